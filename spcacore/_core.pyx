@@ -1,0 +1,694 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""The one extension: thin wrappers of src_c that release the GIL.  No policy, no validation."""
+from cpython.ref cimport PyObject
+from cython cimport floating
+from libc.stdint cimport int32_t, int64_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy
+cimport scipy.linalg.cython_blas as blas
+cimport scipy.linalg.cython_lapack as lapack
+include "_blas_int.pxi"
+import numpy as np
+
+
+cdef extern from "spca.h" nogil:
+    ctypedef Py_ssize_t spca_int
+    ctypedef int (*spca_stop)(void *) noexcept nogil
+    ctypedef enum spca_status:
+        SPCA_OK
+        SPCA_NOT_CONVERGED
+        SPCA_STOPPED
+        SPCA_ZERO_VECTOR
+        SPCA_NONFINITE
+        SPCA_PRODUCT_FAILED
+        SPCA_LAPACK_FAILED
+    ctypedef enum spca_deflation:
+        SPCA_NO_DEFLATION
+        SPCA_HOTELLING
+        SPCA_PROJECTION
+        SPCA_SCHUR
+
+    ctypedef struct spca_sblas_table:
+        void (*gemv)(char *, blas_int *, blas_int *, float *, float *, blas_int *, float *, blas_int *, float *, float *, blas_int *) noexcept nogil
+        void (*syrk)(char *, char *, blas_int *, blas_int *, float *, float *, blas_int *, float *, float *, blas_int *) noexcept nogil
+        void (*axpy)(blas_int *, float *, float *, blas_int *, float *, blas_int *) noexcept nogil
+        void (*scal)(blas_int *, float *, float *, blas_int *) noexcept nogil
+        float (*dot)(blas_int *, float *, blas_int *, float *, blas_int *) noexcept nogil
+        float (*nrm2)(blas_int *, float *, blas_int *) noexcept nogil
+        void (*syevr)(char *, char *, char *, blas_int *, float *, blas_int *, float *, float *, blas_int *, blas_int *, float *, blas_int *, float *, float *, blas_int *, blas_int *, float *, blas_int *, blas_int *, blas_int *, blas_int *) noexcept nogil
+    ctypedef struct spca_dblas_table:
+        void (*gemv)(char *, blas_int *, blas_int *, double *, double *, blas_int *, double *, blas_int *, double *, double *, blas_int *) noexcept nogil
+        void (*syrk)(char *, char *, blas_int *, blas_int *, double *, double *, blas_int *, double *, double *, blas_int *) noexcept nogil
+        void (*axpy)(blas_int *, double *, double *, blas_int *, double *, blas_int *) noexcept nogil
+        void (*scal)(blas_int *, double *, double *, blas_int *) noexcept nogil
+        double (*dot)(blas_int *, double *, blas_int *, double *, blas_int *) noexcept nogil
+        double (*nrm2)(blas_int *, double *, blas_int *) noexcept nogil
+        void (*syevr)(char *, char *, char *, blas_int *, double *, blas_int *, double *, double *, blas_int *, blas_int *, double *, blas_int *, double *, double *, blas_int *, blas_int *, double *, blas_int *, blas_int *, blas_int *, blas_int *) noexcept nogil
+    spca_sblas_table spca_sblas
+    spca_dblas_table spca_dblas
+
+    ctypedef struct spca_svector:
+        spca_int nnz
+        const spca_int *index
+        const float *value
+    ctypedef struct spca_dvector:
+        spca_int nnz
+        const spca_int *index
+        const double *value
+
+    ctypedef struct spca_soperator:
+        spca_status (*forward)(const spca_soperator *, spca_svector, spca_stop, void *, float *, float *) noexcept nogil
+        spca_status (*backward)(const spca_soperator *, spca_stop, void *, float *, float *) noexcept nogil
+        spca_status (*columns)(const spca_soperator *, spca_int, const spca_int *, spca_stop, void *, float *, float *) noexcept nogil
+        spca_int n, p, m
+        int covariance, row_major
+        const float *data
+        spca_int ld
+        const void *indptr
+        const void *indices
+        int wide
+        const float *mean
+        const float *weight
+        float range, factor, shift
+        void *owner
+        spca_deflation deflation
+        spca_int t
+        const spca_svector *direction
+        const float *const *image
+        const float *amount
+    ctypedef struct spca_doperator:
+        spca_status (*forward)(const spca_doperator *, spca_dvector, spca_stop, void *, double *, double *) noexcept nogil
+        spca_status (*backward)(const spca_doperator *, spca_stop, void *, double *, double *) noexcept nogil
+        spca_status (*columns)(const spca_doperator *, spca_int, const spca_int *, spca_stop, void *, double *, double *) noexcept nogil
+        spca_int n, p, m
+        int covariance, row_major
+        const double *data
+        spca_int ld
+        const void *indptr
+        const void *indices
+        int wide
+        const double *mean
+        const double *weight
+        double range, factor, shift
+        void *owner
+        spca_deflation deflation
+        spca_int t
+        const spca_dvector *direction
+        const double *const *image
+        const double *amount
+
+    spca_status spca_sdense_forward(const spca_soperator *, spca_svector, spca_stop, void *, float *, float *) noexcept
+    spca_status spca_ddense_forward(const spca_doperator *, spca_dvector, spca_stop, void *, double *, double *) noexcept
+    spca_status spca_sdense_backward(const spca_soperator *, spca_stop, void *, float *, float *) noexcept
+    spca_status spca_ddense_backward(const spca_doperator *, spca_stop, void *, double *, double *) noexcept
+    spca_status spca_sdense_columns(const spca_soperator *, spca_int, const spca_int *, spca_stop, void *, float *, float *) noexcept
+    spca_status spca_ddense_columns(const spca_doperator *, spca_int, const spca_int *, spca_stop, void *, double *, double *) noexcept
+    spca_status spca_scompressed_forward(const spca_soperator *, spca_svector, spca_stop, void *, float *, float *) noexcept
+    spca_status spca_dcompressed_forward(const spca_doperator *, spca_dvector, spca_stop, void *, double *, double *) noexcept
+    spca_status spca_scompressed_backward(const spca_soperator *, spca_stop, void *, float *, float *) noexcept
+    spca_status spca_dcompressed_backward(const spca_doperator *, spca_stop, void *, double *, double *) noexcept
+    spca_status spca_scompressed_columns(const spca_soperator *, spca_int, const spca_int *, spca_stop, void *, float *, float *) noexcept
+    spca_status spca_dcompressed_columns(const spca_doperator *, spca_int, const spca_int *, spca_stop, void *, double *, double *) noexcept
+    spca_status spca_scolumns_by_products(const spca_soperator *, spca_int, const spca_int *, spca_stop, void *, float *, float *) noexcept
+    spca_status spca_dcolumns_by_products(const spca_doperator *, spca_int, const spca_int *, spca_stop, void *, double *, double *) noexcept
+
+    spca_status spca_simage(const spca_soperator *, spca_svector, spca_stop, void *, float *, float *) noexcept
+    spca_status spca_dimage(const spca_doperator *, spca_dvector, spca_stop, void *, double *, double *) noexcept
+    spca_status spca_sapply(const spca_soperator *, spca_svector, spca_stop, void *, float *, float *) noexcept
+    spca_status spca_dapply(const spca_doperator *, spca_dvector, spca_stop, void *, double *, double *) noexcept
+    spca_status spca_slargest(const spca_soperator *, spca_svector, spca_int, spca_stop, void *, float *, spca_int *, float *, float *) noexcept
+    spca_status spca_dlargest(const spca_doperator *, spca_dvector, spca_int, spca_stop, void *, double *, spca_int *, double *, double *) noexcept
+    spca_status spca_sabove(const spca_soperator *, spca_svector, float, spca_stop, void *, float *, spca_int *, spca_int *, float *) noexcept
+    spca_status spca_dabove(const spca_doperator *, spca_dvector, double, spca_stop, void *, double *, spca_int *, spca_int *, double *) noexcept
+    spca_status spca_ssubmatrix(const spca_soperator *, spca_int, const spca_int *, spca_stop, void *, float *, float *) noexcept
+    spca_status spca_dsubmatrix(const spca_doperator *, spca_int, const spca_int *, spca_stop, void *, double *, double *) noexcept
+    spca_status spca_sleading_eigenvector(spca_int, float *, float *, blas_int *, float *, float *) noexcept
+    spca_status spca_dleading_eigenvector(spca_int, double *, double *, blas_int *, double *, double *) noexcept
+
+    spca_status spca_sdense_statistics(spca_int, spca_int, const float *, spca_int, int, int, double, spca_stop, void *, double *, double *, double *, double *) noexcept
+    spca_status spca_ddense_statistics(spca_int, spca_int, const double *, spca_int, int, int, double, spca_stop, void *, double *, double *, double *, double *) noexcept
+    spca_status spca_scompressed_statistics(spca_int, spca_int, const float *, const void *, const void *, int, int, int, double, spca_stop, void *, double *, double *, double *, double *, double *) noexcept
+    spca_status spca_dcompressed_statistics(spca_int, spca_int, const double *, const void *, const void *, int, int, int, double, spca_stop, void *, double *, double *, double *, double *, double *) noexcept
+    spca_status spca_ssymmetry(spca_int, const float *, spca_int, spca_stop, void *, double *, double *, double *) noexcept
+    spca_status spca_dsymmetry(spca_int, const double *, spca_int, spca_stop, void *, double *, double *, double *) noexcept
+
+    void spca_sselect_largest(spca_int, const float *, spca_int, float *, spca_int *) noexcept
+    void spca_dselect_largest(spca_int, const double *, spca_int, double *, spca_int *) noexcept
+    void spca_struncate(spca_int, spca_int, float *, float *) noexcept
+    void spca_dtruncate(spca_int, spca_int, double *, double *) noexcept
+
+    spca_status spca_struncated_power(const spca_soperator *, spca_int, spca_int, float, spca_stop, void *, spca_int *, spca_int *, float *, float *, spca_int *, float *, spca_int *) noexcept
+    spca_status spca_dtruncated_power(const spca_doperator *, spca_int, spca_int, double, spca_stop, void *, spca_int *, spca_int *, double *, double *, spca_int *, double *, spca_int *) noexcept
+
+    void spca_sdeflate_hotelling(spca_int, spca_int, spca_svector, float *) noexcept
+    void spca_ddeflate_hotelling(spca_int, spca_int, spca_dvector, double *) noexcept
+    void spca_sdeflate_projection(spca_int, spca_int, spca_svector, float *, float *) noexcept
+    void spca_ddeflate_projection(spca_int, spca_int, spca_dvector, double *, double *) noexcept
+    void spca_sdeflate_schur(spca_int, spca_int, spca_svector, float *, float *) noexcept
+    void spca_ddeflate_schur(spca_int, spca_int, spca_dvector, double *, double *) noexcept
+    void spca_sdeflate_data_projection(spca_int, spca_int, spca_int, int, spca_svector, float *, float *) noexcept
+    void spca_ddeflate_data_projection(spca_int, spca_int, spca_int, int, spca_dvector, double *, double *) noexcept
+    void spca_sdeflate_data_schur(spca_int, spca_int, spca_int, int, const float *, spca_svector, float *, float *) noexcept
+    void spca_ddeflate_data_schur(spca_int, spca_int, spca_int, int, const double *, spca_dvector, double *, double *) noexcept
+
+
+cdef extern from *:
+    """
+    #include <time.h>
+    static double spca_now(void)
+    {
+        struct timespec t;
+        timespec_get(&t, TIME_UTC);
+        return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    }
+    """
+    double spca_now() noexcept nogil
+
+cdef extern from "Python.h":
+    int PyErr_CheckSignals() except -1
+
+
+# A cimported function already is a pointer in C: no '&'.
+spca_sblas.gemv, spca_dblas.gemv = blas.sgemv, blas.dgemv
+spca_sblas.syrk, spca_dblas.syrk = blas.ssyrk, blas.dsyrk
+spca_sblas.axpy, spca_dblas.axpy = blas.saxpy, blas.daxpy
+spca_sblas.scal, spca_dblas.scal = blas.sscal, blas.dscal
+spca_sblas.dot, spca_dblas.dot = blas.sdot, blas.ddot
+spca_sblas.nrm2, spca_dblas.nrm2 = blas.snrm2, blas.dnrm2
+spca_sblas.syevr, spca_dblas.syevr = lapack.ssyevr, lapack.dsyevr
+
+
+# ---- one call: interrupts, progress, and errors raised inside a kernel -----------------------------
+
+cdef struct call_t:
+    double due          # when to look at signals next
+    spca_int n_iter
+    PyObject *call
+
+cdef class Call:
+    """What belongs to one call of a kernel: shared operators stay read-only."""
+    cdef call_t c
+    cdef object progress, error
+
+    def __cinit__(self, progress=None):
+        self.c.due = spca_now() + 0.05
+        self.c.n_iter = 0
+        self.c.call = <PyObject *> self
+        self.progress = progress
+
+    cdef int check(self, spca_status status) except -1:
+        """Raise for a status without a result; SPCA_ZERO_VECTOR is the caller's to judge."""
+        if status == SPCA_STOPPED or status == SPCA_PRODUCT_FAILED:
+            raise self.error
+        if status == SPCA_NONFINITE:
+            raise ValueError("a product with the matrix is not finite: its entries are too large, "
+                             "or the operator returned NaN or infinity")
+        if status == SPCA_LAPACK_FAILED:
+            raise np.linalg.LinAlgError("LAPACK syevr failed on the submatrix of the support")
+        return 0
+
+cdef int on_stop(void *ctx) noexcept nogil:
+    """Twenty times a second: signals, then the caller's progress hook."""
+    cdef call_t *c = <call_t *> ctx
+    cdef double now = spca_now()
+    if now < c.due:
+        return 0
+    with gil:
+        call = <Call> c.call
+        try:
+            PyErr_CheckSignals()
+            if call.progress is not None:
+                call.progress(c.n_iter)
+        except BaseException as error:
+            call.error = error
+            return 1
+        c.due = spca_now() + 0.05
+    return 0
+
+
+# ---- operators known by their products -------------------------------------------------------------
+
+cdef int call_products(PyObject *owner, void *ctx, bint forward, floating *x, Py_ssize_t length,
+                       floating *out, Py_ssize_t out_length) noexcept:
+    cdef floating[::1] result
+    cdef Py_ssize_t i
+    try:
+        argument = np.array(<floating[:length]> x)
+        products = <object> owner
+        result = products.forward(argument) if forward else products.backward(argument)
+        if result.shape[0] != out_length:
+            raise ValueError("a product of the operator has the wrong length")
+        for i in range(out_length):
+            out[i] = result[i]
+        return 0
+    except BaseException as error:
+        (<Call> (<call_t *> ctx).call).error = error
+        return -1
+
+cdef spca_status scall_forward(const spca_soperator *A, spca_svector v, spca_stop stop, void *ctx,
+                               float *scratch, float *f) noexcept nogil:
+    cdef Py_ssize_t a
+    if v.index == NULL:
+        memcpy(scratch, v.value, A.p * sizeof(float))
+    else:
+        for a in range(A.p):
+            scratch[a] = 0
+        for a in range(v.nnz):
+            scratch[v.index[a]] = v.value[a]
+    if stop(ctx):
+        return SPCA_STOPPED
+    with gil:
+        if call_products(<PyObject *> A.owner, ctx, True, scratch, A.p, f, A.m) < 0:
+            return SPCA_PRODUCT_FAILED
+    return SPCA_OK
+
+cdef spca_status dcall_forward(const spca_doperator *A, spca_dvector v, spca_stop stop, void *ctx,
+                               double *scratch, double *f) noexcept nogil:
+    cdef Py_ssize_t a
+    if v.index == NULL:
+        memcpy(scratch, v.value, A.p * sizeof(double))
+    else:
+        for a in range(A.p):
+            scratch[a] = 0
+        for a in range(v.nnz):
+            scratch[v.index[a]] = v.value[a]
+    if stop(ctx):
+        return SPCA_STOPPED
+    with gil:
+        if call_products(<PyObject *> A.owner, ctx, True, scratch, A.p, f, A.m) < 0:
+            return SPCA_PRODUCT_FAILED
+    return SPCA_OK
+
+cdef spca_status scall_backward(const spca_soperator *A, spca_stop stop, void *ctx, float *f,
+                                float *y) noexcept nogil:
+    if stop(ctx):
+        return SPCA_STOPPED
+    with gil:
+        if call_products(<PyObject *> A.owner, ctx, False, f, A.m, y, A.p) < 0:
+            return SPCA_PRODUCT_FAILED
+    return SPCA_OK
+
+cdef spca_status dcall_backward(const spca_doperator *A, spca_stop stop, void *ctx, double *f,
+                                double *y) noexcept nogil:
+    if stop(ctx):
+        return SPCA_STOPPED
+    with gil:
+        if call_products(<PyObject *> A.owner, ctx, False, f, A.m, y, A.p) < 0:
+            return SPCA_PRODUCT_FAILED
+    return SPCA_OK
+
+
+# ---- the operator ----------------------------------------------------------------------------------
+
+cdef class Operator:
+    """The symmetric p x p operator that solvers see (spca_proto.h); immutable, shared by threads.
+
+    Made by `dense`, `compressed` or `products`; `deflated` returns a new one.
+    """
+    cdef spca_soperator s
+    cdef spca_doperator d
+    cdef void *steps        # t directions, t images, t amounts
+    cdef object refs
+    cdef readonly bint single
+    cdef readonly Py_ssize_t n, p, m, t
+    cdef readonly bint covariance
+    cdef readonly object dtype
+
+    def __dealloc__(self):
+        free(self.steps)
+
+    cdef Py_ssize_t work(self):
+        return 2 * self.p + self.m + self.t
+
+    cdef void set_shape(self, Py_ssize_t n, Py_ssize_t p, bint covariance, double range_,
+                        double factor, bint single):
+        self.n, self.p, self.m, self.covariance, self.single = n, p, p if covariance else n, covariance, single
+        self.dtype = np.dtype(np.float32 if single else np.float64)
+        if single:
+            self.s.n, self.s.p, self.s.m, self.s.covariance = n, p, self.m, covariance
+            self.s.range, self.s.factor = <float> range_, <float> factor
+        else:
+            self.d.n, self.d.p, self.d.m, self.d.covariance = n, p, self.m, covariance
+            self.d.range, self.d.factor = range_, factor
+
+    def image(self, Py_ssize_t[::1] index, floating[::1] value):
+        """F v, length m, of the deflated operator."""
+        cdef Call call = Call()
+        cdef spca_status status
+        cdef floating[::1] f = np.empty(self.m, self.dtype), scratch = np.empty(self.p, self.dtype)
+        with nogil:
+            if floating is float:
+                status = spca_simage(&self.s, svector(index, value), on_stop, &call.c, &scratch[0], &f[0])
+            else:
+                status = spca_dimage(&self.d, dvector(index, value), on_stop, &call.c, &scratch[0], &f[0])
+        call.check(status)
+        return np.asarray(f)
+
+    def apply(self, Py_ssize_t[::1] index, floating[::1] value):
+        """A v, length p; index None for a dense v."""
+        cdef Call call = Call()
+        cdef spca_status status
+        cdef floating[::1] y = np.empty(self.p, self.dtype), work = np.empty(self.work(), self.dtype)
+        with nogil:
+            if floating is float:
+                status = spca_sapply(&self.s, svector(index, value), on_stop, &call.c, &work[0], &y[0])
+            else:
+                status = spca_dapply(&self.d, dvector(index, value), on_stop, &call.c, &work[0], &y[0])
+        call.check(status)
+        return np.asarray(y)
+
+    def largest(self, Py_ssize_t[::1] index, floating[::1] value, Py_ssize_t k):
+        """Positions and values of the k largest |A v|, and v'A v."""
+        cdef Call call = Call()
+        cdef spca_status status
+        cdef floating[::1] entries = np.empty(k, self.dtype), work = np.empty(self.work(), self.dtype)
+        cdef Py_ssize_t[::1] positions = np.empty(k, np.intp)
+        cdef floating quadratic = 0
+        with nogil:
+            if floating is float:
+                status = spca_slargest(&self.s, svector(index, value), k, on_stop, &call.c, &work[0],
+                                       &positions[0], &entries[0], &quadratic)
+            else:
+                status = spca_dlargest(&self.d, dvector(index, value), k, on_stop, &call.c, &work[0],
+                                       &positions[0], &entries[0], &quadratic)
+        call.check(status)
+        return np.asarray(positions), np.asarray(entries), quadratic
+
+    def above(self, Py_ssize_t[::1] index, floating[::1] value, floating tau):
+        """Positions and values of the entries |A v| > tau."""
+        cdef Call call = Call()
+        cdef spca_status status
+        cdef floating[::1] entries = np.empty(self.p, self.dtype), work = np.empty(self.work(), self.dtype)
+        cdef Py_ssize_t[::1] positions = np.empty(self.p, np.intp)
+        cdef Py_ssize_t count = 0
+        with nogil:
+            if floating is float:
+                status = spca_sabove(&self.s, svector(index, value), tau, on_stop, &call.c, &work[0],
+                                     &count, &positions[0], &entries[0])
+            else:
+                status = spca_dabove(&self.d, dvector(index, value), tau, on_stop, &call.c, &work[0],
+                                     &count, &positions[0], &entries[0])
+        call.check(status)
+        return np.asarray(positions)[:count].copy(), np.asarray(entries)[:count].copy()
+
+    def submatrix(self, Py_ssize_t[::1] index):
+        """A[index, index]."""
+        cdef Call call = Call()
+        cdef spca_status status
+        cdef Py_ssize_t k = index.shape[0]
+        G = np.empty((k, k), self.dtype)
+        work = np.empty(self.work() if self.covariance else self.m * k + self.p, self.dtype)
+        cdef float[:, ::1] sG
+        cdef double[:, ::1] dG
+        cdef float[::1] swork
+        cdef double[::1] dwork
+        if self.single:
+            sG, swork = G, work
+            with nogil:
+                status = spca_ssubmatrix(&self.s, k, &index[0], on_stop, &call.c, &swork[0], &sG[0, 0])
+        else:
+            dG, dwork = G, work
+            with nogil:
+                status = spca_dsubmatrix(&self.d, k, &index[0], on_stop, &call.c, &dwork[0], &dG[0, 0])
+        call.check(status)
+        return G
+
+    def deflated(self, str method, Py_ssize_t[::1] index, floating[::1] value, floating[::1] image,
+                 floating amount):
+        """This operator with one more direction removed (spca_proto.h says what image and amount are)."""
+        cdef Operator B = Operator()
+        cdef Py_ssize_t t = self.t, size = sizeof(spca_dvector) + sizeof(void *) + sizeof(double)
+        cdef spca_svector *sdirections
+        cdef spca_dvector *ddirections
+        cdef void **images
+        cdef float *samounts
+        cdef double *damounts
+        cdef spca_deflation code = {"hotelling": SPCA_HOTELLING, "projection": SPCA_PROJECTION,
+                                    "schur": SPCA_SCHUR}[method]
+        B.n, B.p, B.m, B.covariance, B.single, B.dtype = self.n, self.p, self.m, self.covariance, self.single, self.dtype
+        B.s, B.d, B.t = self.s, self.d, t + 1
+        B.refs = (self.refs, index, value, image)
+        B.steps = malloc((t + 1) * size)
+        if B.steps == NULL:
+            raise MemoryError
+        images = <void **> (<char *> B.steps + (t + 1) * sizeof(spca_dvector))
+        if floating is float:
+            sdirections = <spca_svector *> B.steps
+            samounts = <float *> (images + t + 1)
+            if t > 0:
+                memcpy(sdirections, self.s.direction, t * sizeof(spca_svector))
+                memcpy(images, self.s.image, t * sizeof(void *))
+                memcpy(samounts, self.s.amount, t * sizeof(float))
+            sdirections[t] = svector(index, value)
+            samounts[t] = amount
+            images[t] = &image[0] if image is not None else NULL
+            B.s.deflation, B.s.t, B.s.direction = code, t + 1, sdirections
+            B.s.image, B.s.amount = <const float *const *> images, samounts
+        else:
+            ddirections = <spca_dvector *> B.steps
+            damounts = <double *> (images + t + 1)
+            if t > 0:
+                memcpy(ddirections, self.d.direction, t * sizeof(spca_dvector))
+                memcpy(images, self.d.image, t * sizeof(void *))
+                memcpy(damounts, self.d.amount, t * sizeof(double))
+            ddirections[t] = dvector(index, value)
+            damounts[t] = amount
+            images[t] = &image[0] if image is not None else NULL
+            B.d.deflation, B.d.t, B.d.direction = code, t + 1, ddirections
+            B.d.image, B.d.amount = <const double *const *> images, damounts
+        return B
+
+    def truncated_power(self, Py_ssize_t[::1] index, floating[::1] value, Py_ssize_t k,
+                        Py_ssize_t max_iter, floating tol, progress=None):
+        """From a start with the given nonzeros: (status, index, value, objective, n_iter)."""
+        cdef Call call = Call(progress)
+        cdef spca_status status
+        cdef Py_ssize_t nnz = index.shape[0], room = max(nnz, k)
+        cdef floating objective = 0
+        cdef Py_ssize_t[::1] positions = np.empty(room, np.intp), iwork = np.empty(k, np.intp)
+        cdef floating[::1] values = np.empty(room, self.dtype)
+        cdef floating[::1] work = np.empty(self.work() + 2 * k, self.dtype)
+        positions[:nnz] = index
+        values[:nnz] = value
+        with nogil:
+            if floating is float:
+                status = spca_struncated_power(&self.s, k, max_iter, tol, on_stop, &call.c, &nnz, &positions[0],
+                                               &values[0], &work[0], &iwork[0], &objective, &call.c.n_iter)
+            else:
+                status = spca_dtruncated_power(&self.d, k, max_iter, tol, on_stop, &call.c, &nnz, &positions[0],
+                                               &values[0], &work[0], &iwork[0], &objective, &call.c.n_iter)
+        call.check(status)
+        return <int> status, np.asarray(positions)[:nnz], np.asarray(values)[:nnz], objective, call.c.n_iter
+
+
+cdef spca_svector svector(Py_ssize_t[::1] index, const float[::1] value) noexcept nogil:
+    cdef spca_svector v
+    v.nnz, v.value = value.shape[0], &value[0]
+    v.index = &index[0] if index is not None else NULL
+    return v
+
+cdef spca_dvector dvector(Py_ssize_t[::1] index, const double[::1] value) noexcept nogil:
+    cdef spca_dvector v
+    v.nnz, v.value = value.shape[0], &value[0]
+    v.index = &index[0] if index is not None else NULL
+    return v
+
+
+def dense(const floating[:, :] X, bint covariance, const floating[::1] mean, const floating[::1] weight,
+          double range_, double factor):
+    """X in C or Fortran order, by reference; or, symmetric, a covariance."""
+    cdef Operator A = Operator()
+    cdef bint row_major = X.strides[1] == sizeof(floating)
+    cdef Py_ssize_t ld = X.strides[0 if row_major else 1] // <Py_ssize_t> sizeof(floating)
+    A.set_shape(X.shape[0], X.shape[1], covariance, range_, factor, sizeof(floating) == 4)
+    A.refs = (X, mean, weight)
+    if floating is float:
+        A.s.forward, A.s.backward, A.s.columns = spca_sdense_forward, spca_sdense_backward, spca_sdense_columns
+        A.s.data, A.s.row_major, A.s.ld = &X[0, 0], row_major, ld
+        A.s.mean = &mean[0] if mean is not None else NULL
+        A.s.weight = &weight[0] if weight is not None else NULL
+    else:
+        A.d.forward, A.d.backward, A.d.columns = spca_ddense_forward, spca_ddense_backward, spca_ddense_columns
+        A.d.data, A.d.row_major, A.d.ld = &X[0, 0], row_major, ld
+        A.d.mean = &mean[0] if mean is not None else NULL
+        A.d.weight = &weight[0] if weight is not None else NULL
+    return A
+
+
+ctypedef fused index_t:
+    int32_t
+    int64_t
+
+def compressed(Py_ssize_t n, Py_ssize_t p, bint row_major, const floating[::1] data,
+               const index_t[::1] indices, const index_t[::1] indptr, bint covariance,
+               const floating[::1] mean, const floating[::1] weight, double range_, double factor):
+    """CSR (row_major) or CSC arrays, by reference."""
+    cdef Operator A = Operator()
+    cdef const void *indices_ = &indices[0] if indices.shape[0] else NULL
+    A.set_shape(n, p, covariance, range_, factor, sizeof(floating) == 4)
+    A.refs = (data, indices, indptr, mean, weight)
+    if floating is float:
+        A.s.forward, A.s.backward, A.s.columns = spca_scompressed_forward, spca_scompressed_backward, spca_scompressed_columns
+        A.s.data = &data[0] if data.shape[0] else NULL
+        A.s.indices, A.s.indptr, A.s.wide, A.s.row_major = indices_, &indptr[0], sizeof(index_t) == 8, row_major
+        A.s.mean = &mean[0] if mean is not None else NULL
+        A.s.weight = &weight[0] if weight is not None else NULL
+    else:
+        A.d.forward, A.d.backward, A.d.columns = spca_dcompressed_forward, spca_dcompressed_backward, spca_dcompressed_columns
+        A.d.data = &data[0] if data.shape[0] else NULL
+        A.d.indices, A.d.indptr, A.d.wide, A.d.row_major = indices_, &indptr[0], sizeof(index_t) == 8, row_major
+        A.d.mean = &mean[0] if mean is not None else NULL
+        A.d.weight = &weight[0] if weight is not None else NULL
+    return A
+
+
+def products(owner, Py_ssize_t n, Py_ssize_t p, bint covariance, double factor, bint single):
+    """owner.forward(v) -> F v (m) and, for data, owner.backward(f) -> F'f (p), in the operator's dtype."""
+    cdef Operator A = Operator()
+    A.set_shape(n, p, covariance, 1, factor, single)
+    A.refs = owner
+    A.s.forward, A.s.backward, A.s.columns = scall_forward, scall_backward, spca_scolumns_by_products
+    A.d.forward, A.d.backward, A.d.columns = dcall_forward, dcall_backward, spca_dcolumns_by_products
+    A.s.owner = A.d.owner = <void *> owner
+    return A
+
+
+def leading_eigenvector(floating[:, ::1] G):
+    """Largest eigenvalue and its unit eigenvector of symmetric G, which is destroyed."""
+    cdef Py_ssize_t k = G.shape[0]
+    cdef Call call = Call()
+    cdef spca_status status
+    cdef floating value = 0
+    dtype = np.float32 if floating is float else np.float64
+    cdef floating[::1] vector = np.empty(k, dtype), work = np.empty(27 * k, dtype)
+    cdef char[::1] iwork = np.empty(12 * k * sizeof(blas_int), np.int8)
+    with nogil:
+        if floating is float:
+            status = spca_sleading_eigenvector(k, &G[0, 0], &work[0], <blas_int *> &iwork[0], &value, &vector[0])
+        else:
+            status = spca_dleading_eigenvector(k, &G[0, 0], &work[0], <blas_int *> &iwork[0], &value, &vector[0])
+    call.check(status)
+    return value, np.asarray(vector)
+
+
+# ---- statistics of the input -----------------------------------------------------------------------
+
+def dense_statistics(const floating[:, :] X, bint center, double range_):
+    """(mean, sum of squared deviations) of range^2 X, (lowest, highest) of X, per column."""
+    cdef Call call = Call()
+    cdef spca_status status
+    cdef Py_ssize_t n = X.shape[0], p = X.shape[1]
+    cdef bint row_major = X.strides[1] == sizeof(floating)
+    cdef Py_ssize_t ld = X.strides[0 if row_major else 1] // <Py_ssize_t> sizeof(floating)
+    out = np.empty((4, p))
+    cdef double[:, ::1] o = out
+    with nogil:
+        if floating is float:
+            status = spca_sdense_statistics(n, p, &X[0, 0], ld, row_major, center, range_, on_stop, &call.c,
+                                            &o[0, 0], &o[1, 0], &o[2, 0], &o[3, 0])
+        else:
+            status = spca_ddense_statistics(n, p, &X[0, 0], ld, row_major, center, range_, on_stop, &call.c,
+                                            &o[0, 0], &o[1, 0], &o[2, 0], &o[3, 0])
+    call.check(status)
+    return out
+
+def compressed_statistics(Py_ssize_t n, Py_ssize_t p, bint row_major, const floating[::1] data,
+                          const index_t[::1] indices, const index_t[::1] indptr, bint center, double range_):
+    """The same of CSR or CSC arrays."""
+    cdef Call call = Call()
+    cdef spca_status status
+    out = np.empty((5, p))
+    cdef double[:, ::1] o = out
+    cdef const floating *x = &data[0] if data.shape[0] else NULL
+    cdef const void *i = &indices[0] if indices.shape[0] else NULL
+    cdef bint wide = sizeof(index_t) == 8
+    with nogil:
+        if floating is float:
+            status = spca_scompressed_statistics(n, p, x, &indptr[0], i, wide, row_major, center, range_, on_stop,
+                                                 &call.c, &o[0, 0], &o[1, 0], &o[2, 0], &o[3, 0], &o[4, 0])
+        else:
+            status = spca_dcompressed_statistics(n, p, x, &indptr[0], i, wide, row_major, center, range_, on_stop,
+                                                 &call.c, &o[0, 0], &o[1, 0], &o[2, 0], &o[3, 0], &o[4, 0])
+    call.check(status)
+    return out[:4]
+
+def symmetry(const floating[:, :] A):
+    """(largest |a_ij|, largest |a_ij - a_ji|, largest excess over a semidefinite 2 x 2 minor)."""
+    cdef Call call = Call()
+    cdef spca_status status
+    cdef double largest = 0, asymmetry = 0, excess = 0
+    cdef Py_ssize_t ld = max(A.strides[0], A.strides[1]) // <Py_ssize_t> sizeof(floating)
+    with nogil:
+        if floating is float:
+            status = spca_ssymmetry(A.shape[0], &A[0, 0], ld, on_stop, &call.c, &largest, &asymmetry, &excess)
+        else:
+            status = spca_dsymmetry(A.shape[0], &A[0, 0], ld, on_stop, &call.c, &largest, &asymmetry, &excess)
+    call.check(status)
+    return largest, asymmetry, excess
+
+
+# ---- selection and thresholds ----------------------------------------------------------------------
+
+def select_largest(const floating[::1] x, Py_ssize_t k):
+    """Positions of the k largest |x|, ascending, ties to the lower index."""
+    cdef Py_ssize_t[::1] index = np.empty(max(k, 1), np.intp)
+    cdef floating[::1] work = np.empty(x.shape[0], np.float32 if floating is float else np.float64)
+    with nogil:
+        if floating is float:
+            spca_sselect_largest(x.shape[0], &x[0], k, &work[0], &index[0])
+        else:
+            spca_dselect_largest(x.shape[0], &x[0], k, &work[0], &index[0])
+    return np.asarray(index)[:k]
+
+def truncate(floating[::1] x, Py_ssize_t k):
+    """T_k(x), in place."""
+    cdef floating[::1] work = np.empty(x.shape[0], np.float32 if floating is float else np.float64)
+    with nogil:
+        if floating is float:
+            spca_struncate(x.shape[0], k, &x[0], &work[0])
+        else:
+            spca_dtruncate(x.shape[0], k, &x[0], &work[0])
+
+
+# ---- deflation in place ----------------------------------------------------------------------------
+
+def deflate_covariance(str method, floating[:, :] A, Py_ssize_t[::1] index, floating[::1] value):
+    """Hotelling, projection or Schur complement deflation of a full symmetric A."""
+    cdef Py_ssize_t p = A.shape[0], ld = max(A.strides[0], A.strides[1]) // <Py_ssize_t> sizeof(floating)
+    cdef floating[::1] work = np.empty(p, np.float32 if floating is float else np.float64)
+    cdef int code = ["hotelling", "projection", "schur"].index(method)
+    with nogil:
+        if floating is float:
+            if code == 0:
+                spca_sdeflate_hotelling(p, ld, svector(index, value), &A[0, 0])
+            elif code == 1:
+                spca_sdeflate_projection(p, ld, svector(index, value), &A[0, 0], &work[0])
+            else:
+                spca_sdeflate_schur(p, ld, svector(index, value), &A[0, 0], &work[0])
+        else:
+            if code == 0:
+                spca_ddeflate_hotelling(p, ld, dvector(index, value), &A[0, 0])
+            elif code == 1:
+                spca_ddeflate_projection(p, ld, dvector(index, value), &A[0, 0], &work[0])
+            else:
+                spca_ddeflate_schur(p, ld, dvector(index, value), &A[0, 0], &work[0])
+
+def deflate_data(str method, floating[:, :] X, Py_ssize_t[::1] index, floating[::1] value, const floating[::1] mean):
+    """Projection or Schur complement deflation of data in C or Fortran order."""
+    cdef Py_ssize_t n = X.shape[0], p = X.shape[1]
+    cdef bint row_major = X.strides[1] == sizeof(floating)
+    cdef Py_ssize_t ld = X.strides[0 if row_major else 1] // <Py_ssize_t> sizeof(floating)
+    cdef floating[::1] work = np.empty(n + p, np.float32 if floating is float else np.float64)
+    cdef const floating *mean_ = &mean[0] if mean is not None else NULL
+    cdef bint projection = method == "projection"
+    with nogil:
+        if floating is float:
+            if projection:
+                spca_sdeflate_data_projection(n, p, ld, row_major, svector(index, value), &X[0, 0], &work[0])
+            else:
+                spca_sdeflate_data_schur(n, p, ld, row_major, mean_, svector(index, value), &X[0, 0], &work[0])
+        else:
+            if projection:
+                spca_ddeflate_data_projection(n, p, ld, row_major, dvector(index, value), &X[0, 0], &work[0])
+            else:
+                spca_ddeflate_data_schur(n, p, ld, row_major, mean_, dvector(index, value), &X[0, 0], &work[0])

@@ -1,0 +1,101 @@
+"""Validation: whatever the caller has becomes an aligned float32 or float64 array, or a clear error."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import operator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def real_array(x: Any, name: str, *, ndim: int, finite: bool = True) -> NDArray[Any]:
+    """Return `x` as an aligned native float array, by reference wherever the dtype allows it.
+
+    float32 and float64 stay; float16 becomes float32; every other real dtype becomes float64.
+    """
+    if isinstance(x, np.ma.MaskedArray):
+        raise TypeError(f"{name} is a masked array, whose mask would be lost; fill or drop the masked entries")
+    if hasattr(x, "__dlpack_device__") and not isinstance(x, np.ndarray) and x.__dlpack_device__()[0] != 1:
+        raise TypeError(f"{name} lies on a device; move it to the CPU first")
+    try:
+        a = np.asarray(x)
+    except ValueError as error:
+        raise ValueError(f"{name} is not a rectangular array of numbers: {error}") from None
+    if a.dtype == object:
+        try:
+            a = a.astype(np.float64)
+        except (TypeError, ValueError):
+            raise TypeError(f"{name} holds objects that are not numbers") from None
+    if a.dtype.kind not in "fiub":
+        raise TypeError(f"{name} has dtype {a.dtype}; real numbers are needed")
+    if a.ndim != ndim:
+        raise ValueError(f"{name} must have {ndim} dimension{'s' * (ndim > 1)}, not shape {a.shape}")
+    if a.size == 0:
+        raise ValueError(f"{name} is empty: shape {a.shape}")
+    single = a.dtype in (np.float16, np.float32)
+    a = np.require(a, np.float32 if single else np.float64, "A")
+    if finite and not np.isfinite(a).all():
+        raise_not_finite(a, name)
+    return a
+
+
+def raise_not_finite(a: NDArray[Any], name: str) -> None:
+    """Say how many entries are not finite, and where the first is."""
+    count, first = 0, None
+    for start in range(0, len(a), step := max(1, (1 << 22) // max(1, a[0].size))):
+        bad = np.argwhere(~np.isfinite(a[start : start + step]))
+        if len(bad) and first is None:
+            first = (int(bad[0][0]) + start, *map(int, bad[0][1:]))
+        count += len(bad)
+    if first is not None:
+        where = first[0] if len(first) == 1 else first
+        raise ValueError(f"{name} has {count} entr{'y' if count == 1 else 'ies'} that are NaN or infinite, "
+                         f"the first at {where}; impute or drop them")
+
+
+def integer(value: Any, name: str, low: int, high: int | None = None) -> int:
+    """A whole number in [low, high]; booleans and floats are refused."""
+    if isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} must be an integer, not {value!r}")
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be an integer, not {value!r}") from None
+    if number < low or (high is not None and number > high):
+        allowed = f"at least {low}" if high is None else f"in [{low}, {high}]"
+        raise ValueError(f"{name} must be {allowed}, not {number}")
+    return number
+
+
+def number(value: Any, name: str, low: float, high: float = math.inf) -> float:
+    """A real number in [low, high]; NaN is refused."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (numbers.Real, np.number)):
+        raise TypeError(f"{name} must be a number, not {value!r}")
+    result = float(value)
+    if not low <= result <= high:
+        allowed = f"at least {low:g}" if high == math.inf else f"in [{low:g}, {high:g}]"
+        raise ValueError(f"{name} must be {allowed}, not {value!r}")
+    return result
+
+
+def choice(value: Any, name: str, allowed: tuple[str, ...]) -> str:
+    """One of the allowed words."""
+    if not isinstance(value, str) or value not in allowed:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, not {value!r}")
+    return value
+
+
+def output_array(x: Any, a: NDArray[Any], name: str, overwrite: bool, layout: str = "A") -> NDArray[Any]:
+    """The array a kernel may write to: a copy of `a`, or with overwrite the caller's own `x`."""
+    if not overwrite:
+        return np.array(a, order=layout if layout in "CF" else "K", copy=True)
+    if a is not x and not (isinstance(x, np.ndarray) and a.base is x):
+        raise ValueError(f"overwrite=True needs {name} to be an aligned float32 or float64 ndarray")
+    if not a.flags.writeable:
+        raise ValueError(f"overwrite=True needs {name} to be writable")
+    if not (a.flags.c_contiguous or (a.flags.f_contiguous and layout != "C")):
+        raise ValueError(f"overwrite=True needs {name} to be contiguous")
+    return a

@@ -1,0 +1,93 @@
+/* real.h - private: the real type of this compilation, and BLAS by value.  The only place that
+ * narrows a size to the BLAS integer; longer vectors go in pieces. */
+#ifndef SPCA_REAL_H
+#define SPCA_REAL_H
+#include "spca.h"
+#include <float.h>
+#include <tgmath.h> /* fabs, sqrt pick the right precision */
+
+#ifdef SPCA_SINGLE
+typedef float real;
+#define REAL_MAX FLT_MAX
+#define REAL_EPSILON FLT_EPSILON
+#define SPCA(name) spca_s##name
+#else
+typedef double real;
+#define REAL_MAX DBL_MAX
+#define REAL_EPSILON DBL_EPSILON
+#define SPCA(name) spca_d##name
+#endif
+typedef SPCA(operator) operator_t;
+typedef SPCA(vector) vector_t;
+
+#define PIECE ((spca_int)1 << 30) /* longest vector handed to one BLAS call */
+
+static inline spca_int min_int(spca_int a, spca_int b) { return a < b ? a : b; }
+
+static inline int asked_to_stop(spca_stop stop, void *ctx) { return stop && stop(ctx); }
+
+static inline real dot(spca_int n, const real *x, const real *y)
+{
+    real sum = 0;
+    for (spca_int i = 0; i < n; i += PIECE) {
+        blas_int m = (blas_int)min_int(PIECE, n - i), one = 1;
+        sum += SPCA(blas).dot(&m, (real *)x + i, &one, (real *)y + i, &one);
+    }
+    return sum;
+}
+
+static inline real nrm2(spca_int n, const real *x)
+{
+    real norm = 0;
+    for (spca_int i = 0; i < n; i += PIECE) {
+        blas_int m = (blas_int)min_int(PIECE, n - i), one = 1;
+        norm = hypot(norm, SPCA(blas).nrm2(&m, (real *)x + i, &one));
+    }
+    return norm;
+}
+
+static inline void scal(spca_int n, real a, real *x)
+{
+    for (spca_int i = 0; i < n; i += PIECE) {
+        blas_int m = (blas_int)min_int(PIECE, n - i), one = 1;
+        SPCA(blas).scal(&m, &a, x + i, &one);
+    }
+}
+
+/* y += a x */
+static inline void axpy(spca_int n, real a, const real *x, real *y)
+{
+    for (spca_int i = 0; i < n; i += PIECE) {
+        blas_int m = (blas_int)min_int(PIECE, n - i), one = 1;
+        SPCA(blas).axpy(&m, &a, (real *)x + i, &one, y + i, &one);
+    }
+}
+
+/* y = beta y + op(A) x; A is m x n by columns.  The caller keeps m, n and lda within blas_int. */
+static inline void gemv(char op, spca_int m, spca_int n, const real *A, spca_int lda, const real *x,
+                        real beta, real *y)
+{
+    blas_int m_ = (blas_int)m, n_ = (blas_int)n, ld = (blas_int)lda, one = 1;
+    real alpha = 1;
+    SPCA(blas).gemv(&op, &m_, &n_, &alpha, (real *)A, &ld, (real *)x, &one, &beta, y, &one);
+}
+
+/* v[index of x] . x for a dense v */
+static inline real sparse_dot(vector_t x, const real *v)
+{
+    real sum = 0;
+    if (!x.index) return dot(x.nnz, x.value, v);
+    for (spca_int a = 0; a < x.nnz; a++) sum += x.value[a] * v[x.index[a]];
+    return sum;
+}
+
+/* v += a x for a dense v */
+static inline void sparse_axpy(real a, vector_t x, real *v)
+{
+    if (!x.index) {
+        axpy(x.nnz, a, x.value, v);
+        return;
+    }
+    for (spca_int i = 0; i < x.nnz; i++) v[x.index[i]] += a * x.value[i];
+}
+#endif

@@ -1,0 +1,180 @@
+/* spca_proto.h - every prototype once; spca.h includes it per precision with REAL and SPCA() set. */
+
+/* ---- BLAS and LAPACK: SciPy's, filled once by _core.pyx ------------------------------------- */
+
+typedef struct {
+    void (*gemv)(char *, blas_int *, blas_int *, REAL *, REAL *, blas_int *, REAL *, blas_int *,
+                 REAL *, REAL *, blas_int *);
+    void (*syrk)(char *, char *, blas_int *, blas_int *, REAL *, REAL *, blas_int *, REAL *, REAL *,
+                 blas_int *);
+    void (*axpy)(blas_int *, REAL *, REAL *, blas_int *, REAL *, blas_int *);
+    void (*scal)(blas_int *, REAL *, REAL *, blas_int *);
+    REAL (*dot)(blas_int *, REAL *, blas_int *, REAL *, blas_int *);
+    REAL (*nrm2)(blas_int *, REAL *, blas_int *);
+    void (*syevr)(char *, char *, char *, blas_int *, REAL *, blas_int *, REAL *, REAL *,
+                  blas_int *, blas_int *, REAL *, blas_int *, REAL *, REAL *, blas_int *,
+                  blas_int *, REAL *, blas_int *, blas_int *, blas_int *, blas_int *);
+} SPCA(blas_table);
+extern SPCA(blas_table) SPCA(blas);
+
+/* ---- vectors and the operator --------------------------------------------------------------- */
+
+/* A vector by its nonzeros, index ascending; index NULL means dense (nnz = p). */
+typedef struct {
+    spca_int nnz;
+    const spca_int *index;
+    const REAL *value;
+} SPCA(vector);
+
+/* The symmetric p x p operator A that every solver sees.
+ *
+ * Data X (n x p, m = n):  F = (X - 1 mean') diag(weight) range^2,  A = F'F * factor.
+ * Covariance (m = p):     F = A0 range^2,                          A = F.
+ * range is a power of two that brings the entries near 1, applied once before and once after each
+ * product, so that neither over- nor underflows: values of A carry range^4 (data) or range^2
+ * (covariance), which the caller takes out.  Then come the deflations (operator.c).  Read-only:
+ * threads may share it; all scratch belongs to the call. */
+typedef struct SPCA(operator) SPCA(operator);
+struct SPCA(operator) {
+    /* f = F v (m).  scratch (p).  May set SPCA_STOPPED, SPCA_PRODUCT_FAILED. */
+    spca_status (*forward)(const SPCA(operator) *A, SPCA(vector) v, spca_stop stop, void *ctx,
+                           REAL *scratch, REAL *f);
+    /* y = F'f (p), data only; f is scratch afterwards. */
+    spca_status (*backward)(const SPCA(operator) *A, spca_stop stop, void *ctx, REAL *f, REAL *y);
+    /* W = F[:, index], m x k by columns. */
+    spca_status (*columns)(const SPCA(operator) *A, spca_int k, const spca_int *index,
+                           spca_stop stop, void *ctx, REAL *scratch, REAL *W);
+    spca_int n, p, m;
+    int covariance; /* m = p and A = F */
+    int row_major;  /* dense: C order; compressed: CSR */
+    const REAL *data;
+    spca_int ld;         /* dense: leading dimension */
+    const void *indptr;  /* compressed: int32 or, when wide, int64 */
+    const void *indices; /* of the same width */
+    int wide;
+    const REAL *mean;   /* (p) or NULL */
+    const REAL *weight; /* (p) or NULL */
+    REAL range, factor;
+    REAL shift;  /* A + shift I; truncated power raises it where A is indefinite */
+    void *owner; /* for products made by a callback */
+    /* deflation by t directions x_i: image_i = F x_i of the operator before that step */
+    spca_deflation deflation;
+    spca_int t;
+    const SPCA(vector) *direction;
+    const REAL *const *image;
+    const REAL *amount; /* Hotelling: x_i'A x_i; Schur: 1/(x_i'A x_i), for data 1/||image_i||^2 */
+};
+
+/* f = F v, y = F'f for each way to store X or A0 (products.c). */
+spca_status SPCA(dense_forward)(const SPCA(operator) *, SPCA(vector), spca_stop, void *, REAL *,
+                                REAL *);
+spca_status SPCA(dense_backward)(const SPCA(operator) *, spca_stop, void *, REAL *, REAL *);
+spca_status SPCA(dense_columns)(const SPCA(operator) *, spca_int, const spca_int *, spca_stop,
+                                void *, REAL *, REAL *);
+spca_status SPCA(compressed_forward)(const SPCA(operator) *, SPCA(vector), spca_stop, void *,
+                                     REAL *, REAL *);
+spca_status SPCA(compressed_backward)(const SPCA(operator) *, spca_stop, void *, REAL *, REAL *);
+spca_status SPCA(compressed_columns)(const SPCA(operator) *, spca_int, const spca_int *, spca_stop,
+                                     void *, REAL *, REAL *);
+/* columns by k products with unit vectors, for operators known by their products alone. */
+spca_status SPCA(columns_by_products)(const SPCA(operator) *, spca_int, const spca_int *, spca_stop,
+                                      void *, REAL *, REAL *);
+
+/* f (m) = F v with the deflations that act on the right; what apply, scores and images need. */
+spca_status SPCA(image)(const SPCA(operator) *A, SPCA(vector) v, spca_stop stop, void *ctx,
+                        REAL *scratch /* p */, REAL *f);
+
+/* y = A v.  work (m + t).  Entries are checked to be finite. */
+spca_status SPCA(apply)(const SPCA(operator) *A, SPCA(vector) v, spca_stop stop, void *ctx,
+                        REAL *work, REAL *y /* p */);
+
+/* The k entries of A v largest in magnitude, index ascending, ties to the lower index, and
+ * quadratic = v'A v.  work (2p + m + t). */
+spca_status SPCA(largest)(const SPCA(operator) *A, SPCA(vector) v, spca_int k, spca_stop stop,
+                          void *ctx, REAL *work, spca_int *index /* k */, REAL *value /* k */,
+                          REAL *quadratic);
+
+/* The entries of A v with magnitude above tau, index ascending.  work (p + m + t). */
+spca_status SPCA(above)(const SPCA(operator) *A, SPCA(vector) v, REAL tau, spca_stop stop,
+                        void *ctx, REAL *work, spca_int *count, spca_int *index /* p */,
+                        REAL *value /* p */);
+
+/* G = A[index, index], k x k.  work (data: m*k + p; covariance: 2p + t). */
+spca_status SPCA(submatrix)(const SPCA(operator) *A, spca_int k, const spca_int *index,
+                            spca_stop stop, void *ctx, REAL *work, REAL *G);
+
+/* Largest eigenvalue and unit eigenvector of symmetric G (k x k, destroyed), LAPACK syevr.
+ * work (27k), iwork (12k). */
+spca_status SPCA(leading_eigenvector)(spca_int k, REAL *G, REAL *work, blas_int *iwork, REAL *value,
+                                      REAL *vector);
+
+/* ---- statistics of the input (statistics.c) ------------------------------------------------- */
+
+/* Per column of range^2 X: mean, sum of squared deviations about it (about 0 when !center), and of
+ * X: lowest and highest entry.  Stable (pairwise merged tiles), one read of X. */
+spca_status SPCA(dense_statistics)(spca_int n, spca_int p, const REAL *X, spca_int ld,
+                                   int row_major, int center, double range, spca_stop stop,
+                                   void *ctx, double *mean, double *square, double *low,
+                                   double *high);
+spca_status SPCA(compressed_statistics)(spca_int n, spca_int p, const REAL *data,
+                                        const void *indptr, const void *indices, int wide,
+                                        int row_major, int center, double range, spca_stop stop,
+                                        void *ctx, double *mean, double *square, double *low,
+                                        double *high, double *count /* p */);
+/* Largest |a_ij|, largest |a_ij - a_ji|, the largest excess |a_ij| - sqrt(a_ii a_jj) of a 2 x 2
+ * minor that is not positive semidefinite; largest is NaN when any entry is not finite. */
+spca_status SPCA(symmetry)(spca_int p, const REAL *A, spca_int ld, spca_stop stop, void *ctx,
+                           double *largest, double *asymmetry, double *excess);
+
+/* ---- selection and thresholds --------------------------------------------------------------- */
+
+/* The k-th largest |x| (k >= 1), and how many of its ties belong to the k largest.  work (p). */
+REAL SPCA(kth_largest)(spca_int p, const REAL *x, spca_int k, REAL *work, spca_int *ties);
+
+/* Positions of the k largest |x|, ascending, ties to the lower index.  0 <= k <= p.  work (p). */
+void SPCA(select_largest)(spca_int p, const REAL *x, spca_int k, REAL *work, spca_int *index);
+
+/* T_k(x) in place.  work (p). */
+void SPCA(truncate)(spca_int p, spca_int k, REAL *x, REAL *work);
+
+/* S(a, level)_i = sign(a_i) (|a_i| - level)_+; out may be a. */
+void SPCA(soft_threshold)(spca_int p, const REAL *a, REAL level, REAL *out);
+
+/* argmax w'a, ||w|| <= 1, ||w||_1 <= bound: w = S(a, level)/||.||.  w may be a.  work (p).
+ * Witten, Tibshirani & Hastie (2009), Biostatistics 10(3), lemma 2.2. */
+void SPCA(l1_threshold)(spca_int p, const REAL *a, double bound, int nonnegative, REAL *work,
+                        REAL *w, double *level);
+
+/* ---- solvers -------------------------------------------------------------------------------- */
+
+/* x <- T_k(A x)/||.||.  Yuan & Zhang (2013), JMLR 14, algorithm 1.  The start x (nnz nonzeros, at
+ * most capacity) is overwritten by the result; index and value hold max(nnz, k).
+ * work (2p + m + t + 2k), iwork (k). */
+spca_status SPCA(truncated_power)(const SPCA(operator) *A, spca_int k, spca_int max_iter, REAL tol,
+                                  spca_stop stop, void *ctx, spca_int *nnz, spca_int *index,
+                                  REAL *value, REAL *work, spca_int *iwork, REAL *objective,
+                                  spca_int *n_iter);
+
+/* ---- rotations (rotate.c) ------------------------------------------------------------------- */
+
+/* Orthogonal R (r x r) maximizing sum_j [sum_i y_ij^4 - (gamma/p) (sum_i y_ij^2)^2], Y <- Y R in
+ * place (p x r by columns), by planar rotations.  Kaiser (1958), Psychometrika 23. */
+spca_status SPCA(orthomax)(spca_int p, spca_int r, double gamma, spca_int max_iter, double tol,
+                           spca_stop stop, void *ctx, REAL *Y, REAL *R, spca_int *n_iter);
+
+/* ---- in-place deflation (deflate.c) --------------------------------------------------------- */
+
+/* A <- A - lambda x x', lambda = x'A x: only the rows and columns of the support.  A full symmetric,
+ * leading dimension ld. */
+void SPCA(deflate_hotelling)(spca_int p, spca_int ld, SPCA(vector) x, REAL *A);
+/* A <- (I - xx') A (I - xx'): only the rows and columns of the support.  work (p). */
+void SPCA(deflate_projection)(spca_int p, spca_int ld, SPCA(vector) x, REAL *A, REAL *work);
+/* A <- A - A xx'A / (x'A x); A unchanged if x'A x = 0.  work (p). */
+void SPCA(deflate_schur)(spca_int p, spca_int ld, SPCA(vector) x, REAL *A, REAL *work);
+/* X <- X (I - xx'): only the columns of the support.  work (n). */
+void SPCA(deflate_data_projection)(spca_int n, spca_int p, spca_int ld, int row_major,
+                                   SPCA(vector) x, REAL *X, REAL *work);
+/* X <- (I - uu') X, u = (X - 1 mean') x normalized; X unchanged if u = 0.  mean may be NULL.
+ * work (n + p). */
+void SPCA(deflate_data_schur)(spca_int n, spca_int p, spca_int ld, int row_major, const REAL *mean,
+                              SPCA(vector) x, REAL *X, REAL *work);
