@@ -17,7 +17,9 @@ def real_array(x: Any, name: str, *, ndim: int, finite: bool = True) -> NDArray[
     float32 and float64 stay; float16 becomes float32; every other real dtype becomes float64.
     """
     if isinstance(x, np.ma.MaskedArray):
-        raise TypeError(f"{name} is a masked array, whose mask would be lost; fill or drop the masked entries")
+        raise TypeError(
+            f"{name} is a masked array, whose mask would be lost; fill or drop the masked entries"
+        )
     if hasattr(x, "__dlpack_device__") and not isinstance(x, np.ndarray) and x.__dlpack_device__()[0] != 1:
         raise TypeError(f"{name} lies on a device; move it to the CPU first")
     try:
@@ -52,8 +54,10 @@ def raise_not_finite(a: NDArray[Any], name: str) -> None:
         count += len(bad)
     if first is not None:
         where = first[0] if len(first) == 1 else first
-        raise ValueError(f"{name} has {count} entr{'y' if count == 1 else 'ies'} that are NaN or infinite, "
-                         f"the first at {where}; impute or drop them")
+        raise ValueError(
+            f"{name} has {count} entr{'y' if count == 1 else 'ies'} that are NaN or infinite, "
+            f"the first at {where}; impute or drop them"
+        )
 
 
 def integer(value: Any, name: str, low: int, high: int | None = None) -> int:
@@ -99,3 +103,36 @@ def output_array(x: Any, a: NDArray[Any], name: str, overwrite: bool, layout: st
     if not (a.flags.c_contiguous or (a.flags.f_contiguous and layout != "C")):
         raise ValueError(f"overwrite=True needs {name} to be contiguous")
     return a
+
+
+def seed_of(rng: Any) -> int:
+    """A number that fixes every random choice of a call; None means 0, so results repeat by default."""
+    if rng is None:
+        return 0
+    if isinstance(rng, (bool, np.bool_)):
+        raise TypeError(f"rng must be None, an integer or a numpy Generator, not {rng!r}")
+    if isinstance(rng, numbers.Integral) and rng < 0:
+        raise ValueError(f"rng must not be negative: {rng!r}")
+    try:
+        return int(np.random.default_rng(rng).integers(2**63))
+    except (TypeError, ValueError):
+        raise TypeError(f"rng must be None, an integer or a numpy Generator, not {rng!r}") from None
+
+
+def flag(value: Any, name: str) -> bool:
+    """True or False, and nothing that merely looks like it."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} must be True or False, not {value!r}")
+    return bool(value)
+
+
+def cardinalities(value: Any, n_components: int, p: int) -> tuple[int, ...]:
+    """One cardinality per component, each in [1, p], from a number or a sequence."""
+    if isinstance(value, (str, bytes)) or value is None:
+        raise TypeError(f"cardinality must be an integer or one integer per component, not {value!r}")
+    if np.ndim(value) == 0:
+        return (integer(value, "cardinality", 1, p),) * n_components
+    values = list(value)
+    if len(values) != n_components:
+        raise ValueError(f"cardinality has {len(values)} entries for {n_components} components")
+    return tuple(integer(k, f"cardinality[{i}]", 1, p) for i, k in enumerate(values))

@@ -1,0 +1,195 @@
+"""What the solvers return: frozen, picklable, made of arrays, numbers and names alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a `callback` is told.
+
+    Attributes
+    ----------
+    component : int
+        Index of the component under way, or just finished, from 0.
+    n_components : int
+    n_iter : int
+        Iterations of the present start, or of the component once finished.
+    value : float or None
+        Its variance once finished; None while under way.
+    """
+
+    component: int
+    n_components: int
+    n_iter: int
+    value: float | None = None
+
+
+Callback = Callable[[Progress], object]
+
+
+@dataclass(frozen=True, eq=False)
+class SparseComponent:
+    """One sparse loading vector and how it was obtained.
+
+    Attributes
+    ----------
+    loading : ndarray of shape (p,)
+        Unit 2-norm; the entry of largest magnitude is positive.
+    value : float
+        `x' A x`, in the units of the covariance.
+    cardinality : int
+        Number of nonzeros.
+    n_iter : int
+        Iterations of the start that won.
+    converged : bool
+    method : str
+    """
+
+    loading: NDArray[Any]
+    value: float
+    cardinality: int
+    n_iter: int
+    converged: bool
+    method: str
+
+    def __repr__(self) -> str:
+        state = "converged" if self.converged else "not converged"
+        return (
+            f"SparseComponent(method={self.method!r}, p={self.loading.size}, cardinality={self.cardinality}, "
+            f"value={self.value:.6g}, {state} in {self.n_iter} iterations)"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class SparsePCAResult:
+    """Sparse principal components, in the order in which they were found.
+
+    Attributes
+    ----------
+    loadings : ndarray of shape (p, r)
+        One unit column a component; in each, the entry of largest magnitude is positive.
+    explained_variance : ndarray of shape (r,)
+        Additional variance of each component given the earlier ones (`explained_variance`,
+        definition "cumulative"); the sum is the variance explained together.
+    explained_variance_ratio : ndarray of shape (r,) or None
+        As a proportion of the total; None where the total is unknown (products alone).
+    total_variance : float or None
+        Trace of the covariance matrix.
+    cardinality : ndarray of shape (r,), int
+        Nonzeros of each loading.
+    mean, scale : ndarray of shape (p,) or None
+        Subtracted from, then divides, each column; None if not applied.
+    n_iter : ndarray of shape (r,), int
+    converged : ndarray of shape (r,), bool
+    method, deflation, kind : str
+    n_samples : int or None
+        None for a covariance.
+    names : tuple of str or None
+        Names of the variables, when the input had any.
+    options : dict
+        The remaining options of the call, which `extend` repeats.
+    """
+
+    loadings: NDArray[Any]
+    explained_variance: NDArray[Any]
+    explained_variance_ratio: NDArray[Any] | None
+    total_variance: float | None
+    cardinality: NDArray[np.intp]
+    mean: NDArray[Any] | None
+    scale: NDArray[Any] | None
+    n_iter: NDArray[np.intp]
+    converged: NDArray[np.bool_]
+    method: str
+    deflation: str
+    kind: str
+    n_samples: int | None
+    names: tuple[str, ...] | None
+    options: dict[str, Any] = field(repr=False)
+
+    @property
+    def n_components(self) -> int:
+        """Number of components."""
+        return self.loadings.shape[1]
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Scores `((X - mean) / scale) @ loadings` of the rows of X.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (m, p)
+            For a result from a covariance, which knows no mean, X is used as it is.
+
+        Returns
+        -------
+        ndarray of shape (m, r)
+        """
+        from ._operator import scores
+
+        return scores(X, self.loadings, self.mean, self.scale)
+
+    def reconstruct(self, scores: Any) -> NDArray[Any]:
+        """Rows from their scores: the orthogonal projection of the data onto the span of the loadings.
+
+        `scores @ inv(V'V) @ V' * scale + mean`, so that `reconstruct(transform(X))` is the best
+        approximation of X by these components, although they need not be orthogonal.
+
+        Parameters
+        ----------
+        scores : array-like of shape (m, r)
+
+        Returns
+        -------
+        ndarray of shape (m, p)
+        """
+        from ._input import real_array
+
+        S = real_array(scores, "scores", ndim=2)
+        V = self.loadings
+        if S.shape[1] != V.shape[1]:
+            raise ValueError(f"scores have {S.shape[1]} columns for {V.shape[1]} components")
+        X = S @ np.linalg.pinv(V)
+        if self.scale is not None:
+            X *= self.scale
+        if self.mean is not None:
+            X += self.mean
+        return X
+
+    def extend(
+        self, X: Any, more: int, *, cardinality: Any = None, callback: Callback | None = None
+    ) -> SparsePCAResult:
+        """Add components without recomputing these; the same result as asking for all at once.
+
+        Parameters
+        ----------
+        X : the matrix that this result was computed from
+        more : int
+            Number of components to add.
+        cardinality : int or sequence of `more` int, optional
+            Default: that of the call that made this result, if it was one number.
+        callback : callable, optional
+            As in `sparse_pca`.
+
+        Returns
+        -------
+        SparsePCAResult
+        """
+        from .components import extend
+
+        return extend(self, X, more, cardinality=cardinality, callback=callback)
+
+    def __repr__(self) -> str:
+        r = self.n_components
+        share = ""
+        if self.explained_variance_ratio is not None:
+            share = f", {100 * float(self.explained_variance_ratio.sum()):.1f} % of the variance explained"
+        return (
+            f"SparsePCAResult(method={self.method!r}, deflation={self.deflation!r}, p={len(self.loadings)}, "
+            f"{r} component{'s' * (r != 1)}, cardinality={self.cardinality.tolist()}{share})"
+        )

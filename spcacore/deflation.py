@@ -1,0 +1,213 @@
+"""Removing a found component: in place on the caller's matrix, or implicitly inside the solvers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _core
+from ._input import choice, flag, output_array, real_array
+from ._operator import strided
+
+METHODS = ("hotelling", "projection", "schur", "orthogonalized_hotelling", "orthogonalized_projection")
+
+
+def deflate(
+    A: Any,
+    x: Any,
+    method: str = "projection",
+    *,
+    kind: str = "covariance",
+    earlier: Any = None,
+    center: bool = True,
+    overwrite: bool = False,
+) -> NDArray[Any]:
+    """Remove the component `x` from a covariance matrix or from data.
+
+    ============================  =====================================  ===========================
+    method                        covariance                             data
+    ============================  =====================================  ===========================
+    "hotelling"                   `A - x x'Ax x'`                        none (not a Gram matrix)
+    "projection"                  `(I - xx') A (I - xx')`                `X (I - xx')`
+    "schur"                       `A - A xx'A / x'Ax`                    `(I - uu') X`, u ~ `X x`
+    "orthogonalized_hotelling"    Hotelling with q                       none
+    "orthogonalized_projection"   projection with q                      `X (I - qq')`
+    ============================  =====================================  ===========================
+
+    with `q` the normalized part of x orthogonal to the `earlier` loadings. Hotelling touches a k x k
+    block, projection k rows and columns, where k is the number of nonzeros of x (or q).
+
+    Parameters
+    ----------
+    A : array-like of shape (p, p), or (n, p) with ``kind="data"``
+        A symmetric matrix, or data.
+    x : array-like of shape (p,)
+        The loading; normalized here.
+    method : str, default "projection"
+    kind : {"covariance", "data"}, default "covariance"
+    earlier : array-like of shape (p, t), optional
+        Loadings already removed, for the orthogonalized methods only.
+    center : bool, default True
+        Data only: take the covariance about the column means. It matters for "schur" alone.
+    overwrite : bool, default False
+        Work in place; A must then be a writable contiguous float32 or float64 array, and is returned.
+
+    Returns
+    -------
+    ndarray of the shape and dtype of A
+        Unchanged where nothing is left to remove: x in the span of the earlier loadings, or
+        `x'Ax = 0` in the Schur complement.
+
+    Raises
+    ------
+    ValueError
+        For an asymmetric matrix, a zero or non-finite x, a method without a data form, or `earlier`
+        with a method that does not use it.
+    TypeError
+        For input that is not real numbers.
+
+    References
+    ----------
+    L. Mackey (2008). Deflation methods for sparse PCA. Advances in Neural Information Processing
+    Systems 21, sections 2 and 3.
+
+    Examples
+    --------
+    >>> import numpy as np, spcacore
+    >>> A = np.array([[2.0, 1.0], [1.0, 1.0]])
+    >>> spcacore.deflate(A, [1.0, 0.0])
+    array([[0., 0.],
+           [0., 1.]])
+    >>> spcacore.deflate(A, [1.0, 0.0], "hotelling")  # no longer positive semidefinite
+    array([[0., 1.],
+           [1., 1.]])
+    """
+    choice(method, "method", METHODS)
+    covariance = choice(kind, "kind", ("covariance", "data")) == "covariance"
+    center, overwrite = flag(center, "center"), flag(overwrite, "overwrite")
+    step = method.removeprefix("orthogonalized_")
+    if step == "hotelling" and not covariance:
+        raise ValueError(f"{method!r} deflation of data does not exist: the result is no Gram matrix")
+    if earlier is not None and step == method:
+        raise ValueError(f"earlier goes with the orthogonalized methods, not with {method!r}")
+    a = real_array(A, "A", ndim=2)
+    p = a.shape[1]
+    if covariance:
+        if a.shape[0] != p:
+            raise ValueError(f"a covariance must be square, not of shape {a.shape}")
+        largest, asymmetry, _ = _core.symmetry(strided(a))
+        if asymmetry > largest * (1e-8 if a.dtype == np.float64 else 1e-5):
+            raise ValueError(
+                f"a covariance must be symmetric; A differs from its transpose by {asymmetry:.3g}"
+            )
+    v = real_array(x, "x", ndim=1)
+    if v.size != p:
+        raise ValueError(f"x has {v.size} entries for {p} variables")
+    direction = unit(v.astype(np.float64))
+    if direction is None:
+        raise ValueError("x is the zero vector")
+    if step != method:
+        basis: list[NDArray[np.float64]] = []
+        if earlier is not None:
+            E = real_array(earlier, "earlier", ndim=2)
+            if E.shape[0] != p:
+                raise ValueError(f"earlier has shape {E.shape} where ({p}, t) is needed")
+            for column in E.T.astype(np.float64):
+                q = orthogonal_part(column, basis)
+                if q is not None:
+                    basis.append(q)
+        direction = orthogonal_part(direction, basis)
+    out = output_array(A, strided(a), "A", overwrite)
+    if direction is None:
+        return out
+    index = np.flatnonzero(direction)
+    value = direction[index].astype(a.dtype)
+    if covariance:
+        _core.deflate_covariance(step, out, index, value)
+    else:
+        mean = out.mean(axis=0, dtype=np.float64).astype(a.dtype) if center and step == "schur" else None
+        _core.deflate_data(step, out, index, value, mean)
+    return out
+
+
+def unit(x: NDArray[Any]) -> NDArray[Any] | None:
+    """x over its norm, at any scale; None for the zero vector."""
+    largest = np.abs(x).max()
+    if largest == 0:
+        return None
+    x = x / largest
+    return x / np.linalg.norm(x)
+
+
+def orthogonal_part(x: NDArray[Any], basis: list[NDArray[Any]]) -> NDArray[Any] | None:
+    """The normalized part of x orthogonal to an orthonormal basis; None if that is only rounding."""
+    q = unit(x)
+    if q is None:
+        return None
+    for _ in range(2):
+        for b in basis:
+            q = q - b * (b @ q)
+        norm = np.linalg.norm(q)
+        if norm < 1e-7:
+            return None
+        q = q / norm
+    return q
+
+
+# ---- implicit ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Deflated:
+    """An operator with the components found so far removed, its diagonal, and their orthonormal basis."""
+
+    operator: _core.Operator
+    diagonal: NDArray[Any] | None
+    basis: tuple[NDArray[Any], ...] = ()
+
+    def without(self, method: str, loading: NDArray[Any], noise: float) -> Deflated:
+        """Remove one more loading (p,); nothing changes where no variance is left along it."""
+        op, diagonal, basis = self.operator, self.diagonal, self.basis
+        step = method.removeprefix("orthogonalized_")
+        x = loading
+        if step != method:
+            q = orthogonal_part(loading.astype(np.float64), list(basis))
+            if q is None:
+                return self
+            q[np.abs(q) < np.finfo(op.dtype).eps / 4] = 0  # rounding must not make q dense
+            basis = (*basis, q)
+            x = q.astype(op.dtype)
+        index = np.flatnonzero(x)
+        value = np.ascontiguousarray(x[index])
+        w = op.apply(index, value) if step == "schur" else _products_on_support(op, index, value)
+        on_support = w[index] if len(w) == op.p else w
+        variance = float(value @ on_support)
+        if step != "hotelling" and not abs(variance) > noise:
+            return Deflated(op, diagonal, basis)
+        image, amount = None, variance
+        if step != "hotelling":
+            image = op.image(index, value)
+            amount = 1 / (variance if op.covariance else float(image @ image))
+        if diagonal is not None:
+            diagonal = diagonal.copy()
+            if step == "schur":
+                diagonal -= w.astype(np.float64) ** 2 / variance
+            elif step == "projection":
+                diagonal[index] -= (2 * on_support - variance * value) * value
+            else:
+                diagonal[index] -= variance * value**2
+            if step != "hotelling":
+                np.maximum(diagonal, 0, out=diagonal)
+        return Deflated(op.deflated(step, index, value, image, amount), diagonal, basis)
+
+
+def _products_on_support(op: _core.Operator, index: NDArray[np.intp], value: NDArray[Any]) -> NDArray[Any]:
+    """(A x) on the support of x, without a pass over X where that is small."""
+    from .tpower import largest_submatrix
+
+    if len(index) <= largest_submatrix(op):
+        return op.submatrix(index) @ value
+    return op.apply(index, value)[index]

@@ -1,0 +1,315 @@
+"""Truncated power iteration: one sparse component of given cardinality."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse.linalg
+from numpy.typing import NDArray
+
+from . import _core
+from ._input import choice, flag, integer, number, real_array, seed_of
+from ._operator import Problem, as_problem
+from ._result import Callback, Progress, SparseComponent
+
+_SUBMATRIX_ENTRIES = 1 << 24  # of the columns gathered for one submatrix
+_SUBMATRIX_ORDER = 2048
+_START_BUDGET = 2e8  # multiplications that coordinate starts may cost by default
+
+
+@dataclass(frozen=True)
+class Options:
+    """How one component is searched for; arrays only in `start`."""
+
+    start: Any
+    n_starts: int | None
+    max_iter: int
+    tol: float | None
+    renormalize: bool
+
+
+@dataclass(frozen=True)
+class Found:
+    """One component in the units of the operator."""
+
+    index: NDArray[np.intp]
+    value: NDArray[Any]
+    objective: float
+    n_iter: int
+    converged: bool
+
+
+def tpower(
+    X: Any,
+    cardinality: int,
+    *,
+    start: Any = None,
+    n_starts: int | None = None,
+    max_iter: int = 1000,
+    tol: float | None = None,
+    renormalize: bool = True,
+    kind: str = "data",
+    center: bool = True,
+    scale: bool = False,
+    n_features: int | None = None,
+    rng: Any = None,
+    callback: Callback | None = None,
+) -> SparseComponent:
+    """One sparse principal component by the truncated power method.
+
+    Searches `max x'Ax` subject to `||x|| = 1` and at most `cardinality` nonzeros, where `A` is the
+    covariance matrix, by `x <- T_k(Ax)/||T_k(Ax)||` from several starts. The objective never
+    decreases along a run; the best run is returned.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, p), sparse matrix, LinearOperator or callable
+        Data, one row a sample; with ``kind="covariance"`` a symmetric (p, p) matrix, which may be
+        indefinite (the iteration then works on a shifted matrix), or a callable `v -> A v`.
+        float32 and float64 arrays in C or Fortran order, and CSR and CSC matrices, are not copied.
+    cardinality : int
+        Number of nonzeros, in [1, p].
+    start : None, "diagonal", "eigenvector" or array-like of shape (p,), optional
+        None (default): the leading eigenvector of the submatrix of the `4 cardinality` variables of
+        largest variance, then single variables by decreasing variance. "diagonal": the variable of
+        largest variance alone. "eigenvector": the leading eigenvector, truncated to 8, 4, 2 and 1
+        times the cardinality, each run warm-starting the next.
+    n_starts : int, optional
+        Number of starts when `start` is None; beyond 1 + p they are random. Default: one, and as
+        many single variables as are cheap, all of them for p up to several hundred.
+    max_iter : int, default 1000
+        Iterations of each start.
+    tol : float, optional
+        A run ends when its support is stable and an iteration raises the objective by a fraction of
+        at most `tol`. Default 1e-8 for float64, 1e-5 for float32.
+    renormalize : bool, default True
+        Replace the values on the support by the leading eigenvector there, which never lowers the
+        objective (Moghaddam et al. 2006).
+    kind : {"data", "covariance"}, default "data"
+    center : bool, default True
+        Subtract the column means, implicitly. Ignored for a covariance.
+    scale : bool, default False
+        Divide each column by its standard deviation, implicitly; constant columns by 1. For a
+        covariance: use the correlation.
+    n_features : int, optional
+        p, needed when X is a bare callable.
+    rng : None, int or numpy Generator, optional
+        For random starts and for probing operators without entries; None is a fixed seed.
+    callback : callable, optional
+        Called with a `Progress` at most twenty times a second, and once at the end. What it raises
+        ends the call.
+
+    Returns
+    -------
+    SparseComponent
+        `loading` (p,), `value`, `cardinality`, `n_iter`, `converged`, `method`. For a matrix without
+        any variance the loading is the first unit vector, the value 0, and a RuntimeWarning is given.
+
+    Raises
+    ------
+    ValueError
+        For NaN, infinite or empty input, an asymmetric covariance, or an option out of range.
+    TypeError
+        For input that is not real numbers, masked arrays, or an option of the wrong type.
+
+    References
+    ----------
+    X.-T. Yuan and T. Zhang (2013). Truncated power method for sparse eigenvalue problems. Journal of
+    Machine Learning Research 14, 899-925, algorithm 1.
+
+    Examples
+    --------
+    >>> import spcacore
+    >>> pitprops = spcacore.datasets.load_pitprops()
+    >>> x = spcacore.tpower(pitprops.correlation, 6, kind="covariance")
+    >>> print(f"{x.value:.4f}", [name for name, w in zip(pitprops.names, x.loading) if w])
+    3.7710 ['topdiam', 'length', 'ringbut', 'bowmax', 'bowdist', 'whorls']
+    """
+    problem = as_problem(X, kind=kind, center=center, scale=scale, n_features=n_features, definite=False)
+    k = integer(cardinality, "cardinality", 1, problem.p)
+    options = check_options(problem.p, start, n_starts, max_iter, tol, renormalize)
+    seed = seed_of(rng)
+    told = None
+    if callback is not None:
+        told = lambda n_iter: callback(Progress(0, 1, n_iter))  # noqa: E731
+    found = solve(problem, problem.operator, problem.diagonal, k, options, [seed, 0], told)
+    if found is None:
+        warnings.warn("X has no variance: the loading is the first unit vector", RuntimeWarning, stacklevel=2)
+        one = np.ones(1, problem.operator.dtype)
+        found = Found(np.zeros(1, np.intp), one, 0.0, 0, True)
+    if not found.converged:
+        warnings.warn(f"not converged in {max_iter} iterations", RuntimeWarning, stacklevel=2)
+    value = float(problem.in_units(found.objective))
+    if callback is not None:
+        callback(Progress(0, 1, found.n_iter, value))
+    loading = np.zeros(problem.p, problem.operator.dtype)
+    loading[found.index] = found.value
+    return SparseComponent(
+        loading, value, int(np.count_nonzero(loading)), found.n_iter, found.converged, "tpower"
+    )
+
+
+def check_options(p: int, start: Any, n_starts: Any, max_iter: Any, tol: Any, renormalize: Any) -> Options:
+    """Validate what `tpower` and `sparse_pca` share."""
+    if isinstance(start, str):
+        choice(start, "start", ("diagonal", "eigenvector"))
+    elif start is not None:
+        start = real_array(start, "start", ndim=1).astype(np.float64)
+        if start.size != p:
+            raise ValueError(f"start has {start.size} entries for {p} variables")
+        if not start.any():
+            raise ValueError("start is the zero vector")
+        start = start / np.abs(start).max()
+    if n_starts is not None:
+        if start is not None:
+            raise ValueError("n_starts goes with start=None; a given start is the only one")
+        n_starts = integer(n_starts, "n_starts", 1)
+    return Options(
+        start,
+        n_starts,
+        integer(max_iter, "max_iter", 0),
+        None if tol is None else number(tol, "tol", 0),
+        flag(renormalize, "renormalize"),
+    )
+
+
+def solve(
+    problem: Problem,
+    op: _core.Operator,
+    diagonal: NDArray[Any] | None,
+    k: int,
+    options: Options,
+    seed: list[int],
+    told: Callable[[int], object] | None,
+) -> Found | None:
+    """The best run over all starts on the (deflated) operator; None when it has no variance left."""
+    tol = options.tol
+    if tol is None:
+        tol = 1e-5 if op.single else 1e-8
+    best = None
+    for index, value, path in _starts(problem, op, diagonal, k, options, seed):
+        for width in path:
+            status, index, value, objective, n_iter = op.truncated_power(
+                index, value, width, options.max_iter, tol, told
+            )
+            if status < 0:
+                break
+        if status >= 0 and (best is None or objective > best.objective):
+            best = Found(index, value, objective, n_iter, status == 0)
+    if best is None or not best.objective > problem.noise:
+        return None
+    if options.renormalize:
+        value, objective = leading_vector(op, best.index, best.value)
+        best = Found(best.index, value, objective, best.n_iter, best.converged)
+    kept = np.flatnonzero(best.value)
+    return Found(
+        best.index[kept], fix_sign(best.value[kept]), float(best.objective), best.n_iter, best.converged
+    )
+
+
+def fix_sign(value: NDArray[Any]) -> NDArray[Any]:
+    """The entry of largest magnitude, the first if tied, becomes positive."""
+    return -value if value[np.argmax(np.abs(value))] < 0 else value
+
+
+def leading_vector(
+    op: _core.Operator, index: NDArray[np.intp], value: NDArray[Any]
+) -> tuple[NDArray[Any], float]:
+    """Leading eigenvector of A[index, index], and its eigenvalue; `value` starts the large case."""
+    k = len(index)
+    if k <= largest_submatrix(op):
+        eigenvalue, vector = _core.leading_eigenvector(op.submatrix(index))
+        return vector, eigenvalue
+    restricted = scipy.sparse.linalg.LinearOperator(
+        (k, k), dtype=op.dtype,
+        matvec=lambda v: op.apply(index, np.ascontiguousarray(v.ravel(), op.dtype))[index],
+    )  # fmt: skip
+    eigenvalues, vectors = scipy.sparse.linalg.eigsh(restricted, 1, which="LA", v0=value)
+    return np.ascontiguousarray(vectors[:, 0], op.dtype), float(eigenvalues[0])
+
+
+def largest_submatrix(op: _core.Operator) -> int:
+    """The largest order at which A[S, S] is formed rather than applied."""
+    return min(_SUBMATRIX_ORDER, op.p if op.covariance else _SUBMATRIX_ENTRIES // op.m)
+
+
+# ---- starts -----------------------------------------------------------------------------------------
+
+Start = tuple[NDArray[np.intp], NDArray[Any], tuple[int, ...]]
+
+
+def _starts(
+    problem: Problem,
+    op: _core.Operator,
+    diagonal: NDArray[Any] | None,
+    k: int,
+    options: Options,
+    seed: list[int],
+) -> Iterator[Start]:
+    """Nonzeros of each start, and the cardinalities to run through from there."""
+    p, dtype = op.p, op.dtype
+    rng = np.random.default_rng(seed)
+    everything = np.arange(p)
+    if isinstance(options.start, np.ndarray):
+        index = np.flatnonzero(options.start)
+        yield index, options.start[index].astype(dtype), (k,)
+    elif options.start == "diagonal":
+        if diagonal is None:
+            raise ValueError("start='diagonal' needs the entries of X; an operator offers only products")
+        yield np.array([np.argmax(diagonal)]), np.ones(1, dtype), (k,)
+    elif options.start == "eigenvector":
+        vector, _ = leading_vector(op, everything, _spread(op, rng))
+        yield everything, vector, tuple(min(c * k, p) for c in (8, 4, 2, 1))
+    else:
+        yield _leading_start(op, diagonal, k, rng)
+        n_starts = options.n_starts
+        if n_starts is None:
+            runs = (
+                0 if diagonal is None else _START_BUDGET / (10 * problem.cost * (k if op.covariance else 1))
+            )
+            n_starts = 1 + min(p, int(runs))
+        order = () if diagonal is None else np.argsort(-diagonal, kind="stable")
+        for j in order[: n_starts - 1]:
+            yield np.array([j]), np.ones(1, dtype), (k,)
+        for _ in range(n_starts - 1 - len(order)):
+            yield everything, rng.standard_normal(p).astype(dtype), (k,)
+
+
+def _leading_start(
+    op: _core.Operator, diagonal: NDArray[Any] | None, k: int, rng: np.random.Generator
+) -> Start:
+    """Leading eigenvector of the submatrix of the 4k most promising variables.
+
+    Promising are those of largest variance; where all variances tie, or are unknown, those of largest
+    weight in the leading direction of the whole matrix.
+    """
+    width = min(op.p, 4 * k, largest_submatrix(op))
+    if width < k:
+        return np.arange(op.p), _spread(op, rng), (k,)
+    index = np.arange(op.p)
+    if width < op.p:
+        if diagonal is not None:
+            index = _core.select_largest(diagonal, width)
+            chosen = diagonal[index]
+        if diagonal is None or (
+            chosen.min() > (1 - 1e-6) * chosen.max()
+            and np.count_nonzero(diagonal >= (1 - 1e-6) * chosen.max()) > width
+        ):
+            index = _core.select_largest(_spread(op, rng), width)
+    _, vector = _core.leading_eigenvector(op.submatrix(index))
+    return index, vector, (k,)
+
+
+def _spread(op: _core.Operator, rng: np.random.Generator) -> NDArray[Any]:
+    """A dense vector near the leading eigenspace, by eight power steps from a random one."""
+    v = rng.standard_normal(op.p).astype(op.dtype)
+    for _ in range(8):
+        norm = np.linalg.norm(v)
+        if norm == 0:
+            break
+        v = op.apply(None, np.ascontiguousarray(v / norm, op.dtype))
+    return v if v.any() else np.ones(op.p, op.dtype)
