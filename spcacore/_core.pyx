@@ -125,10 +125,10 @@ cdef extern from "spca.h" nogil:
     spca_status spca_sleading_eigenvector(spca_int, float *, float *, blas_int *, float *, float *) noexcept
     spca_status spca_dleading_eigenvector(spca_int, double *, double *, blas_int *, double *, double *) noexcept
 
-    spca_status spca_sdense_statistics(spca_int, spca_int, const float *, spca_int, int, int, double, spca_stop, void *, double *, double *, double *, double *) noexcept
-    spca_status spca_ddense_statistics(spca_int, spca_int, const double *, spca_int, int, int, double, spca_stop, void *, double *, double *, double *, double *) noexcept
-    spca_status spca_scompressed_statistics(spca_int, spca_int, const float *, const void *, const void *, int, int, int, double, spca_stop, void *, double *, double *, double *, double *, double *) noexcept
-    spca_status spca_dcompressed_statistics(spca_int, spca_int, const double *, const void *, const void *, int, int, int, double, spca_stop, void *, double *, double *, double *, double *, double *) noexcept
+    spca_status spca_sdense_statistics(spca_int, spca_int, const float *, spca_int, int, spca_stop, void *, double *, double *, double *) noexcept
+    spca_status spca_ddense_statistics(spca_int, spca_int, const double *, spca_int, int, spca_stop, void *, double *, double *, double *) noexcept
+    spca_status spca_scompressed_statistics(spca_int, spca_int, const float *, const void *, const void *, int, int, spca_stop, void *, double *, double *, double *, double *, double *) noexcept
+    spca_status spca_dcompressed_statistics(spca_int, spca_int, const double *, const void *, const void *, int, int, spca_stop, void *, double *, double *, double *, double *, double *) noexcept
     spca_status spca_ssymmetry(spca_int, const float *, spca_int, spca_stop, void *, double *, double *, double *) noexcept
     spca_status spca_dsymmetry(spca_int, const double *, spca_int, spca_stop, void *, double *, double *, double *) noexcept
 
@@ -573,27 +573,25 @@ def leading_eigenvector(floating[:, ::1] G):
 
 # ---- statistics of the input -----------------------------------------------------------------------
 
-def dense_statistics(const floating[:, :] X, bint center, double range_):
-    """(mean, sum of squared deviations) of range^2 X, (lowest, highest) of X, per column."""
+def dense_statistics(const floating[:, :] X):
+    """Rows: mean, sum of squared deviations, spread of each column (spca_proto.h)."""
     cdef Call call = Call()
     cdef spca_status status
     cdef Py_ssize_t n = X.shape[0], p = X.shape[1]
     cdef bint row_major = X.strides[1] == sizeof(floating)
     cdef Py_ssize_t ld = X.strides[0 if row_major else 1] // <Py_ssize_t> sizeof(floating)
-    out = np.empty((4, p))
+    out = np.empty((3, p))
     cdef double[:, ::1] o = out
     with nogil:
         if floating is float:
-            status = spca_sdense_statistics(n, p, &X[0, 0], ld, row_major, center, range_, on_stop, &call.c,
-                                            &o[0, 0], &o[1, 0], &o[2, 0], &o[3, 0])
+            status = spca_sdense_statistics(n, p, &X[0, 0], ld, row_major, on_stop, &call.c, &o[0, 0], &o[1, 0], &o[2, 0])
         else:
-            status = spca_ddense_statistics(n, p, &X[0, 0], ld, row_major, center, range_, on_stop, &call.c,
-                                            &o[0, 0], &o[1, 0], &o[2, 0], &o[3, 0])
+            status = spca_ddense_statistics(n, p, &X[0, 0], ld, row_major, on_stop, &call.c, &o[0, 0], &o[1, 0], &o[2, 0])
     call.check(status)
     return out
 
 def compressed_statistics(Py_ssize_t n, Py_ssize_t p, bint row_major, const floating[::1] data,
-                          const index_t[::1] indices, const index_t[::1] indptr, bint center, double range_):
+                          const index_t[::1] indices, const index_t[::1] indptr):
     """The same of CSR or CSC arrays."""
     cdef Call call = Call()
     cdef spca_status status
@@ -604,13 +602,13 @@ def compressed_statistics(Py_ssize_t n, Py_ssize_t p, bint row_major, const floa
     cdef bint wide = sizeof(index_t) == 8
     with nogil:
         if floating is float:
-            status = spca_scompressed_statistics(n, p, x, &indptr[0], i, wide, row_major, center, range_, on_stop,
-                                                 &call.c, &o[0, 0], &o[1, 0], &o[2, 0], &o[3, 0], &o[4, 0])
+            status = spca_scompressed_statistics(n, p, x, &indptr[0], i, wide, row_major, on_stop, &call.c,
+                                                 &o[0, 0], &o[1, 0], &o[2, 0], &o[3, 0], &o[4, 0])
         else:
-            status = spca_dcompressed_statistics(n, p, x, &indptr[0], i, wide, row_major, center, range_, on_stop,
-                                                 &call.c, &o[0, 0], &o[1, 0], &o[2, 0], &o[3, 0], &o[4, 0])
+            status = spca_dcompressed_statistics(n, p, x, &indptr[0], i, wide, row_major, on_stop, &call.c,
+                                                 &o[0, 0], &o[1, 0], &o[2, 0], &o[3, 0], &o[4, 0])
     call.check(status)
-    return out[:4]
+    return out[:3]
 
 def symmetry(const floating[:, :] A):
     """(largest |a_ij|, largest |a_ij - a_ji|, largest excess over a semidefinite 2 x 2 minor)."""

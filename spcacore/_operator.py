@@ -20,7 +20,8 @@ from . import _core
 from ._input import choice, flag, integer, raise_not_finite, real_array
 
 _LARGEST_CHOLESKY = 1500
-_SAFE = 1e140  # squares of entries between 1/_SAFE and _SAFE neither overflow nor vanish
+_TINY = 1e-280  # below this a sum of squares has lost terms to underflow
+_CHUNK = 1 << 22  # entries copied at a time where a pass has to be repeated
 
 
 @dataclass(frozen=True)
@@ -99,34 +100,43 @@ def _range(largest: float) -> float:
 
 @dataclass(frozen=True)
 class _Columns:
-    """Mean and standard deviation of each column, in the caller's units, as float64."""
+    """Mean, and root mean square about it (or about 0) with n - 1, of each column as float64.
+
+    `deviation` is 0 exactly where a column is constant (or zero, when not centred).
+    """
 
     mean: NDArray[np.float64]
     deviation: NDArray[np.float64]
-    largest: float
 
 
 def _column_statistics(
-    n: int, center: bool, statistics: Callable[[float], NDArray[Any]], locate: Callable[[], None]
+    n: int,
+    center: bool,
+    statistics: NDArray[np.float64],
+    columns: Callable[[NDArray[np.intp]], NDArray[Any]],
+    locate: Callable[[], None],
 ) -> _Columns:
-    """One pass over X; a second one, scaled, only where squares would leave the number range."""
-    mean, square, low, high = statistics(1.0)
-    largest = max(float(high.max()), -float(low.min()), 0.0)
-    range_ = 1.0
-    if math.isfinite(largest) and largest > 0 and not 1 / _SAFE < largest < _SAFE:
-        range_ = _range(largest)
-        mean, square, low, high = statistics(range_)
-    if not (math.isfinite(largest) and np.isfinite(mean).all() and np.isfinite(square).all()):
+    """From the sums of one pass; columns whose squares left the number range are summed again, scaled."""
+    mean, square, spread = statistics
+    degrees = max(n - 1, 1)
+    if not center:
+        square = square + n * mean**2
+        spread = np.maximum(spread, np.abs(mean))
+    deviation = np.sqrt(square / degrees)
+    if not (np.isfinite(mean).all() and np.isfinite(square).all()):
         locate()
-    deviation = np.sqrt(square / max(n - 1, 1))
-    for a in (mean, deviation):
-        a /= range_
-        a /= range_
-    if center:
-        constant = low == high
-        mean[constant] = low[constant]
-        deviation[constant] = 0
-    return _Columns(mean, deviation, largest)
+    deviation[spread == 0] = 0
+    odd = np.flatnonzero(~np.isfinite(square) | ~np.isfinite(mean) | ((square < _TINY) & (spread > 0)))
+    step = max(1, _CHUNK // n)
+    for block in (odd[i : i + step] for i in range(0, len(odd), step)):
+        x = columns(block).astype(np.float64)
+        unit = np.array([_range(size) for size in np.abs(x).max(axis=0)])
+        x = x * unit * unit
+        mean[block] = x.mean(axis=0)
+        deviation[block] = np.sqrt(np.sum((x - mean[block] * center) ** 2, axis=0) / degrees)
+        for a in (mean, deviation):
+            a[block] = a[block] / unit / unit
+    return _Columns(mean, deviation)
 
 
 def _data_problem(
@@ -151,7 +161,8 @@ def _data_problem(
             raise ValueError(f"column {j} varies too little to be divided by its standard deviation")
     elif center and zero.any():  # a constant column must not return as rounding noise
         weight = np.where(zero, 0, 1).astype(dtype)
-    range_ = 1.0 if scale else _range(columns.largest)
+    largest = max(float(np.abs(columns.mean).max()), float(columns.deviation.max()))
+    range_ = 1.0 if scale else _range(largest)
     diagonal = np.where(zero, 0.0, 1.0) if scale else (columns.deviation * range_ * range_) ** 2
     mean = columns.mean.astype(dtype) if center else None
     factor = 1.0 / max(n - 1, 1)
@@ -226,7 +237,7 @@ def _from_dense(X: Any, covariance: bool, center: bool, scale: bool, definite: b
     if not covariance:
         n, p = a.shape
         columns = _column_statistics(
-            n, center, lambda r: _core.dense_statistics(a, center, r), lambda: raise_not_finite(a, "X")
+            n, center, _core.dense_statistics(a), lambda block: a[:, block], lambda: raise_not_finite(a, "X")
         )
         return _data_problem(
             columns, n, a.dtype, center, scale, names, n * p, lambda *s: _core.dense(a, False, *s)
@@ -309,7 +320,11 @@ def _from_sparse(X: Any, covariance: bool, center: bool, scale: bool) -> Problem
 
     if not covariance:
         columns = _column_statistics(
-            n, center, lambda r: _core.compressed_statistics(n, p, row_major, *arrays, center, r), locate
+            n,
+            center,
+            _core.compressed_statistics(n, p, row_major, *arrays),
+            lambda block: X[:, block].toarray(),
+            locate,
         )
         return _data_problem(
             columns, n, data.dtype, center, scale, None, max(data.size, p),

@@ -18,7 +18,7 @@ from ._result import Callback, Progress, SparseComponent
 
 _SUBMATRIX_ENTRIES = 1 << 24  # of the columns gathered for one submatrix
 _SUBMATRIX_ORDER = 2048
-_START_BUDGET = 2e8  # multiplications that coordinate starts may cost by default
+_START_BUDGET = 1e8  # multiplications that coordinate starts may cost by default, at 20 iterations each
 
 
 @dataclass(frozen=True)
@@ -269,7 +269,7 @@ def _starts(
         n_starts = options.n_starts
         if n_starts is None:
             runs = (
-                0 if diagonal is None else _START_BUDGET / (10 * problem.cost * (k if op.covariance else 1))
+                0 if diagonal is None else _START_BUDGET / (20 * problem.cost * (k if op.covariance else 1))
             )
             n_starts = 1 + min(p, int(runs))
         order = () if diagonal is None else np.argsort(-diagonal, kind="stable")

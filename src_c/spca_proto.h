@@ -110,17 +110,17 @@ spca_status SPCA(leading_eigenvector)(spca_int k, REAL *G, REAL *work, blas_int 
 
 /* ---- statistics of the input (statistics.c) ------------------------------------------------- */
 
-/* Per column of range^2 X: mean, sum of squared deviations about it (about 0 when !center), and of
- * X: lowest and highest entry.  Stable (pairwise merged tiles), one read of X. */
+/* Per column: mean, sum of squared deviations from it, and spread, which is 0 exactly where the column
+ * is constant.  In double for both precisions; NaN or infinite where the data are, or where squares
+ * overflow.  Stable at any mean; one read of X. */
 spca_status SPCA(dense_statistics)(spca_int n, spca_int p, const REAL *X, spca_int ld,
-                                   int row_major, int center, double range, spca_stop stop,
-                                   void *ctx, double *mean, double *square, double *low,
-                                   double *high);
+                                   int row_major, spca_stop stop, void *ctx, double *mean,
+                                   double *square, double *spread);
 spca_status SPCA(compressed_statistics)(spca_int n, spca_int p, const REAL *data,
                                         const void *indptr, const void *indices, int wide,
-                                        int row_major, int center, double range, spca_stop stop,
-                                        void *ctx, double *mean, double *square, double *low,
-                                        double *high, double *count /* p */);
+                                        int row_major, spca_stop stop, void *ctx, double *mean,
+                                        double *square, double *spread, double *count /* p */,
+                                        double *first /* p */);
 /* Largest |a_ij|, largest |a_ij - a_ji|, the largest excess |a_ij| - sqrt(a_ii a_jj) of a 2 x 2
  * minor that is not positive semidefinite; largest is NaN when any entry is not finite. */
 spca_status SPCA(symmetry)(spca_int p, const REAL *A, spca_int ld, spca_stop stop, void *ctx,

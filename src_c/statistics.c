@@ -1,96 +1,124 @@
-/* statistics.c - one read of the input: means, sums of squared deviations, extremes; and how far a
- * matrix is from symmetric positive semidefinite.
+/* statistics.c - one read of the input: mean, sum of squared deviations and spread of each column;
+ * and how far a matrix is from symmetric positive semidefinite.
  *
- * Tiles small enough for the cache are centred at their own mean and merged (Chan, Golub & LeVeque
- * 1983: M = M_a + M_b + d^2 n_a n_b/(n_a + n_b)), so a large mean costs no digits. */
+ * A tile of at most TILE_ROWS rows is shifted by its own first row, d = x - x_0, so that
+ * sum d^2 - (sum d)^2/r loses at most log2(TILE_ROWS) bits whatever the mean: x_0 being one of the r
+ * entries, sum d^2 <= r M.  Tiles are merged by Chan, Golub & LeVeque (1983),
+ * M = M_a + M_b + d^2 n_a n_b/(n_a + n_b). */
 #include "real.h"
 
-enum { TILE_ROWS = 64, TILE_COLUMNS = 256 };
+enum { TILE_ROWS = 256, TILE_COLUMNS = 256, LANES = 8 };
+
+typedef struct {
+    double *mean, *square, *spread;
+} columns_t;
 
 static void merge(double n_a, double n_b, double mean_b, double square_b, double *mean,
                   double *square)
 {
     double d = mean_b - *mean, n = n_a + n_b;
     *mean += d * (n_b / n);
-    *square += square_b + d * d * (n_a * (n_b / n));
+    *square += n_a > 0 ? square_b + d * d * (n_a * (n_b / n)) : square_b;
 }
 
-/* Tile of r rows and c columns; rows of the tile are `down` apart, columns `across`. */
-static void tile(spca_int r, spca_int c, const real *X, spca_int down, spca_int across,
-                 double range, double done, int center, double *mean, double *square, double *low,
-                 double *high)
+/* One column's share of a tile: r entries with sums of d and d^2 and the largest |d|. */
+static void add_tile(columns_t out, spca_int j, double done, spca_int r, double shift, double sum,
+                     double square, double spread)
 {
-    double sum[TILE_COLUMNS], squares[TILE_COLUMNS];
-    for (spca_int j = 0; j < c; j++) sum[j] = squares[j] = 0;
-    if (across == 1) {
-        for (spca_int i = 0; i < r; i++)
-            for (spca_int j = 0; j < c; j++) {
-                double x = (double)X[i * down + j];
-                low[j] = x < low[j] ? x : low[j];
-                high[j] = x > high[j] ? x : high[j];
-                sum[j] += x * range * range;
-            }
-        for (spca_int j = 0; j < c; j++) sum[j] = center ? sum[j] / (double)r : 0;
-        for (spca_int i = 0; i < r; i++)
-            for (spca_int j = 0; j < c; j++) {
-                double d = (double)X[i * down + j] * range * range - sum[j];
-                squares[j] += d * d;
-            }
-    } else {
+    double mean = sum / (double)r;
+    merge(done, (double)r, shift + mean, square - mean * sum, out.mean + j, out.square + j);
+    if (done > 0 && spread == 0 && out.spread[j] == 0) /* constant so far: the same constant? */
+        spread = fabs(shift - out.mean[j]);
+    if (!(spread <= out.spread[j])) out.spread[j] = spread;
+}
+
+/* Tile of r rows and c columns in C order; four rows at a time so that the sums are written less. */
+static void tile(spca_int r, spca_int c, const real *X, spca_int ld, double done, columns_t out,
+                 spca_int j0)
+{
+    double shift[TILE_COLUMNS], sum[TILE_COLUMNS], square[TILE_COLUMNS], spread[TILE_COLUMNS];
+    spca_int i = 1;
+    for (spca_int j = 0; j < c; j++) {
+        shift[j] = (double)X[j];
+        sum[j] = square[j] = spread[j] = 0;
+    }
+    for (; i + 4 <= r; i += 4) {
+        const real *x0 = X + i * ld, *x1 = x0 + ld, *x2 = x1 + ld, *x3 = x2 + ld;
         for (spca_int j = 0; j < c; j++) {
-            const real *x = X + j * across;
-            double s[4] = {0}, q[4] = {0}, lo = low[j], hi = high[j];
-            for (spca_int i = 0; i < r; i++) {
-                double v = (double)x[i * down];
-                lo = v < lo ? v : lo;
-                hi = v > hi ? v : hi;
-                s[i & 3] += v * range * range;
-            }
-            low[j] = lo;
-            high[j] = hi;
-            sum[j] = center ? (s[0] + s[1] + s[2] + s[3]) / (double)r : 0;
-            for (spca_int i = 0; i < r; i++) {
-                double d = (double)x[i * down] * range * range - sum[j];
-                q[i & 3] += d * d;
-            }
-            squares[j] = q[0] + q[1] + q[2] + q[3];
+            double s = shift[j], a = (double)x0[j] - s, b = (double)x1[j] - s;
+            double d = (double)x2[j] - s, e = (double)x3[j] - s, most = spread[j];
+            sum[j] += (a + b) + (d + e);
+            square[j] += (a * a + b * b) + (d * d + e * e);
+            most = fabs(a) > most ? fabs(a) : most;
+            most = fabs(b) > most ? fabs(b) : most;
+            most = fabs(d) > most ? fabs(d) : most;
+            spread[j] = fabs(e) > most ? fabs(e) : most;
         }
     }
-    for (spca_int j = 0; j < c; j++) merge(done, (double)r, sum[j], squares[j], mean + j, square + j);
+    for (; i < r; i++)
+        for (spca_int j = 0; j < c; j++) {
+            double d = (double)X[i * ld + j] - shift[j];
+            sum[j] += d;
+            square[j] += d * d;
+            spread[j] = fabs(d) > spread[j] ? fabs(d) : spread[j];
+        }
+    for (spca_int j = 0; j < c; j++)
+        add_tile(out, j0 + j, done, r, shift[j], sum[j], square[j], spread[j]);
 }
 
-static void begin(spca_int p, double *mean, double *square, double *low, double *high)
+/* r entries of one column, contiguous; lanes so that the sums need not be taken one after another. */
+static void stretch(spca_int r, const real *x, double done, columns_t out, spca_int j)
 {
-    for (spca_int j = 0; j < p; j++) {
-        mean[j] = square[j] = 0;
-        low[j] = INFINITY;
-        high[j] = -INFINITY;
+    double shift = (double)x[0], sum[LANES] = {0}, square[LANES] = {0}, spread[LANES] = {0};
+    spca_int i = 0;
+    for (; i + LANES <= r; i += LANES)
+        for (int l = 0; l < LANES; l++) {
+            double d = (double)x[i + l] - shift;
+            sum[l] += d;
+            square[l] += d * d;
+            spread[l] = fabs(d) > spread[l] ? fabs(d) : spread[l];
+        }
+    for (; i < r; i++) {
+        double d = (double)x[i] - shift;
+        sum[0] += d;
+        square[0] += d * d;
+        spread[0] = fabs(d) > spread[0] ? fabs(d) : spread[0];
     }
+    for (int l = 1; l < LANES; l++) {
+        sum[0] += sum[l];
+        square[0] += square[l];
+        spread[0] = spread[l] > spread[0] ? spread[l] : spread[0];
+    }
+    add_tile(out, j, done, r, shift, sum[0], square[0], spread[0]);
+}
+
+static columns_t begin(spca_int p, double *mean, double *square, double *spread)
+{
+    columns_t out = {mean, square, spread};
+    for (spca_int j = 0; j < p; j++) mean[j] = square[j] = spread[j] = 0;
+    return out;
 }
 
 spca_status SPCA(dense_statistics)(spca_int n, spca_int p, const real *X, spca_int ld,
-                                   int row_major, int center, double range, spca_stop stop,
-                                   void *ctx, double *mean, double *square, double *low,
-                                   double *high)
+                                   int row_major, spca_stop stop, void *ctx, double *mean,
+                                   double *square, double *spread)
 {
-    spca_int down = row_major ? ld : 1, across = row_major ? 1 : ld;
-    spca_int rows = row_major ? TILE_ROWS : 4096, columns = row_major ? TILE_COLUMNS : 1;
-    begin(p, mean, square, low, high);
-    if (row_major) {
-        for (spca_int i = 0; i < n; i += rows) {
-            for (spca_int j = 0; j < p; j += columns) {
-                if (j % 65536 == 0 && asked_to_stop(stop, ctx)) return SPCA_STOPPED;
-                tile(min_int(rows, n - i), min_int(columns, p - j), X + i * down + j * across, down,
-                     across, range, (double)i, center, mean + j, square + j, low + j, high + j);
-            }
-        }
-    } else {
-        for (spca_int j = 0; j < p; j++) {
-            if (j % 64 == 0 && asked_to_stop(stop, ctx)) return SPCA_STOPPED;
-            for (spca_int i = 0; i < n; i += rows) {
-                if (i > 0 && i % (rows * 256) == 0 && asked_to_stop(stop, ctx)) return SPCA_STOPPED;
-                tile(min_int(rows, n - i), 1, X + i * down + j * across, down, across, range,
-                     (double)i, center, mean + j, square + j, low + j, high + j);
+    columns_t out = begin(p, mean, square, spread);
+    spca_int columns = row_major ? TILE_COLUMNS : 1, read = 0;
+    for (spca_int i0 = 0; i0 < n; i0 += row_major ? TILE_ROWS : n) {
+        for (spca_int j = 0; j < p; j += columns) {
+            spca_int end = row_major ? min_int(n, i0 + TILE_ROWS) : n;
+            spca_int c = min_int(columns, p - j);
+            for (spca_int i = i0; i < end; i += TILE_ROWS) {
+                spca_int r = min_int(TILE_ROWS, end - i);
+                if (row_major)
+                    tile(r, c, X + i * ld + j, ld, (double)i, out, j);
+                else
+                    stretch(r, X + j * ld + i, (double)i, out, j);
+                if ((read += r * c) > (1 << 22)) {
+                    read = 0;
+                    if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
+                }
             }
         }
     }
@@ -102,32 +130,29 @@ static inline spca_int at(const void *array, int wide, spca_int q)
     return wide ? (spca_int)((const int64_t *)array)[q] : (spca_int)((const int32_t *)array)[q];
 }
 
-/* Stored entries first, by Welford's update; the zeros are merged at the end as one more tile. */
+/* Stored entries first, by Welford's update; the zeros are merged at the end as one more tile.
+ * spread is the largest magnitude unless all entries are the same. */
 spca_status SPCA(compressed_statistics)(spca_int n, spca_int p, const real *data,
                                         const void *indptr, const void *indices, int wide,
-                                        int row_major, int center, double range, spca_stop stop,
-                                        void *ctx, double *mean, double *square, double *low,
-                                        double *high, double *count)
+                                        int row_major, spca_stop stop, void *ctx, double *mean,
+                                        double *square, double *spread, double *count,
+                                        double *first)
 {
     spca_int lines = row_major ? n : p, read = 0;
-    begin(p, mean, square, low, high);
-    for (spca_int j = 0; j < p; j++) count[j] = 0;
+    columns_t out = begin(p, mean, square, spread);
+    for (spca_int j = 0; j < p; j++) count[j] = first[j] = 0;
     for (spca_int l = 0; l < lines; l++) {
-        spca_int first = at(indptr, wide, l), last = at(indptr, wide, l + 1);
-        for (spca_int q = first; q < last; q++) {
+        spca_int start = at(indptr, wide, l), end = at(indptr, wide, l + 1);
+        for (spca_int q = start; q < end; q++) {
             spca_int j = row_major ? at(indices, wide, q) : l;
-            double x = (double)data[q], v = x * range * range, d = v - mean[j];
-            low[j] = x < low[j] ? x : low[j];
-            high[j] = x > high[j] ? x : high[j];
+            double x = (double)data[q], d = x - mean[j];
+            if (count[j] == 0) first[j] = x;
+            if (x != first[j] && !(fabs(x) <= spread[j])) spread[j] = fabs(x) + fabs(first[j]);
             count[j]++;
-            if (center) {
-                mean[j] += d / count[j];
-                square[j] += d * (v - mean[j]);
-            } else
-                square[j] += v * v;
-            if (!(fabs(x) <= DBL_MAX)) mean[j] = NAN;
+            mean[j] += d / count[j];
+            square[j] += d * (x - mean[j]);
         }
-        if ((read += last - first + 16) > (1 << 22)) {
+        if ((read += end - start + 16) > (1 << 22)) {
             read = 0;
             if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
         }
@@ -135,9 +160,8 @@ spca_status SPCA(compressed_statistics)(spca_int n, spca_int p, const real *data
     for (spca_int j = 0; j < p; j++) {
         double zeros = (double)n - count[j];
         if (zeros == 0) continue;
-        low[j] = low[j] < 0 ? low[j] : 0;
-        high[j] = high[j] > 0 ? high[j] : 0;
-        if (center) merge(count[j], zeros, 0, 0, mean + j, square + j);
+        if (first[j] != 0 && spread[j] == 0) spread[j] = fabs(first[j]);
+        merge(count[j], zeros, 0, 0, out.mean + j, out.square + j);
     }
     return SPCA_OK;
 }
