@@ -653,7 +653,7 @@ def truncate(floating[::1] x, Py_ssize_t k):
 def deflate_covariance(str method, floating[:, :] A, Py_ssize_t[::1] index, floating[::1] value):
     """Hotelling, projection or Schur complement deflation of a full symmetric A."""
     cdef Py_ssize_t p = A.shape[0], ld = max(A.strides[0], A.strides[1]) // <Py_ssize_t> sizeof(floating)
-    cdef floating[::1] work = np.empty(p, np.float32 if floating is float else np.float64)
+    cdef floating[::1] work = np.empty(2 * p, np.float32 if floating is float else np.float64)
     cdef int code = ["hotelling", "projection", "schur"].index(method)
     with nogil:
         if floating is float:

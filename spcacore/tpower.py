@@ -77,7 +77,7 @@ def tpower(
         None (default): the leading eigenvector of the submatrix of the `4 cardinality` variables of
         largest variance, then single variables by decreasing variance. "diagonal": the variable of
         largest variance alone. "eigenvector": the leading eigenvector, truncated to 8, 4, 2 and 1
-        times the cardinality, each run warm-starting the next.
+        times the cardinality, each run warm-starting the next. An array is truncated first.
     n_starts : int, optional
         Number of starts when `start` is None; beyond 1 + p they are random. Default: one, and as
         many single variables as are cheap, all of them for p up to several hundred.
@@ -198,8 +198,11 @@ def solve(
             )
             if status < 0:
                 break
-        if status >= 0 and (best is None or objective > best.objective):
-            best = Found(index, value, objective, n_iter, status == 0)
+        if status < 0:  # A maps the start to zero
+            continue
+        new = Found(index, value, objective, n_iter, status == 0)
+        if best is None or _better(op, new, best, tol if options.renormalize else 0):
+            best = new
     if best is None or not best.objective > problem.noise:
         return None
     if options.renormalize:
@@ -209,6 +212,22 @@ def solve(
     return Found(
         best.index[kept], fix_sign(best.value[kept]), float(best.objective), best.n_iter, best.converged
     )
+
+
+def _better(op: _core.Operator, new: Found, best: Found, tol: float) -> bool:
+    """Whether `new` has the larger objective or, where the two tie, the support that comes first.
+
+    Runs end within `tol` of their limits, so those that close are compared at the limits themselves.
+    """
+    values = new.objective, best.objective
+    if np.array_equal(new.index, best.index):
+        return values[0] > values[1]
+    if tol > 0 and abs(values[0] - values[1]) <= 100 * tol * abs(values[1]):
+        values = leading_vector(op, new.index, new.value)[1], leading_vector(op, best.index, best.value)[1]
+    rounding = 1e-12 if op.dtype == np.float64 else 1e-6
+    if abs(values[0] - values[1]) > rounding * abs(values[1]):
+        return values[0] > values[1]
+    return tuple(new.index) < tuple(best.index)
 
 
 def fix_sign(value: NDArray[Any]) -> NDArray[Any]:
@@ -255,7 +274,7 @@ def _starts(
     rng = np.random.default_rng(seed)
     everything = np.arange(p)
     if isinstance(options.start, np.ndarray):
-        index = np.flatnonzero(options.start)
+        index = _core.select_largest(options.start, k)
         yield index, options.start[index].astype(dtype), (k,)
     elif options.start == "diagonal":
         if diagonal is None:

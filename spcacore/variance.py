@@ -132,29 +132,29 @@ def orthonormal(V: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _adjusted(op: _core.Operator, V: NDArray[Any]) -> NDArray[np.float64]:
-    """Squared diagonal of R in A^(1/2) V = QR, by Cholesky elimination of V'AV."""
-    r = V.shape[1]
-    M = np.zeros((r, r))
-    images = []
-    for v in V.T:
+    """Squared diagonal of R in A^(1/2) V = QR; 0 where a score lies in the span of the earlier ones."""
+    out = np.zeros(V.shape[1])
+    images = np.zeros((V.shape[1], op.m))
+    for t, v in enumerate(V.T):
         index = np.flatnonzero(v)
-        empty = np.zeros(op.m)
-        images.append(op.image(index, v[index].astype(op.dtype)).astype(np.float64) if len(index) else empty)
-    F = np.array(images)
+        if len(index):
+            images[t] = op.image(index, v[index].astype(op.dtype))
     if not op.covariance:
-        R = np.linalg.qr(F.T, mode="r")
-        d = np.zeros(r)
-        d[: len(R)] = np.diagonal(R) ** 2 / max(op.n - 1, 1)
-        return d
-    M = F @ V
+        basis: list[NDArray[Any]] = []
+        for t, f in enumerate(images):
+            q = orthogonal_part(f, basis)
+            if q is not None:
+                out[t] = (q @ f) ** 2 / max(op.n - 1, 1)
+                basis.append(q)
+        return out
+    M = images @ V  # Cholesky elimination of V'AV
     M = (M + M.T) / 2
-    tiny = np.finfo(op.dtype).eps * np.abs(M).max() * len(M)
-    out = np.zeros(r)
-    for t in range(r):
-        pivot = M[t, t]
-        if pivot > tiny:
-            out[t] = pivot
-            M = M - np.outer(M[:, t], M[t]) / pivot
+    rounding = 1e-14 if op.dtype == np.float64 else 1e-6
+    tiny = rounding * M.diagonal().max() * len(M)
+    for t in range(len(M)):
+        if M[t, t] > tiny:
+            out[t] = M[t, t]
+            M = M - np.outer(M[:, t], M[t]) / M[t, t]
     return out
 
 

@@ -19,17 +19,26 @@ void SPCA(deflate_hotelling)(spca_int p, spca_int ld, vector_t x, real *A)
     for (spca_int a = 0; a < x.nnz; a++)
         lambda += x.value[a] * sparse_dot(x, A + x.index[a] * ld);
     for (spca_int a = 0; a < x.nnz; a++)
-        sparse_axpy(-lambda * x.value[a], x, A + x.index[a] * ld);
+        for (spca_int b = 0; b < x.nnz; b++)
+            A[x.index[a] * ld + x.index[b]] -= lambda * (x.value[a] * x.value[b]);
 }
 
-/* A - x w' - w x' + lambda x x' = A - x z' - z x',  w = A x, lambda = x'w, z = w - lambda x/2 */
+/* A - x w' - w x' + lambda x x' = A - (x z' + z x'),  w = A x, lambda = x'w, z = w - lambda x/2; the
+ * sum is taken before it is subtracted, so that both triangles round alike. */
 void SPCA(deflate_projection)(spca_int p, spca_int ld, vector_t x, real *A, real *work)
 {
-    real *z = work;
+    real *z = work, *dense = work + p;
     symmetric_product(p, ld, x, A, z);
     sparse_axpy(-sparse_dot(x, z) / 2, x, z);
-    for (spca_int i = 0; i < p; i++) sparse_axpy(-z[i], x, A + i * ld);
-    for (spca_int a = 0; a < x.nnz; a++) axpy(p, -x.value[a], z, A + x.index[a] * ld);
+    for (spca_int j = 0; j < p; j++) dense[j] = 0;
+    sparse_axpy(1, x, dense);
+    for (spca_int i = 0; i < p; i++) {
+        real *row = A + i * ld;
+        if (dense[i] == 0)
+            sparse_axpy(-z[i], x, row);
+        else
+            for (spca_int j = 0; j < p; j++) row[j] -= dense[i] * z[j] + z[i] * dense[j];
+    }
 }
 
 /* A - w w'/lambda, entry by entry the same in both triangles */

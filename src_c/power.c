@@ -14,7 +14,18 @@ spca_status SPCA(truncated_power)(const operator_t *A, spca_int k, spca_int max_
 {
     operator_t shifted = *A;
     real *next = work, *rest = work + k, previous = 0, rounding = 64 * REAL_EPSILON;
+    int feasible = 0; /* whether previous is the objective of a k-sparse vector */
     *n_iter = 0;
+    scal(*nnz, 1 / nrm2(*nnz, value), value);
+    if (max_iter == 0 && *nnz > k) {
+        SPCA(select_largest)(*nnz, value, k, rest, iwork);
+        for (spca_int a = 0; a < k; a++) {
+            index[a] = index[iwork[a]];
+            value[a] = value[iwork[a]];
+        }
+        *nnz = k;
+        scal(k, 1 / nrm2(k, value), value);
+    }
     for (;;) {
         vector_t x = {*nnz, index, value};
         real quadratic, norm, gain, level;
@@ -32,13 +43,14 @@ spca_status SPCA(truncated_power)(const operator_t *A, spca_int k, spca_int max_
         for (spca_int a = 0; same && a < k; a++) same = index[a] == iwork[a];
         gain = quadratic - previous;
         level = fabs(quadratic) + shifted.shift;
-        if (*n_iter > 0) {
+        if (feasible) {
             if (gain < -rounding * level)
                 shifted.shift = 2 * shifted.shift + fabs(previous) / 2;
             else if (gain <= (same ? fmax(tol, rounding) : rounding) * level)
                 return SPCA_OK;
         }
         if (*n_iter == max_iter) return SPCA_NOT_CONVERGED;
+        feasible = *nnz <= k;
         previous = quadratic;
         *nnz = k;
         for (spca_int a = 0; a < k; a++) {

@@ -147,8 +147,8 @@ void SPCA(l1_threshold)(spca_int p, const REAL *a, double bound, int nonnegative
 
 /* ---- solvers -------------------------------------------------------------------------------- */
 
-/* x <- T_k(A x)/||.||.  Yuan & Zhang (2013), JMLR 14, algorithm 1.  The start x (nnz nonzeros, at
- * most capacity) is overwritten by the result; index and value hold max(nnz, k).
+/* x <- T_k(A x)/||.||.  Yuan & Zhang (2013), JMLR 14, algorithm 1.  The start x (nnz nonzeros, of any
+ * norm, more than k allowed) is overwritten by the result; index and value hold max(nnz, k).
  * work (2p + m + t + 2k), iwork (k). */
 spca_status SPCA(truncated_power)(const SPCA(operator) *A, spca_int k, spca_int max_iter, REAL tol,
                                   spca_stop stop, void *ctx, spca_int *nnz, spca_int *index,
@@ -167,7 +167,7 @@ spca_status SPCA(orthomax)(spca_int p, spca_int r, double gamma, spca_int max_it
 /* A <- A - lambda x x', lambda = x'A x: only the rows and columns of the support.  A full symmetric,
  * leading dimension ld. */
 void SPCA(deflate_hotelling)(spca_int p, spca_int ld, SPCA(vector) x, REAL *A);
-/* A <- (I - xx') A (I - xx'): only the rows and columns of the support.  work (p). */
+/* A <- (I - xx') A (I - xx'): only the rows and columns of the support.  work (2p). */
 void SPCA(deflate_projection)(spca_int p, spca_int ld, SPCA(vector) x, REAL *A, REAL *work);
 /* A <- A - A xx'A / (x'A x); A unchanged if x'A x = 0.  work (p). */
 void SPCA(deflate_schur)(spca_int p, spca_int ld, SPCA(vector) x, REAL *A, REAL *work);

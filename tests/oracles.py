@@ -1,0 +1,67 @@
+"""Slow, independent ways to the same numbers: NumPy on explicit matrices, and enumeration."""
+
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+def shared(name):
+    """A data file that does not ship with the package, where this machine has it."""
+    path = SHARED / name
+    if not path.exists():
+        pytest.skip(f"{name} is not on this machine")
+    return path
+
+
+def covariance(X, center=True, scale=False):
+    X = np.asarray(X, np.float64)
+    X = X - X.mean(axis=0) if center else X
+    if scale:
+        norm = np.sqrt((X**2).sum(axis=0) / (len(X) - 1))
+        X = X / np.where(norm == 0, 1, norm)
+    return X.T @ X / (len(X) - 1)
+
+
+def optimum(A, k):
+    """max x'Ax over unit x with k nonzeros, by enumeration of the supports."""
+    supports = np.array(list(combinations(range(len(A)), k)))
+    blocks = A[supports[:, :, None], supports[:, None, :]]
+    return np.linalg.eigvalsh(blocks)[:, -1].max()
+
+
+def power_iteration(A, x, k, n_iter):
+    """Truncated power iteration, written as in the paper."""
+    for _ in range(n_iter):
+        y = A @ x
+        keep = np.argsort(-abs(y), kind="stable")[:k]
+        x = np.zeros(len(A))
+        x[keep] = y[keep]
+        x /= np.linalg.norm(x)
+    return x
+
+
+def deflated(A, x, method, earlier=()):
+    """Explicit deflation of a covariance matrix (Mackey 2008, sections 2 and 3)."""
+    if method.startswith("orthogonalized"):
+        Q = np.linalg.qr(np.column_stack(earlier))[0] if len(earlier) else np.zeros((len(A), 0))
+        x = x - Q @ (Q.T @ x)
+        if np.linalg.norm(x) < 1e-8:
+            return A
+    x = x / np.linalg.norm(x)
+    if method.endswith("hotelling"):
+        return A - x @ A @ x * np.outer(x, x)
+    if method.endswith("projection"):
+        P = np.eye(len(A)) - np.outer(x, x)
+        return P @ A @ P
+    if x @ A @ x < 1e-12:
+        return A
+    return A - np.outer(A @ x, A @ x) / (x @ A @ x)
+
+
+def spanned_variance(A, V):
+    """Tr(A V (V'V)^+ V')."""
+    return np.trace(A @ V @ np.linalg.pinv(V.T @ V) @ V.T)

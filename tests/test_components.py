@@ -1,0 +1,273 @@
+"""sparse_pca against published tables, dense PCA, and explicit deflation by hand."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse
+from oracles import covariance, deflated, shared, spanned_variance
+from scipy.sparse.linalg import LinearOperator
+
+import spcacore
+from spcacore import explained_variance, sparse_pca, tpower
+from spcacore.deflation import METHODS
+
+PITPROPS = spcacore.datasets.load_pitprops()
+
+
+def test_yuan_zhang_table_2():
+    """Cardinalities 6-2-1-2-1-1, each started at the largest diagonal entry of the deflated matrix."""
+    A = PITPROPS.correlation
+    result = sparse_pca(A, 6, cardinality=[6, 2, 1, 2, 1, 1], kind="covariance", start="diagonal")
+    by_name = [
+        {PITPROPS.names[i]: round(float(x[i]), 4) for i in np.flatnonzero(x)} for x in result.loadings.T
+    ]
+    assert by_name == [
+        {"topdiam": 0.4444, "length": 0.4534, "ringbut": 0.3779, "bowmax": 0.3415, "bowdist": 0.4032, "whorls": 0.4183},
+        {"moist": 0.7071, "testsg": 0.7071},
+        {"ovensg": 1.0},
+        {"ringtop": 0.8569, "ringbut": 0.5154},
+        {"clear": 1.0},
+        {"knots": 1.0},
+    ]  # fmt: skip
+    shares = [
+        explained_variance(A, result.loadings, d, kind="covariance", ratio=True).sum()
+        for d in ("raw", "adjusted", "cumulative")
+    ]
+    np.testing.assert_allclose(shares, [0.7978, 0.7202, 0.7700], atol=5e-5)
+
+
+def test_yuan_zhang_table_3():
+    """7-2-4-3-5-4 from the truncated leading eigenvector through 8k, 4k, 2k, k."""
+    A = PITPROPS.correlation
+    result = sparse_pca(A, 6, cardinality=[7, 2, 4, 3, 5, 4], kind="covariance", start="eigenvector")
+    assert explained_variance(
+        A, result.loadings, "raw", kind="covariance", ratio=True
+    ).sum() == pytest.approx(0.8887, abs=5e-5)
+
+
+@pytest.mark.parametrize(
+    ("deflation", "cumulative"),
+    [
+        ("projection", [22.6, 40.1, 56.0, 66.1, 74.7, 81.2]),
+        ("orthogonalized_hotelling", [22.6, 38.8, 54.1, 64.3, 68.2, 71.9]),
+        ("orthogonalized_projection", [22.6, 40.1, 56.0, 66.1, 74.7, 81.3]),
+    ],
+)
+def test_mackey_table_3(deflation, cumulative):
+    """Six loadings of four nonzeros, where greedy search and truncated power find the same supports."""
+    result = sparse_pca(PITPROPS.correlation, 6, cardinality=4, kind="covariance", deflation=deflation)
+    np.testing.assert_allclose(100 * result.explained_variance_ratio.cumsum(), cumulative, atol=0.06)
+
+
+def test_shen_huang_design():
+    """p = 500, n = 50, eigenvalues 400 and 300: both loadings recovered in every draw."""
+    cosines = []
+    for seed in range(100):
+        X, V = spcacore.datasets.make_spiked(50, 500, rng=seed)
+        cosines.append(abs(V.T @ sparse_pca(X, 2, cardinality=10).loadings).max(axis=1))
+    assert np.min(cosines) > 0.99
+    np.testing.assert_allclose(np.mean(cosines, axis=0), [0.9998, 0.9997], atol=1.5e-4)
+
+
+@pytest.mark.parametrize(("n", "p", "cardinality"), [(500, 5000, 20), (200, 2000, 30)])
+def test_planted_supports_are_recovered(n, p, cardinality):
+    X, V = spcacore.datasets.make_spiked(
+        n, p, cardinality=cardinality, variances=[30, 25, 20, 16, 12], rng=3, dtype=np.float32
+    )
+    found = sparse_pca(X, 5, cardinality=cardinality).loadings
+    overlap = (V != 0).T.astype(int) @ (found != 0)
+    assert overlap.max(axis=1).min() >= 0.95 * cardinality
+
+
+@pytest.mark.parametrize("deflation", METHODS)
+@pytest.mark.parametrize(("n", "p"), [(40, 7), (7, 40)])
+def test_full_cardinality_is_pca(deflation, n, p):
+    X = np.random.default_rng(1).standard_normal((n, p)) * np.geomspace(1, 0.05, p) + 4
+    result = sparse_pca(X, 4, cardinality=p, deflation=deflation)
+    _, s, Vt = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
+    np.testing.assert_allclose(result.explained_variance, s[:4] ** 2 / (n - 1), rtol=1e-9)
+    np.testing.assert_allclose(abs(np.sum(result.loadings * Vt[:4].T, axis=0)), 1, atol=1e-9)
+    scores = result.transform(X)
+    np.testing.assert_allclose(scores.T @ scores / (n - 1), np.diag(s[:4] ** 2 / (n - 1)), atol=1e-8)
+
+
+@pytest.mark.parametrize("deflation", METHODS)
+@pytest.mark.parametrize("kind", ["data", "covariance", "csr"])
+def test_the_same_as_deflating_by_hand(deflation, kind):
+    X = np.random.default_rng(11).standard_normal((60, 30)) @ np.random.default_rng(12).standard_normal(
+        (30, 30)
+    )
+    A = covariance(X)
+    M = {"data": X, "covariance": A, "csr": scipy.sparse.csr_array(X)}[kind]
+    options = {"kind": "covariance" if kind == "covariance" else "data"}
+    result = sparse_pca(M, 4, cardinality=5, deflation=deflation, **options)
+    B, earlier = A, []
+    for x, value in zip(result.loadings.T, result.n_iter, strict=True):
+        assert value >= 1
+        by_hand = tpower(B, 5, kind="covariance")
+        np.testing.assert_allclose(x, by_hand.loading, atol=1e-7)
+        B = deflated(B, x, deflation, earlier)
+        B = (B + B.T) / 2
+        earlier.append(x)
+    np.testing.assert_allclose(
+        result.explained_variance.cumsum(),
+        [spanned_variance(A, result.loadings[:, : t + 1]) for t in range(4)],
+        rtol=1e-10,
+    )
+    assert result.total_variance == pytest.approx(np.trace(A), rel=1e-12)
+
+
+def test_input_kinds_agree():
+    X = np.random.default_rng(2).standard_normal((50, 60)) + 1
+    X[:, 5:12] += 2 * np.random.default_rng(3).standard_normal((50, 1))
+    X[:, 20:26] -= 2 * np.random.default_rng(4).standard_normal((50, 1))
+    X[abs(X) < 0.4] = 0
+    expected = sparse_pca(X, 3, cardinality=6)
+    Z = X - X.mean(axis=0)
+    others = [
+        (np.asfortranarray(X), {}),
+        (scipy.sparse.csr_array(X), {}),
+        (scipy.sparse.csc_array(X), {}),
+        (covariance(X), {"kind": "covariance"}),
+        (LinearOperator(X.shape, matvec=lambda v: X @ v, rmatvec=lambda u: X.T @ u), {}),
+        (lambda v: Z.T @ (Z @ v) / 49, {"kind": "covariance", "n_features": 60}),
+    ]
+    for M, options in others:
+        result = sparse_pca(M, 3, cardinality=6, **options)
+        np.testing.assert_allclose(result.loadings, expected.loadings, atol=1e-6)
+        np.testing.assert_allclose(result.explained_variance, expected.explained_variance, rtol=1e-9)
+    single = sparse_pca(X.astype(np.float32), 3, cardinality=6)
+    assert single.loadings.dtype == np.float32
+    np.testing.assert_allclose(single.loadings, expected.loadings, atol=2e-4)
+    correlation = np.corrcoef(X.T)
+    np.testing.assert_allclose(
+        sparse_pca(X, 3, cardinality=6, scale=True).loadings,
+        sparse_pca(correlation, 3, cardinality=6, kind="covariance").loadings,
+        atol=1e-6,
+    )
+    np.testing.assert_allclose(
+        sparse_pca(covariance(X), 3, cardinality=6, kind="covariance", scale=True).loadings,
+        sparse_pca(correlation, 3, cardinality=6, kind="covariance").loadings,
+        atol=1e-6,
+    )
+
+
+@pytest.mark.parametrize("deflation", METHODS)
+def test_extend_is_asking_for_all_at_once(deflation):
+    X, _ = spcacore.datasets.make_spiked(40, 120, variances=[50, 40, 30, 20], rng=5)
+    whole = sparse_pca(X, 5, cardinality=8, deflation=deflation, n_starts=200, rng=9)
+    part = sparse_pca(X, 2, cardinality=8, deflation=deflation, n_starts=200, rng=9)
+    calls = []
+    grown = part.extend(X, 2, callback=calls.append).extend(X, 1)
+    for field in (
+        "loadings",
+        "explained_variance",
+        "explained_variance_ratio",
+        "cardinality",
+        "n_iter",
+        "converged",
+    ):
+        np.testing.assert_array_equal(getattr(grown, field), getattr(whole, field))
+    assert {c.component for c in calls} == {2, 3}  # the earlier ones were not searched again
+    assert part.n_components == 2
+    mixed = sparse_pca(X, 2, cardinality=[8, 3], deflation=deflation)
+    np.testing.assert_array_equal(
+        mixed.extend(X, 1, cardinality=[6]).loadings,
+        sparse_pca(X, 3, cardinality=[8, 3, 6], deflation=deflation).loadings,
+    )
+    with pytest.raises(ValueError, match="cardinality must be given"):
+        mixed.extend(X, 1)
+    with pytest.raises(ValueError, match="40 of 120"):
+        part.extend(X[:, 1:], 1)
+
+
+def test_transform_and_reconstruct():
+    X = np.random.default_rng(6).standard_normal((30, 12)) * 3 + np.arange(12)
+    for scale in (False, True):
+        result = sparse_pca(X, 3, cardinality=4, scale=scale)
+        Z = X - X.mean(axis=0)
+        d = X.std(axis=0, ddof=1) if scale else np.ones(12)
+        V = result.loadings
+        np.testing.assert_allclose(result.transform(X), (Z / d) @ V, atol=1e-12)
+        np.testing.assert_allclose(result.transform(X[3:5]), result.transform(X)[3:5], atol=1e-12)
+        np.testing.assert_allclose(
+            result.transform(scipy.sparse.csr_array(X)), result.transform(X), atol=1e-11
+        )
+        projected = (Z / d) @ V @ np.linalg.pinv(V)
+        np.testing.assert_allclose(
+            result.reconstruct(result.transform(X)), projected * d + X.mean(axis=0), atol=1e-11
+        )
+        share = np.linalg.norm(projected) ** 2 / np.linalg.norm(Z / d) ** 2
+        assert result.explained_variance_ratio.sum() == pytest.approx(share, rel=1e-10)
+
+
+def test_rank_is_the_end():
+    rng = np.random.default_rng(0)
+    for offset in (0, 1e4):
+        X = rng.standard_normal((30, 3)) @ rng.standard_normal((3, 50)) + offset
+        for M, options in ((X, {}), (scipy.sparse.csr_array(X), {}), (covariance(X), {"kind": "covariance"})):
+            with pytest.warns(RuntimeWarning, match="no variance is left after 3 of 6"):
+                result = sparse_pca(M, 6, cardinality=50, **options)
+            assert result.n_components == 3
+            assert result.explained_variance_ratio.sum() == pytest.approx(1, abs=1e-8)
+
+
+def test_better_than_the_published_sp500_figures():
+    """Raw variance / trace at r = 4, near-orthogonal and unconstrained published bests."""
+    A = np.load(shared("snp500_correlation.npz"))["A"]
+    for k, near_orthogonal in (
+        (5, 0.0347),
+        (10, 0.0639),
+        (15, 0.0758),
+        (20, 0.0930),
+        (25, 0.0953),
+        (30, 0.1113),
+        (35, 0.1142),
+    ):
+        V = sparse_pca(A, 4, cardinality=k, kind="covariance").loadings
+        assert np.trace(V.T @ A @ V) / np.trace(A) > near_orthogonal
+
+
+def test_golub_and_pbmc3k():
+    X = np.load(shared("golub_leukemia.npz"))["X"]
+    result = sparse_pca(X, 3, cardinality=30)
+    Z = X - X.mean(axis=0)
+    dense = np.linalg.svd(Z, compute_uv=False)[:3] ** 2 / np.sum(Z.astype(float) ** 2)
+    assert 0.5 * dense.sum() < result.explained_variance_ratio.sum() < dense.sum()
+    counts = scipy.sparse.load_npz(shared("pbmc3k_counts.npz"))
+    result = sparse_pca(counts, 2, cardinality=15)
+    genes = shared("pbmc3k_genes.txt").read_text().split()
+    assert result.total_variance == pytest.approx(17978.06429 * 2700 / 2699, rel=1e-9)  # n - 1, not n
+    assert "MALAT1" in {genes[j] for j in np.flatnonzero(result.loadings.any(axis=1))}
+
+
+def test_callback_stop_and_order():
+    calls = []
+
+    def stop_after_two(progress):
+        calls.append(progress)
+        if progress.component == 1 and progress.value is not None:
+            raise StopIteration
+
+    result = sparse_pca(PITPROPS.correlation, 5, cardinality=3, kind="covariance", callback=stop_after_two)
+    whole = sparse_pca(PITPROPS.correlation, 5, cardinality=3, kind="covariance")
+    np.testing.assert_array_equal(result.loadings, whole.loadings[:, :2])
+    assert [c.component for c in calls if c.value is not None] == [0, 1]
+    np.testing.assert_array_equal(result.extend(PITPROPS.correlation, 3).loadings, whole.loadings)
+
+
+def test_results_are_values():
+    result = sparse_pca(PITPROPS.correlation, 2, cardinality=3, kind="covariance")
+    for other in (pickle.loads(pickle.dumps(result)), copy.deepcopy(result)):
+        np.testing.assert_array_equal(other.loadings, result.loadings)
+        assert repr(other) == repr(result)
+    with pytest.raises(AttributeError):
+        result.loadings = None
+
+
+def test_dataframe_names():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(PITPROPS.correlation, columns=PITPROPS.names)
+    assert sparse_pca(frame, 1, cardinality=2, kind="covariance").names == PITPROPS.names

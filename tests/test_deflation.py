@@ -1,0 +1,179 @@
+"""deflate: explicit formulas, and the property table of the methods, each yes and each no."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import covariance, deflated
+
+from spcacore import deflate
+from spcacore.deflation import METHODS
+
+PSD = ("projection", "schur", "orthogonalized_projection")
+
+
+def problem(seed, p=8, rank=None):
+    rng = np.random.default_rng(seed)
+    B = rng.standard_normal((rank or p + 3, p))
+    xs = rng.standard_normal((p, 3)) * (rng.random((p, 3)) < 0.6)
+    xs[0] += 0.5
+    return B.T @ B, xs / np.linalg.norm(xs, axis=0)
+
+
+def sequence(A, xs, method):
+    """The matrix after each step."""
+    out = [A]
+    for t in range(xs.shape[1]):
+        earlier = xs[:, :t] if method.startswith("orthogonalized") and t else None
+        out.append(deflate(out[-1], xs[:, t], method, earlier=earlier))
+    return out
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("order", ["C", "F"])
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=25, deadline=None, derandomize=True)
+def test_formula(method, dtype, order, seed):
+    A, xs = problem(seed)
+    got = sequence(np.asarray(A, dtype, order=order), xs, method)
+    for t in range(3):
+        A = deflated(A, xs[:, t], method, [xs[:, s] for s in range(t)])
+        assert got[t + 1].dtype == dtype
+        np.testing.assert_array_equal(got[t + 1], got[t + 1].T)
+        np.testing.assert_allclose(got[t + 1], A, atol=1e-11 if dtype == np.float64 else 1e-3)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=40, deadline=None, derandomize=True)
+def test_what_each_method_promises(method, seed):
+    """METHODS table: x'Ax = 0, Ax = 0, definiteness, earlier loadings stay annihilated."""
+    A, xs = problem(seed)
+    steps = sequence(A, xs, method)
+    size = np.abs(A).max()
+    for t, x in enumerate(xs.T):
+        after = steps[t + 1]
+        if method != "orthogonalized_hotelling" or t == 0:
+            assert abs(x @ after @ x) < 1e-10 * size
+        if method in PSD:
+            assert np.abs(after @ x).max() < 1e-9 * size
+            assert np.linalg.eigvalsh(after)[0] > -1e-10 * size
+    if method in ("schur", "orthogonalized_projection"):
+        assert np.abs(steps[-1] @ xs).max() < 1e-9 * size
+
+
+def test_what_each_method_does_not_promise():
+    A = np.array([[2.0, 1.0], [1.0, 1.0]])
+    e1 = np.array([1.0, 0.0])
+    for method in ("hotelling", "orthogonalized_hotelling"):  # definiteness, and Ax = 0, are lost
+        after = deflate(A, e1, method)
+        np.testing.assert_allclose(after, [[0, 1], [1, 1]])
+        np.testing.assert_allclose(np.linalg.eigvalsh(after), [-0.618034, 1.618034], atol=1e-6)
+        assert np.abs(after @ e1).max() == 1
+    # orthogonalized Hotelling annihilates q_t, not x_t
+    B = np.diag([3.0, 2.0, 1.0]) + 0.2
+    x1, x2 = np.array([1.0, 0, 0]), np.array([1.0, 1.0, 0]) / 2**0.5
+    after = deflate(
+        deflate(B, x1, "orthogonalized_hotelling"), x2, "orthogonalized_hotelling", earlier=x1[:, None]
+    )
+    assert abs(x2 @ after @ x2) > 0.1
+    # projection lets an earlier loading come back: A_2 = diag(0, 1/2)
+    first = deflate(np.eye(2), np.array([1.0, 1.0]) / 2**0.5)
+    second = deflate(first, e1)
+    np.testing.assert_allclose(second, np.diag([0, 0.5]), atol=1e-15)
+    assert np.abs(second @ [1, 1]).max() == pytest.approx(0.5)
+    # and Hotelling lets it come back too
+    first = deflate(A, np.array([1.0, 1.0]) / 2**0.5, "hotelling")
+    second = deflate(first, e1, "hotelling")
+    assert abs(np.array([1.0, 1.0]) @ second @ [1.0, 1.0]) > 0.1
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_all_agree_at_a_true_eigenvector(method):
+    A, _ = problem(5)
+    values, vectors = np.linalg.eigh(A)
+    np.testing.assert_allclose(
+        deflate(A, vectors[:, -1], method),
+        A - values[-1] * np.outer(vectors[:, -1], vectors[:, -1]),
+        atol=1e-11,
+    )
+
+
+@pytest.mark.parametrize("method", ["projection", "schur", "orthogonalized_projection"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("center", [True, False])
+@pytest.mark.parametrize("shape", [(30, 9), (5, 40), (1, 3)])
+def test_data_deflation_deflates_its_covariance(method, dtype, order, center, shape):
+    if shape[0] == 1 and center:
+        return  # no variance to remove
+    rng = np.random.default_rng(7)
+    X = np.asarray(rng.standard_normal(shape) + 2, dtype, order=order)
+    earlier = []
+    for _ in range(3):
+        x = np.zeros(shape[1])
+        x[rng.choice(shape[1], 3, replace=False)] = rng.standard_normal(3)
+        scatter = covariance(X, center) if shape[0] > 1 else np.outer(X[0], X[0]).astype(float)
+        expected = deflated(scatter, x, method, earlier)
+        E = np.column_stack(earlier) if earlier and method.startswith("orth") else None
+        X = deflate(X, x, method, kind="data", center=center, earlier=E)
+        assert X.dtype == dtype
+        got = covariance(X, center) if shape[0] > 1 else np.outer(X[0], X[0]).astype(float)
+        np.testing.assert_allclose(got, expected, atol=1e-12 * 50 if dtype == np.float64 else 1e-4)
+        earlier.append(x / np.linalg.norm(x))
+
+
+def test_projection_touches_only_the_support():
+    A, _ = problem(3, p=30)
+    x = np.zeros(30)
+    x[[4, 9, 21]] = [1.0, -2.0, 0.5]
+    outside = np.setdiff1d(np.arange(30), [4, 9, 21])
+    for method in ("projection", "hotelling"):
+        B = deflate(A, x, method)
+        np.testing.assert_array_equal(B[np.ix_(outside, outside)], A[np.ix_(outside, outside)])
+    B = deflate(A, x, "hotelling")
+    np.testing.assert_array_equal(B[outside], A[outside])
+    X = np.random.default_rng(0).standard_normal((6, 30))
+    np.testing.assert_array_equal(deflate(X, x, kind="data")[:, outside], X[:, outside])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_nothing_left_to_remove(method):
+    A, xs = problem(2)
+    if method.startswith("orthogonalized"):
+        inside = xs[:, 0] + 2 * xs[:, 1]
+        np.testing.assert_array_equal(deflate(A, inside, method, earlier=xs[:, :2]), A)
+    null = np.zeros(8)
+    null[0] = 1
+    B = A.copy()
+    B[0] = B[:, 0] = 0
+    np.testing.assert_array_equal(deflate(B, null, method), B)
+
+
+@pytest.mark.parametrize("kind", ["covariance", "data"])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("method", ["projection", "schur"])
+def test_overwrite(kind, order, method):
+    A, xs = problem(4)
+    A = np.asarray(A, order=order)
+    expected = deflate(A, xs[:, 0], method, kind=kind)
+    before = A.tobytes()
+    assert not np.shares_memory(expected, A)
+    assert A.tobytes() == before
+    assert deflate(A, xs[:, 0], method, kind=kind, overwrite=True) is A
+    np.testing.assert_array_equal(A, expected)
+    with pytest.raises(ValueError, match="overwrite"):
+        deflate(A.tolist(), xs[:, 0], method, kind=kind, overwrite=True)
+    A.flags.writeable = False
+    with pytest.raises(ValueError, match="writable"):
+        deflate(A, xs[:, 0], method, kind=kind, overwrite=True)
+
+
+@pytest.mark.parametrize("size", [1e200, 1e-200])
+@pytest.mark.parametrize("method", METHODS)
+def test_scale(method, size):
+    A, xs = problem(6)
+    np.testing.assert_allclose(
+        deflate(A * size, xs[:, 0] * size, method) / size, deflate(A, xs[:, 0], method), atol=1e-11
+    )

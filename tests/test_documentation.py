@@ -1,0 +1,36 @@
+"""The examples in docstrings and in the README give the output they show."""
+
+import doctest
+import importlib
+import inspect
+import pkgutil
+from pathlib import Path
+
+import pytest
+
+import spcacore
+
+MODULES = [
+    m.name for m in pkgutil.iter_modules(spcacore.__path__, "spcacore.") if not m.name.endswith("_core")
+]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_docstring_examples(name):
+    assert doctest.testmod(importlib.import_module(name)).failed == 0
+
+
+def test_every_public_function_is_documented_in_full():
+    for name in spcacore.__all__:
+        thing = getattr(spcacore, name)
+        if inspect.isfunction(thing):
+            for section in ("Parameters", "Returns", "Raises", "References", "Examples"):
+                assert f"\n    {section}\n    ---" in thing.__doc__, (name, section)
+            for parameter in inspect.signature(thing).parameters:
+                assert parameter in thing.__doc__, (name, parameter)
+
+
+def test_readme_example():
+    readme = Path(__file__).resolve().parents[1] / "README.md"
+    assert doctest.testfile(str(readme), module_relative=False).attempted > 0
+    assert doctest.testfile(str(readme), module_relative=False).failed == 0

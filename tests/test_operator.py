@@ -1,0 +1,204 @@
+"""Every kind of input is the same operator: against explicit NumPy matrices."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import covariance, deflated
+from scipy.sparse.linalg import LinearOperator
+
+from spcacore import _core
+from spcacore._operator import as_problem
+from spcacore.deflation import METHODS, Deflated
+
+N, P = 40, 23
+
+
+def data(dtype=np.float64, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((N, P)) * np.linspace(3, 1, P) + rng.integers(-2, 3, P)
+    X[rng.random((N, P)) < 0.5] = 0
+    X[:, 7] = 4.5  # a constant column
+    return X.astype(dtype)
+
+
+def inputs(X, A):
+    """name -> matrix, kind; X data, A its covariance."""
+    wide = scipy.sparse.csr_array(X)
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    padded = np.zeros((N + 3, P + 5), X.dtype)
+    padded[2:-1, 3:-2] = X
+    A = A.astype(X.dtype)
+    return {
+        "C": (np.ascontiguousarray(X), "data"),
+        "F": (np.asfortranarray(X), "data"),
+        "C rows apart": (padded[2:-1, 3:-2], "data"),
+        "F columns apart": (np.asfortranarray(padded)[2:-1, 3:-2], "data"),
+        "every other column": (np.repeat(X, 2, axis=1)[:, ::2], "data"),
+        "csr": (scipy.sparse.csr_array(X), "data"),
+        "csr int64": (wide, "data"),
+        "csc": (scipy.sparse.csc_array(X), "data"),
+        "coo": (scipy.sparse.coo_matrix(X), "data"),
+        "linear operator": (
+            LinearOperator(X.shape, matvec=lambda v: X @ v, rmatvec=lambda u: X.T @ u, dtype=X.dtype),
+            "data",
+        ),
+        "covariance C": (A, "covariance"),
+        "covariance F": (np.asfortranarray(A), "covariance"),
+        "covariance csr": (scipy.sparse.csr_array(A), "covariance"),
+        "covariance csc": (scipy.sparse.csc_array(A), "covariance"),
+        "covariance operator": (LinearOperator(A.shape, matvec=lambda v: A @ v, dtype=X.dtype), "covariance"),
+    }
+
+
+NAMES = tuple(inputs(data(), covariance(data())))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("center", "scale"), [(True, False), (False, False), (True, True), (False, True)])
+def test_products_and_submatrices(name, dtype, center, scale):
+    X = data(dtype)
+    A = covariance(X, center, scale)
+    M, kind = inputs(X, A)[name]
+    if "operator" in name and scale:
+        with pytest.raises(ValueError, match="scale=True needs the entries"):
+            as_problem(M, kind=kind, scale=True)
+        return
+    problem = as_problem(M, kind=kind, center=center, scale=scale)
+    op, u = problem.operator, problem.unit
+    tolerance = (
+        {"rtol": 1e-12, "atol": 1e-12 * A.max()}
+        if dtype == np.float64
+        else {"rtol": 1e-5, "atol": 1e-5 * A.max()}
+    )
+    rng = np.random.default_rng(1)
+    index = np.sort(rng.choice(P, 4, replace=False))
+    v = np.zeros(P, dtype)
+    v[index] = rng.standard_normal(4)
+    dense = rng.standard_normal(P).astype(dtype)
+    np.testing.assert_allclose(u * op.apply(index, v[index]), A @ v, **tolerance)
+    np.testing.assert_allclose(u * op.apply(None, dense), A @ dense, **tolerance)
+    S = np.array([0, 3, 7, 8, 22])
+    np.testing.assert_allclose(u * op.submatrix(S), A[np.ix_(S, S)], **tolerance)
+    if problem.diagonal is not None:
+        np.testing.assert_allclose(u * problem.diagonal, A.diagonal(), **tolerance)
+
+    y = A @ v
+    positions, values, quadratic = op.largest(index, v[index], 5)
+    np.testing.assert_array_equal(positions, np.sort(np.argsort(-abs(y), kind="stable")[:5]))
+    np.testing.assert_allclose(u * values, y[positions], **tolerance)
+    np.testing.assert_allclose(u * quadratic, v @ A @ v, **tolerance)
+    level = (np.sort(abs(y))[-6] + np.sort(abs(y))[-7]) / 2
+    positions, values = op.above(index, v[index], dtype(level / u))
+    np.testing.assert_array_equal(positions, np.flatnonzero(abs(y) > level))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", [n for n in NAMES if n not in ("coo", "csr int64", "every other column")])
+@pytest.mark.parametrize("method", METHODS)
+def test_implicit_deflation_is_explicit_deflation(name, dtype, method):
+    X = data(dtype)
+    A = covariance(X)
+    M, kind = inputs(X, A)[name]
+    problem = as_problem(M, kind=kind)
+    state = Deflated(problem.operator, problem.diagonal)
+    rng = np.random.default_rng(2)
+    earlier = []
+    atol = A.max() * (1e-12 if dtype == np.float64 else 2e-5)
+    for _ in range(4):
+        x = np.zeros(P)
+        x[rng.choice(P, 5, replace=False)] = rng.standard_normal(5)
+        x = (x / np.linalg.norm(x)).astype(dtype)
+        A = deflated(A, x.astype(np.float64), method, earlier)
+        earlier.append(x.astype(np.float64))
+        state = state.without(method, x, problem.noise)
+        v = rng.standard_normal(P).astype(dtype)
+        np.testing.assert_allclose(problem.unit * state.operator.apply(None, v), A @ v, atol=10 * atol)
+        index = np.array([1, 4, 7, 20])
+        np.testing.assert_allclose(
+            problem.unit * state.operator.apply(index, v[index]), A[:, index] @ v[index], atol=10 * atol
+        )
+        np.testing.assert_allclose(
+            problem.unit * state.operator.submatrix(index), A[np.ix_(index, index)], atol=10 * atol
+        )
+        if state.diagonal is not None:
+            np.testing.assert_allclose(problem.unit * state.diagonal, A.diagonal(), atol=10 * atol)
+
+
+@pytest.mark.parametrize("layout", ["C", "F", "csr", "csc"])
+@given(
+    n=st.integers(1, 700),
+    offset=st.sampled_from([0.0, 1.0, 1e8, -1e12]),
+    size=st.sampled_from([1.0, 1e-3, 1e160, 1e-160, 1e-300, 1e290]),
+    seed=st.integers(0, 2**31),
+)
+@settings(max_examples=60, deadline=None, derandomize=True)
+def test_statistics_at_any_mean_and_scale(layout, n, offset, size, seed):
+    rng = np.random.default_rng(seed)
+    X = (rng.standard_normal((n, 5)) + offset) * size
+    X[:, 2] = X[0, 2]
+    X[rng.random(n) < 0.3, 3] = 0
+    M = {"csr": scipy.sparse.csr_array, "csc": scipy.sparse.csc_array}.get(
+        layout, lambda x: np.asarray(x, order=layout)
+    )(X)
+    problem = as_problem(M)
+    exact = X.astype(np.longdouble)
+    mean = exact.mean(axis=0)
+    square = ((exact - mean) ** 2).sum(axis=0) / max(n - 1, 1)
+    np.testing.assert_allclose(problem.mean, mean.astype(float), rtol=1e-13, atol=1e-14 * abs(X).max())
+    scale = problem.diagonal.sum() or 1
+    expected = (square / (square.sum() or 1)).astype(float)
+    np.testing.assert_allclose(
+        problem.diagonal / scale, expected, rtol=1e-9 if abs(offset) < 1e9 else 1e-3, atol=1e-14
+    )
+    assert problem.diagonal[2] == 0
+
+
+def test_range_takes_extreme_data_near_one():
+    X = data()
+    plain = as_problem(X).operator.apply(np.array([3]), np.ones(1))
+    for size in (2.0**900, 2.0**-900, 2.0**-200):
+        scaled = as_problem(X * size).operator.apply(np.array([3]), np.ones(1))
+        ratio = scaled[5] / plain[5]
+        assert np.log2(ratio) == round(np.log2(ratio))  # a power of two: the same bits otherwise
+        np.testing.assert_array_equal(scaled, plain * ratio)
+
+
+@given(
+    x=st.lists(
+        st.sampled_from([0.0, 1.0, -1.0, 2.5, -2.5, 1e-30, 1e30]) | st.floats(-10, 10),
+        min_size=1,
+        max_size=60,
+    ),
+    repeat=st.integers(1, 200),
+    fraction=st.floats(0, 1),
+)
+@settings(max_examples=200, deadline=None, derandomize=True)
+def test_largest_entries_ties_to_the_lower_index(x, repeat, fraction):
+    x = np.tile(np.array(x), repeat)
+    k = round(fraction * len(x))
+    expected = np.sort(np.argsort(-abs(x), kind="stable")[:k])
+    np.testing.assert_array_equal(_core.select_largest(x, k), expected)
+    np.testing.assert_array_equal(_core.select_largest(x.astype(np.float32), k),
+                                  np.sort(np.argsort(-abs(x.astype(np.float32)), kind="stable")[:k]))  # fmt: skip
+
+
+def test_selection_where_the_sample_misleads():
+    x = np.zeros(8192 * 4)
+    x[1::8] = np.arange(len(x) // 8) + 1.0  # the strided sample sees only zeros
+    for k in (1, 100, 4000):
+        np.testing.assert_array_equal(_core.select_largest(x, k), np.sort(np.argsort(-x, kind="stable")[:k]))
+
+
+@pytest.mark.parametrize("k", [1, 2, 5, 40])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_leading_eigenvector(k, dtype):
+    B = np.random.default_rng(k).standard_normal((k, k))
+    G = (B + B.T).astype(dtype)
+    value, vector = _core.leading_eigenvector(G.copy())
+    reference = np.linalg.eigvalsh(G.astype(float))
+    tolerance = 1e-12 if dtype == np.float64 else 1e-5
+    np.testing.assert_allclose(value, reference[-1], rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(G.astype(float) @ vector, value * vector, atol=10 * k * tolerance)

@@ -1,0 +1,228 @@
+"""tpower against enumeration, published optima and the paper's own iteration."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import covariance, optimum, power_iteration, shared
+from scipy.sparse.linalg import LinearOperator
+
+import spcacore
+from spcacore import tpower
+
+PITPROPS = spcacore.datasets.load_pitprops()
+# Exact optima of x'Ax by cardinality, by enumeration elsewhere
+PITPROPS_OPTIMA = [
+    1, 1.954, 2.4753313532, 2.9374789467, 3.4061549468, 3.7709595523, 3.9961896449, 4.0686073272,
+    4.1386469071, 4.1726376616, 4.2082759543, 4.2182451865, 4.2186328533,
+]  # fmt: skip
+
+
+def wine(correlation):
+    X = pytest.importorskip("sklearn.datasets").load_wine().data
+    return np.corrcoef(X.T) if correlation else np.cov(X.T)
+
+
+@pytest.mark.parametrize(("k", "value"), list(enumerate(PITPROPS_OPTIMA, 1)))
+def test_pit_props_optimum(k, value):
+    x = tpower(PITPROPS.correlation, k, kind="covariance")
+    assert x.value == pytest.approx(value, abs=1e-9)
+    assert x.cardinality <= k
+    assert np.linalg.norm(x.loading) == pytest.approx(1, abs=1e-14)
+    assert x.loading @ PITPROPS.correlation @ x.loading == pytest.approx(x.value, rel=1e-13)
+
+
+@pytest.mark.parametrize("scaled_data", [False, True])
+def test_wine_correlation_where_all_variances_tie(scaled_data):
+    optima = [
+        1, 1.86456350, 2.56972077, 3.08203077, 3.43977842, 3.77443748, 4.04691484, 4.29329653,
+        4.50874336, 4.59429324, 4.67900004, 4.70583538, 4.70585025,
+    ]  # fmt: skip
+    for k, value in enumerate(optima, 1):
+        if scaled_data:
+            X = pytest.importorskip("sklearn.datasets").load_wine().data
+            x = tpower(X, k, scale=True)
+        else:
+            x = tpower(wine(True), k, kind="covariance")
+        assert x.value == pytest.approx(value, abs=1e-8)
+
+
+@pytest.mark.parametrize(("k", "value"), [(5, 99201.3094), (10, 99201.7813)])
+def test_wine_covariance(k, value):
+    assert tpower(wine(False), k, kind="covariance").value == pytest.approx(value, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("name", "k", "value"),
+    [
+        ("communities", 5, 4.86054814), ("communities", 10, 8.82361576), ("geography", 5, 5.0),
+        ("geography", 10, 10.0), ("gait", 5, 4.89034372),
+    ],
+)  # fmt: skip
+def test_proven_optima_where_one_start_is_trapped(name, k, value):
+    A = np.load(shared("uci_correlations.npz"))[name]
+    assert tpower(A, k, kind="covariance").value == pytest.approx(value, abs=1e-8)
+
+
+def test_a_block_that_only_one_start_in_fifty_finds():
+    """Tied variances and a planted clique at the end: the first variables lead elsewhere."""
+    A = np.full((50, 50), 0.01)
+    A[:5, :5] = 0.3
+    A[-5:, -5:] = 0.9
+    np.fill_diagonal(A, 1)
+    x = tpower(A, 5, kind="covariance")
+    np.testing.assert_array_equal(np.flatnonzero(x.loading), np.arange(45, 50))
+    assert x.value == pytest.approx(1 + 4 * 0.9, rel=1e-12)
+
+
+@given(seed=st.integers(0, 2**32), p=st.integers(1, 11), rank=st.integers(1, 12), k=st.integers(1, 11))
+@settings(max_examples=150, deadline=None, derandomize=True)
+def test_never_above_the_optimum_and_nearly_always_at_it(seed, p, rank, k):
+    k = min(k, p)
+    B = np.random.default_rng(seed).standard_normal((rank, p))
+    A = B.T @ B
+    best = optimum(A, k)
+    value = tpower(A, k, kind="covariance").value
+    assert value <= best * (1 + 1e-12)
+    assert value >= 0.95 * best
+
+
+def test_share_of_random_problems_solved_exactly():
+    solved = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        p, k = int(rng.integers(5, 13)), int(rng.integers(2, 6))
+        B = rng.standard_normal((p, p))
+        A = B.T @ B
+        solved += tpower(A, k, kind="covariance").value >= optimum(A, k) * (1 - 1e-10)
+    assert solved >= 190
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("k", [1, 3, 8])
+def test_the_paper_iteration_from_a_given_start(dtype, k):
+    X = np.random.default_rng(3).standard_normal((30, 20)) * np.linspace(2, 1, 20)
+    A = covariance(X)
+    start = np.random.default_rng(4).standard_normal(20)
+    x = tpower(X.astype(dtype), k, start=start, tol=0, max_iter=3000, renormalize=False)
+    truncated = np.where(abs(start) >= np.sort(abs(start))[-k], start, 0)
+    reference = power_iteration(A, truncated, k, 3000)
+    reference *= np.sign(reference[np.argmax(abs(reference))])
+    assert x.loading.dtype == dtype
+    np.testing.assert_allclose(x.loading, reference, atol=1e-6 if dtype == np.float64 else 2e-3)
+
+
+@given(seed=st.integers(0, 2**32), k=st.integers(1, 15))
+@settings(max_examples=60, deadline=None, derandomize=True)
+def test_objective_never_decreases_along_a_run(seed, k):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((20, 15))
+    start = rng.standard_normal(15)
+    values = []
+    for n_iter in range(8):
+        with pytest.warns(RuntimeWarning, match="not converged") if n_iter < 1 else no_warning():
+            values.append(_run(X, k, start, n_iter))
+    assert (np.diff(values) >= -1e-12 * abs(values[0])).all()
+
+
+class no_warning:
+    def __enter__(self):
+        import warnings
+
+        self.context = warnings.catch_warnings()
+        self.context.__enter__()
+        warnings.simplefilter("ignore")
+
+    def __exit__(self, *error):
+        self.context.__exit__(*error)
+
+
+def _run(X, k, start, n_iter):
+    return tpower(X, k, start=start, max_iter=n_iter, tol=0, renormalize=False).value
+
+
+def test_indefinite_matrix_is_shifted():
+    """Hotelling deflation leaves such matrices; the iteration must still climb."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        B = rng.standard_normal((10, 10))
+        A = B + B.T - 2 * np.eye(10)
+        x = tpower(A, 4, kind="covariance")
+        best = optimum(A, 4)
+        assert x.converged
+        assert x.loading @ A @ x.loading == pytest.approx(x.value, rel=1e-10)
+        assert 0.8 * best <= x.value <= best * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("k", [12, 5000])
+def test_full_cardinality_is_the_leading_principal_component(k):
+    """k = 5000 takes the route that never forms a submatrix."""
+    X = np.random.default_rng(5).standard_normal((60, k)) + 3
+    X[:, :4] += np.random.default_rng(6).standard_normal((60, 1)) * 5
+    x = tpower(X, k)
+    _, s, Vt = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
+    v = Vt[0] * np.sign(Vt[0][np.argmax(abs(Vt[0]))])
+    np.testing.assert_allclose(x.loading, v, atol=1e-9)
+    assert x.value == pytest.approx(s[0] ** 2 / 59, rel=1e-10)
+
+
+def test_every_input_kind_finds_the_same_component():
+    X = np.random.default_rng(8).standard_normal((50, 40))
+    X[:, 10:16] += np.random.default_rng(9).standard_normal((50, 1)) * 2
+    X[abs(X) < 0.3] = 0
+    A = covariance(X)
+    expected = tpower(X, 6)
+    assert expected.value == pytest.approx(expected.loading @ A @ expected.loading, rel=1e-12)
+    Z = X - X.mean(axis=0)
+    others = [
+        tpower(np.asfortranarray(X), 6),
+        tpower(scipy.sparse.csr_array(X), 6),
+        tpower(scipy.sparse.csc_matrix(X), 6),
+        tpower(LinearOperator(X.shape, matvec=lambda v: X @ v, rmatvec=lambda u: X.T @ u), 6),
+        tpower(A, 6, kind="covariance"),
+        tpower(scipy.sparse.csr_array(A), 6, kind="covariance"),
+        tpower(LinearOperator(A.shape, matvec=lambda v: A @ v), 6, kind="covariance"),
+        tpower(lambda v: Z.T @ (Z @ v) / 49, 6, kind="covariance", n_features=40),
+        tpower(Z, 6, center=False),
+    ]
+    for other in others:
+        np.testing.assert_allclose(other.loading, expected.loading, atol=1e-6)
+        assert other.value == pytest.approx(expected.value, rel=1e-10)
+    single = tpower(X.astype(np.float32), 6)
+    assert single.loading.dtype == np.float32
+    np.testing.assert_allclose(single.loading, expected.loading, atol=1e-4)
+
+
+def test_sign_and_ties():
+    A = np.array([[1.0, -0.5, 0, 0], [-0.5, 1, 0, 0], [0, 0, 1, -0.5], [0, 0, -0.5, 1]])
+    x = tpower(A, 2, kind="covariance")  # both pairs tie: the first is taken, its first entry positive
+    np.testing.assert_allclose(x.loading, [0.5**0.5, -(0.5**0.5), 0, 0], atol=1e-12)
+
+
+def test_column_permutation_is_equivariant():
+    X, _ = spcacore.datasets.make_spiked(40, 200, rng=1)
+    order = np.random.default_rng(2).permutation(200)
+    np.testing.assert_allclose(tpower(X[:, order], 8).loading, tpower(X, 8).loading[order], atol=1e-10)
+
+
+def test_rng_and_random_starts_repeat():
+    A = wine(True)
+    runs = [
+        tpower(A, 4, kind="covariance", n_starts=40, rng=seed).loading
+        for seed in (3, 3, np.random.default_rng(3))
+    ]
+    np.testing.assert_array_equal(runs[0], runs[1])
+    np.testing.assert_array_equal(runs[0], runs[2])
+
+
+def test_callback_sees_progress_and_its_exception_arrives():
+    seen = []
+    tpower(PITPROPS.correlation, 4, kind="covariance", callback=seen.append)
+    assert seen[-1].value == pytest.approx(PITPROPS_OPTIMA[3])
+
+    def fail(progress):
+        raise KeyError(progress.component)
+
+    with pytest.raises(KeyError):
+        tpower(PITPROPS.correlation, 4, kind="covariance", callback=fail)
