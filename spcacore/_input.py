@@ -38,7 +38,7 @@ def real_array(x: Any, name: str, *, ndim: int, finite: bool = True) -> NDArray[
     if a.size == 0:
         raise ValueError(f"{name} is empty: shape {a.shape}")
     single = a.dtype in (np.float16, np.float32)
-    a = np.require(a, np.float32 if single else np.float64, "A")
+    a = np.require(a, np.float32 if single else np.float64, ["A"])
     if finite and not np.isfinite(a).all():
         raise_not_finite(a, name)
     return a
@@ -95,7 +95,7 @@ def choice(value: Any, name: str, allowed: tuple[str, ...]) -> str:
 def output_array(x: Any, a: NDArray[Any], name: str, overwrite: bool, layout: str = "A") -> NDArray[Any]:
     """The array a kernel may write to: a copy of `a`, or with overwrite the caller's own `x`."""
     if not overwrite:
-        return np.array(a, order=layout if layout in "CF" else "K", copy=True)
+        return a.copy(order="C" if layout == "C" else "F" if layout == "F" else "K")
     if a is not x and not (isinstance(x, np.ndarray) and a.base is x):
         raise ValueError(f"overwrite=True needs {name} to be an aligned float32 or float64 ndarray")
     if not a.flags.writeable:

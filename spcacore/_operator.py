@@ -171,7 +171,7 @@ def _data_problem(
     if center:
         with np.errstate(over="ignore", under="ignore"):
             offset = columns.mean * range_ * range_
-            spread += float(np.sum((offset * weight if scale else offset) ** 2))
+            spread += float(np.sum((offset if weight is None else offset * weight) ** 2))
     eps = np.finfo(dtype).eps
     return Problem(
         operator=operator,
@@ -310,9 +310,9 @@ def _from_sparse(X: Any, covariance: bool, center: bool, scale: bool) -> Problem
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
-    data = np.require(X.data, np.float32 if X.dtype in (np.float16, np.float32) else np.float64, "CA")
+    data = np.require(X.data, np.float32 if X.dtype in (np.float16, np.float32) else np.float64, ["C", "A"])
     wide = np.int64 if np.int64 in (X.indices.dtype, X.indptr.dtype) else np.int32
-    indices, indptr = np.require(X.indices, wide, "CA"), np.require(X.indptr, wide, "CA")
+    indices, indptr = np.require(X.indices, wide, ["C", "A"]), np.require(X.indptr, wide, ["C", "A"])
     arrays = (data, indices, indptr)
 
     def locate() -> None:

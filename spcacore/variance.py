@@ -80,16 +80,14 @@ def explained_variance(
     choice(definition, "definition", ("cumulative", "adjusted", "raw"))
     problem = as_problem(X, kind=kind, center=center, scale=scale, n_features=n_features, definite=False)
     V = _loadings(loadings, problem.p)
-    total = problem.total_variance
-    if flag(ratio, "ratio"):
-        if total is None:
-            raise ValueError("ratio=True needs the total variance, which an operator does not tell")
-        if not total > 0:
-            raise ValueError("ratio=True needs a positive total variance")
-    variances = operator_variances(problem, V, definition)
-    if ratio:
-        return variances / float(np.sum(problem.diagonal))
-    return problem.in_units(variances)
+    if not flag(ratio, "ratio"):
+        return problem.in_units(operator_variances(problem, V, definition))
+    if problem.diagonal is None:
+        raise ValueError("ratio=True needs the total variance, which an operator does not tell")
+    total = float(problem.diagonal.sum())
+    if not total > 0:
+        raise ValueError("ratio=True needs a positive total variance")
+    return operator_variances(problem, V, definition) / total
 
 
 def _loadings(loadings: Any, p: int) -> NDArray[np.float64]:
@@ -115,7 +113,7 @@ def operator_variances(problem: Problem, V: NDArray[Any], definition: str) -> ND
         if len(index):
             value = v[index].astype(op.dtype)
             f = op.image(index, value).astype(np.float64)
-            out[t] = value @ f[index] if op.covariance else f @ f / max(problem.n_samples - 1, 1)
+            out[t] = value @ f[index] if op.covariance else f @ f / max(op.n - 1, 1)
     return out
 
 

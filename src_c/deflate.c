@@ -1,4 +1,5 @@
-/* deflate.c - rank-one deflation in place, touching only what the support of x reaches (Mackey 2008).
+/* deflate.c - rank-one deflation in place, touching only what the support of x reaches (Mackey
+ * 2008).
  *
  * The orthogonalized forms are the same updates with q = (I - QQ')x/||.|| in place of x.  A is full
  * and symmetric, so rows and columns may be exchanged: every loop runs along a line. */
@@ -16,15 +17,14 @@ void SPCA(deflate_hotelling)(spca_int p, spca_int ld, vector_t x, real *A)
 {
     real lambda = 0;
     (void)p;
-    for (spca_int a = 0; a < x.nnz; a++)
-        lambda += x.value[a] * sparse_dot(x, A + x.index[a] * ld);
+    for (spca_int a = 0; a < x.nnz; a++) lambda += x.value[a] * sparse_dot(x, A + x.index[a] * ld);
     for (spca_int a = 0; a < x.nnz; a++)
         for (spca_int b = 0; b < x.nnz; b++)
             A[x.index[a] * ld + x.index[b]] -= lambda * (x.value[a] * x.value[b]);
 }
 
-/* A - x w' - w x' + lambda x x' = A - (x z' + z x'),  w = A x, lambda = x'w, z = w - lambda x/2; the
- * sum is taken before it is subtracted, so that both triangles round alike. */
+/* A - x w' - w x' + lambda x x' = A - (x z' + z x'),  w = A x, lambda = x'w, z = w - lambda x/2;
+ * the sum is taken before it is subtracted, so that both triangles round alike. */
 void SPCA(deflate_projection)(spca_int p, spca_int ld, vector_t x, real *A, real *work)
 {
     real *z = work, *dense = work + p;
@@ -60,8 +60,7 @@ static void scores(spca_int n, spca_int ld, int row_major, const real *mean, vec
 {
     real shift = mean ? sparse_dot(x, mean) : 0;
     for (spca_int i = 0; i < n; i++) u[i] = row_major ? sparse_dot(x, X + i * ld) - shift : -shift;
-    for (spca_int a = 0; !row_major && a < x.nnz; a++)
-        axpy(n, x.value[a], X + x.index[a] * ld, u);
+    for (spca_int a = 0; !row_major && a < x.nnz; a++) axpy(n, x.value[a], X + x.index[a] * ld, u);
 }
 
 void SPCA(deflate_data_projection)(spca_int n, spca_int p, spca_int ld, int row_major, vector_t x,

@@ -1,10 +1,10 @@
 /* power.c - the truncated power method.
  *
  * x <- T_k(A x)/||T_k(A x)|| (Yuan & Zhang 2013, algorithm 1).  For positive semidefinite A the
- * objective x'Ax never decreases (their proposition 1).  Hotelling deflation can leave A indefinite;
- * when the objective falls, A + shift I takes over, with shift doubled until it no longer does, as
- * the authors advise.  Every product tells the objective of the vector it was applied to, so the
- * result is the last vector whose objective is known. */
+ * objective x'Ax never decreases (their proposition 1).  Hotelling deflation can leave A
+ * indefinite; when the objective falls, A + shift I takes over, with shift doubled until it no
+ * longer does, as the authors advise.  Every product tells the objective of the vector it was
+ * applied to, so the result is the last vector whose objective is known. */
 #include "real.h"
 
 spca_status SPCA(truncated_power)(const operator_t *A, spca_int k, spca_int max_iter, real tol,

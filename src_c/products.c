@@ -158,7 +158,8 @@ spca_status SPCA(dense_columns)(const operator_t *A, spca_int k, const spca_int 
     return SPCA_OK;
 }
 
-/* ---- compressed: CSR by rows, CSC by columns, a symmetric matrix either way ------------------- */
+/* ---- compressed: CSR by rows, CSC by columns, a symmetric matrix either way -------------------
+ */
 
 static inline spca_int at(const void *array, int wide, spca_int q)
 {

@@ -22,9 +22,15 @@ typedef SPCA(vector) vector_t;
 
 #define PIECE ((spca_int)1 << 30) /* longest vector handed to one BLAS call */
 
-static inline spca_int min_int(spca_int a, spca_int b) { return a < b ? a : b; }
+static inline spca_int min_int(spca_int a, spca_int b)
+{
+    return a < b ? a : b;
+}
 
-static inline int asked_to_stop(spca_stop stop, void *ctx) { return stop && stop(ctx); }
+static inline int asked_to_stop(spca_stop stop, void *ctx)
+{
+    return stop && stop(ctx);
+}
 
 static inline real dot(spca_int n, const real *x, const real *y)
 {

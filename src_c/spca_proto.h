@@ -1,4 +1,5 @@
-/* spca_proto.h - every prototype once; spca.h includes it per precision with REAL and SPCA() set. */
+/* spca_proto.h - every prototype once; spca.h includes it per precision with REAL and SPCA() set.
+ */
 
 /* ---- BLAS and LAPACK: SciPy's, filled once by _core.pyx ------------------------------------- */
 
@@ -37,12 +38,12 @@ typedef struct {
 typedef struct SPCA(operator) SPCA(operator);
 struct SPCA(operator) {
     /* f = F v (m).  scratch (p).  May set SPCA_STOPPED, SPCA_PRODUCT_FAILED. */
-    spca_status (*forward)(const SPCA(operator) *A, SPCA(vector) v, spca_stop stop, void *ctx,
+    spca_status (*forward)(const SPCA(operator) * A, SPCA(vector) v, spca_stop stop, void *ctx,
                            REAL *scratch, REAL *f);
     /* y = F'f (p), data only; f is scratch afterwards. */
-    spca_status (*backward)(const SPCA(operator) *A, spca_stop stop, void *ctx, REAL *f, REAL *y);
+    spca_status (*backward)(const SPCA(operator) * A, spca_stop stop, void *ctx, REAL *f, REAL *y);
     /* W = F[:, index], m x k by columns. */
-    spca_status (*columns)(const SPCA(operator) *A, spca_int k, const spca_int *index,
+    spca_status (*columns)(const SPCA(operator) * A, spca_int k, const spca_int *index,
                            spca_stop stop, void *ctx, REAL *scratch, REAL *W);
     spca_int n, p, m;
     int covariance; /* m = p and A = F */
@@ -60,7 +61,7 @@ struct SPCA(operator) {
     /* deflation by t directions x_i: image_i = F x_i of the operator before that step */
     spca_deflation deflation;
     spca_int t;
-    const SPCA(vector) *direction;
+    const SPCA(vector) * direction;
     const REAL *const *image;
     const REAL *amount; /* Hotelling: x_i'A x_i; Schur: 1/(x_i'A x_i), for data 1/||image_i||^2 */
 };
@@ -81,26 +82,26 @@ spca_status SPCA(columns_by_products)(const SPCA(operator) *, spca_int, const sp
                                       void *, REAL *, REAL *);
 
 /* f (m) = F v with the deflations that act on the right; what apply, scores and images need. */
-spca_status SPCA(image)(const SPCA(operator) *A, SPCA(vector) v, spca_stop stop, void *ctx,
+spca_status SPCA(image)(const SPCA(operator) * A, SPCA(vector) v, spca_stop stop, void *ctx,
                         REAL *scratch /* p */, REAL *f);
 
 /* y = A v.  work (m + t).  Entries are checked to be finite. */
-spca_status SPCA(apply)(const SPCA(operator) *A, SPCA(vector) v, spca_stop stop, void *ctx,
+spca_status SPCA(apply)(const SPCA(operator) * A, SPCA(vector) v, spca_stop stop, void *ctx,
                         REAL *work, REAL *y /* p */);
 
 /* The k entries of A v largest in magnitude, index ascending, ties to the lower index, and
  * quadratic = v'A v.  work (2p + m + t). */
-spca_status SPCA(largest)(const SPCA(operator) *A, SPCA(vector) v, spca_int k, spca_stop stop,
+spca_status SPCA(largest)(const SPCA(operator) * A, SPCA(vector) v, spca_int k, spca_stop stop,
                           void *ctx, REAL *work, spca_int *index /* k */, REAL *value /* k */,
                           REAL *quadratic);
 
 /* The entries of A v with magnitude above tau, index ascending.  work (p + m + t). */
-spca_status SPCA(above)(const SPCA(operator) *A, SPCA(vector) v, REAL tau, spca_stop stop,
+spca_status SPCA(above)(const SPCA(operator) * A, SPCA(vector) v, REAL tau, spca_stop stop,
                         void *ctx, REAL *work, spca_int *count, spca_int *index /* p */,
                         REAL *value /* p */);
 
 /* G = A[index, index], k x k.  work (data: m*k + p; covariance: 2p + t). */
-spca_status SPCA(submatrix)(const SPCA(operator) *A, spca_int k, const spca_int *index,
+spca_status SPCA(submatrix)(const SPCA(operator) * A, spca_int k, const spca_int *index,
                             spca_stop stop, void *ctx, REAL *work, REAL *G);
 
 /* Largest eigenvalue and unit eigenvector of symmetric G (k x k, destroyed), LAPACK syevr.
@@ -110,9 +111,9 @@ spca_status SPCA(leading_eigenvector)(spca_int k, REAL *G, REAL *work, blas_int 
 
 /* ---- statistics of the input (statistics.c) ------------------------------------------------- */
 
-/* Per column: mean, sum of squared deviations from it, and spread, which is 0 exactly where the column
- * is constant.  In double for both precisions; NaN or infinite where the data are, or where squares
- * overflow.  Stable at any mean; one read of X. */
+/* Per column: mean, sum of squared deviations from it, and spread, which is 0 exactly where the
+ * column is constant.  In double for both precisions; NaN or infinite where the data are, or where
+ * squares overflow.  Stable at any mean; one read of X. */
 spca_status SPCA(dense_statistics)(spca_int n, spca_int p, const REAL *X, spca_int ld,
                                    int row_major, spca_stop stop, void *ctx, double *mean,
                                    double *square, double *spread);
@@ -147,10 +148,10 @@ void SPCA(l1_threshold)(spca_int p, const REAL *a, double bound, int nonnegative
 
 /* ---- solvers -------------------------------------------------------------------------------- */
 
-/* x <- T_k(A x)/||.||.  Yuan & Zhang (2013), JMLR 14, algorithm 1.  The start x (nnz nonzeros, of any
- * norm, more than k allowed) is overwritten by the result; index and value hold max(nnz, k).
+/* x <- T_k(A x)/||.||.  Yuan & Zhang (2013), JMLR 14, algorithm 1.  The start x (nnz nonzeros, of
+ * any norm, more than k allowed) is overwritten by the result; index and value hold max(nnz, k).
  * work (2p + m + t + 2k), iwork (k). */
-spca_status SPCA(truncated_power)(const SPCA(operator) *A, spca_int k, spca_int max_iter, REAL tol,
+spca_status SPCA(truncated_power)(const SPCA(operator) * A, spca_int k, spca_int max_iter, REAL tol,
                                   spca_stop stop, void *ctx, spca_int *nnz, spca_int *index,
                                   REAL *value, REAL *work, spca_int *iwork, REAL *objective,
                                   spca_int *n_iter);
@@ -164,8 +165,8 @@ spca_status SPCA(orthomax)(spca_int p, spca_int r, double gamma, spca_int max_it
 
 /* ---- in-place deflation (deflate.c) --------------------------------------------------------- */
 
-/* A <- A - lambda x x', lambda = x'A x: only the rows and columns of the support.  A full symmetric,
- * leading dimension ld. */
+/* A <- A - lambda x x', lambda = x'A x: only the rows and columns of the support.  A full
+ * symmetric, leading dimension ld. */
 void SPCA(deflate_hotelling)(spca_int p, spca_int ld, SPCA(vector) x, REAL *A);
 /* A <- (I - xx') A (I - xx'): only the rows and columns of the support.  work (2p). */
 void SPCA(deflate_projection)(spca_int p, spca_int ld, SPCA(vector) x, REAL *A, REAL *work);

@@ -2,9 +2,9 @@
  * and how far a matrix is from symmetric positive semidefinite.
  *
  * A tile of at most TILE_ROWS rows is shifted by its own first row, d = x - x_0, so that
- * sum d^2 - (sum d)^2/r loses at most log2(TILE_ROWS) bits whatever the mean: x_0 being one of the r
- * entries, sum d^2 <= r M.  Tiles are merged by Chan, Golub & LeVeque (1983),
- * M = M_a + M_b + d^2 n_a n_b/(n_a + n_b). */
+ * sum d^2 - (sum d)^2/r loses at most log2(TILE_ROWS) bits whatever the mean: x_0 being one of the
+ * r entries, sum d^2 <= r M.  Tiles are merged by Chan, Golub & LeVeque (1983), M = M_a + M_b + d^2
+ * n_a n_b/(n_a + n_b). */
 #include "real.h"
 
 enum { TILE_ROWS = 256, TILE_COLUMNS = 256, LANES = 8 };
@@ -32,7 +32,8 @@ static void add_tile(columns_t out, spca_int j, double done, spca_int r, double 
     if (!(spread <= out.spread[j])) out.spread[j] = spread;
 }
 
-/* Tile of r rows and c columns in C order; four rows at a time so that the sums are written less. */
+/* Tile of r rows and c columns in C order; four rows at a time so that the sums are written less.
+ */
 static void tile(spca_int r, spca_int c, const real *X, spca_int ld, double done, columns_t out,
                  spca_int j0)
 {
@@ -66,7 +67,8 @@ static void tile(spca_int r, spca_int c, const real *X, spca_int ld, double done
         add_tile(out, j0 + j, done, r, shift[j], sum[j], square[j], spread[j]);
 }
 
-/* r entries of one column, contiguous; lanes so that the sums need not be taken one after another. */
+/* r entries of one column, contiguous; lanes so that the sums need not be taken one after another.
+ */
 static void stretch(spca_int r, const real *x, double done, columns_t out, spca_int j)
 {
     double shift = (double)x[0], sum[LANES] = {0}, square[LANES] = {0}, spread[LANES] = {0};

@@ -24,7 +24,8 @@ def test_yuan_zhang_table_2():
         {PITPROPS.names[i]: round(float(x[i]), 4) for i in np.flatnonzero(x)} for x in result.loadings.T
     ]
     assert by_name == [
-        {"topdiam": 0.4444, "length": 0.4534, "ringbut": 0.3779, "bowmax": 0.3415, "bowdist": 0.4032, "whorls": 0.4183},
+        {"topdiam": 0.4444, "length": 0.4534, "ringbut": 0.3779, "bowmax": 0.3415, "bowdist": 0.4032,
+         "whorls": 0.4183},
         {"moist": 0.7071, "testsg": 0.7071},
         {"ovensg": 1.0},
         {"ringtop": 0.8569, "ringbut": 0.5154},

@@ -181,8 +181,9 @@ def test_largest_entries_ties_to_the_lower_index(x, repeat, fraction):
     k = round(fraction * len(x))
     expected = np.sort(np.argsort(-abs(x), kind="stable")[:k])
     np.testing.assert_array_equal(_core.select_largest(x, k), expected)
-    np.testing.assert_array_equal(_core.select_largest(x.astype(np.float32), k),
-                                  np.sort(np.argsort(-abs(x.astype(np.float32)), kind="stable")[:k]))  # fmt: skip
+    single = x.astype(np.float32)
+    expected = np.sort(np.argsort(-abs(single), kind="stable")[:k])
+    np.testing.assert_array_equal(_core.select_largest(single, k), expected)
 
 
 def test_selection_where_the_sample_misleads():

@@ -1,0 +1,62 @@
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_Real = NDArray[Any]
+_Index = NDArray[np.intp]
+
+class Operator:
+    single: bool
+    n: int
+    p: int
+    m: int
+    t: int
+    covariance: bool
+    dtype: np.dtype[Any]
+    def image(self, index: _Index | None, value: _Real) -> _Real: ...
+    def apply(self, index: _Index | None, value: _Real) -> _Real: ...
+    def largest(self, index: _Index | None, value: _Real, k: int) -> tuple[_Index, _Real, float]: ...
+    def above(self, index: _Index | None, value: _Real, tau: float) -> tuple[_Index, _Real]: ...
+    def submatrix(self, index: _Index) -> _Real: ...
+    def deflated(
+        self, method: str, index: _Index, value: _Real, image: _Real | None, amount: float
+    ) -> Operator: ...
+    def truncated_power(
+        self,
+        index: _Index,
+        value: _Real,
+        k: int,
+        max_iter: int,
+        tol: float,
+        progress: Callable[[int], object] | None = None,
+    ) -> tuple[int, _Index, _Real, float, int]: ...
+
+def dense(
+    X: _Real, covariance: bool, mean: _Real | None, weight: _Real | None, range_: float, factor: float
+) -> Operator: ...
+def compressed(
+    n: int,
+    p: int,
+    row_major: bool,
+    data: _Real,
+    indices: NDArray[Any],
+    indptr: NDArray[Any],
+    covariance: bool,
+    mean: _Real | None,
+    weight: _Real | None,
+    range_: float,
+    factor: float,
+) -> Operator: ...
+def products(owner: Any, n: int, p: int, covariance: bool, factor: float, single: bool) -> Operator: ...
+def leading_eigenvector(G: _Real) -> tuple[float, _Real]: ...
+def dense_statistics(X: _Real) -> NDArray[np.float64]: ...
+def compressed_statistics(
+    n: int, p: int, row_major: bool, data: _Real, indices: NDArray[Any], indptr: NDArray[Any]
+) -> NDArray[np.float64]: ...
+def symmetry(A: _Real) -> tuple[float, float, float]: ...
+def select_largest(x: _Real, k: int) -> _Index: ...
+def truncate(x: _Real, k: int) -> None: ...
+def deflate_covariance(method: str, A: _Real, index: _Index, value: _Real) -> None: ...
+def deflate_data(method: str, X: _Real, index: _Index, value: _Real, mean: _Real | None) -> None: ...
