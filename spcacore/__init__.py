@@ -4,6 +4,7 @@ from . import datasets
 from ._result import Progress, SparseComponent, SparsePCAResult
 from .components import sparse_pca
 from .deflation import deflate
+from .rotation import orthomax, varimax
 from .tpower import tpower
 from .variance import explained_variance, renormalize
 
@@ -14,7 +15,9 @@ __all__ = [
     "datasets",
     "deflate",
     "explained_variance",
+    "orthomax",
     "renormalize",
     "sparse_pca",
     "tpower",
+    "varimax",
 ]

@@ -140,6 +140,9 @@ cdef extern from "spca.h" nogil:
     spca_status spca_struncated_power(const spca_soperator *, spca_int, spca_int, float, spca_stop, void *, spca_int *, spca_int *, float *, float *, spca_int *, float *, spca_int *) noexcept
     spca_status spca_dtruncated_power(const spca_doperator *, spca_int, spca_int, double, spca_stop, void *, spca_int *, spca_int *, double *, double *, spca_int *, double *, spca_int *) noexcept
 
+    spca_status spca_sorthomax(spca_int, spca_int, double, spca_int, double, spca_stop, void *, float *, double *, spca_int *) noexcept
+    spca_status spca_dorthomax(spca_int, spca_int, double, spca_int, double, spca_stop, void *, double *, double *, spca_int *) noexcept
+
     void spca_sdeflate_hotelling(spca_int, spca_int, spca_svector, float *) noexcept
     void spca_ddeflate_hotelling(spca_int, spca_int, spca_dvector, double *) noexcept
     void spca_sdeflate_projection(spca_int, spca_int, spca_svector, float *, float *) noexcept
@@ -646,6 +649,23 @@ def truncate(floating[::1] x, Py_ssize_t k):
             spca_struncate(x.shape[0], k, &x[0], &work[0])
         else:
             spca_dtruncate(x.shape[0], k, &x[0], &work[0])
+
+
+# ---- rotations -------------------------------------------------------------------------------------
+
+def orthomax(floating[::1, :] Y, double gamma, Py_ssize_t max_iter, double tol):
+    """Y <- Y R in place: (status, R in double, n_iter)."""
+    cdef Call call = Call()
+    cdef spca_status status
+    cdef Py_ssize_t p = Y.shape[0], r = Y.shape[1]
+    cdef double[::1, :] R = np.empty((r, r), order="F")
+    with nogil:
+        if floating is float:
+            status = spca_sorthomax(p, r, gamma, max_iter, tol, on_stop, &call.c, &Y[0, 0], &R[0, 0], &call.c.n_iter)
+        else:
+            status = spca_dorthomax(p, r, gamma, max_iter, tol, on_stop, &call.c, &Y[0, 0], &R[0, 0], &call.c.n_iter)
+    call.check(status)
+    return <int> status, np.asarray(R), call.c.n_iter
 
 
 # ---- deflation in place ----------------------------------------------------------------------------

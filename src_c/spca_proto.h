@@ -158,10 +158,12 @@ spca_status SPCA(truncated_power)(const SPCA(operator) * A, spca_int k, spca_int
 
 /* ---- rotations (rotate.c) ------------------------------------------------------------------- */
 
-/* Orthogonal R (r x r) maximizing sum_j [sum_i y_ij^4 - (gamma/p) (sum_i y_ij^2)^2], Y <- Y R in
- * place (p x r by columns), by planar rotations.  Kaiser (1958), Psychometrika 23. */
+/* Orthogonal R (r x r by columns, always double) maximizing
+ * sum_j [sum_i y_ij^4 - (gamma/p) (sum_i y_ij^2)^2], Y <- Y R in place (p x r by columns).  At most
+ * max_iter sweeps of planar rotations; one that would raise the criterion by no more than
+ * (1 + gamma) tol^2 sum_i (y_ia^2 + y_ib^2)^2 is not made, and when none is left, all is done. */
 spca_status SPCA(orthomax)(spca_int p, spca_int r, double gamma, spca_int max_iter, double tol,
-                           spca_stop stop, void *ctx, REAL *Y, REAL *R, spca_int *n_iter);
+                           spca_stop stop, void *ctx, REAL *Y, double *R, spca_int *n_iter);
 
 /* ---- in-place deflation (deflate.c) --------------------------------------------------------- */
 

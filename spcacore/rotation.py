@@ -1,0 +1,199 @@
+"""Orthogonal rotation of loadings to simple structure."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import _core
+from ._input import integer, number, output_array, real_array
+
+__all__ = ["orthomax", "varimax"]
+
+
+def orthomax(
+    loadings: ArrayLike,
+    gamma: float = 1.0,
+    *,
+    normalize: bool = False,
+    max_iter: int = 1000,
+    tol: float = 1e-6,
+    overwrite: bool = False,
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    r"""Rotate loadings to maximize an orthomax criterion.
+
+    Finds the orthogonal :math:`R` for which :math:`Y = LR` maximizes
+
+    .. math:: \sum_j \Big[\sum_i y_{ij}^4 - \frac{\gamma}{p} \Big(\sum_i y_{ij}^2\Big)^2\Big]
+
+    by rotating two columns at a time through the angle that is best for the two; the criterion never
+    decreases.  The maximum found is one that no rotation of two columns improves.
+
+    Parameters
+    ----------
+    loadings : array_like, shape (p, r)
+        One row a variable, one column a component.  float32 and float64 are kept; float16 becomes
+        float32, other real types float64.
+    gamma : float, default 1.0
+        The member of the family, any finite number >= 0: 0 is *quartimax*, 1 *varimax*, r/2 *equamax*.
+    normalize : bool, default False
+        Kaiser's normalization: find the rotation for rows scaled to length one, and apply it to the
+        loadings as they are.  Rows of zeros stay zeros (and count in p).
+    max_iter : int, default 1000
+        Most sweeps over all pairs of columns.
+    tol : float, default 1e-6
+        A pair of columns x, y is left as it is when turning it raises the criterion by at most
+        ``(1 + gamma) * tol**2 * sum((x**2 + y**2)**2)``, as every angle below about `tol` radians
+        does; the iteration ends when that holds for all pairs.  0 goes on to the rounding of the
+        loadings, which takes long where the maximum is flat.
+    overwrite : bool, default False
+        Write the result into `loadings`, which must be a contiguous, writable float32 or float64
+        ndarray.  In Fortran order no other array of that size is made; in C order the work is done
+        in a copy that is then written back.  After an exception or an interrupt the contents are
+        undefined.
+
+    Returns
+    -------
+    rotated : ndarray, shape (p, r), float32 or float64
+        ``loadings @ rotation``; with `overwrite` the array `loadings` itself, otherwise a new array in
+        Fortran order.
+    rotation : ndarray, shape (r, r), dtype of `rotated`
+        Orthogonal, with determinant 1.  Columns are neither sorted nor given a sign.
+
+    Raises
+    ------
+    TypeError
+        If an argument has the wrong type.
+    ValueError
+        If `loadings` is empty, not a matrix, or has entries that are NaN or infinite; if a parameter
+        is out of range; or if `overwrite` is not possible.
+
+    Warns
+    -----
+    RuntimeWarning
+        If `max_iter` sweeps were not enough; the result is still a rotation that raised the criterion.
+
+    See Also
+    --------
+    varimax : The same with gamma = 1.
+
+    Notes
+    -----
+    When ``loadings.T @ loadings`` is a multiple of the identity the second sum is the same for every
+    rotation, and all members of the family agree.
+
+    References
+    ----------
+    .. [1] H. F. Kaiser (1958). The varimax criterion for analytic rotation in factor analysis.
+           Psychometrika 23(3), 187-200.
+    .. [2] D. B. Clarkson and R. I. Jennrich (1988). Quartic rotation criteria and algorithms.
+           Psychometrika 53(2), 251-259.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from spcacore import orthomax
+    >>> simple = np.array([[2.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 3.0]])
+    >>> turn = np.array([[0.8, -0.6], [0.6, 0.8]])
+    >>> rotated, rotation = orthomax(simple @ turn, gamma=0)
+    >>> np.abs(rotated).round(6)
+    array([[2., 0.],
+           [1., 0.],
+           [0., 1.],
+           [0., 3.]])
+    >>> np.allclose(rotation, turn.T)
+    True
+    """
+    return _rotate(loadings, gamma, normalize, max_iter, tol, overwrite)
+
+
+def varimax(
+    loadings: ArrayLike,
+    *,
+    normalize: bool = False,
+    max_iter: int = 1000,
+    tol: float = 1e-6,
+    overwrite: bool = False,
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Rotate loadings to maximize the summed variance of their squares: `orthomax` with gamma = 1.
+
+    Parameters
+    ----------
+    loadings : array_like, shape (p, r)
+        One row a variable, one column a component.  float32 and float64 are kept; float16 becomes
+        float32, other real types float64.
+    normalize : bool, default False
+        Kaiser's normalization: find the rotation for rows scaled to length one.
+    max_iter : int, default 1000
+        Most sweeps over all pairs of columns.
+    tol : float, default 1e-6
+        Largest angle, in radians, not worth a rotation; see `orthomax`.
+    overwrite : bool, default False
+        Write the result into `loadings`; see `orthomax`.
+
+    Returns
+    -------
+    rotated : ndarray, shape (p, r), float32 or float64
+        ``loadings @ rotation``.
+    rotation : ndarray, shape (r, r), dtype of `rotated`
+        Orthogonal, with determinant 1.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `orthomax` does.
+
+    Warns
+    -----
+    RuntimeWarning
+        If `max_iter` sweeps were not enough.
+
+    See Also
+    --------
+    orthomax : The whole family; there are the details and the references.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from spcacore import varimax
+    >>> rotated, rotation = varimax([[1.0, 1.0], [2.0, 2.0], [3.0, -3.0]])
+    >>> (np.abs(rotated) / np.sqrt(2)).round(6)
+    array([[1., 0.],
+           [2., 0.],
+           [0., 3.]])
+    """
+    return _rotate(loadings, 1.0, normalize, max_iter, tol, overwrite)
+
+
+def _rotate(loadings: ArrayLike, gamma: float, normalize: bool, max_iter: int, tol: float,
+            overwrite: bool) -> tuple[NDArray[Any], NDArray[Any]]:
+    a = real_array(loadings, "loadings", ndim=2)
+    gamma = number(gamma, "gamma", 0)
+    if gamma == math.inf:
+        raise ValueError("gamma must be finite, not inf")
+    max_iter = integer(max_iter, "max_iter", 0)
+    tol = number(tol, "tol", 0)
+    rotated = output_array(loadings, a, "loadings", overwrite, "F")
+    work = np.asfortranarray(rotated)  # a copy only of loadings in C order that are overwritten
+    if normalize:
+        # Two factors a row: neither their squares nor their product can leave the range.
+        peak = np.maximum(work.max(axis=1), -work.min(axis=1))[:, np.newaxis]
+        peak[peak == 0] = 1
+        work /= peak
+        length = np.sqrt(np.einsum("ij,ij->i", work, work))[:, np.newaxis]
+        length[length == 0] = 1
+        work /= length
+    status, rotation, _ = _core.orthomax(work, gamma, max_iter, tol)
+    if normalize:
+        work *= length
+        work *= peak
+    if work is not rotated:
+        rotated[...] = work
+    if status:
+        warnings.warn(f"orthomax did not converge in {max_iter} sweeps; raise max_iter or tol",
+                      RuntimeWarning, stacklevel=3)
+    return rotated, rotation.astype(rotated.dtype, copy=False)

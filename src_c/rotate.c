@@ -1,0 +1,132 @@
+/* rotate.c - orthomax rotations by planar rotations.
+ *
+ * Kaiser (1958), Psychometrika 23(3), 187-200 (gamma = 1); Clarkson & Jennrich (1988),
+ * Psychometrika 53(2), 251-259 (the family).  Take columns x and y as complex numbers x + iy.
+ * Turning the pair by phi, x' + iy' = exp(-i phi) (x + iy), multiplies z = (x + iy)^2 = u + iv by
+ * exp(-2i phi), and
+ *
+ *     x^4 + y^4 = (3 |z|^2 + Re z^2)/4,
+ *     (sum x^2)^2 + (sum y^2)^2 = (sum |z|)^2/2 + (|S|^2 + Re S^2)/4,    S = sum z.
+ *
+ * So the part of the criterion that depends on phi is Re(exp(-4i phi) W)/4 with
+ *
+ *     W = D + iN = sum z^2 - (gamma/p) S^2,
+ *
+ * which is largest at 4 phi = arg W = atan2(N, D), and nowhere else in |phi| <= pi/4.  The gain,
+ * (|W| - D)/4, is never negative.  Columns stored in finite precision change W by a few
+ * epsilon sum |z|^2; an N and a negative D below that are no reason to turn.
+ *
+ * Everything below is divided by 1 + gamma, so that |W| <= sum |z|^2 for every gamma. */
+#include "real.h"
+
+#define TILE 2048 /* rows summed before the totals grow: errors stay near epsilon for any p */
+
+typedef struct {
+    double u, v, uu, vv, uv;
+} sums_t;
+
+/* Sums of u, v/2, u^2, v^2/4 and uv/2 over the rows of range (x, y), in double for float too. */
+static inline sums_t pair_sums(spca_int p, const real *restrict x, const real *restrict y,
+                               double range)
+{
+    sums_t total = {0, 0, 0, 0, 0};
+    for (spca_int start = 0; start < p; start += TILE) {
+        spca_int end = min_int(p, start + TILE);
+        double su = 0, sv = 0, suu = 0, svv = 0, suv = 0;
+#pragma omp simd reduction(+ : su, sv, suu, svv, suv)
+        for (spca_int i = start; i < end; i++) {
+            double a = (double)x[i] * range, b = (double)y[i] * range;
+            double u = (a - b) * (a + b), v = a * b;
+            su += u;
+            sv += v;
+            suu += u * u;
+            svv += v * v;
+            suv += u * v;
+        }
+        total.u += su;
+        total.v += sv;
+        total.uu += suu;
+        total.vv += svv;
+        total.uv += suv;
+    }
+    return total;
+}
+
+static real peak(spca_int p, const real *x)
+{
+    real largest = 0;
+    for (spca_int i = 0; i < p; i++) largest = fmax(largest, fabs(x[i]));
+    return largest;
+}
+
+/* phi, or 0 where turning gains nothing above tol; SPCA_NONFINITE when Y overflowed. */
+static spca_status pair_angle(spca_int p, const real *x, const real *y, double gamma, double tol,
+                              double *phi)
+{
+    double energy, share = gamma / (1 + gamma) / (double)p, D, N, W, against, gain;
+    sums_t sum = pair_sums(p, x, y, 1);
+    *phi = 0;
+    energy = sum.uu + 4 * sum.vv;
+    if (!(energy > 1e-250 && energy < 1e250)) { /* the same columns times a power of two */
+        int exponent;
+        double largest = (double)fmax(peak(p, x), peak(p, y));
+        if (largest == 0) return SPCA_OK;
+        if (!(largest <= (double)REAL_MAX)) return SPCA_NONFINITE;
+        (void)frexp(largest, &exponent);
+        exponent = exponent > 1000 ? 1000 : exponent < -1000 ? -1000 : exponent;
+        sum = pair_sums(p, x, y, ldexp(1.0, -exponent));
+        energy = sum.uu + 4 * sum.vv;
+        if (!(energy < 1e250)) return SPCA_NONFINITE;
+    }
+    D = (sum.uu - 4 * sum.vv) / (1 + gamma) - share * (sum.u - 2 * sum.v) * (sum.u + 2 * sum.v);
+    N = 4 * (sum.uv / (1 + gamma) - share * sum.u * sum.v);
+    W = hypot(D, N);
+    against = D < 0 ? W : fabs(N);
+    if (against <= 4 * (double)REAL_EPSILON * energy) return SPCA_OK;
+    gain = (D < 0 ? W - D : N * (N / (W + D))) / 4;
+    if (gain > tol * tol * energy) *phi = atan2(N, D) / 4;
+    return SPCA_OK;
+}
+
+static void turn(spca_int p, real c, real s, real *restrict x, real *restrict y)
+{
+    for (spca_int i = 0; i < p; i++) {
+        real a = x[i], b = y[i];
+        x[i] = c * a + s * b;
+        y[i] = c * b - s * a;
+    }
+}
+
+spca_status SPCA(orthomax)(spca_int p, spca_int r, double gamma, spca_int max_iter, double tol,
+                           spca_stop stop, void *ctx, real *Y, double *R, spca_int *n_iter)
+{
+    spca_int resting = 0; /* pairs in a row that were left as they are */
+    for (spca_int i = 0; i < r * r; i++) R[i] = i % (r + 1) == 0;
+    *n_iter = 0;
+    if (r == 1) return SPCA_OK;
+    while (*n_iter < max_iter) {
+        ++*n_iter;
+        for (spca_int a = 0; a < r; a++)
+            for (spca_int b = a + 1; b < r; b++) {
+                double phi, c, s;
+                spca_status status;
+                if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
+                status = pair_angle(p, Y + a * p, Y + b * p, gamma, tol, &phi);
+                if (status < 0) return status;
+                if (phi == 0) {
+                    if (++resting == r * (r - 1) / 2) return SPCA_OK;
+                    continue;
+                }
+                resting = 0;
+                c = cos(phi);
+                s = sin(phi);
+                turn(p, (real)c, (real)s, Y + a * p, Y + b * p);
+                for (spca_int i = 0; i < r; i++) {
+                    double u = R[a * r + i], v = R[b * r + i];
+                    R[a * r + i] = c * u + s * v;
+                    R[b * r + i] = c * v - s * u;
+                }
+            }
+    }
+    return SPCA_NOT_CONVERGED;
+}

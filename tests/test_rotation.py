@@ -1,0 +1,394 @@
+"""Orthomax rotations against closed forms, exhaustive angles, R's stats::varimax and planted structure."""
+
+import itertools
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spcacore import orthomax, varimax
+
+DATA = Path(__file__).parent / "data"
+PRECISION = {np.float32: 1e-5, np.float64: 1e-12}
+
+
+def criterion(y, gamma=1.0):
+    """The definition, term by term, in extended precision."""
+    square = np.asarray(y, np.longdouble) ** 2
+    return float((square**2).sum() - gamma / len(square) * (square.sum(axis=0) ** 2).sum())
+
+
+def level(y, gamma=1.0):
+    """What rounding of the criterion is relative to."""
+    return (1 + gamma) * float(((np.asarray(y, np.longdouble) ** 2).sum(axis=1) ** 2).sum())
+
+
+def turned(y, angle):
+    c, s = np.cos(angle), np.sin(angle)
+    return y @ np.array([[c, -s], [s, c]])
+
+
+def unit(y, scale=None):
+    """y over its largest entry, in double, so that its fourth powers exist."""
+    return np.asarray(y, np.float64) / (scale or np.abs(y).max() or 1)
+
+
+def random_orthogonal(rng, r):
+    return np.linalg.qr(rng.standard_normal((r, r)))[0]
+
+
+def assert_same_columns(y, expected, atol):
+    """Equal up to the order and the signs of the columns."""
+    length = np.linalg.norm(y, axis=0)[:, None] * np.linalg.norm(expected, axis=0)
+    match = np.abs(y.T @ expected / length).argmax(axis=1)
+    assert sorted(match) == list(range(y.shape[1]))
+    expected = expected[:, match] * np.sign((y * expected[:, match]).sum(axis=0))
+    np.testing.assert_allclose(y, expected, rtol=0, atol=atol)
+
+
+# ---- the maximum -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("gamma", [0, 0.5, 1, 3, 40])
+@pytest.mark.parametrize("seed", range(8))
+def test_two_columns_reach_the_best_of_all_angles(gamma, seed):
+    rng = np.random.default_rng(seed)
+    y = rng.standard_normal((rng.integers(1, 30), 2)) * [1, rng.uniform(0.2, 2)]
+    best = max(criterion(turned(y, a), gamma) for a in np.linspace(-np.pi / 4, np.pi / 4, 2001))
+    rotated, rotation = orthomax(y, gamma)
+    assert criterion(rotated, gamma) >= best - 1e-12 * level(y, gamma)
+    # the grid is within (pi/4000)^2 of the maximum, so far above it would be a criterion of something else
+    assert criterion(rotated, gamma) <= best + 8 * (np.pi / 4000) ** 2 * level(y, gamma)
+    np.testing.assert_allclose(rotated, y @ rotation, atol=1e-12)
+
+
+@pytest.mark.parametrize("angle", [np.pi / 4, -np.pi / 4, 0.7, -0.7, 0.3, 1e-3])
+def test_two_columns_turn_back_by_the_angle_they_were_turned(angle):
+    # Perfect simple structure, sums of squares equal: every member of the family has its maximum there.
+    simple = np.array([[2.0, 0], [1, 0], [0, 2], [0, 1]])
+    for gamma in (0, 1, 2):
+        _, rotation = orthomax(turned(simple, angle), gamma, tol=1e-10)
+        back = turned(np.eye(2), -angle)
+        np.testing.assert_allclose(np.abs(back.T @ rotation).max(axis=0), 1, atol=1e-12)
+        np.testing.assert_allclose(np.linalg.det(rotation), 1, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("gamma", [0, 1, 2.5])
+@pytest.mark.parametrize("shape", [(40, 6), (5, 9), (3000, 4)])
+def test_no_rotation_of_two_columns_improves_the_result(dtype, gamma, shape):
+    rng = np.random.default_rng(shape[0])
+    y = (rng.standard_normal(shape) ** 3).astype(dtype)
+    rotated, _ = orthomax(y, gamma)
+    rotated = rotated.astype(np.float64)
+    slack = {np.float32: 1e-6, np.float64: 2e-12}[dtype] * (1 + gamma)
+    for a, b in itertools.combinations(range(shape[1]), 2):
+        pair = rotated[:, [a, b]]
+        here = criterion(pair, gamma)
+        for angle in [*np.linspace(-np.pi / 4, np.pi / 4, 41), 1e-3, -1e-3, 1e-5, -1e-5]:
+            assert criterion(turned(pair, angle), gamma) <= here + slack * level(pair, 0)
+
+
+@pytest.mark.parametrize("normalize", [False, True])
+def test_agrees_with_r_stats_varimax(normalize):
+    x = np.loadtxt(DATA / "small40x12_X.csv", delimiter=",")[:, :5]
+    name = f"small_stats_varimax_X15_normalize{str(normalize).upper()}_eps1e-12_loadings.csv"
+    expected = np.loadtxt(DATA / name, delimiter=",")
+    rotated, rotation = varimax(x, normalize=normalize, tol=1e-10)
+    # R stops once its linearly converging iteration gains 1e-12, some 1e-6 away from the maximum
+    assert_same_columns(rotated, expected, 1e-5 * np.abs(expected).max())
+    np.testing.assert_allclose(rotated, x @ rotation, atol=1e-12)
+    length = np.linalg.norm(x, axis=1, keepdims=True) if normalize else 1
+    ours, theirs = criterion(rotated / length), criterion(expected / length)
+    assert theirs * (1 - 1e-13) <= ours <= theirs * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("gamma", [0, 1, 2])
+@pytest.mark.parametrize("r", [2, 5, 12])
+def test_planted_simple_structure_is_recovered(dtype, gamma, r):
+    rng = np.random.default_rng(r)
+    p = 20 * r  # each variable on one component, the sums of squares equal: a maximum for every gamma
+    simple = np.zeros((p, r))
+    simple[np.arange(p), np.arange(p) % r] = np.repeat(rng.uniform(0.5, 2, 20), r)
+    rotated, _ = orthomax((simple @ random_orthogonal(rng, r)).astype(dtype), gamma, tol=1e-8)
+    assert rotated.dtype == dtype
+    assert_same_columns(rotated.astype(np.float64), simple, {np.float32: 2e-5, np.float64: 1e-7}[dtype])
+
+
+def test_gamma_decides_where_the_maximum_lies():
+    # One general factor: quartimax keeps it, varimax spreads it, equamax (r/2) evens the columns out most.
+    rng = np.random.default_rng(3)
+    y = np.column_stack([rng.uniform(0.6, 1, 60), 0.5 * rng.standard_normal((60, 3))])
+    rotated = [orthomax(y, gamma)[0] for gamma in (0, 1, 2)]
+    spread = [np.var((a**2).sum(axis=0)) for a in rotated]
+    assert spread[0] > 1.2 * spread[1] > 1.2**2 * spread[2]
+    for gamma in (0, 1, 2):
+        assert np.argmax([criterion(a, gamma) for a in rotated]) == gamma
+
+
+def test_quartimax_is_varimax_for_orthonormal_columns():
+    rng = np.random.default_rng(0)
+    y = np.linalg.qr(rng.standard_normal((50, 4)) ** 3)[0]
+    expected = varimax(y, tol=1e-9)[0]
+    for gamma in (0, 2, 7.5):
+        assert_same_columns(orthomax(y, gamma, tol=1e-9)[0], expected, 1e-8)
+
+
+# ---- invariants ------------------------------------------------------------------------------------
+
+
+@st.composite
+def loadings(draw):
+    p, r = draw(st.integers(1, 40)), draw(st.integers(1, 8))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    y = rng.standard_normal((p, r)) ** draw(st.sampled_from([1, 3]))
+    kinds = ["dense", "zero columns", "zero rows", "rank one", "equal columns", "sparse", "zero"]
+    kind = draw(st.sampled_from(kinds))
+    if kind == "zero columns":
+        y[:, rng.random(r) < 0.5] = 0
+    elif kind == "zero rows":
+        y[rng.random(p) < 0.5] = 0
+    elif kind == "rank one":
+        y = y[:, :1] * rng.integers(-1, 2, r)
+    elif kind == "equal columns":
+        y[:] = y[:, :1]
+    elif kind == "sparse":
+        y[rng.random((p, r)) < 0.8] = 0
+    elif kind == "zero":
+        y[:] = 0
+    single = draw(st.booleans())
+    scale = 10.0 ** draw(st.sampled_from([0, -15, 15] if single else [0, -150, 150, -300, 300]))
+    return (y * scale).astype(np.float32 if single else np.float64)
+
+
+@settings(max_examples=300, deadline=None)
+@given(loadings(), st.sampled_from([0, 1, 2, 4.5, 1e300]), st.booleans(), st.sampled_from([0, 1e-6, 1e-3]))
+def test_orthogonal_and_never_worse(y, gamma, normalize, tol):
+    before = y.tobytes()
+    with warnings.catch_warnings():
+        if tol == 0:  # degenerate maxima are approached ever more slowly
+            warnings.simplefilter("ignore", RuntimeWarning)
+        rotated, rotation = orthomax(y, gamma, normalize=normalize, max_iter=300, tol=tol)
+    assert y.tobytes() == before
+    assert rotated.dtype == rotation.dtype == y.dtype
+    precision = PRECISION[y.dtype.type]
+    r = y.shape[1]
+    np.testing.assert_allclose(rotation.T.astype(float) @ rotation, np.eye(r), rtol=0, atol=precision)
+    scale = np.abs(y).max()
+    np.testing.assert_allclose(unit(rotated, scale), unit(y, scale) @ rotation, rtol=0, atol=r * precision)
+    start, end = unit(y), unit(rotated, scale)
+    if normalize:
+        length = np.linalg.norm(start, axis=1, keepdims=True)
+        length[length == 0] = 1
+        start, end = start / length, end / length
+    rounding = 10 * r * precision * level(start, gamma)
+    assert criterion(end, gamma) >= criterion(start, gamma) - rounding
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32), st.sampled_from([0, 1, 2]))
+def test_more_sweeps_never_lower_the_criterion(seed, gamma):
+    y = np.random.default_rng(seed).standard_normal((30, 6)) ** 3
+    values = [criterion(y, gamma)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        for sweeps in range(1, 8):
+            values.append(criterion(orthomax(y, gamma, max_iter=sweeps)[0], gamma))
+    assert np.diff(values).min() >= -1e-13 * level(y, gamma)
+    assert values[1] > values[0]
+
+
+@pytest.mark.parametrize(("dtype", "exponents"),
+                         [(np.float32, [-90, 60]), (np.float64, [-900, -500, 500, 1000])])
+def test_powers_of_two_change_nothing_but_the_scale(dtype, exponents):
+    y = np.random.default_rng(1).standard_normal((60, 5)).astype(dtype)
+    expected, rotation = varimax(y)
+    for exponent in exponents:
+        rotated, same = varimax(np.ldexp(y, exponent))
+        np.testing.assert_array_equal(same, rotation)
+        np.testing.assert_array_equal(rotated, np.ldexp(expected, exponent))
+
+
+def test_columns_far_below_the_others_are_rotated_too():
+    rng = np.random.default_rng(2)
+    small = rng.standard_normal((30, 2)) ** 3
+    y = np.hstack([small * 2.0**-400, np.zeros((30, 1)), np.ones((30, 1))])
+    y[:, 3] *= rng.standard_normal(30)
+    rotated, rotation = varimax(y, tol=1e-10)
+    expected, _ = varimax(small, tol=1e-10)
+    np.testing.assert_allclose(np.abs(rotation[3, 3]), 1)
+    assert np.isfinite(rotated).all()
+    alone = rotated[:, :2] * 2.0**400
+    assert criterion(alone) == pytest.approx(criterion(expected), rel=1e-9)
+
+
+def test_many_rows_in_single_precision():
+    # Sums of 10^6 terms: without double accumulation float32 would lose the angle.
+    rng = np.random.default_rng(5)
+    p, r = 1_000_000, 3
+    y = (rng.random((p, r)) < 0.3) * rng.standard_normal((p, r)) + 1e-2 * rng.standard_normal((p, r))
+    y = (y @ random_orthogonal(rng, r)).astype(np.float32)
+    _, single = varimax(y)
+    _, double = varimax(y.astype(np.float64), tol=1e-8)
+    np.testing.assert_allclose(single, double, rtol=0, atol=2e-6)
+
+
+@pytest.mark.parametrize("y", [[[3.0]], [[0.0]], [[1.0], [2.0]], [[5.0, 0, 0]], [[0.0, 0.0]] * 3])
+def test_nothing_to_rotate(y):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rotated, rotation = varimax(y, max_iter=1)
+    np.testing.assert_array_equal(rotated, y)
+    np.testing.assert_array_equal(rotation, np.eye(len(y[0])))
+
+
+def test_one_row_spread_by_varimax_and_gathered_by_quartimax():
+    # p = 1: sum y^4 - gamma sum y^4, so quartimax gathers (3, 4) into 5, and gamma = 2 evens it out.
+    assert np.sort(np.abs(orthomax([[3.0, 4.0]], 0)[0][0])) == pytest.approx([0, 5], abs=1e-12)
+    assert np.abs(orthomax([[3.0, 4.0]], 2)[0][0]) == pytest.approx([np.sqrt(12.5)] * 2)
+    np.testing.assert_array_equal(orthomax([[3.0, 4.0]], 1)[0], [[3.0, 4.0]])
+
+
+def test_kaiser_normalization_ignores_the_lengths_of_rows():
+    rng = np.random.default_rng(7)
+    y = rng.standard_normal((30, 4)) ** 3
+    y[[3, 8]] = 0
+    length = np.linalg.norm(y, axis=1, keepdims=True)
+    direction = np.divide(y, length, where=length > 0, out=np.zeros_like(y))
+    _, expected = varimax(direction, tol=1e-10)
+    weight = 2.0 ** rng.integers(-200, 200, (30, 1))
+    rotated, rotation = varimax(y * weight, normalize=True, tol=1e-10)
+    np.testing.assert_allclose(rotation, expected, atol=1e-9)
+    np.testing.assert_array_equal(rotated[[3, 8]], 0)
+    np.testing.assert_allclose(rotated / weight, y @ rotation, atol=1e-12 * length.max())
+    assert np.abs(rotation - varimax(y)[1]).max() > 1e-3
+
+
+# ---- the interface ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("normalize", [False, True])
+def test_overwrite_fills_the_same_array(dtype, order, normalize):
+    y = np.asarray(np.random.default_rng(0).standard_normal((50, 4)), dtype, order=order)
+    expected, rotation = varimax(y, normalize=normalize)
+    rotated, same = varimax(y, normalize=normalize, overwrite=True)
+    assert rotated is y
+    np.testing.assert_array_equal(y, expected)
+    np.testing.assert_array_equal(same, rotation)
+
+
+def test_overwrite_refuses_what_it_cannot_fill():
+    y = np.random.default_rng(0).standard_normal((8, 4))
+    readonly = y.copy()
+    readonly.flags.writeable = False
+    for bad in (y.tolist(), y.astype(int), y.astype(">f8"), y[::2], y.astype(np.float16), readonly):
+        with pytest.raises(ValueError, match="overwrite=True needs loadings"):
+            varimax(bad, overwrite=True)
+
+
+@pytest.mark.parametrize("change", [
+    lambda y: np.array(y[::-1])[::-1], lambda y: np.asfortranarray(y), lambda y: np.repeat(y, 2, axis=0)[::2],
+    lambda y: y.astype(">f8"), lambda y: y.tolist(), lambda y: y.astype(object), lambda y: np.asmatrix(y),
+    lambda y: np.array(y[:, ::-1])[:, ::-1],
+    lambda y: np.frombuffer(b"\0" + y.tobytes(), np.uint8)[1:].view(np.float64).reshape(y.shape),
+], ids=["reversed rows", "fortran", "strided", "big-endian", "list", "object", "matrix", "reversed columns",
+        "unaligned"])
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
+def test_layout_and_container_do_not_matter(change):
+    y = np.random.default_rng(4).standard_normal((21, 3))
+    expected = varimax(y)
+    given = change(y)
+    for a, b in zip(varimax(given), expected, strict=True):
+        np.testing.assert_array_equal(a, b)
+        assert type(a) is np.ndarray
+
+
+def test_other_real_dtypes_are_converted():
+    y = np.random.default_rng(4).integers(0, 5, (21, 3))
+    expected = varimax(y.astype(np.float64))[0]
+    for dtype in (np.int8, np.uint16, np.int64, np.longdouble):
+        np.testing.assert_array_equal(varimax(y.astype(dtype))[0], expected)
+    half = varimax(y.astype(np.float16))[0]
+    np.testing.assert_array_equal(half, varimax(y.astype(np.float32))[0])
+    assert half.dtype == np.float32
+    np.testing.assert_allclose(half, expected, atol=1e-4)
+
+
+GOOD = [[1.0, 2.0], [3.0, 5.0]]
+
+
+@pytest.mark.parametrize(("bad", "error", "match"), [
+    ([[1.0, np.nan], [0, 1]], ValueError, r"1 entry that are NaN or infinite, the first at \(0, 1\)"),
+    ([[1.0, 0], [np.inf, -np.inf]], ValueError, r"2 entries .* \(1, 0\)"),
+    (np.empty((0, 3)), ValueError, "empty"),
+    (np.empty((3, 0)), ValueError, "empty"),
+    (1.0, ValueError, "2 dimensions"),
+    ([1.0, 2.0], ValueError, "2 dimensions"),
+    (np.ones((2, 2, 2)), ValueError, "2 dimensions"),
+    ([[1.0], [1.0, 2.0]], ValueError, "rectangular"),
+    (np.ones((2, 2)) * 1j, TypeError, "complex"),
+    ([["a", "b"]], TypeError, "real numbers"),
+    (np.array([[None, {}]]), TypeError, "not numbers"),
+    (np.zeros((2, 2), "M8[s]"), TypeError, "datetime"),
+    (np.ma.masked_equal(GOOD, 2), TypeError, "masked"),
+])
+@pytest.mark.parametrize("function", [varimax, orthomax])
+def test_bad_loadings(function, bad, error, match):
+    with pytest.raises(error, match=match):
+        function(bad)
+
+
+@pytest.mark.parametrize(("arguments", "error", "match"), [
+    ({"gamma": -0.1}, ValueError, "gamma must be at least 0"),
+    ({"gamma": np.nan}, ValueError, "gamma"),
+    ({"gamma": np.inf}, ValueError, "gamma must be finite"),
+    ({"gamma": "1"}, TypeError, "gamma must be a number"),
+    ({"gamma": True}, TypeError, "gamma"),
+    ({"max_iter": -1}, ValueError, "max_iter must be at least 0"),
+    ({"max_iter": 1.0}, TypeError, "max_iter must be an integer"),
+    ({"max_iter": True}, TypeError, "max_iter"),
+    ({"tol": -1e-9}, ValueError, "tol"),
+    ({"tol": np.nan}, ValueError, "tol"),
+    ({"tol": None}, TypeError, "tol"),
+])
+def test_bad_parameters(arguments, error, match):
+    with pytest.raises(error, match=match):
+        orthomax(GOOD, **arguments)
+    if "gamma" not in arguments:
+        with pytest.raises(error, match=match):
+            varimax(GOOD, **arguments)
+
+
+def test_entries_whose_rotation_overflows_are_an_error():
+    huge = np.finfo(np.float64).max
+    with pytest.raises(ValueError, match="too large"):
+        orthomax([[huge, huge], [huge, huge], [huge, 0]], 0)
+
+
+def test_too_few_sweeps_warn_and_leave_a_rotation():
+    y = np.random.default_rng(0).standard_normal((30, 6))
+    with pytest.warns(RuntimeWarning, match="did not converge in 1 sweeps"):
+        rotated, rotation = varimax(y, max_iter=1)
+    np.testing.assert_allclose(rotation.T @ rotation, np.eye(6), atol=1e-12)
+    assert criterion(rotated) > criterion(y)
+    with pytest.warns(RuntimeWarning, match="0 sweeps") as caught:
+        rotated, rotation = varimax(y, max_iter=0)
+    assert caught[0].filename == __file__
+    np.testing.assert_array_equal(rotated, y)
+
+
+def test_threads_sharing_one_input_agree_to_the_bit():
+    y = np.asfortranarray(np.random.default_rng(0).standard_normal((5001, 8)) ** 3)
+    before = y.tobytes()
+    expected = [a.tobytes() for a in varimax(y)]
+    with ThreadPoolExecutor(8) as pool:
+        for result in pool.map(lambda _: varimax(y), range(32)):
+            assert [a.tobytes() for a in result] == expected
+    assert y.tobytes() == before
