@@ -10,9 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _core
-from ._input import integer, number, output_array, real_array
-
-__all__ = ["orthomax", "varimax"]
+from ._input import flag, integer, number, output_array, real_array
 
 
 def orthomax(
@@ -154,7 +152,12 @@ def varimax(
 
     See Also
     --------
-    orthomax : The whole family; there are the details and the references.
+    orthomax : The whole family, with the details.
+
+    References
+    ----------
+    .. [1] H. F. Kaiser (1958). The varimax criterion for analytic rotation in factor analysis.
+           Psychometrika 23(3), 187-200.
 
     Examples
     --------
@@ -169,9 +172,11 @@ def varimax(
     return _rotate(loadings, 1.0, normalize, max_iter, tol, overwrite)
 
 
-def _rotate(loadings: ArrayLike, gamma: float, normalize: bool, max_iter: int, tol: float,
-            overwrite: bool) -> tuple[NDArray[Any], NDArray[Any]]:
+def _rotate(
+    loadings: ArrayLike, gamma: float, normalize: bool, max_iter: int, tol: float, overwrite: bool
+) -> tuple[NDArray[Any], NDArray[Any]]:
     a = real_array(loadings, "loadings", ndim=2)
+    normalize, overwrite = flag(normalize, "normalize"), flag(overwrite, "overwrite")
     gamma = number(gamma, "gamma", 0)
     if gamma == math.inf:
         raise ValueError("gamma must be finite, not inf")
@@ -194,6 +199,9 @@ def _rotate(loadings: ArrayLike, gamma: float, normalize: bool, max_iter: int, t
     if work is not rotated:
         rotated[...] = work
     if status:
-        warnings.warn(f"orthomax did not converge in {max_iter} sweeps; raise max_iter or tol",
-                      RuntimeWarning, stacklevel=3)
+        warnings.warn(
+            f"orthomax did not converge in {max_iter} sweeps; raise max_iter or tol",
+            RuntimeWarning,
+            stacklevel=3,
+        )
     return rotated, rotation.astype(rotated.dtype, copy=False)

@@ -202,8 +202,9 @@ def test_more_sweeps_never_lower_the_criterion(seed, gamma):
     assert values[1] > values[0]
 
 
-@pytest.mark.parametrize(("dtype", "exponents"),
-                         [(np.float32, [-90, 60]), (np.float64, [-900, -500, -265, 265, 500, 1000])])
+@pytest.mark.parametrize(
+    ("dtype", "exponents"), [(np.float32, [-90, 60]), (np.float64, [-900, -500, -265, 265, 500, 1000])]
+)
 def test_powers_of_two_change_nothing_but_the_scale(dtype, exponents):
     y = np.random.default_rng(1).standard_normal((60, 5)).astype(dtype)
     expected, rotation = varimax(y)
@@ -300,13 +301,31 @@ def test_overwrite_refuses_what_it_cannot_fill():
             varimax(bad, overwrite=True)
 
 
-@pytest.mark.parametrize("change", [
-    lambda y: np.array(y[::-1])[::-1], lambda y: np.asfortranarray(y), lambda y: np.repeat(y, 2, axis=0)[::2],
-    lambda y: y.astype(">f8"), lambda y: y.tolist(), lambda y: y.astype(object), lambda y: np.asmatrix(y),
-    lambda y: np.array(y[:, ::-1])[:, ::-1],
-    lambda y: np.frombuffer(b"\0" + y.tobytes(), np.uint8)[1:].view(np.float64).reshape(y.shape),
-], ids=["reversed rows", "fortran", "strided", "big-endian", "list", "object", "matrix", "reversed columns",
-        "unaligned"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda y: np.array(y[::-1])[::-1],
+        lambda y: np.asfortranarray(y),
+        lambda y: np.repeat(y, 2, axis=0)[::2],
+        lambda y: y.astype(">f8"),
+        lambda y: y.tolist(),
+        lambda y: y.astype(object),
+        lambda y: np.asmatrix(y),
+        lambda y: np.array(y[:, ::-1])[:, ::-1],
+        lambda y: np.frombuffer(b"\0" + y.tobytes(), np.uint8)[1:].view(np.float64).reshape(y.shape),
+    ],
+    ids=[
+        "reversed rows",
+        "fortran",
+        "strided",
+        "big-endian",
+        "list",
+        "object",
+        "matrix",
+        "reversed columns",
+        "unaligned",
+    ],
+)
 @pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
 def test_layout_and_container_do_not_matter(change):
     y = np.random.default_rng(4).standard_normal((21, 3))
@@ -331,40 +350,46 @@ def test_other_real_dtypes_are_converted():
 GOOD = [[1.0, 2.0], [3.0, 5.0]]
 
 
-@pytest.mark.parametrize(("bad", "error", "match"), [
-    ([[1.0, np.nan], [0, 1]], ValueError, r"1 entry that are NaN or infinite, the first at \(0, 1\)"),
-    ([[1.0, 0], [np.inf, -np.inf]], ValueError, r"2 entries .* \(1, 0\)"),
-    (np.empty((0, 3)), ValueError, "empty"),
-    (np.empty((3, 0)), ValueError, "empty"),
-    (1.0, ValueError, "2 dimensions"),
-    ([1.0, 2.0], ValueError, "2 dimensions"),
-    (np.ones((2, 2, 2)), ValueError, "2 dimensions"),
-    ([[1.0], [1.0, 2.0]], ValueError, "rectangular"),
-    (np.ones((2, 2)) * 1j, TypeError, "complex"),
-    ([["a", "b"]], TypeError, "real numbers"),
-    (np.array([[None, {}]]), TypeError, "not numbers"),
-    (np.zeros((2, 2), "M8[s]"), TypeError, "datetime"),
-    (np.ma.masked_equal(GOOD, 2), TypeError, "masked"),
-])
+@pytest.mark.parametrize(
+    ("bad", "error", "match"),
+    [
+        ([[1.0, np.nan], [0, 1]], ValueError, r"1 entry that are NaN or infinite, the first at \(0, 1\)"),
+        ([[1.0, 0], [np.inf, -np.inf]], ValueError, r"2 entries .* \(1, 0\)"),
+        (np.empty((0, 3)), ValueError, "empty"),
+        (np.empty((3, 0)), ValueError, "empty"),
+        (1.0, ValueError, "2 dimensions"),
+        ([1.0, 2.0], ValueError, "2 dimensions"),
+        (np.ones((2, 2, 2)), ValueError, "2 dimensions"),
+        ([[1.0], [1.0, 2.0]], ValueError, "rectangular"),
+        (np.ones((2, 2)) * 1j, TypeError, "complex"),
+        ([["a", "b"]], TypeError, "real numbers"),
+        (np.array([[None, {}]]), TypeError, "not numbers"),
+        (np.zeros((2, 2), "M8[s]"), TypeError, "datetime"),
+        (np.ma.masked_equal(GOOD, 2), TypeError, "masked"),
+    ],
+)
 @pytest.mark.parametrize("function", [varimax, orthomax])
 def test_bad_loadings(function, bad, error, match):
     with pytest.raises(error, match=match):
         function(bad)
 
 
-@pytest.mark.parametrize(("arguments", "error", "match"), [
-    ({"gamma": -0.1}, ValueError, "gamma must be at least 0"),
-    ({"gamma": np.nan}, ValueError, "gamma"),
-    ({"gamma": np.inf}, ValueError, "gamma must be finite"),
-    ({"gamma": "1"}, TypeError, "gamma must be a number"),
-    ({"gamma": True}, TypeError, "gamma"),
-    ({"max_iter": -1}, ValueError, "max_iter must be at least 0"),
-    ({"max_iter": 1.0}, TypeError, "max_iter must be an integer"),
-    ({"max_iter": True}, TypeError, "max_iter"),
-    ({"tol": -1e-9}, ValueError, "tol"),
-    ({"tol": np.nan}, ValueError, "tol"),
-    ({"tol": None}, TypeError, "tol"),
-])
+@pytest.mark.parametrize(
+    ("arguments", "error", "match"),
+    [
+        ({"gamma": -0.1}, ValueError, "gamma must be at least 0"),
+        ({"gamma": np.nan}, ValueError, "gamma"),
+        ({"gamma": np.inf}, ValueError, "gamma must be finite"),
+        ({"gamma": "1"}, TypeError, "gamma must be a number"),
+        ({"gamma": True}, TypeError, "gamma"),
+        ({"max_iter": -1}, ValueError, "max_iter must be at least 0"),
+        ({"max_iter": 1.0}, TypeError, "max_iter must be an integer"),
+        ({"max_iter": True}, TypeError, "max_iter"),
+        ({"tol": -1e-9}, ValueError, "tol"),
+        ({"tol": np.nan}, ValueError, "tol"),
+        ({"tol": None}, TypeError, "tol"),
+    ],
+)
 def test_bad_parameters(arguments, error, match):
     with pytest.raises(error, match=match):
         orthomax(GOOD, **arguments)

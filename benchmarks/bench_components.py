@@ -1,0 +1,73 @@
+"""sparse_pca on dense data; time_read, one X.T @ u, is the unit g to divide by."""
+
+import numpy as np
+
+import spcacore
+from spcacore._operator import as_problem
+
+K = 100
+
+
+def numpy_loop(X, n_components, k, n_iter):
+    """Truncated power with projection deflation, as one writes it in NumPy; n_iter iterations each.
+
+    X is centred already. Starts from the column of largest norm.
+    """
+    X = X.copy()
+    loadings = np.zeros((X.shape[1], n_components), X.dtype)
+    for t in range(n_components):
+        support = np.array([np.argmax(np.einsum("ij,ij->j", X, X))])
+        values = np.ones(1, X.dtype)
+        for _ in range(n_iter[t]):
+            y = X.T @ (X[:, support] @ values)
+            support = np.argpartition(-np.abs(y), k)[:k]
+            values = y[support] / np.linalg.norm(y[support])
+        loadings[support, t] = values
+        X[:, support] -= np.outer(X[:, support] @ values, values)
+    return loadings
+
+
+class SparsePCA:
+    params = (["500x10000", "500x100000"], ["float32", "float64"], ["C", "F"])
+    param_names = ("shape", "dtype", "order")
+    timeout = 300
+
+    def setup(self, shape, dtype, order):
+        n, p = map(int, shape.split("x"))
+        X, _ = spcacore.datasets.make_spiked(
+            n, p, cardinality=K, variances=np.linspace(60, 20, 10), dtype=dtype, rng=0
+        )
+        self.X = np.asarray(X - X.mean(axis=0), order=order)
+        self.u = np.ones(n, dtype)
+        self.operator = as_problem(self.X).operator
+        self.index = np.sort(np.random.default_rng(0).choice(p, K, replace=False))
+        self.value = np.full(K, K**-0.5, dtype)
+        self.n_iter = spcacore.sparse_pca(self.X, 3, cardinality=K, n_starts=1).n_iter
+
+    def time_read(self, shape, dtype, order):
+        self.X.T @ self.u
+
+    def time_statistics(self, shape, dtype, order):
+        as_problem(self.X)
+
+    def time_iteration(self, shape, dtype, order):
+        self.operator.largest(self.index, self.value, K)
+
+    def time_three_components(self, shape, dtype, order):
+        spcacore.sparse_pca(self.X, 3, cardinality=K, n_starts=1)
+
+    def time_three_components_numpy_loop(self, shape, dtype, order):
+        numpy_loop(self.X, 3, K, self.n_iter)
+
+
+class Covariance:
+    """Correlation matrices of p variables; all coordinates as starts where p is small."""
+
+    params = ([13, 400, 2000],)
+    param_names = ("p",)
+
+    def setup(self, p):
+        self.A = np.corrcoef(np.random.default_rng(0).standard_normal((p, 3 * p)))
+
+    def time_six_components(self, p):
+        spcacore.sparse_pca(self.A, 6, cardinality=5, kind="covariance")

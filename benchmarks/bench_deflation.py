@@ -1,0 +1,64 @@
+"""Deflation in place, k = 100; on data against one X.T @ u, on a covariance against one A @ v."""
+
+import numpy as np
+
+from spcacore import deflate
+from spcacore._operator import as_problem
+from spcacore.deflation import Deflated
+
+K = 100
+
+
+def loading(p, dtype):
+    rng = np.random.default_rng(0)
+    x = np.zeros(p, dtype)
+    x[rng.choice(p, K, replace=False)] = rng.standard_normal(K)
+    return x / np.linalg.norm(x)
+
+
+class Data:
+    params = (["float32", "float64"], ["C", "F"])
+    param_names = ("dtype", "order")
+
+    def setup(self, dtype, order):
+        self.X = np.asarray(np.random.default_rng(0).standard_normal((500, 100_000)), dtype, order=order)
+        self.u = np.ones(500, dtype)
+        self.x = loading(100_000, dtype)
+        self.S = np.flatnonzero(self.x)
+
+    def time_read(self, dtype, order):
+        self.X.T @ self.u
+
+    def time_kernel(self, dtype, order):
+        from spcacore import _core
+
+        _core.deflate_data("projection", self.X, self.S, self.x[self.S], None)
+
+    def time_deflate(self, dtype, order):
+        """With the check for finite entries, which reads X."""
+        deflate(self.X, self.x, kind="data", overwrite=True)
+
+    def time_numpy_outer(self, dtype, order):
+        self.X - np.outer(self.X @ self.x, self.x)
+
+
+class Covariance:
+    params = (["hotelling", "projection", "schur"],)
+    param_names = ("method",)
+
+    def setup(self, method):
+        B = np.random.default_rng(0).standard_normal((200, 5000))
+        self.A = B.T @ B
+        self.v = np.ones(5000)
+        self.x = loading(5000, np.float64)
+        self.problem = as_problem(self.A, kind="covariance", definite=False)
+
+    def time_product(self, method):
+        self.A @ self.v
+
+    def time_deflate(self, method):
+        """With the check for symmetry, which reads A."""
+        deflate(self.A, self.x, method, overwrite=True)
+
+    def time_implicit(self, method):
+        Deflated(self.problem.operator, self.problem.diagonal).without(method, self.x, 0.0)
