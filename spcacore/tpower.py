@@ -291,10 +291,13 @@ def _starts(
                 0 if diagonal is None else _START_BUDGET / (20 * problem.cost * (k if op.covariance else 1))
             )
             n_starts = 1 + min(p, int(runs))
-        order = () if diagonal is None else np.argsort(-diagonal, kind="stable")
-        for j in order[: n_starts - 1]:
-            yield np.array([j]), np.ones(1, dtype), (k,)
-        for _ in range(n_starts - 1 - len(order)):
+        singles = 0
+        if diagonal is not None:
+            singles = min(n_starts - 1, p)
+            chosen = _core.select_largest(diagonal, singles)
+            for j in chosen[np.argsort(-diagonal[chosen], kind="stable")]:
+                yield np.array([j]), np.ones(1, dtype), (k,)
+        for _ in range(n_starts - 1 - singles):
             yield everything, rng.standard_normal(p).astype(dtype), (k,)
 
 
