@@ -190,6 +190,8 @@ def solve(
     tol = options.tol
     if tol is None:
         tol = 1e-5 if op.single else 1e-8
+    if diagonal is not None:
+        diagonal = np.maximum(diagonal, 0)  # an indefinite matrix may have negative entries there
     best = None
     for index, value, path in _starts(problem, op, diagonal, k, options, seed):
         for width in path:
