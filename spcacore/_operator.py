@@ -84,7 +84,7 @@ def as_problem(
     covariance = choice(kind, "kind", ("data", "covariance")) == "covariance"
     center, scale = flag(center, "center"), flag(scale, "scale")
     if scipy.sparse.issparse(X):
-        return _from_sparse(X, covariance, center, scale)
+        return _from_sparse(X, covariance, center, scale, definite)
     if isinstance(X, LinearOperator) or (callable(X) and not hasattr(X, "__array__")):
         return _from_products(X, covariance, center, scale, n_features)
     return _from_dense(X, covariance, center, scale, definite)
@@ -253,19 +253,19 @@ def _from_dense(X: Any, covariance: bool, center: bool, scale: bool, definite: b
             f"a covariance must be symmetric; X differs from its transpose by up to {asymmetry:.3g}"
         )
     if definite:
-        refuse_indefinite(a, largest, excess, tolerance)
+        refuse_indefinite(a if len(a) <= _LARGEST_CHOLESKY else None, largest, excess, tolerance)
     return _covariance_problem(
         a.diagonal(), largest, a.dtype, scale, names, len(a), lambda *s: _core.dense(a, True, *s)
     )
 
 
-def refuse_indefinite(a: NDArray[Any], largest: float, excess: float, tolerance: float) -> None:
-    """Raise unless `a` is positive semidefinite to rounding.
+def refuse_indefinite(a: NDArray[Any] | None, largest: float, excess: float, tolerance: float) -> None:
+    """Raise unless a covariance is positive semidefinite to rounding.
 
-    By Cholesky factorization where that is quick, and by its 2 x 2 minors otherwise.
+    By Cholesky factorization of `a` where it is small, and by its 2 x 2 minors otherwise.
     """
     bad = excess > tolerance
-    if not bad and largest > 0 and len(a) <= _LARGEST_CHOLESKY:
+    if not bad and largest > 0 and a is not None:
         scaled = a.astype(np.float64) / largest
         scaled[np.diag_indices(len(a))] += tolerance / largest * np.abs(scaled).sum(axis=0).max()
         try:
@@ -297,7 +297,7 @@ def column_names(X: Any) -> tuple[str, ...] | None:
 # ---- sparse -----------------------------------------------------------------------------------------
 
 
-def _from_sparse(X: Any, covariance: bool, center: bool, scale: bool) -> Problem:
+def _from_sparse(X: Any, covariance: bool, center: bool, scale: bool, definite: bool) -> Problem:
     if X.ndim != 2 or 0 in X.shape:
         raise ValueError(f"X must have 2 dimensions and not be empty: shape {X.shape}")
     if X.dtype.kind not in "fiub":
@@ -340,12 +340,29 @@ def _from_sparse(X: Any, covariance: bool, center: bool, scale: bool) -> Problem
     if asymmetry > largest * (1e-8 if data.dtype == np.float64 else 1e-5) * math.sqrt(p):
         raise ValueError(f"a covariance must be symmetric; X @ v and X.T @ v differ by up to {asymmetry:.3g}")
     diagonal = X.diagonal()
-    if (diagonal < 0).any():
-        raise ValueError("a covariance must be positive semidefinite, and X has a negative diagonal entry")
+    if definite:
+        tolerance = largest * (1e-8 if data.dtype == np.float64 else 1e-5)
+        entries = X.toarray() if p <= _LARGEST_CHOLESKY else None
+        refuse_indefinite(entries, largest, _minor_excess(arrays, diagonal), tolerance)
     return _covariance_problem(
         diagonal, largest, data.dtype, scale, None, max(data.size, p),
         lambda *s: _core.compressed(n, p, row_major, *arrays, True, *s),
     )  # fmt: skip
+
+
+def _minor_excess(arrays: tuple[NDArray[Any], ...], diagonal: NDArray[Any]) -> float:
+    """The largest |a_ij| - sqrt(a_ii a_jj), or -a_ii, some lines at a time."""
+    data, indices, indptr = arrays
+    root = np.sqrt(np.maximum(diagonal, 0).astype(np.float64))
+    excess = float(-diagonal.min())
+    first = 0
+    while first < len(diagonal):
+        last = max(first + 1, int(np.searchsorted(indptr, indptr[first] + _CHUNK, side="right")) - 1)
+        entries = slice(indptr[first], indptr[last])
+        bound = np.repeat(root[first:last], np.diff(indptr[first : last + 1])) * root[indices[entries]]
+        excess = max(excess, float((np.abs(data[entries]) - bound).max(initial=0)))
+        first = last
+    return excess
 
 
 def _check_compressed(X: Any, shape: tuple[int, int]) -> None:

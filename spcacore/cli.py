@@ -6,29 +6,24 @@ import argparse
 import contextlib
 import csv
 import os
-import re
 import sys
 import time
 import warnings
-from array import array
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import chain, islice
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
 import numpy as np
-import scipy.sparse
 from numpy.typing import NDArray
 
 from . import datasets
+from ._reading import Table, UserError, counted, read, where_not_finite
 from ._result import Progress, SparsePCAResult
 from .components import sparse_pca
 from .deflation import METHODS
 
 TABLE_ROWS, TABLE_COLUMNS = 40, 10  # more variables or components than this are listed instead
 LISTED = 50  # variables of one component on the screen
-MISSING = ("", "na", "nan", "n/a", "null", "none", "?", "-", ".")
 
 DESCRIPTION = """\
 Sparse principal component analysis: components that explain much variance and use few variables each,
@@ -64,34 +59,6 @@ The variance of a component is what it adds to the earlier ones. Variables and c
 1, and a variable without a name is called x1, x2, ...
 exit status: 0 success, 2 wrong usage or input, 130 interrupted.
 """
-
-
-class UserError(Exception):
-    """Something the user can put right; the message is one line."""
-
-
-@dataclass(frozen=True)
-class Table:
-    """A matrix with the names of its columns and rows, where known."""
-
-    matrix: Any
-    names: tuple[str, ...] | None = None
-    row_names: tuple[str, ...] | None = None
-
-    def transposed(self) -> Table:
-        return Table(self.matrix.T, self.row_names, self.names)
-
-    def variables(self) -> list[str]:
-        """A name for each column."""
-        return _labels(self.names, self.matrix.shape[1], "x")
-
-    def samples(self) -> list[str]:
-        """A name for each row."""
-        return _labels(self.row_names, self.matrix.shape[0], "")
-
-
-def _labels(names: Sequence[str] | None, count: int, prefix: str) -> list[str]:
-    return [name.strip() or f"{prefix}{i + 1}" for i, name in enumerate(names or [""] * count)]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -259,13 +226,13 @@ def _fit_file(args: argparse.Namespace) -> None:
     _check_outputs(args)
     args.notes = []  # printed only if all goes well, so that an error is alone
     started = time.perf_counter()
-    table = _read(args)
+    table = read(args)
     reading = time.perf_counter() - started
     options = _options(table, args)
     try:
         result, seconds = _fit(table.matrix, args.quiet, **options)
     except (TypeError, ValueError) as error:
-        where = _not_finite(table.matrix, args)
+        where = where_not_finite(table.matrix, args)
         raise UserError(f"{args.file}: {where or error}") from None
     for note in () if args.quiet else args.notes:
         _say(f"note: {note}")
@@ -287,32 +254,28 @@ def _fit_file(args: argparse.Namespace) -> None:
 def _title(args: argparse.Namespace, table: Table) -> str:
     n, p = table.matrix.shape
     if args.covariance:
-        what = f"{_count(p, 'variable')}, {'correlation' if args.scale else 'covariance'} matrix"
+        what = f"{counted(p, 'variable')}, {'correlation' if args.scale else 'covariance'} matrix"
     else:
         treatment = f"{'' if args.center else 'not '}centred, {'' if args.scale else 'not '}scaled"
-        what = f"{_count(n, 'sample')}, {_count(p, 'variable')}, {treatment}"
+        what = f"{counted(n, 'sample')}, {counted(p, 'variable')}, {treatment}"
     return f"Sparse PCA of {args.file}: {what}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def _options(table: Table, args: argparse.Namespace) -> dict[str, Any]:
     """The arguments of `sparse_pca`, with the bounds that depend on the matrix checked."""
     n, p = table.matrix.shape
     most, r, k = min(n, p), args.components, args.cardinality
-    size = f"{args.file} has {_count(n, 'sample')} of {_count(p, 'variable')}"
+    size = f"{args.file} has {counted(n, 'sample')} of {counted(p, 'variable')}"
     if isinstance(k, list):
         if r is not None and r != len(k):
             raise UserError(
-                f"argument -k/--cardinality: {_count(len(k), 'number')} for {_count(r, 'component')}"
+                f"argument -k/--cardinality: {counted(len(k), 'number')} for {counted(r, 'component')}"
             )
         r = len(k)
     if r is None:
         r = min(5, most)
         if r < 5:
-            args.notes.append(f"{_count(r, 'component')} instead of 5: {size}")
+            args.notes.append(f"{counted(r, 'component')} instead of 5: {size}")
     if r > most:
         raise UserError(f"argument -n/--components: {r} is too many, at most {most}: {size}")
     if k is None:
@@ -382,378 +345,10 @@ class _ProgressLine:
             self._put("\r" + " " * self.width + "\r")
 
     def _put(self, text: str) -> None:
+        assert self.stream is not None
         with contextlib.suppress(OSError):
             self.stream.write(text)
             self.stream.flush()
-
-
-# ---- reading ----------------------------------------------------------------------------------------
-
-
-def _read(args: argparse.Namespace) -> Table:
-    """The matrix of the file, oriented, with whatever names there are."""
-    path, kind = args.file, _kind(args.file)
-    read = {".csv": _read_text, ".tsv": _read_text, ".npy": _read_npy, ".npz": _read_npz, ".mtx": _read_mtx}
-    if kind not in read:
-        raise UserError(f"{path}: unknown extension; .csv, .tsv, .npy, .npz and .mtx can be read")
-    if args.array is not None and kind != ".npz":
-        raise UserError(f"argument --array: {path} is not an .npz file")
-    if (args.header, args.row_names) != (None, None) and kind not in (".csv", ".tsv"):
-        raise UserError(f"arguments --header and --row-names: {path} is neither .csv nor .tsv")
-    with _reading(path):
-        with open(path, "rb"):
-            pass
-        table = read[kind](path, args)
-    matrix = table.matrix
-    if matrix.ndim != 2 or 0 in matrix.shape:
-        raise UserError(f"{path}: a matrix that is not empty is needed, not an array of shape {matrix.shape}")
-    if matrix.dtype.kind not in "fiub":
-        raise UserError(f"{path}: real numbers are needed, not dtype {matrix.dtype}")
-    if args.float32:
-        with np.errstate(over="ignore"):
-            matrix = matrix.astype(np.float32, copy=False)
-        table = replace(table, matrix=matrix)
-    if args.orientation == "columns":
-        table = table.transposed()
-    if args.names is not None:
-        table = replace(table, names=_read_names(args.names, table.matrix.shape[1]))
-    if not args.covariance and _symmetric(table.matrix):
-        args.notes.append(f"{path} is symmetric; if it holds covariances or correlations, say --covariance")
-    return table
-
-
-def _kind(path: str) -> str:
-    """The extension that says how to read the file; `.gz` counts for text only."""
-    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
-    if len(suffixes) > 1 and suffixes[-1] == ".gz" and suffixes[-2] in (".csv", ".tsv", ".mtx"):
-        return suffixes[-2]
-    return suffixes[-1] if suffixes else ""
-
-
-@contextlib.contextmanager
-def _reading(path: str) -> Iterator[None]:
-    """What goes wrong with a file, as one line that names it."""
-    import zipfile
-    import zlib
-
-    try:
-        yield
-    except UserError:
-        raise
-    except UnicodeDecodeError:
-        raise UserError(f"{path}: not UTF-8 text; save it as UTF-8") from None
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror or error}") from None
-    except (ValueError, EOFError, KeyError, OverflowError, zlib.error, zipfile.BadZipFile) as error:
-        if "Python objects" in str(error) or "allow_pickle" in str(error):
-            raise UserError(_pickled(path)) from None
-        raise UserError(f"{path} cannot be read as {_kind(path)}: {error}") from None
-
-
-def _symmetric(matrix: Any) -> bool:
-    """Whether it equals its transpose to the rounding of single precision."""
-    if matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 1:
-        return False
-    if scipy.sparse.issparse(matrix):
-        return abs(matrix - matrix.T).max() <= 1e-5 * abs(matrix).max()
-    with np.errstate(over="ignore"):
-        return all(np.allclose(m, m.T, rtol=1e-5, atol=0) for m in (matrix[:9, :9], matrix))
-
-
-def _read_names(path: str, count: int) -> tuple[str, ...]:
-    with _reading(path), _open_text(path) as file:
-        names = tuple(line.strip() for line in file)
-    while names and not names[-1]:
-        names = names[:-1]
-    if len(names) != count:
-        raise UserError(f"argument --names: {path} has {len(names)} names for {_count(count, 'variable')}")
-    return names
-
-
-def _not_finite(matrix: Any, args: argparse.Namespace) -> str | None:
-    """Where the first entry of the matrix that is NaN or infinite stands in the file."""
-    if args.orientation == "columns":
-        matrix = matrix.T
-    if scipy.sparse.issparse(matrix):
-        entries = matrix.tocoo()
-        at = np.flatnonzero(~np.isfinite(entries.data))
-        bad, values = np.stack([entries.row[at], entries.col[at]], axis=1), entries.data[at]
-    else:
-        bad = np.argwhere(~np.isfinite(matrix))
-        values = matrix[tuple(bad.T)]
-    if len(bad) == 0:
-        return None
-    row, column = bad[0] + 1
-    more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
-    single = " in single precision" if args.float32 else ""
-    return f"row {row}, column {column} is {values[0]}{single}{more}; impute or drop such entries"
-
-
-# ---- reading NumPy, SciPy and Matrix Market files ---------------------------------------------------
-
-
-def _read_npy(path: str, args: argparse.Namespace) -> Table:
-    return Table(np.lib.format.open_memmap(path, mode="r"))
-
-
-def _pickled(where: str) -> str:
-    return f"{where} holds pickled Python objects, which are not loaded, for safety; save an array of numbers"
-
-
-def _read_npz(path: str, args: argparse.Namespace) -> Table:
-    import zipfile
-
-    if not zipfile.is_zipfile(path):
-        raise UserError(f"{path} is not an .npz file")
-    with np.load(path, allow_pickle=False) as file:
-        if {"format", "shape", "data"} <= set(file.files):
-            if args.array is not None:
-                raise UserError(f"argument --array: {path} holds one sparse matrix")
-            return Table(_compressed(scipy.sparse.load_npz(path)))
-        arrays = {name: _npz_array(file, name) for name in file.files}
-    name = _choose(path, arrays, args.array)
-    X = arrays[name]
-    if X is None:
-        raise UserError(_pickled(f"{path}: array {name}"))
-    if X.ndim != 2:
-        return Table(X)
-    n, p = X.shape
-    return Table(X, _words(arrays, p), _words(arrays, n) if n != p else None)
-
-
-def _npz_array(file: Any, name: str) -> NDArray[Any] | None:
-    """The array, or None if it is pickled."""
-    try:
-        return file[name]
-    except ValueError as error:
-        if "allow_pickle" in str(error):
-            return None
-        raise
-
-
-def _choose(path: str, arrays: dict[str, NDArray[Any] | None], wanted: str | None) -> str:
-    """The name of the matrix among the arrays of an .npz file."""
-    shapes = ", ".join(
-        f"{name} {'pickled' if a is None else 'x'.join(map(str, a.shape)) or 'scalar'}"
-        for name, a in arrays.items()
-    )
-    if wanted is not None:
-        if wanted not in arrays:
-            raise UserError(f"argument --array: {path} has no array {wanted!r}, but: {shapes}")
-        return wanted
-    matrices = [name for name, a in arrays.items() if a is not None and a.ndim == 2]
-    if len(matrices) == 1:
-        return matrices[0]
-    if "X" in arrays:
-        return "X"
-    if matrices:
-        raise UserError(f"{path} has several matrices, choose one with --array: {shapes}")
-    if len(arrays) == 1:
-        return next(iter(arrays))
-    raise UserError(f"{path} has no matrix: {shapes or 'it is empty'}")
-
-
-def _words(arrays: dict[str, NDArray[Any] | None], count: int) -> tuple[str, ...] | None:
-    """The only array of `count` words, if there is one."""
-    found = [a for a in arrays.values() if a is not None and a.dtype.kind == "U" and a.shape == (count,)]
-    return tuple(found[0].tolist()) if len(found) == 1 else None
-
-
-def _read_mtx(path: str, args: argparse.Namespace) -> Table:
-    import scipy.io
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of sparse matrices in favour of arrays
-        matrix = scipy.io.mmread(path)
-    return Table(_compressed(matrix) if scipy.sparse.issparse(matrix) else matrix)
-
-
-def _compressed(matrix: Any) -> Any:
-    """As CSR or CSC, once its indices are known to point into it."""
-    if hasattr(matrix, "check_format"):
-        matrix.check_format(full_check=True)
-    return matrix if matrix.format in ("csr", "csc") else matrix.tocsr()
-
-
-# ---- reading text -----------------------------------------------------------------------------------
-
-Record = tuple[int, list[str]]  # line number and cells
-
-
-def _open_text(path: str) -> Any:
-    if path.lower().endswith(".gz"):
-        import gzip
-
-        return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
-    return open(path, encoding="utf-8-sig", newline="")
-
-
-def _read_text(path: str, args: argparse.Namespace) -> Table:
-    with _open_text(path) as file:
-        records = _records(path, file)
-        top = list(islice(records, 2))
-        if not top:
-            raise UserError(f"{path} is empty")
-        first, second = top[0][1], top[1][1] if len(top) > 1 else None
-        header, row_names = _layout(first, second, args.header, args.row_names)
-        body = chain(top[1:] if header else top, records)
-        names = None
-        if header:
-            if second is None:
-                raise UserError(f"{path} has a header but no rows")
-            short = row_names and len(first) + 1 == len(second)
-            if len(first) + short != len(second):
-                raise UserError(_ragged(path, top[1], top[0]))
-            names = tuple(first[1:] if row_names and not short else first)
-        table = _parse(path, body, names, row_names)
-    _question_layout(path, args, table, first, header, row_names)
-    return table
-
-
-def _records(path: str, file: TextIO) -> Iterator[Record]:
-    """Line number and cells of each line that is not blank."""
-    top = []
-    for line in file:
-        top.append(line)
-        if line.strip():
-            break
-    delimiter = "\t" if _kind(path) == ".tsv" else _delimiter(top[-1] if top else "")
-    reader = csv.reader(chain(top, file), delimiter=delimiter, strict=True)
-    try:
-        for cells in reader:
-            if len(cells) > 1 or "".join(cells).strip():
-                yield reader.line_num, cells
-    except csv.Error as error:
-        raise UserError(f"{path}: line {reader.line_num}: {error}") from None
-
-
-def _delimiter(line: str) -> str:
-    outside_quotes = re.sub(r'"[^"]*"', "", line)
-    return next((mark for mark in ",;\t" if mark in outside_quotes), ",")
-
-
-def _is_number(cell: str) -> bool:
-    """Whether the cell is a number; `1_000` and `nan`, which Python takes for one, are none here."""
-    if "_" in cell or _is_missing(cell):
-        return False
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
-
-
-def _is_missing(cell: str) -> bool:
-    return cell.strip().lower() in MISSING
-
-
-def _is_text(cell: str) -> bool:
-    return not _is_missing(cell) and not _is_number(cell)
-
-
-def _is_label(cell: str) -> bool:
-    """Whether the cell names a row; `1,5` is more likely a number that is written wrongly."""
-    return _is_text(cell) and not _is_number(cell.replace(",", ".", 1))
-
-
-def _counts_up(cells: list[str]) -> bool:
-    """Whether the cells are equally spaced increasing whole numbers, as only names are."""
-    if not all(cell.strip().isdecimal() for cell in cells):
-        return False
-    steps = np.diff([int(cell) for cell in cells])
-    return bool((steps > 0).all() and (steps == steps[:1]).all())
-
-
-def _layout(
-    first: list[str], second: list[str] | None, header: bool | None, row_names: bool | None
-) -> tuple[bool, bool]:
-    """Whether there are a header and row names, from the first two lines where the user does not say."""
-    short = second is not None and len(first) + 1 == len(second)
-    labelled = second is not None and len(second) > 1 and _is_label(second[0])
-    corner = len(first) > 1 and not first[0].strip() and not short
-    if header is None:
-        cells = first if short or len(first) == 1 or _is_number(first[0]) else first[1:]
-        mostly_text = sum(map(_is_text, cells)) > sum(map(_is_number, cells))
-        numbered = corner and (labelled or _counts_up(first[1:]))
-        header = mostly_text or numbered or (short and labelled)
-    if row_names is None:
-        own = not header and len(first) > 1 and _is_label(first[0])
-        row_names = own or (header and (short or corner or labelled))
-    return header, row_names
-
-
-def _question_layout(
-    path: str, args: argparse.Namespace, table: Table, first: list[str], header: bool, row_names: bool
-) -> None:
-    """Point out names that look like numbers and were read as data."""
-    n, p = table.matrix.shape
-    if args.header is None and not header and len(first) > 3 and _counts_up(first[row_names:]):
-        args.notes.append(f"line 1 of {path} was read as data; if it is a header, say --header")
-    if args.row_names is None and not row_names and n > 2 and p > 1:
-        column = table.matrix[:, 0]
-        if column[0] in (0, 1) and np.array_equal(column, column[0] + np.arange(n)):
-            args.notes.append(f"column 1 of {path} counts the rows; if it is not a variable, say --row-names")
-
-
-def _parse(path: str, body: Iterator[Record], names: tuple[str, ...] | None, row_names: bool) -> Table:
-    """Numbers from lines of equal length, and the labels before them."""
-    values, lines, labels = array("d"), array("q"), []
-    start, width = int(row_names), None
-    for line, cells in body:
-        if width is None:
-            width, top = len(cells), (line, cells)
-            if width == start:
-                raise UserError(f"{path} has row names only")
-        elif len(cells) != width:
-            raise UserError(_ragged(path, (line, cells), top))
-        if row_names:
-            labels.append(cells[0])
-            del cells[0]
-        values.extend(_numbers(path, line, cells, start, names))
-        lines.append(line)
-    matrix = np.frombuffer(values).reshape(len(lines), -1)
-    bad = np.argwhere(~np.isfinite(matrix))
-    if len(bad):
-        i, j = bad[0]
-        what = "is missing" if np.isnan(matrix[i, j]) else "is infinite"
-        more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
-        raise UserError(
-            f"{path}: {_cell(lines[i], j, start, names)} {what}{more}; impute such cells, or drop their rows"
-        )
-    return Table(matrix, names, tuple(labels) if row_names else None)
-
-
-def _numbers(
-    path: str, line: int, cells: list[str], start: int, names: tuple[str, ...] | None
-) -> list[float]:
-    """The cells of a line as numbers; a missing one becomes NaN, and any other is refused."""
-    try:
-        if "_" not in "".join(cells):
-            return list(map(float, cells))
-    except ValueError:
-        pass
-    for j, cell in enumerate(cells):
-        if _is_text(cell):
-            shown = cell if len(cell) <= 30 else cell[:27] + "..."
-            advice = ""
-            if not _is_label(cell):
-                advice = "; decimals need a point"
-            elif line == 1:
-                advice = "; if line 1 is a header, say --header"
-            elif j == 0 and not start:
-                advice = "; if column 1 is row names, say --row-names"
-            raise UserError(f"{path}: {_cell(line, j, start, names)} is not a number: {shown!r}{advice}")
-    return [np.nan if _is_missing(cell) else float(cell) for cell in cells]
-
-
-def _cell(line: int, j: int, start: int, names: tuple[str, ...] | None) -> str:
-    name = f" ({names[j]!r})" if names and names[j].strip() else ""
-    return f"line {line}, column {j + 1 + start}{name}"
-
-
-def _ragged(path: str, record: Record, model: Record) -> str:
-    (line, cells), (model_line, model_cells) = record, model
-    return f"{path}: line {line} has {_count(len(cells), 'cell')}, line {model_line} has {len(model_cells)}"
 
 
 # ---- the report -------------------------------------------------------------------------------------

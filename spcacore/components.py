@@ -196,7 +196,7 @@ def _search(
                 )  # fmt: skip
             if new is None:
                 warnings.warn(
-                    f"no variance is left after {t} of {r} components; {t} are returned",
+                    f"no variance is left after {t} of the {r} components asked for",
                     RuntimeWarning,
                     stacklevel=3,
                 )

@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import spcacore
-from spcacore import cli
+from spcacore import _reading, cli
 
 SCRIPT = Path(sys.executable).parent / "spcacore"
 COMMAND = (
@@ -307,7 +307,7 @@ def test_names_file_may_have_a_byte_order_mark_and_any_line_ends(run, tmp_path, 
 def read(path, *argv):
     args = cli._parser().parse_args(["fit", str(path), *argv])
     args.notes = []
-    return cli._read(args)
+    return _reading.read(args)
 
 
 @pytest.mark.parametrize(
@@ -369,7 +369,7 @@ def test_numbers_that_may_be_names_are_pointed_out(run, tmp_path, text, words):
 
 
 label = st.text(st.characters(codec="utf-8", exclude_characters="\0\r\ufeff"), min_size=1, max_size=8).filter(
-    lambda text: cli._is_text(text) and text.strip() == text
+    lambda text: _reading._is_text(text) and text.strip() == text
 )
 numbers = st.floats(allow_nan=False, allow_infinity=False)
 
@@ -479,7 +479,7 @@ def test_a_constant_matrix_has_no_component(run, tmp_path):
     status, out, err = run("fit", path, "-n1", *argv)
     assert status == 0
     assert "no component: the variables do not vary" in out
-    assert err == "spcacore: warning: no variance is left after 0 of 1 components; 0 are returned\n"
+    assert err == "spcacore: warning: no variance is left after 0 of the 1 components asked for\n"
     assert (tmp_path / "l.csv").read_text() == "variable\nx1\nx2\nx3\n"
     assert results(tmp_path / "s.npz")["scores"].shape == (4, 0)
 

@@ -209,7 +209,7 @@ def test_rank_is_the_end():
     for offset in (0, 1e4):
         X = rng.standard_normal((30, 3)) @ rng.standard_normal((3, 50)) + offset
         for M, options in ((X, {}), (scipy.sparse.csr_array(X), {}), (covariance(X), {"kind": "covariance"})):
-            with pytest.warns(RuntimeWarning, match="no variance is left after 3 of 6"):
+            with pytest.warns(RuntimeWarning, match="no variance is left after 3 of the 6"):
                 result = sparse_pca(M, 6, cardinality=50, **options)
             assert result.n_components == 3
             assert result.explained_variance_ratio.sum() == pytest.approx(1, abs=1e-8)
