@@ -50,7 +50,7 @@ def X():
 
 @pytest.fixture
 def counts():
-    return scipy.sparse.random_array((40, 15), density=0.3, format="csr", rng=np.random.default_rng(4))
+    return scipy.sparse.random(40, 15, density=0.3, format="csr", random_state=4)
 
 
 def saved(path, array):

@@ -38,7 +38,7 @@ def test_three_definitions(kind, seed, dependent):
     )
     S = scipy.linalg.sqrtm(A).real @ U
     for t in range(4):  # what is left of a score after regression on the earlier ones
-        residual = S[:, t] - S[:, :t] @ np.linalg.lstsq(S[:, :t], S[:, t])[0]
+        residual = S[:, t] - S[:, :t] @ np.linalg.lstsq(S[:, :t], S[:, t], rcond=None)[0]
         assert got["adjusted"][t] == pytest.approx(residual @ residual, rel=1e-6, abs=1e-8 * np.trace(A))
     best = np.linalg.eigvalsh(A)[::-1][:4].cumsum()
     assert (got["cumulative"].cumsum() <= best * (1 + 1e-10)).all()
