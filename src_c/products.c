@@ -148,9 +148,10 @@ spca_status SPCA(dense_columns)(const operator_t *A, spca_int k, const spca_int 
         if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
         for (spca_int a = 0; a < k; a++) {
             const real *x = A->data + index[a] * down;
-            real mean = A->mean ? A->mean[index[a]] : 0, weight = column_weight(A, index[a]);
+            real weight = column_weight(A, index[a]), range = A->range;
+            real mean = A->mean ? A->mean[index[a]] * range : 0;
             for (spca_int i = i0; i < i1; i++)
-                W[a * A->m + i] = (x[i * across] - mean) * A->range * weight;
+                W[a * A->m + i] = (x[i * across] * range - mean) * weight;
             if (A->covariance && A->weight)
                 for (spca_int i = i0; i < i1; i++) W[a * A->m + i] *= A->weight[i];
         }
@@ -223,7 +224,7 @@ spca_status SPCA(compressed_columns)(const operator_t *A, spca_int k, const spca
     /* place[j] = 1 + position of column j in the list, in scratch: exact up to 1/epsilon columns */
     real *place = scratch;
     for (spca_int a = 0; a < k; a++) {
-        real mean = A->mean ? A->mean[index[a]] : 0;
+        real mean = A->mean ? A->mean[index[a]] * A->range : 0;
         for (spca_int i = 0; i < A->m; i++) W[a * A->m + i] = -mean;
     }
     if (A->row_major && !A->covariance) {
@@ -234,7 +235,7 @@ spca_status SPCA(compressed_columns)(const operator_t *A, spca_int k, const spca
             spca_int first = at(A->indptr, A->wide, i), last = at(A->indptr, A->wide, i + 1);
             for (spca_int q = first; q < last; q++) {
                 spca_int a = (spca_int)place[at(A->indices, A->wide, q)];
-                if (a) W[(a - 1) * A->m + i] += A->data[q];
+                if (a) W[(a - 1) * A->m + i] += A->data[q] * A->range;
             }
             if ((read += last - first + 16) > BLOCK / 8) {
                 read = 0;
@@ -246,13 +247,14 @@ spca_status SPCA(compressed_columns)(const operator_t *A, spca_int k, const spca
             spca_int last = at(A->indptr, A->wide, index[a] + 1);
             if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
             for (spca_int q = at(A->indptr, A->wide, index[a]); q < last; q++)
-                W[a * A->m + at(A->indices, A->wide, q)] += A->data[q];
+                W[a * A->m + at(A->indices, A->wide, q)] += A->data[q] * A->range;
         }
     }
     for (spca_int a = 0; a < k; a++) {
         real weight = column_weight(A, index[a]);
-        for (spca_int i = 0; i < A->m; i++)
-            W[a * A->m + i] *= A->range * weight * (A->covariance && A->weight ? A->weight[i] : 1);
+        for (spca_int i = 0; i < A->m; i++) W[a * A->m + i] *= weight;
+        for (spca_int i = 0; A->covariance && A->weight && i < A->m; i++)
+            W[a * A->m + i] *= A->weight[i];
     }
     return SPCA_OK;
 }
