@@ -5,43 +5,68 @@ from __future__ import annotations
 import math
 import numbers
 import operator
+import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import NDArray
 
+_NUMBERS = (int, float, np.floating, np.integer)
+_NO_NUMBERS = (complex, np.complexfloating, np.ndarray, np.datetime64, np.timedelta64)
+LARGEST = sys.maxsize
 
-def real_array(x: Any, name: str, *, ndim: int, finite: bool = True) -> NDArray[Any]:
+
+def real_array(
+    x: Any, name: str, *, ndim: int | tuple[int, ...], finite: bool = True, empty: bool = False
+) -> NDArray[Any]:
     """Return `x` as an aligned native float array, by reference wherever the dtype allows it.
 
     float32 and float64 stay; float16 becomes float32; every other real dtype becomes float64.
     """
-    if isinstance(x, np.ma.MaskedArray):
+    rows = x if isinstance(x, (list, tuple)) else ()
+    if isinstance(x, np.ma.MaskedArray) or any(isinstance(row, np.ma.MaskedArray) for row in rows):
         raise TypeError(
             f"{name} is a masked array, whose mask would be lost; fill or drop the masked entries"
         )
     if hasattr(x, "__dlpack_device__") and not isinstance(x, np.ndarray) and x.__dlpack_device__()[0] != 1:
         raise TypeError(f"{name} lies on a device; move it to the CPU first")
+    if scipy.sparse.issparse(x):
+        raise TypeError(f"{name} is a sparse matrix where a dense array is needed")
     try:
         a = np.asarray(x)
     except ValueError as error:
         raise ValueError(f"{name} is not a rectangular array of numbers: {error}") from None
     if a.dtype == object:
+        if not all(isinstance(entry, _NUMBERS) or hasattr(entry, "__float__") for entry in a.flat) or any(
+            isinstance(entry, _NO_NUMBERS) for entry in a.flat
+        ):
+            raise TypeError(f"{name} holds objects that are not numbers")
         try:
             a = a.astype(np.float64)
+        except OverflowError:
+            raise ValueError(f"{name} has integers beyond the number range of float64") from None
         except (TypeError, ValueError):
             raise TypeError(f"{name} holds objects that are not numbers") from None
     if a.dtype.kind not in "fiub":
         raise TypeError(f"{name} has dtype {a.dtype}; real numbers are needed")
-    if a.ndim != ndim:
-        raise ValueError(f"{name} must have {ndim} dimension{'s' * (ndim > 1)}, not shape {a.shape}")
-    if a.size == 0:
+    allowed = (ndim,) if isinstance(ndim, int) else ndim
+    if a.ndim not in allowed:
+        needed = " or ".join(map(str, allowed)) + " dimension" + "s" * (allowed != (1,))
+        raise ValueError(f"{name} must have {needed}, not shape {a.shape}")
+    if a.size == 0 and not empty:
         raise ValueError(f"{name} is empty: shape {a.shape}")
-    single = a.dtype in (np.float16, np.float32)
-    a = np.require(a, np.float32 if single else np.float64, ["A"])
+    with np.errstate(over="ignore", under="ignore"):  # of long doubles
+        a = np.require(a, float_type(a.dtype), ["A"])
     if finite and not np.isfinite(a).all():
         raise_not_finite(a, name)
     return a
+
+
+def float_type(dtype: np.dtype) -> np.dtype:
+    """What numbers of this dtype are computed in, whatever their byte order."""
+    return np.dtype(np.float32 if dtype.kind == "f" and dtype.itemsize <= 4 else np.float64)
 
 
 def raise_not_finite(a: NDArray[Any], name: str) -> None:
@@ -55,8 +80,8 @@ def raise_not_finite(a: NDArray[Any], name: str) -> None:
     if first is not None:
         where = first[0] if len(first) == 1 else first
         raise ValueError(
-            f"{name} has {count} entr{'y' if count == 1 else 'ies'} that are NaN or infinite, "
-            f"the first at {where}; impute or drop them"
+            f"{name} has {count} {'entry that is' if count == 1 else 'entries that are'} NaN or infinite, "
+            f"the first at {where}; impute or drop {'it' if count == 1 else 'them'}"
         )
 
 
@@ -76,9 +101,12 @@ def integer(value: Any, name: str, low: int, high: int | None = None) -> int:
 
 def number(value: Any, name: str, low: float, high: float = math.inf) -> float:
     """A real number in [low, high]; NaN is refused."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (numbers.Real, np.number)):
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be a number, not {value!r}")
-    result = float(value)
+    try:
+        result = float(value)
+    except OverflowError:
+        raise ValueError(f"{name} is beyond the number range of float64") from None
     if not low <= result <= high:
         allowed = f"at least {low:g}" if high == math.inf else f"in [{low:g}, {high:g}]"
         raise ValueError(f"{name} must be {allowed}, not {value!r}")
@@ -90,6 +118,13 @@ def choice(value: Any, name: str, allowed: tuple[str, ...]) -> str:
     if not isinstance(value, str) or value not in allowed:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, not {value!r}")
     return value
+
+
+def hook(callback: Any) -> Callable[..., object] | None:
+    """A callback, or None."""
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback must be callable or None, not {callback!r}")
+    return callback
 
 
 def output_array(x: Any, a: NDArray[Any], name: str, overwrite: bool, layout: str = "A") -> NDArray[Any]:
@@ -128,9 +163,9 @@ def flag(value: Any, name: str) -> bool:
 
 def cardinalities(value: Any, n_components: int, p: int) -> tuple[int, ...]:
     """One cardinality per component, each in [1, p], from a number or a sequence."""
-    if isinstance(value, (str, bytes)) or value is None:
+    if isinstance(value, (str, bytes, dict)) or value is None:
         raise TypeError(f"cardinality must be an integer or one integer per component, not {value!r}")
-    if np.ndim(value) == 0:
+    if not hasattr(value, "__getitem__") or getattr(value, "ndim", 1) == 0:
         return (integer(value, "cardinality", 1, p),) * n_components
     values = list(value)
     if len(values) != n_components:

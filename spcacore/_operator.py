@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator
 
 from . import _core
-from ._input import choice, flag, integer, raise_not_finite, real_array
+from ._input import choice, flag, float_type, integer, raise_not_finite, real_array
 
 _LARGEST_CHOLESKY = 1500
 _TINY = 1e-280  # below this a sum of squares has lost terms to underflow
-_CHUNK = 1 << 22  # entries copied at a time where a pass has to be repeated
+_CHUNK = 1 << 22  # entries looked at, or copied, at a time
+OUT_OF_RANGE = "a variance exceeds the number range and is given as inf"
 
 
 @dataclass(frozen=True)
@@ -35,8 +36,8 @@ class Problem:
         None for a covariance.
     diagonal : ndarray of shape (p,) or None
         Of the operator, in its own units; None where only products are known.
-    unit : float
-        A value of the operator times `unit` is a variance in the caller's units.
+    exponent : int
+        A value of the operator times `2**exponent` is a variance in the caller's units.
     noise : float
         Variance, in the operator's units, that rounding alone may leave.
     mean, scale : ndarray of shape (p,) or None
@@ -49,7 +50,7 @@ class Problem:
     operator: _core.Operator
     n_samples: int | None
     diagonal: NDArray[Any] | None
-    unit: float
+    exponent: int
     noise: float
     mean: NDArray[Any] | None
     scale: NDArray[Any] | None
@@ -65,10 +66,15 @@ class Problem:
         """The trace of A in the caller's units."""
         return None if self.diagonal is None else self.in_units(self.diagonal.sum())
 
+    @property
+    def unit(self) -> float:
+        """The variance in the caller's units that 1 stands for; inf or 0 out of range."""
+        return float(self.in_units(1.0))
+
     def in_units(self, value: Any) -> Any:
         """Operator values as the caller's variances; inf or 0 where those leave the number range."""
         with np.errstate(over="ignore", under="ignore"):
-            return value * self.unit
+            return np.ldexp(value, self.exponent)
 
 
 def as_problem(
@@ -98,6 +104,11 @@ def _range(largest: float) -> float:
     return 2.0 ** -(math.frexp(largest)[1] // 2) if largest > 0 else 1.0
 
 
+def _exponent(range_: float) -> int:
+    """The logarithm of a power of two."""
+    return math.frexp(range_)[1] - 1
+
+
 @dataclass(frozen=True)
 class _Columns:
     """Mean, and root mean square about it (or about 0) with n - 1, of each column as float64.
@@ -119,23 +130,25 @@ def _column_statistics(
     """From the sums of one pass; columns whose squares left the number range are summed again, scaled."""
     mean, square, spread = statistics
     degrees = max(n - 1, 1)
-    if not center:
-        square = square + n * mean**2
-        spread = np.maximum(spread, np.abs(mean))
-    deviation = np.sqrt(square / degrees)
+    with np.errstate(over="ignore", under="ignore"):
+        if not center:
+            square = square + n * mean**2
+            spread = np.maximum(spread, np.abs(mean))
+        deviation = np.sqrt(square / degrees)
     if not (np.isfinite(mean).all() and np.isfinite(square).all()):
         locate()
     deviation[spread == 0] = 0
     odd = np.flatnonzero(~np.isfinite(square) | ~np.isfinite(mean) | ((square < _TINY) & (spread > 0)))
     step = max(1, _CHUNK // n)
-    for block in (odd[i : i + step] for i in range(0, len(odd), step)):
-        x = columns(block).astype(np.float64)
-        unit = np.array([_range(size) for size in np.abs(x).max(axis=0)])
-        x = x * unit * unit
-        mean[block] = x.mean(axis=0)
-        deviation[block] = np.sqrt(np.sum((x - mean[block] * center) ** 2, axis=0) / degrees)
-        for a in (mean, deviation):
-            a[block] = a[block] / unit / unit
+    with np.errstate(over="ignore", under="ignore"):
+        for block in (odd[i : i + step] for i in range(0, len(odd), step)):
+            x = columns(block).astype(np.float64)
+            unit = np.array([_range(size) for size in np.abs(x).max(axis=0)])
+            x = x * unit * unit
+            mean[block] = x.mean(axis=0)
+            deviation[block] = np.sqrt(np.sum((x - mean[block] * center) ** 2, axis=0) / degrees)
+            for a in (mean, deviation):
+                a[block] = a[block] / unit / unit
     return _Columns(mean, deviation)
 
 
@@ -151,20 +164,23 @@ def _data_problem(
 ) -> Problem:
     p = len(columns.mean)
     zero = columns.deviation == 0
-    weight = None
+    weight = deviation = None
     if scale:
-        weight = np.zeros(p)
-        np.divide(1.0, columns.deviation, out=weight, where=~zero)
-        weight = weight.astype(dtype)
-        if not np.isfinite(weight).all():
-            j = int(np.argmin(np.isfinite(weight)))
-            raise ValueError(f"column {j} varies too little to be divided by its standard deviation")
+        with np.errstate(over="ignore", under="ignore", divide="ignore"):
+            deviation = np.where(zero, 1, columns.deviation).astype(dtype)
+            weight = np.where(zero, 0, 1 / deviation).astype(dtype)
+        for wrong, much in ((~np.isfinite(weight), "little"), (~np.isfinite(deviation), "much")):
+            if wrong.any():
+                j = int(np.argmax(wrong))
+                raise ValueError(f"column {j} of X varies too {much} to be divided by its standard deviation")
     elif center and zero.any():  # a constant column must not return as rounding noise
         weight = np.where(zero, 0, 1).astype(dtype)
     largest = max(float(np.abs(columns.mean).max()), float(columns.deviation.max()))
     range_ = 1.0 if scale else _range(largest)
-    diagonal = np.where(zero, 0.0, 1.0) if scale else (columns.deviation * range_ * range_) ** 2
-    mean = columns.mean.astype(dtype) if center else None
+    with np.errstate(under="ignore"):
+        diagonal = np.where(zero, 0.0, 1.0) if scale else (columns.deviation * range_ * range_) ** 2
+    with np.errstate(under="ignore"):
+        mean = columns.mean.astype(dtype) if center else None
     factor = 1.0 / max(n - 1, 1)
     operator = make(mean, weight, range_, factor)
     spread = diagonal.sum()
@@ -177,21 +193,13 @@ def _data_problem(
         operator=operator,
         n_samples=n,
         diagonal=diagonal,
-        unit=1.0 if scale else _power(range_, -4),
+        exponent=0 if scale else -4 * _exponent(range_),
         noise=4 * eps**2 * max(n, p) * spread,
         mean=mean,
-        scale=np.where(zero, 1, columns.deviation).astype(dtype) if scale else None,
+        scale=deviation,
         names=names,
         cost=cost,
     )
-
-
-def _power(range_: float, exponent: int) -> float:
-    """range_**exponent, inf or 0 where that leaves the number range."""
-    try:
-        return range_**exponent
-    except OverflowError:
-        return math.inf
 
 
 def _covariance_problem(
@@ -208,6 +216,8 @@ def _covariance_problem(
     weight = None
     range_ = 1.0
     if scale:
+        if (diagonal < -1e-8 * largest).any():
+            raise ValueError("scale=True needs variances, and X has a negative diagonal entry")
         zero = deviation == 0
         weight = np.where(zero, 0, 1 / np.where(zero, 1, deviation)).astype(dtype)
         diagonal = np.where(zero, 0.0, 1.0)
@@ -218,7 +228,7 @@ def _covariance_problem(
         operator=make(None, weight, range_, 1.0),
         n_samples=None,
         diagonal=diagonal,
-        unit=_power(range_, -2),
+        exponent=-2 * _exponent(range_),
         noise=float(np.finfo(dtype).eps * p * diagonal.max()),
         mean=None,
         scale=np.where(zero, 1, deviation).astype(dtype) if scale else None,
@@ -259,14 +269,15 @@ def _from_dense(X: Any, covariance: bool, center: bool, scale: bool, definite: b
     )
 
 
-def refuse_indefinite(a: NDArray[Any] | None, largest: float, excess: float, tolerance: float) -> None:
-    """Raise unless a covariance is positive semidefinite to rounding.
+def refuse_indefinite(a: Any, largest: float, excess: float, tolerance: float) -> None:
+    """Raise unless `a` is positive semidefinite to rounding.
 
     By Cholesky factorization of `a` where it is small, and by its 2 x 2 minors otherwise.
     """
     bad = excess > tolerance
-    if not bad and largest > 0 and a is not None:
-        scaled = a.astype(np.float64) / largest
+    if not bad and largest > 0 and a.shape[0] <= _LARGEST_CHOLESKY:
+        with np.errstate(under="ignore"):
+            scaled = a.astype(np.float64) / largest
         scaled[np.diag_indices(len(a))] += tolerance / largest * np.abs(scaled).sum(axis=0).max()
         try:
             np.linalg.cholesky(scaled)
@@ -298,21 +309,17 @@ def column_names(X: Any) -> tuple[str, ...] | None:
 
 
 def _from_sparse(X: Any, covariance: bool, center: bool, scale: bool, definite: bool) -> Problem:
-    if X.ndim != 2 or 0 in X.shape:
-        raise ValueError(f"X must have 2 dimensions and not be empty: shape {X.shape}")
-    if X.dtype.kind not in "fiub":
-        raise TypeError(f"X has dtype {X.dtype}; real numbers are needed")
-    if X.format not in ("csr", "csc"):
-        X = X.tocsr()
-    row_major = X.format == "csr"
-    n, p = X.shape
-    _check_compressed(X, (n, p) if row_major else (p, n))
-    if not X.has_canonical_format:
+    X = compressed(X)
+    if not _canonical(X):
         X = X.copy()
         X.sum_duplicates()
-    data = np.require(X.data, np.float32 if X.dtype in (np.float16, np.float32) else np.float64, ["C", "A"])
+    row_major = X.format == "csr"
+    n, p = X.shape
+    with np.errstate(over="ignore", under="ignore"):  # of long doubles
+        data = np.require(X.data, float_type(X.dtype), ["C", "A"])
     wide = np.int64 if np.int64 in (X.indices.dtype, X.indptr.dtype) else np.int32
     indices, indptr = np.require(X.indices, wide, ["C", "A"]), np.require(X.indptr, wide, ["C", "A"])
+    data, indices = data[: indptr[-1]], indices[: indptr[-1]]
     arrays = (data, indices, indptr)
 
     def locate() -> None:
@@ -332,52 +339,96 @@ def _from_sparse(X: Any, covariance: bool, center: bool, scale: bool, definite: 
         )  # fmt: skip
     if n != p:
         raise ValueError(f"a covariance must be square, not of shape {X.shape}")
-    if not np.isfinite(data).all():
+    if not all(np.isfinite(data[s : s + _CHUNK]).all() for s in range(0, data.size, _CHUNK)):
         locate()
-    largest = float(np.abs(data).max(initial=0))
-    probe = np.random.default_rng(0).standard_normal(p)  # A'v = Av for every v, without a transposed copy
-    asymmetry = float(np.abs(X @ probe - X.T @ probe).max())
-    if asymmetry > largest * (1e-8 if data.dtype == np.float64 else 1e-5) * math.sqrt(p):
-        raise ValueError(f"a covariance must be symmetric; X @ v and X.T @ v differ by up to {asymmetry:.3g}")
-    diagonal = X.diagonal()
+    largest = max(float(data.max(initial=0)), -float(data.min(initial=0)))
+    relative = 1e-8 if data.dtype == np.float64 else 1e-5
+    range_ = _range(largest)  # A'v = Av for every v, without a transposed copy
+    probe = np.random.default_rng(0).standard_normal(p) * range_
+    asymmetry = float(np.abs(X @ probe - X.T @ probe).max()) * range_
+    if asymmetry > largest * range_ * range_ * relative * math.sqrt(p):
+        with np.errstate(over="ignore"):
+            apart = np.ldexp(asymmetry, -2 * _exponent(range_))
+        raise ValueError(f"a covariance must be symmetric; X @ v and X.T @ v differ by up to {apart:.3g}")
+    diagonal = X.diagonal().astype(data.dtype)
     if definite:
-        tolerance = largest * (1e-8 if data.dtype == np.float64 else 1e-5)
-        entries = X.toarray() if p <= _LARGEST_CHOLESKY else None
-        refuse_indefinite(entries, largest, _minor_excess(arrays, diagonal), tolerance)
+        tolerance = largest * relative
+        excess = _excess(diagonal, *arrays)
+        refuse_indefinite(X.toarray() if p <= _LARGEST_CHOLESKY else X, largest, excess, tolerance)
     return _covariance_problem(
         diagonal, largest, data.dtype, scale, None, max(data.size, p),
         lambda *s: _core.compressed(n, p, row_major, *arrays, True, *s),
     )  # fmt: skip
 
 
-def _minor_excess(arrays: tuple[NDArray[Any], ...], diagonal: NDArray[Any]) -> float:
-    """The largest |a_ij| - sqrt(a_ii a_jj), or -a_ii, some lines at a time."""
-    data, indices, indptr = arrays
-    root = np.sqrt(np.maximum(diagonal, 0).astype(np.float64))
-    excess = float(-diagonal.min())
-    first = 0
-    while first < len(diagonal):
-        last = max(first + 1, int(np.searchsorted(indptr, indptr[first] + _CHUNK, side="right")) - 1)
-        entries = slice(indptr[first], indptr[last])
-        bound = np.repeat(root[first:last], np.diff(indptr[first : last + 1])) * root[indices[entries]]
-        excess = max(excess, float((np.abs(data[entries]) - bound).max(initial=0)))
-        first = last
-    return excess
+def compressed(X: Any) -> Any:
+    """A sparse matrix as CSR or CSC with sound indices; scipy follows unsound ones out of bounds."""
+    if X.ndim != 2 or 0 in X.shape:
+        raise ValueError(f"X must have 2 dimensions and not be empty: shape {X.shape}")
+    if X.dtype.kind not in "fiub":
+        raise TypeError(f"X has dtype {X.dtype}; real numbers are needed")
+    if X.format not in ("csr", "csc"):
+        _check_before_conversion(X)
+        X = X.tocsr()
+    n, p = X.shape
+    _check_indices(X.indptr, X.indices, X.data, *((n, p) if X.format == "csr" else (p, n)))
+    return X
 
 
-def _check_compressed(X: Any, shape: tuple[int, int]) -> None:
-    """Refuse arrays that a kernel would follow out of bounds; scipy accepts them."""
-    lines, length = shape
-    ptr, idx, data = X.indptr, X.indices, X.data
-    sound = (
-        ptr.shape == (lines + 1,)
-        and ptr[0] == 0
-        and (np.diff(ptr) >= 0).all()
-        and ptr[-1] <= min(len(idx), len(data))
-        and (len(idx) == 0 or (idx.min() >= 0 and idx.max() < length))
-    )
-    if not sound:
+def _sound(condition: Any) -> None:
+    if not condition:
         raise ValueError("X is a corrupt sparse matrix: its indices or indptr point outside of it")
+
+
+def _check_indices(ptr: Any, idx: Any, data: Any, lines: int, length: int, data_ndim: int = 1) -> None:
+    _sound(ptr.dtype.kind in "iu" and idx.dtype.kind in "iu" and idx.ndim == 1 and data.ndim == data_ndim)
+    _sound(ptr.shape == (lines + 1,) and ptr[0] == 0 and (ptr[1:] >= ptr[:-1]).all())
+    _sound(ptr[-1] <= min(len(idx), len(data)))
+    idx = idx[: ptr[-1]]
+    _sound(len(idx) == 0 or (idx.min() >= 0 and idx.max() < length))
+
+
+def _check_before_conversion(X: Any) -> None:
+    """What `tocsr` itself would follow out of bounds."""
+    n, p = X.shape
+    if X.format == "coo":
+        for c, size in zip(X.coords, X.shape, strict=True):
+            _sound(c.shape == X.data.shape and c.ndim == 1 and c.dtype.kind in "iu")
+            _sound(len(c) == 0 or (c.min() >= 0 and c.max() < size))
+    elif X.format == "bsr":
+        r, c = X.blocksize
+        _sound(r > 0 and c > 0 and n % r == 0 and p % c == 0)
+        _check_indices(X.indptr, X.indices, X.data, n // r, p // c, 3)
+    elif X.format == "lil":
+        _sound(len(X.rows) == len(X.data) == n)
+        _sound(all(len(row) == len(values) for row, values in zip(X.rows, X.data, strict=True)))
+    elif X.format == "dia":
+        _sound(X.data.ndim == 2 and X.offsets.shape == X.data.shape[:1])
+
+
+def _canonical(X: Any) -> bool:
+    """Whether the indices of each line ascend strictly; scipy's own answer may be out of date."""
+    ptr, idx = X.indptr, X.indices[: X.indptr[-1]]
+    for s in range(0, len(idx) - 1, _CHUNK):
+        part = idx[s : s + _CHUNK + 1]
+        falls = np.flatnonzero(part[1:] <= part[:-1]) + (s + 1)
+        if (ptr[np.searchsorted(ptr, falls)] != falls).any():
+            return False
+    return True
+
+
+def _excess(diagonal: Any, data: Any, indices: Any, indptr: Any) -> float:
+    """The largest excess |a_ij| - sqrt(a_ii a_jj) of a 2 x 2 minor that is not semidefinite."""
+    root = np.sqrt(np.maximum(diagonal, 0).astype(np.float64))
+    most, first, lines = 0.0, 0, len(diagonal)
+    while first < lines:
+        last = max(first + 1, int(np.searchsorted(indptr, indptr[first] + _CHUNK, "right")) - 1)
+        part = slice(indptr[first], indptr[last])
+        with np.errstate(under="ignore"):
+            bound = np.repeat(root[first:last], np.diff(indptr[first : last + 1])) * root[indices[part]]
+        most = max(most, float((np.abs(data[part]) - bound).max(initial=0)))
+        first = last
+    return most
 
 
 # ---- operators known by their products --------------------------------------------------------------
@@ -394,29 +445,35 @@ class _Products:
             self.mean = self._checked(rmatvec(np.ones(n, dtype)), p) / n
         sample = self.forward(np.random.default_rng(0).standard_normal(p).astype(dtype) / math.sqrt(p))
         largest = float(np.abs(sample).max())
-        if not math.isfinite(largest):
-            raise ValueError("the operator returned NaN or infinity")
-        self.range = _range(largest) ** 2
+        if self.mean is not None:  # below this, the sample is rounding alone
+            largest = max(largest, float(np.finfo(dtype).eps * np.abs(self.mean).max()))
+        self.range = _range(largest)
 
     def _checked(self, y: Any, length: int) -> NDArray[Any]:
         y = np.asarray(y)
         if y.dtype.kind not in "fiu":
-            raise TypeError(f"the operator returned dtype {y.dtype}; real numbers are needed")
+            raise TypeError(f"X, an operator, returned dtype {y.dtype}; real numbers are needed")
         if y.size != length or y.ndim > 2:
-            raise ValueError(f"the operator returned shape {y.shape} where ({length},) is needed")
-        return np.ascontiguousarray(y.reshape(length), self.dtype)
+            raise ValueError(f"X, an operator, returned shape {y.shape} where ({length},) is needed")
+        with np.errstate(over="ignore", under="ignore"):
+            y = np.ascontiguousarray(y.reshape(length), self.dtype)
+        if not np.isfinite(y).all():
+            raise ValueError("X, an operator, returned NaN or infinity")
+        return y
+
+    def _scaled(self, v: NDArray[Any]) -> NDArray[Any]:
+        with np.errstate(under="ignore"):
+            return v * self.dtype.type(self.range)
 
     def forward(self, v: NDArray[Any]) -> NDArray[Any]:
-        f = self._checked(self.matvec(v), self.shape[0])
-        if self.mean is not None:
-            f = f - self.mean @ v
-        return np.asarray(f * self.dtype.type(self.range), self.dtype)
+        v = self._scaled(v)
+        shift = 0 if self.mean is None else self.mean @ v
+        return self._scaled(self._checked(self.matvec(v), self.shape[0]) - shift)
 
     def backward(self, f: NDArray[Any]) -> NDArray[Any]:
-        y = self._checked(self.rmatvec(f), self.shape[1])
-        if self.mean is not None:
-            y = y - f.sum() * self.mean
-        return np.asarray(y * self.dtype.type(self.range), self.dtype)
+        f = self._scaled(f)
+        shift = 0 if self.mean is None else f.sum() * self.mean
+        return self._scaled(self._checked(self.rmatvec(f), self.shape[1]) - shift)
 
 
 def _from_products(X: Any, covariance: bool, center: bool, scale: bool, n_features: int | None) -> Problem:
@@ -438,17 +495,20 @@ def _from_products(X: Any, covariance: bool, center: bool, scale: bool, n_featur
             raise TypeError("a callable has no shape: pass n_features")
         n = p = integer(n_features, "n_features", 1)
         matvec, rmatvec, dtype = X, None, np.dtype(np.float64)
-    single = dtype in (np.float16, np.float32)
-    dtype = np.dtype(np.float32 if single else np.float64)
+    dtype = float_type(dtype)
     owner = _Products(matvec, rmatvec, n, p, dtype, center and not covariance)
     factor = 1.0 if covariance else 1.0 / max(n - 1, 1)
     eps = float(np.finfo(dtype).eps)
+    size = 1.0  # of A: its products are about that
+    if owner.mean is not None:  # what was subtracted may have been larger
+        with np.errstate(over="ignore", under="ignore"):
+            size += float(np.sum((owner.mean.astype(np.float64) * owner.range * owner.range) ** 2))
     return Problem(
-        operator=_core.products(owner, n, p, covariance, factor, single),
+        operator=_core.products(owner, n, p, covariance, factor, dtype == np.float32),
         n_samples=None if covariance else n,
         diagonal=None,
-        unit=owner.range**-1 if covariance else owner.range**-2,
-        noise=eps * p if covariance else 4 * eps**2 * max(n, p),
+        exponent=(-2 if covariance else -4) * _exponent(owner.range),
+        noise=eps * p if covariance else 4 * eps**2 * max(n, p) * size,
         mean=owner.mean,
         scale=None,
         names=None,
@@ -466,13 +526,19 @@ def scores(
     if scale is not None:
         V = V / scale[used, None]
     if scipy.sparse.issparse(X) or isinstance(X, LinearOperator):
-        if X.ndim != 2 or X.shape[1] != p:
+        if scipy.sparse.issparse(X):
+            X = compressed(X)
+        if X.shape[1] != p:
             raise ValueError(f"X has shape {X.shape} where (m, {p}) is needed")
         full = np.zeros_like(loadings)
         full[used] = V
         result = np.asarray(X @ full)
+        if result.dtype.kind not in "fiu":
+            raise TypeError(f"X, an operator, returned dtype {result.dtype}; real numbers are needed")
         if not np.isfinite(result).all():
-            raise ValueError("X has entries that are NaN or infinite")
+            if scipy.sparse.issparse(X):
+                raise_not_finite(X.data[: X.indptr[-1]], "X.data")
+            raise ValueError("X, an operator, returned NaN or infinity")
         return result if mean is None else result - mean[used] @ V
     a = real_array(X, "X", ndim=2, finite=False)
     if a.shape[1] != p:

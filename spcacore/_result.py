@@ -150,8 +150,8 @@ class SparsePCAResult:
         """
         from ._input import real_array
 
-        S = real_array(scores, "scores", ndim=2)
         V = self.loadings
+        S = real_array(scores, "scores", ndim=2, empty=V.shape[1] == 0)
         if S.shape[1] != V.shape[1]:
             raise ValueError(f"scores have {S.shape[1]} columns for {V.shape[1]} components")
         X = S @ np.linalg.pinv(V)

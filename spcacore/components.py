@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ._input import cardinalities, choice, integer, seed_of
-from ._operator import Problem, as_problem
+from ._input import cardinalities, choice, hook, integer, seed_of
+from ._operator import OUT_OF_RANGE, Problem, as_problem
 from ._result import Callback, Progress, SparsePCAResult
 from .deflation import METHODS, Deflated
 from .tpower import Found, check_options, solve
@@ -120,6 +122,7 @@ def sparse_pca(
     r = integer(n_components, "n_components", 1, min(problem.p, problem.n_samples or problem.p))
     options["cardinality"] = cardinalities(cardinality, r, problem.p)
     options["seed"] = seed_of(rng)
+    hook(callback)
     found, variances = _search(problem, method, deflation, options, [], r, callback)
     return _result(problem, found, variances, method, deflation, kind, options)
 
@@ -136,6 +139,7 @@ def extend(
         scale=options["scale"],
         n_features=options["n_features"],
     )
+    hook(callback)
     before, p = result.n_components, len(result.loadings)
     if problem.p != p or problem.n_samples != result.n_samples:
         raise ValueError(
@@ -161,6 +165,17 @@ def extend(
     return _result(problem, found, variances, result.method, result.deflation, result.kind, options)
 
 
+class _Enough(Exception):
+    """The callback raised StopIteration; an operator that does so has failed instead."""
+
+
+def _tell(callback: Callback, progress: Progress) -> None:
+    try:
+        callback(progress)
+    except StopIteration as stop:
+        raise _Enough from stop
+
+
 def _search(
     problem: Problem,
     method: str,
@@ -179,6 +194,10 @@ def _search(
         options["tol"],
         options["renormalize"],
     )
+    if deflation == "schur" and not problem.operator.covariance:
+        # its rounding errors meet the undeflated matrix once: eps instead of eps^2
+        total = 1.0 if problem.diagonal is None else float(problem.diagonal.sum())
+        problem = replace(problem, noise=max(problem.noise, math.sqrt(problem.noise * total)))
     state = Deflated(problem.operator, problem.diagonal)
     found: list[Found] = []
     V = np.zeros((problem.p, r), problem.operator.dtype, order="F")
@@ -189,7 +208,7 @@ def _search(
             else:
                 told = None
                 if callback is not None:
-                    told = lambda n_iter, t=t: callback(Progress(t, r, n_iter))  # noqa: E731
+                    told = lambda n_iter, t=t: _tell(callback, Progress(t, r, n_iter))  # noqa: E731
                 new = solve(
                     problem, state.operator, state.diagonal, options["cardinality"][t], search,
                     [options["seed"], t], told,
@@ -206,8 +225,8 @@ def _search(
             if t + 1 < r:
                 state = state.without(deflation, V[:, t], problem.noise)
             if callback is not None and t >= len(known):
-                callback(Progress(t, r, new.n_iter, float(problem.in_units(new.objective))))
-    except StopIteration:
+                _tell(callback, Progress(t, r, new.n_iter, float(problem.in_units(new.objective))))
+    except _Enough:
         pass
     if not all(f.converged for f in found):
         some = [t for t, f in enumerate(found) if not f.converged]
@@ -236,7 +255,7 @@ def _result(
         ratio = variances / total if total > 0 else variances
     in_units = np.asarray(problem.in_units(variances))
     if not np.isfinite(in_units).all():
-        warnings.warn("a variance exceeds the number range and is given as inf", RuntimeWarning, stacklevel=3)
+        warnings.warn(OUT_OF_RANGE, RuntimeWarning, stacklevel=3)
     return SparsePCAResult(
         loadings=V,
         explained_variance=in_units,

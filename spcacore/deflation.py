@@ -95,10 +95,11 @@ def deflate(
         raise ValueError(f"earlier goes with the orthogonalized methods, not with {method!r}")
     a = real_array(A, "A", ndim=2)
     p = a.shape[1]
+    plain = strided(a)
     if covariance:
         if a.shape[0] != p:
             raise ValueError(f"a covariance must be square, not of shape {a.shape}")
-        largest, asymmetry, _ = _core.symmetry(strided(a))
+        largest, asymmetry, _ = _core.symmetry(plain)
         if asymmetry > largest * (1e-8 if a.dtype == np.float64 else 1e-5):
             raise ValueError(
                 f"a covariance must be symmetric; A differs from its transpose by {asymmetry:.3g}"
@@ -120,7 +121,7 @@ def deflate(
                 if q is not None:
                     basis.append(q)
         direction = orthogonal_part(direction, basis)
-    out = output_array(A, strided(a), "A", overwrite)
+    out = output_array(A, plain, "A", overwrite)
     if direction is None:
         return out
     index = np.flatnonzero(direction)

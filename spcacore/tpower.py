@@ -12,8 +12,8 @@ import scipy.sparse.linalg
 from numpy.typing import NDArray
 
 from . import _core
-from ._input import choice, flag, integer, number, real_array, seed_of
-from ._operator import Problem, as_problem
+from ._input import LARGEST, choice, flag, hook, integer, number, real_array, seed_of
+from ._operator import OUT_OF_RANGE, Problem, as_problem
 from ._result import Callback, Progress, SparseComponent
 
 _SUBMATRIX_ENTRIES = 1 << 24  # of the columns gathered for one submatrix
@@ -134,7 +134,7 @@ def tpower(
     options = check_options(problem.p, start, n_starts, max_iter, tol, renormalize)
     seed = seed_of(rng)
     told = None
-    if callback is not None:
+    if hook(callback) is not None:
         told = lambda n_iter: callback(Progress(0, 1, n_iter))  # noqa: E731
     found = solve(problem, problem.operator, problem.diagonal, k, options, [seed, 0], told)
     if found is None:
@@ -144,6 +144,8 @@ def tpower(
     if not found.converged:
         warnings.warn(f"not converged in {max_iter} iterations", RuntimeWarning, stacklevel=2)
     value = float(problem.in_units(found.objective))
+    if not np.isfinite(value):
+        warnings.warn(OUT_OF_RANGE, RuntimeWarning, stacklevel=2)
     if callback is not None:
         callback(Progress(0, 1, found.n_iter, value))
     loading = np.zeros(problem.p, problem.operator.dtype)
@@ -171,7 +173,7 @@ def check_options(p: int, start: Any, n_starts: Any, max_iter: Any, tol: Any, re
     return Options(
         start,
         n_starts,
-        integer(max_iter, "max_iter", 0),
+        integer(max_iter, "max_iter", 0, LARGEST),
         None if tol is None else number(tol, "tol", 0),
         flag(renormalize, "renormalize"),
     )
@@ -243,7 +245,10 @@ def leading_vector(
     """Leading eigenvector of A[index, index], and its eigenvalue; `value` starts the large case."""
     k = len(index)
     if k <= largest_submatrix(op):
-        eigenvalue, vector = _core.leading_eigenvector(op.submatrix(index))
+        G = op.submatrix(index)
+        unused = ~G.any(axis=0)  # rounding must not give these variables a loading
+        eigenvalue, vector = _core.leading_eigenvector(G)
+        vector[unused] = 0
         return vector, eigenvalue
     restricted = scipy.sparse.linalg.LinearOperator(
         (k, k), dtype=op.dtype,

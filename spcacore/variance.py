@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from . import _core
 from ._input import choice, flag, real_array
-from ._operator import Problem, as_problem
+from ._operator import OUT_OF_RANGE, Problem, as_problem
 from .deflation import orthogonal_part, unit
 from .tpower import fix_sign, leading_vector
 
@@ -80,24 +81,29 @@ def explained_variance(
     choice(definition, "definition", ("cumulative", "adjusted", "raw"))
     problem = as_problem(X, kind=kind, center=center, scale=scale, n_features=n_features, definite=False)
     V = _loadings(loadings, problem.p)
-    if not flag(ratio, "ratio"):
-        return problem.in_units(operator_variances(problem, V, definition))
-    if problem.diagonal is None:
-        raise ValueError("ratio=True needs the total variance, which an operator does not tell")
-    total = float(problem.diagonal.sum())
-    if not total > 0:
-        raise ValueError("ratio=True needs a positive total variance")
-    return operator_variances(problem, V, definition) / total
+    if flag(ratio, "ratio"):
+        if problem.diagonal is None:
+            raise ValueError("ratio=True needs the total variance, which an operator does not tell")
+        total = float(problem.diagonal.sum())
+        if not total > 0:
+            raise ValueError("ratio=True needs a positive total variance")
+        return operator_variances(problem, V, definition) / total
+    variances = problem.in_units(operator_variances(problem, V, definition))
+    if not np.isfinite(variances).all():
+        warnings.warn(OUT_OF_RANGE, RuntimeWarning, stacklevel=2)
+    return variances
 
 
-def _loadings(loadings: Any, p: int) -> NDArray[np.float64]:
-    V = real_array(loadings, "loadings", ndim=2).astype(np.float64)
+def _loadings(loadings: Any, p: int, ndim: int | tuple[int, ...] = 2) -> NDArray[np.float64]:
+    V = real_array(loadings, "loadings", ndim=ndim).astype(np.float64)
+    one = V.ndim == 1
+    V = V[:, None] if one else V
     if V.shape[0] != p:
         raise ValueError(f"loadings have {V.shape[0]} rows for {p} variables")
     for t in range(V.shape[1]):
         v = unit(V[:, t])
         V[:, t] = 0 if v is None else v
-    return V
+    return V[:, 0] if one else V
 
 
 def operator_variances(problem: Problem, V: NDArray[Any], definition: str) -> NDArray[np.float64]:
@@ -201,8 +207,9 @@ def renormalize(
     """
     problem = as_problem(X, kind=kind, center=center, scale=scale, n_features=n_features, definite=False)
     op = problem.operator
-    one = np.ndim(loadings) == 1
-    V = _loadings(np.asarray(loadings)[:, None] if one else loadings, problem.p)
+    V = _loadings(loadings, problem.p, (1, 2))
+    one = V.ndim == 1
+    V = V[:, None] if one else V
     out = np.zeros(V.shape, op.dtype)
     for t, v in enumerate(V.T):
         index = np.flatnonzero(v)
