@@ -134,8 +134,8 @@ def tpower(
     options = check_options(problem.p, start, n_starts, max_iter, tol, renormalize)
     seed = seed_of(rng)
     told = None
-    if hook(callback) is not None:
-        told = lambda n_iter: callback(Progress(0, 1, n_iter))  # noqa: E731
+    if (tell := hook(callback)) is not None:
+        told = lambda n_iter: tell(Progress(0, 1, n_iter))  # noqa: E731
     found = solve(problem, problem.operator, problem.diagonal, k, options, [seed, 0], told)
     if found is None:
         warnings.warn("X has no variance: the loading is the first unit vector", RuntimeWarning, stacklevel=2)
@@ -331,8 +331,9 @@ def _leading_start(
             index = _core.select_largest(_spread(op, rng), width)
     G = op.submatrix(index)
     vector = G[:, np.argmax(G.diagonal())]
-    for _ in range(20):  # a start needs no more, and a whole decomposition would cost several products
-        vector = G @ (vector / (np.linalg.norm(vector) or 1))
+    with np.errstate(under="ignore"):
+        for _ in range(20):  # a start needs no more; a whole decomposition would cost several products
+            vector = G @ (vector / (np.linalg.norm(vector) or 1))
     if not vector.any():
         vector = np.ones(width, op.dtype)
     return index, np.ascontiguousarray(vector), (k,)

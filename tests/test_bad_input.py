@@ -747,7 +747,7 @@ def test_no_variance(value, scale, form, dtype):
     if (form[0] == "operator" and scale) or (dtype == np.float32 and value == 1e200):
         pytest.skip("not a case")
     X = form[1](np.full((N, P), value, dtype))
-    with untouched(X), pytest.warns(RuntimeWarning, match="no variance is left after 0 of 2 components"):
+    with untouched(X), pytest.warns(RuntimeWarning, match="no variance is left after 0 of the 2 components"):
         out = sparse_pca(X, 2, cardinality=K, scale=scale)
     assert out.n_components == 0
     assert out.loadings.shape == (P, 0)
@@ -876,7 +876,7 @@ def test_no_component_beyond_the_rank(rank, offset, n, p, form, deflation, dtype
     else:
         Y = form[1](X.astype(dtype))
     r = min(rank + 4, n, p)
-    with pytest.warns(RuntimeWarning, match=f"no variance is left after {rank} of {r}"):
+    with pytest.warns(RuntimeWarning, match=f"no variance is left after {rank} of the {r}"):
         out = sparse_pca(Y, r, cardinality=p, kind=kind, deflation=deflation)
     assert out.n_components == rank
     if out.explained_variance_ratio is not None:

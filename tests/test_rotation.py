@@ -353,7 +353,7 @@ GOOD = [[1.0, 2.0], [3.0, 5.0]]
 @pytest.mark.parametrize(
     ("bad", "error", "match"),
     [
-        ([[1.0, np.nan], [0, 1]], ValueError, r"1 entry that are NaN or infinite, the first at \(0, 1\)"),
+        ([[1.0, np.nan], [0, 1]], ValueError, r"1 entry that is NaN or infinite, the first at \(0, 1\)"),
         ([[1.0, 0], [np.inf, -np.inf]], ValueError, r"2 entries .* \(1, 0\)"),
         (np.empty((0, 3)), ValueError, "empty"),
         (np.empty((3, 0)), ValueError, "empty"),
