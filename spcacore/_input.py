@@ -59,14 +59,21 @@ def real_array(
         raise ValueError(f"{name} is empty: shape {a.shape}")
     with np.errstate(over="ignore", under="ignore"):  # of long doubles
         a = np.require(a, float_type(a.dtype), ["A"])
-    if finite and not np.isfinite(a).all():
-        raise_not_finite(a, name)
+    if finite:
+        refuse_not_finite(a, name)
     return a
 
 
 def float_type(dtype: np.dtype) -> np.dtype:
     """What numbers of this dtype are computed in, whatever their byte order."""
     return np.dtype(np.float32 if dtype.kind == "f" and dtype.itemsize <= 4 else np.float64)
+
+
+def refuse_not_finite(a: NDArray[Any], name: str) -> None:
+    """Raise if an entry is NaN or infinite; some rows at a time, so that large arrays need no mask."""
+    step = max(1, (1 << 22) // max(1, a[0].size)) if len(a) else 1
+    if not all(np.isfinite(a[start : start + step]).all() for start in range(0, len(a), step)):
+        raise_not_finite(a, name)
 
 
 def raise_not_finite(a: NDArray[Any], name: str) -> None:

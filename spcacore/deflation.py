@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _core
-from ._input import choice, flag, output_array, real_array
+from ._input import choice, flag, output_array, raise_not_finite, real_array, refuse_not_finite
 from ._operator import strided
 
 METHODS = ("hotelling", "projection", "schur", "orthogonalized_hotelling", "orthogonalized_projection")
@@ -54,6 +54,7 @@ def deflate(
         Data only: take the covariance about the column means. It matters for "schur" alone.
     overwrite : bool, default False
         Work in place; A must then be a writable contiguous float32 or float64 array, and is returned.
+        Hotelling and projection then read, and check, only what the support of x reaches.
 
     Returns
     -------
@@ -93,45 +94,72 @@ def deflate(
         raise ValueError(f"{method!r} deflation of data does not exist: the result is no Gram matrix")
     if earlier is not None and step == method:
         raise ValueError(f"earlier goes with the orthogonalized methods, not with {method!r}")
-    a = real_array(A, "A", ndim=2)
+    a = real_array(A, "A", ndim=2, finite=False)
     p = a.shape[1]
-    plain = strided(a)
-    if covariance:
-        if a.shape[0] != p:
-            raise ValueError(f"a covariance must be square, not of shape {a.shape}")
-        largest, asymmetry, _ = _core.symmetry(plain)
-        if asymmetry > largest * (1e-8 if a.dtype == np.float64 else 1e-5):
-            raise ValueError(
-                f"a covariance must be symmetric; A differs from its transpose by {asymmetry:.3g}"
-            )
+    if covariance and a.shape[0] != p:
+        raise ValueError(f"a covariance must be square, not of shape {a.shape}")
     v = real_array(x, "x", ndim=1)
     if v.size != p:
         raise ValueError(f"x has {v.size} entries for {p} variables")
-    direction = unit(v.astype(np.float64))
-    if direction is None:
+    index = np.flatnonzero(v)
+    value = unit(v[index].astype(np.float64)) if len(index) else None
+    if value is None:
         raise ValueError("x is the zero vector")
+    plain = strided(a)
     if step != method:
-        basis: list[NDArray[np.float64]] = []
-        if earlier is not None:
-            E = real_array(earlier, "earlier", ndim=2)
-            if E.shape[0] != p:
-                raise ValueError(f"earlier has shape {E.shape} where ({p}, t) is needed")
-            for column in E.T.astype(np.float64):
-                q = orthogonal_part(column, basis)
-                if q is not None:
-                    basis.append(q)
-        direction = orthogonal_part(direction, basis)
+        direction = np.zeros(p)
+        direction[index] = value
+        q = orthogonal_part(direction, _basis(earlier, p))
+        index = np.flatnonzero(q) if q is not None else index[:0]
+        value = direction[index] if q is None else q[index]
+    _check(plain, step, covariance, index if overwrite and step != "schur" else None)
     out = output_array(A, plain, "A", overwrite)
-    if direction is None:
+    if len(index) == 0:
         return out
-    index = np.flatnonzero(direction)
-    value = direction[index].astype(a.dtype)
+    value = value.astype(a.dtype)
     if covariance:
         _core.deflate_covariance(step, out, index, value)
     else:
         mean = out.mean(axis=0, dtype=np.float64).astype(a.dtype) if center and step == "schur" else None
         _core.deflate_data(step, out, index, value, mean)
     return out
+
+
+def _basis(earlier: Any, p: int) -> list[NDArray[np.float64]]:
+    """An orthonormal basis of the span of the earlier loadings."""
+    basis: list[NDArray[np.float64]] = []
+    if earlier is None:
+        return basis
+    E = real_array(earlier, "earlier", ndim=2)
+    if E.shape[0] != p:
+        raise ValueError(f"earlier has shape {E.shape} where ({p}, t) is needed")
+    for column in E.T.astype(np.float64):
+        q = orthogonal_part(column, basis)
+        if q is not None:
+            basis.append(q)
+    return basis
+
+
+def _check(a: NDArray[Any], step: str, covariance: bool, touched: NDArray[np.intp] | None) -> None:
+    """Refuse what is not finite or not symmetric, in the whole matrix or where it will be touched."""
+    if touched is not None and len(touched) > a.shape[1] // 8:
+        touched = None
+    if touched is None:
+        if not covariance:
+            refuse_not_finite(a, "A")
+            return
+        largest, asymmetry, _ = _core.symmetry(a)
+        if not np.isfinite(largest):
+            raise_not_finite(a, "A")
+    else:
+        part = a[np.ix_(touched, touched)] if step == "hotelling" else a[:, touched]
+        refuse_not_finite(part, "A, where x is not zero,")
+        if not covariance:
+            return
+        across = part if step == "hotelling" else a[touched]
+        largest, asymmetry = np.abs(part).max(initial=0), np.abs(part - across.T).max(initial=0)
+    if asymmetry > largest * (1e-8 if a.dtype == np.float64 else 1e-5):
+        raise ValueError(f"a covariance must be symmetric; A differs from its transpose by {asymmetry:.3g}")
 
 
 def unit(x: NDArray[Any]) -> NDArray[Any] | None:
