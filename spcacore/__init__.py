@@ -5,6 +5,7 @@ from ._result import Progress, SparseComponent, SparsePCAResult
 from .components import sparse_pca
 from .deflation import deflate
 from .rotation import orthomax, varimax
+from .threshold import l1_threshold, soft_threshold, truncate
 from .tpower import tpower
 from .variance import explained_variance, renormalize
 
@@ -15,9 +16,12 @@ __all__ = [
     "datasets",
     "deflate",
     "explained_variance",
+    "l1_threshold",
     "orthomax",
     "renormalize",
+    "soft_threshold",
     "sparse_pca",
     "tpower",
+    "truncate",
     "varimax",
 ]

@@ -136,6 +136,10 @@ cdef extern from "spca.h" nogil:
     void spca_dselect_largest(spca_int, const double *, spca_int, double *, spca_int *) noexcept
     void spca_struncate(spca_int, spca_int, float *, float *) noexcept
     void spca_dtruncate(spca_int, spca_int, double *, double *) noexcept
+    void spca_ssoft_threshold(spca_int, const float *, float, float *) noexcept
+    void spca_dsoft_threshold(spca_int, const double *, double, double *) noexcept
+    spca_status spca_sl1_threshold(spca_int, const float *, double, int, float *, float *, double *) noexcept
+    spca_status spca_dl1_threshold(spca_int, const double *, double, int, double *, double *, double *) noexcept
 
     spca_status spca_struncated_power(const spca_soperator *, spca_int, spca_int, float, spca_stop, void *, spca_int *, spca_int *, float *, float *, spca_int *, float *, spca_int *) noexcept
     spca_status spca_dtruncated_power(const spca_doperator *, spca_int, spca_int, double, spca_stop, void *, spca_int *, spca_int *, double *, double *, spca_int *, double *, spca_int *) noexcept
@@ -649,6 +653,28 @@ def truncate(floating[::1] x, Py_ssize_t k):
             spca_struncate(x.shape[0], k, &x[0], &work[0])
         else:
             spca_dtruncate(x.shape[0], k, &x[0], &work[0])
+
+def soft_threshold(const floating[::1] a, double level, floating[::1] out):
+    """S(a, level); out may be a."""
+    with nogil:
+        if floating is float:
+            spca_ssoft_threshold(a.shape[0], &a[0], <float> level, &out[0])
+        else:
+            spca_dsoft_threshold(a.shape[0], &a[0], level, &out[0])
+
+def l1_threshold(const floating[::1] a, double bound, bint nonnegative, floating[::1] w):
+    """The level, or None if an entry is not finite; the maximizer goes to w, which may be a."""
+    cdef floating[::1] work = w
+    cdef double level
+    cdef spca_status status
+    if &w[0] == &a[0]:
+        work = np.empty(a.shape[0], np.float32 if floating is float else np.float64)
+    with nogil:
+        if floating is float:
+            status = spca_sl1_threshold(a.shape[0], &a[0], bound, nonnegative, &work[0], &w[0], &level)
+        else:
+            status = spca_dl1_threshold(a.shape[0], &a[0], bound, nonnegative, &work[0], &w[0], &level)
+    return level if status == SPCA_OK else None
 
 
 # ---- rotations -------------------------------------------------------------------------------------

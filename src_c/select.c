@@ -3,7 +3,7 @@
  * A strided sample gives a level that slightly more than k entries exceed; one pass collects those;
  * partition finds the k-th among them (Floyd & Rivest 1975, in spirit).  If the sample misled, all
  * entries are collected: the answer never depends on it. */
-#include "real.h"
+#include "pivot.h"
 
 enum { SAMPLE = 1024 };
 
@@ -14,20 +14,13 @@ static inline void swap(real *a, real *b)
     *b = t;
 }
 
-static inline real middle(real a, real b, real c)
-{
-    return a < b ? (b < c ? b : a < c ? c : a) : (a < c ? a : b < c ? c : b);
-}
-
 /* The k-th largest (k >= 1) of a (n), which is rearranged: Hoare's partition, descending. */
 static real kth(spca_int n, real *a, spca_int k)
 {
     spca_int low = 0, high = n - 1, target = k - 1;
     while (low < high) {
-        spca_int step = (high - low) / 8, i = low, j = high;
-        real pivot = middle(middle(a[low], a[low + step], a[low + 2 * step]),
-                            middle(a[low + 3 * step], a[low + 4 * step], a[low + 5 * step]),
-                            middle(a[low + 6 * step], a[low + 7 * step], a[high]));
+        spca_int i = low, j = high;
+        real pivot = pivot_of(high - low + 1, a + low);
         while (i <= j) {
             while (a[i] > pivot) i++;
             while (a[j] < pivot) j--;

@@ -1,0 +1,300 @@
+import math
+
+import cvxpy as cp
+import numpy as np
+import pytest
+import reference
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from spcacore import l1_threshold, soft_threshold, truncate
+
+DTYPES = [np.float32, np.float64]
+
+
+def check_optimal(a, bound, w, level):
+    """Feasible to 4 ulp sqrt(p); its objective reaches the dual bound, which no feasible point exceeds."""
+    p, eps = a.size, np.finfo(a.dtype).eps
+    slack = 4 * eps * math.sqrt(p)
+    exact = np.asarray(w, np.longdouble)
+    assert w.dtype == a.dtype
+    assert np.isfinite(w).all()
+    assert 0 <= level <= np.abs(a.astype(float)).max()
+    assert np.sqrt(exact @ exact) <= 1 + slack
+    assert np.abs(exact).sum() <= bound * (1 + slack)
+    value = reference.l1_value(a, bound)
+    assert exact @ a.astype(np.longdouble) >= value * (1 - slack - 8 * eps)
+
+
+def vectors(dtype):
+    """Ties, zeros, heavy tails, near-ties and every scale."""
+    tiny, huge = (-300, 300) if dtype == np.float64 else (-30, 30)
+    sizes = st.integers(1, 40)
+    integers = hnp.arrays(np.int8, sizes, elements=st.integers(-3, 3)).map(lambda a: a.astype(dtype))
+    reals = hnp.arrays(dtype, sizes, elements=st.floats(-1, 1, width=np.dtype(dtype).itemsize * 8))
+    steps = hnp.arrays(np.int8, sizes, elements=st.integers(0, 4))
+    near = steps.map(lambda a: (1 + a * np.finfo(dtype).eps).astype(dtype))
+    seeds = st.tuples(st.integers(0, 2**32 - 1), st.integers(1, 3000), st.sampled_from([1, 2, 3, 1000]))
+    drawn = seeds.map(lambda t: np.random.default_rng(t[0]).standard_t(t[2], t[1]).astype(dtype))
+    scales = st.sampled_from([0, 0, tiny, huge, tiny // 2, huge // 2])
+    pairs = st.tuples(st.one_of(integers, reals, near, drawn), scales)
+    return pairs.map(
+        lambda t: t[0] if t[1] == 0 else (t[0] / np.abs(t[0]).max(initial=1e-30) * dtype(10.0) ** t[1])
+    )
+
+
+cases = st.sampled_from(DTYPES).flatmap(vectors)
+shares = st.one_of(st.floats(0, 1), st.sampled_from([0.0, 1e-9, 0.5, 1 - 1e-12, 1.0]))
+
+
+def bound_at(a, share):
+    return 1 + share * (math.sqrt(a.size) - 1)
+
+
+@settings(max_examples=400, deadline=None, derandomize=True)
+@given(cases, shares, st.booleans())
+def test_l1_threshold_is_feasible_and_optimal(a, share, nonnegative):
+    bound = bound_at(a, share)
+    w, level = l1_threshold(a, bound, nonnegative=nonnegative)
+    effective = np.maximum(a, 0) if nonnegative else a
+    if nonnegative:
+        assert (w >= 0).all()
+    if not effective.any():
+        assert not w.any()
+        assert level == 0
+        return
+    check_optimal(effective, bound, w, level)
+    assert (w * np.sign(effective) >= 0).all()
+    assert not np.signbit(w[w == 0]).any()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_l1_threshold_reaches_a_convex_solver(seed):
+    rng = np.random.default_rng(seed)
+    p = int(rng.integers(2, 30))
+    a = rng.integers(-4, 5, p).astype(float) if seed % 2 else rng.standard_normal(p)
+    bound = rng.uniform(1, math.sqrt(p))
+    for nonnegative in (False, True):
+        x = cp.Variable(p, nonneg=nonnegative)
+        problem = cp.Problem(cp.Maximize(a @ x), [cp.norm(x, 2) <= 1, cp.norm(x, 1) <= bound])
+        problem.solve(solver=cp.CLARABEL)
+        w, _ = l1_threshold(a, bound, nonnegative=nonnegative)
+        assert w @ a == pytest.approx(problem.value, rel=1e-6, abs=1e-8)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("p", [2, 17, 255, 256, 257, 4095, 4096, 20001])
+@pytest.mark.parametrize("kind", ["normal", "cauchy", "integer", "periodic", "outliers"])
+def test_l1_threshold_against_bisection(dtype, p, kind):
+    rng = np.random.default_rng(p)
+    a = {
+        "normal": lambda: rng.standard_normal(p),
+        "cauchy": lambda: rng.standard_cauchy(p),
+        "integer": lambda: np.round(3 * rng.standard_normal(p)),
+        "periodic": lambda: np.sin(np.arange(p) * (2 * np.pi / 16)) + 1e-3 * rng.standard_normal(p),
+        "outliers": lambda: 1 - np.minimum(1, 1e-4 * np.abs(rng.standard_cauchy(p))),
+    }[kind]().astype(dtype)
+    a[p // 2] = 2 * np.abs(a).max() + 1  # one largest entry, so that every bound has a level
+    for share in (0.001, 0.03, 0.3, 0.7, 0.95):
+        bound = bound_at(a, share)
+        w, level = l1_threshold(a, bound)
+        check_optimal(a, bound, w, level)
+        expected, expected_level = reference.l1_threshold(a, bound)
+        tolerance = 100 * float(np.finfo(dtype).eps)
+        assert level == pytest.approx(expected_level, rel=0, abs=tolerance * float(np.abs(a).max()))
+        np.testing.assert_allclose(w, expected.astype(float), rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("bound", [1.5, 40.0, 280.0])
+def test_l1_threshold_long_vector(dtype, bound):
+    a = np.random.default_rng(1).standard_normal(150001).astype(dtype)
+    check_optimal(a, bound, *l1_threshold(a, bound))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("m", "rest"), [(2, 0), (3, 4), (7, 20), (400, 5000)])
+def test_l1_threshold_ties(dtype, m, rest):
+    rng = np.random.default_rng(m)
+    a = np.concatenate([np.full(m, 2.0), rng.uniform(-1, 1, rest)]) * rng.choice([-1, 1], m + rest)
+    a = rng.permutation(a).astype(dtype)
+    tied = np.flatnonzero(np.abs(a) == 2)
+    for bound in (1.0, 1 + 0.3 * (math.sqrt(m) - 1), math.sqrt(m) * (1 - 1e-6)):
+        w, level = l1_threshold(a, bound)
+        check_optimal(a, bound, w, level)
+        assert level == 2
+        assert not np.delete(w, tied).any()
+        magnitude = np.abs(w[tied])
+        assert magnitude[0] == magnitude.max()
+        assert (magnitude[1:] == magnitude[1]).all()
+        assert np.linalg.norm(w.astype(float)) == pytest.approx(
+            1, abs=4 * float(np.finfo(dtype).eps) * math.sqrt(m)
+        )
+
+
+def test_l1_threshold_near_ties_keep_their_digits():
+    ulp = 2.0**-52
+    for scale in (1.0, 2.0**900, 2.0**-1000):
+        a = (1 + np.array([0, 1, 2, 5]) * ulp) * scale
+        w, _ = l1_threshold(a, 1.3)
+        expected, _ = l1_threshold(np.array([0.0, 1.0, 2.0, 5.0]), 1.3)
+        np.testing.assert_allclose(w, expected, rtol=1e-13, atol=1e-15)
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(cases, st.integers(0, 2**32 - 1))
+def test_truncate_against_a_stable_sort(x, seed):
+    k = seed % (x.size + 1)
+    np.testing.assert_array_equal(truncate(x, k), reference.truncate(x, k))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("k", [0, 1, 7, 500, 1000, 29999, 30000])
+def test_truncate_long_vectors(dtype, k):
+    rng = np.random.default_rng(k)
+    for x in (rng.standard_normal(30000), np.round(rng.standard_normal(30000)), np.ones(30000)):
+        x = x.astype(dtype)
+        np.testing.assert_array_equal(truncate(x, k), reference.truncate(x, k))
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(cases, st.floats(0, 2))
+def test_soft_threshold_is_its_formula(a, share):
+    level = float(a.dtype.type(share * min(np.abs(a).max().astype(float), 1e300)))
+    out = soft_threshold(a, level)
+    assert out.dtype == a.dtype
+    np.testing.assert_array_equal(out, reference.soft_threshold(a, a.dtype.type(level)))
+    assert not np.signbit(out[out == 0]).any()
+
+
+def test_soft_threshold_level_beyond_the_dtype():
+    assert not soft_threshold(np.array([1, -3e38], np.float32), 1e300).any()
+
+
+TOOLS = {
+    "truncate": lambda a, **k: truncate(a, 2, **k),
+    "soft_threshold": lambda a, **k: soft_threshold(a, 0.5, **k),
+    "l1_threshold": lambda a, **k: l1_threshold(a, 1.2, **k)[0],
+    "l1_threshold nonnegative": lambda a, **k: l1_threshold(a, 1.2, nonnegative=True, **k)[0],
+}
+
+
+@pytest.fixture(params=TOOLS)
+def tool(request):
+    return TOOLS[request.param]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_overwrite_is_the_only_way_to_change_the_input(tool, dtype):
+    a = np.random.default_rng(0).standard_normal(5000).astype(dtype)
+    before = a.tobytes()
+    out = tool(a)
+    assert a.tobytes() == before
+    assert not np.shares_memory(a, out)
+    assert tool(a, overwrite=True) is a
+    np.testing.assert_array_equal(a, out)
+
+
+def test_any_layout_or_type_gives_the_same(tool):
+    a = np.array([3.0, -5, 1, 2, -2, 4])
+    expected = tool(a)
+    unaligned = np.frombuffer(b"x" + a.tobytes(), np.uint8)[1:].view(np.float64)
+    read_only = a.copy()
+    read_only.flags.writeable = False
+    for same in (
+        a.tolist(),
+        a.astype(int),
+        a.astype(">f8"),
+        np.repeat(a, 2)[::2],
+        a[::-1].copy()[::-1],
+        unaligned,
+        read_only,
+        a.astype(object),
+        a.astype(np.longdouble),
+    ):
+        np.testing.assert_array_equal(tool(same), expected)
+    half = tool(a.astype(np.float16))
+    assert half.dtype == np.float32
+    np.testing.assert_allclose(half, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("bad", "error", "message"),
+    [
+        ([], ValueError, "empty"),
+        (3.0, ValueError, "1 dimension"),
+        (np.ones((2, 2)), ValueError, "1 dimension"),
+        ([[1.0], [1.0, 2.0]], ValueError, "rectangular"),
+        ([1, 2j, 0], TypeError, "complex"),
+        (["a", "b"], TypeError, "real numbers"),
+        ([object(), 1, 2], TypeError, "not numbers"),
+        (np.ma.masked_array([1.0, 2.0], [0, 1]), TypeError, "masked"),
+        (np.array(["2020"], "M8[Y]"), TypeError, "datetime64"),
+    ],
+)
+def test_bad_vectors(tool, bad, error, message):
+    with pytest.raises(error, match=message):
+        tool(bad)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("p", [3, 300, 40000])
+def test_entries_that_are_not_finite(tool, dtype, value, p):
+    for base in (np.zeros(p), np.random.default_rng(0).standard_normal(p)):
+        for position in (0, p // 2, p - 1):
+            a = base.astype(dtype)
+            a[position] = value
+            before = a.tobytes()
+            for overwrite in (False, True):
+                with pytest.raises(
+                    ValueError, match=f"1 entry that are NaN or infinite, the first at {position}"
+                ):
+                    tool(a, overwrite=overwrite)
+                assert a.tobytes() == before
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (lambda a: truncate(a, -1), ValueError),
+        (lambda a: truncate(a, 5), ValueError),
+        (lambda a: truncate(a, 2.0), TypeError),
+        (lambda a: truncate(a, True), TypeError),
+        (lambda a: soft_threshold(a, -1e-300), ValueError),
+        (lambda a: soft_threshold(a, np.inf), ValueError),
+        (lambda a: soft_threshold(a, np.nan), ValueError),
+        (lambda a: soft_threshold(a, "1"), TypeError),
+        (lambda a: l1_threshold(a, 1 - 1e-15), ValueError),
+        (lambda a: l1_threshold(a, 2 + 1e-14), ValueError),
+        (lambda a: l1_threshold(a, np.nan), ValueError),
+        (lambda a: l1_threshold(a, None), TypeError),
+    ],
+)
+def test_bad_parameters(call, error):
+    with pytest.raises(error):
+        call(np.array([1.0, 2, 3, 4]))
+
+
+def test_bound_may_be_a_rounded_root():
+    for p in range(1, 200):
+        for dtype in DTYPES:
+            a = np.ones(p, dtype)
+            w, level = l1_threshold(a, np.sqrt(dtype(p)) if p > 1 else 1)
+            check_optimal(a, math.sqrt(p), w, level)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda a: a.tolist(),
+        lambda a: a.astype(int),
+        lambda a: np.repeat(a, 2)[::2],
+        lambda a: a.astype(">f8"),
+        lambda a: np.lib.stride_tricks.as_strided(a, writeable=False),
+    ],
+)
+def test_overwrite_needs_a_plain_array(tool, make):
+    with pytest.raises(ValueError, match="overwrite"):
+        tool(make(np.array([1.0, 2, 3])), overwrite=True)
