@@ -33,7 +33,7 @@ class Selection:
 
 
 class Reference:
-    params = ["float32", "float64"]
+    params = ("float32", "float64")
     param_names = ("dtype",)
 
     def setup(self, dtype):

@@ -154,7 +154,7 @@ def l1_threshold(
     >>> w.round(4)
     array([ 0.9742, -0.2258,  0.    ])
     >>> round(level, 4)
-    2.6983
+    2.6982
     """
     # The kernel meets every NaN and infinity by itself, unless it ignores the negative entries.
     source = np.ascontiguousarray(real_array(a, "a", ndim=1, finite=nonnegative))

@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK = 256, LANES = 16, COLUMNS = 32, SAMPLE = 8192, ATTEMPTS = 3, MARGIN = 3 };
+enum { BLOCK = 256, LANES = 16, COLUMNS = 32, SAMPLE = 8192, ATTEMPTS = 3, MARGIN = 2 };
 
 /* What is searched: |x|, or the positive part of x, times a power of two. */
 typedef struct {
@@ -81,7 +81,7 @@ static void column_tops(const real *restrict a, real *restrict top)
         for (int l = 0; l < COLUMNS; l++) top[l] = a[i + l] > top[l] ? a[i + l] : top[l];
 }
 
-/* Collects low <= a < high into out, and sums the rest above in t. */
+/* Collects low < a < high into out, and sums the rest above in t. */
 static spca_int collect(const magnitudes_t *m, real low, real high, real *out, bracket_t *t)
 {
     spca_int found = 0;
@@ -96,10 +96,10 @@ static spca_int collect(const magnitudes_t *m, real low, real high, real *out, b
         for (int i = 0; i < BLOCK; i++) a[i] = a[i] < high ? a[i] : 0;
         column_tops(a, top);
         for (int l = 0; l < COLUMNS; l++) {
-            if (top[l] < low) continue; /* most columns hold no candidate */
+            if (top[l] <= low) continue; /* most columns hold no candidate */
             for (int i = l; i < BLOCK; i += COLUMNS) {
                 to[n] = a[i];
-                n += a[i] >= low;
+                n += a[i] > low;
             }
         }
         if (!whole) memcpy(out + found, rest, (size_t)n * sizeof *rest);
@@ -195,7 +195,7 @@ static spca_status locate(const magnitudes_t *m, double c, real *work, bracket_t
         bracket_t above;
         spca_int n;
         if (size >= BLOCK && attempt < ATTEMPTS) guess(m, c, b, size, work, &low, &high);
-        n = collect(m, low > b->low ? low : nextafter(low, REAL_MAX), high, work, &above);
+        n = collect(m, low, high, work, &above);
         if (isnan(above.sum)) return SPCA_NONFINITE;
         above.low = b->low;
         if (high < b->high && feasible_above(&above, c)) {
@@ -205,7 +205,8 @@ static spca_status locate(const magnitudes_t *m, double c, real *work, bracket_t
         *b = above;
         if (low > b->low || low == 0) {
             n = split(low, c, n, work, b);
-            if (b->high == low && low > 0) continue; /* L is below */
+            if (b->high == low && low > 0)
+                continue; /* L is below: the sums lack the entries at low */
         }
         if (b->high > 0) search(c, n, work, b);
         return SPCA_OK;

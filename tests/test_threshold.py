@@ -142,6 +142,16 @@ def test_l1_threshold_near_ties_keep_their_digits():
         np.testing.assert_allclose(w, expected, rtol=1e-13, atol=1e-15)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_l1_threshold_of_denormals(dtype):
+    a = np.array([1, 2, 5, 9, 0], dtype)
+    expected, level = l1_threshold(a, 1.3)
+    tiny = np.finfo(dtype).smallest_subnormal
+    w, tiny_level = l1_threshold(a * tiny, 1.3)
+    np.testing.assert_allclose(w, expected, rtol=8 * float(np.finfo(dtype).eps))
+    assert tiny_level == pytest.approx(level * float(tiny), abs=1e-323)
+
+
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(cases, st.integers(0, 2**32 - 1))
 def test_truncate_against_a_stable_sort(x, seed):
