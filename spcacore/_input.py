@@ -136,7 +136,7 @@ def hook(callback: Any) -> Callable[..., object] | None:
 
 def output_array(x: Any, a: NDArray[Any], name: str, overwrite: bool, layout: str = "A") -> NDArray[Any]:
     """The array a kernel may write to: a copy of `a`, or with overwrite the caller's own `x`."""
-    if not overwrite:
+    if not flag(overwrite, "overwrite"):
         return a.copy(order="C" if layout == "C" else "F" if layout == "F" else "K")
     if a is not x and not (isinstance(x, np.ndarray) and a.base is x):
         raise ValueError(f"overwrite=True needs {name} to be an aligned float32 or float64 ndarray")

@@ -10,9 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _core
-from ._input import integer, number, output_array, raise_not_finite, real_array
-
-__all__ = ["l1_threshold", "soft_threshold", "truncate"]
+from ._input import flag, integer, number, output_array, raise_not_finite, real_array
 
 
 def truncate(x: ArrayLike, k: int, *, overwrite: bool = False) -> NDArray[Any]:
@@ -156,6 +154,7 @@ def l1_threshold(
     >>> round(level, 4)
     2.6982
     """
+    nonnegative = flag(nonnegative, "nonnegative")
     # The kernel meets every NaN and infinity by itself, unless it ignores the negative entries.
     source = np.ascontiguousarray(real_array(a, "a", ndim=1, finite=nonnegative))
     root = math.sqrt(source.size)
@@ -165,9 +164,10 @@ def l1_threshold(
     level = _core.l1_threshold(source, bound, nonnegative, out)
     if level is None:
         raise_not_finite(source, "a")
+    assert level is not None
     return out, level
 
 
 def _output(x: Any, a: NDArray[Any], overwrite: bool) -> NDArray[Any]:
     """Where a kernel that reads `a` and may write over it writes to."""
-    return output_array(x, a, "a", True, "C") if overwrite else np.empty_like(a)
+    return output_array(x, a, "a", True, "C") if flag(overwrite, "overwrite") else np.empty_like(a)

@@ -340,7 +340,7 @@ def bad_cells():
 @pytest.mark.parametrize("call", CALLS, **ids)
 @pytest.mark.parametrize("cells", list(bad_cells()), **ids)
 def test_not_finite_is_counted_and_located(cells, call, kind, order, dtype):
-    name, value, where = cells
+    _, value, where = cells
     X = with_value(CLEAN[kind], value, *where)
     bad = np.argwhere(~np.isfinite(X))
     X = every_second(X).astype(dtype) if order == "strided" else X.astype(dtype, order=order)
@@ -490,12 +490,14 @@ def test_wrong_number_of_columns(call):
 
 OPTIONS = [
     ("cardinality", 0, ValueError), ("cardinality", -1, ValueError), ("cardinality", P + 1, ValueError),
-    ("cardinality", 2.0, TypeError), ("cardinality", np.float64(2), TypeError), ("cardinality", True, TypeError),
+    ("cardinality", 2.0, TypeError), ("cardinality", np.float64(2), TypeError),
+    ("cardinality", True, TypeError),
     ("cardinality", np.True_, TypeError), ("cardinality", "3", TypeError), ("cardinality", None, TypeError),
     ("cardinality", 10**30, ValueError), ("cardinality", [3], "tpower: type, else value"),
     ("max_iter", -1, ValueError), ("max_iter", 1.0, TypeError), ("max_iter", True, TypeError),
     ("max_iter", 10**30, ValueError), ("max_iter", None, TypeError),
-    ("tol", -1e-9, ValueError), ("tol", np.nan, ValueError), ("tol", "small", TypeError), ("tol", True, TypeError),
+    ("tol", -1e-9, ValueError), ("tol", np.nan, ValueError), ("tol", "small", TypeError),
+    ("tol", True, TypeError),
     ("tol", 1j, TypeError), ("tol", np.complex64(1), TypeError), ("tol", 10**400, ValueError),
     ("n_starts", 0, ValueError), ("n_starts", 1.5, TypeError), ("n_starts", True, TypeError),
     ("rng", "seed", TypeError), ("rng", 1.5, TypeError), ("rng", True, TypeError), ("rng", -1, ValueError),
@@ -513,10 +515,7 @@ def test_options_out_of_range(option, value, error, solver):
     if isinstance(error, str):
         error = TypeError if solver == "tpower" else ValueError
     with untouched(X0), pytest.raises(error, match=option):
-        if solver == "tpower":
-            tpower(X0, given.pop("cardinality"), **given)
-        else:
-            sparse_pca(X0, 2, **given)
+        tpower(X0, given.pop("cardinality"), **given) if solver == "tpower" else sparse_pca(X0, 2, **given)
 
 
 @pytest.mark.parametrize(
@@ -539,7 +538,8 @@ def test_number_of_components_is_limited_by_rows():
 
 @pytest.mark.parametrize(
     ("value", "error"),
-    [([K], ValueError), ([K, K, K], ValueError), ([], ValueError), ([K, 0], ValueError), ([K, P + 1], ValueError),
+    [([K], ValueError), ([K, K, K], ValueError), ([], ValueError), ([K, 0], ValueError),
+     ([K, P + 1], ValueError),
      ([K, 2.0], TypeError), ([K, True], TypeError), ([[K, K]], (TypeError, ValueError)), ({K, 4}, TypeError),
      ((k for k in (K, K)), TypeError), (np.array([3.0, 3.0]), TypeError), ("33", TypeError),
      ([[K], [K]], TypeError), ([K, [K]], (TypeError, ValueError))],
@@ -1513,7 +1513,8 @@ def test_overwrite_touches_nothing_when_it_fails(order, kind, dtype):
             deflate(A, x, kind=kind, overwrite=True, **options)
     for A in (
         read_only(good), every_second(good), unaligned(good), good.astype(good.dtype.newbyteorder(">")),
-        good.astype(np.float16), good.astype(int), np.broadcast_to(good[:1] * 0, good.shape), pd.DataFrame(good),
+        good.astype(np.float16), good.astype(int), np.broadcast_to(good[:1] * 0, good.shape),
+        pd.DataFrame(good),
     ):  # fmt: skip
         with untouched(A), pytest.raises(ValueError, match="overwrite=True needs A"):
             deflate(A, np.ones(P), kind=kind, overwrite=True)

@@ -259,7 +259,7 @@ def test_entries_that_are_not_finite(tool, dtype, value, p):
             before = a.tobytes()
             for overwrite in (False, True):
                 with pytest.raises(
-                    ValueError, match=f"1 entry that are NaN or infinite, the first at {position}"
+                    ValueError, match=f"1 entry that is NaN or infinite, the first at {position}"
                 ):
                     tool(a, overwrite=overwrite)
                 assert a.tobytes() == before
