@@ -471,10 +471,8 @@ def test_refused_in_secondary_arguments(bad):
                 call()
 
 
-@pytest.mark.parametrize("call", CALLS, **ids)
+@pytest.mark.parametrize("call", [c for c in CALLS if c[0] not in ("sparse_pca", "tpower")], **ids)
 def test_wrong_number_of_columns(call):
-    if call[0] in ("sparse_pca", "tpower"):
-        pytest.skip("takes any number of columns")
     for X in (X0[:, :-1], sp.csr_array(X0[:, :-1]), aslinearoperator(X0[:, :-1])):
         if call[0] not in DENSE_ONLY or isinstance(X, np.ndarray):
             with pytest.raises(ValueError, match=r"rows|entries|shape|samples"):
@@ -739,13 +737,14 @@ def stored_zeros(a):
     return sp.csr_array((a.ravel(), np.tile(np.arange(p), n), np.arange(0, n * p + 1, p)), a.shape)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("form", FORMS, **ids)
-@pytest.mark.parametrize("scale", [False, True])
-@pytest.mark.parametrize("value", [0.0, 1.0, 0.1, -1e6, 1e200])
+@pytest.mark.parametrize(
+    ("value", "dtype"),
+    [(v, d) for v in (0.0, 1.0, 0.1, -1e6, 1e200) for d in DTYPES if abs(v) < float(np.finfo(d).max)],
+)
+@pytest.mark.parametrize(
+    ("form", "scale"), [(f, s) for f in FORMS for s in (False, True) if not (s and f[0] == "operator")], **ids
+)
 def test_no_variance(value, scale, form, dtype):
-    if (form[0] == "operator" and scale) or (dtype == np.float32 and value == 1e200):
-        pytest.skip("not a case")
     X = form[1](np.full((N, P), value, dtype))
     with untouched(X), pytest.warns(RuntimeWarning, match="no variance is left after 0 of the 2 components"):
         out = sparse_pca(X, 2, cardinality=K, scale=scale)
@@ -782,12 +781,18 @@ def test_zero_covariance(form, dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("form", FORMS, **ids)
-@pytest.mark.parametrize("scale", [False, True])
-@pytest.mark.parametrize("constant", [0.0, 0.1, 1e3, 1e7])
+@pytest.mark.parametrize(
+    ("form", "scale", "constant"),
+    [
+        (form, scale, constant)
+        for form in FORMS
+        for scale in (False, True)
+        for constant in (0.0, 0.1, 1e3, 1e7)
+        if not (form[0] == "operator" and (scale or constant > 1))  # which does not tell its columns
+    ],
+    **ids,
+)
 def test_constant_columns_are_never_selected(constant, scale, form, dtype):
-    if form[0] == "operator" and (scale or constant > 1):
-        pytest.skip("an operator does not tell its columns")
     X = X0.copy()
     X[:, [1, 4]] = constant
     X = X.astype(dtype)
@@ -859,14 +864,20 @@ def test_one_by_one_covariance(value, dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("deflation", ["projection", "schur", "orthogonalized_projection"])
-@pytest.mark.parametrize("form", [*FORMS, ("covariance", lambda a: np.cov(a, rowvar=False))], **ids)
+@pytest.mark.parametrize(
+    ("form", "offset"),
+    [
+        (form, offset)
+        for form in [*FORMS, ("covariance", lambda a: np.cov(a, rowvar=False))]
+        for offset in (0.0, 100.0, 1e5)
+        if not (form[0] == "operator" and offset > 0)  # it does not tell the mean from the spread
+    ],
+    **ids,
+)
 @pytest.mark.parametrize(("n", "p"), [(60, 20), (20, 60)])
-@pytest.mark.parametrize("offset", [0.0, 100.0, 1e5])
 @pytest.mark.parametrize("rank", [1, 3])
 def test_no_component_beyond_the_rank(rank, offset, n, p, form, deflation, dtype):
     """With k = p the components are those of PCA: exactly `rank` of them carry variance."""
-    if form[0] == "operator" and offset > 0:
-        pytest.skip("nothing tells the size of the mean against that of the spread")
     rng = np.random.default_rng(rank)
     X = rng.standard_normal((n, rank)) @ rng.standard_normal((rank, p)) + offset
     kind = "covariance" if form[0] == "covariance" else "data"
@@ -1041,11 +1052,9 @@ def test_sparse_centred_and_scaled(form, center, scale):
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("call", CALLS, **ids)
+@pytest.mark.parametrize("call", [c for c in CALLS if c[0] not in DENSE_ONLY], **ids)
 @pytest.mark.parametrize("form", [f for f in SPARSE if "int8" not in f[0]], **ids)
 def test_sparse_not_finite(form, call, kind, value):
-    if call[0] in DENSE_ONLY:
-        pytest.skip("dense only")
     i, j = np.argwhere(CLEAN[kind])[7]
     a = CLEAN[kind].copy()
     a[i, j] = value

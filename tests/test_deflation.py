@@ -177,3 +177,27 @@ def test_scale(method, size):
     np.testing.assert_allclose(
         deflate(A * size, xs[:, 0] * size, method) / size, deflate(A, xs[:, 0], method), atol=1e-11
     )
+
+
+def test_in_place_reads_only_what_it_touches():
+    """NaN elsewhere neither matters nor is looked for; where x reaches it is refused."""
+    X = np.random.default_rng(0).standard_normal((6, 40))
+    A = covariance(X)
+    x = np.zeros(40)
+    x[[3, 8]] = 0.6, 0.8
+    for M, kind in ((X, "data"), (A, "covariance")):
+        M[5 if kind == "data" else 20, 20] = np.nan
+        with pytest.raises(ValueError, match="1 entry that is NaN"):
+            deflate(M, x, kind=kind)
+        expected = deflate(np.nan_to_num(M), x, kind=kind)
+        deflate(M, x, kind=kind, overwrite=True)
+        np.testing.assert_array_equal(np.nan_to_num(M), expected)
+        M[4, 8] = np.nan
+        before = M.tobytes()
+        with pytest.raises(ValueError, match="where x is not zero, has 1 entry that is NaN"):
+            deflate(M, x, kind=kind, overwrite=True)
+        assert M.tobytes() == before
+    A = covariance(np.random.default_rng(1).standard_normal((60, 40)))
+    A[3, 30] += 0.1
+    with pytest.raises(ValueError, match="symmetric"):
+        deflate(A, x, overwrite=True)
