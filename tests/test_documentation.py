@@ -25,7 +25,7 @@ def test_every_public_function_is_documented_in_full():
         thing = getattr(spcacore, name)
         if inspect.isfunction(thing):
             for section in ("Parameters", "Returns", "Raises", "References", "Examples"):
-                assert f"\n    {section}\n    ---" in thing.__doc__, (name, section)
+                assert f"\n{section}\n---" in inspect.getdoc(thing), (name, section)
             for parameter in inspect.signature(thing).parameters:
                 assert parameter in thing.__doc__, (name, parameter)
 
