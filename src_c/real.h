@@ -20,6 +20,14 @@ typedef double real;
 typedef SPCA(operator) operator_t;
 typedef SPCA(vector) vector_t;
 
+/* For loops that compilers vectorize: compiled for AVX2 too, and chosen when the library is loaded.
+ */
+#ifdef SPCA_CLONES
+#define VECTORIZED __attribute__((target_clones("avx2", "default")))
+#else
+#define VECTORIZED
+#endif
+
 #define PIECE ((spca_int)1 << 30) /* longest vector handed to one BLAS call */
 
 static inline spca_int min_int(spca_int a, spca_int b)

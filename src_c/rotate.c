@@ -26,8 +26,8 @@ typedef struct {
 } sums_t;
 
 /* Sums of u, v/2, u^2, v^2/4 and uv/2 over the rows of range (x, y), in double for float too. */
-static inline sums_t pair_sums(spca_int p, const real *restrict x, const real *restrict y,
-                               double range)
+VECTORIZED static sums_t pair_sums(spca_int p, const real *restrict x, const real *restrict y,
+                                   double range)
 {
     sums_t total = {0, 0, 0, 0, 0};
     for (spca_int start = 0; start < p; start += TILE) {
@@ -88,7 +88,7 @@ static spca_status pair_angle(spca_int p, const real *x, const real *y, double g
     return SPCA_OK;
 }
 
-static void turn(spca_int p, real c, real s, real *restrict x, real *restrict y)
+VECTORIZED static void turn(spca_int p, real c, real s, real *restrict x, real *restrict y)
 {
     for (spca_int i = 0; i < p; i++) {
         real a = x[i], b = y[i];

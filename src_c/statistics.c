@@ -34,8 +34,8 @@ static void add_tile(columns_t out, spca_int j, double done, spca_int r, double 
 
 /* Tile of r rows and c columns in C order; four rows at a time so that the sums are written less.
  */
-static void tile(spca_int r, spca_int c, const real *X, spca_int ld, double done, columns_t out,
-                 spca_int j0)
+VECTORIZED static void tile(spca_int r, spca_int c, const real *X, spca_int ld, double done,
+                            columns_t out, spca_int j0)
 {
     double shift[TILE_COLUMNS], sum[TILE_COLUMNS], square[TILE_COLUMNS], spread[TILE_COLUMNS];
     spca_int i = 1;
@@ -69,7 +69,7 @@ static void tile(spca_int r, spca_int c, const real *X, spca_int ld, double done
 
 /* r entries of one column, contiguous; lanes so that the sums need not be taken one after another.
  */
-static void stretch(spca_int r, const real *x, double done, columns_t out, spca_int j)
+VECTORIZED static void stretch(spca_int r, const real *x, double done, columns_t out, spca_int j)
 {
     double shift = (double)x[0], sum[LANES] = {0}, square[LANES] = {0}, spread[LANES] = {0};
     spca_int i = 0;

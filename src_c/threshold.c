@@ -82,7 +82,8 @@ static void column_tops(const real *restrict a, real *restrict top)
 }
 
 /* Collects low < a < high into out, and sums the rest above in t. */
-static spca_int collect(const magnitudes_t *m, real low, real high, real *out, bracket_t *t)
+VECTORIZED static spca_int collect(const magnitudes_t *m, real low, real high, real *out,
+                                   bracket_t *t)
 {
     spca_int found = 0;
     *t = (bracket_t){low, high, 0, 0, 0};
@@ -126,7 +127,7 @@ static int feasible_above(const bracket_t *b, double c)
 }
 
 /* Compares f(pivot) with c, moves low or high there, and keeps those of a (n) still inside. */
-static spca_int split(real pivot, double c, spca_int n, real *a, bracket_t *b)
+VECTORIZED static spca_int split(real pivot, double c, spca_int n, real *a, bracket_t *b)
 {
     spca_int kept = 0;
     bracket_t between = {0}, at_pivot = *b;
@@ -213,7 +214,7 @@ static spca_status locate(const magnitudes_t *m, double c, real *work, bracket_t
     }
 }
 
-static real largest(const magnitudes_t *m)
+VECTORIZED static real largest(const magnitudes_t *m)
 {
     real top[COLUMNS] = {0}, a[BLOCK];
     for (spca_int start = 0; start < m->p; start += BLOCK) {
@@ -245,7 +246,7 @@ static inline real entry(real x, real b, real factor)
 }
 
 /* w may be m->x.  A loop for each case, so that the compiler may use vectors. */
-static void assign(const magnitudes_t *m, real high, real d, real factor, real *w)
+VECTORIZED static void assign(const magnitudes_t *m, real high, real d, real factor, real *w)
 {
     const real *x = m->x;
     real scale = m->scale;
