@@ -275,7 +275,7 @@ def refuse_indefinite(a: Any, largest: float, excess: float, tolerance: float) -
     By Cholesky factorization of `a` where it is small, and by its 2 x 2 minors otherwise.
     """
     bad = excess > tolerance
-    if not bad and largest > 0 and a.shape[0] <= _LARGEST_CHOLESKY:
+    if not bad and largest > 0 and a is not None:
         with np.errstate(under="ignore"):
             scaled = a.astype(np.float64) / largest
         scaled[np.diag_indices(len(a))] += tolerance / largest * np.abs(scaled).sum(axis=0).max()

@@ -11,6 +11,7 @@ import hashlib
 import itertools
 import re
 import sys
+import time
 import warnings
 from fractions import Fraction
 
@@ -334,8 +335,17 @@ def bad_cells():
     yield ("NaN in two cells", np.nan, ((1, 2), (5, 0)))
 
 
-@pytest.mark.parametrize("dtype", [*DTYPES, np.float16, object])
-@pytest.mark.parametrize("order", ["C", "F", "strided"])
+@pytest.mark.parametrize(
+    ("order", "dtype"),
+    [
+        ("C", np.float64),
+        ("C", np.float32),
+        ("F", np.float64),
+        ("strided", np.float32),
+        ("F", np.float16),
+        ("C", object),
+    ],
+)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("call", CALLS, **ids)
 @pytest.mark.parametrize("cells", list(bad_cells()), **ids)
@@ -513,7 +523,7 @@ def test_options_out_of_range(option, value, error, solver):
     if isinstance(error, str):
         error = TypeError if solver == "tpower" else ValueError
     with untouched(X0), pytest.raises(error, match=option):
-        tpower(X0, given.pop("cardinality"), **given) if solver == "tpower" else sparse_pca(X0, 2, **given)
+        tpower(X0, **given) if solver == "tpower" else sparse_pca(X0, 2, **given)
 
 
 @pytest.mark.parametrize(
@@ -628,8 +638,6 @@ def test_stop_iteration_before_anything_is_finished():
         calls.append(progress)
         raise StopIteration
 
-    import time
-
     def slower(v):
         time.sleep(0.02)
         return slow(v)
@@ -706,12 +714,11 @@ def test_indefinite_covariance(make, dtype):
             max(np.linalg.eigvalsh(A[np.ix_(s, s)])[-1] for s in itertools.combinations(range(4), 2)),
             rel=1e-5,
         )
-    beyond_minors = 0.4 * np.eye(4) + 0.6 * np.ones((4, 4)) - 1.2 * np.diag([1, 0], 2) * 0
+    beyond_minors = 0.4 * np.eye(4) + 0.6 * np.ones((4, 4))
     beyond_minors[0, 1] = beyond_minors[1, 0] = -0.6
     assert np.linalg.eigvalsh(beyond_minors)[0] < -0.1
-    if not sp.issparse(make[1](negative)):
-        with pytest.raises(ValueError, match="semidefinite"):
-            sparse_pca(make[1](beyond_minors.astype(dtype)), 2, cardinality=2, kind="covariance")
+    with pytest.raises(ValueError, match="semidefinite"):
+        sparse_pca(make[1](beyond_minors.astype(dtype)), 2, cardinality=2, kind="covariance")
     slightly = CLEAN["covariance"] - 1e-10 * np.eye(P)
     slightly[:, 0] = slightly[0] = 0
     assert sparse_pca(make[1](slightly), 2, cardinality=2, kind="covariance").n_components == 2

@@ -1,0 +1,395 @@
+"""Threads, signals, forks and pickles: what happens around a call rather than in it."""
+
+import copy
+import functools
+import multiprocessing
+import pickle
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.sparse.linalg import LinearOperator, aslinearoperator
+from threadpoolctl import threadpool_limits
+
+from spcacore import SparsePCAResult, deflate, explained_variance, renormalize, sparse_pca, tpower
+
+N, P, K, R = 60, 90, 7, 3
+X0 = np.random.default_rng(0).standard_normal((N, P)) * np.linspace(1, 3, P)
+COVARIANCE = np.cov(X0, rowvar=False)
+FORMS = [
+    ("C", X0, "data"),
+    ("F", np.asfortranarray(X0), "data"),
+    ("float32", X0.astype(np.float32), "data"),
+    ("csr", sp.csr_array(X0 * (np.abs(X0) > 1)), "data"),
+    ("csc", sp.csc_array(X0 * (np.abs(X0) > 1)), "data"),
+    ("unsorted coo", sp.coo_array(X0 * (np.abs(X0) > 1))[:, ::-1], "data"),
+    ("operator", aslinearoperator(X0), "data"),
+    ("covariance", COVARIANCE, "covariance"),
+    ("callable", None, "covariance"),
+]
+V0 = np.random.default_rng(1).standard_normal((P, 2))
+
+
+def everything(X, kind):
+    """The numbers of every public function on one matrix, as bytes."""
+    n_features = None
+    if X is None:
+        X, n_features = (lambda v: COVARIANCE @ v), P
+    options = {"kind": kind, "n_features": n_features}
+    r = sparse_pca(X, R, cardinality=K, **options)
+    out = [
+        r.loadings,
+        r.explained_variance,
+        tpower(X, K, n_starts=4, **options).loading,
+        explained_variance(X, V0, "adjusted", **options),
+        renormalize(X, V0, **options),
+    ]
+    if isinstance(X, np.ndarray):
+        out += [deflate(X, V0[:, 0], "schur", kind=kind), r.transform(X)]
+    return b"".join(a.tobytes() for a in out)
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda f: f[0])
+def test_threads_share_a_matrix(form):
+    _, X, kind = form
+    with threadpool_limits(1):
+        expected = everything(X, kind)
+        start = threading.Barrier(8)
+
+        def run(_):
+            start.wait(30)
+            return [everything(X, kind) for _ in range(3)]
+
+        with ThreadPoolExecutor(8) as pool:
+            for outs in pool.map(run, range(8)):
+                assert all(out == expected for out in outs)
+
+
+def test_threads_with_blas_threads():
+    """Whatever BLAS does with its own threads, calls at the same time do not disturb each other."""
+    X = np.random.default_rng(2).standard_normal((400, 700))
+    run = functools.partial(sparse_pca, X, 2, cardinality=20)
+    expected = run()
+    with ThreadPoolExecutor(4) as pool:
+        for out in pool.map(lambda _: run(), range(8)):
+            np.testing.assert_allclose(out.loadings, expected.loadings, atol=1e-12)
+
+
+def test_error_in_one_thread_stays_there():
+    chosen = threading.local()
+    calls = []
+
+    class Mine(Exception):
+        pass
+
+    def matvec(v):
+        if getattr(chosen, "fails", None) is not None:
+            chosen.fails -= 1
+            if chosen.fails < 0:
+                raise Mine(threading.get_ident())
+        calls.append(threading.get_ident())
+        return X0 @ v
+
+    X = LinearOperator(X0.shape, matvec=matvec, rmatvec=lambda f: X0.T @ f, dtype=np.float64)
+    with threadpool_limits(1):
+        expected = sparse_pca(X, R, cardinality=K).loadings
+        start = threading.Barrier(8)
+
+        def run(i):
+            chosen.fails = 10 * i if i % 4 == 3 else None
+            start.wait(30)
+            try:
+                return sparse_pca(X, R, cardinality=K).loadings
+            except Mine as error:
+                return error.args[0] == threading.get_ident()
+            finally:
+                chosen.fails = None
+
+        with ThreadPoolExecutor(8) as pool:
+            outs = list(pool.map(run, range(8)))
+    for i, out in enumerate(outs):
+        if i % 4 == 3:
+            assert out is True
+        else:
+            np.testing.assert_array_equal(out, expected)
+    assert len(set(calls)) > 1
+
+
+def test_callbacks_of_threads_are_their_own():
+    def run(i):
+        seen = []
+
+        def callback(progress):
+            seen.append((i, progress.component))
+            if progress.component == i % R and progress.value is not None:
+                raise StopIteration
+
+        out = sparse_pca(X0, R, cardinality=K, callback=callback)
+        return out.n_components, {who for who, _ in seen}
+
+    with ThreadPoolExecutor(8) as pool:
+        for i, (r, who) in enumerate(pool.map(run, range(24))):
+            assert r == i % R + 1
+            assert who == {i}
+
+
+def test_other_threads_run_meanwhile():
+    """The GIL is released inside of the kernels."""
+    X = np.random.default_rng(3).standard_normal((400, 20000))
+    ticks, done = [], threading.Event()
+
+    def tick():
+        while not done.is_set():
+            ticks.append(time.perf_counter())
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    began = time.perf_counter()
+    sparse_pca(X, 2, cardinality=50)
+    elapsed = time.perf_counter() - began
+    done.set()
+    thread.join()
+    gaps = np.diff([t for t in ticks if began <= t <= began + elapsed])
+    assert len(gaps) > 10
+    assert np.median(gaps) < 0.05
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    """Child processes must import the installed package, not the source tree."""
+    monkeypatch.chdir(tmp_path)
+
+
+# ---- Ctrl-C -------------------------------------------------------------------------------------------
+
+INTERRUPTED = """
+import os, signal, sys, threading, time
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.linalg import aslinearoperator
+from spcacore import sparse_pca, tpower, explained_variance
+
+def long(X, r=50, k=80, **options):
+    sparse_pca(X, r, cardinality=k, tol=0, max_iter=10**6, n_starts=10**6, **options)
+
+{setup}
+sent = []
+def interrupt():
+    time.sleep({delay})
+    sent.append(time.perf_counter())
+    os.kill(os.getpid(), signal.SIGINT)
+before = X.tobytes() if isinstance(X, np.ndarray) and X.size < 10**7 else b""
+threading.Thread(target=interrupt, daemon=True).start()
+try:
+    while True:
+        {call}
+except KeyboardInterrupt:
+    latency = time.perf_counter() - sent[0]
+else:
+    raise SystemExit("not interrupted")
+assert not before or before == X.tobytes()
+Y = np.random.default_rng(0).standard_normal((30, 8))
+again = sparse_pca(Y, 2, cardinality=3)
+assert again.n_components == 2 and np.isfinite(again.loadings).all()
+try:
+    sparse_pca(Y, 2, cardinality=3, callback=lambda p: (_ for _ in ()).throw(KeyError("mine")))
+except KeyError:
+    pass
+print(latency)
+"""
+
+LONG = [
+    ("sparse_pca, 2000 x 20000", "X = np.random.default_rng(0).standard_normal((2000, 20000))",
+     "long(X)", 1.5),
+    ("float32, F order", "X = np.random.default_rng(0).standard_normal((8000, 2000), np.float32).T",
+     "long(X)", 0.7),
+    ("csr", "X = sp.random_array((5000, 10000), density=0.01, rng=0, format='csr')", "long(X)", 0.7),
+    ("covariance", "Z = np.random.default_rng(0).standard_normal((3000, 3000)); X = Z @ Z.T",
+     "long(X, kind='covariance')", 0.7),
+    ("statistics, C order", "X = np.zeros((20000, 20000), np.float32)",
+     "explained_variance(X, np.eye(20000, 1))", 0.3),
+    ("statistics, F order", "X = np.zeros((20000, 20000), np.float32, order='F')",
+     "explained_variance(X, np.eye(20000, 1))", 0.3),
+    ("symmetry", "X = np.zeros((20000, 20000), np.float32)",
+     "explained_variance(X, np.eye(20000, 1), kind='covariance')", 0.3),
+    ("callable", "Z = np.random.default_rng(0).standard_normal((800, 800)); Z = Z @ Z.T; X = lambda v: Z @ v",
+     "long(X, kind='covariance', n_features=800)", 0.5),
+    ("operator", "Z = np.random.default_rng(0).standard_normal((500, 3000)); X = aslinearoperator(Z)",
+     "long(X)", 0.5),
+    ("callback", "X = np.random.default_rng(0).standard_normal((2000, 4000)); seen = []",
+     "long(X, callback=seen.append)", 0.7),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "case", [pytest.param(c, id=c[0], marks=[pytest.mark.slow] if c is LONG[0] else []) for c in LONG]
+)
+def test_ctrl_c(case, record_property):
+    """The bar is 0.2 s; a loaded machine is given a second."""
+    _, setup, call, delay = case
+    code = INTERRUPTED.format(setup=setup, call=call, delay=delay)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    latency = float(done.stdout)
+    record_property("latency", latency)
+    print(f"Ctrl-C, {case[0]}: {latency:.3f} s")
+    assert latency < 1
+
+
+def test_ctrl_c_kills_an_unhandled_process_properly():
+    code = """
+    import sys, numpy as np
+    from spcacore import sparse_pca
+    X = np.random.default_rng(0).standard_normal((500, 2000))
+    print("ready", flush=True)
+    sparse_pca(X, 100, cardinality=100, tol=0, max_iter=10**6, n_starts=10**6)
+    """
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout.readline().strip() == "ready"
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == -signal.SIGINT
+    assert "KeyboardInterrupt" in errors
+
+
+def test_signal_handler_that_returns_does_not_stop_the_call():
+    seen = []
+    old = signal.signal(signal.SIGUSR1, lambda *_: seen.append(1))
+    stop = threading.Event()
+    main = threading.main_thread().ident
+
+    def shoot():
+        while not stop.is_set():
+            signal.pthread_kill(main, signal.SIGUSR1)
+            time.sleep(0.005)
+
+    X = np.random.default_rng(3).standard_normal((400, 8000))
+    expected = sparse_pca(X, 2, cardinality=20).loadings
+    thread = threading.Thread(target=shoot)
+    thread.start()
+    try:
+        out = sparse_pca(X, 2, cardinality=20)
+    finally:
+        stop.set()
+        thread.join()
+        signal.signal(signal.SIGUSR1, old)
+    assert seen
+    np.testing.assert_allclose(out.loadings, expected, atol=1e-12)
+
+
+# ---- processes -----------------------------------------------------------------------------------------
+
+
+FORK = """
+import multiprocessing, warnings
+import numpy as np
+from spcacore import sparse_pca
+
+def solve(seed):
+    X = np.random.default_rng(seed).standard_normal((300, 600))
+    return sparse_pca(X, 2, cardinality=5).loadings
+
+if __name__ == "__main__":
+    here = [solve(i) for i in range(4)]
+    warnings.simplefilter("ignore", DeprecationWarning)
+    with multiprocessing.get_context("fork").Pool(4) as pool:
+        there = pool.map_async(solve, range(4)).get(60)
+    again = [solve(i) for i in range(4)]
+    for a, b, c in zip(here, there, again):
+        np.testing.assert_allclose(a, b, atol=1e-12)
+        np.testing.assert_allclose(a, c, atol=1e-12)
+    print("same")
+"""
+
+
+def test_fork_after_use():
+    """BLAS threads must not leave a forked child waiting; in a process of its own with a time limit."""
+    done = subprocess.run(
+        [sys.executable, "-c", FORK], capture_output=True, text=True, timeout=90, check=False
+    )
+    assert done.stdout.strip() == "same", done.stderr
+
+
+def test_spawn():
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        out = pool.apply_async(sparse_pca, (X0, 2), {"cardinality": K}).get(60)
+    np.testing.assert_allclose(out.loadings, sparse_pca(X0, 2, cardinality=K).loadings, atol=1e-12)
+
+
+# ---- results travel ------------------------------------------------------------------------------------
+
+
+def assert_equal_results(a, b):
+    assert type(a) is type(b)
+    for name in a.__dataclass_fields__:
+        x, y = getattr(a, name), getattr(b, name)
+        if isinstance(x, np.ndarray):
+            assert x.dtype == y.dtype
+            assert x.tobytes() == y.tobytes()
+        else:
+            assert x == y or (x is None and y is None), name
+
+
+@pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
+@pytest.mark.parametrize("form", FORMS[:8], ids=lambda f: f[0])
+def test_results_pickle(form, protocol):
+    _, X, kind = form
+    r = sparse_pca(X, 2, cardinality=[K, K], kind=kind, scale=form[0] != "operator", rng=5)
+    for result in (r, tpower(X, K, kind=kind)):
+        again = pickle.loads(pickle.dumps(result, protocol))
+        assert_equal_results(result, again)
+        assert repr(result) == repr(again)
+    back = pickle.loads(pickle.dumps(r, protocol))
+    assert_equal_results(r.extend(X, 1), back.extend(X, 1))
+    if isinstance(X, np.ndarray) and kind == "data":
+        assert r.transform(X).tobytes() == back.transform(X).tobytes()
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
+def test_results_copy(copied):
+    r = sparse_pca(X0, 2, cardinality=K)
+    again = copied(r)
+    assert isinstance(again, SparsePCAResult)
+    assert_equal_results(r, again)
+    if copied is copy.deepcopy:
+        again.loadings[:] = 0
+        assert r.loadings.any()
+
+
+def test_results_hold_nothing_of_the_input():
+    """Neither the matrix nor a view of it is kept alive, and pickles stay small."""
+    X = np.random.default_rng(0).standard_normal((2000, 30))
+    r = sparse_pca(X, 2, cardinality=3, scale=True)
+    assert len(pickle.dumps(r)) < X.nbytes / 50
+    for value in vars(r).values():
+        assert not (isinstance(value, np.ndarray) and np.shares_memory(value, X))
+
+
+def test_results_are_unpickled_in_a_new_process(tmp_path):
+    r = sparse_pca(X0, 2, cardinality=K)
+    (tmp_path / "r").write_bytes(pickle.dumps(r))
+    code = "import pickle, sys; r = pickle.load(open(sys.argv[1], 'rb')); print(r.loadings.tobytes().hex())"
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "r")],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert done.stdout.strip() == r.loadings.tobytes().hex()

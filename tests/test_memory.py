@@ -1,0 +1,203 @@
+"""Memory: the matrix is neither copied nor indexed with 32 bits.
+
+Each case runs in a process of its own, with the resident size before the call as the base line.
+"""
+
+import json
+import resource
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from spcacore import explained_variance, sparse_pca, tpower
+
+SCRIPT = """
+import json, sys
+import numpy as np
+import scipy.sparse as sp
+import scipy.sparse.linalg, scipy.linalg
+from spcacore import deflate, explained_variance, renormalize, sparse_pca, tpower
+
+def status(field):
+    with open("/proc/self/status") as lines:
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(field))
+
+def bytes_of(X):
+    return X.nbytes if isinstance(X, np.ndarray) else X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
+
+small = np.random.default_rng(0).standard_normal((40, 30))
+r = sparse_pca(small, 2, cardinality=3)  # libraries are loaded, BLAS has its buffers
+tpower(small, 3), explained_variance(small, r.loadings), renormalize(small, r.loadings), r.transform(small)
+rng = np.random.default_rng(0)
+{setup}
+base = status("VmRSS")
+with open("/proc/self/clear_refs", "w") as reset:
+    reset.write("5")
+{call}
+print(json.dumps([status("VmHWM") - base, bytes_of(X)]))
+"""
+
+DENSE = "X = rng.standard_normal(({n}, {p}), np.{dtype}); X[:, :5] *= 3"
+FORTRAN = "X = rng.standard_normal(({p}, {n}), np.{dtype}).T; X[:, :5] *= 3"
+SPARSE = """
+n, p, c = 2000, 50000, 5000
+columns = 10 * np.arange(c, dtype=np.int32) + np.arange(n, dtype=np.int32)[:, None] % 10
+rows = np.arange(0, n * c + 1, c, dtype=np.int32)
+X = sp.csr_array((rng.standard_normal(n * c), columns.ravel(), rows), (n, p)).to{0}()
+del columns, rows
+"""
+SETUPS = {
+    "C": DENSE.format(n=500, p=50000, dtype="float64"),
+    "F": FORTRAN.format(n=500, p=50000, dtype="float64"),
+    "float32": DENSE.format(n=500, p=50000, dtype="float32"),
+    "read-only F": FORTRAN.format(n=500, p=50000, dtype="float32") + "; X.flags.writeable = False",
+    "csr": SPARSE.format("csr"),
+    "csc": SPARSE.format("csc"),
+    "covariance": "X = np.full((4000, 4000), 1.0); X.flat[::4001] += np.arange(4000)",
+}
+CALLS = {
+    "sparse_pca": "sparse_pca(X, 3, cardinality=50{kind})",
+    "scaled": "sparse_pca(X, 3, cardinality=50, scale=True{kind})",
+    "schur": "sparse_pca(X, 3, cardinality=50, deflation='schur'{kind})",
+    "tpower": "tpower(X, 50{kind})",
+    "explained_variance": "explained_variance(X, np.eye(X.shape[1], 3), 'adjusted'{kind})",
+    "renormalize": "renormalize(X, np.tri(X.shape[1], 1, -X.shape[1] + 50){kind})",
+}
+
+
+def measure(setup, call, tmp_path, limit=120):
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT.format(setup=setup, call=call)],
+        capture_output=True, text=True, timeout=limit, check=False, cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+
+
+def cases():
+    """All of them; by default those that differ most."""
+    for call in CALLS:
+        for setup in SETUPS:
+            often = call == "sparse_pca" or (
+                call in ("tpower", "explained_variance") and setup in ("C", "csr")
+            )
+            slow = [] if often and setup != "read-only F" else [pytest.mark.slow]
+            yield pytest.param(call, setup, marks=slow)
+
+
+@linux
+@pytest.mark.parametrize(("call", "setup"), list(cases()))
+def test_matrix_is_not_copied(call, setup, tmp_path):
+    """The peak above the matrix stays below a fifth of it."""
+    kind = ", kind='covariance'" if setup == "covariance" else ""
+    peak, size = measure(SETUPS[setup], CALLS[call].format(kind=kind), tmp_path)
+    print(f"memory: {call} {setup}: {peak / 1e6:.1f} MB above {size / 1e6:.0f} MB, {100 * peak / size:.1f} %")
+    assert peak < 0.2 * size
+
+
+@linux
+@pytest.mark.parametrize(
+    "setup", ["C", "csr", *(pytest.param(s, marks=pytest.mark.slow) for s in ("F", "csc"))]
+)
+def test_transform_copies_the_columns_in_use_alone(setup, tmp_path):
+    """Scores need n x (columns in use) and the result."""
+    made = SETUPS[setup] + "\nr = sparse_pca(X, 3, cardinality=50)"
+    peak, size = measure(made, "r.transform(X)", tmp_path)
+    print(f"memory: transform {setup}: {peak / 1e6:.1f} MB above {size / 1e6:.0f} MB")
+    assert peak < 0.2 * size
+
+
+@linux
+def test_deflation_in_place_needs_no_second_matrix(tmp_path):
+    for setup, kind in ((SETUPS["covariance"], "covariance"), (SETUPS["C"], "data")):
+        call = f"x = np.zeros(X.shape[1]); x[:9] = 1; deflate(X, x, kind={kind!r}, overwrite=True)"
+        peak, size = measure(setup, call, tmp_path)
+        assert peak < 0.2 * size
+
+
+@linux
+def test_not_finite_is_found_without_a_mask_of_the_whole(tmp_path):
+    call = """
+X[400, 49000] = np.nan
+try:
+    tpower(X, 3)
+except ValueError as error:
+    assert "(400, 49000)" in str(error)
+"""
+    peak, size = measure(SETUPS["C"], call, tmp_path)
+    assert peak < 0.2 * size
+
+
+# ---- more than 2^31 entries ------------------------------------------------------------------------------
+
+
+def zeros(shape, order):
+    """Virtual memory alone: pages never written are all the same zero page."""
+    try:
+        return np.zeros(shape, np.float32, order=order)
+    except MemoryError:
+        pytest.skip("the system does not overcommit memory")
+
+
+@linux
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_more_entries_than_32_bits_count(order):
+    """Two columns and rows at the far end; offsets of their entries are negative as 32-bit numbers."""
+    n, p = 46400, 46500
+    assert n * p > 2**31
+    X = zeros((n, p), order)
+    X[-1, -1] = X[-1, -2] = 3
+    X[-2, -1] = X[-2, -2] = -3
+    X[0, 0] = 1
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    x = tpower(X, 2, n_starts=1)
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
+    assert np.flatnonzero(x.loading).tolist() == [p - 2, p - 1]
+    assert x.value == pytest.approx(36 / (n - 1), rel=1e-5)
+    V = np.zeros((p, 2), np.float32)
+    V[-1, 0] = V[0, 1] = 1
+    variances = explained_variance(X, V)
+    np.testing.assert_allclose(variances, [18 / (n - 1), (1 - 1 / n) / (n - 1)], rtol=1e-4)
+    print(f"memory: {X.nbytes / 1e9:.1f} GB of zero pages, {order}: {grown / 1e6:.0f} MB more resident")
+    assert grown < 0.5e9
+
+
+@linux
+@pytest.mark.slow
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_components_of_more_entries_than_32_bits_count(order):
+    n, p = 46400, 46500
+    X = zeros((n, p), order)
+    for t, j in enumerate((p - 1, 5, p // 2)):
+        X[-1 - 2 * t, j], X[-2 - 2 * t, j] = 3 - t, t - 3
+    out = sparse_pca(X, 3, cardinality=1, n_starts=1)
+    assert [int(np.flatnonzero(v)[0]) for v in out.loadings.T] == [p - 1, 5, p // 2]
+    np.testing.assert_allclose(out.explained_variance, np.array([18, 8, 2]) / (n - 1), rtol=1e-5)
+
+
+@linux
+def test_long_rows():
+    """A leading dimension beyond what BLAS counts in, by a view of few columns of a huge row-major array."""
+    n, p, wide = 2, 40, 2**31 + 64
+    X = zeros((n, wide), "C")[:, -p:]
+    X[:, -1] = [1, 4]
+    X[:, -3] = [2, 8]
+    x = tpower(X, 2)
+    assert np.flatnonzero(x.loading).tolist() == [p - 3, p - 1]
+    assert x.value == pytest.approx(5 * 4.5, rel=1e-5)
+
+
+@pytest.mark.parametrize("fmt", ["csr", "csc"])
+def test_sparse_with_wide_indices(fmt):
+    """int64 indices stay as they are and give the same bits."""
+    X = sp.random_array((300, 500), density=0.1, rng=0, format=fmt)
+    Y = X.copy()
+    Y.indices, Y.indptr = Y.indices.astype(np.int64), Y.indptr.astype(np.int64)
+    a, b = sparse_pca(X, 3, cardinality=9), sparse_pca(Y, 3, cardinality=9)
+    assert a.loadings.tobytes() == b.loadings.tobytes()
