@@ -724,6 +724,18 @@ def test_indefinite_covariance(make, dtype):
     assert sparse_pca(make[1](slightly), 2, cardinality=2, kind="covariance").n_components == 2
 
 
+@pytest.mark.parametrize("form", [np.ascontiguousarray, sp.csr_array])
+def test_covariance_too_large_for_a_factorization(form):
+    """There the 2 x 2 minors alone tell."""
+    A = np.diag(np.linspace(2, 1, 1600))
+    A[0, 1] = A[1, 0] = 1
+    out = sparse_pca(form(A), 1, cardinality=2, kind="covariance", n_starts=1)
+    assert np.flatnonzero(out.loadings).tolist() == [0, 1]
+    A[0, 1] = A[1, 0] = 3
+    with pytest.raises(ValueError, match="semidefinite"):
+        sparse_pca(form(A), 1, cardinality=2, kind="covariance")
+
+
 def test_correlation_of_a_negative_variance():
     with pytest.raises(ValueError, match="scale"):
         tpower(np.diag([3.0, 2, -1]), 2, kind="covariance", scale=True)
