@@ -354,7 +354,7 @@ def _from_sparse(X: Any, covariance: bool, center: bool, scale: bool, definite: 
     if definite:
         tolerance = largest * relative
         excess = _excess(diagonal, *arrays)
-        refuse_indefinite(X.toarray() if p <= _LARGEST_CHOLESKY else X, largest, excess, tolerance)
+        refuse_indefinite(X.toarray() if p <= _LARGEST_CHOLESKY else None, largest, excess, tolerance)
     return _covariance_problem(
         diagonal, largest, data.dtype, scale, None, max(data.size, p),
         lambda *s: _core.compressed(n, p, row_major, *arrays, True, *s),
