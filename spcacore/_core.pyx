@@ -165,7 +165,11 @@ cdef extern from *:
     static double spca_now(void)
     {
         struct timespec t;
+    #ifdef CLOCK_MONOTONIC
+        clock_gettime(CLOCK_MONOTONIC, &t);
+    #else
         timespec_get(&t, TIME_UTC);
+    #endif
         return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
     }
     """

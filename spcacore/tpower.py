@@ -16,8 +16,10 @@ from ._input import LARGEST, choice, flag, hook, integer, number, real_array, se
 from ._operator import OUT_OF_RANGE, Problem, as_problem
 from ._result import Callback, Progress, SparseComponent
 
-_SUBMATRIX_ENTRIES = 1 << 24  # of the columns gathered for one submatrix
-_SUBMATRIX_ORDER = 2048
+# A submatrix is formed and decomposed in one go, which Ctrl-C has to wait for: a tenth of a second
+_SUBMATRIX_ENTRIES = 1 << 24  # of the columns gathered
+_SUBMATRIX_WORK = 4e9  # multiplications of their product
+_SUBMATRIX_ORDER = 1024
 _START_BUDGET = 1e8  # multiplications that coordinate starts may cost by default, at 20 iterations each
 
 
@@ -260,7 +262,9 @@ def leading_vector(
 
 def largest_submatrix(op: _core.Operator) -> int:
     """The largest order at which A[S, S] is formed rather than applied."""
-    return min(_SUBMATRIX_ORDER, op.p if op.covariance else _SUBMATRIX_ENTRIES // op.m)
+    if op.covariance:
+        return _SUBMATRIX_ORDER
+    return min(_SUBMATRIX_ORDER, _SUBMATRIX_ENTRIES // op.m, int((_SUBMATRIX_WORK / op.m) ** 0.5))
 
 
 # ---- starts -----------------------------------------------------------------------------------------

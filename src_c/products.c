@@ -82,11 +82,12 @@ static spca_status lines_product(const operator_t *A, int along, const real *x, 
 }
 
 /* f += sum_a w_a line(index_a), four lines at a time so that f is written less often. */
-static void add_lines(const operator_t *A, spca_int k, const spca_int *index, const real *w,
-                      spca_int length, real *restrict f)
+static spca_status add_lines(const operator_t *A, spca_int k, const spca_int *index, const real *w,
+                             spca_int length, spca_stop stop, void *ctx, real *restrict f)
 {
     spca_int a = 0;
     for (; a + 4 <= k; a += 4) {
+        if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
         const real *l0 = A->data + index[a] * A->ld, *l1 = A->data + index[a + 1] * A->ld;
         const real *l2 = A->data + index[a + 2] * A->ld, *l3 = A->data + index[a + 3] * A->ld;
         real w0 = w[a], w1 = w[a + 1], w2 = w[a + 2], w3 = w[a + 3];
@@ -97,6 +98,7 @@ static void add_lines(const operator_t *A, spca_int k, const spca_int *index, co
         const real *line = A->data + index[a] * A->ld;
         for (spca_int i = 0; i < length; i++) f[i] += w[a] * line[i];
     }
+    return SPCA_OK;
 }
 
 spca_status SPCA(dense_forward)(const operator_t *A, vector_t v, spca_stop stop, void *ctx,
@@ -111,12 +113,13 @@ spca_status SPCA(dense_forward)(const operator_t *A, vector_t v, spca_stop stop,
         shift = weighted(A, v, 0, w);
         if (A->covariance || !A->row_major) {
             for (spca_int i = 0; i < A->m; i++) f[i] = 0;
-            add_lines(A, v.nnz, v.index, w, A->m, f);
+            status = add_lines(A, v.nnz, v.index, w, A->m, stop, ctx, f);
         } else {
             for (spca_int i = 0; i < A->n; i++) {
                 const real *row = A->data + i * A->ld;
                 real even = 0, odd = 0;
                 spca_int a = 0;
+                if (i % 4096 == 0 && asked_to_stop(stop, ctx)) return SPCA_STOPPED;
                 for (; a + 2 <= v.nnz; a += 2) {
                     even += w[a] * row[v.index[a]];
                     odd += w[a + 1] * row[v.index[a + 1]];
