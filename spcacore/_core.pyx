@@ -153,8 +153,8 @@ cdef extern from "spca.h" nogil:
     void spca_ddeflate_projection(spca_int, spca_int, spca_dvector, double *, double *) noexcept
     void spca_sdeflate_schur(spca_int, spca_int, spca_svector, float *, float *) noexcept
     void spca_ddeflate_schur(spca_int, spca_int, spca_dvector, double *, double *) noexcept
-    void spca_sdeflate_data_projection(spca_int, spca_int, spca_int, int, spca_svector, float *, float *) noexcept
-    void spca_ddeflate_data_projection(spca_int, spca_int, spca_int, int, spca_dvector, double *, double *) noexcept
+    spca_status spca_sdeflate_data_projection(spca_int, spca_int, spca_int, int, spca_svector, float *, float *) noexcept
+    spca_status spca_ddeflate_data_projection(spca_int, spca_int, spca_int, int, spca_dvector, double *, double *) noexcept
     void spca_sdeflate_data_schur(spca_int, spca_int, spca_int, int, const float *, spca_svector, float *, float *) noexcept
     void spca_ddeflate_data_schur(spca_int, spca_int, spca_int, int, const double *, spca_dvector, double *, double *) noexcept
 
@@ -722,7 +722,11 @@ def deflate_covariance(str method, floating[:, :] A, Py_ssize_t[::1] index, floa
                 spca_ddeflate_schur(p, ld, dvector(index, value), &A[0, 0], &work[0])
 
 def deflate_data(str method, floating[:, :] X, Py_ssize_t[::1] index, floating[::1] value, const floating[::1] mean):
-    """Projection or Schur complement deflation of data in C or Fortran order."""
+    """Projection or Schur complement deflation of data in C or Fortran order.
+
+    False, and X unchanged, if projection met an entry that is not finite.
+    """
+    cdef spca_status status = SPCA_OK
     cdef Py_ssize_t n = X.shape[0], p = X.shape[1]
     cdef bint row_major = X.strides[1] == sizeof(floating)
     cdef Py_ssize_t ld = X.strides[0 if row_major else 1] // <Py_ssize_t> sizeof(floating)
@@ -732,11 +736,12 @@ def deflate_data(str method, floating[:, :] X, Py_ssize_t[::1] index, floating[:
     with nogil:
         if floating is float:
             if projection:
-                spca_sdeflate_data_projection(n, p, ld, row_major, svector(index, value), &X[0, 0], &work[0])
+                status = spca_sdeflate_data_projection(n, p, ld, row_major, svector(index, value), &X[0, 0], &work[0])
             else:
                 spca_sdeflate_data_schur(n, p, ld, row_major, mean_, svector(index, value), &X[0, 0], &work[0])
         else:
             if projection:
-                spca_ddeflate_data_projection(n, p, ld, row_major, dvector(index, value), &X[0, 0], &work[0])
+                status = spca_ddeflate_data_projection(n, p, ld, row_major, dvector(index, value), &X[0, 0], &work[0])
             else:
                 spca_ddeflate_data_schur(n, p, ld, row_major, mean_, dvector(index, value), &X[0, 0], &work[0])
+    return status == SPCA_OK

@@ -101,7 +101,7 @@ def deflate(
     v = real_array(x, "x", ndim=1)
     if v.size != p:
         raise ValueError(f"x has {v.size} entries for {p} variables")
-    index = np.flatnonzero(v)
+    index = np.flatnonzero(v != 0)  # several times faster than on floats
     value = unit(v[index].astype(np.float64)) if len(index) else None
     if value is None:
         raise ValueError("x is the zero vector")
@@ -121,7 +121,9 @@ def deflate(
         _core.deflate_covariance(step, out, index, value)
     else:
         mean = out.mean(axis=0, dtype=np.float64).astype(a.dtype) if center and step == "schur" else None
-        _core.deflate_data(step, out, index, value, mean)
+        if not _core.deflate_data(step, out, index, value, mean):
+            refuse_not_finite(out[:, index], "A, where x is not zero,")
+            raise ValueError("A is too large: A x is not finite")
     return out
 
 
@@ -142,20 +144,17 @@ def _basis(earlier: Any, p: int) -> list[NDArray[np.float64]]:
 
 def _check(a: NDArray[Any], step: str, covariance: bool, touched: NDArray[np.intp] | None) -> None:
     """Refuse what is not finite or not symmetric, in the whole matrix or where it will be touched."""
-    if touched is not None and len(touched) > a.shape[1] // 8:
-        touched = None
-    if touched is None:
-        if not covariance:
+    if not covariance:
+        if touched is None:  # else the kernel sees to it
             refuse_not_finite(a, "A")
-            return
+        return
+    if touched is None or len(touched) > len(a) // 8:
         largest, asymmetry, _ = _core.symmetry(a)
         if not np.isfinite(largest):
             raise_not_finite(a, "A")
     else:
         part = a[np.ix_(touched, touched)] if step == "hotelling" else a[:, touched]
         refuse_not_finite(part, "A, where x is not zero,")
-        if not covariance:
-            return
         across = part if step == "hotelling" else a[touched]
         largest, asymmetry = np.abs(part).max(initial=0), np.abs(part - across.T).max(initial=0)
     if asymmetry > largest * (1e-8 if a.dtype == np.float64 else 1e-5):

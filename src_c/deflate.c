@@ -63,17 +63,18 @@ static void scores(spca_int n, spca_int ld, int row_major, const real *mean, vec
     for (spca_int a = 0; !row_major && a < x.nnz; a++) axpy(n, x.value[a], X + x.index[a] * ld, u);
 }
 
-void SPCA(deflate_data_projection)(spca_int n, spca_int p, spca_int ld, int row_major, vector_t x,
-                                   real *X, real *work)
+spca_status SPCA(deflate_data_projection)(spca_int n, spca_int p, spca_int ld, int row_major,
+                                          vector_t x, real *X, real *work)
 {
     real *u = work;
+    int bad = 0;
     (void)p;
-    if (row_major) { /* a row at a time: it is in cache when it is written */
-        for (spca_int i = 0; i < n; i++) sparse_axpy(-sparse_dot(x, X + i * ld), x, X + i * ld);
-        return;
-    }
     scores(n, ld, row_major, NULL, x, X, u);
-    for (spca_int a = 0; a < x.nnz; a++) axpy(n, -x.value[a], u, X + x.index[a] * ld);
+    for (spca_int i = 0; i < n; i++) bad |= !(fabs(u[i]) <= REAL_MAX);
+    if (bad) return SPCA_NONFINITE;
+    for (spca_int i = 0; row_major && i < n; i++) sparse_axpy(-u[i], x, X + i * ld);
+    for (spca_int a = 0; !row_major && a < x.nnz; a++) axpy(n, -x.value[a], u, X + x.index[a] * ld);
+    return SPCA_OK;
 }
 
 void SPCA(deflate_data_schur)(spca_int n, spca_int p, spca_int ld, int row_major, const real *mean,

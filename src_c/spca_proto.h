@@ -176,9 +176,10 @@ void SPCA(deflate_hotelling)(spca_int p, spca_int ld, SPCA(vector) x, REAL *A);
 void SPCA(deflate_projection)(spca_int p, spca_int ld, SPCA(vector) x, REAL *A, REAL *work);
 /* A <- A - A xx'A / (x'A x); A unchanged if x'A x = 0.  work (p). */
 void SPCA(deflate_schur)(spca_int p, spca_int ld, SPCA(vector) x, REAL *A, REAL *work);
-/* X <- X (I - xx'): only the columns of the support.  work (n). */
-void SPCA(deflate_data_projection)(spca_int n, spca_int p, spca_int ld, int row_major,
-                                   SPCA(vector) x, REAL *X, REAL *work);
+/* X <- X (I - xx'): only the columns of the support.  SPCA_NONFINITE, and X unchanged, where these
+ * are not finite.  work (n). */
+spca_status SPCA(deflate_data_projection)(spca_int n, spca_int p, spca_int ld, int row_major,
+                                          SPCA(vector) x, REAL *X, REAL *work);
 /* X <- (I - uu') X, u = (X - 1 mean') x normalized; X unchanged if u = 0.  mean may be NULL.
  * work (n + p). */
 void SPCA(deflate_data_schur)(spca_int n, spca_int p, spca_int ld, int row_major, const REAL *mean,
