@@ -89,8 +89,8 @@ def sparse_pca(
     Raises
     ------
     ValueError
-        For NaN, infinite or empty input, a covariance that is not symmetric positive semidefinite,
-        or an option out of range.
+        For NaN, infinite or empty input, a covariance that is not symmetric positive semidefinite
+        (beyond 1500 variables only its 2 x 2 minors are looked at), or an option out of range.
     TypeError
         For input that is not real numbers, masked arrays, or an option of the wrong type.
 
