@@ -147,16 +147,16 @@ cdef extern from "spca.h" nogil:
     spca_status spca_sorthomax(spca_int, spca_int, double, spca_int, double, spca_stop, void *, float *, double *, spca_int *) noexcept
     spca_status spca_dorthomax(spca_int, spca_int, double, spca_int, double, spca_stop, void *, double *, double *, spca_int *) noexcept
 
-    void spca_sdeflate_hotelling(spca_int, spca_int, spca_svector, float *) noexcept
-    void spca_ddeflate_hotelling(spca_int, spca_int, spca_dvector, double *) noexcept
-    void spca_sdeflate_projection(spca_int, spca_int, spca_svector, float *, float *) noexcept
-    void spca_ddeflate_projection(spca_int, spca_int, spca_dvector, double *, double *) noexcept
-    void spca_sdeflate_schur(spca_int, spca_int, spca_svector, float *, float *) noexcept
-    void spca_ddeflate_schur(spca_int, spca_int, spca_dvector, double *, double *) noexcept
-    spca_status spca_sdeflate_data_projection(spca_int, spca_int, spca_int, int, spca_svector, float *, float *) noexcept
-    spca_status spca_ddeflate_data_projection(spca_int, spca_int, spca_int, int, spca_dvector, double *, double *) noexcept
-    void spca_sdeflate_data_schur(spca_int, spca_int, spca_int, int, const float *, spca_svector, float *, float *) noexcept
-    void spca_ddeflate_data_schur(spca_int, spca_int, spca_int, int, const double *, spca_dvector, double *, double *) noexcept
+    spca_status spca_sdeflate_hotelling(spca_int, spca_svector, float *) noexcept
+    spca_status spca_ddeflate_hotelling(spca_int, spca_dvector, double *) noexcept
+    spca_status spca_sdeflate_projection(spca_int, spca_int, spca_svector, float *, float *) noexcept
+    spca_status spca_ddeflate_projection(spca_int, spca_int, spca_dvector, double *, double *) noexcept
+    spca_status spca_sdeflate_schur(spca_int, spca_int, spca_svector, float *, float *) noexcept
+    spca_status spca_ddeflate_schur(spca_int, spca_int, spca_dvector, double *, double *) noexcept
+    spca_status spca_sdeflate_data_projection(spca_int, spca_int, int, spca_svector, float *, float *) noexcept
+    spca_status spca_ddeflate_data_projection(spca_int, spca_int, int, spca_dvector, double *, double *) noexcept
+    spca_status spca_sdeflate_data_schur(spca_int, spca_int, spca_int, int, const float *, spca_svector, float *, float *) noexcept
+    spca_status spca_ddeflate_data_schur(spca_int, spca_int, spca_int, int, const double *, spca_dvector, double *, double *) noexcept
 
 
 cdef extern from *:
@@ -701,47 +701,52 @@ def orthomax(floating[::1, :] Y, double gamma, Py_ssize_t max_iter, double tol):
 # ---- deflation in place ----------------------------------------------------------------------------
 
 def deflate_covariance(str method, floating[:, :] A, Py_ssize_t[::1] index, floating[::1] value):
-    """Hotelling, projection or Schur complement deflation of a full symmetric A."""
+    """Hotelling, projection or Schur complement deflation of a full symmetric A.
+
+    False, and A unchanged, if A x is not finite.
+    """
     cdef Py_ssize_t p = A.shape[0], ld = max(A.strides[0], A.strides[1]) // <Py_ssize_t> sizeof(floating)
     cdef floating[::1] work = np.empty(2 * p, np.float32 if floating is float else np.float64)
     cdef int code = ["hotelling", "projection", "schur"].index(method)
+    cdef spca_status status
     with nogil:
         if floating is float:
             if code == 0:
-                spca_sdeflate_hotelling(p, ld, svector(index, value), &A[0, 0])
+                status = spca_sdeflate_hotelling(ld, svector(index, value), &A[0, 0])
             elif code == 1:
-                spca_sdeflate_projection(p, ld, svector(index, value), &A[0, 0], &work[0])
+                status = spca_sdeflate_projection(p, ld, svector(index, value), &A[0, 0], &work[0])
             else:
-                spca_sdeflate_schur(p, ld, svector(index, value), &A[0, 0], &work[0])
+                status = spca_sdeflate_schur(p, ld, svector(index, value), &A[0, 0], &work[0])
         else:
             if code == 0:
-                spca_ddeflate_hotelling(p, ld, dvector(index, value), &A[0, 0])
+                status = spca_ddeflate_hotelling(ld, dvector(index, value), &A[0, 0])
             elif code == 1:
-                spca_ddeflate_projection(p, ld, dvector(index, value), &A[0, 0], &work[0])
+                status = spca_ddeflate_projection(p, ld, dvector(index, value), &A[0, 0], &work[0])
             else:
-                spca_ddeflate_schur(p, ld, dvector(index, value), &A[0, 0], &work[0])
+                status = spca_ddeflate_schur(p, ld, dvector(index, value), &A[0, 0], &work[0])
+    return status == SPCA_OK
 
 def deflate_data(str method, floating[:, :] X, Py_ssize_t[::1] index, floating[::1] value, const floating[::1] mean):
     """Projection or Schur complement deflation of data in C or Fortran order.
 
-    False, and X unchanged, if projection met an entry that is not finite.
+    False, and X unchanged, if X x is not finite.
     """
-    cdef spca_status status = SPCA_OK
     cdef Py_ssize_t n = X.shape[0], p = X.shape[1]
     cdef bint row_major = X.strides[1] == sizeof(floating)
     cdef Py_ssize_t ld = X.strides[0 if row_major else 1] // <Py_ssize_t> sizeof(floating)
     cdef floating[::1] work = np.empty(n + p, np.float32 if floating is float else np.float64)
     cdef const floating *mean_ = &mean[0] if mean is not None else NULL
     cdef bint projection = method == "projection"
+    cdef spca_status status
     with nogil:
         if floating is float:
             if projection:
-                status = spca_sdeflate_data_projection(n, p, ld, row_major, svector(index, value), &X[0, 0], &work[0])
+                status = spca_sdeflate_data_projection(n, ld, row_major, svector(index, value), &X[0, 0], &work[0])
             else:
-                spca_sdeflate_data_schur(n, p, ld, row_major, mean_, svector(index, value), &X[0, 0], &work[0])
+                status = spca_sdeflate_data_schur(n, p, ld, row_major, mean_, svector(index, value), &X[0, 0], &work[0])
         else:
             if projection:
-                status = spca_ddeflate_data_projection(n, p, ld, row_major, dvector(index, value), &X[0, 0], &work[0])
+                status = spca_ddeflate_data_projection(n, ld, row_major, dvector(index, value), &X[0, 0], &work[0])
             else:
-                spca_ddeflate_data_schur(n, p, ld, row_major, mean_, dvector(index, value), &X[0, 0], &work[0])
+                status = spca_ddeflate_data_schur(n, p, ld, row_major, mean_, dvector(index, value), &X[0, 0], &work[0])
     return status == SPCA_OK

@@ -38,8 +38,11 @@ class Problem:
         Of the operator, in its own units; None where only products are known.
     exponent : int
         A value of the operator times `2**exponent` is a variance in the caller's units.
-    noise : float
-        Variance, in the operator's units, that rounding alone may leave.
+    moment : ndarray of shape (p,) or None
+        Second moment about 0 of each column as it is stored, in the operator's units; of a covariance
+        the diagonal.
+    floor : float
+        Where there are no entries: variance that rounding alone may leave.
     mean, scale : ndarray of shape (p,) or None
         What is subtracted from, then divides, each column.
     names : tuple of str or None
@@ -51,7 +54,8 @@ class Problem:
     n_samples: int | None
     diagonal: NDArray[Any] | None
     exponent: int
-    noise: float
+    moment: NDArray[Any] | None
+    floor: float
     mean: NDArray[Any] | None
     scale: NDArray[Any] | None
     names: tuple[str, ...] | None
@@ -70,6 +74,19 @@ class Problem:
     def unit(self) -> float:
         """The variance in the caller's units that 1 stands for; inf or 0 out of range."""
         return float(self.in_units(1.0))
+
+    def noise(self, index: NDArray[np.intp], deflation: str = "projection") -> float:
+        """Variance, in the operator's units, that rounding alone may leave along k variables.
+
+        Of data, entries with errors of eps leave eps^2. A covariance leaves eps, and so do the
+        deflations that subtract a variance rather than a column.
+        """
+        eps, k = float(np.finfo(self.operator.dtype).eps), len(index)
+        first_order = self.operator.covariance or not deflation.endswith("projection")
+        if self.moment is None or self.diagonal is None:
+            return math.sqrt(self.floor) if first_order and not self.operator.covariance else self.floor
+        noise = 4 * eps * k * float(self.diagonal[index].max()) if first_order else 0.0
+        return noise if self.operator.covariance else noise + 4 * eps**2 * k * float(self.moment[index].sum())
 
     def in_units(self, value: Any) -> Any:
         """Operator values as the caller's variances; inf or 0 where those leave the number range."""
@@ -162,7 +179,6 @@ def _data_problem(
     cost: int,
     make: Callable[..., _core.Operator],
 ) -> Problem:
-    p = len(columns.mean)
     zero = columns.deviation == 0
     weight = deviation = None
     if scale:
@@ -183,18 +199,18 @@ def _data_problem(
         mean = columns.mean.astype(dtype) if center else None
     factor = 1.0 / max(n - 1, 1)
     operator = make(mean, weight, range_, factor)
-    spread = diagonal.sum()
+    moment = diagonal
     if center:
         with np.errstate(over="ignore", under="ignore"):
             offset = columns.mean * range_ * range_
-            spread += float(np.sum((offset if weight is None else offset * weight) ** 2))
-    eps = np.finfo(dtype).eps
+            moment = diagonal + (offset if weight is None else offset * weight) ** 2
     return Problem(
         operator=operator,
         n_samples=n,
         diagonal=diagonal,
         exponent=0 if scale else -4 * _exponent(range_),
-        noise=4 * eps**2 * max(n, p) * spread,
+        moment=moment,
+        floor=0.0,
         mean=mean,
         scale=deviation,
         names=names,
@@ -211,7 +227,6 @@ def _covariance_problem(
     cost: int,
     make: Callable[..., _core.Operator],
 ) -> Problem:
-    p = len(diagonal)
     deviation = np.sqrt(np.maximum(diagonal, 0)).astype(np.float64)
     weight = None
     range_ = 1.0
@@ -229,7 +244,8 @@ def _covariance_problem(
         n_samples=None,
         diagonal=diagonal,
         exponent=-2 * _exponent(range_),
-        noise=float(np.finfo(dtype).eps * p * diagonal.max()),
+        moment=diagonal,
+        floor=0.0,
         mean=None,
         scale=np.where(zero, 1, deviation).astype(dtype) if scale else None,
         names=names,
@@ -508,7 +524,8 @@ def _from_products(X: Any, covariance: bool, center: bool, scale: bool, n_featur
         n_samples=None if covariance else n,
         diagonal=None,
         exponent=(-2 if covariance else -4) * _exponent(owner.range),
-        noise=eps * p if covariance else 4 * eps**2 * max(n, p) * size,
+        moment=None,
+        floor=eps * p if covariance else 4 * eps**2 * max(n, p) * size,
         mean=owner.mean,
         scale=None,
         names=None,
@@ -543,7 +560,11 @@ def scores(
     a = real_array(X, "X", ndim=2, finite=False)
     if a.shape[1] != p:
         raise ValueError(f"X has shape {a.shape} where (m, {p}) is needed")
-    part = a[:, used]
-    if not np.isfinite(part).all():
-        raise_not_finite(a, "X")
-    return (part if mean is None else part - mean[used]) @ V
+    out = np.empty((len(a), V.shape[1]), np.result_type(a, V))
+    step = max(1, _CHUNK // max(1, len(used)))
+    for start in range(0, len(a), step):  # rows of the columns in use are copied, some at a time
+        part = a[start : start + step, used]
+        if not np.isfinite(part).all():
+            raise_not_finite(a, "X")
+        out[start : start + step] = (part if mean is None else part - mean[used]) @ V
+    return out

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 import warnings
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -194,10 +192,6 @@ def _search(
         options["tol"],
         options["renormalize"],
     )
-    if deflation == "schur" and not problem.operator.covariance:
-        # its rounding errors meet the undeflated matrix once: eps instead of eps^2
-        total = 1.0 if problem.diagonal is None else float(problem.diagonal.sum())
-        problem = replace(problem, noise=max(problem.noise, math.sqrt(problem.noise * total)))
     state = Deflated(problem.operator, problem.diagonal)
     found: list[Found] = []
     V = np.zeros((problem.p, r), problem.operator.dtype, order="F")
@@ -213,6 +207,8 @@ def _search(
                     problem, state.operator, state.diagonal, options["cardinality"][t], search,
                     [options["seed"], t], told,
                 )  # fmt: skip
+                if new is not None and not new.objective > problem.noise(new.index, deflation):
+                    new = None
             if new is None:
                 warnings.warn(
                     f"no variance is left after {t} of the {r} components asked for",
@@ -223,7 +219,7 @@ def _search(
             V[new.index, t] = new.value
             found.append(new)
             if t + 1 < r:
-                state = state.without(deflation, V[:, t], problem.noise)
+                state = state.without(deflation, V[:, t], lambda index: problem.noise(index, deflation))
             if callback is not None and t >= len(known):
                 _tell(callback, Progress(t, r, new.n_iter, float(problem.in_units(new.objective))))
     except _Enough:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -118,12 +119,13 @@ def deflate(
         return out
     value = value.astype(a.dtype)
     if covariance:
-        _core.deflate_covariance(step, out, index, value)
+        done = _core.deflate_covariance(step, out, index, value)
     else:
         mean = out.mean(axis=0, dtype=np.float64).astype(a.dtype) if center and step == "schur" else None
-        if not _core.deflate_data(step, out, index, value, mean):
-            refuse_not_finite(out[:, index], "A, where x is not zero,")
-            raise ValueError("A is too large: A x is not finite")
+        done = _core.deflate_data(step, out, index, value, mean)
+    if not done:
+        refuse_not_finite(out[:, index], "A, where x is not zero,")
+        raise ValueError("A is too large: A x is not finite")
     return out
 
 
@@ -196,8 +198,10 @@ class Deflated:
     diagonal: NDArray[Any] | None
     basis: tuple[NDArray[Any], ...] = ()
 
-    def without(self, method: str, loading: NDArray[Any], noise: float) -> Deflated:
-        """Remove one more loading (p,); nothing changes where no variance is left along it."""
+    def without(
+        self, method: str, loading: NDArray[Any], noise: Callable[[NDArray[np.intp]], float]
+    ) -> Deflated:
+        """Remove one more loading (p,); nothing changes where its variance is only `noise(support)`."""
         op, diagonal, basis = self.operator, self.diagonal, self.basis
         step = method.removeprefix("orthogonalized_")
         x = loading
@@ -213,7 +217,7 @@ class Deflated:
         w = op.apply(index, value) if step == "schur" else _products_on_support(op, index, value)
         on_support = w[index] if len(w) == op.p else w
         variance = float(value @ on_support)
-        if step != "hotelling" and not abs(variance) > noise:
+        if step != "hotelling" and not abs(variance) > noise(index):
             return Deflated(op, diagonal, basis)
         image, amount = None, variance
         if step != "hotelling":

@@ -139,7 +139,7 @@ def tpower(
     if (tell := hook(callback)) is not None:
         told = lambda n_iter: tell(Progress(0, 1, n_iter))  # noqa: E731
     found = solve(problem, problem.operator, problem.diagonal, k, options, [seed, 0], told)
-    if found is None:
+    if found is None or abs(found.objective) <= problem.noise(found.index):
         warnings.warn("X has no variance: the loading is the first unit vector", RuntimeWarning, stacklevel=2)
         one = np.ones(1, problem.operator.dtype)
         found = Found(np.zeros(1, np.intp), one, 0.0, 0, True)
@@ -190,7 +190,7 @@ def solve(
     seed: list[int],
     told: Callable[[int], object] | None,
 ) -> Found | None:
-    """The best run over all starts on the (deflated) operator; None when it has no variance left."""
+    """The best run over all starts on the (deflated) operator; None when it maps them all to zero."""
     tol = options.tol
     if tol is None:
         tol = 1e-5 if op.single else 1e-8
@@ -209,7 +209,7 @@ def solve(
         new = Found(index, value, objective, n_iter, status == 0)
         if best is None or _better(op, new, best, tol if options.renormalize else 0):
             best = new
-    if best is None or not best.objective > problem.noise:
+    if best is None:
         return None
     if options.renormalize:
         value, objective = leading_vector(op, best.index, best.value)

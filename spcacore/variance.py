@@ -154,9 +154,9 @@ def _adjusted(op: _core.Operator, V: NDArray[Any]) -> NDArray[np.float64]:
     M = images @ V  # Cholesky elimination of V'AV
     M = (M + M.T) / 2
     rounding = 1e-14 if op.dtype == np.float64 else 1e-6
-    tiny = rounding * M.diagonal().max() * len(M)
+    tiny = rounding * M.diagonal() * len(M)
     for t in range(len(M)):
-        if M[t, t] > tiny:
+        if M[t, t] > tiny[t]:
             out[t] = M[t, t]
             M = M - np.outer(M[:, t], M[t]) / M[t, t]
     return out

@@ -12,24 +12,33 @@ static void symmetric_product(spca_int p, spca_int ld, vector_t x, const real *A
     for (spca_int a = 0; a < x.nnz; a++) axpy(p, x.value[a], A + x.index[a] * ld, w);
 }
 
+static int is_finite(spca_int n, const real *x)
+{
+    int bad = 0;
+    for (spca_int i = 0; i < n; i++) bad |= !(fabs(x[i]) <= REAL_MAX);
+    return !bad;
+}
+
 /* x'A x = sum over the k x k block */
-void SPCA(deflate_hotelling)(spca_int p, spca_int ld, vector_t x, real *A)
+spca_status SPCA(deflate_hotelling)(spca_int ld, vector_t x, real *A)
 {
     real lambda = 0;
-    (void)p;
     for (spca_int a = 0; a < x.nnz; a++) lambda += x.value[a] * sparse_dot(x, A + x.index[a] * ld);
+    if (!is_finite(1, &lambda)) return SPCA_NONFINITE;
     for (spca_int a = 0; a < x.nnz; a++)
         for (spca_int b = 0; b < x.nnz; b++)
             A[x.index[a] * ld + x.index[b]] -= lambda * (x.value[a] * x.value[b]);
+    return SPCA_OK;
 }
 
 /* A - x w' - w x' + lambda x x' = A - (x z' + z x'),  w = A x, lambda = x'w, z = w - lambda x/2;
  * the sum is taken before it is subtracted, so that both triangles round alike. */
-void SPCA(deflate_projection)(spca_int p, spca_int ld, vector_t x, real *A, real *work)
+spca_status SPCA(deflate_projection)(spca_int p, spca_int ld, vector_t x, real *A, real *work)
 {
     real *z = work, *dense = work + p;
     symmetric_product(p, ld, x, A, z);
     sparse_axpy(-sparse_dot(x, z) / 2, x, z);
+    if (!is_finite(p, z)) return SPCA_NONFINITE;
     for (spca_int j = 0; j < p; j++) dense[j] = 0;
     sparse_axpy(1, x, dense);
     for (spca_int i = 0; i < p; i++) {
@@ -39,19 +48,23 @@ void SPCA(deflate_projection)(spca_int p, spca_int ld, vector_t x, real *A, real
         else
             for (spca_int j = 0; j < p; j++) row[j] -= dense[i] * z[j] + z[i] * dense[j];
     }
+    return SPCA_OK;
 }
 
-/* A - w w'/lambda, entry by entry the same in both triangles */
-void SPCA(deflate_schur)(spca_int p, spca_int ld, vector_t x, real *A, real *work)
+/* A - w w'/lambda, entry by entry the same in both triangles; as it is where lambda is rounding */
+spca_status SPCA(deflate_schur)(spca_int p, spca_int ld, vector_t x, real *A, real *work)
 {
-    real *w = work, lambda;
+    real *w = work, lambda, largest = 0;
     symmetric_product(p, ld, x, A, w);
     lambda = sparse_dot(x, w);
-    if (lambda == 0) return;
+    if (!is_finite(p, w) || !is_finite(1, &lambda)) return SPCA_NONFINITE;
+    for (spca_int i = 0; i < p; i++) largest = fmax(largest, fabs(A[i * ld + i]));
+    if (fabs(lambda) <= 4 * REAL_EPSILON * (real)x.nnz * largest) return SPCA_OK;
     for (spca_int i = 0; i < p; i++)
         for (spca_int j = 0; j <= i; j++) A[i * ld + j] -= w[i] / lambda * w[j];
     for (spca_int i = 0; i < p; i++)
         for (spca_int j = 0; j < i; j++) A[j * ld + i] = A[i * ld + j];
+    return SPCA_OK;
 }
 
 /* u = (X - 1 mean') x */
@@ -63,32 +76,44 @@ static void scores(spca_int n, spca_int ld, int row_major, const real *mean, vec
     for (spca_int a = 0; !row_major && a < x.nnz; a++) axpy(n, x.value[a], X + x.index[a] * ld, u);
 }
 
-spca_status SPCA(deflate_data_projection)(spca_int n, spca_int p, spca_int ld, int row_major,
-                                          vector_t x, real *X, real *work)
+spca_status SPCA(deflate_data_projection)(spca_int n, spca_int ld, int row_major, vector_t x,
+                                          real *X, real *work)
 {
     real *u = work;
-    int bad = 0;
-    (void)p;
     scores(n, ld, row_major, NULL, x, X, u);
-    for (spca_int i = 0; i < n; i++) bad |= !(fabs(u[i]) <= REAL_MAX);
-    if (bad) return SPCA_NONFINITE;
+    if (!is_finite(n, u)) return SPCA_NONFINITE;
     for (spca_int i = 0; row_major && i < n; i++) sparse_axpy(-u[i], x, X + i * ld);
     for (spca_int a = 0; !row_major && a < x.nnz; a++) axpy(n, -x.value[a], u, X + x.index[a] * ld);
     return SPCA_OK;
 }
 
-void SPCA(deflate_data_schur)(spca_int n, spca_int p, spca_int ld, int row_major, const real *mean,
-                              vector_t x, real *X, real *work)
+/* The largest |x_ij - mean_j|, with lines of the storage as they lie. */
+static real largest_deviation(spca_int n, spca_int p, spca_int ld, int row_major, const real *mean,
+                              const real *X)
 {
-    real *u = work, *y = work + n, norm;
+    real largest = 0;
+    for (spca_int l = 0; l < (row_major ? n : p); l++)
+        for (spca_int q = 0; q < (row_major ? p : n); q++)
+            largest = fmax(largest, fabs(X[l * ld + q] - (mean ? mean[row_major ? q : l] : 0)));
+    return largest;
+}
+
+spca_status SPCA(deflate_data_schur)(spca_int n, spca_int p, spca_int ld, int row_major,
+                                     const real *mean, vector_t x, real *X, real *work)
+{
+    real *u = work, *y = work + n, norm, rounding;
     scores(n, ld, row_major, mean, x, X, u);
-    if ((norm = nrm2(n, u)) == 0) return;
+    norm = nrm2(n, u);
+    if (!is_finite(1, &norm)) return SPCA_NONFINITE;
+    rounding = 4 * REAL_EPSILON * sqrt((real)x.nnz) * sqrt((real)n);
+    if (norm <= rounding * largest_deviation(n, p, ld, row_major, mean, X)) return SPCA_OK;
     for (spca_int i = 0; i < n; i++) u[i] /= norm;
     if (!row_major) {
         for (spca_int j = 0; j < p; j++) axpy(n, -dot(n, u, X + j * ld), u, X + j * ld);
-        return;
+        return SPCA_OK;
     }
     for (spca_int j = 0; j < p; j++) y[j] = 0;
     for (spca_int i = 0; i < n; i++) axpy(p, u[i], X + i * ld, y);
     for (spca_int i = 0; i < n; i++) axpy(p, -u[i], y, X + i * ld);
+    return SPCA_OK;
 }

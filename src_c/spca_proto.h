@@ -169,18 +169,19 @@ spca_status SPCA(orthomax)(spca_int p, spca_int r, double gamma, spca_int max_it
 
 /* ---- in-place deflation (deflate.c) --------------------------------------------------------- */
 
+/* All of them: SPCA_NONFINITE, and the matrix unchanged, where A x is not finite. */
+
 /* A <- A - lambda x x', lambda = x'A x: only the rows and columns of the support.  A full
  * symmetric, leading dimension ld. */
-void SPCA(deflate_hotelling)(spca_int p, spca_int ld, SPCA(vector) x, REAL *A);
+spca_status SPCA(deflate_hotelling)(spca_int ld, SPCA(vector) x, REAL *A);
 /* A <- (I - xx') A (I - xx'): only the rows and columns of the support.  work (2p). */
-void SPCA(deflate_projection)(spca_int p, spca_int ld, SPCA(vector) x, REAL *A, REAL *work);
-/* A <- A - A xx'A / (x'A x); A unchanged if x'A x = 0.  work (p). */
-void SPCA(deflate_schur)(spca_int p, spca_int ld, SPCA(vector) x, REAL *A, REAL *work);
-/* X <- X (I - xx'): only the columns of the support.  SPCA_NONFINITE, and X unchanged, where these
- * are not finite.  work (n). */
-spca_status SPCA(deflate_data_projection)(spca_int n, spca_int p, spca_int ld, int row_major,
-                                          SPCA(vector) x, REAL *X, REAL *work);
-/* X <- (I - uu') X, u = (X - 1 mean') x normalized; X unchanged if u = 0.  mean may be NULL.
- * work (n + p). */
-void SPCA(deflate_data_schur)(spca_int n, spca_int p, spca_int ld, int row_major, const REAL *mean,
-                              SPCA(vector) x, REAL *X, REAL *work);
+spca_status SPCA(deflate_projection)(spca_int p, spca_int ld, SPCA(vector) x, REAL *A, REAL *work);
+/* A <- A - A xx'A / (x'A x); A unchanged if x'A x is zero to rounding.  work (p). */
+spca_status SPCA(deflate_schur)(spca_int p, spca_int ld, SPCA(vector) x, REAL *A, REAL *work);
+/* X <- X (I - xx'): only the columns of the support.  work (n). */
+spca_status SPCA(deflate_data_projection)(spca_int n, spca_int ld, int row_major, SPCA(vector) x,
+                                          REAL *X, REAL *work);
+/* X <- (I - uu') X, u = (X - 1 mean') x normalized; X unchanged if u is zero to rounding.  mean may
+ * be NULL.  work (n + p). */
+spca_status SPCA(deflate_data_schur)(spca_int n, spca_int p, spca_int ld, int row_major,
+                                     const REAL *mean, SPCA(vector) x, REAL *X, REAL *work);

@@ -285,9 +285,9 @@ spca_status SPCA(l1_threshold)(spca_int p, const real *a, double bound, int nonn
         double beta = (bound - 1) * (bound + 1) / ((j - 1) * (bound + q));
         spca_int first = 0;
         while ((nonnegative ? a[first] : fabs(a[first])) * m.scale < b.high) first++;
-        real range = b.high - b.low;
-        assign(&m, b.high, range, (real)beta / range, w);
-        w[first] = (real)(a[first] > 0 ? alpha : -alpha);
+        real range = b.high - b.low, top_entry = (real)(a[first] > 0 ? alpha : -alpha);
+        assign(&m, b.high, range, (real)beta / range, w); /* w may be a */
+        w[first] = top_entry;
     } else {
         if (b.high > 0) {
             double mean = b.sum / j, spread = b.square - b.sum * mean;

@@ -54,14 +54,16 @@ def l1_value(a, bound):
         return np.sqrt(s @ s) + bound * t
 
     points = np.unique(np.append(a, 0))
-    low, high = 0, len(points) - 1  # ternary search over the breakpoints, then between those that remain
-    while high - low > 2:
+    low, high = 0, len(points) - 1
+    while high - low > 1000:  # at the end, where the dual is flat to rounding, all are looked at
         third = (high - low) // 3
         i, j = low + third, high - third
         if dual(points[i]) <= dual(points[j]):
             high = j
         else:
             low = i
+    least = low + int(np.argmin([dual(t) for t in points[low : high + 1]]))
+    low, high = max(least - 1, 0), min(least + 1, len(points) - 1)
     t, u = points[low], points[high]
     for _ in range(110):
         i, j = t + (u - t) / 3, u - (u - t) / 3
@@ -69,4 +71,4 @@ def l1_value(a, bound):
             u = j
         else:
             t = i
-    return min(dual(t), dual(u), dual((t + u) / 2)) * top
+    return min(dual(t), dual(u), dual((t + u) / 2), dual(points[least])) * top

@@ -272,3 +272,33 @@ def test_dataframe_names():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(PITPROPS.correlation, columns=PITPROPS.names)
     assert sparse_pca(frame, 1, cardinality=2, kind="covariance").names == PITPROPS.names
+
+
+@pytest.mark.parametrize("deflation", METHODS)
+@pytest.mark.parametrize("form", [np.asarray, np.asfortranarray, scipy.sparse.csr_array])
+def test_no_deflation_goes_beyond_the_rank(deflation, form):
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((50, 3)) @ rng.standard_normal((3, 12))
+    with pytest.warns(RuntimeWarning, match="no variance is left after 3 of the 8"):
+        assert sparse_pca(form(X), 8, cardinality=12, deflation=deflation).n_components == 3
+
+
+def test_a_large_mean_in_single_precision_is_no_lack_of_variance():
+    rng = np.random.default_rng(0)
+    X = 500 * rng.standard_normal((100, 5000))
+    X[:, 40:50] += 800 * rng.standard_normal((100, 1))
+    expected = sparse_pca(X, 3, cardinality=10)
+    got = sparse_pca((X + 101325).astype(np.float32), 3, cardinality=10)
+    np.testing.assert_allclose(got.explained_variance, expected.explained_variance, rtol=2e-3)
+    np.testing.assert_array_equal(got.loadings[:, 0] != 0, expected.loadings[:, 0] != 0)
+    small = scipy.sparse.diags_array(np.r_[1, 1e-4, np.full(50, 1e-6)].astype(np.float32)).tocsr()
+    diagonal = sparse_pca(small, 3, cardinality=1, kind="covariance").explained_variance
+    np.testing.assert_allclose(diagonal, [1, 1e-4, 1e-6], rtol=1e-5)
+
+
+def test_all_of_the_matrix_is_transformed_without_a_copy_of_it():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((300, 20000)) + 2 * rng.standard_normal((300, 1)) + 5
+    result = sparse_pca(X, 1, cardinality=20000)
+    expected = (X - X.mean(axis=0)) @ result.loadings
+    np.testing.assert_allclose(result.transform(X), expected, rtol=1e-9, atol=1e-9)

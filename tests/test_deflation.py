@@ -201,3 +201,26 @@ def test_in_place_reads_only_what_it_touches():
     A[3, 30] += 0.1
     with pytest.raises(ValueError, match="symmetric"):
         deflate(A, x, overwrite=True)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_schur_of_data_leaves_what_is_zero_to_rounding(order, dtype):
+    X = np.asarray(np.random.default_rng(0).standard_normal((30, 20)) + 3, dtype, order=order)
+    x = np.zeros(20)
+    x[[2, 5]] = 0.6, 0.8
+    once = deflate(X, x, "schur", kind="data")
+    np.testing.assert_array_equal(deflate(once, x, "schur", kind="data"), once)
+    both = deflate(deflate(X, np.eye(20)[0], "schur", kind="data"), np.eye(20)[1], "schur", kind="data")
+    np.testing.assert_array_equal(deflate(both, np.eye(20)[0] + np.eye(20)[1], "schur", kind="data"), both)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("kind", ["covariance", "data"])
+def test_overflow_is_an_error_and_leaves_the_matrix(method, kind):
+    if kind == "data" and method.endswith("hotelling"):
+        return
+    A = np.full((3, 3), 1.7e308)
+    with pytest.raises(ValueError, match="too large"):
+        deflate(A, [1, 1, 1], method, kind=kind, center=False, overwrite=True)
+    assert (A == 1.7e308).all()

@@ -203,3 +203,15 @@ def test_leading_eigenvector(k, dtype):
     tolerance = 1e-12 if dtype == np.float64 else 1e-5
     np.testing.assert_allclose(value, reference[-1], rtol=tolerance, atol=tolerance)
     np.testing.assert_allclose(G.astype(float) @ vector, value * vector, atol=10 * k * tolerance)
+
+
+def test_statistics_of_columns_that_look_constant():
+    """Zeros and ones in sparse storage, and columns constant within each tile but not across tiles."""
+    X = np.zeros((1000, 4))
+    X[::3, 0] = 1
+    X[300:, 1] = 2.5
+    X[:, 2] = 1
+    X[:512, 3] = -7
+    for M in (X, np.asfortranarray(X), scipy.sparse.csr_array(X), scipy.sparse.csc_array(X)):
+        problem = as_problem(M)
+        np.testing.assert_allclose(problem.unit * problem.diagonal, X.var(axis=0, ddof=1), rtol=1e-12)

@@ -308,3 +308,14 @@ def test_bound_may_be_a_rounded_root():
 def test_overwrite_needs_a_plain_array(tool, make):
     with pytest.raises(ValueError, match="overwrite"):
         tool(make(np.array([1.0, 2, 3])), overwrite=True)
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_ties_at_the_smallest_bound_also_in_place(overwrite):
+    for a, options, expected in (
+        ([1.0, 1.0], {}, [1, 0]), ([-2.0, 1.0, 2.0], {}, [-1, 0, 0]),
+        ([-1.0, 2.0, 2.0], {"nonnegative": True}, [0, 1, 0]),
+    ):  # fmt: skip
+        w, level = l1_threshold(np.array(a), 1.0, overwrite=overwrite, **options)
+        np.testing.assert_array_equal(w, expected)
+        assert level == np.abs(a).max()

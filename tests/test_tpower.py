@@ -226,3 +226,9 @@ def test_callback_sees_progress_and_its_exception_arrives():
 
     with pytest.raises(KeyError):
         tpower(PITPROPS.correlation, 4, kind="covariance", callback=fail)
+
+
+def test_negative_definite_matrix():
+    x = tpower(np.diag([-3.0, -1.0, -2.0]), 1, kind="covariance")
+    assert x.value == -1
+    np.testing.assert_array_equal(x.loading, [0, 1, 0])
