@@ -77,7 +77,8 @@ def tpower(
         Number of nonzeros, in [1, p].
     start : None, "diagonal", "eigenvector" or array-like of shape (p,), optional
         None (default): nearly the leading eigenvector of the submatrix of the `4 cardinality` variables
-        of largest variance, then single variables by decreasing variance. "diagonal": the variable of
+        of largest variance, or, where all variances tie, of largest weight in dense leading vectors;
+        then single variables by decreasing variance. "diagonal": the variable of
         largest variance alone. "eigenvector": the leading eigenvector, truncated to 8, 4, 2 and 1
         times the cardinality, each run warm-starting the next. An array is truncated first.
     n_starts : int, optional
@@ -295,7 +296,14 @@ def _starts(
         vector, _ = leading_vector(op, everything, _spread(op, rng))
         yield everything, vector, tuple(min(c * k, p) for c in (8, 4, 2, 1))
     else:
-        yield _leading_start(op, diagonal, k, rng)
+        if _variances_tie(op, diagonal, min(4 * k, p)):  # then dense vectors say what is promising
+            rough = _spread(op, rng)
+            dense = _leading_direction(op, rough)
+            yield _leading_start(op, rough, k)
+            yield _leading_start(op, dense, k)
+            yield everything, dense, (k,)
+        else:
+            yield _leading_start(op, diagonal, k)
         n_starts = options.n_starts
         if n_starts is None:
             runs = (
@@ -312,27 +320,20 @@ def _starts(
             yield everything, rng.standard_normal(p).astype(dtype), (k,)
 
 
-def _leading_start(
-    op: _core.Operator, diagonal: NDArray[Any] | None, k: int, rng: np.random.Generator
-) -> Start:
-    """Nearly the leading eigenvector of the submatrix of the 4k most promising variables.
+def _variances_tie(op: _core.Operator, diagonal: NDArray[Any] | None, width: int) -> bool:
+    """Whether the variances do not say which `width` of the variables are promising."""
+    if diagonal is None or width == op.p:
+        return diagonal is None
+    largest = diagonal.max()
+    return bool(np.count_nonzero(diagonal >= (1 - 1e-6) * largest) > width)
 
-    Promising are those of largest variance; where all variances tie, or are unknown, those of largest
-    weight in the leading direction of the whole matrix.
-    """
+
+def _leading_start(op: _core.Operator, promise: NDArray[Any] | None, k: int) -> Start:
+    """Nearly the leading eigenvector of the submatrix of the 4k most promising variables."""
     width = min(op.p, 4 * k, largest_submatrix(op))
-    if width < k:
-        return np.arange(op.p), _spread(op, rng), (k,)
-    index = np.arange(op.p)
-    if width < op.p:
-        if diagonal is not None:
-            index = _core.select_largest(diagonal, width)
-            chosen = diagonal[index]
-        if diagonal is None or (
-            chosen.min() > (1 - 1e-6) * chosen.max()
-            and np.count_nonzero(diagonal >= (1 - 1e-6) * chosen.max()) > width
-        ):
-            index = _core.select_largest(_spread(op, rng), width)
+    if width < k or promise is None:
+        return np.arange(op.p), np.ones(op.p, op.dtype), (k,)
+    index = _core.select_largest(promise, width)
     G = op.submatrix(index)
     vector = G[:, np.argmax(G.diagonal())]
     with np.errstate(under="ignore"):
@@ -341,6 +342,22 @@ def _leading_start(
     if not vector.any():
         vector = np.ones(width, op.dtype)
     return index, np.ascontiguousarray(vector), (k,)
+
+
+def _leading_direction(op: _core.Operator, start: NDArray[Any]) -> NDArray[Any]:
+    """The leading eigenvector of the whole operator, to a few digits."""
+    if op.p < 3:
+        return start
+    whole = scipy.sparse.linalg.LinearOperator(
+        (op.p, op.p), dtype=op.dtype,
+        matvec=lambda v: op.apply(None, np.ascontiguousarray(v.ravel(), op.dtype)),
+    )  # fmt: skip
+    try:
+        return np.ascontiguousarray(
+            scipy.sparse.linalg.eigsh(whole, 1, which="LA", v0=start, tol=1e-2, maxiter=5)[1][:, 0], op.dtype
+        )
+    except scipy.sparse.linalg.ArpackError:  # not converged, or no variance: the power steps will do
+        return start
 
 
 def _spread(op: _core.Operator, rng: np.random.Generator) -> NDArray[Any]:

@@ -21,6 +21,14 @@ from threadpoolctl import threadpool_limits
 from spcacore import SparsePCAResult, deflate, explained_variance, renormalize, sparse_pca, tpower
 
 N, P, K, R = 60, 90, 7, 3
+
+
+def reversed_coo(a):
+    """Triplets from last to first."""
+    c = sp.coo_array(a)
+    return sp.coo_array((c.data[::-1], (c.row[::-1], c.col[::-1])), shape=a.shape)
+
+
 X0 = np.random.default_rng(0).standard_normal((N, P)) * np.linspace(1, 3, P)
 COVARIANCE = np.cov(X0, rowvar=False)
 FORMS = [
@@ -29,7 +37,7 @@ FORMS = [
     ("float32", X0.astype(np.float32), "data"),
     ("csr", sp.csr_array(X0 * (np.abs(X0) > 1)), "data"),
     ("csc", sp.csc_array(X0 * (np.abs(X0) > 1)), "data"),
-    ("unsorted coo", sp.coo_array(X0 * (np.abs(X0) > 1))[:, ::-1], "data"),
+    ("unsorted coo", reversed_coo(X0 * (np.abs(X0) > 1)), "data"),
     ("operator", aslinearoperator(X0), "data"),
     ("covariance", COVARIANCE, "covariance"),
     ("callable", None, "covariance"),
@@ -211,7 +219,7 @@ LONG = [
      "long(X)", 1.5),
     ("float32, F order", "X = np.random.default_rng(0).standard_normal((8000, 2000), np.float32).T",
      "long(X)", 0.7),
-    ("csr", "X = sp.random_array((5000, 10000), density=0.01, rng=0, format='csr')", "long(X)", 0.7),
+    ("csr", "X = sp.random(5000, 10000, density=0.01, random_state=0, format='csr')", "long(X)", 0.7),
     ("covariance", "Z = np.random.default_rng(0).standard_normal((3000, 3000)); X = Z @ Z.T",
      "long(X, kind='covariance')", 0.7),
     ("statistics, C order", "X = np.zeros((20000, 20000), np.float32)",
