@@ -7,6 +7,26 @@ from numpy.typing import NDArray
 _Real = NDArray[Any]
 _Index = NDArray[np.intp]
 
+SHADOW_BLOCK: int
+
+class Screen:
+    shadow_bytes: int
+    ld: int
+    counts: tuple[int, int, int]
+    def __init__(
+        self,
+        n: int,
+        p: int,
+        row_major: bool,
+        dtype: np.dtype[Any],
+        shadow: NDArray[np.int8] | None,
+        step: NDArray[np.float32] | None,
+        norm: NDArray[np.float32],
+        slack: NDArray[np.float32],
+        widest: float,
+        references: bool,
+    ) -> None: ...
+
 class Operator:
     single: bool
     n: int
@@ -15,6 +35,8 @@ class Operator:
     t: int
     covariance: bool
     dtype: np.dtype[Any]
+    def screened(self, screen: Screen) -> Operator: ...
+    def unscreened(self) -> Operator: ...
     def image(self, index: _Index | None, value: _Real) -> _Real: ...
     def apply(self, index: _Index | None, value: _Real) -> _Real: ...
     def largest(self, index: _Index | None, value: _Real, k: int) -> tuple[_Index, _Real, float]: ...
@@ -51,7 +73,9 @@ def compressed(
 ) -> Operator: ...
 def products(owner: Any, n: int, p: int, covariance: bool, factor: float, single: bool) -> Operator: ...
 def leading_eigenvector(G: _Real) -> tuple[float, _Real]: ...
-def dense_statistics(X: _Real) -> NDArray[np.float64]: ...
+def dense_statistics(
+    X: _Real, center: bool, shadow: NDArray[np.int8] | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float32]]: ...
 def compressed_statistics(
     n: int, p: int, row_major: bool, data: _Real, indices: NDArray[Any], indptr: NDArray[Any]
 ) -> NDArray[np.float64]: ...

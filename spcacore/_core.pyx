@@ -2,7 +2,7 @@
 """The one extension: thin wrappers of src_c that release the GIL.  No policy, no validation."""
 from cpython.ref cimport PyObject
 from cython cimport floating
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 cimport scipy.linalg.cython_blas as blas
@@ -28,20 +28,49 @@ cdef extern from "spca.h" nogil:
         SPCA_PROJECTION
         SPCA_SCHUR
 
+    enum:
+        SPCA_SHADOW_BLOCK
+        SPCA_REFERENCES
+        SPCA_GUESS_SHARE
+    ctypedef struct spca_screen:
+        const int8_t *shadow
+        spca_int ld
+        const float *step
+        const float *norm
+        const float *slack
+        double widest
+        int known, newest, used
+        double *direction
+        double *basis
+        float *product
+        float *residual
+        spca_int capacity, cursor, batch
+        void *kept
+        spca_int *owner
+        spca_int *stamp
+        spca_int *slot_list
+        spca_int *missing
+        spca_int *slot
+        float *bound
+        float *estimate
+        float *lower
+        spca_int *list
+        spca_int *guess
+        double *unit
+        double *outside
+        int16_t *rounded
+        spca_int questions, shadow_columns, columns
+
     ctypedef struct spca_sblas_table:
-        void (*gemv)(char *, blas_int *, blas_int *, float *, float *, blas_int *, float *, blas_int *, float *, float *, blas_int *) noexcept nogil
         void (*syrk)(char *, char *, blas_int *, blas_int *, float *, float *, blas_int *, float *, float *, blas_int *) noexcept nogil
         void (*axpy)(blas_int *, float *, float *, blas_int *, float *, blas_int *) noexcept nogil
         void (*scal)(blas_int *, float *, float *, blas_int *) noexcept nogil
-        float (*dot)(blas_int *, float *, blas_int *, float *, blas_int *) noexcept nogil
         float (*nrm2)(blas_int *, float *, blas_int *) noexcept nogil
         void (*syevr)(char *, char *, char *, blas_int *, float *, blas_int *, float *, float *, blas_int *, blas_int *, float *, blas_int *, float *, float *, blas_int *, blas_int *, float *, blas_int *, blas_int *, blas_int *, blas_int *) noexcept nogil
     ctypedef struct spca_dblas_table:
-        void (*gemv)(char *, blas_int *, blas_int *, double *, double *, blas_int *, double *, blas_int *, double *, double *, blas_int *) noexcept nogil
         void (*syrk)(char *, char *, blas_int *, blas_int *, double *, double *, blas_int *, double *, double *, blas_int *) noexcept nogil
         void (*axpy)(blas_int *, double *, double *, blas_int *, double *, blas_int *) noexcept nogil
         void (*scal)(blas_int *, double *, double *, blas_int *) noexcept nogil
-        double (*dot)(blas_int *, double *, blas_int *, double *, blas_int *) noexcept nogil
         double (*nrm2)(blas_int *, double *, blas_int *) noexcept nogil
         void (*syevr)(char *, char *, char *, blas_int *, double *, blas_int *, double *, double *, blas_int *, blas_int *, double *, blas_int *, double *, double *, blas_int *, blas_int *, double *, blas_int *, blas_int *, blas_int *, blas_int *) noexcept nogil
     spca_sblas_table spca_sblas
@@ -58,7 +87,7 @@ cdef extern from "spca.h" nogil:
 
     ctypedef struct spca_soperator:
         spca_status (*forward)(const spca_soperator *, spca_svector, spca_stop, void *, float *, float *) noexcept nogil
-        spca_status (*backward)(const spca_soperator *, spca_stop, void *, float *, float *) noexcept nogil
+        spca_status (*backward)(const spca_soperator *, const float *, spca_int, const spca_int *, spca_stop, void *, float *) noexcept nogil
         spca_status (*columns)(const spca_soperator *, spca_int, const spca_int *, spca_stop, void *, float *, float *) noexcept nogil
         spca_int n, p, m
         int covariance, row_major
@@ -75,10 +104,11 @@ cdef extern from "spca.h" nogil:
         spca_int t
         const spca_svector *direction
         const float *const *image
+        spca_screen *screen
         const float *amount
     ctypedef struct spca_doperator:
         spca_status (*forward)(const spca_doperator *, spca_dvector, spca_stop, void *, double *, double *) noexcept nogil
-        spca_status (*backward)(const spca_doperator *, spca_stop, void *, double *, double *) noexcept nogil
+        spca_status (*backward)(const spca_doperator *, const double *, spca_int, const spca_int *, spca_stop, void *, double *) noexcept nogil
         spca_status (*columns)(const spca_doperator *, spca_int, const spca_int *, spca_stop, void *, double *, double *) noexcept nogil
         spca_int n, p, m
         int covariance, row_major
@@ -95,18 +125,19 @@ cdef extern from "spca.h" nogil:
         spca_int t
         const spca_dvector *direction
         const double *const *image
+        spca_screen *screen
         const double *amount
 
     spca_status spca_sdense_forward(const spca_soperator *, spca_svector, spca_stop, void *, float *, float *) noexcept
     spca_status spca_ddense_forward(const spca_doperator *, spca_dvector, spca_stop, void *, double *, double *) noexcept
-    spca_status spca_sdense_backward(const spca_soperator *, spca_stop, void *, float *, float *) noexcept
-    spca_status spca_ddense_backward(const spca_doperator *, spca_stop, void *, double *, double *) noexcept
+    spca_status spca_sdense_backward(const spca_soperator *, const float *, spca_int, const spca_int *, spca_stop, void *, float *) noexcept
+    spca_status spca_ddense_backward(const spca_doperator *, const double *, spca_int, const spca_int *, spca_stop, void *, double *) noexcept
     spca_status spca_sdense_columns(const spca_soperator *, spca_int, const spca_int *, spca_stop, void *, float *, float *) noexcept
     spca_status spca_ddense_columns(const spca_doperator *, spca_int, const spca_int *, spca_stop, void *, double *, double *) noexcept
     spca_status spca_scompressed_forward(const spca_soperator *, spca_svector, spca_stop, void *, float *, float *) noexcept
     spca_status spca_dcompressed_forward(const spca_doperator *, spca_dvector, spca_stop, void *, double *, double *) noexcept
-    spca_status spca_scompressed_backward(const spca_soperator *, spca_stop, void *, float *, float *) noexcept
-    spca_status spca_dcompressed_backward(const spca_doperator *, spca_stop, void *, double *, double *) noexcept
+    spca_status spca_scompressed_backward(const spca_soperator *, const float *, spca_int, const spca_int *, spca_stop, void *, float *) noexcept
+    spca_status spca_dcompressed_backward(const spca_doperator *, const double *, spca_int, const spca_int *, spca_stop, void *, double *) noexcept
     spca_status spca_scompressed_columns(const spca_soperator *, spca_int, const spca_int *, spca_stop, void *, float *, float *) noexcept
     spca_status spca_dcompressed_columns(const spca_doperator *, spca_int, const spca_int *, spca_stop, void *, double *, double *) noexcept
     spca_status spca_scolumns_by_products(const spca_soperator *, spca_int, const spca_int *, spca_stop, void *, float *, float *) noexcept
@@ -125,8 +156,8 @@ cdef extern from "spca.h" nogil:
     spca_status spca_sleading_eigenvector(spca_int, float *, float *, blas_int *, float *, float *) noexcept
     spca_status spca_dleading_eigenvector(spca_int, double *, double *, blas_int *, double *, double *) noexcept
 
-    spca_status spca_sdense_statistics(spca_int, spca_int, const float *, spca_int, int, spca_stop, void *, double *, double *, double *) noexcept
-    spca_status spca_ddense_statistics(spca_int, spca_int, const double *, spca_int, int, spca_stop, void *, double *, double *, double *) noexcept
+    spca_status spca_sdense_statistics(spca_int, spca_int, const float *, spca_int, int, int, spca_int, spca_stop, void *, double *, double *, double *, double *, int8_t *, double *, double *, float *) noexcept
+    spca_status spca_ddense_statistics(spca_int, spca_int, const double *, spca_int, int, int, spca_int, spca_stop, void *, double *, double *, double *, double *, int8_t *, double *, double *, float *) noexcept
     spca_status spca_scompressed_statistics(spca_int, spca_int, const float *, const void *, const void *, int, int, spca_stop, void *, double *, double *, double *, double *, double *) noexcept
     spca_status spca_dcompressed_statistics(spca_int, spca_int, const double *, const void *, const void *, int, int, spca_stop, void *, double *, double *, double *, double *, double *) noexcept
     spca_status spca_ssymmetry(spca_int, const float *, spca_int, spca_stop, void *, double *, double *, double *) noexcept
@@ -180,11 +211,9 @@ cdef extern from "Python.h":
 
 
 # A cimported function already is a pointer in C: no '&'.
-spca_sblas.gemv, spca_dblas.gemv = blas.sgemv, blas.dgemv
 spca_sblas.syrk, spca_dblas.syrk = blas.ssyrk, blas.dsyrk
 spca_sblas.axpy, spca_dblas.axpy = blas.saxpy, blas.daxpy
 spca_sblas.scal, spca_dblas.scal = blas.sscal, blas.dscal
-spca_sblas.dot, spca_dblas.dot = blas.sdot, blas.ddot
 spca_sblas.nrm2, spca_dblas.nrm2 = blas.snrm2, blas.dnrm2
 spca_sblas.syevr, spca_dblas.syevr = lapack.ssyevr, lapack.dsyevr
 
@@ -239,12 +268,12 @@ cdef int on_stop(void *ctx) noexcept nogil:
 
 # ---- operators known by their products -------------------------------------------------------------
 
-cdef int call_products(PyObject *owner, void *ctx, bint forward, floating *x, Py_ssize_t length,
+cdef int call_products(PyObject *owner, void *ctx, bint forward, const floating *x, Py_ssize_t length,
                        floating *out, Py_ssize_t out_length) noexcept:
     cdef floating[::1] result
     cdef Py_ssize_t i
     try:
-        argument = np.array(<floating[:length]> x)
+        argument = np.array(<floating[:length]> <floating *> x)
         products = <object> owner
         result = products.forward(argument) if forward else products.backward(argument)
         if result.shape[0] != out_length:
@@ -290,8 +319,8 @@ cdef spca_status dcall_forward(const spca_doperator *A, spca_dvector v, spca_sto
             return SPCA_PRODUCT_FAILED
     return SPCA_OK
 
-cdef spca_status scall_backward(const spca_soperator *A, spca_stop stop, void *ctx, float *f,
-                                float *y) noexcept nogil:
+cdef spca_status scall_backward(const spca_soperator *A, const float *f, spca_int count, const spca_int *listed,
+                                spca_stop stop, void *ctx, float *y) noexcept nogil:
     if stop(ctx):
         return SPCA_STOPPED
     with gil:
@@ -299,8 +328,8 @@ cdef spca_status scall_backward(const spca_soperator *A, spca_stop stop, void *c
             return SPCA_PRODUCT_FAILED
     return SPCA_OK
 
-cdef spca_status dcall_backward(const spca_doperator *A, spca_stop stop, void *ctx, double *f,
-                                double *y) noexcept nogil:
+cdef spca_status dcall_backward(const spca_doperator *A, const double *f, spca_int count, const spca_int *listed,
+                                spca_stop stop, void *ctx, double *y) noexcept nogil:
     if stop(ctx):
         return SPCA_STOPPED
     with gil:
@@ -311,6 +340,55 @@ cdef spca_status dcall_backward(const spca_doperator *A, spca_stop stop, void *c
 
 # ---- the operator ----------------------------------------------------------------------------------
 
+SHADOW_BLOCK = <int> SPCA_SHADOW_BLOCK
+
+cdef class Screen:
+    """What exact screening keeps of dense data (spca.h); made for one call, and not to be shared by threads.
+
+    slack (p) and, with a shadow, norm and step are the caller's; see `_operator._screen`.
+    """
+    cdef spca_screen s
+    cdef object refs
+    cdef readonly Py_ssize_t shadow_bytes, ld
+
+    def __cinit__(self, Py_ssize_t n, Py_ssize_t p, bint row_major, dtype, const int8_t[:, ::1] shadow,
+                  const float[::1] step, const float[::1] norm, const float[::1] slack, double widest,
+                  bint references):
+        cdef Py_ssize_t ld = shadow.shape[1] if shadow is not None else 0
+        cdef Py_ssize_t capacity = max(1, min(p, max(p // 192, 256))) if row_major else 0
+        cdef double[:, ::1] rows = np.empty((2 * SPCA_REFERENCES + 2, n))
+        cdef Py_ssize_t kept_products = SPCA_REFERENCES + 1 if references else 0
+        cdef float[:, ::1] columns = np.empty((kept_products + 3, p), np.float32)
+        cdef Py_ssize_t[::1] lists = np.empty(p + p // SPCA_GUESS_SHARE + 1, np.intp)
+        cdef Py_ssize_t[:, ::1] places = np.full((4, max(capacity, 1)), -1, np.intp)
+        cdef Py_ssize_t[::1] slot = np.full(p if row_major else 1, -1, np.intp)
+        cdef int16_t[::1] rounded = np.zeros(max(ld, 1), np.int16)
+        cdef char[::1] kept = np.empty(max(capacity * n * dtype.itemsize, 1), np.int8)
+        self.refs = (shadow, step, norm, slack, rows, columns, lists, places, slot, rounded, kept)
+        self.shadow_bytes, self.ld = p * ld, ld
+        self.s.shadow = &shadow[0, 0] if shadow is not None else NULL
+        self.s.ld, self.s.widest = ld, widest
+        self.s.step = &step[0] if step is not None else NULL
+        self.s.norm, self.s.slack = &norm[0], &slack[0]
+        self.s.known = self.s.used = self.s.newest = 0
+        self.s.direction = &rows[0, 0] if references else NULL
+        self.s.basis = &rows[SPCA_REFERENCES, 0]
+        self.s.unit, self.s.outside = &rows[2 * SPCA_REFERENCES, 0], &rows[2 * SPCA_REFERENCES + 1, 0]
+        self.s.bound, self.s.estimate, self.s.lower = &columns[0, 0], &columns[1, 0], &columns[2, 0]
+        if references:
+            self.s.residual, self.s.product = &columns[3, 0], &columns[4, 0]
+        self.s.list, self.s.guess = &lists[0], &lists[p]
+        self.s.capacity, self.s.cursor, self.s.batch = capacity, -1, 0
+        self.s.owner, self.s.stamp, self.s.slot_list, self.s.missing = &places[0, 0], &places[1, 0], &places[2, 0], &places[3, 0]
+        self.s.slot, self.s.rounded, self.s.kept = &slot[0], &rounded[0], &kept[0]
+        self.s.questions = self.s.shadow_columns = self.s.columns = 0
+
+    @property
+    def counts(self):
+        """(products asked for, columns of the shadow read, columns of X read)."""
+        return self.s.questions, self.s.shadow_columns, self.s.columns
+
+
 cdef class Operator:
     """The symmetric p x p operator that solvers see (spca_proto.h); immutable, shared by threads.
 
@@ -319,7 +397,7 @@ cdef class Operator:
     cdef spca_soperator s
     cdef spca_doperator d
     cdef void *steps        # t directions, t images, t amounts
-    cdef object refs
+    cdef object refs, plain
     cdef readonly bint single
     cdef readonly Py_ssize_t n, p, m, t
     cdef readonly bint covariance
@@ -342,6 +420,18 @@ cdef class Operator:
             self.d.n, self.d.p, self.d.m, self.d.covariance = n, p, self.m, covariance
             self.d.range, self.d.factor = range_, factor
 
+    def screened(self, Screen screen):
+        """This operator, answering `largest` and `above` by exact screening."""
+        cdef Operator B = Operator()
+        B.n, B.p, B.m, B.covariance, B.single, B.dtype = self.n, self.p, self.m, self.covariance, self.single, self.dtype
+        B.s, B.d, B.t, B.refs, B.plain = self.s, self.d, 0, (self.refs, screen), self
+        B.s.screen = B.d.screen = &screen.s
+        return B
+
+    def unscreened(self):
+        """The operator that `screened` was called on, or this one."""
+        return self if self.plain is None else self.plain
+
     def image(self, Py_ssize_t[::1] index, floating[::1] value):
         """F v, length m, of the deflated operator."""
         cdef Call call = Call()
@@ -359,7 +449,7 @@ cdef class Operator:
         """A v, length p; index None for a dense v."""
         cdef Call call = Call()
         cdef spca_status status
-        cdef floating[::1] y = np.empty(self.p, self.dtype), work = np.empty(self.work(), self.dtype)
+        cdef floating[::1] y = np.empty(self.p, self.dtype), work = np.empty(self.m + self.t, self.dtype)
         with nogil:
             if floating is float:
                 status = spca_sapply(&self.s, svector(index, value), on_stop, &call.c, &work[0], &y[0])
@@ -584,22 +674,33 @@ def leading_eigenvector(floating[:, ::1] G):
 
 # ---- statistics of the input -----------------------------------------------------------------------
 
-def dense_statistics(const floating[:, :] X):
-    """Rows: mean, sum of squared deviations, spread of each column (spca_proto.h)."""
+def dense_statistics(const floating[:, :] X, bint center, int8_t[:, ::1] shadow=None):
+    """Rows: mean, sum of squared deviations, lowest, highest entry of each column (spca_proto.h).
+
+    With a shadow, which is filled: also its steps, its errors and the norms of its columns.
+    """
     cdef Call call = Call()
     cdef spca_status status
     cdef Py_ssize_t n = X.shape[0], p = X.shape[1]
     cdef bint row_major = X.strides[1] == sizeof(floating)
     cdef Py_ssize_t ld = X.strides[0 if row_major else 1] // <Py_ssize_t> sizeof(floating)
-    out = np.empty((3, p))
+    cdef bint shadowed = shadow is not None
+    out = np.empty((6 if shadowed else 4, p))
     cdef double[:, ::1] o = out
+    cdef float[::1] size = np.empty(p if shadowed else 1, np.float32)
+    cdef Py_ssize_t shadow_ld = shadow.shape[1] if shadowed else 0
+    cdef int8_t *q = &shadow[0, 0] if shadowed else NULL
+    cdef double *step = &o[4, 0] if shadowed else NULL
+    cdef double *error = &o[5, 0] if shadowed else NULL
     with nogil:
         if floating is float:
-            status = spca_sdense_statistics(n, p, &X[0, 0], ld, row_major, on_stop, &call.c, &o[0, 0], &o[1, 0], &o[2, 0])
+            status = spca_sdense_statistics(n, p, &X[0, 0], ld, row_major, center, shadow_ld, on_stop, &call.c, &o[0, 0],
+                                            &o[1, 0], &o[2, 0], &o[3, 0], q, step, error, &size[0])
         else:
-            status = spca_ddense_statistics(n, p, &X[0, 0], ld, row_major, on_stop, &call.c, &o[0, 0], &o[1, 0], &o[2, 0])
+            status = spca_ddense_statistics(n, p, &X[0, 0], ld, row_major, center, shadow_ld, on_stop, &call.c, &o[0, 0],
+                                            &o[1, 0], &o[2, 0], &o[3, 0], q, step, error, &size[0])
     call.check(status)
-    return out
+    return out, np.asarray(size)
 
 def compressed_statistics(Py_ssize_t n, Py_ssize_t p, bint row_major, const floating[::1] data,
                           const index_t[::1] indices, const index_t[::1] indptr):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,9 @@ import scipy.sparse
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator
 
-from . import _core
+from . import _core, _screening
 from ._input import choice, flag, float_type, integer, raise_not_finite, real_array
+from ._result import Screening
 
 _LARGEST_CHOLESKY = 1500
 _TINY = 1e-280  # below this a sum of squares has lost terms to underflow
@@ -48,6 +49,11 @@ class Problem:
     names : tuple of str or None
     cost : int
         Multiplications of one product, for deciding how many starts to afford.
+    weight : ndarray of shape (p,) or None
+        What the operator multiplies each centred column by, besides `range`**2.
+    range : float
+    screening : callable
+        Says what has been read so far.
     """
 
     operator: _core.Operator
@@ -60,6 +66,9 @@ class Problem:
     scale: NDArray[Any] | None
     names: tuple[str, ...] | None
     cost: int
+    weight: NDArray[Any] | None = None
+    range: float = 1.0
+    screening: Callable[[], Screening] = Screening
 
     @property
     def p(self) -> int:
@@ -88,6 +97,10 @@ class Problem:
         noise = 4 * eps * k * float(self.diagonal[index].max()) if first_order else 0.0
         return noise if self.operator.covariance else noise + 4 * eps**2 * k * float(self.moment[index].sum())
 
+    def unscreened(self) -> Problem:
+        """The same with the plain operator."""
+        return replace(self, operator=self.operator.unscreened(), screening=Screening)
+
     def in_units(self, value: Any) -> Any:
         """Operator values as the caller's variances; inf or 0 where those leave the number range."""
         with np.errstate(over="ignore", under="ignore"):
@@ -102,15 +115,17 @@ def as_problem(
     scale: bool = False,
     n_features: int | None = None,
     definite: bool = True,
+    screening: str = "none",
 ) -> Problem:
     """Validate the caller's matrix and wrap it; `definite` refuses an indefinite covariance."""
+    choice(screening, "screening", _screening.MODES)
     covariance = choice(kind, "kind", ("data", "covariance")) == "covariance"
     center, scale = flag(center, "center"), flag(scale, "scale")
     if scipy.sparse.issparse(X):
         return _from_sparse(X, covariance, center, scale, definite)
     if isinstance(X, LinearOperator) or (callable(X) and not hasattr(X, "__array__")):
         return _from_products(X, covariance, center, scale, n_features)
-    return _from_dense(X, covariance, center, scale, definite)
+    return _from_dense(X, covariance, center, scale, definite, screening)
 
 
 # ---- scaling ----------------------------------------------------------------------------------------
@@ -140,7 +155,7 @@ class _Columns:
 def _column_statistics(
     n: int,
     center: bool,
-    statistics: NDArray[np.float64],
+    statistics: tuple[NDArray[np.float64], ...],
     columns: Callable[[NDArray[np.intp]], NDArray[Any]],
     locate: Callable[[], None],
 ) -> _Columns:
@@ -157,6 +172,8 @@ def _column_statistics(
     deviation[spread == 0] = 0
     odd = np.flatnonzero(~np.isfinite(square) | ~np.isfinite(mean) | ((square < _TINY) & (spread > 0)))
     step = max(1, _CHUNK // n)
+    if len(odd):
+        mean = mean.copy()
     with np.errstate(over="ignore", under="ignore"):
         for block in (odd[i : i + step] for i in range(0, len(odd), step)):
             x = columns(block).astype(np.float64)
@@ -215,6 +232,8 @@ def _data_problem(
         scale=deviation,
         names=names,
         cost=cost,
+        weight=weight,
+        range=range_,
     )
 
 
@@ -256,18 +275,25 @@ def _covariance_problem(
 # ---- dense ------------------------------------------------------------------------------------------
 
 
-def _from_dense(X: Any, covariance: bool, center: bool, scale: bool, definite: bool) -> Problem:
+def _from_dense(
+    X: Any, covariance: bool, center: bool, scale: bool, definite: bool, screening: str
+) -> Problem:
     names = column_names(X)
     a = real_array(X, "X", ndim=2, finite=False)
     a = strided(a)
     if not covariance:
         n, p = a.shape
+        plan = _screening.plan(a, screening)
+        sums, size = _core.dense_statistics(a, center, None if plan is None else plan.shadow)
+        with np.errstate(over="ignore", invalid="ignore"):
+            statistics = sums[0], sums[1], sums[3] - sums[2]
         columns = _column_statistics(
-            n, center, _core.dense_statistics(a), lambda block: a[:, block], lambda: raise_not_finite(a, "X")
+            n, center, statistics, lambda block: a[:, block], lambda: raise_not_finite(a, "X")
         )
-        return _data_problem(
+        problem = _data_problem(
             columns, n, a.dtype, center, scale, names, n * p, lambda *s: _core.dense(a, False, *s)
         )
+        return problem if plan is None else _screening.screened(problem, plan, a, sums, size)
     if a.shape[0] != a.shape[1]:
         raise ValueError(f"a covariance must be square, not of shape {a.shape}")
     largest, asymmetry, excess = _core.symmetry(a)
@@ -345,7 +371,7 @@ def _from_sparse(X: Any, covariance: bool, center: bool, scale: bool, definite: 
         columns = _column_statistics(
             n,
             center,
-            _core.compressed_statistics(n, p, row_major, *arrays),
+            tuple(_core.compressed_statistics(n, p, row_major, *arrays)),
             lambda block: X[:, block].toarray(),
             locate,
         )

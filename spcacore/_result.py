@@ -34,6 +34,29 @@ class Progress:
 Callback = Callable[[Progress], object]
 
 
+@dataclass(frozen=True)
+class Screening:
+    """How much of dense data a call has read.
+
+    Attributes
+    ----------
+    mode : {"both", "shadow", "references", "none"}
+        What screened the columns: an int8 shadow of X, the products with earlier directions, both, or
+        nothing, so that every product read all of X.
+    reads : float or None
+        Bytes read of X and of its shadow, setting up included, over the bytes of X; None with "none".
+    columns : int
+        Exact products with a column of X.
+    questions : int
+        Products with X that the solver asked for; a plain loop reads X once for each.
+    """
+
+    mode: str = "none"
+    reads: float | None = None
+    columns: int = 0
+    questions: int = 0
+
+
 @dataclass(frozen=True, eq=False)
 class SparseComponent:
     """One sparse loading vector and how it was obtained.
@@ -50,6 +73,8 @@ class SparseComponent:
         Iterations of the start that won.
     converged : bool
     method : str
+    screening : Screening
+        How much of dense data was read.
     """
 
     loading: NDArray[Any]
@@ -58,6 +83,7 @@ class SparseComponent:
     n_iter: int
     converged: bool
     method: str
+    screening: Screening = Screening()
 
     def __repr__(self) -> str:
         state = "converged" if self.converged else "not converged"
@@ -93,6 +119,8 @@ class SparsePCAResult:
         None for a covariance.
     names : tuple of str or None
         Names of the variables, when the input had any.
+    screening : Screening
+        How much of dense data was read.
     options : dict
         The remaining options of the call, which `extend` repeats.
     """
@@ -111,6 +139,7 @@ class SparsePCAResult:
     kind: str
     n_samples: int | None
     names: tuple[str, ...] | None
+    screening: Screening
     options: dict[str, Any] = field(repr=False)
 
     @property

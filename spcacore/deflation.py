@@ -199,21 +199,26 @@ class Deflated:
     basis: tuple[NDArray[Any], ...] = ()
 
     def without(
-        self, method: str, loading: NDArray[Any], noise: Callable[[NDArray[np.intp]], float]
+        self,
+        method: str,
+        index: NDArray[np.intp],
+        value: NDArray[Any],
+        noise: Callable[[NDArray[np.intp]], float],
     ) -> Deflated:
-        """Remove one more loading (p,); nothing changes where its variance is only `noise(support)`."""
+        """Remove one more loading, by its nonzeros; nothing changes where its variance is only noise."""
         op, diagonal, basis = self.operator, self.diagonal, self.basis
         step = method.removeprefix("orthogonalized_")
-        x = loading
         if step != method:
-            q = orthogonal_part(loading.astype(np.float64), list(basis))
+            loading = np.zeros(op.p)
+            loading[index] = value
+            q = orthogonal_part(loading, list(basis))
             if q is None:
                 return self
             q[np.abs(q) < np.finfo(op.dtype).eps / 4] = 0  # rounding must not make q dense
             basis = (*basis, q)
-            x = q.astype(op.dtype)
-        index = np.flatnonzero(x)
-        value = np.ascontiguousarray(x[index])
+            index = np.flatnonzero(q)
+            value = q[index].astype(op.dtype)
+        value = np.ascontiguousarray(value)
         w = op.apply(index, value) if step == "schur" else _products_on_support(op, index, value)
         on_support = w[index] if len(w) == op.p else w
         variance = float(value @ on_support)

@@ -57,6 +57,7 @@ def tpower(
     kind: str = "data",
     center: bool = True,
     scale: bool = False,
+    screening: str = "auto",
     n_features: int | None = None,
     rng: Any = None,
     callback: Callback | None = None,
@@ -98,6 +99,8 @@ def tpower(
     scale : bool, default False
         Divide each column by its standard deviation, implicitly; constant columns by 1. For a
         covariance: use the correlation.
+    screening : {"auto", "both", "shadow", "references", "none"}, default "auto"
+        How dense data are kept from being read for every product, see `sparse_pca`.
     n_features : int, optional
         p, needed when X is a bare callable.
     rng : None, int or numpy Generator, optional
@@ -132,7 +135,9 @@ def tpower(
     >>> print(f"{x.value:.4f}", [name for name, w in zip(pitprops.names, x.loading) if w])
     3.7710 ['topdiam', 'length', 'ringbut', 'bowmax', 'bowdist', 'whorls']
     """
-    problem = as_problem(X, kind=kind, center=center, scale=scale, n_features=n_features, definite=False)
+    problem = as_problem(
+        X, kind=kind, center=center, scale=scale, n_features=n_features, definite=False, screening=screening
+    )
     k = integer(cardinality, "cardinality", 1, problem.p)
     options = check_options(problem.p, start, n_starts, max_iter, tol, renormalize)
     seed = seed_of(rng)
@@ -154,8 +159,9 @@ def tpower(
     loading = np.zeros(problem.p, problem.operator.dtype)
     loading[found.index] = found.value
     return SparseComponent(
-        loading, value, int(np.count_nonzero(loading)), found.n_iter, found.converged, "tpower"
-    )
+        loading, value, int(np.count_nonzero(loading)), found.n_iter, found.converged, "tpower",
+        problem.screening(),
+    )  # fmt: skip
 
 
 def check_options(p: int, start: Any, n_starts: Any, max_iter: Any, tol: Any, renormalize: Any) -> Options:
@@ -284,7 +290,6 @@ def _starts(
     """Nonzeros of each start, and the cardinalities to run through from there."""
     p, dtype = op.p, op.dtype
     rng = np.random.default_rng(seed)
-    everything = np.arange(p)
     if isinstance(options.start, np.ndarray):
         index = _core.select_largest(options.start, k)
         yield index, options.start[index].astype(dtype), (k,)
@@ -293,15 +298,17 @@ def _starts(
             raise ValueError("start='diagonal' needs the entries of X; an operator offers only products")
         yield np.array([np.argmax(diagonal)]), np.ones(1, dtype), (k,)
     elif options.start == "eigenvector":
-        vector, _ = leading_vector(op, everything, _spread(op, rng))
-        yield everything, vector, tuple(min(c * k, p) for c in (8, 4, 2, 1))
+        vector, _ = leading_vector(op, np.arange(p), _spread(op, rng))
+        yield np.arange(p), vector, tuple(min(c * k, p) for c in (8, 4, 2, 1))
     else:
         if _variances_tie(op, diagonal, min(4 * k, p)):  # then dense vectors say what is promising
-            rough = _spread(op, rng)
-            dense = _leading_direction(op, rough)
-            yield _leading_start(op, rough, k)
+            dense = _spread(op, rng)
             yield _leading_start(op, dense, k)
-            yield everything, dense, (k,)
+            dense = _leading_direction(op, dense)
+            yield _leading_start(op, dense, k)
+            index = _core.select_largest(dense, k)
+            yield index, dense[index], (k,)
+            del dense
         else:
             yield _leading_start(op, diagonal, k)
         n_starts = options.n_starts
@@ -317,7 +324,7 @@ def _starts(
             for j in chosen[np.argsort(-diagonal[chosen], kind="stable")]:
                 yield np.array([j]), np.ones(1, dtype), (k,)
         for _ in range(n_starts - 1 - singles):
-            yield everything, rng.standard_normal(p).astype(dtype), (k,)
+            yield np.arange(p), rng.standard_normal(p).astype(dtype), (k,)
 
 
 def _variances_tie(op: _core.Operator, diagonal: NDArray[Any] | None, width: int) -> bool:
@@ -354,7 +361,10 @@ def _leading_direction(op: _core.Operator, start: NDArray[Any]) -> NDArray[Any]:
     )  # fmt: skip
     try:
         return np.ascontiguousarray(
-            scipy.sparse.linalg.eigsh(whole, 1, which="LA", v0=start, tol=1e-2, maxiter=5)[1][:, 0], op.dtype
+            scipy.sparse.linalg.eigsh(whole, 1, which="LA", v0=start, tol=1e-2, maxiter=5, ncv=min(op.p, 4))[
+                1
+            ][:, 0],
+            op.dtype,
         )
     except scipy.sparse.linalg.ArpackError:  # not converged, or no variance: the power steps will do
         return start

@@ -111,13 +111,15 @@ def operator_variances(problem: Problem, V: NDArray[Any], definition: str) -> ND
     op = problem.operator
     if definition == "adjusted":
         return _adjusted(op, V)
+    used = np.flatnonzero(V.any(axis=1))
+    V = V[used]
     if definition == "cumulative":
         V = orthonormal(V)
     out = np.zeros(V.shape[1])
     for t, v in enumerate(V.T):
-        index = np.flatnonzero(v)
+        index = used[v != 0]
         if len(index):
-            value = v[index].astype(op.dtype)
+            value = v[v != 0].astype(op.dtype)
             f = op.image(index, value).astype(np.float64)
             out[t] = value @ f[index] if op.covariance else f @ f / max(op.n - 1, 1)
     return out

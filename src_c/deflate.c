@@ -109,7 +109,7 @@ spca_status SPCA(deflate_data_schur)(spca_int n, spca_int p, spca_int ld, int ro
     if (norm <= rounding * largest_deviation(n, p, ld, row_major, mean, X)) return SPCA_OK;
     for (spca_int i = 0; i < n; i++) u[i] /= norm;
     if (!row_major) {
-        for (spca_int j = 0; j < p; j++) axpy(n, -dot(n, u, X + j * ld), u, X + j * ld);
+        for (spca_int j = 0; j < p; j++) axpy(n, -strands_dot(n, u, X + j * ld), u, X + j * ld);
         return SPCA_OK;
     }
     for (spca_int j = 0; j < p; j++) y[j] = 0;

@@ -41,7 +41,7 @@ static void deflate_image(const operator_t *A, vector_t v, real *f)
         else if (A->covariance)
             c = sparse_dot(v, A->image[i]) * A->amount[i];
         else
-            c = dot(A->m, A->image[i], f) * A->amount[i];
+            c = strands_dot(A->m, A->image[i], f) * A->amount[i];
         axpy(A->m, -c, A->image[i], f);
     }
 }
@@ -62,6 +62,63 @@ static spca_status check_finite(spca_int p, const real *y)
     return bad ? SPCA_NONFINITE : SPCA_OK;
 }
 
+spca_int SPCA(subtracted)(const operator_t *A)
+{
+    return A->deflation == SPCA_HOTELLING || (A->deflation == SPCA_PROJECTION && !A->covariance)
+               ? A->t
+               : 0;
+}
+
+/* Data: f = range factor F_t v, the coefficient of each direction to be subtracted from F'f/range,
+ * and quadratic = v'A v = factor ||F_t v||^2, less what Hotelling took. */
+static spca_status project(const operator_t *A, vector_t v, spca_stop stop, void *ctx,
+                           real *scratch, real *f, real *c, real *quadratic)
+{
+    spca_status status = SPCA(image)(A, v, stop, ctx, scratch, f);
+    if (status < 0) return status;
+    *quadratic = strands_dot(A->m, f, f) * A->factor;
+    if (A->shift != 0) *quadratic += A->shift * strands_dot(v.nnz, v.value, v.value);
+    scal(A->m, A->factor, f);
+    for (spca_int i = 0; i < SPCA(subtracted)(A); i++) {
+        if (A->deflation == SPCA_PROJECTION) {
+            c[i] = strands_dot(A->m, A->image[i], f);
+        } else {
+            real xv = vector_dot(A->direction[i], v);
+            c[i] = A->amount[i] * xv;
+            *quadratic -= c[i] * xv;
+        }
+    }
+    scal(A->m, A->range, f);
+    return SPCA_OK;
+}
+
+/* y_a += c x at list_a. */
+static void add_at(real c, vector_t x, spca_int count, const spca_int *list, real *y)
+{
+    if (!list) {
+        sparse_axpy(c, x, y);
+        return;
+    }
+    if (!x.index) {
+        for (spca_int a = 0; a < count; a++) y[a] += c * x.value[list[a]];
+        return;
+    }
+    for (spca_int a = 0, b = 0; a < count && b < x.nnz;) {
+        spca_int i = x.index[b], j = list[a];
+        if (i == j) y[a] += c * x.value[b];
+        a += j <= i;
+        b += i <= j;
+    }
+}
+
+void SPCA(subtract)(const operator_t *A, vector_t v, const real *c, spca_int count,
+                    const spca_int *list, real *y)
+{
+    for (spca_int i = 0; i < SPCA(subtracted)(A); i++)
+        add_at(-c[i], A->direction[i], count, list, y);
+    if (A->shift != 0) add_at(A->shift, v, count, list, y);
+}
+
 spca_status SPCA(apply)(const operator_t *A, vector_t v, spca_stop stop, void *ctx, real *work,
                         real *y)
 {
@@ -72,46 +129,73 @@ spca_status SPCA(apply)(const operator_t *A, vector_t v, spca_stop stop, void *c
         if (status < 0) return status;
         for (spca_int i = 0; A->deflation == SPCA_PROJECTION && i < A->t; i++)
             sparse_axpy(-sparse_dot(A->direction[i], y), A->direction[i], y);
+        for (spca_int i = 0; i < SPCA(subtracted)(A); i++)
+            c[i] = A->amount[i] * vector_dot(A->direction[i], v);
     } else {
-        status = SPCA(image)(A, v, stop, ctx, y, f);
+        real quadratic;
+        status = project(A, v, stop, ctx, y, f, c, &quadratic);
         if (status < 0) return status;
-        scal(A->m, A->factor, f);
-        for (spca_int i = 0; A->deflation == SPCA_PROJECTION && i < A->t; i++)
-            c[i] = dot(A->m, A->image[i], f);
-        status = A->backward(A, stop, ctx, f, y);
+        status = A->backward(A, f, A->p, NULL, stop, ctx, y);
         if (status < 0) return status;
-        for (spca_int i = 0; A->deflation == SPCA_PROJECTION && i < A->t; i++)
-            sparse_axpy(-c[i], A->direction[i], y);
     }
-    for (spca_int i = 0; A->deflation == SPCA_HOTELLING && i < A->t; i++)
-        sparse_axpy(-A->amount[i] * vector_dot(A->direction[i], v), A->direction[i], y);
-    if (A->shift != 0) sparse_axpy(A->shift, v, y);
+    SPCA(subtract)(A, v, c, A->p, NULL, y);
     return check_finite(A->p, y);
+}
+
+/* Values y_a of A v at a list of columns that holds those asked for (NULL: all); see screened. */
+static spca_status answer(const operator_t *A, vector_t v, spca_int k, real tau, spca_stop stop,
+                          void *ctx, real *work, spca_int *count, const spca_int **list, real *y,
+                          real *quadratic)
+{
+    real *f = work, *c = work + A->m, *rest = c + A->t;
+    spca_status status;
+    *count = A->p;
+    *list = NULL;
+    if (A->covariance) {
+        status = SPCA(apply)(A, v, stop, ctx, work, y);
+        if (status == SPCA_OK) *quadratic = sparse_dot(v, y);
+        return status;
+    }
+    status = project(A, v, stop, ctx, rest, f, c, quadratic);
+    if (status < 0) return status;
+    if (A->screen) {
+        status = SPCA(screened)(A, v, f, c, k, tau, stop, ctx, rest, count, list, y);
+        if (status < 0) return status;
+    } else {
+        status = A->backward(A, f, A->p, NULL, stop, ctx, y);
+        if (status < 0) return status;
+        SPCA(subtract)(A, v, c, A->p, NULL, y);
+    }
+    return check_finite(*count, y);
 }
 
 spca_status SPCA(largest)(const operator_t *A, vector_t v, spca_int k, spca_stop stop, void *ctx,
                           real *work, spca_int *index, real *value, real *quadratic)
 {
     real *y = work, *rest = work + A->p;
-    spca_status status = SPCA(apply)(A, v, stop, ctx, rest, y);
+    const spca_int *list;
+    spca_int count;
+    spca_status status = answer(A, v, k, 0, stop, ctx, rest, &count, &list, y, quadratic);
     if (status < 0) return status;
-    *quadratic = sparse_dot(v, y);
-    SPCA(select_largest)(A->p, y, k, rest, index);
+    SPCA(select_largest)(count, y, k, rest, index);
     for (spca_int a = 0; a < k; a++) value[a] = y[index[a]];
+    for (spca_int a = 0; list && a < k; a++) index[a] = list[index[a]];
     return SPCA_OK;
 }
 
 spca_status SPCA(above)(const operator_t *A, vector_t v, real tau, spca_stop stop, void *ctx,
                         real *work, spca_int *count, spca_int *index, real *value)
 {
-    real *y = work;
-    spca_status status = SPCA(apply)(A, v, stop, ctx, work + A->p, y);
-    spca_int found = 0;
+    real *y = work, quadratic;
+    const spca_int *list;
+    spca_int candidates, found = 0;
+    spca_status status =
+        answer(A, v, 0, tau, stop, ctx, work + A->p, &candidates, &list, y, &quadratic);
     if (status < 0) return status;
-    for (spca_int j = 0; j < A->p; j++)
-        if (fabs(y[j]) > tau) {
-            index[found] = j;
-            value[found++] = y[j];
+    for (spca_int a = 0; a < candidates; a++)
+        if (fabs(y[a]) > tau) {
+            index[found] = list ? list[a] : a;
+            value[found++] = y[a];
         }
     *count = found;
     return SPCA_OK;

@@ -1,11 +1,12 @@
-/* products.c - f = F v, y = F'f and columns of F, for each way to store X or a covariance.
+/* products.c - f = F v, y = F'g/range and columns of F, for each way to store X or a covariance.
  *
  * F = (X - 1 mean') diag(weight) range^2 for data; diag(weight) A0 diag(weight) range^2 for a
  * covariance.  Nothing of X is ever copied: with w = range weight v,
- *     f = range (X w - (mean'w) 1),    y = range weight (X'f - (1'f) mean). */
+ *     f = range (X w - (mean'w) 1),    y = range weight (X'g - (1'g) mean),    g = range f. */
 #include "real.h"
 
-#define BLOCK ((spca_int)1 << 25) /* entries read between two looks at stop: 256 MB of double */
+#define BLOCK ((spca_int)1 << 23) /* entries read between two looks at stop */
+#define TILE ((spca_int)1 << 15)  /* of a long vector that is added to, line after line */
 
 /* ---- what the storages share ---------------------------------------------------------------- */
 
@@ -33,21 +34,25 @@ static void finish_forward(const operator_t *A, real shift, real *f)
         for (spca_int i = 0; i < A->m; i++) f[i] = A->range * (f[i] - shift);
 }
 
-/* f <- range f; returns 1'f. */
-static real begin_backward(const operator_t *A, real *f)
+/* 1'f, in the order of strands_dot. */
+static real sum_of(spca_int n, const real *f)
 {
-    real sum = 0;
-    for (spca_int i = 0; i < A->n; i++) sum += f[i] *= A->range;
-    return sum;
+    real sum[STRANDS] = {0};
+    for (spca_int i = 0; i < n; i++) sum[i % STRANDS] += f[i];
+    for (int half = STRANDS / 2; half > 0; half /= 2)
+        for (int l = 0; l < half; l++) sum[l] += sum[l + half];
+    return sum[0];
 }
 
-static void finish_backward(const operator_t *A, real sum, real *y)
+/* From X'f: y <- range weight (y - (1'f) mean) at the columns of the list. */
+static void finish_backward(const operator_t *A, real sum, spca_int count, const spca_int *list,
+                            real *y)
 {
     if (A->mean)
-        for (spca_int j = 0; j < A->p; j++) y[j] -= sum * A->mean[j];
+        for (spca_int a = 0; a < count; a++) y[a] -= sum * A->mean[list ? list[a] : a];
     if (A->weight)
-        for (spca_int j = 0; j < A->p; j++) y[j] *= A->weight[j];
-    if (A->range != 1) scal(A->p, A->range, y);
+        for (spca_int a = 0; a < count; a++) y[a] *= A->weight[list ? list[a] : a];
+    if (A->range != 1) scal(count, A->range, y);
 }
 
 /* What a column j of F is multiplied by besides the first range. */
@@ -58,45 +63,97 @@ static real column_weight(const operator_t *A, spca_int j)
 
 /* ---- dense ---------------------------------------------------------------------------------- */
 
-/* Lines are the contiguous vectors of the storage: rows in C order, columns in Fortran order.
- * along: y (lines) = line . x.  across: y (length) = sum of x_l line_l. */
-static spca_status lines_product(const operator_t *A, int along, const real *x, spca_stop stop,
-                                 void *ctx, real *y)
+/* Lines are the contiguous vectors of the storage: rows in C order, columns in Fortran order.  Two
+ * loops read them, and always in the same order of additions, whatever the number of threads, the
+ * processor, or which other lines are asked for:
+ *     along:  line . x, by STRANDS partial sums that are then added pairwise;
+ *     across: y += sum of w_l line_l, four lines in one addition. */
+
+/* y[a] = line(list_a) . x */
+VECTORIZED static void dots(spca_int count, const spca_int *list, const real *data, spca_int ld,
+                            spca_int length, const real *x, real *y)
 {
-    spca_int lines = A->row_major ? A->m : A->p, length = A->row_major ? A->p : A->m;
-    spca_int piece = min_int(length, BLOCK), step = BLOCK / piece, ld = A->ld;
-    if (ld > PIECE) step = 1; /* a leading dimension that BLAS could not be told */
-    for (spca_int i = 0, size = along ? lines : length; i < size; i++) y[i] = 0;
-    for (spca_int l = 0; l < lines; l += step) {
-        for (spca_int q = 0; q < length; q += piece) {
-            spca_int n = min_int(step, lines - l), m = min_int(piece, length - q);
-            const real *block = A->data + l * ld + q;
-            if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
-            if (along)
-                gemv('T', m, n, block, n == 1 ? m : ld, x + q, 1, y + l);
-            else
-                gemv('N', m, n, block, n == 1 ? m : ld, x + l, 1, y + q);
+    for (spca_int a = 0; a < count; a++)
+        y[a] = strands_dot(length, data + (list ? list[a] : a) * ld, x);
+}
+
+VECTORIZED static void add_four(spca_int length, const real *l0, const real *l1, const real *l2,
+                                const real *l3, const real *w, real *restrict y)
+{
+    real w0 = w[0], w1 = w[1], w2 = w[2], w3 = w[3];
+    for (spca_int i = 0; i < length; i++)
+        y[i] += (w0 * l0[i] + w1 * l1[i]) + (w2 * l2[i] + w3 * l3[i]);
+}
+
+/* y_a = column list_a . x for columns copied from C order, with the additions of lines_across. */
+static void grouped_dots(spca_int count, const spca_int *list, const real *data, spca_int length,
+                         const real *x, real *y)
+{
+    for (spca_int a = 0; a < count; a++) {
+        const real *z = data + list[a] * length;
+        real sum = 0;
+        spca_int i = 0;
+        for (; i + 4 <= length; i += 4)
+            sum +=
+                (x[i] * z[i] + x[i + 1] * z[i + 1]) + (x[i + 2] * z[i + 2] + x[i + 3] * z[i + 3]);
+        for (; i < length; i++) sum += x[i] * z[i];
+        y[a] = sum;
+    }
+}
+
+static spca_status lines_along(const real *data, spca_int ld, spca_int count, const spca_int *list,
+                               spca_int length, const real *x, spca_stop stop, void *ctx, real *y)
+{
+    spca_int step = BLOCK / length + 1;
+    for (spca_int a = 0; a < count; a += step) {
+        spca_int c = min_int(step, count - a);
+        if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
+        if (list)
+            dots(c, list + a, data, ld, length, x, y + a);
+        else
+            dots(c, NULL, data + a * ld, ld, length, x, y + a);
+    }
+    return SPCA_OK;
+}
+
+/* y (length) is overwritten; tiles keep it in cache. */
+static spca_status lines_across(const real *data, spca_int ld, spca_int count, const spca_int *list,
+                                spca_int length, const real *w, spca_stop stop, void *ctx, real *y)
+{
+    spca_int read = BLOCK;
+    for (spca_int i0 = 0; i0 < length; i0 += TILE) {
+        spca_int n = min_int(TILE, length - i0), a = 0;
+        for (spca_int i = i0; i < i0 + n; i++) y[i] = 0;
+        for (; a + 4 <= count; a += 4) {
+            const real *line[4];
+            if ((read += 4 * n) > BLOCK) {
+                read = 0;
+                if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
+            }
+            for (int b = 0; b < 4; b++) line[b] = data + (list ? list[a + b] : a + b) * ld + i0;
+            add_four(n, line[0], line[1], line[2], line[3], w + a, y + i0);
+        }
+        for (; a < count; a++) {
+            const real *line = data + (list ? list[a] : a) * ld + i0;
+            for (spca_int i = 0; i < n; i++) y[i0 + i] += w[a] * line[i];
         }
     }
     return SPCA_OK;
 }
 
-/* f += sum_a w_a line(index_a), four lines at a time so that f is written less often. */
-static spca_status add_lines(const operator_t *A, spca_int k, const spca_int *index, const real *w,
-                             spca_int length, spca_stop stop, void *ctx, real *restrict f)
+/* f_i = row_i . w over the columns of the list: in C order, with the additions of lines_across. */
+static spca_status rows_gather(const operator_t *A, spca_int k, const spca_int *list, const real *w,
+                               spca_stop stop, void *ctx, real *f)
 {
-    spca_int a = 0;
-    for (; a + 4 <= k; a += 4) {
-        if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
-        const real *l0 = A->data + index[a] * A->ld, *l1 = A->data + index[a + 1] * A->ld;
-        const real *l2 = A->data + index[a + 2] * A->ld, *l3 = A->data + index[a + 3] * A->ld;
-        real w0 = w[a], w1 = w[a + 1], w2 = w[a + 2], w3 = w[a + 3];
-        for (spca_int i = 0; i < length; i++)
-            f[i] += (w0 * l0[i] + w1 * l1[i]) + (w2 * l2[i] + w3 * l3[i]);
-    }
-    for (; a < k; a++) {
-        const real *line = A->data + index[a] * A->ld;
-        for (spca_int i = 0; i < length; i++) f[i] += w[a] * line[i];
+    for (spca_int i = 0; i < A->n; i++) {
+        const real *row = A->data + i * A->ld;
+        spca_int a = 0;
+        f[i] = 0;
+        if (i % 4096 == 0 && asked_to_stop(stop, ctx)) return SPCA_STOPPED;
+        for (; a + 4 <= k; a += 4)
+            f[i] += (w[a] * row[list[a]] + w[a + 1] * row[list[a + 1]]) +
+                    (w[a + 2] * row[list[a + 2]] + w[a + 3] * row[list[a + 3]]);
+        for (; a < k; a++) f[i] += w[a] * row[list[a]];
     }
     return SPCA_OK;
 }
@@ -104,40 +161,47 @@ static spca_status add_lines(const operator_t *A, spca_int k, const spca_int *in
 spca_status SPCA(dense_forward)(const operator_t *A, vector_t v, spca_stop stop, void *ctx,
                                 real *scratch, real *f)
 {
-    spca_status status = SPCA_OK;
-    real *w = scratch, shift;
-    if (!v.index || v.nnz > A->p / 8) {
-        shift = weighted(A, v, 1, w);
-        status = lines_product(A, A->row_major, w, stop, ctx, f);
+    int all = !v.index || v.nnz > A->p / 8;
+    real *w = scratch, shift = weighted(A, v, all, w);
+    spca_int count = all ? A->p : v.nnz;
+    const spca_int *list = all ? NULL : v.index;
+    spca_status status;
+    if (!A->covariance && !A->row_major) {
+        status = lines_across(A->data, A->ld, count, list, A->m, w, stop, ctx, f);
+    } else if (all) {
+        status = lines_along(A->data, A->ld, A->m, NULL, A->p, w, stop, ctx, f);
+    } else if (A->covariance) {
+        status = lines_across(A->data, A->ld, count, list, A->m, w, stop, ctx, f);
+    } else if (A->screen && count <= A->screen->capacity) {
+        status = SPCA(keep_columns)(A, count, list, stop, ctx);
+        if (status < 0) return status;
+        status =
+            lines_across(A->screen->kept, A->n, count, A->screen->slot_list, A->n, w, stop, ctx, f);
     } else {
-        shift = weighted(A, v, 0, w);
-        if (A->covariance || !A->row_major) {
-            for (spca_int i = 0; i < A->m; i++) f[i] = 0;
-            status = add_lines(A, v.nnz, v.index, w, A->m, stop, ctx, f);
-        } else {
-            for (spca_int i = 0; i < A->n; i++) {
-                const real *row = A->data + i * A->ld;
-                real even = 0, odd = 0;
-                spca_int a = 0;
-                if (i % 4096 == 0 && asked_to_stop(stop, ctx)) return SPCA_STOPPED;
-                for (; a + 2 <= v.nnz; a += 2) {
-                    even += w[a] * row[v.index[a]];
-                    odd += w[a + 1] * row[v.index[a + 1]];
-                }
-                if (a < v.nnz) even += w[a] * row[v.index[a]];
-                f[i] = even + odd;
-            }
-        }
+        status = rows_gather(A, count, list, w, stop, ctx, f);
     }
     finish_forward(A, shift, f);
     return status;
 }
 
-spca_status SPCA(dense_backward)(const operator_t *A, spca_stop stop, void *ctx, real *f, real *y)
+spca_status SPCA(dense_backward)(const operator_t *A, const real *f, spca_int count,
+                                 const spca_int *list, spca_stop stop, void *ctx, real *y)
 {
-    real sum = begin_backward(A, f);
-    spca_status status = lines_product(A, !A->row_major, f, stop, ctx, y);
-    finish_backward(A, sum, y);
+    spca_status status = SPCA_OK;
+    if (!A->row_major) {
+        status = lines_along(A->data, A->ld, count, list, A->n, f, stop, ctx, y);
+    } else if (!list) {
+        status = lines_across(A->data, A->ld, A->n, NULL, A->p, f, stop, ctx, y);
+    } else {
+        spca_int room = A->screen->capacity;
+        for (spca_int a = 0; a < count; a += room) {
+            spca_int c = min_int(room, count - a);
+            status = SPCA(keep_columns)(A, c, list + a, stop, ctx);
+            if (status < 0) return status;
+            grouped_dots(c, A->screen->slot_list, A->screen->kept, A->n, f, y + a);
+        }
+    }
+    finish_backward(A, sum_of(A->n, f), count, list, y);
     return status;
 }
 
@@ -145,12 +209,22 @@ spca_status SPCA(dense_columns)(const operator_t *A, spca_int k, const spca_int 
                                 spca_stop stop, void *ctx, real *scratch, real *W)
 {
     spca_int across = A->row_major ? A->ld : 1, down = A->row_major ? 1 : A->ld;
+    const real *data = A->data;
+    const spca_int *place = index;
     (void)scratch;
+    if (A->screen && A->row_major && k <= A->screen->capacity) {
+        spca_status status = SPCA(keep_columns)(A, k, index, stop, ctx);
+        if (status < 0) return status;
+        data = A->screen->kept;
+        place = A->screen->slot_list;
+        across = 1;
+        down = A->n;
+    }
     for (spca_int i0 = 0; i0 < A->m; i0 += 256) { /* rows stay in cache from column to column */
         spca_int i1 = min_int(A->m, i0 + 256);
         if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
         for (spca_int a = 0; a < k; a++) {
-            const real *x = A->data + index[a] * down;
+            const real *x = data + place[a] * down;
             real weight = column_weight(A, index[a]), range = A->range;
             real mean = A->mean ? A->mean[index[a]] * range : 0;
             for (spca_int i = i0; i < i1; i++)
@@ -189,7 +263,7 @@ static spca_status compressed_product(const operator_t *A, int along, spca_int k
             for (spca_int q = first; q < last; q++)
                 y[at(A->indices, A->wide, q)] += A->data[q] * xl;
         }
-        if ((read += last - first + 16) > BLOCK / 8) {
+        if ((read += last - first + 16) > BLOCK / 2) {
             read = 0;
             if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
         }
@@ -210,14 +284,13 @@ spca_status SPCA(compressed_forward)(const operator_t *A, vector_t v, spca_stop 
     return status;
 }
 
-spca_status SPCA(compressed_backward)(const operator_t *A, spca_stop stop, void *ctx, real *f,
-                                      real *y)
+spca_status SPCA(compressed_backward)(const operator_t *A, const real *f, spca_int count,
+                                      const spca_int *list, spca_stop stop, void *ctx, real *y)
 {
-    real sum = begin_backward(A, f);
     spca_status status;
     for (spca_int j = 0; j < A->p; j++) y[j] = 0;
     status = compressed_product(A, !A->row_major, 0, NULL, f, stop, ctx, y);
-    finish_backward(A, sum, y);
+    finish_backward(A, sum_of(A->n, f), count, list, y);
     return status;
 }
 
@@ -240,7 +313,7 @@ spca_status SPCA(compressed_columns)(const operator_t *A, spca_int k, const spca
                 spca_int a = (spca_int)place[at(A->indices, A->wide, q)];
                 if (a) W[(a - 1) * A->m + i] += A->data[q] * A->range;
             }
-            if ((read += last - first + 16) > BLOCK / 8) {
+            if ((read += last - first + 16) > BLOCK / 2) {
                 read = 0;
                 if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
             }

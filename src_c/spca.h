@@ -35,6 +35,43 @@ typedef enum {
     SPCA_SCHUR = 3
 } spca_deflation;
 
+enum { SPCA_SHADOW_BLOCK = 32, SPCA_REFERENCES = 4, SPCA_GUESS_SHARE = 8 };
+
+/* What exact screening keeps of dense data Z = F (screen.c).  All arrays are the caller's; it
+ * belongs to one call, since answering a question changes it. */
+typedef struct {
+    /* the shadow z_j ~ step_j q_j; columns padded by zeros to ld, a multiple of SPCA_SHADOW_BLOCK
+     */
+    const int8_t *shadow; /* NULL: references alone */
+    spca_int ld;
+    const float *step;  /* (p) or NULL */
+    const float *norm;  /* (p) >= ||step_j q_j||, without a shadow >= ||z_j|| */
+    const float *slack; /* (p) >= ||z_j - step_j q_j|| plus what rounding does to a product */
+    double widest;      /* >= the largest ||q_j|| */
+    /* references: unit directions and the product of every column with them */
+    int known, newest, used;
+    int chosen[SPCA_REFERENCES]; /* the used ones that span the basis, newest first */
+    double *direction;           /* n x SPCA_REFERENCES, or NULL: the shadow alone */
+    double *basis;               /* n x SPCA_REFERENCES, orthonormal */
+    double triangle[SPCA_REFERENCES][SPCA_REFERENCES]; /* basis_m = sum_l chosen_l triangle_lm */
+    float *product;                                    /* p x SPCA_REFERENCES */
+    float *residual; /* (p) >= what of a column is outside of the basis */
+    /* C order: the columns used last, copied */
+    spca_int capacity, cursor, batch;
+    void *kept;                            /* n x capacity, of the data's type */
+    spca_int *owner;                       /* (capacity), -1 where free */
+    spca_int *stamp, *slot_list, *missing; /* (capacity) */
+    spca_int *slot;                        /* (p), -1 where not kept */
+    /* scratch */
+    float *bound, *estimate, *lower; /* (p) */
+    spca_int *list;                  /* (p) */
+    spca_int *guess;                 /* (p/SPCA_GUESS_SHARE) */
+    double *unit, *outside;          /* (n) */
+    int16_t *rounded;                /* (ld) */
+    /* counts: products asked for, and columns read to answer them */
+    spca_int questions, shadow_columns, columns;
+} spca_screen;
+
 #define REAL float
 #define SPCA(name) spca_s##name
 #include "spca_proto.h"

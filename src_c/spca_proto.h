@@ -4,13 +4,10 @@
 /* ---- BLAS and LAPACK: SciPy's, filled once by _core.pyx ------------------------------------- */
 
 typedef struct {
-    void (*gemv)(char *, blas_int *, blas_int *, REAL *, REAL *, blas_int *, REAL *, blas_int *,
-                 REAL *, REAL *, blas_int *);
     void (*syrk)(char *, char *, blas_int *, blas_int *, REAL *, REAL *, blas_int *, REAL *, REAL *,
                  blas_int *);
     void (*axpy)(blas_int *, REAL *, REAL *, blas_int *, REAL *, blas_int *);
     void (*scal)(blas_int *, REAL *, REAL *, blas_int *);
-    REAL (*dot)(blas_int *, REAL *, blas_int *, REAL *, blas_int *);
     REAL (*nrm2)(blas_int *, REAL *, blas_int *);
     void (*syevr)(char *, char *, char *, blas_int *, REAL *, blas_int *, REAL *, REAL *,
                   blas_int *, blas_int *, REAL *, blas_int *, REAL *, REAL *, blas_int *,
@@ -40,8 +37,10 @@ struct SPCA(operator) {
     /* f = F v (m).  scratch (p).  May set SPCA_STOPPED, SPCA_PRODUCT_FAILED. */
     spca_status (*forward)(const SPCA(operator) * A, SPCA(vector) v, spca_stop stop, void *ctx,
                            REAL *scratch, REAL *f);
-    /* y = F'f (p), data only; f is scratch afterwards. */
-    spca_status (*backward)(const SPCA(operator) * A, spca_stop stop, void *ctx, REAL *f, REAL *y);
+    /* y_a = (F'f)_list_a (count), given g = range f, of all columns where list is NULL; data only,
+     * and a list of dense data alone. */
+    spca_status (*backward)(const SPCA(operator) * A, const REAL *g, spca_int count,
+                            const spca_int *list, spca_stop stop, void *ctx, REAL *y);
     /* W = F[:, index], m x k by columns. */
     spca_status (*columns)(const SPCA(operator) * A, spca_int k, const spca_int *index,
                            spca_stop stop, void *ctx, REAL *scratch, REAL *W);
@@ -63,18 +62,21 @@ struct SPCA(operator) {
     spca_int t;
     const SPCA(vector) * direction;
     const REAL *const *image;
-    const REAL *amount; /* Hotelling: x_i'A x_i; Schur: 1/(x_i'A x_i), for data 1/||image_i||^2 */
+    spca_screen *screen; /* dense data, or NULL */
+    const REAL *amount;  /* Hotelling: x_i'A x_i; Schur: 1/(x_i'A x_i), for data 1/||image_i||^2 */
 };
 
-/* f = F v, y = F'f for each way to store X or A0 (products.c). */
+/* f = F v, y = F'g/range for each way to store X or A0 (products.c). */
 spca_status SPCA(dense_forward)(const SPCA(operator) *, SPCA(vector), spca_stop, void *, REAL *,
                                 REAL *);
-spca_status SPCA(dense_backward)(const SPCA(operator) *, spca_stop, void *, REAL *, REAL *);
+spca_status SPCA(dense_backward)(const SPCA(operator) *, const REAL *, spca_int, const spca_int *,
+                                 spca_stop, void *, REAL *);
 spca_status SPCA(dense_columns)(const SPCA(operator) *, spca_int, const spca_int *, spca_stop,
                                 void *, REAL *, REAL *);
 spca_status SPCA(compressed_forward)(const SPCA(operator) *, SPCA(vector), spca_stop, void *,
                                      REAL *, REAL *);
-spca_status SPCA(compressed_backward)(const SPCA(operator) *, spca_stop, void *, REAL *, REAL *);
+spca_status SPCA(compressed_backward)(const SPCA(operator) *, const REAL *, spca_int,
+                                      const spca_int *, spca_stop, void *, REAL *);
 spca_status SPCA(compressed_columns)(const SPCA(operator) *, spca_int, const spca_int *, spca_stop,
                                      void *, REAL *, REAL *);
 /* columns by k products with unit vectors, for operators known by their products alone. */
@@ -90,15 +92,36 @@ spca_status SPCA(apply)(const SPCA(operator) * A, SPCA(vector) v, spca_stop stop
                         REAL *work, REAL *y /* p */);
 
 /* The k entries of A v largest in magnitude, index ascending, ties to the lower index, and
- * quadratic = v'A v.  work (2p + m + t). */
+ * quadratic = v'A v.  work (2p + m + t).  Where A has a screen, not all of X is read, with the same
+ * result to the last bit. */
 spca_status SPCA(largest)(const SPCA(operator) * A, SPCA(vector) v, spca_int k, spca_stop stop,
                           void *ctx, REAL *work, spca_int *index /* k */, REAL *value /* k */,
                           REAL *quadratic);
 
-/* The entries of A v with magnitude above tau, index ascending.  work (p + m + t). */
+/* The entries of A v with magnitude above tau, index ascending.  work (2p + m + t). */
 spca_status SPCA(above)(const SPCA(operator) * A, SPCA(vector) v, REAL tau, spca_stop stop,
                         void *ctx, REAL *work, spca_int *count, spca_int *index /* p */,
                         REAL *value /* p */);
+
+/* How many directions are subtracted from F'f. */
+spca_int SPCA(subtracted)(const SPCA(operator) * A);
+
+/* y_a -= sum_i c_i x_i - shift v at list_a: what is left to do after F'f = (y_a).  list ascending,
+ * or NULL for all p. */
+void SPCA(subtract)(const SPCA(operator) * A, SPCA(vector) v, const REAL *c, spca_int count,
+                    const spca_int *list, REAL *y);
+
+/* Exact values y_a of A v at a list of columns (ascending, A->screen->list, or all: *list NULL)
+ * that holds the k largest in magnitude and every one above tau; f = range factor F v and c the
+ * coefficients of the directions.  k = 0: tau alone.  work (p). */
+spca_status SPCA(screened)(const SPCA(operator) * A, SPCA(vector) v, const REAL *f, const REAL *c,
+                           spca_int k, REAL tau, spca_stop stop, void *ctx, REAL *work,
+                           spca_int *count, const spca_int **list, REAL *y /* p */);
+
+/* Copies columns of C-ordered data (count <= capacity) next to each other, if they are not there
+ * yet; their places go to slot_list. */
+spca_status SPCA(keep_columns)(const SPCA(operator) * A, spca_int count, const spca_int *list,
+                               spca_stop stop, void *ctx);
 
 /* G = A[index, index], k x k.  work (data: m*k + p; covariance: 2p + t). */
 spca_status SPCA(submatrix)(const SPCA(operator) * A, spca_int k, const spca_int *index,
@@ -111,12 +134,22 @@ spca_status SPCA(leading_eigenvector)(spca_int k, REAL *G, REAL *work, blas_int 
 
 /* ---- statistics of the input (statistics.c) ------------------------------------------------- */
 
-/* Per column: mean, sum of squared deviations from it, and spread, which is 0 exactly where the
- * column is constant.  In double for both precisions; NaN or infinite where the data are, or where
- * squares overflow.  Stable at any mean; one read of X. */
+/* Per column: mean, sum of squared deviations from it, smallest and largest entry.  In double for
+ * both precisions; mean or square is NaN or infinite where the data are, or where squares overflow.
+ * Stable at any mean; one read of X.  With a shadow (p x shadow_ld by columns; else NULL), each
+ * column is shadowed about its mean (or about 0) while it is in cache: x_j - mean ~ step_j q_j. */
 spca_status SPCA(dense_statistics)(spca_int n, spca_int p, const REAL *X, spca_int ld,
-                                   int row_major, spca_stop stop, void *ctx, double *mean,
-                                   double *square, double *spread);
+                                   int row_major, int center, spca_int shadow_ld, spca_stop stop,
+                                   void *ctx, double *mean, double *square, double *low,
+                                   double *high, int8_t *shadow, double *step, double *error,
+                                   float *size);
+/* The shadow of c columns, given their mean (NULL: 0), smallest and largest entry: q_j = (x_j -
+ * mean_j)/step_j rounded to int8, error_j >= ||x_j - mean_j - step_j q_j|| but for rounding in the
+ * differences, size_j >= ||q_j||. */
+void SPCA(shadow)(spca_int n, spca_int c, const REAL *X, spca_int ld, int row_major,
+                  const double *mean, const double *low, const double *high, spca_int shadow_ld,
+                  int8_t *shadow, double *step, double *error, float *size);
+/* Mean, squares and spread, which is 0 exactly where the column is constant. */
 spca_status SPCA(compressed_statistics)(spca_int n, spca_int p, const REAL *data,
                                         const void *indptr, const void *indices, int wide,
                                         int row_major, spca_stop stop, void *ctx, double *mean,

@@ -1,4 +1,4 @@
-/* statistics.c - one read of the input: mean, sum of squared deviations and spread of each column;
+/* statistics.c - one read of the input: mean, sum of squared deviations and range of each column;
  * and how far a matrix is from symmetric positive semidefinite.
  *
  * A tile of at most TILE_ROWS rows is shifted by its own first row, d = x - x_0, so that
@@ -7,10 +7,10 @@
  * n_a n_b/(n_a + n_b). */
 #include "real.h"
 
-enum { TILE_ROWS = 256, TILE_COLUMNS = 256, LANES = 8 };
+enum { TILE_ROWS = 256, TILE_COLUMNS = 1024, WAYS = 16, PANEL = 1 << 22 };
 
 typedef struct {
-    double *mean, *square, *spread;
+    double *mean, *square, *low, *high;
 } columns_t;
 
 static void merge(double n_a, double n_b, double mean_b, double square_b, double *mean,
@@ -21,15 +21,14 @@ static void merge(double n_a, double n_b, double mean_b, double square_b, double
     *square += n_a > 0 ? square_b + d * d * (n_a * (n_b / n)) : square_b;
 }
 
-/* One column's share of a tile: r entries with sums of d and d^2 and the largest |d|. */
+/* One column's share of a tile: r entries with sums of d and d^2. */
 static void add_tile(columns_t out, spca_int j, double done, spca_int r, double shift, double sum,
-                     double square, double spread)
+                     double square, double low, double high)
 {
     double mean = sum / (double)r;
     merge(done, (double)r, shift + mean, square - mean * sum, out.mean + j, out.square + j);
-    if (done > 0 && spread == 0 && out.spread[j] == 0) /* constant so far: the same constant? */
-        spread = fabs(shift - out.mean[j]);
-    if (!(spread <= out.spread[j])) out.spread[j] = spread;
+    if (done == 0 || low < out.low[j]) out.low[j] = low;
+    if (done == 0 || high > out.high[j]) out.high[j] = high;
 }
 
 /* Tile of r rows and c columns in C order; four rows at a time so that the sums are written less.
@@ -37,92 +36,118 @@ static void add_tile(columns_t out, spca_int j, double done, spca_int r, double 
 VECTORIZED static void tile(spca_int r, spca_int c, const real *X, spca_int ld, double done,
                             columns_t out, spca_int j0)
 {
-    double shift[TILE_COLUMNS], sum[TILE_COLUMNS], square[TILE_COLUMNS], spread[TILE_COLUMNS];
+    double shift[TILE_COLUMNS], sum[TILE_COLUMNS], square[TILE_COLUMNS];
+    real low[TILE_COLUMNS], high[TILE_COLUMNS];
     spca_int i = 1;
     for (spca_int j = 0; j < c; j++) {
         shift[j] = (double)X[j];
-        sum[j] = square[j] = spread[j] = 0;
+        low[j] = high[j] = X[j];
+        sum[j] = square[j] = 0;
     }
     for (; i + 4 <= r; i += 4) {
         const real *x0 = X + i * ld, *x1 = x0 + ld, *x2 = x1 + ld, *x3 = x2 + ld;
         for (spca_int j = 0; j < c; j++) {
             double s = shift[j], a = (double)x0[j] - s, b = (double)x1[j] - s;
-            double d = (double)x2[j] - s, e = (double)x3[j] - s, most = spread[j];
+            double d = (double)x2[j] - s, e = (double)x3[j] - s;
+            real least = x0[j] < x1[j] ? x0[j] : x1[j], most = x0[j] > x1[j] ? x0[j] : x1[j];
+            least = x2[j] < least ? x2[j] : least;
+            most = x2[j] > most ? x2[j] : most;
+            least = x3[j] < least ? x3[j] : least;
+            most = x3[j] > most ? x3[j] : most;
+            low[j] = least < low[j] ? least : low[j];
+            high[j] = most > high[j] ? most : high[j];
             sum[j] += (a + b) + (d + e);
             square[j] += (a * a + b * b) + (d * d + e * e);
-            most = fabs(a) > most ? fabs(a) : most;
-            most = fabs(b) > most ? fabs(b) : most;
-            most = fabs(d) > most ? fabs(d) : most;
-            spread[j] = fabs(e) > most ? fabs(e) : most;
         }
     }
     for (; i < r; i++)
         for (spca_int j = 0; j < c; j++) {
-            double d = (double)X[i * ld + j] - shift[j];
+            real x = X[i * ld + j];
+            double d = (double)x - shift[j];
             sum[j] += d;
             square[j] += d * d;
-            spread[j] = fabs(d) > spread[j] ? fabs(d) : spread[j];
+            low[j] = x < low[j] ? x : low[j];
+            high[j] = x > high[j] ? x : high[j];
         }
     for (spca_int j = 0; j < c; j++)
-        add_tile(out, j0 + j, done, r, shift[j], sum[j], square[j], spread[j]);
+        add_tile(out, j0 + j, done, r, shift[j], sum[j], square[j], (double)low[j],
+                 (double)high[j]);
 }
 
 /* r entries of one column, contiguous; lanes so that the sums need not be taken one after another.
  */
 VECTORIZED static void stretch(spca_int r, const real *x, double done, columns_t out, spca_int j)
 {
-    double shift = (double)x[0], sum[LANES] = {0}, square[LANES] = {0}, spread[LANES] = {0};
+    double shift = (double)x[0], sum[WAYS] = {0}, square[WAYS] = {0};
+    real low[WAYS], high[WAYS];
     spca_int i = 0;
-    for (; i + LANES <= r; i += LANES)
-        for (int l = 0; l < LANES; l++) {
-            double d = (double)x[i + l] - shift;
+    for (int l = 0; l < WAYS; l++) low[l] = high[l] = x[0];
+    for (; i + WAYS <= r; i += WAYS)
+        for (int l = 0; l < WAYS; l++) {
+            real a = x[i + l];
+            double d = (double)a - shift;
             sum[l] += d;
             square[l] += d * d;
-            spread[l] = fabs(d) > spread[l] ? fabs(d) : spread[l];
+            low[l] = a < low[l] ? a : low[l];
+            high[l] = a > high[l] ? a : high[l];
         }
     for (; i < r; i++) {
         double d = (double)x[i] - shift;
         sum[0] += d;
         square[0] += d * d;
-        spread[0] = fabs(d) > spread[0] ? fabs(d) : spread[0];
+        low[0] = x[i] < low[0] ? x[i] : low[0];
+        high[0] = x[i] > high[0] ? x[i] : high[0];
     }
-    for (int l = 1; l < LANES; l++) {
-        sum[0] += sum[l];
-        square[0] += square[l];
-        spread[0] = spread[l] > spread[0] ? spread[l] : spread[0];
-    }
-    add_tile(out, j, done, r, shift, sum[0], square[0], spread[0]);
-}
-
-static columns_t begin(spca_int p, double *mean, double *square, double *spread)
-{
-    columns_t out = {mean, square, spread};
-    for (spca_int j = 0; j < p; j++) mean[j] = square[j] = spread[j] = 0;
-    return out;
+    for (int half = WAYS / 2; half > 0; half /= 2)
+        for (int l = 0; l < half; l++) {
+            sum[l] += sum[l + half];
+            square[l] += square[l + half];
+            low[l] = low[l + half] < low[l] ? low[l + half] : low[l];
+            high[l] = high[l + half] > high[l] ? high[l + half] : high[l];
+        }
+    add_tile(out, j, done, r, shift, sum[0], square[0], (double)low[0], (double)high[0]);
 }
 
 spca_status SPCA(dense_statistics)(spca_int n, spca_int p, const real *X, spca_int ld,
-                                   int row_major, spca_stop stop, void *ctx, double *mean,
-                                   double *square, double *spread)
+                                   int row_major, int center, spca_int shadow_ld, spca_stop stop,
+                                   void *ctx, double *mean, double *square, double *low,
+                                   double *high, int8_t *shadow, double *step, double *error,
+                                   float *size)
 {
-    columns_t out = begin(p, mean, square, spread);
-    spca_int columns = row_major ? TILE_COLUMNS : 1, read = 0;
-    for (spca_int i0 = 0; i0 < n; i0 += row_major ? TILE_ROWS : n) {
-        for (spca_int j = 0; j < p; j += columns) {
-            spca_int end = row_major ? min_int(n, i0 + TILE_ROWS) : n;
-            spca_int c = min_int(columns, p - j);
-            for (spca_int i = i0; i < end; i += TILE_ROWS) {
-                spca_int r = min_int(TILE_ROWS, end - i);
-                if (row_major)
-                    tile(r, c, X + i * ld + j, ld, (double)i, out, j);
-                else
-                    stretch(r, X + j * ld + i, (double)i, out, j);
+    /* panels of columns of about PANEL bytes, so that the shadow finds them in cache */
+    spca_int width = PANEL / (n * (spca_int)sizeof(real)) / TILE_COLUMNS * TILE_COLUMNS, read = 0;
+    columns_t out = {mean, square, low, high};
+    width = width < TILE_COLUMNS       ? TILE_COLUMNS
+            : width > 4 * TILE_COLUMNS ? 4 * TILE_COLUMNS
+                                       : width;
+    for (spca_int j = 0; j < p; j++) mean[j] = square[j] = 0;
+    for (spca_int j0 = 0; j0 < p; j0 += width) {
+        spca_int j1 = min_int(p, j0 + width);
+        for (spca_int i = 0; row_major && i < n; i += TILE_ROWS)
+            for (spca_int j = j0; j < j1; j += TILE_COLUMNS) {
+                spca_int r = min_int(TILE_ROWS, n - i), c = min_int(TILE_COLUMNS, j1 - j);
+                tile(r, c, X + i * ld + j, ld, (double)i, out, j);
                 if ((read += r * c) > (1 << 22)) {
                     read = 0;
                     if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
                 }
             }
+        for (spca_int j = j0; j < j1; j++) {
+            for (spca_int i = 0; !row_major && i < n; i += TILE_ROWS) {
+                spca_int r = min_int(TILE_ROWS, n - i);
+                stretch(r, X + j * ld + i, (double)i, out, j);
+                if ((read += r) > (1 << 22)) {
+                    read = 0;
+                    if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
+                }
+            }
+            if (shadow && !row_major)
+                SPCA(shadow)(n, 1, X + j * ld, ld, 0, center ? mean + j : NULL, low + j, high + j,
+                             shadow_ld, shadow + j * shadow_ld, step + j, error + j, size + j);
         }
+        if (shadow && row_major)
+            SPCA(shadow)(n, j1 - j0, X + j0, ld, 1, center ? mean + j0 : NULL, low + j0, high + j0,
+                         shadow_ld, shadow + j0 * shadow_ld, step + j0, error + j0, size + j0);
     }
     return SPCA_OK;
 }
@@ -141,8 +166,7 @@ spca_status SPCA(compressed_statistics)(spca_int n, spca_int p, const real *data
                                         double *first)
 {
     spca_int lines = row_major ? n : p, read = 0;
-    columns_t out = begin(p, mean, square, spread);
-    for (spca_int j = 0; j < p; j++) count[j] = first[j] = 0;
+    for (spca_int j = 0; j < p; j++) mean[j] = square[j] = spread[j] = count[j] = first[j] = 0;
     for (spca_int l = 0; l < lines; l++) {
         spca_int start = at(indptr, wide, l), end = at(indptr, wide, l + 1);
         for (spca_int q = start; q < end; q++) {
@@ -163,7 +187,7 @@ spca_status SPCA(compressed_statistics)(spca_int n, spca_int p, const real *data
         double zeros = (double)n - count[j];
         if (zeros == 0) continue;
         if (first[j] != 0 && spread[j] == 0) spread[j] = fabs(first[j]);
-        merge(count[j], zeros, 0, 0, out.mean + j, out.square + j);
+        merge(count[j], zeros, 0, 0, mean + j, square + j);
     }
     return SPCA_OK;
 }

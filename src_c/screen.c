@@ -1,0 +1,421 @@
+/* screen.c - which columns of dense data can answer a question, from a fraction of the bytes of X.
+ *
+ * The question is for the entries of y = Z'f largest in magnitude, or above a level; z_j, the
+ * columns of Z = F, are known up to bounds, and only those that may belong to the answer are
+ * multiplied exactly, by the loops of the plain product.  So the answer is the plain one to the
+ * last bit, if no bound is too small.  Let f have unit norm, and let bar z_j stand for step_j q_j
+ * where there is a shadow, for z_j otherwise.
+ *
+ * 1. References D = (d_1 .. d_M), directions of earlier questions for which S_j = D'bar z_j is
+ * known. For any b, with w = f - D b and an orthonormal basis Q of the references (Cauchy-Schwarz),
+ *        |bar z_j'f| <= |S_j'b| + ||(I - QQ') bar z_j|| ||w|| + ||bar z_j|| ||Q'w||.
+ * 2. The shadow: with f~ = f rounded to int16, bar z_j'f~ is a sum of integers, exact, and
+ *        |z_j'f - bar z_j'f~| <= ||z_j - bar z_j|| + ||bar z_j|| ||f - f~||.
+ *    A product with the whole shadow becomes a reference, the oldest goes.
+ * 3. The level: the k-th largest |y_j| among k columns multiplied exactly, those of v, or the k-th
+ *    largest lower bound of 2 where that is higher.  What reaches the level is multiplied exactly.
+ *
+ * Rounding.  With u the unit roundoff of REAL, the plain products add n terms through at most
+ * h = n/4 + STRANDS + 4 additions (products.c), so that fl(x'g) differs from x'g by at most
+ * gamma_{h+1} ||x|| ||g||, gamma_m = m u/(1 - m u) (Higham 2002, Accuracy and Stability of
+ * Numerical Algorithms, section 4.2), likewise fl(1'g), and ||mean 1|| <= ||x||.  The remaining
+ * four operations of y_j = range weight_j (x_j'g - (1'g) mean_j) add 4u.  slack_j holds twice that,
+ *        slack_j >= ||z_j - bar z_j|| + 4 (n/4 + STRANDS + 12) u range^2 weight_j ||x_j||,
+ * and was computed in double.  Bounds are taken in float, from products rounded to float: each of
+ * the at most SPCA_REFERENCES + 3 roundings moves them by 2^-24 of a sum that is at most (1 + sum
+ * |b_m|) ||bar z_j|| + slack_j; GRAIN = 2^-20 times that is added.  Subtracting t directions, c_i
+ * x_ij at a time, in REAL in the plain product and in float here, is off by less than (t + 8) 2^-22
+ * (||bar z_j|| + sum_i |c_i x_ij|).  Levels are lowered by a factor 1 - 2^-18, and the smallest
+ * normal float is added to slack_j, against underflow. */
+#include "real.h"
+
+#define GRAIN 0x1p-20f
+#define STRIP 1024 /* columns whose estimates stay in L1 */
+enum { M = SPCA_REFERENCES };
+
+/* Shares of the columns beyond which all are read: of the shadow, of X, of X in C order. */
+enum { SHADOW_SHARE = 3, EXACT_SHARE = 2, EXACT_SHARE_ROWS = 16 };
+
+/* ---- columns of C order --------------------------------------------------------------------- */
+
+spca_status SPCA(keep_columns)(const operator_t *A, spca_int count, const spca_int *list,
+                               spca_stop stop, void *ctx)
+{
+    enum { ROWS = 8 };
+    spca_screen *s = A->screen;
+    real *kept = s->kept;
+    spca_int absent = 0, batch = ++s->batch;
+    if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
+    for (spca_int a = 0; a < count; a++) {
+        spca_int place = s->slot[list[a]];
+        if (place >= 0) s->stamp[place] = batch;
+    }
+    for (spca_int a = 0; a < count; a++) {
+        spca_int place = s->slot[list[a]];
+        if (place < 0) { /* the next place that this batch does not use */
+            do s->cursor = s->cursor + 1 < s->capacity ? s->cursor + 1 : 0;
+            while (s->stamp[s->cursor] == batch);
+            place = s->cursor;
+            if (s->owner[place] >= 0) s->slot[s->owner[place]] = -1;
+            s->owner[place] = list[a];
+            s->slot[list[a]] = place;
+            s->stamp[place] = batch;
+            s->missing[absent++] = place;
+        }
+        s->slot_list[a] = place;
+    }
+    for (spca_int i = 0; i < A->n; i += ROWS) {
+        spca_int r = min_int(ROWS, A->n - i);
+        const real *row = A->data + i * A->ld;
+        if (absent && i % 4096 == 0 && asked_to_stop(stop, ctx)) {
+            for (spca_int b = 0; b < absent; b++) s->slot[s->owner[s->missing[b]]] = -1;
+            for (spca_int b = 0; b < absent; b++) s->owner[s->missing[b]] = -1;
+            return SPCA_STOPPED;
+        }
+        for (spca_int b = 0; b < absent; b++) {
+            spca_int place = s->missing[b], j = s->owner[place];
+            for (spca_int l = 0; l < r; l++) kept[place * A->n + i + l] = row[l * A->ld + j];
+        }
+    }
+    return SPCA_OK;
+}
+
+/* ---- references ----------------------------------------------------------------------------- */
+
+static double dot_of(spca_int n, const double *x, const double *y)
+{
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (spca_int i = 0; i < n; i++) sum += x[i] * y[i];
+    return sum;
+}
+
+/* residual_j^2 = ||bar z_j||^2 - sum_m (q_m'bar z_j)^2, rounded up; q_m'bar z_j = sum_l S_jl T_lm
+ * is off by at most error_m ||bar z_j|| + share_m slack_j. */
+VECTORIZED static void residuals(spca_int p, int used, const float *const *product, float T[M][M],
+                                 float error, float share, const float *norm, const float *slack,
+                                 float *residual)
+{
+    for (spca_int j = 0; j < p; j++) {
+        float square = norm[j] * (norm[j] * (1 + 2 * error) + 2 * share * slack[j]);
+        for (int m = 0; m < used; m++) {
+            float q = 0;
+            for (int l = 0; l <= m; l++) q += product[l][j] * T[l][m];
+            square -= q * q;
+        }
+        residual[j] = sqrtf(square > 0 ? square : 0) * (1 + GRAIN);
+    }
+}
+
+/* After a new direction and its products: an orthonormal basis, newest first so that it counts in
+ * full; directions nearly within the span of newer ones are left out. */
+static void rebuild(spca_int n, spca_int p, spca_screen *s)
+{
+    const float *product[M];
+    float T[M][M], total = 0;
+    s->used = 0;
+    for (int age = 0; age < s->known; age++) {
+        int l = (s->newest - age + M) % M, m = s->used;
+        double *d = s->direction + l * n, *q = s->basis + m * n, coefficient[M] = {0}, norm;
+        for (spca_int i = 0; i < n; i++) q[i] = d[i];
+        for (int pass = 0; pass < 2; pass++)
+            for (int i = 0; i < m; i++) {
+                double c = dot_of(n, s->basis + i * n, q);
+                for (spca_int k = 0; k < n; k++) q[k] -= c * s->basis[i * n + k];
+                for (int k = 0; k <= i; k++) coefficient[k] -= c * s->triangle[k][i];
+            }
+        norm = sqrt(dot_of(n, q, q));
+        if (!(norm > 1e-2)) continue;
+        coefficient[m] = 1;
+        for (spca_int i = 0; i < n; i++) q[i] /= norm;
+        for (int k = 0; k <= m; k++) s->triangle[k][m] = coefficient[k] / norm;
+        s->chosen[s->used++] = l;
+    }
+    for (int m = 0; m < s->used; m++) {
+        product[m] = s->product + s->chosen[m] * p;
+        for (int l = 0; l <= m; l++) {
+            T[l][m] = (float)s->triangle[l][m];
+            total += fabsf(T[l][m]);
+        }
+    }
+    residuals(p, s->used, product, T, (2 + total) * GRAIN, s->shadow ? 0 : total, s->norm, s->slack,
+              s->residual);
+}
+
+/* bound_j >= |z_j'f|/||f|| by the references, over columns [j0, j1). */
+VECTORIZED static void strip_bounds(spca_int j0, spca_int j1, int used, const float *const *product,
+                                    const float *b, float outside, float within, float loose,
+                                    const float *residual, const float *norm, const float *slack,
+                                    float *bound)
+{
+    float estimate[STRIP] = {0};
+    spca_int n = j1 - j0;
+    for (int m = 0; m < used; m++)
+        for (spca_int j = 0; j < n; j++) estimate[j] += b[m] * product[m][j0 + j];
+    for (spca_int j = 0; j < n; j++)
+        bound[j0 + j] = (fabsf(estimate[j]) + outside * residual[j0 + j]) +
+                        (within * norm[j0 + j] + loose * slack[j0 + j]);
+}
+
+static void reference_bounds(const operator_t *A, const double *unit, double *w, float *bound)
+{
+    const spca_screen *s = A->screen;
+    const float *product[M];
+    float b[M], sum_b = 0;
+    double within = 0;
+    spca_int n = A->n;
+    for (spca_int i = 0; i < n; i++) w[i] = unit[i];
+    for (int m = 0; m < s->used; m++) b[m] = 0;
+    for (int m = 0; m < s->used; m++) {
+        double a = dot_of(n, s->basis + m * n, unit);
+        for (int l = 0; l <= m; l++) b[l] += (float)(a * s->triangle[l][m]);
+    }
+    for (int l = 0; l < s->used; l++) {
+        const double *d = s->direction + s->chosen[l] * n;
+        product[l] = s->product + s->chosen[l] * A->p;
+        sum_b += fabsf(b[l]);
+        for (spca_int i = 0; i < n; i++) w[i] -= (double)b[l] * d[i];
+    }
+    for (int m = 0; m < s->used; m++) within += fabs(dot_of(n, s->basis + m * n, w));
+    for (spca_int j = 0; j < A->p; j += STRIP)
+        strip_bounds(j, min_int(A->p, j + STRIP), s->used, product, b,
+                     (float)(sqrt(dot_of(n, w, w)) * (1 + 1e-6)),
+                     (float)within + (2 + sum_b) * GRAIN, s->shadow ? 1 : 1 + sum_b, s->residual,
+                     s->norm, s->slack, bound);
+}
+
+/* ---- the shadow ------------------------------------------------------------------------------ */
+
+/* f~ = rounded 2^-exponent; returns ||f - f~|| of the unit vector f.  By Cauchy-Schwarz no sum of
+ * products of rounded and q_j, in any order, leaves int32. */
+static double round_direction(spca_int n, spca_screen *s, const double *unit, int *exponent)
+{
+    double most = 0, scale, miss = 0;
+    for (spca_int i = 0; i < n; i++) most = fmax(most, fabs(unit[i]));
+    frexp(fmin(32767 / most, 0x1.fp30 / s->widest - 0.5 * sqrt((double)n)), exponent);
+    *exponent = *exponent - 1 < 0 ? 0 : *exponent - 1;
+    scale = ldexp(1.0, *exponent);
+    for (spca_int i = 0; i < n; i++) {
+        double r = nearbyint(unit[i] * scale);
+        s->rounded[i] = (int16_t)r;
+        miss += (unit[i] - r / scale) * (unit[i] - r / scale);
+    }
+    for (spca_int i = n; i < s->ld; i++) s->rounded[i] = 0;
+    return sqrt(miss) * (1 + 1e-6) + 1e-12;
+}
+
+/* sum_i q_i f_i; by way of int16, which compilers turn into multiply-and-add of pairs. */
+static inline int32_t integer_dot(spca_int n, const int8_t *q, const int16_t *f)
+{
+    enum { BLOCK = 2 * SPCA_SHADOW_BLOCK };
+    int32_t sum = 0;
+    spca_int i = 0;
+    for (; i + BLOCK <= n; i += BLOCK) {
+        int16_t wide[BLOCK];
+        for (int l = 0; l < BLOCK; l++) wide[l] = q[i + l];
+        for (int l = 0; l < BLOCK; l++) sum += (int32_t)wide[l] * (int32_t)f[i + l];
+    }
+    for (; i < n; i++) sum += (int32_t)q[i] * (int32_t)f[i];
+    return sum;
+}
+
+VECTORIZED static void estimates(spca_int count, const spca_int *list, spca_int ld,
+                                 const int8_t *shadow, const float *step, float unit,
+                                 const int16_t *f, float *estimate)
+{
+    for (spca_int a = 0; a < count; a++) {
+        spca_int j = list ? list[a] : a;
+        estimate[a] = (float)integer_dot(ld, shadow + j * ld, f) * (step[j] * unit);
+    }
+}
+
+/* ---- questions ------------------------------------------------------------------------------- */
+
+static spca_int collect(spca_int p, const float *bound, float level, spca_int *list)
+{
+    spca_int count = 0;
+    for (spca_int j = 0; j < p; j++) {
+        list[count] = j;
+        count += !(bound[j] < level);
+    }
+    return count;
+}
+
+/* Adds what the directions take from the product: c_i x_ij to y_a, and how far off that may be; or,
+ * without estimates, only what they may move it by. */
+static void move(const operator_t *A, const real *c, double norm, spca_int count,
+                 const spca_int *list, float *estimate, float *margin)
+{
+    const float *size = A->screen->norm;
+    float grain = (float)(A->t + 8) * 0x1p-22f;
+    for (spca_int i = 0; i < SPCA(subtracted)(A); i++) {
+        vector_t x = A->direction[i];
+        for (spca_int a = 0, b = 0; b < x.nnz; b++) {
+            spca_int j = x.index ? x.index[b] : b;
+            float moved = (float)(-(double)c[i] / norm * (double)x.value[b]);
+            if (!list) {
+                a = j;
+            } else {
+                while (a < count && list[a] < j) a++;
+                if (a == count) break;
+                if (list[a] != j) continue;
+            }
+            if (estimate) estimate[a] += moved;
+            margin[a] += estimate ? grain * (fabsf(moved) + size[j]) : fabsf(moved) * (1 + grain);
+        }
+    }
+}
+
+/* The direction of a product with all columns becomes a reference. */
+static float *new_reference(spca_int n, spca_int p, spca_screen *s, double **direction)
+{
+    s->newest = (s->newest + 1) % M;
+    if (s->known < M) s->known++;
+    *direction = s->direction + s->newest * n;
+    return s->product + s->newest * p;
+}
+
+/* Narrows the list (NULL: all) by the shadow, and raises the level. */
+static spca_status by_shadow(const operator_t *A, const real *c, double norm, spca_int k,
+                             float level, spca_stop stop, void *ctx, float *scratch,
+                             const spca_int **list, spca_int *count)
+{
+    spca_screen *s = A->screen;
+    spca_int n = *count, step = ((spca_int)1 << 22) / s->ld + 1, found = 0;
+    float *estimate = s->estimate, *margin = s->bound, near;
+    int exponent;
+    near = (float)round_direction(A->n, s, s->unit, &exponent) + GRAIN;
+    for (spca_int a = 0; a < n; a += step) {
+        spca_int some = min_int(step, n - a), first = *list ? 0 : a;
+        if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
+        estimates(some, *list ? *list + a : NULL, s->ld, s->shadow + first * s->ld, s->step + first,
+                  ldexpf(1, -exponent), s->rounded, estimate + a);
+    }
+    s->shadow_columns += n;
+    if (!*list && s->direction) {
+        double *direction;
+        float *product = new_reference(A->n, A->p, s, &direction);
+        for (spca_int i = 0; i < A->n; i++) direction[i] = ldexp((double)s->rounded[i], -exponent);
+        for (spca_int j = 0; j < n; j++) product[j] = estimate[j];
+        rebuild(A->n, A->p, s);
+    }
+    for (spca_int a = 0; a < n; a++) {
+        spca_int j = *list ? (*list)[a] : a;
+        margin[a] = s->slack[j] + near * s->norm[j];
+    }
+    move(A, c, norm, n, *list, estimate, margin);
+    if (k > 0 && n >= k) {
+        spca_int ties;
+        float lowest;
+        for (spca_int a = 0; a < n; a++) {
+            float lower = fabsf(estimate[a]) - margin[a];
+            s->lower[a] = lower > 0 ? lower : 0;
+        }
+        lowest = spca_skth_largest(n, s->lower, k, scratch, &ties) * (1 - 0x1p-18f);
+        if (lowest > level) level = lowest;
+    }
+    for (spca_int a = 0; a < n; a++) {
+        s->list[found] = *list ? (*list)[a] : a;
+        found += !(fabsf(estimate[a]) + margin[a] < level);
+    }
+    *list = s->list;
+    *count = found;
+    return SPCA_OK;
+}
+
+/* The exact product with all columns. */
+static spca_status everything(const operator_t *A, vector_t v, const real *f, const real *c,
+                              double norm, spca_stop stop, void *ctx, spca_int *count,
+                              const spca_int **list, real *y)
+{
+    spca_screen *s = A->screen;
+    spca_status status = A->backward(A, f, A->p, NULL, stop, ctx, y);
+    if (status < 0) return status;
+    s->columns += A->p;
+    if (!s->shadow && norm > 0) {
+        double *direction;
+        float *product = new_reference(A->n, A->p, s, &direction);
+        for (spca_int i = 0; i < A->n; i++) direction[i] = s->unit[i];
+        for (spca_int j = 0; j < A->p; j++) product[j] = (float)((double)y[j] / norm);
+        rebuild(A->n, A->p, s);
+    }
+    SPCA(subtract)(A, v, c, A->p, NULL, y);
+    *list = NULL;
+    *count = A->p;
+    return SPCA_OK;
+}
+
+/* unit = f/||f||; returns the norm of what f stands for, f/range. */
+static double normalize(const operator_t *A, const real *f, double *unit)
+{
+    double most = 0, norm;
+    for (spca_int i = 0; i < A->n; i++) most = fmax(most, fabs((double)f[i]));
+    if (!(most > 0) || !(most <= DBL_MAX)) return 0;
+    for (spca_int i = 0; i < A->n; i++) unit[i] = (double)f[i] / most;
+    norm = sqrt(dot_of(A->n, unit, unit));
+    for (spca_int i = 0; i < A->n; i++) unit[i] /= norm;
+    return norm * most / (double)A->range;
+}
+
+spca_status SPCA(screened)(const operator_t *A, vector_t v, const real *f, const real *c,
+                           spca_int k, real tau, spca_stop stop, void *ctx, real *work,
+                           spca_int *count, const spca_int **list, real *y)
+{
+    spca_screen *s = A->screen;
+    spca_int p = A->p, guesses = 0, few = p / (A->row_major ? EXACT_SHARE_ROWS : EXACT_SHARE);
+    real *known = y + p - k;
+    double norm = normalize(A, f, s->unit);
+    float level;
+    spca_status status;
+    s->questions++;
+    *count = p;
+    *list = NULL;
+    if (norm == 0 || k > p / SPCA_GUESS_SHARE || (A->shift != 0 && !v.index))
+        return everything(A, v, f, c, 0, stop, ctx, count, list, y);
+    if (k > 0 && v.index && v.nnz >= k) {
+        spca_int ties;
+        guesses = k;
+        SPCA(select_largest)(v.nnz, v.value, k, work, s->guess);
+        for (spca_int a = 0; a < k; a++) s->guess[a] = v.index[s->guess[a]];
+        status = A->backward(A, f, k, s->guess, stop, ctx, known);
+        if (status < 0) return status;
+        s->columns += k;
+        SPCA(subtract)(A, v, c, k, s->guess, known);
+        tau = SPCA(kth_largest)(k, known, k, work, &ties);
+    }
+    level = (float)((double)tau / norm) * (1 - 0x1p-18f);
+    if (!(level > 0x1p-100f)) level = 0;
+
+    if (s->used > 0 && level > 0) {
+        spca_int found;
+        reference_bounds(A, s->unit, s->outside, s->bound);
+        move(A, c, norm, p, NULL, NULL, s->bound);
+        found = collect(p, s->bound, level, s->list);
+        if (found <= (s->shadow ? p / SHADOW_SHARE : few)) {
+            *count = found;
+            *list = s->list;
+        }
+    }
+    if (s->shadow) {
+        status = by_shadow(A, c, norm, k, level, stop, ctx, (float *)(void *)work, list, count);
+        if (status < 0) return status;
+    }
+    if (!*list || *count > few) return everything(A, v, f, c, norm, stop, ctx, count, list, y);
+
+    spca_int *columns = s->list, left = 0;
+    for (spca_int a = 0, b = 0; a < *count; a++) { /* those that are not known yet */
+        while (b < guesses && s->guess[b] < columns[a]) b++;
+        if (b == guesses || s->guess[b] != columns[a]) columns[left++] = columns[a];
+    }
+    status = A->backward(A, f, left, columns, stop, ctx, y);
+    if (status < 0) return status;
+    s->columns += left;
+    SPCA(subtract)(A, v, c, left, columns, y);
+    *count = left + guesses;
+    for (spca_int a = left - 1, b = guesses - 1, to = *count - 1; b >= 0; to--) {
+        int from_columns = a >= 0 && columns[a] > s->guess[b];
+        y[to] = from_columns ? y[a] : known[b];
+        columns[to] = from_columns ? columns[a--] : s->guess[b--];
+    }
+    return SPCA_OK;
+}
