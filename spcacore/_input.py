@@ -10,12 +10,25 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 from numpy.typing import NDArray
 
 _NUMBERS = (int, float, np.floating, np.integer)
 _NO_NUMBERS = (complex, np.complexfloating, np.ndarray, np.datetime64, np.timedelta64)
 LARGEST = sys.maxsize
+
+
+# scipy.sparse takes as long to import as all of this package, and before that X is neither of the two.
+
+
+def is_sparse(x: Any) -> bool:
+    module = sys.modules.get("scipy.sparse")
+    return module is not None and bool(module.issparse(x))
+
+
+def is_operator(x: Any) -> bool:
+    """Whether x is a scipy `LinearOperator`."""
+    module = sys.modules.get("scipy.sparse.linalg")
+    return module is not None and isinstance(x, module.LinearOperator)
 
 
 def real_array(
@@ -32,7 +45,7 @@ def real_array(
         )
     if hasattr(x, "__dlpack_device__") and not isinstance(x, np.ndarray) and x.__dlpack_device__()[0] != 1:
         raise TypeError(f"{name} lies on a device; move it to the CPU first")
-    if scipy.sparse.issparse(x):
+    if is_sparse(x):
         raise TypeError(f"{name} is a sparse matrix where a dense array is needed")
     try:
         a = np.asarray(x)

@@ -12,12 +12,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 from numpy.typing import NDArray
-from scipy.sparse.linalg import LinearOperator
 
 from . import _core, _screening
-from ._input import choice, flag, float_type, integer, raise_not_finite, real_array
+from ._input import choice, flag, float_type, integer, is_operator, is_sparse, raise_not_finite, real_array
 from ._result import Screening
 
 _LARGEST_CHOLESKY = 1500
@@ -121,9 +119,9 @@ def as_problem(
     choice(screening, "screening", _screening.MODES)
     covariance = choice(kind, "kind", ("data", "covariance")) == "covariance"
     center, scale = flag(center, "center"), flag(scale, "scale")
-    if scipy.sparse.issparse(X):
+    if is_sparse(X):
         return _from_sparse(X, covariance, center, scale, definite)
-    if isinstance(X, LinearOperator) or (callable(X) and not hasattr(X, "__array__")):
+    if is_operator(X) or (callable(X) and not hasattr(X, "__array__")):
         return _from_products(X, covariance, center, scale, n_features)
     return _from_dense(X, covariance, center, scale, definite, screening)
 
@@ -521,7 +519,7 @@ class _Products:
 def _from_products(X: Any, covariance: bool, center: bool, scale: bool, n_features: int | None) -> Problem:
     if scale:
         raise ValueError("scale=True needs the entries of X; an operator offers only products")
-    if isinstance(X, LinearOperator):
+    if is_operator(X):
         n, p = X.shape
         matvec, rmatvec, dtype = X.matvec, X.rmatvec, np.dtype(X.dtype)
         if dtype.kind not in "fiub":
@@ -568,8 +566,8 @@ def scores(
     V = loadings[used]
     if scale is not None:
         V = V / scale[used, None]
-    if scipy.sparse.issparse(X) or isinstance(X, LinearOperator):
-        if scipy.sparse.issparse(X):
+    if is_sparse(X) or is_operator(X):
+        if is_sparse(X):
             X = compressed(X)
         if X.shape[1] != p:
             raise ValueError(f"X has shape {X.shape} where (m, {p}) is needed")
@@ -579,7 +577,7 @@ def scores(
         if result.dtype.kind not in "fiu":
             raise TypeError(f"X, an operator, returned dtype {result.dtype}; real numbers are needed")
         if not np.isfinite(result).all():
-            if scipy.sparse.issparse(X):
+            if is_sparse(X):
                 raise_not_finite(X.data[: X.indptr[-1]], "X.data")
             raise ValueError("X, an operator, returned NaN or infinity")
         return result if mean is None else result - mean[used] @ V

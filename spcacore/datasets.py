@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -54,6 +52,9 @@ def load_pitprops() -> Correlation:
     >>> spcacore.datasets.load_pitprops()
     Correlation(13 variables, 180 samples)
     """
+    import csv
+    from importlib.resources import files
+
     with (files(__package__) / "pitprops.csv").open(encoding="utf-8") as file:
         header, *rows = csv.reader(file)
     return Correlation(np.array([row[1:] for row in rows], np.float64), tuple(header[1:]), 180)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse.linalg
 from numpy.typing import NDArray
 
 from . import _core
@@ -259,11 +258,13 @@ def leading_vector(
         eigenvalue, vector = _core.leading_eigenvector(G)
         vector[unused] = 0
         return vector, eigenvalue
-    restricted = scipy.sparse.linalg.LinearOperator(
+    from scipy.sparse.linalg import LinearOperator, eigsh
+
+    restricted = LinearOperator(
         (k, k), dtype=op.dtype,
         matvec=lambda v: op.apply(index, np.ascontiguousarray(v.ravel(), op.dtype))[index],
     )  # fmt: skip
-    eigenvalues, vectors = scipy.sparse.linalg.eigsh(restricted, 1, which="LA", v0=value)
+    eigenvalues, vectors = eigsh(restricted, 1, which="LA", v0=value)
     return np.ascontiguousarray(vectors[:, 0], op.dtype), float(eigenvalues[0])
 
 
@@ -355,18 +356,18 @@ def _leading_direction(op: _core.Operator, start: NDArray[Any]) -> NDArray[Any]:
     """The leading eigenvector of the whole operator, to a few digits."""
     if op.p < 3:
         return start
-    whole = scipy.sparse.linalg.LinearOperator(
+    from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
+
+    whole = LinearOperator(
         (op.p, op.p), dtype=op.dtype,
         matvec=lambda v: op.apply(None, np.ascontiguousarray(v.ravel(), op.dtype)),
     )  # fmt: skip
     try:
         return np.ascontiguousarray(
-            scipy.sparse.linalg.eigsh(whole, 1, which="LA", v0=start, tol=1e-2, maxiter=5, ncv=min(op.p, 4))[
-                1
-            ][:, 0],
+            eigsh(whole, 1, which="LA", v0=start, tol=1e-2, maxiter=5, ncv=min(op.p, 4))[1][:, 0],
             op.dtype,
         )
-    except scipy.sparse.linalg.ArpackError:  # not converged, or no variance: the power steps will do
+    except ArpackError:  # not converged, or no variance: the power steps will do
         return start
 
 

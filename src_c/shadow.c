@@ -8,7 +8,7 @@
 #include "real.h"
 #include <string.h>
 
-enum { ROWS = SPCA_SHADOW_BLOCK, COLUMNS = 64 };
+enum { LANES = 32, SIDE = SPCA_SHADOW_BLOCK, WIDTH = 1024, STRIP = 512 };
 #define NEAREST 12582912.0f /* 1.5 2^23: adding and subtracting it rounds a float to an integer */
 
 static inline double largest_of(double mean, double low, double high)
@@ -37,78 +37,86 @@ static void finish(spca_int n, double largest, double *step, double *error, floa
     }
 }
 
-/* One block of a column, zero beyond its n entries; adds to the sums of r^2 and q^2. */
-static inline void round_block(spca_int n, const float *v, int8_t *q, double *miss, double *square)
+/* A column of Fortran order, zero beyond its n entries.  Sums of STRIP squares of integers are
+ * exact in float. */
+VECTORIZED static void column(spca_int n, const real *x, double mean, double inverse,
+                              spca_int shadow_ld, int8_t *q, double *miss, double *square)
 {
-    float r2[ROWS] = {0}, q2[ROWS] = {0};
-    for (spca_int i = 0; i < n; i++) {
-        float nearest = (v[i] + NEAREST) - NEAREST, r = v[i] - nearest;
-        q[i] = (int8_t)(int32_t)nearest;
-        r2[i] = r * r;
-        q2[i] = nearest * nearest;
-    }
-    for (int half = ROWS / 2; half > 0; half /= 2)
-        for (int l = 0; l < half; l++) {
-            r2[l] += r2[l + half];
-            q2[l] += q2[l + half];
+    for (spca_int i0 = 0; i0 < n; i0 += STRIP) {
+        spca_int end = min_int(n, i0 + STRIP), i = i0;
+        float r2[LANES] = {0}, q2[LANES] = {0};
+        for (; i + LANES <= end; i += LANES)
+            for (int l = 0; l < LANES; l++) {
+                float v = (float)(((double)x[i + l] - mean) * inverse);
+                float nearest = (v + NEAREST) - NEAREST, rest = v - nearest;
+                q[i + l] = (int8_t)(int32_t)nearest;
+                r2[l] += rest * rest;
+                q2[l] += nearest * nearest;
+            }
+        for (int l = 0; i < end; i++, l++) {
+            float v = (float)(((double)x[i] - mean) * inverse);
+            float nearest = (v + NEAREST) - NEAREST, rest = v - nearest;
+            q[i] = (int8_t)(int32_t)nearest;
+            r2[l] += rest * rest;
+            q2[l] += nearest * nearest;
         }
-    for (spca_int i = n; i < ROWS; i++) q[i] = 0;
-    *miss += (double)r2[0];
-    *square += (double)q2[0];
+        for (int half = LANES / 2; half > 0; half /= 2)
+            for (int l = 0; l < half; l++) {
+                r2[l] += r2[l + half];
+                q2[l] += q2[l + half];
+            }
+        *miss += (double)r2[0];
+        *square += (double)q2[0];
+    }
+    for (spca_int i = n; i < shadow_ld; i++) q[i] = 0;
 }
 
-VECTORIZED static void column(spca_int n, const real *x, double mean, double inverse, int8_t *q,
-                              double *miss, double *square)
+/* The perfect shuffle rotates the bits of an index by one; log2(SIDE) of them transpose SIDE x SIDE
+ * bytes.  The result is in columns; rows are overwritten. */
+static inline void shuffle(const int8_t *restrict from, int8_t *restrict to)
 {
-    for (spca_int i = 0; i < n; i += ROWS) {
-        spca_int r = min_int(ROWS, n - i);
-        float v[ROWS];
-        if (r == ROWS) {
-            for (int l = 0; l < ROWS; l++) v[l] = (float)(((double)x[i + l] - mean) * inverse);
-            round_block(ROWS, v, q + i, miss, square);
-        } else {
-            for (int l = 0; l < r; l++) v[l] = (float)(((double)x[i + l] - mean) * inverse);
-            round_block(r, v, q + i, miss, square);
-        }
-    }
-}
-
-/* Transposes ROWS x COLUMNS bytes: with both a power of two, that rotates the bits of an index, and
- * each round rotates them by one. */
-static inline void transpose_bytes(const int8_t *from, int8_t *to)
-{
-    enum { HALF = ROWS * COLUMNS / 2 };
-    int8_t other[2 * HALF];
-    memcpy(other, from, sizeof other);
-    for (int round = 1; round < ROWS; round *= 2) {
-        for (int i = 0; i < HALF; i++) {
-            to[2 * i] = other[i];
-            to[2 * i + 1] = other[i + HALF];
-        }
-        memcpy(other, to, sizeof other);
+    enum { HALF = SIDE * SIDE / 2 };
+    for (int i = 0; i < HALF; i++) {
+        to[2 * i] = from[i];
+        to[2 * i + 1] = from[i + HALF];
     }
 }
 
-/* c <= COLUMNS columns and r <= ROWS rows of C order are rounded, then turned into columns. */
+static inline void transpose_bytes(int8_t *rows, int8_t *columns)
+{
+    shuffle(rows, columns); /* five: SIDE = 32 */
+    shuffle(columns, rows);
+    shuffle(rows, columns);
+    shuffle(columns, rows);
+    shuffle(rows, columns);
+}
+
+/* r <= SIDE rows and c <= WIDTH columns of C order are rounded row by row, then turned. */
 VECTORIZED static void block(spca_int r, spca_int c, const real *X, spca_int ld, const double *mean,
                              const double *inverse, spca_int shadow_ld, int8_t *q, double *miss,
                              double *square)
 {
-    int8_t rounded[ROWS * COLUMNS] = {0}, columns[ROWS * COLUMNS];
-    float r2[COLUMNS] = {0}, q2[COLUMNS] = {0};
+    int8_t rounded[SIDE][WIDTH], rows[SIDE][SIDE] = {{0}}, columns[SIDE][SIDE];
+    float v[WIDTH], r2[WIDTH] = {0}, q2[WIDTH] = {0};
     for (spca_int l = 0; l < r; l++) {
         const real *x = X + l * ld;
+        for (spca_int j = 0; j < c; j++) v[j] = (float)(((double)x[j] - mean[j]) * inverse[j]);
         for (spca_int j = 0; j < c; j++) {
-            float v = (float)(((double)x[j] - mean[j]) * inverse[j]);
-            float nearest = (v + NEAREST) - NEAREST, rest = v - nearest;
-            rounded[l * COLUMNS + j] = (int8_t)(int32_t)nearest;
+            float nearest = (v[j] + NEAREST) - NEAREST, rest = v[j] - nearest;
             r2[j] += rest * rest;
             q2[j] += nearest * nearest;
+            v[j] = nearest;
         }
+        for (spca_int j = 0; j < c; j++) rounded[l][j] = (int8_t)(int32_t)v[j];
     }
-    transpose_bytes(rounded, columns);
+    for (spca_int j0 = 0; j0 < c; j0 += SIDE) {
+        spca_int w = min_int(SIDE, c - j0);
+        for (spca_int l = 0; l < r; l++) memcpy(rows[l], rounded[l] + j0, (size_t)w);
+        for (spca_int l = r; l < SIDE; l++) memset(rows[l], 0, SIDE);
+        transpose_bytes(rows[0], columns[0]);
+        for (spca_int j = 0; j < w; j++) memcpy(q + (j0 + j) * shadow_ld, columns[j], SIDE);
+    }
     for (spca_int j = 0; j < c; j++) {
-        memcpy(q + j * shadow_ld, columns + j * ROWS, ROWS);
         miss[j] += (double)r2[j];
         square[j] += (double)q2[j];
     }
@@ -120,20 +128,20 @@ void SPCA(shadow)(spca_int n, spca_int c, const real *X, spca_int ld, int row_ma
 {
     double *miss = error, *square = step; /* until the end */
     for (spca_int j = 0; j < c; j++) miss[j] = square[j] = 0;
-    for (spca_int i = 0; i < n; i += row_major ? ROWS : n)
-        for (spca_int j0 = 0; j0 < c; j0 += COLUMNS) {
-            spca_int w = min_int(COLUMNS, c - j0);
-            double center[COLUMNS], inverse[COLUMNS];
+    for (spca_int i = 0; i < n; i += row_major ? SIDE : n)
+        for (spca_int j0 = 0; j0 < c; j0 += WIDTH) {
+            spca_int w = min_int(WIDTH, c - j0);
+            double center[WIDTH], inverse[WIDTH];
             for (spca_int j = 0; j < w; j++) {
                 center[j] = mean ? mean[j0 + j] : 0;
                 inverse[j] = inverse_of(largest_of(center[j], low[j0 + j], high[j0 + j]));
             }
             if (row_major)
-                block(min_int(ROWS, n - i), w, X + i * ld + j0, ld, center, inverse, shadow_ld,
+                block(min_int(SIDE, n - i), w, X + i * ld + j0, ld, center, inverse, shadow_ld,
                       shadow + j0 * shadow_ld + i, miss + j0, square + j0);
             for (spca_int j = j0; !row_major && j < j0 + w; j++)
-                column(n, X + j * ld, center[j - j0], inverse[j - j0], shadow + j * shadow_ld,
-                       miss + j, square + j);
+                column(n, X + j * ld, center[j - j0], inverse[j - j0], shadow_ld,
+                       shadow + j * shadow_ld, miss + j, square + j);
         }
     for (spca_int j = 0; j < c; j++)
         finish(n, largest_of(mean ? mean[j] : 0, low[j], high[j]), step + j, error + j, size + j);

@@ -4,6 +4,8 @@ import doctest
 import importlib
 import inspect
 import pkgutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -34,3 +36,14 @@ def test_readme_example():
     readme = Path(__file__).resolve().parents[1] / "README.md"
     assert doctest.testfile(str(readme), module_relative=False).attempted > 0
     assert doctest.testfile(str(readme), module_relative=False).failed == 0
+
+
+def test_import_brings_in_little():
+    """scipy.sparse would more than double the time of the import; before it is imported, X cannot need it."""
+    script = "import numpy, scipy.linalg, sys; before = set(sys.modules); import spcacore; print(*set(sys.modules) - before)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=Path(__file__).parent
+    )
+    modules = done.stdout.split()
+    assert "spcacore._core" in modules
+    assert not [m for m in modules if m.startswith(("scipy.sparse", "csv", "importlib.resources", "email"))]
