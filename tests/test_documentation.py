@@ -40,7 +40,10 @@ def test_readme_example():
 
 def test_import_brings_in_little():
     """scipy.sparse would more than double the time of the import; before it is imported, X cannot need it."""
-    script = "import numpy, scipy.linalg, sys; before = set(sys.modules); import spcacore; print(*set(sys.modules) - before)"
+    script = (
+        "import numpy, scipy.linalg, sys; before = set(sys.modules);"
+        "import spcacore; print(*set(sys.modules) - before)"
+    )
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=Path(__file__).parent
     )
