@@ -767,7 +767,7 @@ def soft_threshold(const floating[::1] a, double level, floating[::1] out):
         else:
             spca_dsoft_threshold(a.shape[0], &a[0], level, &out[0])
 
-def l1_threshold(const floating[::1] a, double bound, bint nonnegative, floating[::1] w):
+def l1_threshold(const floating[::1] a, double bound, int nonnegative, floating[::1] w):
     """The level, or None if an entry is not finite; the maximizer goes to w, which may be a."""
     cdef floating[::1] work = w
     cdef double level

@@ -155,13 +155,13 @@ def l1_threshold(
     2.6982
     """
     nonnegative = flag(nonnegative, "nonnegative")
-    # The kernel meets every NaN and infinity by itself, unless it ignores the negative entries.
-    source = np.ascontiguousarray(real_array(a, "a", ndim=1, finite=nonnegative))
+    # The kernel meets every NaN and infinity by itself.
+    source = np.ascontiguousarray(real_array(a, "a", ndim=1, finite=False))
     root = math.sqrt(source.size)
     rounding = 4 * float(np.finfo(source.dtype).eps)
     bound = min(number(bound, "bound", 1.0, root * (1 + rounding)), root)
     out = _output(a, source, overwrite)
-    level = _core.l1_threshold(source, bound, nonnegative, out)
+    level = _core.l1_threshold(source, bound, 2 if nonnegative else 0, out)
     if level is None:
         raise_not_finite(source, "a")
     assert level is not None

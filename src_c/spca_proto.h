@@ -175,8 +175,9 @@ void SPCA(truncate)(spca_int p, spca_int k, REAL *x, REAL *work);
 void SPCA(soft_threshold)(spca_int p, const REAL *a, REAL level, REAL *out);
 
 /* argmax w'a, ||w|| <= 1, ||w||_1 <= bound, 1 <= bound <= sqrt(p): w = S(a, level)/||.||.
- * nonnegative: of the positive part of a (whose other part is not looked at, NaN or not).
- * w may be a; work (p) may be w if w is not a.  SPCA_NONFINITE: w is not written.
+ * nonnegative: 1, of the positive part of a (whose other part is not looked at, NaN or not); 2, the
+ * same, but SPCA_NONFINITE for that part too.
+ * w may be a; work (p) may be w if w is not a.  SPCA_NONFINITE: w is not written but as work.
  * Witten, Tibshirani & Hastie (2009), Biostatistics 10(3), lemma 2.2. */
 spca_status SPCA(l1_threshold)(spca_int p, const REAL *a, double bound, int nonnegative, REAL *work,
                                REAL *w, double *level);

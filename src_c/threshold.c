@@ -16,12 +16,31 @@
  *
  * When m entries tie for the largest magnitude, f >= sqrt(m).  If c < sqrt(m), every w of the sign
  * of a, supported on the ties, with ||w||_1 = c and ||w|| <= 1 is optimal: returned is the one of
- * unit norm whose first entry is alpha and whose others are beta <= alpha. */
+ * unit norm whose first entry is alpha and whose others are beta <= alpha.
+ *
+ * The level is approached from a sample (Floyd & Rivest 1975, in spirit): it gives a guess, one
+ * pass the exact sums there, and these with the sample, which then only stands for the entries
+ * between the guess and L, a bracket that few entries lie in.  The next pass collects them. Nothing
+ * but the time depends on the sample: every bracket is checked against exact sums. */
 #include "pivot.h"
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK = 256, LANES = 16, COLUMNS = 32, SAMPLE = 8192, ATTEMPTS = 3, MARGIN = 2 };
+#ifdef SPCA_SINGLE
+typedef int32_t whole; /* of the width of real, or counting would not be vectorized */
+#else
+typedef int64_t whole;
+#endif
+
+enum {
+    LANES = 64 / sizeof(real),
+    BLOCK = 16 * LANES, /* a power of two */
+    STRETCH = 8 * BLOCK,
+    SAMPLE = 4096,
+    WHOLE = 1024, /* a set up to this size is its own sample */
+    FEW = 100,    /* a bracket is collected when it holds up to 1/FEW of the sample */
+    ATTEMPTS = 8
+};
 
 /* What is searched: |x|, or the positive part of x, times a power of two. */
 typedef struct {
@@ -31,15 +50,26 @@ typedef struct {
     real scale;
 } magnitudes_t;
 
-/* low <= L < high, and of the entries >= high: the count, the sum and the sum of squares of their
- * excess over high. */
+/* Of the entries >= level: the count, the sum and the sum of squares of their excess over level. */
+typedef struct {
+    double level, count, sum, square;
+} sums_t;
+
+/* low <= L < high, both entries unless 0 and REAL_MAX; the sums at high. */
 typedef struct {
     real low, high;
-    double count, sum, square;
+    sums_t above;
 } bracket_t;
 
+/* A share of the entries of a set; rest: what it lacks of the sums at rest.level. */
+typedef struct {
+    spca_int size;
+    double weight, value[SAMPLE];
+    sums_t rest;
+} sample_t;
+
 /* a[BLOCK] = magnitudes from start on, then zeros. */
-static void load(const magnitudes_t *m, spca_int start, real *restrict a)
+static inline void load(const magnitudes_t *m, spca_int start, real *restrict a)
 {
     const real *x = m->x + start;
     real scale = m->scale, rest[BLOCK];
@@ -47,101 +77,104 @@ static void load(const magnitudes_t *m, spca_int start, real *restrict a)
         memset(rest, 0, sizeof rest);
         x = memcpy(rest, x, (size_t)(m->p - start) * sizeof *x);
     }
-    if (m->nonnegative)
+    if (m->nonnegative == 2) /* 0 x is NaN where x is not finite */
+        for (int i = 0; i < BLOCK; i++) a[i] = (x[i] > 0 ? x[i] : 0) * scale + 0 * x[i];
+    else if (m->nonnegative)
         for (int i = 0; i < BLOCK; i++) a[i] = (x[i] > 0 ? x[i] : 0) * scale;
     else
         for (int i = 0; i < BLOCK; i++) a[i] = fabs(x[i]) * scale;
 }
 
-/* Adds the entries >= level of a[BLOCK] to t.  No branch and a sum a lane, for vectors; short sums
- * in `real`, long ones in double, so that the error hardly grows with p. */
-static void add_excess(const real *a, real level, bracket_t *t)
-{
-    real count[LANES] = {0}, sum[LANES] = {0}, square[LANES] = {0};
-    for (int i = 0; i < BLOCK; i += LANES)
-        for (int l = 0; l < LANES; l++) {
-            real b = a[i + l] - level;
-            count[l] += copysign((real)0.5, b);
-            b += fabs(b);
-            sum[l] += b;
-            square[l] += b * b;
-        }
-    t->count += BLOCK / 2;
-    for (int l = 0; l < LANES; l++) {
-        t->count += (double)count[l];
-        t->sum += (double)sum[l] / 2;
-        t->square += (double)square[l] / 4;
-    }
-}
-
-/* top_l = the largest of top_l and column l of a[BLOCK], by rows. */
-static void column_tops(const real *restrict a, real *restrict top)
-{
-    for (int i = 0; i < BLOCK; i += COLUMNS)
-        for (int l = 0; l < COLUMNS; l++) top[l] = a[i + l] > top[l] ? a[i + l] : top[l];
-}
-
-/* Collects low < a < high into out, and sums the rest above in t. */
-VECTORIZED static spca_int collect(const magnitudes_t *m, real low, real high, real *out,
-                                   bracket_t *t)
+/* Sums the entries >= high in t and, if low < high, collects those between into out, which may be
+ * m->x.  No branch and a sum a lane, for vectors; short sums in `real`, long ones in double, so
+ * that the error hardly grows with p. */
+VECTORIZED static spca_int sweep(const magnitudes_t *m, real low, real high, real *out, sums_t *t)
 {
     spca_int found = 0;
-    *t = (bracket_t){low, high, 0, 0, 0};
-    for (spca_int start = 0; start < m->p; start += BLOCK) {
-        real a[BLOCK], rest[BLOCK], top[COLUMNS] = {0};
-        int whole = m->p - start >= BLOCK; /* or the padding would be written past the end of out */
-        real *to = whole ? out + found : rest;
-        spca_int n = 0;
-        load(m, start, a);
-        add_excess(a, high, t);
-        for (int i = 0; i < BLOCK; i++) a[i] = a[i] < high ? a[i] : 0;
-        column_tops(a, top);
-        for (int l = 0; l < COLUMNS; l++) {
-            if (top[l] <= low) continue; /* most columns hold no candidate */
-            for (int i = l; i < BLOCK; i += COLUMNS) {
-                to[n] = a[i];
-                n += a[i] > low;
+    int plain = !m->nonnegative && m->scale == 1 && m->x != out;
+    real room[BLOCK];
+    *t = (sums_t){(double)high, 0, 0, 0};
+    for (spca_int start = 0; start < m->p;) {
+        real sum[LANES] = {0}, square[LANES] = {0};
+        whole count[LANES] = {0};
+        spca_int end = min_int(start + STRETCH, m->p);
+        for (; start < end; start += BLOCK) {
+            const real *a = m->x + start;
+            int n = (int)min_int(BLOCK, m->p - start);
+            if (!plain || n < BLOCK) {
+                load(m, start, room);
+                a = room;
+            }
+            if (low >= high) {
+                for (int i = 0; i < BLOCK; i += LANES)
+#pragma omp simd
+                    for (int l = 0; l < LANES; l++) {
+                        real y = fabs(a[i + l]), b = (high > y ? high : y) - high; /* NaN stays */
+                        count[l] += y >= high;
+                        sum[l] += b;
+                        square[l] += b * b;
+                    }
+                continue;
+            }
+            whole above[LANES] = {0}, inside[LANES] = {0}, any = 0;
+            for (int i = 0; i < BLOCK; i += LANES)
+#pragma omp simd
+                for (int l = 0; l < LANES; l++) {
+                    real y = fabs(a[i + l]), b = (high > y ? high : y) - high;
+                    above[l] += y >= high;
+                    inside[l] += y > low;
+                    sum[l] += b;
+                    square[l] += b * b;
+                }
+            for (int l = 0; l < LANES; l++) {
+                count[l] += above[l];
+                inside[l] -= above[l];
+                any |= inside[l];
+            }
+            if (!any) continue;
+            for (int l = 0; l < LANES; l++) {
+                if (!inside[l]) continue; /* most lanes hold no candidate */
+                for (int i = l; i < n; i += LANES) {
+                    real y = fabs(a[i]);
+                    out[found] = y;
+                    found += (y > low) & (y < high);
+                }
             }
         }
-        if (!whole) memcpy(out + found, rest, (size_t)n * sizeof *rest);
-        found += n;
+        for (int l = 0; l < LANES; l++) {
+            t->count += (double)count[l];
+            t->sum += (double)sum[l];
+            t->square += (double)square[l];
+        }
     }
+    if (high == 0) t->count -= (double)(-m->p & (BLOCK - 1)); /* the zeros that load() added */
     return found;
 }
 
-/* Moves the level at which b sums down to `level`, given what lies in between, summed at `level`.
- */
-static void lower(bracket_t *b, real level, const bracket_t *between)
+/* Moves the level at which t sums to `level`, given what lies in between, summed at `level`. */
+static void move(sums_t *t, double level, const sums_t *between)
 {
-    double gap = (double)b->high - (double)level;
-    b->square += 2 * gap * b->sum + gap * gap * b->count + between->square;
-    b->sum += gap * b->count + between->sum;
-    b->count += between->count;
-    b->high = level;
+    double gap = t->level - level; /* may be huge where t is empty */
+    t->square += gap * (gap * t->count + 2 * t->sum) + between->square;
+    t->sum += gap * t->count + between->sum;
+    t->count += between->count;
+    t->level = level;
 }
 
-/* f(b->high) >= c */
-static int feasible_above(const bracket_t *b, double c)
+/* f(t->level) >= c */
+static int reaches(const sums_t *t, double c)
 {
-    return b->sum > 0 && b->sum * b->sum >= c * c * b->square;
+    return t->sum > 0 && t->sum * t->sum >= c * c * t->square;
 }
 
 /* Compares f(pivot) with c, moves low or high there, and keeps those of a (n) still inside. */
-VECTORIZED static spca_int split(real pivot, double c, spca_int n, real *a, bracket_t *b)
+static spca_int split(real pivot, double c, spca_int n, real *a, bracket_t *b)
 {
     spca_int kept = 0;
-    bracket_t between = {0}, at_pivot = *b;
-    for (spca_int start = 0; start < n; start += BLOCK) {
-        if (n - start >= BLOCK)
-            add_excess(a + start, pivot, &between);
-        else {
-            real rest[BLOCK];
-            load(&(magnitudes_t){n, a, 0, 1}, start, rest);
-            add_excess(rest, pivot, &between);
-        }
-    }
-    lower(&at_pivot, pivot, &between);
-    if (feasible_above(&at_pivot, c)) {
+    sums_t between, at_pivot = b->above;
+    sweep(&(magnitudes_t){n, a, 0, 1}, pivot, pivot, NULL, &between);
+    move(&at_pivot, (double)pivot, &between);
+    if (reaches(&at_pivot, c)) {
         b->low = pivot;
         for (spca_int i = 0; i < n; i++) {
             real t = a[i];
@@ -149,7 +182,8 @@ VECTORIZED static spca_int split(real pivot, double c, spca_int n, real *a, brac
             kept += t > pivot;
         }
     } else {
-        *b = at_pivot;
+        b->high = pivot;
+        b->above = at_pivot;
         for (spca_int i = 0; i < n; i++) {
             real t = a[i];
             a[kept] = t;
@@ -159,70 +193,198 @@ VECTORIZED static spca_int split(real pivot, double c, spca_int n, real *a, brac
     return kept;
 }
 
-static void search(double c, spca_int n, real *a, bracket_t *b)
+/* Takes entries of m at equal strides, but for a jitter against periods; returns the largest. */
+static double draw(const magnitudes_t *m, sample_t *s)
 {
-    while (n > 0) n = split(pivot_of(n, a), c, n, a, b);
-}
-
-/* A bracket [low, high) inside b that holds L most likely: the same problem for a sample, and
- * some ranks up and down.  work (2 size). */
-static void guess(const magnitudes_t *m, double c, const bracket_t *b, spca_int size, real *work,
-                  real *low, real *high)
-{
-    spca_int n = 0, rank = 0, stride = m->p / size, ties;
-    double part = (double)size / (double)m->p;
-    bracket_t s = {b->low, b->high, part * b->count, part * b->sum, part * b->square};
-    for (spca_int i = 0; i < size; i++) {
-        real t = m->x[i * stride + i % stride];
-        t = (m->nonnegative && t < 0 ? 0 : fabs(t)) * m->scale;
-        work[n] = t;
-        n += t > b->low && t < b->high;
+    double top = 0;
+    spca_int wanted = m->p / 16 < WHOLE / 2 ? WHOLE / 2 : min_int(m->p / 16, SAMPLE);
+    spca_int stride = m->p <= WHOLE ? 1 : (m->p + wanted - 1) / wanted;
+    s->size = m->p / stride;
+    s->weight = (double)m->p / (double)s->size;
+    s->rest = (sums_t){0};
+    for (spca_int i = 0, phase = 0; i < s->size; i++) {
+        real x = m->x[i * stride + phase];
+        double a = (double)((m->nonnegative && !(x > 0) ? 0 : fabs(x)) * m->scale);
+        s->value[i] = a;
+        top = a > top ? a : top;
+        if (++phase == stride) phase = 0;
     }
-    for (spca_int i = 0; i < n; i++) work[size + i] = work[i];
-    search(c * sqrt(part), n, work + size, &s);
-    for (spca_int i = 0; i < n; i++) rank += work[i] >= s.high;
-    spca_int margin = 8 + (spca_int)(MARGIN * sqrt((double)rank));
-    *low =
-        rank + margin <= n ? SPCA(kth_largest)(n, work, rank + margin, work + size, &ties) : b->low;
-    *high = rank > margin ? SPCA(kth_largest)(n, work, rank - margin, work + size, &ties) : b->high;
+    return top;
 }
 
-/* Ends with no entry strictly between b->low and b->high; high = 0 when even f(0) < c. */
-static spca_status locate(const magnitudes_t *m, double c, real *work, bracket_t *b)
+/* The sums at t, by the sample. */
+VECTORIZED static sums_t estimate(const sample_t *s, double t)
 {
-    spca_int size = m->p < 16 * SAMPLE ? m->p / 16 : SAMPLE;
+    enum { WIDTH = 8 };
+    double sum[WIDTH] = {0}, square[WIDTH] = {0};
+    int64_t count[WIDTH] = {0};
+    sums_t e = {t, 0, 0, 0}, rest = s->rest;
+    spca_int i = 0;
+    for (; i + WIDTH <= s->size; i += WIDTH)
+#pragma omp simd
+        for (int l = 0; l < WIDTH; l++) {
+            double a = s->value[i + l], b = (t > a ? t : a) - t;
+            count[l] += a >= t;
+            sum[l] += b;
+            square[l] += b * b;
+        }
+    for (; i < s->size; i++) {
+        double a = s->value[i], b = (t > a ? t : a) - t;
+        count[0] += a >= t;
+        sum[0] += b;
+        square[0] += b * b;
+    }
+    for (int l = 0; l < WIDTH; l++) {
+        e.count += s->weight * (double)count[l];
+        e.sum += s->weight * sum[l];
+        e.square += s->weight * square[l];
+    }
+    move(&rest, t, &e);
+    return rest;
+}
+
+/* Tells the sample the exact sums at a level; the nearer to it, the better will it estimate. */
+static void tell(sample_t *s, const sums_t *exact)
+{
+    sums_t e;
+    s->rest = (sums_t){0};
+    e = estimate(s, exact->level);
+    s->rest = (sums_t){exact->level, exact->count - e.count, exact->sum - e.sum,
+                       exact->square - e.square};
+}
+
+/* high - d of the closed form above, for the entries that t sums. */
+static double closed_form(const sums_t *t, double c)
+{
+    double mean = t->sum / t->count, spread = t->square - t->sum * mean, slack = t->count - c * c;
+    return t->level - (spread > 0 && slack > 0 ? c * sqrt(spread / (t->count * slack)) - mean : 0);
+}
+
+/* The level by the sample, from low upwards: with too many entries the closed form is too low. */
+static double predict(const sample_t *s, double c, double low, double high)
+{
+    double t = low, count = -1;
+    for (int i = 0; i < 100; i++) {
+        sums_t e = estimate(s, t);
+        double next = closed_form(&e, c);
+        if (e.count == count || !reaches(&e, c) || !(next > t)) break;
+        count = e.count;
+        t = next;
+        if (t >= high) return high;
+    }
+    return t;
+}
+
+/* Moves the ends of b to the entries of the sample inside that are next to low and high. */
+VECTORIZED static void snap(const sample_t *s, double low, double high, bracket_t *b)
+{
+    double below = (double)b->low, above = (double)b->high, least = below, most = above;
+    for (spca_int i = 0; i < s->size; i++) {
+        double a = s->value[i];
+        below = (a <= low) & (a > below) & (a < most) ? a : below;
+        above = (a >= high) & (a < above) & (a > least) ? a : above;
+    }
+    b->low = (real)below;
+    b->high = (real)above;
+}
+
+VECTORIZED static spca_int inside(const sample_t *s, const bracket_t *b)
+{
+    double low = (double)b->low, high = (double)b->high;
+    int64_t n = 0;
+    for (spca_int i = 0; i < s->size; i++) n += (s->value[i] > low) & (s->value[i] < high);
+    return (spca_int)n;
+}
+
+/* Where to look next within b: a bracket with few entries, or if that would be bold a single level,
+ * low == high.  anchored: the sample was told exact sums of its own set. */
+static bracket_t choose(const sample_t *s, double c, int anchored, bracket_t b)
+{
+    bracket_t near = b;
+    double least = (double)b.low, most = (double)b.high, at = predict(s, c, least, most);
+    if (s->weight == 1)
+        snap(s, at, at, &near);
+    else if (anchored) { /* what the sample adds to the sums is off by a small part of itself */
+        double margin = fabs(at - s->rest.level) / 4;
+        snap(s, at - margin, at + margin, &near);
+    } else /* the f of a sample, sqrt(weight) times smaller, is off by some 1/2 whatever it is */
+        snap(s, predict(s, c + 2 * sqrt(s->weight), least, most), most, &near);
+    if (s->weight == 1 || inside(s, &near) * FEW <= s->size) return near;
+    if (at == 0 && !(anchored && s->rest.level == 0)) return (bracket_t){0};
+    near = b;
+    snap(s, at, at, &near);
+    if (near.high < b.high)
+        near.low = near.high;
+    else
+        near.high = near.low;
+    return near;
+}
+
+/* Ends with no entry strictly between b->low and b->high, or with high = 0 when even f(0) < c.
+ * s: drawn from m.  SPCA_NONFINITE: not all sums are finite. */
+static spca_status locate(const magnitudes_t *m, double c, sample_t *s, real *work, bracket_t *b)
+{
+    magnitudes_t set = *m;
+    sums_t outer = {0}; /* of the entries above the set */
+    int anchored = 0;
+    *b = (bracket_t){.high = REAL_MAX};
     for (int attempt = 0;; attempt++) {
-        real low = b->low, high = b->high;
-        bracket_t above;
-        spca_int n;
-        if (size >= BLOCK && attempt < ATTEMPTS) guess(m, c, b, size, work, &low, &high);
-        n = collect(m, low, high, work, &above);
-        if (isnan(above.sum)) return SPCA_NONFINITE;
-        above.low = b->low;
-        if (high < b->high && feasible_above(&above, c)) {
-            b->low = high; /* the sample misled: L is above */
+        int last = set.p <= BLOCK || attempt == ATTEMPTS;
+        bracket_t near = last ? *b : choose(s, c, anchored, *b);
+        sums_t t, between;
+        spca_int n = sweep(&set, near.low, near.high, work, &between);
+        t = outer;
+        move(&t, (double)near.high, &between);
+        if (!isfinite(t.square)) return SPCA_NONFINITE;
+        anchored = 1;
+        if (near.high < b->high && reaches(&t, c)) { /* L is above */
+            b->low = near.high;
+            tell(s, &t);
             continue;
         }
-        *b = above;
-        if (low > b->low || low == 0) {
-            n = split(low, c, n, work, b);
-            if (b->high == low && low > 0)
-                continue; /* L is below: the sums lack the entries at low */
+        b->high = near.high;
+        b->above = t;
+        if (near.low < near.high) {
+            sweep(&(magnitudes_t){n, work, 0, 1}, near.low, near.low, NULL, &between);
+            move(&t, (double)near.low, &between);
+            if (!isfinite(t.square)) return SPCA_NONFINITE;
+            if ((near.low > b->low || near.low == 0) && !reaches(&t, c)) { /* L is below */
+                b->high = near.low;
+                b->above = t; /* only the count lacks the entries at low */
+            } else {
+                b->low = near.low;
+                outer = b->above;
+                set = (magnitudes_t){n, work, 0, 1};
+                if (last || n == 0) break;
+                draw(&set, s);
+                anchored = 0;
+                t = outer;
+            }
         }
-        if (b->high > 0) search(c, n, work, b);
-        return SPCA_OK;
+        if (b->high == 0) return SPCA_OK;
+        tell(s, &t);
     }
+    while (set.p > 0) set.p = split(pivot_of(set.p, work), c, set.p, work, b);
+    return SPCA_OK;
 }
 
+/* NaN if an entry is not finite. */
 VECTORIZED static real largest(const magnitudes_t *m)
 {
-    real top[COLUMNS] = {0}, a[BLOCK];
+    real top[LANES] = {0}, bad[LANES] = {0}, a[BLOCK];
     for (spca_int start = 0; start < m->p; start += BLOCK) {
         load(m, start, a);
-        column_tops(a, top);
+        for (int i = 0; i < BLOCK; i += LANES)
+            for (int l = 0; l < LANES; l++) {
+                top[l] = a[i + l] > top[l] ? a[i + l] : top[l];
+                bad[l] += a[i + l] * 0;
+            }
     }
-    for (int l = 1; l < COLUMNS; l++) top[0] = top[l] > top[0] ? top[l] : top[0];
-    return top[0];
+    for (int l = 1; l < LANES; l++) {
+        top[0] = top[l] > top[0] ? top[l] : top[0];
+        bad[0] += bad[l];
+    }
+    return top[0] + bad[0];
 }
 
 /* The power of two that brings a far off `top` near 1, so that squares neither over- nor underflow.
@@ -261,25 +423,47 @@ VECTORIZED static void assign(const magnitudes_t *m, real high, real d, real fac
         for (spca_int i = 0; i < p; i++) w[i] = entry(x[i], fabs(x[i]) * scale - high + d, factor);
 }
 
+/* How far L lies below b->high; norm = ||S(a, L)||. */
+static double descent(const bracket_t *b, double c, double *norm)
+{
+    const sums_t *t = &b->above;
+    double j = t->count, slack = j - c * c, d = 0;
+    if (b->high > 0) {
+        double mean = t->sum / j, spread = t->square - t->sum * mean;
+        d = spread > 0 && slack > 0 ? c * sqrt(spread / (j * slack)) - mean : HUGE_VAL;
+        d = fmin(fmax(d, 0), t->level - (double)b->low);
+    }
+    *norm = sqrt(t->square + 2 * d * t->sum + d * d * j);
+    return d;
+}
+
 spca_status SPCA(l1_threshold)(spca_int p, const real *a, double bound, int nonnegative, real *work,
                                real *w, double *level)
 {
+    const double limit = sizeof(real) == sizeof(double) ? 0x1p512 : 0x1p64;
     magnitudes_t m = {p, a, nonnegative, 1};
-    real top = largest(&m);
+    sample_t s;
     bracket_t b = {0};
-    *level = 0;
-    if (isinf(top)) return SPCA_NONFINITE;
-    if (top == 0) {
-        for (spca_int i = 0; i < p; i++)
-            if (isnan(a[i])) return SPCA_NONFINITE;
-        assign(&m, 0, 0, 0, w);
-        return SPCA_OK;
+    double top = draw(&m, &s), norm = 0, d = 0;
+    for (int exact = 0;; exact = 1) {
+        spca_status status = SPCA_NONFINITE;
+        if (top > 0 && isfinite(top)) {
+            m.scale = scale_of((real)top);
+            if (m.scale != 1) draw(&m, &s);
+            status = locate(&m, bound, &s, work, &b);
+            d = descent(&b, bound, &norm);
+        }
+        if (exact || (status == SPCA_OK && norm < limit)) break;
+        m.scale =
+            1; /* the sample has not seen the range, or there are entries that are not finite */
+        top = (double)largest(&m);
+        if (!isfinite(top)) return SPCA_NONFINITE;
+        if (top == 0) break;
+        draw(&m, &s);
     }
-    m.scale = scale_of(top);
-    b.high = 2 * top * m.scale;
-    if (locate(&m, bound, work, &b) == SPCA_NONFINITE) return SPCA_NONFINITE;
-    double j = b.count, slack = j - bound * bound, d = 0;
-    if (b.high > 0 && b.sum == 0 && slack > 0) { /* j ties, too many */
+    double j = b.above.count, slack = j - bound * bound;
+    *level = (b.above.level - d) / (double)m.scale;
+    if (b.high > 0 && b.above.sum == 0 && slack > 0) { /* j ties, too many */
         double q = sqrt(slack / (j - 1));
         double alpha = (bound + (j - 1) * q) / j;
         double beta = (bound - 1) * (bound + 1) / ((j - 1) * (bound + q));
@@ -288,15 +472,9 @@ spca_status SPCA(l1_threshold)(spca_int p, const real *a, double bound, int nonn
         real range = b.high - b.low, top_entry = (real)(a[first] > 0 ? alpha : -alpha);
         assign(&m, b.high, range, (real)beta / range, w); /* w may be a */
         w[first] = top_entry;
-    } else {
-        if (b.high > 0) {
-            double mean = b.sum / j, spread = b.square - b.sum * mean;
-            d = spread > 0 && slack > 0 ? bound * sqrt(spread / (j * slack)) - mean : HUGE_VAL;
-            d = fmin(fmax(d, 0), (double)b.high - (double)b.low);
-        }
-        assign(&m, b.high, (real)d, (real)(1 / sqrt(b.square + 2 * d * b.sum + d * d * j)), w);
-    }
-    *level = ((double)b.high - d) / (double)m.scale;
+        *level = b.above.level / (double)m.scale;
+    } else
+        assign(&m, b.high, (real)d, norm > 0 ? (real)(1 / norm) : 0, w);
     return SPCA_OK;
 }
 

@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from spcacore import l1_threshold, soft_threshold, truncate
+from spcacore import _core, l1_threshold, soft_threshold, truncate
 
 DTYPES = [np.float32, np.float64]
 
 
-def check_optimal(a, bound, w, level):
+def check_optimal(a, bound, w, level, value=None):
     """Feasible to 4 ulp sqrt(p); its objective reaches the dual bound, which no feasible point exceeds."""
     p, eps = a.size, np.finfo(a.dtype).eps
     slack = 4 * eps * math.sqrt(p)
@@ -23,8 +23,14 @@ def check_optimal(a, bound, w, level):
     assert 0 <= level <= np.abs(a.astype(float)).max()
     assert np.sqrt(exact @ exact) <= 1 + slack
     assert np.abs(exact).sum() <= bound * (1 + slack)
-    value = reference.l1_value(a, bound)
+    value = reference.l1_value(a, bound) if value is None else value
     assert exact @ a.astype(np.longdouble) >= value * (1 - slack - 8 * eps)
+
+
+def check_long_optimal(a, bound, w, level):
+    """The same by weak duality: w'a <= ||S(a, t)|| + bound t for every feasible w and every t >= 0."""
+    excess = np.maximum(np.abs(a.astype(np.longdouble)) - level, 0)
+    check_optimal(a, bound, w, level, np.sqrt(excess @ excess) + bound * np.longdouble(level))
 
 
 def vectors(dtype):
@@ -111,6 +117,68 @@ def test_l1_threshold_against_bisection(dtype, p, kind):
 def test_l1_threshold_long_vector(dtype, bound):
     a = np.random.default_rng(1).standard_normal(150001).astype(dtype)
     check_optimal(a, bound, *l1_threshold(a, bound))
+
+
+def unlike_their_sample(p, rng):
+    """Vectors that a few of their entries say little or the wrong thing about."""
+    outlier = rng.standard_normal(p)
+    outlier[p // 3] = 1e6
+    outliers = rng.standard_normal(p)
+    outliers[rng.integers(0, p, 30)] *= 1e3
+    return {
+        "pareto": rng.pareto(1, p) + 1,
+        "any magnitude": 10 ** rng.uniform(-12, 12, p),
+        "sparse": rng.standard_cauchy(p) * (rng.random(p) < 0.1),
+        "very sparse": rng.standard_normal(p) * (rng.random(p) < 0.001),
+        "rounded": np.round(3 * rng.laplace(size=p)),
+        "two values": rng.integers(1, 3, p),
+        "sorted": np.sort(rng.standard_cauchy(p)),
+        "pieces": np.repeat(rng.standard_cauchy(p // 100), 100),
+        "outlier": outlier,
+        "outliers": outliers,
+        "alternating": np.where(np.arange(p) % 2, 1, 1e-3) * rng.uniform(1, 2, p),
+    }
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("kind", unlike_their_sample(100, np.random.default_rng(0)))
+def test_l1_threshold_of_vectors_unlike_their_sample(dtype, kind):
+    a = unlike_their_sample(100003, np.random.default_rng(7))[kind].astype(dtype)
+    magnitude = np.abs(a.astype(float))
+    inactive = magnitude.sum() / np.linalg.norm(magnitude)
+    for bound in (1.01, 4.0, 20.0, *(1 + share * (inactive - 1) for share in (0.3, 0.9, 0.999))):
+        check_long_optimal(a, bound, *l1_threshold(a, bound))
+    w, level = l1_threshold(a, inactive * 1.001)
+    assert level == 0
+    eps = float(np.finfo(dtype).eps)
+    np.testing.assert_allclose(w, a / np.linalg.norm(a.astype(float)), rtol=8 * eps, atol=eps)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("common", [0.0, 1.0, "tiny"])
+@pytest.mark.parametrize("rare", ["tiny", "huge"])
+def test_l1_threshold_of_a_range_few_entries_have(dtype, common, rare):
+    """A few entries far smaller or larger than all others, wherever they are."""
+    sizes = {"tiny": 1e-300, "huge": 1e300} if dtype == np.float64 else {"tiny": 1e-38, "huge": 1e38}
+    rng = np.random.default_rng(3)
+    for _ in range(5):
+        a = np.full(70001, sizes.get(common, common), dtype)
+        a[rng.integers(0, a.size, 3)] = np.multiply([1.0, -2.0, 3.0], sizes[rare], dtype=dtype)
+        for bound in (1.2, 1.6, 3.0, 100.0):
+            check_long_optimal(a, bound, *l1_threshold(a, bound))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("p", [3, 255, 20001])
+def test_l1_kernel_may_ignore_what_is_not_positive(dtype, p):
+    a = np.random.default_rng(p).standard_normal(p).astype(dtype)
+    a[0] = -1
+    out, expected = np.empty_like(a), np.empty_like(a)
+    level = _core.l1_threshold(np.maximum(a, 0), 1.2, 0, expected)
+    a[a < 0] = np.resize([np.nan, -np.inf], np.count_nonzero(a < 0))
+    assert _core.l1_threshold(a, 1.2, 1, out) == pytest.approx(level, rel=8 * float(np.finfo(dtype).eps))
+    np.testing.assert_allclose(out, expected, atol=8 * float(np.finfo(dtype).eps))
+    assert _core.l1_threshold(a, 1.2, 2, out) is None
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
