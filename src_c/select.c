@@ -1,11 +1,25 @@
 /* select.c - the k largest entries in magnitude, ties to the lower index.
  *
- * A strided sample gives a level that slightly more than k entries exceed; one pass collects those;
- * partition finds the k-th among them (Floyd & Rivest 1975, in spirit).  If the sample misled, all
- * entries are collected: the answer never depends on it. */
+ * Two entries of a sample enclose the k-th largest most likely; one pass counts the entries above
+ * and collects those within; partition finds the k-th among them (Floyd & Rivest 1975, Comm. ACM
+ * 18(3)). Where the k-th is not rare, a sample leaves many within; then a pass that only counts
+ * comes first, and the sample tells no more than how far its level is from the k-th.  If the sample
+ * misled, all entries are collected: the answer never depends on it. */
 #include "pivot.h"
 
-enum { SAMPLE = 1024 };
+#ifdef SPCA_SINGLE
+typedef int32_t whole; /* of the width of real, or counting would not be vectorized */
+#else
+typedef int64_t whole;
+#endif
+
+enum {
+    LANES = 64 / sizeof(real),
+    BLOCK = 16 * LANES,
+    LEAST = 1024, /* sizes of the sample */
+    MOST = 4096,
+    FEW = 32 /* ranks of a sample worth collecting */
+};
 
 static inline void swap(real *a, real *b)
 {
@@ -36,57 +50,162 @@ static real kth(spca_int n, real *a, spca_int k)
     return a[target];
 }
 
-/* Collects |x| > level into out; without a branch, since it is taken at random. */
-static spca_int collect(spca_int p, const real *x, real level, real *out)
+/* x[BLOCK] from start on; room[BLOCK] with NaN, which is in no interval, where x ends before. */
+static inline const real *block(spca_int p, const real *x, spca_int start, real *room)
 {
-    spca_int count = 0;
-    for (spca_int j = 0; j < p; j++) {
-        real a = fabs(x[j]);
-        out[count] = a;
-        count += a > level;
+    if (p - start >= BLOCK) return x + start;
+    for (int i = 0; i < BLOCK; i++) room[i] = i < p - start ? x[start + i] : (real)NAN;
+    return room;
+}
+
+/* Adds how many of |x| are > level and == level to above and equal; stops early, at a multiple of
+ * BLOCK, before there would be `enough` equal, and returns where. */
+VECTORIZED static spca_int count(spca_int p, const real *x, real level, spca_int enough,
+                                 spca_int *above, spca_int *equal)
+{
+    spca_int start = 0;
+    for (; start < p; start += BLOCK) {
+        real room[BLOCK];
+        const real *y = block(p, x, start, room);
+        whole more[LANES] = {0}, same[LANES] = {0}, a = 0, b = 0;
+        for (int i = 0; i < BLOCK; i += LANES)
+#pragma omp simd
+            for (int l = 0; l < LANES; l++) {
+                more[l] += fabs(y[i + l]) > level;
+                same[l] += fabs(y[i + l]) == level;
+            }
+        for (int l = 0; l < LANES; l++) {
+            a += more[l];
+            b += same[l];
+        }
+        if (*equal + b >= enough) break;
+        *above += a;
+        *equal += b;
     }
-    return count;
+    return start;
+}
+
+/* Collects low < |x| < high into out, and adds how many are >= high to above. */
+VECTORIZED static spca_int collect(spca_int p, const real *x, real low, real high, real *out,
+                                   spca_int *above)
+{
+    spca_int found = 0;
+    for (spca_int start = 0; start < p; start += BLOCK) {
+        real room[BLOCK];
+        const real *y = block(p, x, start, room);
+        whole more[LANES] = {0}, within[LANES] = {0}, a = 0, any = 0;
+        for (int i = 0; i < BLOCK; i += LANES)
+#pragma omp simd
+            for (int l = 0; l < LANES; l++) {
+                real b = fabs(y[i + l]);
+                more[l] += b >= high;
+                within[l] += (b > low) & (b < high);
+            }
+        for (int l = 0; l < LANES; l++) {
+            a += more[l];
+            any |= within[l];
+        }
+        *above += a;
+        if (!any) continue;
+        for (int l = 0; l < LANES; l++) {
+            if (!within[l]) continue;
+            for (int i = l; i < min_int(BLOCK, p - start);
+                 i += LANES) { /* no branch: it is random */
+                real b = fabs(y[i]);
+                out[found] = b;
+                found += (b > low) & (b < high);
+            }
+        }
+    }
+    return found;
+}
+
+/* Entries low <= high around the k-th largest most likely; not written where there is none. */
+static void enclose(spca_int p, const real *x, spca_int k, real *low, real *high)
+{
+    real sample[MOST];
+    spca_int wanted = p / 64 < LEAST ? LEAST : min_int(p / 64, MOST);
+    spca_int stride = (p + wanted - 1) / wanted, size = p / stride, above = 0, equal = 0;
+    double share = (double)size / (double)p, rank = share * (double)k;
+    double margin = 4 + 3 * sqrt(rank * (1 - (double)k / (double)p));
+    for (spca_int s = 0; s < size; s++) sample[s] = fabs(x[s * stride + s % stride]);
+    if (margin > FEW) {
+        real level = kth(size, sample, (spca_int)rank);
+        count(p, x, level, p + 1, &above, &equal);
+        rank = (double)(k - above) * share;
+        margin = 4 + 2 * sqrt(fabs(rank));
+        for (spca_int s = 0; s < size; s++) rank += sample[s] > level;
+    }
+    if (rank + margin <= (double)size) *low = kth(size, sample, (spca_int)(rank + margin));
+    if (rank - margin >= 1) *high = kth(size, sample, (spca_int)(rank - margin));
 }
 
 real SPCA(kth_largest)(spca_int p, const real *x, spca_int k, real *work, spca_int *ties)
 {
-    spca_int count = 0, above = 0;
-    real level;
-    if (p >= 4 * SAMPLE && k < p / 8) {
-        real sample[SAMPLE], expected = (real)k * SAMPLE / (real)p;
-        spca_int rank = (spca_int)(expected + 3 * sqrt(expected) + 4);
-        for (spca_int s = 0; s < SAMPLE; s++) sample[s] = fabs(x[s * (p / SAMPLE)]);
-        count = collect(p, x, kth(SAMPLE, sample, rank), work);
-        if (count < k) count = 0;
+    real low = -1, high = INFINITY, level;
+    spca_int above = 0, within, more = 0, equal = 0;
+    if (p >= 4 * LEAST) enclose(p, x, k, &low, &high);
+    within = collect(p, x, low, high, work, &above);
+    if (k <= above || k > above + within) { /* ties with an end, or the sample misled */
+        level = k <= above ? high : low;
+        count(p, x, level, p + 1, &more, &equal);
+        if (k > more && k <= more + equal) {
+            *ties = k - more;
+            return level;
+        }
+        above = 0;
+        within = collect(p, x, -1, INFINITY, work, &above);
     }
-    if (count == 0)
-        for (; count < p; count++) work[count] = fabs(x[count]);
-    level = kth(count, work, k);
-    for (spca_int j = 0; j < count; j++) above += work[j] > level;
+    level = kth(within, work, k - above);
     *ties = k - above;
+    for (spca_int j = 0; j < within; j++) *ties -= work[j] > level;
     return level;
+}
+
+/* Whether any |x| >= level; n <= BLOCK. */
+VECTORIZED static int reached(spca_int n, const real *x, real level)
+{
+    whole hits = 0;
+    for (spca_int i = 0; i < n; i++) hits |= fabs(x[i]) >= level;
+    return hits != 0;
+}
+
+/* Where the first `ties` of |x| == level end. */
+static spca_int end_of_ties(spca_int p, const real *x, real level, spca_int ties)
+{
+    spca_int above = 0, equal = 0, j = count(p, x, level, ties, &above, &equal);
+    for (; j < p && equal < ties; j++) equal += fabs(x[j]) == level;
+    return j;
 }
 
 void SPCA(select_largest)(spca_int p, const real *x, spca_int k, real *work, spca_int *index)
 {
-    spca_int ties, found = 0;
+    spca_int ties, end, found = 0;
     real level;
     if (k == 0) return;
     level = SPCA(kth_largest)(p, x, k, work, &ties);
-    for (spca_int j = 0; j < p; j++) {
-        real a = fabs(x[j]);
-        if (a >= level && (a > level || ties-- > 0)) index[found++] = j;
+    end = end_of_ties(p, x, level, ties);
+    for (spca_int start = 0; start < p && found < k; start += BLOCK) {
+        spca_int stop = min_int(start + BLOCK, p), j = start;
+        if (!reached(stop - start, x + start, level)) continue;
+        for (; j < min_int(end, stop) && found < k; j++) {
+            index[found] = j;
+            found += fabs(x[j]) >= level;
+        }
+        for (; j < stop && found < k; j++) {
+            index[found] = j;
+            found += fabs(x[j]) > level;
+        }
     }
 }
 
-void SPCA(truncate)(spca_int p, spca_int k, real *x, real *work)
+VECTORIZED void SPCA(truncate)(spca_int p, spca_int k, real *x, real *work)
 {
-    spca_int ties = 0;
+    spca_int ties = 0, end;
     real level = INFINITY;
     if (k == p) return;
     if (k > 0) level = SPCA(kth_largest)(p, x, k, work, &ties);
-    for (spca_int j = 0; j < p; j++) {
-        real a = fabs(x[j]);
-        if (!(a > level || (a == level && ties-- > 0))) x[j] = 0;
-    }
+    end = end_of_ties(p, x, level, ties);
+    for (spca_int j = 0; j < end; j++) x[j] = fabs(x[j]) >= level ? x[j] : 0;
+    for (spca_int j = end; j < p; j++) x[j] = fabs(x[j]) > level ? x[j] : 0;
 }

@@ -440,7 +440,6 @@ static double descent(const bracket_t *b, double c, double *norm)
 spca_status SPCA(l1_threshold)(spca_int p, const real *a, double bound, int nonnegative, real *work,
                                real *w, double *level)
 {
-    const double limit = sizeof(real) == sizeof(double) ? 0x1p512 : 0x1p64;
     magnitudes_t m = {p, a, nonnegative, 1};
     sample_t s;
     bracket_t b = {0};
@@ -453,7 +452,7 @@ spca_status SPCA(l1_threshold)(spca_int p, const real *a, double bound, int nonn
             status = locate(&m, bound, &s, work, &b);
             d = descent(&b, bound, &norm);
         }
-        if (exact || (status == SPCA_OK && norm < limit)) break;
+        if (exact || (status == SPCA_OK && isfinite(norm))) break;
         m.scale =
             1; /* the sample has not seen the range, or there are entries that are not finite */
         top = (double)largest(&m);

@@ -155,6 +155,16 @@ def test_l1_threshold_of_vectors_unlike_their_sample(dtype, kind):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+def test_l1_threshold_of_a_million(dtype):
+    a = np.random.default_rng(2).standard_normal(10**6).astype(dtype)
+    for bound in (60.0, 150.0, 300.0, 600.0):
+        w, level = l1_threshold(a, bound)
+        check_long_optimal(a, bound, w, level)
+        np.testing.assert_array_equal(w, l1_threshold(a.copy(), bound, overwrite=True)[0])
+        assert np.count_nonzero(w) == np.count_nonzero(np.abs(a) > level)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("common", [0.0, 1.0, "tiny"])
 @pytest.mark.parametrize("rare", ["tiny", "huge"])
 def test_l1_threshold_of_a_range_few_entries_have(dtype, common, rare):
@@ -234,6 +244,36 @@ def test_truncate_long_vectors(dtype, k):
     for x in (rng.standard_normal(30000), np.round(rng.standard_normal(30000)), np.ones(30000)):
         x = x.astype(dtype)
         np.testing.assert_array_equal(truncate(x, k), reference.truncate(x, k))
+
+
+P = 30000
+SHARES = [P // 8 - 1, P // 8, P // 8 + 1, P // 3, P // 2, 7 * P // 8]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("k", [1, 60, 999, 1000, 1001, 2000, *SHARES, P - 1000, P - 1, P])
+def test_selection_from_vectors_unlike_their_sample(dtype, k):
+    rng = np.random.default_rng(k)
+    normal = rng.standard_normal(P)
+    # One entry of thirty, the jittered stride of a sample of a thousand, is unlike all others.
+    odd = np.arange(P) // 30 % 30 == np.arange(P) % 30
+    for x in (
+        normal,
+        np.sort(normal),
+        np.round(2 * normal),
+        rng.standard_cauchy(P),
+        normal * (rng.random(P) < 0.1),
+        np.where(odd, 1000, normal),
+        np.where(odd, -1000 - normal, normal),
+        np.where(odd, 0, normal),
+        np.where(odd, 1e-3 * normal, 1),
+    ):
+        x = x.astype(dtype)
+        order = np.lexsort((np.arange(P), -np.abs(x)))[:k]
+        expected = np.zeros_like(x)
+        expected[order] = x[order]
+        np.testing.assert_array_equal(truncate(x, k), expected)
+        np.testing.assert_array_equal(_core.select_largest(x, k), np.sort(order))
 
 
 @settings(max_examples=200, deadline=None, derandomize=True)
