@@ -175,8 +175,10 @@ cdef extern from "spca.h" nogil:
     spca_status spca_struncated_power(const spca_soperator *, spca_int, spca_int, float, spca_stop, void *, spca_int *, spca_int *, float *, float *, spca_int *, float *, spca_int *) noexcept
     spca_status spca_dtruncated_power(const spca_doperator *, spca_int, spca_int, double, spca_stop, void *, spca_int *, spca_int *, double *, double *, spca_int *, double *, spca_int *) noexcept
 
-    spca_status spca_sorthomax(spca_int, spca_int, double, spca_int, double, spca_stop, void *, float *, double *, spca_int *) noexcept
-    spca_status spca_dorthomax(spca_int, spca_int, double, spca_int, double, spca_stop, void *, double *, double *, spca_int *) noexcept
+    spca_status spca_sorthomax(spca_int, spca_int, double, spca_int, double, spca_stop, void *, float *, double *, double *, spca_int *) noexcept
+    spca_int spca_sorthomax_work(spca_int, spca_int) noexcept
+    spca_status spca_dorthomax(spca_int, spca_int, double, spca_int, double, spca_stop, void *, double *, double *, double *, spca_int *) noexcept
+    spca_int spca_dorthomax_work(spca_int, spca_int) noexcept
 
     spca_status spca_sdeflate_hotelling(spca_int, spca_svector, float *) noexcept
     spca_status spca_ddeflate_hotelling(spca_int, spca_dvector, double *) noexcept
@@ -790,11 +792,15 @@ def orthomax(floating[::1, :] Y, double gamma, Py_ssize_t max_iter, double tol):
     cdef spca_status status
     cdef Py_ssize_t p = Y.shape[0], r = Y.shape[1]
     cdef double[::1, :] R = np.empty((r, r), order="F")
-    with nogil:
-        if floating is float:
-            status = spca_sorthomax(p, r, gamma, max_iter, tol, on_stop, &call.c, &Y[0, 0], &R[0, 0], &call.c.n_iter)
-        else:
-            status = spca_dorthomax(p, r, gamma, max_iter, tol, on_stop, &call.c, &Y[0, 0], &R[0, 0], &call.c.n_iter)
+    cdef double[::1] work
+    if floating is float:
+        work = np.empty(spca_sorthomax_work(p, r))
+        with nogil:
+            status = spca_sorthomax(p, r, gamma, max_iter, tol, on_stop, &call.c, &Y[0, 0], &work[0], &R[0, 0], &call.c.n_iter)
+    else:
+        work = np.empty(spca_dorthomax_work(p, r))
+        with nogil:
+            status = spca_dorthomax(p, r, gamma, max_iter, tol, on_stop, &call.c, &Y[0, 0], &work[0], &R[0, 0], &call.c.n_iter)
     call.check(status)
     return <int> status, np.asarray(R), call.c.n_iter
 

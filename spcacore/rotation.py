@@ -28,8 +28,9 @@ def orthomax(
 
     .. math:: \sum_j \Big[\sum_i y_{ij}^4 - \frac{\gamma}{p} \Big(\sum_i y_{ij}^2\Big)^2\Big]
 
-    by rotating two columns at a time through the angle that is best for the two; the criterion never
-    decreases.  The maximum found is one that no rotation of two columns improves.
+    by rotating two columns at a time through the angle that is best for the two, or, where there are
+    many rows, all pairs at once.  The result is never worse than the start, and it is a maximum that
+    no rotation of two columns improves.
 
     Parameters
     ----------
@@ -42,7 +43,7 @@ def orthomax(
         Kaiser's normalization: find the rotation for rows scaled to length one, and apply it to the
         loadings as they are.  Rows of zeros stay zeros (and count in p).
     max_iter : int, default 1000
-        Most sweeps over all pairs of columns.
+        Most sweeps over all pairs of columns, or steps that turn all pairs at once.
     tol : float, default 1e-6
         A pair of columns x, y is left as it is when turning it raises the criterion by at most
         ``(1 + gamma) * tol**2 * sum((x**2 + y**2)**2)``, as every angle below about `tol` radians
@@ -73,7 +74,8 @@ def orthomax(
     Warns
     -----
     RuntimeWarning
-        If `max_iter` sweeps were not enough; the result is still a rotation that raised the criterion.
+        If `max_iter` sweeps or steps were not enough; the result is still a rotation that raised the
+        criterion.
 
     See Also
     --------
@@ -81,6 +83,14 @@ def orthomax(
 
     Notes
     -----
+    Loadings of fewer than 4096 rows, or fewer than 80 rows a column, are rotated by sweeps over the
+    pairs of columns [1]_.  Longer ones start from the rotation of some rows of large norm (a twentieth
+    of the rows or less, but 20 a column), unless that is no better than none, and go on by limited-memory
+    quasi-Newton steps [3]_, which turn all pairs at once; a sweep takes over where a step does not raise
+    the criterion.  The steps are found in single precision.  That no pair is left to turn is tested on
+    the rotated loadings, with that rounding counted against it, and in double precision where it matters.
+    Where the criterion has several maxima, the start decides which one is found.
+
     When ``loadings.T @ loadings`` is a multiple of the identity the second sum is the same for every
     rotation, and all members of the family agree.
 
@@ -90,6 +100,7 @@ def orthomax(
            Psychometrika 23(3), 187-200.
     .. [2] D. B. Clarkson and R. I. Jennrich (1988). Quartic rotation criteria and algorithms.
            Psychometrika 53(2), 251-259.
+    .. [3] J. Nocedal and S. J. Wright (2006). Numerical Optimization, 2nd edition. Springer, chapter 7.
 
     Examples
     --------
@@ -127,7 +138,7 @@ def varimax(
     normalize : bool, default False
         Kaiser's normalization: find the rotation for rows scaled to length one.
     max_iter : int, default 1000
-        Most sweeps over all pairs of columns.
+        Most sweeps or steps; see `orthomax`.
     tol : float, default 1e-6
         Largest angle, in radians, not worth a rotation; see `orthomax`.
     overwrite : bool, default False
@@ -148,7 +159,7 @@ def varimax(
     Warns
     -----
     RuntimeWarning
-        If `max_iter` sweeps were not enough.
+        If `max_iter` sweeps or steps were not enough.
 
     See Also
     --------
@@ -200,7 +211,7 @@ def _rotate(
         rotated[...] = work
     if status:
         warnings.warn(
-            f"orthomax did not converge in {max_iter} sweeps; raise max_iter or tol",
+            f"orthomax did not converge in {max_iter} iterations; raise max_iter or tol",
             RuntimeWarning,
             stacklevel=3,
         )

@@ -97,14 +97,11 @@ VECTORIZED static void turn(spca_int p, real c, real s, real *restrict x, real *
     }
 }
 
-spca_status SPCA(orthomax)(spca_int p, spca_int r, double gamma, spca_int max_iter, double tol,
-                           spca_stop stop, void *ctx, real *Y, double *R, spca_int *n_iter)
+spca_status SPCA(planar_sweeps)(spca_int p, spca_int r, double gamma, spca_int max_iter, double tol,
+                                spca_stop stop, void *ctx, real *Y, double *R, spca_int *n_iter)
 {
     spca_int resting = 0; /* pairs in a row that were left as they are */
-    for (spca_int i = 0; i < r * r; i++) R[i] = i % (r + 1) == 0;
-    *n_iter = 0;
-    if (r == 1) return SPCA_OK;
-    while (*n_iter < max_iter) {
+    for (spca_int sweep = 0; sweep < max_iter; sweep++) {
         ++*n_iter;
         for (spca_int a = 0; a < r; a++)
             for (spca_int b = a + 1; b < r; b++) {

@@ -72,6 +72,8 @@ typedef struct {
     spca_int questions, shadow_columns, columns;
 } spca_screen;
 
+#define SPCA_TILE 256 /* rows of the tiles of moments.c */
+
 #define REAL float
 #define SPCA(name) spca_s##name
 #include "spca_proto.h"

@@ -192,14 +192,32 @@ spca_status SPCA(truncated_power)(const SPCA(operator) * A, spca_int k, spca_int
                                   REAL *value, REAL *work, spca_int *iwork, REAL *objective,
                                   spca_int *n_iter);
 
-/* ---- rotations (rotate.c) ------------------------------------------------------------------- */
+/* ---- rotations ------------------------------------------------------------------------------ */
 
 /* Orthogonal R (r x r by columns, always double) maximizing
- * sum_j [sum_i y_ij^4 - (gamma/p) (sum_i y_ij^2)^2], Y <- Y R in place (p x r by columns).  At most
- * max_iter sweeps of planar rotations; one that would raise the criterion by no more than
- * (1 + gamma) tol^2 sum_i (y_ia^2 + y_ib^2)^2 is not made, and when none is left, all is done. */
+ * sum_j [sum_i y_ij^4 - (gamma/p) (sum_i y_ij^2)^2], Y <- Y R in place (p x r by columns).  A
+ * planar rotation that would raise the criterion by no more than (1 + gamma) tol^2 sum_i (y_ia^2 +
+ * y_ib^2)^2 is not worth making; when none is, all is done.  At most max_iter sweeps, or steps that
+ * turn all pairs at once.  work (SPCA(orthomax_work)) (ascent.c). */
 spca_status SPCA(orthomax)(spca_int p, spca_int r, double gamma, spca_int max_iter, double tol,
-                           spca_stop stop, void *ctx, REAL *Y, double *R, spca_int *n_iter);
+                           spca_stop stop, void *ctx, REAL *Y, double *work, double *R,
+                           spca_int *n_iter);
+spca_int SPCA(orthomax_work)(spca_int p, spca_int r);
+
+/* The same by sweeps over the pairs of columns alone.  R is multiplied by the rotations made, and
+ * n_iter grows by the sweeps made (rotate.c). */
+spca_status SPCA(planar_sweeps)(spca_int p, spca_int r, double gamma, spca_int max_iter, double tol,
+                                spca_stop stop, void *ctx, REAL *Y, double *R, spca_int *n_iter);
+
+/* Tiles of SPCA_TILE rows by columns, with one more column of zeros if r is odd (moments.c). */
+/* z = y R. */
+void SPCA(tile_turn)(spca_int r, const double *R, const REAL *y, REAL *z);
+/* Upper triangles, row by row: S += sums of z_a^2 z_b^2, U += sums of (z_a^2 - z_b^2) z_a z_b,
+ * G += sums of z_a z_b.  square is scratch of the size of z. */
+void SPCA(tile_moments)(spca_int r, const REAL *z, REAL *square, double *S, double *U);
+void SPCA(tile_gram)(spca_int r, const REAL *z, double *G);
+/* Squared norms of the rows; returns the sum of z^4. */
+double SPCA(tile_norms)(spca_int r, const REAL *z, REAL *norm /* SPCA_TILE */);
 
 /* ---- in-place deflation (deflate.c) --------------------------------------------------------- */
 

@@ -79,7 +79,7 @@ def test_two_columns_turn_back_by_the_angle_they_were_turned(angle):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("gamma", [0, 1, 2.5])
-@pytest.mark.parametrize("shape", [(40, 6), (5, 9), (3000, 4)])
+@pytest.mark.parametrize("shape", [(40, 6), (5, 9), (3000, 4), (4999, 5)])
 def test_no_rotation_of_two_columns_improves_the_result(dtype, gamma, shape):
     rng = np.random.default_rng(shape[0])
     y = (rng.standard_normal(shape) ** 3).astype(dtype)
@@ -205,8 +205,9 @@ def test_more_sweeps_never_lower_the_criterion(seed, gamma):
 @pytest.mark.parametrize(
     ("dtype", "exponents"), [(np.float32, [-90, 60]), (np.float64, [-900, -500, -265, 265, 500, 1000])]
 )
-def test_powers_of_two_change_nothing_but_the_scale(dtype, exponents):
-    y = np.random.default_rng(1).standard_normal((60, 5)).astype(dtype)
+@pytest.mark.parametrize("shape", [(60, 5), (5001, 4)])
+def test_powers_of_two_change_nothing_but_the_scale(dtype, exponents, shape):
+    y = np.random.default_rng(1).standard_normal(shape).astype(dtype)
     expected, rotation = varimax(y)
     for exponent in exponents:
         rotated, same = varimax(np.ldexp(y, exponent))
@@ -244,6 +245,167 @@ def test_many_rows_in_single_precision():
     _, single = varimax(y)
     _, double = varimax(y.astype(np.float64), tol=1e-8)
     np.testing.assert_allclose(single, double, rtol=0, atol=2e-6)
+
+
+# ---- many rows: all pairs at once ------------------------------------------------------------------
+
+
+def svd_varimax(y, gamma=1.0):
+    """R from the SVD of Y'(Z^3 - gamma/p Z diag(Z'Z)), Z = Y R, until it rises no more."""
+    rotation, before = np.eye(y.shape[1]), 0.0
+    for _ in range(5000):
+        z = y @ rotation
+        u, s, vt = np.linalg.svd(y.T @ (z**3 - gamma / len(y) * z * np.square(z).sum(axis=0)))
+        rotation = u @ vt
+        if s.sum() <= before * (1 + 1e-15):
+            break
+        before = s.sum()
+    return y @ rotation
+
+
+def many_rows(kind, p, r, seed=0):
+    rng = np.random.default_rng(seed)
+    if kind == "one entry a row":
+        y = 0.1 * rng.standard_normal((p, r))
+        y[np.arange(p), rng.integers(r, size=p)] += rng.standard_normal(p)
+    elif kind == "sparse":
+        y = rng.standard_normal((p, r)) * (rng.random((p, r)) < 0.1) + 0.05 * rng.standard_normal((p, r))
+    elif kind == "heavy tails":
+        y = rng.standard_t(2, size=(p, r))
+    elif kind == "counts":
+        y = rng.exponential(size=(p, r)) * rng.exponential(size=(p, 1)) * np.linspace(1.5, 0.7, r)
+    elif kind == "orthonormal":
+        y = np.linalg.qr(rng.standard_t(4, size=(p, r)))[0]
+    return y @ random_orthogonal(rng, r)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(4096, 2), (6000, 7), (5000, 20)])
+@pytest.mark.parametrize("kind", ["one entry a row", "sparse", "heavy tails", "counts", "orthonormal"])
+def test_many_rows_reach_a_maximum_of_the_svd_iteration(dtype, shape, kind):
+    y = many_rows(kind, *shape)
+    rotated, rotation = varimax(y.astype(dtype), tol=1e-9 if dtype is np.float64 else 1e-6)
+    np.testing.assert_allclose(rotation.T.astype(float) @ rotation, np.eye(shape[1]), atol=PRECISION[dtype])
+    np.testing.assert_allclose(rotated, y @ rotation, rtol=0, atol=PRECISION[dtype] * np.abs(y).max())
+    # the iteration started there, which only ascends, finds nothing above
+    further = svd_varimax(y @ rotation.astype(float))
+    slack = {np.float32: 1e-6, np.float64: 1e-12}[dtype]
+    assert criterion(rotated) >= criterion(further) - slack * level(y)
+    if kind in ("one entry a row", "sparse", "heavy tails"):  # one maximum that all find
+        cold = svd_varimax(y)
+        assert_same_columns(
+            rotated.astype(float), cold, {np.float32: 1e-4, np.float64: 1e-6}[dtype] * np.abs(y).max()
+        )
+
+
+@pytest.mark.parametrize("gamma", [0, 0.5, 1, 3, 1e300])
+def test_many_rows_for_every_gamma(gamma):
+    y = many_rows("sparse", 5003, 5) * [1, 1, 1, 1, 2]
+    rotated, _ = orthomax(y, gamma, tol=1e-8)
+    for a, b in itertools.combinations(range(5), 2):
+        pair = rotated[:, [a, b]] / (1 + gamma) ** 0.25  # so that gamma = 1e300 stays in range
+        here = criterion(pair, gamma)
+        for angle in [*np.linspace(-np.pi / 4, np.pi / 4, 21), 1e-4, -1e-4, 1e-6, -1e-6]:
+            assert criterion(turned(pair, angle), gamma) <= here + 1e-14 * level(pair, gamma)
+
+
+def test_the_largest_rows_may_mislead():
+    # A twentieth of the rows, a little longer than the others, has its simple structure 45 degrees away.
+    rng = np.random.default_rng(0)
+    p, r = 5000, 4
+    simple = np.zeros((p, r))
+    simple[np.arange(p), rng.integers(r, size=p)] = rng.choice([-1, 1], p)
+    large = rng.random(p) < 0.06
+    misled = simple.copy()
+    misled[large] = 1.01 * turned(simple[large][:, :2], np.pi / 4) @ np.eye(2, r) + np.where(
+        np.arange(r) < 2, 0, 1.01 * simple[large]
+    )
+    rotated, rotation = varimax(misled)
+    np.testing.assert_allclose(rotation, np.eye(r), atol=1e-3)
+    assert criterion(rotated) >= criterion(misled)
+    # the columns 0 and 1 start at a minimum that only a turn by 45 degrees leaves, the others far away
+    away = misled.copy()
+    away[:, :2] = turned(away[:, :2], np.pi / 4)
+    away[:, 2:] = turned(2 * away[:, 2:], 0.5)
+    rotated, rotation = varimax(away)
+    expected = np.hstack([misled[:, :2], 2 * misled[:, 2:]])
+    assert_same_columns(rotated, expected, 1e-4)
+
+
+@pytest.mark.parametrize("kind", ["one entry a row", "counts"])
+def test_a_maximum_of_many_rows_stays_as_it_is(kind):
+    y = varimax(many_rows(kind, 5000, 6), tol=1e-7)[0]
+    again, rotation = varimax(y)
+    np.testing.assert_array_equal(rotation, np.eye(6))
+    np.testing.assert_array_equal(again, y)
+    for angle in (1e-7, 1e-5, 1e-3):
+        near = y.copy()
+        near[:, :2] = turned(y[:, :2], angle)
+        assert criterion(varimax(near)[0]) >= criterion(near) - 1e-14 * level(y)
+
+
+@pytest.mark.parametrize("sweeps", range(1, 6))
+def test_few_steps_on_many_rows_raise_the_criterion(sweeps):
+    y = many_rows("counts", 6000, 9)
+    with pytest.warns(RuntimeWarning, match=f"{sweeps} iterations"):
+        rotated, rotation = varimax(y, max_iter=sweeps, tol=0)
+    assert criterion(rotated) > criterion(y)
+    np.testing.assert_allclose(rotated, y @ rotation, atol=1e-11)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    "kind",
+    ["zero", "zero columns", "rank one", "rank two", "equal columns", "equal rows", "graded", "one row"],
+)
+def test_degenerate_columns_of_many_rows(dtype, kind):
+    rng = np.random.default_rng(4)
+    p, r = 4500, 5
+    y = rng.standard_normal((p, r)) ** 3
+    if kind == "zero":
+        y[:] = 0
+    elif kind == "zero columns":
+        y[:, [1, 3]] = 0
+    elif kind == "rank one":
+        y = y[:, :1] * rng.integers(-1, 2, r)
+    elif kind == "rank two":
+        y = y[:, :2] @ rng.standard_normal((2, r))
+    elif kind == "equal columns":
+        y[:] = y[:, :1]
+    elif kind == "equal rows":
+        y[:] = y[0]
+    elif kind == "graded":
+        y = y * 10.0 ** -np.arange(r) @ random_orthogonal(rng, r)
+    elif kind == "one row":
+        y[np.arange(p) != 77] = 0
+    for scale in [1e-18, 1, 1e8] if dtype is np.float32 else [1e-150, 1, 1e150]:
+        given = (y * scale).astype(dtype)
+        rotated, rotation = varimax(given)
+        np.testing.assert_allclose(rotation.T.astype(float) @ rotation, np.eye(r), atol=PRECISION[dtype])
+        top = np.abs(given).max() or 1
+        start, end = unit(given, top), unit(rotated, top)
+        np.testing.assert_allclose(end, start @ rotation, rtol=0, atol=r * PRECISION[dtype])
+        assert criterion(end) >= criterion(start) - 10 * r * PRECISION[dtype] * level(start)
+
+
+def test_columns_far_below_the_others_are_rotated_too_in_many_rows():
+    rng = np.random.default_rng(2)
+    small = rng.standard_normal((4500, 3)) ** 3
+    expected = criterion(varimax(small, tol=1e-10)[0])
+    for exponent in (-400, -60):
+        y = np.hstack([small * 2.0**exponent, rng.standard_normal((4500, 1))])
+        rotated, rotation = varimax(y, tol=1e-8)
+        np.testing.assert_allclose(np.abs(rotation[3, 3]), 1)
+        assert criterion(rotated[:, :3] / 2.0**exponent) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("scale", [2.0**200, 2.0**60, 1])
+def test_one_row_among_many_may_outweigh_all(scale):
+    # The start looks at some of so many rows, and not at this one.
+    y = np.zeros((110_000, 3)) if scale == 1 else np.random.default_rng(0).standard_normal((110_000, 3))
+    y[300] = scale * np.array([1, -2, 2])
+    rotated, _ = varimax(y)
+    np.testing.assert_allclose(np.sort(np.abs(rotated[300])), [0, 0, 3 * scale], atol=1e-5 * scale)
 
 
 @pytest.mark.parametrize("y", [[[3.0]], [[0.0]], [[1.0], [2.0]], [[5.0, 0, 0]], [[0.0, 0.0]] * 3])
@@ -406,11 +568,11 @@ def test_entries_whose_rotation_overflows_are_an_error():
 
 def test_too_few_sweeps_warn_and_leave_a_rotation():
     y = np.random.default_rng(0).standard_normal((30, 6))
-    with pytest.warns(RuntimeWarning, match="did not converge in 1 sweeps"):
+    with pytest.warns(RuntimeWarning, match="did not converge in 1 iterations"):
         rotated, rotation = varimax(y, max_iter=1)
     np.testing.assert_allclose(rotation.T @ rotation, np.eye(6), atol=1e-12)
     assert criterion(rotated) > criterion(y)
-    with pytest.warns(RuntimeWarning, match="0 sweeps") as caught:
+    with pytest.warns(RuntimeWarning, match="0 iterations") as caught:
         rotated, rotation = varimax(y, max_iter=0)
     assert caught[0].filename == __file__
     np.testing.assert_array_equal(rotated, y)

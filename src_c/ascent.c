@@ -1,0 +1,537 @@
+/* ascent.c - orthomax rotations of many rows: all pairs of columns turned at once.
+ *
+ * A planar rotation of the pair (a, b) by phi changes the criterion by
+ * Re((exp(-4i phi) - 1)(D + iN))/4 (rotate.c); so N_ab is its derivative and -4 D_ab its second
+ * derivative, and one read of the rows, which are rotated in tiles and summed (moments.c), gives N
+ * and D of all pairs.  They are the gradient on the orthogonal group and the diagonal of the
+ * Hessian, hence a step of the limited-memory BFGS method (Nocedal & Wright 2006, Numerical
+ * Optimization, algorithm 7.4) from the inverse Hessian 1/(4|D + iN|): angles phi_ab, made one
+ * after the other as planar rotations, which is a retraction.  In simple structure the Hessian is
+ * close to its diagonal, and from a good start three or four reads suffice.
+ *
+ * The start is the rotation of the rows of largest norm, which decide a sum of fourth powers.  If
+ * it is not better than no rotation, or if a step does not ascend, a sweep of planar rotations over
+ * the rows, which always ascends, takes its place.
+ *
+ * Steps are found in single precision for double too, in tiles whose sums are added in double; the
+ * rows are only read.  At rest, the rows are rotated, and that all pairs of the rotated rows rest
+ * is decided with the rounding of N, NOISE times the energy of the pair, counted against it; where
+ * that leaves a doubt, all sums are in double from then on.  Columns so far below the others that
+ * their fourth powers would be lost are left to sweeps, which scale each pair. */
+#include "real.h"
+#include <string.h>
+
+#define MEMORY 8
+#define SUBSET_SWEEPS 40
+#define NOISE 0x1p-23
+#define SAMPLE 2048
+#define FAINT 0x1p-80 /* fourth powers, where the largest entry is near 1 */
+
+typedef enum {
+    START,   /* as TRIAL, and the Gram matrix and the criterion of the rows as they are */
+    TRIAL,   /* single precision, rows only read */
+    ROTATE,  /* rows rotated, sums of the rounded rows in single precision */
+    PRECISE, /* rows rotated, sums in double */
+} pass_t;
+
+typedef struct {
+    spca_int p, r, pairs;
+    double share, part; /* gamma/(1 + gamma)/p, 1/(1 + gamma) */
+    double range;
+    spca_stop stop;
+    void *ctx;
+    real *Y;
+    double *done, *local;          /* R so far applied to the rows; what is still to apply */
+    double *G0, *G, *S, *U, *half; /* Gram matrices at no rotation and now; sums of moments.c */
+    double *N, *D, *energy;        /* by pairs */
+    double f, level;               /* criterion/(1 + gamma), sum of ||y_i||^4 */
+    double fourth;                 /* sum of y_ij^4 at no rotation */
+    int faint;                     /* some pairs are left to sweeps */
+    double *y, *z, *w, *square;    /* tiles of either precision */
+} state_t;
+
+static double *take(double *work, spca_int *used, spca_int n)
+{
+    *used += n;
+    return work ? work + *used - n : NULL;
+}
+
+/* Rows the start is found from, and the tiles they are chosen among: every which one. */
+static spca_int subset_rows(spca_int p, spca_int r)
+{
+    return min_int(p / 20, 400 * r) > 20 * r ? min_int(p / 20, 400 * r) : 20 * r;
+}
+
+static spca_int tile_stride(spca_int p, spca_int r)
+{
+    spca_int stride = p / (40 * subset_rows(p, r));
+    return stride > 1 ? stride : 1;
+}
+
+static spca_int candidates(spca_int p, spca_int r)
+{
+    return (p / SPCA_TILE / tile_stride(p, r) + 1) * SPCA_TILE;
+}
+
+/* ---- passes --------------------------------------------------------------------------------- */
+
+VECTORIZED static real peak(spca_int n, const real *x)
+{
+    real top = 0;
+    for (spca_int i = 0; i < n; i++) top = fabs(x[i]) > top ? fabs(x[i]) : top;
+    return top;
+}
+
+VECTORIZED static void narrow(spca_int n, double range, const real *restrict x, float *restrict y)
+{
+    real scale = (real)range;
+    for (spca_int i = 0; i < n; i++) y[i] = (float)(x[i] * scale);
+}
+
+VECTORIZED static void widen(spca_int n, double range, const real *restrict x, double *restrict y)
+{
+    for (spca_int i = 0; i < n; i++) y[i] = (double)x[i] * range;
+}
+
+/* A tile is r short pieces of memory: the processor does not foresee the next, so ask for it. */
+static void fetch(const state_t *s, spca_int start, spca_int from, spca_int to)
+{
+#ifdef __GNUC__
+    if (start + 2 * SPCA_TILE > s->p) return;
+    for (spca_int a = from; a < to; a++) {
+        const real *x = s->Y + a * s->p + start + SPCA_TILE;
+        for (spca_int i = 0; i < SPCA_TILE; i += 64 / (spca_int)sizeof(real))
+            __builtin_prefetch(x + i, 0, 2);
+    }
+#else
+    (void)s, (void)start, (void)from, (void)to;
+#endif
+}
+
+static void load_single(const state_t *s, spca_int start, spca_int n, float *y)
+{
+    for (spca_int a = 0; a < s->r; a++) {
+        narrow(n, s->range, s->Y + a * s->p + start, y + a * SPCA_TILE);
+        for (spca_int i = n; i < SPCA_TILE; i++) y[a * SPCA_TILE + i] = 0;
+    }
+    if (s->r % 2) memset(y + s->r * SPCA_TILE, 0, SPCA_TILE * sizeof(float));
+}
+
+/* z = rows of Y times local, written back. */
+static void rotate_rows(const state_t *s, spca_int start, spca_int n, real *y, real *z)
+{
+    for (spca_int a = 0; a < s->r; a++) {
+        memcpy(y + a * SPCA_TILE, s->Y + a * s->p + start, (size_t)n * sizeof(real));
+        for (spca_int i = n; i < SPCA_TILE; i++) y[a * SPCA_TILE + i] = 0;
+    }
+    fetch(s, start, 0, s->r / 2);
+    SPCA(tile_turn)(s->r, s->local, y, z);
+    for (spca_int a = 0; a < s->r; a++)
+        memcpy(s->Y + a * s->p + start, z + a * SPCA_TILE, (size_t)n * sizeof(real));
+}
+
+/* Sums of moments.c over all rows times local. */
+static spca_status sum_moments(state_t *s, pass_t pass)
+{
+    spca_int r = s->r, size = (r + r % 2) * SPCA_TILE;
+    size_t matrix = (size_t)(r * r) * sizeof(double);
+    float *w = (float *)s->w;
+    double *G = pass == START ? s->G0 : s->G;
+    memset(s->S, 0, matrix);
+    memset(s->U, 0, matrix);
+    if (pass == START || pass == PRECISE) memset(G, 0, matrix);
+    if (pass == START) s->fourth = 0;
+    for (spca_int start = 0; start < s->p; start += SPCA_TILE) {
+        spca_int n = min_int(SPCA_TILE, s->p - start);
+        if (asked_to_stop(s->stop, s->ctx)) return SPCA_STOPPED;
+        if (pass == START || pass == TRIAL) {
+            load_single(s, start, n, (float *)s->y);
+            fetch(s, start, 0, r / 2);
+            if (pass == START) s->fourth += spca_stile_norms(r, (float *)s->y, (float *)s->square);
+            if (pass == START && s->share > 0) spca_stile_gram(r, (float *)s->y, G);
+            spca_stile_turn(r, s->local, (float *)s->y, w);
+        } else {
+            rotate_rows(s, start, n, (real *)s->y, (real *)s->z);
+            if (pass == PRECISE)
+                widen(size, s->range, (real *)s->z, s->w);
+            else
+                narrow(size, s->range, (real *)s->z, w);
+        }
+        fetch(s, start, r / 2, r);
+        if (pass == PRECISE) {
+            spca_dtile_moments(r, s->w, s->square, s->S, s->U);
+            if (s->share > 0) spca_dtile_gram(r, s->w, G);
+        } else {
+            spca_stile_moments(r, w, (float *)s->square, s->S, s->U);
+        }
+    }
+    if (pass == START)
+        for (spca_int a = 0; a < r; a++)
+            for (spca_int b = 0; b < a; b++) G[a * r + b] = G[b * r + a];
+    return SPCA_OK;
+}
+
+static double inner(spca_int n, const double *restrict x, const double *restrict y)
+{
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (spca_int i = 0; i < n; i++) sum += x[i] * y[i];
+    return sum;
+}
+
+/* C = A'B, all r x r. */
+static void cross(spca_int r, const double *A, const double *B, double *C)
+{
+    for (spca_int b = 0; b < r; b++)
+        for (spca_int a = 0; a < r; a++) C[b * r + a] = inner(r, A + a * r, B + b * r);
+}
+
+/* Criterion, N, D and energy of all pairs at R. */
+static spca_status evaluate(state_t *s, pass_t pass, const double *R)
+{
+    spca_int r = s->r, q = 0;
+    spca_status status;
+    cross(r, s->done, R, s->local);
+    status = sum_moments(s, pass);
+    if (status < 0) return status;
+    if (pass == ROTATE || pass == PRECISE) memcpy(s->done, R, (size_t)(r * r) * sizeof(double));
+    if (pass != PRECISE && s->share > 0) {
+        cross(r, s->G0, R, s->half);
+        cross(r, R, s->half, s->G);
+    }
+    s->f = s->level = 0;
+    s->faint = 0;
+    for (spca_int a = 0; a < r; a++) {
+        double sa = s->S[a * r + a], ga = s->G[a * r + a];
+        s->f += s->part * sa - s->share * ga * ga;
+        s->level += sa;
+        for (spca_int b = a + 1; b < r; b++, q++) {
+            double sb = s->S[b * r + b], sab = s->S[a * r + b], v = s->G[a * r + b];
+            double u = ga - s->G[b * r + b];
+            s->energy[q] = sa + sb + 2 * sab;
+            s->D[q] = s->part * (sa + sb - 6 * sab) - s->share * (u - 2 * v) * (u + 2 * v);
+            s->N[q] = 4 * (s->part * s->U[a * r + b] - s->share * u * v);
+            if (s->energy[q] < FAINT) {
+                s->energy[q] = s->D[q] = s->N[q] = 0;
+                s->faint = 1;
+            }
+            s->level += 2 * sab;
+        }
+    }
+    return s->level <= DBL_MAX && fabs(s->f) <= DBL_MAX ? SPCA_OK : SPCA_NONFINITE;
+}
+
+/* A power of two that brings the largest entry among every stride-th tile near 1; 0 where there is
+ * none or all are subnormal. */
+static double unit(const state_t *s, spca_int stride)
+{
+    real top = 0;
+    int exponent, least = sizeof(real) == sizeof(float) ? FLT_MIN_EXP : DBL_MIN_EXP;
+    for (spca_int a = 0; a < s->r; a++)
+        for (spca_int start = 0; start < s->p; start += stride * SPCA_TILE)
+            top = fmax(top, peak(min_int(SPCA_TILE, s->p - start), s->Y + a * s->p + start));
+    (void)frexp((double)top, &exponent);
+    return top > 0 && exponent > least ? ldexp(1.0, -exponent) : 0;
+}
+
+/* Rows of large norm into subset (by columns): how many.  They are the largest among every
+ * stride-th tile, by a bound that a sample gives; where too many reach it, as when all are equal,
+ * every second, third, ... is taken. */
+static spca_int gather(const state_t *s, spca_int stride, spca_int room, float *norm,
+                       spca_int *index, float *sample, real *subset)
+{
+    spca_int rows = 0, count = 0, seen = 0, chosen = 0, every, ties;
+    float bound;
+    for (spca_int start = 0; start < s->p; start += stride * SPCA_TILE) {
+        spca_int n = min_int(SPCA_TILE, s->p - start);
+        load_single(s, start, n, (float *)s->y);
+        (void)spca_stile_norms(s->r, (float *)s->y, (float *)s->square);
+        memcpy(norm + rows, s->square, (size_t)n * sizeof(float));
+        rows += n;
+    }
+    for (spca_int i = 0; i < SAMPLE; i++) sample[i] = norm[i * rows / SAMPLE];
+    bound = spca_skth_largest(SAMPLE, sample, 1 + SAMPLE * (room - room / 5) / rows,
+                              sample + SAMPLE, &ties);
+    for (spca_int i = 0; i < rows; i++) count += norm[i] >= bound;
+    every = (count + room - 1) / room;
+    for (spca_int i = 0; i < rows; i++)
+        if (norm[i] >= bound && seen++ % every == 0)
+            index[chosen++] = i / SPCA_TILE * stride * SPCA_TILE + i % SPCA_TILE;
+    for (spca_int a = 0; a < s->r; a++)
+        for (spca_int k = 0; k < chosen; k++) subset[a * chosen + k] = s->Y[a * s->p + index[k]];
+    return chosen;
+}
+
+/* ---- steps ---------------------------------------------------------------------------------- */
+
+/* Whether a pair with W = D + iN, N known to noise, gains at most tol^2 energy by turning. */
+static int at_rest(double D, double N, double noise, double energy, double tol)
+{
+    double n = fabs(N) + noise, W = hypot(D, n);
+    if ((D < 0 ? W : n) <= 4 * (double)REAL_EPSILON * energy) return 1;
+    return (D < 0 ? W - D : n * (n / (W + D))) / 4 <= tol * tol * energy;
+}
+
+typedef struct {
+    int surely, maybe, saddle; /* all pairs rest, for all we know; only minima do not */
+} rest_t;
+
+static rest_t judge(const state_t *s, pass_t pass, double tol)
+{
+    rest_t rest = {1, 1, 1};
+    for (spca_int q = 0; q < s->pairs; q++) {
+        double E = s->energy[q], noise = pass == PRECISE ? 0 : NOISE * E;
+        double N = fmax(fabs(s->N[q]) - noise, 0);
+        if (at_rest(s->D[q], s->N[q], noise, E, tol)) continue;
+        rest.surely = 0;
+        if (at_rest(s->D[q], N, 0, E, tol)) continue;
+        rest.maybe = 0;
+        if (s->D[q] >= 0) rest.saddle = 0;
+    }
+    return rest;
+}
+
+static double stiffness(const state_t *s, spca_int q)
+{
+    return 4 * fmax(hypot(s->D[q], s->N[q]), 1e-3 * s->energy[q]);
+}
+
+/* What a step by the diagonal of the Hessian would gain. */
+static double promise(const state_t *s)
+{
+    double sum = 0;
+    for (spca_int q = 0; q < s->pairs; q++)
+        if (s->energy[q] > 0) sum += s->N[q] * s->N[q] / stiffness(s, q);
+    return sum / 2;
+}
+
+/* Angles of the next step: `kept` differences of angles and gradients lie in the rings X and V. */
+static void direction(const state_t *s, spca_int kept, spca_int newest, const double *X,
+                      const double *V, double *angle)
+{
+    spca_int n = s->pairs;
+    double c[MEMORY], largest = 0;
+    memcpy(angle, s->N, (size_t)n * sizeof(double));
+    for (spca_int k = 0; k < kept; k++) {
+        spca_int at = (newest - k + MEMORY) % MEMORY;
+        const double *x = X + at * n, *v = V + at * n;
+        c[k] = inner(n, x, angle) / inner(n, x, v);
+        for (spca_int q = 0; q < n; q++) angle[q] -= c[k] * v[q];
+    }
+    for (spca_int q = 0; q < n; q++)
+        if (kept == 0 && s->D[q] < 0)
+            angle[q] = atan2(s->N[q], s->D[q]) / 4;
+        else
+            angle[q] = s->energy[q] > 0 ? angle[q] / stiffness(s, q) : 0;
+    for (spca_int k = kept - 1; k >= 0; k--) {
+        spca_int at = (newest - k + MEMORY) % MEMORY;
+        const double *x = X + at * n, *v = V + at * n;
+        double d = c[k] - inner(n, v, angle) / inner(n, x, v);
+        for (spca_int q = 0; q < n; q++) angle[q] += d * x[q];
+    }
+    for (spca_int q = 0; q < n; q++) largest = fmax(largest, fabs(angle[q]));
+    if (largest > 0.5)
+        for (spca_int q = 0; q < n; q++) angle[q] *= 0.5 / largest;
+}
+
+/* R <- R times the planar rotations. */
+static void turn_all(spca_int r, const double *angle, double *R)
+{
+    for (spca_int a = 0; a < r; a++)
+        for (spca_int b = a + 1; b < r; b++) {
+            double c = cos(*angle), d = sin(*angle), *x = R + a * r, *y = R + b * r;
+            angle++;
+            for (spca_int i = 0; i < r; i++) {
+                double u = x[i], v = y[i];
+                x[i] = c * u + d * v;
+                y[i] = c * v - d * u;
+            }
+        }
+}
+
+/* ---- the iteration -------------------------------------------------------------------------- */
+
+typedef struct {
+    state_t s;
+    float *norm, *sample;
+    spca_int *index;
+    real *subset;
+    double *before, *slope, *angle, *X, *V;
+} room_t;
+
+static room_t lay_out(spca_int p, spca_int r, double *work, spca_int *used)
+{
+    room_t m;
+    spca_int n = r * r, tile = (r + r % 2) * SPCA_TILE, pairs = r * (r - 1) / 2;
+    spca_int size = (spca_int)sizeof(real);
+    memset(&m, 0, sizeof m);
+    *used = 0;
+    m.s.done = take(work, used, n);
+    m.s.local = take(work, used, n);
+    m.s.G0 = take(work, used, n);
+    m.s.G = take(work, used, n);
+    m.s.S = take(work, used, n);
+    m.s.U = take(work, used, n);
+    m.s.half = take(work, used, n);
+    m.s.N = take(work, used, pairs);
+    m.s.D = take(work, used, pairs);
+    m.s.energy = take(work, used, pairs);
+    m.s.y = take(work, used, tile);
+    m.s.z = take(work, used, tile);
+    m.s.w = take(work, used, tile);
+    m.s.square = take(work, used, tile);
+    m.before = take(work, used, n);
+    m.slope = take(work, used, pairs);
+    m.angle = take(work, used, pairs);
+    m.X = take(work, used, MEMORY * pairs);
+    m.V = take(work, used, MEMORY * pairs);
+    m.norm = (float *)take(work, used, candidates(p, r) / 2);
+    m.sample = (float *)take(work, used, SAMPLE);
+    m.index = (spca_int *)take(work, used, subset_rows(p, r));
+    m.subset = (real *)take(work, used, subset_rows(p, r) * r * size / 8 + 1);
+    return m;
+}
+
+static int few_rows(spca_int p, spca_int r)
+{
+    return r == 1 || p < 4096 || p < 80 * r;
+}
+
+spca_int SPCA(orthomax_work)(spca_int p, spca_int r)
+{
+    spca_int used = 1;
+    if (!few_rows(p, r)) (void)lay_out(p, r, NULL, &used);
+    return used;
+}
+
+static spca_status ascend(room_t *m, spca_int max_iter, double gamma, double tol, double *R,
+                          spca_int *n_iter)
+{
+    state_t *s = &m->s;
+    spca_int r = s->r, n = s->pairs, kept = 0, newest = 0, chosen, ignored = 0;
+    size_t matrix = (size_t)(r * r) * sizeof(double), list = (size_t)n * sizeof(double);
+    pass_t pass = START, usual = TRIAL;
+    double start, shrink = 0.05;
+    spca_int stride = tile_stride(s->p, r);
+    spca_status status;
+    int sweep = 0, again;
+
+    memcpy(s->done, R, matrix);
+    s->range = unit(s, stride);
+    if (s->range == 0) s->range = unit(s, 1);
+    if (s->range == 0)
+        return SPCA(planar_sweeps)(s->p, r, gamma, max_iter, tol, s->stop, s->ctx, s->Y, R, n_iter);
+    chosen = gather(s, stride, subset_rows(s->p, r), m->norm, m->index, m->sample, m->subset);
+    status = SPCA(planar_sweeps)(chosen, r, gamma, SUBSET_SWEEPS, fmax(tol, 1e-4), s->stop, s->ctx,
+                                 m->subset, R, &ignored);
+    if (status < 0) return status;
+    status = evaluate(s, START, R);
+    if (status == SPCA_NONFINITE || s->level > 0x1p100 || s->level < 0x1p-100) {
+        s->range = unit(s, 1); /* the largest rows are in other tiles */
+        if (s->range == 0) return SPCA_NONFINITE;
+        status = evaluate(s, START, R);
+    }
+    if (status < 0) return status;
+    start = s->part * s->fourth;
+    for (spca_int a = 0; a < r; a++) start -= s->share * s->G0[a * r + a] * s->G0[a * r + a];
+    if (s->f <= start + 1e-6 * s->level) {
+        memcpy(R, s->done, matrix);
+        sweep = 1;
+    }
+    while (*n_iter < max_iter) {
+        rest_t rest = judge(s, pass, tol);
+        double f = s->f, gain, left;
+        if (!sweep && rest.surely && pass > TRIAL) {
+            if (!s->faint) return SPCA_OK;
+            return SPCA(planar_sweeps)(s->p, r, gamma, max_iter - *n_iter, tol, s->stop, s->ctx,
+                                       s->Y, R, n_iter);
+        }
+        if (!sweep && rest.maybe) {
+            usual = rest.surely ? usual : PRECISE;
+            pass = rest.surely && usual != PRECISE ? ROTATE : PRECISE;
+            status = evaluate(s, pass, R);
+            if (status < 0) return status;
+            continue;
+        }
+        if (sweep || rest.saddle) {
+            if (memcmp(s->done, R, matrix) != 0) status = evaluate(s, ROTATE, R);
+            if (status < 0) return status;
+            status = SPCA(planar_sweeps)(s->p, r, gamma, 1, tol, s->stop, s->ctx, s->Y, R, n_iter);
+            if (status <= 0) return status;
+            memcpy(s->done, R, matrix);
+            status = evaluate(s, pass = usual, R);
+            if (status < 0) return status;
+            sweep = 0;
+            kept = 0;
+            continue;
+        }
+        direction(s, kept, newest, m->X, m->V, m->angle);
+        gain = inner(n, s->N, m->angle);
+        left = promise(s);
+        memcpy(m->before, R, matrix);
+        memcpy(m->slope, s->N, list);
+        again = 0;
+        sweep = !(gain > 0 || kept == 0);
+        for (spca_int attempt = 0; !sweep; attempt++) {
+            double noise = s->level * (usual == PRECISE ? 1e-14 : 1e-7), now;
+            turn_all(r, m->angle, R);
+            ++*n_iter;
+            pass =
+                usual == TRIAL && left * shrink * shrink <= tol * tol * s->level ? ROTATE : usual;
+            status = evaluate(s, pass, R);
+            if (status < 0) return status;
+            now = promise(s);
+            if (gain > noise ? s->f > f : now < left) {
+                shrink = sqrt(now / left);
+                break;
+            }
+            memcpy(R, m->before, matrix);
+            if (gain <= noise && usual == TRIAL) { /* single precision cannot tell any more */
+                status = evaluate(s, pass = usual = PRECISE, R);
+                if (status < 0) return status;
+                again = 1;
+                kept = 0;
+                break;
+            }
+            sweep = attempt == 1 || *n_iter == max_iter;
+            gain /= 4;
+            for (spca_int q = 0; q < n; q++) m->angle[q] /= 4;
+        }
+        if (!sweep && !again) {
+            double *x = m->X + (newest + 1) % MEMORY * n, *v = m->V + (newest + 1) % MEMORY * n;
+            memcpy(x, m->angle, list);
+            for (spca_int q = 0; q < n; q++) v[q] = m->slope[q] - s->N[q];
+            if (inner(n, x, v) > 1e-10 * sqrt(inner(n, x, x) * inner(n, v, v))) {
+                newest = (newest + 1) % MEMORY;
+                kept = kept < MEMORY ? kept + 1 : MEMORY;
+            }
+        }
+    }
+    if (memcmp(s->done, R, matrix) != 0) status = evaluate(s, ROTATE, R);
+    return status < 0 ? status : SPCA_NOT_CONVERGED;
+}
+
+spca_status SPCA(orthomax)(spca_int p, spca_int r, double gamma, spca_int max_iter, double tol,
+                           spca_stop stop, void *ctx, real *Y, double *work, double *R,
+                           spca_int *n_iter)
+{
+    spca_int used;
+    room_t m;
+    for (spca_int i = 0; i < r * r; i++) R[i] = i % (r + 1) == 0;
+    *n_iter = 0;
+    if (r == 1) return SPCA_OK;
+    if (max_iter == 0) return SPCA_NOT_CONVERGED;
+    if (few_rows(p, r))
+        return SPCA(planar_sweeps)(p, r, gamma, max_iter, tol, stop, ctx, Y, R, n_iter);
+    m = lay_out(p, r, work, &used);
+    m.s.p = p;
+    m.s.r = r;
+    m.s.pairs = r * (r - 1) / 2;
+    m.s.part = 1 / (1 + gamma);
+    m.s.share = gamma / (1 + gamma) / (double)p;
+    m.s.stop = stop;
+    m.s.ctx = ctx;
+    m.s.Y = Y;
+    memset(m.s.G, 0, (size_t)(r * r) * sizeof(double));
+    return ascend(&m, max_iter, gamma, tol, R, n_iter);
+}
