@@ -426,6 +426,7 @@ static spca_status ascend(room_t *m, spca_int max_iter, double gamma, double tol
                                  m->subset, R, &ignored);
     if (status < 0) return status;
     status = evaluate(s, START, R);
+    if (status == SPCA_STOPPED) return status;
     if (status == SPCA_NONFINITE || s->level > 0x1p100 || s->level < 0x1p-100) {
         s->range = unit(s, 1); /* the largest rows are in other tiles */
         if (s->range == 0) return SPCA_NONFINITE;

@@ -1,6 +1,7 @@
 """Orthomax rotations against closed forms, exhaustive angles, R's stats::varimax and planted structure."""
 
 import itertools
+import signal
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -576,6 +577,26 @@ def test_too_few_sweeps_warn_and_leave_a_rotation():
         rotated, rotation = varimax(y, max_iter=0)
     assert caught[0].filename == __file__
     np.testing.assert_array_equal(rotated, y)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timers here")
+def test_an_interrupt_at_any_stage_ends_the_call():
+    class Alarm(Exception):
+        pass
+
+    def ring(*_):
+        raise Alarm
+
+    before = signal.signal(signal.SIGALRM, ring)
+    try:
+        for p in (40_000, 80_000, 120_000, 160_000, 200_000):  # each is at another stage when it looks
+            y = np.asfortranarray(np.random.default_rng(0).standard_normal((p, 24)))
+            signal.setitimer(signal.ITIMER_REAL, 0.03)
+            with pytest.raises(Alarm):
+                varimax(y, tol=0, max_iter=50, overwrite=True)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def test_threads_sharing_one_input_agree_to_the_bit():
