@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 
 MODES = ("auto", "both", "shadow", "references", "none")
 
-_SMALLEST = 1 << 22  # entries; below this X is read from cache
 _FEWEST_ROWS = 64  # below this the bounds themselves cost as much as the columns
-_FEWEST_COLUMNS = 4096
-_SHADOW_SHARE = 0.15  # of the bytes of X: that of double, not of float
+_SMALLEST = 1 << 19  # entries; below this X is in cache
+_SHARE = 0.2  # of the bytes of X, which a whole call may take,
+_OTHER = 180  # bytes a column besides the shadow included,
+_CHEAP = 1 << 26  # unless X is no larger than this
 
 
 @dataclass(frozen=True)
@@ -44,9 +45,10 @@ def plan(a: NDArray[Any], screening: str) -> Plan | None:
         return None
     ld = -(-n // _core.SHADOW_BLOCK) * _core.SHADOW_BLOCK
     if screening == "auto":
-        if n < _FEWEST_ROWS or p < _FEWEST_COLUMNS or a.size < _SMALLEST:
+        if n < _FEWEST_ROWS or a.size < _SMALLEST:
             return None
-        small = p * ld <= _SHADOW_SHARE * a.nbytes and p * ld <= available_memory() / 2
+        small = a.nbytes <= _CHEAP or ld + _OTHER <= _SHARE * n * a.itemsize
+        small = small and p * ld <= available_memory() / 2
         screening = "both" if small else "references"
         try:
             return Plan(screening, np.empty((p, ld), np.int8) if small else None)

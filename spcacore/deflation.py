@@ -245,6 +245,6 @@ def _products_on_support(op: _core.Operator, index: NDArray[np.intp], value: NDA
     """(A x) on the support of x, without a pass over X where that is small."""
     from .tpower import largest_submatrix
 
-    if len(index) <= largest_submatrix(op):
+    if not op.covariance and len(index) <= largest_submatrix(op):
         return op.submatrix(index) @ value
     return op.apply(index, value)[index]

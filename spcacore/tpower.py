@@ -19,6 +19,7 @@ from ._result import Callback, Progress, SparseComponent
 _SUBMATRIX_ENTRIES = 1 << 24  # of the columns gathered
 _SUBMATRIX_WORK = 4e9  # multiplications of their product
 _SUBMATRIX_ORDER = 1024
+_SMALL_PROBLEM = 1 << 23  # multiplications of one product; beyond, a Krylov basis would take much memory
 _START_BUDGET = 1e8  # multiplications that coordinate starts may cost by default, at 20 iterations each
 
 
@@ -77,9 +78,9 @@ def tpower(
         Number of nonzeros, in [1, p].
     start : None, "diagonal", "eigenvector" or array-like of shape (p,), optional
         None (default): nearly the leading eigenvector of the submatrix of the `4 cardinality` variables
-        of largest variance, or, where all variances tie, of largest weight in dense leading vectors;
-        then single variables by decreasing variance. "diagonal": the variable of
-        largest variance alone. "eigenvector": the leading eigenvector, truncated to 8, 4, 2 and 1
+        of largest variance, or, where all variances tie, of largest weight in dense leading vectors, and
+        the variables of largest weight there; then single variables by decreasing variance. "diagonal":
+        the variable of largest variance alone. "eigenvector": the leading eigenvector, truncated to 8, 4, 2 and 1
         times the cardinality, each run warm-starting the next. An array is truncated first.
     n_starts : int, optional
         Number of starts when `start` is None; beyond 1 + p they are random. Default: one, and as
@@ -305,11 +306,14 @@ def _starts(
         if _variances_tie(op, diagonal, min(4 * k, p)):  # then dense vectors say what is promising
             dense = _spread(op, rng)
             yield _leading_start(op, dense, k)
-            dense = _leading_direction(op, dense)
-            yield _leading_start(op, dense, k)
-            index = _core.select_largest(dense, k)
-            yield index, dense[index], (k,)
+            directions = _leading_directions(op, dense, 8 if problem.cost <= _SMALL_PROBLEM else 1)
             del dense
+            yield _leading_start(op, directions[0], k)
+            index = _core.select_largest(directions[0], k)
+            yield index, directions[0][index], (k,)
+            for j in sorted({int(np.argmax(np.abs(direction))) for direction in directions}):
+                yield np.array([j]), np.ones(1, dtype), (k,)
+            del directions
         else:
             yield _leading_start(op, diagonal, k)
         n_starts = options.n_starts
@@ -352,23 +356,22 @@ def _leading_start(op: _core.Operator, promise: NDArray[Any] | None, k: int) -> 
     return index, np.ascontiguousarray(vector), (k,)
 
 
-def _leading_direction(op: _core.Operator, start: NDArray[Any]) -> NDArray[Any]:
-    """The leading eigenvector of the whole operator, to a few digits."""
-    if op.p < 3:
-        return start
+def _leading_directions(op: _core.Operator, start: NDArray[Any], count: int) -> NDArray[Any]:
+    """As rows, the leading eigenvectors of the whole operator to a few digits; at least one."""
+    if op.p < 32:
+        return start[None]
     from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
     whole = LinearOperator(
         (op.p, op.p), dtype=op.dtype,
         matvec=lambda v: op.apply(None, np.ascontiguousarray(v.ravel(), op.dtype)),
     )  # fmt: skip
+    basis = 4 if count == 1 else 2 * count + 4
     try:
-        return np.ascontiguousarray(
-            eigsh(whole, 1, which="LA", v0=start, tol=1e-2, maxiter=5, ncv=min(op.p, 4))[1][:, 0],
-            op.dtype,
-        )
+        vectors = eigsh(whole, count, which="LA", v0=start, tol=1e-2, maxiter=5, ncv=basis)[1]
     except ArpackError:  # not converged, or no variance: the power steps will do
-        return start
+        return start[None]
+    return np.ascontiguousarray(vectors.T[::-1], op.dtype)
 
 
 def _spread(op: _core.Operator, rng: np.random.Generator) -> NDArray[Any]:

@@ -34,7 +34,7 @@
 enum { M = SPCA_REFERENCES };
 
 /* Shares of the columns beyond which all are read: of the shadow, of X, of X in C order. */
-enum { SHADOW_SHARE = 3, EXACT_SHARE = 2, EXACT_SHARE_ROWS = 16 };
+enum { SHADOW_SHARE = 3, EXACT_SHARE = 2, EXACT_SHARE_ROWS = 64 };
 
 /* ---- columns of C order --------------------------------------------------------------------- */
 
