@@ -80,8 +80,9 @@ def tpower(
         None (default): nearly the leading eigenvector of the submatrix of the `4 cardinality` variables
         of largest variance, or, where all variances tie, of largest weight in dense leading vectors, and
         the variables of largest weight there; then single variables by decreasing variance. "diagonal":
-        the variable of largest variance alone. "eigenvector": the leading eigenvector, truncated to 8, 4, 2 and 1
-        times the cardinality, each run warm-starting the next. An array is truncated first.
+        the variable of largest variance alone. "eigenvector": the leading eigenvector,
+        truncated to 8, 4, 2 and 1 times the cardinality, each run warm-starting the next. An array is
+        truncated first.
     n_starts : int, optional
         Number of starts when `start` is None; beyond 1 + p they are random. Default: one, and as
         many single variables as are cheap, all of them for p up to several hundred.
