@@ -96,7 +96,7 @@ VECTORIZED static void block(spca_int r, spca_int c, const real *X, spca_int ld,
                              const double *inverse, spca_int shadow_ld, int8_t *q, double *miss,
                              double *square)
 {
-    int8_t rounded[SIDE][WIDTH], rows[SIDE][SIDE] = {{0}}, columns[SIDE][SIDE];
+    int8_t rounded[SIDE][WIDTH], rows[SIDE][SIDE], columns[SIDE][SIDE];
     float v[WIDTH], r2[WIDTH] = {0}, q2[WIDTH] = {0};
     for (spca_int l = 0; l < r; l++) {
         const real *x = X + l * ld;
@@ -109,10 +109,11 @@ VECTORIZED static void block(spca_int r, spca_int c, const real *X, spca_int ld,
         }
         for (spca_int j = 0; j < c; j++) rounded[l][j] = (int8_t)(int32_t)v[j];
     }
+    for (spca_int l = r; l < SIDE; l++) memset(rounded[l], 0, WIDTH);
     for (spca_int j0 = 0; j0 < c; j0 += SIDE) {
         spca_int w = min_int(SIDE, c - j0);
-        for (spca_int l = 0; l < r; l++) memcpy(rows[l], rounded[l] + j0, (size_t)w);
-        for (spca_int l = r; l < SIDE; l++) memset(rows[l], 0, SIDE);
+        for (int l = 0; l < SIDE; l++)
+            memcpy(rows[l], rounded[l] + j0, SIDE); /* in full, for speed */
         transpose_bytes(rows[0], columns[0]);
         for (spca_int j = 0; j < w; j++) memcpy(q + (j0 + j) * shadow_ld, columns[j], SIDE);
     }

@@ -7,7 +7,7 @@
  * n_a n_b/(n_a + n_b). */
 #include "real.h"
 
-enum { TILE_ROWS = 256, TILE_COLUMNS = 1024, WAYS = 16, PANEL = 1 << 22 };
+enum { TILE_ROWS = 256, TILE_COLUMNS = 256, WAYS = 16, PANEL = 1 << 20 };
 
 typedef struct {
     double *mean, *square, *low, *high;
@@ -117,9 +117,9 @@ spca_status SPCA(dense_statistics)(spca_int n, spca_int p, const real *X, spca_i
     /* panels of columns of about PANEL bytes, so that the shadow finds them in cache */
     spca_int width = PANEL / (n * (spca_int)sizeof(real)) / TILE_COLUMNS * TILE_COLUMNS, read = 0;
     columns_t out = {mean, square, low, high};
-    width = width < TILE_COLUMNS       ? TILE_COLUMNS
-            : width > 4 * TILE_COLUMNS ? 4 * TILE_COLUMNS
-                                       : width;
+    width = width < TILE_COLUMNS        ? TILE_COLUMNS
+            : width > 16 * TILE_COLUMNS ? 16 * TILE_COLUMNS
+                                        : width;
     for (spca_int j = 0; j < p; j++) mean[j] = square[j] = 0;
     for (spca_int j0 = 0; j0 < p; j0 += width) {
         spca_int j1 = min_int(p, j0 + width);
