@@ -14,6 +14,8 @@
  *    A product with the whole shadow becomes a reference, the oldest goes.
  * 3. The level: the k-th largest |y_j| among k columns multiplied exactly, those of v, or the k-th
  *    largest lower bound of 2 where that is higher.  What reaches the level is multiplied exactly.
+ *    A shift of A moves the entries of v alone: then these are the columns multiplied exactly, and
+ *    the bounds, which do not know of it, are for the others.
  *
  * Rounding.  With u the unit roundoff of REAL, the plain products add n terms through at most
  * h = n/4 + STRANDS + 4 additions (products.c), so that fl(x'g) differs from x'g by at most
@@ -304,7 +306,7 @@ static spca_status by_shadow(const operator_t *A, const real *c, double norm, sp
         margin[a] = s->slack[j] + near * s->norm[j];
     }
     move(A, c, norm, n, *list, estimate, margin);
-    if (k > 0 && n >= k) {
+    if (k > 0 && n >= k && A->shift == 0) { /* a shift may lower what v holds */
         spca_int ties;
         float lowest;
         for (spca_int a = 0; a < n; a++) {
@@ -370,7 +372,7 @@ spca_status SPCA(screened)(const operator_t *A, vector_t v, const real *f, const
     s->questions++;
     *count = p;
     *list = NULL;
-    if (norm == 0 || k > p / SPCA_GUESS_SHARE || (A->shift != 0 && !v.index))
+    if (norm == 0 || k > p / SPCA_GUESS_SHARE || (A->shift != 0 && (!v.index || v.nnz > k)))
         return everything(A, v, f, c, 0, stop, ctx, count, list, y);
     if (k > 0 && v.index && v.nnz >= k) {
         spca_int ties;
