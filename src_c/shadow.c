@@ -136,6 +136,7 @@ void SPCA(shadow)(spca_int n, spca_int c, const real *X, spca_int ld, int row_ma
             for (spca_int j = 0; j < w; j++) {
                 center[j] = mean ? mean[j0 + j] : 0;
                 inverse[j] = inverse_of(largest_of(center[j], low[j0 + j], high[j0 + j]));
+                if (!(inverse[j] > 0)) center[j] = 0; /* q_j = 0, though the mean left the range */
             }
             if (row_major)
                 block(min_int(SIDE, n - i), w, X + i * ld + j0, ld, center, inverse, shadow_ld,
