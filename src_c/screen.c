@@ -189,14 +189,13 @@ static void reference_bounds(const operator_t *A, const double *unit, double *w,
 /* ---- the shadow ------------------------------------------------------------------------------ */
 
 /* f~ = rounded 2^-exponent; returns ||f - f~|| of the unit vector f.  By Cauchy-Schwarz no sum of
- * products of rounded and q_j, in any order, leaves int32. */
+ * products of rounded and q_j, in any order, leaves int32; with scale 1 there are at most four. */
 static double round_direction(spca_int n, spca_screen *s, const double *unit, int *exponent)
 {
     double most = 0, scale, miss = 0;
     for (spca_int i = 0; i < n; i++) most = fmax(most, fabs(unit[i]));
-    frexp(fmin(32767 / most, 0x1.fp30 / s->widest - 0.5 * sqrt((double)n)), exponent);
-    *exponent = *exponent - 1 < 0 ? 0 : *exponent - 1;
-    scale = ldexp(1.0, *exponent);
+    frexp(fmax(1, fmin(32767 / most, 0x1.fp30 / s->widest - 0.5 * sqrt((double)n))), exponent);
+    scale = ldexp(1.0, --*exponent);
     for (spca_int i = 0; i < n; i++) {
         double r = nearbyint(unit[i] * scale);
         s->rounded[i] = (int16_t)r;
