@@ -93,19 +93,23 @@ static double dot_of(spca_int n, const double *x, const double *y)
 }
 
 /* residual_j^2 = ||bar z_j||^2 - sum_m (q_m'bar z_j)^2, rounded up; q_m'bar z_j = sum_l S_jl T_lm
- * is off by at most error_m ||bar z_j|| + share_m slack_j. */
+ * is off by at most error ||bar z_j|| + share slack_j, for every m.  What underflow takes from the
+ * squares is below 2^-140. */
 VECTORIZED static void residuals(spca_int p, int used, const float *const *product, float T[M][M],
                                  float error, float share, const float *norm, const float *slack,
                                  float *residual)
 {
     for (spca_int j = 0; j < p; j++) {
-        float square = norm[j] * (norm[j] * (1 + 2 * error) + 2 * share * slack[j]);
+        float square = norm[j] * norm[j] * (1 + 2 * GRAIN);
+        float off = error * norm[j] + share * slack[j];
         for (int m = 0; m < used; m++) {
             float q = 0;
             for (int l = 0; l <= m; l++) q += product[l][j] * T[l][m];
+            q = fabsf(q) - off;
+            q = q > 0 ? q : 0;
             square -= q * q;
         }
-        residual[j] = sqrtf(square > 0 ? square : 0) * (1 + GRAIN);
+        residual[j] = sqrtf(square > 0 ? square : 0) * (1 + GRAIN) + 0x1p-70f;
     }
 }
 
