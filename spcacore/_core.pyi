@@ -24,6 +24,7 @@ class Screen:
         norm: NDArray[np.float32],
         slack: NDArray[np.float32],
         widest: float,
+        smallest: float,
         references: bool,
     ) -> None: ...
 

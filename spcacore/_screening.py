@@ -95,12 +95,15 @@ def _screen(
     n, p = a.shape
     up = 1 + 2.0**-18  # more than a rounding to float32
     rounding = 4 * (n / 4 + 128 // a.itemsize + 12) * float(np.finfo(a.dtype).eps) / 2
+    smallest = 2.0 ** (-40 if a.dtype == np.float32 else -100)
+    underflow = 2 * (n + 2) * (float(np.finfo(a.dtype).smallest_subnormal) / smallest)
     degrees = max(n - 1, 1)
     factor: Any = problem.range**2
     if problem.weight is not None:
         factor = factor * problem.weight.astype(np.float64)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         slack = np.sqrt(degrees * moment) * rounding
+        slack += underflow * (1 + problem.range + factor / problem.range)
         if mean is not None:  # the statistics have a mean of their own, in double precision
             slack += np.abs(mean - sums[0]) * (math.sqrt(n) * factor)
         step = None
@@ -119,7 +122,7 @@ def _screen(
     row_major = a.strides[1] == a.itemsize
     widest = float(size.max()) if plan.shadow is not None else 1.0
     return _core.Screen(
-        n, p, row_major, a.dtype, plan.shadow, step, norm, slack, max(widest, 1.0), plan.references
+        n, p, row_major, a.dtype, plan.shadow, step, norm, slack, max(widest, 1.0), smallest, plan.references
     )
 
 

@@ -28,7 +28,11 @@
  * |b_m|) ||bar z_j|| + slack_j; GRAIN = 2^-20 times that is added.  Subtracting t directions, c_i
  * x_ij at a time, in REAL in the plain product and in float here, is off by less than (t + 8) 2^-22
  * (||bar z_j|| + sum_i |c_i x_ij|).  Levels are lowered by a factor 1 - 2^-18, and the smallest
- * normal float is added to slack_j, against underflow. */
+ * normal float is added to slack_j, against underflow in the bounds.
+ *
+ * Underflow in REAL moves a product by half of the smallest subnormal number eta each time: y_j by
+ * less than 2 (n + 2) eta (1 + range (1 + weight_j)), with fewer than 2n directions.  slack_j holds
+ * that over s->smallest, and a direction whose norm is smaller is not screened. */
 #include "real.h"
 
 #define GRAIN 0x1p-20f
@@ -375,7 +379,8 @@ spca_status SPCA(screened)(const operator_t *A, vector_t v, const real *f, const
     s->questions++;
     *count = p;
     *list = NULL;
-    if (norm == 0 || k > p / SPCA_GUESS_SHARE || (A->shift != 0 && (!v.index || v.nnz > k)))
+    if (!(norm >= s->smallest) || k > p / SPCA_GUESS_SHARE ||
+        (A->shift != 0 && (!v.index || v.nnz > k)))
         return everything(A, v, f, c, 0, stop, ctx, count, list, y);
     if (k > 0 && v.index && v.nnz >= k) {
         spca_int ties;
