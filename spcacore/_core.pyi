@@ -25,6 +25,7 @@ class Screen:
         slack: NDArray[np.float32],
         widest: float,
         smallest: float,
+        greatest: float,
         references: bool,
     ) -> None: ...
 

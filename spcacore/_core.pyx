@@ -38,7 +38,7 @@ cdef extern from "spca.h" nogil:
         const float *step
         const float *norm
         const float *slack
-        double widest, smallest
+        double widest, smallest, greatest
         int known, newest, used
         double *direction
         double *basis
@@ -355,7 +355,7 @@ cdef class Screen:
 
     def __cinit__(self, Py_ssize_t n, Py_ssize_t p, bint row_major, dtype, const int8_t[:, ::1] shadow,
                   const float[::1] step, const float[::1] norm, const float[::1] slack, double widest,
-                  double smallest, bint references):
+                  double smallest, double greatest, bint references):
         cdef Py_ssize_t ld = shadow.shape[1] if shadow is not None else 0
         cdef Py_ssize_t capacity = max(1, min(p, max(p // 192, 256))) if row_major else 0
         cdef double[:, ::1] rows = np.empty((2 * SPCA_REFERENCES + 2, n))
@@ -369,7 +369,8 @@ cdef class Screen:
         self.refs = (shadow, step, norm, slack, rows, columns, lists, places, slot, rounded, kept)
         self.shadow_bytes, self.ld = p * ld, ld
         self.s.shadow = &shadow[0, 0] if shadow is not None else NULL
-        self.s.ld, self.s.widest, self.s.smallest = ld, widest, smallest
+        self.s.ld, self.s.widest = ld, widest
+        self.s.smallest, self.s.greatest = smallest, greatest
         self.s.step = &step[0] if step is not None else NULL
         self.s.norm, self.s.slack = &norm[0], &slack[0]
         self.s.known = self.s.used = self.s.newest = 0

@@ -24,6 +24,7 @@ _SMALLEST = 1 << 19  # entries; below this X is in cache
 _SHARE = 0.2  # of the bytes of X, which a whole call may take,
 _OTHER = 180  # bytes a column besides the shadow included,
 _CHEAP = 1 << 26  # unless X is no larger than this
+_SMALLEST_NORMAL = 2.0**-1022
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,8 @@ def _screen(
     rounding = 4 * (n / 4 + 128 // a.itemsize + 12) * float(np.finfo(a.dtype).eps) / 2
     smallest = 2.0 ** (-40 if a.dtype == np.float32 else -100)
     underflow = 2 * (n + 2) * (float(np.finfo(a.dtype).smallest_subnormal) / smallest)
+    largest = max(-float(sums[2].min()), float(sums[3].max()), _SMALLEST_NORMAL)
+    greatest = float(np.finfo(a.dtype).max) / largest / (8 * math.sqrt(n) * problem.range)
     degrees = max(n - 1, 1)
     factor: Any = problem.range**2
     if problem.weight is not None:
@@ -122,7 +125,18 @@ def _screen(
     row_major = a.strides[1] == a.itemsize
     widest = float(size.max()) if plan.shadow is not None else 1.0
     return _core.Screen(
-        n, p, row_major, a.dtype, plan.shadow, step, norm, slack, max(widest, 1.0), smallest, plan.references
+        n,
+        p,
+        row_major,
+        a.dtype,
+        plan.shadow,
+        step,
+        norm,
+        slack,
+        max(widest, 1.0),
+        smallest,
+        greatest,
+        plan.references,
     )
 
 

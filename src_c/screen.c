@@ -32,7 +32,8 @@
  *
  * Underflow in REAL moves a product by half of the smallest subnormal number eta each time: y_j by
  * less than 2 (n + 2) eta (1 + range (1 + weight_j)), with fewer than 2n directions.  slack_j holds
- * that over s->smallest, and a direction whose norm is smaller is not screened. */
+ * that over s->smallest, and a direction whose norm is smaller is not screened; nor is one whose
+ * norm is above s->greatest: there a product may overflow on the way, which is to be reported. */
 #include "real.h"
 
 #define GRAIN 0x1p-20f
@@ -379,7 +380,7 @@ spca_status SPCA(screened)(const operator_t *A, vector_t v, const real *f, const
     s->questions++;
     *count = p;
     *list = NULL;
-    if (!(norm >= s->smallest) || k > p / SPCA_GUESS_SHARE ||
+    if (!(norm >= s->smallest && norm <= s->greatest) || k > p / SPCA_GUESS_SHARE ||
         (A->shift != 0 && (!v.index || v.nnz > k)))
         return everything(A, v, f, c, 0, stop, ctx, count, list, y);
     if (k > 0 && v.index && v.nnz >= k) {

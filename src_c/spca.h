@@ -48,7 +48,7 @@ typedef struct {
     const float *norm;  /* (p) >= ||step_j q_j||, without a shadow >= ||z_j|| */
     const float *slack; /* (p) >= ||z_j - step_j q_j|| plus what rounding does to a product */
     double widest;      /* >= the largest ||q_j|| */
-    double smallest;    /* norm of a direction for which slack holds */
+    double smallest, greatest; /* norms of directions for which slack holds */
     /* references: unit directions and the product of every column with them */
     int known, newest, used;
     int chosen[SPCA_REFERENCES]; /* the used ones that span the basis, newest first */
