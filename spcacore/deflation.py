@@ -99,10 +99,12 @@ def deflate(
     p = a.shape[1]
     if covariance and a.shape[0] != p:
         raise ValueError(f"a covariance must be square, not of shape {a.shape}")
-    v = real_array(x, "x", ndim=1)
+    v = real_array(x, "x", ndim=1, finite=False)
     if v.size != p:
         raise ValueError(f"x has {v.size} entries for {p} variables")
     index = np.flatnonzero(v != 0)  # several times faster than on floats
+    if not np.isfinite(v[index]).all():
+        raise_not_finite(v, "x")
     value = unit(v[index].astype(np.float64)) if len(index) else None
     if value is None:
         raise ValueError("x is the zero vector")
