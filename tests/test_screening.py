@@ -1,0 +1,532 @@
+"""Exact screening: the answers of the plain product, or of NumPy, to the last bit, from fewer columns."""
+
+import json
+import subprocess
+import sys
+import warnings
+from functools import partial
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse.linalg import aslinearoperator
+from threadpoolctl import threadpool_limits
+
+from spcacore import _core, _screening, sparse_pca, tpower
+from spcacore._operator import as_problem
+from spcacore.deflation import METHODS, Deflated
+
+MODES = ("both", "shadow", "references")
+REAL = (np.float64, np.float32)
+
+
+def stored(X, dtype, order):
+    X = np.asarray(X, dtype)
+    return np.ascontiguousarray(X) if order == "C" else np.asfortranarray(X)
+
+
+def unit(rng, p, k, dtype):
+    """A random vector with k nonzeros."""
+    index = np.sort(rng.choice(p, k, replace=False))
+    value = rng.standard_normal(k)
+    return index, (value / np.linalg.norm(value)).astype(dtype)
+
+
+def same(a, b):
+    """Two answers of `largest` or `above`, bit for bit."""
+    return np.array_equal(a[0], b[0]) and a[1].tobytes() == b[1].tobytes() and a[2:] == b[2:]
+
+
+# ---- many small cases -------------------------------------------------------------------------------
+
+
+def _far_blocks(rng, n, p):
+    X, h, c = np.zeros((n, p)), max(1, n // 2), p // 2
+    X[:h, :c] = rng.standard_normal((h, c))
+    X[h:, c:] = rng.standard_normal((n - h, p - c)) * 10.0 ** rng.uniform(-35, -15)
+    return X
+
+
+def _one_outlier(rng, n, p):
+    X = rng.standard_normal((n, p))
+    X[rng.integers(n, size=p), np.arange(p)] *= 10.0 ** rng.integers(0, 8)
+    return X
+
+
+def _constant_and_zero(rng, n, p):
+    X = rng.standard_normal((n, p))
+    X[:, rng.random(p) < 0.3] = 0
+    X[:, rng.random(p) < 0.3] = rng.standard_normal()
+    return X
+
+
+def _large_row(rng, n, p):
+    """One large row, which a vector whose entries add up to zero does not see."""
+    X = rng.integers(-3, 4, (n, p)).astype(float)
+    X[0] = 10.0 ** rng.integers(3, 7)
+    return X
+
+
+DATA = {
+    "normal": lambda rng, n, p: rng.standard_normal((n, p)),
+    "ties": lambda rng, n, p: rng.integers(-2, 3, (n, p)).astype(float),
+    "signs": lambda rng, n, p: rng.choice([-1.0, 1.0], (n, p)),
+    "duplicates": lambda rng, n, p: (
+        rng.standard_normal((n, p))[:, rng.integers(0, 1 + p // 3, p)] * rng.choice([-1, 1], p)
+    ),
+    "constant and zero columns": _constant_and_zero,
+    "heavy tails": lambda rng, n, p: rng.standard_cauchy((n, p)),
+    "outliers": _one_outlier,
+    "large means": lambda rng, n, p: rng.standard_normal((n, p)) + 1e6 * rng.standard_normal(p),
+    "scales": lambda rng, n, p: rng.standard_normal((n, p)) * 10.0 ** rng.uniform(-30, 30, p),
+    "zeros": lambda rng, n, p: rng.standard_normal((n, p)) * (rng.random((n, p)) < 0.1),
+    "rank 1": lambda rng, n, p: np.outer(rng.standard_normal(n), rng.standard_normal(p)),
+    "rank 2": lambda rng, n, p: rng.standard_normal((n, 2)) @ rng.standard_normal((2, p)),
+    "factors": lambda rng, n, p: (
+        3 * rng.standard_normal((n, 5)) @ rng.standard_normal((5, p)) + rng.standard_normal((n, p))
+    ),
+    "far blocks": _far_blocks,
+    "large row": _large_row,
+    "large": lambda rng, n, p: rng.standard_normal((n, p)) * 1e36,
+    "small": lambda rng, n, p: rng.standard_normal((n, p)) * 1e-34,
+}
+
+
+def vectors(rng, p, dtype, last):
+    """The next vector to ask with: an iteration, something near the last one, or a new one."""
+    kind = rng.random()
+    if kind < 0.5 and last is not None:
+        index, value = last[:2]
+    else:
+        m = 2 * int(rng.integers(1, 1 + p // 8))
+        index = np.sort(rng.choice(p, m, replace=False))
+        value = rng.standard_normal(m) if kind < 0.75 else np.repeat([1.0, -1.0], m // 2)
+        if kind > 0.97:
+            index, value = None, rng.standard_normal(p)
+        elif kind > 0.9:
+            index, value = index[:1], np.ones(1)
+    value = value.astype(np.float64)
+    if kind < 0.15:
+        value += 10.0 ** rng.uniform(-8, -2) * rng.standard_normal(len(value)) * np.abs(value).max()
+    largest = np.abs(value).max()
+    value = value / largest if largest > 0 else np.ones(len(value))
+    return index, (value / np.linalg.norm(value)).astype(dtype)
+
+
+def compare(rng, X, mode, deflation, center, scale):
+    """A chain of questions and deflations, asked of the plain and of the screened operator."""
+    p, dtype = X.shape[1], X.dtype.type
+    plain, screened = (as_problem(X, center=center, scale=scale, screening=m) for m in ("none", mode))
+    a, b = (Deflated(q.operator, q.diagonal) for q in (plain, screened))
+    noise, last = partial(plain.noise, deflation=deflation), None
+    for _ in range(10):
+        index, value = vectors(rng, p, dtype, last)
+        k = int(rng.integers(1, 2 + p // 8))
+        last = a.operator.largest(index, value, k)
+        assert same(last, b.operator.largest(index, value, k))
+        size = np.abs(last[1])
+        tau = dtype(size.min() if rng.random() < 0.5 else size.max() * rng.random())
+        assert same(a.operator.above(index, value, tau), b.operator.above(index, value, tau))
+        if not last[1].any():
+            last = None
+        elif rng.random() < 0.2 and index is not None:
+            a, b = (d.without(deflation, index.astype(np.intp), value, noise) for d in (a, b))
+
+
+def sweep(kind, seeds):
+    for seed in seeds:
+        rng = np.random.default_rng([seed, list(DATA).index(kind)])
+        n = int(rng.choice([1, 2, 3, 7, 31, 32, 33, 64, 65]))
+        p = int(rng.choice([8, 16, 17, 40, 130, 300, 1100]))
+        with np.errstate(under="ignore"):
+            X = stored(DATA[kind](rng, n, p), REAL[rng.integers(2)], "CF"[rng.integers(2)])
+        options = MODES[rng.integers(3)], METHODS[rng.integers(5)], rng.random() < 0.6, rng.random() < 0.25
+        try:
+            as_problem(X, center=options[2], scale=options[3])
+        except ValueError:  # cannot be scaled
+            continue
+        with np.errstate(all="ignore"):
+            compare(rng, X, *options)
+
+
+@pytest.mark.parametrize("kind", DATA)
+def test_small_cases(kind):
+    sweep(kind, range(30))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", DATA)
+def test_many_small_cases(kind):
+    sweep(kind, range(1000, 1070))
+
+
+@settings(deadline=None, max_examples=60, derandomize=True)
+@given(
+    st.integers(1, 40), st.integers(8, 60), st.integers(0, 2**32 - 1), st.sampled_from(MODES),
+    st.sampled_from(REAL), st.sampled_from("CF"), st.integers(1, 3),
+)  # fmt: skip
+def test_integers_have_the_answer_of_numpy(n, p, seed, mode, dtype, order, largest):
+    """All products are exact there, so the answer is a matter of sorting, ties to the lower index."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-largest, largest + 1, (n, p))
+    X[0, 0] = largest  # the range of the entries, hence no rounding by it
+    operator = as_problem(stored(X, dtype, order), center=False, screening=mode).operator
+    range_ = as_problem(stored(X, dtype, order), center=False).range
+    k = int(rng.integers(1, 1 + p // 8))
+    for _ in range(8):
+        m = int(rng.integers(k, min(p, 2 * k) + 1))
+        index = np.sort(rng.choice(p, m, replace=False))
+        v = rng.integers(-2, 3, m)
+        v[0] = 1
+        f = X[:, index] @ v
+        # divided by n - 1, which is taken back exactly only as a power of two: so n - 1 is made one
+        y = X.T @ f
+        order_ = np.lexsort((np.arange(p), -np.abs(y)))[:k]
+        got, value, _ = operator.largest(index, v.astype(dtype), k)
+        if n - 1 in (0, 1, 2, 4, 8, 16, 32):
+            assert np.array_equal(got, np.sort(order_))
+            assert np.array_equal(value.astype(float) * max(n - 1, 1) / range_**4, y[got].astype(float))
+            level = abs(y[got]).min()
+            above = operator.above(index, v.astype(dtype), dtype(level * range_**4 / max(n - 1, 1)))[0]
+            assert np.array_equal(above, np.flatnonzero(np.abs(y) > level))
+
+
+# ---- whole calls ------------------------------------------------------------------------------------
+
+
+def family(kind, n, p, seed=0):
+    """Small relatives of what screening is measured on: planted components, factors, counts, noise."""
+    rng = np.random.default_rng([seed, n, p])
+    X = rng.standard_normal((n, p))
+    if kind in ("weak", "medium", "strong"):
+        size = {"weak": 0.4, "medium": 0.7, "strong": 1.2}[kind]
+        for block in np.array_split(rng.permutation(p)[: p // 10], 5):
+            X[:, block] += size * rng.standard_normal(n)[:, None]
+    elif kind == "gene":
+        X = rng.standard_t(3, (n, p)) + rng.standard_normal((n, 10)) @ rng.standard_normal((10, p))
+        X *= np.exp(0.5 * rng.standard_normal(p))
+    elif kind == "counts":
+        X = np.log1p(rng.poisson(rng.gamma(0.3, 2, p) * np.exp(0.3 * rng.standard_normal((n, 1)))))
+        X[:, : p // 20] *= np.exp(rng.standard_normal((n, 1)))
+    return X
+
+
+FAMILIES = ("weak", "medium", "strong", "gene", "counts", "noise")
+
+
+def bits(result):
+    return (
+        result.loadings.tobytes(), result.n_iter.tolist(), result.explained_variance.tobytes(),
+        result.converged.tolist(),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", REAL)
+@pytest.mark.parametrize("order", "CF")
+@pytest.mark.parametrize("kind", FAMILIES)
+def test_whole_calls(kind, order, dtype):
+    X = stored(family(kind, 60, 1500), dtype, order)
+    number = FAMILIES.index(kind)
+    for i, mode in enumerate(MODES):
+        options = {
+            "cardinality": 12, "n_starts": 2, "max_iter": 40, "tol": 1e-5,
+            "deflation": METHODS[(number + i + 2 * (order == "C") + 3 * (dtype == np.float32)) % 5],
+            "scale": kind == "gene",
+        }  # fmt: skip
+        results = []
+        for threads, screening in ((1, "none"), (1, mode), (2, mode)):
+            with threadpool_limits(threads), warnings.catch_warnings():
+                warnings.simplefilter("ignore", RuntimeWarning)  # not converged
+                results.append(sparse_pca(X, 4, screening=screening, **options))
+        assert bits(results[0]) == bits(results[1]) == bits(results[2])
+        assert results[1].screening.mode == mode
+        assert results[1].screening.questions > 8
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_one_component_and_extension(mode):
+    X = stored(family("medium", 60, 1500), np.float64, "C")
+    one, plain = (tpower(X, 15, screening=m, n_starts=3) for m in (mode, "none"))
+    assert one.loading.tobytes() == plain.loading.tobytes()
+    assert (one.value, one.n_iter) == (plain.value, plain.n_iter)
+    first = sparse_pca(X, 1, cardinality=15, screening=mode, n_starts=1)
+    both = sparse_pca(X, 2, cardinality=15, screening="none", n_starts=1)
+    assert bits(first.extend(X, 1)) == bits(both)
+
+
+# ---- the bounds themselves --------------------------------------------------------------------------
+
+
+def screen_of(monkeypatch, X, mode, **options):
+    """The problem, and what the screen of X was made from."""
+    made = {}
+
+    def screen(n, p, row_major, dtype, shadow, step, norm, slack, widest, *rest):
+        made.update(shadow=shadow, step=step, norm=norm, slack=slack, widest=widest)
+        return _core.Screen(n, p, row_major, dtype, shadow, step, norm, slack, widest, *rest)
+
+    class Core:
+        SHADOW_BLOCK = _core.SHADOW_BLOCK
+        Screen = staticmethod(screen)
+
+    monkeypatch.setattr(_screening, "_core", Core)
+    return as_problem(X, screening=mode, **options), made
+
+
+@pytest.mark.parametrize("order", "CF")
+@pytest.mark.parametrize("dtype", REAL)
+@pytest.mark.parametrize(
+    "kind", ["normal", "heavy tails", "outliers", "large means", "scales", "ties", "large"]
+)
+def test_bounds_of_columns_hold(monkeypatch, kind, dtype, order):
+    """Against the columns as the operator sees them, with its own mean and weight, in extended precision."""
+    rng = np.random.default_rng(5)
+    for n, center, scale in ((2, True, False), (33, True, True), (100, False, False), (300, True, False)):
+        X = stored(DATA[kind](rng, n, 90), dtype, order)
+        if scale and kind == "scales":
+            continue
+        plain = as_problem(X, center=center, scale=scale)
+        Z = X.astype(np.longdouble) - (0 if plain.mean is None else plain.mean.astype(np.longdouble))
+        Z = Z * np.longdouble(plain.range) ** 2 * (1 if plain.weight is None else plain.weight)
+        size = np.sqrt((Z**2).sum(axis=0))
+        index, value = unit(rng, 90, 10, dtype)
+        f = plain.operator.image(index, value) * dtype(1 / (n - 1))
+        norm_f = np.sqrt((f.astype(np.longdouble) ** 2).sum())
+        off = np.abs(plain.operator.apply(index, value) - Z.T @ f.astype(np.longdouble)) / norm_f
+        if norm_f < (2.0**-40 if dtype == np.float32 else 2.0**-100):
+            off = 0 * off  # products may underflow: not screened
+        _, made = screen_of(monkeypatch, X, "references", center=center, scale=scale)
+        assert (size <= made["norm"] + made["slack"] / 2).all()
+        assert (off <= made["slack"] / 2).all()
+        _, made = screen_of(monkeypatch, X, "shadow", center=center, scale=scale)
+        q = made["shadow"].T[:n].astype(np.longdouble)
+        assert (np.abs(made["shadow"].astype(int)) <= 127).all()
+        assert not made["shadow"][:, n:].any()
+        kept = q * made["step"]
+        error = np.sqrt(((Z - kept) ** 2).sum(axis=0))
+        assert (error + off <= made["slack"]).all()
+        assert (np.sqrt((kept**2).sum(axis=0)) <= made["norm"]).all()
+        assert np.sqrt((q**2).sum(axis=0)).max() <= made["widest"]
+        if kind == "normal" and n > 2:  # and they are of use
+            assert (error <= 0.02 * size).all()
+            assert (made["slack"] <= 1.2 * error + 1e-4 * size).all()
+
+
+# ---- what small cases would meet too rarely ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_shift_of_an_indefinite_matrix(mode):
+    """Truncated power then asks of A + shift I, of which the bounds know nothing."""
+    raised = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        n, p = int(rng.choice([3, 10, 40])), int(rng.choice([64, 100, 300]))
+        k = int(rng.integers(2, p // 8 + 1))
+        X = rng.standard_normal((n, p))
+        a, b = (as_problem(X, screening=m).operator for m in ("none", mode))
+        index, value = unit(rng, p, 2 * k, np.float64)
+        amount = a.largest(index, value, 1)[2] * rng.uniform(1, 20)
+        a, b = (o.deflated("hotelling", index, value, None, amount) for o in (a, b))
+        for _ in range(3):
+            start = unit(rng, p, k, np.float64)
+            plain, screened = (o.truncated_power(*start, k, 100, 1e-8) for o in (a, b))
+            assert same(plain[1:], screened[1:])
+            assert plain[0] == screened[0]
+            raised += plain[4] > 20
+    assert raised > 20
+
+
+@pytest.mark.parametrize("order", "CF")
+def test_the_mean_of_a_column_leaves_the_range(order):
+    """Its statistics are NaN at first; sums of the other columns must not leave int32 for that."""
+    rng = np.random.default_rng(0)
+    n, p = 2000, 100
+    sign = rng.choice([-1, 1], (n, 1))
+    X = 1e303 * rng.uniform(0.9, 1, (n, 1)) * sign * np.exp(-rng.random(p))
+    X += 1e301 * rng.standard_normal((n, p))
+    X[:, 0] = rng.choice([-1.6e308, 1.6e308], n)
+    X = stored(X, np.float64, order)
+    a, b = (as_problem(X, screening=m).operator for m in ("none", "shadow"))
+    for _ in range(4):
+        index = np.sort(rng.choice(np.arange(1, p), 10, replace=False))
+        value = np.full(10, 10**-0.5)
+        assert same(a.largest(index, value, 10), b.largest(index, value, 10))
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("dtype", REAL)
+def test_products_that_underflow(dtype, mode):
+    """Far below the largest entry, products in float32 keep few bits, and squares of norms none."""
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        X = np.zeros((8, 64))
+        X[0, 0] = 1
+        X[1:, 1:] = rng.standard_normal((7, 63)) * 2.0 ** rng.uniform(-80, -60)
+        X = stored(X, dtype, "F")
+        a, b = (as_problem(X, center=False, screening=m).operator for m in ("none", mode))
+        index, value = unit(rng, 63, 4, dtype)
+        index = index + 1
+        for _ in range(8):
+            plain = a.largest(index, value, 4)
+            assert same(plain, b.largest(index, value, 4))
+            tau = dtype(np.abs(plain[1]).min())
+            assert same(a.above(index, value, tau), b.above(index, value, tau))
+            if not plain[1].any():
+                break
+            index, value = plain[0], plain[1] / np.abs(plain[1]).max()
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_an_overflow_is_reported(mode):
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((5, 400)).astype(np.float32)
+    X[:, 300:] *= np.float32(5e37)
+    a, b = (as_problem(X, scale=True, screening=m).operator for m in ("none", mode))
+    reported = 0
+    for _ in range(40):
+        index, value = unit(rng, 300, 4, np.float32)
+        answers = []
+        for operator in (a, b):
+            try:
+                answers.append(operator.largest(index, 4 * value, 4))
+            except ValueError as error:
+                answers.append(error)
+        reported += isinstance(answers[0], ValueError)
+        assert isinstance(answers[0], ValueError) == isinstance(answers[1], ValueError)
+    assert reported > 5
+
+
+def test_columns_of_c_order_are_kept_and_evicted(monkeypatch):
+    """More columns are asked for than there is room, in lists longer than the room."""
+    rng = np.random.default_rng(2)
+    X = family("gene", 70, 6000)
+    a, b = (as_problem(X, screening=m).operator for m in ("none", "shadow"))
+    for k in (5, 300, 40, 700, 5, 300, 12, 500) * 2:
+        index, value = unit(rng, 6000, k, np.float64)
+        assert same(a.largest(index, value, k), b.largest(index, value, k))
+        assert a.image(index, value).tobytes() == b.image(index, value).tobytes()
+        chosen = np.sort(rng.choice(6000, 50, replace=False))
+        assert a.submatrix(chosen).tobytes() == b.submatrix(chosen).tobytes()
+
+
+# ---- what is read -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("order", "CF")
+@pytest.mark.parametrize(("mode", "most"), [("both", 2.4), ("shadow", 7.0), ("references", 8.0)])
+def test_few_columns_are_read(mode, most, order):
+    X = stored(family("medium", 200, 8000), np.float64, order)
+    result = sparse_pca(X, 5, cardinality=40, screening=mode, n_starts=1)
+    told = result.screening
+    assert told.questions >= result.n_iter.sum()
+    assert told.reads < most < told.questions / 2
+    assert told.columns < (most - 1) * 8000
+
+
+def test_counts_add_up():
+    X = stored(family("strong", 100, 4000), np.float32, "F")
+    for mode in MODES:
+        problem = as_problem(X, screening=mode)
+        assert problem.screening() == _screening.Screening(
+            mode, 1.0 if mode == "references" else 1 + 128 / 400, 0, 0
+        )
+        operator, rng = problem.operator, np.random.default_rng(0)
+        operator.largest(None, rng.standard_normal(4000).astype(np.float32), 4000)  # all of them
+        told = problem.screening()
+        assert (told.columns, told.questions) == (4000, 1)
+        assert told.reads == (2.0 if mode == "references" else 2 + 128 / 400)
+        for _ in range(5):
+            operator.largest(*unit(rng, 4000, 20, np.float32), 20)
+        told = problem.screening()
+        assert told.questions == 6
+        assert told.columns >= 4000 + 5 * 20
+        shadow = 0 if mode == "references" else 128 / 400
+        assert 1 + shadow + told.columns / 4000 <= told.reads <= 1 + 6 * shadow + told.columns / 4000 + 1e-9
+
+
+# ---- the option -------------------------------------------------------------------------------------
+
+
+def test_auto_goes_by_size_and_memory(monkeypatch):
+    small, large = np.empty((100, 5000)), np.empty((1100, 4096))
+    assert _screening.plan(small, "auto") is None
+    assert _screening.plan(np.empty((60, 100_000)), "auto") is None  # few rows
+    assert _screening.plan(np.empty((5000, 1000)), "auto") is None  # few columns
+    assert _screening.plan(large, "auto").mode == "both"
+    assert _screening.plan(large, "auto").shadow.shape == (4096, 1120)
+    assert _screening.plan(large.astype(np.float32), "auto").mode == "references"
+    monkeypatch.setattr(_screening, "available_memory", lambda: 2.0 * 4096 * 1120 - 1)
+    assert _screening.plan(large, "auto").mode == "references"
+    assert _screening.plan(large, "both").mode == "both"
+    assert _screening.plan(large, "none") is None
+
+
+def test_available_memory_is_plausible():
+    assert _screening.available_memory() > 1e6
+
+
+def test_the_option_is_checked_and_other_input_ignores_it():
+    X = family("medium", 30, 40)
+    with pytest.raises(ValueError, match="screening"):
+        sparse_pca(X, 1, cardinality=3, screening="shadows")
+    with pytest.raises(ValueError, match="screening"):
+        tpower(X, 3, screening=True)
+    assert sparse_pca(X, 1, cardinality=3).screening.mode == "none"
+    for other, kind in ((sp.csr_array(X), "data"), (aslinearoperator(X), "data"), (X.T @ X, "covariance")):
+        for mode in ("auto", *MODES, "none"):
+            told = sparse_pca(other, 1, cardinality=3, kind=kind, screening=mode).screening
+            assert (told.mode, told.reads, told.questions) == ("none", None, 0)
+
+
+# ---- memory maps ------------------------------------------------------------------------------------
+
+LIMITED = """
+import json, resource, sys
+import numpy as np
+import spcacore
+from spcacore import _core, sparse_pca
+
+path, order, n, p = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+small = np.random.default_rng(0).standard_normal((80, 60))
+sparse_pca(small, 2, cardinality=3, screening="both")  # libraries are loaded, BLAS has its buffers
+with open("/proc/self/status") as lines:
+    used = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmData"))
+limit = used + n * p * 8 // 4
+resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+try:
+    np.ones(n * p * 8 // 3, np.int8)
+except MemoryError:
+    pass
+else:
+    raise SystemExit("the limit does not hold")
+X = np.memmap(path, np.float64, "r", shape=(n, p), order=order)
+r = sparse_pca(X, 2, cardinality=20, screening="both", n_starts=1)
+print(json.dumps([r.loadings.tobytes().hex(), r.n_iter.tolist(), r.screening.mode]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_DATA counts private mappings on Linux")
+@pytest.mark.parametrize("order", "CF")
+def test_memory_map_in_little_memory(order, tmp_path):
+    n, p = 500, 50_000  # 200 MB, of which a quarter may be used
+    rng = np.random.default_rng(0)
+    X = np.empty((n, p), order=order)
+    for block in np.array_split(np.arange(p), 50):
+        X[:, block] = rng.standard_normal((n, len(block)))
+    X[:, 100:140] += rng.standard_normal((n, 1))
+    path = tmp_path / "x"
+    X.ravel(order="K").tofile(path)
+    run = subprocess.run(
+        [sys.executable, "-c", LIMITED, str(path), order, str(n), str(p)],
+        check=False, capture_output=True, text=True, timeout=120, cwd=tmp_path,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    loadings, n_iter, mode = json.loads(run.stdout)
+    plain = sparse_pca(X, 2, cardinality=20, screening="none", n_starts=1)
+    assert bytes.fromhex(loadings) == plain.loadings.tobytes()
+    assert n_iter == plain.n_iter.tolist()
+    assert mode == "both"
