@@ -347,7 +347,7 @@ SHADOW_BLOCK = <int> SPCA_SHADOW_BLOCK
 cdef class Screen:
     """What exact screening keeps of dense data (spca.h); made for one call, and not to be shared by threads.
 
-    slack (p) and, with a shadow, norm and step are the caller's; see `_operator._screen`.
+    slack (p) and, with a shadow, norm and step are the caller's; see `_screening._screen`.
     """
     cdef spca_screen s
     cdef object refs

@@ -399,7 +399,46 @@ def test_an_overflow_is_reported(mode):
     assert reported > 5
 
 
-def test_columns_of_c_order_are_kept_and_evicted(monkeypatch):
+@pytest.mark.parametrize("mode", MODES)
+def test_deflations_that_cancel(mode):
+    """What two directions move an entry by is far larger than the entry: in float its digits are lost."""
+    rng = np.random.default_rng(0)
+    a, b = (as_problem(family("noise", 40, 300), screening=m).operator for m in ("none", mode))
+    index, value = unit(rng, 300, 200, np.float64)
+    for amount in (1e7, -1e7):
+        a, b = (o.deflated("hotelling", index, value, None, amount) for o in (a, b))
+    for _ in range(40):
+        question = *unit(rng, 300, 20, np.float64), 10
+        assert same(a.largest(*question), b.largest(*question))
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_nearly_dependent_references(inside):
+    """Two directions 0.0102 apart: what float keeps of their products comes out a hundred times larger.
+
+    The question is for the direction in which they differ, or for what columns nearly in their span
+    have outside of it, where Cauchy-Schwarz is sharp.
+    """
+    rng = np.random.default_rng(0)
+    p, angle = 4000, 0.0102
+    X = np.zeros((3, p))
+    X[0] = inside
+    X[1] = rng.uniform(0.0099, 0.0101, p) if inside else rng.uniform(0.5, 1, p)
+    X[2] = 0 if inside else rng.uniform(2e-4, 4e-3, p)
+    X[:, 0], X[:, 1], X[:, 2] = (1, 0, 0), (np.cos(angle), np.sin(angle), 0), (0, inside, not inside)
+    X = np.asfortranarray(np.linalg.qr(rng.standard_normal((3, 3)))[0] @ X)
+    one = np.ones(1)
+    plain = as_problem(X, center=False).operator
+    y = np.abs(plain.apply(np.array([2]), one))
+    for tau in np.quantile(y, np.linspace(0.6, 0.99, 30)):
+        operator = as_problem(X, center=False, screening="references").operator
+        for j in (0, 1):  # level 0: everything is read, and the direction becomes a reference
+            operator.above(np.array([j]), one, 0.0)
+        ask = np.array([2]), one, float(tau)
+        assert same(plain.above(*ask), operator.above(*ask))
+
+
+def test_columns_of_c_order_are_kept_and_evicted():
     """More columns are asked for than there is room, in lists longer than the room."""
     rng = np.random.default_rng(2)
     X = family("gene", 70, 6000)
