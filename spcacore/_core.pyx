@@ -147,6 +147,10 @@ cdef extern from "spca.h" nogil:
     spca_status spca_dimage(const spca_doperator *, spca_dvector, spca_stop, void *, double *, double *) noexcept
     spca_status spca_sapply(const spca_soperator *, spca_svector, spca_stop, void *, float *, float *) noexcept
     spca_status spca_dapply(const spca_doperator *, spca_dvector, spca_stop, void *, double *, double *) noexcept
+    spca_status spca_sapply_block(const spca_soperator *, spca_int, const float *, spca_stop, void *, float *, float *) noexcept
+    spca_status spca_dapply_block(const spca_doperator *, spca_int, const double *, spca_stop, void *, double *, double *) noexcept
+    spca_int spca_sblock_work(const spca_soperator *, spca_int) noexcept
+    spca_int spca_dblock_work(const spca_doperator *, spca_int) noexcept
     spca_status spca_slargest(const spca_soperator *, spca_svector, spca_int, spca_stop, void *, float *, spca_int *, float *, float *) noexcept
     spca_status spca_dlargest(const spca_doperator *, spca_dvector, spca_int, spca_stop, void *, double *, spca_int *, double *, double *) noexcept
     spca_status spca_sabove(const spca_soperator *, spca_svector, float, spca_stop, void *, float *, spca_int *, spca_int *, float *) noexcept
@@ -460,6 +464,36 @@ cdef class Operator:
                 status = spca_dapply(&self.d, dvector(index, value), on_stop, &call.c, &work[0], &y[0])
         call.check(status)
         return np.asarray(y)
+
+    def apply_block(self, V):
+        """A V for V (p, b), in Fortran order; the bits of `apply` to each column."""
+        cdef Call call = Call()
+        cdef spca_status status
+        cdef Py_ssize_t b
+        cdef const float[::1, :] sV
+        cdef const double[::1, :] dV
+        cdef float[::1, :] sY
+        cdef double[::1, :] dY
+        cdef float[::1] swork
+        cdef double[::1] dwork
+        V = np.asfortranarray(V, self.dtype)
+        Y = np.empty_like(V, order="F")
+        b = V.shape[1]
+        if V.shape[0] != self.p:
+            raise ValueError(f"V has {V.shape[0]} rows for {self.p} variables")
+        if b == 0:
+            return Y
+        work = np.empty(spca_sblock_work(&self.s, b) if self.single else spca_dblock_work(&self.d, b), self.dtype)
+        if self.single:
+            sV, sY, swork = V, Y, work
+            with nogil:
+                status = spca_sapply_block(&self.s, b, &sV[0, 0], on_stop, &call.c, &swork[0], &sY[0, 0])
+        else:
+            dV, dY, dwork = V, Y, work
+            with nogil:
+                status = spca_dapply_block(&self.d, b, &dV[0, 0], on_stop, &call.c, &dwork[0], &dY[0, 0])
+        call.check(status)
+        return Y
 
     def largest(self, Py_ssize_t[::1] index, floating[::1] value, Py_ssize_t k):
         """Positions and values of the k largest |A v|, and v'A v."""

@@ -12,13 +12,6 @@ static void symmetric_product(spca_int p, spca_int ld, vector_t x, const real *A
     for (spca_int a = 0; a < x.nnz; a++) axpy(p, x.value[a], A + x.index[a] * ld, w);
 }
 
-static int is_finite(spca_int n, const real *x)
-{
-    int bad = 0;
-    for (spca_int i = 0; i < n; i++) bad |= !(fabs(x[i]) <= REAL_MAX);
-    return !bad;
-}
-
 /* x'A x = sum over the k x k block */
 spca_status SPCA(deflate_hotelling)(spca_int ld, vector_t x, real *A)
 {

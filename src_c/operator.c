@@ -42,7 +42,7 @@ static void deflate_image(const operator_t *A, vector_t v, real *f)
             c = sparse_dot(v, A->image[i]) * A->amount[i];
         else
             c = strands_dot(A->m, A->image[i], f) * A->amount[i];
-        axpy(A->m, -c, A->image[i], f);
+        subtract_multiple(A->m, c, A->image[i], f);
     }
 }
 
@@ -57,9 +57,7 @@ spca_status SPCA(image)(const operator_t *A, vector_t v, spca_stop stop, void *c
 
 static spca_status check_finite(spca_int p, const real *y)
 {
-    int bad = 0;
-    for (spca_int j = 0; j < p; j++) bad |= !(fabs(y[j]) <= REAL_MAX);
-    return bad ? SPCA_NONFINITE : SPCA_OK;
+    return is_finite(p, y) ? SPCA_OK : SPCA_NONFINITE;
 }
 
 spca_int SPCA(subtracted)(const operator_t *A)

@@ -3,28 +3,12 @@
  * F = (X - 1 mean') diag(weight) range^2 for data; diag(weight) A0 diag(weight) range^2 for a
  * covariance.  Nothing of X is ever copied: with w = range weight v,
  *     f = range (X w - (mean'w) 1),    y = range weight (X'g - (1'g) mean),    g = range f. */
-#include "real.h"
+#include "centring.h"
 
 #define BLOCK ((spca_int)1 << 23) /* entries read between two looks at stop */
 #define TILE ((spca_int)1 << 15)  /* of a long vector that is added to, line after line */
 
 /* ---- what the storages share ---------------------------------------------------------------- */
-
-/* w = range weight v: dense into w (p) if asked or if v is dense, else value by value.  Returns
- * mean'w. */
-static real weighted(const operator_t *A, vector_t v, int dense, real *w)
-{
-    real shift = 0;
-    if (v.index && dense)
-        for (spca_int j = 0; j < A->p; j++) w[j] = 0;
-    for (spca_int a = 0; a < v.nnz; a++) {
-        spca_int j = v.index ? v.index[a] : a;
-        real x = v.value[a] * A->range * (A->weight ? A->weight[j] : 1);
-        w[dense ? j : a] = x;
-        if (A->mean) shift += A->mean[j] * x;
-    }
-    return shift;
-}
 
 static void finish_forward(const operator_t *A, real shift, real *f)
 {
@@ -32,27 +16,6 @@ static void finish_forward(const operator_t *A, real shift, real *f)
         for (spca_int j = 0; j < A->p; j++) f[j] *= A->range * A->weight[j];
     else
         for (spca_int i = 0; i < A->m; i++) f[i] = A->range * (f[i] - shift);
-}
-
-/* 1'f, in the order of strands_dot. */
-static real sum_of(spca_int n, const real *f)
-{
-    real sum[STRANDS] = {0};
-    for (spca_int i = 0; i < n; i++) sum[i % STRANDS] += f[i];
-    for (int half = STRANDS / 2; half > 0; half /= 2)
-        for (int l = 0; l < half; l++) sum[l] += sum[l + half];
-    return sum[0];
-}
-
-/* From X'f: y <- range weight (y - (1'f) mean) at the columns of the list. */
-static void finish_backward(const operator_t *A, real sum, spca_int count, const spca_int *list,
-                            real *y)
-{
-    if (A->mean)
-        for (spca_int a = 0; a < count; a++) y[a] -= sum * A->mean[list ? list[a] : a];
-    if (A->weight)
-        for (spca_int a = 0; a < count; a++) y[a] *= A->weight[list ? list[a] : a];
-    if (A->range != 1) scal(count, A->range, y);
 }
 
 /* What a column j of F is multiplied by besides the first range. */

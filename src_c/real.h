@@ -42,6 +42,14 @@ static inline int asked_to_stop(spca_stop stop, void *ctx)
     return stop && stop(ctx);
 }
 
+/* The partial sums of a dot product, added pairwise in place. */
+static inline real add_strands(real *sum)
+{
+    for (int half = STRANDS / 2; half > 0; half /= 2)
+        for (int l = 0; l < half; l++) sum[l] += sum[l + half];
+    return sum[0];
+}
+
 /* x'y by STRANDS partial sums, added pairwise: a fixed order, which compilers vectorize as it is.
  */
 static inline real strands_dot(spca_int n, const real *x, const real *y)
@@ -51,9 +59,20 @@ static inline real strands_dot(spca_int n, const real *x, const real *y)
     for (; i + STRANDS <= n; i += STRANDS)
         for (int l = 0; l < STRANDS; l++) sum[l] += x[i + l] * y[i + l];
     for (int l = 0; i < n; i++, l++) sum[l] += x[i] * y[i];
-    for (int half = STRANDS / 2; half > 0; half /= 2)
-        for (int l = 0; l < half; l++) sum[l] += sum[l + half];
-    return sum[0];
+    return add_strands(sum);
+}
+
+/* y -= a x, with roundings that do not depend on where x is cut. */
+static inline void subtract_multiple(spca_int n, real a, const real *x, real *y)
+{
+    for (spca_int i = 0; i < n; i++) y[i] -= a * x[i];
+}
+
+static inline int is_finite(spca_int n, const real *x)
+{
+    int bad = 0;
+    for (spca_int i = 0; i < n; i++) bad |= !(fabs(x[i]) <= REAL_MAX);
+    return !bad;
 }
 
 static inline real nrm2(spca_int n, const real *x)

@@ -91,6 +91,13 @@ spca_status SPCA(image)(const SPCA(operator) * A, SPCA(vector) v, spca_stop stop
 spca_status SPCA(apply)(const SPCA(operator) * A, SPCA(vector) v, spca_stop stop, void *ctx,
                         REAL *work, REAL *y /* p */);
 
+/* Y = A V (p x b by columns, no overlap).  Dense data are read once, or twice where no block of
+ * rows stays in cache, for SPCA_TOGETHER columns; other operators for each.  Every column has the
+ * bits that apply gives it.  work (block_work). */
+spca_status SPCA(apply_block)(const SPCA(operator) * A, spca_int b, const REAL *V, spca_stop stop,
+                              void *ctx, REAL *work, REAL *Y);
+spca_int SPCA(block_work)(const SPCA(operator) * A, spca_int b);
+
 /* The k entries of A v largest in magnitude, index ascending, ties to the lower index, and
  * quadratic = v'A v.  work (2p + m + t).  Where A has a screen, not all of X is read, with the same
  * result to the last bit. */

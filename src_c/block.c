@@ -1,0 +1,360 @@
+/* block.c - Y = A V for a block of vectors: dense data are read once for SPCA_TOGETHER of them.
+ *
+ * A power step with b vectors is two products of skinny matrices, X'(X W), which memory bounds:
+ * each of them reads X.  Here a block of rows goes through both products while it is in cache.  The
+ * means, weights and deflations of operator.c and products.c are rank-one terms beside them, and
+ * those of projection act on f = F v row by row.  X is read twice for what needs all of f at once
+ * (Schur complements) and where a block of rows would not stay in cache: in C order, rows so long
+ * that four of them with V and Y are too much; in Fortran order, more than some thousands of
+ * columns.
+ *
+ * Every sum is made in the order of products.c: column c of Y has the bits of SPCA(apply) to column
+ * c of V, whatever the other columns, their number and the number of threads. */
+#include "centring.h"
+
+#ifdef __GNUC__ /* else the same code, a number at a time */
+typedef real lanes_t __attribute__((vector_size(32), aligned(sizeof(real)), may_alias));
+#define INLINE static inline __attribute__((always_inline))
+#define FETCH(address) __builtin_prefetch((const void *)(address), 0, 2)
+#else
+typedef real lanes_t;
+#define INLINE static inline
+#define FETCH(address) ((void)(address))
+#endif
+
+enum {
+    TOGETHER = SPCA_TOGETHER,
+    LANES = sizeof(lanes_t) / sizeof(real),
+    TILE = 4096 / sizeof(real), /* of a line; a multiple of STRANDS */
+    GROUP = 64, /* lines whose strands are kept while tiles go by; a multiple of 4 */
+    ROWS = 2048 /* in C order, where no block of rows fits in cache */
+};
+#define LINE(A) ((A)->ld * (spca_int)sizeof(real)) /* from one line to the next, in bytes */
+#define CACHED ((spca_int)1 << 20)                 /* bytes of a block of rows in C order */
+#define PANEL ((spca_int)4 << 20)                  /* in Fortran order */
+#define NEARBY ((spca_int)8 << 20)                 /* bytes of it with V and Y */
+
+/* Memory keeps up only with far more reads under way than one loop asks for by itself, so the lines
+ * after those at work are fetched `ahead` bytes before their turn. */
+
+/* ---- two loops over lines, the contiguous vectors of the storage -------------------------------
+ */
+
+/* S_lc += products, strand by strand, of line l and x_c: a register block of `lines` x `columns` x
+ * `parts` LANES. S holds TOGETHER vectors of STRANDS for each line. */
+INLINE void dot_tile(const int lines, const int columns, const int parts, spca_int ahead,
+                     spca_int n, const real *line, spca_int ld, const real *x, spca_int ldx,
+                     real *S)
+{
+    spca_int whole = n - n % STRANDS;
+    for (int first = 0; first < STRANDS; first += parts * LANES) {
+        lanes_t sum[2][2][4];
+        for (int l = 0; l < lines; l++)
+            for (int c = 0; c < columns; c++)
+                for (int q = 0; q < parts; q++)
+                    sum[l][c][q] =
+                        *(lanes_t *)(S + (l * TOGETHER + c) * STRANDS + first + q * LANES);
+        for (spca_int i = first; i < whole; i += STRANDS)
+            for (int q = 0; q < parts; q++) {
+                lanes_t z[2];
+                for (int l = 0; l < lines; l++) {
+                    z[l] = *(const lanes_t *)(line + l * ld + i + q * LANES);
+                    if (ahead && q % 2 == 0)
+                        FETCH((uintptr_t)(line + l * ld + i + q * LANES) + (uintptr_t)ahead);
+                }
+                for (int c = 0; c < columns; c++) {
+                    lanes_t w = *(const lanes_t *)(x + c * ldx + i + q * LANES);
+                    for (int l = 0; l < lines; l++) sum[l][c][q] += z[l] * w;
+                }
+            }
+        for (int l = 0; l < lines; l++)
+            for (int c = 0; c < columns; c++)
+                for (int q = 0; q < parts; q++)
+                    *(lanes_t *)(S + (l * TOGETHER + c) * STRANDS + first + q * LANES) =
+                        sum[l][c][q];
+    }
+    for (spca_int i = whole; i < n; i++)
+        for (int l = 0; l < lines; l++)
+            for (int c = 0; c < columns; c++)
+                S[(l * TOGETHER + c) * STRANDS + i - whole] += line[l * ld + i] * x[c * ldx + i];
+}
+
+VECTORIZED static void dot_tiles(spca_int lines, spca_int b, spca_int ahead, spca_int n,
+                                 const real *line, spca_int ld, const real *x, spca_int ldx,
+                                 real *S)
+{
+    spca_int l = 0;
+    for (; l + 2 <= lines; l += 2) {
+        const real *z = line + l * ld;
+        real *s = S + l * TOGETHER * STRANDS;
+        if (b == 1) {
+            dot_tile(2, 1, 4, ahead, n, z, ld, x, ldx, s);
+            continue;
+        }
+        dot_tile(2, 2, 2, ahead, n, z, ld, x, ldx, s);
+        if (b == 4) dot_tile(2, 2, 2, 0, n, z, ld, x + 2 * ldx, ldx, s + 2 * STRANDS);
+        if (b == 3) dot_tile(2, 1, 4, 0, n, z, ld, x + 2 * ldx, ldx, s + 2 * STRANDS);
+    }
+    for (; l < lines; l++)
+        for (spca_int c = 0; c < b; c++)
+            dot_tile(1, 1, 4, 0, n, line + l * ld, ld, x + c * ldx, ldx,
+                     S + (l * TOGETHER + c) * STRANDS);
+}
+
+/* y_c += w_0c line_0 + .. + w_3c line_3, for `columns` of y */
+INLINE void add_tile(const int columns, spca_int ahead, spca_int n, const real *line, spca_int ld,
+                     const real *w, spca_int ldw, real *y, spca_int ldy)
+{
+    const real *l0 = line, *l1 = line + ld, *l2 = line + 2 * ld, *l3 = line + 3 * ld;
+    const lanes_t zero = {0};
+    lanes_t u[2][4];
+    spca_int i = 0;
+    for (int c = 0; c < columns; c++)
+        for (int l = 0; l < 4; l++) u[c][l] = w[c * ldw + l] - zero;
+    for (; i + LANES <= n; i += LANES) {
+        lanes_t z0 = *(const lanes_t *)(l0 + i), z1 = *(const lanes_t *)(l1 + i);
+        lanes_t z2 = *(const lanes_t *)(l2 + i), z3 = *(const lanes_t *)(l3 + i);
+        if (ahead)
+            for (int l = 0; l < 4; l++) FETCH((uintptr_t)(line + l * ld + i) + (uintptr_t)ahead);
+        for (int c = 0; c < columns; c++)
+            *(lanes_t *)(y + c * ldy + i) +=
+                (u[c][0] * z0 + u[c][1] * z1) + (u[c][2] * z2 + u[c][3] * z3);
+    }
+    for (; i < n; i++)
+        for (int c = 0; c < columns; c++) {
+            const real *a = w + c * ldw;
+            y[c * ldy + i] += (a[0] * l0[i] + a[1] * l1[i]) + (a[2] * l2[i] + a[3] * l3[i]);
+        }
+}
+
+VECTORIZED static void add_tiles(spca_int lines, spca_int b, spca_int ahead, spca_int n,
+                                 const real *line, spca_int ld, const real *w, spca_int ldw,
+                                 real *y, spca_int ldy)
+{
+    spca_int l = 0;
+    for (; l + 4 <= lines; l += 4) {
+        spca_int c = 0;
+        for (; c + 2 <= b; c += 2)
+            add_tile(2, c ? 0 : ahead, n, line + l * ld, ld, w + c * ldw + l, ldw, y + c * ldy,
+                     ldy);
+        if (c < b)
+            add_tile(1, c ? 0 : ahead, n, line + l * ld, ld, w + c * ldw + l, ldw, y + c * ldy,
+                     ldy);
+    }
+    for (; l < lines; l++)
+        for (spca_int c = 0; c < b; c++)
+            for (spca_int i = 0; i < n; i++) y[c * ldy + i] += w[c * ldw + l] * line[l * ld + i];
+}
+
+static void zero(spca_int n, real *x)
+{
+    for (spca_int i = 0; i < n; i++) x[i] = 0;
+}
+
+/* S += strands of the products of `count` lines with x (length x b). */
+static void along(const operator_t *A, spca_int b, spca_int count, const real *line,
+                  spca_int length, const real *x, spca_int ldx, real *S)
+{
+    for (spca_int i = 0; i < length; i += TILE)
+        dot_tiles(count, b, 2 * LINE(A), min_int(TILE, length - i), line + i, A->ld, x + i, ldx, S);
+}
+
+/* y (length x b) += the `count` lines times w (count x b). */
+static void across(const operator_t *A, spca_int b, spca_int count, const real *line,
+                   spca_int length, const real *w, spca_int ldw, real *y, spca_int ldy)
+{
+    for (spca_int i = 0; i < length; i += TILE)
+        add_tiles(count, b, 4 * LINE(A), min_int(TILE, length - i), line + i, A->ld, w, ldw, y + i,
+                  ldy);
+}
+
+/* out (count x b) from S */
+static void total(spca_int b, spca_int count, real *S, real *out, spca_int ldo)
+{
+    for (spca_int l = 0; l < count; l++)
+        for (spca_int c = 0; c < b; c++)
+            out[c * ldo + l] = add_strands(S + (l * TOGETHER + c) * STRANDS);
+}
+
+/* ---- both products of at most TOGETHER columns ------------------------------------------------
+ */
+
+typedef struct {
+    spca_int rows; /* that go through the first product before the second; a multiple of STRANDS in
+                      Fortran order, of 4 in C order, unless all */
+    int apart;     /* all rows first */
+    spca_int strands; /* lines whose strands are kept */
+} plan_t;
+
+static plan_t make_plan(const operator_t *A, spca_int b)
+{
+    spca_int row = A->p * (spca_int)sizeof(real), multiple = A->row_major ? 4 : STRANDS;
+    plan_t plan = {(A->row_major ? CACHED : PANEL) / row / multiple * multiple,
+                   A->deflation == SPCA_SCHUR, 0};
+    if (A->row_major) {
+        if (plan.rows < 4) plan.rows = 4;
+        if (plan.apart || row * (plan.rows + 2 * b) > NEARBY) plan.rows = ROWS;
+        plan.rows = min_int(plan.rows, A->n);
+        plan.strands = plan.rows;
+    } else {
+        plan.apart |= plan.rows < GROUP * 2;
+        if (plan.apart || plan.rows > A->n) plan.rows = A->n;
+        plan.strands = plan.apart ? GROUP : A->p;
+    }
+    return plan;
+}
+
+static int is_fused(const operator_t *A)
+{
+    return A->backward == SPCA(dense_backward) && !A->covariance;
+}
+
+spca_int SPCA(block_work)(const operator_t *A, spca_int b)
+{
+    spca_int most = 0;
+    if (!is_fused(A)) return A->m + A->t;
+    for (spca_int c = 1; c <= min_int(b, TOGETHER); c++) {
+        plan_t plan = make_plan(A, c);
+        spca_int work = c * (A->p + A->m + plan.rows + 1 + 2 * A->t);
+        work += TOGETHER * STRANDS * plan.strands;
+        if (work > most) most = work;
+    }
+    return most;
+}
+
+/* f (rows x b, from row i0) = X w */
+static spca_status forward_rows(const operator_t *A, spca_int b, spca_int i0, spca_int rows,
+                                const real *w, spca_stop stop, void *ctx, real *S, real *f)
+{
+    if (A->row_major) {
+        if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
+        zero(rows * TOGETHER * STRANDS, S);
+        along(A, b, rows, A->data + i0 * A->ld, A->p, w, A->p, S);
+        total(b, rows, S, f + i0, A->n);
+        return SPCA_OK;
+    }
+    for (spca_int c = 0; c < b; c++) zero(rows, f + c * A->n + i0);
+    for (spca_int j = 0; j < A->p; j += GROUP) {
+        if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
+        across(A, b, min_int(GROUP, A->p - j), A->data + j * A->ld + i0, rows, w + j, A->p, f + i0,
+               A->n);
+    }
+    return SPCA_OK;
+}
+
+/* y += rows' g.  Fortran order: if S keeps all lines, y is left there. */
+static spca_status backward_rows(const operator_t *A, plan_t plan, spca_int b, spca_int i0,
+                                 spca_int rows, const real *g, spca_int ldg, spca_stop stop,
+                                 void *ctx, real *S, real *y)
+{
+    spca_int step = plan.apart ? GROUP : A->p;
+    if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
+    if (A->row_major) {
+        across(A, b, rows, A->data + i0 * A->ld, A->p, g, ldg, y, A->p);
+        return SPCA_OK;
+    }
+    for (spca_int j = 0; j < A->p; j += step) {
+        spca_int count = min_int(step, A->p - j);
+        if (plan.apart) zero(count * TOGETHER * STRANDS, S);
+        along(A, b, count, A->data + j * A->ld + i0, rows, g, ldg, S);
+        if (!plan.apart) return SPCA_OK;
+        total(b, count, S, y + j, A->p);
+        if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
+    }
+    return SPCA_OK;
+}
+
+/* f = F v at rows of one column, from X w, with the deflation by projection; e_i = x_i'v. */
+static void finish_rows(const operator_t *A, spca_int i0, spca_int rows, real shift, const real *e,
+                        real *f)
+{
+    for (spca_int i = 0; i < rows; i++) f[i] = A->range * (f[i] - shift);
+    for (spca_int i = 0; A->deflation == SPCA_PROJECTION && i < A->t; i++)
+        subtract_multiple(rows, e[i], A->image[i] + i0, f);
+}
+
+static void scale_rows(spca_int rows, real a, const real *f, real *g)
+{
+    for (spca_int i = 0; i < rows; i++) g[i] = a * f[i];
+}
+
+/* The coefficients of the directions in A v, from f = factor F v. */
+static void coefficients(const operator_t *A, const real *e, const real *f, real *d)
+{
+    for (spca_int i = 0; i < SPCA(subtracted)(A); i++)
+        d[i] = A->deflation == SPCA_PROJECTION ? strands_dot(A->m, A->image[i], f)
+                                               : A->amount[i] * e[i];
+}
+
+static spca_status fused(const operator_t *A, plan_t plan, spca_int b, const real *V,
+                         spca_stop stop, void *ctx, real *work, real *Y)
+{
+    spca_int n = A->n, p = A->p, t = A->t;
+    real *w = work, *f = w + b * p, *g = f + b * n, *shift = g + b * plan.rows, *e = shift + b;
+    real *d = e + b * t, *S = d + b * t;
+    spca_status status;
+    for (spca_int c = 0; c < b; c++) {
+        vector_t v = {p, NULL, V + c * p};
+        shift[c] = weighted(A, v, 1, w + c * p);
+        for (spca_int i = 0; i < t; i++) e[c * t + i] = sparse_dot(A->direction[i], v.value);
+    }
+    if (A->row_major)
+        zero(p * b, Y);
+    else
+        zero(plan.strands * TOGETHER * STRANDS, S);
+    for (spca_int i0 = 0; i0 < n; i0 += plan.rows) {
+        spca_int rows = min_int(plan.rows, n - i0);
+        status = forward_rows(A, b, i0, rows, w, stop, ctx, S, f);
+        if (status < 0) return status;
+        for (spca_int c = 0; c < b; c++) {
+            real *fc = f + c * n + i0;
+            finish_rows(A, i0, rows, shift[c], e + c * t, fc);
+            if (plan.apart) continue;
+            scale_rows(rows, A->factor, fc, fc);
+            scale_rows(rows, A->range, fc, g + c * plan.rows);
+        }
+        if (plan.apart) continue;
+        status = backward_rows(A, plan, b, i0, rows, g, plan.rows, stop, ctx, S, Y);
+        if (status < 0) return status;
+    }
+    for (spca_int c = 0; c < b; c++) {
+        real *fc = f + c * n;
+        for (spca_int i = 0; A->deflation == SPCA_SCHUR && i < t; i++)
+            subtract_multiple(n, strands_dot(n, A->image[i], fc) * A->amount[i], A->image[i], fc);
+        if (plan.apart) scale_rows(n, A->factor, fc, fc);
+        coefficients(A, e + c * t, fc, d + c * t);
+        scale_rows(n, A->range, fc, fc);
+    }
+    for (spca_int i0 = 0; plan.apart && i0 < n; i0 += plan.rows) {
+        status =
+            backward_rows(A, plan, b, i0, min_int(plan.rows, n - i0), f + i0, n, stop, ctx, S, Y);
+        if (status < 0) return status;
+    }
+    if (!A->row_major && !plan.apart) total(b, p, S, Y, p);
+    for (spca_int c = 0; c < b; c++) {
+        vector_t v = {p, NULL, V + c * p};
+        finish_backward(A, sum_of(n, f + c * n), p, NULL, Y + c * p);
+        SPCA(subtract)(A, v, d + c * t, p, NULL, Y + c * p);
+    }
+    return is_finite(p * b, Y) ? SPCA_OK : SPCA_NONFINITE;
+}
+
+spca_status SPCA(apply_block)(const operator_t *A, spca_int b, const real *V, spca_stop stop,
+                              void *ctx, real *work, real *Y)
+{
+    int together = is_fused(A);
+    for (spca_int c = 0, count; c < b; c += count) {
+        spca_status status;
+        if (together) {
+            count = min_int(TOGETHER, b - c);
+            status =
+                fused(A, make_plan(A, count), count, V + c * A->p, stop, ctx, work, Y + c * A->p);
+        } else {
+            vector_t v = {A->p, NULL, V + c * A->p};
+            count = 1;
+            status = SPCA(apply)(A, v, stop, ctx, work, Y + c * A->p);
+        }
+        if (status < 0) return status;
+    }
+    return SPCA_OK;
+}

@@ -1,0 +1,144 @@
+"""A block of vectors at once: against explicit NumPy matrices, and every column alike."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+from oracles import covariance, deflated
+from scipy.sparse.linalg import LinearOperator
+
+from spcacore._operator import as_problem
+from spcacore.deflation import METHODS, Deflated
+
+# rows in one block and in many, in tiles and lines that are cut short, too many or too long to be cached
+SHAPES = [(40, 23), (1, 5), (7, 1), (3, 2501), (131, 517), (701, 1300), (5003, 600), (150, 140001)]
+
+
+def data(n, p, dtype, order):
+    rng = np.random.default_rng(n)
+    X = rng.standard_normal((n, p), np.float32)
+    X += rng.integers(-2, 3, p).astype(np.float32)
+    X[:, p // 2] = 4.5  # a constant column
+    return np.asarray(X.astype(dtype), order=order)
+
+
+def tolerance(dtype, A_v):
+    return (1e-11 if dtype == np.float64 else 2e-4) * np.abs(A_v).max()
+
+
+def columns(op, V):
+    return np.stack([op.apply(None, np.ascontiguousarray(v)) for v in V.T], axis=1)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize(("n", "p"), SHAPES)
+def test_dense(n, p, order, dtype):
+    X = data(n, p, dtype, order)
+    Z = X.astype(np.float64, copy=True)
+    Z -= Z.mean(axis=0)
+    problem = as_problem(X)
+    V = np.random.default_rng(1).standard_normal((p, 20)).astype(dtype)
+    expected = Z.T @ (Z @ V) / max(n - 1, 1)
+    Y = problem.operator.apply_block(V)
+    assert Y.dtype == dtype
+    np.testing.assert_allclose(problem.unit * Y, expected, atol=tolerance(dtype, expected) + 1e-300)
+    small = n * p < 1e6
+    for b in range(0, 20) if small else (1, 2, 3):  # the same bits whatever the other columns
+        np.testing.assert_array_equal(problem.operator.apply_block(V[:, :b]), Y[:, :b])
+        np.testing.assert_array_equal(problem.operator.apply_block(V[:, b : b + 1]), Y[:, b : b + 1])
+    np.testing.assert_array_equal(columns(problem.operator, V[:, :5]), Y[:, :5])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize(("center", "scale"), [(False, False), (True, True), (False, True)])
+def test_weights(center, scale, order, dtype):
+    X = data(131, 517, dtype, order)
+    A = covariance(X, center, scale)
+    problem = as_problem(X, center=center, scale=scale)
+    V = np.random.default_rng(1).standard_normal((517, 7)).astype(dtype)
+    Y = problem.operator.apply_block(V)
+    np.testing.assert_allclose(problem.unit * Y, A @ V, atol=tolerance(dtype, A @ V))
+    np.testing.assert_array_equal(Y, columns(problem.operator, V))
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize(("n", "p"), [(131, 517), (5003, 300)])
+def test_deflations(n, p, order, dtype, method):
+    X = data(n, p, dtype, order)
+    A = covariance(X)
+    problem = as_problem(X)
+    state = Deflated(problem.operator, problem.diagonal)
+    rng = np.random.default_rng(2)
+    earlier = []
+    for _ in range(3):
+        x = np.zeros(p)
+        x[rng.choice(p, 5, replace=False)] = rng.standard_normal(5)
+        x = (x / np.linalg.norm(x)).astype(dtype)
+        A = deflated(A, x.astype(np.float64), method, earlier)
+        earlier.append(x.astype(np.float64))
+        state = state.without(method, np.flatnonzero(x), x[x != 0], problem.noise)
+    V = rng.standard_normal((p, 6)).astype(dtype)
+    Y = state.operator.apply_block(V)
+    np.testing.assert_allclose(problem.unit * Y, A @ V, atol=tolerance(dtype, A @ V))
+    np.testing.assert_array_equal(Y, columns(state.operator, V))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_other_inputs(dtype):
+    X = data(40, 23, dtype, "C")
+    A = covariance(X)
+    V = np.random.default_rng(1).standard_normal((23, 6)).astype(dtype)
+    padded = np.zeros((43, 28), dtype)
+    padded[2:-1, 3:-2] = X
+    S = A.astype(dtype)
+    products = LinearOperator(X.shape, matvec=lambda v: X @ v, rmatvec=lambda u: X.T @ u, dtype=dtype)
+    for M, kind in [
+        (padded[2:-1, 3:-2], "data"),
+        (np.asfortranarray(padded)[2:-1, 3:-2], "data"),
+        (scipy.sparse.csr_array(X), "data"),
+        (scipy.sparse.csc_array(X), "data"),
+        (products, "data"),
+        (S, "covariance"),
+        (scipy.sparse.csr_array(S), "covariance"),
+        (LinearOperator(S.shape, matvec=lambda v: S @ v, dtype=dtype), "covariance"),
+    ]:
+        problem = as_problem(M, kind=kind)
+        state = Deflated(problem.operator, problem.diagonal)
+        for W in (V, np.asfortranarray(V), np.repeat(V, 2, axis=1)[:, ::2]):
+            Y = problem.operator.apply_block(W)
+            np.testing.assert_allclose(problem.unit * Y, A @ V, atol=tolerance(dtype, A @ V))
+        x = np.array([0.6, 0.8], dtype)
+        state = state.without("projection", np.array([2, 5]), x, problem.noise)
+        e = np.zeros(23)
+        e[[2, 5]] = 0.6, 0.8
+        D = deflated(A, e, "projection", [])
+        Y = state.operator.apply_block(V)
+        np.testing.assert_allclose(problem.unit * Y, D @ V, atol=2 * tolerance(dtype, A @ V))
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("size", [1e150, 1e-150])
+def test_scales(size, order):
+    X = data(131, 517, np.float64, order)
+    Z = X - X.mean(axis=0)
+    V = np.random.default_rng(1).standard_normal((517, 3))
+    problem = as_problem(X * size)
+    with np.errstate(over="ignore"):
+        expected = Z.T @ (Z @ V) / 130
+    Y = problem.in_units(problem.operator.apply_block(V)) / size / size
+    np.testing.assert_allclose(Y, expected, atol=1e-11 * abs(expected).max())
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_overflow_and_wrong_shapes(order):
+    op = as_problem(data(40, 23, np.float64, order)).operator
+    V = np.ones((23, 5))
+    V[3, 4] = np.inf
+    with pytest.raises(ValueError, match="not finite"):
+        op.apply_block(V)
+    with pytest.raises(ValueError, match="24 rows for 23 variables"):
+        op.apply_block(np.ones((24, 2)))
+    assert op.apply_block(np.ones((23, 0))).shape == (23, 0)
