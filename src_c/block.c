@@ -32,7 +32,7 @@ enum {
 #define LINE(A) ((A)->ld * (spca_int)sizeof(real)) /* from one line to the next, in bytes */
 #define CACHED ((spca_int)1 << 20)                 /* bytes of a block of rows in C order */
 #define PANEL ((spca_int)4 << 20)                  /* in Fortran order */
-#define NEARBY ((spca_int)8 << 20)                 /* bytes of it with V and Y */
+#define NEARBY ((spca_int)7 << 20)                 /* bytes of it with V and Y */
 
 /* Memory keeps up only with far more reads under way than one loop asks for by itself, so the lines
  * after those at work are fetched `ahead` bytes before their turn. */
