@@ -455,7 +455,7 @@ def test_columns_of_c_order_are_kept_and_evicted():
 
 
 @pytest.mark.parametrize("order", "CF")
-@pytest.mark.parametrize(("mode", "most"), [("both", 2.4), ("shadow", 7.0), ("references", 8.0)])
+@pytest.mark.parametrize(("mode", "most"), [("both", 2.4), ("shadow", 7.0), ("references", 15.0)])
 def test_few_columns_are_read(mode, most, order):
     X = stored(family("medium", 200, 8000), np.float64, order)
     result = sparse_pca(X, 5, cardinality=40, screening=mode, n_starts=1)
@@ -490,13 +490,17 @@ def test_counts_add_up():
 
 
 def test_auto_goes_by_size_and_memory(monkeypatch):
-    small, large = np.empty((100, 5000)), np.empty((1100, 4096))
-    assert _screening.plan(small, "auto") is None
-    assert _screening.plan(np.empty((60, 100_000)), "auto") is None  # few rows
-    assert _screening.plan(np.empty((5000, 1000)), "auto") is None  # few columns
-    assert _screening.plan(large, "auto").mode == "both"
+    def mode(n, p, dtype=np.float64):
+        made = _screening.plan(np.zeros((n, p), dtype), "auto")
+        return "none" if made is None else made.mode
+
+    assert mode(100, 5000) == mode(60, 100_000) == "none"  # in cache; few rows
+    assert mode(200, 5000) == mode(1100, 4096) == mode(500, 40_000) == "both"
+    # the shadow of a quarter of large X, or next to as many other bytes, would exceed a fifth of X
+    assert mode(500, 40_000, np.float32) == mode(200, 100_000) == "references"
+    assert mode(500, 20_000, np.float32) == "both"
+    large = np.zeros((1100, 4096))
     assert _screening.plan(large, "auto").shadow.shape == (4096, 1120)
-    assert _screening.plan(large.astype(np.float32), "auto").mode == "references"
     monkeypatch.setattr(_screening, "available_memory", lambda: 2.0 * 4096 * 1120 - 1)
     assert _screening.plan(large, "auto").mode == "references"
     assert _screening.plan(large, "both").mode == "both"
