@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -223,6 +224,8 @@ def solve(
         value, objective = leading_vector(op, best.index, best.value)
         best = Found(best.index, value, objective, best.n_iter, best.converged)
     kept = np.flatnonzero(best.value)
+    if len(kept) == 0:  # a deflated matrix may be zero, and yet no product with it, by rounding
+        return None
     return Found(
         best.index[kept], fix_sign(best.value[kept]), float(best.objective), best.n_iter, best.converged
     )
@@ -260,14 +263,23 @@ def leading_vector(
         eigenvalue, vector = _core.leading_eigenvector(G)
         vector[unused] = 0
         return vector, eigenvalue
-    from scipy.sparse.linalg import LinearOperator, eigsh
+    from scipy.sparse.linalg import LinearOperator
 
     restricted = LinearOperator(
         (k, k), dtype=op.dtype,
         matvec=lambda v: op.apply(index, np.ascontiguousarray(v.ravel(), op.dtype))[index],
     )  # fmt: skip
-    eigenvalues, vectors = eigsh(restricted, 1, which="LA", v0=value)
+    eigenvalues, vectors = _eigsh(restricted, 1, v0=value)
     return np.ascontiguousarray(vectors[:, 0], op.dtype), float(eigenvalues[0])
+
+
+def _eigsh(A: Any, count: int, **options: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The largest eigenvalues and their vectors, the same at each call: SciPy may restart at random."""
+    from scipy.sparse.linalg import eigsh
+
+    if "rng" in inspect.signature(eigsh).parameters:
+        options["rng"] = np.random.default_rng(0)
+    return eigsh(A, count, which="LA", **options)
 
 
 def largest_submatrix(op: _core.Operator) -> int:
@@ -361,7 +373,7 @@ def _leading_directions(op: _core.Operator, start: NDArray[Any], count: int) -> 
     """As rows, the leading eigenvectors of the whole operator to a few digits; at least one."""
     if op.p < 32:
         return start[None]
-    from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
+    from scipy.sparse.linalg import ArpackError, LinearOperator
 
     whole = LinearOperator(
         (op.p, op.p), dtype=op.dtype,
@@ -369,7 +381,7 @@ def _leading_directions(op: _core.Operator, start: NDArray[Any], count: int) -> 
     )  # fmt: skip
     basis = 4 if count == 1 else 2 * count + 4
     try:
-        vectors = eigsh(whole, count, which="LA", v0=start, tol=1e-2, maxiter=5, ncv=basis)[1]
+        vectors = _eigsh(whole, count, v0=start, tol=1e-2, maxiter=5, ncv=basis)[1]
     except ArpackError:  # not converged, or no variance: the power steps will do
         return start[None]
     return np.ascontiguousarray(vectors.T[::-1], op.dtype)

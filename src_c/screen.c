@@ -38,10 +38,10 @@
 
 #define GRAIN 0x1p-20f
 #define STRIP 1024 /* columns whose estimates stay in L1 */
-enum { M = SPCA_REFERENCES };
+enum { M = SPCA_REFERENCES, AHEAD = 6 /* columns of a list */, GROUP = 64 };
 
 /* Shares of the columns beyond which all are read: of the shadow, of X, of X in C order. */
-enum { SHADOW_SHARE = 3, EXACT_SHARE = 2, EXACT_SHARE_ROWS = 64 };
+enum { SHADOW_SHARE = 6, EXACT_SHARE = 2, EXACT_SHARE_ROWS = 64 };
 
 /* ---- columns of C order --------------------------------------------------------------------- */
 
@@ -229,24 +229,43 @@ static inline int32_t integer_dot(spca_int n, const int8_t *q, const int16_t *f)
     return sum;
 }
 
+/* The processor does not foresee the next column of a list, so ask for it. */
+static inline void fetch(spca_int n, const int8_t *q)
+{
+#ifdef __GNUC__
+    for (spca_int i = 0; i < n; i += 64) __builtin_prefetch(q + i);
+#else
+    (void)n, (void)q;
+#endif
+}
+
 VECTORIZED static void estimates(spca_int count, const spca_int *list, spca_int ld,
                                  const int8_t *shadow, const float *step, float unit,
                                  const int16_t *f, float *estimate)
 {
     for (spca_int a = 0; a < count; a++) {
         spca_int j = list ? list[a] : a;
+        if (list && a + AHEAD < count) fetch(ld, shadow + list[a + AHEAD] * ld);
         estimate[a] = (float)integer_dot(ld, shadow + j * ld, f) * (step[j] * unit);
     }
 }
 
 /* ---- questions ------------------------------------------------------------------------------- */
 
-static spca_int collect(spca_int p, const float *bound, float level, spca_int *list)
+/* Columns whose bound reaches the level; most groups of GROUP have none, which is quickly seen. */
+VECTORIZED static spca_int collect(spca_int n, const float *bound, float level,
+                                   const spca_int *list, spca_int *out)
 {
     spca_int count = 0;
-    for (spca_int j = 0; j < p; j++) {
-        list[count] = j;
-        count += !(bound[j] < level);
+    for (spca_int a0 = 0; a0 < n; a0 += GROUP) {
+        spca_int end = min_int(n, a0 + GROUP);
+        int some = end - a0 < GROUP;
+        if (!some)
+            for (int i = 0; i < GROUP; i++) some |= !(bound[a0 + i] < level);
+        for (spca_int a = a0; some && a < end; a++) {
+            out[count] = list ? list[a] : a;
+            count += !(bound[a] < level);
+        }
     }
     return count;
 }
@@ -291,7 +310,7 @@ static spca_status by_shadow(const operator_t *A, const real *c, double norm, sp
                              const spca_int **list, spca_int *count)
 {
     spca_screen *s = A->screen;
-    spca_int n = *count, step = ((spca_int)1 << 22) / s->ld + 1, found = 0;
+    spca_int n = *count, step = ((spca_int)1 << 22) / s->ld + 1, found;
     float *estimate = s->estimate, *margin = s->bound, near;
     int exponent;
     near = (float)round_direction(A->n, s, s->unit, &exponent) + GRAIN;
@@ -324,10 +343,8 @@ static spca_status by_shadow(const operator_t *A, const real *c, double norm, sp
         lowest = spca_skth_largest(n, s->lower, k, scratch, &ties) * (1 - 0x1p-18f);
         if (lowest > level) level = lowest;
     }
-    for (spca_int a = 0; a < n; a++) {
-        s->list[found] = *list ? (*list)[a] : a;
-        found += !(fabsf(estimate[a]) + margin[a] < level);
-    }
+    for (spca_int a = 0; a < n; a++) margin[a] += fabsf(estimate[a]);
+    found = collect(n, margin, level, *list, s->list);
     *list = s->list;
     *count = found;
     return SPCA_OK;
@@ -401,7 +418,7 @@ spca_status SPCA(screened)(const operator_t *A, vector_t v, const real *f, const
         spca_int found;
         reference_bounds(A, s->unit, s->outside, s->bound);
         move(A, c, norm, p, NULL, NULL, s->bound);
-        found = collect(p, s->bound, level, s->list);
+        found = collect(p, s->bound, level, NULL, s->list);
         if (found <= (s->shadow ? p / SHADOW_SHARE : few)) {
             *count = found;
             *list = s->list;

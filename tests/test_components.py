@@ -302,3 +302,18 @@ def test_all_of_the_matrix_is_transformed_without_a_copy_of_it():
     result = sparse_pca(X, 1, cardinality=20000)
     expected = (X - X.mean(axis=0)) @ result.loadings
     np.testing.assert_allclose(result.transform(X), expected, rtol=1e-9, atol=1e-9)
+
+
+def test_a_component_without_variance_ends_the_search():
+    """Hotelling deflation can leave rounding alone, on which a support has no eigenvector."""
+    X = np.random.default_rng(1).standard_normal((4, 8))
+    with pytest.warns(RuntimeWarning, match="no variance is left"):
+        result = sparse_pca(X, 3, cardinality=1, deflation="hotelling", n_starts=1)
+    assert (result.explained_variance > 0).all()
+
+
+def test_ties_of_low_rank_repeat():
+    """Here the Lanczos iteration restarts, which SciPy does at random unless told otherwise."""
+    X = [[-1, -1, -1, 1, -1, -1, -1, -1] * 5, [1, 1, -1, 1, -1, 1, -1, 1] * 5]
+    found = {tpower(X, 1, center=False, n_starts=1).loading.tobytes() for _ in range(20)}
+    assert len(found) == 1
