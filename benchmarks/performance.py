@@ -41,24 +41,27 @@ SAMPLES = 3  # how often whole calls are timed
 
 # Why a row is missed, for the document; by row
 WHY: dict[int, str] = {
-    3: "the bytes would allow less: about 2 g go into the statistics and the shadow in Fortran order and 3.5 g "
-    "in C order, where each panel of X is read twice, from the second-level cache at best; 1.5 g into the "
-    "starts (ten Gram matrices of 400 columns); the rest is the shadow, read at the memory's bandwidth by "
-    "one core. Beside two BLAS threads the same loops still use one core, and g itself is shorter.",
-    4: "the loops read X with one core, at 20 to 30 GB/s, and in an order of additions that does not depend on "
-    "the number of threads, while g uses two cores. With OpenMP in the loops over the columns and in the "
-    "shadow, a screened call took 220 ms instead of 281 with BLAS limited to one thread, but 580 ms instead "
-    "of 233 next to BLAS with two threads, whose pool spins beside the other: it was not kept.",
-    5: "the kernel keeps the target; the public function also looks through the loading, p numbers that are not "
-    "in cache, for its nonzeros, in NumPy.",
+    3: "the bytes would allow less: about 2 g go into the statistics and the shadow in Fortran order and"
+    " 3.5 g in C order, where each panel of X is read twice, from the second-level cache at best; 1.5"
+    " g into the starts (ten Gram matrices of 400 columns); the rest is the shadow, read at the "
+    "memory's bandwidth by one core. Beside two BLAS threads the same loops still use one core, and g"
+    " itself is shorter.",
+    4: "the loops read X with one core, at 20 to 30 GB/s, and in an order of additions that does not "
+    "depend on the number of threads, while g uses two cores. With OpenMP in the loops over the "
+    "columns and in the shadow, a screened call took 220 ms instead of 281 with BLAS limited to one "
+    "thread, but 580 ms instead of 233 next to BLAS with two threads, whose pool spins beside the "
+    "other: it was not kept.",
+    5: "the kernel keeps the target; the public function also looks through the loading, p numbers that "
+    "are not in cache, for its nonzeros, in NumPy.",
     6: "removing the component takes two products with it, each of which reads 100 columns; a product "
     "afterwards costs nothing measurable.",
-    8: "three passes are made (start, one quasi-Newton step, rotation), and each takes several reads, since the "
-    "sums over the pairs of ten columns are bound by arithmetic. A fourth-moment tensor was tried and "
-    "would have taken about as long.",
-    9: "in C order the block is read once, but from three columns on the arithmetic of one core takes longer "
-    "than the read: multiplications and additions are kept apart, so that results do not depend on the "
-    "processor. In Fortran order a block of rows of a wide matrix does not fit in cache, and X is read twice.",
+    8: "three passes are made (start, one quasi-Newton step, rotation), and each takes several reads, "
+    "since the sums over the pairs of ten columns are bound by arithmetic. A fourth-moment tensor was"
+    " tried and would have taken about as long.",
+    9: "in C order the block is read once, but from three columns on the arithmetic of one core takes "
+    "longer than the read: multiplications and additions are kept apart, so that results do not "
+    "depend on the processor. In Fortran order a block of rows of a wide matrix does not fit in "
+    "cache, and X is read twice.",
 }
 
 
