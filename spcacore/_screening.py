@@ -21,9 +21,9 @@ MODES = ("auto", "both", "shadow", "references", "none")
 
 _FEWEST_ROWS = 64  # below this the bounds themselves cost as much as the columns
 _SMALLEST = 1 << 19  # entries; below this X is in cache
-_SHARE = 0.2  # of the bytes of X, which a whole call may take,
-_OTHER = 180  # bytes a column besides the shadow included,
-_CHEAP = 1 << 26  # unless X is no larger than this
+_SHARE = 0.2  # of the bytes of X: what a whole call may take
+_OTHER = 180  # bytes a column: what a whole call takes besides the shadow
+_CHEAP = 1 << 26  # bytes of X up to which that does not matter
 _SMALLEST_NORMAL = 2.0**-1022
 
 

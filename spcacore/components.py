@@ -71,8 +71,8 @@ def sparse_pca(
         Keep dense data from being read for every product, with the same result to the last bit. "shadow"
         makes an int8 copy of X, an eighth (float32: a quarter) of its size, and reads only the columns
         of X that the copy cannot rule out; "references" rules out columns by their products with
-        earlier vectors; "both" does both; "auto" decides by the size of X and the memory available. Other
-        input than dense data takes no notice. `result.screening` says what was used and read.
+        earlier vectors; "both" does both; "auto" decides by the size of X and the memory available, and
+        takes at most a fifth of X above 64 MB. Other input than dense data takes no notice. `result.screening` says what was used and read.
     n_features : int, optional
         p, needed when X is a bare callable.
     rng : None, int or numpy Generator, optional

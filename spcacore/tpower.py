@@ -85,7 +85,8 @@ def tpower(
         truncated to 8, 4, 2 and 1 times the cardinality, each run warm-starting the next. An array is
         truncated first.
     n_starts : int, optional
-        Number of starts when `start` is None; beyond 1 + p they are random. Default: one, and as
+        Number of starts when `start` is None, run one after another; beyond 1 + p they are random.
+        Default: one, and as
         many single variables as are cheap, all of them for p up to several hundred.
     max_iter : int, default 1000
         Iterations of each start.

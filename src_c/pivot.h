@@ -1,7 +1,13 @@
-/* pivot.h - private: where to split when searching by partition. */
+/* pivot.h - private: where to split when searching by partition, and what to count with. */
 #ifndef SPCA_PIVOT_H
 #define SPCA_PIVOT_H
 #include "real.h"
+
+#ifdef SPCA_SINGLE
+typedef int32_t whole; /* of the width of real, or counting would not be vectorized */
+#else
+typedef int64_t whole;
+#endif
 
 static inline real middle(real a, real b, real c)
 {

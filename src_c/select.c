@@ -7,12 +7,6 @@
  * misled, all entries are collected: the answer never depends on it. */
 #include "pivot.h"
 
-#ifdef SPCA_SINGLE
-typedef int32_t whole; /* of the width of real, or counting would not be vectorized */
-#else
-typedef int64_t whole;
-#endif
-
 enum {
     LANES = 64 / sizeof(real),
     BLOCK = 16 * LANES,

@@ -26,12 +26,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#ifdef SPCA_SINGLE
-typedef int32_t whole; /* of the width of real, or counting would not be vectorized */
-#else
-typedef int64_t whole;
-#endif
-
 enum {
     LANES = 64 / sizeof(real),
     BLOCK = 16 * LANES, /* a power of two */
