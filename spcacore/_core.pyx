@@ -98,7 +98,8 @@ cdef extern from "spca.h" nogil:
         int wide
         const float *mean
         const float *weight
-        float range, factor, shift
+        float range, factor, shift, credit
+        int quotient
         void *owner
         spca_deflation deflation
         spca_int t
@@ -119,7 +120,8 @@ cdef extern from "spca.h" nogil:
         int wide
         const double *mean
         const double *weight
-        double range, factor, shift
+        double range, factor, shift, credit
+        int quotient
         void *owner
         spca_deflation deflation
         spca_int t
@@ -151,10 +153,12 @@ cdef extern from "spca.h" nogil:
     spca_status spca_dapply_block(const spca_doperator *, spca_int, const double *, spca_stop, void *, double *, double *) noexcept
     spca_int spca_sblock_work(const spca_soperator *, spca_int) noexcept
     spca_int spca_dblock_work(const spca_doperator *, spca_int) noexcept
-    spca_status spca_slargest(const spca_soperator *, spca_svector, spca_int, spca_stop, void *, float *, spca_int *, float *, float *) noexcept
-    spca_status spca_dlargest(const spca_doperator *, spca_dvector, spca_int, spca_stop, void *, double *, spca_int *, double *, double *) noexcept
-    spca_status spca_sabove(const spca_soperator *, spca_svector, float, spca_stop, void *, float *, spca_int *, spca_int *, float *) noexcept
-    spca_status spca_dabove(const spca_doperator *, spca_dvector, double, spca_stop, void *, double *, spca_int *, spca_int *, double *) noexcept
+    spca_status spca_slargest(const spca_soperator *, spca_svector, spca_int, int, spca_stop, void *, float *, spca_int *, float *, float *) noexcept
+    spca_status spca_dlargest(const spca_doperator *, spca_dvector, spca_int, int, spca_stop, void *, double *, spca_int *, double *, double *) noexcept
+    spca_status spca_sabove(const spca_soperator *, spca_svector, float, int, spca_stop, void *, float *, spca_int *, spca_int *, float *, float *) noexcept
+    spca_status spca_dabove(const spca_doperator *, spca_dvector, double, int, spca_stop, void *, double *, spca_int *, spca_int *, double *, double *) noexcept
+    spca_status spca_sapply_transposed(const spca_soperator *, const float *, spca_stop, void *, float *, float *) noexcept
+    spca_status spca_dapply_transposed(const spca_doperator *, const double *, spca_stop, void *, double *, double *) noexcept
     spca_status spca_ssubmatrix(const spca_soperator *, spca_int, const spca_int *, spca_stop, void *, float *, float *) noexcept
     spca_status spca_dsubmatrix(const spca_doperator *, spca_int, const spca_int *, spca_stop, void *, double *, double *) noexcept
     spca_status spca_sleading_eigenvector(spca_int, float *, float *, blas_int *, float *, float *) noexcept
@@ -176,8 +180,8 @@ cdef extern from "spca.h" nogil:
     spca_status spca_sl1_threshold(spca_int, const float *, double, int, float *, float *, double *) noexcept
     spca_status spca_dl1_threshold(spca_int, const double *, double, int, double *, double *, double *) noexcept
 
-    spca_status spca_struncated_power(const spca_soperator *, spca_int, spca_int, float, spca_stop, void *, spca_int *, spca_int *, float *, float *, spca_int *, float *, spca_int *) noexcept
-    spca_status spca_dtruncated_power(const spca_doperator *, spca_int, spca_int, double, spca_stop, void *, spca_int *, spca_int *, double *, double *, spca_int *, double *, spca_int *) noexcept
+    spca_status spca_struncated_power(const spca_soperator *, spca_int, int, spca_int, float, spca_stop, void *, spca_int *, spca_int *, float *, float *, spca_int *, float *, spca_int *) noexcept
+    spca_status spca_dtruncated_power(const spca_doperator *, spca_int, int, spca_int, double, spca_stop, void *, spca_int *, spca_int *, double *, double *, spca_int *, double *, spca_int *) noexcept
 
     spca_status spca_sorthomax(spca_int, spca_int, double, spca_int, double, spca_stop, void *, float *, double *, double *, spca_int *) noexcept
     spca_int spca_sorthomax_work(spca_int, spca_int) noexcept
@@ -435,6 +439,25 @@ cdef class Operator:
         B.s.screen = B.d.screen = &screen.s
         return B
 
+    def with_quotient(self):
+        """A + rho(v) QQ', rho = v'Av/v'(I - QQ')v, of the operator deflated by orthonormal directions Q."""
+        cdef Operator B = self.copy()
+        B.s.quotient = B.d.quotient = 1
+        return B
+
+    def with_penalty(self, double weight):
+        """A - weight QQ', shifted by weight, of the operator deflated by orthonormal directions Q."""
+        cdef Operator B = self.copy()
+        B.s.credit, B.d.credit, B.s.shift, B.d.shift = <float> -weight, -weight, <float> weight, weight
+        return B
+
+    cdef Operator copy(self):
+        """Sharing the directions, which this one owns."""
+        cdef Operator B = Operator()
+        B.n, B.p, B.m, B.covariance, B.single, B.dtype = self.n, self.p, self.m, self.covariance, self.single, self.dtype
+        B.s, B.d, B.t, B.refs = self.s, self.d, self.t, self
+        return B
+
     def unscreened(self):
         """The operator that `screened` was called on, or this one."""
         return self if self.plain is None else self.plain
@@ -495,8 +518,21 @@ cdef class Operator:
         call.check(status)
         return Y
 
-    def largest(self, Py_ssize_t[::1] index, floating[::1] value, Py_ssize_t k):
-        """Positions and values of the k largest |A v|, and v'A v."""
+    def apply_transposed(self, floating[::1] u):
+        """F'u times factor, length p, of the deflated data."""
+        cdef Call call = Call()
+        cdef spca_status status
+        cdef floating[::1] y = np.empty(self.p, self.dtype), work = np.empty(self.m + self.t, self.dtype)
+        with nogil:
+            if floating is float:
+                status = spca_sapply_transposed(&self.s, &u[0], on_stop, &call.c, &work[0], &y[0])
+            else:
+                status = spca_dapply_transposed(&self.d, &u[0], on_stop, &call.c, &work[0], &y[0])
+        call.check(status)
+        return np.asarray(y)
+
+    def largest(self, Py_ssize_t[::1] index, floating[::1] value, Py_ssize_t k, bint nonnegative=False):
+        """Positions and values of the k largest |A v|, or of the positive part, and v'A v."""
         cdef Call call = Call()
         cdef spca_status status
         cdef floating[::1] entries = np.empty(k, self.dtype), work = np.empty(self.work(), self.dtype)
@@ -504,28 +540,29 @@ cdef class Operator:
         cdef floating quadratic = 0
         with nogil:
             if floating is float:
-                status = spca_slargest(&self.s, svector(index, value), k, on_stop, &call.c, &work[0],
+                status = spca_slargest(&self.s, svector(index, value), k, nonnegative, on_stop, &call.c, &work[0],
                                        &positions[0], &entries[0], &quadratic)
             else:
-                status = spca_dlargest(&self.d, dvector(index, value), k, on_stop, &call.c, &work[0],
+                status = spca_dlargest(&self.d, dvector(index, value), k, nonnegative, on_stop, &call.c, &work[0],
                                        &positions[0], &entries[0], &quadratic)
         call.check(status)
         return np.asarray(positions), np.asarray(entries), quadratic
 
-    def above(self, Py_ssize_t[::1] index, floating[::1] value, floating tau):
-        """Positions and values of the entries |A v| > tau."""
+    def above(self, Py_ssize_t[::1] index, floating[::1] value, floating tau, bint relative=False):
+        """Positions and values of the entries |A v| > tau, or tau sqrt(v'A v)."""
         cdef Call call = Call()
         cdef spca_status status
         cdef floating[::1] entries = np.empty(self.p, self.dtype), work = np.empty(self.work(), self.dtype)
         cdef Py_ssize_t[::1] positions = np.empty(self.p, np.intp)
         cdef Py_ssize_t count = 0
+        cdef floating quadratic
         with nogil:
             if floating is float:
-                status = spca_sabove(&self.s, svector(index, value), tau, on_stop, &call.c, &work[0],
-                                     &count, &positions[0], &entries[0])
+                status = spca_sabove(&self.s, svector(index, value), tau, relative, on_stop, &call.c, &work[0],
+                                     &count, &positions[0], &entries[0], &quadratic)
             else:
-                status = spca_dabove(&self.d, dvector(index, value), tau, on_stop, &call.c, &work[0],
-                                     &count, &positions[0], &entries[0])
+                status = spca_dabove(&self.d, dvector(index, value), tau, relative, on_stop, &call.c, &work[0],
+                                     &count, &positions[0], &entries[0], &quadratic)
         call.check(status)
         return np.asarray(positions)[:count].copy(), np.asarray(entries)[:count].copy()
 
@@ -597,7 +634,7 @@ cdef class Operator:
         return B
 
     def truncated_power(self, Py_ssize_t[::1] index, floating[::1] value, Py_ssize_t k,
-                        Py_ssize_t max_iter, floating tol, progress=None):
+                        Py_ssize_t max_iter, floating tol, progress=None, bint nonnegative=False):
         """From a start with the given nonzeros: (status, index, value, objective, n_iter)."""
         cdef Call call = Call(progress)
         cdef spca_status status
@@ -610,10 +647,10 @@ cdef class Operator:
         values[:nnz] = value
         with nogil:
             if floating is float:
-                status = spca_struncated_power(&self.s, k, max_iter, tol, on_stop, &call.c, &nnz, &positions[0],
+                status = spca_struncated_power(&self.s, k, nonnegative, max_iter, tol, on_stop, &call.c, &nnz, &positions[0],
                                                &values[0], &work[0], &iwork[0], &objective, &call.c.n_iter)
             else:
-                status = spca_dtruncated_power(&self.d, k, max_iter, tol, on_stop, &call.c, &nnz, &positions[0],
+                status = spca_dtruncated_power(&self.d, k, nonnegative, max_iter, tol, on_stop, &call.c, &nnz, &positions[0],
                                                &values[0], &work[0], &iwork[0], &objective, &call.c.n_iter)
         call.check(status)
         return <int> status, np.asarray(positions)[:nnz], np.asarray(values)[:nnz], objective, call.c.n_iter

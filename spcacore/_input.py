@@ -181,13 +181,15 @@ def flag(value: Any, name: str) -> bool:
     return bool(value)
 
 
-def cardinalities(value: Any, n_components: int, p: int) -> tuple[int, ...]:
-    """One cardinality per component, each in [1, p], from a number or a sequence."""
+def per_component(
+    value: Any, name: str, n_components: int, check: Callable[[Any, str], Any]
+) -> tuple[Any, ...]:
+    """One value per component, each checked, from a number or a sequence."""
     if isinstance(value, (str, bytes, dict)) or value is None:
-        raise TypeError(f"cardinality must be an integer or one integer per component, not {value!r}")
+        raise TypeError(f"{name} must be a number or one number per component, not {value!r}")
     if not hasattr(value, "__getitem__") or getattr(value, "ndim", 1) == 0:
-        return (integer(value, "cardinality", 1, p),) * n_components
+        return (check(value, name),) * n_components
     values = list(value)
     if len(values) != n_components:
-        raise ValueError(f"cardinality has {len(values)} entries for {n_components} components")
-    return tuple(integer(k, f"cardinality[{i}]", 1, p) for i, k in enumerate(values))
+        raise ValueError(f"{name} has {len(values)} entries for {n_components} components")
+    return tuple(check(v, f"{name}[{i}]") for i, v in enumerate(values))

@@ -191,7 +191,14 @@ class SparsePCAResult:
         return X
 
     def extend(
-        self, X: Any, more: int, *, cardinality: Any = None, callback: Callback | None = None
+        self,
+        X: Any,
+        more: int,
+        *,
+        cardinality: Any = None,
+        l1_bound: Any = None,
+        penalty: Any = None,
+        callback: Callback | None = None,
     ) -> SparsePCAResult:
         """Add components without recomputing these; the same result as asking for all at once.
 
@@ -200,8 +207,8 @@ class SparsePCAResult:
         X : the matrix that this result was computed from
         more : int
             Number of components to add.
-        cardinality : int or sequence of `more` int, optional
-            Default: that of the call that made this result, if it was one number.
+        cardinality, l1_bound, penalty : number or sequence of `more` numbers, optional
+            What the method takes. Default: that of the call that made this result, if it was one number.
         callback : callable, optional
             As in `sparse_pca`.
 
@@ -211,7 +218,8 @@ class SparsePCAResult:
         """
         from .components import extend
 
-        return extend(self, X, more, cardinality=cardinality, callback=callback)
+        sparsity = {"cardinality": cardinality, "l1_bound": l1_bound, "penalty": penalty}
+        return extend(self, X, more, sparsity, callback)
 
     def __repr__(self) -> str:
         r = self.n_components

@@ -2,38 +2,83 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ._input import cardinalities, choice, hook, integer, seed_of
+from . import tpower
+from ._input import choice, hook, integer, per_component, seed_of
 from ._operator import OUT_OF_RANGE, Problem, as_problem
 from ._result import Callback, Progress, Screening, SparsePCAResult
-from .deflation import METHODS, Deflated
-from .tpower import Found, check_options, solve
+from ._search import Found
+from .deflation import METHODS as DEFLATIONS
+from .deflation import Deflated
 from .variance import operator_variances
+
+SPARSITY = ("cardinality", "l1_bound", "penalty")
+CONSTRAINTS = ("orthogonal", "uncorrelated")
+
+
+@dataclass(frozen=True)
+class Method:
+    """How `sparse_pca` calls a one-component solver.
+
+    Attributes
+    ----------
+    sparsity : {"cardinality", "l1_bound", "penalty"}
+    check_sparsity : callable
+        (value, name, problem) -> value
+    check_options : callable
+        (problem, *, renormalize, ...) -> what `solve` wants; its other keywords are the method's options.
+    solve : callable
+        See `_search`.
+    generalized : bool
+        Whether it maximizes x'Ax/x'Bx itself; others re-fit the values on the support that they find.
+    """
+
+    sparsity: str
+    check_sparsity: Callable[[Any, str, Problem], Any]
+    check_options: Callable[..., Any]
+    solve: Callable[..., Found | None]
+    generalized: bool = False
+
+
+def _cardinality(value: Any, name: str, problem: Problem) -> int:
+    return integer(value, name, 1, problem.p)
+
+
+METHODS = {
+    "tpower": Method("cardinality", _cardinality, tpower.check_options, tpower.solve, generalized=True),
+}
 
 
 def sparse_pca(
     X: Any,
     n_components: int,
     *,
-    cardinality: Any,
+    cardinality: Any = None,
+    l1_bound: Any = None,
+    penalty: Any = None,
     method: str = "tpower",
     deflation: str = "projection",
+    constraint: str | None = None,
     renormalize: bool = True,
     kind: str = "data",
     center: bool = True,
     scale: bool = False,
     start: str | None = None,
     n_starts: int | None = None,
-    max_iter: int = 1000,
+    max_iter: int | None = None,
     tol: float | None = None,
     screening: str = "auto",
     n_features: int | None = None,
     rng: Any = None,
     callback: Callback | None = None,
+    **options: Any,
 ) -> SparsePCAResult:
     """Sparse principal components: unit loadings with few nonzeros and large variance.
 
@@ -50,13 +95,18 @@ def sparse_pca(
         float32. Dataframes bring the names of the variables.
     n_components : int
         In [1, min(n, p)].
-    cardinality : int or sequence of int
-        Nonzeros of every component, or of each.
+    cardinality, l1_bound, penalty : number or sequence of numbers, optional
+        How sparse every component, or each, is to be: nonzeros for "tpower". Just the one that the method takes.
     method : {"tpower"}, default "tpower"
         Truncated power iteration, see `tpower`.
     deflation : str, default "projection"
-        "hotelling", "projection", "schur", "orthogonalized_hotelling" or
-        "orthogonalized_projection", see `deflate`.
+        "hotelling", "projection", "schur", "orthogonalized_hotelling", "orthogonalized_projection",
+        "generalized" or "naive", see `deflate`. "generalized" seeks the greatest additional variance
+        itself, `max x'Ax` subject to `x'Bx = 1` with `B` the projection away from the earlier loadings.
+    constraint : {None, "orthogonal", "uncorrelated"}, default None
+        Instead of a deflation: loadings orthogonal to the earlier ones, `x'x_s = 0`, or components
+        uncorrelated with them, `x'A x_s = 0`. After t components a support of more than t variables
+        always has room for that; smaller ones may have none.
     renormalize : bool, default True
         Re-fit the values on each support, see `renormalize`.
     kind : {"data", "covariance"}, default "data"
@@ -65,8 +115,8 @@ def sparse_pca(
     scale : bool, default False
         Divide each column by its standard deviation; a covariance becomes the correlation.
     start : None, "diagonal" or "eigenvector", optional
-    n_starts, max_iter, tol
-        As in `tpower`.
+    n_starts, max_iter, tol : optional
+        As in the function of the method.
     screening : {"auto", "both", "shadow", "references", "none"}, default "auto"
         Keep dense data from being read for every product, with the same result to the last bit. "shadow"
         makes an int8 copy of X, an eighth (float32: a quarter) of its size, and reads only the columns
@@ -82,6 +132,8 @@ def sparse_pca(
         Called with a `Progress` after each component, and at most twenty times a second in between.
         Raising StopIteration ends the search, and the components finished so far are returned; any
         other exception reaches the caller.
+    **options
+        Further options of the method, as in its function.
 
     Returns
     -------
@@ -114,36 +166,70 @@ def sparse_pca(
     >>> result.explained_variance_ratio.round(3)
     array([0.307, 0.157, 0.138])
     """  # noqa: E501
-    options: dict[str, Any] = {
-        "renormalize": renormalize, "center": center, "scale": scale, "start": start, "n_starts": n_starts,
-        "max_iter": max_iter, "tol": tol, "n_features": n_features, "screening": screening,
+    settings: dict[str, Any] = {
+        "renormalize": renormalize, "center": center, "scale": scale, "n_features": n_features,
+        "screening": screening, "constraint": constraint,
     }  # fmt: skip
-    choice(method, "method", ("tpower",))
-    choice(deflation, "deflation", METHODS)
+    chosen = METHODS[choice(method, "method", tuple(METHODS))]
+    choice(deflation, "deflation", DEFLATIONS)
+    if constraint is not None:
+        choice(constraint, "constraint", CONSTRAINTS)
+        if deflation != "projection":
+            raise ValueError("a constraint takes the place of a deflation; leave deflation='projection'")
     if start is not None:
         choice(start, "start", ("diagonal", "eigenvector"))
+    options |= {"start": start, "n_starts": n_starts, "max_iter": max_iter, "tol": tol}
+    options = {name: value for name, value in options.items() if value is not None}
+    _refuse_options(method, options)
+    given = {"cardinality": cardinality, "l1_bound": l1_bound, "penalty": penalty}
+    _refuse_sparsity(method, given)
     problem = as_problem(X, kind=kind, center=center, scale=scale, n_features=n_features, screening=screening)
     r = integer(n_components, "n_components", 1, min(problem.p, problem.n_samples or problem.p))
-    options["cardinality"] = cardinalities(cardinality, r, problem.p)
-    options["seed"] = seed_of(rng)
+    settings[chosen.sparsity] = _sparsity(chosen, given[chosen.sparsity], r, problem)
+    settings["seed"] = seed_of(rng)
+    settings["options"] = options
     hook(callback)
-    found = _search(problem, method, deflation, options, [], r, callback)
+    found = _search(problem, method, deflation, settings, [], r, callback)
     read, problem = problem.screening(), problem.unscreened()  # frees the shadow
-    return _result(problem, found, read, method, deflation, kind, options)
+    return _result(problem, found, read, method, deflation, kind, settings)
+
+
+def _refuse_options(method: str, options: dict[str, Any]) -> None:
+    allowed = list(inspect.signature(METHODS[method].check_options).parameters)[1:]
+    allowed.remove("renormalize")
+    for name in options:
+        if name not in allowed:
+            raise TypeError(f"{name} is no option of method {method!r}, which takes {', '.join(allowed)}")
+
+
+def _refuse_sparsity(method: str, given: dict[str, Any]) -> None:
+    wanted = METHODS[method].sparsity
+    for name, value in given.items():
+        if name == wanted and value is None:
+            raise TypeError(f"method {method!r} needs {wanted}")
+        if name != wanted and value is not None:
+            raise TypeError(f"method {method!r} takes {wanted}, not {name}")
+
+
+def _sparsity(method: Method, value: Any, r: int, problem: Problem) -> tuple[Any, ...]:
+    return per_component(
+        value, method.sparsity, r, lambda one, name: method.check_sparsity(one, name, problem)
+    )
 
 
 def extend(
-    result: SparsePCAResult, X: Any, more: int, *, cardinality: Any, callback: Callback | None
+    result: SparsePCAResult, X: Any, more: int, sparsity: dict[str, Any], callback: Callback | None
 ) -> SparsePCAResult:
     """Continue `result`, which came from this X; see `SparsePCAResult.extend`."""
-    options = dict(result.options)
+    settings = dict(result.options)
+    method = METHODS[result.method]
     problem = as_problem(
         X,
         kind=result.kind,
-        center=options["center"],
-        scale=options["scale"],
-        n_features=options["n_features"],
-        screening=options["screening"],
+        center=settings["center"],
+        scale=settings["scale"],
+        n_features=settings["n_features"],
+        screening=settings["screening"],
     )
     hook(callback)
     before, p = result.n_components, len(result.loadings)
@@ -153,21 +239,23 @@ def extend(
             f"{result.n_samples} of {p}"
         )
     more = integer(more, "more", 1, min(p, problem.n_samples or p) - before)
-    earlier = options["cardinality"][:before]
-    if cardinality is None:
+    earlier = settings[method.sparsity][:before]
+    if all(value is None for value in sparsity.values()):
         if len(set(earlier)) != 1:
             raise ValueError(
-                "cardinality must be given: the earlier components have different ones, or none is left"
+                f"{method.sparsity} must be given: the earlier components have different ones, or none is "
+                "left"
             )
-        cardinality = earlier[0]
-    options["cardinality"] = earlier + cardinalities(cardinality, more, p)
+        sparsity = sparsity | {method.sparsity: earlier[0]}
+    _refuse_sparsity(result.method, sparsity)
+    settings[method.sparsity] = earlier + _sparsity(method, sparsity[method.sparsity], more, problem)
     known = [
         Found(np.flatnonzero(x), x[x != 0], 0.0, int(result.n_iter[t]), bool(result.converged[t]))
         for t, x in enumerate(np.asarray(result.loadings, problem.operator.dtype).T)
     ]
-    found = _search(problem, result.method, result.deflation, options, known, before + more, callback)
+    found = _search(problem, result.method, result.deflation, settings, known, before + more, callback)
     read, problem = problem.screening(), problem.unscreened()
-    return _result(problem, found, read, result.method, result.deflation, result.kind, options)
+    return _result(problem, found, read, result.method, result.deflation, result.kind, settings)
 
 
 class _Enough(Exception):
@@ -185,21 +273,23 @@ def _search(
     problem: Problem,
     method: str,
     deflation: str,
-    options: dict[str, Any],
+    settings: dict[str, Any],
     known: list[Found],
     r: int,
     callback: Callback | None,
 ) -> list[Found]:
     """Components up to the r-th after the known ones."""
-    search = check_options(
-        problem.p,
-        options["start"],
-        options["n_starts"],
-        options["max_iter"],
-        options["tol"],
-        options["renormalize"],
-    )
-    state = Deflated(problem.operator, problem.diagonal)
+    solver, constraint = METHODS[method], settings["constraint"]
+    sparsity = settings[solver.sparsity]
+    options = solver.check_options(problem, renormalize=settings["renormalize"], **settings["options"])
+    if not settings["renormalize"] and (
+        constraint is not None or (deflation == "generalized" and not solver.generalized)
+    ):
+        what = f"deflation={deflation!r} of {method}" if constraint is None else f"constraint={constraint!r}"
+        raise ValueError(f"{what} needs renormalize=True: it re-fits the values on the supports found")
+    if constraint is not None and settings["options"].get("nonnegative"):
+        raise ValueError("a constraint cannot be met by nonnegative loadings; drop one of the two")
+    state = Deflated.nothing(problem, deflation, constraint)
     found: list[Found] = []
     try:
         for t in range(r):
@@ -209,24 +299,18 @@ def _search(
                 told = None
                 if callback is not None:
                     told = lambda n_iter, t=t: _tell(callback, Progress(t, r, n_iter))  # noqa: E731
-                new = solve(
-                    problem, state.operator, state.diagonal, options["cardinality"][t], search,
-                    [options["seed"], t], told,
-                )  # fmt: skip
+                new = solver.solve(problem, state, sparsity[t], options, [settings["seed"], t], told)
                 if new is not None and not new.objective > problem.noise(new.index, deflation):
                     new = None
             if new is None:
+                what = "no variance" if constraint is None else "nothing feasible"
                 warnings.warn(
-                    f"no variance is left after {t} of the {r} components asked for",
-                    RuntimeWarning,
-                    stacklevel=3,
+                    f"{what} is left after {t} of the {r} components asked for", RuntimeWarning, stacklevel=3
                 )
                 break
             found.append(new)
             if t + 1 < r:
-                state = state.without(
-                    deflation, new.index, new.value, lambda index: problem.noise(index, deflation)
-                )
+                state = state.without(new.index, new.value, lambda index: problem.noise(index, deflation))
             if callback is not None and t >= len(known):
                 _tell(callback, Progress(t, r, new.n_iter, float(problem.in_units(new.objective))))
     except _Enough:
@@ -235,7 +319,7 @@ def _search(
         some = [t for t, f in enumerate(found) if not f.converged]
         warnings.warn(
             f"component{'s' * (len(some) > 1)} {', '.join(map(str, some))} not converged in "
-            f"{search.max_iter} iterations", RuntimeWarning, stacklevel=3,
+            f"{options.max_iter} iterations", RuntimeWarning, stacklevel=3,
         )  # fmt: skip
     return found
 
@@ -247,7 +331,7 @@ def _result(
     method: str,
     deflation: str,
     kind: str,
-    options: dict[str, Any],
+    settings: dict[str, Any],
 ) -> SparsePCAResult:
     V = np.zeros((problem.p, len(found)), problem.operator.dtype)
     for t, f in enumerate(found):
@@ -276,5 +360,5 @@ def _result(
         n_samples=problem.n_samples,
         names=problem.names,
         screening=screening,
-        options=options,
+        options=settings,
     )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,12 @@ from numpy.typing import NDArray
 
 from . import _core
 from ._input import choice, flag, output_array, raise_not_finite, real_array, refuse_not_finite
-from ._operator import strided
+from ._operator import Problem, strided
 
-METHODS = ("hotelling", "projection", "schur", "orthogonalized_hotelling", "orthogonalized_projection")
+METHODS = (
+    "hotelling", "projection", "schur", "orthogonalized_hotelling", "orthogonalized_projection",
+    "generalized", "naive",
+)  # fmt: skip
 
 
 def deflate(
@@ -36,10 +40,15 @@ def deflate(
     "schur"                       `A - A xx'A / x'Ax`                    `(I - uu') X`, u ~ `X x`
     "orthogonalized_hotelling"    Hotelling with q                       none
     "orthogonalized_projection"   projection with q                      `X (I - qq')`
+    "generalized"                 the same, where x solved               `X (I - qq')`
+                                  `max x'Ax, x'Bx = 1, B = I - QQ'`
+    "naive"                       of the residual of data                `X - (X x) x'`
     ============================  =====================================  ===========================
 
-    with `q` the normalized part of x orthogonal to the `earlier` loadings. Hotelling touches a k x k
-    block, projection k rows and columns, where k is the number of nonzeros of x (or q).
+    with `q` the normalized part of x orthogonal to the `earlier` loadings, and Q an orthonormal basis of
+    these. Hotelling touches a k x k block, projection k rows and columns, where k is the number of
+    nonzeros of x (or q). The residual `X - d u x'` with `d u = X x` is the projection; the two differ
+    where a solver makes u sparse or leaves out missing entries, see `pmd`.
 
     Parameters
     ----------
@@ -50,7 +59,7 @@ def deflate(
     method : str, default "projection"
     kind : {"covariance", "data"}, default "covariance"
     earlier : array-like of shape (p, t), optional
-        Loadings already removed, for the orthogonalized methods only.
+        Loadings already removed, for the orthogonalized and generalized methods only.
     center : bool, default True
         Data only: take the covariance about the column means. It matters for "schur" alone.
     overwrite : bool, default False
@@ -90,10 +99,11 @@ def deflate(
     choice(method, "method", METHODS)
     covariance = choice(kind, "kind", ("covariance", "data")) == "covariance"
     center, overwrite = flag(center, "center"), flag(overwrite, "overwrite")
-    step = method.removeprefix("orthogonalized_")
+    orthogonalized = _orthogonalizes(method)
+    step = _step(method)
     if step == "hotelling" and not covariance:
         raise ValueError(f"{method!r} deflation of data does not exist: the result is no Gram matrix")
-    if earlier is not None and step == method:
+    if earlier is not None and not orthogonalized:
         raise ValueError(f"earlier goes with the orthogonalized methods, not with {method!r}")
     a = real_array(A, "A", ndim=2, finite=False)
     p = a.shape[1]
@@ -109,7 +119,7 @@ def deflate(
     if value is None:
         raise ValueError("x is the zero vector")
     plain = strided(a)
-    if step != method:
+    if orthogonalized:
         direction = np.zeros(p)
         direction[index] = value
         q = orthogonal_part(direction, _basis(earlier, p))
@@ -129,6 +139,16 @@ def deflate(
         refuse_not_finite(out[:, index], "A, where x is not zero,")
         raise ValueError("A is too large: A x is not finite")
     return out
+
+
+def _orthogonalizes(method: str) -> bool:
+    """Whether q, not x, is removed."""
+    return method == "generalized" or method.startswith("orthogonalized_")
+
+
+def _step(method: str) -> str:
+    """The update of the matrix that a method makes: Hotelling, projection or Schur."""
+    return "projection" if method in ("generalized", "naive") else method.removeprefix("orthogonalized_")
 
 
 def _basis(earlier: Any, p: int) -> list[NDArray[np.float64]]:
@@ -194,26 +214,60 @@ def orthogonal_part(x: NDArray[Any], basis: list[NDArray[Any]]) -> NDArray[Any] 
 
 @dataclass(frozen=True)
 class Deflated:
-    """An operator with the components found so far removed, its diagonal, and their orthonormal basis."""
+    """An operator with the components found so far removed.
+
+    Attributes
+    ----------
+    operator : _core.Operator
+    diagonal : ndarray of shape (p,) or None
+    method : str
+        The deflation.
+    constraint : None, "orthogonal" or "uncorrelated"
+    basis : tuple of ndarray of shape (p,)
+        Orthonormal, of what the earlier components span, where the method or the constraint needs it: Q.
+    original : _core.Operator
+        Before any deflation.
+    """
 
     operator: _core.Operator
     diagonal: NDArray[Any] | None
-    basis: tuple[NDArray[Any], ...] = ()
+    method: str
+    constraint: str | None
+    basis: tuple[NDArray[Any], ...]
+    original: _core.Operator
+
+    @classmethod
+    def nothing(cls, problem: Problem, method: str = "projection", constraint: str | None = None) -> Deflated:
+        """Before the first component."""
+        return cls(problem.operator, problem.diagonal, method, constraint, (), problem.operator)
+
+    @property
+    def quotient(self) -> bool:
+        """Whether x'Ax/x'Bx, B = I - QQ', is to be maximized rather than x'Ax/x'x."""
+        return self.method == "generalized" and bool(self.basis)
+
+    @property
+    def constrained(self) -> bool:
+        """Whether Q'x must be zero."""
+        return self.constraint is not None and bool(self.basis)
 
     def without(
         self,
-        method: str,
         index: NDArray[np.intp],
         value: NDArray[Any],
         noise: Callable[[NDArray[np.intp]], float],
+        image: NDArray[Any] | None = None,
     ) -> Deflated:
         """Remove one more loading, by its nonzeros; nothing changes where its variance is only noise."""
         op, diagonal, basis = self.operator, self.diagonal, self.basis
-        step = method.removeprefix("orthogonalized_")
-        if step != method:
-            loading = np.zeros(op.p)
-            loading[index] = value
-            q = orthogonal_part(loading, list(basis))
+        step = _step(self.method)
+        if self.constraint is not None or _orthogonalizes(self.method):
+            if self.constraint == "uncorrelated":
+                direction = self.original.apply(index, np.ascontiguousarray(value)).astype(np.float64)
+            else:
+                direction = np.zeros(op.p)
+                direction[index] = value
+            q = orthogonal_part(direction, list(basis))
             if q is None:
                 return self
             q[np.abs(q) < np.finfo(op.dtype).eps / 4] = 0  # rounding must not make q dense
@@ -224,12 +278,16 @@ class Deflated:
         w = op.apply(index, value) if step == "schur" else _products_on_support(op, index, value)
         on_support = w[index] if len(w) == op.p else w
         variance = float(value @ on_support)
-        if step != "hotelling" and not abs(variance) > noise(index):
-            return Deflated(op, diagonal, basis)
-        image, amount = None, variance
+        if step != "hotelling" and self.constraint is None and not abs(variance) > noise(index):
+            return replace(self, basis=basis)
+        amount = variance
         if step != "hotelling":
-            image = op.image(index, value)
-            amount = 1 / (variance if op.covariance else float(image @ image))
+            if image is None or self.method != "naive":
+                image = op.image(index, value)
+            amount = math.copysign(1.0, variance) if op.covariance else 1.0
+            if step == "schur":  # of unit size, since the inverse of a tiny variance may overflow
+                size = math.sqrt(abs(variance)) if op.covariance else np.linalg.norm(image.astype(float))
+                image = (image.astype(np.float64) / size).astype(op.dtype)
         if diagonal is not None:
             diagonal = diagonal.copy()
             if step == "schur":
@@ -240,12 +298,14 @@ class Deflated:
                 diagonal[index] -= variance * value**2
             if step != "hotelling":
                 np.maximum(diagonal, 0, out=diagonal)
-        return Deflated(op.deflated(step, index, value, image, amount), diagonal, basis)
+        return replace(
+            self, operator=op.deflated(step, index, value, image, amount), diagonal=diagonal, basis=basis
+        )
 
 
 def _products_on_support(op: _core.Operator, index: NDArray[np.intp], value: NDArray[Any]) -> NDArray[Any]:
     """(A x) on the support of x, without a pass over X where that is small."""
-    from .tpower import largest_submatrix
+    from ._search import largest_submatrix
 
     if not op.covariance and len(index) <= largest_submatrix(op):
         return op.submatrix(index) @ value

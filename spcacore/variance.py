@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from . import _core
 from ._input import choice, flag, real_array
 from ._operator import OUT_OF_RANGE, Problem, as_problem
+from ._search import fix_sign, leading_vector
 from .deflation import orthogonal_part, unit
-from .tpower import fix_sign, leading_vector
 
 
 def explained_variance(

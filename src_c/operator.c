@@ -10,8 +10,17 @@
  *                      covariance:  f <- f - g_i (g_i'v)/(x_i'g_i),
  *   Hotelling          A_t v = A_0 v - sum_i amount_i (x_i'v) x_i.
  * The orthogonalized forms are Hotelling and projection with orthonormal directions.  Cost
- * O(t (k + m)) a product. */
+ * O(t (k + m)) a product.
+ *
+ * Generalized deflation seeks max x'Ax/x'Bx with B = I - QQ', Q = (x_1 .. x_t) orthonormal, A the
+ * projected matrix.  At the quotient rho of v, A - rho B + rho I = A + rho QQ' is semidefinite, so
+ * a step that raises its quadratic form over unit vectors raises x'(A - rho B)x above 0, hence the
+ * quotient (Dinkelbach 1967, Management Science 13, for ratios).  A constant credit < 0 with a
+ * shift punishes what of x lies in the span of Q instead. */
 #include "real.h"
+
+/* ||Bv||^2 over ||QQ'v||^2, below which v counts as lying in the span of Q. */
+#define SPAN_TOLERANCE (64 * REAL_EPSILON)
 
 SPCA(blas_table) SPCA(blas);
 
@@ -62,9 +71,27 @@ static spca_status check_finite(spca_int p, const real *y)
 
 spca_int SPCA(subtracted)(const operator_t *A)
 {
-    return A->deflation == SPCA_HOTELLING || (A->deflation == SPCA_PROJECTION && !A->covariance)
-               ? A->t
-               : 0;
+    int projected =
+        A->deflation == SPCA_PROJECTION && (!A->covariance || A->quotient || A->credit != 0);
+    return A->deflation == SPCA_HOTELLING || projected ? A->t : 0;
+}
+
+/* c_i -= credit x_i'v, given quadratic = v'Av of the projected matrix, which grows by what that
+ * adds. */
+static void credit_span(const operator_t *A, vector_t v, real *c, real *quadratic)
+{
+    real credit = A->credit, inside = 0;
+    if (A->deflation != SPCA_PROJECTION || (!A->quotient && credit == 0)) return;
+    for (spca_int i = 0; i < A->t; i++) {
+        real xv = vector_dot(A->direction[i], v);
+        inside += xv * xv;
+    }
+    if (A->quotient) {
+        real outside = strands_dot(v.nnz, v.value, v.value) - inside;
+        credit = outside > SPAN_TOLERANCE * inside ? *quadratic / outside : 0;
+    }
+    for (spca_int i = 0; i < A->t; i++) c[i] -= credit * vector_dot(A->direction[i], v);
+    *quadratic += credit * inside;
 }
 
 /* Data: f = range factor F_t v, the coefficient of each direction to be subtracted from F'f/range,
@@ -75,7 +102,6 @@ static spca_status project(const operator_t *A, vector_t v, spca_stop stop, void
     spca_status status = SPCA(image)(A, v, stop, ctx, scratch, f);
     if (status < 0) return status;
     *quadratic = strands_dot(A->m, f, f) * A->factor;
-    if (A->shift != 0) *quadratic += A->shift * strands_dot(v.nnz, v.value, v.value);
     scal(A->m, A->factor, f);
     for (spca_int i = 0; i < SPCA(subtracted)(A); i++) {
         if (A->deflation == SPCA_PROJECTION) {
@@ -86,6 +112,8 @@ static spca_status project(const operator_t *A, vector_t v, spca_stop stop, void
             *quadratic -= c[i] * xv;
         }
     }
+    credit_span(A, v, c, quadratic);
+    if (A->shift != 0) *quadratic += A->shift * strands_dot(v.nnz, v.value, v.value);
     scal(A->m, A->range, f);
     return SPCA_OK;
 }
@@ -120,7 +148,7 @@ void SPCA(subtract)(const operator_t *A, vector_t v, const real *c, spca_int cou
 spca_status SPCA(apply)(const operator_t *A, vector_t v, spca_stop stop, void *ctx, real *work,
                         real *y)
 {
-    real *f = work, *c = work + A->m;
+    real *f = work, *c = work + A->m, quadratic;
     spca_status status;
     if (A->covariance) { /* y = f, and work serves as scratch */
         status = SPCA(image)(A, v, stop, ctx, work, y);
@@ -128,9 +156,11 @@ spca_status SPCA(apply)(const operator_t *A, vector_t v, spca_stop stop, void *c
         for (spca_int i = 0; A->deflation == SPCA_PROJECTION && i < A->t; i++)
             sparse_axpy(-sparse_dot(A->direction[i], y), A->direction[i], y);
         for (spca_int i = 0; i < SPCA(subtracted)(A); i++)
-            c[i] = A->amount[i] * vector_dot(A->direction[i], v);
+            c[i] =
+                A->deflation == SPCA_PROJECTION ? 0 : A->amount[i] * vector_dot(A->direction[i], v);
+        quadratic = A->quotient ? sparse_dot(v, y) : 0;
+        credit_span(A, v, c, &quadratic);
     } else {
-        real quadratic;
         status = project(A, v, stop, ctx, y, f, c, &quadratic);
         if (status < 0) return status;
         status = A->backward(A, f, A->p, NULL, stop, ctx, y);
@@ -140,8 +170,43 @@ spca_status SPCA(apply)(const operator_t *A, vector_t v, spca_stop stop, void *c
     return check_finite(A->p, y);
 }
 
+spca_status SPCA(apply_transposed)(const operator_t *A, const real *u, spca_stop stop, void *ctx,
+                                   real *work, real *y)
+{
+    real *f = work, *c = work + A->m;
+    operator_t plain = *A;
+    vector_t none = {0, NULL, NULL};
+    spca_status status;
+    plain.shift = 0;
+    for (spca_int i = 0; i < A->m; i++) f[i] = u[i];
+    for (spca_int i = A->t - 1; A->deflation == SPCA_SCHUR && i >= 0; i--)
+        subtract_multiple(A->m, strands_dot(A->m, A->image[i], f) * A->amount[i], A->image[i], f);
+    scal(A->m, A->factor, f);
+    for (spca_int i = 0; i < SPCA(subtracted)(A); i++)
+        c[i] = A->deflation == SPCA_PROJECTION ? strands_dot(A->m, A->image[i], f) : 0;
+    scal(A->m, A->range, f);
+    status = A->backward(A, f, A->p, NULL, stop, ctx, y);
+    if (status < 0) return status;
+    SPCA(subtract)(&plain, none, c, A->p, NULL, y);
+    return check_finite(A->p, y);
+}
+
+/* sqrt(v'(A - shift I)v), 0 where that is negative. */
+static real root_of(const operator_t *A, vector_t v, real quadratic)
+{
+    if (A->shift != 0) quadratic -= A->shift * strands_dot(v.nnz, v.value, v.value);
+    return sqrt(quadratic > 0 ? quadratic : 0);
+}
+
+/* What is asked of the product A v: its k largest entries, or, k = 0, those above tau. */
+typedef struct {
+    spca_int k;
+    int nonnegative, relative;
+    real tau;
+} question_t;
+
 /* Values y_a of A v at a list of columns that holds those asked for (NULL: all); see screened. */
-static spca_status answer(const operator_t *A, vector_t v, spca_int k, real tau, spca_stop stop,
+static spca_status answer(const operator_t *A, vector_t v, question_t *ask, spca_stop stop,
                           void *ctx, real *work, spca_int *count, const spca_int **list, real *y,
                           real *quadratic)
 {
@@ -151,13 +216,17 @@ static spca_status answer(const operator_t *A, vector_t v, spca_int k, real tau,
     *list = NULL;
     if (A->covariance) {
         status = SPCA(apply)(A, v, stop, ctx, work, y);
-        if (status == SPCA_OK) *quadratic = sparse_dot(v, y);
-        return status;
+        if (status < 0) return status;
+        *quadratic = sparse_dot(v, y);
+        if (ask->relative) ask->tau *= root_of(A, v, *quadratic);
+        return SPCA_OK;
     }
     status = project(A, v, stop, ctx, rest, f, c, quadratic);
     if (status < 0) return status;
+    if (ask->relative) ask->tau *= root_of(A, v, *quadratic);
     if (A->screen) {
-        status = SPCA(screened)(A, v, f, c, k, tau, stop, ctx, rest, count, list, y);
+        status = SPCA(screened)(A, v, f, c, ask->k, ask->tau, ask->nonnegative, stop, ctx, rest,
+                                count, list, y);
         if (status < 0) return status;
     } else {
         status = A->backward(A, f, A->p, NULL, stop, ctx, y);
@@ -167,31 +236,36 @@ static spca_status answer(const operator_t *A, vector_t v, spca_int k, real tau,
     return check_finite(*count, y);
 }
 
-spca_status SPCA(largest)(const operator_t *A, vector_t v, spca_int k, spca_stop stop, void *ctx,
-                          real *work, spca_int *index, real *value, real *quadratic)
+spca_status SPCA(largest)(const operator_t *A, vector_t v, spca_int k, int nonnegative,
+                          spca_stop stop, void *ctx, real *work, spca_int *index, real *value,
+                          real *quadratic)
 {
     real *y = work, *rest = work + A->p;
+    question_t ask = {.k = k, .nonnegative = nonnegative};
     const spca_int *list;
     spca_int count;
-    spca_status status = answer(A, v, k, 0, stop, ctx, rest, &count, &list, y, quadratic);
+    spca_status status = answer(A, v, &ask, stop, ctx, rest, &count, &list, y, quadratic);
     if (status < 0) return status;
+    for (spca_int a = 0; nonnegative && a < count; a++) y[a] = y[a] > 0 ? y[a] : 0;
     SPCA(select_largest)(count, y, k, rest, index);
     for (spca_int a = 0; a < k; a++) value[a] = y[index[a]];
     for (spca_int a = 0; list && a < k; a++) index[a] = list[index[a]];
     return SPCA_OK;
 }
 
-spca_status SPCA(above)(const operator_t *A, vector_t v, real tau, spca_stop stop, void *ctx,
-                        real *work, spca_int *count, spca_int *index, real *value)
+spca_status SPCA(above)(const operator_t *A, vector_t v, real tau, int relative, spca_stop stop,
+                        void *ctx, real *work, spca_int *count, spca_int *index, real *value,
+                        real *quadratic)
 {
-    real *y = work, quadratic;
+    real *y = work;
+    question_t ask = {.relative = relative, .tau = tau};
     const spca_int *list;
     spca_int candidates, found = 0;
     spca_status status =
-        answer(A, v, 0, tau, stop, ctx, work + A->p, &candidates, &list, y, &quadratic);
+        answer(A, v, &ask, stop, ctx, work + A->p, &candidates, &list, y, quadratic);
     if (status < 0) return status;
     for (spca_int a = 0; a < candidates; a++)
-        if (fabs(y[a]) > tau) {
+        if (fabs(y[a]) > ask.tau) {
             index[found] = list ? list[a] : a;
             value[found++] = y[a];
         }

@@ -4,13 +4,16 @@
  * objective x'Ax never decreases (their proposition 1).  Hotelling deflation can leave A
  * indefinite; when the objective falls, A + shift I takes over, with shift doubled until it no
  * longer does, as the authors advise.  Every product tells the objective of the vector it was
- * applied to, so the result is the last vector whose objective is known. */
+ * applied to, so the result is the last vector whose objective is known.
+ *
+ * Over x >= 0 the same holds with the positive part of A x: both maximize y'x, y = A x, over the
+ * feasible vectors, and x'Ax is convex. */
 #include "real.h"
 
-spca_status SPCA(truncated_power)(const operator_t *A, spca_int k, spca_int max_iter, real tol,
-                                  spca_stop stop, void *ctx, spca_int *nnz, spca_int *index,
-                                  real *value, real *work, spca_int *iwork, real *objective,
-                                  spca_int *n_iter)
+spca_status SPCA(truncated_power)(const operator_t *A, spca_int k, int nonnegative,
+                                  spca_int max_iter, real tol, spca_stop stop, void *ctx,
+                                  spca_int *nnz, spca_int *index, real *value, real *work,
+                                  spca_int *iwork, real *objective, spca_int *n_iter)
 {
     operator_t shifted = *A;
     real *next = work, *rest = work + k, previous = 0, rounding = 64 * REAL_EPSILON;
@@ -32,7 +35,8 @@ spca_status SPCA(truncated_power)(const operator_t *A, spca_int k, spca_int max_
         int same;
         spca_status status;
         if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
-        status = SPCA(largest)(&shifted, x, k, stop, ctx, rest, iwork, next, &quadratic);
+        status =
+            SPCA(largest)(&shifted, x, k, nonnegative, stop, ctx, rest, iwork, next, &quadratic);
         if (status < 0) return status;
         quadratic -= shifted.shift;
         *objective = quadratic;

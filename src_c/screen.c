@@ -306,8 +306,8 @@ static float *new_reference(spca_int n, spca_int p, spca_screen *s, double **dir
 
 /* Narrows the list (NULL: all) by the shadow, and raises the level. */
 static spca_status by_shadow(const operator_t *A, const real *c, double norm, spca_int k,
-                             float level, spca_stop stop, void *ctx, float *scratch,
-                             const spca_int **list, spca_int *count)
+                             int nonnegative, float level, spca_stop stop, void *ctx,
+                             float *scratch, const spca_int **list, spca_int *count)
 {
     spca_screen *s = A->screen;
     spca_int n = *count, step = ((spca_int)1 << 22) / s->ld + 1, found;
@@ -337,7 +337,7 @@ static spca_status by_shadow(const operator_t *A, const real *c, double norm, sp
         spca_int ties;
         float lowest;
         for (spca_int a = 0; a < n; a++) {
-            float lower = fabsf(estimate[a]) - margin[a];
+            float lower = (nonnegative ? estimate[a] : fabsf(estimate[a])) - margin[a];
             s->lower[a] = lower > 0 ? lower : 0;
         }
         lowest = spca_skth_largest(n, s->lower, k, scratch, &ties) * (1 - 0x1p-18f);
@@ -385,8 +385,8 @@ static double normalize(const operator_t *A, const real *f, double *unit)
 }
 
 spca_status SPCA(screened)(const operator_t *A, vector_t v, const real *f, const real *c,
-                           spca_int k, real tau, spca_stop stop, void *ctx, real *work,
-                           spca_int *count, const spca_int **list, real *y)
+                           spca_int k, real tau, int nonnegative, spca_stop stop, void *ctx,
+                           real *work, spca_int *count, const spca_int **list, real *y)
 {
     spca_screen *s = A->screen;
     spca_int p = A->p, guesses = 0, few = p / (A->row_major ? EXACT_SHARE_ROWS : EXACT_SHARE);
@@ -410,6 +410,8 @@ spca_status SPCA(screened)(const operator_t *A, vector_t v, const real *f, const
         s->columns += k;
         SPCA(subtract)(A, v, c, k, s->guess, known);
         tau = SPCA(kth_largest)(k, known, k, work, &ties);
+        for (spca_int a = 0; nonnegative && a < k; a++)
+            if (known[a] <= 0) tau = 0;
     }
     level = (float)((double)tau / norm) * (1 - 0x1p-18f);
     if (!(level > 0x1p-100f)) level = 0;
@@ -425,7 +427,8 @@ spca_status SPCA(screened)(const operator_t *A, vector_t v, const real *f, const
         }
     }
     if (s->shadow) {
-        status = by_shadow(A, c, norm, k, level, stop, ctx, (float *)(void *)work, list, count);
+        status = by_shadow(A, c, norm, k, nonnegative, level, stop, ctx, (float *)(void *)work,
+                           list, count);
         if (status < 0) return status;
     }
     if (!*list || *count > few) return everything(A, v, f, c, norm, stop, ctx, count, list, y);

@@ -55,15 +55,21 @@ struct SPCA(operator) {
     const REAL *mean;   /* (p) or NULL */
     const REAL *weight; /* (p) or NULL */
     REAL range, factor;
-    REAL shift;  /* A + shift I; truncated power raises it where A is indefinite */
+    REAL shift; /* A + shift I; solvers raise it where A is indefinite */
+    /* After projection deflation by orthonormal directions Q, with B = I - QQ': products with
+     * A + credit QQ'; or, with quotient, with A + rho QQ', rho = v'Av/v'Bv, so that v'(Av) = rho
+     * for unit v (operator.c). */
+    REAL credit;
+    int quotient;
     void *owner; /* for products made by a callback */
-    /* deflation by t directions x_i: image_i = F x_i of the operator before that step */
+    /* deflation by t directions x_i: image_i = g_i = F x_i of the operator before that step, for
+     * Schur over its norm (data) or over sqrt |x_i'g_i| (covariance) */
     spca_deflation deflation;
     spca_int t;
     const SPCA(vector) * direction;
     const REAL *const *image;
     spca_screen *screen; /* dense data, or NULL */
-    const REAL *amount;  /* Hotelling: x_i'A x_i; Schur: 1/(x_i'A x_i), for data 1/||image_i||^2 */
+    const REAL *amount;  /* Hotelling: x_i'A x_i; Schur: its sign */
 };
 
 /* f = F v, y = F'g/range for each way to store X or A0 (products.c). */
@@ -98,17 +104,23 @@ spca_status SPCA(apply_block)(const SPCA(operator) * A, spca_int b, const REAL *
                               void *ctx, REAL *work, REAL *Y);
 spca_int SPCA(block_work)(const SPCA(operator) * A, spca_int b);
 
-/* The k entries of A v largest in magnitude, index ascending, ties to the lower index, and
- * quadratic = v'A v.  work (2p + m + t).  Where A has a screen, not all of X is read, with the same
- * result to the last bit. */
-spca_status SPCA(largest)(const SPCA(operator) * A, SPCA(vector) v, spca_int k, spca_stop stop,
-                          void *ctx, REAL *work, spca_int *index /* k */, REAL *value /* k */,
-                          REAL *quadratic);
+/* The k entries of A v largest in magnitude (nonnegative: largest, and those below 0 count as 0),
+ * index ascending, ties to the lower index, and quadratic = v'A v.  work (2p + m + t).  Where A has
+ * a screen, not all of X is read, with the same result to the last bit. */
+spca_status SPCA(largest)(const SPCA(operator) * A, SPCA(vector) v, spca_int k, int nonnegative,
+                          spca_stop stop, void *ctx, REAL *work, spca_int *index /* k */,
+                          REAL *value /* k */, REAL *quadratic);
 
-/* The entries of A v with magnitude above tau, index ascending.  work (2p + m + t). */
-spca_status SPCA(above)(const SPCA(operator) * A, SPCA(vector) v, REAL tau, spca_stop stop,
-                        void *ctx, REAL *work, spca_int *count, spca_int *index /* p */,
-                        REAL *value /* p */);
+/* The entries of A v with magnitude above tau or, relative, above tau sqrt(v'(A - shift I)v), index
+ * ascending, and quadratic = v'A v.  With A = F'F and unit v, the second is |F_j'u| > tau for u = F
+ * v/||F v||.  work (2p + m + t). */
+spca_status SPCA(above)(const SPCA(operator) * A, SPCA(vector) v, REAL tau, int relative,
+                        spca_stop stop, void *ctx, REAL *work, spca_int *count,
+                        spca_int *index /* p */, REAL *value /* p */, REAL *quadratic);
+
+/* y = F'u of the deflated data, times factor.  work (m + t). */
+spca_status SPCA(apply_transposed)(const SPCA(operator) * A, const REAL *u, spca_stop stop,
+                                   void *ctx, REAL *work, REAL *y /* p */);
 
 /* How many directions are subtracted from F'f. */
 spca_int SPCA(subtracted)(const SPCA(operator) * A);
@@ -119,11 +131,12 @@ void SPCA(subtract)(const SPCA(operator) * A, SPCA(vector) v, const REAL *c, spc
                     const spca_int *list, REAL *y);
 
 /* Exact values y_a of A v at a list of columns (ascending, A->screen->list, or all: *list NULL)
- * that holds the k largest in magnitude and every one above tau; f = range factor F v and c the
- * coefficients of the directions.  k = 0: tau alone.  work (p). */
+ * that holds the k largest in magnitude (nonnegative: with negative entries taken for 0) and every
+ * one above tau; f = range factor F v and c the coefficients of the directions.  k = 0: tau alone.
+ * work (p). */
 spca_status SPCA(screened)(const SPCA(operator) * A, SPCA(vector) v, const REAL *f, const REAL *c,
-                           spca_int k, REAL tau, spca_stop stop, void *ctx, REAL *work,
-                           spca_int *count, const spca_int **list, REAL *y /* p */);
+                           spca_int k, REAL tau, int nonnegative, spca_stop stop, void *ctx,
+                           REAL *work, spca_int *count, const spca_int **list, REAL *y /* p */);
 
 /* Copies columns of C-ordered data (count <= capacity) next to each other, if they are not there
  * yet; their places go to slot_list. */
@@ -191,13 +204,13 @@ spca_status SPCA(l1_threshold)(spca_int p, const REAL *a, double bound, int nonn
 
 /* ---- solvers -------------------------------------------------------------------------------- */
 
-/* x <- T_k(A x)/||.||.  Yuan & Zhang (2013), JMLR 14, algorithm 1.  The start x (nnz nonzeros, of
- * any norm, more than k allowed) is overwritten by the result; index and value hold max(nnz, k).
- * work (2p + m + t + 2k), iwork (k). */
-spca_status SPCA(truncated_power)(const SPCA(operator) * A, spca_int k, spca_int max_iter, REAL tol,
-                                  spca_stop stop, void *ctx, spca_int *nnz, spca_int *index,
-                                  REAL *value, REAL *work, spca_int *iwork, REAL *objective,
-                                  spca_int *n_iter);
+/* x <- T_k(A x)/||.||, or T_k of its positive part.  Yuan & Zhang (2013), JMLR 14, algorithm 1. The
+ * start x (nnz nonzeros, of any norm, more than k allowed) is overwritten by the result; index and
+ * value hold max(nnz, k). work (2p + m + t + 2k), iwork (k). */
+spca_status SPCA(truncated_power)(const SPCA(operator) * A, spca_int k, int nonnegative,
+                                  spca_int max_iter, REAL tol, spca_stop stop, void *ctx,
+                                  spca_int *nnz, spca_int *index, REAL *value, REAL *work,
+                                  spca_int *iwork, REAL *objective, spca_int *n_iter);
 
 /* ---- rotations ------------------------------------------------------------------------------ */
 

@@ -44,9 +44,13 @@ def power_iteration(A, x, k, n_iter):
     return x
 
 
+def orthogonalized(method):
+    return method.startswith("orthogonalized") or method == "generalized"
+
+
 def deflated(A, x, method, earlier=()):
     """Explicit deflation of a covariance matrix (Mackey 2008, sections 2 and 3)."""
-    if method.startswith("orthogonalized"):
+    if orthogonalized(method):
         Q = np.linalg.qr(np.column_stack(earlier))[0] if len(earlier) else np.zeros((len(A), 0))
         x = x - Q @ (Q.T @ x)
         if np.linalg.norm(x) < 1e-8:
@@ -54,7 +58,7 @@ def deflated(A, x, method, earlier=()):
     x = x / np.linalg.norm(x)
     if method.endswith("hotelling"):
         return A - x @ A @ x * np.outer(x, x)
-    if method.endswith("projection"):
+    if method.endswith("projection") or method in ("generalized", "naive"):
         P = np.eye(len(A)) - np.outer(x, x)
         return P @ A @ P
     if x @ A @ x < 1e-12:

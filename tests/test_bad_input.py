@@ -503,7 +503,7 @@ OPTIONS = [
     ("cardinality", np.True_, TypeError), ("cardinality", "3", TypeError), ("cardinality", None, TypeError),
     ("cardinality", 10**30, ValueError), ("cardinality", [3], "tpower: type, else value"),
     ("max_iter", -1, ValueError), ("max_iter", 1.0, TypeError), ("max_iter", True, TypeError),
-    ("max_iter", 10**30, ValueError), ("max_iter", None, TypeError),
+    ("max_iter", 10**30, ValueError),
     ("tol", -1e-9, ValueError), ("tol", np.nan, ValueError), ("tol", "small", TypeError),
     ("tol", True, TypeError),
     ("tol", 1j, TypeError), ("tol", np.complex64(1), TypeError), ("tol", 10**400, ValueError),

@@ -70,7 +70,7 @@ def test_deflations(n, p, order, dtype, method):
     X = data(n, p, dtype, order)
     A = covariance(X)
     problem = as_problem(X)
-    state = Deflated(problem.operator, problem.diagonal)
+    state = Deflated.nothing(problem, method)
     rng = np.random.default_rng(2)
     earlier = []
     for _ in range(3):
@@ -79,7 +79,7 @@ def test_deflations(n, p, order, dtype, method):
         x = (x / np.linalg.norm(x)).astype(dtype)
         A = deflated(A, x.astype(np.float64), method, earlier)
         earlier.append(x.astype(np.float64))
-        state = state.without(method, np.flatnonzero(x), x[x != 0], problem.noise)
+        state = state.without(np.flatnonzero(x), x[x != 0], problem.noise)
     V = rng.standard_normal((p, 6)).astype(dtype)
     Y = state.operator.apply_block(V)
     np.testing.assert_allclose(problem.unit * Y, A @ V, atol=tolerance(dtype, A @ V))
@@ -106,12 +106,12 @@ def test_other_inputs(dtype):
         (LinearOperator(S.shape, matvec=lambda v: S @ v, dtype=dtype), "covariance"),
     ]:
         problem = as_problem(M, kind=kind)
-        state = Deflated(problem.operator, problem.diagonal)
+        state = Deflated.nothing(problem)
         for W in (V, np.asfortranarray(V), np.repeat(V, 2, axis=1)[:, ::2]):
             Y = problem.operator.apply_block(W)
             np.testing.assert_allclose(problem.unit * Y, A @ V, atol=tolerance(dtype, A @ V))
         x = np.array([0.6, 0.8], dtype)
-        state = state.without("projection", np.array([2, 5]), x, problem.noise)
+        state = state.without(np.array([2, 5]), x, problem.noise)
         e = np.zeros(23)
         e[[2, 5]] = 0.6, 0.8
         D = deflated(A, e, "projection", [])

@@ -94,7 +94,7 @@ def test_full_cardinality_is_pca(deflation, n, p):
     np.testing.assert_allclose(scores.T @ scores / (n - 1), np.diag(s[:4] ** 2 / (n - 1)), atol=1e-8)
 
 
-@pytest.mark.parametrize("deflation", METHODS)
+@pytest.mark.parametrize("deflation", [m for m in METHODS if m != "generalized"])
 @pytest.mark.parametrize("kind", ["data", "covariance", "csr"])
 def test_the_same_as_deflating_by_hand(deflation, kind):
     X = np.random.default_rng(11).standard_normal((60, 30)) @ np.random.default_rng(12).standard_normal(

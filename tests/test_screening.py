@@ -119,7 +119,7 @@ def compare(rng, X, mode, deflation, center, scale):
     """A chain of questions and deflations, asked of the plain and of the screened operator."""
     p, dtype = X.shape[1], X.dtype.type
     plain, screened = (as_problem(X, center=center, scale=scale, screening=m) for m in ("none", mode))
-    a, b = (Deflated(q.operator, q.diagonal) for q in (plain, screened))
+    a, b = (Deflated.nothing(q, deflation) for q in (plain, screened))
     noise, last = partial(plain.noise, deflation=deflation), None
     for _ in range(10):
         index, value = vectors(rng, p, dtype, last)
@@ -132,7 +132,7 @@ def compare(rng, X, mode, deflation, center, scale):
         if not last[1].any():
             last = None
         elif rng.random() < 0.2 and index is not None:
-            a, b = (d.without(deflation, index.astype(np.intp), value, noise) for d in (a, b))
+            a, b = (d.without(index.astype(np.intp), value, noise) for d in (a, b))
 
 
 def sweep(kind, seeds):
@@ -142,7 +142,12 @@ def sweep(kind, seeds):
         p = int(rng.choice([8, 16, 17, 40, 130, 300, 1100]))
         with np.errstate(under="ignore"):
             X = stored(DATA[kind](rng, n, p), REAL[rng.integers(2)], "CF"[rng.integers(2)])
-        options = MODES[rng.integers(3)], METHODS[rng.integers(5)], rng.random() < 0.6, rng.random() < 0.25
+        options = (
+            MODES[rng.integers(3)],
+            METHODS[rng.integers(len(METHODS))],
+            rng.random() < 0.6,
+            rng.random() < 0.25,
+        )
         try:
             as_problem(X, center=options[2], scale=options[3])
         except ValueError:  # cannot be scaled
@@ -230,9 +235,10 @@ def test_whole_calls(kind, order, dtype):
     X = stored(family(kind, 60, 1500), dtype, order)
     number = FAMILIES.index(kind)
     for i, mode in enumerate(MODES):
+        turn = number + i + 2 * (order == "C") + 3 * (dtype == np.float32)
         options = {
             "cardinality": 12, "n_starts": 2, "max_iter": 40, "tol": 1e-5,
-            "deflation": METHODS[(number + i + 2 * (order == "C") + 3 * (dtype == np.float32)) % 5],
+            "deflation": METHODS[turn % len(METHODS)],
             "scale": kind == "gene",
         }  # fmt: skip
         results = []
