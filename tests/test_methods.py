@@ -1,0 +1,370 @@
+"""Every method of sparse_pca with every deflation and constraint, and what other packages publish of them."""
+
+import warnings
+from itertools import combinations
+
+import numpy as np
+import pytest
+import scipy.linalg
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import covariance, deflated, shared, spanned_variance
+
+import spcacore
+from spcacore import explained_variance, sparse_pca, tpower
+from spcacore._operator import as_problem
+from spcacore.components import METHODS
+from spcacore.deflation import METHODS as DEFLATIONS
+from spcacore.deflation import Deflated
+
+PITPROPS = spcacore.datasets.load_pitprops().correlation
+SPARSITY = {
+    "cardinality": {"cardinality": 4},
+    "l1_bound": {"l1_bound": 1.7},
+    "penalty": {"penalty": 0.3, "relative": True},
+}
+
+
+def sparse(method, **more):
+    return {"method": method, **SPARSITY[METHODS[method].sparsity], **more}
+
+
+def reference(name):
+    return np.loadtxt(shared("reference") / f"{name}.csv", delimiter=",")
+
+
+def samples(seed, n=30, p=12):
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((n, p)) @ rng.standard_normal((p, p))
+
+
+def quiet(*args, **kwargs):
+    """Without warnings, of too few iterations or of no variance left."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return sparse_pca(*args, **kwargs)
+
+
+# ---- the table of deflations ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("deflation", DEFLATIONS)
+@pytest.mark.parametrize("method", METHODS)
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=8, deadline=None, derandomize=True)
+def test_what_each_deflation_promises_of_each_method(method, deflation, seed):
+    X = samples(seed)
+    A = covariance(X)
+    result = quiet(X, 3, deflation=deflation, **sparse(method))
+    V, after, earlier = result.loadings, A, []
+    assert V.shape[1] >= 1
+    np.testing.assert_allclose(np.linalg.norm(V, axis=0), 1, atol=1e-12)
+    assert (V[np.argmax(np.abs(V), axis=0), np.arange(V.shape[1])] > 0).all()
+    size = A.max()
+    for x in V.T:
+        after = deflated(after, x, deflation, earlier)
+        earlier.append(x)
+        if deflation != "orthogonalized_hotelling":
+            assert abs(x @ after @ x) < 1e-9 * size
+        if "hotelling" not in deflation:
+            assert np.abs(after @ x).max() < 1e-9 * size
+            assert np.linalg.eigvalsh(after)[0] > -1e-9 * size
+    if deflation in ("schur", "orthogonalized_projection", "generalized"):
+        assert np.abs(after @ V).max() < 1e-9 * size
+    together = result.explained_variance.sum()
+    assert together == pytest.approx(spanned_variance(A, V), rel=1e-9)
+    assert together <= np.linalg.eigvalsh(A)[-V.shape[1] :].sum() * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("deflation", DEFLATIONS)
+@pytest.mark.parametrize("method", METHODS)
+def test_data_and_covariance_and_sparse_data_agree(method, deflation):
+    X = samples(5)
+    A = covariance(X)
+    dense = quiet(X, 3, deflation=deflation, **sparse(method))
+    of_csr = quiet(scipy.sparse.csr_array(X), 3, deflation=deflation, **sparse(method))
+    of_covariance = quiet(A, 3, kind="covariance", deflation=deflation, **sparse(method))
+    for other in (of_csr, of_covariance):
+        np.testing.assert_allclose(other.loadings, dense.loadings, atol=1e-4)
+        np.testing.assert_allclose(other.explained_variance, dense.explained_variance, rtol=1e-4)
+    single = quiet(X.astype(np.float32), 3, deflation=deflation, **sparse(method))
+    assert single.loadings.dtype == np.float32
+    np.testing.assert_allclose(single.explained_variance.sum(), dense.explained_variance.sum(), rtol=0.02)
+
+
+@pytest.mark.parametrize("deflation", DEFLATIONS)
+@pytest.mark.parametrize("method", METHODS)
+def test_extending_is_the_same_as_asking_at_once(method, deflation):
+    X = samples(6)
+    whole = quiet(X, 4, deflation=deflation, **sparse(method))
+    part = quiet(X, 2, deflation=deflation, **sparse(method))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        longer = part.extend(X, 2)
+    np.testing.assert_allclose(longer.loadings, whole.loadings, atol=1e-10)
+
+
+@pytest.mark.parametrize("constraint", ["orthogonal", "uncorrelated"])
+@pytest.mark.parametrize("method", METHODS)
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=10, deadline=None, derandomize=True)
+def test_constraints_hold(method, constraint, seed):
+    X = samples(seed)
+    A = covariance(X)
+    for M, kind in ((X, "data"), (A, "covariance")):
+        V = quiet(M, 3, kind=kind, constraint=constraint, **sparse(method)).loadings
+        if METHODS[method].sparsity == "cardinality":
+            assert V.shape[1] == 3
+        product = V.T @ V if constraint == "orthogonal" else V.T @ A @ V / A.max()
+        assert np.abs(product - np.diag(product.diagonal())).max(initial=0) < 1e-8
+
+
+# ---- generalized deflation and constraints, by brute force ------------------------------------------
+
+
+def best_quotient(A, Q, k):
+    """The largest x'Ax/x'Bx, B = I - QQ', over supports of size k, by the pencil on the range of B_S."""
+    p, best = len(A), 0.0
+    B = np.eye(p) - Q @ Q.T
+    for S in combinations(range(p), k):
+        at = np.ix_(S, S)
+        h, E = np.linalg.eigh(B[at])
+        W = E[:, h > 1e-8] / np.sqrt(h[h > 1e-8])
+        best = max(best, np.linalg.eigvalsh(W.T @ (B @ A @ B)[at] @ W)[-1] if W.shape[1] else 0)
+    return best
+
+
+def best_constrained(A, C, k):
+    """The largest x'Ax over unit vectors with C'x = 0 and k nonzeros."""
+    best = 0.0
+    for S in combinations(range(len(A)), k):
+        N = scipy.linalg.null_space(C[list(S)].T, rcond=1e-10)
+        if N.shape[1]:
+            best = max(best, np.linalg.eigvalsh(N.T @ A[np.ix_(S, S)] @ N)[-1])
+    return best
+
+
+@pytest.mark.parametrize("method", [m for m in METHODS if METHODS[m].generalized])
+def test_generalized_deflation_nearly_always_finds_the_largest_quotient(method):
+    exact = []
+    for seed in range(25):
+        A = covariance(samples(seed, 20, 8))
+        V = sparse_pca(
+            A, 3, kind="covariance", deflation="generalized", method=method, cardinality=3
+        ).loadings
+        for t in (1, 2):
+            Q = np.linalg.qr(V[:, :t])[0]
+            q = V[:, t] - Q @ (Q.T @ V[:, t])
+            ratio = (q @ A @ q) / (q @ q) / best_quotient(A, Q, 3)
+            assert 0.75 < ratio < 1 + 1e-9
+            exact.append(ratio > 1 - 1e-9)
+    assert np.mean(exact) > (0.9 if method == "tpower" else 0.6)
+
+
+@pytest.mark.parametrize("constraint", ["orthogonal", "uncorrelated"])
+def test_constrained_truncated_power_against_enumeration(constraint):
+    ratios = []
+    for seed in range(20):
+        A = covariance(samples(seed, 20, 8))
+        V = sparse_pca(A, 3, cardinality=4, kind="covariance", constraint=constraint).loadings
+        for t in (1, 2):
+            C = V[:, :t] if constraint == "orthogonal" else A @ V[:, :t]
+            ratios.append(V[:, t] @ A @ V[:, t] / best_constrained(A, C, 4))
+    assert max(ratios) < 1 + 1e-9
+    assert np.median(ratios) > 1 - 1e-9
+    assert np.mean(ratios) > 0.93
+
+
+def test_nothing_feasible():
+    """One variable a component cannot be uncorrelated with the others' components."""
+    A = covariance(samples(1))
+    with pytest.warns(RuntimeWarning, match="nothing feasible is left after 1 of the 3"):
+        result = sparse_pca(A, 3, cardinality=1, kind="covariance", constraint="uncorrelated")
+    assert result.n_components == 1
+    V = sparse_pca(A, 3, cardinality=1, kind="covariance", constraint="orthogonal").loadings
+    np.testing.assert_array_equal(np.sort(np.argmax(V, axis=0)), np.sort(np.argsort(A.diagonal())[-3:]))
+
+
+def test_generalized_deflation_explains_more_than_projection_on_pit_props():
+    options = {"cardinality": 4, "kind": "covariance"}
+    share = {
+        d: np.cumsum(sparse_pca(PITPROPS, 6, deflation=d, **options).explained_variance_ratio)
+        for d in DEFLATIONS
+    }
+    # Mackey (2008), table 3, whose greedy search truncated power equals here or betters
+    assert share["generalized"][-1] > 0.820
+    assert share["projection"][-1] > 0.810
+    assert share["orthogonalized_projection"][-1] > 0.811
+    assert share["generalized"][-1] > share["projection"][-1]
+    assert share["hotelling"][-1] < share["projection"][-1]
+
+
+# ---- other packages ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["6_2_2_1_1_1", "7_4_4_1_1_1"])
+def test_not_below_the_authors_truncated_power(name):
+    """Each component, on the matrix that their earlier loadings leave."""
+    A, theirs = PITPROPS, reference(f"pitprops_TPower_card{name}_V")
+    for x in theirs.T:
+        x = x / np.linalg.norm(x)
+        ours = tpower(A, np.count_nonzero(x), kind="covariance")
+        assert ours.value >= x @ A @ x - 1e-8
+        A = deflated(A, x, "projection")
+
+
+@pytest.mark.parametrize(
+    ("name", "nonnegative", "same"),
+    [
+        ("nsprcomp_k4_nneg_rotation", True, 3),
+        ("nsprcomp_k4_rotation", False, 2),
+        ("TPower_card4_4_4_V", False, 2),
+    ],
+)
+def test_small_matrix(name, nonnegative, same):
+    X, theirs = reference("small40x12_X"), reference(f"small_{name}")
+    ours = sparse_pca(X, 3, cardinality=4, deflation="orthogonalized_projection", nonnegative=nonnegative)
+    signs = np.sign(np.sum(ours.loadings * theirs, axis=0))
+    np.testing.assert_allclose((ours.loadings * signs)[:, :same], theirs[:, :same], atol=1e-6)
+    for t in range(same, 3):  # another third component, of more variance
+        Q = np.linalg.qr(theirs[:, :t])[0]
+        P = np.eye(12) - Q @ Q.T
+        A = P @ covariance(X) @ P
+        assert tpower(A, 4, kind="covariance").value >= theirs[:, t] @ A @ theirs[:, t] - 1e-8
+
+
+def test_published_rows_of_truncated_power():
+    """Yuan & Zhang (2013), tables 2 and 3."""
+    options = {"kind": "covariance"}
+    one = sparse_pca(PITPROPS, 6, cardinality=[6, 2, 1, 2, 1, 1], start="diagonal", **options).loadings
+    two = sparse_pca(PITPROPS, 6, cardinality=[7, 2, 4, 3, 5, 4], start="eigenvector", **options).loadings
+    share = [explained_variance(PITPROPS, V, "raw", **options).sum() / 13 for V in (one, two)]
+    np.testing.assert_allclose(share, [0.7978, 0.8887], atol=5e-5)
+    share = [explained_variance(PITPROPS, one, d, **options).sum() / 13 for d in ("adjusted", "cumulative")]
+    np.testing.assert_allclose(share, [0.7202, 0.7700], atol=5e-5)
+
+
+# ---- nonnegative truncated power --------------------------------------------------------------------
+
+
+def best_nonnegative(A, k):
+    """The largest x'Ax, x >= 0: on some support the maximizer is a positive eigenvector."""
+    best = A.diagonal().max()
+    for size in range(1, k + 1):
+        for S in combinations(range(len(A)), size):
+            values, vectors = np.linalg.eigh(A[np.ix_(S, S)])
+            positive = (vectors >= -1e-12).all(axis=0) | (vectors <= 1e-12).all(axis=0)
+            best = max(best, values[positive].max(initial=0))
+    return best
+
+
+def test_nonnegative_loadings_against_enumeration():
+    exact = []
+    for seed in range(40):
+        A = covariance(samples(seed, 20, 8))
+        x = tpower(A, 4, kind="covariance", nonnegative=True)
+        assert (x.loading >= 0).all()
+        assert 1 <= x.cardinality <= 4
+        assert x.value == pytest.approx(x.loading @ A @ x.loading, rel=1e-12)
+        ratio = x.value / best_nonnegative(A, 4)
+        assert ratio < 1 + 1e-9
+        exact.append(ratio > 1 - 1e-8)
+    assert np.mean(exact) > 0.85
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("mode", ["both", "shadow", "references"])
+def test_screening_serves_nonnegative_and_generalized(mode, order):
+    X = spcacore.datasets.make_spiked(80, 3000, cardinality=12, variances=(30, 20, 10), rng=3)[0]
+    X = np.asarray(X, order=order)
+    for options in ({"nonnegative": True}, {"deflation": "generalized"}, {"constraint": "orthogonal"}):
+        plain, screened = (
+            sparse_pca(X, 3, cardinality=15, n_starts=2, screening=m, **options) for m in ("none", mode)
+        )
+        np.testing.assert_array_equal(plain.loadings, screened.loadings)
+        np.testing.assert_array_equal(plain.n_iter, screened.n_iter)
+        assert screened.screening.columns < 3000 * screened.screening.questions
+
+
+# ---- the operator -----------------------------------------------------------------------------------
+
+
+def dense_of(op):
+    return np.stack([op.apply(None, e) for e in np.eye(op.p)], axis=1)
+
+
+@pytest.mark.parametrize("kind", ["data", "covariance"])
+def test_the_operator_of_the_quotient(kind):
+    X = samples(9)
+    A = covariance(X)
+    problem = as_problem(X if kind == "data" else A, kind=kind)
+    state, rng = Deflated.nothing(problem, "generalized"), np.random.default_rng(0)
+    for _ in range(2):
+        x = np.zeros(12)
+        x[rng.choice(12, 3, replace=False)] = 1 / np.sqrt(3)
+        state = state.without(np.flatnonzero(x), x[x != 0], problem.noise)
+    Q = np.stack(state.basis, axis=1)
+    P = np.eye(12) - Q @ Q.T
+    B = P @ A @ P / problem.unit
+    np.testing.assert_allclose(dense_of(state.operator), B, atol=1e-12 * B.max())
+    heavy = state.operator.with_penalty(3.0)
+    np.testing.assert_allclose(dense_of(heavy), B + 3 * P, atol=1e-12 * B.max())
+    v = rng.standard_normal(12)
+    v /= np.linalg.norm(v)
+    rho = v @ B @ v / (v @ P @ v)
+    y = (B + rho * Q @ Q.T) @ v
+    quotient = state.operator.with_quotient()
+    np.testing.assert_allclose(quotient.apply(None, v), y, atol=1e-12 * B.max())
+    index, value, objective = quotient.largest(None, v, 4)
+    np.testing.assert_allclose(value, y[index], atol=1e-12 * B.max())
+    assert objective == pytest.approx(rho, rel=1e-12)
+    tau = 0.5 * np.abs(B @ v).max() / np.sqrt(v @ B @ v)
+    index, value = state.operator.above(None, v, tau, relative=True)
+    np.testing.assert_array_equal(index, np.flatnonzero(np.abs(B @ v) > tau * np.sqrt(v @ B @ v)))
+
+
+@pytest.mark.parametrize("deflation", ["projection", "schur"])
+def test_transposed_product(deflation):
+    X = samples(9)
+    problem = as_problem(X)
+    state, F = Deflated.nothing(problem, deflation), (X - X.mean(axis=0))
+    rng = np.random.default_rng(1)
+    for _ in range(2):
+        x = np.zeros(12)
+        x[rng.choice(12, 3, replace=False)] = 1 / np.sqrt(3)
+        state = state.without(np.flatnonzero(x), x[x != 0], problem.noise)
+        u = F @ x / np.linalg.norm(F @ x)
+        F = F - np.outer(F @ x, x) if deflation == "projection" else F - np.outer(u, u @ F)
+    u = rng.standard_normal(30)
+    scale = np.sqrt(problem.unit)  # of F in the operator's units
+    np.testing.assert_allclose(
+        state.operator.apply_transposed(u) * scale, F.T @ u / 29, atol=1e-12 * np.abs(F).max()
+    )
+
+
+# ---- bad input --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "match"),
+    [
+        ({"method": "power"}, ValueError, "method must be one of 'tpower'"),
+        ({"method": "tpower"}, TypeError, "needs cardinality"),
+        ({"cardinality": 3, "l1_bound": 2.0}, TypeError, "takes cardinality, not l1_bound"),
+        ({"cardinality": 3, "constraint": "sparse"}, ValueError, "constraint must be one of"),
+        ({"cardinality": 3, "constraint": "orthogonal", "deflation": "schur"}, ValueError, "takes the place"),
+        ({"cardinality": 3, "constraint": "orthogonal", "renormalize": False}, ValueError, "renormalize"),
+        ({"cardinality": 3, "constraint": "orthogonal", "nonnegative": True}, ValueError, "nonnegative"),
+        ({"cardinality": 3, "nonnegative": 1}, TypeError, "nonnegative"),
+        ({"cardinality": 3, "fast": True}, TypeError, "fast is no option of method 'tpower', which takes"),
+        ({"cardinality": [3]}, ValueError, "1 entries for 2 components"),
+        ({"cardinality": "3"}, TypeError, "cardinality"),
+    ],
+)  # fmt: skip
+def test_bad_options(options, error, match):
+    X = samples(2)
+    before = X.copy()
+    with pytest.raises(error, match=match):
+        sparse_pca(X, 2, **options)
+    np.testing.assert_array_equal(X, before)
