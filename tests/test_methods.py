@@ -320,8 +320,9 @@ def test_the_operator_of_the_quotient(kind):
     np.testing.assert_allclose(value, y[index], atol=1e-12 * B.max())
     assert objective == pytest.approx(rho, rel=1e-12)
     tau = 0.5 * np.abs(B @ v).max() / np.sqrt(v @ B @ v)
-    index, value = state.operator.above(None, v, tau, relative=True)
+    index, value = state.operator.above(None, 5 * v, tau, relative=True)
     np.testing.assert_array_equal(index, np.flatnonzero(np.abs(B @ v) > tau * np.sqrt(v @ B @ v)))
+    assert 0 < len(index) < np.count_nonzero(5 * np.abs(B @ v) > tau)
 
 
 @pytest.mark.parametrize("deflation", ["projection", "schur"])

@@ -126,9 +126,13 @@ def compare(rng, X, mode, deflation, center, scale):
         k = int(rng.integers(1, 2 + p // 8))
         last = a.operator.largest(index, value, k)
         assert same(last, b.operator.largest(index, value, k))
+        positive = a.operator.largest(index, value, k, True)
+        assert same(positive, b.operator.largest(index, value, k, True))
         size = np.abs(last[1])
         tau = dtype(size.min() if rng.random() < 0.5 else size.max() * rng.random())
         assert same(a.operator.above(index, value, tau), b.operator.above(index, value, tau))
+        tau = dtype(rng.random() * size.max() / max(np.sqrt(abs(last[2])), 1e-30))
+        assert same(a.operator.above(index, value, tau, True), b.operator.above(index, value, tau, True))
         if not last[1].any():
             last = None
         elif rng.random() < 0.2 and index is not None:
