@@ -75,6 +75,8 @@ class SparseComponent:
     method : str
     screening : Screening
         How much of dense data was read.
+    upper_bound : float or None
+        No unit vector with as many nonzeros has a larger value; None where no bound was asked for.
     """
 
     loading: NDArray[Any]
@@ -84,6 +86,14 @@ class SparseComponent:
     converged: bool
     method: str
     screening: Screening = Screening()
+    upper_bound: float | None = None
+
+    @property
+    def gap(self) -> float | None:
+        """How far `value` may be below the optimum, as a proportion of the upper bound; 0 is a proof."""
+        if self.upper_bound is None:
+            return None
+        return max(0.0, 1 - self.value / self.upper_bound) if self.upper_bound > 0 else 0.0
 
     def __repr__(self) -> str:
         state = "converged" if self.converged else "not converged"
