@@ -2,6 +2,7 @@
 
 from . import datasets
 from ._result import Progress, SparseComponent, SparsePCAResult
+from .certificates import OptimalityBound, optimality_bound
 from .components import sparse_pca
 from .deflation import deflate
 from .rotation import orthomax, varimax
@@ -10,6 +11,7 @@ from .tpower import tpower
 from .variance import explained_variance, renormalize
 
 __all__ = [
+    "OptimalityBound",
     "Progress",
     "SparseComponent",
     "SparsePCAResult",
@@ -17,6 +19,7 @@ __all__ = [
     "deflate",
     "explained_variance",
     "l1_threshold",
+    "optimality_bound",
     "orthomax",
     "renormalize",
     "soft_threshold",

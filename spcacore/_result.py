@@ -124,6 +124,10 @@ class SparsePCAResult:
         Subtracted from, then divides, each column; None if not applied.
     n_iter : ndarray of shape (r,), int
     converged : ndarray of shape (r,), bool
+    upper_bound : ndarray of shape (r,) or None
+        With ``certify=True``: no loading of that cardinality has more variance in the deflated matrix.
+    gap : ndarray of shape (r,) or None
+        How far each component may be below that, as a proportion of the bound; 0 is a proof.
     method, deflation, kind : str
     n_samples : int or None
         None for a covariance.
@@ -151,6 +155,8 @@ class SparsePCAResult:
     names: tuple[str, ...] | None
     screening: Screening
     options: dict[str, Any] = field(repr=False)
+    upper_bound: NDArray[Any] | None = None
+    gap: NDArray[Any] | None = None
 
     @property
     def n_components(self) -> int:

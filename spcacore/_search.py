@@ -44,6 +44,7 @@ class Found:
     objective: float
     n_iter: int
     converged: bool
+    upper_bound: float | None = None
 
 
 def fix_sign(value: NDArray[Any]) -> NDArray[Any]:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from . import tpower
-from ._input import choice, hook, integer, per_component, seed_of
+from ._input import choice, flag, hook, integer, per_component, seed_of
 from ._operator import OUT_OF_RANGE, Problem, as_problem
 from ._result import Callback, Progress, Screening, SparsePCAResult
 from ._search import Found
+from .certificates import upper_bounds
 from .deflation import METHODS as DEFLATIONS
 from .deflation import Deflated
 from .variance import operator_variances
@@ -67,6 +68,7 @@ def sparse_pca(
     deflation: str = "projection",
     constraint: str | None = None,
     renormalize: bool = True,
+    certify: bool = False,
     kind: str = "data",
     center: bool = True,
     scale: bool = False,
@@ -109,6 +111,9 @@ def sparse_pca(
         always has room for that; smaller ones may have none.
     renormalize : bool, default True
         Re-fit the values on each support, see `renormalize`.
+    certify : bool, default False
+        Put an upper bound, and how far the component may be below it, on each component: see
+        `optimality_bound`, here of the deflated matrix.
     kind : {"data", "covariance"}, default "data"
     center : bool, default True
         Subtract the column means. Ignored for a covariance.
@@ -168,7 +173,7 @@ def sparse_pca(
     """  # noqa: E501
     settings: dict[str, Any] = {
         "renormalize": renormalize, "center": center, "scale": scale, "n_features": n_features,
-        "screening": screening, "constraint": constraint,
+        "screening": screening, "constraint": constraint, "certify": flag(certify, "certify"),
     }  # fmt: skip
     chosen = METHODS[choice(method, "method", tuple(METHODS))]
     choice(deflation, "deflation", DEFLATIONS)
@@ -291,6 +296,8 @@ def _search(
         raise ValueError("a constraint cannot be met by nonnegative loadings; drop one of the two")
     state = Deflated.nothing(problem, deflation, constraint)
     found: list[Found] = []
+    if settings["certify"] and problem.diagonal is None:
+        raise ValueError("certify=True needs the entries of X; an operator offers only products")
     try:
         for t in range(r):
             if t < len(known):
@@ -308,6 +315,8 @@ def _search(
                     f"{what} is left after {t} of the {r} components asked for", RuntimeWarning, stacklevel=3
                 )
                 break
+            if settings["certify"]:
+                new = _certified(problem, state, new)
             found.append(new)
             if t + 1 < r:
                 state = state.without(new.index, new.value, lambda index: problem.noise(index, deflation))
@@ -322,6 +331,16 @@ def _search(
             f"{options.max_iter} iterations", RuntimeWarning, stacklevel=3,
         )  # fmt: skip
     return found
+
+
+def _certified(problem: Problem, state: Deflated, x: Found) -> Found:
+    """With the objective of the deflated matrix, and an upper bound on it."""
+    value = np.ascontiguousarray(x.value)
+    objective = float(value @ state.operator.apply(x.index, value)[x.index])
+    if state.quotient:
+        objective /= 1 - sum(float(q[x.index] @ value) ** 2 for q in state.basis)
+    bound = min(upper_bounds(problem, state, len(x.index)).values())
+    return replace(x, objective=objective, upper_bound=max(bound, objective))
 
 
 def _result(
@@ -341,6 +360,11 @@ def _result(
     if problem.diagonal is not None:
         total = float(problem.diagonal.sum())
         ratio = variances / total if total > 0 else variances
+    upper_bound = gap = None
+    if settings["certify"]:
+        bounds = np.array([f.upper_bound for f in found])
+        upper_bound = np.asarray(problem.in_units(bounds))
+        gap = 1 - np.array([f.objective for f in found]) / bounds
     in_units = np.asarray(problem.in_units(variances))
     if not np.isfinite(in_units).all():
         warnings.warn(OUT_OF_RANGE, RuntimeWarning, stacklevel=3)
@@ -361,4 +385,6 @@ def _result(
         names=problem.names,
         screening=screening,
         options=settings,
+        upper_bound=upper_bound,
+        gap=gap,
     )

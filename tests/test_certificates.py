@@ -1,0 +1,179 @@
+"""Upper bounds against enumeration: none may be below an optimum."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import covariance, deflated, optimum
+
+import spcacore
+from spcacore import certificates, optimality_bound, sparse_pca, tpower
+from spcacore.deflation import METHODS as DEFLATIONS
+
+PITPROPS = spcacore.datasets.load_pitprops().correlation
+
+
+def matrices(rng):
+    """Data of all kinds: scaled, tied, duplicated, low rank, constant columns."""
+    n, p = int(rng.integers(2, 12)), int(rng.integers(2, 9))
+    X = rng.standard_normal((n, p))
+    kind = rng.integers(7)
+    if kind == 1:
+        X *= 10.0 ** rng.integers(-4, 4, p)
+    elif kind == 2:
+        X = np.sign(X)
+    elif kind == 3:
+        X[:, rng.integers(p)] = X[:, rng.integers(p)]
+    elif kind == 4:
+        X = np.outer(X[:, 0], rng.standard_normal(p)) + 1e-3 * X
+    elif kind == 5:
+        X[:, rng.integers(p)] = 3.0
+    elif kind == 6:
+        X = X * 10.0 ** rng.integers(-100, 100)
+    return X
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("kind", ["data", "covariance", "csr"])
+def test_no_bound_is_below_the_optimum(kind, whole, dtype, monkeypatch):
+    if not whole:
+        monkeypatch.setattr(certificates, "_WHOLE", 0)
+        monkeypatch.setattr(certificates, "_VECTORS", 2)
+    tight = []
+    for seed in range(150):
+        rng = np.random.default_rng([seed, len(kind)])
+        X = matrices(rng)
+        if dtype == np.float32:
+            with np.errstate(over="ignore", under="ignore"):
+                X = X.astype(dtype)
+            if not np.isfinite(X).all() or np.abs(X).max() > 1e15 or np.abs(X).max() < 1e-15:
+                continue
+        scatter = covariance(X)
+        M = {"data": X, "covariance": scatter.astype(dtype), "csr": scipy.sparse.csr_array(X)}[kind]
+        A = scatter.astype(dtype).astype(np.float64) if kind == "covariance" else scatter
+        scale = A.max()
+        for k in range(1, len(A) + 1):
+            best = optimum(A / scale, k) * scale if scale > 0 else 0.0
+            result = optimality_bound(M, k, kind="covariance" if kind == "covariance" else "data")
+            for name, bound in result.bounds.items():
+                assert bound >= best, (seed, k, name)
+            assert result.bound == min(result.bounds.values()) == result.bounds[result.which]
+            tight.append(best / result.bound if result.bound > 0 else 1)
+    assert np.mean(tight) > (0.9 if whole else 0.75)
+
+
+def test_vectors_need_not_be_eigenvectors(monkeypatch):
+    """Any orthonormal vectors give valid bounds: near ones, rotated ones, random ones."""
+    monkeypatch.setattr(certificates, "_WHOLE", 0)
+    rng = np.random.default_rng(5)
+    for trial in range(300):
+        p, m = int(rng.integers(3, 9)), int(rng.integers(1, 3))
+        X = rng.standard_normal((10, p)) * 3.0 ** rng.integers(-2, 3, p)
+        A = covariance(X)
+        V = np.linalg.eigh(A)[1][:, -m:] + 10.0 ** rng.uniform(-3, 1) * rng.standard_normal((p, m))
+        monkeypatch.setattr(certificates, "_lanczos", lambda op, m, V=V: np.asfortranarray(V))
+        for k in range(1, p + 1):
+            best = optimum(A, k)
+            for name, bound in optimality_bound(X, k).bounds.items():
+                assert bound >= best, (trial, k, name)
+
+
+@pytest.mark.parametrize("deflation", DEFLATIONS)
+@pytest.mark.parametrize("whole", [True, False])
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=20, deadline=None, derandomize=True)
+def test_certified_components(deflation, whole, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((12, 7)) @ rng.standard_normal((7, 7))
+    with pytest.MonkeyPatch.context() as patch:
+        if not whole:
+            patch.setattr(certificates, "_WHOLE", 0)
+            patch.setattr(certificates, "_VECTORS", 3)
+        result = sparse_pca(X, 3, cardinality=3, deflation=deflation, certify=True)
+        shorter = sparse_pca(X, 2, cardinality=3, deflation=deflation, certify=True)
+        longer = shorter.extend(X, 1)
+    A, earlier, B = covariance(X), [], np.eye(7)
+    for x, bound, gap in zip(result.loadings.T, result.upper_bound, result.gap, strict=True):
+        value = x @ A @ x
+        if deflation == "generalized":
+            value /= x @ B @ x
+        else:
+            assert bound >= optimum(A, 3)
+        assert bound >= value * (1 - 1e-12)
+        assert gap == pytest.approx(1 - value / bound, abs=1e-9)
+        A = deflated(A, x, deflation, earlier)
+        earlier.append(x)
+        Q = np.linalg.qr(np.array(earlier).T)[0]
+        B = np.eye(7) - Q @ Q.T
+    np.testing.assert_allclose(longer.upper_bound, result.upper_bound, rtol=1e-9)
+    np.testing.assert_allclose(longer.gap, result.gap, atol=1e-9)
+
+
+def test_bounds_by_hand():
+    """A = diag + one pair: the pair is the optimum at k = 2, and all bounds can be said."""
+    A = np.diag([3.0, 2.0, 1.0])
+    A[1, 2] = A[2, 1] = 1.0
+    two = optimality_bound(A, 2, kind="covariance").bounds
+    assert two["row sums"] == pytest.approx(3)
+    assert two["diagonal"] == pytest.approx(5)
+    assert two["spectral"] == pytest.approx(3)
+    assert optimality_bound(A, 1, kind="covariance").bound == pytest.approx(3)
+    # the constant matrix: one eigenvector of equal entries, of which k carry k/p
+    for k in (1, 2, 5):
+        ones = optimality_bound(np.ones((5, 5)), k, kind="covariance")
+        assert ones.bounds["knapsack"] == pytest.approx(k)
+        assert ones.bound == pytest.approx(k)
+
+
+def test_pit_props():
+    for k in (4, 8, 13):
+        value = tpower(PITPROPS, k, kind="covariance").value
+        result = optimality_bound(PITPROPS, k, kind="covariance")
+        assert value <= result.bound < 1.15 * value
+    result = sparse_pca(PITPROPS, 2, cardinality=13, kind="covariance", certify=True)
+    assert result.gap[0] == pytest.approx(0, abs=1e-10)  # dense: the eigenvalue itself
+    assert sparse_pca(PITPROPS, 1, cardinality=4, kind="covariance").gap is None
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_wide_data_from_a_few_vectors(order):
+    """p = 20,000 without a p x p matrix; the bound holds for the planted support, and is of its size."""
+    X, planted = spcacore.datasets.make_spiked(100, 20000, cardinality=20, variances=(400, 200), rng=0)
+    X = np.asarray(X, order=order)
+    result = sparse_pca(X, 2, cardinality=20, certify=True)
+    for t in range(2):
+        S = np.flatnonzero(planted[:, t])
+        optimum_of_it = np.linalg.eigvalsh(np.cov(X[:, S].T))[-1]
+        assert result.upper_bound[t] >= optimum_of_it * (1 - 1e-9)
+        assert 0 <= result.gap[t] < 0.5
+    np.testing.assert_array_equal(result.loadings != 0, planted != 0)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "match"),
+    [
+        ({"cardinality": 0}, ValueError, r"cardinality must be in \[1, 5\]"),
+        ({"cardinality": 6}, ValueError, "cardinality"),
+        ({"cardinality": 2.0}, TypeError, "cardinality"),
+        ({"cardinality": 2, "kind": "gram"}, ValueError, "kind"),
+        ({"cardinality": 2, "center": 1}, TypeError, "center"),
+    ],
+)
+def test_bad_input(options, error, match):
+    X = np.random.default_rng(0).standard_normal((8, 5))
+    before = X.copy()
+    with pytest.raises(error, match=match):
+        optimality_bound(X, **options)
+    np.testing.assert_array_equal(X, before)
+    with pytest.raises(ValueError, match="positive semidefinite"):
+        optimality_bound(np.diag([1.0, -1.0]), 1, kind="covariance")
+    with pytest.raises(ValueError, match="NaN"):
+        optimality_bound(np.full((3, 3), np.nan), 1)
+    with pytest.raises(ValueError, match="only products"):
+        optimality_bound(scipy.sparse.linalg.aslinearoperator(X), 2)
+    with pytest.raises(ValueError, match="only products"):
+        sparse_pca(scipy.sparse.linalg.aslinearoperator(X), 1, cardinality=2, certify=True)
+    with pytest.raises(TypeError, match="certify"):
+        sparse_pca(X, 1, cardinality=2, certify=1)
