@@ -5,6 +5,7 @@ from ._result import Progress, SparseComponent, SparsePCAResult
 from .certificates import OptimalityBound, optimality_bound
 from .components import sparse_pca
 from .deflation import deflate
+from .refinement import refine
 from .rotation import orthomax, varimax
 from .threshold import l1_threshold, soft_threshold, truncate
 from .tpower import tpower
@@ -21,6 +22,7 @@ __all__ = [
     "l1_threshold",
     "optimality_bound",
     "orthomax",
+    "refine",
     "renormalize",
     "soft_threshold",
     "sparse_pca",

@@ -107,7 +107,7 @@ def optimality_bound(
     >>> A = spcacore.datasets.load_pitprops().correlation
     >>> best = spcacore.optimality_bound(A, 4, kind="covariance")
     >>> best.which, round(best.bound, 3)
-    ('row sums', 3.308)
+    ('row sums', 3.171)
     >>> round(spcacore.tpower(A, 4, kind="covariance").value, 3)
     2.937
     """

@@ -14,10 +14,11 @@ from . import tpower
 from ._input import choice, flag, hook, integer, per_component, seed_of
 from ._operator import OUT_OF_RANGE, Problem, as_problem
 from ._result import Callback, Progress, Screening, SparsePCAResult
-from ._search import Found
+from ._search import Found, fix_sign
 from .certificates import upper_bounds
 from .deflation import METHODS as DEFLATIONS
 from .deflation import Deflated
+from .refinement import refined
 from .variance import operator_variances
 
 SPARSITY = ("cardinality", "l1_bound", "penalty")
@@ -68,6 +69,7 @@ def sparse_pca(
     deflation: str = "projection",
     constraint: str | None = None,
     renormalize: bool = True,
+    refine: bool = False,
     certify: bool = False,
     kind: str = "data",
     center: bool = True,
@@ -111,6 +113,9 @@ def sparse_pca(
         always has room for that; smaller ones may have none.
     renormalize : bool, default True
         Re-fit the values on each support, see `renormalize`.
+    refine : bool, default False
+        Solve each loading again given all the others, which raises the variance that they explain together;
+        see the function `refine`.
     certify : bool, default False
         Put an upper bound, and how far the component may be below it, on each component: see
         `optimality_bound`, here of the deflated matrix.
@@ -174,6 +179,7 @@ def sparse_pca(
     settings: dict[str, Any] = {
         "renormalize": renormalize, "center": center, "scale": scale, "n_features": n_features,
         "screening": screening, "constraint": constraint, "certify": flag(certify, "certify"),
+        "refine": flag(refine, "refine"),
     }  # fmt: skip
     chosen = METHODS[choice(method, "method", tuple(METHODS))]
     choice(deflation, "deflation", DEFLATIONS)
@@ -181,6 +187,8 @@ def sparse_pca(
         choice(constraint, "constraint", CONSTRAINTS)
         if deflation != "projection":
             raise ValueError("a constraint takes the place of a deflation; leave deflation='projection'")
+    if refine and (not renormalize or constraint == "uncorrelated" or options.get("nonnegative")):
+        raise ValueError("refine=True goes with renormalize=True, without nonnegative or uncorrelated")
     if start is not None:
         choice(start, "start", ("diagonal", "eigenvector"))
     options |= {"start": start, "n_starts": n_starts, "max_iter": max_iter, "tol": tol}
@@ -195,6 +203,8 @@ def sparse_pca(
     settings["options"] = options
     hook(callback)
     found = _search(problem, method, deflation, settings, [], r, callback)
+    if refine and len(found) > 1:
+        found = _refined(problem, found, settings)
     read, problem = problem.screening(), problem.unscreened()  # frees the shadow
     return _result(problem, found, read, method, deflation, kind, settings)
 
@@ -227,6 +237,8 @@ def extend(
 ) -> SparsePCAResult:
     """Continue `result`, which came from this X; see `SparsePCAResult.extend`."""
     settings = dict(result.options)
+    if settings["refine"]:
+        raise ValueError("refined loadings depend on one another: ask sparse_pca for all of them at once")
     method = METHODS[result.method]
     problem = as_problem(
         X,
@@ -331,6 +343,22 @@ def _search(
             f"{options.max_iter} iterations", RuntimeWarning, stacklevel=3,
         )  # fmt: skip
     return found
+
+
+def _refined(problem: Problem, found: list[Found], settings: dict[str, Any]) -> list[Found]:
+    """The components solved again, each given all the others."""
+    sizes = settings.get("cardinality", tuple(len(x.index) for x in found))
+    start = [(x.index, x.value) for x in found]
+    loadings = refined(problem, start, sizes, settings["constraint"], 0, 200, 1e-7, settings["seed"], None)
+    state = Deflated.nothing(problem, "generalized")
+    out = []
+    for x, (index, value) in zip(found, loadings, strict=True):
+        new = replace(x, index=index, value=fix_sign(value))
+        if settings["certify"]:
+            new = _certified(problem, state, new)
+            state = state.without(new.index, new.value, problem.noise)
+        out.append(new)
+    return out
 
 
 def _certified(problem: Problem, state: Deflated, x: Found) -> Found:

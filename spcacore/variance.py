@@ -80,7 +80,7 @@ def explained_variance(
     """
     choice(definition, "definition", ("cumulative", "adjusted", "raw"))
     problem = as_problem(X, kind=kind, center=center, scale=scale, n_features=n_features, definite=False)
-    V = _loadings(loadings, problem.p)
+    V = checked_loadings(loadings, problem.p)
     if flag(ratio, "ratio"):
         if problem.diagonal is None:
             raise ValueError("ratio=True needs the total variance, which an operator does not tell")
@@ -94,7 +94,8 @@ def explained_variance(
     return variances
 
 
-def _loadings(loadings: Any, p: int, ndim: int | tuple[int, ...] = 2) -> NDArray[np.float64]:
+def checked_loadings(loadings: Any, p: int, ndim: int | tuple[int, ...] = 2) -> NDArray[np.float64]:
+    """As float64, with columns of unit norm, or zero."""
     V = real_array(loadings, "loadings", ndim=ndim).astype(np.float64)
     one = V.ndim == 1
     V = V[:, None] if one else V
@@ -209,7 +210,7 @@ def renormalize(
     """
     problem = as_problem(X, kind=kind, center=center, scale=scale, n_features=n_features, definite=False)
     op = problem.operator
-    V = _loadings(loadings, problem.p, (1, 2))
+    V = checked_loadings(loadings, problem.p, (1, 2))
     one = V.ndim == 1
     V = V[:, None] if one else V
     out = np.zeros(V.shape, op.dtype)

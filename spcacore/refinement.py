@@ -1,0 +1,238 @@
+"""Joint refinement: each loading solved again, given all the others.
+
+The variance that loadings explain together is Tr(Q'AQ), Q an orthonormal basis of their span. Given the
+others, with basis Q_t, it is theirs plus x'PAPx/x'Px of the remaining one, P = I - Q_tQ_t': the problem of
+generalized deflation, with the later components removed as well as the earlier. Taking the loadings in turn
+therefore never lowers it, and ends where no single one can be bettered by the search.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import tpower
+from ._input import choice, hook, integer, number, per_component, seed_of
+from ._operator import Problem, as_problem
+from ._result import Callback, Progress
+from ._search import Found, fix_sign, refit
+from .deflation import Deflated
+from .variance import checked_loadings, operator_variances
+
+Loading = tuple[NDArray[np.intp], NDArray[Any]]
+
+
+def refine(
+    X: Any,
+    loadings: Any,
+    *,
+    cardinality: Any = None,
+    constraint: str | None = None,
+    n_restarts: int = 0,
+    max_iter: int = 200,
+    tol: float = 1e-7,
+    kind: str = "data",
+    center: bool = True,
+    scale: bool = False,
+    rng: Any = None,
+    callback: Callback | None = None,
+) -> NDArray[Any]:
+    """Loadings that explain more variance together: each is solved again, given all the others.
+
+    Maximizes `Tr(A V (V'V)^-1 V')` over loadings V of the given cardinalities, one loading at a time by
+    truncated power on the generalized problem `max x'PAPx / x'Px`, P the projection away from the others,
+    until a round over all of them gains no more than `tol`. It never falls.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, p), sparse matrix
+        Data; with ``kind="covariance"`` a symmetric positive semidefinite (p, p) matrix.
+    loadings : array-like of shape (p, r)
+        Where to begin; no column zero.
+    cardinality : int or sequence of r int, optional
+        Nonzeros of every loading, or of each, not fewer than it has now. Default: as many.
+    constraint : {None, "orthogonal"}, default None
+        Loadings with `V'V = I`: those given, and those that refinement without the constraint makes of them,
+        are made orthogonal on their supports, the better of the two is refined. Where supports have too
+        few variables for that, a ValueError.
+    n_restarts : int, default 0
+        Further attempts: from the best so far with some loadings drawn at random, and from random loadings
+        only. The best of all is returned.
+    max_iter : int, default 200
+        Rounds over all loadings.
+    tol : float, default 1e-7
+        Relative gain of a round below which all starts of the search are tried, and at last it ends.
+    kind : {"data", "covariance"}, default "data"
+    center : bool, default True
+        Subtract the column means. Ignored for a covariance.
+    scale : bool, default False
+        Divide each column by its standard deviation.
+    rng : None, int or numpy Generator, optional
+        For the restarts; None is a fixed seed.
+    callback : callable, optional
+        Called with a `Progress` after each round: `component` is the attempt, `value` the variance that is
+        explained. Raising StopIteration ends the search with the best so far.
+
+    Returns
+    -------
+    ndarray of shape (p, r)
+        In the order of those given; unit columns, the entry of largest magnitude positive.
+
+    Raises
+    ------
+    ValueError
+        For NaN, infinite or empty input, an indefinite covariance, a zero loading, supports on which no
+        orthogonal loadings exist, or an option out of range.
+    TypeError
+        For input that is not real numbers, or an option of the wrong type.
+
+    References
+    ----------
+    L. Mackey (2008). Deflation methods for sparse PCA. Advances in Neural Information Processing Systems 21,
+    section 3.3, for the problem of one loading given others.
+
+    Examples
+    --------
+    >>> import spcacore
+    >>> A = spcacore.datasets.load_pitprops().correlation
+    >>> V = spcacore.sparse_pca(A, 6, cardinality=4, kind="covariance").loadings
+    >>> W = spcacore.refine(A, V, kind="covariance")
+    >>> [round(spcacore.explained_variance(A, U, kind="covariance").sum() / 13, 3) for U in (V, W)]
+    [0.812, 0.857]
+    """
+    problem = as_problem(X, kind=kind, center=center, scale=scale)
+    V = checked_loadings(loadings, problem.p)
+    r = V.shape[1]
+    counts = np.count_nonzero(V, axis=0)
+    if not counts.all():
+        raise ValueError(f"loadings has a zero column: {int(np.argmin(counts))}")
+    if cardinality is None:
+        sizes = tuple(int(k) for k in counts)
+    else:
+        sizes = per_component(
+            cardinality, "cardinality", r, lambda value, name: integer(value, name, 1, problem.p)
+        )
+        if (np.array(sizes) < counts).any():
+            t = int(np.argmax(np.array(sizes) < counts))
+            raise ValueError(f"cardinality must not be below the {counts[t]} nonzeros that loading {t} has")
+    if constraint is not None:
+        choice(constraint, "constraint", ("orthogonal",))
+    n_restarts = integer(n_restarts, "n_restarts", 0)
+    max_iter = integer(max_iter, "max_iter", 1)
+    tol = number(tol, "tol", 0)
+    seed = seed_of(rng)
+    hook(callback)
+    start = [(np.flatnonzero(v), v[v != 0].astype(problem.operator.dtype)) for v in V.T]
+    best = refined(problem, start, sizes, constraint, n_restarts, max_iter, tol, seed, callback)
+    W = np.zeros((problem.p, r), problem.operator.dtype)
+    for t, (index, value) in enumerate(best):
+        W[index, t] = fix_sign(value)
+    return W
+
+
+def refined(
+    problem: Problem,
+    start: list[Loading],
+    sizes: tuple[int, ...],
+    constraint: str | None,
+    n_restarts: int,
+    max_iter: int,
+    tol: float,
+    seed: int,
+    callback: Callback | None,
+) -> list[Loading]:
+    """The best loadings over all attempts."""
+    rng = np.random.default_rng(seed)
+    if constraint is not None:
+        free = refined(problem, start, sizes, None, 0, max_iter, tol, seed, None)
+        both = [y for x in (start, free) if (y := _orthogonal(problem, x)) is not None]
+        if not both:
+            raise ValueError("no orthogonal loadings exist on the supports given; allow more variables")
+        start = max(both, key=lambda x: _explained(problem, x))
+    best, most = start, _explained(problem, start)
+    for attempt in range(1 + n_restarts):
+        loadings: list[Loading | None] = [*start] if attempt == 0 else _some_dropped(best, rng)
+        previous, wide = -np.inf, False
+        for n_iter in range(max_iter):
+            order = np.arange(len(start)) if attempt == 0 else rng.permutation(len(start))
+            for t in order:
+                loadings[t] = _again(problem, loadings, int(t), sizes[t], constraint, wide, rng)
+            whole = [x for x in loadings if x is not None]
+            explained = _explained(problem, whole)
+            if len(whole) == len(start) and explained > most:
+                best, most = whole, explained
+            if callback is not None:
+                value = float(problem.in_units(explained))
+                try:
+                    callback(Progress(attempt, 1 + n_restarts, n_iter + 1, value))
+                except StopIteration:
+                    return best
+            stalled = not explained - previous > tol * explained
+            if stalled and wide:
+                break
+            previous, wide = explained, stalled
+        else:
+            if attempt == 0:
+                warnings.warn(f"refinement not converged in {max_iter} rounds", RuntimeWarning, stacklevel=3)
+    return best
+
+
+def _again(
+    problem: Problem,
+    loadings: list[Loading | None],
+    t: int,
+    cardinality: int,
+    constraint: str | None,
+    wide: bool,
+    rng: np.random.Generator,
+) -> Loading | None:
+    """Loading t solved again given the others: from itself, or at random; wide: from all starts too."""
+    state = Deflated.nothing(problem, "projection" if constraint else "generalized", constraint)
+    for i, x in enumerate(loadings):
+        if i != t and x is not None:
+            state = state.without(*x, problem.noise)
+    start, best, now = rng.standard_normal(problem.p), None, loadings[t]
+    options = tpower.check_options(problem)
+    if now is not None:
+        best = refit(state, Found(*now, 0.0, 0, True))
+        start[:] = 0
+        start[now[0]] = now[1]
+    for way in (replace(options, start=start), options)[: 1 + (wide or now is None)]:
+        new = tpower.solve(problem, state, cardinality, way, [0, t], None)
+        if new is not None and (best is None or new.objective > best.objective * (1 + 1e-12)):
+            best = new
+        if now is None and best is not None:
+            break
+    return now if best is None or best.objective == -np.inf else (best.index, best.value)
+
+
+def _orthogonal(problem: Problem, loadings: list[Loading]) -> list[Loading] | None:
+    """The best values on the same supports, each orthogonal to the earlier ones; None if there are none."""
+    state, out = Deflated.nothing(problem, "projection", "orthogonal"), []
+    for index, value in loadings:
+        x = refit(state, Found(index, value, 0.0, 0, True))
+        if x.objective == -np.inf:
+            return None
+        out.append((index, x.value))
+        state = state.without(index, x.value, problem.noise)
+    return out
+
+
+def _explained(problem: Problem, loadings: list[Loading]) -> float:
+    """Tr(Q'AQ), Q an orthonormal basis of the loadings, in the operator's units."""
+    V = np.zeros((problem.p, len(loadings)), problem.operator.dtype)
+    for t, (index, value) in enumerate(loadings):
+        V[index, t] = value
+    return float(operator_variances(problem, V, "cumulative").sum())
+
+
+def _some_dropped(loadings: list[Loading], rng: np.random.Generator) -> list[Loading | None]:
+    """Without some of the loadings, or any."""
+    r = len(loadings)
+    count = r if rng.random() < 0.5 else int(rng.integers(1, r + 1))
+    dropped = set(rng.choice(r, count, replace=False).tolist())
+    return [None if t in dropped else x for t, x in enumerate(loadings)]
