@@ -6,6 +6,7 @@ from .certificates import OptimalityBound, optimality_bound
 from .components import sparse_pca
 from .deflation import deflate
 from .refinement import refine
+from .gpower import gpower
 from .rotation import orthomax, varimax
 from .threshold import l1_threshold, soft_threshold, truncate
 from .tpower import tpower
@@ -19,6 +20,7 @@ __all__ = [
     "datasets",
     "deflate",
     "explained_variance",
+    "gpower",
     "l1_threshold",
     "optimality_bound",
     "orthomax",

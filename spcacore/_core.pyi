@@ -65,6 +65,16 @@ class Operator:
         progress: Callable[[int], object] | None = None,
         nonnegative: bool = False,
     ) -> tuple[int, _Index, _Real, float, int]: ...
+    def gpower(
+        self,
+        index: _Index,
+        value: _Real,
+        l0: bool,
+        gamma: float,
+        max_iter: int,
+        tol: float,
+        progress: Callable[[int], object] | None = None,
+    ) -> tuple[int, _Index, _Real, float, float, int]: ...
 
 def dense(
     X: _Real, covariance: bool, mean: _Real | None, weight: _Real | None, range_: float, factor: float

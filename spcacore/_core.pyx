@@ -183,6 +183,9 @@ cdef extern from "spca.h" nogil:
     spca_status spca_struncated_power(const spca_soperator *, spca_int, int, spca_int, float, spca_stop, void *, spca_int *, spca_int *, float *, float *, spca_int *, float *, spca_int *) noexcept
     spca_status spca_dtruncated_power(const spca_doperator *, spca_int, int, spca_int, double, spca_stop, void *, spca_int *, spca_int *, double *, double *, spca_int *, double *, spca_int *) noexcept
 
+    spca_status spca_sgpower(const spca_soperator *, int, float, spca_int, float, spca_stop, void *, spca_int *, spca_int *, float *, float *, spca_int *, float *, float *, spca_int *) noexcept
+    spca_status spca_dgpower(const spca_doperator *, int, double, spca_int, double, spca_stop, void *, spca_int *, spca_int *, double *, double *, spca_int *, double *, double *, spca_int *) noexcept
+
     spca_status spca_sorthomax(spca_int, spca_int, double, spca_int, double, spca_stop, void *, float *, double *, double *, spca_int *) noexcept
     spca_int spca_sorthomax_work(spca_int, spca_int) noexcept
     spca_status spca_dorthomax(spca_int, spca_int, double, spca_int, double, spca_stop, void *, double *, double *, double *, spca_int *) noexcept
@@ -654,6 +657,29 @@ cdef class Operator:
                                                &values[0], &work[0], &iwork[0], &objective, &call.c.n_iter)
         call.check(status)
         return <int> status, np.asarray(positions)[:nnz], np.asarray(values)[:nnz], objective, call.c.n_iter
+
+    def gpower(self, Py_ssize_t[::1] index, floating[::1] value, bint l0, floating gamma, Py_ssize_t max_iter,
+               floating tol, progress=None):
+        """From a start with the given nonzeros: (status, index, value, objective, w'Aw, n_iter)."""
+        cdef Call call = Call(progress)
+        cdef spca_status status
+        cdef Py_ssize_t nnz = index.shape[0]
+        cdef floating objective = 0, quadratic = 0
+        cdef Py_ssize_t[::1] positions = np.empty(self.p, np.intp), iwork = np.empty(self.p, np.intp)
+        cdef floating[::1] values = np.empty(self.p, self.dtype)
+        cdef floating[::1] work = np.empty(self.work() + self.p, self.dtype)
+        positions[:nnz] = index
+        values[:nnz] = value
+        with nogil:
+            if floating is float:
+                status = spca_sgpower(&self.s, l0, gamma, max_iter, tol, on_stop, &call.c, &nnz, &positions[0], &values[0],
+                                      &work[0], &iwork[0], &objective, &quadratic, &call.c.n_iter)
+            else:
+                status = spca_dgpower(&self.d, l0, gamma, max_iter, tol, on_stop, &call.c, &nnz, &positions[0], &values[0],
+                                      &work[0], &iwork[0], &objective, &quadratic, &call.c.n_iter)
+        call.check(status)
+        return (<int> status, np.asarray(positions)[:nnz].copy(), np.asarray(values)[:nnz].copy(), objective, quadratic,
+                call.c.n_iter)
 
 
 cdef spca_svector svector(Py_ssize_t[::1] index, const float[::1] value) noexcept nogil:

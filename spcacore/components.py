@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from . import tpower
+from . import gpower, tpower
 from ._input import choice, flag, hook, integer, per_component, seed_of
 from ._operator import OUT_OF_RANGE, Problem, as_problem
 from ._result import Callback, Progress, Screening, SparsePCAResult
@@ -40,6 +40,11 @@ class Method:
         See `_search`.
     generalized : bool
         Whether it maximizes x'Ax/x'Bx itself; others re-fit the values on the support that they find.
+    check_together : callable, optional
+        (options, sparsity of all components) -> None; raises where they do not go together.
+    solve_block : callable, optional
+        (problem, sparsity of all components, options, seed, told) -> the components, all at once; for
+        options with `block`.
     """
 
     sparsity: str
@@ -47,6 +52,8 @@ class Method:
     check_options: Callable[..., Any]
     solve: Callable[..., Found | None]
     generalized: bool = False
+    check_together: Callable[[Any, tuple[Any, ...]], None] | None = None
+    solve_block: Callable[..., list[Found]] | None = None
 
 
 def _cardinality(value: Any, name: str, problem: Problem) -> int:
@@ -55,7 +62,11 @@ def _cardinality(value: Any, name: str, problem: Problem) -> int:
 
 METHODS = {
     "tpower": Method("cardinality", _cardinality, tpower.check_options, tpower.solve, generalized=True),
-}
+    "gpower": Method(
+        "penalty", gpower.check_penalty, gpower.check_options, gpower.solve,
+        check_together=gpower.check_together, solve_block=gpower.solve_block,
+    ),
+}  # fmt: skip
 
 
 def sparse_pca(
@@ -100,9 +111,11 @@ def sparse_pca(
     n_components : int
         In [1, min(n, p)].
     cardinality, l1_bound, penalty : number or sequence of numbers, optional
-        How sparse every component, or each, is to be: nonzeros for "tpower". Just the one that the method takes.
-    method : {"tpower"}, default "tpower"
-        Truncated power iteration, see `tpower`.
+        How sparse every component, or each, is to be: nonzeros for "tpower"; for "gpower" the penalty,
+        in the units of the norm of a column of X or, l0, of its square (`X'X`, not divided by `n - 1`;
+        of a covariance, the root of its diagonal or that itself). Just the one that the method takes.
+    method : {"tpower", "gpower"}, default "tpower"
+        Truncated power iteration, see `tpower`; the generalized power method, see `gpower`.
     deflation : str, default "projection"
         "hotelling", "projection", "schur", "orthogonalized_hotelling", "orthogonalized_projection",
         "generalized" or "naive", see `deflate`. "generalized" seeks the greatest additional variance
@@ -143,7 +156,11 @@ def sparse_pca(
         Raising StopIteration ends the search, and the components finished so far are returned; any
         other exception reaches the caller.
     **options
-        Further options of the method, as in its function.
+        Further options of the method, as in its function. "gpower": with `relative=True` a penalty is a
+        fraction of the largest column norm of what the earlier components have left (l0: its square);
+        `block=True` finds all components at once, without deflation, the values on all supports
+        re-fitted together; `mu`, a sequence of positive weights of the components there (default 1),
+        orders components that would otherwise be found up to rotation.
 
     Returns
     -------
@@ -163,7 +180,9 @@ def sparse_pca(
     References
     ----------
     X.-T. Yuan and T. Zhang (2013). Truncated power method for sparse eigenvalue problems. Journal of
-    Machine Learning Research 14, 899-925. L. Mackey (2008). Deflation methods for sparse PCA.
+    Machine Learning Research 14, 899-925. M. Journee, Yu. Nesterov, P. Richtarik and R. Sepulchre
+    (2010). Generalized power method for sparse principal component analysis. Journal of Machine
+    Learning Research 11, 517-553. L. Mackey (2008). Deflation methods for sparse PCA.
     Advances in Neural Information Processing Systems 21.
 
     Examples
@@ -255,6 +274,8 @@ def extend(
             f"X has {problem.n_samples} samples of {problem.p} variables; this result came from "
             f"{result.n_samples} of {p}"
         )
+    if settings["options"].get("block"):
+        raise ValueError("block=True found all components at once; ask sparse_pca for more of them")
     more = integer(more, "more", 1, min(p, problem.n_samples or p) - before)
     earlier = settings[method.sparsity][:before]
     if all(value is None for value in sparsity.values()):
@@ -306,12 +327,32 @@ def _search(
         raise ValueError(f"{what} needs renormalize=True: it re-fits the values on the supports found")
     if constraint is not None and settings["options"].get("nonnegative"):
         raise ValueError("a constraint cannot be met by nonnegative loadings; drop one of the two")
+    if solver.check_together is not None:
+        solver.check_together(options, sparsity)
+    block = solver.solve_block if getattr(options, "block", False) else None
+    if block is not None and (deflation != "projection" or constraint is not None):
+        raise ValueError("block=True finds all components at once; leave deflation and constraint out")
+    if block is not None and settings["certify"]:
+        raise ValueError("certify=True bounds one component after another; block=True finds all at once")
     state = Deflated.nothing(problem, deflation, constraint)
     found: list[Found] = []
     if settings["certify"] and problem.diagonal is None:
         raise ValueError("certify=True needs the entries of X; an operator offers only products")
     try:
-        for t in range(r):
+        if block is not None:
+            told = None
+            if callback is not None:
+                told = lambda n_iter: _tell(callback, Progress(0, r, n_iter))  # noqa: E731
+            found = block(problem, sparsity, options, [settings["seed"], 0], told)
+            if len(found) < r:
+                warnings.warn(
+                    f"{r - len(found)} of the {r} components vanished under the penalty", RuntimeWarning,
+                    stacklevel=3,
+                )  # fmt: skip
+            for t, f in enumerate(found):
+                if callback is not None:
+                    _tell(callback, Progress(t, r, f.n_iter, float(problem.in_units(f.objective))))
+        for t in range(r if block is None else 0):
             if t < len(known):
                 new: Found | None = known[t]
             else:
@@ -323,6 +364,7 @@ def _search(
                     new = None
             if new is None:
                 what = "no variance" if constraint is None else "nothing feasible"
+                what += " above the penalty" * (solver.sparsity == "penalty")
                 warnings.warn(
                     f"{what} is left after {t} of the {r} components asked for", RuntimeWarning, stacklevel=3
                 )

@@ -212,6 +212,15 @@ spca_status SPCA(truncated_power)(const SPCA(operator) * A, spca_int k, int nonn
                                   spca_int *nnz, spca_int *index, REAL *value, REAL *work,
                                   spca_int *iwork, REAL *objective, spca_int *n_iter);
 
+/* Over unit w: max sqrt(w'Aw) - gamma ||w||_1 or, l0, w'Aw - gamma ||w||_0, where objective ends.
+ * Journee, Nesterov, Richtarik & Sepulchre (2010), JMLR 11, algorithms 2 and 3.  The start w (nnz
+ * nonzeros, of any norm) is overwritten by the result; index and value hold p.  quadratic = w'Aw.
+ * SPCA_ZERO_VECTOR where every entry falls under the threshold.  work (3p + m + t), iwork (p). */
+spca_status SPCA(gpower)(const SPCA(operator) * A, int l0, REAL gamma, spca_int max_iter, REAL tol,
+                         spca_stop stop, void *ctx, spca_int *nnz, spca_int *index, REAL *value,
+                         REAL *work, spca_int *iwork, REAL *objective, REAL *quadratic,
+                         spca_int *n_iter);
+
 /* ---- rotations ------------------------------------------------------------------------------ */
 
 /* Orthogonal R (r x r by columns, always double) maximizing
