@@ -83,9 +83,10 @@ def check_options(
     if mu is not None and not options.block:
         raise ValueError("mu weights the components of block=True; without it there is nothing to weight")
     if problem.diagonal is None:
-        needs = "relative=True" if options.relative else "start='diagonal'" if start == "diagonal" else None
-        if needs is not None:
-            raise ValueError(f"{needs} needs the entries of X; an operator offers only products")
+        diagonal = isinstance(start, str) and start == "diagonal"
+        for needed, what in ((options.relative, "relative=True"), (diagonal, "start='diagonal'")):
+            if needed:
+                raise ValueError(f"{what} needs the entries of X; an operator offers only products")
     return options
 
 
@@ -397,7 +398,7 @@ def _fill(
 ) -> _Block:
     """The values on the supports that maximize Tr(U'F Z diag(mu)) over U'U = I and unit z_j.
 
-    The authors' post-processing, their section 4.1: components with the same support stay apart, which
+    The authors' pattern filling for several components: those with the same support stay apart, which
     they would not if each were re-fitted by itself.
     """
     pattern = found.W != 0

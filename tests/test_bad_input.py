@@ -21,7 +21,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
-from spcacore import deflate, explained_variance, renormalize, sparse_pca, tpower
+from spcacore import deflate, explained_variance, gpower, renormalize, sparse_pca, tpower
 
 N, P, K = 12, 6, 3
 X0 = np.random.default_rng(1).integers(-3, 4, (N, P)).astype(np.float64)
@@ -45,6 +45,7 @@ def result(kind):
 CALLS = [
     ("sparse_pca", lambda X, kind: sparse_pca(X, 2, cardinality=K, kind=kind)),
     ("tpower", lambda X, kind: tpower(X, K, kind=kind)),
+    ("gpower", lambda X, kind: gpower(X, 1.0, kind=kind)),
     ("explained_variance", lambda X, kind: explained_variance(X, V0, kind=kind)),
     ("adjusted_variance", lambda X, kind: explained_variance(X, V0, "adjusted", kind=kind)),
     ("renormalize", lambda X, kind: renormalize(X, V0, kind=kind)),
@@ -265,6 +266,12 @@ def test_a_clean_call_is_right(call):
         x = out.loadings[:, 0] if name == "sparse_pca" else out.loading
         assert np.flatnonzero(x).tolist() == supports[best]
         assert x @ C @ x == pytest.approx(values[best], rel=1e-12)
+    elif name == "gpower":
+        s = np.flatnonzero(out.loading)
+        F = X0 - X0.mean(axis=0)
+        u = F @ gpower(X0, 1.0, renormalize=False, tol=0).loading
+        np.testing.assert_array_equal(s, np.flatnonzero(abs(F.T @ u) > np.linalg.norm(u)))
+        assert out.value == pytest.approx(np.linalg.eigvalsh(C[np.ix_(s, s)])[-1], rel=1e-12)
     elif name == "explained_variance":
         assert out.sum() == pytest.approx(np.trace(np.linalg.pinv(V0) @ C @ V0), rel=1e-12)
     elif name == "adjusted_variance":
@@ -481,7 +488,7 @@ def test_refused_in_secondary_arguments(bad):
                 call()
 
 
-@pytest.mark.parametrize("call", [c for c in CALLS if c[0] not in ("sparse_pca", "tpower")], **ids)
+@pytest.mark.parametrize("call", [c for c in CALLS if c[0] not in ("sparse_pca", "tpower", "gpower")], **ids)
 def test_wrong_number_of_columns(call):
     for X in (X0[:, :-1], sp.csr_array(X0[:, :-1]), aslinearoperator(X0[:, :-1])):
         if call[0] not in DENSE_ONLY or isinstance(X, np.ndarray):

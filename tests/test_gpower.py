@@ -1,0 +1,627 @@
+"""gpower against the paper's own iteration in sample space, the authors' program and enumeration."""
+
+import importlib
+import re
+import warnings
+from itertools import combinations
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import shared
+from scipy.sparse.linalg import aslinearoperator
+
+import spcacore
+from spcacore import gpower, sparse_pca
+from spcacore._operator import as_problem
+from spcacore.deflation import METHODS as DEFLATIONS
+
+PITPROPS = spcacore.datasets.load_pitprops().correlation
+NORMS = ["l1", "l0"]
+seeds = st.integers(0, 2**32)
+
+
+def data(seed, n=20, p=12, dtype=np.float64):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, p)) * rng.uniform(0.5, 2, p)
+    X += 2 * rng.standard_normal((n, 1)) * rng.uniform(-1, 1, p)
+    return (X - X.mean(axis=0)).astype(dtype)
+
+
+def root(S):
+    """F with F'F = S."""
+    values, vectors = np.linalg.eigh(S)
+    return np.sqrt(np.maximum(values, 0))[:, None] * vectors.T
+
+
+def shrunk(c, gamma, norm):
+    return np.where(c**2 > gamma, c, 0) if norm == "l0" else np.sign(c) * np.maximum(abs(c) - gamma, 0)
+
+
+def objective(F, z, gamma, norm):
+    size = np.linalg.norm(F @ z)
+    return size**2 - gamma * np.count_nonzero(z) if norm == "l0" else size - gamma * abs(z).sum()
+
+
+def in_sample_space(F, z, gamma, norm, n_iter):
+    """Algorithms 2 and 3 as printed: u, not z, is iterated."""
+    u = F @ z / np.linalg.norm(F @ z)
+    for _ in range(n_iter):
+        z = np.zeros(F.shape[1])
+        gradient = np.zeros(len(F))
+        for i, a in enumerate(F.T):
+            z[i] = shrunk(a @ u, gamma, norm)
+            gradient += z[i] * a
+        u = gradient / np.linalg.norm(gradient)
+    z /= np.linalg.norm(z)
+    return z * np.sign(z[np.argmax(abs(z))])
+
+
+def bound(F, norm):
+    return np.linalg.norm(F, axis=0).max() ** (1 + (norm == "l0"))
+
+
+def unconverged(call, *args, **options):
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*not converged")
+        return call(*args, **options)
+
+
+# ---- one component ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("rho", [0.1, 0.3, 0.5])
+def test_the_authors_program_on_pit_props(norm, rho):
+    """Its deflation by `X - (X z) z'` and its penalty, relative to what is left, on explicit matrices.
+
+    It ends where its objective grows by less than 1e-4; equal norms it tells apart by rounding.
+    """
+    F = np.loadtxt(shared("reference/pitprops_rootmatrix.csv"), delimiter=",")
+    theirs = np.loadtxt(shared(f"reference/pitprops_GPower_{norm}_rho{rho}_V.csv"), delimiter=",")
+    for z in theirs.T:
+        size = np.linalg.norm(F, axis=0)
+        start = np.zeros(13)
+        start[np.argmax(size)] = 1
+        x = gpower(F, rho, norm=norm, relative=True, start=start, center=False)
+        np.testing.assert_array_equal(x.loading != 0, z != 0)
+        np.testing.assert_allclose(abs(x.loading), abs(z), atol=1e-3)
+        F = F - np.outer(F @ x.loading, x.loading)
+
+
+@pytest.mark.parametrize("rho", [0.1, 0.3])
+@pytest.mark.parametrize("norm", NORMS)
+def test_sparse_pca_deflates_as_they_do(norm, rho):
+    """The same, implicitly, where no norms tie; the penalty is relative to what is left."""
+    F = data(5)
+    result = sparse_pca(F, 3, method="gpower", penalty=rho, relative=True, norm=norm)
+    for t in range(3):
+        x = gpower(F, rho, norm=norm, relative=True, center=False)
+        np.testing.assert_allclose(result.loadings[:, t], x.loading, atol=1e-7)
+        F = F - np.outer(F @ x.loading, x.loading)
+
+
+@given(seed=seeds, share=st.floats(0, 0.9), n_iter=st.integers(1, 8), norm=st.sampled_from(NORMS))
+@settings(max_examples=100, deadline=None, derandomize=True)
+def test_the_paper_iteration_in_sample_space(seed, share, n_iter, norm):
+    F = data(seed)
+    gamma = share * bound(F, norm)
+    z = np.eye(12)[np.argmax(np.linalg.norm(F, axis=0))]
+    options = {"norm": norm, "max_iter": n_iter, "tol": 0, "renormalize": False}
+    x = unconverged(gpower, F, gamma, **options)
+    reference = in_sample_space(F, z, gamma, norm, n_iter)
+    assert abs(abs(reference) - abs(x.loading)).max() < 1e-6
+    again = unconverged(gpower, F.T @ F, gamma, kind="covariance", **options)
+    np.testing.assert_allclose(again.loading, x.loading, atol=1e-7)
+
+
+@given(seed=seeds, share=st.floats(0, 0.6), norm=st.sampled_from(NORMS))
+@settings(max_examples=60, deadline=None, derandomize=True)
+def test_objective_never_decreases_along_a_run(seed, share, norm):
+    F = data(seed)
+    gamma = share * bound(F, norm)
+    start = np.random.default_rng(seed).standard_normal(12)
+    values = []
+    for n_iter in range(8):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            x = gpower(F, gamma, norm=norm, start=start, max_iter=n_iter, tol=0, renormalize=False)
+        if x.cardinality == 0:  # a dense start under a large penalty
+            assert n_iter > 0 or values == []
+            return
+        values.append(objective(F, x.loading, gamma, norm))
+    assert (np.diff(values) >= -1e-11 * bound(F, norm)).all()
+
+
+@given(seed=seeds, share=st.floats(0.02, 0.9), p=st.integers(1, 9))
+@settings(max_examples=80, deadline=None, derandomize=True)
+def test_l0_never_above_the_optimum_and_often_at_it(seed, share, p):
+    F = data(seed, 15, p)
+    S, gamma = F.T @ F, share * bound(F, "l0")
+    optimum = max(
+        np.linalg.eigvalsh(S[np.ix_(s, s)])[-1] - gamma * k
+        for k in range(1, p + 1)
+        for s in map(list, combinations(range(p), k))
+    )
+    x = gpower(F, gamma, norm="l0", n_starts=p + 5)
+    value = objective(F, x.loading, gamma, "l0")
+    assert value <= optimum + 1e-9 * bound(F, "l0")
+    assert value >= 0.5 * optimum
+    assert x.value * 14 == pytest.approx(np.linalg.norm(F @ x.loading) ** 2, rel=1e-10)
+
+
+def test_share_of_random_l0_problems_solved_exactly():
+    solved = 0
+    for seed in range(60):
+        F = data(seed, 15, 8)
+        S, gamma = F.T @ F, 0.15 * bound(F, "l0")
+        optimum = max(
+            np.linalg.eigvalsh(S[np.ix_(s, s)])[-1] - gamma * k
+            for k in range(1, 9)
+            for s in map(list, combinations(range(8), k))
+        )
+        x = gpower(F, gamma, norm="l0", n_starts=8)
+        solved += objective(F, x.loading, gamma, "l0") >= optimum * (1 - 1e-10)
+    assert solved >= 50
+
+
+@given(seed=seeds, share=st.floats(0.01, 0.9))
+@settings(max_examples=40, deadline=None, derandomize=True)
+def test_l1_result_is_stationary(seed, share):
+    """z = S(S z, gamma sqrt(z'Sz))/||.||, and no small move along the sphere has a larger objective."""
+    F = data(seed)
+    gamma = share * bound(F, "l1")
+    z = gpower(F, gamma, renormalize=False, tol=1e-14, max_iter=10**5).loading
+    w = shrunk(F.T @ F @ z, gamma * np.linalg.norm(F @ z), "l1")
+    np.testing.assert_allclose(w / np.linalg.norm(w), z, atol=1e-5)
+    rng = np.random.default_rng(seed)
+    for _ in range(50):
+        moved = z + 1e-3 * rng.standard_normal(12) * (rng.random(12) < 0.3)
+        moved /= np.linalg.norm(moved)
+        assert objective(F, moved, gamma, "l1") <= objective(F, z, gamma, "l1") + 1e-9 * bound(F, "l1")
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_without_a_penalty_it_is_the_power_method(norm, dtype):
+    X = data(1, dtype=dtype)
+    values, vectors = np.linalg.eigh(np.cov(X.T.astype(float)))
+    for renormalize in (True, False):
+        x = gpower(X, 0, norm=norm, renormalize=renormalize)
+        assert x.value == pytest.approx(values[-1], rel=1e-4 if dtype == np.float32 else 1e-7)
+        assert abs(x.loading @ vectors[:, -1]) == pytest.approx(1, abs=1e-4)
+        assert x.loading.dtype == dtype
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("kind", ["data", "covariance"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("relative", [False, True])
+def test_the_largest_column_norm_forces_the_zero_loading(norm, kind, dtype, relative):
+    F = data(3)
+    top = 1 if relative else bound(F, norm)
+    X = (F if kind == "data" else F.T @ F).astype(dtype)
+    for penalty in (top,) if relative else (top * (1 + 1e-5), 100 * top, 1e300):
+        with pytest.warns(RuntimeWarning, match="penalty is too large"):
+            x = gpower(X, penalty, norm=norm, kind=kind, relative=relative)
+        assert (x.value, x.cardinality, x.converged) == (0, 0, True)
+        assert not x.loading.any()
+        with pytest.warns(RuntimeWarning, match="no variance above the penalty is left after 0"):
+            none = sparse_pca(X, 2, method="gpower", penalty=penalty, norm=norm, kind=kind, relative=relative)
+        assert none.loadings.shape == (12, 0)
+    x = gpower(X, top * 0.999, norm=norm, kind=kind, relative=relative)
+    np.testing.assert_array_equal(np.flatnonzero(x.loading), [np.argmax(np.linalg.norm(F, axis=0))])
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("size", [1e-150, 1e-3, 7.0, 1e150])
+def test_units(norm, size):
+    """gamma scales with X (l1) or its square (l0), and a share is a share in any units."""
+    F = data(8)
+    share = 0.3 if norm == "l1" else 0.05
+    gamma = share * bound(F, norm)
+    expected = gpower(F, gamma, norm=norm)
+    assert 1 < expected.cardinality < 12
+    cases = [(F * size, {"relative": True}, share)]
+    if 1e-10 < size < 1e10:
+        cases += [(F * size, {}, gamma * size ** (1 + (norm == "l0")))]
+        cases += [((F * size).T @ (F * size), {"kind": "covariance"}, cases[1][2])]
+    elif norm == "l1":
+        cases += [(F * size, {}, gamma * size)]
+    for X, options, penalty in cases:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="a variance exceeds")
+            x = gpower(X, penalty, norm=norm, **options)
+        np.testing.assert_allclose(x.loading, expected.loading, atol=1e-7)
+    scaled = gpower(F, 2.0, norm=norm, scale=True)
+    Z = F / F.std(axis=0, ddof=1)
+    np.testing.assert_allclose(scaled.loading, gpower(Z, 2.0, norm=norm).loading, atol=1e-7)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_all_kinds_of_input_agree(norm, dtype):
+    X = data(9, 30, 40) + 1.0
+    X[abs(X) < 1] = 0
+    X = X.astype(dtype)
+    centred = X - X.mean(axis=0)
+    gamma = 0.35 * bound(centred, norm)
+    x = gpower(X, gamma, norm=norm)
+    assert 2 < x.cardinality < 40
+    close = {"atol": 1e-6 if dtype == np.float64 else 2e-3}
+    for Y in (np.asfortranarray(X), scipy.sparse.csr_array(X), scipy.sparse.csc_array(X)):
+        y = gpower(Y, gamma, norm=norm)
+        np.testing.assert_allclose(y.loading, x.loading, **close)
+        assert y.value == pytest.approx(x.value, rel=1e-5)
+    start = np.eye(40)[np.argmax(centred.var(axis=0))]
+    y = gpower(aslinearoperator(X), gamma, norm=norm, start=start)
+    np.testing.assert_allclose(y.loading, x.loading, **close)
+    gram = centred.T @ centred
+    np.testing.assert_allclose(gpower(gram, gamma, norm=norm, kind="covariance").loading, x.loading, **close)
+    y = gpower(aslinearoperator(X), gamma, norm=norm)  # from a dense start
+    assert y.value > 0.5 * x.value
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_screened_equals_plain_bit_for_bit(norm):
+    X, _ = spcacore.datasets.make_spiked(500, 20000, variances=(60, 40, 20), rng=0)
+    options = {"method": "gpower", "penalty": 0.4 if norm == "l1" else 0.16, "relative": True, "norm": norm}
+    plain = sparse_pca(X, 3, screening="none", **options)
+    screened = sparse_pca(X, 3, screening="both", **options)
+    assert plain.loadings.tobytes() == screened.loadings.tobytes()
+    np.testing.assert_array_equal(plain.n_iter, screened.n_iter)
+    assert plain.screening.reads is None
+    assert screened.screening.reads < 0.3 * screened.screening.questions
+
+
+def test_further_starts_and_the_best_of_them():
+    gained = 0
+    for norm in NORMS:
+        for seed in range(20):
+            F = data(seed)
+            gamma = 0.2 * bound(F, norm)
+            values = []
+            for n_starts in (None, 1, 12, 20):
+                z = gpower(F, gamma, norm=norm, n_starts=n_starts, renormalize=False).loading
+                values.append(objective(F, z, gamma, norm))
+            assert values[0] == values[1]
+            assert values[1] <= values[2] + 1e-6 <= values[3] + 2e-6
+            gained += values[2] > values[1] + 1e-6
+    assert gained >= 8
+    F = data(0)
+    for start in ("diagonal", "eigenvector"):
+        assert gpower(F, 0.1, relative=True, start=start).converged
+    z = gpower(F, 0.1, relative=True, start="diagonal").loading
+    np.testing.assert_array_equal(z, gpower(F, 0.1, relative=True).loading)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_renormalized_values_are_the_leading_eigenvector_of_the_support(norm):
+    F = data(11)
+    raw = gpower(F, 0.3, relative=True, norm=norm, renormalize=False)
+    x = gpower(F, 0.3, relative=True, norm=norm)
+    s = np.flatnonzero(raw.loading)
+    np.testing.assert_array_equal(np.flatnonzero(x.loading), s)
+    values, vectors = np.linalg.eigh(np.cov(F.T)[np.ix_(s, s)])
+    assert x.value == pytest.approx(values[-1], rel=1e-12)
+    np.testing.assert_allclose(abs(x.loading[s]), abs(vectors[:, -1]), atol=1e-10)
+    assert raw.value <= x.value * (1 + 1e-12)
+
+
+# ---- several, by deflation ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("deflation", DEFLATIONS)
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("kind", ["data", "covariance"])
+def test_every_deflation(deflation, norm, kind):
+    X = data(4) if kind == "data" else PITPROPS
+    A = np.cov(X.T) if kind == "data" else X
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="no variance above")
+        result = sparse_pca(
+            X, 5, method="gpower", penalty=0.15, relative=True, norm=norm, deflation=deflation, kind=kind
+        )
+    assert result.n_components >= 3
+    assert result.converged.all()
+    pca = np.cumsum(np.linalg.eigvalsh(A)[::-1])[: result.n_components]
+    assert (np.cumsum(result.explained_variance) <= pca * (1 + 1e-10)).all()
+    np.testing.assert_allclose(np.linalg.norm(result.loadings, axis=0), 1, atol=1e-12)
+
+
+@pytest.mark.parametrize("constraint", ["orthogonal", "uncorrelated"])
+def test_constraints_hold(constraint):
+    X = data(4)
+    M = np.eye(12) if constraint == "orthogonal" else np.cov(X.T)
+    V = sparse_pca(X, 4, method="gpower", penalty=0.05, relative=True, constraint=constraint).loadings
+    products = V.T @ M @ V
+    assert V.shape[1] == 4
+    np.testing.assert_allclose(products, np.diag(np.diagonal(products)), atol=1e-9)
+
+
+@given(seed=seeds, norm=st.sampled_from(NORMS), share=st.floats(0, 0.5))
+@settings(max_examples=60, deadline=None, derandomize=True)
+def test_hotelling_leaves_indefinite_matrices(seed, norm, share):
+    """Sparse loadings are no eigenvectors; the later components must still be maxima of some support."""
+    F = data(seed)
+    A = np.cov(F.T)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = sparse_pca(
+            F, 5, method="gpower", penalty=share, relative=True, norm=norm, deflation="hotelling", tol=1e-6
+        )
+    for x in result.loadings.T:
+        assert 0 < x @ A @ x <= np.linalg.eigvalsh(A)[-1] * (1 + 1e-9)
+        A = A - x @ A @ x * np.outer(x, x)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_an_indefinite_matrix_is_climbed_all_the_same(norm):
+    """A + shift I takes over: the end is no worse than the start."""
+    rng = np.random.default_rng(0)
+    climbed = 0
+    for _ in range(30):
+        B = rng.standard_normal((10, 10))
+        A = (B + B.T) / 2 - np.eye(10)
+        op = spcacore._core.dense(A, True, None, None, 1.0, 1.0)
+        j = int(np.argmax(np.diagonal(A)))
+        if A[j, j] <= 0.1:
+            continue
+        gamma = 0.2 * (A[j, j] if norm == "l0" else np.sqrt(A[j, j]))
+        start = np.array([j]), np.ones(1)
+        status, index, value, reached, variance, _ = op.gpower(*start, norm == "l0", gamma, 3000, 1e-12)
+        z = np.zeros(10)
+        z[index] = value
+        assert status == 0
+        assert variance == pytest.approx(z @ A @ z, abs=1e-10)
+        penalty = gamma * (len(index) if norm == "l0" else abs(z).sum())
+        first_term, alone = (variance, A[j, j]) if norm == "l0" else np.sqrt([variance, A[j, j]])
+        assert reached == pytest.approx(first_term - penalty, abs=1e-10)
+        assert reached >= alone - gamma - 1e-10
+        climbed += len(index) > 1
+    assert climbed > 5
+
+
+def test_extend_repeats_the_options():
+    X = data(6)
+    options = {"method": "gpower", "penalty": 0.2, "relative": True, "norm": "l0"}
+    whole = sparse_pca(X, 4, **options)
+    parts = sparse_pca(X, 2, **options).extend(X, 2)
+    np.testing.assert_array_equal(whole.loadings, parts.loadings)
+    np.testing.assert_allclose(
+        sparse_pca(X, 2, **options).extend(X, 1, penalty=0.3).loadings,
+        sparse_pca(X, 3, **options | {"penalty": [0.2, 0.2, 0.3]}).loadings,
+    )
+
+
+# ---- all at once --------------------------------------------------------------------------------------
+
+
+def polar(M):
+    P, _, Q = np.linalg.svd(M, full_matrices=False)
+    return P @ Q
+
+
+def block_in_sample_space(F, U, gamma, mu, norm, n_iter):
+    """Algorithms 4 and 5 as printed, with the objective of every U."""
+    values = []
+    for _ in range(n_iter):
+        gradient = np.zeros(U.shape)
+        total = 0.0
+        for j in range(U.shape[1]):
+            for a in F.T:
+                c = mu[j] * (a @ U[:, j])
+                if norm == "l1":
+                    excess = max(abs(c) - gamma[j], 0)
+                    total += excess**2
+                    gradient[:, j] += mu[j] * excess * np.sign(c) * a
+                else:
+                    total += max(c**2 - gamma[j], 0)
+                    gradient[:, j] += mu[j] ** 2 * (c**2 > gamma[j]) * (a @ U[:, j]) * a
+        values.append(total)
+        U = polar(gradient)
+    return U, np.array(values)
+
+
+def block_objective(F, U, gamma, mu, norm):
+    C = mu * (F.T @ U)
+    excess = np.maximum(C**2 - gamma, 0) if norm == "l0" else np.maximum(abs(C) - gamma, 0) ** 2
+    return excess.sum()
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("mu", [None, [1.0, 0.7, 0.4]])
+@pytest.mark.parametrize("start", ["diagonal", "eigenvector"])
+def test_block_iterates_are_those_of_the_paper(norm, mu, start):
+    F = data(21)
+    weights = np.ones(3) if mu is None else np.array(mu)
+    gamma = 0.2 * weights ** (1 + (norm == "l0")) * bound(F, norm)
+    if start == "eigenvector":
+        U = np.linalg.svd(F, full_matrices=False)[0][:, :3]
+    else:  # the columns of largest norm, each given those before
+        W, rest = [], F.copy()
+        for _ in range(3):
+            j = int(np.argmax(np.linalg.norm(rest, axis=0)))
+            W.append(F[:, j])
+            u = rest[:, j] / np.linalg.norm(rest[:, j])
+            rest = rest - np.outer(u, u @ rest)
+        U = polar(np.column_stack(W))
+    previous = 0
+    for n_iter in range(6):
+        V = unconverged(
+            sparse_pca, F, 3, method="gpower", penalty=gamma, norm=norm, block=True, mu=mu, start=start,
+            max_iter=n_iter, tol=0, renormalize=False,
+        ).loadings  # fmt: skip
+        last, values = block_in_sample_space(F, U, gamma, weights, norm, n_iter)
+        Z = weights * shrunk(weights * (F.T @ last), gamma, norm)
+        np.testing.assert_allclose(abs(V), abs(Z / np.linalg.norm(Z, axis=0)), atol=1e-7)
+        value = block_objective(F, last, gamma, weights, norm)
+        assert value >= previous * (1 - 1e-12)
+        assert (np.diff(values) >= -1e-12).all()
+        previous = value
+
+
+@given(
+    seed=seeds, share=st.floats(0, 0.7), m=st.integers(1, 5), rank=st.integers(1, 12),
+    norm=st.sampled_from(NORMS),
+)  # fmt: skip
+@settings(max_examples=60, deadline=None, derandomize=True)
+def test_block_objective_never_decreases(seed, share, m, norm, rank):
+    """Also where F has lower rank than there are components, and where columns vanish."""
+    module = importlib.import_module("spcacore.gpower")
+    F = data(seed) * (np.arange(12) < rank)
+    rng = np.random.default_rng(seed)
+    mu = rng.uniform(0.2, 1, m)
+    gamma = share * mu ** (1 + (norm == "l0")) * bound(F, norm)
+    values = []
+
+    def step(C):
+        assert np.linalg.norm(C, 2) <= np.linalg.norm(F, 2) * (1 + 1e-9)
+        excess = shrunk(mu * C, gamma, norm)
+        values.append((excess**2 - (gamma * (excess != 0) if norm == "l0" else 0)).sum())
+        return mu * excess, values[-1]
+
+    problem = as_problem(F, center=False)
+    options = module.check_options(problem, block=True, tol=0, max_iter=20)
+    op = spcacore._core.dense(F, False, None, None, 1.0, 1.0)
+    module._ascend(op, rng.standard_normal((12, m)), step, options, None)
+    assert len(values) > 1
+    assert (np.diff(values) >= -1e-10 * bound(F, "l0")).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("p", [12, 90])
+def test_block_without_a_penalty_is_pca(dtype, p):
+    X = data(2, 40, p, dtype)
+    values, vectors = np.linalg.eigh(np.cov(X.T.astype(float)))
+    result = sparse_pca(X, 3, method="gpower", penalty=0, block=True)
+    assert result.explained_variance.sum() == pytest.approx(values[-3:].sum(), rel=1e-4)
+    result = sparse_pca(X, 3, method="gpower", penalty=0, block=True, mu=[1, 0.5, 0.25], tol=1e-13)
+    assert result.loadings.dtype == dtype
+    np.testing.assert_allclose(
+        abs(result.loadings.T @ vectors[:, :-4:-1]), np.eye(3), atol=1e-3 if dtype == np.float64 else 5e-2
+    )
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_block_of_one_is_the_single_unit(norm):
+    F = data(13)
+    one = gpower(F, 0.3, norm=norm, relative=True, tol=1e-12)
+    block = sparse_pca(
+        F, 1, method="gpower", penalty=0.3, norm=norm, relative=True, block=True, start="diagonal", tol=1e-12
+    )
+    np.testing.assert_allclose(block.loadings[:, 0], one.loading, atol=1e-5)
+    assert block.explained_variance[0] == pytest.approx(one.value, rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["data", "covariance"])
+def test_block_recovers_planted_supports(kind):
+    X, planted = spcacore.datasets.make_spiked(200, 400, variances=(60, 40, 20), cardinality=10, rng=1)
+    Y = X if kind == "data" else np.cov(X.T) * 199
+    for norm, share in (("l1", 0.45), ("l0", 0.2)):
+        result = sparse_pca(
+            Y, 3, method="gpower", penalty=share, norm=norm, relative=True, block=True, kind=kind
+        )
+        supports = {tuple(np.flatnonzero(v)) for v in result.loadings.T}
+        assert supports == {tuple(np.flatnonzero(v)) for v in planted.T}
+        sparse = sparse_pca(
+            scipy.sparse.csr_array(Y), 3, method="gpower", penalty=share, norm=norm, relative=True,
+            block=True, kind=kind,
+        )  # fmt: skip
+        np.testing.assert_allclose(sparse.loadings, result.loadings, atol=1e-6)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_block_values_are_re_fitted_together(norm):
+    """A fixed point of Z <- pattern of F'U mu, U <- polar of F Z mu, with more of what that maximizes."""
+    F, mu = data(14), np.array([1.0, 0.8])
+    options = {"method": "gpower", "penalty": 0.25, "norm": norm, "relative": True, "block": True, "mu": mu}
+    raw = sparse_pca(F, 2, renormalize=False, **options)
+    V = sparse_pca(F, 2, tol=1e-14, **options).loadings
+    np.testing.assert_array_equal(V != 0, raw.loadings != 0)
+    Z = np.where(V != 0, mu * (F.T @ polar(F @ V * mu)), 0)
+    np.testing.assert_allclose(abs(Z / np.linalg.norm(Z, axis=0)), abs(V), atol=1e-5)
+    nuclear = [np.linalg.norm(F @ W * mu, "nuc") for W in (raw.loadings, V)]
+    assert nuclear[1] >= nuclear[0] * (1 - 1e-12)
+
+
+def test_block_columns_that_vanish_are_left_out():
+    F = data(15)
+    with pytest.warns(RuntimeWarning, match="1 of the 3 components vanished"):
+        result = sparse_pca(F, 3, method="gpower", penalty=[0.1, 1, 0.1], relative=True, block=True)
+    assert result.loadings.shape == (12, 2)
+    with pytest.warns(RuntimeWarning, match="3 of the 3 components vanished"):
+        result = sparse_pca(F, 3, method="gpower", penalty=1, relative=True, block=True)
+    assert result.loadings.shape == (12, 0)
+    thin = np.outer(np.arange(10.0), np.arange(1.0, 6))
+    with pytest.warns(RuntimeWarning, match="vanished"):
+        result = sparse_pca(thin, 3, method="gpower", penalty=0.1, relative=True, block=True)
+    assert result.explained_variance.sum() <= np.trace(np.cov(thin.T)) * (1 + 1e-12)
+
+
+def test_block_options_and_refusals():
+    F = data(16)
+    options = {"method": "gpower", "penalty": 0.2, "relative": True, "block": True}
+    told = []
+    result = sparse_pca(F, 2, callback=told.append, **options)
+    assert [t.component for t in told] == [0, 1]
+    with pytest.raises(ValueError, match="all components at once"):
+        result.extend(F, 1)
+    for wrong in ({"deflation": "hotelling"}, {"constraint": "orthogonal"}):
+        with pytest.raises(ValueError, match="all components at once"):
+            sparse_pca(F, 2, **wrong, **options)
+    for mu in ([1, 2, 3], [1, 0], [1, np.inf], [-1, 1], "ab", ["a", "b"]):
+        with pytest.raises((TypeError, ValueError), match="mu"):
+            sparse_pca(F, 2, mu=mu, **options)
+    with pytest.raises(ValueError, match="mu weights"):
+        sparse_pca(F, 2, mu=[1, 2], **options | {"block": False})
+    with pytest.raises(TypeError, match="block"):
+        sparse_pca(F, 2, cardinality=3, block=True)
+    best = sparse_pca(F, 2, n_starts=6, rng=1, **options)
+    assert best.n_components == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "match"),
+    [
+        ({"penalty": -1}, ValueError, "penalty must be at least 0"),
+        ({"penalty": np.nan}, ValueError, "penalty"),
+        ({"penalty": "1"}, TypeError, "penalty"),
+        ({"penalty": 1.5, "relative": True}, ValueError, re.escape("penalty must be in [0, 1]")),
+        ({"penalty": 1, "norm": "l2"}, ValueError, "norm must be one of 'l1', 'l0'"),
+        ({"penalty": 1, "relative": 1}, TypeError, "relative"),
+        ({"penalty": 1, "start": np.ones(3)}, ValueError, "start has 3 entries"),
+        ({"penalty": 1, "n_starts": 0}, ValueError, "n_starts"),
+        ({"penalty": 1, "max_iter": -1}, ValueError, "max_iter"),
+        ({"penalty": 1, "tol": -1}, ValueError, "tol"),
+    ],
+)
+def test_bad_options(options, error, match):
+    F = data(17)
+    before = F.copy()
+    with pytest.raises(error, match=match):
+        gpower(F, **options)
+    if not isinstance(options.get("start"), np.ndarray):
+        with pytest.raises(error, match=match):
+            sparse_pca(F, 2, method="gpower", **options)
+    np.testing.assert_array_equal(F, before)
+
+
+def test_what_products_alone_cannot_do():
+    A = aslinearoperator(data(17))
+    with pytest.raises(ValueError, match="relative=True needs the entries"):
+        gpower(A, 0.5, relative=True)
+    with pytest.raises(ValueError, match="start='diagonal' needs the entries"):
+        gpower(A, 0.5, start="diagonal")
+    with pytest.raises(ValueError, match="semidefinite"):
+        gpower(np.diag([1.0, -1.0]), 0.5, kind="covariance")
+    with pytest.raises(ValueError, match=re.escape("penalty[1] must be in [0, 1]")):
+        sparse_pca(data(17), 2, method="gpower", penalty=[0.5, 2], relative=True)
+
+
+def test_no_variance_at_all():
+    with pytest.warns(RuntimeWarning, match="no variance"):
+        x = gpower(np.ones((4, 3)), 0.5)
+    assert x.value == 0
