@@ -112,8 +112,8 @@ def sparse_pca(
         In [1, min(n, p)].
     cardinality, l1_bound, penalty : number or sequence of numbers, optional
         How sparse every component, or each, is to be: nonzeros for "tpower"; for "gpower" the penalty,
-        in the units of the norm of a column of X or, l0, of its square (`X'X`, not divided by `n - 1`;
-        of a covariance, the root of its diagonal or that itself). Just the one that the method takes.
+        which compares with the norms of the columns of the centred X, with norm="l0" with their squares
+        (the diagonal of `X'X`, in whose place a covariance stands). Just the one that the method takes.
     method : {"tpower", "gpower"}, default "tpower"
         Truncated power iteration, see `tpower`; the generalized power method, see `gpower`.
     deflation : str, default "projection"
@@ -215,6 +215,8 @@ def sparse_pca(
     _refuse_options(method, options)
     given = {"cardinality": cardinality, "l1_bound": l1_bound, "penalty": penalty}
     _refuse_sparsity(method, given)
+    if options.get("block") is True and screening == "auto":
+        screening = "none"  # products with several vectors read all of X
     problem = as_problem(X, kind=kind, center=center, scale=scale, n_features=n_features, screening=screening)
     r = integer(n_components, "n_components", 1, min(problem.p, problem.n_samples or problem.p))
     settings[chosen.sparsity] = _sparsity(chosen, given[chosen.sparsity], r, problem)

@@ -21,7 +21,6 @@ from ._search import (
     Found,
     Start,
     Told,
-    _eigsh,
     _spread,
     check_iterations,
     check_start,
@@ -34,7 +33,9 @@ from ._search import (
 )
 from .deflation import Deflated
 
-_SMALL_ORDER = 64  # below, all eigenvectors of A cost less than a Krylov basis
+_SMALL_ORDER = 64  # up to it, all eigenvectors of A are had for a start
+_SPARE = 8  # directions that subspace iteration keeps beyond those wanted
+_ROUNDS = 6  # that it makes
 _TOLD_EVERY = 0.05  # seconds
 
 
@@ -441,7 +442,7 @@ def _block_starts(
         if problem.diagonal is not None and options.start != "eigenvector":
             yield _columns(problem, m)
         if options.start != "diagonal":
-            yield _eigenvectors(op, m, _spread(op, rng))
+            yield _eigenvectors(op, m, rng)
         while True:
             yield rng.standard_normal((p, m))
 
@@ -464,16 +465,14 @@ def _columns(problem: Problem, m: int) -> NDArray[np.float64]:
     return W
 
 
-def _eigenvectors(op: _core.Operator, m: int, start: NDArray[Any]) -> NDArray[np.float64]:
-    """The m leading eigenvectors of A, to a few digits where it is large."""
+def _eigenvectors(op: _core.Operator, m: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    """The m leading eigenvectors of A, where it is large to a few digits by subspace iteration."""
     p = op.p
-    if p <= max(_SMALL_ORDER, 2 * m):
-        A = op.apply_block(np.eye(p)).astype(np.float64)
-        return np.linalg.eigh((A + A.T) / 2)[1][:, ::-1][:, :m]
-    from scipy.sparse.linalg import LinearOperator
-
-    whole = LinearOperator(
-        (p, p), dtype=op.dtype,
-        matvec=lambda v: op.apply(None, np.ascontiguousarray(v.ravel(), op.dtype)),
-    )  # fmt: skip
-    return _eigsh(whole, m, v0=start, tol=1e-3)[1][:, ::-1].astype(np.float64)
+    if p <= max(_SMALL_ORDER, m + _SPARE):
+        W = np.eye(p)
+    else:
+        W = rng.standard_normal((p, m + _SPARE))
+        for _ in range(_ROUNDS):
+            W = np.linalg.qr(op.apply_block(W).astype(np.float64))[0]
+    H = W.T @ op.apply_block(W)
+    return W @ np.linalg.eigh((H + H.T) / 2)[1][:, ::-1][:, :m]

@@ -561,6 +561,18 @@ def test_block_columns_that_vanish_are_left_out():
     assert result.explained_variance.sum() <= np.trace(np.cov(thin.T)) * (1 + 1e-12)
 
 
+def test_block_where_little_is_known_or_left():
+    F = data(22, 30, 80)
+    options = {"method": "gpower", "norm": "l0", "block": True}
+    gamma = 0.1 * bound(F, "l0")
+    known = sparse_pca(F, 2, penalty=gamma, start="eigenvector", **options)
+    products = sparse_pca(aslinearoperator(F), 2, penalty=gamma, **options)
+    np.testing.assert_allclose(products.loadings, known.loadings, atol=1e-6)
+    for X in (np.ones((20, 5)), np.ones((20, 100))):
+        with pytest.warns(RuntimeWarning, match="2 of the 2 components vanished"):
+            assert sparse_pca(X, 2, penalty=0, **options).n_components == 0
+
+
 def test_block_options_and_refusals():
     F = data(16)
     options = {"method": "gpower", "penalty": 0.2, "relative": True, "block": True}
