@@ -379,7 +379,7 @@ def _projections(op: _core.Operator, W: NDArray[np.float64]) -> NDArray[np.float
     largest = np.abs(W).max(axis=0)
     V = (W / np.where(largest > 0, largest, 1)).astype(op.dtype)
     Y = op.apply_block(V).astype(np.float64)
-    G = V.T.astype(np.float64) @ Y
+    G = _times(V.T.astype(np.float64), Y)
     size = np.sqrt(np.maximum(np.diagonal(G), 0))
     alive = size > 0
     C = np.zeros(W.shape)
@@ -390,8 +390,13 @@ def _projections(op: _core.Operator, W: NDArray[np.float64]) -> NDArray[np.float
     kept = h > 8 * len(h) * float(np.finfo(op.dtype).eps)
     root, E = np.sqrt(h[kept]), E[:, kept]
     P, _, Q = np.linalg.svd(root[:, None] * E.T * (largest * size)[alive], full_matrices=False)
-    C[:, alive] = Y[:, alive] @ ((one[:, None] * E / root) @ (P @ Q))
+    C[:, alive] = _times(Y[:, alive], (one[:, None] * E / root) @ (P @ Q))
     return C
+
+
+def _times(A: NDArray[np.float64], B: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A B for long matrices: a BLAS would round by the number of its threads."""
+    return np.einsum("ia,ab->ib", A, B)
 
 
 def _fill(
@@ -423,7 +428,7 @@ def _components(problem: Problem, found: _Block) -> list[Found]:
         if len(index) == 0:
             continue
         value = (w[index] / np.abs(w).max()).astype(op.dtype)
-        value /= np.linalg.norm(value)
+        value /= np.sqrt(np.square(value).sum())
         variance = float(value @ op.apply(index, value)[index])
         new = finished(Found(index, value, variance, found.n_iter, found.converged))
         if new is not None and new.objective > problem.noise(index):
@@ -468,11 +473,8 @@ def _columns(problem: Problem, m: int) -> NDArray[np.float64]:
 def _eigenvectors(op: _core.Operator, m: int, rng: np.random.Generator) -> NDArray[np.float64]:
     """The m leading eigenvectors of A, where it is large to a few digits by subspace iteration."""
     p = op.p
-    if p <= max(_SMALL_ORDER, m + _SPARE):
-        W = np.eye(p)
-    else:
-        W = rng.standard_normal((p, m + _SPARE))
-        for _ in range(_ROUNDS):
-            W = np.linalg.qr(op.apply_block(W).astype(np.float64))[0]
-    H = W.T @ op.apply_block(W)
-    return W @ np.linalg.eigh((H + H.T) / 2)[1][:, ::-1][:, :m]
+    small = p <= max(_SMALL_ORDER, m + _SPARE)
+    C = np.eye(p) if small else rng.standard_normal((p, m + _SPARE))
+    for _ in range(1 if small else _ROUNDS):
+        C = _projections(op, C)
+    return _times(C, np.linalg.eigh(_times(C.T, C))[1][:, ::-1][:, :m])
