@@ -5,8 +5,8 @@ from ._result import Progress, SparseComponent, SparsePCAResult
 from .certificates import OptimalityBound, optimality_bound
 from .components import sparse_pca
 from .deflation import deflate
-from .refinement import refine
 from .gpower import gpower
+from .refinement import refine
 from .rotation import orthomax, varimax
 from .threshold import l1_threshold, soft_threshold, truncate
 from .tpower import tpower
