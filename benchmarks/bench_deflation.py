@@ -61,6 +61,6 @@ class Covariance:
         deflate(self.A, self.x, method, overwrite=True)
 
     def time_implicit(self, method):
-        Deflated(self.problem.operator, self.problem.diagonal).without(
-            method, np.flatnonzero(self.x), self.x[self.x != 0], lambda index: 0.0
+        Deflated.nothing(self.problem, method).without(
+            np.flatnonzero(self.x), self.x[self.x != 0], lambda index: 0.0
         )

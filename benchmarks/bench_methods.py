@@ -1,0 +1,56 @@
+"""Each one-component method, three components, on data and on a covariance matrix; sparsity alike."""
+
+import numpy as np
+
+import spcacore
+from spcacore.components import METHODS
+
+K = 20
+R = 3
+SPIKES = (60, 45, 30)
+SLOW = ("branch_and_bound", "dspca")  # have benchmarks of their own
+
+
+def problem(kind):
+    """Data 500 x 10,000, or the covariance matrix of 1000 variables, with three planted components."""
+    n, p = (500, 10_000) if kind == "data" else (2000, 1000)
+    X, planted = spcacore.datasets.make_spiked(n, p, cardinality=K, variances=SPIKES, rng=0)
+    return (X if kind == "data" else np.cov(X.T)), planted
+
+
+def sparsity(method, M, kind, **more):
+    """The options that give each of three components about K nonzeros."""
+    wanted = METHODS[method].sparsity
+    if wanted == "cardinality":
+        return {"cardinality": K}
+    return {
+        wanted: matched(method, wanted, M, kind, **more),
+        **({"relative": True} if wanted == "penalty" else {}),
+    }
+
+
+def matched(method, wanted, M, kind, **more):
+    """The l1 bound, or relative penalty, of which three components have 3 K nonzeros, by bisection."""
+    more |= {"relative": True} if wanted == "penalty" else {}
+    low, high = (1.0, np.sqrt(M.shape[1])) if wanted == "l1_bound" else (1.0, 0.0)
+    for _ in range(14):
+        middle = (low + high) / 2
+        result = spcacore.sparse_pca(M, R, method=method, kind=kind, **{wanted: middle}, **more)
+        nonzeros = result.cardinality.sum()
+        if abs(nonzeros - R * K) <= 1:
+            break
+        low, high = (middle, high) if nonzeros < R * K else (low, middle)
+    return middle
+
+
+class Methods:
+    params = (["data", "covariance"], [m for m in METHODS if m not in SLOW])
+    param_names = ("kind", "method")
+    timeout = 600
+
+    def setup(self, kind, method):
+        self.M, _ = problem(kind)
+        self.options = {"method": method, "kind": kind, **sparsity(method, self.M, kind)}
+
+    def time_three_components(self, kind, method):
+        spcacore.sparse_pca(self.M, R, **self.options)
