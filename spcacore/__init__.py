@@ -1,19 +1,22 @@
 """Sparse principal component analysis: sparse loadings, dense or sparse data."""
 
 from . import datasets
-from ._result import Progress, SparseComponent, SparsePCAResult
+from ._result import PMDComponent, Progress, SparseComponent, SparsePCAResult
 from .certificates import OptimalityBound, optimality_bound
 from .components import sparse_pca
 from .deflation import deflate
 from .gpower import gpower
+from .pmd import pmd
 from .refinement import refine
 from .rotation import orthomax, varimax
+from .scotlass import scotlass
 from .threshold import l1_threshold, soft_threshold, truncate
 from .tpower import tpower
 from .variance import explained_variance, renormalize
 
 __all__ = [
     "OptimalityBound",
+    "PMDComponent",
     "Progress",
     "SparseComponent",
     "SparsePCAResult",
@@ -24,8 +27,10 @@ __all__ = [
     "l1_threshold",
     "optimality_bound",
     "orthomax",
+    "pmd",
     "refine",
     "renormalize",
+    "scotlass",
     "soft_threshold",
     "sparse_pca",
     "tpower",

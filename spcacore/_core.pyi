@@ -75,6 +75,26 @@ class Operator:
         tol: float,
         progress: Callable[[int], object] | None = None,
     ) -> tuple[int, _Index, _Real, float, float, int]: ...
+    def pmd(
+        self,
+        index: _Index,
+        value: _Real,
+        bound: float,
+        sample_bound: float,
+        max_iter: int,
+        tol: float,
+        progress: Callable[[int], object] | None = None,
+        nonnegative: bool = False,
+    ) -> tuple[int, _Index, _Real, float, int]: ...
+    def scotlass(
+        self,
+        start: _Real,
+        Q: _Real,
+        bound: float,
+        max_iter: int,
+        tol: float,
+        progress: Callable[[int], object] | None = None,
+    ) -> tuple[int, _Real, float, int]: ...
 
 def dense(
     X: _Real, covariance: bool, mean: _Real | None, weight: _Real | None, range_: float, factor: float

@@ -185,6 +185,13 @@ cdef extern from "spca.h" nogil:
 
     spca_status spca_sgpower(const spca_soperator *, int, float, spca_int, float, spca_stop, void *, spca_int *, spca_int *, float *, float *, spca_int *, float *, float *, spca_int *) noexcept
     spca_status spca_dgpower(const spca_doperator *, int, double, spca_int, double, spca_stop, void *, spca_int *, spca_int *, double *, double *, spca_int *, double *, double *, spca_int *) noexcept
+    spca_status spca_spmd(const spca_soperator *, double, int, spca_int, float, spca_stop, void *, spca_int *, spca_int *, float *, float *, spca_int *, float *, spca_int *) noexcept
+    spca_status spca_dpmd(const spca_doperator *, double, int, spca_int, double, spca_stop, void *, spca_int *, spca_int *, double *, double *, spca_int *, double *, spca_int *) noexcept
+    spca_status spca_spmd_two_way(const spca_soperator *, double, double, int, spca_int, float, spca_stop, void *, spca_int *, spca_int *, float *, float *, spca_int *, float *, float *, spca_int *) noexcept
+    spca_status spca_dpmd_two_way(const spca_doperator *, double, double, int, spca_int, double, spca_stop, void *, spca_int *, spca_int *, double *, double *, spca_int *, double *, double *, spca_int *) noexcept
+
+    spca_status spca_sscotlass(const spca_soperator *, spca_int, const float *, double, spca_int, float, spca_stop, void *, float *, float *, double *, float *, spca_int *) noexcept
+    spca_status spca_dscotlass(const spca_doperator *, spca_int, const double *, double, spca_int, double, spca_stop, void *, double *, double *, double *, double *, spca_int *) noexcept
 
     spca_status spca_sorthomax(spca_int, spca_int, double, spca_int, double, spca_stop, void *, float *, double *, double *, spca_int *) noexcept
     spca_int spca_sorthomax_work(spca_int, spca_int) noexcept
@@ -680,6 +687,63 @@ cdef class Operator:
         call.check(status)
         return (<int> status, np.asarray(positions)[:nnz].copy(), np.asarray(values)[:nnz].copy(), objective, quadratic,
                 call.c.n_iter)
+
+
+    def pmd(self, Py_ssize_t[::1] index, floating[::1] value, double bound, double sample_bound,
+            Py_ssize_t max_iter, floating tol, progress=None, bint nonnegative=False):
+        """From a start with the given nonzeros: (status, index, value, objective, n_iter).
+
+        sample_bound 0: none, and the objective is v'A v; otherwise it is u'F v.
+        """
+        cdef Call call = Call(progress)
+        cdef spca_status status
+        cdef Py_ssize_t nnz = index.shape[0]
+        cdef floating objective = 0
+        cdef Py_ssize_t[::1] positions = np.empty(self.p, np.intp), iwork = np.empty(self.p, np.intp)
+        cdef floating[::1] values = np.empty(self.p, self.dtype), u = np.empty(self.m, self.dtype)
+        cdef floating[::1] work = np.empty(self.work() + max(self.p, 2 * self.m), self.dtype)
+        positions[:nnz] = index
+        values[:nnz] = value
+        with nogil:
+            if floating is float:
+                if sample_bound > 0:
+                    status = spca_spmd_two_way(&self.s, bound, sample_bound, nonnegative, max_iter, tol, on_stop, &call.c,
+                                               &nnz, &positions[0], &values[0], &work[0], &iwork[0], &u[0], &objective,
+                                               &call.c.n_iter)
+                else:
+                    status = spca_spmd(&self.s, bound, nonnegative, max_iter, tol, on_stop, &call.c, &nnz, &positions[0],
+                                       &values[0], &work[0], &iwork[0], &objective, &call.c.n_iter)
+            else:
+                if sample_bound > 0:
+                    status = spca_dpmd_two_way(&self.d, bound, sample_bound, nonnegative, max_iter, tol, on_stop, &call.c,
+                                               &nnz, &positions[0], &values[0], &work[0], &iwork[0], &u[0], &objective,
+                                               &call.c.n_iter)
+                else:
+                    status = spca_dpmd(&self.d, bound, nonnegative, max_iter, tol, on_stop, &call.c, &nnz, &positions[0],
+                                       &values[0], &work[0], &iwork[0], &objective, &call.c.n_iter)
+        call.check(status)
+        return <int> status, np.asarray(positions)[:nnz].copy(), np.asarray(values)[:nnz].copy(), objective, call.c.n_iter
+
+
+    def scotlass(self, floating[::1] start, floating[::1, :] Q, double bound, Py_ssize_t max_iter,
+                 floating tol, progress=None):
+        """From a dense start, orthogonal to the columns of Q: (status, v, objective, n_iter)."""
+        cdef Call call = Call(progress)
+        cdef spca_status status
+        cdef Py_ssize_t t = Q.shape[1]
+        cdef floating objective = 0
+        cdef floating[::1] v = np.array(start), work = np.empty(2 * self.p + max(3 * self.p, self.m + self.t), self.dtype)
+        cdef double[::1] dwork = np.empty(t * t + 5 * t + 1)
+        cdef const floating *basis = &Q[0, 0] if t > 0 else NULL
+        with nogil:
+            if floating is float:
+                status = spca_sscotlass(&self.s, t, basis, bound, max_iter, tol, on_stop, &call.c, &v[0], &work[0], &dwork[0],
+                                        &objective, &call.c.n_iter)
+            else:
+                status = spca_dscotlass(&self.d, t, basis, bound, max_iter, tol, on_stop, &call.c, &v[0], &work[0], &dwork[0],
+                                        &objective, &call.c.n_iter)
+        call.check(status)
+        return <int> status, np.asarray(v), objective, call.c.n_iter
 
 
 cdef spca_svector svector(Py_ssize_t[::1] index, const float[::1] value) noexcept nogil:

@@ -25,6 +25,45 @@ OUT_OF_RANGE = "a variance exceeds the number range and is given as inf"
 
 
 @dataclass(frozen=True)
+class Filled:
+    """Data with missing entries, which a private copy, centred and scaled, has as zeros.
+
+    Attributes
+    ----------
+    source : ndarray of shape (n, p)
+        The caller's, which says where entries are missing.
+    array : ndarray of shape (n, p)
+        The copy, which the operator reads.
+    range : float
+        Its square times the copy is what the operator multiplies by.
+    replaced : dict
+        Columns of the copy by their number, as they were before `subtract` changed them.
+    """
+
+    source: NDArray[Any]
+    array: NDArray[Any]
+    range: float
+    replaced: dict[int, NDArray[Any]]
+
+    def subtract(self, image: NDArray[Any], index: NDArray[np.intp], value: NDArray[Any]) -> NDArray[Any]:
+        """Take `image value'` from the observed entries; the new variances of these columns are returned."""
+        variances = np.empty(len(index))
+        unit = self.range * self.range
+        for a, j in enumerate(index):
+            column = self.array[:, j]
+            self.replaced.setdefault(int(j), column.copy())
+            column -= np.where(np.isnan(self.source[:, j]), 0, image * (value[a] / unit)).astype(column.dtype)
+            variances[a] = np.sum((column.astype(np.float64) * unit) ** 2) / max(len(column) - 1, 1)
+        return variances
+
+    def restore(self) -> None:
+        """Undo all that `subtract` did."""
+        for j, column in self.replaced.items():
+            self.array[:, j] = column
+        self.replaced.clear()
+
+
+@dataclass(frozen=True)
 class Problem:
     """An operator with what Python needs to know of it.
 
@@ -52,6 +91,8 @@ class Problem:
     range : float
     screening : callable
         Says what has been read so far.
+    filled : Filled or None
+        Where entries are missing.
     """
 
     operator: _core.Operator
@@ -67,6 +108,7 @@ class Problem:
     weight: NDArray[Any] | None = None
     range: float = 1.0
     screening: Callable[[], Screening] = Screening
+    filled: Filled | None = None
 
     @property
     def p(self) -> int:
@@ -114,8 +156,12 @@ def as_problem(
     n_features: int | None = None,
     definite: bool = True,
     screening: str = "none",
+    missing: bool = False,
 ) -> Problem:
-    """Validate the caller's matrix and wrap it; `definite` refuses an indefinite covariance."""
+    """Validate the caller's matrix and wrap it.
+
+    `definite` refuses an indefinite covariance; `missing` allows dense data to have NaN entries.
+    """
     choice(screening, "screening", _screening.MODES)
     covariance = choice(kind, "kind", ("data", "covariance")) == "covariance"
     center, scale = flag(center, "center"), flag(scale, "scale")
@@ -123,7 +169,7 @@ def as_problem(
         return _from_sparse(X, covariance, center, scale, definite)
     if is_operator(X) or (callable(X) and not hasattr(X, "__array__")):
         return _from_products(X, covariance, center, scale, n_features)
-    return _from_dense(X, covariance, center, scale, definite, screening)
+    return _from_dense(X, covariance, center, scale, definite, screening, missing)
 
 
 # ---- scaling ----------------------------------------------------------------------------------------
@@ -274,7 +320,7 @@ def _covariance_problem(
 
 
 def _from_dense(
-    X: Any, covariance: bool, center: bool, scale: bool, definite: bool, screening: str
+    X: Any, covariance: bool, center: bool, scale: bool, definite: bool, screening: str, missing: bool = False
 ) -> Problem:
     names = column_names(X)
     a = real_array(X, "X", ndim=2, finite=False)
@@ -285,6 +331,8 @@ def _from_dense(
         sums, size = _core.dense_statistics(a, center, None if plan is None else plan.shadow)
         with np.errstate(over="ignore", invalid="ignore"):
             statistics = sums[0], sums[1], sums[3] - sums[2]
+        if missing and np.isnan(a[:, np.isnan(sums[0])]).any():
+            return _from_missing(a, center, scale, names)
         columns = _column_statistics(
             n, center, statistics, lambda block: a[:, block], lambda: raise_not_finite(a, "X")
         )
@@ -307,6 +355,51 @@ def _from_dense(
     return _covariance_problem(
         a.diagonal(), largest, a.dtype, scale, names, len(a), lambda *s: _core.dense(a, True, *s)
     )
+
+
+def _from_missing(a: NDArray[Any], center: bool, scale: bool, names: tuple[str, ...] | None) -> Problem:
+    """Data with NaN entries: centred and scaled by what is observed, then 0 where nothing is."""
+    n, p = a.shape
+    mean, deviation = np.zeros(p), np.ones(p)
+    filled = np.empty((n, p), a.dtype, order="F")
+    step = max(1, _CHUNK // n)
+    for block in (slice(start, start + step) for start in range(0, p, step)):
+        x = a[:, block].astype(np.float64)
+        missing = np.isnan(x)
+        count = n - missing.sum(axis=0)
+        if not count.all():
+            raise ValueError(f"column {block.start + int(np.argmin(count))} of X has no entry but NaN")
+        if np.isinf(x).any():
+            raise_not_finite(np.where(np.isnan(a), 0, a), "X")
+        first = x[np.argmin(missing, axis=0), np.arange(len(count))]
+        constant = (missing | (x == first)).all(axis=0)
+        x[missing] = 0
+        unit = np.array([_range(size) for size in np.abs(x).max(axis=0)])
+        x *= unit
+        x *= unit
+        if center:
+            mean[block] = x.sum(axis=0) / count
+            x -= mean[block]
+            x[missing | constant] = 0
+        if scale:
+            square = np.sum(x**2, axis=0) / np.maximum(count - 1, 1)
+            deviation[block] = np.sqrt(np.where(square == 0, 1, square))
+            x /= deviation[block]
+            deviation[block] *= np.where(square == 0, unit * unit, 1)
+        with np.errstate(over="ignore", under="ignore"):
+            for part in (mean[block], deviation[block], *(() if scale else (x,))):
+                part /= unit
+                part /= unit
+            filled[:, block] = x
+    problem = _from_dense(filled, False, False, False, True, "none")
+    with np.errstate(under="ignore"):
+        return replace(
+            problem,
+            mean=mean.astype(a.dtype) if center else None,
+            scale=deviation.astype(a.dtype) if scale else None,
+            names=names,
+            filled=Filled(a, filled, problem.range, {}),
+        )
 
 
 def refuse_indefinite(a: Any, largest: float, excess: float, tolerance: float) -> None:

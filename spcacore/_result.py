@@ -98,9 +98,27 @@ class SparseComponent:
     def __repr__(self) -> str:
         state = "converged" if self.converged else "not converged"
         return (
-            f"SparseComponent(method={self.method!r}, p={self.loading.size}, cardinality={self.cardinality}, "
-            f"value={self.value:.6g}, {state} in {self.n_iter} iterations)"
+            f"{type(self).__name__}(method={self.method!r}, p={self.loading.size}, "
+            f"cardinality={self.cardinality}, value={self.value:.6g}, {state} in {self.n_iter} iterations)"
         )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PMDComponent(SparseComponent):
+    """A component with its left side, from `pmd`.
+
+    Attributes
+    ----------
+    loading, value, cardinality, n_iter, converged, method, screening
+        As in `SparseComponent`.
+    sample_loading : ndarray of shape (n,) or None
+        u, of unit 2-norm, or zero for data without any variance; None for a covariance.
+    strength : float
+        `d = u'Xv`, of the centred and scaled data in the units of X; for a covariance `sqrt(v'Av)`.
+    """
+
+    sample_loading: NDArray[Any] | None = None
+    strength: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)

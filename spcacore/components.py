@@ -9,11 +9,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from . import gpower, tpower
+from . import gpower, pmd, scotlass, tpower
 from ._input import choice, flag, hook, integer, per_component, seed_of
 from ._operator import OUT_OF_RANGE, Problem, as_problem
 from ._result import Callback, Progress, Screening, SparsePCAResult
+from ._screening import MODES as SCREENING
 from ._search import Found, fix_sign
 from .certificates import upper_bounds
 from .deflation import METHODS as DEFLATIONS
@@ -45,6 +47,13 @@ class Method:
     solve_block : callable, optional
         (problem, sparsity of all components, options, seed, told) -> the components, all at once; for
         options with `block`.
+    orthogonal : bool
+        Whether its loadings are orthogonal to the earlier ones, so that there may be none. Its steps
+        need whole products, which screening does not help.
+    missing : bool
+        Whether dense data may have NaN entries.
+    image : callable or None
+        (state, found, options) -> what takes the place of F x in the residual of the data, or None.
     """
 
     sparsity: str
@@ -54,6 +63,9 @@ class Method:
     generalized: bool = False
     check_together: Callable[[Any, tuple[Any, ...]], None] | None = None
     solve_block: Callable[..., list[Found]] | None = None
+    orthogonal: bool = False
+    missing: bool = False
+    image: Callable[[Deflated, Found, Any], NDArray[Any] | None] | None = None
 
 
 def _cardinality(value: Any, name: str, problem: Problem) -> int:
@@ -66,6 +78,8 @@ METHODS = {
         "penalty", gpower.check_penalty, gpower.check_options, gpower.solve,
         check_together=gpower.check_together, solve_block=gpower.solve_block,
     ),
+    "pmd": Method("l1_bound", pmd.check_bound, pmd.check_options, pmd.solve, missing=True, image=pmd.image),
+    "scotlass": Method("l1_bound", pmd.check_bound, scotlass.check_options, scotlass.solve, orthogonal=True),
 }  # fmt: skip
 
 
@@ -111,21 +125,26 @@ def sparse_pca(
     n_components : int
         In [1, min(n, p)].
     cardinality, l1_bound, penalty : number or sequence of numbers, optional
-        How sparse every component, or each, is to be: nonzeros for "tpower"; for "gpower" the penalty,
-        which compares with the norms of the columns of the centred X, with norm="l0" with their squares
-        (the diagonal of `X'X`, in whose place a covariance stands). Just the one that the method takes.
-    method : {"tpower", "gpower"}, default "tpower"
-        Truncated power iteration, see `tpower`; the generalized power method, see `gpower`.
+        How sparse every component, or each, is to be: nonzeros for "tpower"; the l1 norm for "pmd" and
+        "scotlass"; for "gpower" the penalty, which compares with the norms of the columns of the centred X,
+        with norm="l0" with their squares (the diagonal of `X'X`, in whose place a covariance stands). Just
+        the one that the method takes.
+    method : {"tpower", "gpower", "pmd", "scotlass"}, default "tpower"
+        Truncated power iteration, see `tpower`; the generalized power method, see `gpower`; penalized matrix
+        decomposition, see `pmd`; the same with loadings orthogonal to the earlier ones, whatever the
+        deflation, see `scotlass`.
     deflation : str, default "projection"
         "hotelling", "projection", "schur", "orthogonalized_hotelling", "orthogonalized_projection",
         "generalized" or "naive", see `deflate`. "generalized" seeks the greatest additional variance
         itself, `max x'Ax` subject to `x'Bx = 1` with `B` the projection away from the earlier loadings.
+        "naive" is the residual `X - d u x'` of "pmd", which differs from the projection where u has a
+        bound or entries are missing; "schur" with ``renormalize=False`` keeps the scores orthogonal.
     constraint : {None, "orthogonal", "uncorrelated"}, default None
         Instead of a deflation: loadings orthogonal to the earlier ones, `x'x_s = 0`, or components
         uncorrelated with them, `x'A x_s = 0`. After t components a support of more than t variables
         always has room for that; smaller ones may have none.
     renormalize : bool, default True
-        Re-fit the values on each support, see `renormalize`.
+        Re-fit the values on each support, see `renormalize`. Their l1 norm may then exceed `l1_bound`.
     refine : bool, default False
         Solve each loading again given all the others, which raises the variance that they explain together;
         see the function `refine`.
@@ -145,7 +164,7 @@ def sparse_pca(
         makes an int8 copy of X, an eighth (float32: a quarter) of its size, and reads only the columns
         of X that the copy cannot rule out; "references" rules out columns by their products with
         earlier vectors; "both" does both; "auto" decides by the size of X and the memory available, and
-        takes at most a fifth of X above 64 MB. Other input than dense data takes no notice. `result.screening` says what was used and read.
+        takes at most a fifth of X above 64 MB. Other input than dense data, and the method "scotlass", take no notice. `result.screening` says what was used and read.
     n_features : int, optional
         p, needed when X is a bare callable.
     rng : None, int or numpy Generator, optional
@@ -172,7 +191,7 @@ def sparse_pca(
     Raises
     ------
     ValueError
-        For NaN, infinite or empty input, a covariance that is not symmetric positive semidefinite
+        For NaN (but in dense data for "pmd"), infinite or empty input, a covariance that is not symmetric positive semidefinite
         (beyond 1500 variables only its 2 x 2 minors are looked at), or an option out of range.
     TypeError
         For input that is not real numbers, masked arrays, or an option of the wrong type.
@@ -215,9 +234,13 @@ def sparse_pca(
     _refuse_options(method, options)
     given = {"cardinality": cardinality, "l1_bound": l1_bound, "penalty": penalty}
     _refuse_sparsity(method, given)
-    if options.get("block") is True and screening == "auto":
-        screening = "none"  # products with several vectors read all of X
-    problem = as_problem(X, kind=kind, center=center, scale=scale, n_features=n_features, screening=screening)
+    settings["screening"] = choice(screening, "screening", SCREENING)
+    if screening == "auto" and (chosen.orthogonal or options.get("block") is True):
+        settings["screening"] = "none"  # other products than screening serves
+    problem = as_problem(
+        X, kind=kind, center=center, scale=scale, n_features=n_features, screening=settings["screening"],
+        missing=chosen.missing,
+    )  # fmt: skip
     r = integer(n_components, "n_components", 1, min(problem.p, problem.n_samples or problem.p))
     settings[chosen.sparsity] = _sparsity(chosen, given[chosen.sparsity], r, problem)
     settings["seed"] = seed_of(rng)
@@ -268,6 +291,7 @@ def extend(
         scale=settings["scale"],
         n_features=settings["n_features"],
         screening=settings["screening"],
+        missing=method.missing,
     )
     hook(callback)
     before, p = result.n_components, len(result.loadings)
@@ -365,8 +389,9 @@ def _search(
                 if new is not None and not new.objective > problem.noise(new.index, deflation):
                     new = None
             if new is None:
-                what = "no variance" if constraint is None else "nothing feasible"
-                what += " above the penalty" * (solver.sparsity == "penalty")
+                what = "no variance" if constraint is None and not solver.orthogonal else "nothing feasible"
+                if solver.sparsity == "penalty" and what == "no variance":
+                    what += " above the penalty"
                 warnings.warn(
                     f"{what} is left after {t} of the {r} components asked for", RuntimeWarning, stacklevel=3
                 )
@@ -375,11 +400,19 @@ def _search(
                 new = _certified(problem, state, new)
             found.append(new)
             if t + 1 < r:
-                state = state.without(new.index, new.value, lambda index: problem.noise(index, deflation))
+                image = None
+                if deflation == "naive" and solver.image is not None:
+                    image = solver.image(state, new, options)
+                state = state.without(
+                    new.index, new.value, lambda index: problem.noise(index, deflation), image
+                )
             if callback is not None and t >= len(known):
                 _tell(callback, Progress(t, r, new.n_iter, float(problem.in_units(new.objective))))
     except _Enough:
         pass
+    finally:
+        if problem.filled is not None:
+            problem.filled.restore()
     if not all(f.converged for f in found):
         some = [t for t, f in enumerate(found) if not f.converged]
         warnings.warn(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from . import _core
 from ._input import choice, flag, output_array, raise_not_finite, real_array, refuse_not_finite
-from ._operator import Problem, strided
+from ._operator import Filled, Problem, strided
 
 METHODS = (
     "hotelling", "projection", "schur", "orthogonalized_hotelling", "orthogonalized_projection",
@@ -227,6 +227,10 @@ class Deflated:
         Orthonormal, of what the earlier components span, where the method or the constraint needs it: Q.
     original : _core.Operator
         Before any deflation.
+    loadings : tuple of (ndarray, ndarray)
+        The nonzeros, as positions and values, of each loading removed.
+    filled : Filled or None
+        Where entries of the data are missing.
     """
 
     operator: _core.Operator
@@ -235,11 +239,15 @@ class Deflated:
     constraint: str | None
     basis: tuple[NDArray[Any], ...]
     original: _core.Operator
+    loadings: tuple[tuple[NDArray[np.intp], NDArray[Any]], ...] = ()
+    filled: Filled | None = None
 
     @classmethod
     def nothing(cls, problem: Problem, method: str = "projection", constraint: str | None = None) -> Deflated:
         """Before the first component."""
-        return cls(problem.operator, problem.diagonal, method, constraint, (), problem.operator)
+        return cls(
+            problem.operator, problem.diagonal, method, constraint, (), problem.operator, (), problem.filled
+        )
 
     @property
     def quotient(self) -> bool:
@@ -258,8 +266,12 @@ class Deflated:
         noise: Callable[[NDArray[np.intp]], float],
         image: NDArray[Any] | None = None,
     ) -> Deflated:
-        """Remove one more loading, by its nonzeros; nothing changes where its variance is only noise."""
+        """Remove one more loading, by its nonzeros; nothing changes where its variance is only noise.
+
+        `image` is what takes the place of F x in the residual F - F x x' of data ("naive").
+        """
         op, diagonal, basis = self.operator, self.diagonal, self.basis
+        after = replace(self, loadings=(*self.loadings, (index, value)))
         step = _step(self.method)
         if self.constraint is not None or _orthogonalizes(self.method):
             if self.constraint == "uncorrelated":
@@ -269,7 +281,7 @@ class Deflated:
                 direction[index] = value
             q = orthogonal_part(direction, list(basis))
             if q is None:
-                return self
+                return after
             q[np.abs(q) < np.finfo(op.dtype).eps / 4] = 0  # rounding must not make q dense
             basis = (*basis, q)
             index = np.flatnonzero(q)
@@ -279,11 +291,12 @@ class Deflated:
         on_support = w[index] if len(w) == op.p else w
         variance = float(value @ on_support)
         if step != "hotelling" and self.constraint is None and not abs(variance) > noise(index):
-            return replace(self, basis=basis)
+            return replace(after, basis=basis)
+        if self.method == "naive" and not op.covariance and (image is not None or self.filled is not None):
+            return replace(after, **self._residual(index, value, image))
         amount = variance
         if step != "hotelling":
-            if image is None or self.method != "naive":
-                image = op.image(index, value)
+            image = op.image(index, value)
             amount = math.copysign(1.0, variance) if op.covariance else 1.0
             if step == "schur":  # of unit size, since the inverse of a tiny variance may overflow
                 size = math.sqrt(abs(variance)) if op.covariance else np.linalg.norm(image.astype(float))
@@ -299,8 +312,26 @@ class Deflated:
             if step != "hotelling":
                 np.maximum(diagonal, 0, out=diagonal)
         return replace(
-            self, operator=op.deflated(step, index, value, image, amount), diagonal=diagonal, basis=basis
+            after, operator=op.deflated(step, index, value, image, amount), diagonal=diagonal, basis=basis
         )
+
+    def _residual(
+        self, index: NDArray[np.intp], value: NDArray[Any], image: NDArray[Any] | None
+    ) -> dict[str, Any]:
+        """Operator and diagonal of F - g x', without the entries that are missing."""
+        op, diagonal = self.operator, self.diagonal
+        g = op.image(index, value) if image is None else np.ascontiguousarray(image, op.dtype)
+        diagonal = None if diagonal is None else diagonal.copy()
+        if self.filled is not None:
+            variances = self.filled.subtract(g, index, value)
+            if diagonal is not None:
+                diagonal[index] = variances
+            return {"diagonal": diagonal}
+        if diagonal is not None:
+            size = float(g.astype(np.float64) @ g) / max(op.n - 1, 1)
+            diagonal[index] += (size * value - 2 * op.apply_transposed(g)[index]) * value
+            np.maximum(diagonal, 0, out=diagonal)
+        return {"operator": op.deflated("projection", index, value, g, 1.0), "diagonal": diagonal}
 
 
 def _products_on_support(op: _core.Operator, index: NDArray[np.intp], value: NDArray[Any]) -> NDArray[Any]:

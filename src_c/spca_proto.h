@@ -220,6 +220,34 @@ spca_status SPCA(gpower)(const SPCA(operator) * A, int l0, REAL gamma, spca_int 
                          spca_stop stop, void *ctx, spca_int *nnz, spca_int *index, REAL *value,
                          REAL *work, spca_int *iwork, REAL *objective, REAL *quadratic,
                          spca_int *n_iter);
+/* v <- argmax (A v)'w over ||w|| = 1, ||w||_1 <= bound (and w >= 0), which maximizes v'Av.  Witten,
+ * Tibshirani & Hastie (2009), Biostatistics 10(3), section 3.2 (pmd.c).  The start v (nnz nonzeros,
+ * of any norm) is overwritten by the result; index and value hold p.  work (3p + m + t), iwork (p).
+ */
+spca_status SPCA(pmd)(const SPCA(operator) * A, double bound, int nonnegative, spca_int max_iter,
+                      REAL tol, spca_stop stop, void *ctx, spca_int *nnz, spca_int *index,
+                      REAL *value, REAL *work, spca_int *iwork, REAL *objective, spca_int *n_iter);
+
+/* max u'F v with ||u||_1 <= sample_bound besides, of data not deflated by Hotelling; objective is
+ * u'F v, and u belongs to v.  work (p + m + max(p, m + t)), iwork (p). */
+spca_status SPCA(pmd_two_way)(const SPCA(operator) * A, double bound, double sample_bound,
+                              int nonnegative, spca_int max_iter, REAL tol, spca_stop stop,
+                              void *ctx, spca_int *nnz, spca_int *index, REAL *value, REAL *work,
+                              spca_int *iwork, REAL *u /* m */, REAL *objective, spca_int *n_iter);
+
+/* v <- argmax (A v)'w over ||w|| = 1, ||w||_1 <= bound, Q'w = 0, Q (p x t by columns) orthonormal,
+ * which maximizes v'Av.  Jolliffe, Trendafilov & Uddin (2003), JCGS 12(3) (scotlass.c).  v: a start
+ * of any norm, then the result.  SPCA_ZERO_VECTOR: also where no unit vector is feasible.  work (2p
+ * + max(3p, m + A->t)), dwork (t^2 + 5t). */
+spca_status SPCA(scotlass)(const SPCA(operator) * A, spca_int t, const REAL *Q, double bound,
+                           spca_int max_iter, REAL tol, spca_stop stop, void *ctx, REAL *v /* p */,
+                           REAL *work, double *dwork, REAL *objective, spca_int *n_iter);
+
+/* w = argmax a'w over the same set; SPCA_ZERO_VECTOR where that is not of unit norm.  mu (t): a
+ * start and the solution of the dual.  work (3p), dwork (t^2 + 4t). */
+spca_status SPCA(orthogonal_l1_threshold)(spca_int p, spca_int t, const REAL *a, const REAL *Q,
+                                          double bound, spca_stop stop, void *ctx, double *mu,
+                                          REAL *work, double *dwork, REAL *w);
 
 /* ---- rotations ------------------------------------------------------------------------------ */
 

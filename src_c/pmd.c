@@ -1,0 +1,183 @@
+/* pmd.c - the penalized matrix decomposition of rank one.
+ *
+ * maximize u'F v subject to ||u|| = ||v|| = 1, ||v||_1 <= c, and in the two-way form ||u||_1 <= c_u
+ * (Witten, Tibshirani & Hastie 2009, Biostatistics 10(3), sections 2.2 and 3.2).  By turns u
+ * maximizes u'(F v) and v maximizes (F'u)'v: each is a soft threshold at the level that its bound
+ * sets (threshold.c), or, without a bound, the vector over its norm.
+ *
+ * Without a bound on u, F'u is A v over a number: v <- argmax (A v)'w needs A alone, and for
+ * positive semidefinite A its objective v'Av never decreases, since w'Aw >= v'Av + 2 (A v)'(w - v).
+ * An indefinite A is shifted as in power.c.
+ *
+ * The entries of A v below the level do not matter, and the entries above any tau tell the level or
+ * a better tau.  Let L be the level that they give by themselves.  If L >= tau, it is the level of
+ * all.  Otherwise the level of all is at least L: a further entry smaller than all others raises
+ * ||s||_1/||s||, for with S = sum s_i, Q = sum s_i^2 and x <= min s_i <= Q/S,
+ * (S + x)^2/(Q + x^2) >= S^2/Q. */
+#include "real.h"
+
+/* Drops the zeros of x (n) and lists where the others stood: list, where given, or 0..n-1. */
+static spca_int compress(spca_int n, const spca_int *list, real *x, spca_int *index)
+{
+    spca_int nnz = 0;
+    for (spca_int a = 0; a < n; a++)
+        if (x[a] != 0) {
+            index[nnz] = list ? list[a] : a;
+            x[nnz++] = x[a];
+        }
+    return nnz;
+}
+
+/* Whether v, of unit norm, may be compared with the vectors that the iteration makes. */
+static int satisfies(vector_t v, double bound, int nonnegative)
+{
+    double sum = 0;
+    int negative = 0;
+    for (spca_int a = 0; a < v.nnz; a++) {
+        sum += (double)fabs(v.value[a]);
+        negative |= v.value[a] < 0;
+    }
+    return sum <= bound * (1 + 64 * (double)REAL_EPSILON) && !(nonnegative && negative);
+}
+
+/* A start over its norm or, where no iteration will follow, brought within the bound. */
+static spca_status prepare(spca_int *nnz, spca_int *index, real *value, double bound,
+                           int nonnegative, int final, real *work)
+{
+    double level;
+    scal(*nnz, 1 / nrm2(*nnz, value), value);
+    if (final && !satisfies((vector_t){*nnz, index, value}, bound, nonnegative)) {
+        spca_status status =
+            SPCA(l1_threshold)(*nnz, value, bound, nonnegative, work, value, &level);
+        if (status < 0) return status;
+        *nnz = compress(*nnz, index, value, index);
+    }
+    return *nnz > 0 ? SPCA_OK : SPCA_ZERO_VECTOR;
+}
+
+/* next = argmax (A v)'w over the feasible w, by its nonzeros; *level: in, a guess of the level, or
+ * 0 for none: then some of the largest entries give one. */
+static spca_status ascend(const operator_t *A, vector_t v, double bound, int nonnegative,
+                          spca_stop stop, void *ctx, real *work, double *level, spca_int *nnz,
+                          spca_int *index, real *next, real *quadratic)
+{
+    real tau = (real)*level;
+    spca_int count = 4 * (spca_int)ceil(bound * bound);
+    int some = tau == 0 && count < A->p;
+    for (;;) {
+        spca_status status;
+        if (some)
+            status =
+                SPCA(largest)(A, v, count, nonnegative, stop, ctx, work, index, next, quadratic);
+        else
+            status = SPCA(above)(A, v, tau, 0, stop, ctx, work, &count, index, next, quadratic);
+        if (status < 0) return status;
+        for (spca_int a = 0; some && a < count; a++)
+            tau = a == 0 ? fabs(next[a]) : fmin(tau, fabs(next[a]));
+        *level = 0;
+        if (count > 0) {
+            status = SPCA(l1_threshold)(count, next, bound, nonnegative, work, next, level);
+            if (status < 0) return status;
+        }
+        if (tau == 0 || *level >= (double)tau) {
+            *nnz = compress(count, index, next, index);
+            return SPCA_OK;
+        }
+        *level *= 1 - 64 * (double)REAL_EPSILON; /* against rounding */
+        tau = some || *level < 0.999 * (double)tau ? (real)*level : 0;
+        some = 0;
+    }
+}
+
+spca_status SPCA(pmd)(const operator_t *A, double bound, int nonnegative, spca_int max_iter,
+                      real tol, spca_stop stop, void *ctx, spca_int *nnz, spca_int *index,
+                      real *value, real *work, spca_int *iwork, real *objective, spca_int *n_iter)
+{
+    operator_t shifted = *A;
+    real *next = work, *rest = work + A->p, previous = 0, rounding = 64 * REAL_EPSILON;
+    double level = 0, change = 1, guess; /* the last level, by how much it moved, what to expect */
+    spca_status status = prepare(nnz, index, value, bound, nonnegative, max_iter == 0, rest);
+    int feasible = 0; /* whether previous is the objective of a feasible vector */
+    *n_iter = 0;
+    if (status < 0) return status;
+    for (;;) {
+        vector_t v = {*nnz, index, value};
+        real quadratic, gain, size;
+        spca_int count;
+        int same;
+        if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
+        guess = level * (1 - fmin(0.3, fmax(0.01, 4 * change)));
+        status = ascend(&shifted, v, bound, nonnegative, stop, ctx, rest, &guess, &count, iwork,
+                        next, &quadratic);
+        if (status < 0) return status;
+        change = guess > 0 ? fabs(level - guess) / guess : 1;
+        level = guess;
+        quadratic -= shifted.shift;
+        *objective = quadratic;
+        if (count == 0) return SPCA_ZERO_VECTOR;
+
+        same = *nnz == count;
+        for (spca_int a = 0; same && a < count; a++) same = index[a] == iwork[a];
+        gain = quadratic - previous;
+        size = fabs(quadratic) + shifted.shift;
+        if (feasible) {
+            if (gain < -rounding * size)
+                shifted.shift = 2 * shifted.shift + fabs(previous) / 2;
+            else if (gain <= (same ? fmax(tol, rounding) : rounding) * size)
+                return SPCA_OK;
+        }
+        if (*n_iter == max_iter) return SPCA_NOT_CONVERGED;
+        feasible = feasible || satisfies(v, bound, nonnegative);
+        previous = quadratic;
+        *nnz = count;
+        for (spca_int a = 0; a < count; a++) {
+            index[a] = iwork[a];
+            value[a] = next[a];
+        }
+        ++*n_iter;
+    }
+}
+
+spca_status SPCA(pmd_two_way)(const operator_t *A, double bound, double sample_bound,
+                              int nonnegative, spca_int max_iter, real tol, spca_stop stop,
+                              void *ctx, spca_int *nnz, spca_int *index, real *value, real *work,
+                              spca_int *iwork, real *u, real *objective, spca_int *n_iter)
+{
+    real *next = work, *f = next + A->p, *rest = f + A->m, previous = 0;
+    real rounding = 64 * REAL_EPSILON;
+    int feasible = 0, same = 0;
+    spca_status status = prepare(nnz, index, value, bound, nonnegative, max_iter == 0, rest);
+    *n_iter = 0;
+    if (status < 0) return status;
+    for (;;) {
+        vector_t v = {*nnz, index, value};
+        spca_int count;
+        double level;
+        if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
+        status = SPCA(image)(A, v, stop, ctx, rest, f);
+        if (status < 0) return status;
+        status = SPCA(l1_threshold)(A->m, f, sample_bound, 0, rest, u, &level);
+        if (status < 0) return status;
+        *objective = strands_dot(A->m, u, f);
+        if (!(*objective > 0)) return SPCA_ZERO_VECTOR;
+        if (feasible && *objective - previous <= (same ? fmax(tol, rounding) : rounding) * previous)
+            return SPCA_OK;
+        if (*n_iter == max_iter) return SPCA_NOT_CONVERGED;
+
+        status = SPCA(apply_transposed)(A, u, stop, ctx, rest, next);
+        if (status < 0) return status;
+        status = SPCA(l1_threshold)(A->p, next, bound, nonnegative, rest, next, &level);
+        if (status < 0) return status;
+        if ((count = compress(A->p, NULL, next, iwork)) == 0) return SPCA_ZERO_VECTOR;
+        feasible = feasible || satisfies(v, bound, nonnegative);
+        previous = *objective;
+        same = *nnz == count;
+        for (spca_int a = 0; a < count; a++) {
+            same = same && index[a] == iwork[a];
+            index[a] = iwork[a];
+            value[a] = next[a];
+        }
+        *nnz = count;
+        ++*n_iter;
+    }
+}
