@@ -99,8 +99,8 @@ def page():
         "Written by `python benchmarks/deflations.py -o docs/deflation.md`; edit that script, not this file.",
         "",
         "After each component the covariance matrix is deflated, and six ways to do so agree only for true"
-        " eigenvectors. Mackey (2008) compared them on gene expression of *Drosophila* embryos. Here they are on"
-        " 84 genes of the same project, with components of 9, 7, 6, 5, 3, 2, 2 and 2 genes, and on the pit"
+        " eigenvectors. Mackey (2008) compared them on gene expression of *Drosophila* embryos. Here they are"
+        " on 84 genes of the same project, with components of 9, 7, 6, 5, 3, 2, 2 and 2 genes, and on the pit"
         " props. Each cell has the additional variance of a component (that of its part orthogonal to the"
         " earlier ones) over the cumulative one, in percent of the total variance.",
         "",
@@ -112,8 +112,8 @@ def page():
     lines += [
         "## Random matrices",
         "",
-        "Four components of 2 to 6 variables on 200 random covariance matrices of order 20, by truncated power,"
-        " in percent of the total variance:",
+        "Four components of 2 to 6 variables on 200 random covariance matrices of order 20, by truncated"
+        " power, in percent of the total variance:",
         "",
         *simulation(),
         "",

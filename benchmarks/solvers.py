@@ -1,7 +1,7 @@
 """Each method beside scikit-learn's SparsePCA at the same number of nonzeros, in one run.
 
-python benchmarks/solvers.py -o docs/methods.md: three planted components of 20 nonzeros, data 500 x 10,000 and
-a covariance matrix of 1000 variables. One BLAS thread; medians of CPU time of the one fit at the sparsity
+python benchmarks/solvers.py -o docs/methods.md: three planted components of 20 nonzeros, data 500 x 10,000
+and a covariance matrix of 1000 variables. One BLAS thread; medians of CPU time of the one fit at the sparsity
 found; scikit-learn, which takes no covariance, is given data.
 """
 
@@ -97,10 +97,10 @@ def page():
         "",
         "Written by `python benchmarks/solvers.py -o docs/methods.md`; edit that script, not this file.",
         "",
-        f"{R} planted components of {K} nonzeros each. The l1 bound or penalty was bisected until the components"
-        f" had {R * K} nonzeros together; the time is the CPU time of the last fit alone, of one thread, median"
-        " of five (scikit-learn: one). Values are re-fitted on the supports, but for scikit-learn's. Recall is"
-        " the share of the planted supports that was found.",
+        f"{R} planted components of {K} nonzeros each. The l1 bound or penalty was bisected until the"
+        f" components had {R * K} nonzeros together; the time is the CPU time of the last fit alone, of one"
+        " thread, median of five (scikit-learn: one). Values are re-fitted on the supports, but for"
+        " scikit-learn's. Recall is the share of the planted supports that was found.",
         "",
     ]
     for kind, what in (("data", "Data, 500 × 10,000"), ("covariance", "Covariance matrix, 1000 variables")):

@@ -1,11 +1,12 @@
 """Sparse principal component analysis: sparse loadings, dense or sparse data."""
 
 from . import datasets
-from ._result import PMDComponent, Progress, SparseComponent, SparsePCAResult
+from ._result import GreedyComponent, PMDComponent, Progress, SparseComponent, SparsePCAResult
 from .certificates import OptimalityBound, optimality_bound
 from .components import sparse_pca
 from .deflation import deflate
 from .gpower import gpower
+from .greedy import greedy
 from .pmd import pmd
 from .refinement import refine
 from .rotation import orthomax, varimax
@@ -15,6 +16,7 @@ from .tpower import tpower
 from .variance import explained_variance, renormalize
 
 __all__ = [
+    "GreedyComponent",
     "OptimalityBound",
     "PMDComponent",
     "Progress",
@@ -24,6 +26,7 @@ __all__ = [
     "deflate",
     "explained_variance",
     "gpower",
+    "greedy",
     "l1_threshold",
     "optimality_bound",
     "orthomax",

@@ -192,6 +192,9 @@ cdef extern from "spca.h" nogil:
 
     spca_status spca_sscotlass(const spca_soperator *, spca_int, const float *, double, spca_int, float, spca_stop, void *, float *, float *, double *, float *, spca_int *) noexcept
     spca_status spca_dscotlass(const spca_doperator *, spca_int, const double *, double, spca_int, double, spca_stop, void *, double *, double *, double *, double *, spca_int *) noexcept
+    spca_status spca_sbordered_eigenvalues(spca_int, spca_int, spca_int, spca_int, spca_int, const spca_int *, const float *, const double *, const double *, const double *, const double *, const double *, const double *, double, double, spca_stop, void *, double *, double *) noexcept
+    spca_status spca_dbordered_eigenvalues(spca_int, spca_int, spca_int, spca_int, spca_int, const spca_int *, const double *, const double *, const double *, const double *, const double *, const double *, const double *, double, double, spca_stop, void *, double *, double *) noexcept
+    spca_status spca_ddeleted_eigenvalues(spca_int, spca_int, const double *, const double *, spca_stop, void *, double *, double *) noexcept
 
     spca_status spca_sorthomax(spca_int, spca_int, double, spca_int, double, spca_stop, void *, float *, double *, double *, spca_int *) noexcept
     spca_int spca_sorthomax_work(spca_int, spca_int) noexcept
@@ -944,6 +947,44 @@ def l1_threshold(const floating[::1] a, double bound, int nonnegative, floating[
         else:
             status = spca_dl1_threshold(a.shape[0], &a[0], bound, nonnegative, &work[0], &w[0], &level)
     return level if status == SPCA_OK else None
+
+
+# ---- greedy search -----------------------------------------------------------------------------------
+
+def bordered_eigenvalues(const floating[:, ::1] C, Py_ssize_t[::1] candidate, const double[::1] diagonal,
+                         const double[::1] pole, const double[::1, :] W, const double[::1] norm=None,
+                         const double[:, ::1] Q=None, const double[::1, :] R=None, double strength=0, double least=0):
+    """Largest eigenvalue on the support with each candidate more (spca_proto.h)."""
+    cdef Call call = Call()
+    cdef spca_status status
+    cdef Py_ssize_t k = C.shape[0], p = C.shape[1], w = pole.shape[0], t = 0 if Q is None else Q.shape[0]
+    cdef Py_ssize_t count = candidate.shape[0]
+    cdef const double *norm_ = &norm[0] if norm is not None else NULL
+    cdef const double *Q_ = &Q[0, 0] if t > 0 else NULL
+    cdef const double *R_ = &R[0, 0] if t > 0 else NULL
+    cdef double[::1] value = np.empty(count), work = np.empty(p + 64 * (k + t + 2 * w) + 3 * w)
+    if count == 0:
+        return np.asarray(value)
+    with nogil:
+        if floating is float:
+            status = spca_sbordered_eigenvalues(p, k, w, t, count, &candidate[0], &C[0, 0], &diagonal[0], &pole[0],
+                                                &W[0, 0], norm_, Q_, R_, strength, least, on_stop, &call.c, &work[0], &value[0])
+        else:
+            status = spca_dbordered_eigenvalues(p, k, w, t, count, &candidate[0], &C[0, 0], &diagonal[0], &pole[0],
+                                                &W[0, 0], norm_, Q_, R_, strength, least, on_stop, &call.c, &work[0], &value[0])
+    call.check(status)
+    return np.asarray(value)
+
+def deleted_eigenvalues(const double[::1] pole, const double[::1, :] W):
+    """The same without each variable of the support."""
+    cdef Call call = Call()
+    cdef spca_status status
+    cdef Py_ssize_t k = W.shape[0], w = pole.shape[0]
+    cdef double[::1] value = np.empty(k), work = np.empty(2 * w)
+    with nogil:
+        status = spca_ddeleted_eigenvalues(k, w, &pole[0], &W[0, 0], on_stop, &call.c, &work[0], &value[0])
+    call.check(status)
+    return np.asarray(value)
 
 
 # ---- rotations -------------------------------------------------------------------------------------

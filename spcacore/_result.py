@@ -121,6 +121,56 @@ class PMDComponent(SparseComponent):
     strength: float = 0.0
 
 
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class GreedyComponent(SparseComponent):
+    """The component of the largest cardinality of a greedy search, with those of all smaller ones.
+
+    Attributes
+    ----------
+    path_value : ndarray of shape (K,)
+        The value `x' A x` reached at cardinality 1, ..., K.
+    order : ndarray of shape (K,) or None
+        The variables in the order in which they join: the first k are the support at cardinality k. None
+        where a support does not contain the one before.
+    path_index, path_loading : ndarray of shape (K (K + 1) / 2,)
+        The variables (ascending) of each support and their loadings, one cardinality after another.
+    """
+
+    path_value: NDArray[Any]
+    order: NDArray[np.intp] | None
+    path_index: NDArray[np.intp]
+    path_loading: NDArray[Any]
+
+    def at(self, k: int) -> SparseComponent:
+        """The component of cardinality k.
+
+        Parameters
+        ----------
+        k : int
+            In [1, K].
+
+        Returns
+        -------
+        SparseComponent
+        """
+        from ._input import integer
+
+        k = integer(k, "k", 1, len(self.path_value))
+        part = slice(k * (k - 1) // 2, k * (k + 1) // 2)
+        loading = np.zeros_like(self.loading)
+        loading[self.path_index[part]] = self.path_loading[part]
+        return SparseComponent(
+            loading, float(self.path_value[k - 1]), int(np.count_nonzero(loading)), self.n_iter,
+            self.converged, self.method, self.screening,
+        )  # fmt: skip
+
+    def __repr__(self) -> str:
+        return (
+            f"GreedyComponent(method={self.method!r}, p={self.loading.size}, cardinality={self.cardinality}, "
+            f"value={self.value:.6g}, with those of cardinality 1 to {len(self.path_value)})"
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class SparsePCAResult:
     """Sparse principal components, in the order in which they were found.

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import gpower, pmd, scotlass, tpower
+from . import gpower, greedy, pmd, scotlass, tpower
 from ._input import choice, flag, hook, integer, per_component, seed_of
 from ._operator import OUT_OF_RANGE, Problem, as_problem
 from ._result import Callback, Progress, Screening, SparsePCAResult
@@ -48,8 +48,9 @@ class Method:
         (problem, sparsity of all components, options, seed, told) -> the components, all at once; for
         options with `block`.
     orthogonal : bool
-        Whether its loadings are orthogonal to the earlier ones, so that there may be none. Its steps
-        need whole products, which screening does not help.
+        Whether its loadings are orthogonal to the earlier ones, so that there may be none.
+    whole : callable
+        (options) -> whether its steps need whole products, which screening does not help.
     missing : bool
         Whether dense data may have NaN entries.
     image : callable or None
@@ -64,6 +65,7 @@ class Method:
     check_together: Callable[[Any, tuple[Any, ...]], None] | None = None
     solve_block: Callable[..., list[Found]] | None = None
     orthogonal: bool = False
+    whole: Callable[[dict[str, Any]], bool] = lambda options: False
     missing: bool = False
     image: Callable[[Deflated, Found, Any], NDArray[Any] | None] | None = None
 
@@ -77,9 +79,20 @@ METHODS = {
     "gpower": Method(
         "penalty", gpower.check_penalty, gpower.check_options, gpower.solve,
         check_together=gpower.check_together, solve_block=gpower.solve_block,
+        whole=lambda options: options.get("block") is True,
     ),
-    "pmd": Method("l1_bound", pmd.check_bound, pmd.check_options, pmd.solve, missing=True, image=pmd.image),
-    "scotlass": Method("l1_bound", pmd.check_bound, scotlass.check_options, scotlass.solve, orthogonal=True),
+    "greedy": Method(
+        "cardinality", _cardinality, greedy.check_options, greedy.solve, generalized=True,
+        whole=lambda options: options.get("strategy") != "gradient",
+    ),
+    "pmd": Method(
+        "l1_bound", pmd.check_bound, pmd.check_options, pmd.solve, missing=True, image=pmd.image,
+        whole=lambda options: "sample_l1_bound" in options,
+    ),
+    "scotlass": Method(
+        "l1_bound", pmd.check_bound, scotlass.check_options, scotlass.solve, orthogonal=True,
+        whole=lambda options: True,
+    ),
 }  # fmt: skip
 
 
@@ -125,14 +138,14 @@ def sparse_pca(
     n_components : int
         In [1, min(n, p)].
     cardinality, l1_bound, penalty : number or sequence of numbers, optional
-        How sparse every component, or each, is to be: nonzeros for "tpower"; the l1 norm for "pmd" and
-        "scotlass"; for "gpower" the penalty, which compares with the norms of the columns of the centred X,
-        with norm="l0" with their squares (the diagonal of `X'X`, in whose place a covariance stands). Just
-        the one that the method takes.
-    method : {"tpower", "gpower", "pmd", "scotlass"}, default "tpower"
-        Truncated power iteration, see `tpower`; the generalized power method, see `gpower`; penalized matrix
-        decomposition, see `pmd`; the same with loadings orthogonal to the earlier ones, whatever the
-        deflation, see `scotlass`.
+        How sparse every component, or each, is to be. `cardinality`, for "tpower" and "greedy": the number
+        of nonzeros. `l1_bound`, for "pmd" and "scotlass": the l1 norm. `penalty`, for "gpower": compares
+        with the norms of the columns of the centred X, with norm="l0" with their squares (the diagonal of
+        `X'X`, in whose place a covariance stands). Just the one that the method takes.
+    method : {"tpower", "greedy", "gpower", "pmd", "scotlass"}, default "tpower"
+        Truncated power iteration, see `tpower`; one variable at a time, see `greedy`; the generalized power
+        method, see `gpower`; penalized matrix decomposition, see `pmd`; the same with loadings orthogonal to
+        the earlier ones, whatever the deflation, see `scotlass`.
     deflation : str, default "projection"
         "hotelling", "projection", "schur", "orthogonalized_hotelling", "orthogonalized_projection",
         "generalized" or "naive", see `deflate`. "generalized" seeks the greatest additional variance
@@ -235,8 +248,8 @@ def sparse_pca(
     given = {"cardinality": cardinality, "l1_bound": l1_bound, "penalty": penalty}
     _refuse_sparsity(method, given)
     settings["screening"] = choice(screening, "screening", SCREENING)
-    if screening == "auto" and (chosen.orthogonal or options.get("block") is True):
-        settings["screening"] = "none"  # other products than screening serves
+    if screening == "auto" and chosen.whole(options):
+        settings["screening"] = "none"
     problem = as_problem(
         X, kind=kind, center=center, scale=scale, n_features=n_features, screening=settings["screening"],
         missing=chosen.missing,

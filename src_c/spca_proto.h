@@ -248,6 +248,27 @@ spca_status SPCA(scotlass)(const SPCA(operator) * A, spca_int t, const REAL *Q, 
 spca_status SPCA(orthogonal_l1_threshold)(spca_int p, spca_int t, const REAL *a, const REAL *Q,
                                           double bound, spca_stop stop, void *ctx, double *mu,
                                           REAL *work, double *dwork, REAL *w);
+/* ---- greedy search (greedy.c) --------------------------------------------------------------- */
+
+/* Largest eigenvalue of the pencil (A, I + strength QQ') on a support of k variables and each of
+ * the candidates (ascending) more.  C (k x p by rows): A at the support; diagonal (p): of A; W (k x
+ * w by columns) and pole (w, descending): of the pencil on the support; Q (t x p by rows), R (w x t
+ * by columns): W'Q at the support.  A direction that the candidate adds counts if its square in the
+ * metric is above least.  t = 0: plain A; then norm (p), the squared norms of the columns of C, or
+ * NULL: with these, candidates that others surpass may get -infinity.
+ * work (p + 64 (k + t + 2w) + 3w). */
+spca_status SPCA(bordered_eigenvalues)(spca_int p, spca_int k, spca_int w, spca_int t,
+                                       spca_int count, const spca_int *candidate, const REAL *C,
+                                       const double *diagonal, const double *pole, const double *W,
+                                       const double *norm, const double *Q, const double *R,
+                                       double strength, double least, spca_stop stop, void *ctx,
+                                       double *work, double *value /* count */);
+
+/* The same on the support without each of its k variables; -infinity where nothing is left.
+ * work (2w). */
+spca_status SPCA(deleted_eigenvalues)(spca_int k, spca_int w, const double *pole, const double *W,
+                                      spca_stop stop, void *ctx, double *work,
+                                      double *value /* k */);
 
 /* ---- rotations ------------------------------------------------------------------------------ */
 

@@ -21,7 +21,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
-from spcacore import deflate, explained_variance, gpower, renormalize, sparse_pca, tpower
+from spcacore import deflate, explained_variance, gpower, greedy, renormalize, sparse_pca, tpower
 
 N, P, K = 12, 6, 3
 X0 = np.random.default_rng(1).integers(-3, 4, (N, P)).astype(np.float64)
@@ -46,6 +46,7 @@ CALLS = [
     ("sparse_pca", lambda X, kind: sparse_pca(X, 2, cardinality=K, kind=kind)),
     ("tpower", lambda X, kind: tpower(X, K, kind=kind)),
     ("gpower", lambda X, kind: gpower(X, 1.0, kind=kind)),
+    ("greedy", lambda X, kind: greedy(X, K, kind=kind, strategy="bidirectional")),
     ("explained_variance", lambda X, kind: explained_variance(X, V0, kind=kind)),
     ("adjusted_variance", lambda X, kind: explained_variance(X, V0, "adjusted", kind=kind)),
     ("renormalize", lambda X, kind: renormalize(X, V0, kind=kind)),
@@ -55,7 +56,7 @@ CALLS = [
     ("extend", lambda X, kind: result(kind).extend(X, 1, cardinality=K)),
 ]
 DENSE_ONLY = {"deflate", "deflate_schur"}
-SOLVERS = [c for c in CALLS if c[0] in ("sparse_pca", "tpower")]
+SOLVERS = [c for c in CALLS if c[0] in ("sparse_pca", "tpower", "greedy")]
 ids = {"ids": lambda v: v[0] if isinstance(v, tuple) else getattr(v, "__name__", None)}
 
 
@@ -262,7 +263,7 @@ def test_a_clean_call_is_right(call):
     values = [np.linalg.eigvalsh(C[np.ix_(s, s)])[-1] for s in supports]
     best, second = np.argsort(values)[[-1, -2]]
     assert values[best] > values[second] * 1.01
-    if name in ("sparse_pca", "tpower"):
+    if name in ("sparse_pca", "tpower", "greedy"):
         x = out.loadings[:, 0] if name == "sparse_pca" else out.loading
         assert np.flatnonzero(x).tolist() == supports[best]
         assert x @ C @ x == pytest.approx(values[best], rel=1e-12)
@@ -489,6 +490,7 @@ def test_refused_in_secondary_arguments(bad):
 
 
 @pytest.mark.parametrize("call", [c for c in CALLS if c[0] not in ("sparse_pca", "tpower", "gpower")], **ids)
+@pytest.mark.parametrize("call", [c for c in CALLS if c not in SOLVERS], **ids)
 def test_wrong_number_of_columns(call):
     for X in (X0[:, :-1], sp.csr_array(X0[:, :-1]), aslinearoperator(X0[:, :-1])):
         if call[0] not in DENSE_ONLY or isinstance(X, np.ndarray):

@@ -1,0 +1,550 @@
+"""greedy against loops over all variables with explicit matrices, published tables and LAPACK."""
+
+import pickle
+import signal
+import threading
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import covariance, deflated, optimum, shared
+from scipy.linalg import eigh
+from scipy.sparse.linalg import LinearOperator
+
+import spcacore
+from spcacore import _core, explained_variance, greedy, sparse_pca
+
+PITPROPS = spcacore.datasets.load_pitprops().correlation
+PITPROPS_OPTIMA = [
+    1, 1.954, 2.4753313532, 2.9374789467, 3.4061549468, 3.7709595523, 3.9961896449, 4.0686073272,
+    4.1386469071, 4.1726376616, 4.2082759543, 4.2182451865, 4.2186328533,
+]  # fmt: skip
+STRATEGIES = ["forward", "gradient", "backward", "bidirectional"]
+CASES = {"max_examples": 200, "deadline": None, "derandomize": True}
+
+
+# ---- loops over all variables -----------------------------------------------------------------------
+
+
+def top(A, S, B=None, tolerance=1e-8):
+    """The largest eigenvalue on a support, of the pencil where there is B, possibly singular."""
+    S = list(S)
+    if B is None:
+        return np.linalg.eigvalsh(A[np.ix_(S, S)])[-1] if S else -np.inf
+    square, U = np.linalg.eigh(B[np.ix_(S, S)])
+    T = U[:, square > tolerance] / np.sqrt(square[square > tolerance])
+    return np.linalg.eigvalsh(T.T @ A[np.ix_(S, S)] @ T)[-1] if T.shape[1] else -np.inf
+
+
+def forward(A, K, first, B=None):
+    S = [first]
+    while len(S) < K:
+        value = np.array([-np.inf if j in S else top(A, [*S, j], B) for j in range(len(A))])
+        S.append(int(np.argmax(value >= value.max() - 1e-11 * abs(value.max()))))
+    return S
+
+
+def gradient(A, K, first):
+    S = [first]
+    while len(S) < K:
+        slope = abs(A[:, S] @ np.linalg.eigh(A[np.ix_(S, S)])[1][:, -1])
+        slope[S] = -1
+        S.append(int(np.argmax(slope)))
+    return S
+
+
+def backward(A, B=None):
+    """The variables in the order in which they are left, reversed."""
+    S, left = list(range(len(A))), []
+    while S:
+        value = [top(A, [j for j in S if j != i], B) for i in S]
+        largest = max(value)
+        tied = [i for i, v in zip(S, value, strict=True) if v >= largest - 1e-11 * abs(largest)]
+        S.remove(tied[-1])
+        left.append(tied[-1])
+    return left[::-1]
+
+
+def random_matrix(seed, p, kind):
+    rng = np.random.default_rng(seed)
+    if kind == "indefinite":
+        B = rng.standard_normal((p, p))
+        return B + B.T
+    B = rng.standard_normal((2 if kind == "rank 2" else p + 3, p)) * np.linspace(2, 1, p)
+    A = B.T @ B
+    if kind == "correlation":
+        A = A / np.sqrt(np.outer(A.diagonal(), A.diagonal()))
+    return A
+
+
+KINDS = ["covariance", "rank 2", "indefinite", "correlation"]
+
+
+def check_path(x, A):
+    """Each loading is the leading eigenvector of its support, and its value the eigenvalue."""
+    for k, value in enumerate(x.path_value, 1):
+        part = x.at(k)
+        S = np.flatnonzero(part.loading)
+        assert len(S) == part.cardinality <= k
+        assert part.value == value == pytest.approx(top(A, S), rel=1e-10, abs=1e-12)
+        assert np.linalg.norm(part.loading) == pytest.approx(1, abs=1e-14)
+        assert part.loading @ A @ part.loading == pytest.approx(value, rel=1e-10, abs=1e-12)
+        assert part.loading[np.argmax(abs(part.loading))] > 0
+    np.testing.assert_array_equal(part.loading, x.loading)
+    assert part.value == x.value
+
+
+@given(seed=st.integers(0, 2**32), p=st.integers(1, 10), kind=st.sampled_from(KINDS))
+@settings(**CASES | {"max_examples": 100})
+def test_forward_and_gradient_are_the_loops(seed, p, kind):
+    A = random_matrix(seed, p, kind)
+    first = int(np.random.default_rng(seed).integers(p)) if kind == "correlation" else None
+    start = int(np.argmax(A.diagonal())) if first is None else first
+    x = greedy(A, p, kind="covariance", first=first)
+    # of a matrix of rank 2 every third variable ties, in the loop by rounding
+    width = 2 if kind == "rank 2" else p
+    np.testing.assert_array_equal(x.order[:width], forward(A, p, start)[:width])
+    check_path(x, A)
+    assert x.n_iter == p
+    x = greedy(A, p, kind="covariance", strategy="gradient", first=first)
+    np.testing.assert_array_equal(x.order[:width], gradient(A, p, start)[:width])
+    check_path(x, A)
+
+
+@given(seed=st.integers(0, 2**32), p=st.integers(1, 10), kind=st.sampled_from(KINDS))
+@settings(**CASES | {"max_examples": 60})
+def test_backward_is_the_loop_and_bidirectional_the_better(seed, p, kind):
+    A = random_matrix(seed, p, kind)
+    x = greedy(A, p, kind="covariance", strategy="backward")
+    if kind != "rank 2":
+        np.testing.assert_array_equal(x.order, backward(A))
+    check_path(x, A)
+    both = greedy(A, p, kind="covariance", strategy="bidirectional")
+    check_path(both, A)
+    add = greedy(A, p, kind="covariance")
+    np.testing.assert_allclose(both.path_value, np.maximum(add.path_value, x.path_value), rtol=1e-11)
+    assert both.n_iter == add.n_iter + x.n_iter == p + p - 1
+    supports = [set(np.flatnonzero(both.at(k).loading)) for k in range(1, p + 1)]
+    if kind != "rank 2":
+        nested = all(a <= b for a, b in pairwise(supports))
+        assert (both.order is not None) == nested
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_values_rise_and_stay_below_the_optimum(strategy):
+    for seed in range(10):
+        A = random_matrix(seed, 9, "covariance")
+        x = greedy(A, 9, kind="covariance", strategy=strategy)
+        assert (np.diff(x.path_value) >= -1e-12).all()
+        best = [optimum(A, k) for k in range(1, 10)]
+        assert (x.path_value <= np.array(best) * (1 + 1e-12)).all()
+        assert (x.path_value >= 0.75 * np.array(best)).all()
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_many_variables_as_the_loop(strategy):
+    """Enough of them for several tiles, and for bounds that rule most out."""
+    rng = np.random.default_rng(3)
+    p = 60 if strategy in ("backward", "bidirectional") else 700
+    X = rng.standard_normal((40, p))
+    X[:, ::7] += 1.5 * rng.standard_normal((40, 1))
+    A = covariance(X)
+    x = greedy(X, 12, strategy=strategy)
+    start = int(np.argmax(A.diagonal()))
+    if strategy == "forward":
+        np.testing.assert_array_equal(x.order, forward(A, 12, start))
+    elif strategy == "gradient":
+        np.testing.assert_array_equal(x.order, gradient(A, 12, start))
+    elif strategy == "backward":
+        np.testing.assert_array_equal(x.order, backward(A)[:12])
+    check_path(x, A)
+
+
+def test_a_smaller_cardinality_is_the_start_of_the_path():
+    X = np.random.default_rng(4).standard_normal((30, 50))
+    for strategy in STRATEGIES:
+        x = greedy(X, 9, strategy=strategy, scale=True)
+        for k in (1, 4):
+            y = greedy(X, k, strategy=strategy, scale=True)
+            np.testing.assert_allclose(y.loading, x.at(k).loading, atol=1e-12)
+            assert y.value == pytest.approx(x.at(k).value, rel=1e-13)
+
+
+# ---- published numbers ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_pit_props_optima(strategy):
+    x = greedy(PITPROPS, 13, kind="covariance", strategy=strategy)
+    np.testing.assert_allclose(x.path_value, PITPROPS_OPTIMA, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "deflation", "published"),
+    [
+        ("bidirectional", "hotelling", [22.6, 38.8, 54.1, 64.5, 72.7, 77.0]),
+        ("bidirectional", "projection", [22.6, 40.1, 56.0, 66.1, 74.7, 81.2]),
+        ("bidirectional", "orthogonalized_hotelling", [22.6, 38.8, 54.1, 64.3, 68.2, 71.9]),
+        ("bidirectional", "orthogonalized_projection", [22.6, 40.1, 56.0, 66.1, 74.7, 81.3]),
+        ("bidirectional", "generalized", [22.6, 40.1, 56.1, 66.5, 75.2, 82.2]),
+        ("backward", "schur", [22.6, 38.5, 55.7, 64.4, 73.3, 79.8]),
+    ],
+)
+def test_deflations_of_mackey_2008_table_3(strategy, deflation, published):
+    result = sparse_pca(
+        PITPROPS, 6, cardinality=4, kind="covariance", method="greedy", strategy=strategy, deflation=deflation
+    )
+    together = [
+        explained_variance(PITPROPS, result.loadings[:, : t + 1], kind="covariance") for t in range(6)
+    ]
+    np.testing.assert_allclose([100 * v.sum() / 13 for v in together], published, atol=0.051)
+
+
+@pytest.mark.parametrize(("name", "k", "value"), [("geography", 10, 10.0), ("communities", 10, 8.82361576)])
+def test_the_first_of_tied_variables_is_no_trap(name, k, value):
+    A = np.load(shared("uci_correlations.npz"))[name]
+    assert greedy(A, k, kind="covariance", first=0).value < 0.85 * value
+    assert greedy(A, k, kind="covariance").value >= 0.92 * value
+
+
+def test_a_best_pair_among_more_tied_variables_than_are_tried():
+    A = np.eye(600) + 0.01 * (1 - np.eye(600))
+    A[-5:, -5:] = 0.9 + 0.1 * np.eye(5)
+    x = greedy(A, 5, kind="covariance")
+    np.testing.assert_array_equal(x.order, [595, 596, 597, 598, 599])
+    assert x.value == pytest.approx(1 + 4 * 0.9, rel=1e-12)
+
+
+# ---- the secular equations --------------------------------------------------------------------------
+
+numbers = st.sampled_from([0.0, 0.0, 1.0, -1.0, 1e-8, 1e-3, 1 + 1e-12, 1e3])
+numbers |= st.floats(-2, 2).map(lambda v: round(v, 12))
+scales = st.sampled_from([1.0, 1e-150, 1e150, 1e-20])
+
+
+@given(
+    poles=st.lists(numbers, min_size=1, max_size=7), data=st.data(), scale=scales, corner=numbers,
+    single=st.booleans(),
+)  # fmt: skip
+@settings(**CASES | {"max_examples": 600})
+def test_bordered_eigenvalues(poles, data, scale, corner, single):
+    k = len(poles)
+    size = scale if not single else 1.0
+    dtype = np.float32 if single else np.float64
+    pole = np.sort(poles)[::-1] * size
+    C = np.array(data.draw(st.lists(numbers, min_size=k, max_size=k)))[:, None] * size
+    C = np.ascontiguousarray(np.repeat(C, 3, axis=1), dtype)
+    diagonal = np.array([corner, 0.0, corner + 1]) * size
+    M = np.diag(np.append(pole, 0))
+    M[:-1, -1] = M[-1, :-1] = C[:, 0]
+    expected = []
+    for a in diagonal:
+        M[-1, -1] = a
+        expected.append(np.linalg.eigvalsh(M / size)[-1])
+    value = _core.bordered_eigenvalues(C, np.arange(3), diagonal, pole, np.eye(k, order="F"))
+    tolerance = 1e-14 * max(1, np.abs(M / size).max())
+    np.testing.assert_allclose(value / size, expected, rtol=1e-14, atol=tolerance)
+    norm = (C.astype(float) ** 2).sum(axis=0) if size == 1 else None
+    some = _core.bordered_eigenvalues(C, np.arange(3), diagonal, pole, np.eye(k, order="F"), norm)
+    assert some.max() == value.max()  # bounds rule out others only
+    assert ((some == value) | (some == -np.inf)).all()
+
+
+@given(poles=st.lists(numbers, min_size=1, max_size=7), seed=st.integers(0, 2**32), scale=scales)
+@settings(**CASES | {"max_examples": 400})
+def test_deleted_eigenvalues(poles, seed, scale):
+    rng = np.random.default_rng(seed)
+    k = len(poles)
+    U = np.linalg.qr(rng.standard_normal((k, k)))[0]
+    if seed % 2 and k > 2:  # zeros, and tiny entries
+        U = np.eye(k)
+        U[:2, :2] = [[np.cos(1e-5), np.sin(1e-5)], [-np.sin(1e-5), np.cos(1e-5)]]
+    pole = np.sort(poles)[::-1]
+    G = (U * pole) @ U.T
+    value = _core.deleted_eigenvalues(pole * scale, np.asfortranarray(U)) / scale
+    expected = [top(G, [j for j in range(k) if j != i]) for i in range(k)]
+    np.testing.assert_allclose(value, expected, rtol=1e-13, atol=1e-13 * abs(pole).max())
+
+
+@pytest.mark.parametrize("far", [1e-1, 1e-40, 1e-140])
+def test_roots_next_to_a_pole_and_far_from_it(far):
+    """The leading pole hides the root from iterations that start beside it, the last one from above."""
+    e = np.array([far, 2**0.5, 1e-100])
+    pole = np.array([0.0, -1.0, -1000.0])
+    W = np.eye(3, order="F")
+    value = _core.bordered_eigenvalues(e[:, None].copy(), np.array([0]), np.array([-1.0]), pole, W)
+    M = np.diag([*pole, -1.0])
+    M[:3, 3] = M[3, :3] = e
+    assert value[0] == pytest.approx(np.linalg.eigvalsh(M)[-1], rel=1e-12)
+
+
+# ---- generalized deflation and constraints ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("strategy", ["forward", "backward"])
+@given(seed=st.integers(0, 2**32), p=st.integers(4, 9), t=st.integers(1, 3), k=st.integers(1, 7))
+@settings(**CASES | {"max_examples": 60})
+def test_generalized_deflation_is_the_loop_over_pencils(strategy, seed, p, t, k):
+    k = min(k, p)
+    A = random_matrix(seed, p, "covariance")
+    how = {"kind": "covariance", "method": "greedy", "deflation": "generalized", "strategy": strategy}
+    result = sparse_pca(A, t, cardinality=3, **how)
+    more = result.extend(A, 1, cardinality=k)
+    assert more.n_components == t + 1
+    V = result.loadings
+    Q = np.linalg.qr(V)[0]
+    B = np.eye(p) - Q @ Q.T
+    Z = B @ A @ B
+    square = B.diagonal()
+    promise = np.where(square > 1e-8, Z.diagonal() / np.where(square > 1e-8, square, 1), -np.inf)
+    S = forward(Z, k, int(np.argmax(promise)), B) if strategy == "forward" else backward(Z, B)[:k]
+    x = more.loadings[:, -1]
+    reached = x @ Z @ x / (x @ B @ x)
+    assert reached == pytest.approx(top(Z, S, B), rel=1e-7)
+    assert set(np.flatnonzero(x)) <= set(S) or reached == pytest.approx(
+        top(Z, np.flatnonzero(x), B), rel=1e-7
+    )
+
+
+@given(
+    seed=st.integers(0, 2**32), k=st.integers(1, 6), t=st.integers(1, 3), strength=st.sampled_from([-1, 9])
+)
+@settings(**CASES | {"max_examples": 100})
+def test_bordered_pencils(seed, k, t, strength):
+    p = 12
+    rng = np.random.default_rng(seed)
+    A = random_matrix(seed, p, "indefinite")
+    Q = np.linalg.qr(rng.standard_normal((p, t)) * (rng.random((p, t)) < 0.6) + 1e-3 * np.eye(p, t))[0]
+    B = np.eye(p) + strength * Q @ Q.T
+    S = np.sort(rng.choice(p, k, replace=False))
+    if np.linalg.eigvalsh(B[np.ix_(S, S)])[0] < 1e-6:
+        return
+    pole, W = eigh(A[np.ix_(S, S)], B[np.ix_(S, S)])
+    pole, W = pole[::-1].copy(), np.asfortranarray(W[:, ::-1])
+    others = np.setdiff1d(np.arange(p), S)
+    value = _core.bordered_eigenvalues(
+        np.ascontiguousarray(A[S]), others, A.diagonal().copy(), pole, W, None, np.ascontiguousarray(Q.T),
+        np.asfortranarray(W.T @ Q[S]), strength, 1e-8,
+    )  # fmt: skip
+    for j, found in zip(others, value, strict=True):
+        more = [*S, j]
+        if np.linalg.eigvalsh(B[np.ix_(more, more)])[0] > 1e-6:
+            assert found == pytest.approx(top(A, more, B), rel=1e-8, abs=1e-8)
+    for i, found in enumerate(_core.deleted_eigenvalues(pole, W)):
+        if k > 1:
+            assert found == pytest.approx(top(A, np.delete(S, i), B), rel=1e-8, abs=1e-8)
+
+
+@pytest.mark.parametrize("constraint", ["orthogonal", "uncorrelated"])
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_constraints_hold(constraint, strategy):
+    result = sparse_pca(
+        PITPROPS,
+        5,
+        cardinality=7,
+        kind="covariance",
+        method="greedy",
+        constraint=constraint,
+        strategy=strategy,
+    )
+    assert result.n_components == 5
+    V = result.loadings
+    product = V.T @ V if constraint == "orthogonal" else V.T @ PITPROPS @ V
+    assert abs(product - np.diag(product.diagonal())).max() < 1e-10
+    assert result.explained_variance.sum() / 13 > 0.73
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_every_deflation_by_explicit_matrices(strategy):
+    A = random_matrix(11, 12, "covariance")
+    for deflation in ("projection", "hotelling", "schur", "orthogonalized_projection"):
+        result = sparse_pca(
+            A, 3, cardinality=4, kind="covariance", method="greedy", deflation=deflation, strategy=strategy
+        )
+        Z, earlier = A, []
+        for x in result.loadings.T:
+            again = greedy(Z, 4, kind="covariance", strategy=strategy)
+            np.testing.assert_allclose(again.loading, x, atol=1e-8)
+            Z = deflated(Z, x, deflation, earlier)
+            Z = (Z + Z.T) / 2
+            earlier.append(x)
+
+
+# ---- input ------------------------------------------------------------------------------------------
+
+
+def test_every_input_kind_finds_the_same_path():
+    X = np.random.default_rng(8).standard_normal((50, 40))
+    X[:, 10:16] += np.random.default_rng(9).standard_normal((50, 1)) * 2
+    X[abs(X) < 0.3] = 0
+    A = covariance(X)
+    for strategy in STRATEGIES:
+        expected = greedy(A, 10, kind="covariance", strategy=strategy)
+        for other in (
+            greedy(X, 10, strategy=strategy),
+            greedy(np.asfortranarray(X), 10, strategy=strategy),
+            greedy(scipy.sparse.csr_array(X), 10, strategy=strategy),
+            greedy(scipy.sparse.csc_matrix(X), 10, strategy=strategy),
+            greedy(scipy.sparse.csr_array(A), 10, kind="covariance", strategy=strategy),
+            greedy(1e120 * X, 10, strategy=strategy),
+        ):
+            np.testing.assert_array_equal(other.order, expected.order)
+            scale = 1e240 if other.value > 1e200 else 1
+            np.testing.assert_allclose(other.path_value / scale, expected.path_value, rtol=1e-11)
+            np.testing.assert_allclose(other.path_loading, expected.path_loading, atol=1e-10)
+        single = greedy(X.astype(np.float32), 10, strategy=strategy)
+        assert single.loading.dtype == single.at(3).loading.dtype == np.float32
+        np.testing.assert_array_equal(single.order, expected.order)
+        np.testing.assert_allclose(single.path_value, expected.path_value, rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["data", "covariance"])
+def test_products_alone_serve_the_gradient_only(kind):
+    X = np.random.default_rng(8).standard_normal((50, 40))
+    X[:, 10:16] += np.random.default_rng(9).standard_normal((50, 1)) * 2
+    M = X if kind == "data" else covariance(X)
+    operator = LinearOperator(M.shape, matvec=lambda v: M @ v, rmatvec=lambda u: M.T @ u, dtype=float)
+    x = greedy(operator, 6, kind=kind, strategy="gradient")
+    expected = greedy(M, 6, kind=kind, strategy="gradient", first=int(x.order[0]))
+    np.testing.assert_array_equal(x.order, expected.order)
+    np.testing.assert_array_equal(np.sort(x.order), np.arange(10, 16))
+    np.testing.assert_allclose(x.path_value, expected.path_value, rtol=1e-11)
+    for strategy in ("forward", "backward", "bidirectional"):
+        with pytest.raises(ValueError, match=f"'{strategy}' needs the entries"):
+            greedy(operator, 6, kind=kind, strategy=strategy)
+        with pytest.raises(ValueError, match=f"'{strategy}' needs the entries"):
+            sparse_pca(operator, 1, cardinality=6, kind=kind, method="greedy", strategy=strategy)
+
+
+def test_screening_changes_no_bit():
+    X = np.random.default_rng(1).standard_normal((60, 3000))
+    X[:, 50:70] += np.random.default_rng(2).standard_normal((60, 1))
+    plain = greedy(X, 20, strategy="gradient", screening="none")
+    screened = greedy(X, 20, strategy="gradient", screening="both")
+    np.testing.assert_array_equal(screened.path_loading, plain.path_loading)
+    np.testing.assert_array_equal(screened.path_value, plain.path_value)
+    assert screened.screening.questions == 19
+    assert (
+        screened.screening.reads < 0.7 * plain.screening.questions or screened.screening.columns < 19 * 3000
+    )
+
+
+def test_the_column_of_a_matrix_and_the_submatrix_agree():
+    """Gradient takes one or the other by the cardinality."""
+    X = np.random.default_rng(5).standard_normal((30, 20))
+    few, many = (greedy(X, K, strategy="gradient") for K in (10, 12))
+    np.testing.assert_array_equal(few.order, many.order[:10])
+    np.testing.assert_allclose(few.path_value, many.path_value[:10], rtol=1e-13)
+
+
+def test_ties_go_to_the_lower_index():
+    for strategy in STRATEGIES:
+        x = greedy(np.eye(5), 3, kind="covariance", strategy=strategy)
+        np.testing.assert_array_equal(x.order, [0, 1, 2])
+        np.testing.assert_array_equal(x.path_value, [1, 1, 1])
+
+
+def test_no_variance():
+    with pytest.warns(RuntimeWarning, match="no variance"):
+        x = greedy(np.ones((5, 4)), 3)
+    np.testing.assert_array_equal(x.loading, [1, 0, 0, 0])
+    np.testing.assert_array_equal(x.path_value, [0, 0, 0])
+    np.testing.assert_array_equal(x.at(2).loading, [1, 0, 0, 0])
+    negative = greedy(np.diag([-3.0, -1.0, -2.0]), 3, kind="covariance")
+    np.testing.assert_array_equal(negative.path_value, [-1, -1, -1])
+    assert (
+        sparse_pca(np.diag([2.0, 1]), 2, cardinality=1, kind="covariance", method="greedy").n_components == 2
+    )
+
+
+# ---- the call ---------------------------------------------------------------------------------------
+
+
+def test_bad_options():
+    X = np.random.default_rng(0).standard_normal((6, 5))
+    for K, error in (
+        (0, ValueError),
+        (6, ValueError),
+        (2.0, TypeError),
+        (True, TypeError),
+        (None, TypeError),
+    ):
+        with pytest.raises(error, match="cardinality"):
+            greedy(X, K)
+    for first, error in ((-1, ValueError), (5, ValueError), ("a", TypeError)):
+        with pytest.raises(error, match="first"):
+            greedy(X, 2, first=first)
+    with pytest.raises(ValueError, match="first goes with"):
+        greedy(X, 2, first=0, strategy="backward")
+    for strategy in ("sideways", None, 3):
+        with pytest.raises(ValueError, match="strategy must be one of"):
+            greedy(X, 2, strategy=strategy)
+        with pytest.raises(ValueError, match="strategy must be one of"):
+            sparse_pca(X, 2, cardinality=2, method="greedy", strategy=strategy or 0)
+    with pytest.raises(ValueError, match="screening goes with 'gradient'"):
+        greedy(X, 2, screening="both")
+    with pytest.raises(ValueError, match="screening must be one of"):
+        greedy(X, 2, screening="some")
+    with pytest.raises(TypeError, match="callback"):
+        greedy(X, 2, callback=3)
+    with pytest.raises(ValueError, match="renormalize=False"):
+        sparse_pca(X, 2, cardinality=2, method="greedy", renormalize=False)
+    with pytest.raises(TypeError, match="max_iter is no option of method 'greedy'"):
+        sparse_pca(X, 2, cardinality=2, method="greedy", max_iter=3)
+    wide = np.random.default_rng(0).standard_normal((3, 2001))
+    for strategy in ("backward", "bidirectional"):
+        with pytest.raises(ValueError, match="at most 2000 variables"):
+            greedy(wide, 2, strategy=strategy)
+
+
+def test_at_refuses_what_is_not_on_the_path():
+    x = greedy(PITPROPS, 3, kind="covariance")
+    for k, error in ((0, ValueError), (4, ValueError), (1.0, TypeError)):
+        with pytest.raises(error, match="k must be"):
+            x.at(k)
+
+
+def test_result_can_be_pickled_and_shown():
+    x = greedy(PITPROPS, 3, kind="covariance")
+    y = pickle.loads(pickle.dumps(x))
+    np.testing.assert_array_equal(y.at(2).loading, x.at(2).loading)
+    shown = "method='greedy', p=13, cardinality=3, value=2.47533, with those of cardinality 1 to 3"
+    assert repr(x) == f"GreedyComponent({shown})"
+    assert isinstance(x, spcacore.SparseComponent)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_callback_sees_progress_and_its_exception_arrives(strategy):
+    X = np.random.default_rng(0).standard_normal((100, 300))
+    seen = []
+    x = greedy(X, 250 if strategy != "backward" else 3, strategy=strategy, callback=seen.append)
+    assert seen[-1].value == x.value
+    assert seen[-1].n_iter == x.n_iter
+    assert len(seen) > 1
+    assert all(progress.value is None for progress in seen[:-1])
+
+    def fail(progress):
+        raise KeyError(progress.n_iter)
+
+    with pytest.raises(KeyError):
+        greedy(X, 2, strategy=strategy, callback=fail)
+
+
+def test_interrupt():
+    X = np.random.default_rng(0).standard_normal((50, 1500))
+    timer = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        greedy(X, 1400)
+    timer.join()
+
+
+def test_several_components_and_extend():
+    X, _ = spcacore.datasets.make_spiked(60, 80, rng=1)
+    whole = sparse_pca(X, 3, cardinality=8, method="greedy")
+    part = sparse_pca(X, 1, cardinality=8, method="greedy").extend(X, 2)
+    np.testing.assert_array_equal(part.loadings, whole.loadings)
+    np.testing.assert_array_equal(whole.loadings[:, 0], greedy(X, 8).loading)
