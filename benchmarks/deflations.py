@@ -124,9 +124,9 @@ def page():
 
 CONCLUSION = """## What follows
 
-* Generalized deflation is never behind projection here by more than a few hundredths of a percent, ahead by up to
-  one percent, and explains most on nine random matrices of ten: it alone asks for additional variance. Both
-  Hotelling forms and the Schur complement are behind, by more the more the supports overlap.
+* Generalized deflation explains most, or next to most, on each matrix above, and most on nine random matrices
+  of ten: it alone asks for additional variance. Both Hotelling forms and the Schur complement are behind, by
+  more the more the supports overlap.
 * Where components hardly overlap (the correlations) all but these agree, and the search matters more than the
   deflation: truncated power from several starts is ahead of greedy search.
 * `sparse_pca` keeps projection as its default: it is the same problem for every component and every method as
