@@ -1,10 +1,11 @@
 """Sparse principal component analysis: sparse loadings, dense or sparse data."""
 
 from . import datasets
-from ._result import GreedyComponent, PMDComponent, Progress, SparseComponent, SparsePCAResult
+from ._result import DSPCAComponent, GreedyComponent, PMDComponent, Progress, SparseComponent, SparsePCAResult
 from .certificates import OptimalityBound, optimality_bound
 from .components import sparse_pca
 from .deflation import deflate
+from .dspca import dspca
 from .gpower import gpower
 from .greedy import greedy
 from .pmd import pmd
@@ -16,6 +17,7 @@ from .tpower import tpower
 from .variance import explained_variance, renormalize
 
 __all__ = [
+    "DSPCAComponent",
     "GreedyComponent",
     "OptimalityBound",
     "PMDComponent",
@@ -24,6 +26,7 @@ __all__ = [
     "SparsePCAResult",
     "datasets",
     "deflate",
+    "dspca",
     "explained_variance",
     "gpower",
     "greedy",

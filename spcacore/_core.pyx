@@ -195,6 +195,7 @@ cdef extern from "spca.h" nogil:
     spca_status spca_sbordered_eigenvalues(spca_int, spca_int, spca_int, spca_int, spca_int, const spca_int *, const float *, const double *, const double *, const double *, const double *, const double *, const double *, double, double, spca_stop, void *, double *, double *) noexcept
     spca_status spca_dbordered_eigenvalues(spca_int, spca_int, spca_int, spca_int, spca_int, const spca_int *, const double *, const double *, const double *, const double *, const double *, const double *, const double *, double, double, spca_stop, void *, double *, double *) noexcept
     spca_status spca_ddeleted_eigenvalues(spca_int, spca_int, const double *, const double *, spca_stop, void *, double *, double *) noexcept
+    spca_status spca_ddspca(spca_int, const double *, int, double, double, spca_int, spca_stop, void *, double *, blas_int *, double *, double *, double *, spca_int *) noexcept
 
     spca_status spca_sorthomax(spca_int, spca_int, double, spca_int, double, spca_stop, void *, float *, double *, double *, spca_int *) noexcept
     spca_int spca_sorthomax_work(spca_int, spca_int) noexcept
@@ -985,6 +986,22 @@ def deleted_eigenvalues(const double[::1] pole, const double[::1, :] W):
         status = spca_ddeleted_eigenvalues(k, w, &pole[0], &W[0, 0], on_stop, &call.c, &work[0], &value[0])
     call.check(status)
     return np.asarray(value)
+# ---- the semidefinite relaxation --------------------------------------------------------------------
+
+def dspca(const double[:, ::1] A, bint constrained, double limit, double tol, Py_ssize_t max_iter, progress=None):
+    """(status, M, objective, bound, n_iter) of symmetric A; see spca_proto.h for what limit is."""
+    cdef Call call = Call(progress)
+    cdef spca_status status
+    cdef Py_ssize_t p = A.shape[0]
+    cdef double primal = 0, dual = 0
+    cdef double[:, ::1] M = np.empty((p, p))
+    cdef double[::1] work = np.empty(4 * p * p + 28 * p)
+    cdef char[::1] iwork = np.empty(12 * p * sizeof(blas_int), np.int8)
+    with nogil:
+        status = spca_ddspca(p, &A[0, 0], constrained, limit, tol, max_iter, on_stop, &call.c, &work[0],
+                             <blas_int *> &iwork[0], &M[0, 0], &primal, &dual, &call.c.n_iter)
+    call.check(status)
+    return <int> status, np.asarray(M), primal, dual, call.c.n_iter
 
 
 # ---- rotations -------------------------------------------------------------------------------------

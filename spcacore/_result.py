@@ -171,6 +171,32 @@ class GreedyComponent(SparseComponent):
         )
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class DSPCAComponent(SparseComponent):
+    """A sparse loading vector from the semidefinite relaxation, with the relaxation itself.
+
+    What a relaxation of `x'Ax - penalty ||x||_1^2` proves of `x'Ax` depends on the cardinality: there
+    `upper_bound` is `dual + penalty * cardinality`.
+
+    Attributes
+    ----------
+    relaxation : float
+        Objective of the matrix found, in the units of the covariance: a lower bound of the optimum of
+        the relaxation.
+    dual : float
+        Upper bound of that optimum, hence of the objective at every unit vector that is allowed.
+    kept : ndarray of shape (m,), int
+        The variables that were not eliminated beforehand, ascending.
+    matrix : ndarray of shape (m, m)
+        The matrix found, of these variables; all others have zeros.
+    """
+
+    relaxation: float = 0.0
+    dual: float = 0.0
+    kept: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, np.intp))
+    matrix: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 0)))
+
+
 @dataclass(frozen=True, eq=False)
 class SparsePCAResult:
     """Sparse principal components, in the order in which they were found.

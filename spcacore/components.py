@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import gpower, greedy, pmd, scotlass, tpower
+from . import dspca, gpower, greedy, pmd, scotlass, tpower
 from ._input import choice, flag, hook, integer, per_component, seed_of
 from ._operator import OUT_OF_RANGE, Problem, as_problem
 from ._result import Callback, Progress, Screening, SparsePCAResult
@@ -93,6 +93,9 @@ METHODS = {
         "l1_bound", pmd.check_bound, scotlass.check_options, scotlass.solve, orthogonal=True,
         whole=lambda options: True,
     ),
+    "dspca": Method(
+        "cardinality", _cardinality, dspca.check_options, dspca.solve, whole=lambda options: True
+    ),
 }  # fmt: skip
 
 
@@ -138,14 +141,15 @@ def sparse_pca(
     n_components : int
         In [1, min(n, p)].
     cardinality, l1_bound, penalty : number or sequence of numbers, optional
-        How sparse every component, or each, is to be. `cardinality`, for "tpower" and "greedy": the number
-        of nonzeros. `l1_bound`, for "pmd" and "scotlass": the l1 norm. `penalty`, for "gpower": compares
+        How sparse every component, or each, is to be. `cardinality`, for "tpower", "greedy" and "dspca": the
+        number of nonzeros. `l1_bound`, for "pmd" and "scotlass": the l1 norm. `penalty`, for "gpower": compares
         with the norms of the columns of the centred X, with norm="l0" with their squares (the diagonal of
         `X'X`, in whose place a covariance stands). Just the one that the method takes.
-    method : {"tpower", "greedy", "gpower", "pmd", "scotlass"}, default "tpower"
-        Truncated power iteration, see `tpower`; one variable at a time, see `greedy`; the generalized power
-        method, see `gpower`; penalized matrix decomposition, see `pmd`; the same with loadings orthogonal to
-        the earlier ones, whatever the deflation, see `scotlass`.
+    method : {"tpower", "greedy", "dspca", "gpower", "pmd", "scotlass"}, default "tpower"
+        Truncated power iteration, see `tpower`; one variable at a time, see `greedy`; the semidefinite
+        relaxation, of up to 2000 variables, see `dspca`; the generalized power method, see `gpower`;
+        penalized matrix decomposition, see `pmd`; the same with loadings orthogonal to the earlier ones,
+        whatever the deflation, see `scotlass`.
     deflation : str, default "projection"
         "hotelling", "projection", "schur", "orthogonalized_hotelling", "orthogonalized_projection",
         "generalized" or "naive", see `deflate`. "generalized" seeks the greatest additional variance

@@ -269,6 +269,14 @@ spca_status SPCA(bordered_eigenvalues)(spca_int p, spca_int k, spca_int w, spca_
 spca_status SPCA(deleted_eigenvalues)(spca_int k, spca_int w, const double *pole, const double *W,
                                       spca_stop stop, void *ctx, double *work,
                                       double *value /* k */);
+/* max Tr(AM) - rho s(M), or (constrained) max Tr(AM) subject to s(M) <= limit, over Tr M = 1, M
+ * semidefinite, s(M) the sum of |M_ij| off the diagonal; limit = rho or the bound.  A (p x p) is
+ * symmetric, of any definiteness, with a positive diagonal entry.  The best M found, its objective
+ * and an upper bound of the relaxation, rounding included; SPCA_OK where they are within tol of
+ * each other, relative to the bound.  work (4p^2 + 28p), iwork (12p) (dspca.c). */
+spca_status SPCA(dspca)(spca_int p, const REAL *A, int constrained, REAL limit, REAL tol,
+                        spca_int max_iter, spca_stop stop, void *ctx, REAL *work, blas_int *iwork,
+                        REAL *M /* p x p */, REAL *primal, REAL *dual, spca_int *n_iter);
 
 /* ---- rotations ------------------------------------------------------------------------------ */
 

@@ -1,0 +1,325 @@
+/* dspca.c - the semidefinite relaxation of sparse PCA, with its dual bound.
+ *
+ * With M = xx' the l1 norm squared of a unit x is 1'|M|1 = 1 + s(M), s(M) = sum of |M_ij| off the
+ * diagonal, and dropping rank M = 1 leaves (d'Aspremont, El Ghaoui, Jordan & Lanckriet 2007, SIAM
+ * Review 49, equations 2.4 and 2.7), over Tr M = 1, M semidefinite,
+ *   penalized    max Tr(AM) - rho s(M)             = min lambda_max(A - Y),  |Y_ij| <= rho,
+ *   constrained  max Tr(AM) subject to s(M) <= r   = min lambda_max(A - Y) + r max |Y_ij|,
+ * where Y is symmetric with zero diagonal.  Any such Y bounds the relaxation, hence sparse PCA:
+ * r = k - 1 holds for every unit x with k nonzeros.
+ *
+ * The two sets of M are handled in turn, by Douglas-Rachford splitting over-relaxed by alpha (the
+ * alternating direction method of multipliers; Boyd et al. 2011, Foundations and Trends in Machine
+ * Learning 3, sections 3.4.1 and 3.4.3):
+ *   N = Z - C,  C = Z clipped to [-t, t] off the diagonal;  t = rho/sigma, or such that s(N) = r,
+ *   M = projection of N - C + A/sigma on the semidefinite matrices of trace 1,
+ *   Z <- Z + alpha (M - N).
+ * Y = sigma C is feasible for the dual at every step.  M keeps the few eigenvalues above a level,
+ * so that a part of the spectrum will do.  Symmetric matrices are stored by columns, and only
+ * their upper triangles are looked at. */
+#include "real.h"
+
+#define OVER_RELAXATION ((real)1.6)
+#define MOST_PASSES 100 /* of Newton's method for the level t */
+#define CHECKED_EVERY 10
+#define SETTLED                                                                                    \
+    100              /* iterations after which sigma changes a tenth as often, so that all settles \
+                      */
+#define PRESENT 1e-3 /* of the trace: variables that a solution without products is made of */
+
+typedef struct {
+    spca_int p;
+    real *vectors, *values, *work;
+    blas_int *iwork;
+} spectrum_t;
+
+static real clipped(real z, real t)
+{
+    return z > t ? t : z < -t ? -t : z;
+}
+
+/* The count largest eigenvalues of S (destroyed), ascending, and with job "V" their vectors. */
+static spca_status leading_part(spectrum_t *e, char *job, spca_int count, real *S)
+{
+    blas_int n = (blas_int)e->p, first = (blas_int)(e->p - count + 1),
+             lwork = (blas_int)(26 * e->p);
+    blas_int liwork = (blas_int)(10 * e->p), found = 0, info = 0;
+    real unused = 0;
+    SPCA(blas).syevr(job, "I", "U", &n, S, &n, &unused, &unused, &first, &n, &unused, &found,
+                     e->values, e->vectors, &n, e->iwork + 10 * e->p, e->work, &lwork, e->iwork,
+                     &liwork, &info);
+    return info == 0 && found == count ? SPCA_OK : SPCA_LAPACK_FAILED;
+}
+
+/* A bound on the largest eigenvalue of S (destroyed).  The eigenvalues computed are those of S + E
+ * with ||E|| a modest multiple of epsilon ||S||; p epsilon ||S||_F is far more than is ever seen.
+ */
+static spca_status eigenvalue_bound(spectrum_t *e, real *S, real *bound)
+{
+    real square = 0;
+    for (spca_int j = 0; j < e->p; j++) {
+        square += 2 * strands_dot(j, S + j * e->p, S + j * e->p);
+        square += S[j + j * e->p] * S[j + j * e->p];
+    }
+    if (leading_part(e, "N", 1, S) < 0) return SPCA_LAPACK_FAILED;
+    *bound = e->values[0] + (real)e->p * REAL_EPSILON * sqrt(square);
+    return SPCA_OK;
+}
+
+/* S = N - C + A/sigma, of which N = Z - C. */
+static void gradient_step(spca_int p, const real *A, const real *Z, const real *N, real sigma,
+                          real *S)
+{
+    for (spca_int j = 0; j < p; j++)
+        for (spca_int i = 0; i <= j; i++) {
+            spca_int a = i + j * p;
+            S[a] = 2 * N[a] - Z[a] + A[a] / sigma;
+        }
+}
+
+/* The level c with sum of (values - c)_+ = 1, and how many exceed it; rank = count where more
+ * values may be needed. */
+static real trace_level(spca_int count, const real *ascending, spca_int *rank)
+{
+    real sum = 0, level = 0;
+    *rank = 0;
+    for (spca_int a = count - 1; a >= 0; a--) {
+        real next = (sum + ascending[a] - 1) / (real)(*rank + 1);
+        if (!(ascending[a] > next)) break;
+        sum += ascending[a];
+        level = next;
+        ++*rank;
+    }
+    return level;
+}
+
+/* M = argmin ||M - N + C - A/sigma||_F, M semidefinite of trace 1.  rank: that of the last M in,
+ * of this one out. */
+static spca_status project(spectrum_t *e, const real *A, const real *Z, const real *N, real sigma,
+                           spca_int *rank, real *M)
+{
+    spca_int p = e->p, count = *rank + 2;
+    blas_int n = (blas_int)p, r;
+    real level, one = 1, zero = 0;
+    for (;;) {
+        spca_status status;
+        if (count > p / 5) count = p; /* all are found faster than so many */
+        gradient_step(p, A, Z, N, sigma, M);
+        status = leading_part(e, "V", count, M);
+        if (status < 0 && count == p) return status;
+        if (status == SPCA_OK) {
+            level = trace_level(count, e->values, rank);
+            if (*rank < count || count == p) break;
+        }
+        count = status < 0 ? p : 2 * count;
+    }
+    for (spca_int a = count - *rank; a < count; a++)
+        scal(p, sqrt(e->values[a] - level), e->vectors + a * p);
+    r = (blas_int)*rank;
+    SPCA(blas).syrk("U", "N", &n, &r, &one, e->vectors + (count - *rank) * p, &n, &zero, M, &n);
+    return SPCA_OK;
+}
+
+/* t >= 0 with sum over i < j of (|Z_ij| - t)_+ = half, by Newton's method from a guess; 0 where the
+ * sum is less.  The sum is convex and piecewise linear in t, so all steps but the first ascend, and
+ * they end. */
+static real level_of(spca_int p, const real *Z, real half, real t)
+{
+    for (int pass = 0; pass < MOST_PASSES; pass++) {
+        real sum = 0, next;
+        spca_int count = 0;
+        for (spca_int j = 1; j < p; j++)
+            for (spca_int i = 0; i < j; i++) {
+                real z = fabs(Z[i + j * p]);
+                sum += z > t ? z : 0;
+                count += z > t;
+            }
+        next = count > 0 ? (sum - half) / (real)count : 0;
+        if (next < 0) next = 0;
+        if (count == 0 && half == 0) return t;
+        if (pass > 0 && next <= t) return t;
+        if (next == t) return t;
+        t = next;
+    }
+    return t;
+}
+
+/* N = Z - C; returns ||N - N before||_F. */
+static real shrink(spca_int p, const real *Z, real t, real *N)
+{
+    real change = 0;
+    for (spca_int j = 0; j < p; j++)
+        for (spca_int i = 0; i <= j; i++) {
+            spca_int a = i + j * p;
+            real new = i == j ? Z[a] : Z[a] - clipped(Z[a], t);
+            change += (new - N[a]) * (new - N[a]) * (i == j ? 1 : 2);
+            N[a] = new;
+        }
+    return sqrt(change);
+}
+
+/* The best feasible matrix near M: without the variables that N has left out, with trace 1, and
+ * mixed with the best single variable until s(M) <= r.  Becomes best where its objective is above
+ * primal. */
+static void improve(spca_int p, const real *A, const real *M, const real *N, int constrained,
+                    real limit, spca_int top, real *present, real *best, real *primal)
+{
+    real trace = 0, off = 0, product = 0, share = 0, objective;
+    for (spca_int j = 0; j < p; j++) present[j] = N[j + j * p] > (real)PRESENT;
+    for (spca_int j = 1; j < p; j++)
+        for (spca_int i = 0; i < j; i++)
+            if (N[i + j * p] != 0) present[i] = present[j] = 1;
+    for (spca_int j = 0; j < p; j++) {
+        if (present[j] == 0) continue;
+        for (spca_int i = 0; i < j; i++) {
+            real m = present[i] * M[i + j * p];
+            product += 2 * A[i + j * p] * m;
+            off += 2 * fabs(m);
+        }
+        trace += M[j + j * p];
+        product += A[j + j * p] * M[j + j * p];
+    }
+    if (!(trace > 0)) return;
+    product /= trace;
+    off /= trace;
+    if (!constrained)
+        objective = product - limit * off;
+    else {
+        if (off > limit) share = 1 - limit / off;
+        objective = (1 - share) * product + share * A[top + top * p];
+    }
+    if (!(objective > *primal)) return;
+    *primal = objective;
+    for (spca_int j = 0; j < p; j++)
+        for (spca_int i = 0; i <= j; i++)
+            best[i + j * p] = present[i] * present[j] * M[i + j * p] * (1 - share) / trace;
+    best[top + top * p] += share;
+}
+
+/* Y = sigma C in the dual; lowers *dual where its bound is better.  S is scratch. */
+static spca_status bound_by(spectrum_t *e, const real *A, const real *Z, const real *N, real sigma,
+                            int constrained, real limit, real *S, real *dual)
+{
+    spca_int p = e->p;
+    real largest = 0, bound;
+    for (spca_int j = 0; j < p; j++) {
+        for (spca_int i = 0; i < j; i++) {
+            spca_int a = i + j * p;
+            real y = sigma * (Z[a] - N[a]);
+            if (!constrained) y = clipped(y, limit);
+            largest = fmax(largest, fabs(y));
+            S[a] = A[a] - y;
+        }
+        S[j + j * p] = A[j + j * p];
+    }
+    if (eigenvalue_bound(e, S, &bound) < 0) return SPCA_LAPACK_FAILED;
+    if (constrained) bound += limit * largest * (1 + 4 * REAL_EPSILON);
+    *dual = fmin(*dual, bound);
+    return SPCA_OK;
+}
+
+/* The bound of Y = A off the diagonal or, penalized, of A clipped there, by Gershgorin's circles.
+ */
+static real first_bound(spca_int p, const real *A, int constrained, real limit)
+{
+    real largest = 0, bound = A[0];
+    for (spca_int j = 0; j < p; j++) {
+        real radius = 0;
+        for (spca_int i = 0; i < p; i++) {
+            real a = i == j ? 0 : fabs(A[i + j * p]);
+            largest = fmax(largest, a);
+            radius += a > limit ? a - limit : 0;
+        }
+        if (constrained) radius = 0;
+        bound = fmax(bound, A[j + j * p] + radius * (1 + 2 * (real)p * REAL_EPSILON));
+    }
+    return constrained ? bound + limit * largest * (1 + 4 * REAL_EPSILON) : bound;
+}
+
+/* ||.||_F of an upper triangle. */
+static real size_of(spca_int p, const real *M)
+{
+    real square = 0;
+    for (spca_int j = 0; j < p; j++)
+        square += 2 * strands_dot(j, M + j * p, M + j * p) + M[j + j * p] * M[j + j * p];
+    return sqrt(square);
+}
+
+/* Z <- Z + alpha (M - N); returns ||M - N||_F. */
+static real advance(spca_int p, const real *M, const real *N, real *Z)
+{
+    real square = 0;
+    for (spca_int j = 0; j < p; j++)
+        for (spca_int i = 0; i <= j; i++) {
+            spca_int a = i + j * p;
+            real difference = M[a] - N[a];
+            square += difference * difference * (i == j ? 1 : 2);
+            Z[a] += OVER_RELAXATION * difference;
+        }
+    return sqrt(square);
+}
+
+/* The factor by which sigma changes, while N and Y = sigma C stay.  A larger sigma makes the
+ * distance of M from N small at the expense of the steps of N; each is taken relative to the size
+ * of N or C.  That twice the second is to equal the first took the fewest iterations, over counts,
+ * correlations and noise. */
+static real rebalance(spca_int p, real apart, real change, const real *N, real *Z)
+{
+    real square = 0, scale;
+    for (spca_int j = 1; j < p; j++)
+        for (spca_int i = 0; i < j; i++) {
+            real c = Z[i + j * p] - N[i + j * p];
+            square += 2 * c * c;
+        }
+    scale = apart * sqrt(square) > 2 * change * size_of(p, N) ? 2 : (real)0.5;
+    for (spca_int j = 1; j < p; j++)
+        for (spca_int i = 0; i < j; i++) {
+            spca_int a = i + j * p;
+            Z[a] = N[a] + (Z[a] - N[a]) / scale;
+        }
+    return scale;
+}
+
+spca_status SPCA(dspca)(spca_int p, const real *A, int constrained, real limit, real tol,
+                        spca_int max_iter, spca_stop stop, void *ctx, real *work, blas_int *iwork,
+                        real *best, real *primal, real *dual, spca_int *n_iter)
+{
+    real *Z = work, *N = Z + p * p, *M = N + p * p, *present = M + (2 * p + 27) * p;
+    spectrum_t e = {p, M + p * p, M + 2 * p * p, M + (2 * p + 1) * p, iwork};
+    real sigma, t = 0;
+    spca_int top = 0, rank = 1;
+    spca_status status;
+    for (spca_int j = 0; j < p; j++)
+        if (A[j + j * p] > A[top + top * p]) top = j;
+    for (spca_int a = 0; a < p * p; a++) best[a] = Z[a] = N[a] = 0;
+    best[top + top * p] = Z[top + top * p] = N[top + top * p] = 1;
+    *primal = sigma = A[top + top * p];
+    *dual = first_bound(p, A, constrained, limit);
+    for (*n_iter = 0;; ++*n_iter) {
+        real apart, change;
+        int last = *n_iter == max_iter;
+        if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
+        if (*n_iter > 0 && (*n_iter <= 3 || *n_iter % CHECKED_EVERY == 0 || last)) {
+            improve(p, A, M, N, constrained, limit, top, present, best, primal);
+            status = bound_by(&e, A, Z, N, sigma, constrained, limit, M, dual);
+            if (status < 0) return status;
+        }
+        status = *dual - *primal <= tol * *dual ? SPCA_OK : SPCA_NOT_CONVERGED;
+        if (status == SPCA_OK || last) break;
+
+        status = project(&e, A, Z, N, sigma, &rank, M);
+        if (status < 0) return status;
+        apart = advance(p, M, N, Z);
+        t = constrained ? level_of(p, Z, limit / 2, t) : limit / sigma;
+        change = shrink(p, Z, t, N);
+        if (*n_iter % CHECKED_EVERY == CHECKED_EVERY - 1 &&
+            (*n_iter < SETTLED || *n_iter % SETTLED == SETTLED - 1)) {
+            real scale = rebalance(p, apart, change, N, Z);
+            sigma *= scale;
+            t /= scale;
+        }
+    }
+    for (spca_int j = 0; j < p; j++)
+        for (spca_int i = 0; i < j; i++) best[j + i * p] = best[i + j * p];
+    return status;
+}

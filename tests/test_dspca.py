@@ -1,0 +1,394 @@
+"""The semidefinite relaxation against a general solver, published numbers, enumeration and its own dual."""
+
+import importlib
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import covariance, optimum, shared
+from scipy.sparse.linalg import aslinearoperator
+
+import spcacore
+from spcacore import _core, dspca, sparse_pca, tpower
+
+MODULE = importlib.import_module("spcacore.dspca")  # not the function of that name
+PITPROPS = spcacore.datasets.load_pitprops().correlation
+
+
+def samples(seed, n=20, p=8):
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((n, p)) @ rng.standard_normal((p, p))
+
+
+def solved(A, cardinality=None, penalty=None):
+    """The optimum of the relaxation by a general conic solver."""
+    cvxpy = pytest.importorskip("cvxpy")
+    M = cvxpy.Variable(A.shape, PSD=True)
+    l1 = cvxpy.sum(cvxpy.abs(M))
+    constraints = [cvxpy.trace(M) == 1]
+    objective = cvxpy.trace(A @ M)
+    if penalty is None:
+        constraints.append(l1 <= cardinality)
+    else:
+        objective -= penalty * l1
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return cvxpy.Problem(cvxpy.Maximize(objective), constraints).solve(solver="CLARABEL")
+
+
+def matrix_of(x):
+    """M over all variables, after checking that it is one."""
+    M = np.zeros((x.loading.size,) * 2)
+    M[np.ix_(x.kept, x.kept)] = x.matrix
+    np.testing.assert_array_equal(M, M.T)
+    assert np.trace(M) == pytest.approx(1, abs=1e-12)
+    assert np.linalg.eigvalsh(M)[0] > -1e-12
+    return M
+
+
+def quiet(*args, **kwargs):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return dspca(*args, **kwargs)
+
+
+# ---- the optimum ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("p", [3, 8, 20])
+def test_against_a_conic_solver(p):
+    A = covariance(samples(p, p + 3, p))
+    for k in (2, 3, p // 2 + 1):
+        x = dspca(A, k, kind="covariance", tol=1e-6, max_iter=5000)
+        expected = solved(A, cardinality=k)
+        assert x.relaxation * (1 - 1e-6) <= expected * (1 + 1e-6)
+        assert x.dual >= expected * (1 - 1e-6)
+        assert x.dual - x.relaxation <= 1e-6 * x.dual
+        M = matrix_of(x)
+        assert np.abs(M).sum() <= k + 1e-9
+        assert np.sum(A * M) == pytest.approx(x.relaxation, rel=1e-10)
+    for rho in np.array([0.02, 0.2, 0.6]) * A.diagonal().max():
+        x = dspca(A, penalty=rho, kind="covariance", tol=1e-6, max_iter=5000)
+        expected, size = solved(A, penalty=rho), A.diagonal().max()
+        assert x.relaxation <= expected + 1e-6 * size
+        assert x.dual >= expected - 1e-6 * size
+        assert x.dual - x.relaxation <= 1e-6 * (x.dual + rho)
+        M = matrix_of(x)
+        assert np.sum(A * M) - rho * np.abs(M).sum() == pytest.approx(x.relaxation, abs=1e-10 * size)
+
+
+def test_pit_props_as_published():
+    """The relaxation in percent above the optimum, k = 4 to 10."""
+    excess = []
+    for k in range(4, 11):
+        x = dspca(PITPROPS, k, kind="covariance", tol=1e-6)
+        excess.append(100 * (x.upper_bound / optimum(PITPROPS, k) - 1))
+        assert x.converged
+    np.testing.assert_allclose(excess, [2.713, 1.525, 1.134, 0.886, 1.874, 1.634, 1.102], atol=6e-4)
+
+
+@pytest.mark.parametrize("form", ["cardinality", "penalty"])
+@given(seed=st.integers(0, 2**32), power=st.sampled_from([-200, -3, 0, 3, 200]))
+@settings(max_examples=100, deadline=None, derandomize=True)
+def test_bounds_hold_for_every_support(form, seed, power):
+    """Matrices scaled, tied, of low rank, with zero, constant and duplicated variables."""
+    rng = np.random.default_rng(seed)
+    p = int(rng.integers(1, 8))
+    X = rng.integers(-2, 3, (int(rng.integers(2, 10)), p)).astype(float)
+    if rng.random() < 0.3:
+        X[:, rng.integers(p)] = X[:, 0]
+    if rng.random() < 0.2:
+        X[:, rng.integers(p)] = 3
+    X = X * 10.0 ** (rng.integers(-3, 4, p) if rng.random() < 0.3 else power // 2)
+    A = covariance(X)
+    size = A.diagonal().max()
+    sparsity = (
+        {"cardinality": int(rng.integers(1, p + 1))}
+        if form == "cardinality"
+        else {"penalty": size * float(rng.choice([0, 0.01, 0.3, 0.5, 0.999, 1, 1.5]))}
+    )
+    max_iter = int(rng.choice([0, 1, 5, 300]))
+    x = quiet(X, max_iter=max_iter, tol=1e-4, **sparsity)
+    assert np.linalg.norm(x.loading) == pytest.approx(1)
+    assert x.value == pytest.approx(x.loading @ A @ x.loading, rel=1e-9, abs=1e-12 * size)
+    assert x.upper_bound >= optimum(A, x.cardinality) * (1 - 1e-13)
+    assert x.relaxation <= x.dual
+    if form == "cardinality":
+        assert x.cardinality <= sparsity["cardinality"]
+        assert x.upper_bound == x.dual >= optimum(A, sparsity["cardinality"]) * (1 - 1e-13)
+    else:
+        rho = sparsity["penalty"]
+        for k in range(1, p + 1):  # ||x||_1^2 <= k
+            assert x.dual >= optimum(A, k) - rho * k - 1e-13 * size
+    matrix_of(x)
+
+
+def test_the_kernel_bounds_indefinite_matrices_too():
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        A = rng.standard_normal((6, 6))
+        A = A + A.T
+        A[0, 0] = abs(A[0, 0])
+        _, M, primal, dual, _ = _core.dspca(A, True, 2.0, 1e-5, 2000)
+        assert dual >= optimum(A, 3) * (1 - 1e-13)
+        assert np.sum(A * M) == pytest.approx(primal, rel=1e-9)
+        assert dual - primal <= 1e-5 * dual
+
+
+def test_without_a_penalty_it_is_the_leading_eigenvector():
+    A = covariance(samples(4))
+    values, vectors = np.linalg.eigh(A)
+    for x in (dspca(A, penalty=0, kind="covariance"), dspca(A, 8, kind="covariance", tol=1e-9)):
+        assert x.value == pytest.approx(values[-1], rel=1e-12)
+        assert abs(x.loading @ vectors[:, -1]) == pytest.approx(1, abs=1e-9)
+        assert x.upper_bound == pytest.approx(values[-1], rel=1e-9)
+        assert x.gap < 1e-9
+
+
+def test_one_variable():
+    A = covariance(samples(5))
+    top = int(np.argmax(A.diagonal()))
+    for sparsity in ({"cardinality": 1}, {"penalty": A.diagonal().max()}, {"penalty": 1e300}):
+        x = dspca(A, **sparsity, kind="covariance", tol=0)
+        np.testing.assert_array_equal(x.loading, np.eye(8)[top])
+        assert x.n_iter == 0
+        assert x.value == pytest.approx(A[top, top], rel=1e-15)
+        assert x.gap < 1e-15
+        rho = sparsity.get("penalty", 0.0)
+        assert x.relaxation == pytest.approx(A[top, top] - rho, rel=1e-12)
+    x = dspca([[3.0]], 1, kind="covariance")
+    assert (x.value, x.upper_bound) == (3, 3)
+
+
+def test_what_is_planted_is_found_and_proved():
+    X, planted = spcacore.datasets.make_spiked(200, 60, cardinality=6, variances=(30,), rng=1)
+    x = dspca(X, 6)
+    np.testing.assert_array_equal(x.loading != 0, planted[:, 0] != 0)
+    assert x.gap < 0.01
+    assert x.value == pytest.approx(tpower(X, 6).value, rel=1e-9)
+
+
+# ---- elimination ------------------------------------------------------------------------------------
+
+
+def test_a_small_variance_alone_eliminates_nothing():
+    """Variable 1 has a variance below the penalty, and yet a loading."""
+    A = np.array([[4.0, 2.0], [2.0, 1.0]])
+    x = dspca(A, penalty=1.5, kind="covariance", tol=1e-8)
+    assert x.cardinality == 2
+    angles = np.linspace(0, np.pi, 100001)
+    u = np.stack([np.cos(angles), np.sin(angles)])
+    best = (np.sum(u * (A @ u), axis=0) - 1.5 * np.abs(u).sum(axis=0) ** 2).max()
+    assert best > 4 - 1.5 + 0.05
+    assert x.relaxation == pytest.approx(best, abs=1e-6)
+    assert dspca(A, penalty=2.0, kind="covariance").cardinality == 1
+
+
+@given(seed=st.integers(0, 2**32), share=st.floats(0.05, 0.9))
+@settings(max_examples=40, deadline=None, derandomize=True)
+def test_elimination_by_covariances_keeps_the_optimum(seed, share):
+    rng = np.random.default_rng(seed)
+    X = samples(seed, 12, 15) * 10 ** rng.uniform(-2, 0, 15)
+    A = covariance(X)
+    rho = share * A.diagonal().max()
+    x = quiet(X, penalty=rho, tol=1e-6)
+    off = np.abs(A - np.diag(A.diagonal())).max(axis=0)
+    keep = off > rho
+    keep[np.argmax(A.diagonal())] = True
+    np.testing.assert_array_equal(x.kept, np.flatnonzero(keep))
+    _, _, primal, dual, _ = _core.dspca(A, False, rho, 1e-6, 5000)  # over all variables
+    size = 1e-6 * dual
+    assert x.relaxation + rho <= dual + size
+    assert x.dual + rho >= primal - size
+
+
+@pytest.mark.parametrize("kind", ["data", "covariance"])
+def test_elimination_by_columns_and_by_submatrix_agree(kind, monkeypatch):
+    X = samples(7, 12, 40) * 10 ** np.linspace(0, -2, 40)
+    M = X if kind == "data" else covariance(X)
+    rho = 0.2 * covariance(X).max()
+    x = dspca(M, penalty=rho, kind=kind)
+    monkeypatch.setattr(MODULE, "largest_submatrix", lambda op: 0)
+    y = dspca(M, penalty=rho, kind=kind)
+    assert 2 < x.kept.size < 40
+    np.testing.assert_array_equal(x.kept, y.kept)
+    assert x.dual == pytest.approx(y.dual, rel=1e-9)
+
+
+def test_elimination_for_a_cardinality_keeps_the_optimum(monkeypatch):
+    reduced = 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((40, 25)) * 10 ** np.linspace(0, -1, 25)
+        X += rng.standard_normal((40, 1)) * np.linspace(3, 0, 25) ** (seed % 3 + 1)
+        for k in (2, 4, 6):
+            monkeypatch.setattr(MODULE, "_SMALL_ORDER", 200)
+            x = quiet(X, k, tol=1e-5)
+            monkeypatch.setattr(MODULE, "_SMALL_ORDER", 0)
+            y = quiet(X, k, tol=1e-5)
+            reduced += y.kept.size < x.kept.size
+            assert x.kept.size == 25
+            assert y.dual >= x.relaxation
+            assert x.dual >= y.relaxation
+            assert not y.converged or y.dual - y.relaxation <= 1e-5 * y.dual
+            assert np.abs(matrix_of(y)).sum() <= k + 1e-9
+    assert reduced > 18
+
+
+def test_a_wide_sparse_matrix_is_reduced():
+    rng = np.random.default_rng(0)
+    spread = np.r_[np.full(6, 3.0), np.full(2994, 0.05)]
+    X = rng.random((200, 3000)) * spread * (rng.random((200, 3000)) < 0.2)
+    X[:, :6] += rng.standard_normal((200, 1))
+    X = scipy.sparse.csr_array(X)
+    for sparsity in ({"cardinality": 6}, {"penalty": 0.3}):
+        x = dspca(X, **sparsity)
+        assert x.kept.size < 50
+        np.testing.assert_array_equal(np.flatnonzero(x.loading), np.arange(6))
+        assert x.gap < 0.02
+
+
+def test_counts_of_cells():
+    """32,738 genes, 113 of which have at least 1 % of the largest variance."""
+    X = scipy.sparse.load_npz(shared("pbmc3k_counts.npz")).tocsr()
+    n = X.shape[0]
+    mean = np.asarray(X.mean(axis=0)).ravel()
+    variance = (np.asarray(X.multiply(X).mean(axis=0)).ravel() - mean**2) * n / (n - 1)
+    assert variance.sum() * (n - 1) / n == pytest.approx(17978.1, abs=0.05)
+    assert np.count_nonzero(variance >= 0.01 * variance.max()) == 113
+    rho = 0.1 * variance.max()  # then only those can have a covariance beyond rho
+    x = dspca(X, penalty=rho)
+    assert x.converged
+    assert set(x.kept) <= set(np.flatnonzero(variance >= 0.01 * variance.max()))
+    A = covariance(X[:, variance >= 0.01 * variance.max()].toarray())
+    _, _, primal, dual, _ = _core.dspca(A, False, rho, 1e-4, 2000)
+    assert x.relaxation + rho <= dual
+    assert x.dual + rho >= primal
+    assert x.upper_bound >= tpower(X, x.cardinality).value >= x.value * (1 - 1e-9)
+
+
+# ---- input ------------------------------------------------------------------------------------------
+
+
+def test_kinds_of_input_agree():
+    X = samples(9, 30, 12) + 5
+    A = covariance(X)
+    for sparsity in ({"cardinality": 4}, {"penalty": 0.3 * A.diagonal().max()}):
+        exactly = {**sparsity, "tol": 1e-7, "max_iter": 5000}
+        x = dspca(X, **exactly)
+        for other in (
+            dspca(np.asfortranarray(X), **exactly),
+            dspca(scipy.sparse.csr_array(X), **exactly),
+            dspca(A, kind="covariance", **exactly),
+            dspca(scipy.sparse.csc_array(A), kind="covariance", **exactly),
+            dspca(aslinearoperator(X), **exactly),
+            dspca(lambda v: A @ v, kind="covariance", n_features=12, **exactly),
+        ):
+            np.testing.assert_allclose(other.loading, x.loading, atol=1e-8)
+            assert other.dual == pytest.approx(x.dual, rel=1e-6)
+        single = dspca(X.astype(np.float32), **exactly)
+        assert single.loading.dtype == np.float32
+        assert single.matrix.dtype == np.float64
+        np.testing.assert_allclose(single.loading, x.loading, atol=1e-4)
+        assert single.dual == pytest.approx(x.dual, rel=1e-3)
+        assert single.upper_bound >= single.value
+    np.testing.assert_allclose(
+        dspca(X, 4, scale=True).loading,
+        dspca(np.corrcoef(X, rowvar=False), 4, kind="covariance").loading,
+        atol=1e-8,
+    )
+
+
+@pytest.mark.parametrize("power", [-400, -20, 1, 300])
+def test_scale_equivariance(power):
+    X = samples(10, 30, 12)
+    rho = np.trace(covariance(X)) / 24
+    for before, after in (
+        ({"cardinality": 4}, {"cardinality": 4}),
+        ({"penalty": rho}, {"penalty": np.ldexp(rho, 2 * power)}),
+    ):
+        x, y = dspca(X, **before), dspca(np.ldexp(X, power), **after)
+        np.testing.assert_allclose(x.loading, y.loading, atol=1e-12)
+        figures = np.ldexp([x.relaxation, x.dual, x.upper_bound], 2 * power)
+        np.testing.assert_allclose([y.relaxation, y.dual, y.upper_bound], figures, rtol=1e-9)
+
+
+def test_not_converged_no_variance_and_values_as_found():
+    A = covariance(samples(12))
+    with pytest.warns(RuntimeWarning, match="not converged in 2 iterations"):
+        x = dspca(A, 3, kind="covariance", max_iter=2, tol=1e-9)
+    assert not x.converged
+    assert x.upper_bound >= optimum(A, 3)
+    for sparsity in ({"cardinality": 2}, {"penalty": 1.0}):
+        with pytest.warns(RuntimeWarning, match="no variance"):
+            x = dspca(np.ones((5, 4)), **sparsity)
+        assert (x.value, x.upper_bound, x.gap) == (0, 0, 0)
+        assert x.dual == x.relaxation == -sparsity.get("penalty", 0.0)
+    plain = dspca(A, 3, kind="covariance", renormalize=False)
+    fitted = dspca(A, 3, kind="covariance")
+    np.testing.assert_array_equal(plain.loading != 0, fitted.loading != 0)
+    assert plain.value == pytest.approx(plain.loading @ A @ plain.loading)
+    assert plain.value <= fitted.value
+
+
+def test_many_at_once_and_told():
+    A = covariance(samples(13))
+    before = A.copy()
+    told = []
+    x = dspca(A, 3, kind="covariance", callback=told.append)
+    np.testing.assert_array_equal(A, before)
+    assert told[-1].value == x.value
+    assert repr(x).startswith("DSPCAComponent(method='dspca', p=8, cardinality=3")
+    result = sparse_pca(A, 3, method="dspca", cardinality=[3, 2, 2], kind="covariance")
+    np.testing.assert_allclose(result.loadings[:, 0], x.loading, atol=1e-12)
+    assert result.cardinality.tolist() == [3, 2, 2]
+    assert result.explained_variance[0] == pytest.approx(x.value)
+
+
+def test_a_callback_ends_a_long_call():
+    A = covariance(samples(14, 200, 150))
+
+    def stop(progress):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        dspca(A, 5, kind="covariance", tol=0, callback=stop)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "match"),
+    [
+        ({}, TypeError, "either cardinality or penalty"),
+        ({"cardinality": 2, "penalty": 1.0}, TypeError, "either cardinality or penalty"),
+        ({"cardinality": 0}, ValueError, r"cardinality must be in \[1, 8\]"),
+        ({"cardinality": 9}, ValueError, r"cardinality must be in \[1, 8\]"),
+        ({"cardinality": 2.0}, TypeError, "cardinality must be an integer"),
+        ({"penalty": -1}, ValueError, "penalty must be"),
+        ({"penalty": np.nan}, ValueError, "penalty must be"),
+        ({"penalty": np.inf}, ValueError, "penalty must be"),
+        ({"penalty": "1"}, TypeError, "penalty must be a number"),
+        ({"cardinality": 2, "tol": -1}, ValueError, "tol"),
+        ({"cardinality": 2, "max_iter": 1.5}, TypeError, "max_iter"),
+        ({"cardinality": 2, "renormalize": 1}, TypeError, "renormalize"),
+        ({"cardinality": 2, "callback": 1}, TypeError, "callback"),
+    ],
+)
+def test_bad_options(options, error, match):
+    with pytest.raises(error, match=match):
+        dspca(samples(2), **options)
+
+
+def test_bad_matrices(monkeypatch):
+    X = samples(2)
+    with pytest.raises(ValueError, match="positive semidefinite"):
+        dspca([[1.0, 2.0], [2.0, 1.0]], 1, kind="covariance")
+    with pytest.raises(ValueError, match="NaN"):
+        dspca(np.where(X[3, 2] == X, np.nan, X), 2)
+    monkeypatch.setattr(MODULE, "_LARGEST_ORDER", 4)
+    with pytest.raises(ValueError, match="8 variables remain, of which dspca solves for at most 4; lower"):
+        dspca(X, 2)
+    with pytest.raises(ValueError, match="at this penalty 8 variables remain"):
+        dspca(X, penalty=1e-3)
