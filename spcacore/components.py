@@ -443,7 +443,7 @@ def _refined(problem: Problem, found: list[Found], settings: dict[str, Any]) -> 
     """The components solved again, each given all the others."""
     sizes = settings.get("cardinality", tuple(len(x.index) for x in found))
     start = [(x.index, x.value) for x in found]
-    loadings = refined(problem, start, sizes, settings["constraint"], 0, 200, 1e-7, settings["seed"], None)
+    loadings = refined(problem, start, sizes, settings["constraint"], 0, 500, 1e-7, settings["seed"], None)
     state = Deflated.nothing(problem, "generalized")
     out = []
     for x, (index, value) in zip(found, loadings, strict=True):

@@ -440,6 +440,90 @@ def _first(state: Deflated, metric: _Metric, seed: list[int]) -> int | None:
     return chosen
 
 
+# ---- exchanging one variable for another --------------------------------------------------------------
+
+
+def swapped(problem: Problem, state: Deflated, x: Found, budget: float, told: Told | None) -> Found:
+    """Variables exchanged, one for one, for as long as that raises the objective; then values re-fitted.
+
+    No support that differs in one variable is better than the one returned, unless to see that would take
+    more multiplications than `budget`.
+    """
+    k, p = len(x.index), problem.p
+    if budget <= 0 or state.diagonal is None or k == p or k < 2 or x.objective == -np.inf:
+        return x
+    strength = -1.0 if state.quotient else _PENALTIES[-1] if state.constrained else 0.0
+    metric, clock = _Metric.of(state, strength), _Clock(told)
+    while (new := _exchanged(problem, state, metric, x, budget)) is not None:
+        x = new
+        clock(x.n_iter)
+    return x
+
+
+def _exchanged(problem: Problem, state: Deflated, metric: _Metric, x: Found, budget: float) -> Found | None:
+    """x with one variable exchanged for a better one, the least weighty first; None if there is none."""
+    op, S, k = state.operator, x.index, len(x.index)
+    diagonal = np.ascontiguousarray(state.diagonal, np.float64)
+    enough = x.objective + 1e-10 * abs(x.objective)
+    plain = metric.Q is None
+    outside = np.ones(op.p, bool)
+    outside[S] = False
+    if 20.0 * k**4 > budget or k > largest_submatrix(op):
+        return None
+    if plain:
+        basis = metric.basis(op.submatrix(S).astype(np.float64), S)
+        without = _core.deleted_eigenvalues(basis.pole, basis.W)
+        if not state.method.endswith("hotelling"):  # A is semidefinite: j adds at most a_jj
+            outside &= diagonal + without.max() > enough
+    candidate = np.flatnonzero(outside)
+    if len(candidate) == 0:
+        return None
+    used = np.sort(np.append(S, candidate))
+    if not op.covariance and len(used) <= largest_submatrix(op) and len(used) ** 2 < k * op.p:
+        if float(op.m) * len(used) ** 2 > budget:
+            return None
+        C = op.submatrix(used)[np.searchsorted(used, S)]
+    else:
+        if float(k) * problem.cost + float(k) ** 2 * op.p > budget:
+            return None
+        C = _rows(op, S)[:, used]
+    place, others, variance = np.searchsorted(used, S), np.searchsorted(used, candidate), diagonal[used]
+    norm = np.einsum("ij,ij->j", C, C, dtype=np.float64) if plain else None
+    local = metric if metric.Q is None else replace(metric, Q=np.ascontiguousarray(metric.Q[:, used]))
+    left = None
+    for i in np.argsort(np.abs(x.value), kind="stable"):
+        rest = np.delete(np.arange(k), i)
+        if norm is not None:  # the largest eigenvalue of a bordered matrix is at most that of its norms
+            left = np.maximum(norm - C[i].astype(np.float64) ** 2, 0) + 1e-12 * norm
+            half = (without[i] - variance) / 2
+            if (np.sqrt(half**2 + left) - half)[others].max() + without[i] <= enough:
+                continue
+        part = np.ascontiguousarray(C[rest])
+        basis = local.basis(part[:, place[rest]].astype(np.float64), place[rest])
+        value = local.joined(part, others, variance, basis, left)
+        if value.max() > enough:
+            index = np.sort(np.append(S[rest], candidate[_ties(value)[0]]))
+            new = refit(state, replace(x, index=index, value=np.ones(k, op.dtype)))
+            if new.objective > enough:
+                return new
+    return None
+
+
+def _rows(op: _core.Operator, S: NDArray[np.intp]) -> NDArray[Any]:
+    """A[S, :]."""
+    C = np.empty((len(S), op.p), op.dtype)
+    step = 1 if op.covariance else 4  # of data, four in one read
+    for start in range(0, len(S), step):
+        part = S[start : start + step]
+        if step == 1:
+            C[start] = op.apply(part, np.ones(1, op.dtype))
+            continue
+        V = np.zeros((op.p, len(part)), op.dtype, order="F")
+        V[part, np.arange(len(part))] = 1
+        C[start : start + step] = op.apply_block(V).T
+    return C
+
+
 _SEARCHES = {
     "forward": (_forward,),
     "gradient": (_gradient,),

@@ -33,7 +33,7 @@ def refine(
     cardinality: Any = None,
     constraint: str | None = None,
     n_restarts: int = 0,
-    max_iter: int = 200,
+    max_iter: int = 500,
     tol: float = 1e-7,
     kind: str = "data",
     center: bool = True,
@@ -62,7 +62,7 @@ def refine(
     n_restarts : int, default 0
         Further attempts: from the best so far with some loadings drawn at random, and from random loadings
         only. The best of all is returned.
-    max_iter : int, default 200
+    max_iter : int, default 500
         Rounds over all loadings.
     tol : float, default 1e-7
         Relative gain of a round below which all starts of the search are tried, and at last it ends.
@@ -196,7 +196,7 @@ def _again(
         if i != t and x is not None:
             state = state.without(*x, problem.noise)
     start, best, now = rng.standard_normal(problem.p), None, loadings[t]
-    options = tpower.check_options(problem)
+    options = tpower.check_options(problem, swaps=False)
     if now is not None:
         best = refit(state, Found(*now, 0.0, 0, True))
         start[:] = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,14 +25,16 @@ from ._search import (
     told_of,
 )
 from .deflation import Deflated
+from .greedy import swapped
 
+_SWAP_BUDGET = 1e8  # multiplications that one round of exchanges may cost by default
 _ROUNDS = 5  # of power iteration and re-fitting under generalized deflation
 _PENALTIES = (0.25, 1.0, 4.0, 16.0, 64.0)
 
 
 @dataclass(frozen=True)
 class Options:
-    """How one component is searched for; arrays only in `start`."""
+    """How one component is searched for; `swaps` is what exchanges may cost, in multiplications."""
 
     start: Any
     n_starts: int | None
@@ -39,6 +42,7 @@ class Options:
     tol: float | None
     renormalize: bool
     nonnegative: bool
+    swaps: float
 
 
 def check_options(
@@ -50,13 +54,25 @@ def check_options(
     tol: Any = None,
     renormalize: Any = True,
     nonnegative: Any = False,
+    swaps: Any = None,
 ) -> Options:
     """Validate what `tpower` and `sparse_pca` share."""
+    renormalize, nonnegative = flag(renormalize, "renormalize"), flag(nonnegative, "nonnegative")
+    if swaps is None:
+        swaps = renormalize and not nonnegative and start is None
+        affordable = _SWAP_BUDGET
+    else:
+        swaps, affordable = flag(swaps, "swaps"), math.inf
+        if swaps and (nonnegative or not renormalize):
+            raise ValueError("swaps=True goes with renormalize=True and without nonnegative")
+        if swaps and problem.diagonal is None:
+            raise ValueError("swaps=True needs the entries of X; an operator offers only products")
     return Options(
         *check_start(problem.p, start, n_starts),
         *check_iterations(max_iter, tol),
-        flag(renormalize, "renormalize"),
-        flag(nonnegative, "nonnegative"),
+        renormalize,
+        nonnegative,
+        affordable if swaps else 0.0,
     )
 
 
@@ -70,6 +86,7 @@ def tpower(
     tol: float | None = None,
     renormalize: bool = True,
     nonnegative: bool = False,
+    swaps: bool | None = None,
     kind: str = "data",
     center: bool = True,
     scale: bool = False,
@@ -113,6 +130,10 @@ def tpower(
         objective (Moghaddam et al. 2006).
     nonnegative : bool, default False
         Only loadings without negative entries: each step keeps the largest entries of the positive part.
+    swaps : bool, optional
+        At last exchange variables of the support for others, one for one, until no exchange raises the
+        objective. It takes `cardinality` columns of A. Default: where these are cheap, `start` is None, and
+        values are re-fitted.
     kind : {"data", "covariance"}, default "data"
     center : bool, default True
         Subtract the column means, implicitly. Ignored for a covariance.
@@ -161,7 +182,7 @@ def tpower(
     k = integer(cardinality, "cardinality", 1, problem.p)
     options = check_options(
         problem, start=start, n_starts=n_starts, max_iter=max_iter, tol=tol, renormalize=renormalize,
-        nonnegative=nonnegative,
+        nonnegative=nonnegative, swaps=swaps,
     )  # fmt: skip
     seed = seed_of(rng)
     told = told_of(callback)
@@ -186,6 +207,7 @@ def solve(
         return None
     if options.renormalize:
         best = refit(state, best, positive)
+    best = swapped(problem, state, best, options.swaps, told)
     for _ in range(_ROUNDS if state.quotient and options.renormalize and not positive else 0):
         again = _run(state, best, (cardinality,), options, tol, told)
         if again is None or np.array_equal(again.index, best.index):

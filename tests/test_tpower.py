@@ -99,6 +99,86 @@ def test_share_of_random_problems_solved_exactly():
     assert solved >= 190
 
 
+def swap_gain(A, S, value):
+    """The most that exchanging one variable of S for another raises the largest eigenvalue."""
+    best = value
+    for i in S:
+        for j in set(range(len(A))) - set(S):
+            T = sorted((set(S) - {i}) | {j})
+            best = max(best, np.linalg.eigvalsh(A[np.ix_(T, T)])[-1])
+    return best - value
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", ["data", "covariance"])
+def test_no_exchange_of_two_variables_helps(kind, dtype):
+    gained = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((14, 16)) * (1 if seed % 2 else 3.0 ** rng.integers(-1, 2, 16))
+        A = covariance(X)
+        M = (X if kind == "data" else A).astype(dtype)
+        options = {"kind": kind, "n_starts": 1}
+        plain = tpower(M, 5, swaps=False, **options)
+        x = tpower(M, 5, **options)
+        assert x.value == tpower(M, 5, swaps=True, **options).value
+        assert x.value >= plain.value * (1 - 1e-12)
+        gained += x.value > plain.value * (1 + 1e-9)
+        tolerance = 1e-8 if dtype == np.float64 else 1e-4
+        assert swap_gain(A, np.flatnonzero(x.loading).tolist(), x.value) <= tolerance * x.value
+    assert gained > 5
+
+
+def test_exchanges_under_generalized_deflation_and_constraints():
+    for seed in range(10):
+        A = covariance(np.random.default_rng(seed).standard_normal((12, 9)))
+        for options in (
+            {"deflation": "generalized"},
+            {"constraint": "orthogonal"},
+            {"deflation": "hotelling"},
+        ):
+            V, W = (
+                spcacore.sparse_pca(A, 2, cardinality=4, kind="covariance", swaps=s, **options).loadings
+                for s in (False, True)
+            )
+            if not np.array_equal(V[:, 0], W[:, 0]):
+                continue
+            x, y = V[:, 1], W[:, 1]
+            if "deflation" in options:
+                x, y = (z - V[:, 0] * (z @ V[:, 0]) for z in (x, y))
+                x, y = x / np.linalg.norm(x), y / np.linalg.norm(y)
+            assert y @ A @ y >= x @ A @ x * (1 - 1e-9)
+
+
+def test_share_solved_exactly_with_exchanges():
+    """99 of 100 random matrices of up to 15 variables."""
+    solved = 0
+    for seed in range(300):
+        rng = np.random.default_rng([7, seed])
+        p = int(rng.integers(3, 16))
+        k = int(rng.integers(1, min(p, 6) + 1))
+        B = rng.standard_normal((int(rng.integers(2, 2 * p)), p))
+        A = B.T @ B
+        solved += tpower(A, k, kind="covariance").value >= optimum(A, k) * (1 - 1e-9)
+    assert solved >= 297
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"swaps": 1}, TypeError),
+        ({"swaps": True, "renormalize": False}, ValueError),
+        ({"swaps": True, "nonnegative": True}, ValueError),
+    ],
+)
+def test_bad_swaps(options, error):
+    X = np.random.default_rng(0).standard_normal((9, 6))
+    with pytest.raises(error, match="swaps"):
+        tpower(X, 2, **options)
+    with pytest.raises(ValueError, match="only products"):
+        tpower(scipy.sparse.linalg.aslinearoperator(X), 2, swaps=True)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("k", [1, 3, 8])
 def test_the_paper_iteration_from_a_given_start(dtype, k):
