@@ -1,11 +1,20 @@
 """Sparse principal component analysis: sparse loadings, dense or sparse data."""
 
 from . import datasets
-from ._result import DSPCAComponent, GreedyComponent, PMDComponent, Progress, SparseComponent, SparsePCAResult
+from ._result import (
+    DSPCAComponent,
+    ExactComponent,
+    GreedyComponent,
+    PMDComponent,
+    Progress,
+    SparseComponent,
+    SparsePCAResult,
+)
 from .certificates import OptimalityBound, optimality_bound
 from .components import sparse_pca
 from .deflation import deflate
 from .dspca import dspca
+from .exact import branch_and_bound
 from .gpower import gpower
 from .greedy import greedy
 from .pmd import pmd
@@ -18,12 +27,14 @@ from .variance import explained_variance, renormalize
 
 __all__ = [
     "DSPCAComponent",
+    "ExactComponent",
     "GreedyComponent",
     "OptimalityBound",
     "PMDComponent",
     "Progress",
     "SparseComponent",
     "SparsePCAResult",
+    "branch_and_bound",
     "datasets",
     "deflate",
     "dspca",

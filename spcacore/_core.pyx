@@ -2,7 +2,7 @@
 """The one extension: thin wrappers of src_c that release the GIL.  No policy, no validation."""
 from cpython.ref cimport PyObject
 from cython cimport floating
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 cimport scipy.linalg.cython_blas as blas
@@ -196,6 +196,8 @@ cdef extern from "spca.h" nogil:
     spca_status spca_dbordered_eigenvalues(spca_int, spca_int, spca_int, spca_int, spca_int, const spca_int *, const double *, const double *, const double *, const double *, const double *, const double *, const double *, double, double, spca_stop, void *, double *, double *) noexcept
     spca_status spca_ddeleted_eigenvalues(spca_int, spca_int, const double *, const double *, spca_stop, void *, double *, double *) noexcept
     spca_status spca_ddspca(spca_int, const double *, int, double, double, spca_int, spca_stop, void *, double *, blas_int *, double *, double *, double *, spca_int *) noexcept
+    spca_status spca_dbranch(spca_int, spca_int, const double *, spca_int, const spca_int *, spca_int, const spca_int *, spca_stop, void *, uint8_t *, double *, spca_int *, spca_int *, double *) noexcept
+    spca_int spca_dbranch_work(spca_int, spca_int) noexcept
 
     spca_status spca_sorthomax(spca_int, spca_int, double, spca_int, double, spca_stop, void *, float *, double *, double *, spca_int *) noexcept
     spca_int spca_sorthomax_work(spca_int, spca_int) noexcept
@@ -1002,6 +1004,25 @@ def dspca(const double[:, ::1] A, bint constrained, double limit, double tol, Py
                              <blas_int *> &iwork[0], &M[0, 0], &primal, &dual, &call.c.n_iter)
     call.check(status)
     return <int> status, np.asarray(M), primal, dual, call.c.n_iter
+# ---- branch and bound ------------------------------------------------------------------------------
+
+def branch(const double[:, ::1] N, Py_ssize_t k, uint8_t[:, ::1] pool, Py_ssize_t[::1] which,
+           Py_ssize_t[:, ::1] empty, double[::1] work, progress=None):
+    """(born, excess) of the children of some nodes of the pool (spca_proto.h), written to its empty rows."""
+    cdef Call call = Call(progress)
+    cdef spca_status status
+    cdef Py_ssize_t p = N.shape[0], count = which.shape[0], room = empty.shape[1]
+    cdef Py_ssize_t[::1] born = np.empty(count, np.intp), iwork = np.empty(p + k, np.intp)
+    cdef double[:, ::1] excess = np.empty((count, room))
+    with nogil:
+        status = spca_dbranch(p, k, &N[0, 0], count, &which[0], room, &empty[0, 0], on_stop, &call.c, &pool[0, 0],
+                              &work[0], &iwork[0], &born[0], &excess[0, 0])
+    call.check(status)
+    return np.asarray(born), np.asarray(excess)
+
+def branch_work(Py_ssize_t p, Py_ssize_t k):
+    """The length of `work`."""
+    return spca_dbranch_work(p, k)
 
 
 # ---- rotations -------------------------------------------------------------------------------------

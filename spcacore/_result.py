@@ -198,6 +198,35 @@ class DSPCAComponent(SparseComponent):
 
 
 @dataclass(frozen=True, eq=False)
+class ExactComponent(SparseComponent):
+    """One sparse loading vector with a proof, or as far as the proof got.
+
+    Attributes
+    ----------
+    optimal : bool
+        No unit vector with as many nonzeros has a larger value, but for rounding; `gap` is then 0, and
+        `upper_bound` is above `value` by what rounding may hide.
+    n_nodes : int
+        Nodes of the search tree that were examined.
+    """
+
+    optimal: bool = False
+    n_nodes: int = 0
+
+    @property
+    def gap(self) -> float | None:
+        """How far `value` may be below the optimum, as a proportion of the upper bound; 0 is a proof."""
+        return 0.0 if self.optimal else super().gap
+
+    def __repr__(self) -> str:
+        state = "optimal" if self.optimal else f"within {100 * (self.gap or 0):.2g} % of the optimum"
+        return (
+            f"ExactComponent(method={self.method!r}, p={self.loading.size}, cardinality={self.cardinality}, "
+            f"value={self.value:.6g}, {state}, {self.n_nodes} nodes)"
+        )
+
+
+@dataclass(frozen=True, eq=False)
 class SparsePCAResult:
     """Sparse principal components, in the order in which they were found.
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import dspca, gpower, greedy, pmd, scotlass, tpower
+from . import dspca, exact, gpower, greedy, pmd, scotlass, tpower
 from ._input import choice, flag, hook, integer, per_component, seed_of
 from ._operator import OUT_OF_RANGE, Problem, as_problem
 from ._result import Callback, Progress, Screening, SparsePCAResult
@@ -96,6 +96,10 @@ METHODS = {
     "dspca": Method(
         "cardinality", _cardinality, dspca.check_options, dspca.solve, whole=lambda options: True
     ),
+    "branch_and_bound": Method(
+        "cardinality", _cardinality, exact.check_options, exact.solve, generalized=True,
+        whole=lambda options: True,
+    ),
 }  # fmt: skip
 
 
@@ -141,15 +145,16 @@ def sparse_pca(
     n_components : int
         In [1, min(n, p)].
     cardinality, l1_bound, penalty : number or sequence of numbers, optional
-        How sparse every component, or each, is to be. `cardinality`, for "tpower", "greedy" and "dspca": the
-        number of nonzeros. `l1_bound`, for "pmd" and "scotlass": the l1 norm. `penalty`, for "gpower": compares
-        with the norms of the columns of the centred X, with norm="l0" with their squares (the diagonal of
-        `X'X`, in whose place a covariance stands). Just the one that the method takes.
-    method : {"tpower", "greedy", "dspca", "gpower", "pmd", "scotlass"}, default "tpower"
-        Truncated power iteration, see `tpower`; one variable at a time, see `greedy`; the semidefinite
-        relaxation, of up to 2000 variables, see `dspca`; the generalized power method, see `gpower`;
-        penalized matrix decomposition, see `pmd`; the same with loadings orthogonal to the earlier ones,
-        whatever the deflation, see `scotlass`.
+        How sparse every component, or each, is to be: just the one that the method takes. `l1_bound`, for
+        "pmd" and "scotlass": the l1 norm. `penalty`, for "gpower": compares with the norms of the columns of
+        the centred X, with norm="l0" with their squares (the diagonal of `X'X`, in whose place a covariance
+        stands). `cardinality`, for the others: the number of nonzeros.
+    method : str, default "tpower"
+        "tpower": truncated power iteration. "greedy": one variable at a time. "branch_and_bound": the optimum
+        of each component in its turn, with limits for each. "dspca": the semidefinite relaxation, of up to
+        2000 variables. "gpower": the generalized power method. "pmd": penalized matrix decomposition.
+        "scotlass": the same with loadings orthogonal to the earlier ones, whatever the deflation. See the
+        functions of these names.
     deflation : str, default "projection"
         "hotelling", "projection", "schur", "orthogonalized_hotelling", "orthogonalized_projection",
         "generalized" or "naive", see `deflate`. "generalized" seeks the greatest additional variance
@@ -432,9 +437,10 @@ def _search(
             problem.filled.restore()
     if not all(f.converged for f in found):
         some = [t for t, f in enumerate(found) if not f.converged]
+        limit = "the limits given" if method == "branch_and_bound" else f"{options.max_iter} iterations"
         warnings.warn(
-            f"component{'s' * (len(some) > 1)} {', '.join(map(str, some))} not converged in "
-            f"{options.max_iter} iterations", RuntimeWarning, stacklevel=3,
+            f"component{'s' * (len(some) > 1)} {', '.join(map(str, some))} not converged in {limit}",
+            RuntimeWarning, stacklevel=3,
         )  # fmt: skip
     return found
 

@@ -207,7 +207,6 @@ def solve(
         return None
     if options.renormalize:
         best = refit(state, best, positive)
-    best = swapped(problem, state, best, options.swaps, told)
     for _ in range(_ROUNDS if state.quotient and options.renormalize and not positive else 0):
         again = _run(state, best, (cardinality,), options, tol, told)
         if again is None or np.array_equal(again.index, best.index):
@@ -216,7 +215,7 @@ def solve(
         if not again.objective > best.objective:
             break
         best = again
-    return finished(best)
+    return finished(swapped(problem, state, best, options.swaps, told))
 
 
 def _run(

@@ -277,6 +277,18 @@ spca_status SPCA(deleted_eigenvalues)(spca_int k, spca_int w, const double *pole
 spca_status SPCA(dspca)(spca_int p, const REAL *A, int constrained, REAL limit, REAL tol,
                         spca_int max_iter, spca_stop stop, void *ctx, REAL *work, blas_int *iwork,
                         REAL *M /* p x p */, REAL *primal, REAL *dual, spca_int *n_iter);
+/* Branch and bound: which supports of k variables may make a principal submatrix of symmetric N (p
+ * x p) indefinite (bnb.c).  A node is p bytes of the pool: 0 left out, 1 candidate, 2 included.
+ * Divides each of the nodes `which` (count) into born_b <= room children, whose union has all such
+ * supports of the node, and which are written to its places `empty` (count x room, room >= 2).
+ * excess (count x room) of a child: -1 where no candidates are left, the support is to be judged by
+ * itself; else N + excess I is definite on all of its supports, REAL_MAX where none is known.  work
+ * (branch_work), iwork (p + k). */
+spca_status SPCA(branch)(spca_int p, spca_int k, const REAL *N, spca_int count,
+                         const spca_int *which, spca_int room, const spca_int *empty,
+                         spca_stop stop, void *ctx, uint8_t *pool, REAL *work, spca_int *iwork,
+                         spca_int *born, REAL *excess);
+spca_int SPCA(branch_work)(spca_int p, spca_int k);
 
 /* ---- rotations ------------------------------------------------------------------------------ */
 

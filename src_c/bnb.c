@@ -1,0 +1,326 @@
+/* bnb.c - what branch and bound asks of one node.
+ *
+ * max x'Ax over ||x|| = 1 with at most k nonzeros exceeds a level exactly when some principal
+ * submatrix N_SS, |S| = k, of N = level I - A is not positive semidefinite.  A node is the supports
+ * S = I + T with I given and m = k - |I| members of T to be chosen among the candidates C.
+ *
+ * 1. Reduction.  N_II = R'R, Y = R^-T N_IC.  N_SS >= 0 for all S of the node when Z_TT >= 0 for
+ *    all T, Z = N_CC - Y'Y (Schur complement): a node is a problem of order |C| with m nonzeros.
+ * 2. Scaling.  With z = diag Z > 0 and H_jl = -Z_jl/sqrt(z_j z_l), H_jj = 0, that is the same as
+ *    lambda_1(H_TT) <= 1, whatever the variances were.
+ * 3. Bounds on lambda_1(H_TT) over T.  Let r_j, f_j be the sums of the m - 1 largest |H_jl|,
+ *    H_jl^2 of a row, and r-_j, f-_j those of the m - 2 largest.
+ *      discs (Gershgorin)    max_j r_j, and the root of max_j of the m - 1 largest |H_jl| r_l;
+ *      Frobenius             the root of (m - 1)/m times the m largest f_j, since tr H_TT = 0;
+ *      threshold             (m - 1) rho + lambda_1(S(H_CC, rho)), S the soft threshold: of
+ *                            H = U + S(H, rho), x'Ux <= rho (||x||_1^2 - 1) for x with m nonzeros
+ *                            (d'Aspremont et al. 2007, section 2.4); rho = 0 is lambda_1(H_CC).
+ * 4. Elimination.  No T that holds j can be at fault when, d being such a bound for m - 1 nonzeros,
+ *      f_j <= 1 - d                              (bordered: lambda_1 [0 s; s d] <= 1, s^2 = f_j),
+ *      2 f_j + the m - 1 largest f-_l <= m/(m - 1)            (Frobenius), or
+ *      r-_l + |H_lj| r_j <= 1 for all l          (discs with the weight r_j for x_j).
+ *
+ * Moghaddam, Weiss & Avidan (2006), Advances in Neural Information Processing Systems 18, and
+ * Berk & Bertsimas (2019), Mathematical Programming Computation 11, branch in this way, with
+ * bounds from the eigenvalues and the discs of A itself.
+ *
+ * Rounding.  1 is the first |I| steps of a Cholesky factorization of N_SS, so the computed Z is
+ * that of N + E, |E| <= gamma_{k+1} (|R'||R| bordered by Y), whose entries are at most the largest
+ * n_jj of N (Higham 2002, Accuracy and Stability of Numerical Algorithms, theorem 10.3), however
+ * ill-conditioned N_II is.  2 and the sums of 3 err by a few m u relative to z_j <= n_jj.  Together
+ * that is a matrix of norm at most 8 (k + 4)^2 u max n_jj, and the caller adds more than that to
+ * the diagonal of N: then what is ruled out is at most that much above the level.  lambda_1 of
+ * order c is bounded by a factorization that exists, and by c (c + 1) u more (theorem 10.7). */
+#include "real.h"
+
+enum { OUT = 0, CANDIDATE = 1, IN = 2 };
+enum { LEVELS = 4 /* thresholds tried */, HALVINGS = 4 /* of the excess of a bound */ };
+enum { WHOLE = 512 /* candidates of which matrices are factored */ };
+
+typedef struct {
+    spca_int p, m, count;       /* count candidates left */
+    spca_int *at;               /* (p) which they are */
+    real *H, *z;                /* p x p by rows, symmetric; diag Z */
+    real *r, *less, *f, *lessf; /* (p) r, r-, f, f- */
+    real *top, *rest;           /* (k), (p^2 + p) scratch */
+    spca_stop stop;
+    void *ctx;
+    int stopped;
+} node_t;
+
+static int halted(node_t *node)
+{
+    return node->stopped |= asked_to_stop(node->stop, node->ctx);
+}
+
+/* Whether G (n x n, the upper triangle by rows, ld apart) is positive definite; destroyed. */
+static int definite(spca_int n, spca_int ld, real *G)
+{
+    for (spca_int i = 0; i < n; i++) {
+        real *row = G + i * ld, pivot = row[i];
+        if (!(pivot > 0)) return 0;
+        pivot = sqrt(pivot);
+        for (spca_int j = i; j < n; j++) row[j] /= pivot;
+        for (spca_int l = i + 1; l < n; l++)
+            if (row[l] != 0) subtract_multiple(n - l, row[l], row + l, G + l * ld + l);
+    }
+    return 1;
+}
+
+/* The s largest |x|, descending. */
+static void largest_of(spca_int n, const real *x, spca_int s, real *top)
+{
+    spca_int have = 0;
+    for (spca_int l = 0; l < n && s > 0; l++) {
+        real value = fabs(x[l]);
+        spca_int a;
+        if (have == s && value <= top[s - 1]) continue;
+        have += have < s;
+        for (a = have - 1; a > 0 && top[a - 1] < value; a--) top[a] = top[a - 1];
+        top[a] = value;
+    }
+}
+
+static real sum_of_largest(spca_int n, const real *x, spca_int s, real *top)
+{
+    real sum = 0;
+    largest_of(n, x, s, top);
+    for (spca_int a = 0; a < s; a++) sum += top[a];
+    return sum;
+}
+
+/* Z of step 1, in H; 0 where N_II is not definite. */
+static int reduce(spca_int p, spca_int given, const real *N, const spca_int *in, real *R, real *Y,
+                  node_t *node)
+{
+    spca_int c = node->count;
+    for (spca_int a = 0; a < given; a++)
+        for (spca_int b = a; b < given; b++) R[a * given + b] = N[in[a] * p + in[b]];
+    if (!definite(given, given, R)) return 0;
+    for (spca_int a = 0; a < given; a++) {
+        real *y = Y + a * c;
+        for (spca_int j = 0; j < c; j++) y[j] = N[in[a] * p + node->at[j]];
+        for (spca_int b = 0; b < a; b++) subtract_multiple(c, R[b * given + a], Y + b * c, y);
+        for (spca_int j = 0; j < c; j++) y[j] /= R[a * given + a];
+    }
+    for (spca_int j = 0; j < c && !halted(node); j++) {
+        real *row = node->H + j * p;
+        const real *n = N + node->at[j] * p;
+        for (spca_int l = j; l < c; l++) row[l] = n[node->at[l]];
+        for (spca_int a = 0; a < given; a++)
+            subtract_multiple(c - j, Y[a * c + j], Y + a * c + j, row + j);
+        node->z[j] = row[j];
+    }
+    return 1;
+}
+
+/* H of step 2, from the upper triangle of Z; rows with z_j <= 0 become zero. */
+static void scale(node_t *node)
+{
+    spca_int p = node->p, c = node->count;
+    real *w = node->rest;
+    for (spca_int j = 0; j < c; j++) w[j] = node->z[j] > 0 ? 1 / sqrt(node->z[j]) : 0;
+    for (spca_int j = 0; j < c; j++) {
+        real *row = node->H + j * p;
+        row[j] = 0;
+        for (spca_int l = j + 1; l < c; l++) row[l] *= -w[j] * w[l];
+        for (spca_int l = j + 1; l < c; l++) node->H[l * p + j] = row[l];
+    }
+}
+
+/* Forgets candidate j; the last takes its place. */
+static void drop(node_t *node, spca_int j)
+{
+    spca_int p = node->p, last = --node->count;
+    if (j == last) return;
+    node->at[j] = node->at[last];
+    node->z[j] = node->z[last];
+    for (spca_int l = 0; l < last; l++) node->H[j * p + l] = node->H[last * p + l];
+    node->H[j * p + j] = 0;
+    for (spca_int l = 0; l < last; l++) node->H[l * p + j] = node->H[j * p + l];
+}
+
+/* Whether step 3 with some threshold shows that lambda_1(H_TT) <= bound. */
+static int within(node_t *node, real bound)
+{
+    spca_int c = node->count, s = node->m - 1;
+    real *G = node->rest, rounding = (real)(c * (c + 2)) * REAL_EPSILON * bound;
+    for (int level = 0; level < (s > 0 ? LEVELS : 1); level++) {
+        if (halted(node)) return 0;
+        real share = bound * (real)level / LEVELS, rho = s > 0 ? share / (real)s : 0;
+        for (spca_int j = 0; j < c; j++) {
+            const real *row = node->H + j * node->p;
+            real *g = G + j * c;
+            for (spca_int l = j; l < c; l++) {
+                real over = fmax(fabs(row[l]) - rho, (real)0);
+                g[l] = row[l] > 0 ? -over : over;
+            }
+            g[j] = bound - share - rounding;
+        }
+        if (definite(c, c, G)) return 1;
+    }
+    return 0;
+}
+
+/* A bound on lambda_1(H_TT), after dropping all candidates that step 4 eliminates; none where no
+ * more than m are left. */
+static real settle(node_t *node)
+{
+    for (;;) {
+        spca_int p = node->p, m = node->m, c = node->count, s = m - 1, before = c;
+        real bound, fewer, weighted = 0, disc = 0, disc_less = 0, rest, *x = node->rest;
+        real order = (real)m, *worst = node->rest + p;
+        if (c <= m || halted(node)) return REAL_MAX;
+        for (spca_int j = 0; j < c; j++) {
+            real r = 0, f = 0, last;
+            largest_of(c, node->H + j * p, s, node->top);
+            for (spca_int a = 0; a < s; a++) {
+                r += node->top[a];
+                f += node->top[a] * node->top[a];
+            }
+            last = node->top[s - 1];
+            node->r[j] = r;
+            node->f[j] = f;
+            node->less[j] = s > 1 ? r - last : 0;
+            node->lessf[j] = s > 1 ? f - last * last : 0;
+            disc = fmax(disc, r);
+            disc_less = fmax(disc_less, node->less[j]);
+        }
+        bound = sqrt((order - 1) / order * sum_of_largest(c, node->f, m, node->top));
+        bound = fmin(bound, disc);
+        rest = sum_of_largest(c, node->lessf, s, node->top);
+        fewer = fmin(disc_less, sqrt((order - 2) / (order - 1) * rest));
+        if (bound <= 1) return bound;
+        for (spca_int j = 0; j < c; j++) {
+            const real *row = node->H + j * p;
+            for (spca_int l = 0; l < c; l++) x[l] = fabs(row[l]) * node->r[l];
+            weighted = fmax(weighted, sum_of_largest(c, x, s, node->top));
+        }
+        bound = fmin(bound, sqrt(weighted));
+        if (bound <= 1) return bound;
+        for (spca_int j = 0; j < c; j++) {
+            const real *row = node->H + j * p;
+            real most = 0;
+            for (spca_int l = 0; l < c; l++)
+                most = fmax(most, node->less[l] + fabs(row[l]) * node->r[j]);
+            worst[j] = most;
+        }
+        for (spca_int j = c - 1; j >= 0; j--)
+            if (node->z[j] > 0 && (node->f[j] <= 1 - fewer ||
+                                   2 * node->f[j] + rest <= order / (order - 1) || worst[j] <= 1))
+                drop(node, j);
+        if (node->count == before) return bound;
+    }
+}
+
+/* A child: candidate `with` included, or, with < 0, none, or, all, every one. */
+static void bear(const node_t *node, spca_int given, const spca_int *in, spca_int with, int all,
+                 uint8_t *child)
+{
+    uint8_t others = all ? IN : node->m == 1 && with >= 0 ? OUT : CANDIDATE;
+    for (spca_int i = 0; i < node->p; i++) child[i] = OUT;
+    for (spca_int a = 0; a < given; a++) child[in[a]] = IN;
+    for (spca_int j = 0; j < node->count; j++) child[node->at[j]] = others;
+    if (with >= 0) child[node->at[with]] = IN;
+}
+
+/* The candidate to branch on: one that already is at fault with I alone, else of largest f. */
+static spca_int branching(const node_t *node, int *fault)
+{
+    spca_int best = 0;
+    for (spca_int j = 0; j < node->count; j++)
+        if ((*fault = !(node->z[j] > 0))) return j;
+    for (spca_int j = 1; j < node->count; j++)
+        if (node->f[j] > node->f[best] ||
+            (node->f[j] == node->f[best] && node->at[j] < node->at[best]))
+            best = j;
+    return best;
+}
+
+/* The children of one node; how many. */
+static spca_int divide(node_t *node, spca_int given, const spca_int *in, int known, spca_int room,
+                       const spca_int *empty, uint8_t *pool, real *excess)
+{
+    spca_int children = 0, m = node->m;
+    real sharp = REAL_MAX; /* a bound on lambda_1(H_TT) for all candidates left */
+    for (;;) {
+        uint8_t *child = pool + empty[children] * node->p;
+        int fault = !known;
+        spca_int with = 0;
+        for (spca_int j = node->count - 1; known && m == 1 && j >= 0; j--)
+            if (node->z[j] > 0) drop(node, j);
+        if (known) with = branching(node, &fault);
+        excess[children] = REAL_MAX;
+        if (node->count > m && !fault) {
+            real bound = settle(node), widest = 0;
+            if (bound <= 1) return children;
+            if (node->count > m) {
+                int factored = node->count <= WHOLE;
+                if (factored && within(node, 1)) return children;
+                for (int h = 0; h < HALVINGS && factored && sharp == REAL_MAX; h++) {
+                    real half = (1 + bound) / 2;
+                    if (!within(node, half)) break;
+                    bound = half;
+                }
+                bound = sharp = fmin(sharp, bound);
+                for (spca_int j = 0; j < node->count; j++) widest = fmax(widest, node->z[j]);
+                excess[children] = (bound - 1) * widest;
+                with = branching(node, &fault);
+            }
+        }
+        if (node->stopped) return children;
+        if (node->count <= m) {
+            if (!fault && within(node, 1)) return children;
+            bear(node, given, in, -1, 1, child);
+            excess[children] = -1;
+            return children + 1;
+        }
+        if (children == room - 1) {
+            bear(node, given, in, -1, 0, child);
+            return room;
+        }
+        bear(node, given, in, with, 0, child);
+        if (m == 1) excess[children] = -1;
+        drop(node, with);
+        children++;
+    }
+}
+
+spca_int SPCA(branch_work)(spca_int p, spca_int k)
+{
+    return 2 * p * p + (k + 7) * p + k * k + k;
+}
+
+spca_status SPCA(branch)(spca_int p, spca_int k, const real *N, spca_int count,
+                         const spca_int *which, spca_int room, const spca_int *empty,
+                         spca_stop stop, void *ctx, uint8_t *pool, real *work, spca_int *iwork,
+                         spca_int *born, real *excess)
+{
+    node_t node = {.p = p, .at = iwork, .stop = stop, .ctx = ctx};
+    spca_int *in = iwork + p;
+    real *R = work, *Y = R + k * k;
+    node.H = Y + k * p;
+    node.rest = node.H + p * p;
+    node.z = node.rest + p * p + 2 * p;
+    node.r = node.z + p;
+    node.less = node.r + p;
+    node.f = node.less + p;
+    node.lessf = node.f + p;
+    node.top = node.lessf + p;
+    for (spca_int b = 0; b < count; b++) {
+        const uint8_t *state = pool + which[b] * p;
+        spca_int given = 0;
+        int known;
+        node.count = 0;
+        for (spca_int i = 0; i < p; i++) {
+            if (state[i] == IN) in[given++] = i;
+            if (state[i] == CANDIDATE) node.at[node.count++] = i;
+        }
+        node.m = k - given;
+        known = reduce(p, given, N, in, R, Y, &node);
+        if (known) scale(&node);
+        born[b] = divide(&node, given, in, known, room, empty + b * room, pool, excess + b * room);
+        if (halted(&node)) return SPCA_STOPPED;
+    }
+    return SPCA_OK;
+}

@@ -1,0 +1,398 @@
+"""branch_and_bound against enumeration, published optima, and its own limits."""
+
+import itertools
+import time
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import covariance, optimum, shared
+from scipy.sparse.linalg import LinearOperator
+from test_methods import best_constrained, best_quotient
+from test_tpower import PITPROPS, PITPROPS_OPTIMA, wine
+
+from spcacore import branch_and_bound, exact, sparse_pca, tpower
+
+KINDS = ("wishart", "rounded", "duplicated", "scaled", "correlation", "indefinite", "shifted", "zeros")
+
+
+def matrix(kind, rng, p):
+    B = rng.standard_normal((int(rng.integers(1, p + 2)), p))
+    if kind == "duplicated":
+        B[:, p // 2] = B[:, 0]
+    elif kind == "scaled":
+        B *= np.exp(3 * rng.standard_normal(p))
+    elif kind == "zeros":
+        B[:, rng.random(p) < 0.4] = 0
+    A = B.T @ B
+    if kind == "rounded":  # many ties
+        A = np.round(A)
+    elif kind == "correlation":
+        A = np.corrcoef(rng.standard_normal((p + 2, p)).T).reshape(p, p)
+    elif kind == "indefinite":
+        A = rng.standard_normal((p, p))
+        A = A + A.T
+    elif kind == "shifted":
+        A -= rng.exponential(3) * np.eye(p)
+    return A
+
+
+def check(A, k, x, best, limited=False):
+    """The bound holds always; without a limit the value is the optimum, and said to be."""
+    size = np.abs(A).max()
+    assert x.value <= best + 1e-13 * size
+    assert x.upper_bound >= best - 1e-14 * size
+    assert np.linalg.norm(x.loading) == pytest.approx(1, abs=1e-13)
+    assert np.count_nonzero(x.loading) == x.cardinality <= k
+    assert x.loading @ A @ x.loading == pytest.approx(x.value, abs=1e-13 * size)
+    if not limited:
+        assert x.optimal
+        assert x.converged
+        assert x.gap == 0
+        assert abs(x.value - best) <= 1e-12 * size
+        assert abs(x.upper_bound - best) <= 1e-10 * size
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.filterwarnings("ignore:X has no variance")
+def test_optimum_and_bound_of_small_matrices(kind):
+    """From the support of tpower and from a random one, which the tree has to leave."""
+    for seed in range(40):
+        rng = np.random.default_rng([seed, KINDS.index(kind)])
+        p = int(rng.integers(1, 9))
+        A = matrix(kind, rng, p)
+        for k in range(1, p + 1):
+            best, start = optimum(A, k), rng.permutation(np.arange(1.0, p + 1))
+            check(A, k, branch_and_bound(A, k, kind="covariance"), best)
+            check(A, k, branch_and_bound(A, k, kind="covariance", start=start), best)
+            for node_limit in (1, 2, 5):
+                x = branch_and_bound(A, k, kind="covariance", start=start, node_limit=node_limit)
+                assert x.n_nodes <= node_limit
+                check(A, k, x, best, limited=not x.optimal)
+
+
+@given(seed=st.integers(0, 2**32), kind=st.sampled_from(KINDS), limit=st.sampled_from([None, 1, 2, 5, 20]))
+@settings(max_examples=60, deadline=None, derandomize=True)
+@pytest.mark.filterwarnings("ignore:X has no variance")
+def test_deeper_trees(seed, kind, limit):
+    rng = np.random.default_rng(seed)
+    p = int(rng.integers(9, 15))
+    k, A = int(rng.integers(2, p)), matrix(kind, rng, p)
+    start = rng.standard_normal(p)
+    x = branch_and_bound(A, k, kind="covariance", start=start, node_limit=limit)
+    check(A, k, x, optimum(A, k), limited=limit is not None and not x.optimal)
+
+
+def test_dominant_variances():
+    """A few variables are certain; which weak ones join them still has to be settled."""
+    for seed, factor in itertools.product(range(3), (10, 1e3, 1e6)):
+        X = np.random.default_rng(seed).standard_normal((60, 20))
+        X[:, 5:8] *= factor
+        A = covariance(X)
+        x = branch_and_bound(A, 5, kind="covariance")
+        check(A, 5, x, optimum(A, 5))
+        assert x.n_nodes < 50
+
+
+# ---- published optima -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("k", "value"), list(enumerate(PITPROPS_OPTIMA, 1)))
+def test_pit_props(k, value):
+    x = branch_and_bound(PITPROPS.correlation, k, kind="covariance")
+    assert x.value == pytest.approx(value, abs=1e-9)
+    assert x.optimal
+    assert x.upper_bound == pytest.approx(x.value, rel=1e-10)
+
+
+def test_wine():
+    optima = [
+        1, 1.86456350, 2.56972077, 3.08203077, 3.43977842, 3.77443748, 4.04691484, 4.29329653,
+        4.50874336, 4.59429324, 4.67900004, 4.70583538, 4.70585025,
+    ]  # fmt: skip
+    for k, value in enumerate(optima, 1):
+        x = branch_and_bound(wine(True), k, kind="covariance")
+        assert x.optimal
+        assert x.value == pytest.approx(value, abs=1e-8)
+    for k, value in ((5, 99201.3094), (10, 99201.7813)):
+        x = branch_and_bound(wine(False), k, kind="covariance")
+        assert x.optimal
+        assert x.value == pytest.approx(value, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("name", "k", "value"),
+    [
+        ("communities", 5, 4.86054814), ("communities", 10, 8.82361576), ("geography", 5, 5.0),
+        ("geography", 10, 10.0), ("gait", 5, 4.89034372),
+    ],
+)  # fmt: skip
+def test_correlations_proved_elsewhere(name, k, value):
+    x = branch_and_bound(np.load(shared("uci_correlations.npz"))[name], k, kind="covariance", node_limit=50)
+    assert x.optimal
+    assert x.value == pytest.approx(value, abs=1e-8)
+
+
+# ---- limits -----------------------------------------------------------------------------------------
+
+
+def hard():
+    """Twenty of a hundred equal variables: far beyond what can be proved."""
+    B = np.random.default_rng(0).standard_normal((100, 100))
+    return B.T @ B, 20
+
+
+def test_time_limit():
+    A, k = hard()
+    branch_and_bound(A, k, kind="covariance", node_limit=1)
+    before = time.perf_counter()
+    x = branch_and_bound(A, k, kind="covariance", time_limit=0.5)
+    assert 0.45 < time.perf_counter() - before < 0.8  # on a busy machine; 0.51 on an idle one
+    assert not x.optimal
+    assert not x.converged
+    assert 0.05 < x.gap < 0.5
+    assert x.upper_bound == pytest.approx(x.value / (1 - x.gap))
+    assert "within" in repr(x)
+    assert branch_and_bound(A, k, kind="covariance", time_limit=0).upper_bound >= x.value
+
+
+def test_more_nodes_never_loosen_the_bound():
+    A, k = hard()
+    bounds = [branch_and_bound(A, k, kind="covariance", node_limit=n).upper_bound for n in (1, 4, 16, 64)]
+    assert (np.diff(bounds) <= 0).all()
+    assert bounds[-1] < bounds[0]
+
+
+def test_tolerance():
+    A = hard()[0][:40, :40]
+    exactly = branch_and_bound(A, 8, kind="covariance")
+    for tol in (0.3, 0.1, 0.01, 1e-4):
+        x = branch_and_bound(A, 8, kind="covariance", tol=tol)
+        assert x.converged
+        assert not x.optimal
+        assert x.gap <= tol
+        assert x.value <= exactly.value * (1 + 1e-12)
+        assert x.upper_bound >= exactly.value
+        assert x.value >= (1 - tol) * exactly.value
+    assert branch_and_bound(A, 8, kind="covariance", tol=0.1).n_nodes < exactly.n_nodes / 2
+
+
+def test_callback():
+    A, k = hard()
+    seen, at = [], []
+
+    def note(progress):
+        seen.append(progress)
+        at.append(time.perf_counter())
+
+    x = branch_and_bound(A, k, kind="covariance", time_limit=0.4, callback=note)
+    assert seen[-1].value == x.value
+    assert seen[-1].n_iter == x.n_nodes
+    assert 2 < len(seen) < 10
+    assert (np.diff([p.n_iter for p in seen]) >= 0).all()
+    assert np.diff(at)[:-1].min() > 0.045
+
+    def fail(progress):
+        raise KeyError(progress.component)
+
+    for problem in ((A, k), (PITPROPS.correlation, 4)):
+        with pytest.raises(KeyError):
+            branch_and_bound(*problem, kind="covariance", callback=fail)
+
+
+def test_a_crowded_frontier_is_searched_depth_first(monkeypatch):
+    A = hard()[0][:14, :14]
+    monkeypatch.setattr(exact, "_FRONTIER", 0)
+    start = np.arange(14.0)
+    check(A, 6, branch_and_bound(A, 6, kind="covariance", start=start), optimum(A, 6))
+    for limit in (1, 3, 6):
+        x = branch_and_bound(A, 6, kind="covariance", start=start, node_limit=limit)
+        check(A, 6, x, optimum(A, 6), limited=not x.optimal)
+
+
+# ---- many variables ---------------------------------------------------------------------------------
+
+
+def test_variables_ruled_out_without_their_columns(monkeypatch):
+    """The elimination of large problems, on small ones that can be enumerated."""
+    monkeypatch.setattr(exact, "LARGEST_ORDER", 13)
+    monkeypatch.setattr(exact, "_STRONG", (5, 9))
+    kept, refused = [], 0
+    searched = exact.Search.__init__
+
+    def note(self, state, A, *more, **options):
+        kept.append(len(A))
+        searched(self, state, A, *more, **options)
+
+    monkeypatch.setattr(exact.Search, "__init__", note)
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((30, 14)) * np.exp(1.5 * rng.standard_normal(14))
+        X += rng.standard_normal((30, 1)) * (rng.random(14) < 0.4) * 2
+        A, k = covariance(X), int(rng.integers(1, 6))
+        try:
+            x = branch_and_bound(X, k, start=rng.standard_normal(14) if seed % 2 else "tpower")
+        except ValueError:
+            refused += 1
+        else:
+            assert kept[-1] < 14
+            check(A, k, x, optimum(A, k))
+    assert refused < 30
+
+
+def test_bound_for_fewer_nonzeros_where_some_are_weak():
+    least = np.inf
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        k = int(rng.integers(2, 6))
+        A = covariance(rng.standard_normal((4, 9)) + rng.standard_normal((4, 1)))
+        bounds = np.array([0.0] + [optimum(A[:4, :4], min(i, 4)) for i in range(1, k)])
+        top = np.zeros((k - 1, 5))
+        squares = -np.sort(-(A[:4, 4:] ** 2), axis=0)[: k - 1]
+        top[: len(squares)] = squares
+        d = np.sort(A.diagonal()[4:])[::-1]
+        ratio = exact._fewer(bounds, d, np.cumsum(top, axis=0)) / optimum(A, k - 1)
+        assert ratio >= 1 - 1e-12
+        least = min(least, ratio)
+    assert least < 1.1
+
+
+def test_too_many_that_may_belong_to_the_optimum(monkeypatch):
+    monkeypatch.setattr(exact, "LARGEST_ORDER", 30)
+    X = np.random.default_rng(0).standard_normal((40, 40))
+    with pytest.raises(ValueError, match="40 of 40 variables may belong to the optimum"):
+        branch_and_bound(X, 3)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_few_strong_variables_of_many(dtype):
+    X = np.random.default_rng(0).standard_normal((100, 5000))
+    X[:, 40:52] *= 10
+    best = optimum(covariance(X[:, 40:52]), 4)
+    x = branch_and_bound(X.astype(dtype), 4)
+    assert x.optimal
+    assert x.loading.dtype == dtype
+    assert x.value == pytest.approx(best, rel=1e-10 if dtype == np.float64 else 1e-5)
+
+
+def test_what_is_too_large():
+    p = exact.LARGEST_ORDER + 1
+    with pytest.raises(ValueError, match="at most 3000 variables of an operator without entries"):
+        branch_and_bound(lambda v: v, 2, kind="covariance", n_features=p)
+    X = scipy.sparse.random_array((40, p), density=0.1, rng=np.random.default_rng(0)).tocsr()
+    with pytest.raises(ValueError, match="at most 3000 variables with deflation='hotelling'"):
+        sparse_pca(X, 2, cardinality=2, method="branch_and_bound", deflation="hotelling")
+
+
+# ---- input ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [1e-150, 1e-20, 1.0, 1e20, 1e150])
+def test_any_scale(size):
+    A = matrix("scaled", np.random.default_rng(4), 8)
+    x = branch_and_bound(A * size, 3, kind="covariance")
+    assert x.optimal
+    assert x.value / size == pytest.approx(optimum(A, 3), rel=1e-12)
+    assert x.upper_bound / size == pytest.approx(optimum(A, 3), rel=1e-10)
+
+
+def test_every_input_kind():
+    X = np.random.default_rng(8).standard_normal((50, 14))
+    X[abs(X) < 0.3] = 0
+    A = covariance(X)
+    expected = branch_and_bound(X, 5)
+    check(A, 5, expected, optimum(A, 5))
+    others = [
+        branch_and_bound(np.asfortranarray(X), 5),
+        branch_and_bound(scipy.sparse.csr_array(X), 5),
+        branch_and_bound(LinearOperator(X.shape, matvec=lambda v: X @ v, rmatvec=lambda u: X.T @ u), 5),
+        branch_and_bound(scipy.sparse.csr_array(A), 5, kind="covariance"),
+        branch_and_bound(lambda v: A @ v, 5, kind="covariance", n_features=14),
+    ]
+    for other in others:
+        assert other.optimal
+        np.testing.assert_allclose(other.loading, expected.loading, atol=1e-9)
+    single = branch_and_bound(X.astype(np.float32), 5)
+    np.testing.assert_allclose(single.loading, expected.loading, atol=1e-5)
+
+
+def test_no_variance():
+    with pytest.warns(RuntimeWarning, match="no variance"):
+        x = branch_and_bound(np.ones((5, 3)), 2)
+    assert x.value == x.upper_bound == x.gap == 0
+    assert x.optimal
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "match"),
+    [
+        ({"tol": -1}, ValueError, "tol"),
+        ({"tol": 2}, ValueError, "tol"),
+        ({"tol": "small"}, TypeError, "tol"),
+        ({"time_limit": -1}, ValueError, "time_limit"),
+        ({"time_limit": np.nan}, ValueError, "time_limit"),
+        ({"node_limit": 0}, ValueError, "node_limit"),
+        ({"node_limit": 1.5}, TypeError, "node_limit"),
+        ({"start": "diagonal"}, ValueError, "start must be one of 'tpower'"),
+        ({"start": [1.0, 2.0]}, ValueError, "start has 2 entries"),
+        ({"start": np.zeros(13)}, ValueError, "zero vector"),
+        ({"callback": 3}, TypeError, "callback"),
+    ],
+)
+def test_bad_options(options, error, match):
+    with pytest.raises(error, match=match):
+        branch_and_bound(PITPROPS.correlation, 3, kind="covariance", **options)
+
+
+# ---- several components -----------------------------------------------------------------------------
+
+
+def samples(seed):
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((20, 8)) @ rng.standard_normal((8, 8))
+
+
+def test_generalized_deflation_finds_the_largest_quotient():
+    for seed in range(8):
+        A = covariance(samples(seed))
+        V = sparse_pca(
+            A, 3, kind="covariance", deflation="generalized", method="branch_and_bound", cardinality=3
+        ).loadings
+        for t in (1, 2):
+            Q = np.linalg.qr(V[:, :t])[0]
+            q = V[:, t] - Q @ (Q.T @ V[:, t])
+            assert (q @ A @ q) / (q @ q) == pytest.approx(best_quotient(A, Q, 3), rel=1e-9)
+
+
+@pytest.mark.parametrize("constraint", ["orthogonal", "uncorrelated"])
+def test_constrained_optimum(constraint):
+    for seed in range(8):
+        A = covariance(samples(seed))
+        V = sparse_pca(
+            A, 3, cardinality=4, kind="covariance", constraint=constraint, method="branch_and_bound"
+        ).loadings
+        for t in (1, 2):
+            C = V[:, :t] if constraint == "orthogonal" else A @ V[:, :t]
+            assert V[:, t] @ A @ V[:, t] == pytest.approx(best_constrained(A, C, 4), rel=1e-8)
+
+
+def test_rounding_left_by_the_earlier_components_is_not_searched():
+    """The Schur complement of rank 2 is nothing but that after two components."""
+    X = np.random.default_rng(1).standard_normal((30, 2)) @ np.random.default_rng(2).standard_normal((2, 100))
+    seen = []
+    with pytest.warns(RuntimeWarning, match="no variance is left after 2 of the 3"):
+        sparse_pca(X, 3, cardinality=20, method="branch_and_bound", deflation="schur", callback=seen.append)
+    assert sum(progress.component == 2 for progress in seen) < 5  # some forty where it is searched
+
+
+def test_limits_for_each_component():
+    A, k = hard()
+    with pytest.warns(RuntimeWarning, match="components 0, 1 not converged in the limits given"):
+        result = sparse_pca(A, 2, cardinality=k, kind="covariance", method="branch_and_bound", node_limit=3)
+    assert (result.n_iter <= 3).all()
+    assert not result.converged.any()
+    assert result.explained_variance[0] >= tpower(A, k, kind="covariance").value * (1 - 1e-12)
+    with pytest.raises(ValueError, match="needs renormalize=True"):
+        sparse_pca(A, 2, cardinality=k, kind="covariance", method="branch_and_bound", renormalize=False)
