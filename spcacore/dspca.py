@@ -186,6 +186,12 @@ def solve(
     return None if relaxed is None else _loading(state, relaxed, cardinality, options)
 
 
+def dual_bound(state: Deflated, cardinality: int) -> float:
+    """An upper bound of x'Ax over unit vectors of the cardinality, in the operator's units."""
+    relaxed = _constrained(state, cardinality, Options(1000, 1e-3, False), None)
+    return 0.0 if relaxed is None else relaxed.dual
+
+
 def _loading(state: Deflated, relaxed: _Relaxed, k: int, options: Options) -> Found | None:
     """The leading eigenvector of M, cut to k entries."""
     vector = np.zeros(state.operator.p)
