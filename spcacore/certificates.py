@@ -21,13 +21,13 @@ from numpy.typing import NDArray
 
 from ._input import flag, integer
 from ._operator import Problem, as_problem
-from ._search import _eigsh
 from .deflation import Deflated
 from .dspca import dual_bound
 
 _WHOLE = 2000  # variables up to which the whole matrix is decomposed
 _WHOLE_ENTRIES = 1 << 26  # and entries of data, which are copied for that
-_VECTORS = 12  # Lanczos vectors beyond
+_ROWS = 128  # formed beyond
+_VECTORS = 24  # Lanczos vectors beyond
 
 
 @dataclass(frozen=True)
@@ -64,10 +64,11 @@ def optimality_bound(
 
     - "spectral": the largest eigenvalue;
     - "diagonal": the sum of the k largest diagonal entries;
-    - "row sums": the largest sum of k magnitudes in one row (Gershgorin), up to 2000 variables;
+    - "row sums": the largest sum of k magnitudes in one row (Gershgorin); beyond 2000 variables of the rows
+      that may hold it, as many as are cheap, with `|a_ij| <= sqrt(a_ii a_jj)` for the others;
     - "knapsack": the largest `sum_l lambda_l t_l` over `0 <= t_l <=` (sum of the k largest squares of the
-      l-th eigenvector), `sum_l t_l <= 1`; beyond 2000 variables with a dozen Lanczos vectors, their residuals
-      and a bound on the rest;
+      l-th eigenvector), `sum_l t_l <= 1`; beyond 2000 variables with two dozen Lanczos vectors, their
+      residuals and a bound on the rest;
     - "relaxation", if asked for: the dual of the semidefinite relaxation, see `dspca`, mostly the tightest.
 
     Rounding is allowed for, so that no bound is below the optimum. No p x p matrix is formed beyond 2000
@@ -144,23 +145,28 @@ def upper_bounds(problem: Problem, state: Deflated, k: int) -> dict[str, float]:
         bounds = _from_all_entries(op.submatrix(np.arange(p)).astype(np.float64), k)
     if state.quotient:  # x'Ax/x'Bx, B = I - QQ', knows no bound by the support; A = BAB
         bounds = {"spectral": bounds["spectral"]}
-    margin = _rounding(problem, whole)
-    return {name: bound + margin for name, bound in bounds.items()}
+    return {name: bound + _rounding(problem, whole, name, k) for name, bound in bounds.items()}
 
 
-def _rounding(problem: Problem, whole: bool) -> float:
-    """No entry or product of A, nor an eigenvalue, is off by more, in the operator's units.
+def _rounding(problem: Problem, whole: bool, name: str, k: int) -> float:
+    """No bound is off by more, in the operator's units.
 
     fl(F'(Fv)) differs from F'Fv by at most gamma ||F||_F^2 (Higham 2002, section 3.5), gamma not above m + 64
-    roundings; LAPACK's eigenvalues by a multiple of p roundings of ||A||. Both norms are below the trace.
+    roundings, and an entry a_ij by gamma ||F_i|| ||F_j||; LAPACK's eigenvalues are off by a multiple of p
+    roundings of ||A||. ||A|| and ||F||_F^2 are at most the trace. Variances of data come from a pass in
+    double; a covariance that was rounded is semidefinite but for a rounding of the trace.
     """
     op, eps = problem.operator, float(np.finfo(np.float64).eps)
-    exact = whole and op.covariance and op.t == 0  # the entries themselves
-    products = 0.0 if exact else (op.m + 64) * float(np.finfo(op.dtype).eps)
+    exact = op.t == 0 and (op.covariance if whole else name == "diagonal" and not op.covariance)
+    products = 0.0 if exact else (op.m + 64 + k) * float(np.finfo(op.dtype).eps)
     decomposition = 8 * (problem.p if whole else _VECTORS) * eps
-    moment = problem.moment if problem.moment is not None else problem.diagonal
-    assert moment is not None
-    return (products + decomposition) * float(np.abs(moment).sum())
+    assert problem.moment is not None
+    moment = np.abs(problem.moment)
+    size = float(moment.sum())
+    if name == "row sums":
+        root = np.sqrt(moment)
+        return products * float(root.max() * _largest_sum(root, k)) + decomposition * size
+    return (products + decomposition) * size
 
 
 def _largest_sum(a: NDArray[Any], k: int, axis: int = 0) -> NDArray[Any]:
@@ -220,26 +226,50 @@ def _from_few_vectors(problem: Problem, state: Deflated, k: int) -> dict[str, fl
     trace, kept = float(rest.sum()), float(_largest_sum(rest, k))
     whole = float(np.linalg.norm(R, 2))
     return {
+        "row sums": _row_sums(op, diagonal, k),
         "spectral": max(float(theta[-1]), trace) + whole,
         "diagonal": float(_largest_sum(diagonal, k)),
         "knapsack": min(_knapsack(theta, caps, 0.0) + kept, _knapsack(theta, caps, trace)) + cross,
     }
 
 
-def _lanczos(op: Any, count: int) -> NDArray[Any]:
-    """Orthonormal, near the leading eigenvectors."""
-    from scipy.sparse.linalg import ArpackError, LinearOperator
+def _row_sums(op: Any, diagonal: NDArray[np.float64], k: int) -> float:
+    """The largest sum of k magnitudes in a row, or a bound on it: rows that can be largest are formed."""
+    root = np.sqrt(diagonal)
+    order = np.argsort(-root, kind="stable")
+    top = np.zeros(op.p, bool)
+    top[order[: k - 1]] = True
+    others = root[order[: k - 1]].sum() + np.where(top, root[order[k - 1]] - root, 0)
+    bound = diagonal + root * others  # falls with root
+    most = 0.0
+    for start in range(0, min(_ROWS, op.p), 4):
+        part = order[start : start + 4]
+        if bound[part[0]] <= most:
+            return most
+        V = np.zeros((op.p, len(part)), op.dtype, order="F")
+        V[part, np.arange(len(part))] = 1
+        rows = np.abs(op.apply_block(V).astype(np.float64))
+        rows[part, np.arange(len(part))] = 0
+        sums = diagonal[part] + (_largest_sum(rows, k - 1) if k > 1 else 0)
+        most = max(most, float(sums.max()))
+    rest = order[min(_ROWS, op.p) :]
+    return max(most, float(bound[rest].max(initial=0)))
 
-    whole = LinearOperator(
-        (op.p, op.p), dtype=op.dtype,
-        matvec=lambda v: op.apply(None, np.ascontiguousarray(v.ravel(), op.dtype)),
-    )  # fmt: skip
-    start = np.random.default_rng(0).standard_normal(op.p).astype(op.dtype)
-    vectors: Any
-    try:
-        vectors = _eigsh(whole, count, v0=start, tol=1e-3, maxiter=10)[1]
-    except ArpackError as error:
-        vectors = getattr(error, "eigenvectors", None)
-        if vectors is None or vectors.shape[1] == 0:
-            vectors = start[:, None]
-    return np.asfortranarray(np.linalg.qr(vectors)[0], op.dtype)
+
+def _lanczos(op: Any, count: int) -> NDArray[Any]:
+    """An orthonormal basis of the Krylov space of a random vector."""
+    rng = np.random.default_rng(0)
+    V = np.zeros((op.p, count), order="F")
+    w = rng.standard_normal(op.p)
+    for i in range(count):
+        for _ in range(2):
+            w -= V[:, :i] @ (V[:, :i].T @ w)
+        norm = np.linalg.norm(w)
+        if not norm > 1e-10 * np.abs(V[:, :i]).max(initial=0):  # the space is invariant: on with any vector
+            w = rng.standard_normal(op.p)
+            w -= V[:, :i] @ (V[:, :i].T @ w)
+            norm = np.linalg.norm(w)
+        V[:, i] = w / norm
+        if i + 1 < count:
+            w = op.apply(None, V[:, i].astype(op.dtype)).astype(np.float64)
+    return V.astype(op.dtype)

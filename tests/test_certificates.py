@@ -41,6 +41,7 @@ def test_no_bound_is_below_the_optimum(kind, whole, dtype, monkeypatch):
     if not whole:
         monkeypatch.setattr(certificates, "_WHOLE", 0)
         monkeypatch.setattr(certificates, "_VECTORS", 2)
+        monkeypatch.setattr(certificates, "_ROWS", 4)
     tight = []
     for seed in range(150):
         rng = np.random.default_rng([seed, len(kind)])
@@ -162,7 +163,7 @@ def test_wide_data_from_a_few_vectors(order):
         S = np.flatnonzero(planted[:, t])
         optimum_of_it = np.linalg.eigvalsh(np.cov(X[:, S].T))[-1]
         assert result.upper_bound[t] >= optimum_of_it * (1 - 1e-9)
-        assert 0 <= result.gap[t] < 0.5
+        assert 0 <= result.gap[t] < 0.2
     np.testing.assert_array_equal(result.loadings != 0, planted != 0)
 
 
