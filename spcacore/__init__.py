@@ -7,6 +7,7 @@ from ._result import (
     GreedyComponent,
     PMDComponent,
     Progress,
+    RotatedResult,
     SparseComponent,
     SparsePCAResult,
 )
@@ -19,6 +20,7 @@ from .gpower import gpower
 from .greedy import greedy
 from .pmd import pmd
 from .refinement import refine
+from .rotated import prs, sca, sma
 from .rotation import orthomax, varimax
 from .scotlass import scotlass
 from .threshold import l1_threshold, soft_threshold, truncate
@@ -32,6 +34,7 @@ __all__ = [
     "OptimalityBound",
     "PMDComponent",
     "Progress",
+    "RotatedResult",
     "SparseComponent",
     "SparsePCAResult",
     "branch_and_bound",
@@ -45,9 +48,12 @@ __all__ = [
     "optimality_bound",
     "orthomax",
     "pmd",
+    "prs",
     "refine",
     "renormalize",
+    "sca",
     "scotlass",
+    "sma",
     "soft_threshold",
     "sparse_pca",
     "tpower",

@@ -369,3 +369,44 @@ class SparsePCAResult:
             f"SparsePCAResult(method={self.method!r}, deflation={self.deflation!r}, p={len(self.loadings)}, "
             f"{r} component{'s' * (r != 1)}, cardinality={self.cardinality.tolist()}{share})"
         )
+
+
+@dataclass(frozen=True, eq=False)
+class RotatedResult:
+    """Sparse loadings of a rotated basis, from `sca` or `sma`.
+
+    Attributes
+    ----------
+    loadings : ndarray of shape (p, r)
+        As they were shrunk: columns are not of unit length.
+    scores : ndarray of shape (n, r) or None
+        Of `sca`: the centred and scaled data times the loadings; None for a covariance. Of `sma`: Z, sparse.
+    pve : ndarray of shape (r,)
+        Cumulative proportion of the variance that the loadings explain.
+    n_iter : int
+    converged : bool
+    method : {"sca", "sma"}
+    names : tuple of str or None
+        Names of the variables, when the input had any.
+    middle : ndarray of shape (r, r) or None
+        Of `sma`: B = Z'XY.
+    """
+
+    loadings: NDArray[Any]
+    scores: NDArray[Any] | None
+    pve: NDArray[np.float64]
+    n_iter: int
+    converged: bool
+    method: str
+    names: tuple[str, ...] | None
+    middle: NDArray[np.float64] | None = None
+
+    def __repr__(self) -> str:
+        p, r = self.loadings.shape
+        state = "converged" if self.converged else "not converged"
+        return (
+            f"RotatedResult(method={self.method!r}, p={p}, {r} component{'s' * (r != 1)}, "
+            f"nonzeros={np.count_nonzero(self.loadings, axis=0).tolist()}, "
+            f"{100 * float(self.pve[-1]):.1f} % of the variance explained, {state} in {self.n_iter} "
+            "iterations)"
+        )
