@@ -160,6 +160,8 @@ def _feasible(
     x /= norm
     if not (span[1] == -1).all():
         x[unused] = 0
+        if not x.any():
+            return np.zeros_like(z), -np.inf
     elif unused.any() or z.dtype == np.float32:  # once more, since rounding counts here
         x = _within(span, x)
     return x.astype(z.dtype), objective

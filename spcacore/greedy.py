@@ -371,7 +371,7 @@ def _gradient(
             running = op
             if metric.strength < 0:
                 running = op.with_quotient()
-            elif metric.strength > 0:
+            elif metric.strength > 0 and here.objective > 0:
                 running = op.with_penalty(metric.strength * here.objective)
             position, entry, _ = running.largest(index, here.value.astype(op.dtype), k + 2)
             outside = ~np.isin(position, index)

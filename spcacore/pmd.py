@@ -276,6 +276,8 @@ def _run(
     x = Found(index, value, objective, n_iter, status == 0)
     if not state.constrained:
         return x
+    if not objective > 0:  # rounding is all that is left
+        return None
     for weight in (0, *_PENALTIES):  # of what lies in the span of Q, while the support settles
         if weight > 0 and options.sample_l1_bound is None:
             status, index, value, _, n_iter = op.with_penalty(weight * objective).pmd(index, value, *limits)

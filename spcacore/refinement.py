@@ -207,7 +207,7 @@ def _again(
             best = new
         if now is None and best is not None:
             break
-    return now if best is None or best.objective == -np.inf else (best.index, best.value)
+    return now if best is None or not best.value.any() else (best.index, best.value)
 
 
 def _orthogonal(problem: Problem, loadings: list[Loading]) -> list[Loading] | None:

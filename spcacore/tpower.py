@@ -207,6 +207,8 @@ def solve(
         return None
     if options.renormalize:
         best = refit(state, best, positive)
+    if best.objective == -np.inf:  # nothing on this support is outside of the span of Q
+        return None
     for _ in range(_ROUNDS if state.quotient and options.renormalize and not positive else 0):
         again = _run(state, best, (cardinality,), options, tol, told)
         if again is None or np.array_equal(again.index, best.index):
@@ -234,6 +236,8 @@ def _run(
     x = Found(index, value, objective, n_iter, status == 0)
     if not state.constrained:
         return x
+    if not objective > 0:  # rounding is all that is left
+        return None
     for weight in (0, *_PENALTIES):  # of what lies in the span of Q, while the support settles
         if weight > 0:
             running = op.with_penalty(weight * objective)

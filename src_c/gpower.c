@@ -38,7 +38,7 @@ spca_status SPCA(gpower)(const operator_t *A, int l0, real gamma, spca_int max_i
     scal(*nnz, 1 / nrm2(*nnz, value), value);
     for (;;) {
         vector_t w = {*nnz, index, value};
-        real level, scale, penalty = 0, norm;
+        real level, scale, noise, penalty = 0, norm;
         spca_int count;
         int same;
         spca_status status;
@@ -48,6 +48,7 @@ spca_status SPCA(gpower)(const operator_t *A, int l0, real gamma, spca_int max_i
         level = tau * sqrt(fmax(*quadratic - (l0 ? 0 : shifted.shift), 0));
         *quadratic -= shifted.shift;
         scale = fabs(*quadratic) + shifted.shift;
+        noise = rounding * scale;
         if (l0) {
             penalty = gamma * (real)*nnz;
             *objective = *quadratic - penalty;
@@ -55,6 +56,7 @@ spca_status SPCA(gpower)(const operator_t *A, int l0, real gamma, spca_int max_i
             for (spca_int a = 0; a < *nnz; a++) penalty += fabs(value[a]);
             *objective = copysign(sqrt(fabs(*quadratic)), *quadratic) - gamma * penalty;
             scale = sqrt(scale);
+            if (noise > 0) noise /= sqrt(fmax(fabs(*quadratic), noise)); /* of the root */
         }
         count = threshold(l0, level, count, iwork, next);
         if (count == 0) return SPCA_ZERO_VECTOR;
@@ -64,9 +66,9 @@ spca_status SPCA(gpower)(const operator_t *A, int l0, real gamma, spca_int max_i
         for (spca_int a = 0; same && a < count; a++) same = index[a] == iwork[a];
         if (*n_iter > 0) {
             real gain = *objective - previous;
-            if (gain < -rounding * scale)
+            if (gain < -noise)
                 shifted.shift = 2 * shifted.shift + fabs(*quadratic) / 2;
-            else if (gain <= (same ? fmax(tol, rounding) : rounding) * scale)
+            else if (gain <= (same ? fmax(tol * scale, noise) : noise))
                 return SPCA_OK;
         }
         if (*n_iter == max_iter) return SPCA_NOT_CONVERGED;

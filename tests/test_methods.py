@@ -14,7 +14,7 @@ from oracles import covariance, deflated, shared, spanned_variance
 import spcacore
 from spcacore import explained_variance, sparse_pca, tpower
 from spcacore._operator import as_problem
-from spcacore.components import METHODS
+from spcacore.components import CONSTRAINTS, METHODS
 from spcacore.deflation import METHODS as DEFLATIONS
 from spcacore.deflation import Deflated
 
@@ -184,6 +184,26 @@ def test_nothing_feasible():
     assert result.n_components == 1
     V = sparse_pca(A, 3, cardinality=1, kind="covariance", constraint="orthogonal").loadings
     np.testing.assert_array_equal(np.sort(np.argmax(V, axis=0)), np.sort(np.argsort(A.diagonal())[-3:]))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("method", METHODS)
+def test_the_end_of_the_rank(method, dtype):
+    """Where rounding is all that is left, whatever is asked, nothing is found and nothing fails."""
+    dense = {"cardinality": {"cardinality": 6}, "l1_bound": {"l1_bound": 2.4}, "penalty": {"penalty": 0.0}}
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        n, rank = int(rng.integers(3, 9)), int(rng.integers(1, 3))
+        X = rng.standard_normal((n, rank)) @ rng.standard_normal((rank, 6))
+        if seed % 3 == 0:
+            X[:, rng.integers(6)] = 1.0
+        A = covariance(X).astype(dtype)
+        options = [{"deflation": d} for d in DEFLATIONS] + [{"constraint": c} for c in CONSTRAINTS]
+        for more in options:
+            result = quiet(A, 3, method=method, kind="covariance", **dense[METHODS[method].sparsity], **more)
+            assert 1 <= result.n_components <= 3
+            assert np.isfinite(result.loadings).all()
+            assert result.explained_variance_ratio.sum() < 1 + (1e-3 if dtype == np.float32 else 1e-9)
 
 
 def test_generalized_deflation_explains_more_than_projection_on_pit_props():
