@@ -162,6 +162,7 @@ def _feasible(
         x[unused] = 0
         if not x.any():
             return np.zeros_like(z), -np.inf
+        x /= np.linalg.norm(x)
     elif unused.any() or z.dtype == np.float32:  # once more, since rounding counts here
         x = _within(span, x)
     return x.astype(z.dtype), objective
