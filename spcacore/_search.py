@@ -32,6 +32,8 @@ _SUBMATRIX_ORDER = 1024
 _SMALL_PROBLEM = 1 << 23  # multiplications of one product; beyond, a Krylov basis would take much memory
 _START_BUDGET = 1e8  # multiplications that coordinate starts may cost by default, at 20 iterations each
 
+PENALTIES = (0.25, 1.0, 4.0, 16.0, 64.0)  # of the variance found
+
 Told = Callable[[int], object]
 
 
@@ -50,6 +52,33 @@ class Found:
 def fix_sign(value: NDArray[Any]) -> NDArray[Any]:
     """The entry of largest magnitude, the first if tied, becomes positive."""
     return -value if value[np.argmax(np.abs(value))] < 0 else value
+
+
+Run = Callable[[_core.Operator, NDArray[np.intp], NDArray[Any]], tuple[Any, ...]]
+
+
+def settled(state: Deflated, x: Found, run: Run, weights: tuple[float, ...] = PENALTIES) -> Found | None:
+    """What a run found, with Q'x = 0 where the state asks for that; None where no vector met is feasible.
+
+    Then the run is repeated with a growing penalty on what of x lies in the span of Q, while its support
+    settles, and the best of the supports on the way is kept. `run(operator, index, value)` returns status,
+    index, value, objective, n_iter.
+    """
+    if not state.constrained:
+        return x
+    if not x.objective > 0:  # rounding is all that is left
+        return None
+    best, total, index, value = refit(state, x), x.n_iter, x.index, x.value
+    for weight in weights:
+        penalized = state.operator.with_penalty(weight * x.objective)
+        status, index, value, _, n_iter = run(penalized, index, value)
+        total += n_iter
+        if status < 0:
+            break
+        new = refit(state, replace(x, index=index, value=value, converged=status == 0))
+        if new.objective > best.objective:
+            best = new
+    return None if best.objective == -np.inf else replace(best, n_iter=total)
 
 
 def default_tol(op: _core.Operator, tol: float | None) -> float:

@@ -186,14 +186,18 @@ def sparse_pca(
         makes an int8 copy of X, an eighth (float32: a quarter) of its size, and reads only the columns
         of X that the copy cannot rule out; "references" rules out columns by their products with
         earlier vectors; "both" does both; "auto" decides by the size of X and the memory available, and
-        takes at most a fifth of X above 64 MB. Other input than dense data, and the method "scotlass", take no notice. `result.screening` says what was used and read.
+        takes at most a fifth of X above 64 MB. Other input than dense data takes no notice. Methods whose
+        steps need whole products ("scotlass", "dspca", "branch_and_bound", "greedy" but for its gradient,
+        blocks of "gpower", two-way "pmd") go with "auto" and "none", which are the same there.
+        `result.screening` says what was used and read.
     n_features : int, optional
         p, needed when X is a bare callable.
     rng : None, int or numpy Generator, optional
         For random starts and for probing operators without entries; None is a fixed seed, so results
         repeat.
     callback : callable, optional
-        Called with a `Progress` after each component, and at most twenty times a second in between.
+        Called with a `Progress` after each component, and at most twenty times a second in between; with
+        ``refine=True`` after each round too.
         Raising StopIteration ends the search, and the components finished so far are returned; any
         other exception reaches the caller.
     **options
@@ -213,8 +217,9 @@ def sparse_pca(
     Raises
     ------
     ValueError
-        For NaN (but in dense data for "pmd"), infinite or empty input, a covariance that is not symmetric positive semidefinite
-        (beyond 1500 variables only its 2 x 2 minors are looked at), or an option out of range.
+        For NaN (but in dense data for "pmd"), infinite or empty input, a covariance that is not symmetric
+        positive semidefinite (beyond 1500 variables only its 2 x 2 minors are looked at), or an option out of
+        range.
     TypeError
         For input that is not real numbers, masked arrays, or an option of the wrong type.
 
@@ -257,7 +262,11 @@ def sparse_pca(
     given = {"cardinality": cardinality, "l1_bound": l1_bound, "penalty": penalty}
     _refuse_sparsity(method, given)
     settings["screening"] = choice(screening, "screening", SCREENING)
-    if screening == "auto" and chosen.whole(options):
+    if chosen.whole(options) and screening != "none":
+        if screening != "auto":
+            raise ValueError(
+                f"screening={screening!r} does not help {method} with these options: leave it out"
+            )
         settings["screening"] = "none"
     problem = as_problem(
         X, kind=kind, center=center, scale=scale, n_features=n_features, screening=settings["screening"],
@@ -270,7 +279,7 @@ def sparse_pca(
     hook(callback)
     found = _search(problem, method, deflation, settings, [], r, callback)
     if refine and len(found) > 1:
-        found = _refined(problem, found, settings)
+        found = _refined(problem, found, settings, callback)
     read, problem = problem.screening(), problem.unscreened()  # frees the shadow
     return _result(problem, found, read, method, deflation, kind, settings)
 
@@ -445,11 +454,15 @@ def _search(
     return found
 
 
-def _refined(problem: Problem, found: list[Found], settings: dict[str, Any]) -> list[Found]:
+def _refined(
+    problem: Problem, found: list[Found], settings: dict[str, Any], callback: Callback | None
+) -> list[Found]:
     """The components solved again, each given all the others."""
     sizes = settings.get("cardinality", tuple(len(x.index) for x in found))
     start = [(x.index, x.value) for x in found]
-    loadings = refined(problem, start, sizes, settings["constraint"], 0, 500, 1e-7, settings["seed"], None)
+    loadings = refined(
+        problem, start, sizes, settings["constraint"], 0, 500, 1e-7, settings["seed"], callback
+    )
     state = Deflated.nothing(problem, "generalized")
     out = []
     for x, (index, value) in zip(found, loadings, strict=True):

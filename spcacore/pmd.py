@@ -15,6 +15,7 @@ from ._input import flag, number, seed_of
 from ._operator import Problem, as_problem
 from ._result import Callback, PMDComponent
 from ._search import (
+    PENALTIES,
     Found,
     Start,
     Told,
@@ -25,13 +26,12 @@ from ._search import (
     finished,
     largest_submatrix,
     refit,
+    settled,
     single,
     starts,
     told_of,
 )
 from .deflation import Deflated
-
-_PENALTIES = (0.25, 1.0, 4.0, 16.0, 64.0)
 
 
 @dataclass(frozen=True)
@@ -272,19 +272,6 @@ def _run(
     status, index, value, objective, n_iter = op.pmd(x.index, x.value, *limits)
     if status < 0:
         return None
-    total, best = n_iter, None
     x = Found(index, value, objective, n_iter, status == 0)
-    if not state.constrained:
-        return x
-    if not objective > 0:  # rounding is all that is left
-        return None
-    for weight in (0, *_PENALTIES):  # of what lies in the span of Q, while the support settles
-        if weight > 0 and options.sample_l1_bound is None:
-            status, index, value, _, n_iter = op.with_penalty(weight * objective).pmd(index, value, *limits)
-            total += n_iter
-            if status < 0:
-                break
-        new = refit(state, replace(x, index=index, value=value, converged=status == 0))
-        if best is None or new.objective > best.objective:
-            best = new
-    return None if best is None or best.objective == -np.inf else replace(best, n_iter=total)
+    weights = PENALTIES if options.sample_l1_bound is None else ()  # two-way steps know no penalty
+    return settled(state, x, lambda op, i, v: op.pmd(i, v, *limits), weights)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from ._search import (
     default_tol,
     finished,
     refit,
+    settled,
     single,
     starts,
     told_of,
@@ -29,7 +30,6 @@ from .greedy import swapped
 
 _SWAP_BUDGET = 1e8  # multiplications that one round of exchanges may cost by default
 _ROUNDS = 5  # of power iteration and re-fitting under generalized deflation
-_PENALTIES = (0.25, 1.0, 4.0, 16.0, 64.0)
 
 
 @dataclass(frozen=True)
@@ -232,20 +232,5 @@ def _run(
         status, index, value, objective, n_iter = running.truncated_power(index, value, width, *limits)
         if status < 0:
             return None
-    total, best = n_iter, None
     x = Found(index, value, objective, n_iter, status == 0)
-    if not state.constrained:
-        return x
-    if not objective > 0:  # rounding is all that is left
-        return None
-    for weight in (0, *_PENALTIES):  # of what lies in the span of Q, while the support settles
-        if weight > 0:
-            running = op.with_penalty(weight * objective)
-            status, index, value, _, n_iter = running.truncated_power(index, value, path[-1], *limits)
-            total += n_iter
-            if status < 0:
-                break
-        new = refit(state, replace(x, index=index, value=value, converged=status == 0))
-        if best is None or new.objective > best.objective:
-            best = new
-    return None if best is None or best.objective == -np.inf else replace(best, n_iter=total)
+    return settled(state, x, lambda op, i, v: op.truncated_power(i, v, path[-1], *limits))

@@ -104,6 +104,14 @@ def test_callback_ends_it():
     W = refine(PITPROPS, V, kind="covariance", callback=enough)
     assert spanned_variance(PITPROPS, W) == pytest.approx(max(seen), rel=1e-9)
 
+    seen.clear()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sparse_pca(
+            PITPROPS, 6, cardinality=4, kind="covariance", refine=True, callback=lambda p: seen.append(p)
+        )
+    assert len([p for p in seen if p.value is not None]) > 6  # the rounds besides the components
+
     def fail(progress):
         raise KeyError("mine")
 

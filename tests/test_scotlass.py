@@ -229,6 +229,8 @@ def test_bad_input():
             scotlass(CORRELATION, 2, earlier=earlier, kind="covariance")
     with pytest.raises(ValueError, match=r"l1_bound must be in \[1, 3.60555\]"):
         scotlass(CORRELATION, 0.5, kind="covariance")
+    with pytest.raises(ValueError, match="does not help scotlass"):
+        sparse_pca(CORRELATION, 2, l1_bound=2, method="scotlass", kind="covariance", screening="both")
     with pytest.raises(ValueError, match="screening must be one of"):
         sparse_pca(CORRELATION, 2, l1_bound=2, method="scotlass", kind="covariance", screening="all")
     E = np.ones((13, 2))  # dependent columns constrain once
