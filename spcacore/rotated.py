@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -148,21 +149,16 @@ def sca(
     max_iter, tol = integer(max_iter, "max_iter", 1), number(tol, "tol", 0)
     tell = hook(callback)
     op = problem.operator
-    Y, converged, n_iter = _leading(problem, r), False, 0
-    for n_iter in range(1, max_iter + 1):
+    Y = _leading(problem, r)
+
+    def step() -> float:
+        nonlocal Y
         AY = op.apply_block(Y).astype(np.float64)
-        new = _shrunk(_rotated(_polar(AY @ _inverse_root(Y.T @ AY)), rotation), bound, threshold)
-        turned, Y = _turned(new, Y), new
-        if tell is not None:
-            try:
-                tell(Progress(0, r, n_iter))
-            except StopIteration:
-                break
-        if turned <= tol:
-            converged = True
-            break
-    if not converged:
-        warnings.warn(f"not converged in {n_iter} iterations", RuntimeWarning, stacklevel=2)
+        before = Y
+        Y = _shrunk(_rotated(_polar(AY @ _inverse_root(Y.T @ AY)), rotation), bound, threshold)
+        return _turned(Y, before)
+
+    n_iter, converged = _iterated(step, Y.shape[1], max_iter, tol, tell)
     spread = np.sum(Y * op.apply_block(Y), axis=0)
     order = np.argsort(-spread, kind="stable")
     Y = (Y * np.where((Y**3).sum(axis=0) < 0, -1, 1))[:, order]
@@ -241,30 +237,42 @@ def sma(
     _check_ways(rotation, threshold)
     max_iter, tol = integer(max_iter, "max_iter", 1), number(tol, "tol", 0)
     tell = hook(callback)
-    Y, converged, n_iter = _leading(problem, r), False, 0
+    Y = _leading(problem, r)
     Z = _polar(_images(op, Y))
-    for n_iter in range(1, max_iter + 1):
-        side = _shrunk(_rotated(_polar(_images(op, Y)), rotation), sample_bound, threshold)
-        back = np.stack([op.apply_transposed(np.ascontiguousarray(z, op.dtype)) for z in side.T], axis=1)
-        new = _shrunk(_rotated(_polar(back.astype(np.float64)), rotation), bound, threshold)
-        turned = max(_turned(new, Y), _turned(side, Z))
-        Y, Z = new, side
-        if tell is not None:
-            try:
-                tell(Progress(0, r, n_iter))
-            except StopIteration:
-                break
-        if turned <= tol:
-            converged = True
-            break
-    if not converged:
-        warnings.warn(f"not converged in {n_iter} iterations", RuntimeWarning, stacklevel=2)
+
+    def step() -> float:
+        nonlocal Y, Z
+        before = Y, Z
+        Z = _shrunk(_rotated(_polar(_images(op, Y)), rotation), sample_bound, threshold)
+        back = np.stack([op.apply_transposed(np.ascontiguousarray(z, op.dtype)) for z in Z.T], axis=1)
+        Y = _shrunk(_rotated(_polar(back.astype(np.float64)), rotation), bound, threshold)
+        return max(_turned(Y, before[0]), _turned(Z, before[1]))
+
+    n_iter, converged = _iterated(step, Y.shape[1], max_iter, tol, tell)
     B = Z.T @ _images(op, Y) * math.ldexp(1.0, problem.exponent // 2)
     Y, Z, B = _ordered(Y, Z, B)
     return RotatedResult(
         loadings=Y.astype(op.dtype), scores=Z.astype(op.dtype), pve=_pve(problem, Y), n_iter=n_iter,
         converged=converged, method="sma", names=problem.names, middle=B,
     )  # fmt: skip
+
+
+def _iterated(
+    step: Callable[[], float], r: int, max_iter: int, tol: float, tell: Callable[..., object] | None
+) -> tuple[int, bool]:
+    """Steps until one turns no column by more than `tol`: how many were made, and whether that was so."""
+    n_iter = 0
+    for n_iter in range(1, max_iter + 1):
+        turned = step()
+        if tell is not None:
+            try:
+                tell(Progress(0, r, n_iter))
+            except StopIteration:
+                break
+        if turned <= tol:
+            return n_iter, True
+    warnings.warn(f"not converged in {n_iter} iterations", RuntimeWarning, stacklevel=3)
+    return n_iter, False
 
 
 def _check(problem: Problem, n_components: Any, bound: Any, name: str, size: int) -> tuple[int, float]:
