@@ -10,6 +10,7 @@ from ._result import (
     RotatedResult,
     SparseComponent,
     SparsePCAResult,
+    SPCAResult,
 )
 from .certificates import OptimalityBound, optimality_bound
 from .components import sparse_pca
@@ -23,6 +24,7 @@ from .refinement import refine
 from .rotated import prs, sca, sma
 from .rotation import orthomax, varimax
 from .scotlass import scotlass
+from .spca import spca
 from .threshold import l1_threshold, soft_threshold, truncate
 from .tpower import tpower
 from .variance import explained_variance, renormalize
@@ -35,6 +37,7 @@ __all__ = [
     "PMDComponent",
     "Progress",
     "RotatedResult",
+    "SPCAResult",
     "SparseComponent",
     "SparsePCAResult",
     "branch_and_bound",
@@ -56,6 +59,7 @@ __all__ = [
     "sma",
     "soft_threshold",
     "sparse_pca",
+    "spca",
     "tpower",
     "truncate",
     "varimax",

@@ -31,6 +31,7 @@ class Screen:
 
 class Operator:
     single: bool
+    dense: bool
     n: int
     p: int
     m: int
@@ -52,6 +53,7 @@ class Operator:
         self, index: _Index | None, value: _Real, tau: float, relative: bool = False
     ) -> tuple[_Index, _Real]: ...
     def submatrix(self, index: _Index) -> _Real: ...
+    def outer(self) -> _Real: ...
     def deflated(
         self, method: str, index: _Index, value: _Real, image: _Real | None, amount: float
     ) -> Operator: ...
@@ -146,6 +148,16 @@ def dspca(
     max_iter: int,
     progress: Callable[[int], object] | None = None,
 ) -> tuple[int, NDArray[np.float64], float, float, int]: ...
+def elastic_net(
+    G: NDArray[np.float64],
+    c: NDArray[np.float64],
+    limit: int,
+    ridge: float,
+    floor: float,
+    least: float,
+    index: _Index,
+    value: NDArray[np.float64],
+) -> tuple[int, _Index, NDArray[np.float64], float]: ...
 def branch(
     N: _Real,
     k: int,

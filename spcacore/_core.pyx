@@ -29,6 +29,7 @@ cdef extern from "spca.h" nogil:
         SPCA_SCHUR
 
     enum:
+        SPCA_OUTER_BLOCK
         SPCA_SHADOW_BLOCK
         SPCA_REFERENCES
         SPCA_GUESS_SHARE
@@ -159,6 +160,8 @@ cdef extern from "spca.h" nogil:
     spca_status spca_dabove(const spca_doperator *, spca_dvector, double, int, spca_stop, void *, double *, spca_int *, spca_int *, double *, double *) noexcept
     spca_status spca_sapply_transposed(const spca_soperator *, const float *, spca_stop, void *, float *, float *) noexcept
     spca_status spca_dapply_transposed(const spca_doperator *, const double *, spca_stop, void *, double *, double *) noexcept
+    spca_status spca_souter(const spca_soperator *, spca_stop, void *, float *, spca_int *, float *) noexcept
+    spca_status spca_douter(const spca_doperator *, spca_stop, void *, double *, spca_int *, double *) noexcept
     spca_status spca_ssubmatrix(const spca_soperator *, spca_int, const spca_int *, spca_stop, void *, float *, float *) noexcept
     spca_status spca_dsubmatrix(const spca_doperator *, spca_int, const spca_int *, spca_stop, void *, double *, double *) noexcept
     spca_status spca_sleading_eigenvector(spca_int, float *, float *, blas_int *, float *, float *) noexcept
@@ -196,6 +199,7 @@ cdef extern from "spca.h" nogil:
     spca_status spca_dbordered_eigenvalues(spca_int, spca_int, spca_int, spca_int, spca_int, const spca_int *, const double *, const double *, const double *, const double *, const double *, const double *, const double *, double, double, spca_stop, void *, double *, double *) noexcept
     spca_status spca_ddeleted_eigenvalues(spca_int, spca_int, const double *, const double *, spca_stop, void *, double *, double *) noexcept
     spca_status spca_ddspca(spca_int, const double *, int, double, double, spca_int, spca_stop, void *, double *, blas_int *, double *, double *, double *, spca_int *) noexcept
+    spca_status spca_delastic_net(spca_int, spca_int, const double *, const double *, double, double, double, spca_int, spca_stop, void *, spca_int *, double *, double *, spca_int *, spca_int *, double *) noexcept
     spca_status spca_dbranch(spca_int, spca_int, const double *, spca_int, const spca_int *, spca_int, const spca_int *, spca_stop, void *, uint8_t *, double *, spca_int *, spca_int *, double *) noexcept
     spca_int spca_dbranch_work(spca_int, spca_int) noexcept
 
@@ -474,6 +478,13 @@ cdef class Operator:
         B.s, B.d, B.t, B.refs = self.s, self.d, self.t, self
         return B
 
+    @property
+    def dense(self):
+        """Whether the entries are in one array."""
+        if self.single:
+            return self.s.data != NULL and self.s.indptr == NULL
+        return self.d.data != NULL and self.d.indptr == NULL
+
     def unscreened(self):
         """The operator that `screened` was called on, or this one."""
         return self if self.plain is None else self.plain
@@ -603,6 +614,28 @@ cdef class Operator:
                 status = spca_dsubmatrix(&self.d, k, &index[0], on_stop, &call.c, &dwork[0], &dG[0, 0])
         call.check(status)
         return G
+
+    def outer(self):
+        """F F' factor (m, m) of data without deflation."""
+        cdef Call call = Call()
+        cdef spca_status status
+        K = np.empty((self.m, self.m), self.dtype)
+        work = np.empty(self.m * SPCA_OUTER_BLOCK + self.p, self.dtype)
+        cdef Py_ssize_t[::1] iwork = np.empty(SPCA_OUTER_BLOCK, np.intp)
+        cdef float[:, ::1] sK
+        cdef double[:, ::1] dK
+        cdef float[::1] swork
+        cdef double[::1] dwork
+        if self.single:
+            sK, swork = K, work
+            with nogil:
+                status = spca_souter(&self.s, on_stop, &call.c, &swork[0], &iwork[0], &sK[0, 0])
+        else:
+            dK, dwork = K, work
+            with nogil:
+                status = spca_douter(&self.d, on_stop, &call.c, &dwork[0], &iwork[0], &dK[0, 0])
+        call.check(status)
+        return K
 
     def deflated(self, str method, Py_ssize_t[::1] index, floating[::1] value, floating[::1] image,
                  floating amount):
@@ -1004,6 +1037,29 @@ def dspca(const double[:, ::1] A, bint constrained, double limit, double tol, Py
                              <blas_int *> &iwork[0], &M[0, 0], &primal, &dual, &call.c.n_iter)
     call.check(status)
     return <int> status, np.asarray(M), primal, dual, call.c.n_iter
+
+# ---- elastic net -----------------------------------------------------------------------------------
+
+def elastic_net(const double[:, ::1] G, const double[::1] c, Py_ssize_t limit, double ridge, double floor,
+                double least, const Py_ssize_t[::1] index, const double[::1] value):
+    """(status, index, value, level) from a guess of the support and its signs; see spca_proto.h."""
+    cdef Call call = Call()
+    cdef spca_status status
+    cdef Py_ssize_t p = G.shape[0], guess = index.shape[0], count = 0
+    cdef double level = 0
+    cdef Py_ssize_t[::1] chosen = np.empty(limit, np.intp), iwork = np.empty(limit + p, np.intp)
+    cdef double[::1] values = np.empty(limit), work = np.empty(limit * limit + 3 * limit + 2 * p)
+    if guess > limit:
+        guess = 0
+    chosen[:guess] = index[:guess]
+    values[:guess] = value[:guess]
+    with nogil:
+        status = spca_delastic_net(p, limit, &G[0, 0], &c[0], ridge, floor, least, guess, on_stop, &call.c,
+                                   &chosen[0], &values[0], &work[0], &iwork[0], &count, &level)
+    call.check(status)
+    return <int> status, np.asarray(chosen)[:count], np.asarray(values)[:count], level
+
+
 # ---- branch and bound ------------------------------------------------------------------------------
 
 def branch(const double[:, ::1] N, Py_ssize_t k, uint8_t[:, ::1] pool, Py_ssize_t[::1] which,

@@ -226,8 +226,64 @@ class ExactComponent(SparseComponent):
         )
 
 
+class _Loadings:
+    """What any result with loadings, and the mean and scale of its data, can do."""
+
+    loadings: NDArray[Any]
+    mean: NDArray[Any] | None
+    scale: NDArray[Any] | None
+
+    @property
+    def n_components(self) -> int:
+        """Number of components."""
+        return self.loadings.shape[1]
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Scores `((X - mean) / scale) @ loadings` of the rows of X.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (m, p)
+            For a result from a covariance, which knows no mean, X is used as it is.
+
+        Returns
+        -------
+        ndarray of shape (m, r)
+        """
+        from ._operator import scores
+
+        return scores(X, self.loadings, self.mean, self.scale)
+
+    def reconstruct(self, scores: Any) -> NDArray[Any]:
+        """Rows from their scores: the orthogonal projection of the data onto the span of the loadings.
+
+        `scores @ inv(V'V) @ V' * scale + mean`, so that `reconstruct(transform(X))` is the best
+        approximation of X by these components, although they need not be orthogonal.
+
+        Parameters
+        ----------
+        scores : array-like of shape (m, r)
+
+        Returns
+        -------
+        ndarray of shape (m, p)
+        """
+        from ._input import real_array
+
+        V = self.loadings
+        S = real_array(scores, "scores", ndim=2, empty=V.shape[1] == 0)
+        if S.shape[1] != V.shape[1]:
+            raise ValueError(f"scores have {S.shape[1]} columns for {V.shape[1]} components")
+        X = S @ np.linalg.pinv(V)
+        if self.scale is not None:
+            X *= self.scale
+        if self.mean is not None:
+            X += self.mean
+        return X
+
+
 @dataclass(frozen=True, eq=False)
-class SparsePCAResult:
+class SparsePCAResult(_Loadings):
     """Sparse principal components, in the order in which they were found.
 
     Attributes
@@ -281,54 +337,6 @@ class SparsePCAResult:
     upper_bound: NDArray[Any] | None = None
     gap: NDArray[Any] | None = None
 
-    @property
-    def n_components(self) -> int:
-        """Number of components."""
-        return self.loadings.shape[1]
-
-    def transform(self, X: Any) -> NDArray[Any]:
-        """Scores `((X - mean) / scale) @ loadings` of the rows of X.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (m, p)
-            For a result from a covariance, which knows no mean, X is used as it is.
-
-        Returns
-        -------
-        ndarray of shape (m, r)
-        """
-        from ._operator import scores
-
-        return scores(X, self.loadings, self.mean, self.scale)
-
-    def reconstruct(self, scores: Any) -> NDArray[Any]:
-        """Rows from their scores: the orthogonal projection of the data onto the span of the loadings.
-
-        `scores @ inv(V'V) @ V' * scale + mean`, so that `reconstruct(transform(X))` is the best
-        approximation of X by these components, although they need not be orthogonal.
-
-        Parameters
-        ----------
-        scores : array-like of shape (m, r)
-
-        Returns
-        -------
-        ndarray of shape (m, p)
-        """
-        from ._input import real_array
-
-        V = self.loadings
-        S = real_array(scores, "scores", ndim=2, empty=V.shape[1] == 0)
-        if S.shape[1] != V.shape[1]:
-            raise ValueError(f"scores have {S.shape[1]} columns for {V.shape[1]} components")
-        X = S @ np.linalg.pinv(V)
-        if self.scale is not None:
-            X *= self.scale
-        if self.mean is not None:
-            X += self.mean
-        return X
-
     def extend(
         self,
         X: Any,
@@ -368,6 +376,63 @@ class SparsePCAResult:
         return (
             f"SparsePCAResult(method={self.method!r}, deflation={self.deflation!r}, p={len(self.loadings)}, "
             f"{r} component{'s' * (r != 1)}, cardinality={self.cardinality.tolist()}{share})"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class SPCAResult(_Loadings):
+    """Sparse principal components by elastic nets, from `spca`.
+
+    Attributes
+    ----------
+    loadings : ndarray of shape (p, r)
+        Columns of unit length, or zero; in each, the entry of largest magnitude is positive.
+    explained_variance, explained_variance_ratio : ndarray of shape (r,)
+        As in `SparsePCAResult`.
+    adjusted_variance : ndarray of shape (r,)
+        Variance that each score adds to the earlier scores (`explained_variance`, definition "adjusted").
+    total_variance : float or None
+    cardinality : ndarray of shape (r,), int
+    penalty : ndarray of shape (r,)
+        Of the l1 norms; where a number of variables was asked for, as it was found.
+    ridge : float
+    objective : ndarray of shape (n_iter,)
+        After each iteration; without the constant `Tr X'X` where that is not known.
+    mean, scale : ndarray of shape (p,) or None
+    n_iter : int
+    converged : bool
+    method, kind : str
+    n_samples : int or None
+    names : tuple of str or None
+    """
+
+    loadings: NDArray[Any]
+    explained_variance: NDArray[Any]
+    explained_variance_ratio: NDArray[Any] | None
+    adjusted_variance: NDArray[Any]
+    total_variance: float | None
+    cardinality: NDArray[np.intp]
+    penalty: NDArray[np.float64]
+    ridge: float
+    objective: NDArray[np.float64]
+    mean: NDArray[Any] | None
+    scale: NDArray[Any] | None
+    n_iter: int
+    converged: bool
+    method: str
+    kind: str
+    n_samples: int | None
+    names: tuple[str, ...] | None
+
+    def __repr__(self) -> str:
+        p, r = self.loadings.shape
+        share = ""
+        if self.explained_variance_ratio is not None:
+            share = f"{100 * float(self.explained_variance_ratio.sum()):.1f} % of the variance explained, "
+        state = "converged" if self.converged else "not converged"
+        return (
+            f"SPCAResult(p={p}, {r} component{'s' * (r != 1)}, cardinality={self.cardinality.tolist()}, "
+            f"{share}{state} in {self.n_iter} iterations)"
         )
 
 

@@ -339,8 +339,8 @@ def _turned(new: NDArray[np.float64], old: NDArray[np.float64]) -> float:
 def _leading(problem: Problem, r: int) -> NDArray[np.float64]:
     """The r leading eigenvectors of the operator; fewer, with a warning, where its rank is smaller."""
     values, vectors = _eigenvectors(problem.operator, r)
-    assert problem.diagonal is not None
-    noise = 1e3 * float(np.finfo(problem.operator.dtype).eps) * float(problem.diagonal.sum())
+    total = values[0] if problem.diagonal is None else problem.diagonal.sum()
+    noise = 1e3 * float(np.finfo(problem.operator.dtype).eps) * float(total)
     rank = int(np.count_nonzero(values > noise))
     if rank == 0:
         raise ValueError("X has no variance")

@@ -113,6 +113,8 @@ def operator_variances(problem: Problem, V: NDArray[Any], definition: str) -> ND
     if definition == "adjusted":
         return _adjusted(op, V)
     used = np.flatnonzero(V.any(axis=1))
+    if len(used) == 0:
+        return np.zeros(V.shape[1])
     V = V[used]
     if definition == "cumulative":
         V = orthonormal(V)

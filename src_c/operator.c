@@ -313,6 +313,27 @@ spca_status SPCA(submatrix)(const operator_t *A, spca_int k, const spca_int *ind
     return check_finite(k * k, G);
 }
 
+spca_status SPCA(outer)(const operator_t *A, spca_stop stop, void *ctx, real *work, spca_int *iwork,
+                        real *K)
+{
+    real *W = work, beta = 0, factor = A->factor;
+    blas_int n = (blas_int)A->m;
+    for (spca_int first = 0; first < A->p; first += SPCA_OUTER_BLOCK) {
+        spca_int k = min_int(SPCA_OUTER_BLOCK, A->p - first);
+        blas_int k_ = (blas_int)k;
+        spca_status status;
+        if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
+        for (spca_int a = 0; a < k; a++) iwork[a] = first + a;
+        status = A->columns(A, k, iwork, stop, ctx, work + A->m * SPCA_OUTER_BLOCK, W);
+        if (status < 0) return status;
+        SPCA(blas).syrk("U", "N", &n, &k_, &factor, W, &n, &beta, K, &n);
+        beta = 1;
+    }
+    for (spca_int b = 0; b < A->m; b++)
+        for (spca_int a = 0; a < b; a++) K[b + a * A->m] = K[a + b * A->m];
+    return check_finite(A->m * A->m, K);
+}
+
 spca_status SPCA(leading_eigenvector)(spca_int k, real *G, real *work, blas_int *iwork, real *value,
                                       real *vector)
 {

@@ -35,6 +35,7 @@ typedef enum {
     SPCA_SCHUR = 3
 } spca_deflation;
 
+enum { SPCA_OUTER_BLOCK = 64 };
 enum { SPCA_TOGETHER = 4 }; /* columns of a block that share one read of X (block.c) */
 enum { SPCA_SHADOW_BLOCK = 32, SPCA_REFERENCES = 4, SPCA_GUESS_SHARE = 8 };
 

@@ -147,6 +147,11 @@ spca_status SPCA(keep_columns)(const SPCA(operator) * A, spca_int count, const s
 spca_status SPCA(submatrix)(const SPCA(operator) * A, spca_int k, const spca_int *index,
                             spca_stop stop, void *ctx, REAL *work, REAL *G);
 
+/* K = FF' factor (m x m) of data without deflation.  work (m*SPCA_OUTER_BLOCK + p), iwork
+ * (SPCA_OUTER_BLOCK). */
+spca_status SPCA(outer)(const SPCA(operator) * A, spca_stop stop, void *ctx, REAL *work,
+                        spca_int *iwork, REAL *K);
+
 /* Largest eigenvalue and unit eigenvector of symmetric G (k x k, destroyed), LAPACK syevr.
  * work (27k), iwork (12k). */
 spca_status SPCA(leading_eigenvector)(spca_int k, REAL *G, REAL *work, blas_int *iwork, REAL *value,
@@ -277,6 +282,17 @@ spca_status SPCA(deleted_eigenvalues)(spca_int k, spca_int w, const double *pole
 spca_status SPCA(dspca)(spca_int p, const REAL *A, int constrained, REAL limit, REAL tol,
                         spca_int max_iter, spca_stop stop, void *ctx, REAL *work, blas_int *iwork,
                         REAL *M /* p x p */, REAL *primal, REAL *dual, spca_int *n_iter);
+/* The naive elastic net of level floor, b'(G + ridge I)b - 2 c'b + 2 floor ||b||_1 least, or, where
+ * its path has limit < p variables first, the last such point before one more joins, at *level.  G
+ * (p x p) is symmetric semidefinite.  A guess of the support (guess variables at index, with the
+ * signs of value) is tried first.  Pivots below least (of 1) count as 0.  Variables of the support
+ * in order of joining at index, value (limit).  work (limit^2 + 3 limit + 2p), iwork (limit + p)
+ * (enet.c). */
+spca_status SPCA(elastic_net)(spca_int p, spca_int limit, const REAL *G, const REAL *c, REAL ridge,
+                              REAL floor, REAL least, spca_int guess, spca_stop stop, void *ctx,
+                              spca_int *index, REAL *value, REAL *work, spca_int *iwork,
+                              spca_int *count, REAL *level);
+
 /* Branch and bound: which supports of k variables may make a principal submatrix of symmetric N (p
  * x p) indefinite (bnb.c).  A node is p bytes of the pool: 0 left out, 1 candidate, 2 included.
  * Divides each of the nodes `which` (count) into born_b <= room children, whose union has all such

@@ -1,0 +1,204 @@
+/* enet.c - the path of the elastic net, given the matrix of products.
+ *
+ * For K = G + ridge I and targets c (of data: G = X'X, c = X'y) minimize over b
+ *
+ *     b'Kb - 2 c'b + 2 t ||b||_1
+ *
+ * as the level t falls (LARS-EN: Zou & Hastie 2005, Journal of the Royal Statistical Society B 67,
+ * section 3.4, for the naive elastic net).  With residual products r = c - Kb, b is optimal where
+ * r_j = t sign(b_j) on its support S and |r_j| <= t elsewhere.  While S and its signs s stay,
+ *
+ *     b_S = g - t d,   K_S g = c_S,   K_S d = s,
+ *     r_j = u_j + t w_j,   u = c - G_S g,   w = G_S d,
+ *
+ * so that each support serves an interval of levels, which ends below where a variable joins,
+ * u_j + t w_j = t or -t, or where one leaves, g_i = t d_i.  Both are computed anew for each
+ * support, from the Cholesky factor K_S = R'R; nothing is carried along the path but R.
+ *
+ * A variable that is a combination of the support, to rounding, is barred from joining. */
+#include "real.h"
+
+/* Of a variable that left in the last step, r_j = t s_j holds still, and does not again in this
+ * step, but r_j = -t s_j may. */
+enum { OUTSIDE, INSIDE, LEFT_ABOVE, LEFT_BELOW, BARRED };
+
+typedef struct {
+    spca_int p, room, count;
+    const real *G;
+    real ridge, least; /* the smallest pivot, in units of K_jj */
+    spca_int *index, *place;
+    real *R, *sign, *g, *d, *u, *w;
+} support_t;
+
+/* Appends variable j; 0 where it is a combination of the others. */
+static int append(support_t *S, spca_int j, real sign)
+{
+    real *r = S->R + S->count * S->room, pivot = S->G[j + j * S->p] + S->ridge;
+    real least = S->least * pivot;
+    for (spca_int i = 0; i < S->count; i++) {
+        const real *ri = S->R + i * S->room;
+        r[i] = (S->G[S->index[i] + j * S->p] - strands_dot(i, ri, r)) / ri[i];
+        pivot -= r[i] * r[i];
+    }
+    if (!(pivot > least)) return 0;
+    r[S->count] = sqrt(pivot);
+    S->sign[S->count] = sign;
+    S->place[j] = INSIDE;
+    S->index[S->count++] = j;
+    return 1;
+}
+
+/* Takes out the variable at place i of the support. */
+static void leave(support_t *S, spca_int i)
+{
+    spca_int last = S->count;
+    S->place[S->index[i]] = S->sign[i] > 0 ? LEFT_ABOVE : LEFT_BELOW;
+    S->count = i;
+    for (spca_int a = i + 1; a < last; a++)
+        if (!append(S, S->index[a], S->sign[a])) S->place[S->index[a]] = BARRED;
+}
+
+/* x = K_S^-1 x */
+static void solve(const support_t *S, real *x)
+{
+    for (spca_int i = 0; i < S->count; i++) {
+        const real *r = S->R + i * S->room;
+        x[i] = (x[i] - strands_dot(i, r, x)) / r[i];
+    }
+    for (spca_int i = S->count - 1; i >= 0; i--) {
+        const real *r = S->R + i * S->room;
+        x[i] /= r[i];
+        subtract_multiple(i, x[i], r, x);
+    }
+}
+
+/* u -= g G_j, w += d G_j */
+VECTORIZED static void accumulate(spca_int p, const real *Gj, real g, real d, real *u, real *w)
+{
+    for (spca_int j = 0; j < p; j++) {
+        u[j] -= g * Gj[j];
+        w[j] += d * Gj[j];
+    }
+}
+
+static void line_of(support_t *S, const real *c)
+{
+    for (spca_int i = 0; i < S->count; i++) {
+        S->g[i] = c[S->index[i]];
+        S->d[i] = S->sign[i];
+    }
+    solve(S, S->g);
+    solve(S, S->d);
+    for (spca_int j = 0; j < S->p; j++) {
+        S->u[j] = c[j];
+        S->w[j] = 0;
+    }
+    for (spca_int i = 0; i < S->count; i++)
+        accumulate(S->p, S->G + S->index[i] * S->p, S->g[i], S->d[i], S->u, S->w);
+}
+
+/* Where the interval of levels of a support ends below. */
+typedef struct {
+    real level;
+    spca_int joins, leaves; /* the variable, or the place in the support; else -1 */
+    real sign;
+} end_t;
+
+/* The last event as the level falls from t to floor. */
+static end_t end_of(const support_t *S, real t, real floor)
+{
+    const real parallel = 64 * REAL_EPSILON;
+    end_t end = {floor, -1, -1, 0};
+    for (spca_int j = 0; j < S->p; j++)
+        for (int side = 1; side >= -1; side -= 2) {
+            if (S->place[j] != OUTSIDE && S->place[j] != (side > 0 ? LEFT_BELOW : LEFT_ABOVE))
+                continue;
+            real u = (real)side * S->u[j], slope = 1 - (real)side * S->w[j];
+            real at = slope > parallel ? u / slope : -1;
+            at = at < t ? at : t;
+            if (at > end.level) end = (end_t){at, j, -1, (real)side};
+        }
+    for (spca_int i = 0; i < S->count; i++) {
+        real at = S->sign[i] * S->d[i] < 0 ? S->g[i] / S->d[i] : -1;
+        at = at < t ? at : t;
+        if (at > end.level) end = (end_t){at, -1, i, 0};
+    }
+    return end;
+}
+
+/* Whether the support is that of the level t, to rounding. */
+static int serves(const support_t *S, real t)
+{
+    const real above = t * (1 + 1024 * REAL_EPSILON);
+    for (spca_int i = 0; i < S->count; i++)
+        if (!(S->sign[i] * (S->g[i] - t * S->d[i]) >= 0)) return 0;
+    for (spca_int j = 0; j < S->p; j++)
+        if (S->place[j] == OUTSIDE && !(fabs(S->u[j] + t * S->w[j]) <= above)) return 0;
+    return 1;
+}
+
+/* The support of a guess, if it is the answer: the one of level floor, or one of `room` variables
+ * whose interval a joining variable ends. */
+static int guessed(support_t *S, spca_int limit, const real *c, real floor, spca_int guess,
+                   const spca_int *index, const real *value, real *t)
+{
+    end_t end;
+    for (spca_int i = 0; i < guess; i++)
+        if (!append(S, index[i], value[i] > 0 ? 1 : -1)) return 0;
+    line_of(S, c);
+    end = end_of(S, REAL_MAX, floor);
+    *t = end.level;
+    if (end.leaves >= 0 || (end.joins >= 0 && guess < limit)) return 0;
+    return serves(S, *t);
+}
+
+spca_status SPCA(elastic_net)(spca_int p, spca_int limit, const real *G, const real *c, real ridge,
+                              real floor, real least, spca_int guess, spca_stop stop, void *ctx,
+                              spca_int *index, real *value, real *work, spca_int *iwork,
+                              spca_int *count, real *level)
+{
+    spca_int most = 8 * p + 64; /* steps; variables that leave are few */
+    support_t S = {.p = p,
+                   .room = limit,
+                   .G = G,
+                   .ridge = ridge,
+                   .least = least,
+                   .index = iwork,
+                   .place = iwork + limit,
+                   .R = work};
+    real t = 0;
+    end_t end;
+    S.sign = work + limit * limit;
+    S.g = S.sign + limit;
+    S.d = S.g + limit;
+    S.u = S.d + limit;
+    S.w = S.u + p;
+    for (spca_int j = 0; j < p; j++) S.place[j] = OUTSIDE;
+    if (guess == 0 || !guessed(&S, limit, c, floor, guess, index, value, &t)) {
+        S.count = 0;
+        for (spca_int j = 0; j < p; j++) S.place[j] = OUTSIDE;
+        t = REAL_MAX;
+        for (;; most--) {
+            if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
+            line_of(&S, c);
+            end = end_of(&S, t, floor);
+            t = end.level;
+            for (spca_int j = 0; j < p; j++)
+                if (S.place[j] == LEFT_ABOVE || S.place[j] == LEFT_BELOW) S.place[j] = OUTSIDE;
+            if (most == 0 || (end.joins < 0 && end.leaves < 0)) break;
+            if (end.leaves >= 0)
+                leave(&S, end.leaves);
+            else if (S.count == limit)
+                break;
+            else if (!append(&S, end.joins, end.sign))
+                S.place[end.joins] = BARRED;
+        }
+    }
+    for (spca_int i = 0; i < S.count; i++) {
+        index[i] = S.index[i];
+        value[i] = S.g[i] - t * S.d[i];
+    }
+    *count = S.count;
+    *level = t;
+    return most == 0 ? SPCA_NOT_CONVERGED : SPCA_OK;
+}

@@ -1,0 +1,399 @@
+"""spca against the R package elasticnet, convex solvers, and what it promises."""
+
+import pickle
+import sys
+import warnings
+
+import cvxpy
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import covariance, shared, spanned_variance
+
+import spcacore
+from spcacore import _core, spca
+
+PITPROPS = spcacore.datasets.load_pitprops().correlation
+PENALTIES = [0.06, 0.16, 0.1, 0.5, 0.5, 0.5]
+
+
+def reference(name):
+    return np.loadtxt(shared("reference") / f"{name}.csv", delimiter=",")
+
+
+def signed(V):
+    return V * np.sign(V[np.argmax(np.abs(V), axis=0), np.arange(V.shape[1])])
+
+
+def samples(seed, n=30, p=12):
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((n, p)) @ rng.standard_normal((p, p))
+
+
+def net_objective(G, c, ridge, penalty, b):
+    return b @ G @ b - 2 * c @ b + ridge * b @ b + penalty * np.abs(b).sum()
+
+
+# ---- published tables and the R package -------------------------------------------------------------
+
+
+def test_the_table_of_the_paper():
+    result = spca(PITPROPS, 6, penalty=PENALTIES, ridge=1e-6, kind="covariance", tol=1e-10)
+    assert result.cardinality.tolist() == [7, 4, 4, 1, 1, 1]
+    np.testing.assert_allclose(
+        result.adjusted_variance / 13,
+        [0.280066580, 0.139722575, 0.133114548, 0.074446704, 0.068021255, 0.062250211],
+        atol=1e-9,
+    )
+    name = "pitprops_elasticnet_spca_penalty_tight1e-10"
+    np.testing.assert_allclose(result.loadings, signed(reference(f"{name}_loadings")), atol=1e-12)
+    np.testing.assert_allclose(result.adjusted_variance / 13, reference(f"{name}_pev"), atol=1e-14)
+
+
+def test_by_number_of_variables():
+    result = spca(PITPROPS, 6, cardinality=[7, 4, 4, 1, 1, 1], ridge=1e-6, kind="covariance", tol=1e-3)
+    theirs = reference("pitprops_elasticnet_spca_varnum_7_4_4_1_1_1_loadings")
+    np.testing.assert_allclose(result.loadings, signed(theirs), atol=1e-12)
+    assert result.adjusted_variance.sum() / 13 == pytest.approx(0.7578, abs=5e-5)
+    assert result.cardinality.tolist() == [7, 4, 4, 1, 1, 1]
+
+
+def test_data():
+    """Penalties are on the scale of X'X; both packages stop early."""
+    X = reference("small40x12_X")
+    theirs = signed(reference("small_elasticnet_spca_penalty20_lambda1_loadings"))
+    result = spca(X, 3, penalty=20, ridge=1, tol=1e-8)
+    np.testing.assert_allclose(result.loadings, theirs, atol=1e-4)
+    scaled = covariance(X) * (len(X) - 1)
+    same = spca(scaled, 3, penalty=20, ridge=1, tol=1e-8, kind="covariance")
+    np.testing.assert_allclose(same.loadings, result.loadings, atol=1e-9)
+    np.testing.assert_allclose(same.objective, result.objective, rtol=1e-10)
+    assert same.penalty == pytest.approx(20.0)
+
+
+def test_infinite_ridge():
+    """The R function's parameter is the level, half of the paper's penalty."""
+    X = reference("small40x12_X")
+    result = spca(X, 3, penalty=40, ridge=np.inf, tol=1e-9)
+    np.testing.assert_allclose(
+        result.loadings, signed(reference("small_elasticnet_arrayspc_para20_loadings")), atol=1e-7
+    )
+    share = result.adjusted_variance / result.total_variance
+    np.testing.assert_allclose(share, reference("small_elasticnet_arrayspc_para20_pev"), atol=1e-7)
+
+
+# ---- one elastic net --------------------------------------------------------------------------------
+
+NOTHING = np.zeros(0, np.intp), np.zeros(0)
+
+
+@given(seed=st.integers(0, 2**32), ridge=st.sampled_from([0.0, 1e-6, 0.1, 3.0]), share=st.floats(0.0, 1.1))
+@settings(max_examples=40, deadline=None, derandomize=True)
+def test_net_of_given_penalty(seed, ridge, share):
+    """The optimality conditions, which prove a convex problem solved."""
+    rng = np.random.default_rng(seed)
+    p, n = int(rng.integers(1, 15)), int(rng.integers(2, 20))
+    X = rng.standard_normal((n, p)) * rng.choice([0.1, 1, 10], p)
+    if p > 3:
+        X[:, 3] = X[:, 0]  # a duplicate
+    G, c = X.T @ X, X.T @ rng.standard_normal(n)
+    floor = share * np.abs(c).max()
+    status, index, value, level = _core.elastic_net(G, c, p, ridge, floor, 1e-13, *NOTHING)
+    assert status == 0
+    assert level == floor
+    b = np.zeros(p)
+    b[index] = value
+    residual = c - G @ b - ridge * b
+    tolerance = 1e-8 * np.abs(c).max()
+    assert (np.abs(residual) <= floor + tolerance).all()
+    np.testing.assert_allclose(residual[index], floor * np.sign(value), atol=tolerance)
+    again = _core.elastic_net(G, c, p, ridge, floor, 1e-13, index, value)
+    np.testing.assert_array_equal(np.sort(again[1]), np.sort(index))
+
+
+@given(seed=st.integers(0, 2**32), ridge=st.sampled_from([1e-6, 0.1, 3.0]))
+@settings(max_examples=40, deadline=None, derandomize=True)
+def test_net_of_given_number(seed, ridge):
+    """The smallest penalty before one variable more: there a variable outside has the same product."""
+    rng = np.random.default_rng(seed)
+    p, n = int(rng.integers(3, 15)), 20
+    X = rng.standard_normal((n, p)) @ rng.standard_normal((p, p))
+    G, c = X.T @ X, X.T @ rng.standard_normal(n)
+    k = int(rng.integers(1, p))
+    _, index, value, level = _core.elastic_net(G, c, k, ridge, 0.0, 1e-13, *NOTHING)
+    assert len(index) == k
+    b = np.zeros(p)
+    b[index] = value
+    residual = np.abs(c - G @ b - ridge * b)
+    np.testing.assert_allclose(residual[index], level, rtol=1e-8)
+    outside = np.delete(residual, index)
+    assert outside.max() == pytest.approx(level, rel=1e-8)
+    # a little less would take in another variable
+    more = _core.elastic_net(G, c, p, ridge, level * (1 - 1e-6), 1e-13, *NOTHING)
+    assert set(more[1]) != set(index)
+    below = _core.elastic_net(G, c, p, ridge, level * (1 + 1e-6), 1e-13, *NOTHING)
+    assert set(below[1]) <= set(index)
+    again = _core.elastic_net(G, c, k, ridge, 0.0, 1e-13, index, value)
+    np.testing.assert_allclose(again[3], level, rtol=1e-9)
+
+
+def test_variables_that_leave():
+    """Random paths on which variables leave again end where a convex solver does."""
+    rng = np.random.default_rng(3)
+    left = 0
+    for _ in range(60):
+        X = rng.standard_normal((12, 8)) @ rng.standard_normal((8, 8))
+        G, c = X.T @ X, X.T @ rng.standard_normal(12)
+        sizes = [
+            len(_core.elastic_net(G, c, 8, 1e-3, f, 1e-13, *NOTHING)[1]) for f in np.geomspace(30, 1e-3, 80)
+        ]
+        left += bool((np.diff(sizes) < 0).any())
+    assert left > 5
+    X = rng.standard_normal((12, 8)) @ rng.standard_normal((8, 8))
+    G, c = X.T @ X, X.T @ rng.standard_normal(12)
+    for floor in (10.0, 1.0, 0.1):
+        _, index, value, _ = _core.elastic_net(G, c, 8, 0.5, floor, 1e-13, *NOTHING)
+        b = cvxpy.Variable(8)
+        root = np.linalg.cholesky(G + 0.5 * np.eye(8)).T
+        cost = cvxpy.sum_squares(root @ b) - 2 * c @ b + 2 * floor * cvxpy.norm1(b)
+        best = cvxpy.Problem(cvxpy.Minimize(cost)).solve(solver="CLARABEL")
+        ours = np.zeros(8)
+        ours[index] = value
+        assert net_objective(G, c, 0.5, 2 * floor, ours) == pytest.approx(best, rel=1e-7, abs=1e-7)
+
+
+# ---- the turns --------------------------------------------------------------------------------------
+
+
+def test_each_turn_is_solved():
+    """At the limit: B of every column by a convex solver given V, and V by the singular vectors given B."""
+    X = samples(5, 40, 10)
+    G = covariance(X) * 39
+    ridge, penalty = 2.0, np.array([30.0, 60.0, 20.0])
+    result = spca(X, 3, penalty=penalty, ridge=ridge, tol=1e-11, max_iter=10000)
+    B = cvxpy.Variable((10, 3))
+    U, _, Wt = np.linalg.svd(
+        G @ result.loadings @ np.diag(_lengths(G, result, ridge, penalty)), full_matrices=False
+    )
+    V = U @ Wt
+    cost = sum(
+        cvxpy.sum_squares(np.linalg.cholesky(G + ridge * np.eye(10)).T @ B[:, j])
+        - 2 * (G @ V[:, j]) @ B[:, j]
+        + penalty[j] * cvxpy.norm1(B[:, j])
+        for j in range(3)
+    )
+    best = cvxpy.Problem(cvxpy.Minimize(cost)).solve(solver="CLARABEL")
+    np.testing.assert_allclose(signed(B.value / np.linalg.norm(B.value, axis=0)), result.loadings, atol=1e-5)
+    assert result.objective[-1] == pytest.approx(np.trace(G) + best, rel=1e-7)
+
+
+def _lengths(G, result, ridge, penalty):
+    """Of the columns of B whose directions are known: V = polar(G B), and each length is that of its net."""
+    length = np.ones(result.n_components)
+    for _ in range(2000):
+        B = result.loadings * length
+        U, _, Wt = np.linalg.svd(G @ B, full_matrices=False)
+        for j, (x, v) in enumerate(zip(result.loadings.T, (U @ Wt).T, strict=True)):
+            length[j] = (x @ G @ v - penalty[j] / 2 * np.abs(x).sum()) / (x @ G @ x + ridge)
+    return length
+
+
+@given(seed=st.integers(0, 2**32), ridge=st.sampled_from([0.0, 1e-3, 1.0, np.inf]), share=st.floats(0.0, 0.8))
+@settings(max_examples=30, deadline=None, derandomize=True)
+def test_the_objective_never_rises(seed, ridge, share):
+    X = samples(seed, 25, 9)
+    penalty = share * 2 * np.linalg.eigvalsh(covariance(X) * 24)[-1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        result = spca(X, 3, penalty=penalty, ridge=ridge, tol=0, max_iter=40)
+    scale = abs(result.objective).max() + np.trace(covariance(X)) * 24
+    assert np.diff(result.objective).max(initial=0) <= 1e-12 * scale
+    assert np.isfinite(result.loadings).all()
+    norms = np.linalg.norm(result.loadings, axis=0)
+    np.testing.assert_allclose(norms[norms > 0], 1, atol=1e-12)
+
+
+def test_no_penalty_gives_the_principal_components():
+    X = samples(1)
+    vectors = np.linalg.eigh(covariance(X))[1][:, ::-1][:, :3]
+    for ridge in (0, 5.0):  # theorem 2 of the paper: whatever the ridge
+        np.testing.assert_allclose(spca(X, 3, penalty=0, ridge=ridge).loadings, signed(vectors), atol=1e-8)
+
+
+@given(seed=st.integers(0, 2**32), wide=st.booleans(), infinite=st.booleans())
+@settings(max_examples=12, deadline=None, derandomize=True)
+def test_every_kind_of_input_agrees(seed, wide, infinite):
+    """Few samples (in their space), covariance, sparse, either order, and an operator."""
+    X = samples(seed, 12 if wide else 40, 20)
+    options = {"cardinality": 5, "ridge": np.inf if infinite else 30.0, "max_iter": 20, "tol": 0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        dense = spca(X, 3, **options)
+        forms = {
+            "F": np.asfortranarray(X),
+            "csr": scipy.sparse.csr_array(X),
+            "csc": scipy.sparse.csc_array(X),
+            "operator": scipy.sparse.linalg.aslinearoperator(X),
+        }
+        for form, M in forms.items():
+            np.testing.assert_allclose(
+                spca(M, 3, **options).loadings, dense.loadings, atol=1e-7, err_msg=form
+            )
+        G = covariance(X) * (len(X) - 1)
+        other = spca(G, 3, kind="covariance", **options)
+    np.testing.assert_allclose(other.loadings, dense.loadings, atol=1e-7)
+    np.testing.assert_allclose(other.penalty, dense.penalty, rtol=1e-6)
+    V = dense.loadings
+    share = spanned_variance(covariance(X), V) / np.trace(covariance(X))
+    assert dense.explained_variance_ratio.sum() == pytest.approx(share, rel=1e-9)
+
+
+def test_a_working_set_finds_the_same(monkeypatch):
+    """More variables than are taken at once: the conditions hold for all of them, not only for the set."""
+    X, planted = spcacore.datasets.make_spiked(400, 600, cardinality=15, rng=0)
+    G = covariance(X) * 399
+    result = spca(X, 2, penalty=400.0, ridge=10.0, tol=1e-9)
+    x = result.loadings
+    B = x * _lengths(G, result, 10.0, result.penalty)
+    U, _, Wt = np.linalg.svd(G @ B, full_matrices=False)
+    residual = G @ U @ Wt - G @ B - 10.0 * B
+    for j in range(2):
+        support = x[:, j] != 0
+        np.testing.assert_allclose(residual[support, j], 200 * np.sign(x[support, j]), rtol=1e-5)
+        assert np.abs(residual[:, j]).max() <= 200 * (1 + 1e-5)
+    assert (x[planted[:, 0] != 0, 0] != 0).all()
+    options = {"cardinality": 40, "ridge": 10.0, "tol": 1e-4}
+    some = spca(X, 2, **options)
+    monkeypatch.setattr(sys.modules["spcacore.spca"], "_ALL", 600)
+    np.testing.assert_allclose(spca(X, 2, **options).loadings, some.loadings, atol=1e-9)
+
+
+def test_wide_data_by_default():
+    """More columns than rows: an infinite ridge, and of given cardinality the best columns given V."""
+    X, planted = spcacore.datasets.make_spiked(60, 900, cardinality=10, rng=1)
+    result = spca(X, 2, cardinality=10, tol=1e-10)
+    assert result.ridge == np.inf
+    assert ((result.loadings != 0) == (planted != 0)).all()
+    assert np.diff(result.objective).max() <= 0
+    G = covariance(X) * 59
+    B = result.loadings  # a fixed point, up to the lengths of its columns, which the nets give
+    for _ in range(500):
+        U, _, Wt = np.linalg.svd(G @ B, full_matrices=False)
+        C = G @ U @ Wt
+        B = np.where(np.abs(C) >= np.sort(np.abs(C), axis=0)[-10], C, 0)
+    np.testing.assert_allclose(signed(B / np.linalg.norm(B, axis=0)), result.loadings, atol=1e-7)
+
+
+def test_golub_explains_more_than_scikit_learn():
+    from sklearn.decomposition import SparsePCA
+
+    X = np.load(shared("golub_leukemia.npz"))["X"][:, ::4].astype(float)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        theirs = SparsePCA(3, alpha=7000, max_iter=100, random_state=0).fit(X).components_.T
+    counts = np.count_nonzero(theirs, axis=0)
+    assert 50 < counts.sum() < 400
+    ours = spca(X, 3, cardinality=counts.clip(1))
+    assert ours.explained_variance.sum() > spcacore.explained_variance(X, theirs).sum()
+
+
+# ---- what may go wrong ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "match"),
+    [
+        ({}, ValueError, "either penalty or cardinality"),
+        ({"penalty": 1, "cardinality": 2}, ValueError, "either penalty or cardinality"),
+        ({"penalty": -1}, ValueError, r"penalty must be in \[0, "),
+        ({"penalty": np.inf}, ValueError, "penalty"),
+        ({"penalty": [1, np.nan]}, ValueError, r"penalty\[1\]"),
+        ({"penalty": [1, 2, 3]}, ValueError, "3 entries for 2 components"),
+        ({"cardinality": 0}, ValueError, r"cardinality must be in \[1, 12\]"),
+        ({"cardinality": [3, 13]}, ValueError, r"cardinality\[1\]"),
+        ({"cardinality": 2.0}, TypeError, "cardinality"),
+        ({"penalty": 1, "ridge": -1}, ValueError, "ridge"),
+        ({"penalty": 1, "ridge": np.nan}, ValueError, "ridge"),
+        ({"penalty": 1, "ridge": "inf"}, TypeError, "ridge"),
+        ({"penalty": 1, "n_components": 13}, ValueError, "n_components"),
+        ({"penalty": 1, "max_iter": 0}, ValueError, "max_iter"),
+        ({"penalty": 1, "tol": -1}, ValueError, "tol"),
+        ({"penalty": 1, "kind": "gram"}, ValueError, "kind"),
+        ({"penalty": 1, "start": np.eye(3)}, ValueError, r"\(12, 2\) is needed"),
+        ({"penalty": 1, "start": np.ones((12, 2))}, ValueError, "linearly independent"),
+        ({"penalty": 1, "callback": 1}, TypeError, "callback"),
+    ],
+)
+def test_bad_options(options, error, match):
+    X = samples(1)
+    before = X.copy()
+    with pytest.raises(error, match=match):
+        spca(X, **{"n_components": 2, **options})
+    np.testing.assert_array_equal(X, before)
+
+
+def test_bad_matrices():
+    for bad, match in (
+        (np.full((4, 3), np.nan), "NaN"),
+        (np.zeros((4, 3)), "no variance"),
+        (np.ones(3), "dimensions"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            spca(bad, 1, penalty=1)
+    with pytest.raises(ValueError, match="semidefinite"):
+        spca(np.diag([1.0, -1.0]), 1, penalty=0.1, kind="covariance")
+    with pytest.raises(ValueError, match="ridge must be given"):
+        spca(scipy.sparse.linalg.aslinearoperator(samples(1)), 2, penalty=1)
+
+
+def test_a_penalty_too_large_is_told():
+    X = samples(2)
+    with pytest.warns(RuntimeWarning, match="without nonzeros, the first at 0"):
+        result = spca(X, 2, penalty=1e9)
+    assert not result.loadings.any()
+    assert result.explained_variance.tolist() == [0, 0]
+    assert result.converged
+    with pytest.warns(RuntimeWarning, match="1 loadings without nonzeros, the first at 1"):
+        one = spca(X, 2, penalty=[1.0, 1e9])
+    assert one.loadings[:, 0].any()
+
+
+def test_rank_scale_and_precision():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 2)) @ rng.standard_normal((2, 10))
+    with pytest.warns(RuntimeWarning, match="only 2 of the 4 components"):
+        two = spca(X, 4, penalty=[1, 2, 3, 4])
+    assert two.loadings.shape == (10, 2)
+    Y = samples(4)
+    plain = spca(Y, 2, cardinality=4)
+    for scale in (1e-140, 1e140):
+        other = spca(Y * scale, 2, cardinality=4)
+        np.testing.assert_allclose(other.loadings, plain.loadings, atol=1e-7)
+        np.testing.assert_allclose(other.explained_variance_ratio, plain.explained_variance_ratio, rtol=1e-7)
+    single = spca(Y.astype(np.float32), 2, cardinality=4)
+    assert single.loadings.dtype == np.float32
+    np.testing.assert_allclose(single.loadings, plain.loadings, atol=5e-3)
+    constant = np.column_stack([Y, np.full(30, 7.0), np.zeros(30)])
+    assert not spca(constant, 2, penalty=1.0).loadings[-2:].any()
+    scaled = spca(Y * np.arange(1, 13), 2, cardinality=4, scale=True)
+    np.testing.assert_allclose(scaled.loadings, spca(Y, 2, cardinality=4, scale=True).loadings, atol=1e-7)
+
+
+def test_result_and_callback():
+    X = samples(6)
+    told = []
+    result = spca(X, 2, cardinality=3, callback=told.append)
+    assert [t.n_iter for t in told] == list(range(1, result.n_iter + 1))
+    np.testing.assert_allclose(result.transform(X), (X - X.mean(axis=0)) @ result.loadings, atol=1e-12)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(result)).loadings, result.loadings)
+    assert "cardinality=[3, 3]" in repr(result)
+
+    def enough(progress):
+        raise StopIteration
+
+    with pytest.warns(RuntimeWarning, match="not converged in 1 iterations"):
+        assert spca(X, 2, cardinality=3, callback=enough).n_iter == 1
+    again = spca(X, 2, cardinality=3, start=result.loadings)
+    np.testing.assert_allclose(again.loadings, result.loadings, atol=1e-3)
