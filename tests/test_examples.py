@@ -1,0 +1,295 @@
+"""What the examples in docs/examples say holds, and their pictures can be drawn."""
+
+import importlib.util
+import sys
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from oracles import shared
+from scipy import sparse
+from scipy.optimize import linear_sum_assignment
+from scipy.stats import kurtosis
+
+import spcacore
+
+EXAMPLES = Path(__file__).resolve().parents[1] / "docs" / "examples"
+
+
+@cache
+def example(name):
+    spec = importlib.util.spec_from_file_location(f"example_{name}", EXAMPLES / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def drawn(module, result):
+    """That the picture draws; warnings are errors."""
+    agg = pytest.importorskip("matplotlib.backends.backend_agg")
+    figure = module.picture(result)
+    canvas = agg.FigureCanvasAgg(figure)
+    canvas.draw()
+    ink = np.asarray(canvas.buffer_rgba())[..., :3]
+    assert np.mean(ink.min(axis=2) < 200) > 0.01  # something is on it
+    return figure
+
+
+@cache
+def patches():
+    pytest.importorskip("skimage")
+    module = example("image_patches")
+    X = module.data()
+    return module, X, module.analyze(X)
+
+
+def test_patches_are_made_of_edges():
+    module, _, result = patches()
+    half, coherence = (
+        {name: measure(getattr(result, name)).mean() for name in ("sca", "pca")}
+        for measure in (module.half_energy, module.coherence)
+    )
+    assert (round(half["sca"], 2), round(half["pca"], 2)) == pytest.approx((0.14, 0.18), abs=0.011)
+    assert (round(coherence["sca"], 2), round(coherence["pca"], 2)) == pytest.approx((0.92, 0.61), abs=0.021)
+    assert result.zeros == pytest.approx(0.77, abs=0.01)
+    assert result.sca_variance == pytest.approx(0.67, abs=0.01)
+    assert result.pca_variance == pytest.approx(0.85, abs=0.01)
+
+
+def test_the_measures_of_patches():
+    """By pictures whose answers are known: a straight wave has one direction, a round hill all of them."""
+    pytest.importorskip("skimage")
+    module = example("image_patches")
+    x = np.linspace(-1, 1, 101)
+    wave = np.sin(5 * (x[:, None] + 2 * x))
+    hill = np.exp(-4 * (x[:, None] ** 2 + x**2))
+    edge = np.zeros((101, 101))
+    edge[:10] = 1
+    assert module.coherence(np.stack([wave, hill])) == pytest.approx([1, 0], abs=0.01)
+    assert module.half_energy(np.stack([np.ones((101, 101)), edge])) == pytest.approx([0.5, 0.05], abs=0.01)
+
+
+def test_with_pixels_as_variables_there_are_spots():
+    _, X, _ = patches()
+    loadings = spcacore.sca(X.T[:1000], 16, l1_bound=24, tol=1e-2).loadings.reshape(12, 12, 16)
+    rows, columns = np.indices((12, 12))
+    for spot in np.moveaxis(loadings**2 / (loadings**2).sum(axis=(0, 1)), 2, 0):
+        center = (spot * rows).sum(), (spot * columns).sum()
+        spread = (spot * ((rows - center[0]) ** 2 + (columns - center[1]) ** 2)).sum()
+        assert spread < 12  # of energy all over the patch, it is 24
+    assert np.mean(loadings == 0) > 0.9
+
+
+def test_the_picture_of_patches():
+    module, _, result = patches()
+    drawn(module, result)
+
+
+@cache
+def cells():
+    module = example("marker_genes")
+    X, genes = module.data(shared("pbmc3k_counts.npz"), shared("pbmc3k_genes.txt"))
+    return module, X, genes, module.analyze(X, genes, tol=1e-3)
+
+
+def test_components_have_the_markers_of_kinds_of_cells():
+    module, X, genes, result = cells()
+    assert X.shape == (2700, 9713)
+    assert list(result.types) == list(module.MARKERS)
+    assert len(set(result.types.values())) == 7
+    assert np.mean(result.loadings == 0) == pytest.approx(0.97, abs=0.005)
+    row = {gene: result.loadings[k] for k, gene in enumerate(genes)}
+    for gene in ("CD3D", "IL7R"):
+        assert abs(row[gene]).argmax() == row[gene].argmin() == result.types["B cells"]
+    for kind in ("dendritic cells", "platelets"):
+        has = sum(
+            (X[:, [list(genes).index(marker)]] > 0).toarray().astype(int) for marker in module.MARKERS[kind]
+        )
+        assert 25 <= np.sum(has >= 2) <= 30
+    # known markers that did not name the component, and the components that are no kind
+    for kind, gene in (("CD14 monocytes", "CST3"), ("NK cells", "NKG7"), ("B cells", "TCL1A")):
+        assert row[gene][result.types[kind]] > 0
+    top = [set(genes[np.argsort(-y)[:8]]) for y in result.loadings.T]
+    for named in (
+        {"RPS12", "RPS2"},
+        {"MT-CO2", "MT-ND2"},
+        {"JUN", "FOS"},
+        {"ACTB", "VIM"},
+        {"MCM2", "STMN1"},
+    ):
+        assert sum(named <= genes for genes in top) == 1
+
+
+def test_the_cells_with_large_scores_are_those_with_the_markers():
+    """Of the ten cells with the largest scores, against all cells."""
+    module, X, genes, result = cells()
+    scores = np.asarray(X @ (result.loadings / X.toarray().std(axis=0)[:, None]))
+    for kind, k in result.types.items():
+        best = np.argsort(-scores[:, k])[:10]
+        for marker in module.MARKERS[kind]:
+            counts = X[:, [list(genes).index(marker)]].toarray().ravel()
+            assert np.mean(counts[best] > 0) > 5 * np.mean(counts > 0) or np.mean(counts[best] > 0) >= 0.8
+
+
+def test_the_picture_of_genes():
+    module, _, _, result = cells()
+    figure = drawn(module, result)
+    assert {ax.get_title(loc="left") for ax in figure.axes} >= set(module.MARKERS)
+
+
+@cache
+def facebook():
+    module = example("graph_blocks")
+    A = module.data(shared("facebook_adjacency.npz"))
+    return module, A, module.analyze(A)
+
+
+def in_blocks(A, rows, columns):
+    """Of the links between clustered nodes, the share in diagonal blocks, and that of random links."""
+    A = A.toarray()[rows >= 0][:, columns >= 0]
+    same = rows[rows >= 0][:, None] == columns[columns >= 0]
+    return (A * same).sum() / A.sum(), same
+
+
+def test_friends_are_in_diagonal_blocks():
+    module, A, result = facebook()
+    assert A.sum() / 2 == 88234
+    assert np.sum(result.rows >= 0) == pytest.approx(3777, abs=5)
+    assert np.all(result.rows == result.columns)  # A is symmetric
+    assert len(set(result.rows)) == 11
+    share, same = in_blocks(A, result.rows, result.columns)
+    assert share == pytest.approx(result.inside)
+    assert share == pytest.approx(0.951, abs=0.002)
+    d = A.sum(axis=1)[result.rows >= 0]
+    expected = d @ same @ d / d.sum() ** 2
+    assert expected == pytest.approx(result.expected)
+    assert expected == pytest.approx(0.133, abs=0.002)
+    members = result.rows[result.row_order]
+    assert np.all(np.diff(members[members >= 0]) >= 0)
+    assert np.all(members[3777:] == -1)
+    few = A.sum(axis=1)[result.rows < 0]
+    assert np.median(few) < 0.5 * np.median(A.sum(axis=1))
+    root = sparse.diags_array((A.sum(axis=1) + A.sum(axis=1).mean()) ** -0.5)
+    bounds = dict.fromkeys(("sample_l1_bound", "l1_bound"), 0.7 * np.sqrt(40390))
+    unrotated = spcacore.sma(root @ A @ root, 10, rotation="none", **bounds)
+    alike = np.equal.outer(np.arange(-1, 10), result.columns) @ np.equal.outer(
+        module.clusters(unrotated.loadings)[0], np.arange(-1, 10)
+    ).astype(float)
+    assert alike[linear_sum_assignment(-alike)].sum() / 4039 == pytest.approx(0.998, abs=0.002)
+    purer = module.analyze(A, sparsity=0.5)
+    assert np.sum(purer.rows >= 0) == pytest.approx(1926, abs=5)
+    assert purer.inside == pytest.approx(0.967, abs=0.002)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_planted_blocks_of_rows_and_of_columns(seed):
+    module = example("graph_blocks")
+    A, rows, columns = module.planted(seed=seed)
+    result = module.analyze(A, 4)
+    together = [
+        [
+            np.sum((result.rows == k) & (rows == b)) + np.sum((result.columns == k) & (columns == b))
+            for b in range(4)
+        ]
+        for k in range(4)
+    ]
+    right = np.array(together)[linear_sum_assignment(-np.array(together))].sum()
+    assert right / (len(rows) + len(columns)) > 0.97
+    share, _ = in_blocks(A, result.rows, result.columns)
+    assert share == pytest.approx(result.inside)
+    assert share > 0.97 * in_blocks(A, rows, columns)[0]  # as the planted blocks have
+    assert result.expected == pytest.approx(0.25, abs=0.01)
+
+
+def test_the_picture_of_blocks():
+    module, _, result = facebook()
+    drawn(module, result)
+
+
+@cache
+def unmixed(seed=0):
+    pytest.importorskip("skimage")
+    module = example("source_separation")
+    return module, module.analyze(*module.data(seed=seed))
+
+
+def test_photographs_are_found_in_their_mixtures():
+    _, result = unmixed()
+    assert result.correlation["sca"].min() > 0.999
+    assert result.correlation["PCA"].round(2) == pytest.approx([0.76, 0.88, 0.57, 0.81], abs=0.011)
+    assert result.correlation["sca of gray values"].max() < 0.81
+    for photograph, found, r in zip(
+        result.photographs, result.found["sca"], result.correlation["sca"], strict=True
+    ):
+        assert np.corrcoef(photograph.ravel(), found.ravel())[0, 1] == pytest.approx(r)
+        assert kurtosis(np.diff(photograph, axis=1), axis=None) > 3 > kurtosis(photograph, axis=None)
+    again = unmixed(seed=1)[1]  # other weights
+    assert np.allclose(again.correlation["sca"], result.correlation["sca"], atol=1e-3)
+    assert not np.allclose(again.correlation["PCA"], result.correlation["PCA"], atol=0.05)
+
+
+def test_the_picture_of_photographs():
+    drawn(*unmixed())
+
+
+@cache
+def simulated():
+    module = example("simulation")
+    return module, module.analyze(20)
+
+
+def test_sca_explains_more_and_changes_less_at_equal_budgets():
+    module, result = simulated()
+    chosen = [module.GRID.index(budget) for budget in (24, 36, 48)]
+    sca, pmd = (result.variance[name][chosen] for name in ("sca", "PMD"))
+    assert np.all(sca > pmd)
+    assert sca.mean(axis=1) == pytest.approx([0.777, 0.823, 0.845], abs=0.006)
+    assert pmd.mean(axis=1) == pytest.approx([0.617, 0.757, 0.794], abs=0.012)
+    assert result.change["sca"].mean(axis=1) == pytest.approx([10, 7], abs=1)
+    assert result.change["PMD"].mean(axis=1) == pytest.approx([35, 27], abs=3)
+    # at as many nonzeros PMD comes closer, but not past
+    gain, equal = sca - pmd, sca - result.equal
+    assert np.all(equal > 0)
+    assert np.all(equal.mean(axis=1) < gain.mean(axis=1))
+    assert equal.mean(axis=1) == pytest.approx([0.038, 0.026, 0.014], abs=0.008)
+    assert np.all(result.nonzeros["sca"][chosen] > result.nonzeros["PMD"][chosen])
+
+
+def test_the_budgets_and_the_variances_are_as_stated():
+    module, _ = simulated()
+    X = module.data(3)
+    F = X - X.mean(axis=0)
+    for name, method in module.METHODS.items():
+        V = method(X, 24)
+        assert abs(V).sum() == pytest.approx(24, abs=1e-3)
+        projected = F @ V @ np.linalg.pinv(V)
+        assert module.explained(X, V) == pytest.approx((projected**2).sum() / (F**2).sum(), rel=1e-6)
+        length = np.linalg.norm(V, axis=0)
+        assert length.mean() == pytest.approx({"sca": 0.72, "PMD": 1}[name], abs=0.03)
+    assert abs(module.sca(X, 24) / np.linalg.norm(module.sca(X, 24), axis=0)).sum() == pytest.approx(
+        33, abs=1.5
+    )
+
+
+@pytest.mark.slow
+def test_refined_loadings_explain_more_with_as_few_nonzeros():
+    module, result = simulated()
+    V = spcacore.sparse_pca(module.data(0), 16, cardinality=8, refine=True, n_starts=1, tol=1e-3).loadings
+    assert np.count_nonzero(V) == 128
+    assert module.explained(module.data(0), V) == pytest.approx(0.83, abs=0.01)
+    assert result.nonzeros["sca"][module.GRID.index(24), 0] > 128
+
+
+def test_the_picture_of_the_simulation():
+    drawn(*simulated())
+
+
+def test_the_index_shows_every_example():
+    index = (EXAMPLES / "README.md").read_text(encoding="utf-8")
+    for script in EXAMPLES.glob("*.py"):
+        assert f"({script.name})" in index
+        picture = script.with_suffix(".png")
+        assert f"({picture.name})" in index
+        assert picture.stat().st_size < 300_000
