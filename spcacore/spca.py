@@ -281,7 +281,7 @@ class _ElasticNets:
         """B, and half of the penalties."""
         if self.B is None:
             self.B = np.zeros_like(C)
-            self._enlarge(np.abs(C) - [w.floor for w in self.wanted[: C.shape[1]]])
+            self._enlarge(np.abs(C))
         noise = 64 * self.eps * np.abs(C).max(axis=0)
         while True:
             B, levels = np.zeros_like(C), np.zeros(C.shape[1])
@@ -320,13 +320,12 @@ class _ElasticNets:
 
     def _enlarge(self, excess: NDArray[np.float64]) -> None:
         """Take in the variables of largest excess: all if p is small, else some of each component."""
+        first = len(self.working) == 0
         joining = [self.working]
         for wanted, size in zip(self.wanted, np.maximum(excess, 0).T, strict=False):
-            most = (
-                _JOINING if len(self.working) else max(_JOINING, 2 * wanted.limit if wanted.floor == 0 else 0)
-            )
+            most = max(_JOINING, 2 * wanted.limit) if first and wanted.floor == 0 else _JOINING
             best = _core.select_largest(np.ascontiguousarray(size), min(most, len(size)))
-            joining.append(best[size[best] > 0])
+            joining.append(best[(size[best] > 0) | first])
         self.working = np.unique(np.concatenate(joining)) if self.op.p > _ALL else np.arange(self.op.p)
         self.G = np.ascontiguousarray(self.op.submatrix(self.working), np.float64)
 
