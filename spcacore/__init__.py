@@ -19,6 +19,7 @@ from .dspca import dspca
 from .exact import branch_and_bound
 from .gpower import gpower
 from .greedy import greedy
+from .kernel import KernelPCAResult, RandomFeatures, kernel_pca, random_fourier_features
 from .pmd import pmd
 from .refinement import refine
 from .rotated import prs, sca, sma
@@ -33,9 +34,11 @@ __all__ = [
     "DSPCAComponent",
     "ExactComponent",
     "GreedyComponent",
+    "KernelPCAResult",
     "OptimalityBound",
     "PMDComponent",
     "Progress",
+    "RandomFeatures",
     "RotatedResult",
     "SPCAResult",
     "SparseComponent",
@@ -47,11 +50,13 @@ __all__ = [
     "explained_variance",
     "gpower",
     "greedy",
+    "kernel_pca",
     "l1_threshold",
     "optimality_bound",
     "orthomax",
     "pmd",
     "prs",
+    "random_fourier_features",
     "refine",
     "renormalize",
     "sca",

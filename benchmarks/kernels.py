@@ -1,0 +1,203 @@
+"""Kernel PCA beside scikit-learn's and a plain formula: time, memory, and the error of random features.
+
+python benchmarks/kernels.py -o docs/kernel.md. One BLAS thread; medians of CPU time, taken alternately on the
+same array; peak memory above what was there before the call, each in a process of its own.
+"""
+
+import argparse
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from bench_kernel import data
+from memory import status
+
+from spcacore import kernel_pca, random_fourier_features
+
+N, P, R = 3000, 50, 5
+BANDWIDTH = 5.0
+MANY = (10**6, 20, 500)  # samples, variables, features
+
+PAGE = """# Kernel PCA
+
+Written by `python benchmarks/kernels.py -o docs/kernel.md`; edit that script, not this file.
+
+`kernel_pca` finds the principal components of data in the space that a kernel `k(x, y)` maps to. With K
+the matrix of all `k(x_i, x_j)` and `H = I - 11'/n`, it solves `HKH U = U diag(lambda)` for the largest
+lambda; the scores are `U diag(lambda)^(1/2)`. It takes linear, polynomial, Gaussian (`exp(-||x - y||^2 /
+(2 bandwidth^2))`), sigmoid and precomputed kernels, and any function of two blocks of rows; dense and
+sparse data, float32 and float64.
+
+## When to use it
+
+Where what matters is not a linear function of the variables: points near a curve or in rings. The
+components of a Gaussian kernel then follow the data as those of PCA cannot; see [noise off a
+knot](examples/nonlinear_manifold.py). They have scores, not loadings: kernel PCA says nothing of which
+variables matter, and does not unroll a surface into its coordinates. The bandwidth decides what counts as
+near. Its default, the median distance between rows, gives smooth components of the whole; a smaller one,
+components of parts. Where it is very wide, kernel PCA is PCA.
+
+## Cost
+
+| way | when | time | memory |
+| --- | --- | --- | --- |
+| LAPACK | up to 500 samples, or many components | n^3 | n^2 numbers |
+| Lanczos | until K exceeds `memory_limit` (2 GiB) | n^2 (p + some 50) | n^2 numbers |
+| K made again, by tiles | beyond | n^2 p for each of some 10 to 30 products | n (p + 300) numbers |
+| `random_features=m` | asked for: Gaussian kernel, any n | n m (m + p) | m^2 numbers and a block of rows |
+
+K is made in one buffer, 512 x 512 entries at a time, each a matrix product and a function applied in
+place; of its two triangles one is made. Beside it there is a copy of the data.
+
+## Measured
+
+{n} samples, {p} variables, {r} components, Gaussian kernel, one BLAS thread. Peak memory is that of the
+call, above the data; K is {size:.0f} MB.
+
+{table}
+
+Random features for {many} samples of {variables} variables (160 MB) and {features} features, {r}
+components: **{seconds:.0f} s of CPU time, and {peak:.0f} MB above the data**, of which 40 are the scores.
+In float32 {single:.0f} s and {small:.0f} MB.
+
+The error of the approximate kernel, root mean square over 500 of these samples, by the number of
+features; it falls as the root of it, and scikit-learn's `RBFSampler` has the same:
+
+{errors}
+
+## Sources
+
+B. Schoelkopf, A. Smola and K.-R. Mueller (1998), Neural Computation 10, 1299-1319: kernel PCA. G. Bakir,
+J. Weston and B. Schoelkopf (2003), NIPS 16: pre-images by kernel ridge regression (`ridge=`,
+`inverse_transform`). A. Rahimi and B. Recht (2007), NIPS 20: random features, `w ~ N(0, I /
+bandwidth^2)`. Notes in which the exponent is positive, or the variance of w is 2 / bandwidth^2, are in
+error for this kernel. Scores, transforms and pre-images agree with scikit-learn's `KernelPCA` to 1e-8 and
+better; `bandwidth = (2 gamma)^(-1/2)`.
+"""
+
+
+def plain(X):
+    """As the formula is written."""
+    square = (X**2).sum(axis=1)
+    K = np.exp(-(square[:, None] + square - 2 * X @ X.T) / (2 * BANDWIDTH**2))
+    K = K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean()
+    values, U = np.linalg.eigh(K)
+    return U[:, -R:] * np.sqrt(values[-R:])
+
+
+def theirs(X, solver):
+    from sklearn.decomposition import KernelPCA
+
+    gamma = 1 / (2 * BANDWIDTH**2)
+    return KernelPCA(R, kernel="rbf", gamma=gamma, eigen_solver=solver).fit_transform(X)
+
+
+WAYS = {
+    "`kernel_pca`, Lanczos (default)": lambda X: kernel_pca(X, R, bandwidth=BANDWIDTH),
+    "scikit-learn, ARPACK": lambda X: theirs(X, "arpack"),
+    "`kernel_pca`, LAPACK": lambda X: kernel_pca(X, R, bandwidth=BANDWIDTH, solver="lapack"),
+    "scikit-learn, dense": lambda X: theirs(X, "dense"),
+    "`kernel_pca`, K made again": lambda X: kernel_pca(X, R, bandwidth=BANDWIDTH, memory_limit=0),
+    "`kernel_pca`, 500 random features": lambda X: kernel_pca(X, R, bandwidth=BANDWIDTH, random_features=500),
+    "the formula in NumPy": plain,
+}
+
+
+def timed(call):
+    start = time.process_time()
+    call()
+    return time.process_time() - start
+
+
+def race(samples):
+    X = data(N, P)
+    times = {name: [] for name in WAYS}
+    for way in WAYS.values():
+        way(X[:600])
+    for _ in range(samples):
+        for name, way in WAYS.items():
+            times[name].append(timed(lambda way=way: way(X)))
+    return {name: statistics.median(seconds) for name, seconds in times.items()}
+
+
+def peak(what):
+    """Bytes and CPU seconds of one call, in a fresh process."""
+    done = subprocess.run(
+        [sys.executable, str(Path(__file__).resolve()), "--peak", what],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return tuple(map(float, done.stdout.split()))
+
+
+def measure(what):
+    """In the process of its own."""
+    if what in WAYS:
+        X, way = data(N, P), WAYS[what]
+    else:
+        n, p, m = MANY
+        X = data(n, p).astype(what)
+        way = lambda X: kernel_pca(X, R, random_features=m)  # noqa: E731
+    way(X[:600])  # libraries are loaded
+    before = status("VmRSS")
+    with open("/proc/self/clear_refs", "w") as reset:
+        reset.write("5")
+    seconds = timed(lambda: way(X))
+    print(status("VmHWM") - before, seconds)
+
+
+def errors():
+    from sklearn.kernel_approximation import RBFSampler
+
+    X = data(500, P)
+    gamma = 1 / (2 * BANDWIDTH**2)
+    square = (X**2).sum(axis=1)
+    K = np.exp(-gamma * (square[:, None] + square - 2 * X @ X.T))
+    lines = ["| features | error | RBFSampler | error times root m |", "| ---: | ---: | ---: | ---: |"]
+    for m in (100, 400, 1600, 6400):
+        ours = random_fourier_features(X, m, bandwidth=BANDWIDTH, rng=0).kernel(X)
+        Z = RBFSampler(gamma=gamma, n_components=m, random_state=0).fit_transform(X)
+        a, b = (np.sqrt(np.mean((A - K) ** 2)) for A in (ours, Z @ Z.T))
+        lines.append(f"| {m} | {a:.4f} | {b:.4f} | {a * m**0.5:.2f} |")
+    return "\n".join(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("-o", "--output", type=Path)
+    parser.add_argument("--samples", type=int, default=5)
+    parser.add_argument("--peak", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.peak:
+        measure(options.peak)
+        return
+    times = race(options.samples)
+    base = times["`kernel_pca`, Lanczos (default)"]
+    lines = ["|  | CPU time, ms | over the first | peak memory, MB |", "| --- | ---: | ---: | ---: |"]
+    for name, seconds in times.items():
+        lines.append(f"| {name} | {1e3 * seconds:.0f} | {seconds / base:.1f} | {peak(name)[0] / 1e6:.0f} |")
+    large, seconds = peak("float64")
+    small, single = peak("float32")
+    n, p, m = MANY
+    page = PAGE.format(
+        n=f"{N:,}", p=P, r=R, size=N * N * 8 / 1e6, table="\n".join(lines), errors=errors(),
+        many=f"{n:,}", variables=p, features=m,
+        seconds=seconds, peak=large / 1e6, single=single, small=small / 1e6,
+    )  # fmt: skip
+    if options.output:
+        options.output.write_text(page)
+    else:
+        print(page)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,669 @@
+"""kernel_pca and random_fourier_features against scikit-learn, LAPACK and closed forms."""
+
+import importlib.util
+import pickle
+import tracemalloc
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.linalg
+import scipy.sparse
+import scipy.sparse.linalg
+import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.spatial.distance import cdist, pdist
+from sklearn.datasets import load_digits
+from sklearn.decomposition import PCA, KernelPCA
+from sklearn.kernel_approximation import RBFSampler
+from sklearn.metrics.pairwise import laplacian_kernel
+
+from spcacore import RandomFeatures, _gram, kernel_pca, random_fourier_features
+
+DIGITS = load_digits().data[:640] / 16
+TRAIN, NEW = DIGITS[:600], DIGITS[600:]
+
+# ours, and the same for scikit-learn
+KERNELS = {
+    "linear": ({}, {}),
+    "polynomial": ({"degree": 4, "gamma": 0.1, "coef0": 0.5}, {"kernel": "poly"}),
+    "rbf": ({"bandwidth": 3.0}, {"gamma": 1 / 18, "bandwidth": None}),
+    "sigmoid": ({"gamma": 0.01, "coef0": 0.2}, {}),
+}
+WAYS = {
+    "lapack": ({"solver": "lapack"}, 1e-11),
+    "lanczos": ({"solver": "lanczos"}, 1e-8),
+    "streamed": ({"memory_limit": 0}, 1e-8),
+}
+
+
+def theirs(kernel, r, **more):
+    ours, change = KERNELS[kernel]
+    options = {
+        name: value for name, value in {"kernel": kernel, **ours, **change}.items() if value is not None
+    }
+    return KernelPCA(r, eigen_solver="dense", **options, **more).fit(TRAIN)
+
+
+def samples(seed, n=40, p=5):
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((n, p)) @ rng.standard_normal((p, p)) + 3
+
+
+def gaussian(X, Y, bandwidth):
+    return np.exp(-(cdist(X, Y) ** 2) / (2 * bandwidth**2))
+
+
+def matched(scores, reference):
+    """The scores with the signs of the reference."""
+    return scores * np.sign((scores * reference).sum(axis=0))
+
+
+# ---- scikit-learn ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_scores_and_transform_are_those_of_scikit_learn(kernel, way):
+    options, rtol = WAYS[way]
+    reference = theirs(kernel, 4)
+    ours = kernel_pca(TRAIN, 4, kernel=kernel, **KERNELS[kernel][0], **options)
+    expected = reference.transform(TRAIN)
+    atol = rtol * np.abs(expected).max()
+    sign = np.sign((ours.scores * expected).sum(axis=0))
+    np.testing.assert_allclose(ours.scores * sign, expected, atol=atol)
+    np.testing.assert_allclose(ours.transform(NEW) * sign, reference.transform(NEW), atol=atol)
+    np.testing.assert_allclose(ours.transform(TRAIN), ours.scores, atol=10 * atol)
+    np.testing.assert_allclose(ours.eigenvalues, reference.eigenvalues_, rtol=1e-12)
+    np.testing.assert_allclose((ours.scores**2).sum(axis=0), ours.eigenvalues, rtol=1e-12)
+    np.testing.assert_allclose(ours.scores.var(axis=0, ddof=1), ours.explained_variance, rtol=1e-12)
+    assert ours.solver == ("lapack" if way == "lapack" else "lanczos")
+    largest = ours.scores[np.abs(ours.scores).argmax(axis=0), np.arange(4)]
+    assert (largest > 0).all()
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_pre_images_are_those_of_scikit_learn(kernel):
+    reference = theirs(kernel, 4, fit_inverse_transform=True, alpha=0.1)
+    ours = kernel_pca(TRAIN, 4, kernel=kernel, ridge=0.1, **KERNELS[kernel][0])
+    new = reference.transform(NEW)
+    sign = np.sign((ours.scores * reference.transform(TRAIN)).sum(axis=0))
+    np.testing.assert_allclose(
+        ours.inverse_transform(new * sign), reference.inverse_transform(new), atol=1e-9
+    )
+
+
+def test_defaults_of_gamma_degree_and_coef0_are_those_of_scikit_learn():
+    for kernel, name in (("polynomial", "poly"), ("sigmoid", "sigmoid")):
+        expected = KernelPCA(3, kernel=name, eigen_solver="dense").fit_transform(TRAIN)
+        ours = kernel_pca(TRAIN, 3, kernel=kernel)
+        np.testing.assert_allclose(matched(ours.scores, expected), expected, atol=1e-10)
+
+
+def test_precomputed_and_callable():
+    def laplacian(A, B):
+        return laplacian_kernel(A, B, 0.02)
+
+    reference = KernelPCA(5, kernel="precomputed", eigen_solver="dense").fit(laplacian(TRAIN, TRAIN))
+    expected, new = (reference.transform(laplacian(rows, TRAIN)) for rows in (TRAIN, NEW))
+    for ours, rows in (
+        (kernel_pca(TRAIN, 5, kernel=laplacian), NEW),
+        (kernel_pca(laplacian(TRAIN, TRAIN), 5, kernel="precomputed"), laplacian(NEW, TRAIN)),
+        (kernel_pca(laplacian(TRAIN, TRAIN), 5, kernel="precomputed", memory_limit=0), laplacian(NEW, TRAIN)),
+    ):
+        sign = np.sign((ours.scores * expected).sum(axis=0))
+        np.testing.assert_allclose(ours.scores * sign, expected, atol=1e-8)
+        np.testing.assert_allclose(ours.transform(rows) * sign, new, atol=1e-8)
+    assert kernel_pca(TRAIN[:50], 2, kernel=laplacian).kernel == "laplacian"
+
+
+# ---- closed forms ---------------------------------------------------------------------------------------
+
+
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=20, deadline=None, derandomize=True)
+def test_the_linear_kernel_gives_pca(seed):
+    X = samples(seed)
+    ours = kernel_pca(X, 4, kernel="linear")
+    pca = PCA(4, svd_solver="full").fit(X)
+    expected = pca.transform(X)
+    np.testing.assert_allclose(matched(ours.scores, expected), expected, atol=1e-9)
+    np.testing.assert_allclose(ours.explained_variance, pca.explained_variance_, rtol=1e-9)
+    np.testing.assert_allclose(ours.explained_variance_ratio, pca.explained_variance_ratio_, rtol=1e-9)
+
+
+@given(seed=st.integers(0, 2**32), bandwidth=st.floats(0.3, 30.0))
+@settings(max_examples=20, deadline=None, derandomize=True)
+def test_double_centring_and_the_sign_in_the_exponent(seed, bandwidth):
+    """HKH formed outright; all of its components give back the matrix."""
+    X = samples(seed, n=15)
+    K = gaussian(X, X, bandwidth)
+    H = np.eye(15) - 1 / 15
+    ours = kernel_pca(X, 3, bandwidth=bandwidth)
+    values = scipy.linalg.eigvalsh(H @ K @ H)[::-1]
+    np.testing.assert_allclose(ours.eigenvalues, values[:3], rtol=1e-8)
+    np.testing.assert_allclose(H @ K @ H @ ours.scores, ours.scores * ours.eigenvalues, atol=1e-10)
+    np.testing.assert_allclose(ours.explained_variance_ratio, values[:3] / values.sum(), rtol=1e-8)
+    np.testing.assert_allclose(ours.scores.sum(axis=0), 0, atol=1e-10)
+    if bandwidth < 2:
+        every = kernel_pca(X, 14, bandwidth=bandwidth)
+        np.testing.assert_allclose(every.scores @ every.scores.T, H @ K @ H, atol=1e-10)
+        assert (every.eigenvalues > 0).all()
+
+
+def test_far_rows_lie_where_the_kernel_is_zero():
+    """The kernel falls with distance, so that rows far away all have the scores of k = 0."""
+    X = samples(0)
+    ours = kernel_pca(X, 3, bandwidth=2.0)
+    far = ours.transform([[1e6] * 5, [-1e8, 1e8, 0, 0, 0]])
+    K = gaussian(X, X, 2.0)
+    U = ours.scores / ours.eigenvalues
+    np.testing.assert_allclose(far, np.tile(-K.mean(axis=0) @ U, (2, 1)), atol=1e-10)
+
+
+def test_a_wide_bandwidth_gives_pca_to_all_digits():
+    """exp(-d) - 1 is nearly -d: the scores of PCA over the bandwidth, though K is 1 to rounding."""
+    X = samples(1)
+    expected = PCA(3, svd_solver="full").fit_transform(X)
+    ours = kernel_pca(X, 3, bandwidth=1e7)
+    np.testing.assert_allclose(matched(ours.scores, expected) * 1e7, expected, atol=1e-8)
+    np.testing.assert_allclose(ours.transform(X), ours.scores, rtol=1e-6, atol=1e-15)
+
+
+def test_the_default_bandwidth_is_the_median_distance():
+    assert kernel_pca(TRAIN, 1).bandwidth == pytest.approx(np.median(pdist(TRAIN)), rel=1e-12)
+    doubled = np.vstack([TRAIN[:20]] * 3)  # of rows that differ
+    assert kernel_pca(doubled, 1).bandwidth == pytest.approx(np.median(pdist(TRAIN[:20])), rel=1e-12)
+    X = samples(3, n=3000)
+    sampled = [kernel_pca(X, 1, random_features=5, rng=seed).bandwidth for seed in (None, None, 1)]
+    assert sampled[0] == sampled[1] != sampled[2]
+    np.testing.assert_allclose(sampled, np.median(pdist(X)), rtol=0.05)
+
+
+# ---- how it is computed ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_tiles_of_any_size_give_the_same(kernel, monkeypatch):
+    options = KERNELS[kernel][0]
+    X, new = TRAIN[:111], NEW[:7]
+    expected = kernel_pca(X, 3, kernel=kernel, **options)
+    for size in (1, 16, 50, 111):
+        monkeypatch.setattr(_gram, "_TILE", size)
+        for way in (WAYS["lapack"][0], WAYS["streamed"][0]):
+            if size == 1 and "memory_limit" in way:
+                continue
+            ours = kernel_pca(X, 3, kernel=kernel, **options, **way)
+            np.testing.assert_allclose(ours.scores, expected.scores, atol=1e-7)
+            np.testing.assert_allclose(ours.eigenvalues, expected.eigenvalues, rtol=1e-11)
+            np.testing.assert_allclose(ours.transform(new), expected.transform(new), atol=1e-7)
+
+
+def test_solver_is_chosen_by_size():
+    X = samples(2, n=600)
+    assert kernel_pca(X, 2).solver == "lanczos"
+    assert kernel_pca(X, 70).solver == "lapack"
+    assert kernel_pca(X[:400], 2).solver == "lapack"
+
+
+def test_lapack_takes_over_where_lanczos_does_not_converge(monkeypatch):
+    """Eigenvalues of exp(-d) for far points lie within rounding of 1; two dozen lie close together here."""
+    from scipy.sparse.linalg import ArpackNoConvergence
+
+    def never(*args, **options):
+        raise ArpackNoConvergence("no", np.zeros(0), np.zeros((0, 0)))
+
+    monkeypatch.setattr(_gram, "_eigsh", never)
+    ours = kernel_pca(TRAIN, 3, solver="lanczos")
+    assert ours.solver == "lapack"
+    np.testing.assert_allclose(ours.scores, kernel_pca(TRAIN, 3, solver="lapack").scores, atol=1e-10)
+
+
+def test_block_lanczos_restarts_and_says_when_it_does_not_converge(monkeypatch):
+    """A flat spectrum, close to the edge of noise, takes more vectors than are kept."""
+    X = np.random.default_rng(0).standard_normal((900, 300))
+    expected = kernel_pca(X, 2, kernel="linear", solver="lapack")
+    counted, product = [], _gram.KernelMatrix._product
+    monkeypatch.setattr(
+        _gram.KernelMatrix, "_product", lambda self, V: counted.append(V.shape[1]) or product(self, V)
+    )
+    ours = kernel_pca(X, 2, kernel="linear", memory_limit=0)
+    assert sum(counted) > 9 * 16
+    np.testing.assert_allclose(ours.scores, expected.scores, atol=1e-6)
+    monkeypatch.setattr(_gram, "_PASSES", 3)
+    with pytest.warns(RuntimeWarning, match="not converged in 3 products"):
+        kernel_pca(X, 2, kernel="linear", memory_limit=0)
+
+
+def test_few_samples_exhaust_block_lanczos():
+    X = samples(4, n=9)
+    for r in (1, 3, 8):
+        ours, expected = (kernel_pca(X, r, memory_limit=limit) for limit in (0, None))
+        np.testing.assert_allclose(ours.scores, expected.scores, atol=1e-9)
+
+
+def test_memory():
+    """One buffer of n x n when it is held, whatever the solver; far less when it is made tile by tile."""
+    n, tile = 1500, 512**2 * 8
+    X = np.random.default_rng(0).standard_normal((n, 10))
+    kernel_pca(X[:600], 2)
+    for options, most in (
+        ({"solver": "lapack"}, n * n * 8 + 2 * tile),
+        ({"solver": "lanczos"}, n * n * 8 + 2 * tile),
+        ({"memory_limit": 1e6}, 0.7 * n * n * 8),
+    ):
+        tracemalloc.start()
+        kernel_pca(X, 2, bandwidth=3.0, **options)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < most, (options, peak)
+
+
+def test_float32():
+    single = TRAIN.astype(np.float32)
+    for kernel, (options, _) in KERNELS.items():
+        expected = kernel_pca(TRAIN, 3, kernel=kernel, **options)
+        for way, _ in WAYS.values():
+            ours = kernel_pca(single, 3, kernel=kernel, **options, **way)
+            assert ours.scores.dtype == ours.transform(single[:2]).dtype == np.float32
+            scale = np.abs(expected.scores).max()
+            np.testing.assert_allclose(ours.scores, expected.scores, atol=1e-4 * scale)
+            np.testing.assert_allclose(ours.transform(single), ours.scores, atol=1e-4 * scale)
+            np.testing.assert_allclose(ours.eigenvalues, expected.eigenvalues, rtol=1e-5)
+    far = single + np.float32(1000)  # the mean is taken out before squares are
+    ours = kernel_pca(far, 3, bandwidth=3.0)
+    rounded = kernel_pca(far.astype(np.float64), 3, bandwidth=3.0)
+    np.testing.assert_allclose(ours.scores, rounded.scores, atol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_tight_groups_far_apart(dtype):
+    """Equal rows have a kernel of 1, and no kernel exceeds 1, where squared norms are all but lost."""
+    rng = np.random.default_rng(0)
+    groups = (rng.standard_normal((4, 6)) * (1e4 if dtype == np.float32 else 1e8)).astype(dtype)
+    X = np.repeat(groups, 5, axis=0)
+    ours = kernel_pca(X, 3, bandwidth=1.0)
+    np.testing.assert_allclose(ours.eigenvalues, 5, rtol=1e-5 if dtype == np.float32 else 1e-12)
+    kernel = _gram.Kernel("rbf", 6, bandwidth=1.0, shift=X.mean(axis=0))
+    rows = kernel.rows(groups + np.linspace(0, 1, 4)[:, None].astype(dtype))
+    tile = np.empty((4, 4), dtype)
+    kernel.tile(rows, slice(0, 4), rows, slice(0, 4), tile)
+    np.testing.assert_array_equal(tile, np.eye(4) - 1)
+
+
+def test_distances_in_float32_far_from_the_middle():
+    """A few bandwidths apart, and ten thousand from the mean of all rows."""
+    near = np.arange(40)[:, None] % 20 / 4 * np.ones(3) + np.repeat([0, 2e4], 20)[:, None]
+    near = near.astype(np.float32)
+    K = gaussian(near.astype(np.float64), near.astype(np.float64), 1.0)
+    H = np.eye(40) - 1 / 40
+    expected = scipy.linalg.eigvalsh(H @ K @ H)[::-1][:4]
+    for X in (near, scipy.sparse.csr_array(near)):
+        ours = kernel_pca(X, 4, bandwidth=1.0)
+        assert ours.scores.dtype == np.float32
+        np.testing.assert_allclose(ours.eigenvalues, expected, rtol=1e-5)
+        np.testing.assert_allclose(ours.transform(X), ours.scores, atol=1e-5)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_sparse_rows(kernel):
+    options = KERNELS[kernel][0]
+    X = TRAIN[:200]
+    dense = kernel_pca(X, 3, kernel=kernel, **options)
+    for form in (scipy.sparse.csr_array, scipy.sparse.csc_matrix, scipy.sparse.coo_array):
+        ours = kernel_pca(form(X), 3, kernel=kernel, **options)
+        np.testing.assert_allclose(ours.scores, dense.scores, atol=1e-9)
+    for new in (NEW, form(NEW)):
+        np.testing.assert_allclose(ours.transform(new), dense.transform(NEW), atol=1e-9)
+        np.testing.assert_allclose(dense.transform(new), dense.transform(NEW), atol=1e-9)
+
+
+@pytest.mark.parametrize("scale", [1e-140, 1e140])
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "precomputed"])
+def test_data_of_any_size(kernel, scale):
+    X = samples(5)
+    if kernel == "precomputed":
+        X = X @ X.T
+    unit = {"linear": scale, "rbf": 1.0, "precomputed": scale**0.5}[kernel]
+    for n_way in ({}, {"memory_limit": 0}):
+        a, b = (kernel_pca(M, 3, kernel=kernel, **n_way) for M in (X, X * scale))
+        np.testing.assert_allclose(b.scores / unit, a.scores, rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(b.transform(X * scale) / unit, a.scores, rtol=1e-6, atol=1e-8)
+    small = kernel_pca((samples(5) * 1e-30).astype(np.float32), 2, kernel="linear")
+    np.testing.assert_allclose(
+        small.scores * 1e30, kernel_pca(samples(5), 2, kernel="linear").scores, atol=1e-4
+    )
+
+
+def test_out_of_range_is_said():
+    with pytest.warns(RuntimeWarning, match="exceeds the number range"):
+        huge = kernel_pca(samples(5) * 1e160, 2, kernel="linear")
+    assert np.isinf(huge.eigenvalues).all()
+    np.testing.assert_allclose(huge.scores / 1e160, kernel_pca(samples(5), 2, kernel="linear").scores)
+
+
+def test_an_indefinite_kernel_gives_its_positive_part():
+    rng = np.random.default_rng(0)
+    U = np.linalg.qr(np.column_stack([np.ones(30), rng.standard_normal((30, 4))]))[0][:, 1:]
+    K = (U * [5.0, 2.0, -7.0, -1.0]) @ U.T
+    for options in ({}, {"solver": "lanczos"}, {"memory_limit": 0}):
+        ours = kernel_pca(K, 2, kernel="precomputed", **options)
+        np.testing.assert_allclose(ours.eigenvalues, [5, 2], rtol=1e-10)
+        assert ours.explained_variance_ratio is None  # a negative trace
+        with pytest.raises(ValueError, match="of which the centred kernel matrix has only 2"):
+            kernel_pca(K, 3, kernel="precomputed", **options)
+
+
+def test_the_input_is_left_alone_and_results_pickle():
+    X = samples(6)
+    before = X.copy()
+    X.flags.writeable = False
+    ours = kernel_pca(X, 2, ridge=1.0)
+    features = kernel_pca(X, 2, random_features=20)
+    K = X @ X.T
+    K.flags.writeable = False
+    kernel_pca(K, 2, kernel="precomputed")
+    np.testing.assert_array_equal(K, X @ X.T)
+    np.testing.assert_array_equal(X, before)
+    for result in (ours, features):
+        again = pickle.loads(pickle.dumps(result))
+        np.testing.assert_array_equal(again.transform(X), result.transform(X))
+        np.testing.assert_allclose(result.transform(X), result.scores, atol=1e-10)
+    np.testing.assert_array_equal(again.features.transform(X), features.features.transform(X))
+    assert "rbf" in repr(ours)
+    assert "20 random features" in repr(features)
+    moved = X.copy()
+    result = kernel_pca(moved, 2)
+    moved[:] = 0  # a copy is kept
+    np.testing.assert_allclose(result.transform(X), result.scores, atol=1e-10)
+
+
+def test_pre_images_recover_rows_from_many_components():
+    """With little ridge and enough components a row is its own pre-image; noise is projected out."""
+    angle = np.linspace(0, 2 * np.pi, 150, endpoint=False)
+    circle = np.column_stack([np.cos(angle), np.sin(angle)])
+    noisy = circle + 0.1 * np.random.default_rng(0).standard_normal(circle.shape)
+    exact = kernel_pca(circle, 8, bandwidth=1.0, ridge=1e-8)
+    np.testing.assert_allclose(exact.inverse_transform(exact.scores), circle, atol=1e-4)
+    smooth = kernel_pca(noisy, 2, bandwidth=1.0, ridge=0.1)
+    back = smooth.inverse_transform(smooth.scores)
+    spread = [np.abs(np.linalg.norm(Y, axis=1) - 1).std() for Y in (noisy, back)]
+    assert spread[1] < 0.6 * spread[0]
+
+
+# ---- random features ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bandwidth", [0.5, 2.0, 8.0])
+def test_the_approximate_kernel_is_exact_on_average(bandwidth):
+    """Each entry has standard deviation at most m^(-1/2), here over many draws and at each of them."""
+    X = samples(7, n=12)
+    K = gaussian(X, X, bandwidth)
+    maps = [random_fourier_features(X, 200, bandwidth=bandwidth, rng=seed) for seed in range(80)]
+    error = np.array([f.kernel(X) for f in maps]) - K
+    assert np.abs(error.mean(axis=0)).max() < 5 / np.sqrt(200 * 80)
+    assert (error.std(axis=0) < 1.3 / np.sqrt(200)).all()
+
+
+def test_the_error_falls_as_the_root_of_the_number_of_features():
+    """As that of scikit-learn's RBFSampler does, and to the same size."""
+    X = TRAIN[:150]
+    K = gaussian(X, X, 3.0)
+    sizes = np.array([100, 400, 1600, 6400])
+    ours, sampler = [], []
+    for m in sizes:
+        errors = [random_fourier_features(X, m, bandwidth=3.0, rng=s).kernel(X) - K for s in range(3)]
+        ours.append(np.sqrt(np.mean(np.square(errors))))
+        Z = [RBFSampler(gamma=1 / 18, n_components=m, random_state=s).fit_transform(X) for s in range(3)]
+        sampler.append(np.sqrt(np.mean(np.square([z @ z.T - K for z in Z]))))
+    slope = np.polyfit(np.log(sizes), np.log(ours), 1)[0]
+    assert -0.6 < slope < -0.4
+    np.testing.assert_allclose(ours, sampler, rtol=0.35)
+    assert ours[-1] < 1 / np.sqrt(6400)
+
+
+def test_features_are_the_stated_cosines():
+    X = samples(8)
+    f = random_fourier_features(X, 30, bandwidth=1.5, rng=3)
+    expected = np.sqrt(2 / 30) * np.cos((X - f.shift) @ f.weights + f.offset)
+    np.testing.assert_allclose(f.transform(X), expected, atol=1e-13)
+    np.testing.assert_allclose(f.transform(scipy.sparse.csr_array(X)), expected, atol=1e-12)
+    assert f.transform(X.astype(np.float32)).dtype == np.float32
+    np.testing.assert_allclose(f.transform(X.astype(np.float32)), expected, atol=1e-5)
+    np.testing.assert_array_equal(f.kernel(X, X[:3]), f.transform(X) @ f.transform(X[:3]).T)
+    same = random_fourier_features(X, 30, bandwidth=1.5, rng=3)
+    np.testing.assert_array_equal(same.weights, f.weights)
+    alone = random_fourier_features(5, 30, bandwidth=1.5, rng=3)
+    np.testing.assert_array_equal(alone.weights, f.weights)
+    assert not alone.shift.any()
+    many = random_fourier_features(40, 500, bandwidth=0.1)
+    assert scipy.stats.kstest(many.weights.ravel() / 10, "norm").pvalue > 0.01
+    assert scipy.stats.kstest(many.offset / (2 * np.pi), "uniform").pvalue > 0.01
+
+
+def test_kernel_pca_on_features_is_pca_of_the_features():
+    X = samples(9, n=300)
+    f = random_fourier_features(X, 40, rng=1)
+    ours = kernel_pca(X, 4, random_features=f)
+    pca = PCA(4, svd_solver="full").fit(f.transform(X))
+    expected = pca.transform(f.transform(X))
+    np.testing.assert_allclose(matched(ours.scores, expected), expected, atol=1e-10)
+    np.testing.assert_allclose(ours.explained_variance, pca.explained_variance_, rtol=1e-10)
+    np.testing.assert_allclose(ours.explained_variance_ratio, pca.explained_variance_ratio_, rtol=1e-10)
+    np.testing.assert_allclose(ours.transform(X), ours.scores, atol=1e-12)
+    assert (ours.scores[np.abs(ours.scores).argmax(axis=0), np.arange(4)] > 0).all()
+    assert ours.features is f
+    assert ours.bandwidth == f.bandwidth
+
+
+def test_scores_on_features_near_the_exact_ones():
+    """Within the bounds of Weyl and of Davis and Kahan for the error of the kernel, and falling with it."""
+    r, X, sizes = 2, samples(11, n=250) * [3, 2, 1, 1, 1], (100, 400, 1600)
+    exact = kernel_pca(X, r + 1, bandwidth=15.0)
+    gap = exact.eigenvalues[r - 1] - exact.eigenvalues[r]
+    K, H = gaussian(X, X, 15.0), np.eye(250) - 1 / 250
+    sines = []
+    for m in sizes:
+        for seed in range(3):
+            f = random_fourier_features(X, m, bandwidth=15.0, rng=seed)
+            ours = kernel_pca(X, r, bandwidth=15.0, random_features=m, rng=seed)
+            error = np.abs(scipy.linalg.eigvalsh(H @ (f.kernel(X) - K) @ H)).max()
+            assert np.abs(ours.eigenvalues - exact.eigenvalues[:r]).max() <= error
+            sines.append(np.sin(scipy.linalg.subspace_angles(ours.scores, exact.scores[:, :r]).max()))
+            assert sines[-1] <= 2 * error / gap
+    sines = np.reshape(sines, (3, 3)).mean(axis=1)
+    assert sines[2] < 0.06
+    assert sines[2] < 0.4 * sines[0]
+
+
+class Slices:
+    """Rows from a file, say: no more of them are asked for at once than a block."""
+
+    def __init__(self, X):
+        self.X, self.shape, self.dtype, self.most = X, X.shape, X.dtype, 0
+
+    def __getitem__(self, part):
+        self.most = max(self.most, len(self.X[part]))
+        return self.X[part]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int16])
+def test_rows_by_blocks(dtype, tmp_path, monkeypatch):
+    """Memory maps and anything that gives rows by slices, with memory for a block alone."""
+    X = (100 * samples(10, n=20000)).astype(dtype)
+    expected = kernel_pca(X, 3, random_features=64)
+    np.save(tmp_path / "X.npy", X)
+    with monkeypatch.context() as patch:
+        patch.setattr(_gram, "_ENTRIES", 64 * 1000)
+        rows = Slices(X)
+        stored = np.load(tmp_path / "X.npy", mmap_mode="r")
+        options = {"random_features": 64, "bandwidth": expected.bandwidth}
+        tracemalloc.start()
+        ours = [kernel_pca(M, 3, **options) for M in (rows, stored)]
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert rows.most <= 1000
+        assert peak < 6e6  # the features alone would be 10 MB
+        f = expected.features
+        np.testing.assert_allclose(f.transform(rows), f.transform(X), atol=1e-5)
+        assert random_fourier_features(rows, 9).bandwidth == pytest.approx(expected.bandwidth, rel=1e-6)
+    for one in ours:
+        tol = 1e-9 if one.scores.dtype == np.float64 else 1e-4
+        np.testing.assert_allclose(one.scores, expected.scores, atol=tol)
+
+
+# ---- bad input ------------------------------------------------------------------------------------------
+
+X0 = samples(0)
+NAN = X0.copy()
+NAN[3, 2] = np.nan
+LOPSIDED = X0 @ X0.T + np.triu(np.ones((40, 40)))
+
+
+@pytest.mark.parametrize(
+    ("X", "options", "error", "match"),
+    [
+        (NAN, {}, ValueError, r"X has 1 entry that is NaN or infinite, the first at \(3, 2\)"),
+        (NAN, {"random_features": 9}, ValueError, r"the first at \(3, 2\)"),
+        (Slices(NAN), {"random_features": 9}, ValueError, "NaN or infinite entries among the rows"),
+        (scipy.sparse.csr_array(NAN), {}, ValueError, "X.data has 1 entry that is NaN"),
+        (X0[:1], {}, ValueError, "single sample"),
+        (X0[:1], {"random_features": 9}, ValueError, "single sample"),
+        (X0[:0], {}, ValueError, "empty"),
+        (X0[:0], {"random_features": 9}, ValueError, "empty"),
+        (X0[0], {}, ValueError, "2 dimensions"),
+        (X0[0], {"random_features": 9}, ValueError, "2 dimensions"),
+        (X0 + 1j, {}, TypeError, "complex"),
+        (np.ma.masked_array(X0, X0 > 4), {"random_features": 9}, TypeError, "masked"),
+        (np.ones((5, 3)), {}, ValueError, "no variance: all rows are equal"),
+        (np.ones((5, 3)), {"bandwidth": 1.0}, ValueError, "no variance"),
+        (np.ones((5, 3)), {"kernel": "linear"}, ValueError, "no variance"),
+        (np.ones((5, 3)), {"bandwidth": 1.0, "random_features": 9}, ValueError, "no variance"),
+        (np.zeros((5, 5)), {"kernel": "precomputed"}, ValueError, "no variance"),
+        (X0, {"n_components": 0}, ValueError, r"n_components must be in \[1, 39\]"),
+        (X0, {"n_components": 40}, ValueError, r"n_components must be in \[1, 39\]"),
+        (X0, {"n_components": 2.0}, TypeError, "n_components"),
+        (X0, {"n_components": 10, "random_features": 9}, ValueError, r"n_components must be in \[1, 9\]"),
+        (X0, {"n_components": 6, "kernel": "linear"}, ValueError, "6, of which .* has only 5"),
+        (X0, {"n_components": 6, "kernel": "linear", "memory_limit": 0}, ValueError, "has only 5"),
+        (X0, {"kernel": "cosine"}, ValueError, "kernel must be one of"),
+        (X0, {"bandwidth": 0}, ValueError, "bandwidth must be positive"),
+        (X0, {"bandwidth": -1.0}, ValueError, "bandwidth must be positive"),
+        (X0, {"bandwidth": np.inf}, ValueError, "bandwidth must be positive and finite"),
+        (X0, {"bandwidth": np.nan}, ValueError, "bandwidth must be"),
+        (X0, {"bandwidth": "1"}, TypeError, "bandwidth must be a number"),
+        (X0, {"bandwidth": 1e-200}, ValueError, "bandwidth is too small"),
+        (X0, {"bandwidth": 5e-324}, ValueError, "bandwidth is too small"),
+        (X0, {"bandwidth": 5e-324, "random_features": 9}, ValueError, "bandwidth is too small"),
+        (X0, {"gamma": 0.1}, ValueError, r"'rbf' takes no gamma; bandwidth is \(2 gamma\)"),
+        (X0, {"degree": 3}, ValueError, "'rbf' takes no degree"),
+        (X0, {"coef0": 0.0}, ValueError, "'rbf' takes no coef0"),
+        (X0, {"kernel": "linear", "bandwidth": 1.0}, ValueError, "'linear' takes no bandwidth"),
+        (X0, {"kernel": "sigmoid", "degree": 2}, ValueError, "'sigmoid' takes no degree"),
+        (X0, {"kernel": gaussian, "bandwidth": 1.0}, ValueError, "a callable kernel takes no bandwidth"),
+        (X0, {"kernel": "polynomial", "degree": 0}, ValueError, "degree must be at least 1"),
+        (X0, {"kernel": "polynomial", "degree": 2.5}, TypeError, "degree"),
+        (X0, {"kernel": "polynomial", "gamma": 0.0}, ValueError, "gamma must be positive"),
+        (X0, {"kernel": "polynomial", "coef0": np.nan}, ValueError, "coef0"),
+        (X0, {"kernel": "polynomial", "degree": 300}, ValueError, "beyond the number range"),
+        (X0, {"kernel": lambda A, B: A @ B.T * np.nan}, ValueError, r"kernel\(A, B\) has .* NaN"),
+        (X0, {"kernel": lambda A, B: A}, ValueError, r"kernel\(A, B\) has shape \(40, 5\)"),
+        (
+            X0,
+            {"kernel": lambda A, B: A @ np.triu(np.ones((5, 5))) @ B.T},
+            ValueError,
+            "a kernel must be symm",
+        ),
+        (X0, {"kernel": "precomputed"}, ValueError, "must be square"),
+        (LOPSIDED, {"kernel": "precomputed"}, ValueError, "must be symmetric"),
+        (LOPSIDED, {"kernel": "precomputed", "memory_limit": 0}, ValueError, "must be symmetric"),
+        (X0 @ X0.T, {"kernel": "precomputed", "ridge": 1.0}, ValueError, "no pre-images"),
+        (scipy.sparse.csr_array(X0 @ X0.T), {"kernel": "precomputed"}, TypeError, "dense"),
+        (scipy.sparse.linalg.aslinearoperator(X0), {}, TypeError, "LinearOperator"),
+        (X0, {"ridge": 0.0}, ValueError, "ridge must be positive"),
+        (X0, {"ridge": 1.0, "random_features": 9}, ValueError, "ridge needs the kernel matrix"),
+        (X0, {"solver": "lanczos", "random_features": 9}, ValueError, "solver needs the kernel matrix"),
+        (X0, {"memory_limit": 9, "random_features": 9}, ValueError, "memory_limit needs the kernel matrix"),
+        (X0, {"kernel": "linear", "random_features": 9}, ValueError, "'rbf' alone"),
+        (X0, {"random_features": 0}, ValueError, "random_features must be at least 1"),
+        (X0, {"random_features": 2.5}, TypeError, "random_features"),
+        (X0, {"solver": "arpack"}, ValueError, "solver must be one of"),
+        (
+            X0,
+            {"solver": "lapack", "memory_limit": 100},
+            ValueError,
+            "solver='lapack' needs a matrix of 12800",
+        ),
+        (X0, {"ridge": 1.0, "memory_limit": 100}, ValueError, "ridge needs a matrix of 12800 bytes"),
+        (X0, {"memory_limit": -1}, ValueError, "memory_limit"),
+        (X0, {"rng": -1}, ValueError, "rng"),
+        (X0, {"rng": "a"}, TypeError, "rng"),
+    ],
+)
+def test_bad_input(X, options, error, match):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(error, match=match):
+            kernel_pca(X, **{"n_components": 2, **options})
+
+
+def test_bad_input_of_results():
+    result = kernel_pca(X0, 2, ridge=1.0)
+    features = kernel_pca(X0, 2, random_features=9)
+    own = features.features
+    for call, error, match in (
+        (lambda: kernel_pca(X0, 2).inverse_transform(X0[:, :2]), ValueError, "ridge="),
+        (lambda: features.inverse_transform(X0[:, :2]), ValueError, "ridge="),
+        (lambda: result.inverse_transform(X0), ValueError, "scores have 5 columns for 2"),
+        (lambda: result.transform(X0[:, :3]), ValueError, r"where \(n, 5\) is needed"),
+        (lambda: features.transform(X0[:, :3]), ValueError, r"where \(n, 5\) is needed"),
+        (lambda: result.transform(NAN), ValueError, "NaN"),
+        (lambda: features.transform(NAN), ValueError, "NaN"),
+        (lambda: own.transform(NAN), ValueError, "NaN"),
+        (lambda: kernel_pca(X0, 2, random_features=own, bandwidth=1.0), ValueError, "one of the two"),
+        (lambda: kernel_pca(X0[:, :3], 2, random_features=own), ValueError, r"where \(n, 5\)"),
+        (lambda: random_fourier_features(5, 9), ValueError, "bandwidth is needed"),
+        (lambda: random_fourier_features(0, 9, bandwidth=1.0), ValueError, "X must be at least 1"),
+        (lambda: random_fourier_features(X0, 0), ValueError, "n_features"),
+        (lambda: random_fourier_features(X0, 9, bandwidth=0.0), ValueError, "bandwidth must be positive"),
+        (lambda: random_fourier_features(NAN, 9), ValueError, "NaN"),
+        (lambda: random_fourier_features(X0, 9, rng=1.5), TypeError, "rng"),
+    ):
+        with pytest.raises(error, match=match):
+            call()
+    assert isinstance(own, RandomFeatures)
+
+
+def test_constant_variables_change_nothing():
+    constant = np.column_stack([X0, np.full(40, 7.0)])
+    for kernel in ("linear", "rbf"):
+        a, b = (kernel_pca(X, 2, kernel=kernel) for X in (X0, constant))
+        np.testing.assert_allclose(a.scores, b.scores, atol=1e-10)
+
+
+# ---- the example ----------------------------------------------------------------------------------------
+
+
+def test_noise_off_a_knot():
+    """What docs/examples/nonlinear_manifold.py says."""
+    path = Path(__file__).resolve().parents[1] / "docs" / "examples" / "nonlinear_manifold.py"
+    spec = importlib.util.spec_from_file_location("nonlinear_manifold", path)
+    example = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    rng = np.random.default_rng(0)
+    result = example.analyze(example.data(1500, rng), example.data(500, rng), n_features=1000)
+    begun, kernel, linear = (
+        example.distance(points).mean() for points in (result.noisy, result.kernel, result.linear)
+    )
+    assert begun == pytest.approx(0.32, abs=0.005)
+    assert kernel == pytest.approx(0.14, abs=0.005)
+    assert linear == pytest.approx(0.73, abs=0.005)
+    assert result.linear_distance[2] == pytest.approx(begun)
+    by_count = dict(zip(example.COUNTS, result.kernel_distance, strict=True))
+    assert by_count[4] > begun > by_count[40] > 0.9 * begun
+    assert 6 <= min(by_count, key=by_count.get) <= 12
+    assert result.agreement > 0.75
+    pytest.importorskip("matplotlib").use("agg")
+    example.picture(result).canvas.draw()
