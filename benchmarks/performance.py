@@ -645,7 +645,11 @@ def main():
         Path(options.save).write_text(json.dumps(m, indent=1))
     if options.output:
         Path(options.output).parent.mkdir(parents=True, exist_ok=True)
-        Path(options.output).write_text(document(m), encoding="utf-8")
+        import rotated  # which writes a section of its own
+
+        path = Path(options.output)
+        kept = rotated.section_of(path.read_text(encoding="utf-8")) if path.exists() else ""
+        path.write_text(document(m) + ("\n" + kept if kept else ""), encoding="utf-8")
     else:
         print(document(m))
 

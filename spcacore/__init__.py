@@ -22,8 +22,8 @@ from .greedy import greedy
 from .kernel import KernelPCAResult, RandomFeatures, kernel_pca, random_fourier_features
 from .pmd import pmd
 from .refinement import refine
-from .rotated import prs, sca, sma
-from .rotation import orthomax, varimax
+from .rotated import prs, sca, sca_path, sma
+from .rotation import l1_rotation, orthomax, varimax
 from .scotlass import scotlass
 from .spca import spca
 from .threshold import l1_threshold, soft_threshold, truncate
@@ -51,6 +51,7 @@ __all__ = [
     "gpower",
     "greedy",
     "kernel_pca",
+    "l1_rotation",
     "l1_threshold",
     "optimality_bound",
     "orthomax",
@@ -60,6 +61,7 @@ __all__ = [
     "refine",
     "renormalize",
     "sca",
+    "sca_path",
     "scotlass",
     "sma",
     "soft_threshold",

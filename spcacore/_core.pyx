@@ -99,6 +99,7 @@ cdef extern from "spca.h" nogil:
         int wide
         const float *mean
         const float *weight
+        const float *row_weight
         float range, factor, shift, credit
         int quotient
         void *owner
@@ -121,6 +122,7 @@ cdef extern from "spca.h" nogil:
         int wide
         const double *mean
         const double *weight
+        const double *row_weight
         double range, factor, shift, credit
         int quotient
         void *owner
@@ -153,7 +155,11 @@ cdef extern from "spca.h" nogil:
     spca_status spca_sapply_block(const spca_soperator *, spca_int, const float *, spca_stop, void *, float *, float *) noexcept
     spca_status spca_dapply_block(const spca_doperator *, spca_int, const double *, spca_stop, void *, double *, double *) noexcept
     spca_int spca_sblock_work(const spca_soperator *, spca_int) noexcept
+    spca_status spca_simage_block(const spca_soperator *, spca_int, const float *, spca_stop, void *, float *, float *) noexcept
+    spca_status spca_stransposed_block(const spca_soperator *, spca_int, const float *, spca_stop, void *, float *, float *) noexcept
     spca_int spca_dblock_work(const spca_doperator *, spca_int) noexcept
+    spca_status spca_dimage_block(const spca_doperator *, spca_int, const double *, spca_stop, void *, double *, double *) noexcept
+    spca_status spca_dtransposed_block(const spca_doperator *, spca_int, const double *, spca_stop, void *, double *, double *) noexcept
     spca_status spca_slargest(const spca_soperator *, spca_svector, spca_int, int, spca_stop, void *, float *, spca_int *, float *, float *) noexcept
     spca_status spca_dlargest(const spca_doperator *, spca_dvector, spca_int, int, spca_stop, void *, double *, spca_int *, double *, double *) noexcept
     spca_status spca_sabove(const spca_soperator *, spca_svector, float, int, spca_stop, void *, float *, spca_int *, spca_int *, float *, float *) noexcept
@@ -203,8 +209,14 @@ cdef extern from "spca.h" nogil:
     spca_status spca_dbranch(spca_int, spca_int, const double *, spca_int, const spca_int *, spca_int, const spca_int *, spca_stop, void *, uint8_t *, double *, spca_int *, spca_int *, double *) noexcept
     spca_int spca_dbranch_work(spca_int, spca_int) noexcept
 
+    double spca_sl1_ball_level(spca_int, const float *, double, double) noexcept
+    float spca_sl1_kept_level(spca_int, const float *, double, float *) noexcept
+    spca_status spca_sl1_sweeps(spca_int, spca_int, spca_int, double, spca_stop, void *, float *, double *, spca_int *, double *, spca_int *) noexcept
     spca_status spca_sorthomax(spca_int, spca_int, double, spca_int, double, spca_stop, void *, float *, double *, double *, spca_int *) noexcept
     spca_int spca_sorthomax_work(spca_int, spca_int) noexcept
+    double spca_dl1_ball_level(spca_int, const double *, double, double) noexcept
+    double spca_dl1_kept_level(spca_int, const double *, double, double *) noexcept
+    spca_status spca_dl1_sweeps(spca_int, spca_int, spca_int, double, spca_stop, void *, double *, double *, spca_int *, double *, spca_int *) noexcept
     spca_status spca_dorthomax(spca_int, spca_int, double, spca_int, double, spca_stop, void *, double *, double *, double *, spca_int *) noexcept
     spca_int spca_dorthomax_work(spca_int, spca_int) noexcept
 
@@ -471,6 +483,16 @@ cdef class Operator:
         B.s.credit, B.d.credit, B.s.shift, B.d.shift = <float> -weight, -weight, <float> weight, weight
         return B
 
+    def row_weighted(self, const floating[::1] weight):
+        """The same of diag(weight) X, before the means are subtracted; data that are not deflated."""
+        cdef Operator B = self.copy()
+        B.refs = (self, weight)
+        if floating is float:
+            B.s.row_weight = &weight[0]
+        else:
+            B.d.row_weight = &weight[0]
+        return B
+
     cdef Operator copy(self):
         """Sharing the directions, which this one owns."""
         cdef Operator B = Operator()
@@ -517,6 +539,17 @@ cdef class Operator:
 
     def apply_block(self, V):
         """A V for V (p, b), in Fortran order; the bits of `apply` to each column."""
+        return self.block(V, 0)
+
+    def image_block(self, V):
+        """F V (m, b) for V (p, b), of data that are not deflated."""
+        return self.block(V, 1)
+
+    def transposed_block(self, U):
+        """F'U times factor (p, b) for U (m, b), of data that are not deflated."""
+        return self.block(U, 2)
+
+    cdef block(self, V, int what):
         cdef Call call = Call()
         cdef spca_status status
         cdef Py_ssize_t b
@@ -527,21 +560,31 @@ cdef class Operator:
         cdef float[::1] swork
         cdef double[::1] dwork
         V = np.asfortranarray(V, self.dtype)
-        Y = np.empty_like(V, order="F")
         b = V.shape[1]
-        if V.shape[0] != self.p:
+        if V.shape[0] != (self.m if what == 2 else self.p):
             raise ValueError(f"V has {V.shape[0]} rows for {self.p} variables")
+        Y = np.empty((self.m if what == 1 else self.p, b), self.dtype, order="F")
         if b == 0:
             return Y
         work = np.empty(spca_sblock_work(&self.s, b) if self.single else spca_dblock_work(&self.d, b), self.dtype)
         if self.single:
             sV, sY, swork = V, Y, work
             with nogil:
-                status = spca_sapply_block(&self.s, b, &sV[0, 0], on_stop, &call.c, &swork[0], &sY[0, 0])
+                if what == 0:
+                    status = spca_sapply_block(&self.s, b, &sV[0, 0], on_stop, &call.c, &swork[0], &sY[0, 0])
+                elif what == 1:
+                    status = spca_simage_block(&self.s, b, &sV[0, 0], on_stop, &call.c, &swork[0], &sY[0, 0])
+                else:
+                    status = spca_stransposed_block(&self.s, b, &sV[0, 0], on_stop, &call.c, &swork[0], &sY[0, 0])
         else:
             dV, dY, dwork = V, Y, work
             with nogil:
-                status = spca_dapply_block(&self.d, b, &dV[0, 0], on_stop, &call.c, &dwork[0], &dY[0, 0])
+                if what == 0:
+                    status = spca_dapply_block(&self.d, b, &dV[0, 0], on_stop, &call.c, &dwork[0], &dY[0, 0])
+                elif what == 1:
+                    status = spca_dimage_block(&self.d, b, &dV[0, 0], on_stop, &call.c, &dwork[0], &dY[0, 0])
+                else:
+                    status = spca_dtransposed_block(&self.d, b, &dV[0, 0], on_stop, &call.c, &dwork[0], &dY[0, 0])
         call.check(status)
         return Y
 
@@ -985,6 +1028,28 @@ def l1_threshold(const floating[::1] a, double bound, int nonnegative, floating[
     return level if status == SPCA_OK else None
 
 
+def l1_ball_level(const floating[::1] a, double bound, double start=0):
+    """Where sum (|a| - level)_+ is the bound; 0 where the magnitudes sum to no more."""
+    cdef double level
+    with nogil:
+        if floating is float:
+            level = spca_sl1_ball_level(a.shape[0], &a[0], bound, start)
+        else:
+            level = spca_dl1_ball_level(a.shape[0], &a[0], bound, start)
+    return level
+
+def l1_kept_level(const floating[::1] a, double bound):
+    """The largest magnitude from which on the magnitudes sum to more than the bound, or 0."""
+    cdef floating level
+    cdef floating[::1] work = np.empty(a.shape[0], np.float32 if floating is float else np.float64)
+    with nogil:
+        if floating is float:
+            level = spca_sl1_kept_level(a.shape[0], &a[0], bound, &work[0])
+        else:
+            level = spca_dl1_kept_level(a.shape[0], &a[0], bound, &work[0])
+    return level
+
+
 # ---- greedy search -----------------------------------------------------------------------------------
 
 def bordered_eigenvalues(const floating[:, ::1] C, Py_ssize_t[::1] candidate, const double[::1] diagonal,
@@ -1100,6 +1165,22 @@ def orthomax(floating[::1, :] Y, double gamma, Py_ssize_t max_iter, double tol):
             status = spca_dorthomax(p, r, gamma, max_iter, tol, on_stop, &call.c, &Y[0, 0], &work[0], &R[0, 0], &call.c.n_iter)
     call.check(status)
     return <int> status, np.asarray(R), call.c.n_iter
+
+
+def l1_sweeps(floating[::1, :] Y, Py_ssize_t max_iter, double tol, double[::1, :] R):
+    """Y <- Y T in place, R <- R T, for the sum of magnitudes: (status, n_iter)."""
+    cdef Call call = Call()
+    cdef spca_status status
+    cdef Py_ssize_t p = Y.shape[0], r = Y.shape[1]
+    cdef double[::1] work = np.empty(3 * p)
+    cdef Py_ssize_t[::1] iwork = np.empty(r + r * r, np.intp)
+    with nogil:
+        if floating is float:
+            status = spca_sl1_sweeps(p, r, max_iter, tol, on_stop, &call.c, &Y[0, 0], &work[0], &iwork[0], &R[0, 0], &call.c.n_iter)
+        else:
+            status = spca_dl1_sweeps(p, r, max_iter, tol, on_stop, &call.c, &Y[0, 0], &work[0], &iwork[0], &R[0, 0], &call.c.n_iter)
+    call.check(status)
+    return <int> status, call.c.n_iter
 
 
 # ---- deflation in place ----------------------------------------------------------------------------

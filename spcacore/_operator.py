@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -88,6 +89,8 @@ class Problem:
         Multiplications of one product, for deciding how many starts to afford.
     weight : ndarray of shape (p,) or None
         What the operator multiplies each centred column by, besides `range`**2.
+    row_weight : ndarray of shape (n,) or None
+        What it multiplies each row by, before it is centred.
     range : float
     screening : callable
         Says what has been read so far.
@@ -106,6 +109,7 @@ class Problem:
     names: tuple[str, ...] | None
     cost: int
     weight: NDArray[Any] | None = None
+    row_weight: NDArray[Any] | None = None
     range: float = 1.0
     screening: Callable[[], Screening] = Screening
     filled: Filled | None = None
@@ -442,18 +446,10 @@ def column_names(X: Any) -> tuple[str, ...] | None:
 
 
 def _from_sparse(X: Any, covariance: bool, center: bool, scale: bool, definite: bool) -> Problem:
-    X = compressed(X)
-    if not _canonical(X):
-        X = X.copy()
-        X.sum_duplicates()
+    X, arrays = _canonical_arrays(X)
+    data = arrays[0]
     row_major = X.format == "csr"
     n, p = X.shape
-    with np.errstate(over="ignore", under="ignore"):  # of long doubles
-        data = np.require(X.data, float_type(X.dtype), ["C", "A"])
-    wide = np.int64 if np.int64 in (X.indices.dtype, X.indptr.dtype) else np.int32
-    indices, indptr = np.require(X.indices, wide, ["C", "A"]), np.require(X.indptr, wide, ["C", "A"])
-    data, indices = data[: indptr[-1]], indices[: indptr[-1]]
-    arrays = (data, indices, indptr)
 
     def locate() -> None:
         raise_not_finite(data, "X.data")
@@ -492,6 +488,19 @@ def _from_sparse(X: Any, covariance: bool, center: bool, scale: bool, definite: 
         diagonal, largest, data.dtype, scale, None, max(data.size, p),
         lambda *s: _core.compressed(n, p, row_major, *arrays, True, *s),
     )  # fmt: skip
+
+
+def _canonical_arrays(X: Any) -> tuple[Any, tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
+    """CSR or CSC with ascending indices, and (data, indices, indptr) as the kernels read them."""
+    X = compressed(X)
+    if not _canonical(X):
+        X = X.copy()
+        X.sum_duplicates()
+    with np.errstate(over="ignore", under="ignore"):  # of long doubles
+        data = np.require(X.data, float_type(X.dtype), ["C", "A"])
+    wide = np.int64 if np.int64 in (X.indices.dtype, X.indptr.dtype) else np.int32
+    indices, indptr = np.require(X.indices, wide, ["C", "A"]), np.require(X.indptr, wide, ["C", "A"])
+    return X, (data[: indptr[-1]], indices[: indptr[-1]], indptr)
 
 
 def compressed(X: Any) -> Any:
@@ -562,6 +571,106 @@ def _excess(diagonal: Any, data: Any, indices: Any, indptr: Any) -> float:
         most = max(most, float((np.abs(data[part]) - bound).max(initial=0)))
         first = last
     return most
+
+
+# ---- by degrees -------------------------------------------------------------------------------------
+
+
+def degree_problem(X: Any, *, center: bool) -> Problem:
+    """The operator of `X_ij / sqrt((d_i + tau) (g_j + tau'))` for nonnegative X.
+
+    d and g are the row and column sums, tau and tau' their means.
+    """
+    names = column_names(X)
+    if is_operator(X) or (callable(X) and not hasattr(X, "__array__") and not is_sparse(X)):
+        raise ValueError("scale='degree' needs the entries of X; an operator offers only products")
+    make: Callable[..., _core.Operator]
+    if is_sparse(X):
+        X, arrays = _canonical_arrays(X)
+        row_major, data = X.format == "csr", arrays[0]
+        n, p = X.shape
+        make = lambda *s: _core.compressed(n, p, row_major, *arrays, False, *s)  # noqa: E731
+        sums, name = partial(_compressed_sums, row_major, (n, p), *arrays), "X.data"
+    else:
+        data = strided(real_array(X, "X", ndim=2, finite=False))
+        n, p = data.shape
+        make = lambda *s: _core.dense(data, False, *s)  # noqa: E731
+        sums, name = partial(_dense_sums, data), "X"
+    with np.errstate(over="ignore", invalid="ignore"):
+        low, row, column, _ = sums(np.ones(n))
+    if not (np.isfinite(row).all() and np.isfinite(column).all()):
+        raise_not_finite(data, name)
+        raise ValueError("the row and column sums of X exceed the number range")
+    if low < 0:
+        raise ValueError(f"scale='degree' needs nonnegative entries, and X has {low:.6g}")
+    if not row.any():
+        raise ValueError("X has no entry but zeros")
+    row_weight = (1 / np.sqrt(row + row.mean())).astype(data.dtype)
+    weight = (1 / np.sqrt(column + column.mean())).astype(data.dtype)
+    _, _, mean, square = sums(row_weight.astype(np.float64))
+    mean /= n
+    spread = square - n * mean**2 if center else square
+    zero = spread <= 1e-13 * square  # constant to rounding
+    weight[zero] = 0
+    moment = square * weight.astype(np.float64) ** 2 / max(n - 1, 1)
+    means = mean.astype(data.dtype) if center else None
+    return Problem(
+        operator=make(means, weight, 1.0, 1.0 / max(n - 1, 1)).row_weighted(row_weight),
+        n_samples=n,
+        diagonal=np.where(zero, 0, spread) * weight.astype(np.float64) ** 2 / max(n - 1, 1),
+        exponent=0,
+        moment=moment,
+        floor=0.0,
+        mean=means,
+        scale=np.sqrt(column + column.mean()).astype(data.dtype),
+        names=names,
+        cost=data.size,
+        weight=weight,
+        row_weight=row_weight,
+    )
+
+
+_Sums = tuple[float, NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
+
+
+def _dense_sums(a: NDArray[Any], weight: NDArray[np.float64]) -> _Sums:
+    """The lowest entry, the sum of each row; of each column sum and squares, the rows weighted."""
+    (n, p), low = a.shape, np.inf
+    row, column, square = np.empty(n), np.zeros(p), np.zeros(p)
+    step = max(1, _CHUNK // 4 // p)
+    for part in (slice(s, s + step) for s in range(0, n, step)):
+        x = a[part].astype(np.float64)
+        low = min(low, float(x.min()))
+        row[part] = x.sum(axis=1)
+        x *= weight[part, None]
+        column += x.sum(axis=0)
+        square += np.einsum("ij,ij->j", x, x)
+    return low, row, column, square
+
+
+def _compressed_sums(
+    row_major: bool, shape: tuple[int, int], data: Any, indices: Any, indptr: Any, weight: NDArray[np.float64]
+) -> _Sums:
+    row, column, square = np.zeros(shape[0]), np.zeros(shape[1]), np.zeros(shape[1])
+    low = float(data.min(initial=0))
+    first, lines = 0, len(indptr) - 1
+    while first < lines:
+        last = max(first + 1, int(np.searchsorted(indptr, indptr[first] + _CHUNK // 4, "right")) - 1)
+        part = slice(indptr[first], indptr[last])
+        x, other = data[part].astype(np.float64), indices[part]
+        line = np.repeat(np.arange(last - first), np.diff(indptr[first : last + 1]))
+        if row_major:
+            row[first:last] = np.bincount(line, x, last - first)
+            x *= weight[first + line]
+            column += np.bincount(other, x, shape[1])
+            square += np.bincount(other, x * x, shape[1])
+        else:
+            row += np.bincount(other, x, shape[0])
+            x *= weight[other]
+            column[first:last] = np.bincount(line, x, last - first)
+            square[first:last] = np.bincount(line, x * x, last - first)
+        first = last
+    return low, row, column, square
 
 
 # ---- operators known by their products --------------------------------------------------------------
@@ -651,10 +760,19 @@ def _from_products(X: Any, covariance: bool, center: bool, scale: bool, n_featur
 
 
 def scores(
-    X: Any, loadings: NDArray[Any], mean: NDArray[Any] | None, scale: NDArray[Any] | None
+    X: Any,
+    loadings: NDArray[Any],
+    mean: NDArray[Any] | None,
+    scale: NDArray[Any] | None,
+    row_weight: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
-    """((X - mean) / scale) @ loadings, reading only the columns that some loading uses."""
+    """((diag(row_weight) X - mean) / scale) @ loadings, reading only the columns that some loading uses."""
     p = len(loadings)
+    if row_weight is not None:
+        result = row_weight[:, None] * scores(X, loadings, None, scale)
+        if mean is not None:
+            result -= mean @ (loadings if scale is None else loadings / scale[:, None])
+        return result
     used = np.flatnonzero(loadings.any(axis=1))
     V = loadings[used]
     if scale is not None:

@@ -29,6 +29,7 @@ from .deflation import Deflated
 _SUBMATRIX_ENTRIES = 1 << 24  # of the columns gathered
 _SUBMATRIX_WORK = 4e9  # multiplications of their product
 _SUBMATRIX_ORDER = 1024
+_WHOLE = 256  # variables up to which all eigenvectors are computed
 _SMALL_PROBLEM = 1 << 23  # multiplications of one product; beyond, a Krylov basis would take much memory
 _START_BUDGET = 1e8  # multiplications that coordinate starts may cost by default, at 20 iterations each
 
@@ -218,6 +219,41 @@ def _nonnegative_vector(state: Deflated, x: Found) -> tuple[NDArray[Any], float]
     vector = np.maximum(vector, 0)
     vector /= np.linalg.norm(vector)
     return vector.astype(op.dtype), float(vector @ (G @ vector))
+
+
+def leading_vectors(problem: Problem, r: int) -> NDArray[np.float64]:
+    """The r leading eigenvectors of the operator; fewer, with a warning, where its rank is smaller."""
+    if problem.diagonal is not None and not problem.diagonal.any():
+        raise ValueError("X has no variance")
+    values, vectors = _eigenvectors(problem.operator, r)
+    rank = int(np.count_nonzero(values > negligible(problem, values[0])))
+    if rank == 0:
+        raise ValueError("X has no variance")
+    if rank < r:
+        warnings.warn(f"X has only {rank} of the {r} components asked for", RuntimeWarning, stacklevel=3)
+    return np.asfortranarray(vectors[:, :rank])
+
+
+def negligible(problem: Problem, first: float = 0.0) -> float:
+    """A variance that may be rounding alone, given the largest one where the total is not known."""
+    total = first if problem.diagonal is None else float(problem.diagonal.sum())
+    return 1e3 * float(np.finfo(problem.operator.dtype).eps) * total
+
+
+def _eigenvectors(op: _core.Operator, r: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The r largest eigenvalues, descending, and their vectors: by LAPACK, or by ARPACK from products."""
+    from scipy.sparse.linalg import LinearOperator
+
+    if op.p <= _WHOLE or r >= op.p - 1:
+        values, vectors = np.linalg.eigh(op.submatrix(np.arange(op.p)).astype(np.float64))
+        return values[::-1][:r], vectors[:, ::-1][:, :r]
+    whole = LinearOperator(
+        (op.p, op.p), dtype=op.dtype,
+        matvec=lambda v: op.apply(None, np.ascontiguousarray(v.ravel(), op.dtype)),
+    )  # fmt: skip
+    start = np.random.default_rng(0).standard_normal(op.p).astype(op.dtype)
+    values, vectors = _eigsh(whole, r, v0=start, tol=1e-8 if op.dtype == np.float64 else 1e-4)
+    return values[::-1].astype(np.float64), vectors[:, ::-1].astype(np.float64)
 
 
 def _eigsh(A: Any, count: int, **options: Any) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -4,6 +4,9 @@ The leading singular vectors are a basis of a subspace, and any rotation of them
 finds the one that is nearly sparse already, and one soft threshold for the whole matrix makes it so
 (polar, rotate, shrink: PRS). Alternating with the best scores for these loadings maximizes ||Z'XY||_F over
 Z'Z = I and ||Y||_1 <= gamma (SCA); with both sides sparse, SMA.
+
+Polar factors follow rotations, polar(XYR) = polar(XY) R, so that every step starts from the rotation of
+the one before it.
 """
 
 from __future__ import annotations
@@ -16,30 +19,33 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._input import choice, hook, integer, number, real_array
-from ._operator import Problem, as_problem, scores
+from . import _core
+from ._input import choice, flag, hook, integer, number, real_array
+from ._operator import Problem, as_problem, degree_problem, is_operator, scores
 from ._result import Callback, Progress, RotatedResult
-from ._search import _eigsh
-from .rotation import orthomax
-from .variance import operator_variances
+from ._search import leading_vectors, negligible
+from .rotation import l1_rotate, orthomax
+from .variance import orthonormal
 
-_DENSE = 256  # variables up to which all eigenvectors are computed
-_ROTATIONS = ("varimax", "none")
+_SMALL = 1 << 16  # entries up to which a polar factor is found by an SVD
+_ROTATIONS = ("varimax", "l1", "none")
 _THRESHOLDS = ("soft", "hard")
 
 
 def prs(M: Any, l1_bound: float, *, rotation: str = "varimax", threshold: str = "soft") -> NDArray[Any]:
     """Polar, rotate, shrink: a sparse matrix near the orthonormal factor of M, up to a rotation.
 
-    Takes the polar factor of M, the nearest matrix with orthonormal columns; rotates it by varimax; and
-    soft-thresholds its entries, at one level for all, to `sum |y_ij| = l1_bound`.
+    Takes the polar factor of M, the nearest matrix with orthonormal columns; rotates it by varimax, which
+    makes it nearly sparse; and soft-thresholds its entries, at one level for all, to
+    `sum |y_ij| = l1_bound`.
 
     Parameters
     ----------
     M : array-like of shape (p, r), p >= r
     l1_bound : float
         In (0, inf); a bound that the rotated matrix meets changes nothing.
-    rotation : {"varimax", "none"}, default "varimax"
+    rotation : {"varimax", "l1", "none"}, default "varimax"
+        "l1": `l1_rotation`, which minimizes `sum |y_ij|` itself, from varimax.
     threshold : {"soft", "hard"}, default "soft"
         "hard" keeps the largest entries as they are, as many as the bound allows.
 
@@ -73,7 +79,7 @@ def prs(M: Any, l1_bound: float, *, rotation: str = "varimax", threshold: str = 
     bound = number(l1_bound, "l1_bound", np.finfo(float).tiny)
     choice(rotation, "rotation", _ROTATIONS)
     choice(threshold, "threshold", _THRESHOLDS)
-    return _shrunk(_rotated(_polar(a.astype(np.float64)), rotation), bound, threshold).astype(a.dtype)
+    return _Shrinkage(rotation, threshold, bound)(a.astype(np.float64)).astype(a.dtype)
 
 
 def sca(
@@ -83,17 +89,19 @@ def sca(
     l1_bound: float | None = None,
     rotation: str = "varimax",
     threshold: str = "soft",
+    start: Any = None,
     max_iter: int = 1000,
     tol: float = 1e-5,
     kind: str = "data",
     center: bool = True,
-    scale: bool = False,
+    scale: bool | str = False,
     callback: Callback | None = None,
 ) -> RotatedResult:
     """Sparse component analysis: sparse loadings Y of a rotated basis, all at once.
 
     Maximizes `||Z'XY||_F` over scores `Z'Z = I` and loadings with `sum |y_ij| <= l1_bound`, by turns: Z is
-    the polar factor of `XY`, and Y is `prs` of `X'Z`. It begins with the leading singular vectors.
+    the polar factor of `XY`, and Y is `prs` of `X'Z`. It begins with the leading singular vectors. X is
+    centred and scaled implicitly, so that sparse X stays sparse; an iteration reads it once (CSC: twice).
 
     Parameters
     ----------
@@ -103,17 +111,23 @@ def sca(
         r, in [1, min(n, p)].
     l1_bound : float, optional
         In [r, r sqrt(p)]. Default: `sqrt(p r)`.
-    rotation : {"varimax", "none"}, default "varimax"
+    rotation : {"varimax", "l1", "none"}, default "varimax"
+        "l1" minimizes `sum |y_ij|` over rotations, first from varimax, then from the rotation before.
     threshold : {"soft", "hard"}, default "soft"
         "hard" keeps the largest entries as they are, as many as the bound allows; it may go in cycles.
+    start : array-like of shape (p, r), optional
+        Loadings to begin with, for instance of another bound.
     max_iter : int, default 1000
     tol : float, default 1e-5
         Stop when no loading turns by more than this sine, columns matched and of unit length.
     kind : {"data", "covariance"}, default "data"
     center : bool, default True
         Subtract the column means, implicitly. Ignored for a covariance.
-    scale : bool, default False
-        Divide each column by its standard deviation, implicitly.
+    scale : bool or "degree", default False
+        Divide each column by its standard deviation, implicitly. "degree" is for nonnegative X such as the
+        adjacency matrix of a graph: `X_ij / sqrt((d_i + tau) (g_j + tau'))`, d and g the sums of the rows
+        and columns, tau the mean of d and tau' that of g, which are equal for square X. The means that
+        `center` subtracts are those of the scaled matrix.
     callback : callable, optional
         Called with a `Progress` after each iteration. Raising StopIteration ends the search.
 
@@ -121,19 +135,27 @@ def sca(
     -------
     RotatedResult
         `loadings` (p, r) as they were shrunk, not of unit length, each with the sum of its cubes positive, by
-        the variance of their scores; `scores` (n, r), None for a covariance; `pve` (r,), cumulative.
+        the variance of their scores; `scores` (n, r), the scaled and centred matrix times the loadings,
+        None for a covariance; `pve` (r,), cumulative.
 
     Raises
     ------
     ValueError
-        For NaN, infinite or empty input, X without variance, an indefinite covariance, or an option out of
-        range. Of lower rank than r, it gives fewer components, and a RuntimeWarning.
+        For NaN, infinite or empty input, X without variance, an indefinite covariance, negative entries with
+        "degree", a start that explains nothing in some direction, or an option out of range. Of lower rank
+        than r, it gives fewer components, and a RuntimeWarning.
     TypeError
         For input that is not real numbers, or an option of the wrong type.
+
+    See Also
+    --------
+    sca_path : One bound after the other, each from the solution before.
 
     References
     ----------
     F. Chen and K. Rohe (2020). A new basis for sparse principal component analysis. arXiv:2007.00596.
+    T. Qin and K. Rohe (2013). Regularized spectral clustering under the degree-corrected stochastic
+    blockmodel. Advances in Neural Information Processing Systems 26, section 2: tau.
 
     Examples
     --------
@@ -143,29 +165,125 @@ def sca(
     >>> [sorted(abs(y).argsort()[-10:].tolist()) for y in result.loadings.T]
     [[0, 1, 2, 3, 4, 5, 6, 7, 8, 9], [10, 11, 12, 13, 14, 15, 16, 17, 18, 19]]
     """
-    problem = as_problem(X, kind=kind, center=center, scale=scale)
+    problem = _problem(X, kind, center, scale)
     r, bound = _check(problem, n_components, l1_bound, "l1_bound", problem.p)
-    _check_ways(rotation, threshold)
+    shrink = _Shrinkage(
+        choice(rotation, "rotation", _ROTATIONS), choice(threshold, "threshold", _THRESHOLDS), bound
+    )
     max_iter, tol = integer(max_iter, "max_iter", 1), number(tol, "tol", 0)
     tell = hook(callback)
+    Y = leading_vectors(problem, r) if start is None else _given(problem, r, start)
+    return _sca(X, problem, Y, shrink, max_iter, tol, tell)
+
+
+def sca_path(
+    X: Any,
+    n_components: int,
+    l1_bounds: Any,
+    *,
+    rotation: str = "varimax",
+    threshold: str = "soft",
+    max_iter: int = 1000,
+    tol: float = 1e-5,
+    kind: str = "data",
+    center: bool = True,
+    scale: bool | str = False,
+    callback: Callback | None = None,
+) -> list[RotatedResult]:
+    """`sca` for several bounds: from the largest down, each starts from the loadings of the one before.
+
+    The largest starts from the leading singular vectors, which are its solution where it does not bind.
+    These and the column statistics are computed once. With soft thresholds the objective ends within a
+    thousandth of that from cold starts; with hard thresholds it may be some hundredths above or below.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, p), sparse matrix
+        As in `sca`.
+    n_components : int
+        r, in [1, min(n, p)].
+    l1_bounds : sequence of float
+        In any order, each in [r, r sqrt(p)].
+    rotation, threshold, max_iter, tol, kind, center, scale, callback
+        As in `sca`; max_iter counts for each bound.
+
+    Returns
+    -------
+    list of RotatedResult
+        In the order of `l1_bounds`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As in `sca`.
+
+    References
+    ----------
+    F. Chen and K. Rohe (2020). A new basis for sparse principal component analysis. arXiv:2007.00596.
+
+    Examples
+    --------
+    >>> import spcacore
+    >>> X, planted = spcacore.datasets.make_spiked(100, 500, cardinality=10, rng=0)
+    >>> path = spcacore.sca_path(X, 2, [6, 12, 24])
+    >>> [int((result.loadings != 0).sum()) for result in path] == sorted(
+    ...     int((result.loadings != 0).sum()) for result in path)
+    True
+    """
+    problem = _problem(X, kind, center, scale)
+    if isinstance(l1_bounds, (str, bytes, dict)) or not np.iterable(l1_bounds):
+        raise TypeError(f"l1_bounds must be a sequence of numbers, not {l1_bounds!r}")
+    bounds = []
+    for i, bound in enumerate(l1_bounds):
+        r, checked = _check(
+            problem, n_components, number(bound, f"l1_bounds[{i}]", 0), f"l1_bounds[{i}]", problem.p
+        )
+        bounds.append(checked)
+    if not bounds:
+        raise ValueError("l1_bounds is empty")
+    choice(rotation, "rotation", _ROTATIONS)
+    choice(threshold, "threshold", _THRESHOLDS)
+    max_iter, tol = integer(max_iter, "max_iter", 1), number(tol, "tol", 0)
+    tell = hook(callback)
+    Y = leading_vectors(problem, r)
+    results: dict[int, RotatedResult] = {}
+    for i in sorted(range(len(bounds)), key=lambda i: -bounds[i]):
+        shrink = _Shrinkage(rotation, threshold, bounds[i], rotated=bool(results))
+        results[i] = _sca(X, problem, Y, shrink, max_iter, tol, tell)
+        loadings = results[i].loadings.astype(np.float64, order="F")
+        if loadings.any(axis=0).all():
+            Y = loadings
+    return [results[i] for i in range(len(bounds))]
+
+
+def _sca(
+    X: Any,
+    problem: Problem,
+    Y: NDArray[np.float64],
+    shrink: _Shrinkage,
+    max_iter: int,
+    tol: float,
+    tell: Callable[..., object] | None,
+) -> RotatedResult:
     op = problem.operator
-    Y = _leading(problem, r)
 
     def step() -> float:
         nonlocal Y
-        AY = op.apply_block(Y).astype(np.float64)
+        AY = op.apply_block(Y).astype(np.float64, copy=False)
         before = Y
-        Y = _shrunk(_rotated(_polar(AY @ _inverse_root(Y.T @ AY)), rotation), bound, threshold)
+        Y = shrink(AY, _inverse_root(Y.T @ AY))
         return _turned(Y, before)
 
-    n_iter, converged = _iterated(step, Y.shape[1], max_iter, tol, tell)
-    spread = np.sum(Y * op.apply_block(Y), axis=0)
+    n_iter, converged = _iterated(step, Y.shape[1], max_iter, tol, tell, 4)
+    spread = np.einsum("ij,ij->j", Y, op.apply_block(Y))
     order = np.argsort(-spread, kind="stable")
-    Y = (Y * np.where((Y**3).sum(axis=0) < 0, -1, 1))[:, order]
+    Y = (Y * np.where(np.einsum("ij,ij,ij->j", Y, Y, Y) < 0, -1, 1))[:, order]
     loadings = Y.astype(op.dtype)
     return RotatedResult(
         loadings=loadings,
-        scores=None if kind == "covariance" else scores(X, loadings, problem.mean, problem.scale),
+        scores=None
+        if op.covariance
+        else scores(X, loadings, problem.mean, problem.scale, problem.row_weight),
         pve=_pve(problem, Y),
         n_iter=n_iter,
         converged=converged,
@@ -185,7 +303,7 @@ def sma(
     max_iter: int = 1000,
     tol: float = 1e-5,
     center: bool = False,
-    scale: bool = False,
+    scale: bool | str = False,
     callback: Callback | None = None,
 ) -> RotatedResult:
     """Sparse matrix approximation `Z B Y'`, sparse on both sides, in rotated bases.
@@ -202,7 +320,7 @@ def sma(
     sample_l1_bound, l1_bound : float, optional
         In [r, r sqrt(n)] and [r, r sqrt(p)]. Default: `sqrt(n r)` and `sqrt(p r)`.
     rotation, threshold, max_iter, tol, scale, callback
-        As in `sca`.
+        As in `sca`; "degree" scales what Z and Y are sparse factors of.
     center : bool, default False
         Subtract the column means, implicitly.
 
@@ -230,26 +348,27 @@ def sma(
     >>> sorted((result.loadings != 0).astype(int).T.tolist())
     [[0, 0, 0, 0, 1, 1, 1, 1], [1, 1, 1, 1, 0, 0, 0, 0]]
     """
-    problem = as_problem(X, center=center, scale=scale)
+    problem = _problem(X, "data", center, scale)
     op = problem.operator
     r, bound = _check(problem, n_components, l1_bound, "l1_bound", problem.p)
     _, sample_bound = _check(problem, n_components, sample_l1_bound, "sample_l1_bound", op.m)
-    _check_ways(rotation, threshold)
+    choice(rotation, "rotation", _ROTATIONS)
+    choice(threshold, "threshold", _THRESHOLDS)
+    shrink, shrink_samples = (_Shrinkage(rotation, threshold, limit) for limit in (bound, sample_bound))
     max_iter, tol = integer(max_iter, "max_iter", 1), number(tol, "tol", 0)
     tell = hook(callback)
-    Y = _leading(problem, r)
-    Z = _polar(_images(op, Y))
+    Y = leading_vectors(problem, r)
+    Z = np.zeros((op.m, Y.shape[1]), order="F")
 
     def step() -> float:
         nonlocal Y, Z
         before = Y, Z
-        Z = _shrunk(_rotated(_polar(_images(op, Y)), rotation), sample_bound, threshold)
-        back = np.stack([op.apply_transposed(np.ascontiguousarray(z, op.dtype)) for z in Z.T], axis=1)
-        Y = _shrunk(_rotated(_polar(back.astype(np.float64)), rotation), bound, threshold)
+        Z = shrink_samples(op.image_block(Y).astype(np.float64, copy=False))
+        Y = shrink(op.transposed_block(Z).astype(np.float64, copy=False))
         return max(_turned(Y, before[0]), _turned(Z, before[1]))
 
     n_iter, converged = _iterated(step, Y.shape[1], max_iter, tol, tell)
-    B = Z.T @ _images(op, Y) * math.ldexp(1.0, problem.exponent // 2)
+    B = Z.T @ op.image_block(Y) * math.ldexp(1.0, problem.exponent // 2)
     Y, Z, B = _ordered(Y, Z, B)
     return RotatedResult(
         loadings=Y.astype(op.dtype), scores=Z.astype(op.dtype), pve=_pve(problem, Y), n_iter=n_iter,
@@ -258,7 +377,12 @@ def sma(
 
 
 def _iterated(
-    step: Callable[[], float], r: int, max_iter: int, tol: float, tell: Callable[..., object] | None
+    step: Callable[[], float],
+    r: int,
+    max_iter: int,
+    tol: float,
+    tell: Callable[..., object] | None,
+    stacklevel: int = 3,
 ) -> tuple[int, bool]:
     """Steps until one turns no column by more than `tol`: how many were made, and whether that was so."""
     n_iter = 0
@@ -271,7 +395,7 @@ def _iterated(
                 break
         if turned <= tol:
             return n_iter, True
-    warnings.warn(f"not converged in {n_iter} iterations", RuntimeWarning, stacklevel=3)
+    warnings.warn(f"not converged in {n_iter} iterations", RuntimeWarning, stacklevel=stacklevel)
     return n_iter, False
 
 
@@ -282,39 +406,88 @@ def _check(problem: Problem, n_components: Any, bound: Any, name: str, size: int
     return r, number(bound, name, r, r * math.sqrt(size))
 
 
-def _check_ways(rotation: Any, threshold: Any) -> None:
-    choice(rotation, "rotation", _ROTATIONS)
-    choice(threshold, "threshold", _THRESHOLDS)
+def _problem(X: Any, kind: Any, center: Any, scale: Any) -> Problem:
+    if is_operator(X) or (callable(X) and not hasattr(X, "__array__")):
+        raise TypeError("X must be an array or a sparse matrix; an operator does not tell its total variance")
+    if not isinstance(scale, str):
+        return as_problem(X, kind=kind, center=center, scale=scale)
+    choice(kind, "kind", ("data", "covariance"))
+    if scale != "degree":
+        raise ValueError(f"scale must be True, False or 'degree', not {scale!r}")
+    if kind == "covariance":
+        raise ValueError("scale='degree' is for data, not for a covariance")
+    return degree_problem(X, center=flag(center, "center"))
+
+
+def _given(problem: Problem, r: int, start: Any) -> NDArray[np.float64]:
+    """Loadings to begin with, each of which must explain something that the others do not."""
+    a = real_array(start, "start", ndim=2)
+    if a.shape != (problem.p, r):
+        raise ValueError(f"start has shape {a.shape} where {(problem.p, r)} is needed")
+    peak = np.abs(a).max(axis=0)
+    if not peak.all():
+        raise ValueError("start has a column of zeros")
+    Y = np.asfortranarray(a / peak, np.float64)
+    Y /= np.linalg.norm(Y, axis=0)
+    G = Y.T @ problem.operator.apply_block(Y)
+    if not np.linalg.eigvalsh((G + G.T) / 2)[0] > negligible(problem):
+        raise ValueError(f"start has fewer than {r} directions in which X has variance")
+    return Y
 
 
 # ---- polar, rotate, shrink --------------------------------------------------------------------------
 
 
-def _polar(M: NDArray[Any]) -> NDArray[np.float64]:
-    """The nearest matrix with orthonormal columns."""
-    U, _, Vt = np.linalg.svd(M, full_matrices=False)
-    return U @ Vt
+class _Shrinkage:
+    """Polar, rotate, shrink, again and again: the level of one call is where the next begins to search."""
 
+    def __init__(self, rotation: str, threshold: str, bound: float, rotated: bool = False):
+        self.rotation, self.threshold, self.bound = rotation, threshold, bound
+        self.rotated = rotated  # what comes has been rotated before
+        self.level = 0.0
 
-def _rotated(Y: NDArray[np.float64], rotation: str) -> NDArray[np.float64]:
-    if rotation == "none" or Y.shape[1] == 1:
+    def __call__(
+        self, M: NDArray[np.float64], factor: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]:
+        """Of M, or of M times the symmetric `factor`."""
+        Y = _polar(M, factor)
+        if Y.shape[1] > 1 and self.rotation == "varimax":
+            orthomax(Y, 1.0, overwrite=True)
+        elif Y.shape[1] > 1 and self.rotation == "l1":
+            l1_rotate(Y, 1000, 1e-8, varimax=not self.rotated)
+            self.rotated = True
+        return self.shrunk(Y)
+
+    def shrunk(self, Y: NDArray[np.float64]) -> NDArray[np.float64]:
+        """All entries thresholded at one level, so that their magnitudes sum to at most the bound."""
+        flat = Y.ravel(order="K")
+        if self.threshold == "hard":  # of equal entries all go, or all stay
+            level = _core.l1_kept_level(flat, self.bound)
+            flat[np.abs(flat) <= level] = 0
+            return Y
+        self.level = _core.l1_ball_level(flat, self.bound, self.level)
+        if self.level > 0:
+            _core.soft_threshold(flat, self.level, flat)
         return Y
-    return orthomax(Y, 1.0)[0]
 
 
-def _shrunk(Y: NDArray[np.float64], bound: float, threshold: str) -> NDArray[np.float64]:
-    """All entries thresholded at one level, so that their magnitudes sum to at most `bound`."""
-    magnitude = np.sort(np.abs(Y), axis=None)[::-1]
-    total = np.cumsum(magnitude)
-    if total[-1] <= bound:
-        return Y
-    if threshold == "hard":
-        kept = np.count_nonzero(total <= bound)
-        level = magnitude[kept]  # of equal entries all go, or all stay
-        return np.where(np.abs(Y) > level, Y, 0)
-    level = (total - bound) / np.arange(1, len(total) + 1)
-    level = level[np.flatnonzero(level < magnitude)[-1]]
-    return np.sign(Y) * np.maximum(np.abs(Y) - level, 0)
+def _polar(M: NDArray[np.float64], factor: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+    """The nearest matrix with orthonormal columns to M, or to M times `factor`, in Fortran order.
+
+    As M (M'M)^(-1/2) where M is large and squaring loses less than the iteration can see.
+    """
+    if M.size > _SMALL:
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            G = M.T @ M
+            G = G if factor is None else factor @ G @ factor
+        if np.isfinite(G).all():
+            values, vectors = np.linalg.eigh(G)
+            if values[0] > max(1e-6 * values[-1], 1e-200):
+                root = (vectors / np.sqrt(values)) @ vectors.T
+                root = root if factor is None else factor @ root
+                return (root.T @ M.T).T
+    U, _, Vt = np.linalg.svd(M if factor is None else M @ factor, full_matrices=False)
+    return np.asfortranarray(U @ Vt)
 
 
 def _inverse_root(G: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -329,50 +502,11 @@ def _turned(new: NDArray[np.float64], old: NDArray[np.float64]) -> float:
     """The largest sine between columns, matched one to one; a zero column matches a zero column."""
     from scipy.optimize import linear_sum_assignment
 
-    a, b = (M / np.where(norm > 0, norm, 1) for M in (new, old) for norm in (np.linalg.norm(M, axis=0),))
-    cosine = np.abs(a.T @ b)
-    cosine[np.ix_(~new.any(axis=0), ~old.any(axis=0))] = 1
+    norms = [np.sqrt(np.einsum("ij,ij->j", M, M)) for M in (new, old)]
+    cosine = np.abs(new.T @ old) / np.outer(*(np.where(norm > 0, norm, 1) for norm in norms))
+    cosine[np.ix_(norms[0] == 0, norms[1] == 0)] = 1
     worst = cosine[linear_sum_assignment(-cosine)].min()
     return math.sqrt(max(0.0, 1 - worst**2))
-
-
-def _leading(problem: Problem, r: int) -> NDArray[np.float64]:
-    """The r leading eigenvectors of the operator; fewer, with a warning, where its rank is smaller."""
-    values, vectors = _eigenvectors(problem.operator, r)
-    total = values[0] if problem.diagonal is None else problem.diagonal.sum()
-    noise = 1e3 * float(np.finfo(problem.operator.dtype).eps) * float(total)
-    rank = int(np.count_nonzero(values > noise))
-    if rank == 0:
-        raise ValueError("X has no variance")
-    if rank < r:
-        warnings.warn(f"X has only {rank} of the {r} components asked for", RuntimeWarning, stacklevel=3)
-    return vectors[:, :rank]
-
-
-def _eigenvectors(op: Any, r: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    from scipy.sparse.linalg import LinearOperator
-
-    if op.p <= _DENSE or r >= op.p - 1:
-        values, vectors = np.linalg.eigh(op.submatrix(np.arange(op.p)).astype(np.float64))
-        return values[::-1][:r], vectors[:, ::-1][:, :r]
-    whole = LinearOperator(
-        (op.p, op.p), dtype=op.dtype,
-        matvec=lambda v: op.apply(None, np.ascontiguousarray(v.ravel(), op.dtype)),
-    )  # fmt: skip
-    start = np.random.default_rng(0).standard_normal(op.p).astype(op.dtype)
-    tol = 1e-8 if op.dtype == np.float64 else 1e-4
-    values, vectors = _eigsh(whole, r, v0=start, tol=tol)
-    return values[::-1].astype(np.float64), vectors[:, ::-1].astype(np.float64)
-
-
-def _images(op: Any, Y: NDArray[np.float64]) -> NDArray[np.float64]:
-    """F Y."""
-    out = np.zeros((op.m, Y.shape[1]))
-    for t, y in enumerate(Y.T):
-        index = np.flatnonzero(y)
-        if len(index):
-            out[:, t] = op.image(index, y[index].astype(op.dtype))
-    return out
 
 
 def _ordered(
@@ -393,7 +527,7 @@ def _ordered(
 def _pve(problem: Problem, Y: NDArray[np.float64]) -> NDArray[np.float64]:
     """Cumulative proportion of the variance that the loadings explain."""
     norm = np.linalg.norm(Y, axis=0)
-    variances = operator_variances(problem, Y / np.where(norm > 0, norm, 1), "cumulative")
+    Q = np.asfortranarray(orthonormal(Y / np.where(norm > 0, norm, 1)))
+    variances = np.einsum("ij,ij->j", Q, problem.operator.apply_block(Q))
     assert problem.diagonal is not None
-    total = float(problem.diagonal.sum())
-    return np.cumsum(variances) / total if total > 0 else np.cumsum(variances)
+    return np.cumsum(variances) / float(problem.diagonal.sum())

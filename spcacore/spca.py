@@ -19,8 +19,7 @@ from . import _core
 from ._input import LARGEST, hook, integer, number, per_component, real_array
 from ._operator import Problem, as_problem
 from ._result import Callback, Progress, SPCAResult
-from ._search import fix_sign
-from .rotated import _leading
+from ._search import fix_sign, leading_vectors
 from .variance import operator_variances
 
 _ALL = 256  # variables up to which all are in the working set
@@ -129,7 +128,7 @@ def spca(
     max_iter = integer(max_iter, "max_iter", 1, LARGEST)
     tol = (1e-3 if op.single else 1e-5) if tol is None else number(tol, "tol", 0)
     tell = hook(callback)
-    V = _start(problem, r, start)
+    V = leading_vectors(problem, r) if start is None else _start(problem, r, start)
 
     space = (_SampleSpace if _few_samples(problem) else _VariableSpace)(op)
     nets = _Thresholds(wanted) if lam == math.inf else _ElasticNets(op, space, wanted, lam)
@@ -217,8 +216,7 @@ class _SampleSpace:
 
     def products(self, f: NDArray[np.float64]) -> NDArray[np.float64]:
         """F'f."""
-        back = [self.op.apply_transposed(np.ascontiguousarray(column, self.op.dtype)) for column in f.T]
-        return np.stack(back, axis=1).astype(np.float64) * self.unit
+        return self.op.transposed_block(f).astype(np.float64, copy=False) * self.unit
 
     def quadratic(self, B: NDArray[np.float64], f: NDArray[np.float64]) -> float:
         return float(np.sum(f * f))
@@ -376,8 +374,6 @@ def _ridge(problem: Problem, ridge: Any, unit: float) -> float:
 
 
 def _start(problem: Problem, r: int, start: Any) -> NDArray[np.float64]:
-    if start is None:
-        return _leading(problem, r)
     S = real_array(start, "start", ndim=2).astype(np.float64)
     if S.shape != (problem.p, r):
         raise ValueError(f"start has shape {S.shape} where ({problem.p}, {r}) is needed")

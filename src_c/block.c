@@ -1,4 +1,5 @@
-/* block.c - Y = A V for a block of vectors: dense data are read once for SPCA_TOGETHER of them.
+/* block.c - Y = A V for a block of vectors: dense data are read once for SPCA_TOGETHER of them
+ * (compressed.c has its own loops).
  *
  * A power step with b vectors is two products of skinny matrices, X'(X W), which memory bounds:
  * each of them reads X.  Here a block of rows goes through both products while it is in cache.  The
@@ -209,15 +210,24 @@ static int is_fused(const operator_t *A)
     return A->backward == SPCA(dense_backward) && !A->covariance;
 }
 
+static int is_compressed(const operator_t *A)
+{
+    return A->backward == SPCA(compressed_backward) && !A->covariance && A->t == 0;
+}
+
 spca_int SPCA(block_work)(const operator_t *A, spca_int b)
 {
     spca_int most = 0;
-    if (!is_fused(A)) return A->m + A->t;
+    if (is_compressed(A)) return SPCA(compressed_work)(A, b);
+    if (!is_fused(A)) return (A->m > A->p ? A->m : A->p) + A->t;
     for (spca_int c = 1; c <= min_int(b, TOGETHER); c++) {
         plan_t plan = make_plan(A, c);
         spca_int work = c * (A->p + A->m + plan.rows + 1 + 2 * A->t);
         work += TOGETHER * STRANDS * plan.strands;
         if (work > most) most = work;
+        work =
+            c * (A->p + A->m) + TOGETHER * STRANDS * (A->row_major ? min_int(ROWS, A->n) : GROUP);
+        if (work > most) most = work; /* of one product */
     }
     return most;
 }
@@ -268,7 +278,11 @@ static spca_status backward_rows(const operator_t *A, plan_t plan, spca_int b, s
 static void finish_rows(const operator_t *A, spca_int i0, spca_int rows, real shift, const real *e,
                         real *f)
 {
-    for (spca_int i = 0; i < rows; i++) f[i] = A->range * (f[i] - shift);
+    if (A->row_weight)
+        for (spca_int i = 0; i < rows; i++)
+            f[i] = A->range * (A->row_weight[i0 + i] * f[i] - shift);
+    else
+        for (spca_int i = 0; i < rows; i++) f[i] = A->range * (f[i] - shift);
     for (spca_int i = 0; A->deflation == SPCA_PROJECTION && i < A->t; i++)
         subtract_multiple(rows, e[i], A->image[i] + i0, f);
 }
@@ -276,6 +290,11 @@ static void finish_rows(const operator_t *A, spca_int i0, spca_int rows, real sh
 static void scale_rows(spca_int rows, real a, const real *f, real *g)
 {
     for (spca_int i = 0; i < rows; i++) g[i] = a * f[i];
+}
+
+static void weight_rows(const operator_t *A, spca_int i0, spca_int rows, real *g)
+{
+    for (spca_int i = 0; A->row_weight && i < rows; i++) g[i] *= A->row_weight[i0 + i];
 }
 
 /* The coefficients of the directions in A v, from f = factor F v. */
@@ -291,7 +310,7 @@ static spca_status fused(const operator_t *A, plan_t plan, spca_int b, const rea
 {
     spca_int n = A->n, p = A->p, t = A->t;
     real *w = work, *f = w + b * p, *g = f + b * n, *shift = g + b * plan.rows, *e = shift + b;
-    real *d = e + b * t, *S = d + b * t;
+    real *d = e + b * t, *S = d + b * t, sum[TOGETHER];
     spca_status status;
     for (spca_int c = 0; c < b; c++) {
         vector_t v = {p, NULL, V + c * p};
@@ -312,6 +331,7 @@ static spca_status fused(const operator_t *A, plan_t plan, spca_int b, const rea
             if (plan.apart) continue;
             scale_rows(rows, A->factor, fc, fc);
             scale_rows(rows, A->range, fc, g + c * plan.rows);
+            weight_rows(A, i0, rows, g + c * plan.rows);
         }
         if (plan.apart) continue;
         status = backward_rows(A, plan, b, i0, rows, g, plan.rows, stop, ctx, S, Y);
@@ -324,6 +344,8 @@ static spca_status fused(const operator_t *A, plan_t plan, spca_int b, const rea
         if (plan.apart) scale_rows(n, A->factor, fc, fc);
         coefficients(A, e + c * t, fc, d + c * t);
         scale_rows(n, A->range, fc, fc);
+        sum[c] = sum_of(n, fc);
+        if (plan.apart) weight_rows(A, 0, n, fc);
     }
     for (spca_int i0 = 0; plan.apart && i0 < n; i0 += plan.rows) {
         status =
@@ -333,7 +355,7 @@ static spca_status fused(const operator_t *A, plan_t plan, spca_int b, const rea
     if (!A->row_major && !plan.apart) total(b, p, S, Y, p);
     for (spca_int c = 0; c < b; c++) {
         vector_t v = {p, NULL, V + c * p};
-        finish_backward(A, sum_of(n, f + c * n), p, NULL, Y + c * p);
+        finish_backward(A, sum[c], p, NULL, Y + c * p);
         SPCA(subtract)(A, v, d + c * t, p, NULL, Y + c * p);
     }
     return is_finite(p * b, Y) ? SPCA_OK : SPCA_NONFINITE;
@@ -342,10 +364,18 @@ static spca_status fused(const operator_t *A, plan_t plan, spca_int b, const rea
 spca_status SPCA(apply_block)(const operator_t *A, spca_int b, const real *V, spca_stop stop,
                               void *ctx, real *work, real *Y)
 {
-    int together = is_fused(A);
+    spca_status status;
+    if (is_compressed(A)) {
+        status = SPCA(compressed_block)(A, b, V, NULL, 0, stop, ctx, work, Y);
+        if (status < 0) return status;
+        for (spca_int c = 0; c < b; c++) {
+            vector_t v = {A->p, NULL, V + c * A->p};
+            SPCA(subtract)(A, v, NULL, A->p, NULL, Y + c * A->p);
+        }
+        return is_finite(A->p * b, Y) ? SPCA_OK : SPCA_NONFINITE;
+    }
     for (spca_int c = 0, count; c < b; c += count) {
-        spca_status status;
-        if (together) {
+        if (is_fused(A)) {
             count = min_int(TOGETHER, b - c);
             status =
                 fused(A, make_plan(A, count), count, V + c * A->p, stop, ctx, work, Y + c * A->p);
@@ -355,6 +385,85 @@ spca_status SPCA(apply_block)(const operator_t *A, spca_int b, const real *V, sp
             status = SPCA(apply)(A, v, stop, ctx, work, Y + c * A->p);
         }
         if (status < 0) return status;
+    }
+    return SPCA_OK;
+}
+
+/* ---- one product ------------------------------------------------------------------------------
+ */
+
+/* As make_plan, but nothing is gained by a block of rows that goes through both. */
+static plan_t half_plan(const operator_t *A, spca_int b)
+{
+    plan_t plan = make_plan(A, b);
+    plan.apart = 1;
+    plan.rows = A->row_major ? min_int(ROWS, A->n) : A->n;
+    return plan;
+}
+
+spca_status SPCA(image_block)(const operator_t *A, spca_int b, const real *V, spca_stop stop,
+                              void *ctx, real *work, real *f)
+{
+    if (is_compressed(A)) return SPCA(compressed_block)(A, b, V, NULL, 1, stop, ctx, work, f);
+    for (spca_int c = 0, count; c < b; c += count) {
+        spca_status status;
+        count = is_fused(A) && A->t == 0 ? min_int(TOGETHER, b - c) : 1;
+        if (count > 1) {
+            plan_t plan = half_plan(A, count);
+            real *w = work, *S = w + count * A->p, shift[TOGETHER];
+            for (spca_int a = 0; a < count; a++) {
+                vector_t v = {A->p, NULL, V + (c + a) * A->p};
+                shift[a] = weighted(A, v, 1, w + a * A->p);
+            }
+            for (spca_int i0 = 0; i0 < A->n; i0 += plan.rows) {
+                spca_int rows = min_int(plan.rows, A->n - i0);
+                status = forward_rows(A, count, i0, rows, w, stop, ctx, S, f + c * A->n);
+                if (status < 0) return status;
+                for (spca_int a = 0; a < count; a++)
+                    finish_rows(A, i0, rows, shift[a], NULL, f + (c + a) * A->n + i0);
+            }
+        } else {
+            vector_t v = {A->p, NULL, V + c * A->p};
+            status = SPCA(image)(A, v, stop, ctx, work, f + c * A->m);
+            if (status < 0) return status;
+        }
+    }
+    return SPCA_OK;
+}
+
+spca_status SPCA(transposed_block)(const operator_t *A, spca_int b, const real *U, spca_stop stop,
+                                   void *ctx, real *work, real *Y)
+{
+    if (is_compressed(A)) {
+        spca_status status = SPCA(compressed_block)(A, b, NULL, U, 0, stop, ctx, work, Y);
+        if (status < 0) return status;
+        return is_finite(A->p * b, Y) ? SPCA_OK : SPCA_NONFINITE;
+    }
+    for (spca_int c = 0, count; c < b; c += count) {
+        spca_status status;
+        count = is_fused(A) && A->t == 0 ? min_int(TOGETHER, b - c) : 1;
+        if (count > 1) {
+            plan_t plan = half_plan(A, count);
+            spca_int n = A->n, p = A->p;
+            real *g = work, *S = g + count * n, *y = Y + c * p, sum[TOGETHER];
+            for (spca_int a = 0; a < count; a++) {
+                scale_rows(n, A->factor, U + (c + a) * n, g + a * n);
+                scale_rows(n, A->range, g + a * n, g + a * n);
+                sum[a] = sum_of(n, g + a * n);
+                weight_rows(A, 0, n, g + a * n);
+            }
+            if (A->row_major) zero(p * count, y);
+            for (spca_int i0 = 0; i0 < n; i0 += plan.rows) {
+                status = backward_rows(A, plan, count, i0, min_int(plan.rows, n - i0), g + i0, n,
+                                       stop, ctx, S, y);
+                if (status < 0) return status;
+            }
+            for (spca_int a = 0; a < count; a++) finish_backward(A, sum[a], p, NULL, y + a * p);
+            if (!is_finite(p * count, y)) return SPCA_NONFINITE;
+        } else {
+            status = SPCA(apply_transposed)(A, U + c * A->m, stop, ctx, work, Y + c * A->p);
+            if (status < 0) return status;
+        }
     }
     return SPCA_OK;
 }

@@ -1,7 +1,7 @@
 /* centring.h - private: the terms beside a product with X, for the files that make one.
  *
  * With w = range weight v,  F v = range (X w - (mean'w) 1),  F'g/range = range weight (X'g - (1'g)
- * mean). */
+ * mean); row weights are products.c's and operator.c's. */
 #ifndef SPCA_CENTRING_H
 #define SPCA_CENTRING_H
 #include "real.h"
@@ -20,6 +20,12 @@ static inline real weighted(const operator_t *A, vector_t v, int dense, real *w)
         if (A->mean) shift += A->mean[j] * x;
     }
     return shift;
+}
+
+/* An index of compressed storage. */
+static inline spca_int at(const void *array, int wide, spca_int q)
+{
+    return wide ? (spca_int)((const int64_t *)array)[q] : (spca_int)((const int32_t *)array)[q];
 }
 
 /* 1'f, in the order of strands_dot. */

@@ -17,7 +17,7 @@
  * a step that raises its quadratic form over unit vectors raises x'(A - rho B)x above 0, hence the
  * quotient (Dinkelbach 1967, Management Science 13, for ratios).  A constant credit < 0 with a
  * shift punishes what of x lies in the span of Q instead. */
-#include "real.h"
+#include "centring.h"
 
 /* ||Bv||^2 over ||QQ'v||^2, below which v counts as lying in the span of Q. */
 #define SPAN_TOLERANCE (64 * REAL_EPSILON)
@@ -67,6 +67,24 @@ spca_status SPCA(image)(const operator_t *A, vector_t v, spca_stop stop, void *c
 static spca_status check_finite(spca_int p, const real *y)
 {
     return is_finite(p, y) ? SPCA_OK : SPCA_NONFINITE;
+}
+
+/* y = F'f, given range f, which row weights overwrite:
+ * F'f = range weight (X'(row_weight f) - (1'f) mean). */
+static spca_status transposed(const operator_t *A, real *f, spca_stop stop, void *ctx, real *y)
+{
+    operator_t plain = *A;
+    spca_status status;
+    real sum;
+    if (!A->row_weight) return A->backward(A, f, A->p, NULL, stop, ctx, y);
+    sum = sum_of(A->n, f);
+    for (spca_int i = 0; i < A->n; i++) f[i] *= A->row_weight[i];
+    plain.mean = plain.weight = NULL;
+    plain.range = 1;
+    status = A->backward(&plain, f, A->p, NULL, stop, ctx, y);
+    if (status < 0) return status;
+    finish_backward(A, sum, A->p, NULL, y);
+    return SPCA_OK;
 }
 
 spca_int SPCA(subtracted)(const operator_t *A)
@@ -163,7 +181,7 @@ spca_status SPCA(apply)(const operator_t *A, vector_t v, spca_stop stop, void *c
     } else {
         status = project(A, v, stop, ctx, y, f, c, &quadratic);
         if (status < 0) return status;
-        status = A->backward(A, f, A->p, NULL, stop, ctx, y);
+        status = transposed(A, f, stop, ctx, y);
         if (status < 0) return status;
     }
     SPCA(subtract)(A, v, c, A->p, NULL, y);
@@ -185,7 +203,7 @@ spca_status SPCA(apply_transposed)(const operator_t *A, const real *u, spca_stop
     for (spca_int i = 0; i < SPCA(subtracted)(A); i++)
         c[i] = A->deflation == SPCA_PROJECTION ? strands_dot(A->m, A->image[i], f) : 0;
     scal(A->m, A->range, f);
-    status = A->backward(A, f, A->p, NULL, stop, ctx, y);
+    status = transposed(A, f, stop, ctx, y);
     if (status < 0) return status;
     SPCA(subtract)(&plain, none, c, A->p, NULL, y);
     return check_finite(A->p, y);
@@ -229,7 +247,7 @@ static spca_status answer(const operator_t *A, vector_t v, question_t *ask, spca
                                 count, list, y);
         if (status < 0) return status;
     } else {
-        status = A->backward(A, f, A->p, NULL, stop, ctx, y);
+        status = transposed(A, f, stop, ctx, y);
         if (status < 0) return status;
         SPCA(subtract)(A, v, c, A->p, NULL, y);
     }

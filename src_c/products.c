@@ -2,11 +2,19 @@
  *
  * F = (X - 1 mean') diag(weight) range^2 for data; diag(weight) A0 diag(weight) range^2 for a
  * covariance.  Nothing of X is ever copied: with w = range weight v,
- *     f = range (X w - (mean'w) 1),    y = range weight (X'g - (1'g) mean),    g = range f. */
+ *     f = range (X w - (mean'w) 1),    y = range weight (X'g - (1'g) mean),    g = range f.
+ * With row weights u, f = range (u (X w) - (mean'w) 1) here, and operator.c brings them into y. */
 #include "centring.h"
 
 #define BLOCK ((spca_int)1 << 23) /* entries read between two looks at stop */
 #define TILE ((spca_int)1 << 15)  /* of a long vector that is added to, line after line */
+#define AHEAD 16                  /* entries of compressed storage */
+
+#ifdef __GNUC__
+#define FETCH(address) __builtin_prefetch((const void *)(address), 1, 3)
+#else
+#define FETCH(address) ((void)(address))
+#endif
 
 /* ---- what the storages share ---------------------------------------------------------------- */
 
@@ -14,6 +22,8 @@ static void finish_forward(const operator_t *A, real shift, real *f)
 {
     if (A->covariance && A->weight)
         for (spca_int j = 0; j < A->p; j++) f[j] *= A->range * A->weight[j];
+    else if (A->row_weight)
+        for (spca_int i = 0; i < A->m; i++) f[i] = A->range * (A->row_weight[i] * f[i] - shift);
     else
         for (spca_int i = 0; i < A->m; i++) f[i] = A->range * (f[i] - shift);
 }
@@ -22,6 +32,11 @@ static void finish_forward(const operator_t *A, real shift, real *f)
 static real column_weight(const operator_t *A, spca_int j)
 {
     return A->range * (A->weight ? A->weight[j] : 1);
+}
+
+static real row_weight(const operator_t *A, spca_int i)
+{
+    return A->row_weight ? A->row_weight[i] : 1;
 }
 
 /* ---- dense ---------------------------------------------------------------------------------- */
@@ -190,8 +205,12 @@ spca_status SPCA(dense_columns)(const operator_t *A, spca_int k, const spca_int 
             const real *x = data + place[a] * down;
             real weight = column_weight(A, index[a]), range = A->range;
             real mean = A->mean ? A->mean[index[a]] * range : 0;
-            for (spca_int i = i0; i < i1; i++)
-                W[a * A->m + i] = (x[i * across] * range - mean) * weight;
+            if (A->row_weight)
+                for (spca_int i = i0; i < i1; i++)
+                    W[a * A->m + i] = (A->row_weight[i] * x[i * across] * range - mean) * weight;
+            else
+                for (spca_int i = i0; i < i1; i++)
+                    W[a * A->m + i] = (x[i * across] * range - mean) * weight;
             if (A->covariance && A->weight)
                 for (spca_int i = i0; i < i1; i++) W[a * A->m + i] *= A->weight[i];
         }
@@ -202,36 +221,45 @@ spca_status SPCA(dense_columns)(const operator_t *A, spca_int k, const spca_int 
 /* ---- compressed: CSR by rows, CSC by columns, a symmetric matrix either way -------------------
  */
 
-static inline spca_int at(const void *array, int wide, spca_int q)
-{
-    return wide ? (spca_int)((const int64_t *)array)[q] : (spca_int)((const int32_t *)array)[q];
-}
-
-/* y[l] = line_l . x, or, across, y += x_l line_l for each line of the list (all if NULL). */
-static spca_status compressed_product(const operator_t *A, int along, spca_int k,
-                                      const spca_int *list, const real *x, spca_stop stop,
-                                      void *ctx, real *y)
+/* y[l] = line_l . x, or, across, y += x_l line_l for each line of the list (all if NULL), with
+ * `wide` known to the compiler.  Places in x or y that the next entries need are fetched ahead. */
+static inline spca_status line_products(const operator_t *A, const int wide, const int along,
+                                        spca_int k, const spca_int *list, const real *x,
+                                        spca_stop stop, void *ctx, real *y)
 {
     spca_int read = 0, lines = list ? k : A->row_major ? A->m : A->p;
+    spca_int end = at(A->indptr, wide, A->row_major ? A->m : A->p);
+    const real *place = along ? x : y;
     for (spca_int a = 0; a < lines; a++) {
         spca_int l = list ? list[a] : a;
-        spca_int first = at(A->indptr, A->wide, l), last = at(A->indptr, A->wide, l + 1);
-        if (along) {
-            real sum = 0;
-            for (spca_int q = first; q < last; q++)
-                sum += A->data[q] * x[at(A->indices, A->wide, q)];
-            y[l] = sum;
-        } else {
-            real xl = x[a];
-            for (spca_int q = first; q < last; q++)
-                y[at(A->indices, A->wide, q)] += A->data[q] * xl;
+        spca_int first = at(A->indptr, wide, l), last = at(A->indptr, wide, l + 1);
+        real sum = 0, xl = along ? 0 : x[a];
+        for (spca_int q = first; q < last; q++) {
+            spca_int j = at(A->indices, wide, q);
+            if (q + AHEAD < end) FETCH(place + at(A->indices, wide, q + AHEAD));
+            if (along)
+                sum += A->data[q] * x[j];
+            else
+                y[j] += A->data[q] * xl;
         }
+        if (along) y[l] = sum;
         if ((read += last - first + 16) > BLOCK / 2) {
             read = 0;
             if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
         }
     }
     return SPCA_OK;
+}
+
+static spca_status compressed_product(const operator_t *A, int along, spca_int k,
+                                      const spca_int *list, const real *x, spca_stop stop,
+                                      void *ctx, real *y)
+{
+    if (A->wide)
+        return along ? line_products(A, 1, 1, k, list, x, stop, ctx, y)
+                     : line_products(A, 1, 0, k, list, x, stop, ctx, y);
+    return along ? line_products(A, 0, 1, k, list, x, stop, ctx, y)
+                 : line_products(A, 0, 0, k, list, x, stop, ctx, y);
 }
 
 spca_status SPCA(compressed_forward)(const operator_t *A, vector_t v, spca_stop stop, void *ctx,
@@ -274,7 +302,7 @@ spca_status SPCA(compressed_columns)(const operator_t *A, spca_int k, const spca
             spca_int first = at(A->indptr, A->wide, i), last = at(A->indptr, A->wide, i + 1);
             for (spca_int q = first; q < last; q++) {
                 spca_int a = (spca_int)place[at(A->indices, A->wide, q)];
-                if (a) W[(a - 1) * A->m + i] += A->data[q] * A->range;
+                if (a) W[(a - 1) * A->m + i] += A->data[q] * A->range * row_weight(A, i);
             }
             if ((read += last - first + 16) > BLOCK / 2) {
                 read = 0;
@@ -285,8 +313,10 @@ spca_status SPCA(compressed_columns)(const operator_t *A, spca_int k, const spca
         for (spca_int a = 0; a < k; a++) {
             spca_int last = at(A->indptr, A->wide, index[a] + 1);
             if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
-            for (spca_int q = at(A->indptr, A->wide, index[a]); q < last; q++)
-                W[a * A->m + at(A->indices, A->wide, q)] += A->data[q] * A->range;
+            for (spca_int q = at(A->indptr, A->wide, index[a]); q < last; q++) {
+                spca_int i = at(A->indices, A->wide, q);
+                W[a * A->m + i] += A->data[q] * A->range * row_weight(A, i);
+            }
         }
     }
     for (spca_int a = 0; a < k; a++) {

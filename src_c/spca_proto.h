@@ -26,7 +26,7 @@ typedef struct {
 
 /* The symmetric p x p operator A that every solver sees.
  *
- * Data X (n x p, m = n):  F = (X - 1 mean') diag(weight) range^2,  A = F'F * factor.
+ * Data X (n x p, m = n):  F = (diag(row_weight) X - 1 mean') diag(weight) range^2,  A = F'F factor.
  * Covariance (m = p):     F = A0 range^2,                          A = F.
  * range is a power of two that brings the entries near 1, applied once before and once after each
  * product, so that neither over- nor underflows: values of A carry range^4 (data) or range^2
@@ -52,8 +52,9 @@ struct SPCA(operator) {
     const void *indptr;  /* compressed: int32 or, when wide, int64 */
     const void *indices; /* of the same width */
     int wide;
-    const REAL *mean;   /* (p) or NULL */
-    const REAL *weight; /* (p) or NULL */
+    const REAL *mean;       /* (p) or NULL */
+    const REAL *weight;     /* (p) or NULL */
+    const REAL *row_weight; /* (n) or NULL; data without screen and deflation */
     REAL range, factor;
     REAL shift; /* A + shift I; solvers raise it where A is indefinite */
     /* After projection deflation by orthonormal directions Q, with B = I - QQ': products with
@@ -98,11 +99,26 @@ spca_status SPCA(apply)(const SPCA(operator) * A, SPCA(vector) v, spca_stop stop
                         REAL *work, REAL *y /* p */);
 
 /* Y = A V (p x b by columns, no overlap).  Dense data are read once, or twice where no block of
- * rows stays in cache, for SPCA_TOGETHER columns; other operators for each.  Every column has the
- * bits that apply gives it.  work (block_work). */
+ * rows stays in cache, for SPCA_TOGETHER columns; compressed data without deflation once, in CSC
+ * order twice, for SPCA_MANY/sizeof(REAL); other operators for each.  Every column has the bits
+ * that apply gives it.  work (block_work). */
 spca_status SPCA(apply_block)(const SPCA(operator) * A, spca_int b, const REAL *V, spca_stop stop,
                               void *ctx, REAL *work, REAL *Y);
 spca_int SPCA(block_work)(const SPCA(operator) * A, spca_int b);
+
+/* The two halves, of data that are not deflated: f (n x b) = F V, and Y (p x b) = factor F'U; by
+ * columns, with the bits of image and apply_transposed.  work (block_work). */
+spca_status SPCA(image_block)(const SPCA(operator) * A, spca_int b, const REAL *V, spca_stop stop,
+                              void *ctx, REAL *work, REAL *f);
+spca_status SPCA(transposed_block)(const SPCA(operator) * A, spca_int b, const REAL *U,
+                                   spca_stop stop, void *ctx, REAL *work, REAL *Y);
+
+/* All three of compressed storage (compressed.c): U NULL, apply_block or, half, image_block with
+ * columns out of length m; V NULL, transposed_block. */
+spca_status SPCA(compressed_block)(const SPCA(operator) * A, spca_int b, const REAL *V,
+                                   const REAL *U, int half, spca_stop stop, void *ctx, REAL *work,
+                                   REAL *out);
+spca_int SPCA(compressed_work)(const SPCA(operator) * A, spca_int b);
 
 /* The k entries of A v largest in magnitude (nonnegative: largest, and those below 0 count as 0),
  * index ascending, ties to the lower index, and quadratic = v'A v.  work (2p + m + t).  Where A has
@@ -206,6 +222,15 @@ void SPCA(soft_threshold)(spca_int p, const REAL *a, REAL level, REAL *out);
  * Witten, Tibshirani & Hastie (2009), Biostatistics 10(3), lemma 2.2. */
 spca_status SPCA(l1_threshold)(spca_int p, const REAL *a, double bound, int nonnegative, REAL *work,
                                REAL *w, double *level);
+
+/* The level at which sum_i (|a_i| - level)_+ = bound, by Newton's method on that convex function of
+ * the level from `start`, which decides nothing but the time; 0 where sum |a_i| <= bound.  Duchi,
+ * Shalev-Shwartz, Singer & Chandra (2008), ICML (threshold.c). */
+double SPCA(l1_ball_level)(spca_int p, const REAL *a, double bound, double start);
+
+/* The largest |a_i| such that the magnitudes from it upwards sum to more than bound; 0 if none.
+ * work (p). */
+REAL SPCA(l1_kept_level)(spca_int p, const REAL *a, double bound, REAL *work);
 
 /* ---- solvers -------------------------------------------------------------------------------- */
 
@@ -322,6 +347,13 @@ spca_int SPCA(orthomax_work)(spca_int p, spca_int r);
  * n_iter grows by the sweeps made (rotate.c). */
 spca_status SPCA(planar_sweeps)(spca_int p, spca_int r, double gamma, spca_int max_iter, double tol,
                                 spca_stop stop, void *ctx, REAL *Y, double *R, spca_int *n_iter);
+
+/* The same for the sum of |y_ij|, to be minimized: turns pairs of columns until none lowers its
+ * share by more than tol times that.  R is multiplied by the rotations made, and n_iter grows by
+ * the sweeps made.  work (3p), iwork (r + r^2) (l1_rotate.c). */
+spca_status SPCA(l1_sweeps)(spca_int p, spca_int r, spca_int max_iter, double tol, spca_stop stop,
+                            void *ctx, REAL *Y, double *work, spca_int *iwork, double *R,
+                            spca_int *n_iter);
 
 /* Tiles of SPCA_TILE rows by columns, with one more column of zeros if r is odd (moments.c). */
 /* z = y R. */

@@ -476,3 +476,77 @@ void SPCA(soft_threshold)(spca_int p, const real *a, real level, real *out)
     const magnitudes_t m = {p, a, 0, 1};
     assign(&m, level, 0, 1, out);
 }
+
+/* Count and summed excess of the magnitudes above level, in double. */
+VECTORIZED static void excess_over(spca_int p, const real *a, double level, double *count,
+                                   double *sum)
+{
+    enum { WIDTH = 8, TILE = 4096 };
+    *count = *sum = 0;
+    for (spca_int start = 0; start < p; start += TILE) {
+        spca_int end = min_int(p, start + TILE), i = start;
+        double s[WIDTH] = {0}, n[WIDTH] = {0};
+        for (; i + WIDTH <= end; i += WIDTH)
+#pragma omp simd
+            for (int l = 0; l < WIDTH; l++) {
+                double b = (double)fabs(a[i + l]) - level;
+                s[l] += b > 0 ? b : 0;
+                n[l] += b > 0 ? 1 : 0;
+            }
+        for (int l = 0; i < end; i++, l++) {
+            double b = (double)fabs(a[i]) - level;
+            s[l] += b > 0 ? b : 0;
+            n[l] += b > 0 ? 1 : 0;
+        }
+        for (int l = 0; l < WIDTH; l++) {
+            *count += n[l];
+            *sum += s[l];
+        }
+    }
+}
+
+/* From below the root, where sets of entries only shrink, each step but the last loses one; from
+ * above it, one step leads below. */
+double SPCA(l1_ball_level)(spca_int p, const real *a, double bound, double start)
+{
+    double level = start > 0 && start <= (double)REAL_MAX ? start : 0, before = -1;
+    for (;;) {
+        double count, sum, next;
+        excess_over(p, a, level, &count, &sum);
+        next = count > 0 ? level + (sum - bound) / count : 0;
+        if (!(next > 0)) {
+            if (level == 0) return 0;
+            next = 0;
+        } else if (count == before || fabs(next - level) <= 2 * DBL_EPSILON * level)
+            return next;
+        before = next > level ? count : -1;
+        level = next;
+    }
+}
+
+real SPCA(l1_kept_level)(spca_int p, const real *a, double bound, real *work)
+{
+    double above = 0; /* of entries that are known to be kept */
+    for (spca_int i = 0; i < p; i++) work[i] = fabs(a[i]);
+    while (p > 0) {
+        real pivot = pivot_of(p, work);
+        double more = 0, ties = 0;
+        spca_int left = 0;
+        int lower;
+        for (spca_int i = 0; i < p; i++) {
+            more += work[i] > pivot ? (double)work[i] : 0;
+            ties += work[i] == pivot;
+        }
+        ties *= (double)pivot;
+        lower = above + more <= bound; /* the level is the pivot or below */
+        if (lower && above + more + ties > bound) return pivot;
+        if (lower) above += more + ties;
+        for (spca_int i = 0; i < p; i++) {
+            real x = work[i];
+            work[left] = x;
+            left += lower ? x < pivot : x > pivot;
+        }
+        p = left;
+    }
+    return 0;
+}

@@ -119,6 +119,48 @@ def test_other_inputs(dtype):
         np.testing.assert_allclose(problem.unit * Y, D @ V, atol=2 * tolerance(dtype, A @ V))
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("wide", [np.int32, np.int64])
+@pytest.mark.parametrize("order", ["csr", "csc"])
+def test_compressed(order, wide, dtype):
+    """One read of the data for many columns, with the bits of one column at a time."""
+    rng = np.random.default_rng(0)
+    for n, p in ((70, 40), (301, 517)):
+        Z = (rng.random((n, p)) < 0.2) * rng.standard_normal((n, p))
+        Z[3] = Z[:, 5] = 0
+        X = scipy.sparse.csr_array(Z.astype(dtype)).asformat(order)
+        X.indices, X.indptr = X.indices.astype(wide), X.indptr.astype(wide)
+        for options in ({}, {"scale": True}, {"center": False}):
+            A = covariance(Z, **options)
+            op = as_problem(X, **options).operator
+            unit = as_problem(X, **options).unit
+            V, U = (rng.standard_normal((size, 90)).astype(dtype) for size in (p, n))
+            for b in (0, 1, 3, 4, 8, 13, 20, 21, 40, 90):
+                Y = op.apply_block(V[:, :b])
+                np.testing.assert_allclose(unit * Y, A @ V[:, :b], atol=tolerance(dtype, A @ V))
+                np.testing.assert_array_equal(Y, columns(op, V[:, :b]) if b else Y)
+                f, y = op.image_block(V[:, :b]), op.transposed_block(U[:, :b])
+                for c in range(b):
+                    np.testing.assert_array_equal(f[:, c], op.image(None, np.ascontiguousarray(V[:, c])))
+                    np.testing.assert_array_equal(y[:, c], op.apply_transposed(np.ascontiguousarray(U[:, c])))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize(("n", "p"), SHAPES[:-1])
+def test_halves(n, p, order, dtype):
+    X = data(n, p, dtype, order)
+    op = as_problem(X).operator
+    rng = np.random.default_rng(2)
+    V, U = (rng.standard_normal((size, 6)).astype(dtype) for size in (p, n))
+    f, y = op.image_block(V), op.transposed_block(U)
+    for c in range(6):
+        np.testing.assert_array_equal(f[:, c], op.image(None, np.ascontiguousarray(V[:, c])))
+        np.testing.assert_array_equal(y[:, c], op.apply_transposed(np.ascontiguousarray(U[:, c])))
+    with pytest.raises(ValueError, match="rows"):
+        op.transposed_block(np.ones((n + 1, 2)))
+
+
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("size", [1e150, 1e-150])
 def test_scales(size, order):

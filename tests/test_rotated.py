@@ -5,18 +5,35 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse
+import scipy.sparse.linalg
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import covariance, shared, spanned_variance
+from scipy.optimize import linear_sum_assignment
 
 import spcacore
-from spcacore import prs, sca, sma
+from spcacore import _core, prs, sca, sca_path, sma
 
 PITPROPS = spcacore.datasets.load_pitprops().correlation
 
 
 def reference(name):
     return np.loadtxt(shared("reference") / f"{name}.csv", delimiter=",")
+
+
+def counts(seed, n=40, p=30, r=3):
+    """Edges between rows and columns of r blocks, in float64; a row and a column have none."""
+    rng = np.random.default_rng(seed)
+    rate = 0.1 + 0.7 * (np.arange(n)[:, None] * r // n == np.arange(p)[None] * r // p)
+    X = rng.poisson(rate).astype(float)
+    X[5] = X[:, 7] = 0
+    return X
+
+
+def normalized(X):
+    """By degrees, as in the docstring of `sca`."""
+    d, g = X.sum(axis=1), X.sum(axis=0)
+    return X / np.sqrt(np.outer(d + d.mean(), g + g.mean()))
 
 
 def samples(seed, n=30, p=12):
@@ -135,6 +152,283 @@ def test_planted_blocks_and_wide_sparse_data():
         found = [np.bincount(block[part], minlength=r).max() for part in np.split(np.arange(p), r)]
         assert sum(found) > 0.97 * p
         assert len({int(np.bincount(block[part]).argmax()) for part in np.split(np.arange(p), r)}) == r
+
+
+# ---- the level of the threshold ---------------------------------------------------------------------
+
+
+@given(
+    seed=st.integers(0, 2**32),
+    share=st.floats(1e-6, 1.1),
+    single=st.booleans(),
+    start=st.sampled_from([0.0, 1e-3, 0.5, 1e3, 1e300]),
+)
+@settings(max_examples=150, deadline=None, derandomize=True)
+def test_levels_against_sorting(seed, share, single, start):
+    """The closed forms over the sorted magnitudes, with ties; the start decides nothing."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 5000))
+    a = rng.standard_normal(n) * np.exp(rng.uniform(0, 4) * rng.standard_normal(n))
+    a = (a if rng.random() < 0.5 else np.round(2 * a) / 2).astype(np.float32 if single else np.float64)
+    magnitude = np.sort(np.abs(a.astype(np.float64)))[::-1]
+    total = np.cumsum(magnitude)
+    bound = share * total[-1]
+    soft, hard = _core.l1_ball_level(a, bound, start), _core.l1_kept_level(a, bound)
+    if total[-1] <= bound:
+        assert (soft, hard) == (0, 0)
+        return
+    levels = (total - bound) / np.arange(1, n + 1)
+    expected = levels[np.flatnonzero(levels < magnitude)[-1]]
+    assert soft == pytest.approx(expected, rel=1e-13, abs=1e-15 * magnitude[0])
+    assert np.maximum(magnitude - soft, 0).sum() == pytest.approx(bound, rel=1e-10)
+    assert hard == magnitude[np.count_nonzero(total <= bound)]
+
+
+# ---- degrees ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("center", [False, True])
+@pytest.mark.parametrize("p", [30, 400])
+def test_degrees_against_the_normalized_matrix(center, p):
+    """Dense in either order, CSR and CSC with either index, integers and float32; few columns and many."""
+    X = counts(p, n=60, p=p)
+    L = normalized(X)
+    wide = scipy.sparse.csr_array(X)
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    inputs = [
+        X,
+        np.asfortranarray(X),
+        X.astype(int),
+        scipy.sparse.csr_array(X),
+        scipy.sparse.csc_array(X),
+        wide,
+    ]
+    inputs += [scipy.sparse.coo_array(X), X.astype(np.float32), scipy.sparse.csr_array(X.astype(np.float32))]
+    bound = 0.6 * np.sqrt(3 * p)
+    plain = sca(L, 3, l1_bound=bound, center=center, tol=1e-7)
+    both = sma(L, 3, l1_bound=bound, sample_l1_bound=8, center=center, tol=1e-7)
+    for M in inputs:
+        single = M.dtype == np.float32
+        atol = 5e-4 if single else 1e-6
+        result = sca(M, 3, l1_bound=bound, center=center, scale="degree", tol=1e-5 if single else 1e-7)
+        np.testing.assert_allclose(result.loadings, plain.loadings, atol=atol)
+        np.testing.assert_allclose(result.scores, (L - center * L.mean(axis=0)) @ plain.loadings, atol=atol)
+        np.testing.assert_allclose(result.pve, plain.pve, atol=atol)
+        assert not result.loadings[7].any()
+        other = sma(
+            M,
+            3,
+            l1_bound=bound,
+            sample_l1_bound=8,
+            center=center,
+            scale="degree",
+            tol=1e-5 if single else 1e-7,
+        )
+        np.testing.assert_allclose(other.loadings, both.loadings, atol=atol)
+        np.testing.assert_allclose(other.scores, both.scores, atol=atol)
+        np.testing.assert_allclose(other.middle, both.middle, atol=atol)
+        assert not other.scores[5].any() or center
+
+
+@pytest.mark.parametrize("size", [1e-140, 1e140, 2.0**-600])
+def test_degrees_do_not_depend_on_units(size):
+    X = counts(0)
+    for M in (X, scipy.sparse.csr_array(X)):
+        a, b = (sca(A, 3, l1_bound=8, scale="degree") for A in (M, M * size))
+        np.testing.assert_allclose(a.loadings, b.loadings, atol=1e-7)
+        np.testing.assert_allclose(a.scores, b.scores, atol=1e-7)
+
+
+def test_blocks_of_a_graph_with_unequal_degrees():
+    """Blocks are found on both sides, and more of them than without the degrees."""
+    rng = np.random.default_rng(1)
+    n, p, r = 600, 900, 4
+    a, b = rng.lognormal(sigma=1.0, size=n), rng.lognormal(sigma=1.0, size=p)
+    rows, columns = np.arange(n) * r // n, np.arange(p) * r // p
+    X = scipy.sparse.csr_array(
+        rng.poisson(0.05 * np.outer(a, b) * (0.1 + 0.9 * (rows[:, None] == columns))).astype(float)
+    )
+    right = []
+    for scale in ("degree", False):
+        result = sma(X, r, scale=scale)
+        for side, block in ((result.loadings, columns), (result.scores, rows)):
+            found = np.where(side.any(axis=1), np.abs(side).argmax(axis=1), r)
+            table = np.array([np.bincount(found[block == k], minlength=r + 1)[:r] for k in range(r)])
+            i, j = linear_sum_assignment(-table)
+            right.append(table[i, j].sum() / len(block))
+    assert right[0] > 0.94
+    assert right[1] > 0.98
+    assert right[0] > right[2]
+    assert right[1] > right[3]
+
+
+# ---- rotation by the l1 norm, starts, paths -----------------------------------------------------------
+
+
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=20, deadline=None, derandomize=True)
+def test_l1_rotation_in_prs(seed):
+    """`prs` shrinks what `l1_rotation` gives."""
+    rng = np.random.default_rng(seed)
+    M = rng.standard_normal((40, 3))
+    U, _, Vt = np.linalg.svd(M, full_matrices=False)
+    rotated = spcacore.l1_rotation(U @ Vt)[0]
+    bound = 0.7 * np.abs(rotated).sum()
+    Y = prs(M, bound, rotation="l1")
+    np.testing.assert_allclose(np.sign(Y)[Y != 0], np.sign(rotated)[Y != 0])
+    level = (np.abs(rotated) - np.abs(Y))[Y != 0]
+    np.testing.assert_allclose(level, level[0], atol=1e-12)
+
+
+def test_l1_rotation_finds_planted_loadings():
+    X, planted = spcacore.datasets.make_spiked(200, 500, cardinality=10, variances=(60, 50, 40), rng=0)
+    for function in (sca, sma):
+        result = function(X, 3, l1_bound=9, rotation="l1")
+        assert result.converged
+        for t in range(3):
+            largest = np.sort(np.argsort(-np.abs(result.loadings[:, t]))[:10])
+            np.testing.assert_array_equal(largest, np.flatnonzero(planted[:, t]))
+
+
+def objective(X, loadings):
+    """||Z'XY||_F for the best scores Z, which span XY."""
+    return np.linalg.norm((X - X.mean(axis=0)) @ loadings)
+
+
+@pytest.mark.parametrize(("threshold", "loss"), [("soft", 1e-3), ("hard", 3e-2)])
+def test_a_path_is_as_good_as_cold_starts(threshold, loss):
+    """In ||Z'XY||_F, on planted loadings, on noise and on pit props; hard thresholds are no ascent."""
+    spiked = spcacore.datasets.make_spiked(100, 300, cardinality=10, rng=0)[0]
+    noise = np.random.default_rng(0).standard_normal((60, 80))
+    for X, r in ((spiked, 3), (noise, 3), (PITPROPS, 4)):
+        top = np.sqrt(r * X.shape[1])
+        bounds = [top * share for share in (0.9, 0.5, 0.7) if top * share >= r]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # hard thresholds may go in cycles
+            path = sca_path(X, r, bounds, threshold=threshold, max_iter=300)
+            cold = [sca(X, r, l1_bound=bound, threshold=threshold, max_iter=300) for bound in bounds]
+        for bound, warm, single in zip(bounds, path, cold, strict=True):
+            assert np.abs(warm.loadings).sum() <= bound * (1 + 1e-12)
+            ours, theirs = (objective(X, result.loadings) for result in (warm, single))
+            assert ours >= theirs * (1 - loss)
+    with pytest.raises(ValueError, match="empty"):
+        sca_path(X, 2, [])
+    with pytest.raises(TypeError, match="sequence"):
+        sca_path(X, 2, 3.0)
+    with pytest.raises(ValueError, match=r"l1_bounds\[1\]"):
+        sca_path(X, 2, [3.0, 1.0])
+
+
+def test_a_start_decides_where_to_begin():
+    X = samples(5)
+    done = sca(X, 3, l1_bound=6)
+    again = sca(X, 3, l1_bound=6, start=done.loadings)
+    assert again.n_iter <= 2 < done.n_iter
+    np.testing.assert_allclose(again.loadings, done.loadings, atol=1e-4)
+    for start, error, match in (
+        (np.ones((12, 2)), ValueError, r"start has shape \(12, 2\)"),
+        (np.eye(12, 3) * [1, 1, 0], ValueError, "column of zeros"),
+        (np.ones((12, 3)), ValueError, "directions"),
+        (np.full((12, 3), np.nan), ValueError, "start"),
+        ("eigenvector", TypeError, "start"),
+    ):
+        with pytest.raises(error, match=match):
+            sca(X, 3, start=start)
+
+
+# ---- bad input --------------------------------------------------------------------------------------
+
+
+def corrupt(**changes):
+    X = scipy.sparse.csr_array(counts(0))
+    for name, (place, value) in changes.items():
+        getattr(X, name)[place] = value
+    return X
+
+
+NEGATIVE = counts(0)
+NEGATIVE[3, 4] = -1
+
+
+@pytest.mark.parametrize("function", [sca, sma])
+@pytest.mark.parametrize(
+    ("X", "options", "error", "match"),
+    [
+        (NEGATIVE, {"scale": "degree"}, ValueError, "nonnegative entries, and X has -1"),
+        (scipy.sparse.csc_array(NEGATIVE), {"scale": "degree"}, ValueError, "nonnegative"),
+        (np.where(NEGATIVE < 0, np.nan, NEGATIVE), {"scale": "degree"}, ValueError, r"NaN.*\(3, 4\)"),
+        (corrupt(data=(3, np.inf)), {"scale": "degree"}, ValueError, "infinite"),
+        (np.full((5, 5), 1e308), {"scale": "degree"}, ValueError, "exceed the number range"),
+        (np.zeros((5, 4)), {"scale": "degree"}, ValueError, "zeros"),
+        (np.ones((5, 4)), {"scale": "degree", "center": True}, ValueError, "no variance"),
+        (counts(0), {"scale": "rows"}, ValueError, "scale must be True, False or 'degree'"),
+        (counts(0), {"scale": 1}, TypeError, "scale"),
+        (counts(0), {"scale": "degree", "center": 1}, TypeError, "center"),
+        (corrupt(indices=(0, 30)), {}, ValueError, "corrupt"),
+        (corrupt(indices=(0, -1)), {"scale": "degree"}, ValueError, "corrupt"),
+        (corrupt(indptr=(3, 10**6)), {}, ValueError, "corrupt"),
+        (corrupt(data=(3, np.nan)), {}, ValueError, "NaN"),
+        (scipy.sparse.linalg.aslinearoperator(counts(0)), {}, TypeError, "an operator"),
+        (scipy.sparse.linalg.aslinearoperator(counts(0)), {"scale": "degree"}, TypeError, "an operator"),
+        (scipy.sparse.csr_array((5, 4)), {}, ValueError, "no variance"),
+    ],
+)
+def test_bad_matrices(function, X, options, error, match):
+    with pytest.raises(error, match=match):
+        function(X, 2, **options)
+
+
+def test_degrees_are_of_data():
+    with pytest.raises(ValueError, match="not for a covariance"):
+        sca(np.eye(4), 2, kind="covariance", scale="degree")
+
+
+@pytest.mark.parametrize("function", [sca, sma])
+@pytest.mark.parametrize("scale", [False, True, "degree"])
+@pytest.mark.parametrize("order", ["csr", "csc"])
+def test_untidy_sparse_matrices(order, scale, function):
+    """Explicit zeros, duplicates, int64 indices in no order: the same result, and X unchanged."""
+    X = counts(0)
+    tidy = scipy.sparse.coo_array(X)
+    i, j = tidy.coords
+    rng = np.random.default_rng(0)
+    more = rng.integers(40, size=50), rng.integers(30, size=50)  # entries that are zero
+    coords = [np.concatenate([a, a, b]) for a, b in zip((i, j), more, strict=True)]
+    data = np.concatenate([tidy.data / 4, tidy.data * 0.75, np.zeros(50)])
+    if order == "csc":
+        coords.reverse()
+    by_line = np.argsort(coords[0], kind="stable")
+    by_line = by_line[np.lexsort((rng.random(len(data)), coords[0][by_line]))]
+    lines = X.shape[order == "csc"]
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(coords[0], minlength=lines))]).astype(np.int64)
+    kind = scipy.sparse.csr_array if order == "csr" else scipy.sparse.csc_array
+    untidy = kind((data[by_line], coords[1][by_line].astype(np.int64), indptr), X.shape)
+    assert untidy.indices.dtype == np.int64
+    before = untidy.data.copy(), untidy.indices.copy(), untidy.indptr.copy()
+    for a in (untidy.data, untidy.indices, untidy.indptr):
+        a.flags.writeable = False
+    expected, result = (function(M, 3, scale=scale, l1_bound=7) for M in (X, untidy))
+    np.testing.assert_allclose(result.loadings, expected.loadings, atol=1e-7)
+    np.testing.assert_allclose(result.scores, expected.scores, atol=1e-7)
+    assert not result.loadings[7].any()  # a column of zeros
+    for a, b in zip(before, (untidy.data, untidy.indices, untidy.indptr), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("function", [sca, sma])
+@pytest.mark.parametrize("p", [20, 400])
+def test_more_components_than_the_rank(function, p):
+    """As many components as there are, never NaN, in each storage and scaling."""
+    rng = np.random.default_rng(0)
+    X = rng.poisson(1.0, (30, 2)).astype(float) @ rng.poisson(1.0, (2, p))
+    X[3] = X[:, 4] = 0
+    for M in (X, scipy.sparse.csr_array(X), scipy.sparse.csc_array(X), X.astype(np.float32)):
+        for scale in (False, "degree"):
+            with pytest.warns(RuntimeWarning, match="only 2 of the 5 components"):
+                result = function(M, 5, scale=scale, center=False)
+            assert result.loadings.shape == (p, 2)
+            for a in (result.loadings, result.scores, result.pve):
+                assert np.isfinite(a).all()
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,281 @@
+/* compressed.c - products of CSR and CSC data with a block of vectors, in one read of the data.
+ *
+ * The block is kept by rows, b numbers next to each other for every variable, so that an entry x_ij
+ * costs one place in memory and not b of them:
+ *     CSR   row by row, f = x_i'W, then Y += x_i f' while the rows of W and Y it meets, which lie
+ *           side by side, are in cache; nothing of size n x b is kept;
+ *     CSC   column by column twice, F += x_j w_j', then y_j = x_j'F.
+ * Entries are in no order that a processor could foresee, so the rows that the next ones need are
+ * fetched ahead.  Columns are taken SPCA_MANY bytes at a time, the sums of which stay in registers.
+ *
+ * Every sum is made in the order of products.c: column c has the bits of SPCA(apply) to it. */
+#include "centring.h"
+
+#ifdef __GNUC__ /* else the same code, a number at a time */
+typedef real lanes_t __attribute__((vector_size(32), aligned(sizeof(real)), may_alias));
+#define INLINE static inline __attribute__((always_inline))
+#define FETCH(address) __builtin_prefetch((const void *)(address), 1, 3)
+#else
+typedef real lanes_t;
+#define INLINE static inline
+#define FETCH(address) ((void)(address))
+#endif
+
+enum {
+    LANES = sizeof(lanes_t) / sizeof(real),
+    MOST = SPCA_MANY / sizeof(lanes_t), /* lanes_t of a row */
+    AHEAD = 12,                         /* entries */
+    TILE = 64                           /* rows transposed at a time */
+};
+#define BLOCK ((spca_int)1 << 20) /* entries read between two looks at stop */
+#define WIDTH (MOST * LANES)
+
+typedef struct {
+    const operator_t *A;
+    spca_int b, padded; /* columns; with zeros, a multiple of LANES */
+    /* what becomes of a line: f = x_l'source or row l of packed, or of `across` by columns; then
+     * the middle; then target += x_l f', or `out` by columns has row l */
+    const real *source, *packed, *across;
+    real *target, *out;
+    spca_int ld, across_ld, out_ld;
+    int forward, backward; /* F v from X w; what comes before X'g */
+    const real *shift;
+    real *sum; /* STRANDS x padded */
+} block_t;
+
+/* ---- a line and a block -------------------------------------------------------------------------
+ */
+
+INLINE void fetch(const int wide, const operator_t *A, spca_int q, spca_int end, const real *rows,
+                  spca_int ld)
+{
+    const real *row;
+    if (q >= end) return;
+    row = rows + at(A->indices, wide, q) * ld;
+    for (spca_int i = 0; i < ld; i += 64 / (spca_int)sizeof(real)) FETCH(row + i);
+}
+
+/* f = sum of x_q W_q */
+INLINE void gather(const int groups, const int wide, const operator_t *A, spca_int first,
+                   spca_int last, spca_int end, const real *W, spca_int ld, real *f)
+{
+    lanes_t sum[MOST] = {0};
+    for (spca_int q = first; q < last; q++) {
+        const lanes_t *w = (const lanes_t *)(W + at(A->indices, wide, q) * ld);
+        real x = A->data[q];
+        fetch(wide, A, q + AHEAD, end, W, ld);
+        for (int g = 0; g < groups; g++) sum[g] += x * w[g];
+    }
+    for (int g = 0; g < groups; g++) ((lanes_t *)f)[g] = sum[g];
+}
+
+/* Y_q += x_q f */
+INLINE void scatter(const int groups, const int wide, const operator_t *A, spca_int first,
+                    spca_int last, spca_int end, const real *f, real *Y, spca_int ld, int far)
+{
+    lanes_t u[MOST];
+    for (int g = 0; g < groups; g++) u[g] = ((const lanes_t *)f)[g];
+    for (spca_int q = first; q < last; q++) {
+        lanes_t *y = (lanes_t *)(Y + at(A->indices, wide, q) * ld);
+        real x = A->data[q];
+        if (far) fetch(wide, A, q + AHEAD, end, Y, ld);
+        for (int g = 0; g < groups; g++) y[g] += x * u[g];
+    }
+}
+
+/* A row f of F v from that of X w; then range factor F v, summed and weighted. */
+INLINE void middle(const block_t *s, spca_int i, real *f)
+{
+    const operator_t *A = s->A;
+    if (s->forward && A->row_weight)
+        for (spca_int c = 0; c < s->padded; c++)
+            f[c] = A->range * (A->row_weight[i] * f[c] - s->shift[c]);
+    else if (s->forward)
+        for (spca_int c = 0; c < s->padded; c++) f[c] = A->range * (f[c] - s->shift[c]);
+    if (!s->backward) return;
+    for (spca_int c = 0; c < s->padded; c++) f[c] *= A->factor;
+    for (spca_int c = 0; c < s->padded; c++) f[c] *= A->range;
+    for (spca_int c = 0; c < s->padded; c++) s->sum[i % STRANDS * s->padded + c] += f[c];
+    for (spca_int c = 0; A->row_weight && c < s->padded; c++) f[c] *= A->row_weight[i];
+}
+
+INLINE void lines(const int groups, const int wide, const block_t *s, spca_int l0, spca_int l1)
+{
+    const operator_t *A = s->A;
+    spca_int end = at(A->indptr, wide, A->row_major ? A->m : A->p);
+    real f[WIDTH] = {0};
+    for (spca_int l = l0; l < l1; l++) {
+        spca_int first = at(A->indptr, wide, l), last = at(A->indptr, wide, l + 1);
+        if (s->source)
+            gather(groups, wide, A, first, last, end, s->source, s->ld, f);
+        else if (s->packed)
+            for (int g = 0; g < groups; g++)
+                ((lanes_t *)f)[g] = ((const lanes_t *)(s->packed + l * s->padded))[g];
+        else
+            for (spca_int c = 0; c < s->b; c++) f[c] = s->across[c * s->across_ld + l];
+        if (s->forward || s->backward) middle(s, l, f);
+        if (s->target)
+            scatter(groups, wide, A, first, last, end, f, s->target, s->ld, !s->source);
+        else
+            for (spca_int c = 0; c < s->b; c++) s->out[c * s->out_ld + l] = f[c];
+    }
+}
+
+VECTORIZED static void some_lines(const block_t *s, spca_int l0, spca_int l1)
+{
+    int wide = s->A->wide, groups = (int)(s->padded / LANES);
+#ifdef __GNUC__
+    switch (groups) { /* so that sums stay in registers */
+    case 1:
+        wide ? lines(1, 1, s, l0, l1) : lines(1, 0, s, l0, l1);
+        return;
+    case 2:
+        wide ? lines(2, 1, s, l0, l1) : lines(2, 0, s, l0, l1);
+        return;
+    case 3:
+        wide ? lines(3, 1, s, l0, l1) : lines(3, 0, s, l0, l1);
+        return;
+    case 4:
+        wide ? lines(4, 1, s, l0, l1) : lines(4, 0, s, l0, l1);
+        return;
+    default:
+        wide ? lines(5, 1, s, l0, l1) : lines(5, 0, s, l0, l1);
+        return;
+    }
+#else
+    lines(groups, wide, s, l0, l1);
+#endif
+}
+
+static spca_status all_lines(const block_t *s, spca_stop stop, void *ctx)
+{
+    const operator_t *A = s->A;
+    spca_int count = A->row_major ? A->m : A->p;
+    for (spca_int l0 = 0, l1; l0 < count; l0 = l1) {
+        spca_int limit = at(A->indptr, A->wide, l0) + BLOCK;
+        if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
+        for (l1 = l0 + 1; l1 < count && at(A->indptr, A->wide, l1) + 16 * (l1 - l0) < limit;) l1++;
+        some_lines(s, l0, l1);
+    }
+    return SPCA_OK;
+}
+
+/* ---- blocks by columns and by rows --------------------------------------------------------------
+ */
+
+/* W = range weight V by rows, and the shifts mean'w, as `weighted` makes them. */
+static void pack(const block_t *s, const real *V, real *W, spca_int ld, real *shift)
+{
+    const operator_t *A = s->A;
+    for (spca_int c = 0; c < s->padded; c++) shift[c] = 0;
+    for (spca_int j0 = 0; j0 < A->p; j0 += TILE) {
+        spca_int j1 = min_int(A->p, j0 + TILE);
+        for (spca_int c = 0; c < s->padded; c++)
+            for (spca_int j = j0; j < j1; j++) {
+                real x = c < s->b ? V[c * A->p + j] * A->range * (A->weight ? A->weight[j] : 1) : 0;
+                W[j * ld + c] = x;
+                if (A->mean) shift[c] += A->mean[j] * x;
+            }
+    }
+}
+
+static void unpack(const block_t *s, spca_int n, const real *rows, spca_int ld, real *out)
+{
+    for (spca_int i0 = 0; i0 < n; i0 += TILE)
+        for (spca_int c = 0; c < s->b; c++)
+            for (spca_int i = i0; i < min_int(n, i0 + TILE); i++) out[c * n + i] = rows[i * ld + c];
+}
+
+static void zero_rows(spca_int n, spca_int padded, real *rows, spca_int ld)
+{
+    for (spca_int i = 0; i < n; i++)
+        for (spca_int c = 0; c < padded; c++) rows[i * ld + c] = 0;
+}
+
+static void finish_columns(const block_t *s, real *Y)
+{
+    for (spca_int c = 0; c < s->b; c++) {
+        real sum[STRANDS];
+        for (int i = 0; i < STRANDS; i++) sum[i] = s->sum[i * s->padded + c];
+        finish_backward(s->A, add_strands(sum), s->A->p, NULL, Y + c * s->A->p);
+    }
+}
+
+static spca_int padded_to(spca_int b)
+{
+    return (b + LANES - 1) / LANES * LANES;
+}
+
+spca_int SPCA(compressed_work)(const operator_t *A, spca_int b)
+{
+    return padded_to(min_int(b, WIDTH)) * (2 * A->p + (A->row_major ? 0 : A->m) + STRANDS + 1);
+}
+
+/* At most WIDTH columns.  rows: what is indexed, W and Y side by side. */
+static spca_status some_columns(const operator_t *A, spca_int b, const real *V, const real *U,
+                                int half, spca_stop stop, void *ctx, real *work, real *out)
+{
+    spca_int padded = padded_to(b), ld = V && A->row_major && !half ? 2 * padded : padded;
+    real *shift = work, *sum = shift + padded, *rows = sum + STRANDS * padded;
+    real *F = rows + padded * A->p; /* CSC */
+    block_t s = {.A = A, .b = b, .padded = padded, .ld = ld, .shift = shift, .sum = sum};
+    spca_status status;
+    for (spca_int i = 0; i < STRANDS * padded; i++) sum[i] = 0;
+    if (V) pack(&s, V, rows, ld, shift);
+    s.across = U;
+    s.across_ld = s.out_ld = A->m;
+    s.forward = V != NULL;
+    s.backward = !half;
+    if (A->row_major) {
+        s.source = V ? rows : NULL;
+        s.target = half ? NULL : rows + (V ? padded : 0);
+        s.out = out;
+        if (s.target) zero_rows(A->p, padded, s.target, ld);
+        status = all_lines(&s, stop, ctx);
+        if (status < 0 || half) return status;
+        unpack(&s, A->p, s.target, ld, out);
+    } else {
+        block_t t = s;
+        if (V) {
+            block_t first = s;
+            first.packed = rows;
+            first.target = F;
+            first.forward = first.backward = 0;
+            zero_rows(A->m, padded, F, padded);
+            status = all_lines(&first, stop, ctx);
+            if (status < 0) return status;
+        } else
+            zero_rows(A->m, padded, F, padded);
+        for (spca_int i = 0; i < A->m; i++) {
+            for (spca_int c = 0; !V && c < b; c++) F[i * padded + c] = U[c * A->m + i];
+            middle(&s, i, F + i * padded);
+        }
+        if (half) {
+            unpack(&s, A->m, F, padded, out);
+            return SPCA_OK;
+        }
+        t.source = F;
+        t.out = out;
+        t.out_ld = A->p;
+        t.forward = t.backward = 0;
+        status = all_lines(&t, stop, ctx);
+        if (status < 0) return status;
+    }
+    finish_columns(&s, out);
+    return SPCA_OK;
+}
+
+spca_status SPCA(compressed_block)(const operator_t *A, spca_int b, const real *V, const real *U,
+                                   int half, spca_stop stop, void *ctx, real *work, real *out)
+{
+    spca_int parts = (b + WIDTH - 1) / WIDTH, length = half ? A->m : A->p;
+    for (spca_int c = 0, count; c < b; c += count) {
+        spca_status status;
+        count = (b - c + parts - 1) / parts;
+        parts--;
+        status = some_columns(A, count, V ? V + c * A->p : NULL, U ? U + c * A->m : NULL, half,
+                              stop, ctx, work, out + c * length);
+        if (status < 0) return status;
+    }
+    return SPCA_OK;
+}

@@ -1,0 +1,187 @@
+/* l1_rotate.c - the rotation that minimizes the sum of magnitudes, by planar rotations.
+ *
+ * Turn the columns x and y to x cos t + y sin t and y cos t - x sin t. A row of length r_i and
+ * angle phi_i then adds r_i (|cos(t - phi_i)| + |sin(t - phi_i)|), which has the period pi/2 and is
+ * concave but at t = phi_i mod pi/2, where one of the two is zero.  So the sum is concave between
+ * these breakpoints, and its minimum over all t lies at one of them.
+ *
+ * By multiples of pi/2 every row turns into (a_i, b_i), a_i > 0, b_i >= 0, without changing the sum
+ *
+ *     f(t) = cos t (A - B_< + B_>) + sin t (B + A_< - A_>),    A = sum a_i, B = sum b_i,
+ *
+ * A_< and B_< over the rows whose breakpoint is at or before t, the others in A_> and B_>.  Nothing
+ * is sorted: b/(a + b), which grows with the breakpoint, puts the rows into BINS.  Their sums give
+ * f at all ends of bins; and inside of a bin [s, t], where the rows outside of it make a concave
+ * function and those in it, of total length m, at least m,
+ *
+ *     f >= min(f(s) - g(s), f(t) - g(t)) + m,    g the part of the rows in the bin,
+ *
+ * m >= hypot(sum a, sum b).  Only bins whose bound is below the best end are looked into, and their
+ * rows sorted: a read of the two columns and little more finds the minimum exactly. */
+#include "real.h"
+#include <stdlib.h>
+
+enum { BINS = 512 };
+
+typedef struct {
+    double q, a, b;
+} row_t;
+
+static inline void first_quadrant(double x, double y, double *a, double *b)
+{
+    int turned = (x < 0) != (y < 0) && y != 0; /* second and fourth: a quarter more */
+    double u = fabs(x), v = fabs(y);
+    *a = turned ? v : u;
+    *b = turned ? u : v;
+    if (*a == 0) { /* on the axis */
+        *a = *b;
+        *b = 0;
+    }
+}
+
+static int by_place(const void *x, const void *y)
+{
+    double a = ((const row_t *)x)->q, b = ((const row_t *)y)->q;
+    return (a > b) - (a < b);
+}
+
+/* f in the direction (c, s), given the sums before it and those of all. */
+static double at_direction(double c, double s, double a, double b, double A, double B)
+{
+    return (c * (A - b + (B - b)) + s * (B + a - (A - a))) / hypot(c, s);
+}
+
+/* What rows with these sums add to f in a direction after, or before, all of their breakpoints. */
+static double after(double c, double s, double a, double b)
+{
+    return ((c + s) * a + (s - c) * b) / hypot(c, s);
+}
+
+static double before(double c, double s, double a, double b)
+{
+    return ((c - s) * a + (s + c) * b) / hypot(c, s);
+}
+
+static int bin_of(double a, double b)
+{
+    int bin = (int)(b / (a + b) * BINS);
+    return bin < BINS ? bin : BINS - 1;
+}
+
+/* The direction of the minimum; no turn where that lowers f by no more than tol times f. */
+static spca_status best_turn(spca_int p, const real *x, const real *y, double tol, row_t *rows,
+                             double *c, double *s)
+{
+    double sum_a[BINS] = {0}, sum_b[BINS] = {0}, A = 0, B = 0, a, b, now, limit, least;
+    double edge[BINS + 1];
+    int wanted[BINS], any = 0;
+    *c = 1;
+    *s = 0;
+    for (spca_int i = 0; i < p; i++) {
+        int bin;
+        first_quadrant((double)x[i], (double)y[i], &a, &b);
+        if (a == 0) continue;
+        bin = bin_of(a, b);
+        sum_a[bin] += a;
+        sum_b[bin] += b;
+    }
+    for (int k = 0; k < BINS; k++) {
+        A += sum_a[k];
+        B += sum_b[k];
+    }
+    now = A + B;
+    if (!(now <= (double)REAL_MAX)) return SPCA_NONFINITE;
+    limit = now * (1 - fmax(tol, 4 * (double)REAL_EPSILON));
+    least = limit;
+    a = b = 0;
+    for (int k = 0; k <= BINS; k++) {
+        edge[k] = at_direction(BINS - k, k, a, b, A, B);
+        least = fmin(least, edge[k] * (1 + 1e-12));
+        if (k == BINS) break;
+        a += sum_a[k];
+        b += sum_b[k];
+    }
+    for (int k = 0; k < BINS; k++) {
+        double from = edge[k] - before(BINS - k, k, sum_a[k], sum_b[k]);
+        double to = edge[k + 1] - after(BINS - k - 1, k + 1, sum_a[k], sum_b[k]);
+        wanted[k] = fmin(from, to) + hypot(sum_a[k], sum_b[k]) < least;
+        any |= wanted[k];
+    }
+    if (!any) return SPCA_OK;
+    spca_int count = 0;
+    for (spca_int i = 0; i < p; i++) {
+        first_quadrant((double)x[i], (double)y[i], &a, &b);
+        if (a > 0 && wanted[bin_of(a, b)]) rows[count++] = (row_t){b / (a + b), a, b};
+    }
+    qsort(rows, (size_t)count, sizeof *rows, by_place);
+    a = b = 0;
+    spca_int i = 0;
+    for (int k = 0; k < BINS; k++) {
+        double inside_a = a, inside_b = b;
+        for (; wanted[k] && i < count && bin_of(rows[i].a, rows[i].b) == k; i++) {
+            double f;
+            inside_a += rows[i].a;
+            inside_b += rows[i].b;
+            f = at_direction(rows[i].a, rows[i].b, inside_a, inside_b, A, B);
+            if (f < limit) {
+                limit = f;
+                *c = rows[i].a;
+                *s = rows[i].b;
+            }
+        }
+        a += sum_a[k];
+        b += sum_b[k];
+    }
+    if (*s > *c) { /* a quarter less: the columns keep their places */
+        a = *c;
+        *c = *s;
+        *s = -a;
+    }
+    a = hypot(*c, *s);
+    *c /= a;
+    *s /= a;
+    return SPCA_OK;
+}
+
+VECTORIZED static void turn(spca_int p, real c, real s, real *restrict x, real *restrict y)
+{
+    for (spca_int i = 0; i < p; i++) {
+        real a = x[i], b = y[i];
+        x[i] = c * a + s * b;
+        y[i] = c * b - s * a;
+    }
+}
+
+spca_status SPCA(l1_sweeps)(spca_int p, spca_int r, spca_int max_iter, double tol, spca_stop stop,
+                            void *ctx, real *Y, double *work, spca_int *iwork, double *R,
+                            spca_int *n_iter)
+{
+    spca_int *turned = iwork, *seen = iwork + r, now = 1; /* when, by column and by pair */
+    for (spca_int i = 0; i < r + r * r; i++) iwork[i] = i < r;
+    for (spca_int sweep = 0; sweep < max_iter; sweep++) {
+        int resting = 1;
+        ++*n_iter;
+        for (spca_int a = 0; a < r; a++)
+            for (spca_int b = a + 1; b < r; b++) {
+                double c, s;
+                spca_status status;
+                if (seen[a * r + b] >= turned[a] && seen[a * r + b] >= turned[b]) continue;
+                if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
+                status = best_turn(p, Y + a * p, Y + b * p, tol, (row_t *)work, &c, &s);
+                if (status < 0) return status;
+                if (s != 0) {
+                    resting = 0;
+                    turned[a] = turned[b] = ++now;
+                    turn(p, (real)c, (real)s, Y + a * p, Y + b * p);
+                    for (spca_int i = 0; i < r; i++) {
+                        double u = R[a * r + i], v = R[b * r + i];
+                        R[a * r + i] = c * u + s * v;
+                        R[b * r + i] = c * v - s * u;
+                    }
+                }
+                seen[a * r + b] = now; /* turned, the pair is at its best */
+            }
+        if (resting) return SPCA_OK;
+    }
+    return SPCA_NOT_CONVERGED;
+}
