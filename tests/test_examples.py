@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from oracles import shared
-from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 from scipy.stats import kurtosis
 
@@ -171,9 +170,8 @@ def test_friends_are_in_diagonal_blocks():
     assert np.all(members[3777:] == -1)
     few = A.sum(axis=1)[result.rows < 0]
     assert np.median(few) < 0.5 * np.median(A.sum(axis=1))
-    root = sparse.diags_array((A.sum(axis=1) + A.sum(axis=1).mean()) ** -0.5)
     bounds = dict.fromkeys(("sample_l1_bound", "l1_bound"), 0.7 * np.sqrt(40390))
-    unrotated = spcacore.sma(root @ A @ root, 10, rotation="none", **bounds)
+    unrotated = spcacore.sma(A, 10, scale="degree", rotation="none", **bounds)
     alike = np.equal.outer(np.arange(-1, 10), result.columns) @ np.equal.outer(
         module.clusters(unrotated.loadings)[0], np.arange(-1, 10)
     ).astype(float)

@@ -98,6 +98,8 @@ def test_net_of_given_penalty(seed, ridge, share):
     X = rng.standard_normal((n, p)) * rng.choice([0.1, 1, 10], p)
     if p > 3:
         X[:, 3] = X[:, 0]  # a duplicate
+    if p > 5:
+        X[:, 5] = X[:, 1] - 0.3 * X[:, 2] + 0.7 * X[:, 4]  # dependent but for rounding
     G, c = X.T @ X, X.T @ rng.standard_normal(n)
     floor = share * np.abs(c).max()
     status, index, value, level = _core.elastic_net(G, c, p, ridge, floor, 1e-13, *NOTHING)
@@ -108,6 +110,8 @@ def test_net_of_given_penalty(seed, ridge, share):
     residual = c - G @ b - ridge * b
     tolerance = 1e-8 * np.abs(c).max()
     assert (np.abs(residual) <= floor + tolerance).all()
+    if ridge == 0 and len(index):  # what depends on the others to rounding stays out
+        assert np.linalg.matrix_rank(X[:, index]) == len(index)
     np.testing.assert_allclose(residual[index], floor * np.sign(value), atol=tolerance)
     again = _core.elastic_net(G, c, p, ridge, floor, 1e-13, index, value)
     np.testing.assert_array_equal(np.sort(again[1]), np.sort(index))
