@@ -288,8 +288,7 @@ class _ElasticNets:
             self.B = B
             if len(self.working) == self.op.p:
                 return B, levels
-            residual = C - self.space.products(self.space.image(B)) - self.ridge * B
-            excess = np.abs(residual) - levels * (1 + 1e-9) - noise
+            excess = np.abs(C - self.space.products(self.space.image(B))) - levels * (1 + 1e-9) - noise
             excess[self.working] = 0
             if not (excess > 0).any():
                 return B, levels
