@@ -13,6 +13,15 @@ from ._result import (
     SPCAResult,
 )
 from .certificates import OptimalityBound, optimality_bound
+from .clustering import (
+    GapStatistic,
+    SparseDissimilarity,
+    SparseKMeans,
+    sparse_dissimilarity,
+    sparse_dissimilarity_gap,
+    sparse_kmeans,
+    sparse_kmeans_gap,
+)
 from .components import sparse_pca
 from .deflation import deflate
 from .dspca import dspca
@@ -33,6 +42,7 @@ from .variance import explained_variance, renormalize
 __all__ = [
     "DSPCAComponent",
     "ExactComponent",
+    "GapStatistic",
     "GreedyComponent",
     "KernelPCAResult",
     "OptimalityBound",
@@ -42,6 +52,8 @@ __all__ = [
     "RotatedResult",
     "SPCAResult",
     "SparseComponent",
+    "SparseDissimilarity",
+    "SparseKMeans",
     "SparsePCAResult",
     "branch_and_bound",
     "datasets",
@@ -65,6 +77,10 @@ __all__ = [
     "scotlass",
     "sma",
     "soft_threshold",
+    "sparse_dissimilarity",
+    "sparse_dissimilarity_gap",
+    "sparse_kmeans",
+    "sparse_kmeans_gap",
     "sparse_pca",
     "spca",
     "tpower",

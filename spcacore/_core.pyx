@@ -30,7 +30,7 @@ cdef extern from "spca.h" nogil:
 
     enum:
         SPCA_OUTER_BLOCK
-        SPCA_SHADOW_BLOCK
+        SPCA_SHADOW_BLOCK, SPCA_LANES
         SPCA_REFERENCES
         SPCA_GUESS_SHARE
     ctypedef struct spca_screen:
@@ -219,6 +219,11 @@ cdef extern from "spca.h" nogil:
     spca_status spca_dl1_sweeps(spca_int, spca_int, spca_int, double, spca_stop, void *, double *, double *, spca_int *, double *, spca_int *) noexcept
     spca_status spca_dorthomax(spca_int, spca_int, double, spca_int, double, spca_stop, void *, double *, double *, double *, spca_int *) noexcept
     spca_int spca_dorthomax_work(spca_int, spca_int) noexcept
+
+    spca_status spca_sadd_distances(spca_int, spca_int, const float *, const float *, int, spca_stop, void *, double *) noexcept
+    spca_status spca_sabsolute_products(spca_int, spca_int, const float *, const float *, spca_stop, void *, float *, double *) noexcept
+    spca_status spca_dadd_distances(spca_int, spca_int, const double *, const double *, int, spca_stop, void *, double *) noexcept
+    spca_status spca_dabsolute_products(spca_int, spca_int, const double *, const double *, spca_stop, void *, double *, double *) noexcept
 
     spca_status spca_sdeflate_hotelling(spca_int, spca_svector, float *) noexcept
     spca_status spca_ddeflate_hotelling(spca_int, spca_dvector, double *) noexcept
@@ -1144,6 +1149,36 @@ def branch(const double[:, ::1] N, Py_ssize_t k, uint8_t[:, ::1] pool, Py_ssize_
 def branch_work(Py_ssize_t p, Py_ssize_t k):
     """The length of `work`."""
     return spca_dbranch_work(p, k)
+
+
+# ---- sparse clustering -------------------------------------------------------------------------------
+
+def add_distances(const floating[:, ::1] T, const floating[::1] w, bint squared, double[::1] D):
+    """D += the weighted distances between samples in the variables T (b x n), by pairs."""
+    cdef Call call = Call()
+    cdef spca_status status
+    cdef Py_ssize_t b = T.shape[0], n = T.shape[1]
+    with nogil:
+        if floating is float:
+            status = spca_sadd_distances(n, b, &T[0, 0], &w[0], squared, on_stop, &call.c, &D[0])
+        else:
+            status = spca_dadd_distances(n, b, &T[0, 0], &w[0], squared, on_stop, &call.c, &D[0])
+    call.check(status)
+
+def absolute_products(const floating[:, ::1] T, const floating[::1] u):
+    """Of each variable, sum u_ii' |t_i - t_i'| over the pairs of samples."""
+    cdef Call call = Call()
+    cdef spca_status status
+    cdef Py_ssize_t b = T.shape[0], n = T.shape[1]
+    cdef floating[::1] work = np.empty(SPCA_LANES * n, np.float32 if floating is float else np.float64)
+    cdef double[::1] y = np.empty(b)
+    with nogil:
+        if floating is float:
+            status = spca_sabsolute_products(n, b, &T[0, 0], &u[0], on_stop, &call.c, &work[0], &y[0])
+        else:
+            status = spca_dabsolute_products(n, b, &T[0, 0], &u[0], on_stop, &call.c, &work[0], &y[0])
+    call.check(status)
+    return np.asarray(y)
 
 
 # ---- rotations -------------------------------------------------------------------------------------

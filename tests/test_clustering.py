@@ -1,0 +1,491 @@
+"""Sparse clustering against explicit matrices of all pairs, enumeration, convex and other solvers."""
+
+import itertools
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import shared
+from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.spatial.distance import pdist, squareform
+from sklearn.cluster import KMeans
+from sklearn.metrics import adjusted_rand_score, roc_auc_score
+
+from spcacore import sparse_dissimilarity, sparse_dissimilarity_gap, sparse_kmeans, sparse_kmeans_gap
+
+METRICS = ("sqeuclidean", "absolute")
+BOTH = pytest.mark.parametrize("metric", METRICS)
+
+
+def all_pairs(X, metric):
+    """D, of n^2 rows."""
+    d = np.abs(X[:, None, :] - X[None, :, :]).reshape(-1, X.shape[1])
+    return d**2 if metric == "sqeuclidean" else d
+
+
+def threshold(a, c):
+    """argmax w'a: the soft threshold by bisection of its level."""
+    w = a / np.linalg.norm(a)
+    if w.sum() <= c:
+        return w
+    low, high = 0.0, a.max()
+    for _ in range(80):
+        level = (low + high) / 2
+        w = np.maximum(a - level, 0)
+        w /= np.linalg.norm(w) or 1.0
+        low, high = (low, level) if w.sum() <= c and w.any() else (level, high)
+    return threshold(np.maximum(a - high, 0), np.inf)
+
+
+def alternated(D, c, n_iter=100):
+    """The paper's iteration, from equal weights."""
+    w = np.full(D.shape[1], D.shape[1] ** -0.5)
+    for _ in range(n_iter):
+        w = threshold(D.T @ (D @ w), c)
+    return w
+
+
+def best_weights(a, c):
+    """The same maximum by a convex solver."""
+    cvxpy = pytest.importorskip("cvxpy")
+    w = cvxpy.Variable(len(a), nonneg=True)
+    problem = cvxpy.Problem(cvxpy.Maximize(a @ w), [cvxpy.norm(w, 2) <= 1, cvxpy.norm(w, 1) <= c])
+    return problem.solve(solver="CLARABEL")
+
+
+def random_data(seed, low=3, high=10):
+    rng = np.random.default_rng(seed)
+    n, p = rng.integers(low, high, size=2)
+    X = rng.standard_normal((n, p)) * rng.uniform(0.5, 2, p) + 10 * rng.standard_normal(p)
+    X[: n // 2, : p // 2] += 2
+    return X, 1 + rng.random() * (np.sqrt(p) - 1)
+
+
+def planted(seed, shift, n=60, p=500, k=50):
+    rng = np.random.default_rng(seed)
+    y = np.repeat([0, 1, 2], n // 3)
+    X = rng.standard_normal((n, p))
+    X[:, :k] += shift * (y[:, None] - 1)
+    return X, y
+
+
+def cut(dissimilarity, k, method="average"):
+    return fcluster(linkage(dissimilarity, method), k, "maxclust")
+
+
+# ---- the dissimilarity ------------------------------------------------------------------------------
+
+
+@BOTH
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=40, deadline=None, derandomize=True)
+def test_explicit_matrix_of_all_pairs(metric, seed):
+    X, c = random_data(seed)
+    D = all_pairs(X, metric)
+    result = sparse_dissimilarity(X, c, metric, max_iter=2000, tol=1e-10)
+    w = result.weights
+    assert (w >= 0).all()
+    assert np.linalg.norm(w) <= 1 + 1e-12
+    assert w.sum() <= c * (1 + 1e-12)
+    assert result.objective == pytest.approx(np.linalg.norm(D @ w), rel=1e-9)
+    np.testing.assert_allclose(squareform(result.dissimilarity).ravel(), D @ w, rtol=1e-9, atol=1e-9)
+    other = np.linalg.norm(D @ alternated(D, c))
+    assert result.objective >= other * (1 - 1e-7)
+    a = D.T @ (D @ w) / np.linalg.norm(D @ w)  # a stationary point: the threshold does not move it
+    np.testing.assert_allclose(w, threshold(a, c), atol=1e-6)
+    assert (np.diff(result.trace) >= -1e-12 * result.objective).all()
+    assert result.trace[-1] == result.objective
+
+
+@BOTH
+def test_the_paper_iteration_step_by_step(metric):
+    """Where both starts end at one point, that is the point of the explicit alternation."""
+    X, _ = planted(0, 1.5, n=30, p=40, k=8)
+    for c in (1.5, 3.0, 5.0):
+        w = alternated(all_pairs(X, metric), c)
+        np.testing.assert_allclose(sparse_dissimilarity(X, c, metric, tol=1e-9).weights, w, atol=1e-7)
+
+
+@BOTH
+def test_weights_are_the_best_for_their_dissimilarity(metric):
+    for seed in range(5):
+        X, c = random_data(seed)
+        D = all_pairs(X, metric)
+        w = sparse_dissimilarity(X, c, metric).weights
+        u = D @ w / np.linalg.norm(D @ w)
+        assert u @ D @ w == pytest.approx(best_weights(D.T @ u, c), rel=1e-6)
+
+
+@BOTH
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=30, deadline=None, derandomize=True)
+def test_both_ends_of_the_bound(metric, seed):
+    X = random_data(seed)[0] ** 3  # tails so heavy that equal weights start at the wrong one
+    D = all_pairs(X, metric)
+    single = sparse_dissimilarity(X, 1.0, metric)
+    norms = np.linalg.norm(D, axis=0)
+    assert single.selected.tolist() == [int(norms.argmax())]
+    assert single.objective == pytest.approx(norms.max(), rel=1e-12)
+    _, vectors = np.linalg.eigh(D.T @ D)
+    loose = sparse_dissimilarity(X, np.sqrt(X.shape[1]), metric, tol=1e-10)
+    np.testing.assert_allclose(loose.weights, np.abs(vectors[:, -1]), atol=1e-7)
+
+
+@BOTH
+@pytest.mark.parametrize("bound", [2.0, 6.0, 14.0])
+def test_pdist_with_the_weights(metric, bound):
+    X, _ = planted(1, 1.0, n=36, p=200)  # more and fewer weights than samples
+    name = "sqeuclidean" if metric == "sqeuclidean" else "cityblock"
+    for data, rtol in ((X, 1e-12), (X.astype(np.float32), 1e-5)):
+        result = sparse_dissimilarity(data, bound, metric)
+        expected = pdist(data.astype(float), name, w=result.weights.astype(float))
+        np.testing.assert_allclose(result.dissimilarity, expected, rtol=rtol)
+        assert result.dissimilarity.dtype == result.weights.dtype == data.dtype
+        assert result.objective == pytest.approx(np.sqrt(2) * np.linalg.norm(expected), rel=rtol)
+
+
+@BOTH
+def test_invariance(metric):
+    X, _ = planted(2, 1.0, n=30, p=100)
+    base = sparse_dissimilarity(X, 4, metric)
+    power = 2 if metric == "sqeuclidean" else 1
+    offsets = np.random.default_rng(0).uniform(-1e6, 1e6, 100)
+    np.testing.assert_allclose(sparse_dissimilarity(X + offsets, 4, metric).weights, base.weights, atol=1e-6)
+    for scale in (1e-140, 1e-100, 1e-20, 1e100, 1e140):
+        other = sparse_dissimilarity(X * scale, 4, metric)
+        np.testing.assert_allclose(other.weights, base.weights, atol=1e-9)
+        np.testing.assert_allclose(other.dissimilarity, base.dissimilarity * scale**power, rtol=1e-6)
+        assert other.objective == pytest.approx(base.objective * scale**power, rel=1e-9)
+    rows = np.random.default_rng(1).permutation(30)
+    columns = np.random.default_rng(2).permutation(100)
+    other = sparse_dissimilarity(X[rows][:, columns], 4, metric)
+    np.testing.assert_allclose(other.weights, base.weights[columns], atol=1e-8)
+    distances = squareform(base.dissimilarity)[np.ix_(rows, rows)]
+    np.testing.assert_allclose(squareform(other.dissimilarity), distances, atol=1e-6)
+
+
+@BOTH
+def test_layouts_types_and_the_callers_array(metric):
+    X, _ = planted(3, 1.0, n=24, p=80)
+    base = sparse_dissimilarity(X, 4, metric)
+    wide = np.zeros((48, 160))
+    wide[::2, ::2] = X
+    frozen = X.copy()
+    frozen.flags.writeable = False
+    for other in (np.asfortranarray(X), wide[::2, ::2], frozen):
+        result = sparse_dissimilarity(other, 4, metric)
+        np.testing.assert_array_equal(result.weights, base.weights)
+        np.testing.assert_array_equal(result.dissimilarity, base.dissimilarity)
+    np.testing.assert_array_equal(frozen, X)
+    whole = np.round(10 * X).astype(int)
+    np.testing.assert_array_equal(
+        sparse_dissimilarity(whole, 4, metric).weights, sparse_dissimilarity(whole * 1.0, 4, metric).weights
+    )
+    frame = pd.DataFrame(X, columns=[f"g{j}" for j in range(80)])
+    assert sparse_dissimilarity(frame, 4, metric).names == tuple(frame.columns)
+    again = pickle.loads(pickle.dumps(base))
+    np.testing.assert_array_equal(again.weights, base.weights)
+    assert "of 80 variables" in repr(again)
+
+
+@BOTH
+def test_equal_samples_and_constant_variables(metric):
+    X, _ = planted(4, 1.0, n=24, p=60)
+    X = np.column_stack([X, np.full(24, 0.1), np.full(24, 1e300)])
+    X[5] = X[17]
+    for bound in (3.0, 7.0):
+        result = sparse_dissimilarity(X, bound, metric)
+        assert (result.weights[60:] == 0).all()
+        distances = squareform(result.dissimilarity)
+        assert distances[5, 17] == 0
+        assert np.count_nonzero(result.dissimilarity) == 24 * 23 // 2 - 1
+
+
+@BOTH
+def test_planted_variables(metric):
+    """Three clusters of 20, 50 of 500 variables shifted by 0.7 to 1.5."""
+    name = "sqeuclidean" if metric == "sqeuclidean" else "cityblock"
+    area, sparse, dense = [], [], []
+    for shift in (0.7, 1.0, 1.5):
+        for seed in range(4):
+            X, y = planted(seed, shift)
+            result = sparse_dissimilarity(X, 6, metric)
+            area.append(roc_auc_score(np.arange(500) < 50, result.weights))
+            sparse.append(adjusted_rand_score(y, cut(result.dissimilarity, 3)))
+            dense.append(adjusted_rand_score(y, cut(pdist(X, name), 3)))
+    area, sparse, dense = (np.reshape(v, (3, 4)).mean(axis=1) for v in (area, sparse, dense))
+    assert (area > (0.75, 0.9, 0.95)).all()
+    assert (sparse >= dense).all()
+    assert sparse[1] > 0.9
+    assert dense[1] < 0.7
+    assert sparse[2] > 0.98
+
+
+def test_leukemia():
+    """Ten genes tell the two leukemias apart where 3571 do not."""
+    file = np.load(shared("golub_leukemia.npz"))
+    X = np.clip(file["X"], 100, 16000).astype(float)
+    varied = (X.max(axis=0) > 5 * X.min(axis=0)) & (np.ptp(X, axis=0) > 500)
+    X = np.log10(X[:, varied])
+    for bound, few in ((2.64, 10), (4.0, 35), (10.0, 250)):
+        result = sparse_dissimilarity(X, bound)
+        assert result.cardinality <= few
+        assert adjusted_rand_score(file["labels"], cut(result.dissimilarity, 2)) > 0.75
+    assert adjusted_rand_score(file["labels"], cut(pdist(X, "sqeuclidean"), 2)) < 0.05
+
+
+MEMORY = """
+import numpy as np, spcacore
+
+def status(field):
+    with open("/proc/self/status") as lines:
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(field))
+
+rng = np.random.default_rng(0)
+spcacore.sparse_dissimilarity(rng.standard_normal((40, 50)), 3.0, {metric!r})
+X = rng.standard_normal((500, 20000), np.float32)
+base = status("VmRSS")
+with open("/proc/self/clear_refs", "w") as reset:
+    reset.write("5")
+spcacore.sparse_dissimilarity(X, 100.0, {metric!r}, max_iter=2, tol=1)
+print(status("VmHWM") - base)
+"""
+
+
+@pytest.mark.slow
+@BOTH
+def test_memory(metric, tmp_path):
+    """The differences of all pairs would take 10 GB."""
+    done = subprocess.run(
+        [sys.executable, "-c", MEMORY.format(metric=metric)],
+        capture_output=True, text=True, check=True, cwd=tmp_path,
+    )  # fmt: skip
+    assert int(done.stdout) < 100e6
+
+
+# ---- K-means ----------------------------------------------------------------------------------------
+
+
+def sums_between(X, labels):
+    """Total less within, of each variable."""
+    within = sum(((X[labels == k] - X[labels == k].mean(axis=0)) ** 2).sum(axis=0) for k in set(labels))
+    return ((X - X.mean(axis=0)) ** 2).sum(axis=0) - within
+
+
+@given(seed=st.integers(0, 2**32), n_clusters=st.integers(2, 4))
+@settings(max_examples=25, deadline=None, derandomize=True)
+def test_kmeans_optimum_of_either_half(seed, n_clusters):
+    X, c = random_data(seed, 5, 14)
+    result = sparse_kmeans(X, n_clusters, c, rng=seed)
+    w, labels = result.weights, result.labels
+    assert np.bincount(labels).all()
+    assert len(np.bincount(labels)) == n_clusters
+    assert labels[np.sort(np.unique(labels, return_index=True)[1])].tolist() == list(range(n_clusters))
+    between = sums_between(X, labels)
+    assert result.objective == pytest.approx(w @ between, rel=1e-9)
+    np.testing.assert_allclose(w, threshold(between, c), atol=1e-9)
+    assert (np.diff(result.trace) >= -1e-12 * result.objective).all()
+    for k in range(n_clusters):
+        np.testing.assert_allclose(result.centers[k], X[labels == k].mean(axis=0), atol=1e-12)
+    points = (X - X.mean(axis=0)) * np.sqrt(w)
+    theirs = KMeans(n_clusters, n_init=10, random_state=0).fit(points).inertia_
+    ours = (points**2).sum() - result.objective
+    assert ours <= theirs + 1e-9 * (points**2).sum()
+
+
+def test_kmeans_of_all_partitions():
+    """No partition of nine samples, each with its best weights, does better."""
+    reached = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((9, 6))
+        X[4:, :2] += 2
+        best = 0.0
+        for rest in itertools.product((0, 1), repeat=8):
+            if any(rest):
+                between = sums_between(X, np.array((0, *rest)))
+                best = max(best, threshold(between, 1.6) @ between)
+        found = sparse_kmeans(X, 2, 1.6).objective
+        assert found <= best * (1 + 1e-9)
+        reached += found >= best * (1 - 1e-9)
+    assert reached >= 18
+
+
+def test_kmeans_weights_by_a_convex_solver():
+    X, _ = planted(0, 1.0, n=30, p=40, k=8)
+    result = sparse_kmeans(X, 3, 2.5)
+    expected = best_weights(sums_between(X, result.labels), 2.5)
+    assert result.objective == pytest.approx(expected, rel=1e-6)
+
+
+def test_kmeans_finds_planted_variables():
+    for shift, rand, area in ((0.7, 0.6, 0.93), (1.0, 0.9, 0.95), (1.5, 1.0, 0.95)):
+        found = [(*planted(seed, shift), seed) for seed in range(4)]
+        results = [sparse_kmeans(X, 3, 6) for X, _, _ in found]
+        rands = [adjusted_rand_score(y, r.labels) for (_, y, _), r in zip(found, results, strict=True)]
+        areas = [roc_auc_score(np.arange(500) < 50, r.weights) for r in results]
+        assert np.mean(rands) >= rand
+        assert np.mean(areas) >= area
+
+
+def test_kmeans_more_clusters_than_distinct_samples():
+    X = np.repeat([[0.0, 1.0], [5.0, 2.0]], 4, axis=0)
+    for n_clusters in (2, 3, 5, 8):
+        result = sparse_kmeans(X, n_clusters, 1.2)
+        assert np.bincount(result.labels, minlength=n_clusters).all()
+        assert result.objective == pytest.approx(sparse_kmeans(X, 2, 1.2).objective)
+
+
+def test_kmeans_invariance():
+    X, _ = planted(5, 1.0, n=36, p=120, k=20)
+    for data, atol in ((X, 1e-12), (X.astype(np.float32), 1e-5)):
+        base = sparse_kmeans(data, 3, 4)
+        assert base.weights.dtype == base.centers.dtype == data.dtype
+        np.testing.assert_array_equal(base.labels, sparse_kmeans(np.asfortranarray(data), 3, 4).labels)
+        other = sparse_kmeans(data * data.dtype.type(2.0**40), 3, 4)
+        np.testing.assert_array_equal(other.labels, base.labels)
+        np.testing.assert_allclose(other.weights, base.weights, atol=atol)
+        assert other.objective == pytest.approx(base.objective * 2.0**80, rel=1e-6)
+        np.testing.assert_allclose(other.centers, base.centers * 2.0**40, rtol=1e-3, atol=1e-4 * 2.0**40)
+        np.testing.assert_array_equal(sparse_kmeans(data + 64, 3, 4).labels, base.labels)
+    assert "of 120 variables" in repr(base)
+
+
+# ---- the gap statistic ------------------------------------------------------------------------------
+
+
+@BOTH
+def test_gap_of_the_dissimilarity(metric):
+    X, _ = planted(6, 1.5, n=30, p=60, k=8)
+    bounds = [7.0, 1.0, 2.0, 4.0]
+    gap = sparse_dissimilarity_gap(X, bounds, metric, n_permutations=6)
+    assert gap.l1_bounds.tolist() == sorted(bounds)
+    fits = [sparse_dissimilarity(X, c, metric) for c in sorted(bounds)]
+    np.testing.assert_allclose(gap.objective, [fit.objective for fit in fits], rtol=1e-12)
+    assert gap.cardinality.tolist() == [fit.cardinality for fit in fits]
+    np.testing.assert_allclose(gap.gap, np.log(gap.objective) - np.log(gap.permuted).mean(axis=1), rtol=1e-9)
+    np.testing.assert_allclose(gap.deviation, np.log(gap.permuted).std(axis=1, ddof=1), atol=1e-12)
+    # one variable alone does not feel its permutation; two do
+    np.testing.assert_allclose(gap.permuted[0], gap.objective[0], rtol=1e-9)
+    assert (gap.deviation[1:] > 1e-5).all()
+    assert gap.gap[1:3].max() == gap.gap.max() > 0.05
+    assert gap.l1_bound == gap.l1_bounds[gap.gap.argmax()]
+    near = gap.l1_bounds[gap.gap >= gap.gap.max() - gap.deviation[gap.gap.argmax()]]
+    assert gap.smallest_l1_bound == near.min()
+
+
+@pytest.mark.parametrize("way", [*METRICS, "kmeans"])
+def test_gap_is_the_same_from_any_number_of_threads(way):
+    X, _ = planted(7, 1.0, n=24, p=50, k=8)
+
+    def curve(**options):
+        if way == "kmeans":
+            return sparse_kmeans_gap(X, 3, [2.0, 5.0], n_permutations=5, n_init=4, **options)
+        return sparse_dissimilarity_gap(X, [2.0, 5.0], way, n_permutations=5, **options)
+
+    one = curve(rng=3)
+    for n_jobs in (2, 4, -1):
+        other = curve(rng=3, n_jobs=n_jobs)
+        np.testing.assert_array_equal(other.permuted, one.permuted)
+        np.testing.assert_array_equal(other.gap, one.gap)
+    assert (curve(rng=4).permuted != one.permuted).all()
+    assert (curve().permuted == curve().permuted).all()
+    assert repr(pickle.loads(pickle.dumps(one))) == repr(one)
+
+
+def test_gap_of_noise_is_near_zero_and_of_clusters_is_not():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 80))
+    for noise in (sparse_dissimilarity_gap(X, [2, 4, 8]), sparse_kmeans_gap(X, 2, [2, 4, 8], n_init=5)):
+        assert (np.abs(noise.gap) < 4 * noise.deviation).all()
+    X[15:, :8] += 2
+    kmeans = sparse_kmeans_gap(X, 2, [2, 4, 8], n_init=5)
+    assert kmeans.gap.max() > 3 * kmeans.deviation.max()
+    fit = sparse_kmeans(X, 2, kmeans.smallest_l1_bound)
+    assert set(fit.selected[:8]) == set(range(8))
+
+
+def test_default_bounds_stay_in_range():
+    for p in (1, 2, 3, 40):
+        X = np.random.default_rng(0).standard_normal((6, p))
+        bounds = sparse_dissimilarity_gap(X, n_permutations=2).l1_bounds
+        assert 1 <= bounds[0] <= bounds[-1] <= np.sqrt(p)
+
+
+# ---- what is refused --------------------------------------------------------------------------------
+
+GOOD = np.random.default_rng(0).standard_normal((6, 9))
+NAN = np.where(np.arange(54).reshape(6, 9) == 20, np.nan, GOOD)
+HUGE = GOOD * 1e160
+
+
+@pytest.mark.parametrize(
+    ("X", "options", "error", "match"),
+    [
+        (GOOD, {"l1_bound": 0.99}, ValueError, r"l1_bound.* must be in \[1, 3\]"),
+        (GOOD, {"l1_bound": 3.01}, ValueError, r"l1_bound.* must be in \[1, 3\]"),
+        (GOOD, {"l1_bound": np.nan}, ValueError, r"l1_bound"),
+        (GOOD, {"l1_bound": "2"}, (TypeError, ValueError), "l1_bound"),
+        (NAN, {}, ValueError, "NaN or infinite, the first at"),
+        (GOOD[:1], {}, ValueError, "at least two rows"),
+        (GOOD[0], {}, ValueError, "2 dimensions"),
+        (GOOD[:, :0], {}, ValueError, "empty"),
+        (np.ones((5, 9)), {}, ValueError, "no variance"),
+        (HUGE, {}, ValueError, "number range of float64"),
+        (GOOD * 1e-170, {}, ValueError, "number range of float64"),
+        ((GOOD * 1e25).astype(np.float32), {}, ValueError, "number range of float32"),
+        (GOOD + 1j, {}, TypeError, "complex"),
+        (GOOD, {"max_iter": 0}, ValueError, "max_iter"),
+        (GOOD, {"metric": "cosine"}, ValueError, "metric must be one of"),
+        (GOOD, {"tol": -1.0}, ValueError, "tol"),
+        (GOOD, {"n_clusters": 1}, ValueError, "n_clusters"),
+        (GOOD, {"n_clusters": 7}, ValueError, "n_clusters"),
+        (GOOD, {"n_init": 0}, ValueError, "n_init"),
+        (GOOD, {"rng": -1}, ValueError, "rng"),
+        (GOOD, {"n_jobs": 0}, ValueError, "n_jobs"),
+        (GOOD, {"n_permutations": 1}, ValueError, "n_permutations"),
+    ],
+)
+def test_bad_input(X, options, error, match):
+    own = {
+        sparse_dissimilarity: {"metric", "tol"},
+        sparse_dissimilarity_gap: {"metric", "tol", "rng", "n_jobs", "n_permutations"},
+        sparse_kmeans: {"n_clusters", "n_init", "rng"},
+        sparse_kmeans_gap: {"n_clusters", "n_init", "rng", "n_jobs", "n_permutations"},
+    }
+    before = X.copy()
+    asked = 0
+    for function, names in own.items():
+        if set(options) <= names | {"l1_bound", "max_iter"}:
+            call = {"l1_bound": 2.0, **({"n_clusters": 2} if "n_clusters" in names else {}), **options}
+            if "n_jobs" in names:
+                call["l1_bounds"] = [call.pop("l1_bound")]
+            with pytest.raises(error, match=match):
+                function(X, **call)
+            asked += 1
+    assert asked
+    np.testing.assert_array_equal(X, before)
+
+
+def test_the_absolute_metric_reaches_farther():
+    """What squares cannot hold."""
+    result = sparse_dissimilarity(HUGE, 2.0, "absolute")
+    np.testing.assert_allclose(
+        result.dissimilarity, 1e160 * pdist(GOOD, "cityblock", w=result.weights), rtol=1e-12
+    )
+
+
+def test_not_converged():
+    X, _ = planted(8, 1.0, n=24, p=50, k=8)
+    with pytest.warns(RuntimeWarning, match="not converged in 2 iterations"):
+        result = sparse_dissimilarity(X, 3, max_iter=2, tol=0)
+    assert not result.converged
+    assert result.n_iter == len(result.trace) == 2
+    assert "not converged" in repr(result)
+    with pytest.warns(RuntimeWarning, match="not converged in 1 iterations"):
+        sparse_kmeans(planted(0, 0.7)[0], 3, 6, max_iter=1)
