@@ -12,6 +12,7 @@ from ._result import (
     SparsePCAResult,
     SPCAResult,
 )
+from .cca import CCAPermutation, SparseCCAResult, sparse_cca, sparse_cca_permutation
 from .certificates import OptimalityBound, optimality_bound
 from .clustering import (
     GapStatistic,
@@ -26,9 +27,11 @@ from .components import sparse_pca
 from .deflation import deflate
 from .dspca import dspca
 from .exact import branch_and_bound
+from .generalized import SparseEigenResult, sparse_eigen
 from .gpower import gpower
 from .greedy import greedy
 from .kernel import KernelPCAResult, RandomFeatures, kernel_pca, random_fourier_features
+from .lda import SparseLDAResult, sparse_lda
 from .pmd import pmd
 from .refinement import refine
 from .rotated import prs, sca, sca_path, sma
@@ -40,6 +43,7 @@ from .tpower import tpower
 from .variance import explained_variance, renormalize
 
 __all__ = [
+    "CCAPermutation",
     "DSPCAComponent",
     "ExactComponent",
     "GapStatistic",
@@ -51,9 +55,12 @@ __all__ = [
     "RandomFeatures",
     "RotatedResult",
     "SPCAResult",
+    "SparseCCAResult",
     "SparseComponent",
     "SparseDissimilarity",
+    "SparseEigenResult",
     "SparseKMeans",
+    "SparseLDAResult",
     "SparsePCAResult",
     "branch_and_bound",
     "datasets",
@@ -77,10 +84,14 @@ __all__ = [
     "scotlass",
     "sma",
     "soft_threshold",
+    "sparse_cca",
+    "sparse_cca_permutation",
     "sparse_dissimilarity",
     "sparse_dissimilarity_gap",
+    "sparse_eigen",
     "sparse_kmeans",
     "sparse_kmeans_gap",
+    "sparse_lda",
     "sparse_pca",
     "spca",
     "tpower",

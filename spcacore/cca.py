@@ -1,0 +1,773 @@
+"""Sparse canonical correlation: few variables of X and few of Y whose combinations go together.
+
+Penalized matrix decomposition (Witten, Tibshirani and Hastie 2009).  With the covariance within each side
+taken for the identity, `max u'Cv` over `||u|| <= 1, ||v|| <= 1, ||u||_1 <= c_x, ||v||_1 <= c_y` for
+C = X'Y/(n - 1), by turns: u <- the soft threshold of Cv at the bound, v <- that of C'u, from the leading
+singular vector and from the largest entry of C, of which the better is kept.  C is applied as X'(Yv); further
+pairs are those of `C - sum d uv'`.
+
+Generalized eigenproblem.  `max u'Cv` over `u'B_x u = v'B_y v = 1` and the cardinalities, B the covariance
+of a side and a ridge; this is the pencil ([0 C; C' 0], [B_x 0; 0 B_y]).  For a given v the best u is that of
+the pencil (gg', B_x), g = Cv, of rank one, whose supports are searched as in generalized.py; then v likewise;
+then both on their supports, from the singular vectors of W_x'CW_y with W'BW = I.  Turns go on while that
+raises the value.  Further pairs are those of `(I - z_x u') C (I - v z_y')`, z = Bu and Bv.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import warnings
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _core
+from ._input import LARGEST, choice, flag, hook, integer, is_operator, is_sparse, number, real_array, seed_of
+from ._operator import as_problem, compressed, scores
+from ._result import Callback, Progress
+from ._search import _eigsh
+from .generalized import Form, _forward, _Found, _Pencil, _swapped
+
+_DENSE = 1024  # variables up to which the covariance of a side is formed
+_PAIRS = 2e9  # multiplications that the search for the most correlated pair of variables may cost
+_STARTS = 12  # variables of Y to start from
+_START_WORK = 1e7  # multiplications, by which their number is set
+_TURNS = 100
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class SparseCCAResult:
+    """Pairs of sparse canonical vectors.
+
+    Attributes
+    ----------
+    loadings_x, loadings_y : ndarray of shape (p, r) and (q, r)
+        Columns of unit 2-norm, for the centred and scaled variables. In each of X the entry of largest
+        magnitude is positive; those of Y have the sign that makes the covariance of the scores positive.
+    scores_x, scores_y : ndarray of shape (n, r)
+        The centred and scaled data times the loadings.
+    correlations : ndarray of shape (r,)
+        Of the scores of each pair.
+    strengths : ndarray of shape (r,)
+        What was maximized: of "pmd" the covariance `u'Cv`, of "generalized" `u'Cv` over
+        `sqrt(u'B_x u v'B_y v)`, C without the earlier pairs.
+    cardinality_x, cardinality_y : ndarray of shape (r,), int
+    mean_x, mean_y, scale_x, scale_y : ndarray of shape (p,) or (q,), or None
+        Subtracted from, then divide, each column.
+    n_iter : ndarray of shape (r,), int
+    converged : ndarray of shape (r,), bool
+    method : {"pmd", "generalized"}
+    """
+
+    loadings_x: NDArray[Any]
+    loadings_y: NDArray[Any]
+    scores_x: NDArray[Any]
+    scores_y: NDArray[Any]
+    correlations: NDArray[np.float64]
+    strengths: NDArray[np.float64]
+    cardinality_x: NDArray[np.intp]
+    cardinality_y: NDArray[np.intp]
+    mean_x: NDArray[Any] | None
+    mean_y: NDArray[Any] | None
+    scale_x: NDArray[Any] | None
+    scale_y: NDArray[Any] | None
+    n_iter: NDArray[np.intp]
+    converged: NDArray[np.bool_]
+    method: str
+
+    @property
+    def n_components(self) -> int:
+        """Number of pairs."""
+        return self.loadings_x.shape[1]
+
+    def transform(self, X: Any, Y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Scores of further rows of both sides.
+
+        Parameters
+        ----------
+        X, Y : array-like or sparse matrix of shape (m, p) and (m, q)
+
+        Returns
+        -------
+        tuple of ndarray of shape (m, r)
+        """
+        return (
+            scores(X, self.loadings_x, self.mean_x, self.scale_x),
+            _of_y(lambda: scores(Y, self.loadings_y, self.mean_y, self.scale_y)),
+        )
+
+    def __repr__(self) -> str:
+        r = self.n_components
+        pairs = list(zip(self.cardinality_x.tolist(), self.cardinality_y.tolist(), strict=True))
+        found = self.correlations.round(3).tolist()
+        return (
+            f"SparseCCAResult(method={self.method!r}, p={len(self.loadings_x)}, q={len(self.loadings_y)}, "
+            f"{r} pair{'s' * (r != 1)}, cardinality={pairs}, correlations={found})"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class CCAPermutation:
+    """How much larger correlations are than those of permuted rows, for each choice of the bounds.
+
+    Attributes
+    ----------
+    l1_bounds : ndarray of shape (m, 2)
+        Of each choice, for X and for Y.
+    correlations : ndarray of shape (m,)
+        Of the first pair.
+    permuted : ndarray of shape (m, n_permutations)
+        The same with the rows of X permuted.
+    z : ndarray of shape (m,)
+        `(f(correlation) - mean f(permuted)) / sd f(permuted)`, f = artanh.
+    p_values : ndarray of shape (m,)
+        `(1 + number of permuted correlations at least as large) / (1 + n_permutations)`.
+    best : int
+        Where z is largest.
+    """
+
+    l1_bounds: Array
+    correlations: Array
+    permuted: Array
+    z: Array
+    p_values: Array
+    best: int
+
+    @property
+    def l1_bound(self) -> tuple[float, float]:
+        """The bounds chosen, as `sparse_cca` takes them."""
+        return float(self.l1_bounds[self.best, 0]), float(self.l1_bounds[self.best, 1])
+
+    def __repr__(self) -> str:
+        x, y = self.l1_bound
+        return (
+            f"CCAPermutation({len(self.z)} choices, {self.permuted.shape[1]} permutations, "
+            f"l1_bound=({x:.4g}, {y:.4g}), z={self.z[self.best]:.3g}, p={self.p_values[self.best]:.3g})"
+        )
+
+
+def sparse_cca(
+    X: Any,
+    Y: Any,
+    n_components: int = 1,
+    *,
+    method: str = "pmd",
+    l1_bound: Any = None,
+    cardinality: Any = None,
+    ridge: Any = 0.0,
+    scale: bool = True,
+    max_iter: int = 1000,
+    tol: float | None = None,
+    callback: Callback | None = None,
+) -> SparseCCAResult:
+    """Sparse canonical correlation analysis.
+
+    "pmd" searches `max u'X'Yv` over u and v of unit 2-norm with `||u||_1 <= c_x` and `||v||_1 <= c_y`.
+    "generalized" searches `max u'X'Yv / sqrt(u'B_x u v'B_y v)` over u and v with at most k_x and k_y
+    nonzeros, with the covariances of both sides, to which a ridge may be added. The columns are centred. No
+    product of X and Y is formed as a matrix, nor, for more than 1024 variables, a covariance.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, p), or sparse matrix
+        CSR and CSC matrices are centred implicitly; dense data are copied once. float32 stays float32.
+    Y : array-like of shape (n, q), or sparse matrix
+    n_components : int, default 1
+        r, in [1, min(n, p, q)].
+    method : {"pmd", "generalized"}, default "pmd"
+    l1_bound : float or pair of floats
+        Of "pmd": c_x in [1, sqrt(p)] and c_y in [1, sqrt(q)]. `sparse_cca_permutation` chooses among several.
+    cardinality : int or pair of ints
+        Of "generalized": k_x in [1, p] and k_y in [1, q].
+    ridge : float or pair of floats, default 0
+        Of "generalized": added to the diagonals of the covariances, times their mean diagonal entry.
+    scale : bool, default True
+        Divide each column by its standard deviation.
+    max_iter : int, default 1000
+        Iterations of each pair of "pmd"; of "generalized", turns, of which at most 100 are made.
+    tol : float, optional
+        A pair is found when an iteration raises the objective by a smaller fraction. Default 1e-10 for
+        float64, 1e-5 for float32.
+    callback : callable, optional
+        Called with a `Progress` after each iteration, and with the correlation once a pair is found. What it
+        raises ends the call.
+
+    Returns
+    -------
+    SparseCCAResult
+        `loadings_x` (p, r), `loadings_y` (q, r), `scores_x`, `scores_y` (n, r), `correlations` (r,), ...
+        Fewer pairs, and a RuntimeWarning, where nothing is left to correlate.
+
+    Raises
+    ------
+    ValueError
+        For NaN, infinite or empty input, sides with different numbers of rows, fewer than two rows, or an
+        option out of range.
+    TypeError
+        For input that is not real numbers, or an option of the wrong type.
+
+    References
+    ----------
+    D. M. Witten, R. Tibshirani and T. Hastie (2009). A penalized matrix decomposition, with applications to
+    sparse principal components and canonical correlation analysis. Biostatistics 10(3), 515-534, section 3.
+
+    K. M. Tan, Z. Wang, H. Liu and T. Zhang (2018). Sparse generalized eigenvalue problem: optimal
+    statistical rates via truncated Rayleigh flow. Journal of the Royal Statistical Society B 80, 1057-1086,
+    section 2.
+
+    Examples
+    --------
+    >>> import numpy as np, spcacore
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.standard_normal((200, 300)), rng.standard_normal((200, 200))
+    >>> common = rng.standard_normal(200)
+    >>> X[:, :4] += common[:, None]
+    >>> Y[:, 5:8] -= common[:, None]
+    >>> result = spcacore.sparse_cca(X, Y, method="generalized", cardinality=(4, 3))
+    >>> result
+    SparseCCAResult(method='generalized', p=300, q=200, 1 pair, cardinality=[(4, 3)], correlations=[0.783])
+    >>> np.flatnonzero(result.loadings_x), np.flatnonzero(result.loadings_y)
+    (array([0, 1, 2, 3]), array([5, 6, 7]))
+    """
+    choice(method, "method", ("pmd", "generalized"))
+    flag(scale, "scale")
+    sides = _sides(X, Y, scale)
+    x, y = sides
+    r = integer(n_components, "n_components", 1, min(x.n, x.p, y.p))
+    max_iter = integer(max_iter, "max_iter", 1, LARGEST)
+    single = x.Z.dtype == y.Z.dtype == np.float32
+    tol = (1e-5 if single else 1e-10) if tol is None else number(tol, "tol", 0)
+    tell = hook(callback)
+    given = {"l1_bound": l1_bound, "cardinality": cardinality}
+    needed, other = ("l1_bound", "cardinality") if method == "pmd" else ("cardinality", "l1_bound")
+    if given[other] is not None:
+        raise ValueError(f"{other} goes with the other method; method={method!r} takes {needed}")
+    if given[needed] is None:
+        raise TypeError(f"method={method!r} needs {needed}")
+    ridges = _pair(ridge, "ridge", lambda v, name, _: number(v, name, 0), sides)
+    solver: _PMD | _Generalized
+    if method == "pmd":
+        if any(ridges):
+            raise ValueError("ridge goes with method='generalized'")
+        solver = _PMD(x, y, _pair(l1_bound, "l1_bound", _bound, sides), max_iter, tol)
+    else:
+        counts = _pair(cardinality, "cardinality", lambda v, name, s: integer(v, name, 1, s.p), sides)
+        solver = _Generalized(x, y, counts, ridges, min(max_iter, _TURNS), tol)
+    found = []
+    for t in range(r):
+        pair = solver.next(None if tell is None else _telling(tell, t, r))
+        if pair is None:
+            if t == 0:
+                warnings.warn("X and Y have nothing in common", RuntimeWarning, stacklevel=2)
+            else:
+                warnings.warn(f"only {t} of {r} pairs: nothing is left", RuntimeWarning, stacklevel=2)
+            break
+        found.append(pair)
+        if tell is not None:
+            tell(Progress(t, r, pair.n_iter, _correlation(x.image(pair.u), y.image(pair.v))))
+    dtype = np.dtype(np.float32 if single else np.float64)
+    loadings = [
+        np.array([w / np.linalg.norm(w) for w in side]).reshape(len(found), s.p).T.astype(dtype, order="F")
+        for side, s in (([f.u for f in found], x), ([f.v for f in found], y))
+    ]
+    own = [scores(M, V, s.mean, s.scale) for M, V, s in zip((X, Y), loadings, sides, strict=True)]
+    unit = math.ldexp(1.0, x.exponent + y.exponent) if method == "pmd" else 1.0
+    return SparseCCAResult(
+        loadings_x=loadings[0], loadings_y=loadings[1], scores_x=own[0], scores_y=own[1],
+        correlations=np.array([_correlation(x.image(f.u), y.image(f.v)) for f in found]),
+        strengths=np.array([f.strength for f in found]) * unit,
+        cardinality_x=np.count_nonzero(loadings[0], axis=0),
+        cardinality_y=np.count_nonzero(loadings[1], axis=0),
+        mean_x=x.mean, mean_y=y.mean, scale_x=x.scale, scale_y=y.scale,
+        n_iter=np.array([f.n_iter for f in found], np.intp),
+        converged=np.array([f.converged for f in found], bool), method=method,
+    )  # fmt: skip
+
+
+def sparse_cca_permutation(
+    X: Any,
+    Y: Any,
+    l1_bounds: Sequence[Any],
+    *,
+    n_permutations: int = 25,
+    scale: bool = True,
+    max_iter: int = 1000,
+    tol: float | None = None,
+    rng: Any = None,
+    n_threads: int = 1,
+) -> CCAPermutation:
+    """Choose the bounds of `sparse_cca` by permutation.
+
+    For each choice the correlation of the first pair, `max u'X'Yv` under the bounds, is compared with those
+    found after the rows of X are permuted, and the choice for which it stands out most is taken.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, p), or sparse matrix
+    Y : array-like of shape (n, q), or sparse matrix
+    l1_bounds : sequence of floats or of pairs of floats
+        Choices of `l1_bound`.
+    n_permutations : int, default 25
+        At least 2. All choices see the same permutations.
+    scale, max_iter, tol
+        As in `sparse_cca`.
+    rng : None, int or numpy Generator, optional
+        For the permutations; None is a fixed seed.
+    n_threads : int, default 1
+        Permutations are shared out to so many threads; the result does not depend on it.
+
+    Returns
+    -------
+    CCAPermutation
+        `z` (m,), `p_values` (m,), `correlations` (m,), `permuted` (m, n_permutations), `best`, and
+        `l1_bound`, the choice itself.
+
+    Raises
+    ------
+    ValueError
+        For what `sparse_cca` refuses, no choice at all, or fewer than two permutations.
+    TypeError
+        For input that is not real numbers, or an option of the wrong type.
+
+    References
+    ----------
+    D. M. Witten and R. J. Tibshirani (2009). Extensions of sparse canonical correlation analysis with
+    applications to genomic data. Statistical Applications in Genetics and Molecular Biology 8(1), 28,
+    section 3.
+
+    Examples
+    --------
+    >>> import numpy as np, spcacore
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.standard_normal((60, 100)), rng.standard_normal((60, 80))
+    >>> common = 1.5 * rng.standard_normal(60)
+    >>> X[:, :4] += common[:, None]
+    >>> Y[:, 5:8] -= common[:, None]
+    >>> spcacore.sparse_cca_permutation(X, Y, [1.5, 2, 4, 7])
+    CCAPermutation(4 choices, 25 permutations, l1_bound=(1.5, 1.5), z=7.66, p=0.0385)
+    """
+    flag(scale, "scale")
+    sides = _sides(X, Y, scale)
+    x, y = sides
+    if isinstance(l1_bounds, (str, bytes)) or not hasattr(l1_bounds, "__len__"):
+        raise TypeError(f"l1_bounds must be a sequence of bounds, not {l1_bounds!r}")
+    if len(l1_bounds) == 0:
+        raise ValueError("l1_bounds is empty")
+    bounds = [_pair(b, f"l1_bounds[{i}]", _bound, sides) for i, b in enumerate(l1_bounds)]
+    count = integer(n_permutations, "n_permutations", 2)
+    max_iter = integer(max_iter, "max_iter", 1, LARGEST)
+    single = x.Z.dtype == y.Z.dtype == np.float32
+    tol = (1e-5 if single else 1e-10) if tol is None else number(tol, "tol", 0)
+    threads = integer(n_threads, "n_threads", 1, 1024)
+    generator = np.random.default_rng(seed_of(rng))
+    orders = [None, *(generator.permutation(x.n) for _ in range(count))]
+
+    def run(order: NDArray[np.intp] | None) -> list[float]:
+        side = x if order is None else x.permuted(order)
+        starts = _starts(_Cross(side, y))
+        values = []
+        for bound in bounds:
+            pair = _PMD(side, y, bound, max_iter, tol).next(None, starts)
+            values.append(0.0 if pair is None else _correlation(side.image(pair.u), y.image(pair.v)))
+        return values
+
+    with ThreadPoolExecutor(threads) as pool:
+        table = np.array(list(pool.map(run, orders))).T
+    own, permuted = table[:, 0], table[:, 1:]
+    fisher = np.arctanh(np.clip(table, -1 + 1e-12, 1 - 1e-12))
+    deviation = fisher[:, 1:].std(axis=1, ddof=1)
+    apart = fisher[:, 0] - fisher[:, 1:].mean(axis=1)
+    z = np.where(deviation > 1e-12, apart / np.where(deviation > 1e-12, deviation, 1), 0.0)
+    p_values = (1 + (permuted >= own[:, None] - 1e-12).sum(axis=1)) / (1 + count)
+    return CCAPermutation(np.array(bounds), own, permuted, z, p_values, int(np.argmax(z)))
+
+
+def _telling(tell: Callable[..., object], t: int, r: int) -> Callable[[int], object]:
+    return lambda n_iter: tell(Progress(t, r, n_iter))
+
+
+def _bound(value: Any, name: str, side: _Side) -> float:
+    root = math.sqrt(side.p)
+    return min(number(value, name, 1, root * (1 + 1e-12)), root)
+
+
+def _pair(value: Any, name: str, check: Callable[..., Any], sides: tuple[_Side, _Side]) -> tuple[Any, Any]:
+    """One value for each side."""
+    values = value if isinstance(value, (tuple, list, np.ndarray)) else (value, value)
+    if len(values) != 2:
+        raise ValueError(f"{name} must be one number or a pair, for X and Y, not {value!r}")
+    checked = [check(v, f"{name} of {s.name}", s) for v, s in zip(values, sides, strict=True)]
+    return checked[0], checked[1]
+
+
+def _correlation(a: Array, b: Array) -> float:
+    size = float(np.linalg.norm(a)) * float(np.linalg.norm(b))
+    return float(np.clip(a @ b / size, -1, 1)) if size > 0 else 0.0
+
+
+# ---- the two sides ----------------------------------------------------------------------------------
+
+
+def _of_y(call: Callable[[], Any]) -> Any:
+    """What is said of X is meant of Y."""
+    try:
+        return call()
+    except (TypeError, ValueError) as error:
+        raise type(error)(re.sub(r"\bX\b", "Y", str(error))) from None
+
+
+def _sides(X: Any, Y: Any, scale: bool) -> tuple[_Side, _Side]:
+    x, y = _Side.of(X, scale, "X"), _of_y(lambda: _Side.of(Y, scale, "Y"))
+    if x.n != y.n:
+        raise ValueError(f"X and Y must have the same number of rows, not {x.n} and {y.n}")
+    if x.n < 2:
+        raise ValueError("at least two rows are needed")
+    return x, y
+
+
+@dataclass(frozen=True)
+class _Side:
+    """Z - 1 offset', the centred and scaled columns over sqrt(n - 1), Z sparse where there is an offset.
+
+    `order` permutes the rows. Times `2**exponent`, columns are in the caller's units.
+    """
+
+    Z: Any
+    offset: Array | None
+    order: NDArray[np.intp] | None
+    mean: NDArray[Any] | None
+    scale: NDArray[Any] | None
+    exponent: int
+    name: str
+
+    @classmethod
+    def of(cls, X: Any, scale: bool, name: str) -> _Side:
+        if is_operator(X) or (callable(X) and not hasattr(X, "__array__")):
+            raise TypeError("X must have entries; an operator offers only products")
+        problem = as_problem(X, scale=scale)
+        assert problem.mean is not None
+        assert problem.diagonal is not None
+        dtype = problem.operator.dtype
+        unit = problem.range * problem.range
+        weight = np.full(problem.p, unit) if problem.scale is None else unit / problem.scale.astype(float)
+        weight[problem.diagonal == 0] = 0
+        weight /= math.sqrt(max((problem.n_samples or 1) - 1, 1))
+        if is_sparse(X):
+            Z = compressed(X).tocsr().astype(dtype).multiply(weight).tocsr().astype(dtype)
+            offset = problem.mean * weight
+        else:
+            Z = np.array(real_array(X, "X", ndim=2), order="C")
+            with np.errstate(under="ignore"):
+                Z -= problem.mean
+                Z *= weight.astype(dtype)
+            offset = None
+        return cls(Z, offset, None, problem.mean, problem.scale, problem.exponent // 2, name)
+
+    @property
+    def n(self) -> int:
+        return self.Z.shape[0]
+
+    @property
+    def p(self) -> int:
+        return self.Z.shape[1]
+
+    def permuted(self, order: NDArray[np.intp]) -> _Side:
+        return _Side(self.Z, self.offset, order, self.mean, self.scale, self.exponent, self.name)
+
+    def image(self, v: Array) -> Array:
+        """Z v, of one vector or several."""
+        f = np.asarray(self.Z @ v.astype(self.Z.dtype), np.float64)
+        if self.offset is not None:
+            f = f - self.offset @ v
+        return f if self.order is None else f[self.order]
+
+    def back(self, f: Array) -> Array:
+        """Z' f."""
+        if self.order is not None:
+            g = np.empty_like(f)
+            g[self.order] = f
+            f = g
+        v = np.asarray(self.Z.T @ f.astype(self.Z.dtype), np.float64)
+        if self.offset is not None:
+            v = v - (self.offset * f.sum() if f.ndim == 1 else np.outer(self.offset, f.sum(axis=0)))
+        return v
+
+    def metric(self, ridge: float) -> Form:
+        """The covariance, and a ridge."""
+        form = Form.of(factor=self.Z)
+        if self.offset is not None:
+            form = form.with_term(self.offset[:, None], np.array([[-float(self.n)]]))
+        level = ridge * float(form.diagonal().mean())
+        if self.p > _DENSE:
+            level_form = np.full(self.p, level) if level > 0 else None
+            return Form(None, self.Z, level_form, form.unit, form.U, form.K)
+        matrix = form.block(np.arange(self.p))
+        matrix[np.diag_indices(self.p)] += level
+        return Form.of(matrix)
+
+
+class _Cross:
+    """C = X'Y, of whose products X'(Yv) the earlier pairs are taken away."""
+
+    def __init__(self, x: _Side, y: _Side):
+        self.x, self.y = x, y
+        self.terms: list[tuple[float, Array, Array]] = []  # d uv'
+        self.factors: list[tuple[Array, Array, Array, Array]] = []  # I - z u', I - v w'
+
+    def times(self, v: Array) -> Array:
+        """C v, of one vector or several."""
+        for _, _, own, w in reversed(self.factors):
+            v = v - _outer(own, w @ v)
+        u = self.x.back(self.y.image(v))
+        for own, z, _, _ in self.factors:
+            u = u - _outer(z, own @ u)
+        for d, own, other in self.terms:
+            u = u - _outer(own, d * (other @ v))
+        return u
+
+    def back(self, u: Array) -> Array:
+        """C' u."""
+        for own, z, _, _ in reversed(self.factors):
+            u = u - _outer(own, z @ u)
+        v = self.y.back(self.x.image(u))
+        for _, _, own, w in self.factors:
+            v = v - _outer(w, own @ v)
+        for d, own, other in self.terms:
+            v = v - _outer(other, d * (own @ u))
+        return v
+
+
+def _outer(a: Array, b: Any) -> Array:
+    return a * b if np.ndim(b) == 0 else np.outer(a, b)
+
+
+def _leading(cross: _Cross) -> Array | None:
+    """The leading right singular vector of C; None if C is zero."""
+    q = cross.y.p
+    if q <= 64:
+        C = cross.times(np.eye(q))
+        if not C.any():
+            return None
+        return np.linalg.eigh(C.T @ C)[1][:, -1].copy()
+    from scipy.sparse.linalg import LinearOperator
+
+    v0 = cross.back(cross.times(np.random.default_rng(0).standard_normal(q)))
+    if not v0.any():
+        return None
+    size = float(np.linalg.norm(v0))
+    operator = LinearOperator(
+        (q, q), dtype=np.float64, matvec=lambda v: cross.back(cross.times(v.ravel())) / size
+    )
+    _, vectors = _eigsh(operator, 1, v0=v0 / size, tol=1e-8)
+    return vectors[:, 0].copy()
+
+
+def _reach(cross: _Cross, left: Array, right: Array) -> Array:
+    """Of each column of diag(left) C diag(right) the largest magnitude."""
+    q = cross.y.p
+    reach = np.zeros(q)
+    for first in range(0, q, 64):
+        E = np.eye(q, min(64, q - first), -first)
+        part = slice(first, first + 64)
+        reach[part] = np.abs(cross.times(E) * left[:, None]).max(axis=0) * right[part]
+    return reach
+
+
+@dataclass(frozen=True)
+class _Pair:
+    u: Array
+    v: Array
+    strength: float
+    n_iter: int
+    converged: bool
+
+
+# ---- penalized matrix decomposition -----------------------------------------------------------------
+
+
+class _PMD:
+    """Pairs one after another, by soft thresholds at l1 bounds."""
+
+    def __init__(self, x: _Side, y: _Side, bounds: tuple[float, float], max_iter: int, tol: float):
+        self.cross, self.bounds, self.max_iter, self.tol = _Cross(x, y), bounds, max_iter, tol
+        self.noise = 1e-5 if x.Z.dtype == y.Z.dtype == np.float32 else 1e-12
+
+    def next(self, told: Callable[[int], object] | None, starts: list[Array] | None = None) -> _Pair | None:
+        runs = [self._run(v, told) for v in (_starts(self.cross) if starts is None else starts)]
+        if not runs:
+            return None
+        best = max(runs, key=lambda pair: pair.strength * (1 + 1e-10 * (pair is runs[0])))
+        first = self.cross.terms[0][0] if self.cross.terms else 0.0
+        if not best.strength > self.noise * first:
+            return None
+        u, v = best.u, best.v
+        if u[np.argmax(np.abs(u))] < 0:
+            u, v = -u, -v
+        self.cross.terms.append((best.strength, u, v))
+        return _Pair(u, v, best.strength, sum(pair.n_iter for pair in runs), best.converged)
+
+    def _run(self, v: Array, told: Callable[[int], object] | None) -> _Pair:
+        u, strength, n_iter, converged = np.zeros(self.cross.x.p), 0.0, 0, False
+        for n_iter in range(1, self.max_iter + 1):
+            u = _bounded(self.cross.times(v), self.bounds[0])
+            image = self.cross.back(u)
+            v = _bounded(image, self.bounds[1])
+            before, strength = strength, float(v @ image)
+            if told is not None:
+                told(n_iter)
+            if strength - before <= self.tol * strength:
+                converged = True
+                break
+        return _Pair(u, v, strength, n_iter, converged)
+
+
+def _starts(cross: _Cross) -> list[Array]:
+    """The leading singular vector, and the variable of Y with the largest covariance; none if C is zero."""
+    v = _leading(cross)
+    if v is None:
+        return []
+    if float(cross.x.n) * cross.x.p * cross.y.p > _PAIRS:
+        return [v]
+    reach = _reach(cross, np.ones(cross.x.p), np.ones(cross.y.p))
+    return [v, np.eye(1, cross.y.p, int(np.argmax(reach)))[0]]
+
+
+def _bounded(a: Array, bound: float) -> Array:
+    """The unit vector of bounded l1 norm with the largest product with a."""
+    w = np.empty_like(a)
+    _core.l1_threshold(np.ascontiguousarray(a), bound, 0, w)
+    return w
+
+
+# ---- generalized eigenproblem -----------------------------------------------------------------------
+
+
+class _Generalized:
+    """Pairs one after another, by the best supports for one side given the other, in turn."""
+
+    def __init__(
+        self,
+        x: _Side,
+        y: _Side,
+        counts: tuple[int, int],
+        ridges: tuple[float, float],
+        max_iter: int,
+        tol: float,
+    ):
+        self.cross, self.max_iter, self.tol = _Cross(x, y), max_iter, tol
+        nothing = [Form.of(factor=np.zeros((1, s.p))) for s in (x, y)]
+        self.metric = [s.metric(ridge) for s, ridge in zip((x, y), ridges, strict=True)]
+        self.empty = any(not (form.diagonal() > 0).any() for form in self.metric)
+        if self.empty:
+            return
+        dtype = np.dtype(np.float32 if x.Z.dtype == y.Z.dtype == np.float32 else np.float64)
+        self.pencil = [
+            _Pencil(A, B, dtype=dtype, advice="use ridge") for A, B in zip(nothing, self.metric, strict=True)
+        ]
+        self.counts = [min(k, len(pencil.active)) for k, pencil in zip(counts, self.pencil, strict=True)]
+        self.first = 0.0
+        self.noise = 1e-5 if dtype == np.float32 else 1e-10
+
+    def next(self, told: Callable[[int], object] | None) -> _Pair | None:
+        if self.empty:
+            return None
+        best: _Pair | None = None
+        n_iter = 0
+        for start in self._starts():
+            pair = self._turns(start, told)
+            n_iter += 0 if pair is None else pair.n_iter
+            if pair is not None and (best is None or pair.strength > best.strength * (1 + 1e-10)):
+                best = pair
+        if best is None or not best.strength > self.noise * self.first:
+            return None
+        self.first = max(self.first, best.strength)
+        u, v = best.u, best.v
+        if u[np.argmax(np.abs(u))] < 0:
+            u, v = -u, -v
+        self.cross.factors.append((u, self.metric[0].apply(u), v, self.metric[1].apply(v)))
+        return _Pair(u, v, best.strength, n_iter, best.converged)
+
+    def _starts(self) -> list[Array]:
+        """The leading singular vector, made sparse, and the variables of Y most correlated with one of X."""
+        cross = self.cross
+        v = _leading(cross)
+        if v is None:
+            return []
+        k = self.counts[1]
+        sparse = np.zeros_like(v)
+        kept = _core.select_largest(v, k)
+        sparse[kept] = v[kept]
+        starts = [sparse]
+        if float(cross.x.n) * cross.x.p * cross.y.p <= _PAIRS:
+            spread = [np.sqrt(np.maximum(form.diagonal(), 0)) for form in self.metric]
+            inverse = [np.where(s > 0, 1 / np.where(s > 0, s, 1), 0) for s in spread]
+            reach = _reach(cross, *inverse)
+            count = 1 + min(cross.y.p - 1, int(_START_WORK / (float(cross.x.n) * cross.x.p * cross.y.p)))
+            for j in np.argsort(-reach, kind="stable")[: min(count, _STARTS)]:
+                starts.append(np.eye(1, cross.y.p, j)[0])
+        return starts
+
+    def _turns(self, v: Array, told: Callable[[int], object] | None) -> _Pair | None:
+        """u for v, v for u, then both on their supports, until that raises nothing."""
+        supports: list[NDArray[np.intp] | None] = [None, None]
+        best: _Pair | None = None
+        for n_iter in range(1, self.max_iter + 1):
+            supports[0] = self._support(0, self.cross.times(v), supports[0])
+            if supports[0] is None:
+                return best
+            u = self._fitted(0, self.cross.times(v), supports[0])
+            supports[1] = self._support(1, self.cross.back(u), supports[1])
+            if supports[1] is None:
+                return best
+            u, v, strength = self._both(supports[0], supports[1])
+            if told is not None:
+                told(n_iter)
+            if best is not None and strength <= best.strength * (1 + self.tol):
+                return _Pair(best.u, best.v, best.strength, n_iter, True)
+            best = _Pair(u, v, strength, n_iter, False)
+        return best
+
+    def _problem(self, side: int, g: Array) -> _Pencil | None:
+        pencil = self.pencil[side]
+        g = np.where(pencil.unit > 0, g, 0)
+        return pencil.with_numerator(Form.of(factor=g[None])) if g.any() else None
+
+    def _support(self, side: int, g: Array, earlier: NDArray[np.intp] | None) -> NDArray[np.intp] | None:
+        """The best of the supports that a forward search, and exchanges from the earlier one, find."""
+        pencil, k = self._problem(side, g), self.counts[side]
+        if pencil is None:
+            return None
+        if k == len(pencil.active):
+            return pencil.active
+        found: list[_Found] = [_swapped(pencil, _forward(pencil, k, None), None)]
+        if earlier is not None:
+            found.append(_swapped(pencil, pencil.leading(earlier, 0), None))
+        return max(found, key=lambda x: x.objective).index
+
+    def _fitted(self, side: int, g: Array, support: NDArray[np.intp]) -> Array:
+        pencil = self._problem(side, g)
+        assert pencil is not None
+        x = pencil.leading(support, 0)
+        full = np.zeros(len(g))
+        full[x.index] = x.value * pencil.unit[x.index]
+        return full
+
+    def _both(self, S: NDArray[np.intp], T: NDArray[np.intp]) -> tuple[Array, Array, float]:
+        """The best values on two supports."""
+        W = []
+        for side, index in ((0, S), (1, T)):
+            pencil = self.pencil[side]
+            mu, U = np.linalg.eigh(pencil.B.block(index))
+            kept = mu > pencil.null * mu[-1]
+            full = np.zeros((pencil.B.p, np.count_nonzero(kept)))
+            full[index] = U[:, kept] / np.sqrt(mu[kept]) * pencil.unit[index, None]
+            W.append(full)
+        left, value, right = np.linalg.svd(W[0].T @ self.cross.times(W[1]), full_matrices=False)
+        return W[0] @ left[:, 0], W[1] @ right[0], float(value[0])

@@ -1,0 +1,321 @@
+"""Sparse canonical correlation against LAPACK, scikit-learn, enumeration and a loop of its own."""
+
+import importlib.util
+import sys
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.linalg import eigh
+from sklearn.cross_decomposition import CCA
+
+from spcacore import sparse_cca, sparse_cca_permutation
+
+
+def standardized(M):
+    return (M - M.mean(axis=0)) / M.std(axis=0, ddof=1)
+
+
+def data(n, p, q, rng, pairs=2):
+    """Pair t is carried by three variables of each side."""
+    X, Y = rng.standard_normal((n, p)), rng.standard_normal((n, q))
+    for t in range(pairs):
+        common = rng.standard_normal(n) * (2.0 - 0.5 * t)
+        X[:, 3 * t : 3 * t + 3] += common[:, None]
+        Y[:, 3 * t : 3 * t + 3] += common[:, None] * [1, -1, 1]
+    return X, Y
+
+
+def canonical(X, Y, ridge=0.0):
+    """Canonical correlations and vectors, by singular values of the whitened cross-covariance."""
+    X, Y = standardized(X), standardized(Y)
+    n = len(X) - 1
+    inverse = []
+    for M in (X, Y):
+        values, vectors = np.linalg.eigh(M.T @ M / n + ridge * np.eye(M.shape[1]))
+        inverse.append(vectors / np.sqrt(values) @ vectors.T)
+    U, s, Vt = np.linalg.svd(inverse[0] @ (X.T @ Y / n) @ inverse[1])
+    return s, inverse[0] @ U[:, : len(s)], inverse[1] @ Vt[: len(s)].T
+
+
+def shrink(a, bound):
+    """The soft threshold of unit length at an l1 bound, by bisection."""
+    low, high = 0.0, abs(a).max()
+    w = a / np.linalg.norm(a)
+    if abs(w).sum() <= bound:
+        return w
+    for _ in range(70):
+        level = (low + high) / 2
+        w = np.sign(a) * np.maximum(abs(a) - level, 0)
+        w /= max(np.linalg.norm(w), 1e-300)
+        low, high = (level, high) if abs(w).sum() > bound else (low, level)
+    return w
+
+
+@pytest.mark.parametrize(("n", "p", "q"), [(40, 12, 9), (30, 80, 100)])
+@pytest.mark.parametrize("bounds", [(1.5, 2.0), (2.5, 1.7)])
+def test_pmd_is_the_loop_of_the_paper(n, p, q, bounds):
+    X, Y = data(n, p, q, np.random.default_rng(0))
+    result = sparse_cca(X, Y, 3, l1_bound=bounds, tol=1e-14)
+    C = standardized(X).T @ standardized(Y) / (n - 1)
+    for t in range(3):
+        runs = []
+        for v in (np.linalg.svd(C)[2][0], np.eye(q)[np.argmax(abs(C).max(axis=0))]):
+            for _ in range(150):
+                u = shrink(C @ v, bounds[0])
+                v = shrink(C.T @ u, bounds[1])
+            runs.append((u @ C @ v, u, v))
+        _, u, v = max(runs, key=lambda run: run[0])
+        d = u @ C @ v
+        C = C - d * np.outer(u, v)
+        ours = result.loadings_x[:, t], result.loadings_y[:, t]
+        sign = np.sign(ours[0] @ u)
+        np.testing.assert_allclose(ours[0], sign * u, atol=1e-5)
+        np.testing.assert_allclose(ours[1], sign * v, atol=1e-5)
+        np.testing.assert_allclose(result.strengths[t], d, rtol=1e-7)
+        score = standardized(X) @ u, standardized(Y) @ v
+        np.testing.assert_allclose(result.correlations[t], np.corrcoef(*score)[0, 1], atol=1e-6)
+        np.testing.assert_allclose(result.scores_x[:, t], sign * score[0], atol=1e-4)
+    assert (abs(result.loadings_x).sum(axis=0) <= bounds[0] * (1 + 1e-9)).all()
+    assert (abs(result.loadings_y).sum(axis=0) <= bounds[1] * (1 + 1e-9)).all()
+
+
+def test_pmd_without_bounds_is_the_svd():
+    X, Y = data(50, 8, 6, np.random.default_rng(1))
+    C = standardized(X).T @ standardized(Y) / 49
+    U, s, Vt = np.linalg.svd(C)
+    result = sparse_cca(X, Y, 3, l1_bound=(np.sqrt(8), np.sqrt(6)))
+    np.testing.assert_allclose(result.strengths, s[:3], rtol=1e-8)
+    np.testing.assert_allclose(abs(np.sum(result.loadings_x * U[:, :3], axis=0)), 1, atol=1e-6)
+    np.testing.assert_allclose(abs(np.sum(result.loadings_y * Vt[:3].T, axis=0)), 1, atol=1e-6)
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.4])
+def test_all_variables_are_canonical_correlation(ridge):
+    X, Y = data(60, 9, 7, np.random.default_rng(2))
+    s, U, V = canonical(X, Y, ridge)
+    result = sparse_cca(X, Y, 4, method="generalized", cardinality=(9, 7), ridge=ridge)
+    np.testing.assert_allclose(result.strengths, s[:4], rtol=1e-7)
+    for ours, theirs in ((result.loadings_x, U), (result.loadings_y, V)):
+        theirs = theirs[:, :4] / np.linalg.norm(theirs[:, :4], axis=0)
+        np.testing.assert_allclose(abs((ours * theirs).sum(axis=0)), 1, atol=1e-6)
+    if ridge == 0:
+        np.testing.assert_allclose(result.correlations, s[:4], rtol=1e-7)
+        a, b = CCA(4, max_iter=5000, tol=1e-10).fit_transform(X, Y)
+        for t in range(4):
+            assert abs(np.corrcoef(a[:, t], result.scores_x[:, t])[0, 1]) > 1 - 1e-5
+            assert abs(np.corrcoef(b[:, t], result.scores_y[:, t])[0, 1]) > 1 - 1e-5
+
+
+def test_generalized_form_by_enumeration():
+    """The best of all pairs of supports, at a share of at least 90 %; and the pencil of both sides."""
+    reached = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((25, 6)) @ rng.standard_normal((6, 6))
+        Y = rng.standard_normal((25, 5)) + X[:, :5] * 0.3
+        k = int(rng.integers(1, 4)), int(rng.integers(1, 4))
+        best = max(
+            canonical(X[:, S], Y[:, T])[0][0]
+            for S in combinations(range(6), k[0])
+            for T in combinations(range(5), k[1])
+        )
+        result = sparse_cca(X, Y, method="generalized", cardinality=k)
+        assert result.strengths[0] <= best + 1e-9
+        reached.append(result.strengths[0] > best - 1e-7)
+        S, T = np.flatnonzero(result.loadings_x), np.flatnonzero(result.loadings_y)
+        Z = np.hstack([standardized(X)[:, S], standardized(Y)[:, T]])
+        G, B = Z.T @ Z, Z.T @ Z
+        G[: len(S), : len(S)] = G[len(S) :, len(S) :] = 0
+        B[: len(S), len(S) :] = B[len(S) :, : len(S)] = 0
+        np.testing.assert_allclose(eigh(G, B, eigvals_only=True)[-1], result.strengths[0], rtol=1e-8)
+    assert np.mean(reached) >= 0.9
+
+
+def test_generalized_deflation():
+    """(I - Bx uu') C (I - vv'By), explicitly; with all variables of both sides it ends after q pairs."""
+    X, Y = data(50, 8, 6, np.random.default_rng(3))
+    result = sparse_cca(X, Y, 3, method="generalized", cardinality=(3, 3), ridge=0.1)
+    x, y = standardized(X), standardized(Y)
+    Bx, By = (M.T @ M / 49 + 0.1 * np.eye(M.shape[1]) for M in (x, y))
+    C = x.T @ y / 49
+    for t in range(3):
+        u, v = result.loadings_x[:, t], result.loadings_y[:, t]
+        u, v = u / np.sqrt(u @ Bx @ u), v / np.sqrt(v @ By @ v)
+        np.testing.assert_allclose(u @ C @ v, result.strengths[t], rtol=1e-8)
+        C = (np.eye(8) - np.outer(Bx @ u, u)) @ C @ (np.eye(6) - np.outer(v, By @ v))
+    all_of_y = np.column_stack([Y, Y[:, 0] + Y[:, 1]])
+    with pytest.warns(RuntimeWarning, match="only 6 of 7 pairs"):
+        assert sparse_cca(X, all_of_y, 7, method="generalized", cardinality=(8, 7)).n_components == 6
+
+
+@pytest.mark.parametrize("method", ["pmd", "generalized"])
+def test_planted_pairs_of_many_variables(method):
+    X, Y = data(200, 1500, 1200, np.random.default_rng(4))
+    options = {"l1_bound": (1.7, 1.7)} if method == "pmd" else {"cardinality": 3}
+    result = sparse_cca(X, Y, 2, method=method, **options)
+    supports = [
+        [tuple(np.flatnonzero(abs(w) > 0.2)) for w in V.T] for V in (result.loadings_x, result.loadings_y)
+    ]
+    assert supports[0] == supports[1]
+    assert set(supports[0]) == {(0, 1, 2), (3, 4, 5)}
+    assert (result.correlations > 0.8).all()
+    X[:, 700:] = 0
+    Y[abs(Y) < 1] = 0
+    plain = sparse_cca(X, Y, 2, method=method, **options)
+    again = sparse_cca(sp.csr_array(X), sp.csc_array(Y), 2, method=method, **options)
+    np.testing.assert_allclose(again.loadings_x, plain.loadings_x, atol=1e-6)
+    np.testing.assert_allclose(again.loadings_y, plain.loadings_y, atol=1e-6)
+    for ours, theirs in zip(
+        again.transform(sp.csr_array(X), Y), (plain.scores_x, plain.scores_y), strict=True
+    ):
+        np.testing.assert_allclose(ours, theirs, atol=1e-5)
+
+
+@pytest.mark.parametrize("method", ["pmd", "generalized"])
+def test_units_precision_and_layout(method):
+    X, Y = data(40, 30, 20, np.random.default_rng(5))
+    options = {"l1_bound": 2.0} if method == "pmd" else {"cardinality": 3}
+    plain = sparse_cca(X, Y, 2, method=method, **options)
+    other = sparse_cca(np.asfortranarray(X), Y[:, ::-1].copy()[:, ::-1], 2, method=method, **options)
+    np.testing.assert_allclose(other.loadings_x, plain.loadings_x, atol=1e-12)
+    for scale in (True, False):
+        base = sparse_cca(X, Y, 2, method=method, scale=scale, **options)
+        far = sparse_cca(X * 1e140, Y * 1e-140, 2, method=method, scale=scale, **options)
+        np.testing.assert_allclose(far.loadings_x, base.loadings_x, atol=1e-9)
+        np.testing.assert_allclose(far.correlations, base.correlations, atol=1e-9)
+        np.testing.assert_allclose(far.strengths, base.strengths, rtol=1e-9)
+    if method == "pmd":
+        C = np.cov(X.T, Y.T)[:30, 30:]
+        x = sparse_cca(1000 * X, 1000 * Y, l1_bound=2.0, scale=False)
+        np.testing.assert_allclose(
+            x.strengths[0], 1e6 * x.loadings_x[:, 0] @ C @ x.loadings_y[:, 0], rtol=1e-9
+        )
+    single = sparse_cca(X.astype(np.float32), Y.astype(np.float32), 2, method=method, **options)
+    assert single.loadings_x.dtype == single.scores_y.dtype == np.float32
+    np.testing.assert_allclose(single.loadings_x, plain.loadings_x, atol=5e-3)
+    seen = []
+    sparse_cca(X, Y, 2, method=method, callback=seen.append, **options)
+    finished = [p.value for p in seen if p.value is not None]
+    np.testing.assert_allclose(finished, plain.correlations, rtol=1e-12)
+
+
+def test_permutation_finds_the_bound_of_the_planted_pair():
+    X, Y = data(60, 100, 80, np.random.default_rng(6), pairs=1)
+    bounds = [1.2, (1.7, 1.7), 4.0, (10.0, np.sqrt(80))]
+    result = sparse_cca_permutation(X, Y, bounds, n_permutations=20, rng=1)
+    assert result.l1_bound in ((1.2, 1.2), (1.7, 1.7))
+    assert result.p_values[result.best] == 1 / 21
+    assert result.z[result.best] > 3 + result.z[-1]
+    for i, bound in enumerate(bounds):
+        np.testing.assert_allclose(
+            result.correlations[i], sparse_cca(X, Y, l1_bound=bound).correlations[0], rtol=1e-9
+        )
+        z = np.arctanh(result.permuted[i])
+        np.testing.assert_allclose(
+            result.z[i], (np.arctanh(result.correlations[i]) - z.mean()) / z.std(ddof=1)
+        )
+    permuted = X[np.random.default_rng(np.random.default_rng(1).integers(2**63)).permutation(60)]
+    np.testing.assert_allclose(
+        result.permuted[1, 0], sparse_cca(permuted, Y, l1_bound=1.7).correlations[0], rtol=1e-6
+    )
+    for again in (
+        sparse_cca_permutation(X, Y, bounds, n_permutations=20, rng=1, n_threads=4),
+        sparse_cca_permutation(sp.csr_array(X), Y, bounds, n_permutations=20, rng=1),
+    ):
+        np.testing.assert_allclose(again.permuted, result.permuted, rtol=1e-6)
+    threads = sparse_cca_permutation(X, Y, bounds, n_permutations=20, rng=1, n_threads=3)
+    assert np.array_equal(threads.permuted, result.permuted)
+    other = sparse_cca_permutation(X, Y, bounds, n_permutations=20, rng=2)
+    assert not np.array_equal(other.permuted, result.permuted)
+
+
+def test_permutation_sees_nothing_in_noise():
+    rng = np.random.default_rng(7)
+    X, Y = rng.standard_normal((40, 30)), rng.standard_normal((40, 20))
+    result = sparse_cca_permutation(X, Y, [1.5, 3.0], n_permutations=30)
+    assert (abs(result.z) < 2.5).all()
+    assert (result.p_values > 0.05).all()
+
+
+def test_what_the_example_says():
+    path = Path(__file__).resolve().parents[1] / "docs" / "examples" / "canonical_pairs.py"
+    spec = importlib.util.spec_from_file_location("example_canonical_pairs", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    result = module.analyze(*module.data())
+    assert (np.count_nonzero(result.pixels[:, :, :4], axis=(1, 2)) == 5).all()
+    assert (np.count_nonzero(result.pixels[:, :, 4:], axis=(1, 2)) == 5).all()
+    np.testing.assert_allclose(result.held_out[:2], [0.75, 0.69], atol=0.006)
+    np.testing.assert_allclose(result.dense[:2], [0.78, 0.77], atol=0.006)
+    pytest.importorskip("matplotlib")
+    assert len(module.picture(result).axes) == 8
+
+
+def test_nothing_in_common():
+    X = np.random.default_rng(8).standard_normal((10, 3))
+    for options in ({"l1_bound": 1.0}, {"method": "generalized", "cardinality": 1}):
+        with pytest.warns(RuntimeWarning, match="nothing in common"):
+            assert sparse_cca(X, np.ones((10, 2)), **options).n_components == 0
+
+
+X0, Y0 = (np.random.default_rng(s).standard_normal((9, p)) for s, p in ((0, 5), (1, 4)))
+BAD = Y0.copy()
+BAD[2, 1] = np.nan
+GENERALIZED = {"method": "generalized", "l1_bound": None}
+
+
+@pytest.mark.parametrize(
+    ("X", "Y", "options", "error", "message"),
+    [
+        (X0, BAD, {}, ValueError, r"Y has 1 entry that is NaN or infinite, the first at \(2, 1\)"),
+        (BAD, Y0, {}, ValueError, r"X has 1 entry that is NaN or infinite"),
+        (X0, Y0[:8], {}, ValueError, "same number of rows, not 9 and 8"),
+        (X0[:1], Y0[:1], {}, ValueError, "at least two rows"),
+        (X0, Y0[0], {}, ValueError, "Y must have 2 dimensions"),
+        (X0, Y0.astype(str), {}, TypeError, "Y has dtype"),
+        (X0, Y0, {"l1_bound": 0.9}, ValueError, r"l1_bound of X must be in \[1, 2.23607\]"),
+        (X0, Y0, {"l1_bound": (2.0, 2.1)}, ValueError, r"l1_bound of Y must be in \[1, 2\]"),
+        (X0, Y0, {"l1_bound": np.nan}, ValueError, "l1_bound of X"),
+        (X0, Y0, {"l1_bound": (1, 1, 1)}, ValueError, "one number or a pair"),
+        (X0, Y0, {"l1_bound": None}, TypeError, "method='pmd' needs l1_bound"),
+        (X0, Y0, {"cardinality": 2}, ValueError, "cardinality goes with the other method"),
+        (X0, Y0, {"ridge": 0.1}, ValueError, "ridge goes with method='generalized'"),
+        (X0, Y0, {"n_components": 5}, ValueError, r"n_components must be in \[1, 4\]"),
+        (X0, Y0, {"method": "cca"}, ValueError, "method must be one of"),
+        (X0, Y0, {"tol": -1.0}, ValueError, "tol"),
+        (X0, Y0, {"max_iter": 0}, ValueError, "max_iter"),
+        (X0, Y0, {"scale": 1}, TypeError, "scale must be True or False"),
+        (X0, Y0, {"callback": 1}, TypeError, "callback"),
+        (X0, Y0, GENERALIZED, TypeError, "needs cardinality"),
+        (X0, Y0, {**GENERALIZED, "cardinality": (2, 5)}, ValueError, r"cardinality of Y must be in \[1, 4\]"),
+        (X0, Y0, {**GENERALIZED, "cardinality": 1.5}, TypeError, "cardinality of X must be an integer"),
+        (X0, Y0, {**GENERALIZED, "cardinality": 2, "ridge": -1}, ValueError, "ridge of X must be at least 0"),
+    ],
+)
+def test_bad_input(X, Y, options, error, message):
+    before = X.copy(), Y.copy()
+    with pytest.raises(error, match=message):
+        sparse_cca(X, Y, **{"l1_bound": 1.5, **options})
+    np.testing.assert_array_equal(X, before[0])
+    np.testing.assert_array_equal(Y, before[1])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "error", "message"),
+    [
+        ((X0, Y0, []), {}, ValueError, "l1_bounds is empty"),
+        ((X0, Y0, 1.5), {}, TypeError, "l1_bounds must be a sequence"),
+        ((X0, Y0, [1.5, 9]), {}, ValueError, r"l1_bounds\[1\] of X must be in"),
+        ((X0, Y0, [1.5]), {"n_permutations": 1}, ValueError, "n_permutations must be at least 2"),
+        ((X0, Y0, [1.5]), {"n_threads": 0}, ValueError, "n_threads"),
+        ((X0, BAD, [1.5]), {}, ValueError, "Y has 1 entry that is NaN"),
+        ((X0, Y0, [1.5]), {"rng": -1}, ValueError, "rng"),
+    ],
+)
+def test_bad_permutation_input(arguments, options, error, message):
+    with pytest.raises(error, match=message):
+        sparse_cca_permutation(*arguments, **options)

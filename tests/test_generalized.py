@@ -1,0 +1,302 @@
+"""Sparse generalized eigenproblems against enumeration, LAPACK, and greedy searches by brute force."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from oracles import deflated
+from scipy.linalg import eigh, sqrtm
+
+from spcacore import sparse_eigen, sparse_pca
+from spcacore.generalized import DEFLATIONS
+
+
+def value_on(A, B, S):
+    """The largest ratio of a support; what B maps to zero does not count."""
+    S = list(S)
+    unit = np.sqrt(np.diag(B)[S])
+    a, b = (M[np.ix_(S, S)] / np.outer(unit, unit) for M in (A, B))
+    mu, U = np.linalg.eigh(b)
+    T = U[:, mu > 1e-11 * mu[-1]] / np.sqrt(mu[mu > 1e-11 * mu[-1]])
+    return np.linalg.eigvalsh(T.T @ a @ T)[-1]
+
+
+def optimum(A, B, k):
+    return max(value_on(A, B, S) for S in combinations(range(len(A)), k))
+
+
+def pencil(kind, rng):
+    p = int(rng.integers(5, 12))
+    F, H = rng.standard_normal((rng.integers(1, 2 * p), p)), rng.standard_normal((3 * p, p))
+    A, B = F.T @ F, H.T @ H
+    if kind == "units":
+        s = 10.0 ** rng.integers(-4, 5, p)
+        A, B = A * np.outer(s, s), B * np.outer(s, s)
+    elif kind == "correlated":
+        B = np.cov(H[: p + 2], rowvar=False)
+    elif kind == "indefinite":
+        A = A - np.diag(5 * p * rng.random(p))
+    elif kind == "singular":  # both map the same two directions to zero
+        P = np.eye(p) - np.outer(*[np.linalg.qr(rng.standard_normal((p, 1)))[0].ravel()] * 2)
+        P = P @ P
+        A, B = P @ A @ P, P @ B @ P
+    elif kind == "duplicates":
+        Z, y = rng.standard_normal((40, p)), rng.standard_normal((40, 2))
+        Z[:, 1] = Z[:, 0]
+        A, B = Z.T @ y @ y.T @ Z, Z.T @ Z
+    return A, B
+
+
+KINDS = ["definite", "units", "correlated", "indefinite", "singular", "duplicates"]
+CASES = [(kind, seed) for kind in KINDS for seed in range(30)]
+
+
+@pytest.mark.parametrize("method", ["greedy", "rayleigh_flow"])
+def test_optimum_by_enumeration(method):
+    """No value above the optimum, no bound below it; and at least 97 % are optimal."""
+    reached = []
+    for i, (kind, seed) in enumerate(CASES):
+        rng = np.random.default_rng([i, seed])
+        A, B = pencil(kind, rng)
+        k = int(rng.integers(1, 5))
+        best = optimum(A, B, k)
+        result = sparse_eigen(A, B, k, method=method)
+        x = result.loadings[:, 0]
+        assert np.count_nonzero(x) <= k
+        np.testing.assert_allclose(np.linalg.norm(x), 1, rtol=1e-12)
+        np.testing.assert_allclose(x @ A @ x / (x @ B @ x), result.values[0], rtol=1e-8)
+        np.testing.assert_allclose(np.sqrt(x @ B @ x), result.metric_norm[0], rtol=1e-8)
+        assert result.values[0] <= best + 1e-8 * abs(best)
+        assert result.upper_bound[0] >= best - 1e-8 * abs(best)
+        reached.append(result.values[0] >= best - 1e-7 * abs(best))
+    assert np.mean(reached) >= (0.97 if method == "greedy" else 0.9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(5))
+def test_greedy_paths_by_brute_force(kind, seed):
+    A, B = pencil(kind, np.random.default_rng([seed, 7]))
+    p = len(A)
+    S = []
+    for k in range(1, p):
+        if kind in ("singular", "duplicates") and k > 3:
+            break  # beyond, several variables add the same, or nothing
+        S.append(max(set(range(p)) - set(S), key=lambda j: value_on(A, B, [*S, j])))
+        result = sparse_eigen(A, B, k, strategy="forward", swaps=False)
+        np.testing.assert_allclose(result.values[0], value_on(A, B, S), rtol=1e-8)
+        if kind not in ("singular", "duplicates"):
+            assert np.flatnonzero(result.loadings[:, 0]).tolist() == sorted(S)
+    if kind in ("singular", "duplicates"):
+        return
+    S = list(range(p))
+    for k in range(p - 1, 0, -1):
+        S.remove(max(S, key=lambda j: value_on(A, B, [i for i in S if i != j])))
+        result = sparse_eigen(A, B, k, strategy="backward", swaps=False)
+        assert np.flatnonzero(result.loadings[:, 0]).tolist() == sorted(S)
+        both = sparse_eigen(A, B, k, strategy="bidirectional", swaps=False).values[0]
+        forward = sparse_eigen(A, B, k, strategy="forward", swaps=False).values[0]
+        np.testing.assert_allclose(both, max(forward, result.values[0]), rtol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_no_single_exchange_improves(seed):
+    rng = np.random.default_rng(seed)
+    F, H = rng.standard_normal((30, 25)), rng.standard_normal((60, 25))
+    A, B = F.T @ F, H.T @ H
+    result = sparse_eigen(A, B, 5, strategy="forward")
+    S = np.flatnonzero(result.loadings[:, 0])
+    assert result.converged[0]
+    for i in S:
+        for j in set(range(25)) - set(S.tolist()):
+            assert value_on(A, B, [*np.setdiff1d(S, i), j]) <= result.values[0] * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("deflation", DEFLATIONS)
+def test_all_variables_are_lapack(deflation):
+    rng = np.random.default_rng(3)
+    F, H = rng.standard_normal((20, 9)), rng.standard_normal((20, 9))
+    A, B = F.T @ F, H.T @ H
+    values, vectors = eigh(A, B)
+    result = sparse_eigen(A, B, 9, n_components=9, deflation=deflation)
+    np.testing.assert_allclose(result.values, values[::-1], rtol=1e-6)
+    np.testing.assert_allclose(result.deflated_values, values[::-1], rtol=1e-6)
+    expected = vectors[:, ::-1] / np.linalg.norm(vectors, axis=0)[::-1]
+    np.testing.assert_allclose(abs((expected * result.loadings).sum(axis=0)), 1, atol=1e-6)
+    scaled = result.loadings / result.metric_norm
+    np.testing.assert_allclose(scaled.T @ B @ scaled, np.eye(9), atol=1e-5)
+
+
+@pytest.mark.parametrize("deflation", DEFLATIONS)
+@pytest.mark.parametrize("seed", range(4))
+def test_deflation_is_that_of_the_whitened_matrix(deflation, seed):
+    """Explicit deflation of B^(-1/2) A B^(-1/2); every direction is then optimal but for greed."""
+    rng = np.random.default_rng(seed)
+    F, H = rng.standard_normal((20, 8)), rng.standard_normal((25, 8))
+    A, B = F.T @ F, H.T @ H
+    root = sqrtm(B).real
+    inverse = np.linalg.inv(root)
+    result = sparse_eigen(A, B, [3, 4, 2], n_components=3, deflation=deflation)
+    whitened, earlier = inverse @ A @ inverse, []
+    metric = np.eye(8)
+    for t, k in enumerate([3, 4, 2]):
+        At, Bt = root @ whitened @ root, root @ metric @ root
+        x = result.loadings[:, t]
+        np.testing.assert_allclose(x @ At @ x / (x @ Bt @ x), result.deflated_values[t], rtol=1e-8)
+        np.testing.assert_allclose(x @ A @ x / (x @ B @ x), result.values[t], rtol=1e-8)
+        best = optimum(At, Bt, k)
+        assert 0.999 * best <= result.deflated_values[t] <= best * (1 + 1e-8)
+        assert result.upper_bound[t] >= best * (1 - 1e-9)
+        y = root @ x
+        whitened = deflated(whitened, y, deflation, earlier)
+        earlier.append(y / np.linalg.norm(y))
+        if deflation == "generalized":
+            Q = np.linalg.qr(np.column_stack(earlier))[0]
+            metric = np.eye(8) - Q @ Q.T
+
+
+def test_identity_metric_is_sparse_pca():
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((60, 12)) @ rng.standard_normal((12, 12))
+    A = np.cov(X, rowvar=False)
+    pca = sparse_pca(X, 2, cardinality=4, method="greedy", strategy="bidirectional")
+    result = sparse_eigen(A, np.eye(12), 4, n_components=2)
+    np.testing.assert_allclose(abs(result.loadings.T @ pca.loadings).max(axis=1), 1, atol=1e-10)
+
+
+def planted(p, k, rng):
+    """B with blocks of decreasing correlation, A of rank one but for noise, x on every p/k-th variable."""
+    block = 0.5 ** abs(np.subtract.outer(np.arange(20), np.arange(20)))
+    H = (rng.standard_normal((4 * p // 5, p // 20, 20)) @ np.linalg.cholesky(block).T).reshape(-1, p)
+    B = H.T @ H / len(H) + 0.1 * np.eye(p)
+    x = np.zeros(p)
+    x[:: p // k] = rng.choice([-1, 1], len(x[:: p // k]))
+    image = B @ (x / np.sqrt(x @ B @ x))
+    noise = rng.standard_normal((p, p))
+    return 2 * np.outer(image, image) + 0.01 * (noise + noise.T), B, x
+
+
+def test_flow_recovers_a_planted_support():
+    A, B, x = planted(2000, 10, np.random.default_rng(0))
+    flow = sparse_eigen(A, B, 10, method="rayleigh_flow", swaps=False)
+    assert flow.converged[0]
+    assert np.array_equal(flow.loadings[:, 0] != 0, x != 0)
+    greedy = sparse_eigen(A, B, 10, method="greedy", swaps=False)
+    np.testing.assert_allclose(greedy.values, flow.values, rtol=1e-9)
+
+
+def test_flow_of_large_cardinality():
+    """The best values on the support found are those of LAPACK, and near those of all variables."""
+    A, B, _ = planted(300, 12, np.random.default_rng(1))
+    result = sparse_eigen(A, B, 225, method="rayleigh_flow", swaps=False)
+    S = np.flatnonzero(result.loadings[:, 0])
+    top = eigh(A[np.ix_(S, S)], B[np.ix_(S, S)], eigvals_only=True)[-1]
+    np.testing.assert_allclose(result.values[0], top, rtol=1e-9)
+    assert 0.9 * result.upper_bound[0] < result.values[0] < result.upper_bound[0]
+
+
+@pytest.mark.parametrize("method", ["greedy", "rayleigh_flow"])
+def test_units_precision_and_layout(method):
+    rng = np.random.default_rng(8)
+    F, H = rng.standard_normal((30, 40)), rng.standard_normal((90, 40))
+    A, B = F.T @ F, H.T @ H
+    plain = sparse_eigen(A, B, 5, method=method, n_components=2)
+    for a, b in [(1e140, 1), (1, 1e-140), (1e-140, 1e140), (1e-150, 1e-150)]:
+        result = sparse_eigen(a * A, b * B, 5, method=method, n_components=2)
+        np.testing.assert_allclose(result.values * (b / a), plain.values, rtol=1e-9)
+        np.testing.assert_allclose(result.metric_norm, plain.metric_norm * np.sqrt(b), rtol=1e-9)
+        np.testing.assert_allclose(result.loadings, plain.loadings, atol=1e-9)
+    s = 2.0 ** rng.integers(-20, 20, 40)
+    result = sparse_eigen(A * np.outer(s, s), B * np.outer(s, s), 5, method=method)
+    assert np.array_equal(result.loadings[:, 0] != 0, plain.loadings[:, 0] != 0)
+    np.testing.assert_allclose(result.values[0], plain.values[0], rtol=1e-12)
+    for order in "CF":
+        a, b = (np.array(M, order=order) for M in (A, B))
+        wide = np.zeros((40, 80))
+        wide[:, ::2] = a
+        a.flags.writeable = b.flags.writeable = False
+        for one in (a, wide[:, ::2]):
+            again = sparse_eigen(one, b, 5, method=method, n_components=2)
+            assert np.array_equal(again.loadings, plain.loadings)
+    single = sparse_eigen(A.astype(np.float32), B.astype(np.float32), 5, method=method, n_components=2)
+    assert single.loadings.dtype == np.float32
+    np.testing.assert_allclose(single.loadings, plain.loadings, atol=1e-3)
+    ints = sparse_eigen(np.array([[2, 1], [1, 3]]), np.array([[2, 0], [0, 1]]), 1)
+    assert ints.values[0] == 3
+    assert ints.loadings.dtype == np.float64
+
+
+def test_what_nothing_is_said_of():
+    """Variables that both matrices leave out do not enter; directions end where the rank does."""
+    rng = np.random.default_rng(2)
+    H = rng.standard_normal((20, 6))
+    B = H.T @ H
+    f = B @ np.array([1, 0, 1, 0, 0, 0])
+    A = np.outer(f, f)
+    A[5] = A[:, 5] = B[5] = B[:, 5] = 0
+    result = sparse_eigen(A, B, 6)
+    assert result.loadings[5, 0] == 0
+    assert result.cardinality[0] == 5
+    with pytest.warns(RuntimeWarning, match="only 1 of 3 directions"):
+        assert sparse_eigen(A, B, 2, n_components=3).n_components == 1
+    assert sparse_eigen(np.zeros((3, 3)), np.eye(3), 2).values[0] == 0
+
+
+def test_callback():
+    seen = []
+    A = np.diag(np.arange(1.0, 9))
+    sparse_eigen(A, np.eye(8), 3, n_components=2, callback=seen.append)
+    assert [progress.value for progress in seen if progress.value is not None] == [8, 7]
+    assert {progress.component for progress in seen} == {0, 1}
+
+    def stop(progress):
+        raise KeyError("enough")
+
+    with pytest.raises(KeyError, match="enough"):
+        sparse_eigen(A, np.eye(8), 3, callback=stop)
+
+
+I = np.eye(4)
+NULL = np.diag([1.0, 1, 1, 0])
+DEPENDENT = I.copy()
+DEPENDENT[:2, :2] = 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "error", "message"),
+    [
+        ((I, I[:3], 2), {}, ValueError, "B must be square"),
+        ((I, np.eye(3), 2), {}, ValueError, "of one size"),
+        ((np.triu(np.ones((4, 4))), I, 2), {}, ValueError, "A must be symmetric"),
+        ((I, np.where(I > 0, np.nan, 0), 2), {}, ValueError, "B has 4 entries that are NaN"),
+        ((np.where(I > 0, np.inf, 0), I, 2), {}, ValueError, "A has 4 entries that are NaN or infinite"),
+        ((I, -I, 2), {}, ValueError, "B must be positive semidefinite"),
+        ((I, 2 * np.ones((4, 4)) - I - np.diag([0, 0, 0, 0.5]), 2), {}, ValueError, "semidefinite"),
+        ((I, 0 * I, 2), {}, ValueError, "no bound"),
+        ((0 * I, 0 * I, 2), {}, ValueError, "B is zero"),
+        ((I, NULL, 2), {}, ValueError, "on the variables 3: the ratio has no bound; add to the diagonal"),
+        ((I, DEPENDENT, 2), {}, ValueError, "on the variables 0, 1: the ratio"),
+        ((I, DEPENDENT, 2), {"method": "rayleigh_flow"}, ValueError, "on the variables 0, 1: the ratio"),
+        ((I, I, 5), {}, ValueError, r"cardinality must be in \[1, 4\]"),
+        ((I, I, 0), {}, ValueError, r"cardinality must be in \[1, 4\]"),
+        ((I, I, 2.5), {}, TypeError, "cardinality must be an integer"),
+        ((I, I, [1, 2]), {}, ValueError, "cardinality has 2 entries for 1 components"),
+        ((I, I, 2), {"n_components": 5}, ValueError, "n_components"),
+        ((I, I, 2), {"method": "magic"}, ValueError, "method must be one of"),
+        ((I, I, 2), {"strategy": "sideways"}, ValueError, "strategy must be one of"),
+        ((I, I, 2), {"method": "rayleigh_flow", "strategy": "forward"}, ValueError, "strategy goes with"),
+        ((I, I, 2), {"deflation": "naive"}, ValueError, "deflation must be one of"),
+        ((I, I, 2), {"max_iter": 0}, ValueError, "max_iter"),
+        ((I, I, 2), {"tol": -1}, ValueError, "tol"),
+        ((I, I, 2), {"swaps": 1}, TypeError, "swaps must be True or False"),
+        ((I, I, 2), {"rng": "x"}, TypeError, "rng"),
+        ((I, I, 2), {"callback": 3}, TypeError, "callback"),
+        ((I.astype(complex), I, 2), {}, TypeError, "A has dtype complex128"),
+        ((np.eye(1001), np.eye(1001), 2), {"strategy": "backward"}, ValueError, "at most 1000 variables"),
+    ],
+)
+def test_bad_input(arguments, options, error, message):
+    before = [np.array(a) for a in arguments[:2]]
+    with pytest.raises(error, match=message):
+        sparse_eigen(*arguments, **options)
+    for a, b in zip(arguments, before, strict=False):
+        np.testing.assert_array_equal(a, b)

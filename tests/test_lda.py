@@ -1,0 +1,275 @@
+"""Sparse discriminants against scikit-learn, enumeration, and data whose classes are known."""
+
+import importlib.util
+import sys
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from oracles import shared
+from scipy.linalg import eigh
+from sklearn.covariance import ledoit_wolf_shrinkage
+from sklearn.datasets import load_digits, load_wine
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.model_selection import StratifiedKFold
+
+from spcacore import sparse_lda
+
+
+def wine(scale=True):
+    X, y = load_wine(return_X_y=True)
+    return ((X - X.mean(axis=0)) / X.std(axis=0) if scale else X), y
+
+
+def golub():
+    data = np.load(shared("golub_leukemia.npz"), allow_pickle=True)
+    X = np.log2(np.maximum(data["X"], 20.0))
+    X = X[:, X.std(axis=0) > 0]
+    return (X - X.mean(axis=0)) / X.std(axis=0), data["labels"].astype(str)
+
+
+def scatters(X, y, priors=None):
+    """Formed by the definition."""
+    labels = np.unique(y)
+    priors = [np.mean(y == c) for c in labels] if priors is None else priors
+    means = np.array([X[y == c].mean(axis=0) for c in labels])
+    mean = priors @ means
+    between = sum(w * np.outer(m - mean, m - mean) for w, m in zip(priors, means, strict=True))
+    return between, sum(w * np.cov(X[y == c].T, bias=True) for w, c in zip(priors, labels, strict=True))
+
+
+@pytest.mark.parametrize("name", ["wine", "digits", "two"])
+def test_all_variables_are_lda(name):
+    X, y = load_digits(return_X_y=True) if name == "digits" else wine(scale=False)
+    if name == "digits":
+        X = X[:, X.std(axis=0) > 0.5]
+        X = X[:, np.array([all(X[y == c, j].std() > 0 for c in range(10)) for j in range(X.shape[1])])]
+    if name == "two":
+        X, y = X[y < 2], y[y < 2]
+    ours = sparse_lda(X, y, cardinality=X.shape[1])
+    theirs = LinearDiscriminantAnalysis(solver="eigen").fit(X, y)
+    r = len(np.unique(y)) - 1
+    Z, T = ours.transform(X), theirs.transform(X)[:, :r]
+    for j in range(r):
+        assert abs(np.corrcoef(Z[:, j], T[:, j])[0, 1]) > 1 - 1e-8
+    assert np.array_equal(ours.predict(X), theirs.predict(X))
+    assert ours.score(X, y) == theirs.score(X, y)
+    np.testing.assert_allclose(
+        ours.values / ours.values.sum(), theirs.explained_variance_ratio_[:r], rtol=1e-6
+    )
+    np.testing.assert_allclose(ours.metric, np.eye(r), atol=1e-6)
+
+
+@pytest.mark.parametrize("priors", [None, [0.2, 0.5, 0.3]])
+@pytest.mark.parametrize("shrinkage", [None, 0.3, 1.0])
+def test_priors_and_shrinkage(priors, shrinkage):
+    X, y = wine()
+    ours = sparse_lda(X, y, cardinality=13, priors=priors, shrinkage=shrinkage)
+    theirs = LinearDiscriminantAnalysis(solver="lsqr", priors=priors, shrinkage=shrinkage).fit(X, y)
+    a, b = ours.decision_function(X), theirs.decision_function(X)
+    centre = [M - M.mean(axis=1, keepdims=True) for M in (a, b)]
+    np.testing.assert_allclose(centre[0], centre[1], atol=1e-8)
+    assert np.array_equal(ours.predict(X), theirs.predict(X))
+
+
+def test_ledoit_wolf():
+    X, y = wine()
+    Z = np.vstack([X[y == c] - X[y == c].mean(axis=0) for c in range(3)])
+    for part in (slice(None), slice(0, 178, 20)):  # more rows than columns, and fewer
+        rows, labels = X[part], y[part]
+        Z = np.vstack([rows[labels == c] - rows[labels == c].mean(axis=0) for c in np.unique(labels)])
+        ours = sparse_lda(rows, labels, cardinality=2, shrinkage="auto").shrinkage
+        np.testing.assert_allclose(ours, ledoit_wolf_shrinkage(Z, assume_centered=True), rtol=1e-10)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 4])
+def test_first_direction_is_optimal(k):
+    X, y = wine()
+    between, within = scatters(X, y)
+    best = max(
+        eigh(between[np.ix_(S, S)], within[np.ix_(S, S)], eigvals_only=True)[-1]
+        for S in combinations(range(13), k)
+    )
+    result = sparse_lda(X, y, cardinality=k)
+    np.testing.assert_allclose(result.values[0], best, rtol=1e-9)
+    x = result.loadings
+    np.testing.assert_allclose(
+        np.sum(x * (between @ x), axis=0) / np.sum(x * (within @ x), axis=0), result.values
+    )
+    scaled = result.scalings.T @ within @ result.scalings
+    np.testing.assert_allclose(np.diag(scaled), 1, rtol=1e-9)
+    np.testing.assert_allclose(scaled, result.metric, atol=1e-9)
+    means = np.array([result.transform(X[y == c]).mean(axis=0) for c in range(3)])
+    np.testing.assert_allclose(means, result.centroids, atol=1e-9)
+
+
+def test_neither_scatter_is_formed_for_many_variables():
+    """The same numbers from the rows as from the matrices, of dense and sparse data, with its bound."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 60)
+    X = rng.poisson(0.3, (60, 1100)) * rng.random((60, 1100))
+    X[:, :8] += np.eye(3)[y] @ rng.standard_normal((3, 8)) * 2
+    X[:, 40] = 0.1
+    between, within = scatters(X, y)
+    trace = np.trace(within) / 1100
+    B = 0.8 * within + 0.2 * trace * np.eye(1100)
+    result = sparse_lda(X, y, cardinality=6, shrinkage=0.2)
+    x = result.loadings
+    np.testing.assert_allclose(np.sum(x * (between @ x), axis=0) / np.sum(x * (B @ x), axis=0), result.values)
+    np.testing.assert_allclose(result.upper_bound[0], eigh(between, B, eigvals_only=True)[-1], rtol=1e-8)
+    whitened = np.linalg.cholesky(B).T @ x[:, 0]
+    P = np.eye(1100) - np.outer(whitened, whitened) / (whitened @ whitened)
+    inverse = np.linalg.inv(np.linalg.cholesky(B))
+    second = np.linalg.eigvalsh(P @ inverse @ between @ inverse.T @ P)[-1]
+    np.testing.assert_allclose(result.upper_bound[1], second, rtol=1e-8)
+    for S in (sp.csr_array(X), sp.csc_matrix(X), sp.coo_array(X)):
+        again = sparse_lda(S, y, cardinality=6, shrinkage=0.2)
+        np.testing.assert_allclose(again.loadings, x, atol=1e-9)
+        assert np.array_equal(again.predict(S), result.predict(X))
+    auto = [sparse_lda(M, y, cardinality=2, shrinkage="auto").shrinkage for M in (X, sp.csr_array(X))]
+    np.testing.assert_allclose(auto[0], auto[1], rtol=1e-9)
+    few = [sparse_lda(M[:, :50], y, cardinality=4, shrinkage="auto") for M in (X, sp.csr_array(X))]
+    np.testing.assert_allclose(few[0].shrinkage, few[1].shrinkage, rtol=1e-9)
+    np.testing.assert_allclose(few[0].loadings, few[1].loadings, atol=1e-9)
+
+
+@pytest.mark.parametrize("deflation", ["projection", "schur", "orthogonalized_hotelling"])
+def test_directions_find_their_own_classes(deflation):
+    """Each class differs in five variables of its own, and one direction finds those of one class."""
+    rng = np.random.default_rng(1)
+    y = np.repeat(np.arange(4), 40)
+    X = rng.standard_normal((160, 300))
+    for c in range(1, 4):
+        X[y == c, 5 * c : 5 * c + 5] += 3 - 0.4 * c
+    result = sparse_lda(X, y, cardinality=5, shrinkage=0.05, deflation=deflation)
+    for c, x in enumerate(result.loadings.T, 1):
+        assert len(set(np.flatnonzero(x)) & set(range(5 * c, 5 * c + 5))) >= 4
+    assert result.score(X, y) > 0.98
+    assert sparse_lda(X, y, 1, cardinality=5, shrinkage=0.05).score(X, y) < 0.6
+
+
+def accuracy(X, y, folds, **options):
+    shares = []
+    for train, test in StratifiedKFold(folds, shuffle=True, random_state=0).split(X, y):
+        shares.append(sparse_lda(X[train], y[train], **options).score(X[test], y[test]))
+    return np.mean(shares)
+
+
+def test_accuracy_on_wine():
+    X, y = wine()
+    assert accuracy(X, y, 5, cardinality=3) > 0.95
+    assert accuracy(X, y, 5, cardinality=13) > 0.97
+
+
+def test_accuracy_on_digits():
+    X, y = load_digits(return_X_y=True)
+    assert accuracy(X, y, 3, cardinality=8, shrinkage=0.01, swaps=False) > 0.9
+
+
+def test_accuracy_on_golub():
+    """ALL against AML, by 5 and 20 of 6833 genes."""
+    X, y = golub()
+    assert accuracy(X, y, 4, cardinality=5, shrinkage="auto") > 0.9
+    assert accuracy(X, y, 4, cardinality=20, shrinkage="auto") > 0.93
+
+
+def example(name):
+    """A script of docs/examples as a module."""
+    path = Path(__file__).resolve().parents[1] / "docs" / "examples" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(f"example_{name}", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_what_the_example_says():
+    module = example("discriminants")
+    result = module.analyze(*module.data(), counts=(1, 6, 64))
+    assert round(100 * result.accuracy) == 97
+    named = [{result.names[j] for j in np.flatnonzero(x)} for x in result.model.loadings.T]
+    assert named == [{"flavanoids", "color_intensity", "proline"}, {"proline", "alcohol", "hue"}]
+    assert sparse_lda(*wine(), cardinality=13).score(*wine()) == 1
+    assert (100 * result.shares).round().tolist() == [84, 92, 95]
+    pytest.importorskip("matplotlib")
+    assert len(module.picture(result).axes) == 2
+
+
+def test_units_precision_and_labels():
+    X, y = wine()
+    plain = sparse_lda(X, y, cardinality=4)
+    names = np.array(["barolo", "grignolino", "barbera"])[y]
+    named = sparse_lda(X, names, cardinality=4)
+    assert named.classes.tolist() == ["barbera", "barolo", "grignolino"]
+    assert np.mean(named.predict(X) == names) == plain.score(X, y)
+    for size in (1e-140, 1e140):
+        scaled = sparse_lda(X * size, y, cardinality=4)
+        np.testing.assert_allclose(scaled.loadings, plain.loadings, atol=1e-9)
+        np.testing.assert_allclose(scaled.values, plain.values, rtol=1e-9)
+        assert np.array_equal(scaled.predict(X * size), plain.predict(X))
+    single = sparse_lda(X.astype(np.float32), y, cardinality=4)
+    assert single.loadings.dtype == single.transform(X.astype(np.float32)).dtype == np.float32
+    np.testing.assert_allclose(single.loadings, plain.loadings, atol=1e-4)
+    assert np.array_equal(sparse_lda(np.asfortranarray(X), y, cardinality=4).loadings, plain.loadings)
+    seen = []
+    sparse_lda(X, y, cardinality=2, callback=seen.append)
+    assert [round(p.value, 6) for p in seen if p.value is not None] == [
+        round(v, 6) for v in sparse_lda(X, y, cardinality=2).values
+    ]
+
+
+X0, Y0 = np.random.default_rng(0).standard_normal((12, 5)), np.arange(12) % 3
+CONSTANT = X0.copy()
+CONSTANT[:, 2] = Y0
+BAD = X0.copy()
+BAD[3, 1] = np.nan
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "options", "error", "message"),
+    [
+        (X0, np.zeros(12), {}, ValueError, "y has one class only, "),
+        (X0, Y0, {"n_components": 3}, ValueError, r"n_components must be at most classes - 1 = 2, not 3"),
+        (X0, Y0, {"n_components": 0}, ValueError, "n_components must be at least 1"),
+        (BAD, Y0, {}, ValueError, r"X has 1 entry that is NaN or infinite, the first at \(3, 1\)"),
+        (sp.csr_array(BAD), Y0, {}, ValueError, "X.data has 1 entry that is NaN"),
+        (X0, np.where(Y0 > 1, np.nan, Y0), {}, ValueError, "y is NaN or infinite at 2"),
+        (X0, np.array([None, "a", "b"] * 4, object), {}, ValueError, "labels that are missing"),
+        (X0, np.array([1, "a", "b"] * 4, object), {}, TypeError, "cannot be sorted"),
+        (X0, Y0[:5], {}, ValueError, "y has 5 labels for 12 rows"),
+        (X0, X0, {}, ValueError, "y must have 1 dimension"),
+        (CONSTANT, Y0, {}, ValueError, "scatter within classes.*on the variables 2.*use shrinkage"),
+        (np.hstack([X0] * 3)[:4], Y0[:4], {"cardinality": 9}, ValueError, "use shrinkage"),
+        (X0, Y0, {"cardinality": 6}, ValueError, r"cardinality must be in \[1, 5\]"),
+        (X0, Y0, {"cardinality": None}, TypeError, "cardinality"),
+        (X0, Y0, {"priors": [0.5, 0.5]}, ValueError, "priors has 2 entries for 3 classes"),
+        (X0, Y0, {"priors": [0.5, 0.6, -0.1]}, ValueError, "priors must be positive with sum 1"),
+        (X0, Y0, {"priors": [0.5, 0.6, 0.3]}, ValueError, "priors must be positive with sum 1"),
+        (X0, Y0, {"shrinkage": 1.5}, ValueError, r"shrinkage must be in \[0, 1\]"),
+        (X0, Y0, {"shrinkage": "some"}, ValueError, "shrinkage must be one of 'auto'"),
+        (X0, Y0, {"shrinkage": np.nan}, ValueError, "shrinkage"),
+        (X0[0], Y0, {}, ValueError, "X must have 2 dimensions"),
+        (X0.astype(str), Y0, {}, TypeError, "real numbers"),
+        (X0, Y0, {"method": "lda"}, ValueError, "method must be one of"),
+    ],
+)
+def test_bad_input(X, y, options, error, message):
+    before = X.copy() if sp.issparse(X) else np.array(X)
+    with pytest.raises(error, match=message):
+        sparse_lda(X, y, **{"cardinality": 2, **options})
+    if sp.issparse(X):
+        np.testing.assert_array_equal(X.toarray(), before.toarray())
+    else:
+        np.testing.assert_array_equal(X, before)
+
+
+def test_bad_rows_for_prediction():
+    result = sparse_lda(X0, Y0, cardinality=2)
+    with pytest.raises(ValueError, match="X has shape"):
+        result.predict(X0[:, :4])
+    with pytest.raises(ValueError, match="y has shape"):
+        result.score(X0, Y0[:3])
+    with pytest.raises(ValueError, match="NaN"):
+        result.predict(np.full((2, 5), np.nan))
