@@ -33,11 +33,13 @@ from .greedy import greedy
 from .kernel import KernelPCAResult, RandomFeatures, kernel_pca, random_fourier_features
 from .lda import SparseLDAResult, sparse_lda
 from .pmd import pmd
+from .probabilistic import PPCAResult, ppca
 from .refinement import refine
 from .rotated import prs, sca, sca_path, sma
 from .rotation import l1_rotation, orthomax, varimax
 from .scotlass import scotlass
 from .spca import spca
+from .structured import StructuredPCAResult, grid_laplacian, oppca, soppca
 from .threshold import l1_threshold, soft_threshold, truncate
 from .tpower import tpower
 from .variance import explained_variance, renormalize
@@ -51,6 +53,7 @@ __all__ = [
     "KernelPCAResult",
     "OptimalityBound",
     "PMDComponent",
+    "PPCAResult",
     "Progress",
     "RandomFeatures",
     "RotatedResult",
@@ -62,6 +65,7 @@ __all__ = [
     "SparseKMeans",
     "SparseLDAResult",
     "SparsePCAResult",
+    "StructuredPCAResult",
     "branch_and_bound",
     "datasets",
     "deflate",
@@ -69,12 +73,15 @@ __all__ = [
     "explained_variance",
     "gpower",
     "greedy",
+    "grid_laplacian",
     "kernel_pca",
     "l1_rotation",
     "l1_threshold",
+    "oppca",
     "optimality_bound",
     "orthomax",
     "pmd",
+    "ppca",
     "prs",
     "random_fourier_features",
     "refine",
@@ -84,6 +91,7 @@ __all__ = [
     "scotlass",
     "sma",
     "soft_threshold",
+    "soppca",
     "sparse_cca",
     "sparse_cca_permutation",
     "sparse_dissimilarity",

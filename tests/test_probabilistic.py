@@ -1,0 +1,371 @@
+"""ppca against scikit-learn, explicit matrices and direct maximization of the likelihood."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+import scipy.optimize
+import scipy.sparse as sp
+import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import covariance
+from scipy.sparse.linalg import aslinearoperator
+from sklearn.datasets import load_digits, load_wine
+from sklearn.decomposition import PCA
+
+import spcacore
+from spcacore import ppca
+
+PITPROPS = spcacore.datasets.load_pitprops().correlation
+
+
+def samples(seed=0, n=40, p=7, noise=0.5):
+    rng = np.random.default_rng(seed)
+    signal = rng.standard_normal((n, 3)) @ (rng.standard_normal((3, p)) * [[3], [2], [1]])
+    return signal + noise * rng.standard_normal((n, p)) + rng.uniform(-5, 5, p)
+
+
+def with_holes(X, share=0.2, seed=0):
+    X = X.copy()
+    X[np.random.default_rng(seed).random(X.shape) < share] = np.nan
+    return X
+
+
+def observed_log_likelihood(X, mean, C):
+    """Of each row, by the density of its observed part."""
+    out = np.zeros(len(X))
+    for i, x in enumerate(X):
+        seen = ~np.isnan(x)
+        if seen.any():
+            out[i] = scipy.stats.multivariate_normal(mean[seen], C[np.ix_(seen, seen)]).logpdf(x[seen])
+    return out
+
+
+# ---- closed form ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(
+    "X", [samples(1), load_wine().data, load_digits().data], ids=["made", "wine", "digits"]
+)
+def test_scikit_learn(X, dtype):
+    """Wine has variances from 1e-2 to 1e5, digits have constant pixels."""
+    X = np.asarray(X, dtype)
+    Y = X.astype(np.float64)
+    rtol = 1e-10 if dtype == np.float64 else 1e-4
+    for r in (1, 3, 5):
+        ours, theirs = ppca(X, r), PCA(r, svd_solver="full").fit(Y)
+        np.testing.assert_allclose(ours.noise_variance, theirs.noise_variance_, rtol=rtol)
+        np.testing.assert_allclose(ours.explained_variance, theirs.explained_variance_, rtol=rtol)
+        np.testing.assert_allclose(
+            np.abs(ours.directions.T @ theirs.components_.T), np.eye(r), atol=100 * rtol
+        )
+        np.testing.assert_allclose(ours.score(X), theirs.score(Y), rtol=rtol)
+        np.testing.assert_allclose(ours.log_likelihood, len(X) * theirs.score(Y), rtol=rtol)
+        np.testing.assert_allclose(ours.score_samples(X[:9]), theirs.score_samples(Y[:9]), rtol=100 * rtol)
+        np.testing.assert_allclose(
+            ours.covariance(),
+            theirs.get_covariance(),
+            rtol=100 * rtol,
+            atol=rtol * theirs.explained_variance_[0],
+        )
+        assert ours.loadings.dtype == ours.transform(X).dtype == dtype
+
+
+@pytest.mark.parametrize("shape", [(12, 30), (30, 12)])
+@pytest.mark.parametrize("scale", [False, True])
+def test_tipping_and_bishop(shape, scale):
+    """Equations 7 and 8 on the explicit p x p covariance, for more variables than samples too."""
+    X, r = samples(2, *shape), 3
+    n, p = X.shape
+    A = covariance(X, scale=scale)
+    values, U = (a[..., ::-1] for a in np.linalg.eigh(A))
+    noise = values[r:].mean()
+    result = ppca(X, r, scale=scale)
+    assert result.noise_variance == pytest.approx(noise, rel=1e-12)
+    D = np.diag(X.std(axis=0, ddof=1)) if scale else np.eye(p)
+    W = U[:, :r] * np.sqrt(values[:r] - noise)
+    C = W @ W.T + noise * np.eye(p)
+    np.testing.assert_allclose(result.covariance(), D @ C @ D, atol=1e-10)
+    np.testing.assert_allclose(
+        result.score_samples(X), observed_log_likelihood(X, X.mean(axis=0), D @ C @ D), rtol=1e-9
+    )
+    assert result.log_likelihood == pytest.approx(result.score_samples(X).sum(), rel=1e-10)
+    free = p * r - r * (r - 1) / 2 + 1 + p
+    assert result.bic == pytest.approx(-2 * result.log_likelihood + np.log(n) * free)
+    V = result.loadings.astype(float)
+    M = V.T @ V + noise * np.eye(r)
+    Y = (X - X.mean(axis=0)) @ np.linalg.inv(D)
+    np.testing.assert_allclose(result.transform(X), Y @ V @ np.linalg.inv(M), atol=1e-9)
+    np.testing.assert_allclose(result.posterior_covariance(), noise * np.linalg.inv(M), atol=1e-12)
+
+
+@given(seed=st.integers(0, 2**32), wide=st.booleans())
+@settings(max_examples=25, deadline=None, derandomize=True)
+def test_no_other_parameters_are_more_likely(seed, wide):
+    """With ddof=0: not in any direction, of W, s2 or the mean."""
+    rng = np.random.default_rng(seed)
+    X = samples(seed, 8, 12) if wide else samples(seed, 25, 6)
+    result = ppca(X, 2, ddof=0)
+    assert result.log_likelihood >= ppca(X, 2).log_likelihood
+    W, p = result.loadings, X.shape[1]
+    best = observed_log_likelihood(X, result.mean, result.covariance()).sum()
+    assert best == pytest.approx(result.log_likelihood, rel=1e-9)
+    for size in (1e-1, 1e-2, 1e-3):
+        V = W + size * rng.standard_normal(W.shape)
+        noise = result.noise_variance * np.exp(size * rng.standard_normal())
+        mean = result.mean + size * rng.standard_normal(p)
+        assert observed_log_likelihood(X, mean, V @ V.T + noise * np.eye(p)).sum() < best
+
+
+def test_every_kind_of_input():
+    X = samples(3, 30, 8)
+    expected = ppca(X, 3)
+    Z = np.where(np.abs(X) > 2, X, 0)
+    cases = [
+        (np.asfortranarray(X), {}, expected),
+        (X.astype(np.float32), {}, expected),
+        (covariance(X), {"kind": "covariance", "n_samples": 30}, expected),
+        (sp.csr_array(Z), {}, ppca(Z, 3)),
+        (sp.csc_array(Z.T.copy()), {}, ppca(Z.T.copy(), 3)),
+        (X * 1e-140, {}, expected),
+        (X * 1e140, {}, expected),
+    ]
+    for M, options, reference in cases:
+        result = ppca(M, 3, **options)
+        unit = (
+            np.abs(np.asarray(M)).max() / np.abs(X).max() if isinstance(M, np.ndarray) and not options else 1
+        )
+        rtol = 1e-4 if result.loadings.dtype == np.float32 else 1e-9
+        np.testing.assert_allclose(
+            result.loadings, reference.loadings * unit, rtol=rtol, atol=10 * rtol * unit
+        )
+        np.testing.assert_allclose(result.noise_variance, reference.noise_variance * unit**2, rtol=rtol)
+        shift = M.shape[0] * M.shape[1] * np.log(unit) if not options else 0
+        np.testing.assert_allclose(result.log_likelihood + shift, reference.log_likelihood, rtol=rtol)
+    with pytest.raises(ValueError, match="total variance"):
+        ppca(aslinearoperator(X), 2)
+    assert ppca(covariance(X), 2, kind="covariance").log_likelihood is None
+    again = pickle.loads(pickle.dumps(expected))
+    np.testing.assert_array_equal(again.loadings, expected.loadings)
+    assert repr(again) == repr(expected)
+
+
+def test_large_sparse_data_by_lanczos():
+    X = sp.random_array((80, 400), density=0.1, rng=np.random.default_rng(0), format="csr")
+    sparse, dense = ppca(X, 4), ppca(X.toarray(), 4)
+    assert sparse.noise_variance == pytest.approx(dense.noise_variance, rel=1e-10)
+    np.testing.assert_allclose(sparse.loadings, dense.loadings, atol=1e-8)
+    assert sparse.log_likelihood == pytest.approx(dense.log_likelihood, rel=1e-11)
+    np.testing.assert_allclose(sparse.transform(X), dense.transform(X.toarray()), atol=1e-8)
+
+
+def test_little_noise_and_the_rank():
+    """Small eigenvalues come from the data themselves; r = p gives S, and r = rank leaves no noise."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 2)) @ rng.standard_normal((2, 6)) + 1e-9 * rng.standard_normal((40, 6))
+    assert ppca(X, 2).noise_variance == pytest.approx(
+        PCA(2, svd_solver="full").fit(X).noise_variance_, rel=1e-5
+    )
+    Y = samples(1)
+    whole = ppca(Y, 7)
+    np.testing.assert_allclose(whole.covariance(), covariance(Y), atol=1e-12)
+    assert whole.noise_variance == 0
+    assert whole.n_parameters == 7 * 8 // 2 + 7
+    expected = observed_log_likelihood(Y, Y.mean(axis=0), covariance(Y))
+    np.testing.assert_allclose(whole.score_samples(Y), expected, rtol=1e-9)
+    assert whole.log_likelihood == pytest.approx(expected.sum())
+    holes = with_holes(Y, 0.3)
+    np.testing.assert_allclose(
+        whole.score_samples(holes), observed_log_likelihood(holes, Y.mean(axis=0), covariance(Y)), rtol=1e-9
+    )
+    for Z, rank in ((Y[:5], 4), (np.column_stack([Y, Y[:, 0]]), 7)):
+        with pytest.warns(RuntimeWarning, match="unbounded"):
+            full = ppca(Z, rank)
+        assert full.noise_variance == 0
+        assert full.log_likelihood == np.inf
+        np.testing.assert_allclose(full.covariance(), covariance(Z), atol=1e-10)
+        with pytest.raises(ValueError, match="singular"):
+            full.score(Z)
+        with pytest.raises(ValueError, match=f"rank {rank}"):
+            ppca(Z, rank + 1)
+
+
+def test_samples_come_from_the_model():
+    model = ppca(samples(5), 3)
+    X = model.sample(200_000, rng=1)
+    np.testing.assert_allclose(X.mean(axis=0), model.mean, atol=0.05)
+    np.testing.assert_allclose(np.cov(X.T), model.covariance(), atol=0.15)
+    np.testing.assert_array_equal(model.sample(3, rng=1), model.sample(3, rng=1))
+    assert (model.sample(3, rng=1) != model.sample(3, rng=2)).all()
+    assert ppca(X, 3).noise_variance == pytest.approx(model.noise_variance, rel=0.02)
+
+
+# ---- missing entries --------------------------------------------------------------------------------
+
+
+def test_missing_entries_by_direct_maximization():
+    """A quasi-Newton search over (W, log s2, mu) of the same likelihood ends at the same parameters."""
+    X = with_holes(samples(4, 25, 4), 0.2, seed=1)
+    p, r = 4, 1
+    result = ppca(X, r, ddof=0, tol=1e-14, max_iter=5000)
+
+    def loss(theta):
+        W, noise, mean = theta[: p * r].reshape(p, r), np.exp(theta[p * r]), theta[p * r + 1 :]
+        return -observed_log_likelihood(X, mean, W @ W.T + noise * np.eye(p)).sum()
+
+    start = np.concatenate([np.ones(p * r), [0.0], np.nanmean(X, axis=0)])
+    found = scipy.optimize.minimize(loss, start, method="BFGS", options={"gtol": 1e-6})
+    assert result.log_likelihood == pytest.approx(-found.fun, abs=1e-6)
+    assert loss(np.concatenate([result.loadings.ravel(), [np.log(result.noise_variance)], result.mean])) == (
+        pytest.approx(-result.log_likelihood, rel=1e-10)
+    )
+    W = found.x[: p * r].reshape(p, r)
+    np.testing.assert_allclose(result.loadings @ result.loadings.T, W @ W.T, atol=1e-3)
+    assert result.noise_variance == pytest.approx(np.exp(found.x[p * r]), rel=1e-3)
+
+
+@given(seed=st.integers(0, 2**32), share=st.floats(0.02, 0.4), center=st.booleans())
+@settings(max_examples=25, deadline=None, derandomize=True)
+def test_em_never_lowers_the_likelihood(seed, share, center):
+    X = with_holes(samples(seed, 40, 6), share, seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        result = ppca(X, 2, center=center, max_iter=60)
+    assert (np.diff(result.trace) >= -1e-9 * np.abs(result.trace[:-1])).all()
+    assert result.score_samples(X).sum() == pytest.approx(result.log_likelihood, rel=1e-9)
+    W = result.loadings
+    np.testing.assert_allclose(W.T @ W, np.diag(result.explained_variance - result.noise_variance), atol=1e-9)
+    mean = np.zeros(6) if result.mean is None else result.mean
+    np.testing.assert_allclose(
+        result.score_samples(X), observed_log_likelihood(X, mean, result.covariance()), rtol=1e-7
+    )
+
+
+@pytest.mark.parametrize("ddof", [0, 1])
+@pytest.mark.parametrize("scale", [False, True])
+def test_a_row_without_entries_leaves_the_closed_form(ddof, scale):
+    """It turns on EM, which must end where the closed form of the other rows is."""
+    X = samples(6, 30, 5)
+    holes = np.vstack([X, np.full(5, np.nan)])
+    em, closed = ppca(holes, 2, ddof=0, scale=False, tol=1e-14), ppca(X, 2, ddof=0)
+    assert em.method == "em"
+    np.testing.assert_allclose(em.covariance(), closed.covariance(), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(em.mean, closed.mean, atol=1e-6)
+    assert em.log_likelihood == pytest.approx(closed.log_likelihood, rel=1e-10)
+    one = X.copy()
+    one[0, 0] = np.nan  # nearly nothing is missing: nearly the closed form, also with these options
+    a, b = ppca(one, 2, ddof=ddof, scale=scale), ppca(X, 2, ddof=ddof, scale=scale)
+    np.testing.assert_allclose(a.covariance(), b.covariance(), rtol=0.05, atol=0.2)
+    assert abs(a.log_likelihood - b.log_likelihood) < 8
+    assert a.score_samples(one).sum() == pytest.approx(a.log_likelihood, rel=1e-9)
+
+
+def test_conditional_expectations():
+    """Posterior means, covariances and filled entries by the conditional normal distribution."""
+    X = samples(7, 30, 6)
+    model, holes = ppca(X, 2), with_holes(X, 0.3)
+    C, W, p = model.covariance(), model.loadings, 6
+    filled, Z, S = model.impute(holes), model.transform(holes), model.posterior_covariance(holes)
+    for i, x in enumerate(holes):
+        o = ~np.isnan(x)
+        gain = np.linalg.solve(C[np.ix_(o, o)], x[o] - model.mean[o])
+        np.testing.assert_allclose(filled[i], np.where(o, x, model.mean + C[:, o] @ gain), atol=1e-10)
+        np.testing.assert_allclose(Z[i], W[o].T @ gain, atol=1e-10)
+        expected = np.eye(2) - W[o].T @ np.linalg.solve(C[np.ix_(o, o)], W[o])
+        np.testing.assert_allclose(S[i], expected, atol=1e-10)
+    np.testing.assert_array_equal(filled[~np.isnan(holes)], holes[~np.isnan(holes)])
+    whole = ppca(X, p)  # no noise: the limit
+    o = ~np.isnan(holes[0])
+    gain = np.linalg.solve(covariance(X)[np.ix_(o, o)], holes[0][o] - X.mean(axis=0)[o])
+    np.testing.assert_allclose(
+        whole.impute(holes[:1])[0, ~o], (X.mean(axis=0) + covariance(X)[:, o] @ gain)[~o], atol=1e-8
+    )
+
+
+@pytest.mark.parametrize("scale", [1e-140, 1.0, 1e140])
+def test_missing_entries_at_any_scale(scale):
+    X = with_holes(samples(8), 0.1)
+    a, b = ppca(X, 2), ppca(X * scale, 2)
+    np.testing.assert_allclose(b.loadings, a.loadings * scale, rtol=1e-6, atol=1e-9 * scale)
+    np.testing.assert_allclose(b.noise_variance, a.noise_variance * scale**2, rtol=1e-6)
+    count = np.count_nonzero(~np.isnan(X))
+    assert b.log_likelihood == pytest.approx(a.log_likelihood - count * np.log(scale), rel=1e-9)
+    single = ppca(X.astype(np.float32), 2)
+    assert (
+        single.loadings.dtype == single.mean.dtype == single.impute(X.astype(np.float32)).dtype == np.float32
+    )
+    np.testing.assert_allclose(single.loadings, a.loadings, atol=1e-3)
+
+
+def test_callback():
+    X = with_holes(samples(9), 0.2)
+    seen = []
+
+    def watch(progress):
+        seen.append(progress.n_iter)
+        if len(seen) == 3:
+            raise StopIteration
+
+    with pytest.warns(RuntimeWarning, match="not converged in 3 iterations"):
+        result = ppca(X, 2, callback=watch)
+    assert seen == [1, 2, 3]
+    assert not result.converged
+
+    def fail(progress):
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        ppca(X, 2, callback=fail)
+
+
+CONSTANT = np.column_stack([samples(1), np.ones(40)])
+
+
+@pytest.mark.parametrize(
+    ("X", "options", "error", "match"),
+    [
+        (samples(1), {"n_components": 0}, ValueError, "n_components"),
+        (samples(1), {"n_components": 8}, ValueError, "n_components"),
+        (samples(1), {"n_components": 2.0}, TypeError, "n_components"),
+        (samples(1)[:1], {"n_components": 1}, ValueError, "single sample"),
+        (np.ones((5, 3)), {}, ValueError, "no variance"),
+        (CONSTANT, {"scale": True}, ValueError, "variable 7 is constant"),
+        (CONSTANT, {"n_components": 8}, ValueError, "rank 7"),
+        (samples(1), {"ddof": 2}, ValueError, "ddof"),
+        (samples(1), {"n_samples": 40}, ValueError, "n_samples"),
+        (samples(1), {"max_iter": 0}, ValueError, "max_iter"),
+        (samples(1), {"tol": -1.0}, ValueError, "tol"),
+        (samples(1), {"center": 1}, TypeError, "center"),
+        (samples(1), {"callback": 1}, TypeError, "callback"),
+        (samples(1), {"kind": "gram"}, ValueError, "kind"),
+        (np.where(samples(1) > 4, np.inf, samples(1)), {}, ValueError, "infinite"),
+        (np.diag([1.0, -1, 2]), {"kind": "covariance"}, ValueError, "semidefinite"),
+        (np.diag([1.0, 0, 2]), {"kind": "covariance", "n_components": 3}, ValueError, "rank 2"),
+        (np.diag([1.0, 3, 2]), {"kind": "covariance", "ddof": 0}, ValueError, "n_samples"),
+        (np.full((3, 3), np.nan), {"kind": "covariance"}, ValueError, "NaN"),
+        (np.full((6, 3), np.nan), {}, ValueError, "no entry but NaN"),
+        (sp.csr_array(np.full((3, 3), np.nan)), {}, ValueError, "NaN"),
+        (with_holes(samples(1)).astype(complex), {}, TypeError, "real"),
+        (np.array([[1, np.nan, 2], [np.nan, 1.0, 3]]), {"n_components": 2}, ValueError, "rank 1"),
+        (with_holes(samples(1, noise=0.0)[:, :4]), {"n_components": 3}, ValueError, "too few entries"),
+    ],
+)  # fmt: skip
+def test_bad_input(X, options, error, match):
+    with pytest.raises(error, match=match):
+        ppca(X, **{"n_components": 2, **options})
+
+
+def test_bad_input_of_the_results():
+    model = ppca(samples(1), 2)
+    for method in (model.transform, model.score_samples, model.impute):
+        with pytest.raises(ValueError, match="shape"):
+            method(np.ones((2, 3)))
+        with pytest.raises(ValueError, match="infinite"):
+            method(np.full((2, 7), np.inf))
+    with pytest.raises(ValueError, match="n_samples"):
+        model.sample(0)
+    with pytest.raises(TypeError, match="products"):
+        model.transform(aslinearoperator(samples(1)))

@@ -1,0 +1,498 @@
+"""oppca and soppca against dense formulas, principal components, truncated power and enumeration."""
+
+import importlib.util
+import pickle
+import warnings
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import covariance
+
+import spcacore
+from spcacore import _prior, grid_laplacian, oppca, ppca, soppca, sparse_pca
+
+
+def samples(seed=0, n=60, p=20):
+    rng = np.random.default_rng(seed)
+    signal = rng.standard_normal((n, 4)) * [5, 4, 3, 2] @ np.linalg.qr(rng.standard_normal((p, 4)))[0].T
+    return signal + 0.5 * rng.standard_normal((n, p)) + 3
+
+
+def prior(p, seed=0):
+    A = np.random.default_rng(seed).standard_normal((p, p))
+    return A @ A.T / p + 0.05 * np.eye(p)
+
+
+def smooth(p, width=2.0):
+    i = np.arange(p)
+    return np.exp(-0.5 * ((i[:, None] - i) / width) ** 2) + 0.01 * np.eye(p)
+
+
+def complement(M):
+    """An orthonormal basis of what is orthogonal to the columns of M."""
+    return np.linalg.svd(np.column_stack([M, np.zeros((len(M), 1))]))[0][:, M.shape[1] :]
+
+
+def dense_free_energy(Z, x, m, S, C, s2, B):
+    """F from the explicit posterior on the span of B, without the constant of the prior."""
+    n, p = Z.shape
+    fit = np.sum(Z**2) - 2 * x @ Z @ m + x @ x * (m @ m + np.trace(S))
+    L = np.linalg.inv(C)
+    F = -0.5 * n * p * np.log(2 * np.pi * s2) - fit / (2 * s2) - 0.5 * (m @ L @ m + np.trace(L @ S))
+    return F + 0.5 * np.linalg.slogdet(2 * np.pi * np.e * B.T @ S @ B)[1]
+
+
+def plain_em(T, C, r, n_iter):
+    """The E- and M-steps as they stand, with explicit inverses: no scaling, no combinations."""
+    n, p = T.shape
+    means, out = np.zeros((p, 0)), []
+    for _ in range(r):
+        B = complement(means)
+        Z = T @ B @ B.T
+        x, s2 = Z @ np.linalg.svd(Z)[2][0], 1.0
+        F = []
+        for _ in range(n_iter):
+            S = B @ np.linalg.inv(B.T @ (x @ x / s2 * np.eye(p) + np.linalg.inv(C)) @ B) @ B.T
+            m = S @ Z.T @ x / s2
+            e = m @ m + np.trace(S)
+            x = Z @ m / e
+            s2 = (np.sum(Z**2) + x @ x * e - 2 * m @ Z.T @ x) / (n * p)
+            F.append(dense_free_energy(Z, x, m, S, C, s2, B))
+        out.append((m, F, s2))
+        means = np.column_stack([means, m])
+    return out
+
+
+# ---- oppca ------------------------------------------------------------------------------------------
+
+
+@given(seed=st.integers(0, 2**32), wide=st.booleans())
+@settings(max_examples=20, deadline=None, derandomize=True)
+def test_without_a_prior_the_principal_components(seed, wide):
+    X = samples(seed, 15, 40) if wide else samples(seed)
+    result = oppca(X, 4, tol=1e-10)
+    U, s, Vt = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
+    np.testing.assert_allclose(np.abs(Vt[:4] @ result.loadings), np.eye(4), atol=1e-7)
+    np.testing.assert_allclose(result.explained_variance, s[:4] ** 2 / (len(X) - 1), rtol=1e-10)
+    cosine = (U[:, :4].T @ result.scores) / np.linalg.norm(result.scores, axis=0)
+    np.testing.assert_allclose(np.abs(cosine), np.eye(4), atol=1e-7)
+
+
+@given(seed=st.integers(0, 2**32), which=st.sampled_from(["identity", "random", "smooth", "laplacian"]))
+@settings(max_examples=25, deadline=None, derandomize=True)
+def test_means_are_orthogonal_and_the_free_energy_never_falls(seed, which):
+    X = samples(seed)
+    options = {
+        "identity": {}, "random": {"prior_covariance": prior(20, seed)},
+        "smooth": {"prior_covariance": smooth(20)}, "laplacian": {"prior_precision": grid_laplacian((4, 5))},
+    }[which]  # fmt: skip
+    dense, sparse = oppca(X, 4, **options), soppca(X, 3, 6, deflation="constrained", **options)
+    for result in (dense, sparse):
+        M = result.means / np.linalg.norm(result.means, axis=0)
+        np.testing.assert_allclose(M.T @ M, np.eye(M.shape[1]), atol=1e-10)
+    assert (sparse.cardinality <= 6).all()
+    for result in (dense, sparse, soppca(X, 3, 6, **options), oppca(X, 3, deflation="naive", **options)):
+        assert result.converged.all()
+        for path in result.free_energy:
+            assert (np.diff(path) >= 0).all()
+
+
+@pytest.mark.parametrize("C", [prior(8), smooth(8), np.eye(8)], ids="abc")
+def test_the_explicit_iteration(C):
+    """The same fixed points, means, posteriors and free energies as plain EM with explicit inverses."""
+    X = samples(1, 12, 8)
+    T = X - X.mean(axis=0)
+    result = oppca(X, 3, prior_covariance=C, tol=1e-11)
+    for t, (m, F, s2) in enumerate(plain_em(T, C, 3, 1000)):
+        assert (np.diff(F) >= -1e-9 * np.abs(F[:-1])).all()
+        assert F[-1] - 1e-5 < result.free_energy[t][-1] < F[-1] + 0.01  # plain EM is still on its way
+        ours = result.means[:, t] * np.sign(result.means[:, t] @ m)
+        np.testing.assert_allclose(ours, m, atol=5e-3 * np.linalg.norm(m))
+        assert result.noise_variances[t] == pytest.approx(s2, rel=1e-3)
+    assert result.noise_variance == result.noise_variances[-1]
+    for t in range(3):  # and the posterior is what the equations say
+        B = complement(result.means[:, :t])
+        P, a, m = B @ B.T, result.posterior_precision[t], result.means[:, t]
+        S = B @ np.linalg.inv(B.T @ (a * np.eye(8) + np.linalg.inv(C)) @ B) @ B.T
+        np.testing.assert_allclose(result.posterior_covariance(t), S, atol=1e-9)
+        two = np.ix_([5, 2], [5, 2])
+        np.testing.assert_allclose(result.posterior_covariance(t, [5, 2]), S[two], atol=1e-9)
+        assert result.posterior_trace[t] == pytest.approx(np.trace(S), rel=1e-6)
+        x, s2 = result.scores[:, t], result.noise_variances[t]
+        np.testing.assert_allclose(x, T @ P @ m / (m @ m + np.trace(S)), atol=1e-10)
+        assert x @ x / s2 == pytest.approx(a, rel=1e-3)
+        F = dense_free_energy(T @ P, x, m, S, C, s2, B)
+        assert result.free_energy[t][-1] == pytest.approx(F, abs=1e-4)
+
+
+def test_only_the_shape_of_a_prior_matters():
+    X, C = samples(2), smooth(20)
+    a, b = oppca(X, 3, prior_covariance=C), oppca(X, 3, prior_covariance=4 * C)
+    c = oppca(X, 3, prior_precision=np.linalg.inv(C))
+    np.testing.assert_allclose(b.loadings, a.loadings, atol=1e-6)
+    np.testing.assert_allclose(c.loadings, a.loadings, atol=1e-6)
+    np.testing.assert_allclose(b.means, 2 * a.means, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(c.posterior_trace, a.posterior_trace, rtol=1e-4)
+
+
+def test_kinds_of_input_scale_and_extend():
+    X, C = samples(3), smooth(20)
+    base = oppca(X, 3, prior_covariance=C)
+    for M, options in (
+        (np.asfortranarray(X), {}),
+        (sp.csr_array(X), {}),
+        (covariance(X), {"kind": "covariance", "n_samples": 60}),
+        (X * 1e-140, {}),
+        (X * 1e140, {}),
+        (X.astype(np.float32), {}),
+    ):
+        result = oppca(M, 3, prior_covariance=C, **options)
+        single = result.loadings.dtype == np.float32
+        np.testing.assert_allclose(result.loadings, base.loadings, atol=1e-3 if single else 1e-6)
+        if result.scores is not None:
+            unit = np.abs(M).max() / np.abs(X).max()
+            tolerance = 1e-2 if single else 1e-5
+            np.testing.assert_allclose(result.scores / unit, base.scores, rtol=tolerance, atol=tolerance)
+            np.testing.assert_allclose(result.transform(M), result.scores)
+    for function, more in ((oppca, {}), (soppca, {"cardinality": 5})):
+        for deflation in ("orthogonal", "naive"):
+            options = {"prior_covariance": C, "deflation": deflation, **more}
+            whole, part = function(X, 3, **options), function(X, 1, **options).extend(X, 2)
+            for name in ("loadings", "means", "scores", "noise_variances", "posterior_trace"):
+                np.testing.assert_array_equal(getattr(part, name), getattr(whole, name))
+    again = pickle.loads(pickle.dumps(whole))
+    np.testing.assert_array_equal(again.means, whole.means)
+    assert repr(again) == repr(whole)
+
+
+def test_the_motivating_example():
+    """Three variables, two components of equal variance, unit noise (Khanna et al., section 3).
+
+    Tipping and Bishop's model, fitted one component at a time to the residual of the expected weights,
+    shrinks these and so finds the first direction again; with orthogonal means that cannot be.
+    """
+    rng = np.random.default_rng(0)
+    n = 100_000
+    X = rng.standard_normal((n, 2)) @ np.eye(2, 3) + rng.standard_normal((n, 3))
+    result = oppca(X, 2)
+    assert (np.abs(result.loadings[2]) < 0.01).all()  # the plane of the first two variables
+    assert abs(result.loadings[:, 0] @ result.loadings[:, 1]) < 1e-10
+    Z, found = X - X.mean(axis=0), []
+    for _ in range(3):
+        model = ppca(Z, 1)
+        found.append(model.directions[:, 0])
+        Z = Z - model.transform(Z) @ model.loadings.T
+    assert abs(found[0] @ found[2]) > 0.999
+    three = oppca(X, 3).loadings
+    np.testing.assert_allclose(three.T @ three, np.eye(3), atol=1e-10)
+    assert abs(three[2, 2]) > 0.999
+
+
+def test_naive_deflation_does_not_give_orthogonal_means():
+    X, C = samples(4), smooth(20, 4.0)
+    naive = oppca(X, 4, prior_covariance=C, deflation="naive").loadings
+    assert np.abs(naive.T @ naive - np.eye(4)).max() > 1e-2
+    # with x_1 = T m/e, the second component is that of T - x_1 m'
+    T = X - X.mean(axis=0)
+    first = oppca(X, 1, prior_covariance=C)
+    second = oppca(T - np.outer(first.scores[:, 0], first.means[:, 0]), 1, prior_covariance=C, center=False)
+    assert abs(second.loadings[:, 0] @ naive[:, 1]) == pytest.approx(1, abs=1e-6)
+
+
+# ---- soppca -----------------------------------------------------------------------------------------
+
+
+def opd_truncated_power(A, supports, k):
+    """Truncated power with orthogonalized projection deflation, from the given first supports."""
+    p, Q, V = len(A), np.zeros((len(A), 0)), []
+    for S in supports:
+        P = np.eye(p) - Q @ Q.T
+        B, x = P @ A @ P, np.zeros(p)
+        x[S] = 1 + np.arange(k) / 10
+        x[S] = np.linalg.eigh(B[np.ix_(S, S)])[1][:, -1]
+        for _ in range(500):
+            y = B @ x
+            keep = np.argsort(-np.abs(y), kind="stable")[:k]
+            x = np.zeros(p)
+            x[keep] = y[keep]
+            x /= np.linalg.norm(x)
+        V.append(x)
+        q = x - Q @ (Q.T @ x)
+        Q = np.column_stack([Q, q / np.linalg.norm(q)])
+    return np.array(V).T
+
+
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=25, deadline=None, derandomize=True)
+def test_without_a_prior_truncated_power_with_orthogonalized_projection(seed):
+    """Components that overlap: each is a fixed point of truncated power on the matrix so deflated."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((40, 12)) @ rng.standard_normal((12, 12))
+    result = soppca(X, 3, 4, tol=1e-11)
+    V = opd_truncated_power(covariance(X), [np.flatnonzero(v) for v in result.loadings.T], 4)
+    np.testing.assert_allclose(np.abs(np.sum(V * result.loadings, axis=0)), 1, atol=1e-9)
+    other = sparse_pca(X, 3, cardinality=4, deflation="orthogonalized_projection")
+    if ((other.loadings != 0) == (result.loadings != 0)).all():
+        np.testing.assert_allclose(result.loadings, other.loadings, atol=1e-7)
+    assert result.explained_variance.sum() >= 0.9 * other.explained_variance.sum()
+
+
+def objective(S, r, K):
+    S = list(S)
+    B = K[np.ix_(S, S)]
+    return r[S] @ np.linalg.solve(B, r[S]) - np.linalg.slogdet(B)[1]
+
+
+@given(seed=st.integers(0, 2**32), k=st.integers(1, 6), sparse=st.booleans())
+@settings(max_examples=60, deadline=None, derandomize=True)
+def test_the_greedy_support(seed, k, sparse):
+    """Step by step the best next variable, by explicit inverses and determinants; near the best of all."""
+    rng = np.random.default_rng(seed)
+    p, a = 10, float(np.exp(rng.uniform(-2, 2)))
+    if sparse:
+        L = sp.csr_array(grid_laplacian((2, 5)) * rng.uniform(0.1, 3))
+        chooser = _prior.Sparse(L, L.diagonal(), np.ones(1), np.ones(1))
+        L = L.toarray()
+    else:
+        L = np.linalg.inv(prior(p, seed))
+        chooser = _prior.Spectral.of((L + L.T) / 2)
+    r, K = 3 * rng.standard_normal(p), a * np.eye(p) + L
+    chosen = []
+    for _ in range(k):
+        chosen.append(max(sorted(set(range(p)) - set(chosen)), key=lambda j: objective([*chosen, j], r, K)))
+    assert chooser.support(r, a, k).tolist() == sorted(chosen)
+    K /= np.linalg.eigvalsh(K)[-1]  # then every variable adds, and greedy comes within 1 - 1/e
+    best = max(objective(S, r, K) for S in combinations(range(p), k))
+    reached, scaled = [], 0.0
+    for _ in range(k):
+        reached.append(max(set(range(p)) - set(reached), key=lambda j: objective([*reached, j], r, K)))
+    scaled = objective(reached, r, K)
+    assert scaled >= (1 - 1 / np.e) * best
+
+
+def test_the_identity_is_a_prior_like_any_other():
+    """The rule for C = I is the general one: the k largest |r|."""
+    X = samples(5)
+    a, b = soppca(X, 3, 5), soppca(X, 3, 5, prior_covariance=np.eye(20))
+    np.testing.assert_allclose(b.loadings, a.loadings, atol=1e-7)
+    np.testing.assert_allclose(b.free_energy[0][-1], a.free_energy[0][-1], rtol=1e-9)
+    r = np.random.default_rng(0).standard_normal(20)
+    expected = np.sort(np.argsort(-np.abs(r))[:7]).tolist()
+    assert _prior.Isotropic(20).support(r, 2.0, 7).tolist() == expected
+    assert _prior.Spectral.of(np.eye(20)).support(r, 2.0, 7).tolist() == expected
+
+
+def test_posteriors_on_a_support():
+    X, C = samples(6), smooth(20)
+    for deflation in ("orthogonal", "constrained"):
+        result = soppca(X, 2, 6, prior_covariance=C, deflation=deflation, tol=1e-11)
+        S = np.flatnonzero(result.means[:, 1])
+        K = result.posterior_precision[1] * np.eye(len(S)) + np.linalg.inv(C)[np.ix_(S, S)]
+        q = result.means[S, :1]
+        expected = np.linalg.inv(K)
+        if deflation == "constrained" and q.any():
+            P = np.eye(len(S)) - q @ q.T / (q.T @ q)
+            expected = np.linalg.pinv(P @ K @ P, hermitian=True)
+        np.testing.assert_allclose(result.posterior_covariance(1), expected, atol=1e-9)
+        assert result.posterior_trace[1] == pytest.approx(np.trace(expected), rel=1e-6)
+        outside = int(np.setdiff1d(np.arange(20), S)[0])
+        padded = result.posterior_covariance(1, [S[0], outside])
+        np.testing.assert_allclose(padded, [[expected[0, 0], 0], [0, 0]], atol=1e-9)
+
+
+# ---- sparse precisions ------------------------------------------------------------------------------
+
+
+def maps(seed, shape=(26, 40), n=40):
+    """Two blobs and noise, and the blobs."""
+    rng = np.random.default_rng(seed)
+    at = np.indices(shape).reshape(2, -1).T
+    W = np.exp(-0.5 * np.sum((at[:, None] - [[8, 10], [18, 28]]) ** 2, axis=2) / 9)
+    W = np.where(W > 0.1, W, 0) / np.linalg.norm(W, axis=0)
+    X = rng.standard_normal((n, 2)) * [6, 5] @ W.T + rng.standard_normal((n, len(W)))
+    return X, W
+
+
+def test_a_large_sparse_precision_agrees_with_its_decomposition(monkeypatch):
+    """1040 variables by conjugate gradients and quadrature, and the same by eigenvectors."""
+    X, W = maps(0)
+    L = grid_laplacian((26, 40)) + 0.02 * sp.eye_array(1040)
+    many, sparse = oppca(X, 2, prior_precision=L), soppca(X, 2, 60, prior_precision=L)
+    monkeypatch.setattr(_prior, "_SPECTRAL", 2000)
+    few = oppca(X, 2, prior_precision=L)
+    np.testing.assert_allclose(np.abs(np.sum(many.loadings * few.loadings, axis=0)), 1, atol=1e-5)
+    np.testing.assert_allclose(many.posterior_trace, few.posterior_trace, rtol=3e-2)
+    np.testing.assert_allclose(many.noise_variances, few.noise_variances, rtol=1e-3)
+    for path in many.free_energy:
+        assert (np.diff(path) >= 0).all()
+    np.testing.assert_allclose(many.means[:, 0] @ many.means[:, 1], 0, atol=1e-10)
+    exact = soppca(X, 2, 60, prior_precision=L)
+    np.testing.assert_allclose(sparse.loadings, exact.loadings, atol=1e-6)
+    assert (np.abs(np.sum(W * sparse.loadings, axis=0)) > 0.8).all()
+    plain = soppca(X, 2, 60)
+    assert (np.abs(np.sum(W * plain.loadings, axis=0)) < np.abs(np.sum(W * sparse.loadings, axis=0))).all()
+    ours, theirs = (a.posterior_covariance(1, [100, 101, 700]) for a in (many, few))
+    np.testing.assert_allclose(ours, theirs, rtol=0.02, atol=1e-6)
+
+
+def test_solves_traces_and_determinants():
+    L = sp.csr_array(grid_laplacian((20, 30)))
+    exact, sparse = _prior.Spectral.of(L.toarray()), _prior.Sparse.of(L, 0)
+    V = np.random.default_rng(0).standard_normal((600, 3))
+    for a in (0.3, 1.0, 100.0):
+        np.testing.assert_allclose(sparse.solve(a, V), exact.solve(a, V), rtol=1e-8, atol=1e-10)
+        assert sparse.trace(a) == pytest.approx(exact.rotated.trace(a), rel=0.02)
+        assert sparse.logdet(a) == pytest.approx(exact.rotated.logdet(a), rel=0.02, abs=20)
+        step = 1e-6 * a  # Tr K^-1 is the derivative of log det K
+        slope = (sparse.logdet(a + step) - sparse.logdet(a - step)) / (2 * step)
+        assert sparse.trace(a) == pytest.approx(slope, rel=1e-5)
+
+
+def test_a_precision_without_a_stored_diagonal():
+    """An empty row of the precision: a variable the prior says nothing of."""
+    L = sp.csr_array(grid_laplacian((5,)).toarray() * np.outer([1, 1, 1, 1, 0], [1, 1, 1, 1, 0]))
+    L.eliminate_zeros()
+    chooser = _prior.Sparse(L, L.diagonal(), np.ones(1), np.ones(1))
+    r = np.array([1.0, 0.5, 0.2, 2, 3])
+    dense = _prior.Spectral.of(L.toarray())
+    for k in range(1, 6):
+        assert chooser.support(r, 0.7, k).tolist() == dense.support(r, 0.7, k).tolist()
+
+
+def test_the_grid_laplacian():
+    mask = np.array([[True, True, False], [True, True, True]])
+    L = grid_laplacian((2, 3), mask)
+    w = np.arange(5.0) ** 2
+    pairs = [(0, 1), (2, 3), (3, 4), (0, 2), (1, 3)]
+    assert w @ (L @ w) == sum((w[i] - w[j]) ** 2 for i, j in pairs)
+    assert grid_laplacian((7, 3, 4)).sum() == 0
+    for options, error, match in (
+        (((2, 0),), ValueError, "shape"),
+        (((2, 3), np.ones((3, 2), bool)), ValueError, "mask has shape"),
+        (((2, 3), np.ones((2, 3))), TypeError, "boolean"),
+        (((2, 3), np.zeros((2, 3), bool)), ValueError, "no points"),
+        ((2.5,), TypeError, "shape"),
+    ):
+        with pytest.raises(error, match=match):
+            grid_laplacian(*options)
+
+
+# ---- bad input --------------------------------------------------------------------------------------
+
+X0, I20 = samples(1), np.eye(20)
+ASYMMETRIC = I20 + np.diag(np.ones(19), 1)
+
+
+@pytest.mark.parametrize(
+    ("X", "options", "error", "match"),
+    [
+        (X0, {"prior_covariance": np.ones((20, 20))}, ValueError, "singular"),
+        (X0, {"prior_covariance": np.diag(np.r_[np.ones(19), -1])}, ValueError, "positive definite"),
+        (X0, {"prior_covariance": ASYMMETRIC}, ValueError, "symmetric"),
+        (X0, {"prior_covariance": np.eye(3)}, ValueError, "shape"),
+        (X0, {"prior_covariance": np.zeros((20, 20))}, ValueError, "zero"),
+        (X0, {"prior_covariance": np.where(I20 == 1, np.nan, 0)}, ValueError, "NaN"),
+        (X0, {"prior_covariance": I20, "prior_precision": I20}, ValueError, "not both"),
+        (X0, {"prior_precision": sp.csr_array(-I20)}, ValueError, "semidefinite"),
+        (X0, {"prior_precision": sp.csr_array(ASYMMETRIC)}, ValueError, "symmetric"),
+        (X0, {"prior_precision": sp.csr_array((20, 20))}, ValueError, "zero"),
+        (X0, {"prior_precision": sp.eye_array(3)}, ValueError, "shape"),
+        (X0, {"prior_precision": sp.csr_array(np.where(I20 == 1, np.inf, 0))}, ValueError, "infinite"),
+        (X0[:1], {"n_components": 1}, ValueError, "single sample"),
+        (np.ones((5, 20)), {}, ValueError, "no variance"),
+        (np.column_stack([X0[:, 1:], np.ones(60)]), {"scale": True}, ValueError, "constant"),
+        (X0, {"n_components": 21}, ValueError, "n_components"),
+        (X0[:, :3] @ np.ones((3, 20)), {}, ValueError, "rank 1"),
+        (np.where(X0 > 5, np.nan, X0), {}, ValueError, "NaN"),
+        (X0, {"max_iter": 0}, ValueError, "max_iter"),
+        (X0, {"tol": -1.0}, ValueError, "tol"),
+        (X0, {"deflation": "schur"}, ValueError, "deflation"),
+        (X0, {"callback": 1}, TypeError, "callback"),
+        (X0, {"rng": "a"}, TypeError, "rng"),
+        (X0, {"n_samples": 60}, ValueError, "n_samples"),
+        (covariance(X0), {"kind": "covariance"}, ValueError, "n_samples"),
+    ],
+)  # fmt: skip
+def test_bad_input(X, options, error, match):
+    with pytest.raises(error, match=match):
+        oppca(X, **{"n_components": 2, **options})
+    if match != "rank 1":  # what a sparse component leaves may have any rank
+        with pytest.raises(error, match=match):
+            soppca(X, **{"n_components": 2, "cardinality": 4, **options})
+
+
+def test_bad_input_of_soppca_and_of_results():
+    for cardinality, error in ((0, ValueError), (21, ValueError), ([3, 3, 3], ValueError), (2.5, TypeError)):
+        with pytest.raises(error, match="cardinality"):
+            soppca(X0, 2, cardinality)
+    with pytest.raises(ValueError, match="orthogonal to the earlier"):
+        soppca(X0[:, :3], 2, [3, 1], deflation="constrained")
+    with pytest.raises(ValueError, match="deflation"):
+        oppca(X0, 2, deflation="constrained")
+    result = oppca(X0, 2)
+    with pytest.raises(TypeError, match="cardinality"):
+        result.extend(X0, 1, cardinality=3)
+    with pytest.raises(ValueError, match="shape"):
+        result.extend(X0[:5], 1)
+    with pytest.raises(ValueError, match="component"):
+        result.posterior_covariance(2)
+    with pytest.raises(ValueError, match="cardinality must be given"):
+        soppca(X0, 2, [3, 4]).extend(X0, 1)
+    indefinite = sp.diags_array(np.r_[np.ones(1499), -1.0]).tocsr()
+    with pytest.raises(ValueError, match="semidefinite"):
+        oppca(np.random.default_rng(0).standard_normal((5, 1500)), 1, prior_precision=indefinite)
+
+
+def test_callback_and_iterations():
+    seen = []
+    oppca(X0, 2, callback=seen.append)
+    assert [s.component for s in seen if s.value is not None] == [0, 1]
+
+    def enough(progress):
+        if progress.component == 1:
+            raise StopIteration
+
+    assert oppca(X0, 3, callback=enough).n_components == 1
+    with pytest.warns(RuntimeWarning, match="component 0, 1 not|components 0, 1 not"):
+        assert not oppca(X0, 2, max_iter=1, tol=0).converged.any()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        assert spcacore.soppca(X0, 1, 3, max_iter=1).n_components == 1
+
+
+# ---- example pages ----------------------------------------------------------------------------------
+
+
+def example(name):
+    """A script of docs/examples, as a module."""
+    path = Path(__file__).resolve().parents[1] / "docs" / "examples" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_missing_values_page():
+    result = example("missing_values").analyze()
+    error = result["error"]
+    assert result["model"].n_components == 3
+    assert error["probabilistic PCA"] < 1.0  # the noise alone is 0.8
+    assert min(v for name, v in error.items() if name != "probabilistic PCA") > 2.5
+    assert 0.9 < result["covered"] < 0.97
+
+
+@pytest.mark.slow
+def test_smooth_maps_page():
+    result = example("smooth_maps").analyze()
+    plain, smooth = (result["held_out"][name] for name in ("truncated power", "soppca, smooth prior"))
+    best = result["held_out"]["the maps themselves"]
+    assert plain < smooth < best
+    assert best - smooth < 0.4 * (best - plain)
+    cosine = result["cosine"]
+    assert (cosine["soppca, smooth prior"] > cosine["truncated power"] + 0.02).all()
+    assert (cosine["soppca, smooth prior"] > 0.95).all()
