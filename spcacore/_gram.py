@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.linalg import blas, eigh, qr
 
 from ._input import is_sparse, real_array
+from ._lapack import interruptible
 from ._search import _eigsh
 
 KernelFunction = Callable[[Any, Any], Any]
@@ -299,7 +300,9 @@ def leading(K: NDArray[Any], r: int, dense: bool, seed: int) -> tuple[Vector, Ve
         if found is not None:
             return *found, "lanczos"
     n = len(K)
-    values, U = eigh(K.T, lower=False, subset_by_index=(n - r, n - 1), overwrite_a=True, check_finite=False)
+    values, U = interruptible(
+        lambda: eigh(K.T, lower=False, subset_by_index=(n - r, n - 1), overwrite_a=True, check_finite=False)
+    )
     return values[::-1].astype(np.float64), U[:, ::-1].astype(np.float64), "lapack"
 
 

@@ -50,6 +50,7 @@ from ._input import (
     refuse_not_finite,
     seed_of,
 )
+from ._lapack import interruptible
 from ._operator import OUT_OF_RANGE, _canonical, compressed
 
 _OPTIONS: dict[str, tuple[str, ...]] = {
@@ -509,7 +510,7 @@ def _refuse_beside_features(name: Any, **options: Any) -> None:
 
 
 def _positive(value: Any, name: str) -> float:
-    result = number(value, name, -math.inf)
+    result = number(value, name, -math.inf) if value == value else math.nan
     if not 0 < result < math.inf:
         raise ValueError(f"{name} must be positive and finite, not {value!r}")
     return result
@@ -545,7 +546,10 @@ def _check_size(size: int, limit: float, name: Any, solver: Any, ridge: Any) -> 
 def _check_rank(values: NDArray[np.float64], noise: float) -> None:
     rank = int(np.count_nonzero(values > noise))
     if rank == 0:
-        raise ValueError("X has no variance: no eigenvalue of the centred kernel matrix is positive")
+        raise ValueError(
+            "X has no variance that the kernel sees: no eigenvalue of the centred kernel matrix is positive; "
+            "rows may all be equal, or bandwidth, gamma or the size of X make the kernel constant"
+        )
     if rank < len(values):
         raise ValueError(f"n_components is {len(values)}, of which the centred kernel matrix has only {rank}")
 
@@ -675,7 +679,8 @@ def _preimages(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # of a matrix that is nearly singular
-            dual = solve(K.T, right, lower=False, assume_a="pos" if definite else "sym", overwrite_a=True)
+            assume = "pos" if definite else "sym"
+            dual = interruptible(lambda: solve(K.T, right, lower=False, assume_a=assume, overwrite_a=True))
     except (LinAlgError, ValueError, Warning) as error:
         raise ValueError(f"pre-images cannot be fitted, a larger ridge may help: {error}") from None
     return kernel, rows, dual

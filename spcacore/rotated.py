@@ -278,7 +278,7 @@ def _sca(
     spread = np.einsum("ij,ij->j", Y, op.apply_block(Y))
     order = np.argsort(-spread, kind="stable")
     Y = (Y * np.where(np.einsum("ij,ij,ij->j", Y, Y, Y) < 0, -1, 1))[:, order]
-    loadings = Y.astype(op.dtype)
+    loadings = (Y + 0.0).astype(op.dtype)  # no zero with a sign
     return RotatedResult(
         loadings=loadings,
         scores=None
@@ -371,7 +371,7 @@ def sma(
     B = Z.T @ op.image_block(Y) * math.ldexp(1.0, problem.exponent // 2)
     Y, Z, B = _ordered(Y, Z, B)
     return RotatedResult(
-        loadings=Y.astype(op.dtype), scores=Z.astype(op.dtype), pve=_pve(problem, Y), n_iter=n_iter,
+        loadings=(Y + 0.0).astype(op.dtype), scores=(Z + 0.0).astype(op.dtype), pve=_pve(problem, Y), n_iter=n_iter,
         converged=converged, method="sma", names=problem.names, middle=B,
     )  # fmt: skip
 

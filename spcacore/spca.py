@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from . import _core
 from ._input import LARGEST, hook, integer, number, per_component, real_array
-from ._operator import Problem, as_problem
+from ._operator import OUT_OF_RANGE, Problem, as_problem
 from ._result import Callback, Progress, SPCAResult
 from ._search import fix_sign, leading_vectors
 from .variance import operator_variances
@@ -74,7 +74,8 @@ def spca(
         Where V starts, instead of the leading principal components.
     max_iter : int, default 1000
     tol : float, optional
-        Stop when no entry of a unit loading changes by more. Default: 1e-5, 1e-3 for float32.
+        Stop when no entry of a unit loading changes by more. Default: 1e-5; 1e-3 for float32, and with
+        `cardinality` and a finite ridge, as in the authors' program.
     kind : {"data", "covariance"}, default "data"
     center : bool, default True
         Subtract the column means, implicitly. Ignored for a covariance.
@@ -122,11 +123,12 @@ def spca(
     problem = as_problem(X, kind=kind, center=center, scale=scale)
     op = problem.operator
     r = integer(n_components, "n_components", 1, min(problem.p, problem.n_samples or problem.p))
-    unit = problem.unit * max((problem.n_samples or 2) - 1, 1)  # of X'X over that of the operator
-    wanted = _wanted(problem.p, r, penalty, cardinality, unit)
-    lam = _ridge(problem, ridge, unit)
+    wanted = _wanted(problem, r, penalty, cardinality)
+    lam = _ridge(problem, ridge)
     max_iter = integer(max_iter, "max_iter", 1, LARGEST)
-    tol = (1e-3 if op.single else 1e-5) if tol is None else number(tol, "tol", 0)
+    if tol is None:
+        tol = 1e-3 if op.single or (cardinality is not None and lam < math.inf) else 1e-5
+    tol = number(tol, "tol", 0)
     tell = hook(callback)
     V = leading_vectors(problem, r) if start is None else _start(problem, r, start)
 
@@ -151,7 +153,7 @@ def spca(
                 break
         if converged:
             break
-    return _result(problem, unit_B, levels, lam, objective, converged, unit, kind)
+    return _result(problem, unit_B, levels, lam, objective, converged, kind)
 
 
 # ---- the turns --------------------------------------------------------------------------------------
@@ -351,20 +353,35 @@ def _unit_columns(B: NDArray[np.float64]) -> NDArray[np.float64]:
 # ---- what comes in and goes out ---------------------------------------------------------------------
 
 
-def _wanted(p: int, r: int, penalty: Any, cardinality: Any, unit: float) -> tuple[_Wanted, ...]:
+def _wanted(problem: Problem, r: int, penalty: Any, cardinality: Any) -> tuple[_Wanted, ...]:
     if (penalty is None) == (cardinality is None):
         raise ValueError("give either penalty or cardinality")
+    p = problem.p
     if cardinality is not None:
         counts = per_component(cardinality, "cardinality", r, lambda v, name: integer(v, name, 1, p))
         return tuple(_Wanted(k, 0.0) for k in counts)
     penalties = per_component(penalty, "penalty", r, lambda v, name: number(v, name, 0, np.finfo(float).max))
-    return tuple(_Wanted(p, value / 2 / unit) for value in penalties)
+    return tuple(_Wanted(p, _inward(problem, value / 2)) for value in penalties)
 
 
-def _ridge(problem: Problem, ridge: Any, unit: float) -> float:
+def _inward(problem: Problem, value: float) -> float:
+    """A number in the units of X'X in those of the operator's covariance; what is out of range at its end."""
+    with np.errstate(over="ignore", under="ignore"):
+        inside = np.ldexp(value, -problem.exponent) / max((problem.n_samples or 2) - 1, 1)
+    return float(min(inside, np.finfo(float).max / 4))
+
+
+def _outward(problem: Problem, value: Any) -> Any:
+    """The other way; inf or 0 out of range."""
+    with np.errstate(over="ignore", under="ignore"):
+        return problem.in_units(np.asarray(value) * max((problem.n_samples or 2) - 1, 1))
+
+
+def _ridge(problem: Problem, ridge: Any) -> float:
     """In the operator's units."""
     if ridge is not None:
-        return number(ridge, "ridge", 0) / unit
+        ridge = number(ridge, "ridge", 0)
+        return ridge if ridge == math.inf else _inward(problem, ridge)
     if problem.n_samples is not None and problem.n_samples < problem.p:
         return math.inf
     if problem.diagonal is None:
@@ -384,10 +401,10 @@ def _start(problem: Problem, r: int, start: Any) -> NDArray[np.float64]:
 
 def _result(
     problem: Problem, B: NDArray[np.float64], levels: NDArray[np.float64], ridge: float,
-    objective: list[float], converged: bool, unit: float, kind: str,
+    objective: list[float], converged: bool, kind: str,
 ) -> SPCAResult:  # fmt: skip
     dtype = problem.operator.dtype
-    loadings = np.stack([fix_sign(b) for b in B.T], axis=1)
+    loadings = np.stack([fix_sign(b) for b in B.T], axis=1) + 0.0  # no zero with a sign
     empty = np.flatnonzero(~loadings.any(axis=0))
     if len(empty):
         warnings.warn(
@@ -398,16 +415,19 @@ def _result(
         warnings.warn(f"not converged in {len(objective)} iterations", RuntimeWarning, stacklevel=3)
     variances = [operator_variances(problem, loadings, how) for how in ("cumulative", "adjusted")]
     total = None if problem.diagonal is None else float(problem.diagonal.sum())
+    explained = problem.in_units(variances[0])
+    if not np.isfinite(explained).all():
+        warnings.warn(OUT_OF_RANGE, RuntimeWarning, stacklevel=3)
     return SPCAResult(
         loadings=loadings.astype(dtype),
-        explained_variance=problem.in_units(variances[0]),
+        explained_variance=explained,
         explained_variance_ratio=None if total is None else variances[0] / total,
         adjusted_variance=problem.in_units(variances[1]),
         total_variance=problem.total_variance,
         cardinality=np.count_nonzero(loadings, axis=0),
-        penalty=2 * unit * levels,
-        ridge=unit * ridge,
-        objective=unit * np.array(objective),
+        penalty=_outward(problem, 2 * levels),
+        ridge=float(_outward(problem, ridge)),
+        objective=_outward(problem, objective),
         mean=problem.mean,
         scale=problem.scale,
         n_iter=len(objective),

@@ -506,13 +506,15 @@ VECTORIZED static void excess_over(spca_int p, const real *a, double level, doub
 }
 
 /* From below the root, where sets of entries only shrink, each step but the last loses one; from
- * above it, one step leads below. */
+ * above it, one step leads below.  A bound below the rounding of the largest entry leaves nothing.
+ */
 double SPCA(l1_ball_level)(spca_int p, const real *a, double bound, double start)
 {
     double level = start > 0 && start <= (double)REAL_MAX ? start : 0, before = -1;
     for (;;) {
         double count, sum, next;
         excess_over(p, a, level, &count, &sum);
+        if (count == 0 && before >= 0) return level;
         next = count > 0 ? level + (sum - bound) / count : 0;
         if (!(next > 0)) {
             if (level == 0) return 0;

@@ -183,7 +183,7 @@ import os, signal, sys, threading, time
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import aslinearoperator
-from spcacore import sparse_pca, tpower, explained_variance
+from spcacore import explained_variance, kernel_pca, spca, sparse_pca, tpower
 
 def long(X, r=50, k=80, **options):
     sparse_pca(X, r, cardinality=k, tol=0, max_iter=10**6, n_starts=10**6, **options)
@@ -232,6 +232,10 @@ LONG = [
      "long(X, kind='covariance', n_features=800)", 0.5),
     ("operator", "Z = np.random.default_rng(0).standard_normal((500, 3000)); X = aslinearoperator(Z)",
      "long(X)", 0.5),
+    ("elastic nets", "X = np.random.default_rng(0).standard_normal((1200, 900))",
+     "spca(X, 5, cardinality=200, ridge=1.0, tol=0, max_iter=10**6)", 0.7),
+    ("LAPACK", "X = np.random.default_rng(0).standard_normal((2500, 20))",
+     "kernel_pca(X, 5, solver='lapack')", 0.7),
     ("callback", "X = np.random.default_rng(0).standard_normal((2000, 4000)); seen = []",
      "long(X, callback=seen.append)", 0.7),
 ]  # fmt: skip

@@ -491,3 +491,10 @@ def test_rank_and_scale(function):
         np.testing.assert_allclose(a.pve, b.pve, atol=1e-6)
         if function is sma:
             np.testing.assert_allclose(b.middle, a.middle * scale, rtol=1e-5, atol=1e-6 * scale)
+
+
+@pytest.mark.parametrize("bound", [1e-15, 1e-17, 1e-300])
+def test_bounds_below_rounding_end(bound):
+    """The level of such a bound rounds to the largest entry."""
+    M = np.random.default_rng(0).standard_normal((20, 3))
+    assert np.abs(prs(M, bound, rotation="none")).sum() <= 1e-14

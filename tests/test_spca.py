@@ -390,6 +390,17 @@ def test_rank_scale_and_precision():
         other = spca(Y * scale, 2, cardinality=4)
         np.testing.assert_allclose(other.loadings, plain.loadings, atol=1e-7)
         np.testing.assert_allclose(other.explained_variance_ratio, plain.explained_variance_ratio, rtol=1e-7)
+    for scale, options in (
+        (1e200, {}),
+        (1e300, {"ridge": np.inf}),
+        (1e-200, {}),
+        (1e-200, {"ridge": np.inf}),
+    ):
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "a variance exceeds the number range")
+            far = spca(Y * scale, 2, cardinality=4, **options)
+        near = spca(Y, 2, cardinality=4, **options)
+        np.testing.assert_allclose(far.loadings, near.loadings, atol=1e-7)
     single = spca(Y.astype(np.float32), 2, cardinality=4)
     assert single.loadings.dtype == np.float32
     np.testing.assert_allclose(single.loadings, plain.loadings, atol=5e-3)
@@ -402,7 +413,7 @@ def test_rank_scale_and_precision():
 def test_result_and_callback():
     X = samples(6)
     told = []
-    result = spca(X, 2, cardinality=3, callback=told.append)
+    result = spca(X, 2, cardinality=3, callback=told.append, tol=1e-6)
     assert [t.n_iter for t in told] == list(range(1, result.n_iter + 1))
     np.testing.assert_allclose(result.transform(X), (X - X.mean(axis=0)) @ result.loadings, atol=1e-12)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(result)).loadings, result.loadings)
@@ -413,5 +424,5 @@ def test_result_and_callback():
 
     with pytest.warns(RuntimeWarning, match="not converged in 1 iterations"):
         assert spca(X, 2, cardinality=3, callback=enough).n_iter == 1
-    again = spca(X, 2, cardinality=3, start=result.loadings)
+    again = spca(X, 2, cardinality=3, start=result.loadings, tol=1e-6)
     np.testing.assert_allclose(again.loadings, result.loadings, atol=1e-3)

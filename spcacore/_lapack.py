@@ -1,0 +1,33 @@
+"""Long LAPACK calls that Ctrl-C need not wait for."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+
+def interruptible(call: Callable[[], Any]) -> Any:
+    """The result of a call that cannot be interrupted, made by another thread while this one listens.
+
+    Python delivers signals to its main thread between two instructions, hence after LAPACK returns; but it
+    wakes a main thread that waits. The call is then left to itself, so it must not write to what the caller
+    keeps.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return call()
+    outcome: list[tuple[bool, Any]] = []
+
+    def run() -> None:
+        try:
+            outcome.append((True, call()))
+        except BaseException as error:
+            outcome.append((False, error))
+
+    worker = threading.Thread(target=run, daemon=True)
+    worker.start()
+    worker.join()
+    done, value = outcome[0]
+    if not done:
+        raise value
+    return value
