@@ -371,8 +371,8 @@ def sma(
     B = Z.T @ op.image_block(Y) * math.ldexp(1.0, problem.exponent // 2)
     Y, Z, B = _ordered(Y, Z, B)
     return RotatedResult(
-        loadings=(Y + 0.0).astype(op.dtype), scores=(Z + 0.0).astype(op.dtype), pve=_pve(problem, Y), n_iter=n_iter,
-        converged=converged, method="sma", names=problem.names, middle=B,
+        loadings=(Y + 0.0).astype(op.dtype), scores=(Z + 0.0).astype(op.dtype), pve=_pve(problem, Y),
+        n_iter=n_iter, converged=converged, method="sma", names=problem.names, middle=B,
     )  # fmt: skip
 
 
