@@ -18,11 +18,13 @@ from scipy import linalg
 
 from . import _core
 from ._input import is_sparse, real_array
+from ._lapack import interruptible
 from ._operator import compressed
 
 _SPECTRAL = 1000  # variables up to which a sparse precision is decomposed
 _PROBES, _STEPS = 1 << 18, 80  # entries of the random vectors, of which there are 16 to 128
 _RESIDUAL, _LARGEST_CG = 1e-12, 5000
+_PROPER = 1e-6  # of the mean of the diagonal: the least that a precision says of any direction
 Vector = NDArray[np.float64]
 
 
@@ -262,7 +264,7 @@ def as_prior(covariance: Any, precision: Any, p: int, seed: int) -> tuple[Prior,
         return Isotropic(p), 1.0
     if covariance is not None:
         C, size = _square(covariance, "prior_covariance", p)
-        values, U = linalg.eigh(C)
+        values, U = interruptible(lambda: linalg.eigh(C))
         if values[0] < -1e-9 * abs(values[-1]) or not values[-1] > 0:
             raise ValueError(
                 f"prior_covariance must be positive definite; its smallest eigenvalue is {values[0]:.3g}"
@@ -288,12 +290,17 @@ def as_prior(covariance: Any, precision: Any, p: int, seed: int) -> tuple[Prior,
         L = L / largest
         if abs(L - L.T).max() > 1e-8:
             raise ValueError("prior_precision must be symmetric")
-        if p > _SPECTRAL:
-            return Sparse.of(L, seed), largest
+        if p > _SPECTRAL:  # its smallest eigenvalue is not known
+            from scipy.sparse import eye_array
+
+            proper = _PROPER * float(L.diagonal().mean())
+            return Sparse.of((L + proper * eye_array(p, format="csr")).tocsr(), seed), largest
         matrix = L.toarray()
-    theta, U = linalg.eigh(matrix)
+    theta, U = interruptible(lambda: linalg.eigh(matrix))
     refuse_negative(theta, "prior_precision")
-    return Spectral(np.maximum(theta, 0), U, matrix), largest
+    # A direction of which the prior says nothing would let the free energy grow without bound.
+    shift = max(0.0, _PROPER * float(matrix.diagonal().mean()) - theta[0])
+    return Spectral(theta + shift, U, matrix + shift * np.eye(p)), largest
 
 
 def _square(x: Any, name: str, p: int) -> tuple[Vector, float]:

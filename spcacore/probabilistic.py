@@ -29,10 +29,12 @@ from ._input import (
     refuse_not_finite,
     seed_of,
 )
+from ._lapack import interruptible
 from ._operator import OUT_OF_RANGE, Problem, as_problem, compressed
 from ._result import Callback, Progress
 from ._search import _eigsh
 
+_FEW_OF_MANY = 40  # eigenvectors for one, at least, for Lanczos to be quicker than LAPACK
 _LARGEST_DENSE = 3000  # order of the matrix that is decomposed whole
 _CHUNK = 1 << 21  # entries copied at a time
 _LOG_2PI = math.log(2 * math.pi)
@@ -455,9 +457,25 @@ def _leading(
 
 
 def _eigenvectors(A: NDArray[Any], r: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The r largest eigenvalues and their vectors: by Lanczos where they are few of many, else by LAPACK."""
     m = len(A)
-    values, U = linalg.eigh(A, subset_by_index=[m - r, m - 1], overwrite_a=True, check_finite=False)
+    found = _few(A, r) if m > _FEW_OF_MANY * r and m > 500 else None
+    if found is None:
+        found = interruptible(
+            lambda: linalg.eigh(A, subset_by_index=[m - r, m - 1], overwrite_a=True, check_finite=False)
+        )
+    values, U = found
     return np.maximum(values[::-1], 0).astype(np.float64), U[:, ::-1].astype(np.float64)
+
+
+def _few(A: NDArray[Any], r: int) -> tuple[NDArray[Any], NDArray[Any]] | None:
+    """To rounding; None where that takes too many products."""
+    from scipy.sparse.linalg import ArpackNoConvergence
+
+    try:
+        return _eigsh(A, r, v0=np.random.default_rng(0).standard_normal(len(A)).astype(A.dtype), maxiter=60)
+    except ArpackNoConvergence:
+        return None
 
 
 def _by_products(

@@ -237,9 +237,10 @@ def oppca(
     prior_covariance : array-like of shape (p, p), optional
         C, nonsingular. Only its shape matters: C times a number gives the same loadings.
     prior_precision : sparse matrix or array-like of shape (p, p), optional
-        C^-1, sparse for large p; it may be singular, as `grid_laplacian` is. Beyond 1000 variables a sparse
-        one is never decomposed, and traces and determinants are estimated from random vectors. Default of
-        both: C = I.
+        C^-1, sparse for large p; it may be singular, as `grid_laplacian` is: its smallest eigenvalue is
+        raised to 1e-6 of the mean of its diagonal, so that the prior is proper. Beyond 1000 variables a
+        sparse one is never decomposed; that much is added to its diagonal, and traces and determinants are
+        estimated from random vectors. Default of both: C = I.
     deflation : {"orthogonal", "naive"}, default "orthogonal"
         "naive" subtracts `x m'` from the data and asks no more of later components.
     max_iter : int, default 500
@@ -468,9 +469,11 @@ def _fitted(
     state = Deflated.nothing(problem, "orthogonalized_projection" if residual.orthogonal else "naive")
     sparse_state: Deflated | None = state
     components: list[Component] = []
+    single = problem.operator.single
+    rounding = (30 if single else 1e3) * float(np.finfo(problem.operator.dtype).eps)
     for t in range(r):
-        if residual.square <= 1e3 * float(np.finfo(problem.operator.dtype).eps) * total * (n - 1):
-            raise ValueError(f"X has rank {t}, so n_components must be at most {t}, not {r}")
+        if residual.square <= rounding * total * (n - 1):
+            raise ValueError(f"X has rank {t}, to rounding, so n_components must be at most {t}, not {r}")
         steps = 0
 
         def told(t: int = t) -> None:

@@ -369,3 +369,13 @@ def test_bad_input_of_the_results():
         model.sample(0)
     with pytest.raises(TypeError, match="products"):
         model.transform(aslinearoperator(samples(1)))
+
+
+def test_few_components_of_a_large_matrix():
+    """By Lanczos on the matrix of products, to the digits of LAPACK."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((900, 700)) * np.linspace(1, 3, 700)
+    values = np.linalg.eigvalsh(np.cov(X.T))[::-1]
+    result = spcacore.ppca(X, 4)
+    np.testing.assert_allclose(result.explained_variance, values[:4], rtol=1e-12)
+    assert result.noise_variance == pytest.approx(values[4:].mean(), rel=1e-12)

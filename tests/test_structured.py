@@ -496,3 +496,30 @@ def test_smooth_maps_page():
     cosine = result["cosine"]
     assert (cosine["soppca, smooth prior"] > cosine["truncated power"] + 0.02).all()
     assert (cosine["soppca, smooth prior"] > 0.95).all()
+
+
+def test_a_singular_precision_is_made_proper():
+    """Constant maps cost a grid nothing; without a bound of the free energy there would be no end."""
+    rng = np.random.default_rng(1)
+    X = 3 * rng.standard_normal((50, 1)) @ np.ones((1, 20)) + rng.standard_normal((50, 20))
+    flat = oppca(X, 1, prior_precision=spcacore.grid_laplacian((20,)))
+    assert flat.converged.all()
+    assert flat.posterior_precision[0] > 1e-4
+    assert abs(flat.loadings.sum()) / np.sqrt(20) > 0.999
+    one = np.zeros((20, 20))
+    one[0, 0] = 1
+    for precision in (one, np.diag([1.0] * 10 + [0.0] * 10)):
+        for result in (
+            oppca(X, 2, prior_precision=precision, max_iter=5000),
+            soppca(X, 2, 5, prior_precision=precision, max_iter=5000),
+        ):
+            assert np.isfinite(result.means).all()
+            assert all(np.diff(F).min(initial=0) >= -1e-9 * abs(F[-1]) for F in result.free_energy)
+
+
+def test_single_precision_keeps_small_variances():
+    from sklearn.datasets import load_wine
+
+    X = load_wine().data
+    single, double = oppca(X.astype(np.float32), 4), oppca(X, 4)
+    np.testing.assert_allclose(np.abs(np.sum(single.loadings * double.loadings, axis=0)), 1, atol=1e-3)
