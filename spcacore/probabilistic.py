@@ -637,10 +637,13 @@ def _log_density(model: PPCAResult, Y: NDArray[np.float64]) -> NDArray[np.float6
     scale = np.zeros(p) if model.scale is None else np.log(model.scale.astype(np.float64))
     out = -0.5 * _LOG_2PI * (~missing).sum(axis=1) - (~missing) @ scale
     W = model.loadings.astype(np.float64)
-    patterns, which = _patterns(missing)
+    complete = not missing.any()
+    patterns, which = (missing[:1], np.zeros(len(Y), np.intp)) if complete else _patterns(missing)
     for g, absent in enumerate(patterns):
         rows, seen = np.flatnonzero(which == g), ~absent
-        y = Y[np.ix_(rows, seen)]
+        if not seen.any():
+            continue
+        y = Y if complete else Y[np.ix_(rows, seen)]
         if seen.all():
             U = model._axes()
             kept = U.any(axis=0)

@@ -154,7 +154,7 @@ def test_every_kind_of_input():
 
 
 def test_large_sparse_data_by_lanczos():
-    X = sp.random_array((80, 400), density=0.1, rng=np.random.default_rng(0), format="csr")
+    X = sp.random(80, 400, density=0.1, random_state=0, format="csr")
     sparse, dense = ppca(X, 4), ppca(X.toarray(), 4)
     assert sparse.noise_variance == pytest.approx(dense.noise_variance, rel=1e-10)
     np.testing.assert_allclose(sparse.loadings, dense.loadings, atol=1e-8)
