@@ -44,6 +44,7 @@ from numpy.typing import NDArray
 
 from . import _core
 from ._input import LARGEST, choice, flag, hook, integer, number, raise_not_finite, real_array, seed_of
+from ._lapack import interruptible
 from ._operator import strided
 from ._result import Callback, Progress
 from ._search import _eigsh, fix_sign
@@ -60,6 +61,7 @@ _LARGEST_BOUND = 1024  # variables up to which the whole pencil is decomposed fo
 _GREEDY_WORK = 4e10  # multiplications beyond which "auto" prefers the flow
 _SWAP_WORK = 1e9  # of one round of exchanges
 _SWAP_ROUNDS = 50
+_LARGEST_DEAF = 500  # order up to which a decomposition may keep Ctrl-C waiting
 _LARGEST_GRADIENT = 100  # variables that a gradient search selects, at one decomposition each
 _STARTS = 8  # first variables of further forward searches
 _START_WORK = 2e8  # multiplications that these may cost
@@ -327,6 +329,12 @@ class Form:
         return y
 
 
+def _eigh(G: Array) -> tuple[Array, Array]:
+    if len(G) <= _LARGEST_DEAF:
+        return np.linalg.eigh(G)
+    return interruptible(lambda: np.linalg.eigh(G))
+
+
 def _sparse(a: Any) -> bool:
     return not isinstance(a, np.ndarray)
 
@@ -521,23 +529,38 @@ class _Pencil:
 
     def basis_of(self, GA: Array, GB: Array, index: Index) -> _Basis:
         """Of a support on which the matrices are GA and GB."""
-        mu, U = np.linalg.eigh(GB)
+        mu, U = _eigh(GB)
         top = float(mu[-1])
         if top <= self.least:
             return _Basis(np.zeros(0), np.zeros((len(index), 0), order="F"), np.ones(len(index), bool))
-        if mu[0] < -self.slack * top:
+        if mu[0] < -self.slack * (top if self.B is self.B0 else max(top, 1.0)):
             raise ValueError("B must be positive semidefinite, and is not")
-        kept = mu > self.null * top
+        kept = mu > self.cut(top)
         N = U[:, ~kept]
         if N.shape[1]:
-            image = np.abs(GA @ N).max(axis=0)
-            if image.max() > self.slack * np.abs(GA).max():
-                raise _unbounded(index, N[:, np.argmax(image)], self.advice)
+            if self.A is self.A0:
+                self._refuse_unbounded(GA, N, index)
+            else:
+                self._refuse_unbounded_on(index)
         T = U[:, kept] / np.sqrt(mu[kept])
         G = T.T @ GA @ T
-        pole, Y = np.linalg.eigh((G + G.T) / 2)
+        pole, Y = _eigh((G + G.T) / 2)
         W = np.asfortranarray(T @ Y[:, ::-1])
         return _Basis(pole[::-1].copy(), W, (N**2).sum(axis=1) > 1e-8)
+
+    def cut(self, top: float) -> float:
+        """Eigenvalues of B_S up to this are rounding; of a deflated B, the largest may be, too."""
+        return self.null * top if self.B is self.B0 else max(self.null * top, self.least)
+
+    def _refuse_unbounded(self, GA: Array, N: Array, index: Index) -> None:
+        image = np.abs(GA @ N).max(axis=0, initial=0)
+        if image.max(initial=0) > self.slack * np.abs(GA).max():
+            raise _unbounded(index, N[:, np.argmax(image)], self.advice)
+
+    def _refuse_unbounded_on(self, S: Index) -> None:
+        """Judged before deflation, which leaves only rounding of A where its rank is used up."""
+        mu, U = _eigh(self.B0.block(S))
+        self._refuse_unbounded(self.A0.block(S), U[:, mu <= self.null * mu[-1]], S)
 
     def on(self, S: Index) -> _Basis:
         return self.basis_of(self.A.block(S), self.B.block(S), S)
@@ -554,8 +577,8 @@ class _Pencil:
         """Of all x that differ by what deflation has made B map to zero, the one with least x'B_0 x."""
         if self.B is self.B0:
             return x
-        mu, U = np.linalg.eigh(self.B.block(x.index))
-        N = U[:, mu <= self.null * mu[-1]]
+        mu, U = _eigh(self.B.block(x.index))
+        N = U[:, mu <= self.cut(float(mu[-1]))]
         if not N.shape[1]:
             return x
         image = self.B0.block(x.index) @ N
@@ -578,8 +601,10 @@ class _Pencil:
             size = np.maximum(np.abs(corner), np.abs(b).max(axis=0, initial=0)) * ~usable
             limit = self.slack * max(1.0, float(np.abs(basis.pole).max(initial=0)))
             if (worst := int(np.argmax(size))) >= 0 and size[worst] > limit:
-                direction = np.append(-basis.W @ d[:, worst], 1.0)
-                raise _unbounded(np.append(index, candidate[worst]), direction, self.advice)
+                whole = np.append(index, candidate[worst])
+                if self.A is self.A0:
+                    raise _unbounded(whole, np.append(-basis.W @ d[:, worst], 1.0), self.advice)
+                self._refuse_unbounded_on(whole)
         root = np.sqrt(np.where(usable, sigma, 1.0))
         corner /= root
         corner /= root
@@ -596,6 +621,10 @@ class _Pencil:
         )
         value[~usable] = basis.pole[0]
         return value
+
+    def rounding(self, x: _Found) -> float:
+        """Of the x'Ax that deflation has left."""
+        return 1e-13 * float(np.abs(x.value) @ np.abs(self.A0.block(x.index)) @ np.abs(x.value))
 
     def ratio(self, x: _Found) -> tuple[float, float]:
         """x'Ax/x'Bx of the caller's pencil, and x'Bx as it is there."""
@@ -637,10 +666,16 @@ class _Pencil:
         if len(self.active) <= _LARGEST_BOUND:
             if not self._whitened:
                 self._whitened = True
-                mu, U = np.linalg.eigh(self.B0.block(self.active))
+                mu, U = _eigh(self.B0.block(self.active))
                 kept = mu > self.null * mu[-1]
                 GA = self.A0.block(self.active)
-                if kept.all() or np.abs(GA @ U[:, ~kept]).max() <= self.slack * np.abs(GA).max():
+                image = GA @ U[:, ~kept]
+                large = np.abs(GA).max()
+                rounding = 16 * len(GA) * float(np.finfo(self.dtype).eps)
+                if (
+                    np.abs(image).max(initial=0) <= self.slack * large
+                    and np.abs(U[:, ~kept].T @ image).max(initial=0) <= rounding * large
+                ):
                     self._whiten = U[:, kept] / np.sqrt(mu[kept])
             if self._whiten is None:
                 return None
@@ -676,7 +711,7 @@ def directions(pencil: _Pencil, options: Options, tell: Callable[..., object] | 
         told = None if tell is None else _telling(tell, t, r)
         x = search(pencil, min(k, len(pencil.active)), options, told)
         floor = 1e-10 if pencil.dtype == np.float64 else 1e-5
-        if found and not x.objective > floor * abs(found[0].objective):
+        if found and not x.objective > max(floor * abs(found[0].objective), pencil.rounding(x)):
             warnings.warn(f"only {t} of {r} directions: nothing is left", RuntimeWarning, stacklevel=3)
             break
         bound = pencil.bound()
@@ -898,7 +933,7 @@ def _promising(pencil: _Pencil, RA: Array, RB: Array, S: Index, room: int) -> In
 def _flows(pencil: _Pencil, k: int, options: Options, told: Told | None) -> Iterator[_Found]:
     """From single variables, from what a gradient search selects, and from a dense vector."""
     active = pencil.active
-    step = 0.9 / _largest_eigenvalue(pencil.B, active, options.seed)
+    step = 0.9 / _largest_eigenvalue(pencil.B0, active, options.seed)
     ratio = _ratios(pencil)
     largest = np.sort(active[_core.select_largest(ratio - ratio.min(), k)])
     yield _refined(pencil, largest, None, k, step, options, told)
@@ -940,9 +975,13 @@ def _flow(
     pencil: _Pencil, S: Index, v: Array, k: int, least: float, max_iter: int, tol: float, told: Told | None
 ) -> tuple[Index, Array, int, bool]:
     """Steps of at least `least`; longer ones for as long as they raise the ratio."""
-    v = v / np.linalg.norm(v)
+    v = v / (np.linalg.norm(v) or 1.0)
     Av, Bv = pencil.A.apply(v, S), pencil.B.apply(v, S)
-    rho = _quotient(v, S, Av, Bv)
+    least_square = 1e-14 if pencil.B is pencil.B0 else pencil.least
+    rho = _quotient(v, S, Av, Bv, least_square)
+    if rho == -np.inf:  # deflation has left nothing of B there
+        kept = np.sort(_core.select_largest(v, min(k, len(v))))
+        return S[kept], v[kept], 0, True
     eta = least
     for n_iter in range(1, max_iter + 1):
         direction = Av - rho * Bv
@@ -952,9 +991,11 @@ def _flow(
             y[S] += v
             T = np.sort(_core.select_largest(y, k))
             T = T[y[T] != 0]
+            if not len(T):
+                return S, v, n_iter, True
             u = y[T] / np.linalg.norm(y[T])
             Au, Bu = pencil.A.apply(u, T), pencil.B.apply(u, T)
-            new = _quotient(u, T, Au, Bu)
+            new = _quotient(u, T, Au, Bu, least_square)
             if new >= rho or eta <= least:
                 break
             eta = max(eta / 4, least)
@@ -962,6 +1003,8 @@ def _flow(
         rise = new - rho
         if rise < 0 and len(S) <= k:
             return S, v, n_iter, True
+        if new == -np.inf:
+            return T, u, n_iter, True
         S, v, Av, Bv, rho = T, u, Au, Bu, new
         eta *= 2
         if told is not None:
@@ -971,9 +1014,9 @@ def _flow(
     return S, v, max_iter, False
 
 
-def _quotient(v: Array, S: Index, Av: Array, Bv: Array) -> float:
+def _quotient(v: Array, S: Index, Av: Array, Bv: Array, least_square: float) -> float:
     square = float(v @ Bv[S])
-    return float(v @ Av[S]) / square if square > 1e-14 else -np.inf
+    return float(v @ Av[S]) / square if square > least_square else -np.inf
 
 
 def _gradient(pencil: _Pencil, K: int) -> Index:

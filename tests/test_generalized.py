@@ -225,6 +225,13 @@ def test_units_precision_and_layout(method):
     assert ints.loadings.dtype == np.float64
 
 
+def test_no_bound_below_the_optimum_where_B_is_nearly_singular():
+    A, B = np.array([[1.0, 1], [1, 1 + 4e-8]]), np.array([[1.0, 1], [1, 1 + 1e-13]])
+    result = sparse_eigen(A, B, 1)
+    assert result.upper_bound is None
+    assert sparse_eigen(np.ones((2, 2)), np.ones((2, 2)), 1).upper_bound[0] >= 1 - 1e-12
+
+
 def test_what_nothing_is_said_of():
     """Variables that both matrices leave out do not enter; directions end where the rank does."""
     rng = np.random.default_rng(2)
@@ -239,6 +246,53 @@ def test_what_nothing_is_said_of():
     with pytest.warns(RuntimeWarning, match="only 1 of 3 directions"):
         assert sparse_eigen(A, B, 2, n_components=3).n_components == 1
     assert sparse_eigen(np.zeros((3, 3)), np.eye(3), 2).values[0] == 0
+
+
+@pytest.mark.parametrize("method", ["greedy", "rayleigh_flow"])
+@pytest.mark.parametrize("deflation", DEFLATIONS)
+def test_more_directions_than_the_rank_of_A(deflation, method):
+    """What deflation leaves is rounding: neither a ratio without bound nor a direction."""
+    F = np.array([[1.0, 0, 1], [0, 1, 1]])
+    a = F.T @ np.array([1, 0.3])
+    for A, B in [(np.outer(a, a), F.T @ F), (np.ones((3, 3)), np.diag([1.0, 2, 3]))]:
+        with pytest.warns(RuntimeWarning, match="only 1 of 2 directions"):
+            result = sparse_eigen(A, B, 3, n_components=2, deflation=deflation, method=method)
+        np.testing.assert_allclose(result.values, value_on(A, B, range(3)), rtol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:only .* directions")
+@pytest.mark.parametrize("method", ["greedy", "rayleigh_flow"])
+@pytest.mark.parametrize("deflation", DEFLATIONS)
+@pytest.mark.parametrize("singular", [False, True])
+def test_directions_of_deficient_pencils(singular, deflation, method):
+    """Until nothing is left, each has the quotients of the caller's and of the deflated, whitened pencil."""
+    for rank in range(1, 6):
+        for k in (2, 3, 5):
+            rng = np.random.default_rng([rank, k])
+            H = rng.standard_normal((3 if singular else 8, 5))
+            F = rng.standard_normal((rank, 3)) @ H if singular else rng.standard_normal((rank, 5))
+            A, B = F.T @ F, H.T @ H
+            result = sparse_eigen(A, B, k, n_components=5, deflation=deflation, method=method)
+            mu, U = np.linalg.eigh(B)
+            mu, U = mu[mu > 1e-10 * mu[-1]], U[:, mu > 1e-10 * mu[-1]]
+            whitened, earlier = (U.T @ A @ U) / np.sqrt(np.outer(mu, mu)), []
+            Q = np.zeros((len(mu), 0))
+            for t in range(result.n_components):
+                x = result.loadings[:, t]
+                square = x @ B @ x
+                assert square > 1e-9 * np.diag(B).max()
+                np.testing.assert_allclose(
+                    result.values[t], x @ A @ x / square, rtol=1e-7, atol=1e-12 * result.values[0]
+                )
+                y = np.sqrt(mu) * (U.T @ x) / np.sqrt(square)
+                left = 1 - np.sum((Q.T @ y) ** 2) if deflation == "generalized" else 1
+                expected = y @ whitened @ y / left
+                np.testing.assert_allclose(
+                    result.deflated_values[t], expected, rtol=1e-6, atol=1e-8 * result.values[0]
+                )
+                whitened = deflated(whitened, y, deflation, earlier)
+                earlier.append(y)
+                Q = np.linalg.qr(np.column_stack(earlier))[0]
 
 
 def test_callback():
