@@ -16,7 +16,9 @@ raises the value.  Further pairs are those of `(I - z_x u') C (I - v z_y')`, z =
 from __future__ import annotations
 
 import math
+import os
 import re
+import threading
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -301,7 +303,7 @@ def sparse_cca_permutation(
     max_iter: int = 1000,
     tol: float | None = None,
     rng: Any = None,
-    n_threads: int = 1,
+    n_jobs: int = 1,
 ) -> CCAPermutation:
     """Choose the bounds of `sparse_cca` by permutation.
 
@@ -320,8 +322,8 @@ def sparse_cca_permutation(
         As in `sparse_cca`.
     rng : None, int or numpy Generator, optional
         For the permutations; None is a fixed seed.
-    n_threads : int, default 1
-        Permutations are shared out to so many threads; the result does not depend on it.
+    n_jobs : int, default 1
+        Threads; -1: one for each processor. The result does not depend on it.
 
     Returns
     -------
@@ -365,21 +367,33 @@ def sparse_cca_permutation(
     max_iter = integer(max_iter, "max_iter", 1, LARGEST)
     single = x.Z.dtype == y.Z.dtype == np.float32
     tol = (1e-5 if single else 1e-10) if tol is None else number(tol, "tol", 0)
-    threads = integer(n_threads, "n_threads", 1, 1024)
+    n_jobs = integer(n_jobs, "n_jobs", -1)
+    if n_jobs == 0:
+        raise ValueError("n_jobs must be at least 1, or -1, not 0")
     generator = np.random.default_rng(seed_of(rng))
     orders = [None, *(generator.permutation(x.n) for _ in range(count))]
+    stop = threading.Event()
 
     def run(order: NDArray[np.intp] | None) -> list[float]:
         side = x if order is None else x.permuted(order)
-        starts = _starts(_Cross(side, y))
+        starts = _starts(_Cross(side, y, stop))
         values = []
         for bound in bounds:
-            pair = _PMD(side, y, bound, max_iter, tol).next(None, starts)
+            pair = _PMD(side, y, bound, max_iter, tol, stop).next(None, starts)
             values.append(0.0 if pair is None else _correlation(side.image(pair.u), y.image(pair.v)))
         return values
 
-    with ThreadPoolExecutor(threads) as pool:
-        table = np.array(list(pool.map(run, orders))).T
+    if n_jobs == 1:
+        rows = [run(order) for order in orders]
+    else:
+        with ThreadPoolExecutor(n_jobs if n_jobs > 0 else os.cpu_count()) as pool:
+            try:
+                rows = list(pool.map(run, orders))
+            except BaseException:
+                stop.set()
+                pool.shutdown(cancel_futures=True)
+                raise
+    table = np.array(rows).T
     own, permuted = table[:, 0], table[:, 1:]
     fisher = np.arctanh(np.clip(table, -1 + 1e-12, 1 - 1e-12))
     deviation = fisher[:, 1:].std(axis=1, ddof=1)
@@ -436,6 +450,9 @@ def _sides(X: Any, Y: Any, scale: bool) -> tuple[_Side, _Side]:
 class _Side:
     """Z - 1 offset', the centred and scaled columns over sqrt(n - 1), Z sparse where there is an offset.
 
+    Columns of a sparse matrix that store every entry are centred in place: with an offset, means that are
+    large beside the deviations would cost their digits.  Others deviate by at least mean/sqrt(n).
+
     `order` permutes the rows. Times `2**exponent`, columns are in the caller's units.
     """
 
@@ -460,8 +477,14 @@ class _Side:
         weight[problem.diagonal == 0] = 0
         weight /= math.sqrt(max((problem.n_samples or 1) - 1, 1))
         if is_sparse(X):
-            Z = compressed(X).tocsr().astype(dtype).multiply(weight).tocsr().astype(dtype)
-            offset = problem.mean * weight
+            Z = compressed(X).tocsr().astype(dtype)
+            Z.sum_duplicates()
+            entries = slice(Z.indptr[-1])
+            full = np.bincount(Z.indices[entries], minlength=problem.p) == Z.shape[0]
+            if full.any():
+                Z.data[entries] -= np.where(full, problem.mean, 0)[Z.indices[entries]]
+            Z = Z.multiply(weight).tocsr().astype(dtype)
+            offset = np.where(full, 0, problem.mean) * weight
         else:
             Z = np.array(real_array(X, "X", ndim=2), order="C")
             with np.errstate(under="ignore"):
@@ -514,15 +537,16 @@ class _Side:
 
 
 class _Cross:
-    """C = X'Y, of whose products X'(Yv) the earlier pairs are taken away."""
+    """C = X'Y, of whose products X'(Yv) the earlier pairs are taken away; nothing more once `stop` is set."""
 
-    def __init__(self, x: _Side, y: _Side):
-        self.x, self.y = x, y
+    def __init__(self, x: _Side, y: _Side, stop: threading.Event | None = None):
+        self.x, self.y, self.stop = x, y, stop
         self.terms: list[tuple[float, Array, Array]] = []  # d uv'
         self.factors: list[tuple[Array, Array, Array, Array]] = []  # I - z u', I - v w'
 
     def times(self, v: Array) -> Array:
         """C v, of one vector or several."""
+        self._ask()
         for _, _, own, w in reversed(self.factors):
             v = v - _outer(own, w @ v)
         u = self.x.back(self.y.image(v))
@@ -534,6 +558,7 @@ class _Cross:
 
     def back(self, u: Array) -> Array:
         """C' u."""
+        self._ask()
         for own, z, _, _ in reversed(self.factors):
             u = u - _outer(own, z @ u)
         v = self.y.back(self.x.image(u))
@@ -542,6 +567,10 @@ class _Cross:
         for d, own, other in self.terms:
             v = v - _outer(other, d * (own @ u))
         return v
+
+    def _ask(self) -> None:
+        if self.stop is not None and self.stop.is_set():
+            raise InterruptedError("another thread was interrupted")
 
 
 def _outer(a: Array, b: Any) -> Array:
@@ -595,8 +624,16 @@ class _Pair:
 class _PMD:
     """Pairs one after another, by soft thresholds at l1 bounds."""
 
-    def __init__(self, x: _Side, y: _Side, bounds: tuple[float, float], max_iter: int, tol: float):
-        self.cross, self.bounds, self.max_iter, self.tol = _Cross(x, y), bounds, max_iter, tol
+    def __init__(
+        self,
+        x: _Side,
+        y: _Side,
+        bounds: tuple[float, float],
+        max_iter: int,
+        tol: float,
+        stop: threading.Event | None = None,
+    ):
+        self.cross, self.bounds, self.max_iter, self.tol = _Cross(x, y, stop), bounds, max_iter, tol
         self.noise = 1e-5 if x.Z.dtype == y.Z.dtype == np.float32 else 1e-12
 
     def next(self, told: Callable[[int], object] | None, starts: list[Array] | None = None) -> _Pair | None:

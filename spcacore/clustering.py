@@ -508,8 +508,8 @@ def _check_bounds(values: Any, p: int) -> list[float]:
     if values is None:
         last = max(0.7 * math.sqrt(p), min(1.2, math.sqrt(p)))
         return np.unique(np.geomspace(min(1.2, last), last, 10)).tolist()
-    array = real_array(values, "l1_bounds", ndim=1)
-    return sorted({_check_bound(float(c), f"l1_bounds[{i}]", p) for i, c in enumerate(array)})
+    real_array(values, "l1_bounds", ndim=1)
+    return sorted({_check_bound(c, f"l1_bounds[{i}]", p) for i, c in enumerate(values)})
 
 
 def _check_iterations(max_iter: Any, tol: Any) -> tuple[int, float | None]:

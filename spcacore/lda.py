@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._input import choice, float_type, hook, integer, is_sparse, number, raise_not_finite, real_array
+from ._input import float_type, hook, integer, is_sparse, number, raise_not_finite, real_array
 from ._operator import _exponent, _range, compressed, scores
 from ._result import Callback
 from .generalized import Form, Unbounded, _Pencil, check_options, directions
@@ -246,7 +246,8 @@ def sparse_lda(
         data.p, cardinality, r, method, strategy, swaps, deflation, max_iter, tol, rng, data.dtype
     )
     if isinstance(shrinkage, str):
-        choice(shrinkage, "shrinkage", ("auto",))
+        if shrinkage != "auto":
+            raise ValueError(f"shrinkage must be None, 'auto' or a number in [0, 1], not {shrinkage!r}")
     elif shrinkage is not None:
         shrinkage = number(shrinkage, "shrinkage", 0, 1)
     tell = hook(callback)
@@ -257,11 +258,14 @@ def sparse_lda(
     within = data.within(labels, means, weight)
     amount = _ledoit_wolf(within) if shrinkage == "auto" else float(shrinkage or 0.0)
     B = within.form(amount)
+    if not B.diagonal().any():
+        raise ValueError("the rows of each class are all the same: there is no scatter within classes")
     apart = means - mean
     apart[:, (means == means[0]).all(axis=0)] = 0  # rounding of the mean must not count
     A = Form.of(factor=np.sqrt(proportions)[:, None] * apart)
     try:
-        pencil = _Pencil(A, B, dtype=data.dtype, advice="use shrinkage")
+        advice = "use shrinkage" if shrinkage is None else "use more shrinkage"
+        pencil = _Pencil(A, B, dtype=data.dtype, advice=advice)
         found = directions(pencil, options, tell)
     except Unbounded as error:
         raise ValueError(f"B is the scatter within classes, and {error}") from None
@@ -291,15 +295,26 @@ def _labels(y: Any, n: int) -> tuple[NDArray[np.intp], NDArray[Any]]:
         bad = np.flatnonzero(~np.isfinite(labels))
         if len(bad):
             raise ValueError(f"y is NaN or infinite at {bad[0]}")
-    if labels.dtype == object and any(label is None or label != label for label in labels):
+    if labels.dtype.kind in "mM":
+        bad = np.flatnonzero(np.isnat(labels))
+        if len(bad):
+            raise ValueError(f"y is NaT at {bad[0]}")
+    if labels.dtype == object and any(map(_missing, labels)):
         raise ValueError("y has labels that are missing")
     try:
         classes, numbers = np.unique(labels, return_inverse=True)
     except TypeError:
         raise TypeError("y has labels of several types that cannot be sorted") from None
     if len(classes) < 2:
-        raise ValueError(f"y has one class only, {classes[0]!r}; at least two are needed")
+        raise ValueError(f"y has one class only, {classes[0]}; at least two are needed")
     return numbers.astype(np.intp), classes
+
+
+def _missing(label: Any) -> bool:
+    try:
+        return label is None or bool(label != label)
+    except TypeError:  # what pandas.NA compares to has no truth
+        return True
 
 
 def _priors(priors: Any, labels: NDArray[np.intp], c: int) -> NDArray[np.float64]:
@@ -322,6 +337,9 @@ class _Data:
     def __init__(self, X: Any):
         if is_sparse(X):
             self.X = compressed(X).tocsr()
+            if not self.X.has_canonical_format:
+                self.X = self.X.copy()
+                self.X.sum_duplicates()
             entries = self.X.data[: self.X.indptr[-1]]
             if not np.isfinite(entries).all():
                 raise_not_finite(entries, "X.data")
@@ -340,7 +358,12 @@ class _Data:
         for j in range(c):
             rows = self.X[labels == j]
             if is_sparse(rows):
-                out[j] = np.asarray(rows.astype(np.float64).multiply(self.unit).mean(axis=0)).ravel()
+                rows = rows.tocsc().astype(np.float64) * self.unit
+                out[j] = np.asarray(rows.mean(axis=0)).ravel()
+                full = np.flatnonzero(np.diff(rows.indptr) == rows.shape[0])
+                entries = rows[:, full].data.reshape(len(full), -1)
+                first = entries[:, :1]
+                out[j, full] = first[:, 0] + (entries - first).mean(axis=1)
             else:
                 first = rows[0].astype(np.float64) * self.unit
                 out[j] = first + (rows * self.X.dtype.type(self.unit) - first).mean(axis=0, dtype=np.float64)
@@ -349,7 +372,11 @@ class _Data:
     def within(
         self, labels: NDArray[np.intp], means: NDArray[np.float64], weight: NDArray[np.float64]
     ) -> _Within:
-        """Rows less their class means, times their weights."""
+        """Rows less their class means, times their weights.
+
+        Where a sparse matrix stores all entries of a column in a class, the mean is subtracted from them, so
+        that one that is large beside the deviations costs no digits.
+        """
         weight = weight.astype(self.dtype)
         if not is_sparse(self.X):
             rows = self.X * self.dtype.type(self.unit)
@@ -357,15 +384,22 @@ class _Data:
                 rows[labels == j] -= mean.astype(self.dtype)
             rows *= weight[:, None]
             return _Within(rows, None)
-        from scipy.sparse import diags_array
+        from scipy.sparse import csr_array
 
-        rows = diags_array(weight * self.dtype.type(self.unit)) @ self.X
-        return _Within(rows.tocsr(), _Offset(labels, means, weight.astype(np.float64)))
+        X, (c, p) = self.X, means.shape
+        of_class = np.repeat(labels, np.diff(X.indptr))
+        place = of_class * p + X.indices[: len(of_class)]
+        full = np.bincount(place, minlength=c * p) == np.repeat(np.bincount(labels), p)
+        entries = X.data[: len(of_class)] * self.unit - np.where(full, means.ravel(), 0)[place]
+        entries *= np.repeat(weight, np.diff(X.indptr))
+        rows = csr_array((entries.astype(self.dtype), X.indices[: len(of_class)], X.indptr), shape=X.shape)
+        rest = np.where(full.reshape(c, p), 0, means)
+        return _Within(rows, _Offset(labels, rest, weight.astype(np.float64)))
 
 
 @dataclass(frozen=True)
 class _Offset:
-    """Rows weight_i means[labels_i]."""
+    """Rows weight_i means[labels_i], the means zero where rows are centred in place."""
 
     labels: NDArray[np.intp]
     means: NDArray[np.float64]

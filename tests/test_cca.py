@@ -1,7 +1,11 @@
 """Sparse canonical correlation against LAPACK, scikit-learn, enumeration and a loop of its own."""
 
 import importlib.util
+import os
+import signal
+import subprocess
 import sys
+import time
 from itertools import combinations
 from pathlib import Path
 
@@ -174,6 +178,21 @@ def test_planted_pairs_of_many_variables(method):
         np.testing.assert_allclose(ours, theirs, atol=1e-5)
 
 
+@pytest.mark.parametrize("scale", [True, False])
+@pytest.mark.parametrize("method", ["pmd", "generalized"])
+def test_means_of_sparse_data_cost_no_digits(method, scale):
+    X, Y = data(60, 8, 6, np.random.default_rng(0))
+    X, Y = np.round(X * 64) / 64, np.round(Y * 64) / 64
+    units = 2.0 ** np.arange(-4, 4)
+    options = {"l1_bound": 2.0} if method == "pmd" else {"cardinality": 3}
+    plain = sparse_cca(X * units, Y, 2, method=method, scale=scale, **options)
+    far = sp.csr_array(X * units + 2.0**27), sp.csc_array(Y - 2.0**27)
+    result = sparse_cca(*far, 2, method=method, scale=scale, **options)
+    np.testing.assert_allclose(result.strengths, plain.strengths, rtol=1e-6)
+    np.testing.assert_allclose(result.loadings_x, plain.loadings_x, atol=1e-5)
+    np.testing.assert_allclose(result.loadings_y, plain.loadings_y, atol=1e-5)
+
+
 @pytest.mark.parametrize("method", ["pmd", "generalized"])
 def test_units_precision_and_layout(method):
     X, Y = data(40, 30, 20, np.random.default_rng(5))
@@ -222,14 +241,41 @@ def test_permutation_finds_the_bound_of_the_planted_pair():
         result.permuted[1, 0], sparse_cca(permuted, Y, l1_bound=1.7).correlations[0], rtol=1e-6
     )
     for again in (
-        sparse_cca_permutation(X, Y, bounds, n_permutations=20, rng=1, n_threads=4),
+        sparse_cca_permutation(X, Y, bounds, n_permutations=20, rng=1, n_jobs=4),
         sparse_cca_permutation(sp.csr_array(X), Y, bounds, n_permutations=20, rng=1),
     ):
         np.testing.assert_allclose(again.permuted, result.permuted, rtol=1e-6)
-    threads = sparse_cca_permutation(X, Y, bounds, n_permutations=20, rng=1, n_threads=3)
+    threads = sparse_cca_permutation(X, Y, bounds, n_permutations=20, rng=1, n_jobs=-1)
     assert np.array_equal(threads.permuted, result.permuted)
     other = sparse_cca_permutation(X, Y, bounds, n_permutations=20, rng=2)
     assert not np.array_equal(other.permuted, result.permuted)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no SIGINT to a child alone")
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_interrupted_permutations(n_jobs, tmp_path):
+    code = f"""
+import signal, threading
+import numpy as np, spcacore
+signal.signal(signal.SIGINT, signal.default_int_handler)
+rng = np.random.default_rng(0)
+X, Y = rng.standard_normal((500, 5000)), rng.standard_normal((500, 200))
+threading.Timer(0.5, lambda: print("go", flush=True)).start()
+try:
+    spcacore.sparse_cca_permutation(X, Y, [2, 4, 6, 8, 10], n_jobs={n_jobs})
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, cwd=tmp_path)
+    try:
+        assert child.stdout.readline() == "go\n"
+        child.send_signal(signal.SIGINT)
+        started = time.perf_counter()
+        assert child.stdout.readline() == "interrupted\n"
+        assert time.perf_counter() - started < 1
+    finally:
+        child.kill()
+        child.communicate()
 
 
 def test_permutation_sees_nothing_in_noise():
@@ -311,7 +357,7 @@ def test_bad_input(X, Y, options, error, message):
         ((X0, Y0, 1.5), {}, TypeError, "l1_bounds must be a sequence"),
         ((X0, Y0, [1.5, 9]), {}, ValueError, r"l1_bounds\[1\] of X must be in"),
         ((X0, Y0, [1.5]), {"n_permutations": 1}, ValueError, "n_permutations must be at least 2"),
-        ((X0, Y0, [1.5]), {"n_threads": 0}, ValueError, "n_threads"),
+        ((X0, Y0, [1.5]), {"n_jobs": 0}, ValueError, "n_jobs must be at least 1, or -1"),
         ((X0, BAD, [1.5]), {}, ValueError, "Y has 1 entry that is NaN"),
         ((X0, Y0, [1.5]), {"rng": -1}, ValueError, "rng"),
     ],

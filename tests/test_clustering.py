@@ -449,6 +449,7 @@ HUGE = GOOD * 1e160
         (GOOD, {"rng": -1}, ValueError, "rng"),
         (GOOD, {"n_jobs": 0}, ValueError, "n_jobs"),
         (GOOD, {"n_permutations": 1}, ValueError, "n_permutations"),
+        (GOOD, {"l1_bound": True}, TypeError, r"l1_bound.* must be a number, not True"),
     ],
 )
 def test_bad_input(X, options, error, match):

@@ -6,6 +6,7 @@ from itertools import combinations
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from oracles import shared
@@ -220,6 +221,32 @@ def test_units_precision_and_labels():
     ]
 
 
+@pytest.mark.parametrize("p", [9, 1100])
+@pytest.mark.parametrize("layout", ["csr", "csc"])
+def test_means_of_sparse_data_cost_no_digits(p, layout):
+    """Against plain LAPACK on the data less their means; constant columns never count."""
+    rng = np.random.default_rng(1)
+    X, y = rng.integers(-9, 9, (60, p)).astype(float), np.arange(60) % 3
+    X[y == 1, :2] += 9
+    X[:, 5:] *= rng.random((60, p - 5)) < 0.3
+    far = X.copy()
+    far[:, :4] += 1e7
+    far[:, 4] = 0.1
+    between, within = scatters(X, y)
+    result = sparse_lda(sp.csr_array(far).asformat(layout), y, 1, cardinality=3)
+    S = np.flatnonzero(result.loadings)
+    assert 4 not in S
+    best = eigh(between[np.ix_(S, S)], within[np.ix_(S, S)], eigvals_only=True)[-1]
+    np.testing.assert_allclose(result.values, best, rtol=1e-7)
+    dense = sparse_lda(far, y, 1, cardinality=3)
+    np.testing.assert_allclose(result.loadings, dense.loadings, atol=1e-6)
+    halves = sp.csr_array(
+        (np.repeat(far.ravel() / 2, 2), np.repeat(np.tile(np.arange(p), 60), 2), np.arange(61) * 2 * p)
+    )
+    again = sparse_lda(halves, y, 1, cardinality=3)
+    np.testing.assert_allclose(again.loadings, dense.loadings, atol=1e-6)
+
+
 X0, Y0 = np.random.default_rng(0).standard_normal((12, 5)), np.arange(12) % 3
 CONSTANT = X0.copy()
 CONSTANT[:, 2] = Y0
@@ -230,13 +257,17 @@ BAD[3, 1] = np.nan
 @pytest.mark.parametrize(
     ("X", "y", "options", "error", "message"),
     [
-        (X0, np.zeros(12), {}, ValueError, "y has one class only, "),
+        (X0, np.zeros(12), {}, ValueError, r"y has one class only, 0\.0;"),
         (X0, Y0, {"n_components": 3}, ValueError, r"n_components must be at most classes - 1 = 2, not 3"),
         (X0, Y0, {"n_components": 0}, ValueError, "n_components must be at least 1"),
         (BAD, Y0, {}, ValueError, r"X has 1 entry that is NaN or infinite, the first at \(3, 1\)"),
         (sp.csr_array(BAD), Y0, {}, ValueError, "X.data has 1 entry that is NaN"),
         (X0, np.where(Y0 > 1, np.nan, Y0), {}, ValueError, "y is NaN or infinite at 2"),
         (X0, np.array([None, "a", "b"] * 4, object), {}, ValueError, "labels that are missing"),
+        (X0, pd.Series([pd.NA, "a", "b"] * 4, dtype="string"), {}, ValueError, "labels that are missing"),
+        (X0, np.array(["NaT", "2020-01-01"] * 6, "datetime64[D]"), {}, ValueError, "y is NaT at 0"),
+        (X0[Y0], Y0, {"shrinkage": 0.5}, ValueError, "no scatter within classes"),
+        (sp.csr_array(X0[Y0]), Y0, {}, ValueError, "no scatter within classes"),
         (X0, np.array([1, "a", "b"] * 4, object), {}, TypeError, "cannot be sorted"),
         (X0, Y0[:5], {}, ValueError, "y has 5 labels for 12 rows"),
         (X0, X0, {}, ValueError, "y must have 1 dimension"),
@@ -248,7 +279,7 @@ BAD[3, 1] = np.nan
         (X0, Y0, {"priors": [0.5, 0.6, -0.1]}, ValueError, "priors must be positive with sum 1"),
         (X0, Y0, {"priors": [0.5, 0.6, 0.3]}, ValueError, "priors must be positive with sum 1"),
         (X0, Y0, {"shrinkage": 1.5}, ValueError, r"shrinkage must be in \[0, 1\]"),
-        (X0, Y0, {"shrinkage": "some"}, ValueError, "shrinkage must be one of 'auto'"),
+        (X0, Y0, {"shrinkage": "some"}, ValueError, r"None, 'auto' or a number in \[0, 1\], not 'some'"),
         (X0, Y0, {"shrinkage": np.nan}, ValueError, "shrinkage"),
         (X0[0], Y0, {}, ValueError, "X must have 2 dimensions"),
         (X0.astype(str), Y0, {}, TypeError, "real numbers"),
