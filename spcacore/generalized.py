@@ -60,6 +60,7 @@ _LARGEST_SUPPORT = 4000
 _LARGEST_BOUND = 1024  # variables up to which the whole pencil is decomposed for a bound
 _GREEDY_WORK = 4e10  # multiplications beyond which "auto" prefers the flow
 _SWAP_WORK = 1e9  # of one round of exchanges
+_LEAST_SWAP_WORK = 2e10  # of all exchanges from one start, which may also cost twice its greedy search
 _SWAP_ROUNDS = 50
 _LARGEST_DEAF = 500  # order up to which a decomposition may keep Ctrl-C waiting
 _LARGEST_GRADIENT = 100  # variables that a gradient search selects, at one decomposition each
@@ -167,8 +168,10 @@ def sparse_eigen(
         bounds the ratio of them all, backward too; and forward from up to eight other variables, where that
         takes no more than 2e8 multiplications.
     swaps : bool, default True
-        Then exchange one variable for another as long as that raises the ratio. Where all exchanges would
-        cost more than 1e9 multiplications, only the most promising variables may enter.
+        Then exchange one variable for another as long as that raises the ratio. Where a round of exchanges
+        would cost more than 1e9 multiplications, only the most promising variables may enter. Exchanges end
+        after 2e10 multiplications from each start, of greedy after twice those of its search if these are
+        more.
     deflation : str, default "projection"
         As in `deflate`, in the metric of B: "hotelling", "projection", "schur",
         "orthogonalized_hotelling", "orthogonalized_projection" or "generalized".
@@ -550,7 +553,7 @@ class _Pencil:
 
     def cut(self, top: float) -> float:
         """Eigenvalues of B_S up to this are rounding; of a deflated B, the largest may be, too."""
-        return self.null * top if self.B is self.B0 else max(self.null * top, self.least)
+        return self.null * top if self.B is self.B0 else max(self.null * top, self.least, 1e-8)
 
     def _refuse_unbounded(self, GA: Array, N: Array, index: Index) -> None:
         image = np.abs(GA @ N).max(axis=0, initial=0)
@@ -768,7 +771,7 @@ def search(pencil: _Pencil, k: int, options: Options, told: Told | None) -> _Fou
             continue
         seen.add(x.index.tobytes())
         if options.swaps and k < len(active):
-            x = _swapped(pencil, x, told)
+            x = _swapped(pencil, x, told, _LEAST_SWAP_WORK if flow else None)
             n_iter += x.n_iter
             seen.add(x.index.tobytes())
         if best is None or x.objective > best.objective + 1e-12 * abs(best.objective):
@@ -866,8 +869,8 @@ def _backward(pencil: _Pencil, K: int, told: Told | None) -> _Found:
             told(removed)
 
 
-def _swapped(pencil: _Pencil, x: _Found, told: Told | None) -> _Found:
-    """Variables exchanged, one for one, for as long as that raises the value."""
+def _swapped(pencil: _Pencil, x: _Found, told: Told | None, work: float | None = None) -> _Found:
+    """Variables exchanged, one for one, for as long as that raises the value and costs no more than work."""
     S, k = x.index.copy(), len(x.index)
     if not x.objective > -np.inf:
         return replace(x, n_iter=0)
@@ -878,7 +881,17 @@ def _swapped(pencil: _Pencil, x: _Found, told: Told | None) -> _Found:
     candidates = _promising(pencil, RA, RB, S, room)
     if len(candidates) == 0:
         return replace(x, n_iter=0)
-    while unchanged < k and n_iter < _SWAP_ROUNDS * k:
+    p = len(pencil.active)
+    if work is None:
+        work = max(_LEAST_SWAP_WORK, 2 * (4 / 3 * k**3 * p + 6 * k**4))
+    decomposition, refreshment = 25.0 * k**3, 25.0 * k**3 + 2.0 * k**2 * p
+    reading = sum(50.0 * form.factor.shape[0] * p for form in (pencil.A, pencil.B) if form.factor is not None)
+    stale = False
+    while unchanged < k and n_iter < _SWAP_ROUNDS * k and work > 0:
+        if stale and i % k == 0:
+            candidates, stale = _promising(pencil, RA, RB, S, room), False
+            work -= refreshment
+        work -= decomposition + 2.0 * k**2 * len(candidates)
         place = order[i % k]
         i += 1
         n_iter += 1
@@ -901,13 +914,13 @@ def _swapped(pencil: _Pencil, x: _Found, told: Told | None) -> _Found:
             row = pencil.A.rows(one)[0], pencil.B.rows(one)[0]
             before = RA[place].copy(), RB[place].copy()
             RA[place], RB[place] = row
+            work -= decomposition + reading
             again = pencil.leading(trial, 0, basis=pencil.basis_of(RA[:, trial], RB[:, trial], trial))
             if again.objective > best.objective + 1e-10 * abs(best.objective):
                 S, best, unchanged = trial, again, 0
                 if told is not None:
                     told(n_iter)
-                if room < len(pencil.active):
-                    candidates = _promising(pencil, RA, RB, S, room)
+                stale = room < p
             else:
                 RA[place], RB[place] = before
     return replace(best, n_iter=n_iter, converged=x.converged and unchanged >= k)

@@ -7,7 +7,7 @@ import pytest
 from oracles import deflated
 from scipy.linalg import eigh, sqrtm
 
-from spcacore import sparse_eigen, sparse_pca
+from spcacore import generalized, sparse_eigen, sparse_pca
 from spcacore.generalized import DEFLATIONS
 
 
@@ -109,6 +109,27 @@ def test_no_single_exchange_improves(seed):
     for i in S:
         for j in set(range(25)) - set(S.tolist()):
             assert value_on(A, B, [*np.setdiff1d(S, i), j]) <= result.values[0] * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("method", ["greedy", "rayleigh_flow"])
+def test_exchanges_are_bounded_in_cost(monkeypatch, method):
+    """All variables are looked at once a round at most, and exchanges end with their budget."""
+    rng = np.random.default_rng(0)
+    F, H = rng.standard_normal((60, 400)), rng.standard_normal((800, 400))
+    calls = []
+
+    def counted(*arguments):
+        calls.append(1)
+        return promising(*arguments)
+
+    promising = generalized._promising
+    monkeypatch.setattr(generalized, "_promising", counted)
+    without = sparse_eigen(F.T @ F, H.T @ H, 100, method=method, swaps=False)
+    result = sparse_eigen(F.T @ F, H.T @ H, 100, method=method)
+    assert result.values[0] > without.values[0]
+    exchanges = result.n_iter[0] - without.n_iter[0]
+    assert len(calls) <= 3 + exchanges / 100
+    assert exchanges <= 3 * generalized._LEAST_SWAP_WORK / (25 * 100**3)
 
 
 @pytest.mark.parametrize("deflation", DEFLATIONS)
@@ -293,6 +314,19 @@ def test_directions_of_deficient_pencils(singular, deflation, method):
                 whitened = deflated(whitened, y, deflation, earlier)
                 earlier.append(y)
                 Q = np.linalg.qr(np.column_stack(earlier))[0]
+
+
+def test_large_decompositions_hear_signals(monkeypatch):
+    heard = []
+
+    def listening(call):
+        heard.append(1)
+        return call()
+
+    monkeypatch.setattr(generalized, "interruptible", listening)
+    d = np.arange(1.0, 602)
+    np.testing.assert_allclose(sparse_eigen(np.diag(d), np.eye(601), 601).values, 601)
+    assert len(heard) >= 2
 
 
 def test_callback():
