@@ -6,11 +6,12 @@ C = X'Y/(n - 1), by turns: u <- the soft threshold of Cv at the bound, v <- that
 singular vector and from the largest entry of C, of which the better is kept.  C is applied as X'(Yv); further
 pairs are those of `C - sum d uv'`.
 
-Generalized eigenproblem.  `max u'Cv` over `u'B_x u = v'B_y v = 1` and the cardinalities, B the covariance
-of a side and a ridge; this is the pencil ([0 C; C' 0], [B_x 0; 0 B_y]).  For a given v the best u is that of
-the pencil (gg', B_x), g = Cv, of rank one, whose supports are searched as in generalized.py; then v likewise;
+Generalized eigenproblem.  `max u'Cv` over `u'B_x u = v'B_y v = 1` and the cardinalities, B the covariance of
+a side and a ridge; this is the pencil ([0 C; C' 0], [B_x 0; 0 B_y]).  For a given v the best u is that of the
+pencil (gg', B_x), g = Cv, of rank one, whose supports are searched as in generalized.py; then v likewise;
 then both on their supports, from the singular vectors of W_x'CW_y with W'BW = I.  Turns go on while that
-raises the value.  Further pairs are those of `(I - z_x u') C (I - v z_y')`, z = Bu and Bv.
+raises the value, by forward search from every start, and with exchanges too from the best three of these.
+Further pairs are those of `(I - z_x u') C (I - v z_y')`, z = Bu and Bv.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ _DENSE = 1024  # variables up to which the covariance of a side is formed
 _PAIRS = 2e9  # multiplications that the search for the most correlated pair of variables may cost
 _STARTS = 12  # variables of Y to start from
 _START_WORK = 1e7  # multiplications, by which their number is set
+_REFINED = 3  # of these, how many are improved by exchanges
 _TURNS = 100
 
 Array = NDArray[np.float64]
@@ -715,12 +717,14 @@ class _Generalized:
     def next(self, told: Callable[[int], object] | None) -> _Pair | None:
         if self.empty:
             return None
+        starts = self._starts()
+        rough, n_iter = self._from(starts, False, told)
+        order = sorted(rough, key=lambda i: -rough[i].strength)
+        fine, more = self._from([starts[i] for i in order[:_REFINED]], True, told)
+        n_iter += more
         best: _Pair | None = None
-        n_iter = 0
-        for start in self._starts():
-            pair = self._turns(start, told)
-            n_iter += 0 if pair is None else pair.n_iter
-            if pair is not None and (best is None or pair.strength > best.strength * (1 + 1e-10)):
+        for pair in (*fine.values(), *rough.values()):
+            if best is None or pair.strength > best.strength * (1 + 1e-10):
                 best = pair
         if best is None or not best.strength > self.noise * self.first:
             return None
@@ -730,6 +734,18 @@ class _Generalized:
             u, v = -u, -v
         self.cross.factors.append((u, self.metric[0].apply(u), v, self.metric[1].apply(v)))
         return _Pair(u, v, best.strength, n_iter, best.converged)
+
+    def _from(
+        self, starts: list[Array], exchanges: bool, told: Callable[[int], object] | None
+    ) -> tuple[dict[int, _Pair], int]:
+        """Where each start leads, unless it meets supports that an earlier one has met; and all turns."""
+        pairs, n_iter, seen = dict[int, _Pair](), 0, set[bytes]()
+        for i, start in enumerate(starts):
+            pair, turns = self._turns(start, exchanges, seen, told)
+            n_iter += turns
+            if pair is not None:
+                pairs[i] = pair
+        return pairs, n_iter
 
     def _starts(self) -> list[Array]:
         """The leading singular vector, made sparse, and the variables of Y most correlated with one of X."""
@@ -751,50 +767,54 @@ class _Generalized:
                 starts.append(np.eye(1, cross.y.p, j)[0])
         return starts
 
-    def _turns(self, v: Array, told: Callable[[int], object] | None) -> _Pair | None:
-        """u for v, v for u, then both on their supports, until that raises nothing."""
+    def _turns(
+        self, v: Array, exchanges: bool, seen: set[bytes], told: Callable[[int], object] | None
+    ) -> tuple[_Pair | None, int]:
+        """u for v, v for u, then both on their supports, until that raises nothing; and how many turns."""
         supports: list[NDArray[np.intp] | None] = [None, None]
         best: _Pair | None = None
+        n_iter = 0
         for n_iter in range(1, self.max_iter + 1):
-            supports[0] = self._support(0, self.cross.times(v), supports[0])
-            if supports[0] is None:
-                return best
-            u = self._fitted(0, self.cross.times(v), supports[0])
-            supports[1] = self._support(1, self.cross.back(u), supports[1])
-            if supports[1] is None:
-                return best
-            u, v, strength = self._both(supports[0], supports[1])
+            x = self._support(0, self.cross.times(v), supports[0], exchanges)
+            if x is None:
+                return best, n_iter
+            u = np.zeros(self.cross.x.p)
+            u[x.index] = x.value * self.pencil[0].unit[x.index]
+            y = self._support(1, self.cross.back(u), supports[1], exchanges)
+            if y is None:
+                return best, n_iter
+            supports = [x.index, y.index]
+            u, v, strength = self._both(x.index, y.index)
             if told is not None:
                 told(n_iter)
             if best is not None and strength <= best.strength * (1 + self.tol):
-                return _Pair(best.u, best.v, best.strength, n_iter, True)
+                return _Pair(best.u, best.v, best.strength, n_iter, True), n_iter
+            key = x.index.tobytes() + y.index.tobytes()
+            if key in seen:
+                return None, n_iter
+            seen.add(key)
             best = _Pair(u, v, strength, n_iter, False)
-        return best
+        return best, n_iter
 
-    def _problem(self, side: int, g: Array) -> _Pencil | None:
-        pencil = self.pencil[side]
+    def _support(
+        self, side: int, g: Array, earlier: NDArray[np.intp] | None, exchanges: bool
+    ) -> _Found | None:
+        """The best on the supports that a forward search, and exchanges from it and the earlier one, find."""
+        pencil, k = self.pencil[side], self.counts[side]
         g = np.where(pencil.unit > 0, g, 0)
-        return pencil.with_numerator(Form.of(factor=g[None])) if g.any() else None
-
-    def _support(self, side: int, g: Array, earlier: NDArray[np.intp] | None) -> NDArray[np.intp] | None:
-        """The best of the supports that a forward search, and exchanges from the earlier one, find."""
-        pencil, k = self._problem(side, g), self.counts[side]
-        if pencil is None:
+        if not g.any():
             return None
+        pencil = pencil.with_numerator(Form.of(factor=g[None]))
         if k == len(pencil.active):
-            return pencil.active
-        found: list[_Found] = [_swapped(pencil, _forward(pencil, k, None), None)]
-        if earlier is not None:
-            found.append(_swapped(pencil, pencil.leading(earlier, 0), None))
-        return max(found, key=lambda x: x.objective).index
-
-    def _fitted(self, side: int, g: Array, support: NDArray[np.intp]) -> Array:
-        pencil = self._problem(side, g)
-        assert pencil is not None
-        x = pencil.leading(support, 0)
-        full = np.zeros(len(g))
-        full[x.index] = x.value * pencil.unit[x.index]
-        return full
+            if side == 0:
+                return pencil.leading(pencil.active, 0)
+            return _Found(pencil.active, np.zeros(k), 0.0, 0, True)  # its values are not asked for
+        found = [_forward(pencil, k, None)]
+        if earlier is not None and not np.array_equal(earlier, found[0].index):
+            found.append(pencil.leading(earlier, 0))
+        if exchanges:
+            found = [_swapped(pencil, x, None) for x in found]
+        return max(found, key=lambda x: x.objective)
 
     def _both(self, S: NDArray[np.intp], T: NDArray[np.intp]) -> tuple[Array, Array, float]:
         """The best values on two supports."""

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from scipy.linalg import eigh
 from sklearn.cross_decomposition import CCA
 
-from spcacore import sparse_cca, sparse_cca_permutation
+from spcacore import cca, sparse_cca, sparse_cca_permutation
 
 
 def standardized(M):
@@ -136,6 +136,17 @@ def test_generalized_form_by_enumeration():
         B[: len(S), len(S) :] = B[len(S) :, : len(S)] = 0
         np.testing.assert_allclose(eigh(G, B, eigvals_only=True)[-1], result.strengths[0], rtol=1e-8)
     assert np.mean(reached) >= 0.9
+
+
+def test_exchanges_from_the_best_starts_only(monkeypatch):
+    """Thirteen starts of two turns and two sides each would ask for 52 at least."""
+    asked, swapped = [], cca._swapped
+    monkeypatch.setattr(cca, "_swapped", lambda *a: asked.append(1) or swapped(*a))
+    X, Y = data(80, 25, 20, np.random.default_rng(0), pairs=1)
+    result = sparse_cca(X, Y, method="generalized", cardinality=3)
+    assert np.flatnonzero(result.loadings_x).tolist() == [0, 1, 2]
+    assert np.flatnonzero(result.loadings_y).tolist() == [0, 1, 2]
+    assert 0 < len(asked) < 26
 
 
 def test_generalized_deflation():
