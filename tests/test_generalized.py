@@ -112,6 +112,7 @@ def test_no_single_exchange_improves(seed):
 
 
 @pytest.mark.parametrize("method", ["greedy", "rayleigh_flow"])
+@pytest.mark.slow
 def test_exchanges_are_bounded_in_cost(monkeypatch, method):
     """All variables are looked at once a round at most, and exchanges end with their budget."""
     rng = np.random.default_rng(0)
