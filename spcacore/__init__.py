@@ -1,5 +1,8 @@
 """Sparse principal component analysis: sparse loadings, dense or sparse data."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from . import datasets
 from ._result import (
     DSPCAComponent,
@@ -12,37 +15,58 @@ from ._result import (
     SparsePCAResult,
     SPCAResult,
 )
-from .cca import CCAPermutation, SparseCCAResult, sparse_cca, sparse_cca_permutation
 from .certificates import OptimalityBound, optimality_bound
-from .clustering import (
-    GapStatistic,
-    SparseDissimilarity,
-    SparseKMeans,
-    sparse_dissimilarity,
-    sparse_dissimilarity_gap,
-    sparse_kmeans,
-    sparse_kmeans_gap,
-)
 from .components import sparse_pca
 from .deflation import deflate
 from .dspca import dspca
 from .exact import branch_and_bound
-from .generalized import SparseEigenResult, sparse_eigen
 from .gpower import gpower
 from .greedy import greedy
-from .kernel import KernelPCAResult, RandomFeatures, kernel_pca, random_fourier_features
-from .lda import SparseLDAResult, sparse_lda
 from .pmd import pmd
-from .probabilistic import PPCAResult, ppca
 from .refinement import refine
 from .rotated import prs, sca, sca_path, sma
 from .rotation import l1_rotation, orthomax, varimax
 from .scotlass import scotlass
 from .spca import spca
-from .structured import StructuredPCAResult, grid_laplacian, oppca, soppca
 from .threshold import l1_threshold, soft_threshold, truncate
 from .tpower import tpower
 from .variance import explained_variance, renormalize
+
+if TYPE_CHECKING:
+    from .cca import CCAPermutation, SparseCCAResult, sparse_cca, sparse_cca_permutation
+    from .clustering import (
+        GapStatistic,
+        SparseDissimilarity,
+        SparseKMeans,
+        sparse_dissimilarity,
+        sparse_dissimilarity_gap,
+        sparse_kmeans,
+        sparse_kmeans_gap,
+    )
+    from .generalized import SparseEigenResult, sparse_eigen
+    from .kernel import KernelPCAResult, RandomFeatures, kernel_pca, random_fourier_features
+    from .lda import SparseLDAResult, sparse_lda
+    from .probabilistic import PPCAResult, ppca
+    from .structured import StructuredPCAResult, grid_laplacian, oppca, soppca
+
+_LATER = {  # imported when first asked for: together they take longer than all the rest
+    "cca": ("CCAPermutation", "SparseCCAResult", "sparse_cca", "sparse_cca_permutation"),
+    "clustering": (
+        "GapStatistic",
+        "SparseDissimilarity",
+        "SparseKMeans",
+        "sparse_dissimilarity",
+        "sparse_dissimilarity_gap",
+        "sparse_kmeans",
+        "sparse_kmeans_gap",
+    ),
+    "generalized": ("SparseEigenResult", "sparse_eigen"),
+    "kernel": ("KernelPCAResult", "RandomFeatures", "kernel_pca", "random_fourier_features"),
+    "lda": ("SparseLDAResult", "sparse_lda"),
+    "probabilistic": ("PPCAResult", "ppca"),
+    "structured": ("StructuredPCAResult", "grid_laplacian", "oppca", "soppca"),
+}
+_HOME = {name: module for module, names in _LATER.items() for name in names}
 
 __all__ = [
     "CCAPermutation",
@@ -106,3 +130,14 @@ __all__ = [
     "truncate",
     "varimax",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f".{_HOME[name]}", __name__), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -25,7 +25,7 @@ _CHUNK = 1 << 22  # entries looked at, or copied, at a time
 OUT_OF_RANGE = "a variance exceeds the number range and is given as inf"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Filled:
     """Data with missing entries, which a private copy, centred and scaled, has as zeros.
 
@@ -64,7 +64,7 @@ class Filled:
         self.replaced.clear()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Problem:
     """An operator with what Python needs to know of it.
 
@@ -189,7 +189,7 @@ def _exponent(range_: float) -> int:
     return math.frexp(range_)[1] - 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class _Columns:
     """Mean, and root mean square about it (or about 0) with n - 1, of each column as float64.
 

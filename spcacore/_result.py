@@ -57,7 +57,7 @@ class Screening:
     questions: int = 0
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SparseComponent:
     """One sparse loading vector and how it was obtained.
 
@@ -197,7 +197,7 @@ class DSPCAComponent(SparseComponent):
     matrix: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 0)))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ExactComponent(SparseComponent):
     """One sparse loading vector with a proof, or as far as the proof got.
 
@@ -282,7 +282,7 @@ class _Loadings:
         return X
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SparsePCAResult(_Loadings):
     """Sparse principal components, in the order in which they were found.
 
@@ -379,7 +379,7 @@ class SparsePCAResult(_Loadings):
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SPCAResult(_Loadings):
     """Sparse principal components by elastic nets, from `spca`.
 
@@ -436,7 +436,7 @@ class SPCAResult(_Loadings):
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RotatedResult:
     """Sparse loadings of a rotated basis, from `sca` or `sma`.
 

@@ -27,7 +27,7 @@ _CHEAP = 1 << 26  # bytes of X up to which that does not matter
 _SMALLEST_NORMAL = 2.0**-1022
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Plan:
     """What is to be made of one matrix: `shadow` is filled by the pass for its statistics."""
 

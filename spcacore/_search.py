@@ -38,7 +38,7 @@ PENALTIES = (0.25, 1.0, 4.0, 16.0, 64.0)  # of the variance found
 Told = Callable[[int], object]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Found:
     """One component in the units of the operator."""
 

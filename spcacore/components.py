@@ -27,7 +27,7 @@ SPARSITY = ("cardinality", "l1_bound", "penalty")
 CONSTRAINTS = ("orthogonal", "uncorrelated")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Method:
     """How `sparse_pca` calls a one-component solver.
 

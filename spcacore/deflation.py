@@ -212,7 +212,7 @@ def orthogonal_part(x: NDArray[Any], basis: list[NDArray[Any]]) -> NDArray[Any] 
 # ---- implicit ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Deflated:
     """An operator with the components found so far removed.
 

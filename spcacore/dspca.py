@@ -24,7 +24,7 @@ _NEGLIGIBLE = 1e-3  # of the largest entry of the leading eigenvector
 _BLOCK = 32  # columns of A at a time
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Options:
     """How one component is searched for."""
 
@@ -33,7 +33,7 @@ class Options:
     renormalize: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class _Relaxed:
     """A solved relaxation, in the units of the operator; objectives without what the diagonal costs."""
 

@@ -31,7 +31,7 @@ _PAUSE = 0.05  # seconds between calls of the callback
 _TURN = 0.01  # seconds that a batch of nodes is to take, about
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Options:
     """How one component is searched for."""
 
@@ -171,7 +171,7 @@ def branch_and_bound(
     )  # fmt: skip
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Proof:
     """The best component found, in the units of the operator, and what is known of all others."""
 

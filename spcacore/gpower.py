@@ -39,7 +39,7 @@ _ROUNDS = 6  # that it makes
 _TOLD_EVERY = 0.05  # seconds
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Options:
     """How components are searched for; arrays only in `start`."""
 
@@ -337,7 +337,7 @@ def solve_block(
     return _components(problem, best)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class _Block:
     W: NDArray[np.float64]
     objective: float

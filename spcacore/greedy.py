@@ -38,7 +38,7 @@ _TIE = 1e-12  # values this close are equal, and the lower index is preferred
 _PENALTIES = (0.0, 1.0, 1e6)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Options:
     """How one component is searched for."""
 
@@ -238,7 +238,7 @@ class _Clock:
 # ---- the pencil on a support ------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class _Basis:
     """W with W'B_S W = I and W'A_S W = diag(pole), descending, and R = W'Q_S.
 
@@ -251,7 +251,7 @@ class _Basis:
     loose: NDArray[np.bool_]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class _Metric:
     """B = I + strength QQ', Q by rows; directions with x'Bx of at most `least` do not count."""
 

@@ -34,7 +34,7 @@ from ._search import (
 from .deflation import Deflated
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Options:
     """How one component is searched for; arrays only in `start`."""
 

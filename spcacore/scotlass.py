@@ -27,7 +27,7 @@ from .deflation import Deflated, orthogonal_part
 from .pmd import bounded_starts, check_bound
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Options:
     """How one component is searched for; arrays only in `start`."""
 

@@ -238,7 +238,7 @@ def _few_samples(problem: Problem) -> bool:
 Space = _VariableSpace | _SampleSpace
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class _Wanted:
     """How sparse a loading is to be: at most `limit` nonzeros, and half its penalty at least `floor`."""
 

@@ -32,7 +32,7 @@ _SWAP_BUDGET = 1e8  # multiplications that one round of exchanges may cost by de
 _ROUNDS = 5  # of power iteration and re-fitting under generalized deflation
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Options:
     """How one component is searched for; `swaps` is what exchanges may cost, in multiplications."""
 

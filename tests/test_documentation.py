@@ -50,3 +50,18 @@ def test_import_brings_in_little():
     modules = done.stdout.split()
     assert "spcacore._core" in modules
     assert not [m for m in modules if m.startswith(("scipy.sparse", "csv", "importlib.resources", "email"))]
+    assert not {"spcacore.cca", "spcacore.clustering", "spcacore.kernel", "spcacore.structured"} & set(
+        modules
+    )
+
+
+def test_what_is_imported_late_is_there_as_if_it_were_not():
+    script = (
+        "import spcacore; assert set(spcacore.__all__) <= set(dir(spcacore));"
+        "before = set(vars(spcacore)); from spcacore import *; print(*set(spcacore.__all__) - before);"
+        "assert sparse_lda is spcacore.sparse_lda is spcacore.lda.sparse_lda"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd="/")
+    assert {"sparse_lda", "soppca", "KernelPCAResult"} <= set(done.stdout.split())
+    with pytest.raises(AttributeError, match="no attribute 'sparse_pcca'"):
+        spcacore.sparse_pcca  # noqa: B018
