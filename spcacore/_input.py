@@ -52,16 +52,15 @@ def real_array(
     except ValueError as error:
         raise ValueError(f"{name} is not a rectangular array of numbers: {error}") from None
     if a.dtype == object:
-        if not all(isinstance(entry, _NUMBERS) or hasattr(entry, "__float__") for entry in a.flat) or any(
-            isinstance(entry, _NO_NUMBERS) for entry in a.flat
-        ):
-            raise TypeError(f"{name} holds objects that are not numbers")
+        no_numbers = f"{name} holds objects that are not numbers"
+        if not all(map(_may_be_number, a.flat)):
+            raise TypeError(no_numbers + _in_which_columns(x, a))
         try:
             a = a.astype(np.float64)
         except OverflowError:
             raise ValueError(f"{name} has integers beyond the number range of float64") from None
         except (TypeError, ValueError):
-            raise TypeError(f"{name} holds objects that are not numbers") from None
+            raise TypeError(no_numbers) from None
     if a.dtype.kind not in "fiub":
         raise TypeError(f"{name} has dtype {a.dtype}; real numbers are needed")
     allowed = (ndim,) if isinstance(ndim, int) else ndim
@@ -75,6 +74,29 @@ def real_array(
     if finite:
         refuse_not_finite(a, name)
     return a
+
+
+def _may_be_number(entry: Any) -> bool:
+    return (isinstance(entry, _NUMBERS) or hasattr(entry, "__float__")) and not isinstance(entry, _NO_NUMBERS)
+
+
+def _in_which_columns(x: Any, a: NDArray[Any]) -> str:
+    """The columns of a dataframe that hold something other than numbers, for a message."""
+    names = column_names(x)
+    if names is None or a.ndim != 2:
+        return ""
+    bad = [repr(n) for n, column in zip(names, a.T, strict=True) if not all(map(_may_be_number, column))]
+    return f": column{'s' * (len(bad) != 1)} {', '.join(bad[:5])}{', ...' * (len(bad) > 5)}" if bad else ""
+
+
+def column_names(X: Any) -> tuple[str, ...] | None:
+    """The column names of any dataframe, as strings."""
+    columns = getattr(X, "column_names", None)  # of pyarrow, whose `columns` are the data
+    if columns is None:
+        columns = getattr(X, "columns", None)
+    if columns is None or isinstance(X, np.ndarray) or callable(columns):
+        return None
+    return tuple(str(name) for name in columns)
 
 
 def float_type(dtype: np.dtype) -> np.dtype:

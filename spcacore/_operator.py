@@ -16,7 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _core, _screening
-from ._input import choice, flag, float_type, integer, is_operator, is_sparse, raise_not_finite, real_array
+from ._input import (
+    choice,
+    column_names,
+    flag,
+    float_type,
+    integer,
+    is_operator,
+    is_sparse,
+    raise_not_finite,
+    real_array,
+)
 from ._result import Screening
 
 _LARGEST_CHOLESKY = 1500
@@ -432,14 +442,6 @@ def strided(a: NDArray[Any]) -> NDArray[Any]:
         if a.strides[inner] == size and (apart or a.shape[outer] == 1):
             return a
     return np.ascontiguousarray(a)
-
-
-def column_names(X: Any) -> tuple[str, ...] | None:
-    """The column names of any dataframe, as strings."""
-    columns = getattr(X, "columns", None)
-    if columns is None or isinstance(X, np.ndarray) or callable(columns):
-        return None
-    return tuple(str(name) for name in columns)
 
 
 # ---- sparse -----------------------------------------------------------------------------------------

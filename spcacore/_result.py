@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -77,6 +77,8 @@ class SparseComponent:
         How much of dense data was read.
     upper_bound : float or None
         No unit vector with as many nonzeros has a larger value; None where no bound was asked for.
+    names : tuple of str or None
+        Names of the variables, when the input had any.
     """
 
     loading: NDArray[Any]
@@ -87,6 +89,7 @@ class SparseComponent:
     method: str
     screening: Screening = Screening()
     upper_bound: float | None = None
+    names: tuple[str, ...] | None = None
 
     @property
     def gap(self) -> float | None:
@@ -94,6 +97,10 @@ class SparseComponent:
         if self.upper_bound is None:
             return None
         return max(0.0, 1 - self.value / self.upper_bound) if self.upper_bound > 0 else 0.0
+
+    def to_frame(self) -> Any:
+        """The loading as a pandas DataFrame of one column, as `SparsePCAResult.to_frame`."""
+        return frame({"component_1": self.loading}, labels(self.names, len(self.loading)), "variable")
 
     def __repr__(self) -> str:
         state = "converged" if self.converged else "not converged"
@@ -109,7 +116,7 @@ class PMDComponent(SparseComponent):
 
     Attributes
     ----------
-    loading, value, cardinality, n_iter, converged, method, screening
+    loading, value, cardinality, n_iter, converged, method, screening, names
         As in `SparseComponent`.
     sample_loading : ndarray of shape (n,) or None
         u, of unit 2-norm, or zero for data without any variance; None for a covariance.
@@ -226,17 +233,53 @@ class ExactComponent(SparseComponent):
         )
 
 
-class _Loadings:
-    """What any result with loadings, and the mean and scale of its data, can do."""
+def labels(names: Sequence[str] | None, count: int) -> list[str]:
+    """The names of `count` variables, x1, x2, ... where they have none."""
+    return [f"x{j + 1}" for j in range(count)] if names is None else list(names)
+
+
+def frame(columns: dict[str, Any], index: Sequence[Any], index_name: str) -> Any:
+    """A pandas DataFrame."""
+    try:
+        import pandas
+    except ImportError:
+        raise ImportError("to_frame() needs pandas: pip install pandas") from None
+    return pandas.DataFrame(columns, index=pandas.Index(index, name=index_name))
+
+
+class Named:
+    """What any result with loadings can do."""
 
     loadings: NDArray[Any]
-    mean: NDArray[Any] | None
-    scale: NDArray[Any] | None
+    names: tuple[str, ...] | None
 
     @property
     def n_components(self) -> int:
         """Number of components."""
         return self.loadings.shape[1]
+
+    def to_frame(self) -> Any:
+        """The loadings as a pandas DataFrame, with the names of the variables.
+
+        Returns
+        -------
+        pandas.DataFrame of shape (p, r)
+            The index has the names, or x1, x2, ...; the columns are component_1, component_2, ...
+
+        Raises
+        ------
+        ImportError
+            Without pandas.
+        """
+        columns = {f"component_{t + 1}": v for t, v in enumerate(self.loadings.T)}
+        return frame(columns, labels(self.names, len(self.loadings)), "variable")
+
+
+class _Loadings(Named):
+    """What any result with loadings, and the mean and scale of its data, can do."""
+
+    mean: NDArray[Any] | None
+    scale: NDArray[Any] | None
 
     def transform(self, X: Any) -> NDArray[Any]:
         """Scores `((X - mean) / scale) @ loadings` of the rows of X.
@@ -437,7 +480,7 @@ class SPCAResult(_Loadings):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RotatedResult:
+class RotatedResult(Named):
     """Sparse loadings of a rotated basis, from `sca` or `sma`.
 
     Attributes

@@ -323,7 +323,7 @@ def single(
     loading[found.index] = found.value
     return SparseComponent(
         loading, value, int(np.count_nonzero(loading)), found.n_iter, found.converged, method,
-        problem.screening(),
+        problem.screening(), names=problem.names,
     )  # fmt: skip
 
 

@@ -30,9 +30,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _core
-from ._input import LARGEST, choice, flag, hook, integer, is_operator, is_sparse, number, real_array, seed_of
+from ._input import (
+    LARGEST,
+    choice,
+    column_names,
+    flag,
+    hook,
+    integer,
+    is_operator,
+    is_sparse,
+    number,
+    real_array,
+    seed_of,
+)
 from ._operator import as_problem, compressed, scores
-from ._result import Callback, Progress
+from ._result import Callback, Progress, frame, labels
 from ._search import _eigsh
 from .generalized import Form, _forward, _Found, _Pencil, _swapped
 
@@ -68,6 +80,8 @@ class SparseCCAResult:
     n_iter : ndarray of shape (r,), int
     converged : ndarray of shape (r,), bool
     method : {"pmd", "generalized"}
+    names_x, names_y : tuple of str or None
+        Names of the variables, when the input had any.
     """
 
     loadings_x: NDArray[Any]
@@ -85,6 +99,8 @@ class SparseCCAResult:
     n_iter: NDArray[np.intp]
     converged: NDArray[np.bool_]
     method: str
+    names_x: tuple[str, ...] | None
+    names_y: tuple[str, ...] | None
 
     @property
     def n_components(self) -> int:
@@ -106,6 +122,28 @@ class SparseCCAResult:
             scores(X, self.loadings_x, self.mean_x, self.scale_x),
             _of_y(lambda: scores(Y, self.loadings_y, self.mean_y, self.scale_y)),
         )
+
+    def to_frame(self) -> tuple[Any, Any]:
+        """The loadings of each side as a pandas DataFrame, with the names of the variables.
+
+        Returns
+        -------
+        tuple of pandas.DataFrame of shape (p, r) and (q, r)
+            The indices have the names, or x1, x2, ...; the columns are component_1, component_2, ...
+
+        Raises
+        ------
+        ImportError
+            Without pandas.
+        """
+        x, y = (
+            frame(
+                {f"component_{t + 1}": v for t, v in enumerate(loadings.T)}, labels(names, len(loadings)),
+                "variable",
+            )
+            for loadings, names in ((self.loadings_x, self.names_x), (self.loadings_y, self.names_y))
+        )  # fmt: skip
+        return x, y
 
     def __repr__(self) -> str:
         r = self.n_components
@@ -292,6 +330,7 @@ def sparse_cca(
         mean_x=x.mean, mean_y=y.mean, scale_x=x.scale, scale_y=y.scale,
         n_iter=np.array([f.n_iter for f in found], np.intp),
         converged=np.array([f.converged for f in found], bool), method=method,
+        names_x=column_names(X), names_y=column_names(Y),
     )  # fmt: skip
 
 

@@ -36,8 +36,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _core
-from ._input import choice, integer, number, real_array, seed_of
-from ._operator import column_names
+from ._input import choice, column_names, integer, number, real_array, seed_of
+from ._result import frame, labels
 
 _BLOCK = 1 << 20  # entries of the columns at work
 _METRICS = {"sqeuclidean": 2, "absolute": 1}
@@ -62,6 +62,21 @@ class _Weighted:
         """The variables of nonzero weight, the heaviest first."""
         order = np.argsort(-self.weights, kind="stable")
         return order[: self.cardinality]
+
+    def to_frame(self) -> Any:
+        """The weights as a pandas DataFrame of one column, with the names of the variables.
+
+        Returns
+        -------
+        pandas.DataFrame of shape (p, 1)
+            The index has the names, or x1, x2, ...
+
+        Raises
+        ------
+        ImportError
+            Without pandas.
+        """
+        return frame({"weight": self.weights}, labels(self.names, len(self.weights)), "variable")
 
     def _state(self) -> str:
         return f"{'converged' if self.converged else 'not converged'} in {self.n_iter} iterations"

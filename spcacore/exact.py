@@ -167,7 +167,7 @@ def branch_and_bound(
     upper = 0.0 if proof is None else float(problem.in_units(proof.upper))
     return ExactComponent(
         x.loading, x.value, x.cardinality, x.n_iter, complete, x.method, x.screening, max(upper, x.value),
-        optimal=complete and options.tol == 0, n_nodes=x.n_iter,
+        x.names,        optimal=complete and options.tol == 0, n_nodes=x.n_iter,
     )  # fmt: skip
 
 

@@ -43,10 +43,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _core
-from ._input import LARGEST, choice, flag, hook, integer, number, raise_not_finite, real_array, seed_of
+from ._input import (
+    LARGEST,
+    choice,
+    column_names,
+    flag,
+    hook,
+    integer,
+    number,
+    raise_not_finite,
+    real_array,
+    seed_of,
+)
 from ._lapack import interruptible
 from ._operator import strided
-from ._result import Callback, Progress
+from ._result import Callback, Named, Progress
 from ._search import _eigsh, fix_sign
 from .deflation import METHODS
 from .greedy import _ties
@@ -74,7 +85,7 @@ Told = Callable[[int], object]
 
 
 @dataclass(frozen=True, eq=False)
-class SparseEigenResult:
+class SparseEigenResult(Named):
     """Sparse generalized eigenvectors, in the order in which they were found.
 
     Attributes
@@ -100,6 +111,8 @@ class SparseEigenResult:
         the flow within `max_iter`.
     method, deflation : str
         "greedy" or "rayleigh_flow", that of the largest cardinality.
+    names : tuple of str or None
+        Names of the variables, when A had any.
     """
 
     loadings: NDArray[Any]
@@ -112,11 +125,7 @@ class SparseEigenResult:
     converged: NDArray[np.bool_]
     method: str
     deflation: str
-
-    @property
-    def n_components(self) -> int:
-        """Number of directions."""
-        return self.loadings.shape[1]
+    names: tuple[str, ...] | None = None
 
     def __repr__(self) -> str:
         p, r = self.loadings.shape
@@ -225,7 +234,8 @@ def sparse_eigen(
     options = check_options(
         p, cardinality, n_components, method, strategy, swaps, deflation, max_iter, tol, rng, dtype
     )
-    return directions(_Pencil(*forms, dtype=dtype), options, hook(callback))
+    found = directions(_Pencil(*forms, dtype=dtype), options, hook(callback))
+    return replace(found, names=column_names(A))
 
 
 # ---- matrices as they are given ---------------------------------------------------------------------

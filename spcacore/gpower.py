@@ -217,7 +217,7 @@ def gpower(
     if found is None and (problem.diagonal is None or problem.diagonal.any()):
         warnings.warn("the penalty is too large: every loading is zero", RuntimeWarning, stacklevel=2)
         nothing = np.zeros(problem.p, problem.operator.dtype)
-        return SparseComponent(nothing, 0.0, 0, 0, True, "gpower", problem.screening())
+        return SparseComponent(nothing, 0.0, 0, 0, True, "gpower", problem.screening(), names=problem.names)
     return single(problem, found, "gpower", callback, max_iter)
 
 

@@ -22,16 +22,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._input import float_type, hook, integer, is_sparse, number, raise_not_finite, real_array
+from ._input import column_names, float_type, hook, integer, is_sparse, number, raise_not_finite, real_array
 from ._operator import _exponent, _range, compressed, scores
-from ._result import Callback
+from ._result import Callback, Named
 from .generalized import Form, Unbounded, _Pencil, check_options, directions
 
 _DENSE = 1024  # variables up to which the scatter within classes is formed
 
 
 @dataclass(frozen=True, eq=False)
-class SparseLDAResult:
+class SparseLDAResult(Named):
     """Sparse discriminant directions.
 
     Attributes
@@ -59,6 +59,8 @@ class SparseLDAResult:
     shrinkage : float
     converged : ndarray of shape (r,), bool
     method, deflation : str
+    names : tuple of str or None
+        Names of the variables, when the input had any.
     """
 
     loadings: NDArray[Any]
@@ -76,11 +78,7 @@ class SparseLDAResult:
     converged: NDArray[np.bool_]
     method: str
     deflation: str
-
-    @property
-    def n_components(self) -> int:
-        """Number of directions."""
-        return self.loadings.shape[1]
+    names: tuple[str, ...] | None
 
     def transform(self, X: Any) -> NDArray[Any]:
         """Discriminant scores `(X - mean) @ scalings`.
@@ -233,7 +231,7 @@ def sparse_lda(
     >>> round(result.score(X, y), 2)
     0.94
     """
-    data = _Data(X)
+    data, names = _Data(X), column_names(X)
     labels, classes = _labels(y, data.n)
     c = len(classes)
     if n_components is not None:
@@ -281,6 +279,7 @@ def sparse_lda(
             priors=proportions, means=(means * back).astype(data.dtype),
             mean=(mean * back).astype(data.dtype), centroids=centroids, metric=metric, shrinkage=amount,
             converged=found.converged, method=found.method, deflation=found.deflation,
+            names=names,
         )  # fmt: skip
 
 

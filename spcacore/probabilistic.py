@@ -31,7 +31,7 @@ from ._input import (
 )
 from ._lapack import interruptible
 from ._operator import OUT_OF_RANGE, Problem, as_problem, compressed
-from ._result import Callback, Progress
+from ._result import Callback, Named, Progress
 from ._search import _eigsh
 
 _FEW_OF_MANY = 40  # eigenvectors for one, at least, for Lanczos to be quicker than LAPACK
@@ -41,7 +41,7 @@ _LOG_2PI = math.log(2 * math.pi)
 
 
 @dataclass(frozen=True, eq=False)
-class PPCAResult:
+class PPCAResult(Named):
     """A normal distribution with covariance `W W' + s2 I`, fitted by `ppca`.
 
     With ``scale=True`` loadings, variances and noise are those of `(x - mean) / scale`; likelihoods, samples
@@ -91,11 +91,6 @@ class PPCAResult:
     n_samples: int | None
     names: tuple[str, ...] | None
     method: str
-
-    @property
-    def n_components(self) -> int:
-        """Number of components."""
-        return self.loadings.shape[1]
 
     @property
     def directions(self) -> NDArray[Any]:

@@ -30,7 +30,7 @@ from scipy import linalg
 from ._input import choice, hook, integer, number, per_component, seed_of
 from ._operator import OUT_OF_RANGE, Problem, as_problem, scores
 from ._prior import as_prior
-from ._result import Callback, Progress
+from ._result import Callback, Named, Progress
 from ._search import fix_sign
 from ._variational import Component, Residual, Search, Vector, extended, outside
 from .deflation import Deflated
@@ -41,7 +41,7 @@ _DEFLATIONS = ("orthogonal", "naive", "constrained")
 
 
 @dataclass(frozen=True, eq=False)
-class StructuredPCAResult:
+class StructuredPCAResult(Named):
     """Components with their posteriors, from `oppca` or `soppca`.
 
     Attributes
@@ -103,11 +103,6 @@ class StructuredPCAResult:
     n_samples: int
     names: tuple[str, ...] | None
     options: dict[str, Any] = field(repr=False)
-
-    @property
-    def n_components(self) -> int:
-        """Number of components."""
-        return self.loadings.shape[1]
 
     def transform(self, X: Any) -> NDArray[Any]:
         """Weights of the rows of X, one component after the other; of the data themselves, `scores`.
