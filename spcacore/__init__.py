@@ -11,6 +11,7 @@ from ._result import (
     PMDComponent,
     Progress,
     RotatedResult,
+    SelectionProgress,
     SparseComponent,
     SparsePCAResult,
     SPCAResult,
@@ -47,6 +48,13 @@ if TYPE_CHECKING:
     from .kernel import KernelPCAResult, RandomFeatures, kernel_pca, random_fourier_features
     from .lda import SparseLDAResult, sparse_lda
     from .probabilistic import PPCAResult, ppca
+    from .selection import (
+        SparsityPath,
+        SparsitySelection,
+        select_n_components,
+        select_sparsity,
+        sparsity_path,
+    )
     from .structured import StructuredPCAResult, grid_laplacian, oppca, soppca
 
 _LATER = {  # imported when first asked for: together they take longer than all the rest
@@ -64,6 +72,13 @@ _LATER = {  # imported when first asked for: together they take longer than all 
     "kernel": ("KernelPCAResult", "RandomFeatures", "kernel_pca", "random_fourier_features"),
     "lda": ("SparseLDAResult", "sparse_lda"),
     "probabilistic": ("PPCAResult", "ppca"),
+    "selection": (
+        "SparsityPath",
+        "SparsitySelection",
+        "select_n_components",
+        "select_sparsity",
+        "sparsity_path",
+    ),
     "structured": ("StructuredPCAResult", "grid_laplacian", "oppca", "soppca"),
 }
 _HOME = {name: module for module, names in _LATER.items() for name in names}
@@ -82,6 +97,7 @@ __all__ = [
     "RandomFeatures",
     "RotatedResult",
     "SPCAResult",
+    "SelectionProgress",
     "SparseCCAResult",
     "SparseComponent",
     "SparseDissimilarity",
@@ -89,6 +105,8 @@ __all__ = [
     "SparseKMeans",
     "SparseLDAResult",
     "SparsePCAResult",
+    "SparsityPath",
+    "SparsitySelection",
     "StructuredPCAResult",
     "branch_and_bound",
     "datasets",
@@ -113,6 +131,8 @@ __all__ = [
     "sca",
     "sca_path",
     "scotlass",
+    "select_n_components",
+    "select_sparsity",
     "sma",
     "soft_threshold",
     "soppca",
@@ -125,6 +145,7 @@ __all__ = [
     "sparse_kmeans_gap",
     "sparse_lda",
     "sparse_pca",
+    "sparsity_path",
     "spca",
     "tpower",
     "truncate",

@@ -35,6 +35,23 @@ Callback = Callable[[Progress], object]
 
 
 @dataclass(frozen=True)
+class SelectionProgress:
+    """What a `callback` of a path or a selection is told.
+
+    Attributes
+    ----------
+    done, total : int
+        Searches finished, and all that there will be.
+    value : int or float
+        The sparsity, or number of components, of the one just finished.
+    """
+
+    done: int
+    total: int
+    value: float
+
+
+@dataclass(frozen=True)
 class Screening:
     """How much of dense data a call has read.
 

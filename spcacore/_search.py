@@ -344,6 +344,14 @@ def finished(found: Found | None) -> Found | None:
 Start = tuple[NDArray[np.intp], NDArray[Any], tuple[int, ...]]
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Warm:
+    """A start besides the default ones: the component of a problem nearby."""
+
+    index: NDArray[np.intp]
+    value: NDArray[Any]
+
+
 def starts(
     problem: Problem, state: Deflated, k: int, start: Any, n_starts: int | None, seed: list[int]
 ) -> Iterator[Start]:
@@ -351,6 +359,9 @@ def starts(
     op, diagonal = state.operator, _promise(state)
     p, dtype = op.p, op.dtype
     rng = np.random.default_rng(seed)
+    if isinstance(start, Warm):
+        yield start.index, start.value, (k,)
+        start = None
     if isinstance(start, np.ndarray):
         index = _core.select_largest(start, k)
         yield index, start[index].astype(dtype), (k,)

@@ -17,12 +17,10 @@ Further pairs are those of `(I - z_x u') C (I - v z_y')`, z = Bu and Bv.
 from __future__ import annotations
 
 import math
-import os
 import re
 import threading
 import warnings
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,6 +42,7 @@ from ._input import (
     seed_of,
 )
 from ._operator import as_problem, compressed, scores
+from ._parallel import Report, check_jobs, in_threads
 from ._result import Callback, Progress, frame, labels
 from ._search import _eigsh
 from .generalized import Form, _forward, _Found, _Pencil, _swapped
@@ -408,15 +407,12 @@ def sparse_cca_permutation(
     max_iter = integer(max_iter, "max_iter", 1, LARGEST)
     single = x.Z.dtype == y.Z.dtype == np.float32
     tol = (1e-5 if single else 1e-10) if tol is None else number(tol, "tol", 0)
-    n_jobs = integer(n_jobs, "n_jobs", -1)
-    if n_jobs == 0:
-        raise ValueError("n_jobs must be at least 1, or -1, not 0")
+    threads = check_jobs(n_jobs)
     generator = np.random.default_rng(seed_of(rng))
     orders = [None, *(generator.permutation(x.n) for _ in range(count))]
-    stop = threading.Event()
 
-    def run(order: NDArray[np.intp] | None) -> list[float]:
-        side = x if order is None else x.permuted(order)
+    def permuted_by(order: NDArray[np.intp] | None, report: Report) -> list[float]:
+        side, stop = x if order is None else x.permuted(order), report.stop
         starts = _starts(_Cross(side, y, stop))
         values = []
         for bound in bounds:
@@ -424,17 +420,7 @@ def sparse_cca_permutation(
             values.append(0.0 if pair is None else _correlation(side.image(pair.u), y.image(pair.v)))
         return values
 
-    if n_jobs == 1:
-        rows = [run(order) for order in orders]
-    else:
-        with ThreadPoolExecutor(n_jobs if n_jobs > 0 else os.cpu_count()) as pool:
-            try:
-                rows = list(pool.map(run, orders))
-            except BaseException:
-                stop.set()
-                pool.shutdown(cancel_futures=True)
-                raise
-    table = np.array(rows).T
+    table = np.array(in_threads(permuted_by, orders, threads)).T
     own, permuted = table[:, 0], table[:, 1:]
     fisher = np.arctanh(np.clip(table, -1 + 1e-12, 1 - 1e-12))
     deviation = fisher[:, 1:].std(axis=1, ddof=1)

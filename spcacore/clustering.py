@@ -25,10 +25,8 @@ j, takes the place of D'u, and K-means on the columns sqrt(w_j) x_j that of u.
 from __future__ import annotations
 
 import math
-import os
 import warnings
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,6 +35,7 @@ from numpy.typing import NDArray
 
 from . import _core
 from ._input import choice, column_names, integer, number, real_array, seed_of
+from ._parallel import Report, check_jobs, in_threads
 from ._result import frame, labels
 
 _BLOCK = 1 << 20  # entries of the columns at work
@@ -929,9 +928,7 @@ class _Permutations:
 
     def __init__(self, n_permutations: Any, n_jobs: Any, rng: Any) -> None:
         self.count = integer(n_permutations, "n_permutations", 2)
-        self.n_jobs = integer(n_jobs, "n_jobs", -1)
-        if self.n_jobs == 0:
-            raise ValueError("n_jobs must be at least 1, or -1, not 0")
+        self.threads = check_jobs(n_jobs)
         self.seed = seed_of(rng)
 
     def gap(
@@ -942,19 +939,14 @@ class _Permutations:
         solve: Callable[[_Columns, np.random.Generator], list[_Fit]],
         max_iter: int,
     ) -> GapStatistic:
-        def permuted(i: int) -> list[float]:
+        def permuted(i: int, report: Report) -> list[float]:
+            report()
             generator = np.random.default_rng([self.seed, i])
             return [fit.trace[-1] for fit in solve(columns.permuted(generator), generator)]
 
         fits = solve(columns, np.random.default_rng([self.seed, 0]))
         _warn_unless(all(fit.converged for fit in fits), max_iter)
-        n_threads = self.n_jobs if self.n_jobs > 0 else os.cpu_count()
-        with ThreadPoolExecutor(n_threads) as pool:
-            try:
-                chance = np.array(list(pool.map(permuted, range(1, self.count + 1)))).T
-            except BaseException:
-                pool.shutdown(cancel_futures=True)
-                raise
+        chance = np.array(in_threads(permuted, range(1, self.count + 1), self.threads)).T
         found = np.array([fit.trace[-1] for fit in fits])
         logs = np.log(chance)
         gap, deviation = np.log(found) - logs.mean(axis=1), logs.std(axis=1, ddof=1)

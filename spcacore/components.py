@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from ._input import choice, flag, hook, integer, per_component, seed_of
 from ._operator import OUT_OF_RANGE, Problem, as_problem
 from ._result import Callback, Progress, Screening, SparsePCAResult
 from ._screening import MODES as SCREENING
-from ._search import Found, fix_sign
+from ._search import Found, Warm, fix_sign
 from .certificates import upper_bounds
 from .deflation import METHODS as DEFLATIONS
 from .deflation import Deflated
@@ -241,6 +241,44 @@ def sparse_pca(
     >>> result.explained_variance_ratio.round(3)
     array([0.307, 0.157, 0.138])
     """  # noqa: E501
+    problem, r, (settings,) = prepared(
+        X, n_components, [{"cardinality": cardinality, "l1_bound": l1_bound, "penalty": penalty}],
+        method=method, deflation=deflation, constraint=constraint, renormalize=renormalize, refine=refine,
+        certify=certify, kind=kind, center=center, scale=scale, start=start, n_starts=n_starts,
+        max_iter=max_iter, tol=tol, screening=screening, n_features=n_features, rng=rng, **options,
+    )  # fmt: skip
+    hook(callback)
+    found = _search(problem, method, deflation, settings, [], r, callback)
+    if refine and len(found) > 1:
+        found = _refined(problem, found, settings, callback)
+    read, problem = problem.screening(), problem.unscreened()  # frees the shadow
+    return _result(problem, found, read, method, deflation, kind, settings)
+
+
+def prepared(
+    X: Any,
+    n_components: Any,
+    sparsities: list[dict[str, Any]],
+    *,
+    method: str = "tpower",
+    deflation: str = "projection",
+    constraint: str | None = None,
+    renormalize: bool = True,
+    refine: bool = False,
+    certify: bool = False,
+    kind: str = "data",
+    center: bool = True,
+    scale: bool = False,
+    start: str | None = None,
+    n_starts: int | None = None,
+    max_iter: int | None = None,
+    tol: float | None = None,
+    screening: str = "auto",
+    n_features: int | None = None,
+    rng: Any = None,
+    **options: Any,
+) -> tuple[Problem, int, list[dict[str, Any]]]:
+    """All that `sparse_pca` is given, checked: the problem, r, and settings for each choice of sparsity."""
     settings: dict[str, Any] = {
         "renormalize": renormalize, "center": center, "scale": scale, "n_features": n_features,
         "screening": screening, "constraint": constraint, "certify": flag(certify, "certify"),
@@ -259,8 +297,8 @@ def sparse_pca(
     options |= {"start": start, "n_starts": n_starts, "max_iter": max_iter, "tol": tol}
     options = {name: value for name, value in options.items() if value is not None}
     _refuse_options(method, options)
-    given = {"cardinality": cardinality, "l1_bound": l1_bound, "penalty": penalty}
-    _refuse_sparsity(method, given)
+    for given in sparsities:
+        _refuse_sparsity(method, given)
     settings["screening"] = choice(screening, "screening", SCREENING)
     if chosen.whole(options) and screening != "none":
         if screening != "auto":
@@ -273,15 +311,10 @@ def sparse_pca(
         missing=chosen.missing,
     )  # fmt: skip
     r = integer(n_components, "n_components", 1, min(problem.p, problem.n_samples or problem.p))
-    settings[chosen.sparsity] = _sparsity(chosen, given[chosen.sparsity], r, problem)
-    settings["seed"] = seed_of(rng)
     settings["options"] = options
-    hook(callback)
-    found = _search(problem, method, deflation, settings, [], r, callback)
-    if refine and len(found) > 1:
-        found = _refined(problem, found, settings, callback)
-    read, problem = problem.screening(), problem.unscreened()  # frees the shadow
-    return _result(problem, found, read, method, deflation, kind, settings)
+    several = [_sparsity(chosen, given[chosen.sparsity], r, problem) for given in sparsities]
+    settings["seed"] = seed_of(rng)
+    return problem, r, [settings | {chosen.sparsity: sparsity} for sparsity in several]
 
 
 def _refuse_options(method: str, options: dict[str, Any]) -> None:
@@ -372,8 +405,14 @@ def _search(
     known: list[Found],
     r: int,
     callback: Callback | None,
+    near: Sequence[Found] = (),
+    quick: bool = False,
+    quiet: bool = False,
 ) -> list[Found]:
-    """Components up to the r-th after the known ones."""
+    """Components up to the r-th after the known ones.
+
+    Those of a problem `near` are starts too; `quick` spares the single variables beside them.
+    """
     solver, constraint = METHODS[method], settings["constraint"]
     sparsity = settings[solver.sparsity]
     options = solver.check_options(problem, renormalize=settings["renormalize"], **settings["options"])
@@ -401,7 +440,7 @@ def _search(
             if callback is not None:
                 told = lambda n_iter: _tell(callback, Progress(0, r, n_iter))  # noqa: E731
             found = block(problem, sparsity, options, [settings["seed"], 0], told)
-            if len(found) < r:
+            if len(found) < r and not quiet:
                 warnings.warn(
                     f"{r - len(found)} of the {r} components vanished under the penalty", RuntimeWarning,
                     stacklevel=3,
@@ -416,16 +455,24 @@ def _search(
                 told = None
                 if callback is not None:
                     told = lambda n_iter, t=t: _tell(callback, Progress(t, r, n_iter))  # noqa: E731
-                new = solver.solve(problem, state, sparsity[t], options, [settings["seed"], t], told)
+                here = options
+                if t < len(near) and getattr(options, "start", "none") is None:
+                    here = replace(options, start=Warm(near[t].index, near[t].value))
+                    if quick and options.n_starts is None:
+                        here = replace(here, n_starts=1)
+                new = solver.solve(problem, state, sparsity[t], here, [settings["seed"], t], told)
                 if new is not None and not new.objective > problem.noise(new.index, deflation):
                     new = None
             if new is None:
                 what = "no variance" if constraint is None and not solver.orthogonal else "nothing feasible"
                 if solver.sparsity == "penalty" and what == "no variance":
                     what += " above the penalty"
-                warnings.warn(
-                    f"{what} is left after {t} of the {r} components asked for", RuntimeWarning, stacklevel=3
-                )
+                if not quiet:
+                    warnings.warn(
+                        f"{what} is left after {t} of the {r} components asked for",
+                        RuntimeWarning,
+                        stacklevel=3,
+                    )
                 break
             if settings["certify"]:
                 new = _certified(problem, state, new)
@@ -444,7 +491,7 @@ def _search(
     finally:
         if problem.filled is not None:
             problem.filled.restore()
-    if not all(f.converged for f in found):
+    if not quiet and not all(f.converged for f in found):
         some = [t for t, f in enumerate(found) if not f.converged]
         limit = "the limits given" if method == "branch_and_bound" else f"{options.max_iter} iterations"
         warnings.warn(

@@ -21,6 +21,7 @@ from ._search import (
     Found,
     Start,
     Told,
+    Warm,
     _spread,
     check_iterations,
     check_start,
@@ -267,7 +268,9 @@ def _thresholds(
 def _starts(problem: Problem, state: Deflated, options: Options, seed: list[int]) -> Iterator[Start]:
     """Nonzeros of each start."""
     op, p, diagonal = state.operator, state.operator.p, state.diagonal
-    if isinstance(options.start, np.ndarray) or options.start == "eigenvector":
+    if isinstance(options.start, Warm):
+        yield options.start.index, options.start.value, ()
+    elif isinstance(options.start, np.ndarray) or options.start == "eigenvector":
         yield from starts(problem, state, p, options.start, None, seed)
         return
     count, everything = options.n_starts or 1, np.arange(p)

@@ -1,0 +1,418 @@
+"""Searches over several values of the sparsity, of all the data, of folds and of permutations.
+
+Left-out entries. Rows are split into folds. The other rows give loadings V, their additional variances d,
+the mean, and the noise `s2 = (total - sum d)/(p - r)` of the model `x ~ N(mean, WW' + s2 I)`,
+`W = V diag(max(d - s2, 0))^(1/2)`. In each row y of the fold every entry is left out in its turn, and
+predicted by its expectation given the other entries of the row. With `M = W'W + s2 I`,
+`e = y - W M^-1 W'y` and `h_j = w_j'M^-1 w_j`, the error of that is `e_j/(1 - h_j)`: posterior means of the
+scores are a ridge regression of the row on W, whose leave-one-out errors have this closed form. Variables
+without a loading are predicted by their means. The score is the share of the variance of the fold that is
+predicted so, `1 - sum of squared errors/sum of squares about the mean`. It falls where loadings fit noise, as
+the share explained by a projection never does.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._input import choice, integer, is_sparse, number
+from ._operator import Problem
+from ._parallel import Report, in_threads
+from ._result import SparsePCAResult, frame
+from ._search import Found, _eigenvectors
+from .components import METHODS, SPARSITY, _refined, _result, _search, prepared
+from .variance import operator_variances
+
+_GRID = 15  # values tried by default
+_LARGEST = 1000  # cardinality tried by default
+_ENTRIES = 1 << 20  # of held-out rows looked at at a time
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SparsityPath:
+    """Sparse components for each of several values of their sparsity, from `sparsity_path`.
+
+    It is a sequence: ``path[i]`` is the `SparsePCAResult` of the i-th value.
+
+    Attributes
+    ----------
+    parameter : {"cardinality", "l1_bound", "penalty"}
+    values : ndarray of shape (m,)
+        From the sparsest to the densest: ascending, but for a penalty.
+    explained_variance_ratio : ndarray of shape (m, r) or None
+        Additional share of the variance of each component, as in `SparsePCAResult`; 0 where none was left.
+        None where the total is unknown.
+    cardinality : ndarray of shape (m, r), int
+        Nonzeros of each loading.
+    dense_ratio : ndarray of shape (r,) or None
+        Shares of the variance of the first r ordinary principal components.
+    index_of_sparseness : ndarray of shape (m,) or None
+        `(share explained) (share of the ordinary components) (share of zeros among the loadings)`
+        (Trendafilov 2014): it rewards both variance and zeros.
+    results : tuple of m SparsePCAResult
+    method, deflation, kind : str
+    n_samples : int or None
+    names : tuple of str or None
+        Names of the variables, when the input had any.
+    """
+
+    parameter: str
+    values: NDArray[Any]
+    explained_variance_ratio: NDArray[Any] | None
+    cardinality: NDArray[np.intp]
+    dense_ratio: Array | None
+    index_of_sparseness: Array | None
+    results: tuple[SparsePCAResult, ...]
+    method: str
+    deflation: str
+    kind: str
+    n_samples: int | None
+    names: tuple[str, ...] | None
+
+    @property
+    def n_components(self) -> int:
+        """Number of components."""
+        return self.cardinality.shape[1]
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def __getitem__(self, i: int) -> SparsePCAResult:
+        return self.results[i]
+
+    def __iter__(self) -> Iterator[SparsePCAResult]:
+        return iter(self.results)
+
+    def to_frame(self) -> Any:
+        """One row a value, as a pandas DataFrame: nonzeros, share explained, index of sparseness.
+
+        Returns
+        -------
+        pandas.DataFrame
+
+        Raises
+        ------
+        ImportError
+            Without pandas.
+        """
+        columns: dict[str, Any] = {"nonzeros": self.cardinality.sum(axis=1)}
+        if self.explained_variance_ratio is not None:
+            columns["explained_variance_ratio"] = self.explained_variance_ratio.sum(axis=1)
+            columns["index_of_sparseness"] = self.index_of_sparseness
+        return frame(columns, self.values.tolist(), self.parameter)
+
+    def __repr__(self) -> str:
+        r = self.n_components
+        share = ""
+        if self.explained_variance_ratio is not None:
+            low, high = 100 * self.explained_variance_ratio.sum(axis=1)[[0, -1]]
+            share = f", {low:.1f} to {high:.1f} % of the variance explained"
+        return (
+            f"SparsityPath(method={self.method!r}, {r} component{'s' * (r != 1)}, {len(self)} values of "
+            f"{self.parameter} from {self.values[0]:.6g} to {self.values[-1]:.6g}{share})"
+        )
+
+
+class Plan:
+    """What to fit, for any rows: values from the sparsest to the densest, and options."""
+
+    def __init__(
+        self,
+        X: Any,
+        n_components: Any,
+        given: dict[str, Any],
+        method: str,
+        deflation: str,
+        kind: str,
+        center: bool,
+        scale: bool,
+        rng: Any,
+        options: dict[str, Any],
+        counting: bool = False,
+    ):
+        self.X, self.method, self.deflation, self.kind = X, method, deflation, kind
+        self.parameter = METHODS[choice(method, "method", tuple(METHODS))].sparsity
+        self.counting = counting
+        self.options = options | {
+            "method": method, "deflation": deflation, "kind": kind, "center": center, "scale": scale,
+        }  # fmt: skip
+        self.values = np.zeros(1) if counting else _values(X, self.parameter, given, options)
+        self.sparsities = [given]
+        if not counting:
+            self.sparsities = [given | {self.parameter: value} for value in self.values.tolist()]
+        self.problem, self.r, self.settings = prepared(
+            X, n_components, self.sparsities, rng=rng, **self.options
+        )
+        self.seed = self.settings[0]["seed"]
+        self.found: list[list[Found]] = []
+
+    def on(self, X: Any) -> Problem:
+        """The same for other rows."""
+        return prepared(X, self.r, self.sparsities, rng=self.seed, **self.options)[0]
+
+    def searched(
+        self, problem: Problem, told: Callable[[Any], object] | None, report: Report | None = None
+    ) -> list[list[Found]]:
+        """The components of each value.
+
+        From the densest value to the sparsest, each from the one before as well; then once more where the
+        first component of a denser value explains less than that of a sparser one. Of folds and permutations,
+        with a report, the search is a quick one.
+        """
+        callback = None if report is None else lambda progress: report()
+        found: list[list[Found]] = [[] for _ in self.settings]
+
+        def search(i: int, near: Sequence[Found]) -> list[Found]:
+            settings = self.settings[i]
+            new = _search(
+                problem, self.method, self.deflation, settings, [], self.r, callback, near,
+                quick=report is not None, quiet=True,
+            )  # fmt: skip
+            if settings["refine"] and len(new) > 1:
+                new = _refined(problem, new, settings, callback)
+            return new
+
+        for i in range(len(found) - 1, -1, -1):
+            found[i] = search(i, found[i + 1] if i + 1 < len(found) else ())
+            if told is not None:
+                told(self.values[i].item())
+        for i in range(1, len(found)) if self.parameter != "penalty" else ():
+            if found[i - 1] and found[i] and found[i][0].objective < found[i - 1][0].objective:
+                new = search(i, found[i - 1])
+                if new and new[0].objective > found[i][0].objective:
+                    found[i] = new
+        if report is None:
+            self.found = found
+        return found
+
+    def warn(self) -> None:
+        """What was amiss with the search on all the data."""
+        by_value = list(zip(self.values.tolist(), self.found, strict=True))
+        fewer = [value for value, found in by_value if len(found) < self.r]
+        unfinished = [value for value, found in by_value if not all(x.converged for x in found)]
+        for some, what in (
+            (fewer, f"fewer than {self.r} components are left"),
+            (unfinished, "not converged"),
+        ):
+            if some:
+                where = "" if self.counting else f" at {self.parameter} {', '.join(f'{v:g}' for v in some)}"
+                warnings.warn(f"{what}{where}", RuntimeWarning, stacklevel=3)
+
+    def result(self, found: list[Found], settings: dict[str, Any]) -> SparsePCAResult:
+        read, problem = self.problem.screening(), self.problem.unscreened()
+        return _result(problem, found, read, self.method, self.deflation, self.kind, settings)
+
+    def path(self, told: Callable[[Any], object]) -> SparsityPath:
+        problem = self.problem
+        found = self.searched(problem, told)
+        results = tuple(self.result(f, s) for f, s in zip(found, self.settings, strict=True))
+        m, r = len(results), self.r
+        shares = dense = index = None
+        if problem.diagonal is not None:
+            shares = np.zeros((m, r))
+            for i, result in enumerate(results):
+                assert result.explained_variance_ratio is not None
+                shares[i, : result.n_components] = result.explained_variance_ratio
+            dense = _dense_shares(problem, r)
+        cardinality = np.zeros((m, r), np.intp)
+        for i, result in enumerate(results):
+            cardinality[i, : result.n_components] = result.cardinality
+        if shares is not None and dense is not None:
+            zeros = 1 - cardinality.sum(axis=1) / (problem.p * r)
+            index = shares.sum(axis=1) * dense.sum() * zeros
+        return SparsityPath(
+            self.parameter, self.values, shares, cardinality, dense, index, results, self.method,
+            self.deflation, self.kind, problem.n_samples, problem.names,
+        )  # fmt: skip
+
+    def shares(self, problem: Problem, found: list[list[Found]]) -> Array:
+        """Additional shares (m, r) of the variance; 0 where no component was left."""
+        assert problem.diagonal is not None
+        total = float(problem.diagonal.sum())
+        out = np.zeros((len(found), self.r))
+        for i, components in enumerate(found):
+            variances = operator_variances(problem, _loadings(problem, components), "cumulative")
+            out[i, : len(components)] = variances / total if total > 0 else 0.0
+        return out
+
+    def cross_validated(
+        self,
+        n_folds: int,
+        n_repeats: int,
+        threads: int,
+        told: Callable[[Any], object],
+    ) -> Array:
+        """Scores (folds, m) of left-out entries; where components are counted, of the first 0, 1, ..., r."""
+        X = self.X if is_sparse(self.X) else self.X.array
+        n = X.shape[0]
+        folds = []
+        for repeat in range(n_repeats):
+            order = np.random.default_rng([self.seed, repeat]).permutation(n)
+            folds += [np.sort(fold) for fold in np.array_split(order, n_folds)]
+        if min(n - len(fold) for fold in folds) < self.r:
+            raise ValueError(f"n_components must be at most the rows outside of a fold, not {self.r}")
+
+        def score(fold: NDArray[np.intp], report: Report) -> list[float]:
+            rows = np.delete(np.arange(n), fold)
+            problem = self.on(X[rows])
+            found = self.searched(problem, None if self.counting else report, report)
+            held = _Held(X[fold], problem.unscreened())
+            if not self.counting:
+                return [held.score(components) for components in found]
+            scores = [held.score(found[0][:t]) for t in range(self.r + 1)]
+            report(self.r)
+            return scores
+
+        return np.array(in_threads(score, folds, threads, told))
+
+    def permuted(self, count: int, threads: int, told: Callable[[Any], object]) -> Array:
+        """Shares (1 + count, m, r), or (1 + count, r) of counted components: as X is, then permuted."""
+        X = self.X if is_sparse(self.X) else self.X.array
+
+        def shares(i: int, report: Report) -> Array:
+            problem = self.on(_permuted(X, np.random.default_rng([self.seed, 1, i])) if i else X)
+            found = self.searched(problem, None if self.counting else report, report)
+            out = self.shares(problem.unscreened(), found)
+            if self.counting:
+                report(self.r)
+            return out[0] if self.counting else out
+
+        return np.array(in_threads(shares, range(1 + count), threads, told))
+
+
+def _values(X: Any, parameter: str, given: dict[str, Any], options: dict[str, Any]) -> NDArray[Any]:
+    """The values, from the sparsest to the densest."""
+    for name in SPARSITY:
+        if name != parameter and given[name] is not None:
+            raise TypeError(f"this method takes {parameter}, not {name}")
+    values = given[parameter]
+    if values is None:
+        if parameter == "penalty":
+            raise TypeError("penalty must be given: a sequence of numbers")
+        p = options.get("n_features") or np.shape(X)[-1]
+        most = min(integer(p, "the number of variables", 1), _LARGEST)
+        if parameter == "l1_bound":
+            return np.geomspace(1, math.sqrt(most), _GRID if most > 1 else 1)
+        return np.unique(np.geomspace(1, most, _GRID).round().astype(np.intp))
+    if isinstance(values, (str, bytes, dict)) or not np.iterable(values) or getattr(values, "ndim", 1) != 1:
+        raise TypeError(f"{parameter} must be a sequence of numbers, one for each choice, not {values!r}")
+    values = list(values)
+    if not values:
+        raise ValueError(f"{parameter} is empty: there is nothing to choose from")
+    whole = parameter == "cardinality"
+    for i, value in enumerate(values):
+        number(value, f"{parameter}[{i}]", 0)
+        if whole:
+            integer(value, f"{parameter}[{i}]", 1)
+    array = np.array(values, np.intp if whole else np.float64)
+    array = np.sort(array)[:: -1 if parameter == "penalty" else 1]
+    if (array[1:] == array[:-1]).any():
+        raise ValueError(f"{parameter} has a value twice: {array[1:][array[1:] == array[:-1]][0]:g}")
+    return array
+
+
+def _loadings(problem: Problem, found: list[Found]) -> NDArray[Any]:
+    V = np.zeros((problem.p, len(found)), problem.operator.dtype)
+    for t, x in enumerate(found):
+        V[x.index, t] = x.value
+    return V
+
+
+def _dense_shares(problem: Problem, r: int) -> Array:
+    assert problem.diagonal is not None
+    total = float(problem.diagonal.sum())
+    if not total > 0:
+        return np.zeros(r)
+    values, _ = _eigenvectors(problem.operator.unscreened(), r)
+    return np.maximum(values, 0) / total
+
+
+# ---- left-out entries ----------------------------------------------------------------------------------
+
+
+class _Held:
+    """Rows outside of a fit, in the units of its operator, centred and scaled by its means and deviations."""
+
+    def __init__(self, rows: Any, problem: Problem):
+        self.rows, self.problem = rows, problem
+        p = problem.p
+        self.mean = np.zeros(p) if problem.mean is None else problem.mean.astype(np.float64)
+        self.scale = np.ones(p) if problem.scale is None else problem.scale.astype(np.float64)
+        self.total = sum(float(np.nansum(part**2)) for part in self._parts())
+
+    def _parts(self) -> Iterator[Array]:
+        m, p = self.rows.shape
+        if is_sparse(self.rows):  # what is not stored is -mean
+            rows = self.rows.tocsc()
+            columns = np.repeat(np.arange(p), np.diff(rows.indptr))
+            yield self._in_units(rows.data - self.mean[columns], columns)
+            yield np.sqrt(m - np.diff(rows.indptr)) * self._in_units(-self.mean, slice(p))
+            return
+        step = max(1, _ENTRIES // m)
+        for start in range(0, p, step):
+            block = slice(start, start + step)
+            yield self._in_units(self.rows[:, block] - self.mean[block], block)
+
+    def _in_units(self, centred: Array, columns: Any) -> Array:
+        return np.ldexp(centred / self.scale[columns], -(self.problem.exponent // 2))
+
+    def score(self, found: list[Found]) -> float:
+        """The share of the sum of squares that is predicted."""
+        problem = self.problem
+        assert problem.diagonal is not None
+        if not found or not self.total > 0:
+            return 0.0
+        V = _loadings(problem, found)
+        variances = operator_variances(problem, V, "cumulative")
+        total = float(problem.diagonal.sum())
+        left = max(total - float(variances.sum()), 0.0) / max(problem.p - len(found), 1)
+        noise = max(left, 1e-10 * total / problem.p)
+        used = np.flatnonzero(V.any(axis=1))
+        W = V[used].astype(np.float64) * np.sqrt(np.maximum(variances - noise, 0))
+        gained, step = 0.0, max(1, _ENTRIES // (len(used) * len(found) + len(found) ** 2))
+        for start in range(0, self.rows.shape[0], step):
+            part = self.rows[start : start + step]
+            part = part[:, used].toarray() if is_sparse(part) else part[:, used]
+            Y = self._in_units(part - self.mean[used], used)
+            gained += float(np.nansum(Y**2)) - left_out_error(Y, W, noise)
+        return gained / self.total
+
+
+def left_out_error(Y: Array, W: Array, noise: float) -> float:
+    """Sum of squared errors of each entry of Y, predicted from the others of its row, but for NaN entries."""
+    observed = ~np.isnan(Y)
+    M = (W.T @ W)[None]
+    if not observed.all():
+        Y = np.where(observed, Y, 0)
+        products = W[:, :, None] * W[:, None, :]
+        M = np.tensordot(observed.astype(np.float64), products, 1)
+    inverse = np.linalg.inv(M + noise * np.eye(W.shape[1]))
+    scores = ((Y @ W)[:, None, :] @ inverse)[:, 0]
+    leverage = ((W @ inverse) * W).sum(axis=-1)
+    errors = (Y - scores @ W.T) / np.maximum(1 - leverage, np.finfo(float).eps)
+    return float(np.sum(errors**2, where=observed))
+
+
+# ---- permutations ----------------------------------------------------------------------------------------
+
+
+def _permuted(X: Any, generator: np.random.Generator) -> Any:
+    """The entries of each column in a random order."""
+    if not is_sparse(X):
+        return generator.permuted(X, axis=0)
+    from scipy.sparse import csc_array
+
+    X = X.tocsc()
+    indices, n = np.empty_like(X.indices), X.shape[0]
+    for start, end in zip(X.indptr[:-1], X.indptr[1:], strict=True):
+        indices[start:end] = generator.choice(n, end - start, replace=False)
+    return csc_array((X.data, indices, X.indptr), shape=X.shape)

@@ -1,0 +1,494 @@
+"""Paths over the sparsity, and its choice by left-out entries, permutations and the index of sparseness."""
+
+import itertools
+import subprocess
+import sys
+import threading
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import spcacore
+from spcacore._tuning import _permuted, left_out_error
+
+
+def planted(n, p, k, r=2, signal=3.0, seed=0):
+    """Disjoint components of k variables each, and noise."""
+    rng = np.random.default_rng(seed)
+    V = np.zeros((p, r))
+    for t in range(r):
+        V[t * k : (t + 1) * k, t] = rng.choice([-1, 1], k) / np.sqrt(k)
+    weights = signal * np.linspace(1.3, 1, r)
+    return rng.standard_normal((n, r)) * weights @ V.T + rng.standard_normal((n, p))
+
+
+def conditional_errors(Y, C):
+    """Errors of each entry predicted from the others of its row under N(0, C), by solving for each."""
+    out = np.zeros_like(Y)
+    for i, y in enumerate(Y):
+        seen = np.flatnonzero(~np.isnan(y))
+        for j in seen:
+            others = seen[seen != j]
+            guess = C[j, others] @ np.linalg.solve(C[np.ix_(others, others)], y[others]) if len(others) else 0
+            out[i, j] = y[j] - guess
+    return out
+
+
+# ---- paths -------------------------------------------------------------------------------------------
+
+
+def best_by_enumeration(A, k):
+    return max(
+        np.linalg.eigvalsh(A[np.ix_(S, S)])[-1] for S in map(list, itertools.combinations(range(len(A)), k))
+    )
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(st.integers(0, 10**6), st.integers(4, 9))
+def test_path_of_one_component_against_all_supports(seed, p):
+    A = np.cov(np.random.default_rng(seed).standard_normal((p + 3, p)).T)
+    path = spcacore.sparsity_path(A, cardinality=range(1, p + 1), kind="covariance")
+    values = [result.explained_variance[0] for result in path]
+    optima = [best_by_enumeration(A, k) for k in range(1, p + 1)]
+    assert np.all(np.diff(values) >= -1e-12)
+    assert np.all(values <= np.array(optima) * (1 + 1e-12))
+    assert np.mean(np.isclose(values, optima, rtol=1e-9)) >= 0.8
+    assert values[-1] == pytest.approx(np.linalg.eigvalsh(A)[-1], rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_path_is_at_least_as_good_as_single_calls(seed):
+    X = planted(60, 150, 8, signal=1.5, seed=seed)
+    path = spcacore.sparsity_path(X, cardinality=[40, 3, 8, 20], n_components=2)
+    assert path.values.tolist() == [3, 8, 20, 40]
+    for k, result in zip(path.values, path, strict=True):
+        alone = spcacore.sparse_pca(X, 2, cardinality=int(k))
+        assert result.explained_variance[0] >= alone.explained_variance[0] * (1 - 1e-9)
+        assert result.cardinality.tolist() == [k, k]
+
+
+@pytest.mark.parametrize(
+    ("method", "name", "values"),
+    [
+        ("pmd", "l1_bound", [1.2, 2.0, 3.0]),
+        ("scotlass", "l1_bound", [1.2, 2.0, 3.0]),
+        ("gpower", "penalty", [0.5, 0.1, 0.3]),
+        ("greedy", "cardinality", [2, 5, 9]),
+        ("branch_and_bound", "cardinality", [2, 5, 9]),
+        ("dspca", "cardinality", [2, 5, 9]),
+    ],
+)
+def test_path_of_every_method(method, name, values):
+    A = spcacore.datasets.load_pitprops().correlation
+    path = spcacore.sparsity_path(A, kind="covariance", method=method, n_components=2, **{name: values})
+    nonzeros = path.cardinality.sum(axis=1)
+    assert np.all(np.diff(nonzeros) >= 0)
+    for value, result in zip(path.values.tolist(), path, strict=True):
+        alone = spcacore.sparse_pca(A, 2, kind="covariance", method=method, **{name: value})
+        assert result.explained_variance[0] >= alone.explained_variance[0] * (1 - 1e-6)
+
+
+def test_index_of_sparseness_and_dense_shares():
+    X = planted(50, 30, 5)
+    path = spcacore.sparsity_path(X, cardinality=[2, 5, 30], n_components=3)
+    roots = np.linalg.eigvalsh(np.cov(X.T))[::-1]
+    dense = roots[:3] / roots.sum()
+    np.testing.assert_allclose(path.dense_ratio, dense, rtol=1e-9)
+    for i, k in enumerate([2, 5, 30]):
+        share = spcacore.explained_variance(X, path[i].loadings).sum() / roots.sum()
+        assert path.index_of_sparseness[i] == pytest.approx(share * dense.sum() * (1 - k / 30), abs=1e-9)
+    selection = spcacore.select_sparsity(X, cardinality=[2, 5, 30], n_components=3, criterion="sparseness")
+    assert selection.chosen == path.values[np.argmax(path.index_of_sparseness)]
+    assert selection.standard_error is None
+
+
+def test_path_default_values_reach_from_one_to_all():
+    path = spcacore.sparsity_path(planted(20, 12, 3))
+    assert path.values[0] == 1
+    assert path.values[-1] == 12
+    bounds = spcacore.sparsity_path(planted(20, 12, 3), method="pmd").values
+    assert bounds[[0, -1]].tolist() == pytest.approx([1, np.sqrt(12)])
+
+
+def test_path_goes_on_where_no_variance_is_left():
+    X = np.outer(np.arange(5.0), np.ones(4))
+    with pytest.warns(RuntimeWarning, match="fewer than 2 components are left at cardinality 4"):
+        path = spcacore.sparsity_path(X, cardinality=[1, 4], n_components=2)
+    np.testing.assert_allclose(path.explained_variance_ratio, [[0.25, 0.25], [1, 0]], atol=1e-12)
+    assert path.cardinality.tolist() == [[1, 1], [4, 0]]
+
+
+def test_path_of_an_operator_knows_no_shares():
+    X = planted(40, 60, 6)
+    operator = scipy.sparse.linalg.aslinearoperator(X - X.mean(axis=0))
+    path = spcacore.sparsity_path(operator, cardinality=[3, 6], center=False)
+    assert path.explained_variance_ratio is None
+    own = spcacore.sparsity_path(X, cardinality=[3, 6])
+    for a, b in zip(path, own, strict=True):
+        np.testing.assert_allclose(a.loadings, b.loadings, atol=1e-6)
+
+
+# ---- left-out entries --------------------------------------------------------------------------------
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(st.integers(0, 10**6), st.booleans())
+def test_left_out_errors_are_those_of_conditional_expectations(seed, missing):
+    rng = np.random.default_rng(seed)
+    m, p, r = rng.integers(1, 5), rng.integers(2, 8), rng.integers(1, 4)
+    W, noise = rng.standard_normal((p, r)), float(rng.uniform(0.1, 2))
+    Y = rng.standard_normal((m, p))
+    if missing:
+        Y[rng.random((m, p)) < 0.3] = np.nan
+    expected = np.sum(conditional_errors(Y, W @ W.T + noise * np.eye(p)) ** 2)
+    assert left_out_error(Y, W, noise) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("scale", [False, True])
+def test_scores_of_leaving_out_each_row(scale):
+    """With a fold for each row nothing is random, so the whole score can be computed by other means."""
+    X = planted(12, 9, 3, seed=2)
+    ks = [2, 3, 6]
+    selection = spcacore.select_sparsity(X, cardinality=ks, n_components=2, n_folds=12, scale=scale)
+    expected = np.zeros((12, 3))
+    for i, (row, j) in itertools.product(range(3), enumerate(range(12))):
+        rest = np.delete(X, j, axis=0)
+        fit = spcacore.sparse_pca(rest, 2, cardinality=ks[i], scale=scale)
+        y = (X[j] - rest.mean(axis=0)) / (rest.std(axis=0, ddof=1) if scale else 1)
+        noise = (fit.total_variance - fit.explained_variance.sum()) / 7
+        W = fit.loadings * np.sqrt(np.maximum(fit.explained_variance - noise, 0))
+        errors = conditional_errors(y[None], W @ W.T + noise * np.eye(9))
+        expected[row, i] = 1 - np.sum(errors**2) / np.sum(y**2)
+    np.testing.assert_allclose(selection.score, expected.mean(axis=0), atol=1e-6)
+    np.testing.assert_allclose(np.sort(selection.scores, axis=0), np.sort(expected, axis=0), atol=1e-6)
+    se = expected.std(axis=0, ddof=1) / np.sqrt(12)
+    np.testing.assert_allclose(selection.standard_error, se, atol=1e-6)
+
+
+def test_scores_by_number_of_components_are_those_of_separate_selections():
+    X = planted(40, 30, 5, r=3)
+    counted = spcacore.select_n_components(X, 4, cardinality=5)
+    assert counted.values.tolist() == [0, 1, 2, 3, 4]
+    assert counted.score[0] == 0
+    for r in (1, 3):
+        alone = spcacore.select_sparsity(X, cardinality=[5], n_components=r)
+        np.testing.assert_allclose(alone.scores[:, 0], counted.scores[:, r], atol=1e-9)
+
+
+@pytest.mark.parametrize("criterion", ["cv", "permutation"])
+@pytest.mark.parametrize("seed", range(3))
+def test_planted_sparsity_is_found(criterion, seed):
+    X = planted(80, 100, 10, seed=seed)
+    ks = [2, 5, 10, 20, 50]
+    selection = spcacore.select_sparsity(
+        X, cardinality=ks, n_components=2, criterion=criterion, n_permutations=4, rng=seed
+    )
+    assert selection.best == 10
+    assert set(np.flatnonzero(selection.result.loadings)) <= set(range(40))
+    np.testing.assert_array_equal(selection.path[2].loadings, selection.result.loadings)
+    count = spcacore.select_n_components(
+        X, 4, cardinality=10, criterion=criterion, n_permutations=5, rng=seed
+    )
+    assert count.chosen == 2
+    assert count.result.n_components == 2
+    np.testing.assert_array_equal(count.result.loadings, spcacore.sparse_pca(X, 2, cardinality=10).loadings)
+
+
+def test_planted_bound_is_found():
+    X = planted(100, 150, 9, r=1, signal=4)
+    bounds = [1, 1.5, 2, 2.5, 3, 4, 6, 9]
+    selection = spcacore.select_sparsity(X, l1_bound=bounds, method="pmd", renormalize=False)
+    assert 2.5 <= selection.best <= 4  # the planted loading has a norm of 3
+
+
+@pytest.mark.parametrize("criterion", ["cv", "permutation"])
+def test_noise_has_no_components(criterion):
+    X = np.random.default_rng(1).standard_normal((60, 40))
+    count = spcacore.select_n_components(X, 3, cardinality=5, criterion=criterion)
+    assert count.chosen == 0
+    assert count.result is None
+
+
+def test_rules():
+    X = planted(80, 60, 6, signal=1.2, seed=4)
+    selection = spcacore.select_sparsity(X, cardinality=range(1, 30, 2), rule="best", n_repeats=3)
+    top = np.argmax(selection.score)
+    within = selection.score >= selection.score[top] - selection.standard_error[top]
+    assert selection.best == selection.chosen == selection.values[top]
+    assert selection.one_se == selection.values[np.flatnonzero(within)[0]]
+    assert selection.one_se < selection.best
+    assert selection.scores.shape == (15, 15)
+    np.testing.assert_allclose(selection.scores.mean(axis=0), selection.score)
+    deviations = [np.var(selection.scores[i : i + 5], axis=0, ddof=1) for i in (0, 5, 10)]
+    np.testing.assert_allclose(selection.standard_error, np.sqrt(np.mean(deviations, axis=0) / 5))
+
+
+def test_missing_entries_are_left_out():
+    X = planted(60, 40, 6, r=1, signal=4)
+    X[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan
+    selection = spcacore.select_sparsity(X, l1_bound=[1, 1.7, 2.4, 5], method="pmd", renormalize=False)
+    assert selection.chosen == 2.4  # the planted loading has a norm of 2.45
+    with pytest.raises(ValueError, match="NaN"):
+        spcacore.select_sparsity(X, cardinality=[2, 6])
+
+
+# ---- the same for all kinds of input -------------------------------------------------------------------
+
+
+def test_sparse_data():
+    X = np.where(np.random.default_rng(0).random((60, 80)) < 0.2, planted(60, 80, 8), 0)
+    X[:, 5] += 3
+    options = {"cardinality": [2, 8, 30], "n_components": 2}
+    dense = spcacore.select_sparsity(X, **options)
+    for form in (scipy.sparse.csr_array, scipy.sparse.csc_matrix, scipy.sparse.coo_array):
+        np.testing.assert_allclose(
+            spcacore.select_sparsity(form(X), **options).scores, dense.scores, atol=1e-9
+        )
+    permuted = spcacore.select_sparsity(
+        scipy.sparse.csr_array(X), criterion="permutation", n_permutations=4, **options
+    )
+    other = spcacore.select_sparsity(X, criterion="permutation", n_permutations=4, **options)
+    assert np.all(np.abs(permuted.score - other.score) < 5 * (permuted.standard_error + other.standard_error))
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_permutation_keeps_the_entries_of_each_column(sparse):
+    X = np.where(np.random.default_rng(0).random((30, 20)) < 0.5, np.arange(600.0).reshape(30, 20), 0)
+    out = _permuted(scipy.sparse.csr_array(X) if sparse else X, np.random.default_rng(3))
+    out = out.toarray() if sparse else out
+    np.testing.assert_array_equal(np.sort(out, axis=0), np.sort(X, axis=0))
+    moved = [not np.array_equal(out[:, j], X[:, j]) for j in range(20)]
+    assert sum(moved) > 15
+    assert abs(np.corrcoef(out.T)[np.triu_indices(20, 1)]).mean() < 0.3
+
+
+@pytest.mark.parametrize("size", [1e-150, 1e140])
+def test_scores_do_not_depend_on_units(size):
+    X = planted(30, 40, 5)
+    options = {"cardinality": [2, 5, 20], "n_components": 2}
+    for criterion in ("cv", "permutation"):
+        own = spcacore.select_sparsity(X, criterion=criterion, n_permutations=3, **options)
+        other = spcacore.select_sparsity(X * size, criterion=criterion, n_permutations=3, **options)
+        np.testing.assert_allclose(own.scores, other.scores, atol=1e-9)
+
+
+def test_layouts_and_precisions():
+    X = planted(50, 40, 5)
+    own = spcacore.select_sparsity(X, cardinality=[2, 5, 20])
+    for other in (np.asfortranarray(X), X[::-1][::-1], X.tolist()):
+        np.testing.assert_allclose(
+            spcacore.select_sparsity(other, cardinality=[2, 5, 20]).scores, own.scores, atol=1e-9
+        )
+    single = spcacore.select_sparsity(X.astype(np.float32), cardinality=[2, 5, 20])
+    np.testing.assert_allclose(single.scores, own.scores, atol=1e-3)
+    assert single.result.loadings.dtype == np.float32
+
+
+def test_names_and_frames():
+    pandas = pytest.importorskip("pandas", reason="needs pandas")
+    names = [f"gene {j}" for j in range(20)]
+    X = pandas.DataFrame(planted(40, 20, 4), columns=names)
+    path = spcacore.sparsity_path(X, cardinality=[2, 4])
+    assert path.names == path[0].names == tuple(names)
+    table = path.to_frame()
+    assert table.index.tolist() == [2, 4]
+    assert table["nonzeros"].tolist() == [2, 4]
+    np.testing.assert_allclose(table["explained_variance_ratio"], path.explained_variance_ratio[:, 0])
+    selection = spcacore.select_sparsity(X, cardinality=[2, 4])
+    assert selection.result.names == tuple(names)
+    table = selection.to_frame()
+    assert table.index[table["chosen"]].tolist() == [selection.chosen]
+
+
+# ---- threads, seeds, progress, interruption ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("criterion", ["cv", "permutation"])
+def test_threads_do_not_change_the_result(criterion):
+    X = planted(40, 50, 5)
+    options = {"cardinality": [2, 5, 9], "criterion": criterion, "n_permutations": 4}
+    one = spcacore.select_sparsity(X, **options)
+    for n_jobs in (3, -1):
+        np.testing.assert_array_equal(
+            spcacore.select_sparsity(X, n_jobs=n_jobs, **options).scores, one.scores
+        )
+    np.testing.assert_array_equal(spcacore.select_sparsity(X, rng=None, **options).scores, one.scores)
+    other = spcacore.select_sparsity(X, rng=7, **options)
+    assert not np.array_equal(other.scores, one.scores)
+    generators = [np.random.default_rng(7) for _ in range(2)]
+    a, b = (spcacore.select_sparsity(X, rng=g, **options).scores for g in generators)
+    np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_progress_is_told_in_the_callers_thread(n_jobs):
+    seen, threads = [], set()
+
+    def callback(progress):
+        seen.append(progress)
+        threads.add(threading.get_ident())
+
+    spcacore.select_sparsity(planted(30, 20, 4), cardinality=[2, 4], n_jobs=n_jobs, callback=callback)
+    assert [p.done for p in seen] == list(range(1, 13))
+    assert {p.total for p in seen} == {12}
+    assert {p.value for p in seen} == {2, 4}
+    assert threads == {threading.get_ident()}
+    seen.clear()
+    spcacore.select_n_components(planted(30, 20, 4), 2, cardinality=3, n_jobs=n_jobs, callback=callback)
+    assert [p.done for p in seen] == [1, 2, 3, 4, 5, 6]
+    seen.clear()
+    spcacore.sparsity_path(planted(30, 20, 4), cardinality=[3, 1, 2], callback=callback)
+    assert [(p.done, p.total, p.value) for p in seen] == [(1, 3, 3), (2, 3, 2), (3, 3, 1)]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_what_a_callback_raises_ends_the_call(n_jobs):
+    before = threading.active_count()
+
+    def callback(progress):
+        if progress.done == 4:
+            raise KeyError("enough")
+
+    with pytest.raises(KeyError, match="enough"):
+        spcacore.select_sparsity(planted(30, 20, 4), cardinality=[2, 4], n_jobs=n_jobs, callback=callback)
+    assert threading.active_count() == before
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_interrupt(n_jobs):
+    script = f"""
+import threading, time, os, signal, numpy as np, spcacore
+X = np.random.default_rng(0).standard_normal((300, 3000))
+threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+start = time.perf_counter()
+try:
+    spcacore.select_sparsity(X, cardinality=range(1, 200), n_components=5, n_jobs={n_jobs})
+except KeyboardInterrupt:
+    print("stopped", time.perf_counter() - start, threading.active_count())
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, cwd="/")
+    word, seconds, threads = done.stdout.split()
+    assert word == "stopped"
+    assert float(seconds) < 5
+    assert threads == "1"
+
+
+def test_unfinished_searches_are_told_once():
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        spcacore.select_sparsity(planted(30, 20, 4), cardinality=[2, 4], max_iter=0, swaps=False)
+    assert [str(w.message) for w in caught] == ["not converged at cardinality 2, 4"]
+    assert caught[0].filename == __file__
+
+
+# ---- bad input -----------------------------------------------------------------------------------------
+
+X = planted(20, 10, 3)
+A = np.cov(X.T)
+path, select, count = spcacore.sparsity_path, spcacore.select_sparsity, spcacore.select_n_components
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: path(X, cardinality=[]), ValueError, "cardinality is empty"),
+        (lambda: path(X, cardinality=3), TypeError, "must be a sequence of numbers"),
+        (lambda: path(X, cardinality="12"), TypeError, "must be a sequence of numbers"),
+        (
+            lambda: path(X, cardinality=[[1, 2]]),
+            TypeError,
+            "must be a number",
+        ),
+        (
+            lambda: path(X, cardinality=[2, 11]),
+            ValueError,
+            r"cardinality must be in \[1, 10\]",
+        ),
+        (
+            lambda: path(X, cardinality=[0, 2]),
+            ValueError,
+            r"cardinality\[0\] must be at least 1",
+        ),
+        (lambda: path(X, cardinality=[2.5]), TypeError, "must be an integer"),
+        (lambda: path(X, cardinality=[2, 2]), ValueError, "a value twice: 2"),
+        (lambda: path(X, l1_bound=[2]), TypeError, "takes cardinality, not l1_bound"),
+        (lambda: path(X, method="gpower"), TypeError, "penalty must be given"),
+        (
+            lambda: path(X, method="gpower", penalty=[np.nan]),
+            ValueError,
+            "at least 0, not nan",
+        ),
+        (lambda: path(X, method="none"), ValueError, "method must be one of"),
+        (
+            lambda: path(X, n_components=11),
+            ValueError,
+            r"n_components must be in \[1, 10\]",
+        ),
+        (lambda: path(X, strategy="x"), TypeError, "strategy is no option"),
+        (lambda: path(X, callback=3), TypeError, "callback must be callable"),
+        (
+            lambda: select(A, kind="covariance"),
+            ValueError,
+            "goes with 'sparseness'",
+        ),
+        (lambda: select(X, criterion="aic"), ValueError, "criterion must be one of"),
+        (lambda: select(X, rule="all"), ValueError, "rule must be one of"),
+        (
+            lambda: select(X, n_folds=21),
+            ValueError,
+            "number of rows, 20, not 21",
+        ),
+        (lambda: select(X, n_folds=1), ValueError, "n_folds must be at least 2"),
+        (lambda: select(X[:2], n_folds=2), ValueError, "at least three rows"),
+        (lambda: select(X, n_repeats=0), ValueError, "n_repeats must be at least 1"),
+        (
+            lambda: select(X, n_permutations=1),
+            ValueError,
+            "n_permutations must be at least 2",
+        ),
+        (lambda: select(X, n_jobs=0), ValueError, "n_jobs must be at least 1, or -1"),
+        (lambda: select(X * np.nan), ValueError, "NaN or infinite"),
+        (
+            lambda: select(X[:5], n_components=5, cardinality=[2], n_folds=2),
+            ValueError,
+            "the rows outside of a fold",
+        ),
+        (
+            lambda: select(scipy.sparse.linalg.aslinearoperator(X), cardinality=[2]),
+            TypeError,
+            "X must have entries for criterion='cv'",
+        ),
+        (
+            lambda: select(
+                scipy.sparse.linalg.aslinearoperator(X), cardinality=[2], criterion="sparseness", center=False
+            ),
+            ValueError,
+            "needs the entries of X",
+        ),
+        (
+            lambda: count(X, 0, cardinality=2),
+            ValueError,
+            r"n_components must be in \[1, 10\]",
+        ),
+        (lambda: count(X, 2), TypeError, "needs cardinality"),
+        (
+            lambda: count(X, 2, cardinality=2, refine=True),
+            ValueError,
+            "refine=True finds all",
+        ),
+        (
+            lambda: count(X, 2, cardinality=2, criterion="sparseness"),
+            ValueError,
+            "criterion must be one of 'cv', 'permutation'",
+        ),
+    ],
+)
+def test_bad_input(call, error, message):
+    before = X.copy()
+    with pytest.raises(error, match=message):
+        call()
+    np.testing.assert_array_equal(X, before)
