@@ -1,0 +1,49 @@
+"""The progress bar shows what tqdm is told."""
+
+import io
+import sys
+
+import numpy as np
+import pytest
+
+import spcacore
+from spcacore.progress import ProgressBar
+
+X = np.random.default_rng(0).standard_normal((40, 30))
+
+
+def drawn(call):
+    pytest.importorskip("tqdm", reason="needs tqdm")
+    file = io.StringIO()
+    with ProgressBar(desc="work", file=file, ncols=80, mininterval=0) as bar:
+        call(bar)
+    return [line.strip() for line in file.getvalue().replace("\r", "\n").split("\n") if line.strip()]
+
+
+def test_components():
+    lines = drawn(lambda bar: spcacore.sparse_pca(X, 4, cardinality=3, callback=bar))
+    counts = [line.split("|")[2].split()[0] for line in lines]
+    assert set(counts) >= {"1/4", "2/4", "3/4", "4/4"}
+    assert counts[-1] == "4/4"
+    assert all(line.startswith("work:") for line in lines)
+    assert "iteration" in lines[-1]
+
+
+def test_values_of_a_path():
+    lines = drawn(lambda bar: spcacore.sparsity_path(X, cardinality=[2, 5, 9], callback=bar))
+    assert "3/3" in lines[-1]
+    assert lines[-1].endswith(", 2]")
+
+
+def test_one_bar_for_several_calls():
+    def calls(bar):
+        for _ in range(2):
+            spcacore.sparsity_path(X, cardinality=[2, 5], callback=bar)
+
+    assert sum("2/2" in line for line in drawn(calls)) >= 2
+
+
+def test_without_tqdm(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    with pytest.raises(ImportError, match=r"pip install \"spcacore\[progress\]\""):
+        ProgressBar()
