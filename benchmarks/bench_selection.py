@@ -25,7 +25,7 @@ class Path:
 
 
 class Select:
-    params = [1, 2]
+    params = ([1, 2],)
     param_names = ("threads",)
 
     def setup(self, threads):

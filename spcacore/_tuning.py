@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._input import choice, integer, is_sparse, number
+from ._lapack import interruptible
 from ._operator import Problem
 from ._parallel import Report, in_threads
 from ._result import SparsePCAResult, frame
@@ -32,6 +33,7 @@ from .variance import operator_variances
 
 _GRID = 15  # values tried by default
 _LARGEST = 1000  # cardinality tried by default
+_FEW_ROWS = 2000  # of wide data, up to which ordinary components come from the products of rows
 _ENTRIES = 1 << 20  # of held-out rows looked at at a time
 
 Array = NDArray[np.float64]
@@ -332,7 +334,12 @@ def _dense_shares(problem: Problem, r: int) -> Array:
     total = float(problem.diagonal.sum())
     if not total > 0:
         return np.zeros(r)
-    values, _ = _eigenvectors(problem.operator.unscreened(), r)
+    op = problem.operator.unscreened()
+    if op.covariance or op.n > min(op.p, _FEW_ROWS):
+        values = _eigenvectors(op, r)[0]
+    else:
+        products = op.outer().astype(np.float64)
+        values = interruptible(lambda: np.linalg.eigvalsh(products))[: -r - 1 : -1]
     return np.maximum(values, 0) / total
 
 

@@ -101,6 +101,10 @@ def test_index_of_sparseness_and_dense_shares():
     for i, k in enumerate([2, 5, 30]):
         share = spcacore.explained_variance(X, path[i].loadings).sum() / roots.sum()
         assert path.index_of_sparseness[i] == pytest.approx(share * dense.sum() * (1 - k / 30), abs=1e-9)
+    wide = planted(20, 300, 5)
+    shares = spcacore.sparsity_path(wide, cardinality=[5], n_components=3).dense_ratio
+    squares = np.linalg.svd(wide - wide.mean(axis=0), compute_uv=False) ** 2
+    np.testing.assert_allclose(shares, squares[:3] / squares.sum(), rtol=1e-9)
     selection = spcacore.select_sparsity(X, cardinality=[2, 5, 30], n_components=3, criterion="sparseness")
     assert selection.chosen == path.values[np.argmax(path.index_of_sparseness)]
     assert selection.standard_error is None
