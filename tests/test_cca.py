@@ -1,21 +1,21 @@
 """Sparse canonical correlation against LAPACK, scikit-learn, enumeration and a loop of its own."""
 
-import importlib.util
 import os
 import signal
 import subprocess
 import sys
 import time
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from extras import drawn, example, optional
 from scipy.linalg import eigh
-from sklearn.cross_decomposition import CCA
 
 from spcacore import cca, sparse_cca, sparse_cca_permutation
+
+CCA = optional("sklearn.cross_decomposition", "CCA")
 
 
 def standardized(M):
@@ -298,18 +298,13 @@ def test_permutation_sees_nothing_in_noise():
 
 
 def test_what_the_example_says():
-    path = Path(__file__).resolve().parents[1] / "docs" / "examples" / "canonical_pairs.py"
-    spec = importlib.util.spec_from_file_location("example_canonical_pairs", path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
+    module = example("canonical_pairs")
     result = module.analyze(*module.data())
     assert (np.count_nonzero(result.pixels[:, :, :4], axis=(1, 2)) == 5).all()
     assert (np.count_nonzero(result.pixels[:, :, 4:], axis=(1, 2)) == 5).all()
     np.testing.assert_allclose(result.held_out[:2], [0.75, 0.69], atol=0.006)
     np.testing.assert_allclose(result.dense[:2], [0.78, 0.77], atol=0.006)
-    pytest.importorskip("matplotlib")
-    assert len(module.picture(result).axes) == 8
+    assert len(drawn(module, result).axes) == 8
 
 
 def test_nothing_in_common():

@@ -6,17 +6,20 @@ import subprocess
 import sys
 
 import numpy as np
-import pandas as pd
 import pytest
+from extras import optional
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import shared
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import pdist, squareform
-from sklearn.cluster import KMeans
-from sklearn.metrics import adjusted_rand_score, roc_auc_score
 
 from spcacore import sparse_dissimilarity, sparse_dissimilarity_gap, sparse_kmeans, sparse_kmeans_gap
+
+pd = optional("pandas")
+KMeans = optional("sklearn.cluster", "KMeans")
+adjusted_rand_score = optional("sklearn.metrics", "adjusted_rand_score")
+roc_auc_score = optional("sklearn.metrics", "roc_auc_score")
 
 METRICS = ("sqeuclidean", "absolute")
 BOTH = pytest.mark.parametrize("metric", METRICS)

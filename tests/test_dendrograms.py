@@ -1,34 +1,29 @@
 """What docs/examples/dendrograms.py says holds, and its picture can be drawn."""
 
-import importlib.util
-import sys
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
+from extras import drawn, example, optional
 from oracles import shared
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import pdist, squareform
-from sklearn.metrics import adjusted_rand_score, silhouette_score
 
 import spcacore
 
-FILE = Path(__file__).resolve().parents[1] / "docs" / "examples" / "dendrograms.py"
+adjusted_rand_score = optional("sklearn.metrics", "adjusted_rand_score")
+silhouette_score = optional("sklearn.metrics", "silhouette_score")
 
 
 @cache
-def example():
-    spec = importlib.util.spec_from_file_location("example_dendrograms", FILE)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
+def golub():
+    module = example("dendrograms")
     X, genes, labels = module.data(shared("golub_leukemia.npz"))
     return module, X, labels, module.analyze(X, genes, labels, n_jobs=2)
 
 
 def test_ten_genes_tell_the_leukemias_apart():
-    module, X, labels, result = example()
+    module, X, labels, result = golub()
     assert X.shape == (72, 3571)
     assert result.gap.l1_bound == pytest.approx(2.64, abs=0.005)
     assert set(result.genes) == set(module.NAMES)
@@ -47,7 +42,7 @@ def test_ten_genes_tell_the_leukemias_apart():
 
 
 def test_other_cuts_and_linkages():
-    _, X, labels, result = example()
+    _, X, labels, result = golub()
     six = fcluster(result.before.linkage, 6, "maxclust")
     assert sorted(np.bincount(six)[1:].tolist()) == [1, 1, 1, 1, 24, 44]
     index = {}
@@ -68,9 +63,5 @@ def test_other_cuts_and_linkages():
 
 
 def test_picture():
-    agg = pytest.importorskip("matplotlib.backends.backend_agg")
-    module, _, _, result = example()
-    canvas = agg.FigureCanvasAgg(module.picture(result))
-    canvas.draw()
-    ink = np.asarray(canvas.buffer_rgba())[..., :3]
-    assert np.mean(ink.min(axis=2) < 200) > 0.05  # something is on it
+    module, _, _, result = golub()
+    drawn(module, result, ink=0.05)

@@ -1,44 +1,19 @@
 """What the examples in docs/examples say holds, and their pictures can be drawn."""
 
-import importlib.util
-import sys
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
+from extras import EXAMPLES, drawn, example
 from oracles import shared
 from scipy.optimize import linear_sum_assignment
 from scipy.stats import kurtosis
 
 import spcacore
 
-EXAMPLES = Path(__file__).resolve().parents[1] / "docs" / "examples"
-
-
-@cache
-def example(name):
-    spec = importlib.util.spec_from_file_location(f"example_{name}", EXAMPLES / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-def drawn(module, result):
-    """That the picture draws; warnings are errors."""
-    agg = pytest.importorskip("matplotlib.backends.backend_agg")
-    figure = module.picture(result)
-    canvas = agg.FigureCanvasAgg(figure)
-    canvas.draw()
-    ink = np.asarray(canvas.buffer_rgba())[..., :3]
-    assert np.mean(ink.min(axis=2) < 200) > 0.01  # something is on it
-    return figure
-
 
 @cache
 def patches():
-    pytest.importorskip("skimage")
     module = example("image_patches")
     X = module.data()
     return module, X, module.analyze(X)
@@ -59,7 +34,6 @@ def test_patches_are_made_of_edges():
 
 def test_the_measures_of_patches():
     """By pictures whose answers are known: a straight wave has one direction, a round hill all of them."""
-    pytest.importorskip("skimage")
     module = example("image_patches")
     x = np.linspace(-1, 1, 101)
     wave = np.sin(5 * (x[:, None] + 2 * x))
@@ -208,7 +182,6 @@ def test_the_picture_of_blocks():
 
 @cache
 def unmixed(seed=0):
-    pytest.importorskip("skimage")
     module = example("source_separation")
     return module, module.analyze(*module.data(seed=seed))
 

@@ -1,22 +1,22 @@
 """Sparse discriminants against scikit-learn, enumeration, and data whose classes are known."""
 
-import importlib.util
-import sys
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.sparse as sp
+from extras import drawn, example, optional
 from oracles import shared
 from scipy.linalg import eigh
-from sklearn.covariance import ledoit_wolf_shrinkage
-from sklearn.datasets import load_digits, load_wine
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.model_selection import StratifiedKFold
 
 from spcacore import sparse_lda
+
+pd = optional("pandas")
+ledoit_wolf_shrinkage = optional("sklearn.covariance", "ledoit_wolf_shrinkage")
+load_digits = optional("sklearn.datasets", "load_digits")
+load_wine = optional("sklearn.datasets", "load_wine")
+LinearDiscriminantAnalysis = optional("sklearn.discriminant_analysis", "LinearDiscriminantAnalysis")
+StratifiedKFold = optional("sklearn.model_selection", "StratifiedKFold")
 
 
 def wine(scale=True):
@@ -176,16 +176,6 @@ def test_accuracy_on_golub():
     assert accuracy(X, y, 4, cardinality=20, shrinkage="auto") > 0.93
 
 
-def example(name):
-    """A script of docs/examples as a module."""
-    path = Path(__file__).resolve().parents[1] / "docs" / "examples" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(f"example_{name}", path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_what_the_example_says():
     module = example("discriminants")
     result = module.analyze(*module.data(), counts=(1, 6, 64))
@@ -194,8 +184,7 @@ def test_what_the_example_says():
     assert named == [{"flavanoids", "color_intensity", "proline"}, {"proline", "alcohol", "hue"}]
     assert sparse_lda(*wine(), cardinality=13).score(*wine()) == 1
     assert (100 * result.shares).round().tolist() == [84, 92, 95]
-    pytest.importorskip("matplotlib")
-    assert len(module.picture(result).axes) == 2
+    assert len(drawn(module, result).axes) == 2
 
 
 def test_units_precision_and_labels():
@@ -264,7 +253,13 @@ BAD[3, 1] = np.nan
         (sp.csr_array(BAD), Y0, {}, ValueError, "X.data has 1 entry that is NaN"),
         (X0, np.where(Y0 > 1, np.nan, Y0), {}, ValueError, "y is NaN or infinite at 2"),
         (X0, np.array([None, "a", "b"] * 4, object), {}, ValueError, "labels that are missing"),
-        (X0, pd.Series([pd.NA, "a", "b"] * 4, dtype="string"), {}, ValueError, "labels that are missing"),
+        (
+            X0,
+            lambda: pd.Series([pd.NA, "a", "b"] * 4, dtype="string"),
+            {},
+            ValueError,
+            "labels that are missing",
+        ),
         (X0, np.array(["NaT", "2020-01-01"] * 6, "datetime64[D]"), {}, ValueError, "y is NaT at 0"),
         (X0[Y0], Y0, {"shrinkage": 0.5}, ValueError, "no scatter within classes"),
         (sp.csr_array(X0[Y0]), Y0, {}, ValueError, "no scatter within classes"),
@@ -288,6 +283,7 @@ BAD[3, 1] = np.nan
 )
 def test_bad_input(X, y, options, error, message):
     before = X.copy() if sp.issparse(X) else np.array(X)
+    y = y() if callable(y) else y
     with pytest.raises(error, match=message):
         sparse_lda(X, y, **{"cardinality": 2, **options})
     if sp.issparse(X):

@@ -4,16 +4,19 @@ import pickle
 import sys
 import warnings
 
-import cvxpy
 import numpy as np
 import pytest
 import scipy.sparse
+from extras import optional
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import covariance, shared, spanned_variance
 
 import spcacore
 from spcacore import _core, spca
+
+cvxpy = optional("cvxpy")
+SparsePCA = optional("sklearn.decomposition", "SparsePCA")
 
 PITPROPS = spcacore.datasets.load_pitprops().correlation
 PENALTIES = [0.06, 0.16, 0.1, 0.5, 0.5, 0.5]
@@ -305,8 +308,6 @@ def test_wide_data_by_default():
 
 
 def test_golub_explains_more_than_scikit_learn():
-    from sklearn.decomposition import SparsePCA
-
     X = np.load(shared("golub_leukemia.npz"))["X"][:, ::4].astype(float)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

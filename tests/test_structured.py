@@ -1,14 +1,13 @@
 """oppca and soppca against dense formulas, principal components, truncated power and enumeration."""
 
-import importlib.util
 import pickle
 import warnings
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from extras import example, optional
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import covariance
@@ -468,15 +467,6 @@ def test_callback_and_iterations():
 # ---- example pages ----------------------------------------------------------------------------------
 
 
-def example(name):
-    """A script of docs/examples, as a module."""
-    path = Path(__file__).resolve().parents[1] / "docs" / "examples" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(name, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_missing_values_page():
     result = example("missing_values").analyze()
     error = result["error"]
@@ -518,8 +508,6 @@ def test_a_singular_precision_is_made_proper():
 
 
 def test_single_precision_keeps_small_variances():
-    from sklearn.datasets import load_wine
-
-    X = load_wine().data
+    X = optional("sklearn.datasets").load_wine().data
     single, double = oppca(X.astype(np.float32), 4), oppca(X, 4)
     np.testing.assert_allclose(np.abs(np.sum(single.loadings * double.loadings, axis=0)), 1, atol=1e-3)

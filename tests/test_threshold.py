@@ -1,14 +1,16 @@
 import math
 
-import cvxpy as cp
 import numpy as np
 import pytest
 import reference
+from extras import optional
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from spcacore import _core, l1_threshold, soft_threshold, truncate
+
+cp = optional("cvxpy")
 
 DTYPES = [np.float32, np.float64]
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse
+from extras import optional
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import covariance, optimum, power_iteration, shared
@@ -11,6 +12,7 @@ from scipy.sparse.linalg import LinearOperator
 import spcacore
 from spcacore import tpower
 
+load_wine = optional("sklearn.datasets", "load_wine")
 PITPROPS = spcacore.datasets.load_pitprops()
 # Exact optima of x'Ax by cardinality, by enumeration elsewhere
 PITPROPS_OPTIMA = [
@@ -20,7 +22,7 @@ PITPROPS_OPTIMA = [
 
 
 def wine(correlation):
-    X = pytest.importorskip("sklearn.datasets").load_wine().data
+    X = load_wine().data
     return np.corrcoef(X.T) if correlation else np.cov(X.T)
 
 
@@ -41,7 +43,7 @@ def test_wine_correlation_where_all_variances_tie(scaled_data):
     ]  # fmt: skip
     for k, value in enumerate(optima, 1):
         if scaled_data:
-            X = pytest.importorskip("sklearn.datasets").load_wine().data
+            X = load_wine().data
             x = tpower(X, k, scale=True)
         else:
             x = tpower(wine(True), k, kind="covariance")
@@ -283,7 +285,7 @@ def test_column_permutation_is_equivariant():
 
 
 def test_rng_and_random_starts_repeat():
-    A = wine(True)
+    A = PITPROPS.correlation
     runs = [
         tpower(A, 4, kind="covariance", n_starts=40, rng=seed).loading
         for seed in (3, 3, np.random.default_rng(3))
