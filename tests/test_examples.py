@@ -257,6 +257,52 @@ def test_the_picture_of_the_simulation():
     drawn(*simulated())
 
 
+@cache
+def wines_and_digits():
+    pytest.importorskip("sklearn", reason="needs scikit-learn")
+    module = example("plots")
+    return module, module.analyze()
+
+
+def shares(X, r):
+    values = np.linalg.svd(X - X.mean(axis=0), compute_uv=False) ** 2
+    return values[:r] / values.sum()
+
+
+def test_components_of_wines_and_of_digits():
+    _, result = wines_and_digits()
+    X, V = result.wines, result.components.loadings
+    assert X.shape == (178, 13)
+    assert X.std(axis=0, ddof=1) == pytest.approx(1)
+    assert result.components.explained_variance_ratio.sum() == pytest.approx(0.49, abs=0.005)
+    assert shares(X, 3).sum() == pytest.approx(0.67, abs=0.005)
+    assert [{result.names[j] for j in np.flatnonzero(v)} for v in V.T] == [
+        {"total_phenols", "flavanoids", "od280/od315"},
+        {"alcohol", "color_intensity", "proline"},
+        {"malic_acid", "alcalinity_of_ash", "hue"},
+    ]
+    hue = V[result.names.index("hue"), 2]
+    assert hue < 0 < V[result.names.index("malic_acid"), 2]
+    directions = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)[2][:2].T
+    for W, right in ((V[:, :2], 0.94), (directions, 0.97)):
+        scores = X @ W
+        kinds = np.unique(result.cultivars)
+        centers = np.array([scores[result.cultivars == kind].mean(axis=0) for kind in kinds])
+        nearest = ((scores[:, None] - centers) ** 2).sum(axis=2).argmin(axis=1)
+        assert np.mean(kinds[nearest] == result.cultivars) == pytest.approx(right, abs=0.005)
+    assert result.pixels.cardinality.tolist() == [12] * 6
+    assert result.pixels.explained_variance_ratio.sum() == pytest.approx(0.5, abs=0.005)
+    assert shares(result.digits, 6).sum() == pytest.approx(0.59, abs=0.005)
+
+
+def test_the_pictures_of_results():
+    pytest.importorskip("matplotlib", reason="needs matplotlib")
+    module, result = wines_and_digits()
+    figure = drawn(module, result)
+    path = figure.axes[[ax.get_xlabel()[:11] for ax in figure.axes].index("cardinality")]
+    assert "chosen: 3, 48.9 %" in [text.get_text() for text in path.get_legend().get_texts()]
+
+
 def test_the_index_shows_every_example():
     index = (EXAMPLES / "README.md").read_text(encoding="utf-8")
     for script in EXAMPLES.glob("*.py"):

@@ -1,0 +1,707 @@
+"""Pictures: what is drawn, against the loadings and NumPy; and how it looks, against stored pictures.
+
+Stored pictures are compared after averaging blocks of pixels, so that letters may be drawn a little
+differently. After an intended change, look at what `python tests/test_plot.py DIRECTORY` writes, and store it
+in tests/data/plots.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import covariance, spanned_variance
+
+import spcacore
+from spcacore import plot
+
+matplotlib = pytest.importorskip("matplotlib", reason="needs matplotlib")
+matplotlib.use("Agg")
+from matplotlib import pyplot  # noqa: E402
+from matplotlib.colors import same_color  # noqa: E402
+from matplotlib.figure import Figure  # noqa: E402
+
+STORED = Path(__file__).parent / "data" / "plots"
+RED, BLUE, ORANGE = "#b2182b", "#2166ac", "#d55e00"
+PROPS = spcacore.datasets.load_pitprops()
+NASTY = ("$a_1$ b$", "_under_score", "größe λ ∑", "line\nbreak", "%d \\frac{ $\\frac{$", "x" * 60)
+
+
+@pytest.fixture(autouse=True)
+def _closed():
+    with matplotlib.style.context("default"):
+        yield
+    pyplot.close("all")
+
+
+def sparse(seed, p, r, share=0.4):
+    """Loadings with zeros, of which some variables have nothing else."""
+    rng = np.random.default_rng(seed)
+    V = rng.standard_normal((p, r)) * (rng.random((p, r)) < share)
+    V[rng.integers(p)] = 0
+    V[0, 0] = 1.5
+    return V
+
+
+def texts(labels):
+    return [label.get_text() for label in labels]
+
+
+def rows(ax):
+    return texts(ax.get_yticklabels())
+
+
+def drawn(ax):
+    """The picture as numbers in [0, 1]; a warning while drawing is an error."""
+    ax.figure.canvas.draw()
+    return np.asarray(ax.figure.canvas.buffer_rgba())[..., :3] / 255
+
+
+def tips(ax):
+    """The arrows of a biplot, from the origin."""
+    arrows = [a for a in ax.texts if not a.get_text() and a.arrow_patch is not None]
+    assert all(a.xyann == (0, 0) and a.arrow_patch.shrinkA == a.arrow_patch.shrinkB == 0 for a in arrows)
+    return np.array([a.xy for a in arrows]).reshape(-1, 2)
+
+
+def points(ax):
+    return np.vstack([np.asarray(c.get_offsets()) for c in ax.collections])
+
+
+# ---- bars -------------------------------------------------------------------------------------------
+
+
+def test_bars_are_the_loadings_by_magnitude():
+    V = sparse(0, 12, 3)
+    ax = plot.bars(V, 1, names=[f"v{j}" for j in range(12)])
+    order = [j for j in sorted(range(12), key=lambda j: -abs(V[j, 1])) if V[j, 1]]
+    assert [bar.get_width() for bar in ax.patches] == V[order, 1].tolist()
+    assert rows(ax) == [f"v{j}" for j in order]
+    assert all(same_color(bar.get_facecolor(), RED if bar.get_width() > 0 else BLUE) for bar in ax.patches)
+    low, high = ax.get_ylim()
+    assert low > high  # the first is at the top
+    assert ax.get_title(loc="left") == f"component 2: {len(order)} loadings"
+
+
+def test_bars_of_many():
+    v = np.random.default_rng(1).standard_normal(200)
+    ax = plot.bars(v, n_variables=25)
+    assert [bar.get_width() for bar in ax.patches] == v[np.argsort(-abs(v))[:25]].tolist()
+    assert rows(ax)[0] == f"x{abs(v).argmax() + 1}"
+    assert ax.get_xlabel() == "loading (the 25 largest of 200)"
+    assert ax.get_title(loc="left") == "component 1: 200 loadings"
+    assert rows(plot.bars(v, n_variables=200)) == []  # no room to read them
+
+
+def test_bars_of_nothing():
+    ax = plot.bars(np.zeros(5))
+    assert len(ax.patches) == 0
+    assert texts(ax.texts) == ["all loadings are zero"]
+    drawn(ax)
+
+
+def test_names_are_not_mathematics():
+    V = np.arange(1, 7.0)[::-1]
+    for ax in (plot.bars(V, names=NASTY), plot.heatmap(V, names=NASTY, order="given")):
+        assert rows(ax)[:3] == list(NASTY[:3])
+        assert rows(ax)[3] == "line break"
+        assert len(rows(ax)[5]) <= 24
+        drawn(ax)  # bad mathematics would raise
+    Z = np.random.default_rng(0).standard_normal((6, 2))
+    ax = plot.biplot(sparse(0, 6, 2, 1), Z, names=NASTY, labels=NASTY)
+    assert "$a_1$ b$" in texts(ax.texts)
+    assert sorted(texts(ax.get_legend().get_texts()))[0] == "$a_1$ b$"
+    assert "_under_score" in texts(ax.get_legend().get_texts())
+    drawn(ax)
+
+
+def test_long_names_keep_both_ends():
+    names = ["od280/od315_of_diluted_wines", "od280/od315_of_diluted_beers"]
+    first, second = rows(plot.bars([2.0, 1.0], names=names))
+    assert first.startswith("od280/od315")
+    assert first.endswith("d_wines")
+    assert second.endswith("d_beers")
+
+
+# ---- heatmap ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("order", ["cluster", "loading", "given"])
+@given(st.integers(0, 2**32), st.integers(2, 25), st.integers(1, 6))
+@settings(derandomize=True, deadline=None, max_examples=5)
+def test_a_heatmap_has_the_rows_of_the_selected_variables(order, seed, p, r):
+    V = sparse(seed, p, r)
+    ax = plot.heatmap(V, order=order, ax=Figure(figsize=(4, 9)).subplots())
+    index = [int(name[1:]) - 1 for name in rows(ax)]
+    assert sorted(index) == np.flatnonzero(V.any(axis=1)).tolist()
+    table = ax.images[0].get_array()
+    assert np.array_equal(table.filled(0), V[index])
+    assert np.array_equal(np.ma.getmaskarray(table), V[index] == 0)
+    assert ax.images[0].get_clim() == (-abs(V).max(), abs(V).max())
+    if order == "given":
+        assert index == sorted(index)
+
+
+@pytest.mark.parametrize("order", ["cluster", "loading"])
+def test_variables_of_a_component_stay_together(order):
+    rng = np.random.default_rng(2)
+    group = rng.permutation(np.repeat(range(4), 8))
+    V = np.where(group[:, None] == range(4), rng.uniform(0.2, 1, (32, 1)), 0)
+    V[:, 3] *= -1
+    index = [int(name[1:]) - 1 for name in rows(plot.heatmap(V, order=order))]
+    assert np.count_nonzero(np.diff(group[index])) == 3
+    if order == "loading":
+        assert np.array_equal(group[index], np.repeat(range(4), 8))
+        assert all(np.all(np.diff(V[index[8 * t : 8 * t + 8], t]) < 0) for t in range(4))
+
+
+def test_signs_of_a_component_stay_together():
+    rng = np.random.default_rng(3)
+    V = np.zeros((20, 2))
+    V[np.arange(20), np.arange(20) % 2] = rng.choice([-1, 1], 20) * rng.uniform(0.5, 1, 20)
+    signs = np.sign(plot.heatmap(V).images[0].get_array().filled(0))
+    assert np.count_nonzero(np.diff(signs[:10, 0])) == np.count_nonzero(np.diff(signs[10:, 1])) == 1
+
+
+def test_parts_of_a_heatmap():
+    V = sparse(4, 20, 4, 0.8)
+    ax = plot.heatmap(V, components=[3, 1], n_variables=5, order="given")
+    best = np.sort(np.argsort(-abs(V[:, [3, 1]]).max(axis=1))[:5])
+    assert np.array_equal(ax.images[0].get_array().filled(0), V[np.ix_(best, [3, 1])])
+    assert texts(ax.get_xticklabels()) == ["4", "2"]
+    assert ax.get_ylabel() == f"5 of {np.count_nonzero(V[:, [3, 1]].any(axis=1))} selected variables"
+    shares = np.array([0.4, 0.3, 0.2, 0.05])
+    ax = plot.heatmap(SimpleNamespace(loadings=V, explained_variance_ratio=shares), components=[3, 1])
+    assert texts(ax.get_xticklabels()) == ["4\n5.0 %", "2\n30.0 %"]
+
+
+def test_a_heatmap_of_many_variables_has_no_names():
+    V = np.random.default_rng(5).standard_normal((4000, 3))
+    ax = plot.heatmap(V)
+    assert rows(ax) == []
+    assert ax.get_ylabel() == "4000 variables"
+    assert len(ax.images[0].get_array()) == 4000
+    assert texts(plot.heatmap(np.zeros((4, 2))).texts) == ["all loadings are zero"]
+
+
+# ---- images -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("shape", "r"), [((4, 6), 5), ((6, 4), 1), ((1, 24), 7), ((24, 1), 3), ((3, 8), 12)])
+def test_images_are_the_loadings_side_by_side(shape, r):
+    V = sparse(6, 24, r)
+    shares = np.linspace(0.3, 0.1, r)
+    ax = plot.images(SimpleNamespace(loadings=V, explained_variance_ratio=shares), shape)
+    for v, image in zip(V.T, ax.images, strict=True):
+        assert np.array_equal(image.get_array().filled(0), v.reshape(shape))
+        assert image.get_clim() == (-abs(V).max(), abs(V).max())
+        left, right, bottom, top = image.get_extent()
+        assert (bottom - top) / (right - left) == pytest.approx(shape[0] / shape[1])  # square pixels
+    assert ax.get_aspect() == 1
+    boxes = np.array([np.array(image.get_extent()) for image in ax.images])
+    for i, a in enumerate(boxes):
+        for b in boxes[:i]:
+            assert a[1] <= b[0] or b[1] <= a[0] or a[2] <= b[3] or b[2] <= a[3]
+    assert texts(ax.texts) == [f"{t + 1}:  {100 * share:.1f} %" for t, share in enumerate(shares)]
+    low, high = np.sort(ax.get_ylim())
+    assert np.all((boxes[:, 3] > low) & (boxes[:, 2] < high))
+    drawn(ax)
+
+
+def test_some_images():
+    V = sparse(7, 6, 4)
+    ax = plot.images(V, [2, 3], components=2)
+    assert len(ax.images) == 1
+    assert np.array_equal(ax.images[0].get_array().filled(0), V[:, 2].reshape(2, 3))
+    assert plot.images(np.zeros(6), (2, 3)).images[0].get_clim() == (-1, 1)
+
+
+# ---- biplot -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("components", [(0, 1), (2, 0)])
+def test_arrows_are_loadings_times_one_factor(components):
+    """Arrows of variables that one of the components misses included, at their angles on the canvas."""
+    rng = np.random.default_rng(8)
+    V = np.zeros((9, 3))
+    V[:3, 0], V[2:5, 1], V[4:7, 2] = rng.standard_normal((3, 3))
+    Z = rng.standard_normal((50, 3)) * [9, 4, 2]
+    ax = plot.biplot(V, Z, components=components, n_variables=9)
+    pair = list(components)
+    selected = np.flatnonzero(V[:, pair].any(axis=1))
+    order = selected[np.argsort(-np.linalg.norm(V[selected][:, pair], axis=1))]
+    arrows = tips(ax)
+    assert len(arrows) == len(selected) < 9
+    factor = (arrows * V[order][:, pair]).sum() / (V[order][:, pair] ** 2).sum()
+    assert factor > 0
+    assert arrows == pytest.approx(factor * V[order][:, pair], abs=1e-12)
+    assert texts(a for a in ax.texts if a.get_text()) == [f"x{j + 1}" for j in order]
+    assert points(ax) == pytest.approx(Z[:, pair])
+    drawn(ax)
+    on_canvas = ax.transData.transform(arrows) - ax.transData.transform((0, 0))
+    angle = np.arctan2(on_canvas[:, 1], on_canvas[:, 0])
+    assert angle == pytest.approx(np.arctan2(V[order, pair[1]], V[order, pair[0]]), abs=1e-6)
+    low, high = np.transpose([ax.get_xlim(), ax.get_ylim()])
+    assert np.all((arrows > low) & (arrows < high))
+    assert abs(arrows).max() > 0.3 * abs(Z[:, pair]).max()  # seen beside the points
+
+
+def test_points_are_the_scores_of_the_data():
+    X = np.random.default_rng(9).standard_normal((40, 10)) * np.linspace(3, 1, 10) + 7
+    result = spcacore.sparse_pca(X, 3, cardinality=4, scale=True)
+    F = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)
+    Z = F @ result.loadings
+    for source in (X, scipy.sparse.csr_array(X), Z):
+        ax = plot.biplot(result, source, components=(1, 2))
+        assert points(ax) == pytest.approx(Z[:, [1, 2]])
+    share = 100 * result.explained_variance_ratio
+    assert ax.get_xlabel() == f"component 2  ({share[1]:.1f} % of the variance)"
+    assert ax.get_ylabel() == f"component 3  ({share[2]:.1f} % of the variance)"
+
+
+def test_a_covariance_has_scores_of_other_data():
+    result = spcacore.sparse_pca(PROPS.correlation, 3, cardinality=4, kind="covariance")
+    X = np.random.default_rng(10).standard_normal((30, 13))
+    assert points(plot.biplot(result, X)) == pytest.approx((X @ result.loadings)[:, :2])
+
+
+def test_classes_have_colors():
+    rng = np.random.default_rng(11)
+    Z, labels = rng.standard_normal((60, 2)), rng.choice(["c", "a", "b"], 60)
+    ax = plot.biplot(sparse(0, 5, 2), Z, labels=labels)
+    assert texts(ax.get_legend().get_texts()) == ["a", "b", "c"]
+    for name, group in zip("abc", ax.collections, strict=True):
+        assert np.array_equal(group.get_offsets(), Z[labels == name])
+    assert len({tuple(group.get_facecolor()[0]) for group in ax.collections}) == 3
+    ax = plot.biplot(sparse(0, 5, 2), Z, labels=np.arange(60) % 32)
+    looks = {(tuple(g.get_facecolor()[0]), g.get_paths()[0].vertices.tobytes()) for g in ax.collections}
+    assert len(looks) == 32
+
+
+def test_names_of_arrows_do_not_overlap():
+    """Of sparse loadings, most arrows lie on the axes, their tips close together."""
+    V = np.zeros((12, 2))
+    V[:6, 0], V[6:, 1] = np.linspace(0.5, 0.3, 6), np.linspace(-0.5, -0.3, 6)
+    names = [f"variable_{j}" for j in range(12)]
+    Z = np.random.default_rng(12).standard_normal((80, 2)) * 3
+    ax = plot.biplot(V, Z, names=names, n_variables=12)
+    drawn(ax)
+    tight = [matplotlib.text.Text.get_window_extent(t) for t in ax.texts if t.get_text()]
+    assert len(tight) == 12
+    for i, a in enumerate(tight):
+        for b in tight[:i]:
+            assert not (min(a.x1, b.x1) - max(a.x0, b.x0) > 1 and min(a.y1, b.y1) - max(a.y0, b.y0) > 1)
+
+
+def test_the_longest_arrows_are_shown():
+    V = sparse(13, 60, 2, 0.7)
+    ax = plot.biplot(V, np.random.default_rng(13).standard_normal((20, 2)))
+    length = np.linalg.norm(V, axis=1)
+    assert {t for t in texts(ax.texts) if t.startswith("x")} == {
+        f"x{j + 1}" for j in np.argsort(-length)[:10]
+    }
+    assert f"arrows: the 10 longest of {np.count_nonzero(length)}" in texts(ax.texts)
+    assert len(tips(plot.biplot(V, np.ones((20, 2)), n_variables=0))) == 0
+
+
+def test_a_biplot_without_variance_or_loadings():
+    V = np.eye(3)[:, :2]
+    assert len(tips(plot.biplot(V, np.zeros((4, 2))))) == 2
+    ax = plot.biplot(np.zeros((3, 2)), np.ones((4, 2)))
+    assert len(tips(ax)) == 0
+    drawn(ax)
+
+
+# ---- scree ------------------------------------------------------------------------------------------
+
+
+def heights(ax):
+    return {bars.get_label(): np.array([bar.get_height() for bar in bars]) / 100 for bars in ax.containers}
+
+
+def lines(ax):
+    return {line.get_label(): line.get_ydata() / 100 for line in ax.lines}
+
+
+def eigenvalue_shares(A, r):
+    return np.linalg.eigvalsh(A)[::-1][:r] / np.trace(A)
+
+
+@pytest.mark.parametrize("container", [np.asarray, scipy.sparse.csr_array, np.float32])
+@pytest.mark.parametrize("options", [{}, {"scale": True}, {"center": False}])
+def test_shares_beside_those_of_principal_components(container, options):
+    X = np.random.default_rng(14).poisson(2, (50, 8)).astype(float) * np.arange(1, 9)
+    X = container(X)
+    result = spcacore.sparse_pca(X, 4, cardinality=3, **options)
+    ax = plot.scree(result, X)
+    A = covariance(X.toarray() if scipy.sparse.issparse(X) else X, **options)
+    dense = eigenvalue_shares(A, 4)
+    tolerance = {"rel": 1e-4 if container is np.float32 else 1e-9}
+    assert heights(ax)["ordinary"] == pytest.approx(dense, **tolerance)
+    assert heights(ax)["sparse"] == pytest.approx(result.explained_variance_ratio)
+    assert lines(ax)["ordinary, cumulative"] == pytest.approx(np.cumsum(dense), **tolerance)
+    together = spanned_variance(A, result.loadings.astype(float)) / np.trace(A)
+    assert lines(ax)["sparse, cumulative"][-1] == pytest.approx(together, **tolerance)
+
+
+def test_shares_of_more_variables_than_samples():
+    X = np.random.default_rng(15).standard_normal((6, 700))
+    result = spcacore.sparse_pca(X, 6, cardinality=30)
+    s = np.linalg.svd(X - X.mean(axis=0), compute_uv=False) ** 2
+    assert heights(plot.scree(result, X))["ordinary"] == pytest.approx(s / s.sum(), abs=1e-9)
+
+
+def test_shares_of_a_covariance_and_of_given_numbers():
+    A = PROPS.correlation
+    result = spcacore.sparse_pca(A, 5, cardinality=3, kind="covariance")
+    dense = eigenvalue_shares(A, 5)
+    assert heights(plot.scree(result, A))["ordinary"] == pytest.approx(dense)
+    assert heights(plot.scree(result, dense=dense))["ordinary"] == pytest.approx(dense)
+    assert heights(plot.scree(result, dense=dense[:2]))["ordinary"] == pytest.approx(dense[:2])
+    assert set(heights(plot.scree(result))) == {"sparse"}
+
+
+def test_shares_that_the_result_does_not_know():
+    A = PROPS.correlation
+    V = sparse(16, 13, 3)
+    ax = plot.scree(V, A, kind="covariance")
+    own = [spanned_variance(A, V[:, : t + 1]) / 13 for t in range(3)]
+    assert lines(ax)["sparse, cumulative"] == pytest.approx(own)
+    X = np.random.default_rng(16).standard_normal((30, 13)) * np.arange(1, 14)
+    rotated = spcacore.sca(X, 3, l1_bound=4)
+    assert lines(plot.scree(rotated, X))["sparse, cumulative"] == pytest.approx(rotated.pve)
+    A = covariance(X, scale=True)
+    ax = plot.scree(V, X, scale=True)
+    assert heights(ax)["ordinary"] == pytest.approx(eigenvalue_shares(A, 3))
+
+
+# ---- path -------------------------------------------------------------------------------------------
+
+
+def stand_in(values=(1, 2, 4, 8, 16, 32, 64), **more):
+    values = np.array(values)
+    shares = np.outer(1 - np.exp(-values / 6), [0.3, 0.2])
+    fields = {"explained_variance_ratio": shares, "dense_ratio": np.array([0.32, 0.21])}
+    return SimpleNamespace(**{"parameter": "cardinality", "values": values, **fields, **more})
+
+
+def selection(**more):
+    values = np.array([1, 2, 4, 8, 16])
+    score = np.array([0.1, 0.3, 0.36, 0.4, 0.37])
+    fields = {"criterion": "cv", "score": score, "standard_error": np.full(5, 0.05), "best": 8, "one_se": 4}
+    return SimpleNamespace(
+        **{"parameter": "cardinality", "values": values, "scores": None, "chosen": 4, **fields, **more}
+    )
+
+
+def labelled(ax, start):
+    (line,) = [line for line in ax.lines if line.get_label().startswith(start)]
+    return line
+
+
+def test_a_path_has_the_variances():
+    source = stand_in()
+    ax = plot.path(source, chosen=8)
+    total = 100 * source.explained_variance_ratio.sum(axis=1)
+    line = labelled(ax, "2 components together")
+    assert np.array_equal(line.get_xdata(), source.values)
+    assert line.get_ydata() == pytest.approx(total)
+    dense = labelled(ax, "ordinary: 53.0 %")
+    assert list(dense.get_ydata()) == pytest.approx([53, 53])
+    assert dense.get_linestyle() == "--"
+    ring = labelled(ax, f"chosen: 8, {total[3]:.1f} %")
+    assert (ring.get_xdata()[0], ring.get_ydata()[0]) == (8, pytest.approx(total[3]))
+    assert same_color(ring.get_markeredgecolor(), ORANGE)
+    assert ax.get_xscale() == "log"
+    each = [line.get_ydata() for line in ax.lines if line.get_linewidth() == 1]
+    assert np.array(each) == pytest.approx(100 * source.explained_variance_ratio.T)
+    drawn(ax)
+
+
+def test_values_in_any_order_and_of_one_component():
+    source = stand_in([9, 1, 5])
+    source.explained_variance_ratio = source.explained_variance_ratio[:, :1]
+    source.dense_ratio = None
+    ax = plot.path(source)
+    assert ax.get_xscale() == "linear"
+    line = labelled(ax, "variance explained")
+    assert line.get_xdata().tolist() == [1, 5, 9]
+    assert np.all(np.diff(line.get_ydata()) > 0)
+    assert not [line for line in ax.lines if line.get_label().startswith(("chosen", "ordinary"))]
+    assert plot.path(stand_in([0, 10, 1000])).get_xscale() == "linear"  # a zero has no logarithm
+
+
+def test_a_selection_has_errors_and_a_rule():
+    ax = plot.path(selection())
+    (bars,) = ax.containers
+    segments = bars.lines[2][0].get_segments()
+    for x, y, segment in zip([1, 2, 4, 8, 16], [0.1, 0.3, 0.36, 0.4, 0.37], segments, strict=True):
+        assert segment == pytest.approx(np.array([[x, y - 0.05], [x, y + 0.05]]))
+    assert labelled(ax, "best less").get_ydata()[0] == pytest.approx(0.35)
+    for start, where in (
+        ("best: 8", (8, 0.4)),
+        ("one standard error: 4", (4, 0.36)),
+        ("chosen: 4", (4, 0.36)),
+    ):
+        line = labelled(ax, start)
+        assert (line.get_xdata()[0], line.get_ydata()[0]) == where
+    assert ax.get_ylabel() == "predicted share of left-out variance"
+    counted = selection(parameter="n_components", criterion="permutation")
+    assert labelled(plot.path(counted), "permuted data").get_ydata()[0] == 0
+    ax = plot.path(selection(standard_error=None, criterion="sparseness"), chosen=16)
+    assert not ax.containers
+    assert labelled(ax, "chosen").get_xdata()[0] == 16
+    assert ax.get_ylabel() == "index of sparseness"
+
+
+def test_a_path_and_selections_as_they_are_found():
+    A = PROPS.correlation
+    found = spcacore.sparsity_path(A, n_components=2, cardinality=[2, 5, 13], kind="covariance")
+    ax = plot.path(found)
+    dense = eigenvalue_shares(A, 2).sum()
+    assert labelled(ax, "ordinary").get_ydata()[0] == pytest.approx(100 * dense)
+    total = labelled(ax, "2 components").get_ydata()
+    assert total == pytest.approx([100 * spanned_variance(A, r.loadings) / 13 for r in found.results])
+    assert total[-1] == pytest.approx(100 * dense)
+    X = np.random.default_rng(18).standard_normal((30, 6)) * [5, 4, 1, 1, 1, 1]
+    for chosen in (
+        spcacore.select_sparsity(X, cardinality=[1, 2, 4]),
+        spcacore.select_sparsity(X, cardinality=[4, 2], criterion="permutation", n_permutations=3),
+        spcacore.select_sparsity(X, cardinality=[1, 2, 4], criterion="sparseness"),
+        spcacore.select_n_components(X, 3, cardinality=2),
+    ):
+        ax = plot.path(chosen)
+        assert labelled(ax, "chosen").get_xdata()[0] == chosen.chosen
+        order = np.argsort(chosen.values)
+        assert np.array_equal(labelled(ax, "score").get_ydata(), chosen.score[order])
+        drawn(ax)
+
+
+# ---- any result, any axes ---------------------------------------------------------------------------
+
+
+X = np.random.default_rng(17).standard_normal((30, 6)) @ np.diag([3, 2.5, 2, 1, 1, 1])
+RESULTS = {
+    "sparse_pca": lambda: spcacore.sparse_pca(X, 2, cardinality=3),
+    "spca": lambda: spcacore.spca(X, 2, cardinality=3),
+    "sca": lambda: spcacore.sca(X, 2),
+    "ppca": lambda: spcacore.ppca(X, 2),
+    "soppca": lambda: spcacore.soppca(X, 2, cardinality=3),
+    "sparse_lda": lambda: spcacore.sparse_lda(X, np.repeat([0, 1, 2], 10), cardinality=2),
+    "float32": lambda: spcacore.sparse_pca(X.astype(np.float32), 2, cardinality=3),
+    "list": lambda: spcacore.sparse_pca(X, 2, cardinality=3).loadings.tolist(),
+}
+
+
+@pytest.mark.parametrize("result", RESULTS.values(), ids=RESULTS)
+def test_every_result_can_be_drawn(result):
+    result = result()
+    V = np.asarray(getattr(result, "loadings", result))
+    assert [bar.get_width() for bar in plot.bars(result).patches] == V[np.argsort(-abs(V[:, 0])), 0][
+        : np.count_nonzero(V[:, 0])
+    ].tolist()
+    table = plot.heatmap(result, order="given").images[0].get_array().filled(0)
+    assert np.array_equal(table, V[V.any(axis=1)])
+    assert np.array_equal(plot.images(result, (2, 3)).images[1].get_array().filled(0).ravel(), V[:, 1])
+    known = hasattr(result, "transform")
+    Z = result.transform(X) if known else X @ V
+    assert points(plot.biplot(result, X if known else Z)) == pytest.approx(Z)
+    dense = eigenvalue_shares(covariance(X), 2)
+    assert heights(plot.scree(result, X))["ordinary"] == pytest.approx(dense, rel=1e-5)
+
+
+def test_one_component_as_it_comes_from_a_solver():
+    x = spcacore.tpower(X, 3)
+    assert np.array_equal(plot.images(x, (3, 2)).images[0].get_array().filled(0).ravel(), x.loading)
+
+
+def test_names_of_a_dataframe():
+    pandas = pytest.importorskip("pandas", reason="needs pandas")
+    result = spcacore.sparse_pca(pandas.DataFrame(X, columns=list("abcdef")), 2, cardinality=3)
+    v = result.loadings[:, 0]
+    assert rows(plot.bars(result)) == ["abcdef"[j] for j in np.argsort(-abs(v))[:3]]
+
+
+CALLS = {
+    "bars": lambda ax: plot.bars(X[:6], ax=ax),
+    "heatmap": lambda ax: plot.heatmap(X[:6], ax=ax),
+    "images": lambda ax: plot.images(X[:6], (3, 2), ax=ax),
+    "biplot": lambda ax: plot.biplot(X[:5], X, ax=ax),
+    "scree": lambda ax: plot.scree(X.T[:, :2], X, ax=ax),
+    "path": lambda ax: plot.path(stand_in(), ax=ax),
+    "selection": lambda ax: plot.path(selection(), ax=ax),
+}
+CALLS["biplot"] = lambda ax: plot.biplot(X[:6, :2], X[:, :2], ax=ax)
+CALLS["scree"] = lambda ax: plot.scree(X[:6, :2], X, ax=ax)
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_axes_that_are_given_are_used(call):
+    figure = Figure()  # unknown to pyplot
+    ax, other = figure.subplots(1, 2)
+    before = dict(matplotlib.rcParams)
+    assert call(ax) is ax
+    assert not pyplot.get_fignums()
+    assert dict(matplotlib.rcParams) == before
+    assert not other.has_data()
+    figure.canvas.draw()
+    part = Figure(layout="constrained").subfigures(1, 2)[1]
+    assert call(part.subplots()) in part.axes
+    new = call(None)
+    assert pyplot.get_fignums() == [new.figure.number]
+    drawn(new)
+
+
+def test_axes_that_share_their_limits():
+    figure = Figure()
+    axes = figure.subplots(1, 2, sharex=True, sharey=True)
+    for ax in axes:
+        plot.biplot(sparse(0, 6, 2), X[:, :2], ax=ax)
+    figure.canvas.draw()
+    corner = axes[0].transData.transform([[0, 0], [1, 0], [0, 1]])
+    assert corner[1, 0] - corner[0, 0] == pytest.approx(corner[2, 1] - corner[0, 1])
+
+
+def test_matplotlib_is_imported_when_needed(monkeypatch):
+    script = "import sys, spcacore.plot; assert not [m for m in sys.modules if m.startswith('matplotlib')]"
+    subprocess.run([sys.executable, "-c", script], check=True, cwd="/")
+    monkeypatch.setitem(sys.modules, "matplotlib.axes", None)
+    with pytest.raises(ImportError, match=r"spcacore\[plot\]"):
+        plot.bars([1.0])
+
+
+V2 = np.eye(6)[:, :2]
+BAD = [
+    (lambda: plot.bars(V2, 2), ValueError, "component must be in \\[0, 1\\], not 2"),
+    (lambda: plot.bars(V2, -1), ValueError, "component must be"),
+    (lambda: plot.bars(V2, 1.0), TypeError, "component must be an integer"),
+    (lambda: plot.bars(V2, n_variables=0), ValueError, "n_variables must be at least 1"),
+    (lambda: plot.bars(V2, names=["a"]), ValueError, "names has 1 entries for 6"),
+    (lambda: plot.bars(V2, names="abcdef"), TypeError, "names must be a sequence of 6 strings"),
+    (lambda: plot.bars(V2, ax=3), TypeError, "ax must be a matplotlib Axes or None, not int"),
+    (lambda: plot.bars([np.nan]), ValueError, "loadings has 1 entry that is NaN"),
+    (lambda: plot.bars(np.zeros((3, 0))), ValueError, "loadings is empty"),
+    (lambda: plot.bars(object()), TypeError, "loadings"),
+    (lambda: plot.heatmap(V2, components=[0, 2]), ValueError, "components\\[1\\] must be in \\[0, 1\\]"),
+    (lambda: plot.heatmap(V2, components=[]), ValueError, "components is empty"),
+    (lambda: plot.heatmap(V2, components="01"), TypeError, "components must be an integer"),
+    (lambda: plot.heatmap(V2, order="size"), ValueError, "order must be one of 'cluster'"),
+    (lambda: plot.heatmap(V2, names=[*"abcdefg"]), ValueError, "names has 7 entries for 6"),
+    (lambda: plot.heatmap(V2, n_variables=0), ValueError, "n_variables"),
+    (lambda: plot.images(V2, (2, 4)), ValueError, "shape \\(2, 4\\) has 8 pixels for 6 variables"),
+    (lambda: plot.images(V2, 6), TypeError, "shape must be two integers"),
+    (lambda: plot.images(V2, (-2, -3)), ValueError, "shape\\[0\\] must be at least 1"),
+    (lambda: plot.biplot(V2[:, :1], X), ValueError, "needs two components"),
+    (lambda: plot.biplot(V2, X[:, :2], components=(0, 0)), ValueError, "two different"),
+    (lambda: plot.biplot(V2, X[:, :2], components=0), TypeError, "components must be two integers"),
+    (lambda: plot.biplot(V2, X[:, :2], components=(0, 2)), ValueError, "components\\[1\\]"),
+    (lambda: plot.biplot(V2, X), TypeError, "has no transform: pass scores of shape \\(n, 2\\)"),
+    (lambda: plot.biplot(V2, X[:, :3]), ValueError, "2 columns \\(scores\\) or 6 \\(data\\)"),
+    (lambda: plot.biplot(V2, X[:, :2] * np.nan), ValueError, "NaN"),
+    (lambda: plot.biplot(V2, X[:, :2], labels=[0, 1]), ValueError, "labels must have shape \\(30,\\)"),
+    (lambda: plot.biplot(V2, np.zeros((33, 2)), labels=range(33)), ValueError, "33 classes; at most 32"),
+    (lambda: plot.scree(V2), ValueError, "no explained_variance_ratio: pass X"),
+    (lambda: plot.scree(V2, X, dense=[0.1]), ValueError, "either X or dense"),
+    (lambda: plot.scree(V2, X[:, :5]), ValueError, "X has 5 columns for 6"),
+    (lambda: plot.scree(V2, np.ones((4, 6))), ValueError, "X has no variance"),
+    (lambda: plot.scree(V2, kind="data"), ValueError, "there is no X"),
+    (lambda: plot.scree(V2, X, kind="correlation"), ValueError, "kind must be one of"),
+    (lambda: plot.scree(spcacore.sparse_pca(X, 2, cardinality=2), dense=[0.9, 0.2]), ValueError, "dense"),
+    (lambda: plot.scree(spcacore.sparse_pca(X, 2, cardinality=2), dense=[-0.1]), ValueError, "dense"),
+    (lambda: plot.path(stand_in(), chosen=3), ValueError, "chosen must be one of the values 1, 2, 4"),
+    (lambda: plot.path(V2), TypeError, "SparsityPath or a SparsitySelection"),
+    (lambda: plot.path(stand_in(explained_variance_ratio=None)), ValueError, "total variance is unknown"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "message"), BAD)
+def test_bad_input(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+    assert not pyplot.get_fignums()  # refused before any drawing
+
+
+# ---- stored pictures --------------------------------------------------------------------------------
+
+
+def example():
+    """Loadings and scores that no solver can change."""
+    V = np.zeros((13, 4))
+    V[[0, 1, 6, 7, 8, 9], 0] = 0.48, 0.47, 0.41, 0.42, 0.35, 0.29
+    V[[2, 3], 1] = 0.71, 0.70
+    V[[4, 5, 12], 2] = 0.55, 0.62, -0.56
+    V[[5, 10, 11], 3] = -0.25, 0.93, -0.27
+    shares = np.array([0.29, 0.14, 0.13, 0.09])
+    return SimpleNamespace(loadings=V, explained_variance_ratio=shares, names=PROPS.names)
+
+
+def scores():
+    t = np.arange(60)
+    return np.column_stack([np.cos(t) * (2 + t % 5), np.sin(t) * (1 + t % 3), np.cos(2 * t), np.sin(3 * t)])
+
+
+def disk():
+    y, x = np.indices((9, 12))
+    waves = [np.cos(x / 2 + k) * np.sin(y / 3 + k) for k in range(5)]
+    return np.column_stack([np.where(abs(wave) > 0.5, wave, 0).ravel() / 5 for wave in waves])
+
+
+PICTURES = {
+    "bars": lambda: plot.bars(example(), 3),
+    "bars_many": lambda: plot.bars(np.sin(np.arange(1, 201.0)), n_variables=20),
+    "heatmap": lambda: plot.heatmap(example()),
+    "heatmap_many": lambda: plot.heatmap(np.sin(np.outer(np.arange(200), [1, 2, 3])), order="loading"),
+    "images": lambda: plot.images(disk(), (9, 12)),
+    "biplot": lambda: plot.biplot(example(), scores(), labels=np.arange(60) % 3),
+    "biplot_plain": lambda: plot.biplot(example(), scores(), components=(3, 2), n_variables=3),
+    "scree": lambda: plot.scree(example(), dense=[0.32, 0.18, 0.14, 0.09]),
+    "path": lambda: plot.path(stand_in(), chosen=8),
+    "selection": lambda: plot.path(selection()),
+}
+
+
+def at_low_resolution(name):
+    with matplotlib.style.context("default"):
+        ax = PICTURES[name]()
+        ax.figure.set_dpi(60)
+        return drawn(ax)
+
+
+def blocks(picture, size=6):
+    """Means of blocks of pixels."""
+    height, width = (n // size * size for n in picture.shape[:2])
+    return picture[:height, :width].reshape(height // size, size, width // size, size, 3).mean(axis=(1, 3))
+
+
+def apart(a, b):
+    """Root mean square difference of the means, and the largest."""
+    difference = blocks(a) - blocks(b)
+    return np.sqrt(np.mean(difference**2)), abs(difference).max()
+
+
+@pytest.mark.skipif(
+    matplotlib.__version_info__ < (3, 11),
+    reason="stored pictures are by matplotlib 3.11, which sets text anew",
+)
+@pytest.mark.parametrize("name", PICTURES)
+def test_stored_pictures(name, tmp_path):
+    ours, stored = at_low_resolution(name), pyplot.imread(STORED / f"{name}.png")[..., :3]
+    assert ours.shape == stored.shape
+    pyplot.imsave(tmp_path / "ours.png", ours)
+    mean, largest = apart(ours, stored)
+    assert mean < 0.01, f"see {tmp_path / 'ours.png'}"
+    assert largest < 0.15, f"see {tmp_path / 'ours.png'}"
+
+
+def main(directory):
+    for name in PICTURES:
+        pyplot.imsave(Path(directory) / f"{name}.png", at_low_resolution(name))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
