@@ -515,6 +515,10 @@ class RotatedResult(Named):
         Names of the variables, when the input had any.
     middle : ndarray of shape (r, r) or None
         Of `sma`: B = Z'XY.
+    mean, scale : ndarray of shape (p,) or None
+        Subtracted from, then divides, each column; None if not applied.
+    total_variance : float
+        Trace of the covariance matrix of what the loadings multiply.
     """
 
     loadings: NDArray[Any]
@@ -525,6 +529,9 @@ class RotatedResult(Named):
     method: str
     names: tuple[str, ...] | None
     middle: NDArray[np.float64] | None = None
+    mean: NDArray[Any] | None = None
+    scale: NDArray[Any] | None = None
+    total_variance: float = 0.0
 
     def __repr__(self) -> str:
         p, r = self.loadings.shape

@@ -57,6 +57,7 @@ class SparseLDAResult(Named):
     metric : ndarray of shape (r, r)
         `scalings' B scalings`: covariance within classes of what `transform` gives.
     shrinkage : float
+    n_iter : ndarray of shape (r,), int
     converged : ndarray of shape (r,), bool
     method, deflation : str
     names : tuple of str or None
@@ -75,6 +76,7 @@ class SparseLDAResult(Named):
     centroids: NDArray[np.float64]
     metric: NDArray[np.float64]
     shrinkage: float
+    n_iter: NDArray[np.intp]
     converged: NDArray[np.bool_]
     method: str
     deflation: str
@@ -278,7 +280,7 @@ def sparse_lda(
             upper_bound=found.upper_bound, cardinality=found.cardinality, classes=classes,
             priors=proportions, means=(means * back).astype(data.dtype),
             mean=(mean * back).astype(data.dtype), centroids=centroids, metric=metric, shrinkage=amount,
-            converged=found.converged, method=found.method, deflation=found.deflation,
+            n_iter=found.n_iter, converged=found.converged, method=found.method, deflation=found.deflation,
             names=names,
         )  # fmt: skip
 
@@ -360,7 +362,7 @@ class _Data:
                 rows = rows.tocsc().astype(np.float64) * self.unit
                 out[j] = np.asarray(rows.mean(axis=0)).ravel()
                 full = np.flatnonzero(np.diff(rows.indptr) == rows.shape[0])
-                entries = rows[:, full].data.reshape(len(full), -1)
+                entries = rows[:, full].data.reshape(len(full), rows.shape[0])
                 first = entries[:, :1]
                 out[j, full] = first[:, 0] + (entries - first).mean(axis=1)
             else:

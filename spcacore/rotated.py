@@ -289,6 +289,9 @@ def _sca(
         converged=converged,
         method="sca",
         names=problem.names,
+        mean=problem.mean,
+        scale=problem.scale,
+        total_variance=problem.total_variance or 0.0,
     )
 
 
@@ -373,6 +376,7 @@ def sma(
     return RotatedResult(
         loadings=(Y + 0.0).astype(op.dtype), scores=(Z + 0.0).astype(op.dtype), pve=_pve(problem, Y),
         n_iter=n_iter, converged=converged, method="sma", names=problem.names, middle=B,
+        mean=problem.mean, scale=problem.scale, total_variance=problem.total_variance or 0.0,
     )  # fmt: skip
 
 

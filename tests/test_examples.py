@@ -310,3 +310,34 @@ def test_the_index_shows_every_example():
         picture = script.with_suffix(".png")
         assert f"({picture.name})" in index
         assert picture.stat().st_size < 300_000
+
+
+@cache
+def estimators():
+    pytest.importorskip("sklearn", reason="needs scikit-learn")
+    module = example("estimators")
+    curves = {"wines": module.wines(), "digits": module.digits((10,))}
+    return module, curves
+
+
+def test_estimators_of_wines_and_digits():
+    _, curves = estimators()
+    wines = dict(zip(curves["wines"].counts, curves["wines"].accuracy, strict=True))
+    assert wines[3] == pytest.approx(0.97, abs=0.005)
+    assert round(100 * max(wines.values())) == 97
+    assert curves["wines"].likeliest == 12
+    assert curves["digits"].accuracy[0] == pytest.approx(0.935, abs=0.002)
+    assert curves["digits"].dense == pytest.approx(0.938, abs=0.002)
+
+
+def test_estimators_of_leukemias():
+    module, _ = estimators()
+    X, labels = module.genes(shared("golub_leukemia.npz"))
+    assert X.shape == (72, 3571)
+    few = module.leukemias(X, labels, (1, 20))
+    assert few.accuracy == pytest.approx([0.89, 0.96], abs=0.005)
+
+
+def test_the_picture_of_the_estimators():
+    module, curves = estimators()
+    drawn(module, curves)
