@@ -32,9 +32,10 @@ class Table:
     matrix: Any
     names: tuple[str, ...] | None = None
     row_names: tuple[str, ...] | None = None
+    contents: str = ""  # of a file of several arrays
 
     def transposed(self) -> Table:
-        return Table(self.matrix.T, self.row_names, self.names)
+        return Table(self.matrix.T, self.row_names, self.names, self.contents)
 
     def variables(self) -> list[str]:
         """A name for each column."""
@@ -55,18 +56,22 @@ def counted(number: int, noun: str) -> str:
 
 def read(args: argparse.Namespace) -> Table:
     """The matrix of the file, oriented, with whatever names there are."""
-    path, kind = args.file, _kind(args.file)
-    read = {".csv": _read_text, ".tsv": _read_text, ".npy": _read_npy, ".npz": _read_npz, ".mtx": _read_mtx}
-    if kind not in read:
-        raise UserError(f"{path}: unknown extension; .csv, .tsv, .npy, .npz and .mtx can be read")
-    if args.array is not None and kind != ".npz":
-        raise UserError(f"argument --array: {path} is not an .npz file")
+    path, kind = args.file, kind_of(args.file)
+    if kind in (".pkl", ".pickle", ".joblib"):
+        raise UserError(_pickled(path))
+    if kind not in READERS:
+        raise UserError(
+            f"{path}: unknown extension; .csv, .tsv, .npy, .npz and .mtx can be read, and .parquet and .h5ad "
+            "where pyarrow and h5py are installed"
+        )
+    if args.array is not None and kind not in (".npz", ".h5ad"):
+        raise UserError(f"argument --array: {path} is not an .npz file, nor .h5ad")
     if (args.header, args.row_names) != (None, None) and kind not in (".csv", ".tsv"):
         raise UserError(f"arguments --header and --row-names: {path} is neither .csv nor .tsv")
     with _reading(path):
         with open(path, "rb"):
             pass
-        table = read[kind](path, args)
+        table = READERS[kind](path, args)
     matrix = table.matrix
     if matrix.ndim != 2 or 0 in matrix.shape:
         raise UserError(f"{path}: a matrix that is not empty is needed, not an array of shape {matrix.shape}")
@@ -80,12 +85,12 @@ def read(args: argparse.Namespace) -> Table:
         table = table.transposed()
     if args.names is not None:
         table = replace(table, names=_read_names(args.names, table.matrix.shape[1]))
-    if not args.covariance and _symmetric(table.matrix):
+    if args.covariance is False and symmetric(table.matrix):
         args.notes.append(f"{path} is symmetric; if it holds covariances or correlations, say --covariance")
     return table
 
 
-def _kind(path: str) -> str:
+def kind_of(path: str) -> str:
     """The extension that says how to read the file; `.gz` counts for text only."""
     suffixes = [suffix.lower() for suffix in Path(path).suffixes]
     if len(suffixes) > 1 and suffixes[-1] == ".gz" and suffixes[-2] in (".csv", ".tsv", ".mtx"):
@@ -110,16 +115,17 @@ def _reading(path: str) -> Iterator[None]:
     except (ValueError, EOFError, KeyError, OverflowError, zlib.error, zipfile.BadZipFile) as error:
         if "Python objects" in str(error) or "allow_pickle" in str(error):
             raise UserError(_pickled(path)) from None
-        raise UserError(f"{path} cannot be read as {_kind(path)}: {error}") from None
+        raise UserError(f"{path} cannot be read as {kind_of(path)}: {error}") from None
 
 
-def _symmetric(matrix: Any) -> bool:
+def symmetric(matrix: Any) -> bool:
     """Whether it equals its transpose to the rounding of single precision."""
     if matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 1:
         return False
     if scipy.sparse.issparse(matrix):
-        return abs(matrix - matrix.T).max() <= 1e-5 * abs(matrix).max()
-    with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
+            return bool(abs(matrix - matrix.T).max() <= 1e-5 * abs(matrix).max())
+    with np.errstate(over="ignore", invalid="ignore"):
         return all(np.allclose(m, m.T, rtol=1e-5, atol=0) for m in (matrix[:9, :9], matrix))
 
 
@@ -133,23 +139,57 @@ def _read_names(path: str, count: int) -> tuple[str, ...]:
     return names
 
 
-def where_not_finite(matrix: Any, args: argparse.Namespace) -> str | None:
-    """Where the first entry of the matrix that is NaN or infinite stands in the file."""
+def read_loadings(path: str, names: Sequence[str], source: str) -> NDArray[np.float64]:
+    """Loadings as the command writes them, a row for each of these variables, whatever the order there."""
+    kind = kind_of(path)
+    args = argparse.Namespace(file=path, array="loadings", header=True, row_names=True, nan=False)
+    if kind not in (".csv", ".npz"):
+        raise UserError(f"argument --loadings: {path} is neither .csv nor .npz")
+    with _reading(path):
+        table = READERS[kind](path, args)
+    if kind == ".npz":
+        table = replace(table, row_names=table.names or table.row_names)
+    V = table.matrix
+    if V.ndim != 2 or V.dtype.kind not in "fiub" or not np.isfinite(V).all():
+        raise UserError(f"argument --loadings: {path} does not hold a matrix of finite numbers")
+    known = table.samples() if table.row_names else list(names)
+    if len(V) != len(names):
+        raise UserError(
+            f"argument --loadings: {path} has {counted(len(V), 'variable')}, {source} has {len(names)}"
+        )
+    if known != list(names):
+        place = {name: i for i, name in enumerate(known)}
+        lost = next((name for name in names if name not in place), None)
+        if lost is not None or len(place) < len(known):
+            why = "names variables twice" if lost is None else f"has no variable {lost!r}, as {source} has"
+            raise UserError(f"argument --loadings: {path} {why}")
+        V = V[[place[name] for name in names]]
+    empty = np.flatnonzero(~V.any(axis=0))
+    if V.shape[1] == 0 or len(empty):
+        which = f"component {empty[0] + 1} of {path} has" if len(empty) else f"{path} has"
+        raise UserError(f"argument --loadings: {which} no loading that is not zero")
+    return V.astype(np.float64)
+
+
+def where_not_finite(table: Table, args: argparse.Namespace, nan: bool = False) -> str | None:
+    """Where the first entry that is infinite, or NaN unless that is allowed, stands in the file."""
     if args.orientation == "columns":
-        matrix = matrix.T
+        table = table.transposed()
+    matrix, wrong = table.matrix, np.isinf if nan else lambda x: ~np.isfinite(x)
     if scipy.sparse.issparse(matrix):
         entries = matrix.tocoo()
-        at = np.flatnonzero(~np.isfinite(entries.data))
+        at = np.flatnonzero(wrong(entries.data))
         bad, values = np.stack([entries.row[at], entries.col[at]], axis=1), entries.data[at]
     else:
-        bad = np.argwhere(~np.isfinite(matrix))
+        bad = np.argwhere(wrong(matrix))
         values = matrix[tuple(bad.T)]
     if len(bad) == 0:
         return None
     row, column = bad[0] + 1
+    name = f" ({table.names[column - 1]!r})" if table.names and table.names[column - 1].strip() else ""
     more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
     single = " in single precision" if args.float32 else ""
-    return f"row {row}, column {column} is {values[0]}{single}{more}; impute or drop such entries"
+    return f"row {row}, column {column}{name} is {values[0]}{single}{more}; impute or drop such entries"
 
 
 # ---- reading NumPy, SciPy and Matrix Market files ---------------------------------------------------
@@ -172,7 +212,7 @@ def _read_npz(path: str, args: argparse.Namespace) -> Table:
         if {"format", "shape", "data"} <= set(file.files):
             if args.array is not None:
                 raise UserError(f"argument --array: {path} holds one sparse matrix")
-            return Table(_compressed(scipy.sparse.load_npz(path)))
+            return Table(compressed(scipy.sparse.load_npz(path)))
         arrays = {name: _npz_array(file, name) for name in file.files}
     name = _choose(path, arrays, args.array)
     X = arrays[name]
@@ -181,7 +221,7 @@ def _read_npz(path: str, args: argparse.Namespace) -> Table:
     if X.ndim != 2:
         return Table(X)
     n, p = X.shape
-    return Table(X, _words(arrays, p), _words(arrays, n) if n != p else None)
+    return Table(X, _words(arrays, p), _words(arrays, n) if n != p else None, _shapes(arrays))
 
 
 def _npz_array(file: Any, name: str) -> NDArray[Any] | None:
@@ -194,12 +234,16 @@ def _npz_array(file: Any, name: str) -> NDArray[Any] | None:
         raise
 
 
-def _choose(path: str, arrays: dict[str, NDArray[Any] | None], wanted: str | None) -> str:
-    """The name of the matrix among the arrays of an .npz file."""
-    shapes = ", ".join(
+def _shapes(arrays: dict[str, NDArray[Any] | None]) -> str:
+    return ", ".join(
         f"{name} {'pickled' if a is None else 'x'.join(map(str, a.shape)) or 'scalar'}"
         for name, a in arrays.items()
     )
+
+
+def _choose(path: str, arrays: dict[str, NDArray[Any] | None], wanted: str | None) -> str:
+    """The name of the matrix among the arrays of an .npz file."""
+    shapes = _shapes(arrays)
     if wanted is not None:
         if wanted not in arrays:
             raise UserError(f"argument --array: {path} has no array {wanted!r}, but: {shapes}")
@@ -228,10 +272,10 @@ def _read_mtx(path: str, args: argparse.Namespace) -> Table:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of sparse matrices in favour of arrays
         matrix = scipy.io.mmread(path)
-    return Table(_compressed(matrix) if scipy.sparse.issparse(matrix) else matrix)
+    return Table(compressed(matrix) if scipy.sparse.issparse(matrix) else matrix)
 
 
-def _compressed(matrix: Any) -> Any:
+def compressed(matrix: Any) -> Any:
     """As CSR or CSC, once its indices are known to point into it."""
     if hasattr(matrix, "check_format"):
         matrix.check_format(full_check=True)
@@ -268,7 +312,7 @@ def _read_text(path: str, args: argparse.Namespace) -> Table:
             if len(first) + short != len(second):
                 raise UserError(_ragged(path, top[1], top[0]))
             names = tuple(first[1:] if row_names and not short else first)
-        table = _parse(path, body, names, row_names)
+        table = _parse(path, body, names, row_names, args)
     _question_layout(path, args, table, first, header, row_names)
     return table
 
@@ -280,7 +324,7 @@ def _records(path: str, file: TextIO) -> Iterator[Record]:
         top.append(line)
         if line.strip():
             break
-    delimiter = "\t" if _kind(path) == ".tsv" else _delimiter(top[-1] if top else "")
+    delimiter = "\t" if kind_of(path) == ".tsv" else _delimiter(top[-1] if top else "")
     reader = csv.reader(chain(top, file), delimiter=delimiter, strict=True)
     try:
         for cells in reader:
@@ -358,7 +402,13 @@ def _question_layout(
             args.notes.append(f"column 1 of {path} counts the rows; if it is not a variable, say --row-names")
 
 
-def _parse(path: str, body: Iterator[Record], names: tuple[str, ...] | None, row_names: bool) -> Table:
+def _parse(
+    path: str,
+    body: Iterator[Record],
+    names: tuple[str, ...] | None,
+    row_names: bool,
+    args: argparse.Namespace,
+) -> Table:
     """Numbers from lines of equal length, and the labels before them."""
     values, lines, labels = array("d"), array("q"), []
     start, width = int(row_names), None
@@ -376,7 +426,7 @@ def _parse(path: str, body: Iterator[Record], names: tuple[str, ...] | None, row
         lines.append(line)
     matrix = np.frombuffer(values).reshape(len(lines), -1)
     bad = np.argwhere(~np.isfinite(matrix))
-    if len(bad):
+    if len(bad) and not args.nan:
         i, j = bad[0]
         what = "is missing" if np.isnan(matrix[i, j]) else "is infinite"
         more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
@@ -417,3 +467,24 @@ def _cell(line: int, j: int, start: int, names: tuple[str, ...] | None) -> str:
 def _ragged(path: str, record: Record, model: Record) -> str:
     (line, cells), (model_line, model_cells) = record, model
     return f"{path}: line {line} has {counted(len(cells), 'cell')}, line {model_line} has {len(model_cells)}"
+
+
+# ---- by extension -----------------------------------------------------------------------------------
+
+
+def _read_parquet(path: str, args: argparse.Namespace) -> Table:
+    from ._stores import read_parquet
+
+    return read_parquet(path)
+
+
+def _read_h5ad(path: str, args: argparse.Namespace) -> Table:
+    from ._stores import read_h5ad
+
+    return read_h5ad(path, args.array)
+
+
+READERS = {
+    ".csv": _read_text, ".tsv": _read_text, ".npy": _read_npy, ".npz": _read_npz, ".mtx": _read_mtx,
+    ".parquet": _read_parquet, ".h5ad": _read_h5ad,
+}  # fmt: skip

@@ -4,61 +4,22 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import csv
 import os
 import sys
-import time
-import warnings
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any, NoReturn, TextIO
+from decimal import Decimal, InvalidOperation
+from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
-from . import datasets
-from ._reading import Table, UserError, counted, read, where_not_finite
-from ._result import Progress, SparsePCAResult
-from .components import sparse_pca
-from .deflation import METHODS
+from . import _commands, _help
+from ._console import say
+from ._reading import UserError
+from .components import CONSTRAINTS, METHODS
+from .deflation import METHODS as DEFLATIONS
 
-TABLE_ROWS, TABLE_COLUMNS = 40, 10  # more variables or components than this are listed instead
-LISTED = 50  # variables of one component on the screen
-
-DESCRIPTION = """\
-Sparse principal component analysis: components that explain much variance and use few variables each,
-so that they can be read. Ordinary principal components mix all variables.
-
-  spcacore                  show it on the pit props, 13 measurements of 180 mine timbers
-  spcacore fit FILE         analyse the matrix in FILE
-  spcacore fit --help       file formats and options
-"""
-
-FIT_DESCRIPTION = """\
-Find sparse principal components of the matrix in FILE, one row a sample and one column a variable, and
-print for each the variables that it selects, their loadings, and the share of the variance explained.
-"""
-
-FIT_EPILOG = """\
-examples:
-  spcacore fit data.csv                          5 components of 10 variables each
-  spcacore fit data.csv -n 3 -k 7,4,4 --scale    3 components of 7, 4 and 4 standardized variables
-  spcacore fit correlations.csv --covariance     from a covariance or correlation matrix
-  spcacore fit matrix.mtx.gz --orientation columns --names genes.txt -o loadings.csv
-                                                 counts with one column a sample, as from 10x Genomics
-
-file formats:
-  .csv, .tsv       Text, also compressed (.csv.gz). A header and row names are recognised: a first line
-                   or a first column of words. Semicolons are recognised; decimals need a point.
-  .npy             A NumPy array, 2-D. It is read from disk as needed.
-  .npz             Several NumPy arrays: the only 2-D one, the one called X, or that of --array. An array
-                   of words of the right length gives the names. Or a matrix of scipy.sparse.save_npz.
-  .mtx             A Matrix Market file, sparse or dense, also compressed (.mtx.gz).
-
-The variance of a component is what it adds to the earlier ones. Variables and components are counted from
-1, and a variable without a name is called x1, x2, ...
-exit status: 0 success, 2 wrong usage or input, 130 interrupted.
-"""
+LARGEST_GRID = 10_000  # values of one path
+LARGEST_VALUE = Decimal("1e300")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -79,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _abandon_stdout()
         return _fail(f"cannot write to the standard output: {error.strerror}")
     except KeyboardInterrupt:
-        _say("interrupted")
+        say("interrupted")
         return 130
 
 
@@ -89,8 +50,11 @@ def _abandon_stdout() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+COMMANDS = ("fit", "path", "certify", "info")
+
+
 def _run(argv: list[str]) -> None:
-    if argv and argv[0] != "fit" and not argv[0].startswith("-"):
+    if argv and argv[0] not in COMMANDS and not argv[0].startswith("-"):
         raise UserError(f"unknown command {argv[0]!r}; to analyse a file: spcacore fit {argv[0]}")
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -100,20 +64,35 @@ def _run(argv: list[str]) -> None:
 
         print(f"spcacore {version('spcacore')}")
     elif args.command is None:
-        _show_pitprops()
+        _commands.show_pitprops()
     else:
-        _fit_file(args)
+        args.run(args)
 
 
 def _fail(message: str) -> int:
-    _say(f"error: {message}")
+    say(f"error: {message}")
     return 2
 
 
-def _say(message: str) -> None:
-    """One line on stderr, whatever is in the message."""
-    with contextlib.suppress(OSError):
-        print(f"spcacore: {' '.join(message.split())}", file=sys.stderr)
+# The other commands import what they need when they are called.
+
+
+def _path(args: argparse.Namespace) -> None:
+    from ._path import path
+
+    path(args)
+
+
+def _certify(args: argparse.Namespace) -> None:
+    from ._certify import certify
+
+    certify(args)
+
+
+def _info(args: argparse.Namespace) -> None:
+    from ._info import info
+
+    info(args)
 
 
 # ---- arguments --------------------------------------------------------------------------------------
@@ -128,42 +107,160 @@ def _parser() -> argparse.ArgumentParser:
     style: dict[str, Any] = {
         "formatter_class": argparse.RawDescriptionHelpFormatter, "allow_abbrev": False,
     }  # fmt: skip
-    parser = _Parser(prog="spcacore", description=DESCRIPTION, **style)
+    parser = _Parser(
+        prog="spcacore", description=_help.DESCRIPTION, epilog=_help.STATUS,
+        usage="spcacore [COMMAND FILE [options]]", **style,
+    )  # fmt: skip
     parser.add_argument("--version", action="store_true", help="print the version and exit")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    fit = commands.add_parser(
-        "fit", help="analyse the matrix in a file", description=FIT_DESCRIPTION, epilog=FIT_EPILOG, **style
-    )
-    fit.add_argument("file", metavar="FILE", help=".csv, .tsv, .npy, .npz or .mtx, see below")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", help=argparse.SUPPRESS)
 
+    def command(name: str, run: Callable[[Any], None], description: str, epilog: str) -> Any:
+        new = commands.add_parser(
+            name, prog=f"spcacore {name}", description=description, epilog=epilog,
+            usage=f"spcacore {name} FILE [options]", **style,
+        )  # fmt: skip
+        new.add_argument("file", metavar="FILE", help=".csv, .npy, .npz, .mtx, .parquet, .h5ad, see below")
+        new.set_defaults(run=run, nan=False)
+        return new
+
+    fit = command("fit", _commands.fit, _help.FIT_DESCRIPTION, _help.FIT_EPILOG)
     what = fit.add_argument_group("components")
-    what.add_argument("-n", "--components", metavar="N", type=_at_least(1), help="how many (default: 5)")
+    _add_size(what, "5")
     what.add_argument(
         "-k", "--cardinality", metavar="K", type=_cardinality,
         help="variables in every component, or in each: -k 10, -k 7,4,4 (default: 10)",
     )  # fmt: skip
-    what.add_argument("--scale", action="store_true", help="divide variables by their standard deviations")
-    what.add_argument("--no-center", dest="center", action="store_false", help="do not subtract the means")
-    what.add_argument("--covariance", action="store_true", help="FILE is a covariance or correlation matrix")
-    what.add_argument(
-        "--deflation", choices=METHODS, default="projection", metavar="NAME",
-        help=f"how a component is removed: {', '.join(METHODS)} (default: projection)",
-    )  # fmt: skip
-    what.add_argument(
-        "--max-iter", metavar="N", type=_at_least(0), default=1000, help="iterations (default: 1000)"
-    )
-    what.add_argument(
-        "--tol", type=_tolerance, help="relative change at which to stop (default: 1e-8; --float32: 1e-5)"
-    )
-    what.add_argument("--seed", metavar="N", type=_at_least(0), help="for random choices (default: fixed)")
-    what.add_argument("--float32", action="store_true", help="compute in single precision")
+    _add_method(what, _numbers, "of every component, or of each")
+    what.add_argument("--certify", action="store_true", help="bound what others could explain in their place")
+    _add_matrix(what)
+    _add_search(fit.add_argument_group("search"))
+    _add_reading(fit)
+    writing = _add_writing(fit, "the loadings (.csv) or all results (.npz)")
+    writing.add_argument("--scores", metavar="FILE", help="write the scores of the samples (.csv or .npz)")
+    writing.add_argument("--plot", metavar="FILE", help="draw loadings and variances (.png, .pdf or .svg)")
 
-    reading = fit.add_argument_group("reading FILE")
+    path = command("path", _path, _help.PATH_DESCRIPTION, _help.PATH_EPILOG)
+    what = path.add_argument_group("components")
+    _add_size(what, "1")
+    what.add_argument(
+        "-k", "--cardinality", metavar="K", type=_whole_grid,
+        help="variables in every component: -k 1:50, -k 1,2,5,10 (default: 1, 2, 3, 4, 5, 7, 10, ..., 160)",
+    )  # fmt: skip
+    _add_method(what, _grid, "values, as 1:5:0.5")
+    _add_matrix(what)
+    choosing = path.add_argument_group("choosing a value")
+    choosing.add_argument(
+        "--select", choices=("cv", "permutation", "sparseness"),
+        help="by cross-validation, permutation of the data, or the index of sparseness",
+    )  # fmt: skip
+    choosing.add_argument("--folds", metavar="N", type=_at_least(2), help="of cross-validation (default: 5)")
+    choosing.add_argument("--permutations", metavar="N", type=_at_least(2), help="how many (default: 20)")
+    choosing.add_argument(
+        "--rule", choices=("one_se", "best"),
+        help="the sparsest within a standard error of the best, or the best (default: one_se)",
+    )  # fmt: skip
+    choosing.add_argument("--jobs", metavar="N", type=_at_least(1), help="folds or permutations at a time")
+    _add_search(path.add_argument_group("search"))
+    _add_reading(path)
+    writing = _add_writing(path, "the curve (.csv, or .npz with what was chosen)")
+    writing.add_argument("--plot", metavar="FILE", help="draw the curve (.png, .pdf or .svg)")
+
+    certify = command("certify", _certify, _help.CERTIFY_DESCRIPTION, _help.CERTIFY_EPILOG)
+    what = certify.add_argument_group("what to certify")
+    what.add_argument(
+        "-k", "--cardinality", metavar="K", type=_whole_grid, help="variables: -k 10, -k 5,10, -k 1:9"
+    )
+    what.add_argument("--loadings", metavar="FILE", help="loadings as written by fit -o (.csv or .npz)")
+    what.add_argument(
+        "--deflation", choices=DEFLATIONS, metavar="NAME",
+        help="how loadings before one are removed (default: projection)",
+    )  # fmt: skip
+    what.add_argument("--exact", action="store_true", help="search all supports, by branch and bound")
+    what.add_argument("--time-limit", metavar="S", type=_tolerance, help="seconds for each of these searches")
+    what.add_argument(
+        "--relaxation", action=argparse.BooleanOptionalAction,
+        help="also bound by the semidefinite relaxation (default: up to 100 variables)",
+    )  # fmt: skip
+    what.add_argument("--seed", metavar="N", type=_at_least(0), help="for random choices (default: fixed)")
+    _add_matrix(what)
+    _add_reading(certify)
+    _add_writing(certify, None)
+
+    info = command("info", _info, _help.INFO_DESCRIPTION, _help.INFO_EPILOG)
+    _add_reading(info)
+    _add_writing(info, None)
+    info.set_defaults(nan=True, float32=False, covariance=None)
+    return parser
+
+
+def _add_size(group: Any, default: str) -> None:
+    group.add_argument(
+        "-n", "--components", metavar="N", type=_at_least(1), help=f"how many (default: {default})"
+    )
+
+
+def _add_method(group: Any, numbers: Callable[[str], Any], which: str) -> None:
+    takers = {
+        name: ", ".join(method for method in METHODS if METHODS[method].sparsity == name)
+        for name in ("l1_bound", "penalty")
+    }
+    group.add_argument(
+        "--method", choices=tuple(METHODS), default="tpower", metavar="NAME",
+        help=f"{', '.join(METHODS)} (default: tpower)",
+    )  # fmt: skip
+    group.add_argument(
+        "--l1-bound", metavar="C", type=numbers, help=f"instead of -k for {takers['l1_bound']}: {which}"
+    )
+    group.add_argument(
+        "--penalty", metavar="P", type=numbers, help=f"instead of -k for {takers['penalty']}: {which}"
+    )
+    group.add_argument(
+        "--deflation", choices=DEFLATIONS, metavar="NAME",
+        help=f"how a component is removed: {', '.join(DEFLATIONS)} (default: projection)",
+    )  # fmt: skip
+    group.add_argument(
+        "--constraint",
+        choices=CONSTRAINTS,
+        help="what components are to earlier ones, instead of a deflation",
+    )
+    group.add_argument("--refine", action="store_true", help="improve the components jointly")
+    group.set_defaults(certify=False)
+
+
+def _add_matrix(group: Any) -> None:
+    group.add_argument("--scale", action="store_true", help="divide variables by their standard deviations")
+    group.add_argument("--no-center", dest="center", action="store_false", help="do not subtract the means")
+    group.add_argument("--covariance", action="store_true", help="FILE is a covariance or correlation matrix")
+    group.add_argument("--float32", action="store_true", help="compute in single precision")
+
+
+def _add_search(group: Any) -> None:
+    group.add_argument("--max-iter", metavar="N", type=_at_least(0), help="iterations (default: 1000)")
+    group.add_argument(
+        "--tol", type=_tolerance,
+        help="relative change, or for branch_and_bound gap, at which to stop (tpower: 1e-8; --float32: 1e-5)",
+    )  # fmt: skip
+    group.add_argument("--seed", metavar="N", type=_at_least(0), help="for random choices (default: fixed)")
+    group.add_argument("--nonnegative", action="store_true", help="tpower, pmd: no negative loadings")
+    group.add_argument(
+        "--strategy", choices=("forward", "gradient", "backward", "bidirectional"),
+        help="greedy: how variables are added or removed (default: forward)",
+    )  # fmt: skip
+    group.add_argument("--norm", choices=("l1", "l0"), help="gpower: what is penalized (default: l1)")
+    group.add_argument("--relative", action="store_true", help="gpower: penalties from 0 to 1")
+    group.add_argument("--block", action="store_true", help="gpower: all components at once")
+    group.add_argument(
+        "--time-limit", metavar="S", type=_tolerance, help="branch_and_bound: seconds for each component"
+    )
+
+
+def _add_reading(command: argparse.ArgumentParser) -> None:
+    reading = command.add_argument_group("reading FILE")
     reading.add_argument(
         "--orientation", choices=("rows", "columns"), default="rows", help="what is a sample (default: rows)"
     )
     reading.add_argument("--names", metavar="FILE", help="names of the variables, one a line")
-    reading.add_argument("--array", metavar="NAME", help=".npz: which array")
+    reading.add_argument("--array", metavar="NAME", help=".npz: which array; .h5ad: which layer")
     reading.add_argument(
         "--header", action=argparse.BooleanOptionalAction, help=".csv, .tsv: the first line is names, or not"
     )
@@ -172,13 +269,23 @@ def _parser() -> argparse.ArgumentParser:
         help=".csv, .tsv: the first column is names, or not",
     )  # fmt: skip
 
-    writing = fit.add_argument_group("writing")
-    writing.add_argument(
-        "-o", "--output", metavar="FILE", help="write the loadings (.csv) or all results (.npz)"
-    )
-    writing.add_argument("--scores", metavar="FILE", help="write the scores of the samples (.csv or .npz)")
-    writing.add_argument("-q", "--quiet", action="store_true", help="print errors and warnings only")
-    return parser
+
+def _add_writing(command: argparse.ArgumentParser, output: str | None) -> Any:
+    writing = command.add_argument_group("writing")
+    writing.add_argument("--json", action="store_true", help="print the result as JSON instead of text")
+    if output is not None:
+        writing.add_argument("-o", "--output", metavar="FILE", help=f"write {output}")
+        writing.add_argument(
+            "-q",
+            "--quiet",
+            action="store_true",
+            help="print errors and warnings only, and what --json asks for",
+        )
+    command.set_defaults(quiet=False)
+    return writing
+
+
+# ---- numbers ----------------------------------------------------------------------------------------
 
 
 def _at_least(low: int) -> Callable[[str], int]:
@@ -195,6 +302,11 @@ def _cardinality(text: str) -> int | list[int]:
     return numbers[0] if len(numbers) == 1 else numbers
 
 
+def _numbers(text: str) -> float | list[float]:
+    numbers = [_tolerance(part.strip()) for part in text.split(",")]
+    return numbers[0] if len(numbers) == 1 else numbers
+
+
 def _tolerance(text: str) -> float:
     try:
         value = float(text)
@@ -205,267 +317,40 @@ def _tolerance(text: str) -> float:
     return value
 
 
-# ---- the two commands -------------------------------------------------------------------------------
+def _whole_grid(text: str) -> list[int]:
+    values = _decimals(text)
+    if any(value != int(value) or value < 1 for value in values):
+        raise argparse.ArgumentTypeError(f"{text!r} has values that are not whole numbers of at least 1")
+    return [int(value) for value in values]
 
 
-def _show_pitprops() -> None:
-    pitprops = datasets.load_pitprops()
-    cardinality = [7, 4, 4, 1, 1, 1]
-    result, seconds = _fit(
-        pitprops.correlation, False, n_components=6, cardinality=cardinality, kind="covariance"
-    )
-    print(
-        "Sparse PCA of the pit props: correlations of 13 measurements of 180 mine timbers (Jeffers 1967)\n"
-        "6 components of 7, 4, 4, 1, 1 and 1 variables, as in Zou, Hastie and Tibshirani (2006)\n"
-    )
-    _report(result, pitprops.names)
-    print(f"\n{seconds:.3f} s\nYour own data: spcacore fit FILE      More: spcacore --help")
+def _grid(text: str) -> list[float]:
+    return [float(value) for value in _decimals(text)]
 
 
-def _fit_file(args: argparse.Namespace) -> None:
-    _check_outputs(args)
-    args.notes = []  # printed only if all goes well, so that an error is alone
-    started = time.perf_counter()
-    table = read(args)
-    reading = time.perf_counter() - started
-    options = _options(table, args)
-    try:
-        result, seconds = _fit(table.matrix, args.quiet, **options)
-    except (TypeError, ValueError) as error:
-        where = where_not_finite(table.matrix, args)
-        raise UserError(f"{args.file}: {where or error}") from None
-    for note in () if args.quiet else args.notes:
-        _say(f"note: {note}")
-    names = table.variables()
-    if args.output:
-        _write(args.output, lambda path: _write_result(path, result, names))
-    if args.scores:
-        scores = result.transform(table.matrix)
-        _write(args.scores, lambda path: _write_scores(path, scores, table.samples()))
-    if args.quiet:
-        return
-    print(_title(args, table), end="\n\n")
-    _report(result, names)
-    print(f"\nread in {reading:.2f} s, fitted in {seconds:.2f} s")
-    for path in filter(None, (args.output, args.scores)):
-        print(f"wrote {path}")
-
-
-def _title(args: argparse.Namespace, table: Table) -> str:
-    n, p = table.matrix.shape
-    if args.covariance:
-        what = f"{counted(p, 'variable')}, {'correlation' if args.scale else 'covariance'} matrix"
-    else:
-        treatment = f"{'' if args.center else 'not '}centred, {'' if args.scale else 'not '}scaled"
-        what = f"{counted(n, 'sample')}, {counted(p, 'variable')}, {treatment}"
-    return f"Sparse PCA of {args.file}: {what}"
-
-
-def _options(table: Table, args: argparse.Namespace) -> dict[str, Any]:
-    """The arguments of `sparse_pca`, with the bounds that depend on the matrix checked."""
-    n, p = table.matrix.shape
-    most, r, k = min(n, p), args.components, args.cardinality
-    size = f"{args.file} has {counted(n, 'sample')} of {counted(p, 'variable')}"
-    if isinstance(k, list):
-        if r is not None and r != len(k):
-            raise UserError(
-                f"argument -k/--cardinality: {counted(len(k), 'number')} for {counted(r, 'component')}"
-            )
-        r = len(k)
-    if r is None:
-        r = min(5, most)
-        if r < 5:
-            args.notes.append(f"{counted(r, 'component')} instead of 5: {size}")
-    if r > most:
-        raise UserError(f"argument -n/--components: {r} is too many, at most {most}: {size}")
-    if k is None:
-        k = min(10, p)
-    if np.max(k) > p:
-        raise UserError(f"argument -k/--cardinality: {np.max(k)} is too many, at most {p}: {size}")
-    return {
-        "n_components": r, "cardinality": k, "deflation": args.deflation, "scale": args.scale,
-        "center": args.center, "kind": "covariance" if args.covariance else "data",
-        "max_iter": args.max_iter, "tol": args.tol, "rng": args.seed,
-    }  # fmt: skip
-
-
-def _fit(matrix: Any, quiet: bool, **options: Any) -> tuple[SparsePCAResult, float]:
-    """The result and the seconds it took, with progress and warnings on stderr."""
-    started = time.perf_counter()
-    progress = _ProgressLine(sys.stderr, quiet)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("ignore")
-        warnings.simplefilter("always", RuntimeWarning)
+def _decimals(text: str) -> list[Decimal]:
+    """The values of A, A:B and A:B:S, joined by commas; in decimals, so that 0:1:0.1 holds 0.3."""
+    values: list[Decimal] = []
+    for part in text.split(","):
         try:
-            result = sparse_pca(matrix, callback=progress, **options)
-        finally:
-            progress.clear()
-    seconds = time.perf_counter() - started
-    messages = [str(w.message) for w in caught]
-    if not result.converged.all():  # the library counts from 0
-        messages = [m for m in messages if "not converged" not in m]
-        some = np.flatnonzero(~result.converged) + 1
-        messages.append(
-            f"component{'s' * (len(some) > 1)} {', '.join(map(str, some))} not converged in "
-            f"{options['max_iter']} iterations; raise --max-iter"
-        )
-    for message in messages:
-        _say(f"warning: {message}")
-    return result, seconds
-
-
-class _ProgressLine:
-    """A `callback` that says on stderr what is under way once that takes over a second."""
-
-    def __init__(self, stream: TextIO | None, quiet: bool):
-        self.stream, self.quiet = stream, quiet or stream is None
-        self.terminal = stream is not None and stream.isatty()
-        self.started = time.perf_counter()
-        self.next = self.started + 1
-        self.width = 0
-
-    def __call__(self, progress: Progress) -> None:
-        now = time.perf_counter()
-        if self.quiet or now < self.next:
-            return
-        line = (
-            f"component {progress.component + 1} of {progress.n_components}, "
-            f"iteration {progress.n_iter}, {now - self.started:.0f} s"
-        )
-        if self.terminal:
-            self.next = now + 0.1
-            self._put("\r" + line.ljust(self.width))
-            self.width = len(line)
-        else:
-            self.next = now + 5
-            self._put(f"spcacore: {line}\n")
-
-    def clear(self) -> None:
-        if self.width:
-            self._put("\r" + " " * self.width + "\r")
-
-    def _put(self, text: str) -> None:
-        assert self.stream is not None
-        with contextlib.suppress(OSError):
-            self.stream.write(text)
-            self.stream.flush()
-
-
-# ---- the report -------------------------------------------------------------------------------------
-
-
-def _report(result: SparsePCAResult, names: Sequence[str]) -> None:
-    """Loadings and variances: a table where it fits, else a list for each component."""
-    if result.n_components == 0:
-        print("no component: the variables do not vary")
-        return
-    names = ["".join(c if c.isprintable() else "?" for c in name) for name in names]
-    summary = _summary(result)
-    numbers = [str(t + 1) for t in range(result.n_components)]
-    if len(names) <= TABLE_ROWS and result.n_components <= TABLE_COLUMNS:
-        loadings = [
-            [name, *("." if v == 0 else f"{v:.3f}" for v in row)]
-            for name, row in zip(names, result.loadings, strict=True)
-        ]
-        _print_aligned([["component", *numbers], *loadings, [""], *summary])
-        return
-    _print_aligned(list(zip(["component", *numbers], *summary, strict=True)))
-    for t, v in enumerate(result.loadings.T):
-        chosen = np.flatnonzero(v)
-        chosen = chosen[np.argsort(-np.abs(v[chosen]), kind="stable")]
-        print(f"\ncomponent {t + 1}: {summary[2][t + 1]} % of the variance")
-        for j in chosen[:LISTED]:
-            print(f"  {v[j]:6.3f}  {names[j]}")
-        if len(chosen) > LISTED:
-            print(f"  and {len(chosen) - LISTED} more; -o FILE writes all")
-
-
-def _summary(result: SparsePCAResult) -> list[list[str]]:
-    """Rows of nonzeros and variances, each with its title first."""
-    ratio = result.explained_variance_ratio
-    assert ratio is not None  # unknown for operators alone
-    return [
-        ["nonzeros", *map(str, result.cardinality)],
-        ["variance", *(f"{v:#.4g}".rstrip(".") for v in result.explained_variance)],
-        ["variance %", *(f"{100 * v:.1f}" for v in ratio)],
-        ["cumulative %", *(f"{100 * v:.1f}" for v in np.cumsum(ratio))],
-    ]
-
-
-def _print_aligned(rows: Sequence[Sequence[str]]) -> None:
-    """The first column to the left, the others to the right."""
-    columns = max(map(len, rows))
-    widths = [max(len(row[j]) for row in rows if j < len(row)) for j in range(columns)]
-    for row in rows:
-        cells = [cell.ljust(w) if j == 0 else cell.rjust(w) for j, (cell, w) in enumerate(zip(row, widths))]  # noqa: B905
-        print("  ".join(cells).rstrip())
-
-
-# ---- writing ----------------------------------------------------------------------------------------
-
-
-def _check_outputs(args: argparse.Namespace) -> None:
-    """Refuse before the work what could not be written after it."""
-    if args.scores and args.covariance:
-        raise UserError("argument --scores: a covariance has no samples to score")
-    outputs = [path for path in (args.output, args.scores) if path is not None]
-    for path in outputs:
-        if Path(path).suffix.lower() not in (".csv", ".npz"):
-            raise UserError(f"{path}: unknown extension; .csv and .npz can be written")
-        parent = Path(path).parent
-        if not parent.is_dir():
-            raise UserError(f"cannot write {path}: {parent} is not a directory")
-        if Path(path).is_dir():
-            raise UserError(f"cannot write {path}: it is a directory")
-        if not os.access(path if os.path.exists(path) else parent, os.W_OK):
-            raise UserError(f"cannot write {path}: permission denied")
-        if os.path.exists(path) and os.path.exists(args.file) and os.path.samefile(path, args.file):
-            raise UserError(f"cannot write {path}: it is the file to analyse")
-    if len(outputs) == 2 and Path(outputs[0]).resolve() == Path(outputs[1]).resolve():
-        raise UserError(f"cannot write {outputs[0]}: it is named for both loadings and scores")
-
-
-def _write(path: str, write: Callable[[str], None]) -> None:
-    try:
-        write(path)
-    except OSError as error:
-        raise UserError(f"cannot write {path}: {error.strerror or error}") from None
-
-
-def _write_result(path: str, result: SparsePCAResult, names: list[str]) -> None:
-    if Path(path).suffix.lower() == ".csv":
-        _write_csv(path, "variable", names, result.loadings)
-        return
-    fields = {
-        name: getattr(result, name)
-        for name in (
-            "loadings", "explained_variance", "explained_variance_ratio", "total_variance", "cardinality",
-            "mean", "scale", "n_iter", "converged", "method", "deflation", "kind", "n_samples",
-        )
-    }  # fmt: skip
-    fields["names"] = np.array(names, dtype=np.str_)
-    _write_npz(path, fields)
-
-
-def _write_scores(path: str, scores: NDArray[Any], samples: list[str]) -> None:
-    if Path(path).suffix.lower() == ".csv":
-        _write_csv(path, "sample", samples, scores)
-    else:
-        _write_npz(path, {"scores": scores, "names": np.array(samples, dtype=np.str_)})
-
-
-def _write_npz(path: str, fields: dict[str, Any]) -> None:
-    with open(path, "wb") as file:
-        np.savez(file, **{name: value for name, value in fields.items() if value is not None})
-
-
-def _write_csv(path: str, title: str, names: list[str], values: NDArray[Any]) -> None:
-    """One line a row of `values`; numbers as short as reading them back exactly allows."""
-    with open(path, "w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow([title, *(f"component_{t + 1}" for t in range(values.shape[1]))])
-        for name, row in zip(names, values, strict=True):
-            writer.writerow([name, *("0" if v == 0 else str(v) for v in row)])
+            numbers = [Decimal(number.strip()) for number in part.split(":")]
+        except InvalidOperation:
+            numbers = []
+        if not 1 <= len(numbers) <= 3 or not all(n.is_finite() and 0 <= n <= LARGEST_VALUE for n in numbers):
+            raise argparse.ArgumentTypeError(
+                f"{part!r} is neither a number of at least 0 nor a range of such, as 1:50 or 1:5:0.5"
+            )
+        first, last, step = numbers[0], numbers[-1 if len(numbers) == 1 else 1], Decimal(1)
+        if len(numbers) == 3:
+            step = numbers[2]
+        if step == 0 or last < first:
+            raise argparse.ArgumentTypeError(f"{part!r} is a range without values")
+        if len(values) + float(last - first) / max(float(step), 1e-300) >= LARGEST_GRID:
+            raise argparse.ArgumentTypeError(f"{text!r} has more than {LARGEST_GRID} values")
+        values += [first + i * step for i in range(int((last - first) / step) + 1)]
+    if len(set(values)) < len(values):
+        raise argparse.ArgumentTypeError(f"{text!r} has a value twice")
+    return values
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import spcacore
-from spcacore import _reading, cli
+from spcacore import _commands, _reading, cli
 
 SCRIPT = Path(sys.executable).parent / "spcacore"
 COMMAND = (
@@ -203,7 +203,7 @@ def test_words_in_an_npz_are_names(run, tmp_path, X):
         (["--scale"], {"scale": True}),
         (["--no-center"], {"center": False}),
         (["--tol", "0.01"], {"tol": 0.01}),
-        *[(["--deflation", d], {"deflation": d}) for d in cli.METHODS],
+        *[(["--deflation", d], {"deflation": d}) for d in cli.DEFLATIONS],
     ],
 )
 def test_options_reach_the_api(run, tmp_path, X, argv, options):
@@ -214,7 +214,9 @@ def test_options_reach_the_api(run, tmp_path, X, argv, options):
 
 def test_seed_and_max_iter_reach_the_api(run, tmp_path, X, monkeypatch):
     options = {}
-    monkeypatch.setattr(cli, "sparse_pca", lambda X, **kw: options.update(kw) or spcacore.sparse_pca(X, **kw))
+    monkeypatch.setattr(
+        _commands, "sparse_pca", lambda X, **kw: options.update(kw) or spcacore.sparse_pca(X, **kw)
+    )
     path = saved(tmp_path / "m.npy", X)
     assert run("fit", path, *OPTIONS, "--seed", "7", "--max-iter", "77", "-q")[0] == 0
     assert (options["rng"], options["max_iter"]) == (7, 77)
@@ -586,8 +588,8 @@ def test_bad_text_and_arguments(run, tmp_path, monkeypatch, text, argv, words):
 
 def test_permission_is_checked_before_the_work(run, tmp_path, X, monkeypatch):
     path = saved(tmp_path / "m.npy", X)
-    monkeypatch.setattr(cli.os, "access", lambda *_: False)
-    monkeypatch.setattr(cli, "sparse_pca", None)
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    monkeypatch.setattr(_commands, "sparse_pca", None)
     assert "permission denied" in one_error_line(run("fit", path, "-o", tmp_path / "r.csv"))
 
 
@@ -698,7 +700,7 @@ def test_too_little_memory_is_one_line(run, tmp_path, X, monkeypatch):
     def fail(*_, **__):
         raise MemoryError
 
-    monkeypatch.setattr(cli, "sparse_pca", fail)
+    monkeypatch.setattr(_commands, "sparse_pca", fail)
     assert "not enough memory" in one_error_line(run("fit", saved(tmp_path / "m.npy", X)))
 
 
@@ -714,7 +716,7 @@ class Terminal(io.StringIO):
 def slow_clock(monkeypatch):
     """Each look at the clock takes a second."""
     ticks = iter(range(10**9))
-    monkeypatch.setattr(cli.time, "perf_counter", lambda: float(next(ticks)))
+    monkeypatch.setattr(time, "perf_counter", lambda: float(next(ticks)))
 
 
 def test_progress_on_a_terminal_is_one_line_that_goes_away(run, tmp_path, X, slow_clock, monkeypatch):

@@ -1,0 +1,181 @@
+"""`spcacore certify`: how much more variance any other component could explain."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import exact
+from ._commands import Task
+from ._console import ProgressLine
+from ._input import seed_of
+from ._operator import Problem, as_problem
+from ._reading import UserError, read_loadings
+from ._report import gap, json_loading, percent, print_aligned, print_json, print_loading, significant
+from .certificates import optimality_bound, upper_bounds
+from .deflation import Deflated
+from .tpower import tpower
+from .variance import explained_variance
+
+RELAXED = 100  # variables up to which the semidefinite relaxation takes a moment
+DEFINITIONS = ("cumulative", "adjusted", "raw")
+
+
+def certify(args: argparse.Namespace) -> None:
+    if (args.cardinality is None) == (args.loadings is None):
+        raise UserError("give either -k/--cardinality or --loadings; see spcacore certify --help")
+    for name in ("time_limit", "seed"):
+        if getattr(args, name) is not None and not args.exact:
+            raise UserError(f"argument --{name.replace('_', '-')}: goes with --exact")
+    if args.deflation is not None and args.loadings is None:
+        raise UserError("argument --deflation: goes with --loadings")
+    if args.relaxation is not None and (args.exact or args.loadings is not None):
+        raise UserError("argument --relaxation: goes with -k/--cardinality, without --exact")
+    task = Task(args)
+    if args.loadings is None:
+        _certify_cardinalities(task)
+    else:
+        _certify_loadings(task)
+
+
+def _certify_cardinalities(task: Task) -> None:
+    """How much variance a component of each cardinality can have, and how much the best one found has."""
+    args, found = task.args, []
+    cardinalities = task.sparsity("cardinality", args.cardinality)
+    relaxation = task.p <= RELAXED if args.relaxation is None else args.relaxation
+    with task.work() as progress:
+        for k in cardinalities:
+            progress.task = f"cardinality {k}: "
+            progress("bounds")
+            if args.exact:
+                x: Any = exact.branch_and_bound(
+                    task.matrix, k, time_limit=args.time_limit, rng=args.seed,
+                    callback=lambda told: progress(f"{told.n_iter} nodes"), **task.treatment,
+                )  # fmt: skip
+                bounds = {"branch and bound": x.upper_bound}
+            else:
+                best = optimality_bound(task.matrix, k, relaxation=relaxation, **task.treatment)
+                bounds = best.bounds
+                x = tpower(
+                    task.matrix,
+                    k,
+                    callback=lambda told: progress(f"iteration {told.n_iter}"),
+                    **task.treatment,
+                )
+                x = replace(x, upper_bound=max(best.bound, x.value))
+            found.append((k, bounds, x))
+    if args.json:
+        components = [
+            {
+                "cardinality": k, "bounds": bounds, "upper_bound": x.upper_bound, "value": x.value,
+                "gap": x.gap, "optimal": getattr(x, "optimal", None),
+                "nodes": getattr(x, "n_nodes", None), "loadings": json_loading(x.loading, task.names),
+            }
+            for k, bounds, x in found
+        ]  # fmt: skip
+        print_json(task.document({"components": components}))
+        return
+    print(task.title("Optimality"), end="\n\n")
+    rows = [["cardinality", *(str(k) for k, _, _ in found)]]
+    if not args.exact:
+        rows += [[name, *(significant(bounds[name]) for _, bounds, _ in found)] for name in found[0][1]]
+        rows += [[""]]
+    rows += [
+        ["upper bound", *(significant(x.upper_bound) for _, _, x in found)],
+        ["variance found", *(significant(x.value) for _, _, x in found)],
+        ["gap %", *(gap(x.gap) for _, _, x in found)],
+    ]
+    if args.exact:
+        rows += [["nodes", *(str(x.n_nodes) for _, _, x in found)]]
+    print_aligned(rows)
+    if len(found) == 1:
+        _, _, x = found[0]
+        state = "optimal, proved" if x.gap == 0 else f"at most {gap(x.gap)} % below the optimum"
+        print(f"\nthe component found, {state}")
+        print_loading(x.loading, task.names)
+    task.last_line("certified")
+
+
+def _certify_loadings(task: Task) -> None:
+    """What given loadings explain, and how far each may be from the best of its cardinality in its turn."""
+    args = task.args
+    V = read_loadings(args.loadings, task.names, args.file)
+    sizes = np.count_nonzero(V, axis=0)
+    deflation = args.deflation or "projection"
+    with task.work() as progress:
+        variances = {name: explained_variance(task.matrix, V, name, **task.treatment) for name in DEFINITIONS}
+        problem = as_problem(task.matrix, **task.treatment)
+        values, bounds = _bounds_in_turn(problem, V, deflation, args, progress)
+    total = problem.total_variance
+    gaps = [max(0.0, 1 - v / b) if b > 0 else 0.0 for v, b in zip(values, bounds, strict=True)]
+    if args.json:
+        components = [
+            {
+                "index": t, "cardinality": sizes[t], **{name: variances[name][t] for name in DEFINITIONS},
+                "value": values[t], "upper_bound": bounds[t], "gap": gaps[t],
+            }
+            for t in range(V.shape[1])
+        ]  # fmt: skip
+        print_json(
+            task.document({"loadings": args.loadings, "deflation": deflation, "total_variance": total,
+                           "components": components})
+        )  # fmt: skip
+        return
+    print(task.title(f"Loadings {args.loadings}"), end="\n\n")
+    rows = [["component", *(str(t + 1) for t in range(V.shape[1])), "all"]]
+    rows += [["nonzeros", *map(str, sizes), ""]]
+    rows += [
+        [f"{name} variance", *map(significant, v), significant(v.sum())] for name, v in variances.items()
+    ]
+    if total:
+        rows += [
+            [f"{name} %", *(percent(x / total) for x in v), percent(v.sum() / total)]
+            for name, v in variances.items()
+        ]
+    rows += [
+        ["in its turn", *map(significant, values)],
+        ["upper bound", *map(significant, bounds)],
+        ["gap %", *map(gap, gaps)],
+    ]
+    print_aligned(rows)
+    print(f"\nin its turn: the variance once the earlier components are removed (deflation: {deflation})")
+    task.last_line("certified")
+
+
+def _bounds_in_turn(
+    problem: Problem, V: NDArray[Any], deflation: str, args: argparse.Namespace, progress: ProgressLine
+) -> tuple[list[float], list[float]]:
+    """v'Av of each loading, A without the earlier ones, and a bound for vectors as sparse, in variances.
+
+    Where a search was completed, the bound is the optimum, not the little above it that rounding may hide.
+    """
+    state = Deflated.nothing(problem, deflation)
+    values, bounds = [], []
+    for t, v in enumerate(V.T):
+        progress.task = f"component {t + 1} of {V.shape[1]}: "
+        progress("bounds")
+        index = np.flatnonzero(v)
+        value = np.ascontiguousarray(v[index] / np.linalg.norm(v[index]), problem.operator.dtype)
+        variance = float(value @ state.operator.apply(index, value)[index])
+        if state.quotient:
+            variance /= 1 - sum(float(q[index] @ value) ** 2 for q in state.basis)
+        if args.exact:
+            options = exact.check_options(problem, time_limit=args.time_limit)
+            told = lambda n: progress(f"{n} nodes")  # noqa: E731
+            seed = [seed_of(args.seed), t]
+            proof = exact.prove(problem, state, len(index), options, seed, told)
+            bound = variance if proof is None else proof.upper
+            if proof is not None and proof.complete:
+                level = proof.found.objective
+                rounding = 64 * float(np.finfo(problem.operator.dtype).eps)
+                bound = variance if variance >= level * (1 - rounding) else level
+        else:
+            bound = min(upper_bounds(problem, state, len(index)).values())
+        values.append(float(problem.in_units(variance)))
+        bounds.append(float(problem.in_units(max(bound, variance))))
+        state = state.without(index, value, lambda index: problem.noise(index, deflation))
+    return values, bounds

@@ -1,0 +1,297 @@
+"""What the commands that compute have in common, and `spcacore fit`."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import re
+import time
+import warnings
+from collections.abc import Callable
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from . import datasets
+from ._console import Work, say
+from ._reading import Table, UserError, counted, read, where_not_finite
+from ._report import (
+    check_outputs,
+    json_result,
+    print_json,
+    report,
+    write,
+    write_result,
+    write_scores,
+)
+from .components import METHODS, sparse_pca
+
+SPARSITY = {"cardinality": "-k/--cardinality", "l1_bound": "--l1-bound", "penalty": "--penalty"}
+OPTIONS = ("max_iter", "tol", "nonnegative", "strategy", "norm", "relative", "block", "time_limit")
+TABLES, PICTURES = (".csv", ".npz"), (".png", ".pdf", ".svg")
+
+
+# ---- the pit props ----------------------------------------------------------------------------------
+
+
+def show_pitprops() -> None:
+    pitprops = datasets.load_pitprops()
+    work = Work(False)
+    with work() as progress:
+        result = sparse_pca(
+            pitprops.correlation, 6, cardinality=[7, 4, 4, 1, 1, 1], kind="covariance", callback=progress
+        )
+    print(
+        "Sparse PCA of the pit props: correlations of 13 measurements of 180 mine timbers (Jeffers 1967)\n"
+        "6 components of 7, 4, 4, 1, 1 and 1 variables, as in Zou, Hastie and Tibshirani (2006)\n"
+    )
+    report(result, pitprops.names)
+    print(f"\n{work.seconds:.3f} s\nYour own data: spcacore fit FILE      More: spcacore --help")
+
+
+# ---- what the commands have in common ---------------------------------------------------------------
+
+
+class Task:
+    """A file that was read, and what is to be done with it."""
+
+    def __init__(self, args: argparse.Namespace):
+        self.args = args
+        args.notes = []  # printed only if all goes well, so that an error is alone
+        started = time.perf_counter()
+        self.table: Table = read(args)
+        self.reading = time.perf_counter() - started
+        self.names = self.table.variables()
+        self.matrix = self.table.matrix
+        self.n, self.p = self.matrix.shape
+        self.size = f"{args.file} has {counted(self.n, 'sample')} of {counted(self.p, 'variable')}"
+        self.warnings: list[str] = []
+        self.computing = 0.0
+
+    @property
+    def treatment(self) -> dict[str, Any]:
+        """What all functions of the library are told of the matrix."""
+        args = self.args
+        kind = "covariance" if args.covariance else "data"
+        return {"kind": kind, "center": args.center, "scale": args.scale}
+
+    @contextmanager
+    def work(self) -> Any:
+        """Time it, and turn what is wrong with the matrix or the options into one line."""
+        work = Work(self.args.quiet)
+        try:
+            with work() as progress:
+                yield progress
+        except (TypeError, ValueError) as error:
+            where = where_not_finite(self.table, self.args, self.args.nan)
+            raise UserError(f"{self.args.file}: {where or error}") from None
+        self.warnings = work.warn(self._reworded)
+        self.computing = work.seconds
+        for note in () if self.args.quiet else self.args.notes:
+            say(f"note: {note}")
+
+    def _reworded(self, message: str) -> str | None:
+        """A warning of the library, which counts components from 0, in the words of the command."""
+        missed = re.fullmatch(r"components? ([\d, ]+) not converged in (.*)", message)
+        if missed is None:
+            return message
+        some = [str(int(t) + 1) for t in missed[1].split(",")]
+        flag = "--max-iter" if missed[2].endswith("iterations") else "--time-limit"
+        return (
+            f"component{'s' * (len(some) > 1)} {', '.join(some)} not converged in {missed[2]}; raise {flag}"
+        )
+
+    def components(self, count: int | None, default: int) -> int:
+        most = min(self.n, self.p)
+        if count is None:
+            count = min(default, most)
+            if count < default:
+                self.args.notes.append(f"{counted(count, 'component')} instead of {default}: {self.size}")
+        if count > most:
+            raise UserError(f"argument -n/--components: {count} is too many, at most {most}: {self.size}")
+        return count
+
+    def sparsity(self, name: str, value: Any) -> Any:
+        """A number or several, within the bounds that depend on the matrix."""
+        if name == "cardinality" and np.max(value) > self.p:
+            raise UserError(
+                f"argument -k/--cardinality: {np.max(value)} is too many, at most {self.p}: {self.size}"
+            )
+        if name == "l1_bound" and not (np.min(value) >= 1 and np.max(value) <= np.sqrt(self.p)):
+            wrong = np.min(value) if np.min(value) < 1 else np.max(value)
+            raise UserError(
+                f"argument --l1-bound: {wrong:g} is not between 1 and {np.sqrt(self.p):.4g}, the root of the "
+                f"number of variables: {self.size}"
+            )
+        return value
+
+    def title(self, what: str) -> str:
+        args = self.args
+        if args.covariance:
+            kind = "correlation" if args.scale else "covariance"
+            return f"{what} of {args.file}: {counted(self.p, 'variable')}, {kind} matrix"
+        treatment = f"{'' if args.center else 'not '}centred, {'' if args.scale else 'not '}scaled"
+        size = f"{counted(self.n, 'sample')}, {counted(self.p, 'variable')}"
+        return f"{what} of {args.file}: {size}, {treatment}"
+
+    def document(self, fields: dict[str, Any]) -> dict[str, Any]:
+        """What --json prints."""
+        args = self.args
+        return {
+            "command": args.command,
+            "file": args.file,
+            "samples": None if args.covariance else self.n,
+            "variables": self.p,
+            "kind": self.treatment["kind"],
+            "center": args.center and not args.covariance,
+            "scale": args.scale,
+            "names": None if self.table.names is None else self.names,
+            **fields,
+            "warnings": self.warnings,
+            "notes": args.notes,
+            "seconds": {"reading": self.reading, "computing": self.computing},
+        }
+
+    def last_line(self, verb: str, *written: str | None) -> None:
+        print(f"\nread in {self.reading:.2f} s, {verb} in {self.computing:.2f} s")
+        for path in filter(None, written):
+            print(f"wrote {path}")
+
+
+def given_sparsity(args: argparse.Namespace) -> tuple[str, Any]:
+    """What the method takes, and the value given for it, or None."""
+    wanted = METHODS[args.method].sparsity
+    for name, flag in SPARSITY.items():
+        if name != wanted and getattr(args, name) is not None:
+            raise UserError(f"argument {flag}: method {args.method} takes {SPARSITY[wanted]}")
+    value = getattr(args, wanted)
+    if value is None and wanted == "l1_bound":
+        raise UserError(
+            f"method {args.method} needs --l1-bound, between 1 and the root of the number of variables"
+        )
+    if value is None and wanted == "penalty":
+        raise UserError(f"method {args.method} needs --penalty; with --relative, between 0 and 1")
+    return wanted, value
+
+
+def method_options(args: argparse.Namespace) -> dict[str, Any]:
+    """Those options of the method that were given."""
+    takes = {name: inspect.signature(method.check_options).parameters for name, method in METHODS.items()}
+    options = {}
+    for name in OPTIONS:
+        value = getattr(args, name)
+        if value is None or value is False:
+            continue
+        if name not in takes[args.method]:
+            others = ", ".join(method for method in METHODS if name in takes[method])
+            raise UserError(
+                f"argument --{name.replace('_', '-')}: not for method {args.method}, but {others}"
+            )
+        options[name] = value
+    return options
+
+
+def check_together(args: argparse.Namespace) -> None:
+    """Refuse before the work, in the words of the command, what the library would refuse in its own."""
+    given = {
+        f"--{name.replace('_', '-')}"
+        for name in ("constraint", "deflation", "refine", "certify", "nonnegative", "block")
+        if getattr(args, name)
+    }
+    pairs = [
+        ("--constraint", "--deflation"), ("--constraint", "--nonnegative"), ("--refine", "--nonnegative"),
+        ("--block", "--deflation"), ("--block", "--constraint"), ("--block", "--certify"),
+    ]  # fmt: skip
+    for one, other in pairs:
+        if {one, other} <= given:
+            raise UserError(f"argument {one}: not with {other}")
+    if args.refine and args.constraint == "uncorrelated":
+        raise UserError("argument --refine: not with --constraint uncorrelated")
+    if args.covariance and getattr(args, "scores", None):
+        raise UserError("argument --scores: a covariance has no samples to score")
+
+
+def check_matplotlib(args: argparse.Namespace) -> None:
+    if args.plot is not None:
+        try:
+            import matplotlib.figure  # noqa: F401
+        except ImportError:
+            raise UserError("argument --plot: drawing needs matplotlib; pip install matplotlib") from None
+
+
+def draw_figure(path: str, width: float, draw: Callable[[Any], Any]) -> None:
+    """A figure into a file; no window is opened, whatever the settings of matplotlib."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, 5), layout="constrained")
+    with warnings.catch_warnings():  # of letters that the font lacks
+        warnings.simplefilter("ignore")
+        draw(figure)
+        write(path, lambda path: figure.savefig(path, dpi=150))
+
+
+# ---- fit --------------------------------------------------------------------------------------------
+
+
+def fit(args: argparse.Namespace) -> None:
+    parameter, value = given_sparsity(args)
+    options = method_options(args)
+    check_together(args)
+    check_outputs(
+        args.file,
+        [
+            (args.output, "loadings", TABLES), (args.scores, "scores", TABLES),
+            (args.plot, "the picture", PICTURES),
+        ],
+    )  # fmt: skip
+    check_matplotlib(args)
+    args.nan = METHODS[args.method].missing
+    task = Task(args)
+    where = where_not_finite(task.table, args) if args.scores and args.nan else None
+    if where is not None:
+        raise UserError(f"argument --scores: {args.file}: {where}")
+    r = args.components
+    if isinstance(value, list):
+        if r is not None and r != len(value):
+            raise UserError(
+                f"argument {SPARSITY[parameter]}: {counted(len(value), 'number')} for "
+                f"{counted(r, 'component')}"
+            )
+        r = len(value)
+    r = task.components(r, 5)
+    value = task.sparsity(parameter, min(10, task.p) if value is None else value)
+    with task.work() as progress:
+        result = sparse_pca(
+            task.matrix, n_components=r, method=args.method, deflation=args.deflation or "projection",
+            constraint=args.constraint, refine=args.refine, certify=args.certify, rng=args.seed,
+            callback=progress, **{parameter: value}, **task.treatment, **options,
+        )  # fmt: skip
+    names = task.names
+    if args.output:
+        write(args.output, lambda path: write_result(path, result, names))
+    if args.scores:
+        scores = result.transform(task.matrix)
+        write(args.scores, lambda path: write_scores(path, scores, task.table.samples()))
+    if args.plot:
+        _draw_result(args.plot, result, task)
+    if args.json:
+        print_json(task.document({parameter: value, "result": json_result(result, names)}))
+    elif not args.quiet:
+        print(task.title("Sparse PCA"), end="\n\n")
+        report(result, names)
+        task.last_line("fitted", args.output, args.scores, args.plot)
+
+
+def _draw_result(path: str, result: Any, task: Task) -> None:
+    if result.n_components == 0:
+        raise UserError(f"cannot write {path}: there is no component to draw")
+    from . import plot
+
+    def draw(figure: Any) -> None:
+        left, right = figure.subplots(1, 2)
+        plot.heatmap(result, names=task.names, ax=left)
+        complete = where_not_finite(task.table, task.args) is None
+        plot.scree(result, task.matrix if complete else None, ax=right)
+
+    draw_figure(path, 11, draw)

@@ -1,0 +1,140 @@
+"""What `spcacore --help` says."""
+
+DESCRIPTION = """\
+Sparse principal component analysis: components that explain much variance and use few variables each,
+so that they can be read. Ordinary principal components mix all variables.
+
+  spcacore                  show it on the pit props, 13 measurements of 180 mine timbers
+  spcacore info FILE        what is in the file, and what to look out for
+  spcacore fit FILE         the components of the matrix in FILE
+  spcacore path FILE        variance against the number of variables, and how many to take
+  spcacore certify FILE     how much more variance any other component could explain
+
+Each command explains its options and the files it reads with --help.
+"""
+
+FIT_DESCRIPTION = """\
+Find sparse principal components of the matrix in FILE, one row a sample and one column a variable, and
+print for each the variables that it selects, their loadings, and the share of the variance explained.
+"""
+
+FIT_EXAMPLES = """\
+examples:
+  spcacore fit data.csv                          5 components of 10 variables each
+  spcacore fit data.csv -n 3 -k 7,4,4 --scale    3 components of 7, 4 and 4 standardized variables
+  spcacore fit correlations.csv --covariance     from a covariance or correlation matrix
+  spcacore fit matrix.mtx.gz --orientation columns --names genes.txt -o loadings.csv
+                                                 counts with one column a sample, as from 10x Genomics
+  spcacore fit cells.h5ad --array counts --plot loadings.pdf
+  spcacore fit data.csv --method pmd --l1-bound 2.5 --refine --json > result.json
+"""
+
+PATH_DESCRIPTION = """\
+Find components for each of several numbers of variables, or bounds, and print what they explain:
+variance, and the index of sparseness, which is large where few variables explain much. --select chooses
+one of the values, and prints its components.
+"""
+
+PATH_EXAMPLES = """\
+examples:
+  spcacore path data.csv                             1, 2, 3, 4, 5, 7, 10, ... variables
+  spcacore path data.csv -n 3 -k 1:20 --plot path.png
+  spcacore path data.csv -k 5,10,20:100:20 --select cv --folds 10 --jobs 4
+  spcacore path data.csv --method pmd --l1-bound 1:5:0.5 -o curve.csv
+
+A:B is all whole numbers from A to B, A:B:S goes in steps of S; several may be joined by commas.
+"""
+
+CERTIFY_DESCRIPTION = """\
+Bound from above the variance that any component of K variables can explain, whatever the method, and
+compare with the best one found; or say what given loadings explain, and how far each may be from the best
+of its cardinality once the earlier ones are removed.
+"""
+
+CERTIFY_EXAMPLES = """\
+examples:
+  spcacore certify data.csv -k 10
+  spcacore certify data.csv -k 5:9 --exact --time-limit 60    search all supports, for at most a minute each
+  spcacore certify data.csv --loadings loadings.csv           what `spcacore fit data.csv -o` has written
+"""
+
+INFO_DESCRIPTION = """\
+Say what is in FILE before anything is computed: sizes, names, missing entries, variables that do not vary,
+and how different the variances are.
+"""
+
+FORMATS = """\
+file formats:
+  .csv, .tsv       Text, also compressed (.csv.gz). A header and row names are recognized: a first line
+                   or a first column of words. Semicolons are recognized; decimals need a point.
+  .npy             A NumPy array, 2-D. It is read from disk as needed.
+  .npz             Several NumPy arrays: the only 2-D one, the one called X, or that of --array. An array
+                   of words of the right length gives the names. Or a matrix of scipy.sparse.save_npz.
+  .mtx             A Matrix Market file, sparse or dense, also compressed (.mtx.gz).
+  .parquet         Columns of numbers (needs pyarrow). An index or a first column of words names the rows.
+  .h5ad            Annotated data (needs h5py): X, or the layer of --array; "raw" is the raw X.
+
+"""
+
+JSON = """\
+--json prints one object; numbers read back exactly, what is unknown is null, and indices count from 0.
+Fields may be added; "schema", now 1, grows when one changes its meaning or goes away.
+"""
+
+JSON_MATRIX = """\
+  spcacore, schema, command, file                    the version, and what was asked for
+  samples, variables, kind, center, scale, names     the matrix
+  warnings, notes, seconds                           what was said on stderr, and the time it took
+"""
+
+JSON_RESULT = """\
+  result       method, deflation, constraint, total_variance, components: of each its index, cardinality,
+               explained_variance, explained_variance_ratio, upper_bound and gap (with --certify), n_iter,
+               converged, and loadings: index, variable and loading of each that is not zero
+"""
+
+JSON_FIT = """\
+  cardinality, l1_bound or penalty                   as it was given
+"""
+
+JSON_PATH = """\
+  parameter, values, method, deflation               m values, from the sparsest on, of r components
+  explained_variance_ratio, cardinality              m lists of r numbers
+  index_of_sparseness, dense_ratio                   m numbers; r of ordinary principal components
+or with --select
+  criterion, rule, score, standard_error, scores     m numbers; scores of each fold or permutation
+  best, one_se, chosen, chosen_index                 values, and the index of the one chosen
+  path                                               an object with the fields above
+"""
+
+JSON_CERTIFY = """\
+  components   of each cardinality: cardinality, bounds by name, upper_bound, value, gap, optimal and nodes
+               (with --exact), and loadings: index, variable and loading of each that is not zero
+or with --loadings, besides loadings, deflation and total_variance,
+  components   of each: index, cardinality, the variances cumulative, adjusted and raw, value (its variance
+               once the earlier ones are removed), upper_bound, gap
+"""
+
+JSON_INFO = """\
+  format, contents, bytes_on_disk, bytes_in_memory, dtype, sparse (its format, or null), orientation,
+  samples, variables, names, sample_names, nonzeros, missing, infinite, first_not_finite (sample and
+  variable), constant_variables, empty_variables, smallest_variance, median_variance, largest_variance
+  (without constant variables), symmetric, unit_diagonal, seconds_per_product, notes
+
+"""
+
+COUNTING = """\
+The variance of a component is what it adds to the earlier ones. Variables and components are counted from
+1, and a variable without a name is called x1, x2, ...
+"""
+
+STATUS = "exit status: 0 success, 2 wrong usage or input, 130 interrupted.\n"
+
+FIT_EPILOG = "\n".join(
+    (FIT_EXAMPLES, FORMATS + COUNTING, JSON + JSON_MATRIX + JSON_FIT + JSON_RESULT, STATUS)
+)
+PATH_EPILOG = "\n".join(
+    (PATH_EXAMPLES, FORMATS + COUNTING, JSON + JSON_MATRIX + JSON_PATH + JSON_RESULT, STATUS)
+)
+CERTIFY_EPILOG = "\n".join((CERTIFY_EXAMPLES, FORMATS + COUNTING, JSON + JSON_MATRIX + JSON_CERTIFY, STATUS))
+INFO_EPILOG = FORMATS + JSON + JSON_INFO + STATUS

@@ -1,0 +1,203 @@
+"""`spcacore path`: several numbers of variables, or bounds, and the choice of one."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._commands import (
+    PICTURES,
+    TABLES,
+    Task,
+    check_matplotlib,
+    check_together,
+    draw_figure,
+    given_sparsity,
+    method_options,
+)
+from ._reading import UserError, counted
+from ._report import (
+    check_outputs,
+    json_result,
+    percent,
+    print_aligned,
+    print_json,
+    report,
+    result_fields,
+    write,
+    write_csv,
+    write_npz,
+)
+from .components import METHODS
+
+_DEFAULT_CARDINALITIES = (1, 2, 3, 4, 5, 7, 10, 14, 20, 28, 40, 56, 80, 112, 160)
+
+
+def path(args: argparse.Namespace) -> None:
+    parameter, values = given_sparsity(args)
+    options = method_options(args)
+    check_together(args)
+    selecting = _selection_options(args)
+    check_outputs(args.file, [(args.output, "the curve", TABLES), (args.plot, "the picture", PICTURES)])
+    check_matplotlib(args)
+    args.nan = METHODS[args.method].missing
+    from .selection import select_sparsity, sparsity_path
+
+    task = Task(args)
+    r = task.components(args.components, 1)
+    folds = args.folds or 5
+    if args.select == "cv" and folds > task.n:
+        raise UserError(f"argument --folds: {folds} is too many, at most {task.n}: {task.size}")
+    if args.select in ("cv", "permutation") and task.n < 3:
+        raise UserError(f"argument --select: at least 3 samples are needed: {task.size}")
+    if values is None:
+        values = [k for k in _DEFAULT_CARDINALITIES if k <= task.p]
+    options |= {
+        "n_components": r, "method": args.method, "deflation": args.deflation or "projection",
+        "constraint": args.constraint, "refine": args.refine, "rng": args.seed,
+        parameter: task.sparsity(parameter, values), **task.treatment,
+    }  # fmt: skip
+    with task.work() as progress:
+        if args.select is None:
+            curve: Any = sparsity_path(task.matrix, callback=progress, **options)
+        else:
+            curve = select_sparsity(task.matrix, callback=progress, **selecting, **options)
+    if args.output:
+        write(args.output, lambda path: _write_curve(path, curve, task.names))
+    if args.plot:
+        from . import plot
+
+        draw_figure(args.plot, 7, lambda figure: plot.path(curve, ax=figure.subplots()))
+    if args.json:
+        print_json(task.document(_json_curve(curve, args, task.names)))
+    elif not args.quiet:
+        print(task.title("Sparsity path"), end="\n\n")
+        if args.select is None:
+            _print_path(curve)
+        else:
+            _print_selection(curve)
+            print()
+            report(curve.result, task.names)
+        task.last_line("computed", args.output, args.plot)
+
+
+def _selection_options(args: argparse.Namespace) -> dict[str, Any]:
+    criteria = {
+        "folds": ("n_folds", "cv"), "permutations": ("n_permutations", "permutation"),
+        "rule": ("rule", None), "jobs": ("n_jobs", None),
+    }  # fmt: skip
+    options = {"criterion": args.select}
+    for name, (option, criterion) in criteria.items():
+        value = getattr(args, name)
+        if value is None:
+            continue
+        if args.select is None or criterion not in (None, args.select):
+            raise UserError(f"argument --{name}: goes with --select{' ' * bool(criterion)}{criterion or ''}")
+        options[option] = value
+    if args.select == "cv" and args.covariance:
+        raise UserError("argument --select: a covariance has no samples to divide into folds")
+    if args.select == "permutation" and args.covariance:
+        raise UserError("argument --select: a covariance has no samples to permute")
+    return options
+
+
+def _print_path(curve: Any) -> None:
+    print_aligned([[*row] for row in zip(*_curve_rows(curve), strict=True)])
+    r = len(curve.dense_ratio)
+    print(f"\n{percent(np.sum(curve.dense_ratio))} % by {counted(r, 'ordinary principal component')}")
+
+
+def _curve_rows(curve: Any) -> list[list[str]]:
+    """The columns of the table, each with its title first."""
+    return [
+        [curve.parameter.replace("_", " "), *(f"{value:g}" for value in curve.values)],
+        ["nonzeros", *map(_sizes, curve.cardinality)],
+        ["variance %", *(percent(np.sum(shares)) for shares in curve.explained_variance_ratio)],
+        ["index of sparseness", *(f"{index:.3f}" for index in curve.index_of_sparseness)],
+    ]
+
+
+def _sizes(nonzeros: NDArray[Any]) -> str:
+    """Of each component where these are few, else of all together."""
+    return "+".join(map(str, nonzeros)) if len(nonzeros) <= 5 else str(np.sum(nonzeros))
+
+
+def _print_selection(curve: Any) -> None:
+    columns = _curve_rows(curve.path)
+    if curve.criterion != "sparseness":
+        columns.append(["score", *(f"{score:.4g}" for score in curve.score)])
+    if curve.standard_error is not None:
+        columns.append(["standard error", *(f"{error:.2g}" for error in curve.standard_error)])
+    marks = [
+        " ".join(["best"] * bool(value == curve.best) + ["chosen"] * bool(i == curve.chosen_index))
+        for i, value in enumerate(curve.values)
+    ]
+    columns.append([mark.ljust(max(map(len, marks))) for mark in ("", *marks)])
+    print_aligned([[*row] for row in zip(*columns, strict=True)])
+    name = curve.parameter.replace("_", " ")
+    rule = ", the sparsest within a standard error of the best" * (
+        curve.rule == "one_se" and curve.standard_error is not None
+    )
+    print(f"\nchosen by {_CRITERIA[curve.criterion]}{rule}: {name} {curve.chosen:g}")
+
+
+_CRITERIA = {
+    "cv": "cross-validation", "permutation": "permutation", "sparseness": "the index of sparseness",
+}  # fmt: skip
+
+
+def _csv_columns(curve: Any) -> dict[str, Any]:
+    """One number a value of the parameter in each."""
+    path = getattr(curve, "path", curve)
+    shares, nonzeros = path.explained_variance_ratio, path.cardinality
+    columns = {
+        "nonzeros": nonzeros.sum(axis=1),
+        "explained_variance_ratio": shares.sum(axis=1),
+        "index_of_sparseness": path.index_of_sparseness,
+    }
+    for t in range(shares.shape[1]):
+        columns[f"nonzeros_{t + 1}"] = nonzeros[:, t]
+        columns[f"explained_variance_ratio_{t + 1}"] = shares[:, t]
+    if path is not curve:
+        columns["score"] = curve.score
+        if curve.standard_error is not None:
+            columns["standard_error"] = curve.standard_error
+    return columns
+
+
+_PATH_FIELDS = (
+    "parameter", "values", "explained_variance_ratio", "cardinality", "index_of_sparseness", "dense_ratio",
+)  # fmt: skip
+_SELECTION_FIELDS = (
+    "parameter", "criterion", "values", "score", "standard_error", "scores", "best", "one_se", "chosen",
+    "chosen_index", "rule",
+)  # fmt: skip
+
+
+def _write_curve(path: str, curve: Any, names: list[str]) -> None:
+    if Path(path).suffix.lower() == ".csv":
+        columns = _csv_columns(curve)
+        write_csv(path, [curve.parameter, *columns], zip(curve.values, *columns.values(), strict=True))
+        return
+    fields = _fields(curve)
+    if "path" in fields:  # whose fields would have the names of those of the result
+        del fields["path"]
+        fields |= result_fields(curve.result, names)
+    write_npz(path, fields)
+
+
+def _fields(curve: Any) -> dict[str, Any]:
+    if not hasattr(curve, "path"):
+        return {name: getattr(curve, name) for name in _PATH_FIELDS}
+    return {name: getattr(curve, name) for name in _SELECTION_FIELDS} | {"path": _fields(curve.path)}
+
+
+def _json_curve(curve: Any, args: argparse.Namespace, names: list[str]) -> dict[str, Any]:
+    fields = {"method": args.method, "deflation": args.deflation or "projection", **_fields(curve)}
+    if "path" in fields:
+        fields["result"] = json_result(curve.result, names)
+    return fields

@@ -1,0 +1,230 @@
+"""Results as text on the screen, as JSON, and in files."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._reading import UserError
+from ._result import SparsePCAResult
+
+TABLE_ROWS, TABLE_COLUMNS = 40, 10  # more variables or components than this are listed instead
+LISTED = 50  # variables of one component on the screen
+SCHEMA = 1  # of --json; grows when a field changes its meaning or goes away
+
+# ---- text -------------------------------------------------------------------------------------------
+
+
+def printable(text: str) -> str:
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
+def report(result: SparsePCAResult, names: Sequence[str]) -> None:
+    """Loadings and variances: a table where it fits, else a list for each component."""
+    if result.n_components == 0:
+        print("no component: the variables do not vary")
+        return
+    names = list(map(printable, names))
+    summary = _summary(result)
+    numbers = [str(t + 1) for t in range(result.n_components)]
+    if len(names) <= TABLE_ROWS and result.n_components <= TABLE_COLUMNS:
+        loadings = [
+            [name, *("." if v == 0 else f"{v:.3f}" for v in row)]
+            for name, row in zip(names, result.loadings, strict=True)
+        ]
+        print_aligned([["component", *numbers], *loadings, [""], *summary])
+        return
+    print_aligned(list(zip(["component", *numbers], *summary, strict=True)))
+    for t, v in enumerate(result.loadings.T):
+        print(f"\ncomponent {t + 1}: {summary[2][t + 1]} % of the variance")
+        print_loading(v, names)
+
+
+def print_loading(v: NDArray[Any], names: Sequence[str]) -> None:
+    """The nonzeros, the largest first."""
+    chosen = np.flatnonzero(v)
+    chosen = chosen[np.argsort(-np.abs(v[chosen]), kind="stable")]
+    for j in chosen[:LISTED]:
+        print(f"  {v[j]:6.3f}  {printable(names[j])}")
+    if len(chosen) > LISTED:
+        print(f"  and {len(chosen) - LISTED} more; -o FILE writes all")
+
+
+def _summary(result: SparsePCAResult) -> list[list[str]]:
+    """Rows of nonzeros and variances, each with its title first."""
+    ratio = result.explained_variance_ratio
+    assert ratio is not None  # unknown for operators alone
+    rows = [
+        ["nonzeros", *map(str, result.cardinality)],
+        ["variance", *map(significant, result.explained_variance)],
+        ["variance %", *map(percent, ratio)],
+        ["cumulative %", *map(percent, np.cumsum(ratio))],
+    ]
+    if result.upper_bound is not None and result.gap is not None:
+        rows.append(["upper bound", *map(significant, result.upper_bound)])
+        rows.append(["gap %", *map(gap, result.gap)])
+    return rows
+
+
+def significant(value: float) -> str:
+    return f"{value:#.4g}".rstrip(".")
+
+
+def percent(share: float) -> str:
+    return f"{100 * share:.1f}"
+
+
+def gap(share: float | None) -> str:
+    """Two digits, so that only a proof is 0."""
+    return "-" if share is None else "0" if share == 0 else f"{100 * share:#.2g}".rstrip(".")
+
+
+def print_aligned(rows: Sequence[Sequence[str]]) -> None:
+    """The first column to the left, the others to the right."""
+    columns = max(map(len, rows))
+    widths = [max(len(row[j]) for row in rows if j < len(row)) for j in range(columns)]
+    for row in rows:
+        cells = [cell.ljust(w) if j == 0 else cell.rjust(w) for j, (cell, w) in enumerate(zip(row, widths))]  # noqa: B905
+        print("  ".join(cells).rstrip())
+
+
+# ---- JSON -------------------------------------------------------------------------------------------
+
+
+def print_json(document: dict[str, Any]) -> None:
+    """One line; numbers read back exactly, and what is unknown or not finite is null."""
+    from importlib.metadata import version
+
+    document = {"spcacore": version("spcacore"), "schema": SCHEMA, **document}
+    print(json.dumps(plain(document), allow_nan=False))
+
+
+def plain(value: Any) -> Any:
+    """Of dictionaries, lists, words, numbers and None alone."""
+    if isinstance(value, dict):
+        return {str(key): plain(entry) for key, entry in value.items()}
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [plain(entry) for entry in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def json_loading(v: NDArray[Any], names: Sequence[str]) -> list[dict[str, Any]]:
+    return [{"index": j, "variable": names[j], "loading": v[j]} for j in np.flatnonzero(v).tolist()]
+
+
+def json_result(result: SparsePCAResult, names: Sequence[str]) -> dict[str, Any]:
+    def of(values: Any, t: int) -> Any:
+        return None if values is None else values[t]
+
+    return {
+        "method": result.method,
+        "deflation": result.deflation,
+        "constraint": result.options["constraint"],
+        "total_variance": result.total_variance,
+        "components": [
+            {
+                "index": t,
+                "cardinality": result.cardinality[t],
+                "explained_variance": result.explained_variance[t],
+                "explained_variance_ratio": of(result.explained_variance_ratio, t),
+                "upper_bound": of(result.upper_bound, t),
+                "gap": of(result.gap, t),
+                "n_iter": result.n_iter[t],
+                "converged": result.converged[t],
+                "loadings": json_loading(v, names),
+            }
+            for t, v in enumerate(result.loadings.T)
+        ],
+    }
+
+
+# ---- files ------------------------------------------------------------------------------------------
+
+
+def check_outputs(source: str, outputs: Sequence[tuple[str | None, str, tuple[str, ...]]]) -> None:
+    """Refuse before the work what could not be written after it: each a path, what for, its extensions."""
+    seen: dict[Path, str] = {}
+    for path, what, extensions in outputs:
+        if path is None:
+            continue
+        if Path(path).suffix.lower() not in extensions:
+            *first, last = extensions
+            raise UserError(f"{path}: unknown extension; {', '.join(first)} and {last} can be written")
+        parent = Path(path).parent
+        if not parent.is_dir():
+            raise UserError(f"cannot write {path}: {parent} is not a directory")
+        if Path(path).is_dir():
+            raise UserError(f"cannot write {path}: it is a directory")
+        if not os.access(path if os.path.exists(path) else parent, os.W_OK):
+            raise UserError(f"cannot write {path}: permission denied")
+        if os.path.exists(path) and os.path.exists(source) and os.path.samefile(path, source):
+            raise UserError(f"cannot write {path}: it is the file to analyse")
+        other = seen.setdefault(Path(path).resolve(), what)
+        if other is not what:
+            raise UserError(f"cannot write {path}: it is named for both {other} and {what}")
+
+
+def write(path: str, how: Callable[[str], None]) -> None:
+    try:
+        how(path)
+    except OSError as error:
+        raise UserError(f"cannot write {path}: {error.strerror or error}") from None
+
+
+def result_fields(result: SparsePCAResult, names: list[str]) -> dict[str, Any]:
+    """What an .npz of a result holds."""
+    fields = {
+        name: getattr(result, name)
+        for name in (
+            "loadings", "explained_variance", "explained_variance_ratio", "total_variance", "cardinality",
+            "upper_bound", "gap", "mean", "scale", "n_iter", "converged", "method", "deflation", "kind",
+            "n_samples",
+        )
+    }  # fmt: skip
+    return fields | {"names": np.array(names, dtype=np.str_)}
+
+
+def write_result(path: str, result: SparsePCAResult, names: list[str]) -> None:
+    if Path(path).suffix.lower() == ".csv":
+        write_matrix(path, "variable", names, result.loadings)
+    else:
+        write_npz(path, result_fields(result, names))
+
+
+def write_scores(path: str, scores: NDArray[Any], samples: list[str]) -> None:
+    if Path(path).suffix.lower() == ".csv":
+        write_matrix(path, "sample", samples, scores)
+    else:
+        write_npz(path, {"scores": scores, "names": np.array(samples, dtype=np.str_)})
+
+
+def write_npz(path: str, fields: dict[str, Any]) -> None:
+    with open(path, "wb") as file:
+        np.savez(file, **{name: value for name, value in fields.items() if value is not None})
+
+
+def write_matrix(path: str, title: str, names: list[str], values: NDArray[Any]) -> None:
+    """One line a row of `values`."""
+    header = [title, *(f"component_{t + 1}" for t in range(values.shape[1]))]
+    write_csv(path, header, ([name, *row] for name, row in zip(names, values, strict=True)))
+
+
+def write_csv(path: str, header: list[str], rows: Any) -> None:
+    """Numbers as short as reading them back exactly allows."""
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(header)
+        for label, *row in rows:
+            writer.writerow([label, *("0" if v == 0 else str(v) for v in row)])
