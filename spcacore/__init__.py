@@ -34,6 +34,7 @@ from .tpower import tpower
 from .variance import explained_variance, renormalize
 
 if TYPE_CHECKING:
+    from ._blocks import RowBlocks, row_blocks
     from .cca import CCAPermutation, SparseCCAResult, sparse_cca, sparse_cca_permutation
     from .clustering import (
         GapStatistic,
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from .structured import StructuredPCAResult, grid_laplacian, oppca, soppca
 
 _LATER = {  # imported when first asked for: together they take longer than all the rest
+    "_blocks": ("RowBlocks", "row_blocks"),
     "cca": ("CCAPermutation", "SparseCCAResult", "sparse_cca", "sparse_cca_permutation"),
     "clustering": (
         "GapStatistic",
@@ -96,6 +98,7 @@ __all__ = [
     "Progress",
     "RandomFeatures",
     "RotatedResult",
+    "RowBlocks",
     "SPCAResult",
     "SelectionProgress",
     "SparseCCAResult",
@@ -128,6 +131,7 @@ __all__ = [
     "random_fourier_features",
     "refine",
     "renormalize",
+    "row_blocks",
     "sca",
     "sca_path",
     "scotlass",

@@ -31,6 +31,13 @@ def is_operator(x: Any) -> bool:
     return module is not None and isinstance(x, module.LinearOperator)
 
 
+def is_row_blocks(x: Any) -> bool:
+    """Whether x is read by blocks of rows: made by `row_blocks`, or a dask collection."""
+    if isinstance(x, np.ndarray) or not (hasattr(x, "__row_blocks__") or hasattr(x, "__dask_graph__")):
+        return False
+    return hasattr(x, "__row_blocks__") or x.__dask_graph__() is not None
+
+
 def real_array(
     x: Any, name: str, *, ndim: int | tuple[int, ...], finite: bool = True, empty: bool = False
 ) -> NDArray[Any]:

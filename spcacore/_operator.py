@@ -23,6 +23,7 @@ from ._input import (
     float_type,
     integer,
     is_operator,
+    is_row_blocks,
     is_sparse,
     raise_not_finite,
     real_array,
@@ -179,6 +180,12 @@ def as_problem(
     choice(screening, "screening", _screening.MODES)
     covariance = choice(kind, "kind", ("data", "covariance")) == "covariance"
     center, scale = flag(center, "center"), flag(scale, "scale")
+    if is_row_blocks(X):
+        from . import _blocks
+
+        if not covariance:
+            return _blocks.problem_of(X, center, scale)
+        X = _blocks.row_blocks(X).whole()
     if is_sparse(X):
         return _from_sparse(X, covariance, center, scale, definite)
     if is_operator(X) or (callable(X) and not hasattr(X, "__array__")):
@@ -214,10 +221,10 @@ def _column_statistics(
     n: int,
     center: bool,
     statistics: tuple[NDArray[np.float64], ...],
-    columns: Callable[[NDArray[np.intp]], NDArray[Any]],
+    again: Callable[[NDArray[np.intp]], tuple[NDArray[np.float64], NDArray[np.float64]]],
     locate: Callable[[], None],
 ) -> _Columns:
-    """From the sums of one pass; columns whose squares left the number range are summed again, scaled."""
+    """From the sums of one pass; `again` gives mean and deviation where squares left the number range."""
     mean, square, spread = statistics
     degrees = max(n - 1, 1)
     with np.errstate(over="ignore", under="ignore"):
@@ -229,19 +236,27 @@ def _column_statistics(
         locate()
     deviation[spread == 0] = 0
     odd = np.flatnonzero(~np.isfinite(square) | ~np.isfinite(mean) | ((square < _TINY) & (spread > 0)))
-    step = max(1, _CHUNK // n)
     if len(odd):
         mean = mean.copy()
-    with np.errstate(over="ignore", under="ignore"):
-        for block in (odd[i : i + step] for i in range(0, len(odd), step)):
-            x = columns(block).astype(np.float64)
-            unit = np.array([_range(size) for size in np.abs(x).max(axis=0)])
-            x = x * unit * unit
-            mean[block] = x.mean(axis=0)
-            deviation[block] = np.sqrt(np.sum((x - mean[block] * center) ** 2, axis=0) / degrees)
-            for a in (mean, deviation):
-                a[block] = a[block] / unit / unit
+        with np.errstate(over="ignore", under="ignore"):
+            mean[odd], deviation[odd] = again(odd)
     return _Columns(mean, deviation)
+
+
+def _summed_again(
+    columns: Callable[[NDArray[np.intp]], NDArray[Any]], n: int, center: bool, odd: NDArray[np.intp]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Mean and deviation of columns, scaled by powers of two."""
+    mean, deviation, step = np.empty(len(odd)), np.empty(len(odd)), max(1, _CHUNK // n)
+    for part in (slice(i, i + step) for i in range(0, len(odd), step)):
+        x = columns(odd[part]).astype(np.float64)
+        unit = np.array([_range(size) for size in np.abs(x).max(axis=0)])
+        x = x * unit * unit
+        mean[part] = x.mean(axis=0)
+        deviation[part] = np.sqrt(np.sum((x - mean[part] * center) ** 2, axis=0) / max(n - 1, 1))
+        for a in (mean, deviation):
+            a[part] = a[part] / unit / unit
+    return mean, deviation
 
 
 def _data_problem(
@@ -348,8 +363,9 @@ def _from_dense(
         if missing and np.isnan(a[:, np.isnan(sums[0])]).any():
             return _from_missing(a, center, scale, names)
         columns = _column_statistics(
-            n, center, statistics, lambda block: a[:, block], lambda: raise_not_finite(a, "X")
-        )
+            n, center, statistics, partial(_summed_again, lambda block: a[:, block], n, center),
+            lambda: raise_not_finite(a, "X"),
+        )  # fmt: skip
         problem = _data_problem(
             columns, n, a.dtype, center, scale, names, n * p, lambda *s: _core.dense(a, False, *s)
         )
@@ -461,7 +477,7 @@ def _from_sparse(X: Any, covariance: bool, center: bool, scale: bool, definite: 
             n,
             center,
             tuple(_core.compressed_statistics(n, p, row_major, *arrays)),
-            lambda block: X[:, block].toarray(),
+            partial(_summed_again, lambda block: X[:, block].toarray(), n, center),
             locate,
         )
         return _data_problem(
@@ -584,6 +600,8 @@ def degree_problem(X: Any, *, center: bool) -> Problem:
     d and g are the row and column sums, tau and tau' their means.
     """
     names = column_names(X)
+    if is_row_blocks(X):
+        raise ValueError("scale='degree' needs the data in memory, and X is in blocks of rows")
     if is_operator(X) or (callable(X) and not hasattr(X, "__array__") and not is_sparse(X)):
         raise ValueError("scale='degree' needs the entries of X; an operator offers only products")
     make: Callable[..., _core.Operator]
@@ -770,6 +788,10 @@ def scores(
 ) -> NDArray[Any]:
     """((diag(row_weight) X - mean) / scale) @ loadings, reading only the columns that some loading uses."""
     p = len(loadings)
+    if is_row_blocks(X):
+        from . import _blocks
+
+        return _blocks.scores(X, loadings, mean, scale)
     if row_weight is not None:
         result = row_weight[:, None] * scores(X, loadings, None, scale)
         if mean is not None:

@@ -303,12 +303,12 @@ class _Loadings(Named):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (m, p)
+        X : array-like, sparse matrix, dask array or `row_blocks` of shape (m, p)
             For a result from a covariance, which knows no mean, X is used as it is.
 
         Returns
         -------
-        ndarray of shape (m, r)
+        ndarray of shape (m, r); of a dask array, a dask array
         """
         from ._operator import scores
 

@@ -388,7 +388,9 @@ def starts(
             yield _leading_start(op, diagonal, k)
         if n_starts is None:
             runs = (
-                0 if diagonal is None else _START_BUDGET / (20 * problem.cost * (k if op.covariance else 1))
+                0
+                if diagonal is None
+                else _START_BUDGET / (20 * problem.cost * (k if problem.n_samples is None else 1))
             )
             n_starts = 1 + min(p, int(runs))
         singles = 0

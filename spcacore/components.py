@@ -141,7 +141,8 @@ def sparse_pca(
         Data, one row a sample; with ``kind="covariance"`` a symmetric positive semidefinite (p, p)
         matrix (covariance, correlation or Gram), or a callable `v -> A v`. float32 and float64 arrays
         in C or Fortran order, memory maps, and CSR and CSC matrices are not copied; float32 stays
-        float32. Dataframes bring the names of the variables.
+        float32. Dataframes bring the names of the variables. Dask arrays are worked on where their blocks
+        are; `row_blocks` does so with files.
     n_components : int
         In [1, min(n, p)].
     cardinality, l1_bound, penalty : number or sequence of numbers, optional

@@ -72,6 +72,8 @@ def check_options(
     if sample_l1_bound is not None:
         if problem.n_samples is None:
             raise ValueError("sample_l1_bound needs data; a covariance has no samples")
+        if problem.operator.covariance:
+            raise ValueError("sample_l1_bound needs the data in memory, and X is in blocks of rows")
         sample_l1_bound = _bound(sample_l1_bound, "sample_l1_bound", problem.n_samples)
     return Options(
         *check_start(problem.p, start, n_starts),
@@ -202,7 +204,9 @@ def pmd(
     found = solve(problem, state, bound, options, [seed, 0], told)
     component = single(problem, found, "pmd", callback, max_iter)
     left, strength = None, math.sqrt(max(component.value, 0.0))
-    if problem.n_samples is not None:
+    if problem.n_samples is not None and problem.operator.covariance:
+        strength *= math.sqrt(max(problem.n_samples - 1, 1))
+    elif problem.n_samples is not None:
         left, strength = np.zeros(problem.n_samples, problem.operator.dtype), 0.0
         if component.value > 0 and found is not None:
             left, strength = _left(state, found, options)

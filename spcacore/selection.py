@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._input import choice, column_names, hook, integer, is_operator, is_sparse, real_array
+from ._input import choice, column_names, hook, integer, is_operator, is_row_blocks, is_sparse, real_array
 from ._operator import compressed
 from ._parallel import check_jobs
 from ._result import SelectionProgress, SparsePCAResult, frame
@@ -448,6 +448,10 @@ def _rows(X: Any, kind: str, criterion: str, n_folds: int) -> Any:
     """X as an array, or CSR matrix, whose rows can be taken."""
     if kind != "data":
         raise ValueError(f"criterion={criterion!r} needs data; a covariance goes with 'sparseness'")
+    if is_row_blocks(X):
+        raise TypeError(
+            f"criterion={criterion!r} needs the data in memory, and X is in blocks of rows: use 'sparseness'"
+        )
     if is_operator(X) or (callable(X) and not hasattr(X, "__array__") and not is_sparse(X)):
         raise TypeError(f"X must have entries for criterion={criterion!r}; an operator offers only products")
     rows = compressed(X).tocsr() if is_sparse(X) else real_array(X, "X", ndim=2, finite=False)

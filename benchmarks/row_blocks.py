@@ -1,0 +1,167 @@
+"""What data in blocks of rows cost: CPU time beside that in memory, and the constants of docs/distributed.md.
+
+python benchmarks/row_blocks.py [--write]: two processes of one thread each, with four blocks of 128 MB that
+are made there. CPU time is that of workers, scheduler and client together; what they spend idle counts.
+"""
+
+import re
+import statistics
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+P, ROWS, BLOCKS, R = 4000, 8000, 4, 10
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "distributed.md"
+CASES = {
+    "2 components of 20": (2, {"cardinality": 20}),
+    "10 components of 20": (10, {"cardinality": 20}),
+    "10 components of 50": (10, {"cardinality": 50}),
+}
+
+
+def make(block, n=ROWS, p=P):
+    """Ten components of 50 variables each, of variance 12 to 3 in unit noise; float32."""
+    rng = np.random.default_rng([1, block])
+    X = rng.standard_normal((n, p), dtype=np.float32)
+    X *= np.linspace(1.1, 1, p, dtype=np.float32)
+    for t in range(R):
+        size = np.sqrt(np.float32((12 - t) / 50))
+        X[:, 50 * t : 50 * t + 50] += size * rng.standard_normal((n, 1), dtype=np.float32)
+    return X + 1
+
+
+def median(f, count=3):
+    """Median CPU time of this process, in seconds."""
+    times = []
+    for _ in range(count):
+        start = time.process_time()
+        f()
+        times.append(time.process_time() - start)
+    return statistics.median(times)
+
+
+def constants():
+    """Of one block, on one core: nanoseconds an entry."""
+    from spcacore import _blocks
+
+    X, some = make(0), np.arange(0, P, 100)
+    entries = X.size
+    W = np.ones((len(some), 1), np.float32)
+    zero = np.zeros(1, np.float32)
+    out = {
+        "statistics": median(lambda: _blocks.statistics(X)) / entries,
+        "product with a vector of 40 nonzeros": median(lambda: _blocks.products(X, some, W, zero, 1.0, 1.0))
+        / entries,
+        "submatrix of 80 variables": median(
+            lambda: _blocks.submatrix(
+                X, np.arange(80), np.ones(80, np.float32), np.zeros(80, np.float32), 1.0, True
+            )
+        )
+        / entries,
+    }
+    for c in (32, 64):
+        ones, none = np.ones(c, np.float32), np.zeros(c, np.float32)
+        index = np.arange(c)
+        out[f"{c} columns of the covariance"] = (
+            median(lambda ones=ones, none=none, index=index: _blocks.products(X, index, ones, none, 1.0, 1.0))
+            / entries
+        )
+    import scipy.sparse
+
+    S = scipy.sparse.random(20_000, 20_000, 0.005, "csr", np.float32, rng=0)
+    ones, none, index = np.ones(32, np.float32), np.zeros(32, np.float32), np.arange(32)
+    out["CSR, a stored entry: statistics"] = median(lambda: _blocks.statistics(S)) / S.nnz
+    out["CSR: product with a vector"] = median(lambda: _blocks.products(S, some, W, zero, 1.0, 1.0)) / S.nnz
+    out["CSR: 32 columns of the covariance"] = (
+        median(lambda: _blocks.products(S, index, ones, none, 1.0, 1.0)) / S.nnz
+    )
+    return {name: 1e9 * value for name, value in out.items()}
+
+
+def nothing(block):
+    """The smallest task."""
+    return (np.zeros(1),)
+
+
+def main():
+    import dask
+    import dask.array as da
+    from distributed import Client, LocalCluster, wait
+
+    import spcacore
+    from spcacore._blocks import added
+
+    def cpu():
+        return sum(client.run(time.process_time).values()) + time.process_time()
+
+    lines = ["| on one core, of a block of 128 MB | ns an entry |", "|---|---|"]
+    lines += [f"| {name} | {value:.2f} |" for name, value in constants().items()]
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit="2GiB"
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        parts = [
+            da.from_delayed(dask.delayed(make, pure=True)(b), (ROWS, P), np.float32) for b in range(BLOCKS)
+        ]
+        array = da.concatenate(parts).persist()
+        wait(array)
+        X = np.concatenate([make(b) for b in range(BLOCKS)])
+        blocks = spcacore.row_blocks(array)
+        blocks.reduced(added, nothing)
+        start, wall, passes = cpu(), time.monotonic(), 30
+        for _ in range(passes):
+            blocks.reduced(added, nothing)
+        task = (cpu() - start) / passes / BLOCKS
+        wall = (time.monotonic() - wall) / passes
+        start = cpu()
+        time.sleep(2)
+        idle = (cpu() - start) / 2
+        lines += [
+            "",
+            f"A pass of {BLOCKS} empty tasks takes {1e3 * wall:.0f} ms; each costs {1e3 * task:.1f} ms,",
+            f"the idle cluster {1e3 * idle:.0f} ms a second.",
+            "",
+            "| CPU time over that in memory | screened | blocks | cluster | less idling | passes |",
+            "|---|---|---|---|---|---|",
+        ]
+        for name, (r, options) in CASES.items():
+            times = {"none": [], "auto": [], "rows": [], "cluster": [], "busy": []}
+            for _ in range(3):
+                for screening in ("none", "auto"):
+                    start = time.process_time()
+                    expected = spcacore.sparse_pca(X, r, screening=screening, **options)
+                    times[screening].append(time.process_time() - start)
+                start = time.process_time()
+                spcacore.sparse_pca(spcacore.row_blocks(X, block_bytes=X.nbytes // BLOCKS), r, **options)
+                times["rows"].append(time.process_time() - start)
+                blocks = spcacore.row_blocks(array)
+                start, wall = cpu(), time.monotonic()
+                result = spcacore.sparse_pca(blocks, r, **options)
+                times["cluster"].append(cpu() - start)
+                times["busy"].append(times["cluster"][-1] - idle * (time.monotonic() - wall))
+            same = np.array_equal(result.loadings != 0, expected.loadings != 0)
+            apart = np.abs(result.loadings - expected.loadings).max()
+            print(
+                name, "the same supports" if same else "OTHER SUPPORTS", f"loadings {apart:.1e} apart", times
+            )
+            unit = statistics.median(times["none"])
+            ratio = [statistics.median(times[way]) / unit for way in ("auto", "rows", "cluster", "busy")]
+            lines.append(
+                f"| {name} ({unit:.2f} s) | "
+                + " | ".join(f"{x:.2f}" for x in ratio)
+                + f" | {blocks.passes} |"
+            )
+    text = "\n".join(lines)
+    print(text)
+    if "--write" in sys.argv:
+        page = PAGE.read_text()
+        pattern = r"(<!-- measured -->\n).*(<!-- end -->)"
+        PAGE.write_text(re.sub(pattern, lambda m: m[1] + text + "\n" + m[2], page, flags=re.DOTALL))
+
+
+if __name__ == "__main__":
+    main()

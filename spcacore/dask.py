@@ -1,0 +1,153 @@
+"""Dask arrays: blocks of rows stay where they are, on the threads of this process or on a cluster.
+
+What is computed of a block, and of the results, is for `_blocks` to say. Tasks go to the scheduler in force,
+hence to the distributed client if there is one.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import uuid
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import accumulate
+from typing import Any
+
+import dask
+import dask.array as da
+import numpy as np
+from dask.core import flatten
+from numpy.typing import NDArray
+
+from ._blocks import Index, RowBlocks, prepared, scores_of
+from ._input import flag, is_sparse
+from ._operator import column_names
+from ._screening import available_memory
+
+_ON_CLIENT = 100  # results that are added here rather than by tasks,
+_WIDE = 10_000_000  # fewer where they are long
+_FAN_IN = 16
+_SMALL = 1 << 16  # bytes of arguments that go with each task
+
+
+class DaskBlocks(RowBlocks):
+    """The row chunks of a dask array or dataframe; see `row_blocks`."""
+
+    def __init__(self, X: Any, persist: bool | None, names: Any) -> None:
+        names = column_names(X) if names is None else names
+        if hasattr(X, "to_dask_array"):
+            X = X.to_dask_array(lengths=True)
+        elif not isinstance(X, da.Array):
+            X = getattr(X, "data", X)
+        if not isinstance(X, da.Array):
+            raise TypeError(f"X must be a dask array or dataframe, not {type(X).__name__}")
+        if X.ndim != 2:
+            raise ValueError(f"X must have 2 dimensions, not shape {X.shape}")
+        if any(np.isnan(size) for size in X.shape):
+            raise ValueError("X has chunks of unknown sizes; call X.compute_chunk_sizes() first")
+        if X.numblocks[1] > 1:
+            X = X.rechunk({1: -1})
+        super().__init__(X.shape, X.dtype, list(accumulate(X.chunks[0][:-1], initial=0)), names)
+        self.persist = None if persist is None else flag(persist, "persist")
+        self.array = X
+        self.blocks = list(X.to_delayed().ravel())
+        found = self._found()
+        self.futures = found if all(map(_is_future, found)) else None
+
+    @property
+    def client(self) -> Any:
+        """The distributed client in force, or None."""
+        owner = getattr(dask.base.get_scheduler(collections=[self.array]), "__self__", None)
+        return owner if hasattr(owner, "scheduler_info") else None
+
+    def _found(self) -> list[Any]:
+        """What the graph has of each block: a task, the block itself or, of a cluster, a future."""
+        graph = dict(self.array.__dask_graph__())
+        values = [graph.get(key) for key in flatten(self.array.__dask_keys__())]
+        return [getattr(value, "value", value) for value in values]
+
+    def _computed(self) -> bool:
+        """Whether the blocks are in the memory of those who will read them."""
+        if self.client is not None:
+            return self.futures is not None
+        return all(isinstance(value, np.ndarray) or is_sparse(value) for value in self._found())
+
+    def _fits(self) -> bool:
+        """Whether all of X fits in half of the free memory of the workers, or of this machine."""
+        free, client = 0.0, self.client
+        if client is None:
+            return self.array.nbytes <= available_memory() / 2
+        every = (
+            {"n_workers": -1} if "n_workers" in inspect.signature(client.scheduler_info).parameters else {}
+        )
+        for worker in client.scheduler_info(**every)["workers"].values():
+            limit = worker["memory_limit"]
+            free += max(limit - worker["metrics"].get("memory", 0), 0) if limit else np.inf
+        return self.array.nbytes <= free / 2
+
+    def held(self) -> RowBlocks:
+        if self._computed() or self.persist is False or not (self.persist or self._fits()):
+            return self
+        return self._kept()
+
+    def repaired(self) -> RowBlocks:
+        return self._kept() if self._computed() and self._fits() else self
+
+    def _kept(self) -> RowBlocks:
+        out = copy.copy(self)
+        out.blocks = list(dask.persist(*(dask.delayed(prepared)(block) for block in self.blocks)))
+        found = [dict(block.__dask_graph__()).get(block.key) for block in out.blocks]
+        out.futures = found if all(map(_is_future, found)) else None
+        return out
+
+    def _submitted(
+        self, task: Callable[..., Any], arguments: tuple[Any, ...], each: list[Any] | None
+    ) -> tuple[list[Any], Callable[..., Any]]:
+        """What will be the results, and the function that applies another to a list of these."""
+        self._passes[0] += 1
+        client = self.client
+        own = [()] * self.n_blocks if each is None else [(one,) for one in each]
+        shared: Any = arguments
+        if client is not None and sum(getattr(argument, "nbytes", 0) for argument in arguments) > _SMALL:
+            shared = client.scatter([arguments], broadcast=True, hash=False)[0]
+        if client is not None and self.futures is not None:  # costs a third less than a graph
+            count = self.n_blocks  # large keyword arguments of `map` would become tasks of one name
+            nodes = client.map(_run, self.futures, own, [task] * count, [shared] * count, pure=False)
+            return nodes, partial(client.submit, pure=False)
+        if shared is arguments:
+            shared = dask.delayed(arguments, name=f"spcacore-{uuid.uuid4().hex}", traverse=False)
+        run = dask.delayed(_run, pure=False)
+        nodes = [run(*pair, task, shared) for pair in zip(self.blocks, own, strict=True)]
+        return nodes, lambda function, part: dask.delayed(function, pure=False)(part)
+
+    def _gathered(self, nodes: list[Any]) -> list[Any]:
+        if all(map(_is_future, nodes)):
+            return list(self.client.gather(nodes))
+        return list(dask.compute(*nodes))
+
+    def results(
+        self, task: Callable[..., Any], *arguments: Any, each: list[Any] | None = None
+    ) -> Iterator[Any]:
+        yield from self._gathered(self._submitted(task, arguments, each)[0])
+
+    def reduced(self, combine: Callable[[list[Any]], Any], task: Callable[..., Any], *arguments: Any) -> Any:
+        nodes, submit = self._submitted(task, arguments, None)
+        most = max(_FAN_IN, min(_ON_CLIENT, _WIDE // self.shape[1]))
+        while len(nodes) > most:
+            nodes = [submit(combine, nodes[i : i + _FAN_IN]) for i in range(0, len(nodes), _FAN_IN)]
+        return combine(self._gathered(nodes))
+
+    def scores(self, index: Index, V: NDArray[Any], shift: NDArray[Any] | None, dtype: np.dtype[Any]) -> Any:
+        """A dask array, computed when asked for."""
+        chunks = self.array.chunks[0], (V.shape[1],)
+        task = partial(scores_of, index=index, V=V, shift=shift)
+        return self.array.map_blocks(task, chunks=chunks, dtype=dtype, meta=np.empty((0, 0), dtype))
+
+
+def _run(block: Any, own: tuple[Any, ...], task: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    return task(block, *own, *arguments)
+
+
+def _is_future(value: Any) -> bool:
+    return hasattr(type(value), "status")  # a delayed object has any attribute
