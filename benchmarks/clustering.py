@@ -131,15 +131,8 @@ def page():
         "`sparse_dissimilarity` weighs variables so that the dissimilarities of all pairs of samples, taken"
         " together, are as large as the bound on the weights allows; `scipy.cluster.hierarchy.linkage` takes"
         " the result. `sparse_kmeans` does so for the sums of squares between clusters. Their `_gap`"
-        " functions choose the bound by permutations. An example, with a picture:"
-        " [dendrograms](examples/dendrograms.py).",
-        "",
-        "```python",
-        "gap = spcacore.sparse_dissimilarity_gap(X, n_jobs=4)",
-        "result = spcacore.sparse_dissimilarity(X, gap.l1_bound)",
-        'tree = scipy.cluster.hierarchy.linkage(result.dissimilarity, "average")',
-        "result.selected  # the variables, heaviest first",
-        "```",
+        " functions choose the bound by permutations; see [clustering by few variables](guide/clustering.md)."
+        " An example, with a picture: [dendrograms](examples/dendrograms.py).",
         "",
         f"## {N} samples of {P:,} variables",
         "",

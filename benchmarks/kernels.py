@@ -26,15 +26,18 @@ N, P, R = 3000, 50, 5
 BANDWIDTH = 5.0
 MANY = (10**6, 20, 500)  # samples, variables, features
 
-PAGE = """# Kernel PCA
+PAGE = r"""# Kernel PCA
 
 Written by `python benchmarks/kernels.py -o docs/kernel.md`; edit that script, not this file.
 
-`kernel_pca` finds the principal components of data in the space that a kernel `k(x, y)` maps to. With K
-the matrix of all `k(x_i, x_j)` and `H = I - 11'/n`, it solves `HKH U = U diag(lambda)` for the largest
-lambda; the scores are `U diag(lambda)^(1/2)`. It takes linear, polynomial, Gaussian (`exp(-||x - y||^2 /
-(2 bandwidth^2))`), sigmoid and precomputed kernels, and any function of two blocks of rows; dense and
-sparse data, float32 and float64.
+`kernel_pca` finds the principal components of data in the space that a kernel $k(x, y)$ maps to. With K
+the matrix of all $k(x_i, x_j)$ and $H = I - \mathbf{{1}}\mathbf{{1}}^\top / n$, it solves
+
+$$HKH\, U = U \Lambda$$
+
+for the largest eigenvalues $\Lambda$; the scores are $U \Lambda^{{1/2}}$. It takes linear, polynomial,
+Gaussian ($\exp(-\lVert x - y\rVert^2 / 2\sigma^2)$, $\sigma$ the `bandwidth`), sigmoid and precomputed
+kernels, and any function of two blocks of rows; dense and sparse data, float32 and float64.
 
 ## When to use it
 
@@ -44,6 +47,19 @@ knot](examples/nonlinear_manifold.py). They have scores, not loadings: kernel PC
 variables matter, and does not unroll a surface into its coordinates. The bandwidth decides what counts as
 near. Its default, the median distance between rows, gives smooth components of the whole; a smaller one,
 components of parts. Where it is very wide, kernel PCA is PCA.
+
+```python
+>>> import numpy as np, spcacore
+>>> rng = np.random.default_rng(0)
+>>> angle, radius = rng.uniform(0, 2 * np.pi, 400), np.repeat([1.0, 3.0], 200)
+>>> rings = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
+>>> rings += 0.1 * rng.normal(size=rings.shape)
+>>> score = spcacore.kernel_pca(rings, 1, bandwidth=1).scores[:, 0]
+>>> inner, outer = score[:200], score[200:]
+>>> bool(inner.min() > outer.max() or inner.max() < outer.min())  # one component tells the rings apart
+True
+
+```
 
 ## Cost
 

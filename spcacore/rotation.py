@@ -26,7 +26,7 @@ def orthomax(
 
     Finds the orthogonal :math:`R` for which :math:`Y = LR` maximizes
 
-    .. math:: \sum_j \Big[\sum_i y_{ij}^4 - \frac{\gamma}{p} \Big(\sum_i y_{ij}^2\Big)^2\Big]
+    .. math:: \sum_j \left[\sum_i y_{ij}^4 - \frac{\gamma}{p} \left(\sum_i y_{ij}^2\right)^2\right]
 
     by rotating two columns at a time through the angle that is best for the two, or, where there are
     many rows, all pairs at once.  The result is never worse than the start, and it is a maximum that

@@ -335,6 +335,7 @@ def soppca(
     Returns
     -------
     StructuredPCAResult
+        As of `oppca`; `cardinality` (r,) has the nonzeros of each loading.
 
     Raises
     ------

@@ -14,6 +14,8 @@ from extras import lacking, skipping
 
 import spcacore
 
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [page for page in sorted((ROOT / "docs").rglob("*.md")) if ">>> " in page.read_text()]
 MODULES = [
     m.name for m in pkgutil.iter_modules(spcacore.__path__, "spcacore.") if not m.name.endswith("_core")
 ]
@@ -79,7 +81,35 @@ def test_every_public_function_is_documented_in_full():
 
 
 def test_readme_example():
-    check_page(Path(__file__).resolve().parents[1] / "README.md")
+    check_page(ROOT / "README.md")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_examples_on_pages(page, tmp_path, monkeypatch):
+    """Of docs/*.md; what they write goes to a folder of its own."""
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    monkeypatch.chdir(tmp_path)
+    check_page(page)
+
+
+def test_every_public_name_is_in_the_reference():
+    listed = set("\n".join(page.read_text() for page in (ROOT / "docs" / "reference").glob("*.rst")).split())
+    assert not {n for n in spcacore.__all__ if not inspect.ismodule(getattr(spcacore, n))} - listed
+
+
+def test_pages_have_no_python_that_is_not_run():
+    """Each block shows its output, but for parts of programs that have tests of their own."""
+    elsewhere = {ROOT / "docs" / name for name in ("distributed.md", "downstream.md")}
+    for page in set((ROOT / "docs").rglob("*.md")) - elsewhere:
+        for block in page.read_text().split("```python\n")[1:]:
+            assert block.startswith(">>> "), page
+
+
+def test_links_between_pages():
+    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
+        for target in re.findall(r"\]\(([^)#]+)", page.read_text()):
+            made = target.startswith("pictures/")  # when the pages are built
+            assert made or re.match(r"\w+:", target) or (page.parent / target).exists(), (page, target)
 
 
 def test_import_brings_in_little():
