@@ -1,20 +1,27 @@
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import disjoint_base
 
 _Real = NDArray[Any]
 _Index = NDArray[np.intp]
 
 SHADOW_BLOCK: int
+__pyx_capi__: dict[str, Any]
 
+@disjoint_base
+class Call:
+    def __new__(cls, progress: Callable[[int], object] | None = None) -> Self: ...
+
+@disjoint_base
 class Screen:
     shadow_bytes: int
     ld: int
     counts: tuple[int, int, int]
-    def __init__(
-        self,
+    def __new__(
+        cls,
         n: int,
         p: int,
         row_major: bool,
@@ -27,8 +34,9 @@ class Screen:
         smallest: float,
         greatest: float,
         references: bool,
-    ) -> None: ...
+    ) -> Self: ...
 
+@disjoint_base
 class Operator:
     single: bool
     dense: bool

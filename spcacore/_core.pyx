@@ -3,6 +3,7 @@
 from cpython.ref cimport PyObject
 from cython cimport floating
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t
+from libc.math cimport INFINITY, sqrt
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 cimport scipy.linalg.cython_blas as blas
@@ -235,6 +236,23 @@ cdef extern from "spca.h" nogil:
     spca_status spca_ddeflate_data_projection(spca_int, spca_int, int, spca_dvector, double *, double *) noexcept
     spca_status spca_sdeflate_data_schur(spca_int, spca_int, spca_int, int, const float *, spca_svector, float *, float *) noexcept
     spca_status spca_ddeflate_data_schur(spca_int, spca_int, spca_int, int, const double *, spca_dvector, double *, double *) noexcept
+
+    spca_status spca_stpower_covariance(spca_int, const float *, spca_int, spca_int, int, spca_int, float, spca_stop, void *, float *, float *, spca_int *, float *, spca_int *) noexcept
+    spca_status spca_dtpower_covariance(spca_int, const double *, spca_int, spca_int, int, spca_int, double, spca_stop, void *, double *, double *, spca_int *, double *, spca_int *) noexcept
+    spca_status spca_stpower_data(spca_int, spca_int, const float *, spca_int, int, const float *, const float *, spca_int, int, spca_int, float, spca_stop, void *, float *, float *, spca_int *, float *, spca_int *) noexcept
+    spca_status spca_dtpower_data(spca_int, spca_int, const double *, spca_int, int, const double *, const double *, spca_int, int, spca_int, double, spca_stop, void *, double *, double *, spca_int *, double *, spca_int *) noexcept
+    spca_status spca_srefit_covariance(spca_int, const float *, spca_int, float *, float *, spca_int *, float *) noexcept
+    spca_status spca_drefit_covariance(spca_int, const double *, spca_int, double *, double *, spca_int *, double *) noexcept
+    spca_status spca_srefit_data(spca_int, spca_int, const float *, spca_int, int, const float *, const float *, float *, float *, spca_int *, float *) noexcept
+    spca_status spca_drefit_data(spca_int, spca_int, const double *, spca_int, int, const double *, const double *, double *, double *, spca_int *, double *) noexcept
+    spca_status spca_sexplained_covariance(spca_int, const float *, spca_int, spca_int, const float *, float *, float *) noexcept
+    spca_status spca_dexplained_covariance(spca_int, const double *, spca_int, spca_int, const double *, double *, double *) noexcept
+    spca_status spca_sexplained_data(spca_int, spca_int, const float *, spca_int, int, const float *, const float *, spca_int, const float *, float *, float *) noexcept
+    spca_status spca_dexplained_data(spca_int, spca_int, const double *, spca_int, int, const double *, const double *, spca_int, const double *, double *, double *) noexcept
+    spca_status spca_scolumn_statistics(spca_int, spca_int, const float *, spca_int, int, double *, float *, double *) noexcept
+    spca_status spca_dcolumn_statistics(spca_int, spca_int, const double *, spca_int, int, double *, double *, double *) noexcept
+    spca_svector spca_sgather(spca_int, const float *, spca_int *, float *) noexcept
+    spca_dvector spca_dgather(spca_int, const double *, spca_int *, double *) noexcept
 
 
 cdef extern from *:
@@ -775,7 +793,6 @@ cdef class Operator:
         return (<int> status, np.asarray(positions)[:nnz].copy(), np.asarray(values)[:nnz].copy(), objective, quadratic,
                 call.c.n_iter)
 
-
     def pmd(self, Py_ssize_t[::1] index, floating[::1] value, double bound, double sample_bound,
             Py_ssize_t max_iter, floating tol, progress=None, bint nonnegative=False):
         """From a start with the given nonzeros: (status, index, value, objective, n_iter).
@@ -810,7 +827,6 @@ cdef class Operator:
                                        &values[0], &work[0], &iwork[0], &objective, &call.c.n_iter)
         call.check(status)
         return <int> status, np.asarray(positions)[:nnz].copy(), np.asarray(values)[:nnz].copy(), objective, call.c.n_iter
-
 
     def scotlass(self, floating[::1] start, floating[::1, :] Q, double bound, Py_ssize_t max_iter,
                  floating tol, progress=None):
@@ -870,6 +886,7 @@ def dense(const floating[:, :] X, bint covariance, const floating[::1] mean, con
 ctypedef fused index_t:
     int32_t
     int64_t
+
 
 def compressed(Py_ssize_t n, Py_ssize_t p, bint row_major, const floating[::1] data,
                const index_t[::1] indices, const index_t[::1] indptr, bint covariance,
@@ -953,6 +970,7 @@ def dense_statistics(const floating[:, :] X, bint center, int8_t[:, ::1] shadow=
     call.check(status)
     return out, np.asarray(size)
 
+
 def compressed_statistics(Py_ssize_t n, Py_ssize_t p, bint row_major, const floating[::1] data,
                           const index_t[::1] indices, const index_t[::1] indptr):
     """The same of CSR or CSC arrays."""
@@ -972,6 +990,7 @@ def compressed_statistics(Py_ssize_t n, Py_ssize_t p, bint row_major, const floa
                                                  &o[0, 0], &o[1, 0], &o[2, 0], &o[3, 0], &o[4, 0])
     call.check(status)
     return out[:3]
+
 
 def symmetry(const floating[:, :] A):
     """(largest |a_ij|, largest |a_ij - a_ji|, largest excess over a semidefinite 2 x 2 minor)."""
@@ -1001,6 +1020,7 @@ def select_largest(const floating[::1] x, Py_ssize_t k):
             spca_dselect_largest(x.shape[0], &x[0], k, &work[0], &index[0])
     return np.asarray(index)[:k]
 
+
 def truncate(floating[::1] x, Py_ssize_t k):
     """T_k(x), in place."""
     cdef floating[::1] work = np.empty(x.shape[0], np.float32 if floating is float else np.float64)
@@ -1010,6 +1030,7 @@ def truncate(floating[::1] x, Py_ssize_t k):
         else:
             spca_dtruncate(x.shape[0], k, &x[0], &work[0])
 
+
 def soft_threshold(const floating[::1] a, double level, floating[::1] out):
     """S(a, level); out may be a."""
     with nogil:
@@ -1017,6 +1038,7 @@ def soft_threshold(const floating[::1] a, double level, floating[::1] out):
             spca_ssoft_threshold(a.shape[0], &a[0], <float> level, &out[0])
         else:
             spca_dsoft_threshold(a.shape[0], &a[0], level, &out[0])
+
 
 def l1_threshold(const floating[::1] a, double bound, int nonnegative, floating[::1] w):
     """The level, or None if an entry is not finite; the maximizer goes to w, which may be a."""
@@ -1042,6 +1064,7 @@ def l1_ball_level(const floating[::1] a, double bound, double start=0):
         else:
             level = spca_dl1_ball_level(a.shape[0], &a[0], bound, start)
     return level
+
 
 def l1_kept_level(const floating[::1] a, double bound):
     """The largest magnitude from which on the magnitudes sum to more than the bound, or 0."""
@@ -1081,6 +1104,7 @@ def bordered_eigenvalues(const floating[:, ::1] C, Py_ssize_t[::1] candidate, co
     call.check(status)
     return np.asarray(value)
 
+
 def deleted_eigenvalues(const double[::1] pole, const double[::1, :] W):
     """The same without each variable of the support."""
     cdef Call call = Call()
@@ -1092,6 +1116,7 @@ def deleted_eigenvalues(const double[::1] pole, const double[::1, :] W):
     call.check(status)
     return np.asarray(value)
 # ---- the semidefinite relaxation --------------------------------------------------------------------
+
 
 def dspca(const double[:, ::1] A, bint constrained, double limit, double tol, Py_ssize_t max_iter, progress=None):
     """(status, M, objective, bound, n_iter) of symmetric A; see spca_proto.h for what limit is."""
@@ -1109,6 +1134,7 @@ def dspca(const double[:, ::1] A, bint constrained, double limit, double tol, Py
     return <int> status, np.asarray(M), primal, dual, call.c.n_iter
 
 # ---- elastic net -----------------------------------------------------------------------------------
+
 
 def elastic_net(const double[:, ::1] G, const double[::1] c, Py_ssize_t limit, double ridge, double floor,
                 double least, const Py_ssize_t[::1] index, const double[::1] value):
@@ -1146,6 +1172,7 @@ def branch(const double[:, ::1] N, Py_ssize_t k, uint8_t[:, ::1] pool, Py_ssize_
     call.check(status)
     return np.asarray(born), np.asarray(excess)
 
+
 def branch_work(Py_ssize_t p, Py_ssize_t k):
     """The length of `work`."""
     return spca_dbranch_work(p, k)
@@ -1164,6 +1191,7 @@ def add_distances(const floating[:, ::1] T, const floating[::1] w, bint squared,
         else:
             status = spca_dadd_distances(n, b, &T[0, 0], &w[0], squared, on_stop, &call.c, &D[0])
     call.check(status)
+
 
 def absolute_products(const floating[:, ::1] T, const floating[::1] u):
     """Of each variable, sum u_ii' |t_i - t_i'| over the pairs of samples."""
@@ -1246,6 +1274,7 @@ def deflate_covariance(str method, floating[:, :] A, Py_ssize_t[::1] index, floa
                 status = spca_ddeflate_schur(p, ld, dvector(index, value), &A[0, 0], &work[0])
     return status == SPCA_OK
 
+
 def deflate_data(str method, floating[:, :] X, Py_ssize_t[::1] index, floating[::1] value, const floating[::1] mean):
     """Projection or Schur complement deflation of data in C or Fortran order.
 
@@ -1270,3 +1299,167 @@ def deflate_data(str method, floating[:, :] X, Py_ssize_t[::1] index, floating[:
             else:
                 status = spca_ddeflate_data_schur(n, p, ld, row_major, mean_, dvector(index, value), &X[0, 0], &work[0])
     return status == SPCA_OK
+
+
+# ---- for other Cython packages: documented in _core.pxd, frozen by tests/test_downstream.py ----------
+
+cdef int spca_truncate(Py_ssize_t p, Py_ssize_t k, floating *x, floating *work) noexcept nogil:
+    if p < 0 or not 0 <= k <= p:
+        return SPCACORE_INVALID
+    if floating is float:
+        spca_struncate(p, k, x, work)
+    else:
+        spca_dtruncate(p, k, x, work)
+    return SPCACORE_OK
+
+cdef int spca_soft_threshold(Py_ssize_t p, const floating *a, floating level, floating *out) noexcept nogil:
+    if p < 0 or not level >= 0:
+        return SPCACORE_INVALID
+    if floating is float:
+        spca_ssoft_threshold(p, a, level, out)
+    else:
+        spca_dsoft_threshold(p, a, level, out)
+    return SPCACORE_OK
+
+cdef int spca_l1_threshold(Py_ssize_t p, const floating *a, double bound, bint nonnegative, floating *work,
+                           floating *w, double *level) noexcept nogil:
+    if p < 1 or not bound >= 1:
+        return SPCACORE_INVALID
+    bound = min(bound, sqrt(<double> p))
+    if floating is float:
+        return spca_sl1_threshold(p, a, bound, 2 * nonnegative, work, w, level)
+    else:
+        return spca_dl1_threshold(p, a, bound, 2 * nonnegative, work, w, level)
+
+cdef Py_ssize_t spca_varimax_work(Py_ssize_t p, Py_ssize_t r) noexcept nogil:
+    return max(spca_sorthomax_work(p, r), spca_dorthomax_work(p, r)) if p > 0 and r > 0 else 0
+
+cdef int spca_varimax(Py_ssize_t p, Py_ssize_t r, double gamma, Py_ssize_t max_iter, double tol,
+                      int (*stop)(void *) noexcept nogil, void *ctx, floating *Y, double *work, double *R,
+                      Py_ssize_t *n_iter) noexcept nogil:
+    if p < 1 or r < 1 or max_iter < 0 or not 0 <= gamma < INFINITY or not tol >= 0:
+        return SPCACORE_INVALID
+    n_iter[0] = 0
+    if floating is float:
+        return spca_sorthomax(p, r, gamma, max_iter, tol, stop, ctx, Y, work, R, n_iter)
+    else:
+        return spca_dorthomax(p, r, gamma, max_iter, tol, stop, ctx, Y, work, R, n_iter)
+
+cdef int spca_deflate_hotelling(Py_ssize_t p, floating *A, Py_ssize_t ld, const floating *x, floating *work,
+                                Py_ssize_t *iwork) noexcept nogil:
+    if p < 1 or ld < p:
+        return SPCACORE_INVALID
+    if floating is float:
+        return spca_sdeflate_hotelling(ld, spca_sgather(p, x, iwork, work), A)
+    else:
+        return spca_ddeflate_hotelling(ld, spca_dgather(p, x, iwork, work), A)
+
+cdef int spca_deflate_projection(Py_ssize_t p, floating *A, Py_ssize_t ld, const floating *x, floating *work,
+                                 Py_ssize_t *iwork) noexcept nogil:
+    if p < 1 or ld < p:
+        return SPCACORE_INVALID
+    if floating is float:
+        return spca_sdeflate_projection(p, ld, spca_sgather(p, x, iwork, work), A, work + p)
+    else:
+        return spca_ddeflate_projection(p, ld, spca_dgather(p, x, iwork, work), A, work + p)
+
+cdef int spca_deflate_schur(Py_ssize_t p, floating *A, Py_ssize_t ld, const floating *x, floating *work,
+                            Py_ssize_t *iwork) noexcept nogil:
+    if p < 1 or ld < p:
+        return SPCACORE_INVALID
+    if floating is float:
+        return spca_sdeflate_schur(p, ld, spca_sgather(p, x, iwork, work), A, work + p)
+    else:
+        return spca_ddeflate_schur(p, ld, spca_dgather(p, x, iwork, work), A, work + p)
+
+cdef int spca_deflate_data_projection(Py_ssize_t n, Py_ssize_t p, floating *X, Py_ssize_t ld, bint row_major,
+                                      const floating *x, floating *work, Py_ssize_t *iwork) noexcept nogil:
+    if n < 1 or p < 1 or ld < (p if row_major else n):
+        return SPCACORE_INVALID
+    if floating is float:
+        return spca_sdeflate_data_projection(n, ld, row_major, spca_sgather(p, x, iwork, work), X, work + p)
+    else:
+        return spca_ddeflate_data_projection(n, ld, row_major, spca_dgather(p, x, iwork, work), X, work + p)
+
+cdef int spca_deflate_data_schur(Py_ssize_t n, Py_ssize_t p, floating *X, Py_ssize_t ld, bint row_major,
+                                 const floating *mean, const floating *x, floating *work,
+                                 Py_ssize_t *iwork) noexcept nogil:
+    if n < 1 or p < 1 or ld < (p if row_major else n):
+        return SPCACORE_INVALID
+    if floating is float:
+        return spca_sdeflate_data_schur(n, p, ld, row_major, mean, spca_sgather(p, x, iwork, work), X, work + p)
+    else:
+        return spca_ddeflate_data_schur(n, p, ld, row_major, mean, spca_dgather(p, x, iwork, work), X, work + p)
+
+cdef int spca_column_statistics(Py_ssize_t n, Py_ssize_t p, const floating *X, Py_ssize_t ld, bint row_major,
+                                double *work, floating *mean, double *variance) noexcept nogil:
+    if n < 1 or p < 1 or ld < (p if row_major else n):
+        return SPCACORE_INVALID
+    if floating is float:
+        return spca_scolumn_statistics(n, p, X, ld, row_major, work, mean, variance)
+    else:
+        return spca_dcolumn_statistics(n, p, X, ld, row_major, work, mean, variance)
+
+cdef int spca_tpower_covariance(Py_ssize_t p, const floating *A, Py_ssize_t ld, Py_ssize_t k, bint nonnegative,
+                                Py_ssize_t max_iter, floating tol, int (*stop)(void *) noexcept nogil, void *ctx,
+                                floating *x, floating *work, Py_ssize_t *iwork, floating *value,
+                                Py_ssize_t *n_iter) noexcept nogil:
+    if p < 1 or ld < p or not 1 <= k <= p or max_iter < 0 or not tol >= 0:
+        return SPCACORE_INVALID
+    if floating is float:
+        return spca_stpower_covariance(p, A, ld, k, nonnegative, max_iter, tol, stop, ctx, x, work, iwork, value, n_iter)
+    else:
+        return spca_dtpower_covariance(p, A, ld, k, nonnegative, max_iter, tol, stop, ctx, x, work, iwork, value, n_iter)
+
+cdef int spca_tpower_data(Py_ssize_t n, Py_ssize_t p, const floating *X, Py_ssize_t ld, bint row_major,
+                          const floating *mean, const floating *weight, Py_ssize_t k, bint nonnegative,
+                          Py_ssize_t max_iter, floating tol, int (*stop)(void *) noexcept nogil, void *ctx,
+                          floating *x, floating *work, Py_ssize_t *iwork, floating *value,
+                          Py_ssize_t *n_iter) noexcept nogil:
+    if (n < 1 or p < 1 or ld < (p if row_major else n) or not 1 <= k <= p or max_iter < 0
+            or not tol >= 0):
+        return SPCACORE_INVALID
+    if floating is float:
+        return spca_stpower_data(n, p, X, ld, row_major, mean, weight, k, nonnegative, max_iter, tol, stop, ctx, x,
+                                 work, iwork, value, n_iter)
+    else:
+        return spca_dtpower_data(n, p, X, ld, row_major, mean, weight, k, nonnegative, max_iter, tol, stop, ctx, x,
+                                 work, iwork, value, n_iter)
+
+cdef int spca_refit_covariance(Py_ssize_t p, const floating *A, Py_ssize_t ld, floating *x, floating *work,
+                               Py_ssize_t *iwork, floating *value) noexcept nogil:
+    if p < 1 or ld < p:
+        return SPCACORE_INVALID
+    if floating is float:
+        return spca_srefit_covariance(p, A, ld, x, work, iwork, value)
+    else:
+        return spca_drefit_covariance(p, A, ld, x, work, iwork, value)
+
+cdef int spca_refit_data(Py_ssize_t n, Py_ssize_t p, const floating *X, Py_ssize_t ld, bint row_major,
+                         const floating *mean, const floating *weight, floating *x, floating *work,
+                         Py_ssize_t *iwork, floating *value) noexcept nogil:
+    if n < 1 or p < 1 or ld < (p if row_major else n):
+        return SPCACORE_INVALID
+    if floating is float:
+        return spca_srefit_data(n, p, X, ld, row_major, mean, weight, x, work, iwork, value)
+    else:
+        return spca_drefit_data(n, p, X, ld, row_major, mean, weight, x, work, iwork, value)
+
+cdef int spca_explained_covariance(Py_ssize_t p, const floating *A, Py_ssize_t ld, Py_ssize_t r, const floating *V,
+                                   floating *work, floating *variance) noexcept nogil:
+    if p < 1 or ld < p or not 0 <= r <= p:
+        return SPCACORE_INVALID
+    if floating is float:
+        return spca_sexplained_covariance(p, A, ld, r, V, work, variance)
+    else:
+        return spca_dexplained_covariance(p, A, ld, r, V, work, variance)
+
+cdef int spca_explained_data(Py_ssize_t n, Py_ssize_t p, const floating *X, Py_ssize_t ld, bint row_major,
+                             const floating *mean, const floating *weight, Py_ssize_t r, const floating *V,
+                             floating *work, floating *variance) noexcept nogil:
+    if n < 1 or p < 1 or ld < (p if row_major else n) or not 0 <= r <= p:
+        return SPCACORE_INVALID
+    if floating is float:
+        return spca_sexplained_data(n, p, X, ld, row_major, mean, weight, r, V, work, variance)
+    else:
+        return spca_dexplained_data(n, p, X, ld, row_major, mean, weight, r, V, work, variance)

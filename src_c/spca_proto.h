@@ -393,3 +393,44 @@ spca_status SPCA(deflate_data_projection)(spca_int n, spca_int ld, int row_major
  * be NULL.  work (n + p). */
 spca_status SPCA(deflate_data_schur)(spca_int n, spca_int p, spca_int ld, int row_major,
                                      const REAL *mean, SPCA(vector) x, REAL *X, REAL *work);
+
+/* ---- for callers who hold arrays (direct.c) -------------------------------------------------- */
+
+/* A (p x p) is symmetric, of leading dimension ld; data X (n x p), F = (X - 1 mean') diag(weight),
+ * mean and weight (p) may be NULL, stand for A = F'F/(n - 1).  Without a weight, entries of any
+ * size are brought near 1 first.  Vectors are dense, and the entry of largest magnitude of a result
+ * is positive.  SPCA_ZERO_VECTOR, with x as it was: x or A x is zero. */
+
+/* truncated_power from x: unit, k nonzeros at most, value = x'A x.  work (4p + 2k; data: 3p + n +
+ * 2k), iwork (p + k). */
+spca_status SPCA(tpower_covariance)(spca_int p, const REAL *A, spca_int ld, spca_int k,
+                                    int nonnegative, spca_int max_iter, REAL tol, spca_stop stop,
+                                    void *ctx, REAL *x, REAL *work, spca_int *iwork, REAL *value,
+                                    spca_int *n_iter);
+spca_status SPCA(tpower_data)(spca_int n, spca_int p, const REAL *X, spca_int ld, int row_major,
+                              const REAL *mean, const REAL *weight, spca_int k, int nonnegative,
+                              spca_int max_iter, REAL tol, spca_stop stop, void *ctx, REAL *x,
+                              REAL *work, spca_int *iwork, REAL *value, spca_int *n_iter);
+
+/* x <- the leading eigenvector of A on the support of x, of k variables.  work (k^2 + k + max(27k,
+ * 2p; data: nk + p)), iwork (p + 13k). */
+spca_status SPCA(refit_covariance)(spca_int p, const REAL *A, spca_int ld, REAL *x, REAL *work,
+                                   spca_int *iwork, REAL *value);
+spca_status SPCA(refit_data)(spca_int n, spca_int p, const REAL *X, spca_int ld, int row_major,
+                             const REAL *mean, const REAL *weight, REAL *x, REAL *work,
+                             spca_int *iwork, REAL *value);
+
+/* variance_t = q_t'A q_t, q_t the unit part of v_t orthogonal to v_1 .. v_(t-1), or 0 where there
+ * is none; V (p x r by columns).  work (pr + 2p; data: pr + n + p). */
+spca_status SPCA(explained_covariance)(spca_int p, const REAL *A, spca_int ld, spca_int r,
+                                       const REAL *V, REAL *work, REAL *variance);
+spca_status SPCA(explained_data)(spca_int n, spca_int p, const REAL *X, spca_int ld, int row_major,
+                                 const REAL *mean, const REAL *weight, spca_int r, const REAL *V,
+                                 REAL *work, REAL *variance);
+
+/* Means, and variances with n - 1, of constant columns exactly 0.  work (3p). */
+spca_status SPCA(column_statistics)(spca_int n, spca_int p, const REAL *X, spca_int ld,
+                                    int row_major, double *work, REAL *mean, double *variance);
+
+/* The vector by its nonzeros; index and value hold p. */
+SPCA(vector) SPCA(gather)(spca_int p, const REAL *x, spca_int *index, REAL *value);

@@ -139,3 +139,9 @@ def test_what_is_imported_late_is_there_as_if_it_were_not():
     assert {"sparse_lda", "soppca", "KernelPCAResult"} <= set(done.stdout.split())
     with pytest.raises(AttributeError, match="no attribute 'sparse_pcca'"):
         spcacore.sparse_pcca  # noqa: B018
+
+
+def test_version_is_that_of_the_build():
+    build = (Path(__file__).resolve().parents[1] / "meson.build").read_text(encoding="utf-8")
+    assert f"version: '{spcacore.__version__}'" in build
+    assert "__version__" in dir(spcacore)

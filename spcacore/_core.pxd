@@ -1,0 +1,101 @@
+# cython: language_level=3
+"""Kernels for other Cython packages: `from spcacore._core cimport spca_tpower_covariance`.
+
+Every function runs without the GIL, allocates nothing, keeps no state and may be called from many
+threads at once.  `floating` is float or double, one of them throughout a call.  Sizes and lengths
+are numbers of entries.  A status is returned; where it is negative there is no result.  Signatures
+do not change within a major version.
+
+Matrices: symmetric A (p, p) has all its entries, rows ld >= p apart.  Data X (n, p) are in C order
+(row_major, rows ld >= p apart) or in Fortran order (columns ld >= n apart) and stand for
+A = F'F/(n - 1), F = (X - mean) * weight; mean (p) and weight (p) may be NULL.  Without a weight,
+entries of any size are scaled by a power of two, so that nothing overflows on the way; with one,
+F should be of ordinary size.  Vectors x (p) are dense.  The entry of largest magnitude of a result is positive.
+
+stop may be NULL; otherwise it is called with ctx once an iteration and every few milliseconds of
+long ones, and what is not zero ends the call.  It runs without the GIL.
+"""
+from cython cimport floating
+
+cdef enum:
+    SPCACORE_OK = 0
+    SPCACORE_NOT_CONVERGED = 1  # after max_iter iterations: the result so far
+    SPCACORE_STOPPED = -1
+    SPCACORE_ZERO_VECTOR = -2   # x, or A x, is zero; x is as it was
+    SPCACORE_NONFINITE = -3     # a product, or the input, is NaN or infinite
+    SPCACORE_LAPACK_FAILED = -5
+    SPCACORE_INVALID = -6       # a size or parameter out of range; nothing was done
+
+# x <- its k entries of largest magnitude, ties to the lower index, 0 <= k <= p.  work (p)
+cdef int spca_truncate(Py_ssize_t p, Py_ssize_t k, floating *x, floating *work) noexcept nogil
+
+# out_i <- sign(a_i) max(|a_i| - level, 0), level >= 0.  out may be a
+cdef int spca_soft_threshold(Py_ssize_t p, const floating *a, floating level, floating *out) noexcept nogil
+
+# w <- argmax w'a over ||w|| <= 1, ||w||_1 <= bound, bound >= 1, and, nonnegative, w >= 0: the soft
+# threshold of a at the level, normalized; zero for a = 0.  w may be a, work (p) may be w if w is not a
+cdef int spca_l1_threshold(Py_ssize_t p, const floating *a, double bound, bint nonnegative, floating *work,
+                           floating *w, double *level) noexcept nogil
+
+# Y <- Y R, R (r, r) orthogonal, maximizing sum_j [sum_i y_ij^4 - (gamma/p) (sum_i y_ij^2)^2]: varimax with
+# gamma = 1, quartimax with 0.  Y (p, r) and R in Fortran order.  Columns are turned until no turn by more
+# than about tol radians is left (1e-6 is usual).  work (spca_varimax_work)
+cdef int spca_varimax(Py_ssize_t p, Py_ssize_t r, double gamma, Py_ssize_t max_iter, double tol,
+                      int (*stop)(void *) noexcept nogil, void *ctx, floating *Y, double *work, double *R,
+                      Py_ssize_t *n_iter) noexcept nogil
+cdef Py_ssize_t spca_varimax_work(Py_ssize_t p, Py_ssize_t r) noexcept nogil
+
+# In place, for unit x; the matrix is unchanged unless the status is SPCACORE_OK.
+# A <- A - (x'A x) xx', may become indefinite.  work (p), iwork (p)
+cdef int spca_deflate_hotelling(Py_ssize_t p, floating *A, Py_ssize_t ld, const floating *x, floating *work,
+                                Py_ssize_t *iwork) noexcept nogil
+# A <- (I - xx') A (I - xx').  work (3p), iwork (p)
+cdef int spca_deflate_projection(Py_ssize_t p, floating *A, Py_ssize_t ld, const floating *x, floating *work,
+                                 Py_ssize_t *iwork) noexcept nogil
+# A <- A - A xx'A/(x'A x); A as it was if x'A x is zero to rounding.  work (2p), iwork (p)
+cdef int spca_deflate_schur(Py_ssize_t p, floating *A, Py_ssize_t ld, const floating *x, floating *work,
+                            Py_ssize_t *iwork) noexcept nogil
+# X <- X (I - xx'); means become mean - (mean'x) x.  work (n + p), iwork (p)
+cdef int spca_deflate_data_projection(Py_ssize_t n, Py_ssize_t p, floating *X, Py_ssize_t ld, bint row_major,
+                                      const floating *x, floating *work, Py_ssize_t *iwork) noexcept nogil
+# X <- (I - uu') X, u = (X - mean) x normalized; means stay.  work (n + 2p), iwork (p)
+cdef int spca_deflate_data_schur(Py_ssize_t n, Py_ssize_t p, floating *X, Py_ssize_t ld, bint row_major,
+                                 const floating *mean, const floating *x, floating *work,
+                                 Py_ssize_t *iwork) noexcept nogil
+
+# Means (p), and variances (p) with n - 1, which are 0 exactly where a column is constant.  One read of X.
+# work (3p)
+cdef int spca_column_statistics(Py_ssize_t n, Py_ssize_t p, const floating *X, Py_ssize_t ld, bint row_major,
+                                double *work, floating *mean, double *variance) noexcept nogil
+
+# x <- T_k(A x)/||.|| (nonnegative: of its positive part) from the start x, of any norm, until the support is
+# stable and x'A x grows by no more than a fraction tol; 1 <= k <= p.  value = x'A x, infinite or 0 where that
+# leaves the number range.  A may be indefinite.
+# Yuan & Zhang (2013), JMLR 14, algorithm 1.  It finds the nearest good support: try several starts.
+# work (6p; data: n + 5p), iwork (2p)
+cdef int spca_tpower_covariance(Py_ssize_t p, const floating *A, Py_ssize_t ld, Py_ssize_t k, bint nonnegative,
+                                Py_ssize_t max_iter, floating tol, int (*stop)(void *) noexcept nogil, void *ctx,
+                                floating *x, floating *work, Py_ssize_t *iwork, floating *value,
+                                Py_ssize_t *n_iter) noexcept nogil
+cdef int spca_tpower_data(Py_ssize_t n, Py_ssize_t p, const floating *X, Py_ssize_t ld, bint row_major,
+                          const floating *mean, const floating *weight, Py_ssize_t k, bint nonnegative,
+                          Py_ssize_t max_iter, floating tol, int (*stop)(void *) noexcept nogil, void *ctx,
+                          floating *x, floating *work, Py_ssize_t *iwork, floating *value,
+                          Py_ssize_t *n_iter) noexcept nogil
+
+# x <- the leading eigenvector of A on the k variables where x is not zero; value = x'A x, never less than
+# before.  work (k*k + 28k + 2p; data: k*k + 28k + n*k + p), iwork (p + 13k)
+cdef int spca_refit_covariance(Py_ssize_t p, const floating *A, Py_ssize_t ld, floating *x, floating *work,
+                               Py_ssize_t *iwork, floating *value) noexcept nogil
+cdef int spca_refit_data(Py_ssize_t n, Py_ssize_t p, const floating *X, Py_ssize_t ld, bint row_major,
+                         const floating *mean, const floating *weight, floating *x, floating *work,
+                         Py_ssize_t *iwork, floating *value) noexcept nogil
+
+# variance_t = q_t'A q_t, q_t the unit part of loading v_t orthogonal to v_1 .. v_(t-1): their sum is the
+# variance of the projection onto the span of V (p, r), which is in Fortran order; 0 <= r <= p.
+# work (p*(r + 2); data: p*(r + 1) + n)
+cdef int spca_explained_covariance(Py_ssize_t p, const floating *A, Py_ssize_t ld, Py_ssize_t r, const floating *V,
+                                   floating *work, floating *variance) noexcept nogil
+cdef int spca_explained_data(Py_ssize_t n, Py_ssize_t p, const floating *X, Py_ssize_t ld, bint row_major,
+                             const floating *mean, const floating *weight, Py_ssize_t r, const floating *V,
+                             floating *work, floating *variance) noexcept nogil

@@ -1,0 +1,244 @@
+/* direct.c - one component for callers who hold plain arrays: an operator is made on the stack, and
+ * vectors are dense.  Other Cython packages get these by _core.pxd.
+ *
+ * A power of two brings the entries near 1, as _operator.py does for the Python functions. */
+#include "real.h"
+
+/* h with 4^h near the largest; 0 where that is 0 or not finite. */
+static int half_exponent(real largest)
+{
+    int e = 0;
+    if (largest > 0 && largest <= REAL_MAX) (void)frexp(largest, &e);
+    return e / 2;
+}
+
+VECTORIZED static real largest_entry(spca_int lines, spca_int length, spca_int ld, const real *X)
+{
+    real top[STRANDS] = {0}, largest = 0;
+    for (spca_int a = 0; a < lines; a++) {
+        const real *x = X + a * ld;
+        spca_int i = 0;
+        for (; i + STRANDS <= length; i += STRANDS)
+            for (int l = 0; l < STRANDS; l++) {
+                real size = fabs(x[i + l]);
+                top[l] = size > top[l] ? size : top[l];
+            }
+        for (int l = 0; i < length; i++, l++) top[l] = fmax(top[l], fabs(x[i]));
+    }
+    for (int l = 0; l < STRANDS; l++) largest = fmax(largest, top[l]);
+    return largest;
+}
+
+/* Its values times 4^h are A's. */
+static operator_t of_covariance(spca_int p, const real *A, spca_int ld, int *h)
+{
+    operator_t op = {.forward = SPCA(dense_forward),
+                     .backward = SPCA(dense_backward),
+                     .columns = SPCA(dense_columns),
+                     .n = p,
+                     .p = p,
+                     .m = p,
+                     .covariance = 1,
+                     .row_major = 1,
+                     .data = A,
+                     .ld = ld,
+                     .factor = 1};
+    *h = half_exponent(largest_entry(p, 1, ld + 1, A));
+    op.range = ldexp((real)1, -*h);
+    return op;
+}
+
+/* Its values times 16^h are A's. */
+static operator_t of_data(spca_int n, spca_int p, const real *X, spca_int ld, int row_major,
+                          const real *mean, const real *weight, int *h)
+{
+    operator_t op = {.forward = SPCA(dense_forward),
+                     .backward = SPCA(dense_backward),
+                     .columns = SPCA(dense_columns),
+                     .n = n,
+                     .p = p,
+                     .m = n,
+                     .row_major = row_major,
+                     .data = X,
+                     .ld = ld,
+                     .mean = mean,
+                     .weight = weight,
+                     .factor = 1 / (real)(n > 1 ? n - 1 : 1)};
+    *h = weight ? 0 : half_exponent(largest_entry(row_major ? n : p, row_major ? p : n, ld, X));
+    op.range = ldexp((real)1, -*h);
+    return op;
+}
+
+vector_t SPCA(gather)(spca_int p, const real *x, spca_int *index, real *value)
+{
+    vector_t v = {0, index, value};
+    for (spca_int j = 0; j < p; j++)
+        if (x[j] != 0) {
+            index[v.nnz] = j;
+            value[v.nnz++] = x[j];
+        }
+    return v;
+}
+
+/* x, with its entry of largest magnitude, the first if tied, positive. */
+static void scatter(spca_int p, spca_int nnz, const spca_int *index, const real *value, real *x)
+{
+    spca_int top = 0;
+    real sign;
+    for (spca_int a = 1; a < nnz; a++)
+        if (fabs(value[a]) > fabs(value[top])) top = a;
+    sign = value[top] < 0 ? -1 : 1;
+    for (spca_int j = 0; j < p; j++) x[j] = 0;
+    for (spca_int a = 0; a < nnz; a++) x[index[a]] = sign * value[a];
+}
+
+static spca_status power(const operator_t *A, spca_int k, int nonnegative, spca_int max_iter,
+                         real tol, spca_stop stop, void *ctx, real *x, real *work, spca_int *iwork,
+                         real *objective, spca_int *n_iter)
+{
+    real *value = work;
+    spca_int *index = iwork, nnz = SPCA(gather)(A->p, x, index, value).nnz;
+    spca_status status;
+    *objective = 0;
+    *n_iter = 0;
+    if (nnz == 0) return SPCA_ZERO_VECTOR;
+    status = SPCA(truncated_power)(A, k, nonnegative, max_iter, tol, stop, ctx, &nnz, index, value,
+                                   work + A->p, iwork + A->p, objective, n_iter);
+    if (status >= 0) scatter(A->p, nnz, index, value, x);
+    return status;
+}
+
+static spca_status refit(const operator_t *A, real *x, real *work, spca_int *iwork, real *objective)
+{
+    spca_int *index = iwork, k = SPCA(gather)(A->p, x, index, work).nnz, *used = iwork + A->p;
+    real *G = work, *vector = G + k * k, *rest = vector + k;
+    spca_status status;
+    *objective = 0;
+    if (k == 0) return SPCA_ZERO_VECTOR;
+    status = SPCA(submatrix)(A, k, index, NULL, NULL, rest, G);
+    if (status < 0) return status;
+    for (spca_int b = 0; b < k; b++) {
+        used[b] = 0;
+        for (spca_int a = 0; a < k; a++) used[b] |= G[a + b * k] != 0;
+    }
+    status = SPCA(leading_eigenvector)(k, G, rest, (blas_int *)(used + k), objective, vector);
+    if (status < 0) return status;
+    for (spca_int b = 0; b < k; b++) /* rounding must not give the others a loading */
+        if (!used[b]) vector[b] = 0;
+    scatter(A->p, k, index, vector, x);
+    return SPCA_OK;
+}
+
+/* Gram-Schmidt, twice is enough (Parlett 1980, The Symmetric Eigenvalue Problem, section 6.9). */
+static spca_status explained(const operator_t *A, spca_int r, const real *V, real *work,
+                             real *variance)
+{
+    spca_int p = A->p, rank = 0;
+    real *Q = work, *f = Q + p * r, *scratch = f + A->m;
+    for (spca_int t = 0; t < r; t++) {
+        real *q = Q + rank * p, norm;
+        vector_t dense = {p, NULL, q};
+        spca_status status;
+        variance[t] = 0;
+        for (spca_int j = 0; j < p; j++) q[j] = V[t * p + j];
+        if ((norm = nrm2(p, q)) == 0) continue;
+        if (!(norm <= REAL_MAX)) return SPCA_NONFINITE;
+        scal(p, 1 / norm, q);
+        for (int pass = 0; pass < 2; pass++)
+            for (spca_int s = 0; s < rank; s++)
+                subtract_multiple(p, strands_dot(p, Q + s * p, q), Q + s * p, q);
+        if ((norm = nrm2(p, q)) <= 8 * sqrt(REAL_EPSILON))
+            continue; /* in the span of the earlier */
+        scal(p, 1 / norm, q);
+        rank++;
+        status = SPCA(image)(A, dense, NULL, NULL, scratch, f);
+        if (status < 0) return status;
+        variance[t] = A->covariance ? strands_dot(p, q, f) : A->factor * strands_dot(A->m, f, f);
+        if (!is_finite(1, variance + t)) return SPCA_NONFINITE;
+    }
+    return SPCA_OK;
+}
+
+spca_status SPCA(tpower_covariance)(spca_int p, const real *A, spca_int ld, spca_int k,
+                                    int nonnegative, spca_int max_iter, real tol, spca_stop stop,
+                                    void *ctx, real *x, real *work, spca_int *iwork, real *value,
+                                    spca_int *n_iter)
+{
+    int h;
+    operator_t op = of_covariance(p, A, ld, &h);
+    spca_status status =
+        power(&op, k, nonnegative, max_iter, tol, stop, ctx, x, work, iwork, value, n_iter);
+    *value = ldexp(*value, 2 * h);
+    return status;
+}
+
+spca_status SPCA(tpower_data)(spca_int n, spca_int p, const real *X, spca_int ld, int row_major,
+                              const real *mean, const real *weight, spca_int k, int nonnegative,
+                              spca_int max_iter, real tol, spca_stop stop, void *ctx, real *x,
+                              real *work, spca_int *iwork, real *value, spca_int *n_iter)
+{
+    int h;
+    operator_t op = of_data(n, p, X, ld, row_major, mean, weight, &h);
+    spca_status status =
+        power(&op, k, nonnegative, max_iter, tol, stop, ctx, x, work, iwork, value, n_iter);
+    *value = ldexp(*value, 4 * h);
+    return status;
+}
+
+spca_status SPCA(refit_covariance)(spca_int p, const real *A, spca_int ld, real *x, real *work,
+                                   spca_int *iwork, real *value)
+{
+    int h;
+    operator_t op = of_covariance(p, A, ld, &h);
+    spca_status status = refit(&op, x, work, iwork, value);
+    *value = ldexp(*value, 2 * h);
+    return status;
+}
+
+spca_status SPCA(refit_data)(spca_int n, spca_int p, const real *X, spca_int ld, int row_major,
+                             const real *mean, const real *weight, real *x, real *work,
+                             spca_int *iwork, real *value)
+{
+    int h;
+    operator_t op = of_data(n, p, X, ld, row_major, mean, weight, &h);
+    spca_status status = refit(&op, x, work, iwork, value);
+    *value = ldexp(*value, 4 * h);
+    return status;
+}
+
+spca_status SPCA(explained_covariance)(spca_int p, const real *A, spca_int ld, spca_int r,
+                                       const real *V, real *work, real *variance)
+{
+    int h;
+    operator_t op = of_covariance(p, A, ld, &h);
+    spca_status status = explained(&op, r, V, work, variance);
+    for (spca_int t = 0; t < r; t++) variance[t] = ldexp(variance[t], 2 * h);
+    return status;
+}
+
+spca_status SPCA(explained_data)(spca_int n, spca_int p, const real *X, spca_int ld, int row_major,
+                                 const real *mean, const real *weight, spca_int r, const real *V,
+                                 real *work, real *variance)
+{
+    int h;
+    operator_t op = of_data(n, p, X, ld, row_major, mean, weight, &h);
+    spca_status status = explained(&op, r, V, work, variance);
+    for (spca_int t = 0; t < r; t++) variance[t] = ldexp(variance[t], 4 * h);
+    return status;
+}
+
+spca_status SPCA(column_statistics)(spca_int n, spca_int p, const real *X, spca_int ld,
+                                    int row_major, double *work, real *mean, double *variance)
+{
+    double *average = work, *low = work + p, *high = low + p;
+    int bad = 0;
+    spca_status status = SPCA(dense_statistics)(n, p, X, ld, row_major, 1, 0, NULL, NULL, average,
+                                                variance, low, high, NULL, NULL, NULL, NULL);
+    if (status < 0) return status;
+    for (spca_int j = 0; j < p; j++) {
+        mean[j] = (real)average[j];
+        variance[j] /= (double)(n > 1 ? n - 1 : 1);
+        bad |= !(fabs(average[j]) <= (double)REAL_MAX) || !isfinite(variance[j]);
+    }
+    return bad ? SPCA_NONFINITE : SPCA_OK;
+}
