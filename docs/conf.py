@@ -16,7 +16,6 @@ import sys
 import tempfile
 from importlib.metadata import version as installed
 from importlib.resources import files
-from importlib.util import find_spec
 from pathlib import Path
 
 from docutils import nodes
@@ -51,8 +50,6 @@ extensions = [
 ]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
 exclude_patterns = ["reference/templates"]
-if not find_spec("spcacore._blocks"):
-    exclude_patterns.append("reference/blocks.rst")
 nitpicky = True
 default_role = "code"
 language = "en"
@@ -199,9 +196,6 @@ def links(app, docname, source):
         text = re.sub(section, r"## \1\3\n[Story and script](\2.md)\n\n", text)
         text += f"\n```{{toctree}}\n:hidden:\n{pages}```\n"
     folder = (HERE / docname).parent
-    for page in ("../distributed", "downstream"):
-        if not (folder / f"{page}.md").exists():
-            text = text.replace(f"\n{page}\n", "\n")
 
     def link(match):
         label, target = match.groups()
