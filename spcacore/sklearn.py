@@ -637,6 +637,12 @@ class SCA(_Components):
     >>> model = SCA(l1_bound=6).fit(X)
     >>> [sorted(abs(y).argsort()[-10:].tolist()) for y in model.components_]
     [[0, 1, 2, 3, 4, 5, 6, 7, 8, 9], [10, 11, 12, 13, 14, 15, 16, 17, 18, 19]]
+
+    >>> from sklearn.datasets import load_wine
+    >>> wine = load_wine(as_frame=True)
+    >>> model = SCA(l1_bound=2.5, scale=True).fit(wine.data)
+    >>> model.feature_names_in_[model.components_[1] != 0].tolist()
+    ['alcohol', 'ash', 'magnesium', 'color_intensity', 'hue', 'proline']
     """
 
     def __init__(
@@ -742,6 +748,10 @@ class PPCA(_Likelihood, _Transformer):
     >>> X, planted = make_spiked(200, 30, variances=(9, 6, 4), rng=0)
     >>> GridSearchCV(PPCA(), {"n_components": [1, 2, 3, 4, 8]}).fit(X).best_params_
     {'n_components': 3}
+
+    >>> from sklearn.datasets import load_digits
+    >>> GridSearchCV(PPCA(), {"n_components": [20, 50, 55]}).fit(load_digits().data).best_params_
+    {'n_components': 50}
     """
 
     def __init__(
@@ -1114,6 +1124,15 @@ class SparseCCA(_Transformer):
     >>> search = GridSearchCV(SparseCCA(), {"l1_bound": [1, 1.5, 3, 7]}).fit(X, Y)
     >>> search.best_params_, round(float(search.best_score_), 2)
     ({'l1_bound': 1.5}, 0.83)
+
+    The left and right halves of handwritten digits, by a few pixels of each:
+
+    >>> from sklearn.datasets import load_digits
+    >>> images = load_digits().images
+    >>> left, right = images[:, :, :4].reshape(-1, 32), images[:, :, 4:].reshape(-1, 32)
+    >>> model = SparseCCA(l1_bound=2).fit(left[:900], right[:900])
+    >>> int((model.components_ != 0).sum()), round(model.score(left[900:], right[900:]), 2)
+    (5, 0.7)
     """
 
     def __init__(
