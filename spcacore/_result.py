@@ -185,7 +185,7 @@ class GreedyComponent(SparseComponent):
         loading[self.path_index[part]] = self.path_loading[part]
         return SparseComponent(
             loading, float(self.path_value[k - 1]), int(np.count_nonzero(loading)), self.n_iter,
-            self.converged, self.method, self.screening,
+            self.converged, self.method, self.screening, names=self.names,
         )  # fmt: skip
 
     def __repr__(self) -> str:

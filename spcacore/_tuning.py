@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from ._input import choice, integer, is_sparse, number
 from ._lapack import interruptible
-from ._operator import Problem
+from ._operator import OUT_OF_RANGE, Problem
 from ._parallel import Report, in_threads
 from ._result import SparsePCAResult, frame
 from ._search import Found, _eigenvectors
@@ -180,7 +180,7 @@ class Plan:
                 quick=report is not None, quiet=True,
             )  # fmt: skip
             if settings["refine"] and len(new) > 1:
-                new = _refined(problem, new, settings, callback)
+                new = _refined(problem, new, settings, callback, quiet=True)
             return new
 
         for i in range(len(found) - 1, -1, -1):
@@ -196,8 +196,8 @@ class Plan:
             self.found = found
         return found
 
-    def warn(self) -> None:
-        """What was amiss with the search on all the data."""
+    def warn(self, results: Sequence[SparsePCAResult]) -> None:
+        """What was amiss with the search on all the data, and its results."""
         by_value = list(zip(self.values.tolist(), self.found, strict=True))
         fewer = [value for value, found in by_value if len(found) < self.r]
         unfinished = [value for value, found in by_value if not all(x.converged for x in found)]
@@ -208,10 +208,12 @@ class Plan:
             if some:
                 where = "" if self.counting else f" at {self.parameter} {', '.join(f'{v:g}' for v in some)}"
                 warnings.warn(f"{what}{where}", RuntimeWarning, stacklevel=3)
+        if not all(np.isfinite(result.explained_variance).all() for result in results):
+            warnings.warn(OUT_OF_RANGE, RuntimeWarning, stacklevel=3)
 
     def result(self, found: list[Found], settings: dict[str, Any]) -> SparsePCAResult:
         read, problem = self.problem.screening(), self.problem.unscreened()
-        return _result(problem, found, read, self.method, self.deflation, self.kind, settings)
+        return _result(problem, found, read, self.method, self.deflation, self.kind, settings, quiet=True)
 
     def path(self, told: Callable[[Any], object]) -> SparsityPath:
         problem = self.problem
@@ -260,8 +262,17 @@ class Plan:
         for repeat in range(n_repeats):
             order = np.random.default_rng([self.seed, repeat]).permutation(n)
             folds += [np.sort(fold) for fold in np.array_split(order, n_folds)]
-        if min(n - len(fold) for fold in folds) < self.r:
-            raise ValueError(f"n_components must be at most the rows outside of a fold, not {self.r}")
+        fewest = min(n - len(fold) for fold in folds)
+        if fewest < self.r:
+            raise ValueError(
+                f"n_components must be at most {fewest}, the rows outside of a fold, not {self.r}"
+            )
+        if not is_sparse(X) and np.isnan(X).any():
+            for fold in folds:
+                empty = np.isnan(np.delete(X, fold, axis=0)).all(axis=0)
+                if empty.any():
+                    j = int(np.argmax(empty))
+                    raise ValueError(f"column {j} of X has entries, but for NaN, in one fold alone")
 
         def score(fold: NDArray[np.intp], report: Report) -> list[float]:
             rows = np.delete(np.arange(n), fold)
@@ -300,8 +311,7 @@ def _values(X: Any, parameter: str, given: dict[str, Any], options: dict[str, An
     if values is None:
         if parameter == "penalty":
             raise TypeError("penalty must be given: a sequence of numbers")
-        p = options.get("n_features") or np.shape(X)[-1]
-        most = min(integer(p, "the number of variables", 1), _LARGEST)
+        most = min(_variables(X, options.get("n_features")), _LARGEST)
         if parameter == "l1_bound":
             return np.geomspace(1, math.sqrt(most), _GRID if most > 1 else 1)
         return np.unique(np.geomspace(1, most, _GRID).round().astype(np.intp))
@@ -320,6 +330,16 @@ def _values(X: Any, parameter: str, given: dict[str, Any], options: dict[str, An
     if (array[1:] == array[:-1]).any():
         raise ValueError(f"{parameter} has a value twice: {array[1:][array[1:] == array[:-1]][0]:g}")
     return array
+
+
+def _variables(X: Any, n_features: Any) -> int:
+    """Their number; 1 for what is not a matrix, which is refused later."""
+    try:
+        shape = np.shape(X)
+    except ValueError:  # ragged
+        return 1
+    p = shape[1] if len(shape) == 2 else n_features
+    return int(p) if isinstance(p, (int, np.integer)) and p > 0 else 1
 
 
 def _loadings(problem: Problem, found: list[Found]) -> NDArray[Any]:
@@ -347,13 +367,21 @@ def _dense_shares(problem: Problem, r: int) -> Array:
 
 
 class _Held:
-    """Rows outside of a fit, in the units of its operator, centred and scaled by its means and deviations."""
+    """Rows outside of a fit, centred and scaled by its means and deviations, times a power of two."""
 
     def __init__(self, rows: Any, problem: Problem):
         self.rows, self.problem = rows, problem
         p = problem.p
         self.mean = np.zeros(p) if problem.mean is None else problem.mean.astype(np.float64)
-        self.scale = np.ones(p) if problem.scale is None else problem.scale.astype(np.float64)
+        self.scale = np.ones(p)
+        if problem.scale is not None:  # where the fit saw no variance there is no unit
+            assert problem.diagonal is not None
+            self.scale = np.where(problem.diagonal > 0, problem.scale, np.inf)
+        self.exponent = 0
+        largest = max(float(np.fmax.reduce(np.abs(part), None, initial=0)) for part in self._parts())
+        if not math.isfinite(largest):
+            raise ValueError("the left-out rows exceed the number range; rescale X")
+        self.exponent = -math.frexp(largest)[1]
         self.total = sum(float(np.nansum(part**2)) for part in self._parts())
 
     def _parts(self) -> Iterator[Array]:
@@ -361,16 +389,17 @@ class _Held:
         if is_sparse(self.rows):  # what is not stored is -mean
             rows = self.rows.tocsc()
             columns = np.repeat(np.arange(p), np.diff(rows.indptr))
-            yield self._in_units(rows.data - self.mean[columns], columns)
-            yield np.sqrt(m - np.diff(rows.indptr)) * self._in_units(-self.mean, slice(p))
+            yield self._scaled(rows.data, columns)
+            yield np.sqrt(m - np.diff(rows.indptr)) * self._scaled(np.zeros(p), slice(p))
             return
         step = max(1, _ENTRIES // m)
         for start in range(0, p, step):
             block = slice(start, start + step)
-            yield self._in_units(self.rows[:, block] - self.mean[block], block)
+            yield self._scaled(self.rows[:, block], block)
 
-    def _in_units(self, centred: Array, columns: Any) -> Array:
-        return np.ldexp(centred / self.scale[columns], -(self.problem.exponent // 2))
+    def _scaled(self, entries: NDArray[Any], columns: Any) -> Array:
+        with np.errstate(over="ignore", under="ignore"):
+            return np.ldexp((entries - self.mean[columns]) / self.scale[columns], self.exponent)
 
     def score(self, found: list[Found]) -> float:
         """The share of the sum of squares that is predicted."""
@@ -389,7 +418,7 @@ class _Held:
         for start in range(0, self.rows.shape[0], step):
             part = self.rows[start : start + step]
             part = part[:, used].toarray() if is_sparse(part) else part[:, used]
-            Y = self._in_units(part - self.mean[used], used)
+            Y = self._scaled(part, used)
             gained += float(np.nansum(Y**2)) - left_out_error(Y, W, noise)
         return gained / self.total
 

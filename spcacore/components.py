@@ -20,11 +20,13 @@ from ._search import Found, Warm, fix_sign
 from .certificates import upper_bounds
 from .deflation import METHODS as DEFLATIONS
 from .deflation import Deflated
-from .refinement import refined
+from .refinement import NOT_CONVERGED, refined
 from .variance import operator_variances
 
 SPARSITY = ("cardinality", "l1_bound", "penalty")
 CONSTRAINTS = ("orthogonal", "uncorrelated")
+
+_ROUNDS = 500  # of refinement
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -503,18 +505,24 @@ def _search(
 
 
 def _refined(
-    problem: Problem, found: list[Found], settings: dict[str, Any], callback: Callback | None
+    problem: Problem,
+    found: list[Found],
+    settings: dict[str, Any],
+    callback: Callback | None,
+    quiet: bool = False,
 ) -> list[Found]:
     """The components solved again, each given all the others."""
     sizes = settings.get("cardinality", tuple(len(x.index) for x in found))
     start = [(x.index, x.value) for x in found]
-    loadings = refined(
-        problem, start, sizes, settings["constraint"], 0, 500, 1e-7, settings["seed"], callback
+    loadings, converged = refined(
+        problem, start, sizes, settings["constraint"], 0, _ROUNDS, 1e-7, settings["seed"], callback
     )
+    if not (converged or quiet):
+        warnings.warn(NOT_CONVERGED.format(_ROUNDS), RuntimeWarning, stacklevel=3)
     state = Deflated.nothing(problem, "generalized")
     out = []
     for x, (index, value) in zip(found, loadings, strict=True):
-        new = replace(x, index=index, value=fix_sign(value))
+        new = replace(x, index=index, value=fix_sign(value), converged=x.converged and converged)
         if settings["certify"]:
             new = _certified(problem, state, new)
             state = state.without(new.index, new.value, problem.noise)
@@ -540,6 +548,7 @@ def _result(
     deflation: str,
     kind: str,
     settings: dict[str, Any],
+    quiet: bool = False,
 ) -> SparsePCAResult:
     V = np.zeros((problem.p, len(found)), problem.operator.dtype)
     for t, f in enumerate(found):
@@ -555,7 +564,7 @@ def _result(
         upper_bound = np.asarray(problem.in_units(bounds))
         gap = 1 - np.array([f.objective for f in found]) / bounds
     in_units = np.asarray(problem.in_units(variances))
-    if not np.isfinite(in_units).all():
+    if not quiet and not np.isfinite(in_units).all():
         warnings.warn(OUT_OF_RANGE, RuntimeWarning, stacklevel=3)
     return SparsePCAResult(
         loadings=V,

@@ -650,10 +650,11 @@ def _log_density(model: PPCAResult, Y: NDArray[np.float64]) -> NDArray[np.float6
             along, U = linalg.eigh(W[seen] @ W[seen].T)
         t = y @ U
         determinant = np.log(along).sum()
-        square = (t**2 / along).sum(axis=1)
-        if U.shape[1] < y.shape[1]:
-            determinant += (y.shape[1] - U.shape[1]) * math.log(noise)
-            square += ((y - t @ U.T) ** 2).sum(axis=1) / noise
+        with np.errstate(over="ignore", under="ignore"):  # of rows far away
+            square = ((t / np.sqrt(along)) ** 2).sum(axis=1)
+            if U.shape[1] < y.shape[1]:
+                determinant += (y.shape[1] - U.shape[1]) * math.log(noise)
+                square += ((y - t @ U.T) ** 2).sum(axis=1) / noise
         out[rows] -= 0.5 * (determinant + square)
     return out
 

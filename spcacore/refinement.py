@@ -23,6 +23,8 @@ from ._search import Found, fix_sign, refit
 from .deflation import Deflated
 from .variance import checked_loadings, operator_variances
 
+NOT_CONVERGED = "refinement not converged in {} rounds"
+
 Loading = tuple[NDArray[np.intp], NDArray[Any]]
 
 
@@ -127,7 +129,9 @@ def refine(
     seed = seed_of(rng)
     hook(callback)
     start = [(np.flatnonzero(v), v[v != 0].astype(problem.operator.dtype)) for v in V.T]
-    best = refined(problem, start, sizes, constraint, n_restarts, max_iter, tol, seed, callback)
+    best, converged = refined(problem, start, sizes, constraint, n_restarts, max_iter, tol, seed, callback)
+    if not converged:
+        warnings.warn(NOT_CONVERGED.format(max_iter), RuntimeWarning, stacklevel=2)
     W = np.zeros((problem.p, r), problem.operator.dtype)
     for t, (index, value) in enumerate(best):
         W[index, t] = fix_sign(value)
@@ -144,11 +148,12 @@ def refined(
     tol: float,
     seed: int,
     callback: Callback | None,
-) -> list[Loading]:
-    """The best loadings over all attempts."""
+) -> tuple[list[Loading], bool]:
+    """The best loadings over all attempts, and whether the first, without restarts, came to its end."""
     rng = np.random.default_rng(seed)
+    converged = True
     if constraint is not None:
-        free = refined(problem, start, sizes, None, 0, max_iter, tol, seed, None)
+        free, _ = refined(problem, start, sizes, None, 0, max_iter, tol, seed, None)
         both = [y for x in (start, free) if (y := _orthogonal(problem, x)) is not None]
         if not both:
             raise ValueError("no orthogonal loadings exist on the supports given; allow more variables")
@@ -170,15 +175,14 @@ def refined(
                 try:
                     callback(Progress(attempt, 1 + n_restarts, n_iter + 1, value))
                 except StopIteration:
-                    return best
+                    return best, converged
             stalled = not explained - previous > tol * explained
             if stalled and wide:
                 break
             previous, wide = explained, stalled
         else:
-            if attempt == 0:
-                warnings.warn(f"refinement not converged in {max_iter} rounds", RuntimeWarning, stacklevel=3)
-    return best
+            converged = converged and attempt > 0
+    return best, converged
 
 
 def _again(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._input import choice, column_names, hook, integer, is_operator, is_row_blocks, is_sparse, real_array
-from ._operator import compressed
+from ._operator import _canonical_arrays
 from ._parallel import check_jobs
 from ._result import SelectionProgress, SparsePCAResult, frame
 from ._tuning import Array, Plan, SparsityPath
@@ -113,10 +113,10 @@ def sparsity_path(
 ) -> SparsityPath:
     """Sparse components for each of several values of their sparsity.
 
-    Each value gives what `sparse_pca` gives, or better: its components are sought from the starts of the
-    method and from the components of the neighbouring, denser value. X is checked, summarized and screened
-    once. The variance of the first component never falls as it becomes denser, for methods that take a
-    cardinality or a bound and can be started.
+    Each value gives what `sparse_pca` gives, or a first component with a better objective of the method:
+    components are sought from its starts and from those of the neighboring, denser value. X is checked,
+    summarized and screened once. Of "tpower", the variance of the first component never falls as it becomes
+    denser, unless ``refine=True`` changes it afterwards.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ def sparsity_path(
     given = {"cardinality": cardinality, "l1_bound": l1_bound, "penalty": penalty}
     plan = Plan(X, n_components, given, method, deflation, kind, center, scale, rng, options)
     path = plan.path(_Counted(hook(callback), len(plan.values)))
-    plan.warn()
+    plan.warn(path.results)
     return path
 
 
@@ -204,7 +204,8 @@ def select_sparsity(
         As in `sparsity_path`.
     criterion : {"cv", "permutation", "sparseness"}, default "cv"
         "cv": the share of the variance of left-out entries that is predicted. A model is fitted to the rows
-        outside of a fold, and each entry of the fold is predicted from the other entries of its row.
+        outside of a fold, and each entry of the fold is predicted from the other entries of its row; with
+        ``scale=True`` but for variables that are constant outside of the fold.
         "permutation": the gap between the share explained and what is explained after the entries of each
         column are permuted, in logarithms. "sparseness": the index of sparseness, which needs no more than
         the path, and for many variables mostly counts zeros.
@@ -269,7 +270,7 @@ def select_sparsity(
     runs = {"cv": n_folds * n_repeats, "permutation": 1 + n_permutations, "sparseness": 0}[criterion]
     counted = _Counted(tell, (1 + runs) * len(plan.values))
     path = plan.path(counted)
-    plan.warn()
+    plan.warn(path.results)
     error = scores = None
     if criterion == "sparseness":
         if path.index_of_sparseness is None:
@@ -372,7 +373,6 @@ def select_n_components(
     counted = _Counted(tell, 1 + runs)
     found = plan.searched(plan.problem, None)
     counted(plan.r)
-    plan.warn()
     values = np.arange(plan.r + 1)
     if criterion == "cv":
         scores = plan.cross_validated(n_folds, n_repeats, threads, counted)
@@ -389,6 +389,7 @@ def select_n_components(
         near = int(np.argmin(np.append(score[1:] > 2 * error[1:], False)))
     chosen = near if rule == "one_se" else best
     result = plan.result(found[0][:chosen], plan.settings[0]) if chosen else None
+    plan.warn([result] if result else [])
     found_by = _selection("n_components", criterion, values, score, error, scores, best, near, rule, None)
     return replace(found_by, result=result)
 
@@ -454,7 +455,7 @@ def _rows(X: Any, kind: str, criterion: str, n_folds: int) -> Any:
         )
     if is_operator(X) or (callable(X) and not hasattr(X, "__array__") and not is_sparse(X)):
         raise TypeError(f"X must have entries for criterion={criterion!r}; an operator offers only products")
-    rows = compressed(X).tocsr() if is_sparse(X) else real_array(X, "X", ndim=2, finite=False)
+    rows = _canonical_arrays(X)[0].tocsr() if is_sparse(X) else real_array(X, "X", ndim=2, finite=False)
     if criterion == "cv" and n_folds > rows.shape[0]:
         raise ValueError(f"n_folds must be at most the number of rows, {rows.shape[0]}, not {n_folds}")
     if rows.shape[0] < 3:

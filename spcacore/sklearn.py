@@ -33,7 +33,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._input import column_names, is_sparse, real_array
-from ._operator import scores
+from ._operator import _canonical_arrays, scores
 from .cca import sparse_cca
 from .components import METHODS, sparse_pca
 from .lda import sparse_lda
@@ -129,7 +129,7 @@ class _Density:
     def _rows(self, X: Any) -> Any:
         entries = self.p
         if is_sparse(X):
-            X = X.tocsr()
+            X = _canonical_arrays(X)[0].tocsr()
             entries = max(1, len(self.used), 4 * X.nnz // X.shape[0])
         step = max(1, _CHUNK // entries)
         for start in range(0, X.shape[0], step):
@@ -224,6 +224,10 @@ class _Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         """An array, whatever the container that `transform` is set to give."""
         return scores(self._new(X), self.components_.T, self.mean_, self.scale_)
 
+
+class _Invertible(_Transformer):
+    """Scores that give rows back."""
+
     def inverse_transform(self, X: Any) -> NDArray[Any]:
         """Rows from their scores: of `transform(X)`, the projection of X onto the span of the components.
 
@@ -307,7 +311,7 @@ class _Likelihood:
         return self._density.covariance()  # type: ignore[attr-defined]
 
 
-class _Components(_Likelihood, _Transformer):
+class _Components(_Likelihood, _Invertible):
     """Sparse components of a matrix."""
 
     def _count(self, X: Any) -> Any:
@@ -693,7 +697,7 @@ class SCA(_Components):
         return self
 
 
-class PPCA(_Likelihood, _Transformer):
+class PPCA(_Likelihood, _Invertible):
     """Probabilistic principal components by maximum likelihood, also with missing entries.
 
     Maximizes `sum_i log N(x_i; mu, W W' + s2 I)` over mu, W (p x r) and s2; where entries are missing
@@ -797,7 +801,10 @@ class PPCA(_Likelihood, _Transformer):
         self._set(replace(result, names=names))
         self.explained_variance_, self.noise_variance_ = result.explained_variance, result.noise_variance
         rest = (X.shape[1] - self.n_components_) * self.noise_variance_
-        self.explained_variance_ratio_ = self.explained_variance_ / (self.explained_variance_.sum() + rest)
+        total = float(self.explained_variance_.sum()) + rest
+        if not 0 < total < math.inf:
+            raise ValueError("the variances exceed the number range; rescale X")
+        self.explained_variance_ratio_ = self.explained_variance_ / total
         self.n_iter_ = max(1, result.n_iter)
         return self
 
@@ -1061,7 +1068,7 @@ class SparseLDA(ClassifierMixin, _Transformer):
         return np.exp(self.predict_log_proba(X))
 
 
-class SparseCCA(_Transformer):
+class SparseCCA(_Invertible):
     """Sparse canonical correlation analysis: few variables of two sides that go together.
 
     "pmd" maximizes `u'X'Yv` over u and v of unit 2-norm and bounded l1 norms, "generalized" maximizes the

@@ -507,6 +507,7 @@ VECTORIZED static void excess_over(spca_int p, const real *a, double level, doub
 
 /* From below the root, where sets of entries only shrink, each step but the last loses one; from
  * above it, one step leads below.  A bound below the rounding of the largest entry leaves nothing.
+ * Where the bound is the sum but for rounding, the root from below may be no root from above.
  */
 double SPCA(l1_ball_level)(spca_int p, const real *a, double bound, double start)
 {
@@ -517,7 +518,7 @@ double SPCA(l1_ball_level)(spca_int p, const real *a, double bound, double start
         if (count == 0 && before >= 0) return level;
         next = count > 0 ? level + (sum - bound) / count : 0;
         if (!(next > 0)) {
-            if (level == 0) return 0;
+            if (level == 0 || before >= 0) return level;
             next = 0;
         } else if (count == before || fabs(next - level) <= 2 * DBL_EPSILON * level)
             return next;

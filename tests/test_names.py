@@ -74,6 +74,12 @@ def test_names_of_one_component(function):
     assert function(A).names is None
 
 
+def test_names_of_a_smaller_cardinality():
+    found = spcacore.greedy(Columns(np.cov(X.T)), 4, kind="covariance")
+    assert found.at(2).names == NAMES
+    assert np.count_nonzero(found.at(2).loading) == 2
+
+
 def test_names_of_a_pencil():
     A = np.cov(X.T)
     assert spcacore.sparse_eigen(Columns(A), np.eye(6), 2).names == NAMES

@@ -92,6 +92,26 @@ def test_certified_and_extended():
         result.extend(PITPROPS, 1)
 
 
+@pytest.mark.parametrize("call", ["refine", "sparse_pca", "sparsity_path"])
+def test_who_is_told_that_it_did_not_end(call, monkeypatch):
+    monkeypatch.setattr("spcacore.components._ROUNDS", 1)
+    X = np.random.default_rng(4).standard_normal((15, 8))
+    V = sparse_pca(X, 4, cardinality=2).loadings
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        if call == "refine":
+            refine(X, V, max_iter=1)
+        elif call == "sparse_pca":
+            assert not sparse_pca(X, 4, cardinality=2, refine=True).converged.any()
+        else:
+            path = spcacore.sparsity_path(X, cardinality=[2], n_components=4, refine=True)
+            assert not path[0].converged.any()
+    rounds = "refinement not converged in 1 rounds" if call == "refine" else "not converged"
+    assert len(caught) == 1
+    assert rounds in str(caught[0].message)
+    assert caught[0].filename == __file__
+
+
 def test_callback_ends_it():
     V = sparse_pca(PITPROPS, 6, cardinality=4, kind="covariance").loadings
     seen = []

@@ -240,6 +240,29 @@ def test_missing_entries_are_left_out():
         spcacore.select_sparsity(X, cardinality=[2, 6])
 
 
+def test_variables_without_variance_outside_of_a_fold_have_no_unit():
+    """Divided by its deviation, such a variable is left out; else its one entry would be all there is."""
+    X = planted(60, 30, 5, seed=2)
+    rare = np.insert(X, 7, 0, axis=1)
+    rare[11, 7] = 1e6
+    options = {"cardinality": [2, 5, 20], "scale": True, "n_components": 2}
+    own, other = (spcacore.select_sparsity(Z, **options).scores for Z in (X, rare))
+    others = np.sort(own, axis=0)[:, 1], np.sort(other, axis=0)[:, 1]
+    np.testing.assert_allclose(*others, atol=0.1)
+    assert other[:, 1].min() > 0.1
+    sparse = spcacore.select_sparsity(scipy.sparse.csr_array(rare), **options).scores
+    np.testing.assert_allclose(sparse, other, atol=1e-9)
+
+
+def test_left_out_rows_far_beyond_the_others():
+    X = planted(40, 20, 5)
+    X[3] *= 1e200
+    with pytest.warns(RuntimeWarning, match="exceeds the number range"):  # of all the data
+        selection = spcacore.select_sparsity(X, cardinality=[2, 5, 20])
+    assert np.isfinite(selection.scores).all()
+    assert selection.scores.max() <= 1
+
+
 # ---- the same for all kinds of input -------------------------------------------------------------------
 
 
@@ -257,6 +280,20 @@ def test_sparse_data():
     )
     other = spcacore.select_sparsity(X, criterion="permutation", n_permutations=4, **options)
     assert np.all(np.abs(permuted.score - other.score) < 5 * (permuted.standard_error + other.standard_error))
+
+
+def test_entries_stored_twice_are_summed():
+    X = scipy.sparse.random_array((40, 12), density=0.3, rng=np.random.default_rng(0), format="csr")
+    twice = X.copy()
+    twice.indices, twice.data = np.repeat(X.indices, 2), np.repeat(X.data, 2)
+    twice.indptr = X.indptr * 2
+    stored = twice.data.copy()
+    for form in (twice, scipy.sparse.csc_array((twice.data, twice.indices, twice.indptr), shape=(12, 40)).T):
+        for criterion in ("cv", "permutation"):
+            options = {"cardinality": [1, 3, 8], "criterion": criterion, "n_permutations": 3}
+            own, other = (spcacore.select_sparsity(Z, **options).scores for Z in (2 * X, form))
+            np.testing.assert_allclose(other, own, atol=1e-9)
+    np.testing.assert_array_equal(twice.data, stored)
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -389,10 +426,28 @@ def test_unfinished_searches_are_told_once():
     assert caught[0].filename == __file__
 
 
+@pytest.mark.parametrize("call", ["path", "select", "count"])
+def test_variances_beyond_the_number_range_are_told_once(call):
+    X = planted(30, 20, 4) * 1e170
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        if call == "path":
+            spcacore.sparsity_path(X, cardinality=[2, 4, 8])
+        elif call == "select":
+            spcacore.select_sparsity(X, cardinality=[2, 4, 8], n_jobs=2)
+        else:
+            spcacore.select_n_components(X, 2, cardinality=4)
+    assert [str(w.message) for w in caught] == ["a variance exceeds the number range and is given as inf"]
+    assert caught[0].filename == __file__
+
+
 # ---- bad input -----------------------------------------------------------------------------------------
 
 X = planted(20, 10, 3)
 A = np.cov(X.T)
+gap = np.zeros_like(X)  # column 3 has one entry
+gap[1:, 3] = np.nan
+PMD = {"method": "pmd", "l1_bound": [1.5]}
 path, select, count = spcacore.sparsity_path, spcacore.select_sparsity, spcacore.select_n_components
 
 
@@ -432,6 +487,16 @@ path, select, count = spcacore.sparsity_path, spcacore.select_sparsity, spcacore
             ValueError,
             r"n_components must be in \[1, 10\]",
         ),
+        (lambda: path(3.0), ValueError, "X must have 2 dimensions"),
+        (lambda: path([[1, 2], [3]]), ValueError, "not a rectangular array"),
+        (lambda: path(lambda v: v, kind="covariance"), TypeError, "pass n_features"),
+        (lambda: path(lambda v: v, kind="covariance", n_features="2"), TypeError, "n_features must be an"),
+        (
+            lambda: select(np.where(np.arange(200).reshape(20, 10) % 10 == 3, np.nan, X) + gap, **PMD),
+            ValueError,
+            "column 3 of X has no entry but NaN",
+        ),
+        (lambda: select(X + gap, **PMD), ValueError, "column 3 of X has entries, but for NaN, in one fold"),
         (lambda: path(X, strategy="x"), TypeError, "strategy is no option"),
         (lambda: path(X, callback=3), TypeError, "callback must be callable"),
         (
@@ -459,7 +524,7 @@ path, select, count = spcacore.sparsity_path, spcacore.select_sparsity, spcacore
         (
             lambda: select(X[:5], n_components=5, cardinality=[2], n_folds=2),
             ValueError,
-            "the rows outside of a fold",
+            "at most 2, the rows outside of a fold, not 5",
         ),
         (
             lambda: select(scipy.sparse.linalg.aslinearoperator(X), cardinality=[2]),

@@ -233,6 +233,25 @@ def test_sparse_input_equals_dense_input(E, options):
         np.testing.assert_allclose(sparse.score_samples(M), dense.score_samples(new.toarray()), rtol=1e-12)
 
 
+@pytest.mark.parametrize("form", ["csr", "csc"])
+@pytest.mark.parametrize("E", [SparsePCA, SPCA, SCA, PPCA])
+def test_entries_stored_twice_are_summed(E, form):
+    S = counts()
+    twice = S.copy()
+    twice.indices, twice.data, twice.indptr = np.repeat(S.indices, 2), np.repeat(S.data, 2), 2 * S.indptr
+    twice = twice.asformat(form)
+    model = E(1, **({"cardinality": 2} if E in (SparsePCA, SPCA) else {})).fit(twice)
+    nonzeros = twice.nnz
+    np.testing.assert_allclose(model.score_samples(twice), model.score_samples(2 * S.toarray()), rtol=1e-10)
+    assert twice.nnz == nonzeros
+
+
+@pytest.mark.parametrize("E", [SparsePCA, SPCA, SCA, PPCA])
+def test_a_row_far_away_has_no_density(E):
+    X = make_spiked(60, 20, cardinality=4, variances=(9, 4), rng=0)[0]
+    assert E().fit(X).score(X[:1] * 1e200) == -np.inf
+
+
 def test_held_out_likelihood_is_largest_at_the_planted_cardinality():
     grid = {"cardinality": [2, 5, 8, 10, 12, 20, 40, 100]}
     for E in (SparsePCA, SPCA):
@@ -259,6 +278,15 @@ def test_the_size_of_the_data_shifts_the_likelihood(size):
         np.testing.assert_allclose(
             scaled.score_samples(X * size), plain.score_samples(X) - 20 * np.log(size), rtol=1e-8
         )
+
+
+@pytest.mark.parametrize("size", [1e-170, 1e170])
+def test_probabilistic_components_beyond_the_number_range(size):
+    X = make_spiked(60, 20, cardinality=4, variances=(9, 4), rng=0)[0] * size
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of infinite variances
+        with pytest.raises(ValueError, match="number range; rescale X"):
+            PPCA().fit(X)
 
 
 def test_there_is_no_density_without_noise():
@@ -320,6 +348,15 @@ def test_a_grid_search_finds_the_variables_in_common():
     search = GridSearchCV(SparseCCA(), {"l1_bound": [1, (2, 3**0.5), 4, 8]}).fit(X, Y)
     assert search.best_params_ == {"l1_bound": (2, 3**0.5)}
     assert set(np.argsort(-abs(search.best_estimator_.components_[0]))[:4]) == {0, 1, 2, 3}
+
+
+def test_discriminant_scores_give_no_rows_back():
+    assert not hasattr(SparseLDA(), "inverse_transform")
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 9))
+    model = SparseCCA(2, l1_bound=2.0).fit(X, X[:, :5] + rng.standard_normal((40, 5)))
+    Z = model.transform(X)
+    np.testing.assert_allclose(model.transform(model.inverse_transform(Z)), Z, atol=1e-10)
 
 
 @pytest.mark.parametrize("priors", [None, [0.2, 0.3, 0.5]])

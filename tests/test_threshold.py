@@ -429,3 +429,14 @@ def test_ties_at_the_smallest_bound_also_in_place(overwrite):
         w, level = l1_threshold(np.array(a), 1.0, overwrite=overwrite, **options)
         np.testing.assert_array_equal(w, expected)
         assert level == np.abs(a).max()
+
+
+@pytest.mark.parametrize("size", [12, 17, 100])
+def test_a_level_at_the_rounding_of_the_sum_ends(size):
+    """From a start above it, where the bound is the sum of equal entries but for rounding."""
+    a = np.full(size, 1 / np.sqrt(size))
+    total = a.sum()
+    for bound in (np.sqrt(size), *(total * (1 + k * 1e-16) for k in range(-8, 9))):
+        for start in (0.0, 1e-18, 1e-17, 1e-16, 1e-3):
+            level = _core.l1_ball_level(a, float(bound), start)
+            assert 0 <= level <= 1e-15
