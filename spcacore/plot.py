@@ -770,13 +770,13 @@ def _clustered(V: NDArray[np.float64]) -> NDArray[np.intp]:
     """Leaves of a hierarchical clustering; at each node the half of the earlier components comes first."""
     from scipy.cluster.hierarchy import linkage
 
-    V = V / abs(V).max()
-    U = V / np.sqrt(np.linalg.norm(V, axis=1))[:, None]
+    largest = abs(V).max(axis=1)
+    W = V / largest[:, None]  # so that no sum of squares vanishes
+    U = W * np.sqrt(largest / largest.max() / np.linalg.norm(W, axis=1))[:, None]
     tree = linkage(np.hstack([abs(U), _SIGN * U]), "average")
-    size = abs(V)
-    weight = (
-        size @ np.arange(V.shape[1]) / size.sum(axis=1) - 1e-3 * V[np.arange(len(V)), size.argmax(axis=1)]
-    )
+    size = abs(W)
+    leading = W[np.arange(len(W)), size.argmax(axis=1)] * (largest / largest.max())
+    weight = size @ np.arange(W.shape[1]) / size.sum(axis=1) - 1e-3 * leading
     leaves = [np.array([j]) for j in range(len(V))]
     for left, right in tree[:, :2].astype(int):
         pair = sorted((leaves[left], leaves[right]), key=lambda part: weight[part].mean())

@@ -1,5 +1,6 @@
 """The command line: what it prints and writes against the API, how it reads files, how it fails."""
 
+import contextlib
 import csv
 import gzip
 import io
@@ -9,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -19,14 +21,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import spcacore
-from spcacore import _commands, _reading, cli
+from spcacore import cli
+from spcacore.cli import arguments, fit, reading
 
 SCRIPT = Path(sys.executable).parent / "spcacore"
-COMMAND = (
-    [str(SCRIPT)]
-    if SCRIPT.exists()
-    else [sys.executable, "-c", "import sys, spcacore.cli; sys.exit(spcacore.cli.main())"]
-)
+COMMAND = [str(SCRIPT)] if SCRIPT.exists() else [sys.executable, "-m", "spcacore.cli"]
 
 
 @pytest.fixture
@@ -203,7 +202,7 @@ def test_words_in_an_npz_are_names(run, tmp_path, X):
         (["--scale"], {"scale": True}),
         (["--no-center"], {"center": False}),
         (["--tol", "0.01"], {"tol": 0.01}),
-        *[(["--deflation", d], {"deflation": d}) for d in cli.DEFLATIONS],
+        *[(["--deflation", d], {"deflation": d}) for d in arguments.DEFLATIONS],
     ],
 )
 def test_options_reach_the_api(run, tmp_path, X, argv, options):
@@ -214,9 +213,7 @@ def test_options_reach_the_api(run, tmp_path, X, argv, options):
 
 def test_seed_and_max_iter_reach_the_api(run, tmp_path, X, monkeypatch):
     options = {}
-    monkeypatch.setattr(
-        _commands, "sparse_pca", lambda X, **kw: options.update(kw) or spcacore.sparse_pca(X, **kw)
-    )
+    monkeypatch.setattr(fit, "sparse_pca", lambda X, **kw: options.update(kw) or spcacore.sparse_pca(X, **kw))
     path = saved(tmp_path / "m.npy", X)
     assert run("fit", path, *OPTIONS, "--seed", "7", "--max-iter", "77", "-q")[0] == 0
     assert (options["rng"], options["max_iter"]) == (7, 77)
@@ -307,9 +304,9 @@ def test_names_file_may_have_a_byte_order_mark_and_any_line_ends(run, tmp_path, 
 
 
 def read(path, *argv):
-    args = cli._parser().parse_args(["fit", str(path), *argv])
+    args = arguments.parser().parse_args(["fit", str(path), *argv])
     args.notes = []
-    return _reading.read(args)
+    return reading.read(args)
 
 
 @pytest.mark.parametrize(
@@ -358,6 +355,7 @@ def test_layout_of_text(tmp_path, text, argv, matrix, names, row_names):
         ("s,1990,1991,1992,1993\nt,3,8,1,7\nu,9,4,2,0\n", "say --header"),
         ("n,a\n1,5\n2,7\n3,1\n", "say --row-names"),
         ("0,5\n1,7\n2,1\n", "say --row-names"),
+        ("a,b,c\n$1,2,3\n3,4,6\n", "as row names, though 3 is a number; if it is a variable, say --no-row"),
     ],
 )
 def test_numbers_that_may_be_names_are_pointed_out(run, tmp_path, text, words):
@@ -366,12 +364,12 @@ def test_numbers_that_may_be_names_are_pointed_out(run, tmp_path, text, words):
     err = run("fit", path, "-n1", "-k1")[2]
     assert words in err
     assert err.count("\n") == 1
-    flag = "--no-header" if "header" in words else "--no-row-names"
+    flag = "--no-header" if "header" in words else "--row-names" if "$" in text else "--no-row-names"
     assert run("fit", path, "-n1", "-k1", flag)[2] == ""
 
 
 label = st.text(st.characters(codec="utf-8", exclude_characters="\0\r\ufeff"), min_size=1, max_size=8).filter(
-    lambda text: _reading._is_text(text) and text.strip() == text
+    lambda text: reading._is_text(text) and text.strip() == text
 )
 numbers = st.floats(allow_nan=False, allow_infinity=False)
 
@@ -557,7 +555,8 @@ def test_help_names_every_option_and_an_example(capsys, argv):
         ("1,2\n3,4\n", ("--tol", "x"), "--tol: 'x' is not a number of at least 0"),
         ("1,2\n3,4\n", ("--deflation", "none"), "--deflation: invalid choice: 'none'"),
         ("1,2\n3,4\n", ("--orientation", "up"), "--orientation: invalid choice: 'up'"),
-        ("1,2\n3,4\n", ("--nonsense",), "unrecognized arguments: --nonsense"),
+        ("1,2\n3,4\n", ("-k1", "--method", "branch_and_bound", "--tol", "2"), "--tol: tol must be in"),
+        ("1,2\n3,4\n", ("--nonsense",), "unrecognized arguments: --nonsense; see spcacore fit --help"),
         ("1,2\n3,4\n", ("--array", "X"), "--array: m.csv is not an .npz file"),
         ("1,2,3\n4,5,6\n", ("--covariance",), "m.csv: a covariance must be square, not of shape (2, 3)"),
         ("2,1\n0,2\n", ("--covariance",), "m.csv: a covariance must be symmetric"),
@@ -589,7 +588,7 @@ def test_bad_text_and_arguments(run, tmp_path, monkeypatch, text, argv, words):
 def test_permission_is_checked_before_the_work(run, tmp_path, X, monkeypatch):
     path = saved(tmp_path / "m.npy", X)
     monkeypatch.setattr(os, "access", lambda *_: False)
-    monkeypatch.setattr(_commands, "sparse_pca", None)
+    monkeypatch.setattr(fit, "sparse_pca", None)
     assert "permission denied" in one_error_line(run("fit", path, "-o", tmp_path / "r.csv"))
 
 
@@ -621,6 +620,23 @@ def with_entry(value, columns=1):
     return a
 
 
+def zipped(**members):
+    def write(path):
+        with zipfile.ZipFile(path, "w") as file:
+            for name, member in members.items():
+                file.writestr(name, member)
+
+    return write
+
+
+def misnamed(path):
+    """An archive that names its member otherwise, in a thousand letters, in its table of contents."""
+    name = "n" * 1000
+    zipped(**{name: b""})(path)
+    path.write_bytes(path.read_bytes().replace(name.encode(), b"X.npy" + b"\x80" * 995, 1))
+
+
+MTX = b"%%MatrixMarket matrix coordinate real general\n2 2 1\n"
 TRANSPOSED = ("--orientation", "columns")
 PICKLED = np.array([[{}]])
 
@@ -679,13 +695,66 @@ PICKLED = np.array([[{}]])
             "read as .mtx: ",
         ),
         ("m.mtx", raw(b"1 2\n3 4\n"), (), "m.mtx cannot be read as .mtx: "),
+        ("m.mtx", raw(MTX + b"1 1 3\0 4\n"), (), "m.mtx cannot be read as .mtx: it has a NUL"),
+        ("m.mtx.gz", raw(gzip.compress(MTX + b"1 1 3\0 4\n")), (), "read as .mtx: it has a NUL"),
+        ("m.npy", raw(b"\x93NUMPY\x01\x00\x08\x00{'descr\0"), (), "m.npy cannot be read as .npy: "),
+        ("m.npz", zipped(notes=b"words"), (), "m.npz has no matrix: it is empty"),
+        ("m.npz", misnamed, (), "m.npz cannot be read as .npz: File name in directory 'nnn"),
     ],
 )
 def test_bad_files(run, tmp_path, monkeypatch, name, write, argv, words):
     monkeypatch.chdir(tmp_path)
     if write is not None:
         write(Path(name))
-    assert words in one_error_line(run("fit", name, "-n1", "-k1", *argv))
+    line = one_error_line(run("fit", name, "-n1", "-k1", *argv))
+    assert words in line
+    assert len(line) < 300
+
+
+@pytest.mark.parametrize("end", ["", " ", "\r", "\t ", "\n", "\r\n", "\n \n"])
+@pytest.mark.parametrize("kind", [".mtx", ".mtx.gz"])
+def test_the_last_line_of_matrix_market_may_end_in_any_way(tmp_path, kind, end):
+    """SciPy alone reads on beyond its memory after a space that no line end follows."""
+    pack = gzip.compress if kind == ".mtx.gz" else bytes
+    (tmp_path / f"a{kind}").write_bytes(pack(MTX + b"2 1 3.5" + end.encode()))
+    np.testing.assert_array_equal(read(tmp_path / f"a{kind}").matrix.toarray(), [[0, 0], [3.5, 0]])
+    dense = b"%%MatrixMarket matrix array real general\n2 1\n1\n2" + end.encode()
+    (tmp_path / f"d{kind}").write_bytes(pack(dense))
+    np.testing.assert_array_equal(read(tmp_path / f"d{kind}").matrix, [[1], [2]])
+
+
+@settings(derandomize=True, deadline=None, max_examples=150)
+@given(
+    kind=st.sampled_from([".csv", ".csv.gz", ".npy", ".npz", ".mtx", ".mtx.gz"]),
+    where=st.lists(st.floats(0, 1, exclude_max=True), min_size=1, max_size=4),
+    byte=st.sampled_from(b'\0\n\r 09-.,"en\x80\xff'),
+    keep=st.floats(0.2, 1),
+)
+def test_a_damaged_file_is_read_or_is_one_line(tmp_path_factory, kind, where, byte, keep):
+    path = tmp_path_factory.mktemp("damaged") / f"m{kind}"
+    matrix = np.arange(12.0).reshape(4, 3) ** 2
+    if kind == ".npy":
+        np.save(path, matrix)
+    elif kind == ".npz":
+        np.savez_compressed(path, X=matrix)
+    else:
+        text = io.BytesIO()
+        if kind.startswith(".csv"):
+            np.savetxt(text, matrix, delimiter=",", header="a,b,c", comments="")
+        else:
+            scipy.io.mmwrite(text, scipy.sparse.coo_array(matrix))
+        path.write_bytes((gzip.compress if kind.endswith(".gz") else bytes)(text.getvalue()))
+    damaged = bytearray(path.read_bytes())
+    for place in where:
+        damaged[int(place * len(damaged))] = byte
+    path.write_bytes(damaged[: int(keep * len(damaged))])
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        status = cli.main(["info", str(path)])
+    if status == 2:
+        assert err.getvalue().startswith("spcacore: error: ")
+        assert err.getvalue().count("\n") == 1
+    assert bool(out.getvalue()) == (status == 0)
 
 
 def test_a_file_name_as_the_command_gets_the_right_advice(run):
@@ -693,14 +762,42 @@ def test_a_file_name_as_the_command_gets_the_right_advice(run):
         run("data.csv")
     )
     assert "arguments are required: FILE" in one_error_line(run("fit"))
-    assert "unrecognized arguments: --nonsense" in one_error_line(run("--nonsense"))
+    assert "unrecognized arguments: --nonsense; see spcacore --help" in one_error_line(run("--nonsense"))
+    line = one_error_line(run("info", "data.csv", "--scale"))
+    assert "unrecognized arguments: --scale; see spcacore info --help" in line
+
+
+@pytest.mark.parametrize("argv", [["fit", "missing.csv"], ["certify", "-k0"]])
+def test_without_a_stderr_errors_do_not_go_to_stdout(monkeypatch, capsys, argv):
+    monkeypatch.setattr(sys, "stderr", None)
+    assert cli.main(argv) == 2
+    assert capsys.readouterr().out == ""
+
+
+def test_nothing_in_a_file_reaches_the_terminal_as_a_command(run, tmp_path):
+    path = tmp_path / "m.npz"
+    np.savez(path, **{"\x1b[31mred": np.eye(3), "b\u202e": np.eye(2)})
+    assert "choose one with --array: ?[31mred 3x3, b? 2x2" in one_error_line(run("fit", path))
+    np.savez(path, **{"\x1b[31mred": np.eye(3)})
+    out = run("info", path)[1]
+    assert "?[31mred 3x3" in out
+    assert "\x1b" not in out
+
+
+def test_the_file_of_the_names_is_not_written_over(run, tmp_path, X):
+    path, names = saved(tmp_path / "m.npy", X), tmp_path / "names.csv"
+    names.write_text("\n".join("abcdefghijkl"))
+    line = one_error_line(run("fit", path, "--names", names, "-o", names))
+    assert "names.csv: it is the file of the names" in line
+    assert one_error_line(run("path", path, "--names", names, "-o", names)) == line
+    assert names.read_text() == "\n".join("abcdefghijkl")
 
 
 def test_too_little_memory_is_one_line(run, tmp_path, X, monkeypatch):
     def fail(*_, **__):
         raise MemoryError
 
-    monkeypatch.setattr(_commands, "sparse_pca", fail)
+    monkeypatch.setattr(fit, "sparse_pca", fail)
     assert "not enough memory" in one_error_line(run("fit", saved(tmp_path / "m.npy", X)))
 
 

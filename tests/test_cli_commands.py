@@ -16,7 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import spcacore
-from spcacore import _help, _info, cli
+from spcacore import cli
+from spcacore.cli import arguments, help, info
 from spcacore.components import METHODS
 
 
@@ -575,7 +576,7 @@ def test_one_matrix_in_every_format(as_json, tmp_path):
     ],
 )
 def test_whole_grids(text, values):
-    assert cli._whole_grid(text) == values
+    assert arguments.whole_grid(text) == values
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
@@ -584,7 +585,7 @@ def test_grids_hold_the_decimals_that_they_name(first, count, step, unit):
     """0:1:0.1 holds 0.3, not 0.30000000000000004, and its last value."""
     d = decimal.Decimal
     text = ":".join(str(d(n) / d(unit)) for n in (first, first + count * step, step))
-    assert cli._grid(text) == [float(str(d(first + i * step) / d(unit))) for i in range(count + 1)]
+    assert arguments.grid(text) == [float(str(d(first + i * step) / d(unit))) for i in range(count + 1)]
 
 
 @pytest.mark.parametrize(
@@ -924,13 +925,23 @@ def test_names_that_occur_twice_are_matched_in_their_order_only(run, output, tmp
     assert "l.csv names variables twice" in error
 
 
+def test_a_total_beyond_the_numbers_leaves_out_the_shares(tmp_path, capfd):
+    np.save(tmp_path / "m.npy", 1e200 * np.random.default_rng(0).standard_normal((9, 3)))
+    np.savez(tmp_path / "l.npz", loadings=np.eye(3)[:, :2])
+    assert cli.main(["certify", str(tmp_path / "m.npy"), "--loadings", str(tmp_path / "l.npz")]) == 0
+    out, err = capfd.readouterr()
+    assert "raw variance" in out
+    assert "raw %" not in out
+    assert err == "spcacore: warning: a variance exceeds the number range and is given as inf\n"
+
+
 # ---- info -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("orientation", ["rows", "columns"])
 @pytest.mark.parametrize("form", ["dense", "fortran", "csr", "csc"])
 def test_info_counts_what_numpy_counts(as_json, output, tmp_path, X, form, orientation, monkeypatch):
-    monkeypatch.setattr(_info, "BLOCK", 40)
+    monkeypatch.setattr(info, "BLOCK", 40)
     X[np.abs(X) < 1] = 0
     X[:, 5] = X[1:, 6] = 2.5
     X[0, 6] = 0
@@ -999,7 +1010,7 @@ def test_info_never_fails_on_numbers(tmp_path_factory, data):
     X = np.array([[data.draw(cells) for _ in range(p)] for _ in range(n)])
     path = tmp_path_factory.getbasetemp() / "numbers.npy"
     np.save(path, X)
-    facts = _info._facts(_info.Table(X), cli._parser().parse_args(["info", str(path)]))
+    facts = info._facts(info.Table(X), arguments.parser().parse_args(["info", str(path)]))
     assert facts["missing"] + facts["infinite"] == np.count_nonzero(~np.isfinite(X))
     assert cli.main(["info", str(path)]) == 0
     assert cli.main(["info", str(path), "--json"]) == 0
@@ -1030,12 +1041,12 @@ def test_help_of_each_command(capsys, command):
 def test_help_names_every_field_of_the_json(capsys, as_json, file, tmp_path):
     """And those that it names are there."""
     as_json("fit", file, "-k3", "-n1", "-o", tmp_path / "l.csv")
-    described = set(re.findall(r"[a-z]\w*", _help.JSON_MATRIX))
+    described = set(re.findall(r"[a-z]\w*", help.JSON_MATRIX))
     for command, text, calls in (
-        ("fit", _help.JSON_FIT + _help.JSON_RESULT, [("-k3", "-n1", "--certify")]),
-        ("path", _help.JSON_PATH + _help.JSON_RESULT, [("-k1:3",), ("-k1:3", "--select", "cv")]),
-        ("certify", _help.JSON_CERTIFY, [("-k3", "--exact"), ("--loadings", tmp_path / "l.csv")]),
-        ("info", _help.JSON_INFO, [()]),
+        ("fit", help.JSON_FIT + help.JSON_RESULT, [("-k3", "-n1", "--certify")]),
+        ("path", help.JSON_PATH + help.JSON_RESULT, [("-k1:3",), ("-k1:3", "--select", "cv")]),
+        ("certify", help.JSON_CERTIFY, [("-k3", "--exact"), ("--loadings", tmp_path / "l.csv")]),
+        ("info", help.JSON_INFO, [()]),
     ):
         words, found = described | set(re.findall(r"[a-z]\w*", text)), set()
         for argv in calls:
@@ -1068,9 +1079,9 @@ def test_help_lists_the_commands(capsys):
 
 def test_the_command_imports_what_it_needs_and_no_more():
     script = (
-        "import sys, spcacore.cli; spcacore.cli._parser();"
+        "import sys; from spcacore.cli import arguments; arguments.parser();"
         "print(*{'matplotlib', 'pandas', 'pyarrow', 'h5py', 'spcacore.plot', 'spcacore.selection', "
-        "'spcacore._stores', 'spcacore._info'} & set(sys.modules))"
+        "'spcacore.cli.stores', 'spcacore.cli.info'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd="/")
     assert done.stdout == "\n"

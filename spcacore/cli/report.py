@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import csv
 import json
 import math
@@ -13,18 +14,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._reading import UserError
-from ._result import SparsePCAResult
+from .._result import SparsePCAResult
+from .console import printable
+from .reading import UserError
 
 TABLE_ROWS, TABLE_COLUMNS = 40, 10  # more variables or components than this are listed instead
 LISTED = 50  # variables of one component on the screen
 SCHEMA = 1  # of --json; grows when a field changes its meaning or goes away
 
 # ---- text -------------------------------------------------------------------------------------------
-
-
-def printable(text: str) -> str:
-    return "".join(c if c.isprintable() else "?" for c in text)
 
 
 def report(result: SparsePCAResult, names: Sequence[str]) -> None:
@@ -153,7 +151,9 @@ def json_result(result: SparsePCAResult, names: Sequence[str]) -> dict[str, Any]
 # ---- files ------------------------------------------------------------------------------------------
 
 
-def check_outputs(source: str, outputs: Sequence[tuple[str | None, str, tuple[str, ...]]]) -> None:
+def check_outputs(
+    args: argparse.Namespace, outputs: Sequence[tuple[str | None, str, tuple[str, ...]]]
+) -> None:
     """Refuse before the work what could not be written after it: each a path, what for, its extensions."""
     seen: dict[Path, str] = {}
     for path, what, extensions in outputs:
@@ -169,8 +169,9 @@ def check_outputs(source: str, outputs: Sequence[tuple[str | None, str, tuple[st
             raise UserError(f"cannot write {path}: it is a directory")
         if not os.access(path if os.path.exists(path) else parent, os.W_OK):
             raise UserError(f"cannot write {path}: permission denied")
-        if os.path.exists(path) and os.path.exists(source) and os.path.samefile(path, source):
-            raise UserError(f"cannot write {path}: it is the file to analyse")
+        for source, role in ((args.file, "to analyse"), (args.names, "of the names")):
+            if source and os.path.exists(path) and os.path.exists(source) and os.path.samefile(path, source):
+                raise UserError(f"cannot write {path}: it is the file {role}")
         other = seen.setdefault(Path(path).resolve(), what)
         if other is not what:
             raise UserError(f"cannot write {path}: it is named for both {other} and {what}")

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from ._reading import Table, UserError, compressed
+from .reading import Table, UserError, compressed
 
 
 def _needs(path: str, package: str) -> UserError:
@@ -62,26 +62,23 @@ def read_h5ad(path: str, wanted: str | None) -> Table:
         import h5py
     except ImportError:
         raise _needs(path, "h5py") from None
-    try:
-        with h5py.File(path, "r") as file:
-            layers = file.get("layers", {})
-            places = {name: f"layers/{name}" for name in layers}
-            places |= {name: place for name, place in (("X", "X"), ("raw", "raw/X")) if place in file}
-            if (wanted or "X") not in places:
-                what = f"has no X, or {wanted!r} among its layers" if wanted else "has no X"
-                listed = ", ".join(sorted(places)) or "nothing"
-                raise UserError(f"{path} {what}; --array chooses among: {listed}")
-            place = places[wanted or "X"]
-            matrix = _matrix(path, place, file[place])
-            variables = "raw/var" if place == "raw/X" else "var"
-            counts = matrix.shape[::-1] if matrix.ndim == 2 else (None, None)
-            names, row_names = (
-                _names(path, axis, file[axis], count) if axis in file else None
-                for axis, count in zip((variables, "obs"), counts, strict=True)
-            )
-            return Table(matrix, names, row_names, ", ".join(sorted(places)))
-    except RuntimeError as error:  # from the HDF5 library
-        raise UserError(f"{path} cannot be read as .h5ad: {error}") from None
+    with h5py.File(path, "r") as file:
+        layers = file.get("layers", {})
+        places = {name: f"layers/{name}" for name in layers}
+        places |= {name: place for name, place in (("X", "X"), ("raw", "raw/X")) if place in file}
+        if (wanted or "X") not in places:
+            what = f"has no X, or {wanted!r} among its layers" if wanted else "has no X"
+            listed = ", ".join(sorted(places)) or "nothing"
+            raise UserError(f"{path} {what}; --array chooses among: {listed}")
+        place = places[wanted or "X"]
+        matrix = _matrix(path, place, file[place])
+        variables = "raw/var" if place == "raw/X" else "var"
+        counts = matrix.shape[::-1] if matrix.ndim == 2 else (None, None)
+        names, row_names = (
+            _names(path, axis, file[axis], count) if axis in file else None
+            for axis, count in zip((variables, "obs"), counts, strict=True)
+        )
+        return Table(matrix, names, row_names, ", ".join(sorted(places)))
 
 
 def _attribute(node: Any, *names: str) -> Any:

@@ -1,101 +1,21 @@
-"""The `spcacore` command: sparse PCA of a matrix in a file, or of the embedded pit props."""
+"""The arguments of the command."""
 
 from __future__ import annotations
 
 import argparse
-import contextlib
-import os
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from typing import Any, NoReturn
 
 import numpy as np
 
-from . import _commands, _help
-from ._console import say
-from ._reading import UserError
-from .components import CONSTRAINTS, METHODS
-from .deflation import METHODS as DEFLATIONS
+from ..components import CONSTRAINTS, METHODS
+from ..deflation import METHODS as DEFLATIONS
+from . import help
+from .reading import UserError
 
 LARGEST_GRID = 10_000  # values of one path
 LARGEST_VALUE = Decimal("1e300")
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command with these arguments (default: those of the process); the exit status."""
-    try:
-        _run(sys.argv[1:] if argv is None else list(argv))
-        if sys.stdout is not None:
-            sys.stdout.flush()
-        return 0
-    except UserError as error:
-        return _fail(str(error))
-    except MemoryError:
-        return _fail("not enough memory for this matrix")
-    except BrokenPipeError:
-        _abandon_stdout()
-        return 0
-    except OSError as error:  # files are dealt with where they are opened
-        _abandon_stdout()
-        return _fail(f"cannot write to the standard output: {error.strerror}")
-    except KeyboardInterrupt:
-        say("interrupted")
-        return 130
-
-
-def _abandon_stdout() -> None:
-    """Let the interpreter, which flushes it once more at exit, do so in vain."""
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-COMMANDS = ("fit", "path", "certify", "info")
-
-
-def _run(argv: list[str]) -> None:
-    if argv and argv[0] not in COMMANDS and not argv[0].startswith("-"):
-        raise UserError(f"unknown command {argv[0]!r}; to analyse a file: spcacore fit {argv[0]}")
-    if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(errors="backslashreplace")
-    args = _parser().parse_args(argv)
-    if args.version:
-        from importlib.metadata import version
-
-        print(f"spcacore {version('spcacore')}")
-    elif args.command is None:
-        _commands.show_pitprops()
-    else:
-        args.run(args)
-
-
-def _fail(message: str) -> int:
-    say(f"error: {message}")
-    return 2
-
-
-# The other commands import what they need when they are called.
-
-
-def _path(args: argparse.Namespace) -> None:
-    from ._path import path
-
-    path(args)
-
-
-def _certify(args: argparse.Namespace) -> None:
-    from ._certify import certify
-
-    certify(args)
-
-
-def _info(args: argparse.Namespace) -> None:
-    from ._info import info
-
-    info(args)
-
-
-# ---- arguments --------------------------------------------------------------------------------------
 
 
 class _Parser(argparse.ArgumentParser):
@@ -103,27 +23,27 @@ class _Parser(argparse.ArgumentParser):
         raise UserError(f"{message}; see {self.prog} --help")
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser() -> argparse.ArgumentParser:
     style: dict[str, Any] = {
         "formatter_class": argparse.RawDescriptionHelpFormatter, "allow_abbrev": False,
     }  # fmt: skip
     parser = _Parser(
-        prog="spcacore", description=_help.DESCRIPTION, epilog=_help.STATUS,
+        prog="spcacore", description=help.DESCRIPTION, epilog=help.STATUS,
         usage="spcacore [COMMAND FILE [options]]", **style,
     )  # fmt: skip
     parser.add_argument("--version", action="store_true", help="print the version and exit")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", help=argparse.SUPPRESS)
 
-    def command(name: str, run: Callable[[Any], None], description: str, epilog: str) -> Any:
+    def command(name: str, description: str, epilog: str) -> Any:
         new = commands.add_parser(
             name, prog=f"spcacore {name}", description=description, epilog=epilog,
             usage=f"spcacore {name} FILE [options]", **style,
         )  # fmt: skip
         new.add_argument("file", metavar="FILE", help=".csv, .npy, .npz, .mtx, .parquet, .h5ad, see below")
-        new.set_defaults(run=run, nan=False)
+        new.set_defaults(nan=False)
         return new
 
-    fit = command("fit", _commands.fit, _help.FIT_DESCRIPTION, _help.FIT_EPILOG)
+    fit = command("fit", help.FIT_DESCRIPTION, help.FIT_EPILOG)
     what = fit.add_argument_group("components")
     _add_size(what, "5")
     what.add_argument(
@@ -139,14 +59,14 @@ def _parser() -> argparse.ArgumentParser:
     writing.add_argument("--scores", metavar="FILE", help="write the scores of the samples (.csv or .npz)")
     writing.add_argument("--plot", metavar="FILE", help="draw loadings and variances (.png, .pdf or .svg)")
 
-    path = command("path", _path, _help.PATH_DESCRIPTION, _help.PATH_EPILOG)
+    path = command("path", help.PATH_DESCRIPTION, help.PATH_EPILOG)
     what = path.add_argument_group("components")
     _add_size(what, "1")
     what.add_argument(
-        "-k", "--cardinality", metavar="K", type=_whole_grid,
+        "-k", "--cardinality", metavar="K", type=whole_grid,
         help="variables in every component: -k 1:50, -k 1,2,5,10 (default: 1, 2, 3, 4, 5, 7, 10, ..., 160)",
     )  # fmt: skip
-    _add_method(what, _grid, "values, as 1:5:0.5")
+    _add_method(what, grid, "values, as 1:5:0.5")
     _add_matrix(what)
     choosing = path.add_argument_group("choosing a value")
     choosing.add_argument(
@@ -165,10 +85,10 @@ def _parser() -> argparse.ArgumentParser:
     writing = _add_writing(path, "the curve (.csv, or .npz with what was chosen)")
     writing.add_argument("--plot", metavar="FILE", help="draw the curve (.png, .pdf or .svg)")
 
-    certify = command("certify", _certify, _help.CERTIFY_DESCRIPTION, _help.CERTIFY_EPILOG)
+    certify = command("certify", help.CERTIFY_DESCRIPTION, help.CERTIFY_EPILOG)
     what = certify.add_argument_group("what to certify")
     what.add_argument(
-        "-k", "--cardinality", metavar="K", type=_whole_grid, help="variables: -k 10, -k 5,10, -k 1:9"
+        "-k", "--cardinality", metavar="K", type=whole_grid, help="variables: -k 10, -k 5,10, -k 1:9"
     )
     what.add_argument("--loadings", metavar="FILE", help="loadings as written by fit -o (.csv or .npz)")
     what.add_argument(
@@ -186,7 +106,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_reading(certify)
     _add_writing(certify, None)
 
-    info = command("info", _info, _help.INFO_DESCRIPTION, _help.INFO_EPILOG)
+    info = command("info", help.INFO_DESCRIPTION, help.INFO_EPILOG)
     _add_reading(info)
     _add_writing(info, None)
     info.set_defaults(nan=True, float32=False, covariance=None)
@@ -317,14 +237,14 @@ def _tolerance(text: str) -> float:
     return value
 
 
-def _whole_grid(text: str) -> list[int]:
+def whole_grid(text: str) -> list[int]:
     values = _decimals(text)
     if any(value != int(value) or value < 1 for value in values):
         raise argparse.ArgumentTypeError(f"{text!r} has values that are not whole numbers of at least 1")
     return [int(value) for value in values]
 
 
-def _grid(text: str) -> list[float]:
+def grid(text: str) -> list[float]:
     return [float(value) for value in _decimals(text)]
 
 
@@ -351,7 +271,3 @@ def _decimals(text: str) -> list[Decimal]:
     if len(set(values)) < len(values):
         raise argparse.ArgumentTypeError(f"{text!r} has a value twice")
     return values
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import csv
+import io
 import re
 import warnings
 from array import array
@@ -18,6 +19,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+LONGEST = 200  # letters of what a library says of a damaged file
 MISSING = ("", "na", "nan", "n/a", "null", "none", "?", "-", ".")
 
 
@@ -101,21 +103,19 @@ def kind_of(path: str) -> str:
 @contextlib.contextmanager
 def _reading(path: str) -> Iterator[None]:
     """What goes wrong with a file, as one line that names it."""
-    import zipfile
-    import zlib
-
     try:
         yield
-    except UserError:
+    except (UserError, MemoryError):
         raise
     except UnicodeDecodeError:
         raise UserError(f"{path}: not UTF-8 text; save it as UTF-8") from None
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror or error}") from None
-    except (ValueError, EOFError, KeyError, OverflowError, zlib.error, zipfile.BadZipFile) as error:
+    except Exception as error:  # of a damaged file, whatever the library that reads it comes upon
         if "Python objects" in str(error) or "allow_pickle" in str(error):
             raise UserError(_pickled(path)) from None
-        raise UserError(f"{path} cannot be read as {kind_of(path)}: {error}") from None
+        why = str(error) if len(str(error)) <= LONGEST else f"{str(error)[:LONGEST]}..."  # with data in it
+        raise UserError(f"{path} cannot be read as {kind_of(path)}: {why}") from None
 
 
 def symmetric(matrix: Any) -> bool:
@@ -213,7 +213,8 @@ def _read_npz(path: str, args: argparse.Namespace) -> Table:
             if args.array is not None:
                 raise UserError(f"argument --array: {path} holds one sparse matrix")
             return Table(compressed(scipy.sparse.load_npz(path)))
-        arrays = {name: _npz_array(file, name) for name in file.files}
+        members = {name: _npz_array(file, name) for name in file.files}
+    arrays = {name: a for name, a in members.items() if not isinstance(a, bytes)}  # as other files are
     name = _choose(path, arrays, args.array)
     X = arrays[name]
     if X is None:
@@ -224,7 +225,7 @@ def _read_npz(path: str, args: argparse.Namespace) -> Table:
     return Table(X, _words(arrays, p), _words(arrays, n) if n != p else None, _shapes(arrays))
 
 
-def _npz_array(file: Any, name: str) -> NDArray[Any] | None:
+def _npz_array(file: Any, name: str) -> Any:
     """The array, or None if it is pickled."""
     try:
         return file[name]
@@ -269,10 +270,29 @@ def _words(arrays: dict[str, NDArray[Any] | None], count: int) -> tuple[str, ...
 def _read_mtx(path: str, args: argparse.Namespace) -> Table:
     import scipy.io
 
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _open_bytes(path) as stream:
         warnings.simplefilter("ignore", DeprecationWarning)  # of sparse matrices in favour of arrays
-        matrix = scipy.io.mmread(path)
+        matrix = scipy.io.mmread(_Lines(stream))
     return Table(compressed(matrix) if scipy.sparse.issparse(matrix) else matrix)
+
+
+class _Lines:
+    """A stream whose last line has an end, and no line a NUL: mmread looks for the one, in vain after the
+    other, and on beyond its memory."""
+
+    def __init__(self, stream: Any):
+        self.stream, self.ended = stream, True
+
+    def read(self, size: int = -1) -> bytes:
+        piece: bytes = self.stream.read(size)
+        if b"\0" in piece:
+            raise ValueError("it has a NUL, which is not text")
+        if piece:
+            self.ended = piece.endswith(b"\n")
+        elif size != 0 and not self.ended:
+            self.ended = True
+            return b"\n"
+        return piece
 
 
 def compressed(matrix: Any) -> Any:
@@ -287,12 +307,16 @@ def compressed(matrix: Any) -> Any:
 Record = tuple[int, list[str]]  # line number and cells
 
 
-def _open_text(path: str) -> Any:
+def _open_bytes(path: str) -> Any:
     if path.lower().endswith(".gz"):
         import gzip
 
-        return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
-    return open(path, encoding="utf-8-sig", newline="")
+        return gzip.open(path)
+    return open(path, "rb")
+
+
+def _open_text(path: str) -> Any:
+    return io.TextIOWrapper(_open_bytes(path), encoding="utf-8-sig", newline="")
 
 
 def _read_text(path: str, args: argparse.Namespace) -> Table:
@@ -400,6 +424,13 @@ def _question_layout(
         column = table.matrix[:, 0]
         if column[0] in (0, 1) and np.array_equal(column, column[0] + np.arange(n)):
             args.notes.append(f"column 1 of {path} counts the rows; if it is not a variable, say --row-names")
+    if args.row_names is None and table.row_names and len(first) > p and _is_text(first[0]):
+        number = next((name for name in table.row_names if _is_number(name)), None)
+        if number is not None:
+            args.notes.append(
+                f"column 1 of {path} was read as row names, though {number.strip()} is a number; if it is a "
+                "variable, say --no-row-names"
+            )
 
 
 def _parse(
@@ -473,13 +504,13 @@ def _ragged(path: str, record: Record, model: Record) -> str:
 
 
 def _read_parquet(path: str, args: argparse.Namespace) -> Table:
-    from ._stores import read_parquet
+    from .stores import read_parquet
 
     return read_parquet(path)
 
 
 def _read_h5ad(path: str, args: argparse.Namespace) -> Table:
-    from ._stores import read_h5ad
+    from .stores import read_h5ad
 
     return read_h5ad(path, args.array)
 

@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import exact
-from ._commands import Task
-from ._console import ProgressLine
-from ._input import seed_of
-from ._operator import Problem, as_problem
-from ._reading import UserError, read_loadings
-from ._report import gap, json_loading, percent, print_aligned, print_json, print_loading, significant
-from .certificates import optimality_bound, upper_bounds
-from .deflation import Deflated
-from .tpower import tpower
-from .variance import explained_variance
+from .. import exact
+from .._input import seed_of
+from .._operator import Problem, as_problem
+from ..certificates import optimality_bound, upper_bounds
+from ..deflation import Deflated
+from ..tpower import tpower
+from ..variance import explained_variance
+from .console import ProgressLine
+from .reading import UserError, read_loadings
+from .report import gap, json_loading, percent, print_aligned, print_json, print_loading, significant
+from .task import Task
 
 RELAXED = 100  # variables up to which the semidefinite relaxation takes a moment
 DEFINITIONS = ("cumulative", "adjusted", "raw")
@@ -131,7 +131,7 @@ def _certify_loadings(task: Task) -> None:
     rows += [
         [f"{name} variance", *map(significant, v), significant(v.sum())] for name, v in variances.items()
     ]
-    if total:
+    if total and np.isfinite(total):
         rows += [
             [f"{name} %", *(percent(x / total) for x in v), percent(v.sum() / total)]
             for name, v in variances.items()

@@ -9,13 +9,20 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, TextIO
 
-from ._result import Progress
+from .._result import Progress
+
+
+def printable(text: str) -> str:
+    """Without what moves the cursor or colors the terminal."""
+    return "".join(c if c.isprintable() else "?" for c in text)
 
 
 def say(message: str) -> None:
-    """One line on stderr, whatever is in the message."""
+    """One line on stderr, whatever is in the message; nothing without a stderr."""
+    if sys.stderr is None:  # print would take the standard output for it
+        return
     with contextlib.suppress(OSError):
-        print(f"spcacore: {' '.join(message.split())}", file=sys.stderr)
+        print(f"spcacore: {printable(' '.join(message.split()))}", file=sys.stderr)
 
 
 class ProgressLine:

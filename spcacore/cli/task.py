@@ -1,4 +1,4 @@
-"""What the commands that compute have in common, and `spcacore fit`."""
+"""What the commands that compute have in common."""
 
 from __future__ import annotations
 
@@ -13,44 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from . import datasets
-from ._console import Work, say
-from ._reading import Table, UserError, counted, read, where_not_finite
-from ._report import (
-    check_outputs,
-    json_result,
-    print_json,
-    report,
-    write,
-    write_result,
-    write_scores,
-)
-from .components import METHODS, sparse_pca
+from ..components import METHODS
+from .console import Work, say
+from .reading import Table, UserError, counted, read, where_not_finite
+from .report import write
 
 SPARSITY = {"cardinality": "-k/--cardinality", "l1_bound": "--l1-bound", "penalty": "--penalty"}
 OPTIONS = ("max_iter", "tol", "nonnegative", "strategy", "norm", "relative", "block", "time_limit")
 TABLES, PICTURES = (".csv", ".npz"), (".png", ".pdf", ".svg")
-
-
-# ---- the pit props ----------------------------------------------------------------------------------
-
-
-def show_pitprops() -> None:
-    pitprops = datasets.load_pitprops()
-    work = Work(False)
-    with work() as progress:
-        result = sparse_pca(
-            pitprops.correlation, 6, cardinality=[7, 4, 4, 1, 1, 1], kind="covariance", callback=progress
-        )
-    print(
-        "Sparse PCA of the pit props: correlations of 13 measurements of 180 mine timbers (Jeffers 1967)\n"
-        "6 components of 7, 4, 4, 1, 1 and 1 variables, as in Zou, Hastie and Tibshirani (2006)\n"
-    )
-    report(result, pitprops.names)
-    print(f"\n{work.seconds:.3f} s\nYour own data: spcacore fit FILE      More: spcacore --help")
-
-
-# ---- what the commands have in common ---------------------------------------------------------------
 
 
 class Task:
@@ -85,7 +55,10 @@ class Task:
                 yield progress
         except (TypeError, ValueError) as error:
             where = where_not_finite(self.table, self.args, self.args.nan)
-            raise UserError(f"{self.args.file}: {where or error}") from None
+            option = str(error).split(" ", 1)[0]
+            named = where is None and option in OPTIONS
+            subject = f"argument --{option.replace('_', '-')}" if named else self.args.file
+            raise UserError(f"{subject}: {where or error}") from None
         self.warnings = work.warn(self._reworded)
         self.computing = work.seconds
         for note in () if self.args.quiet else self.args.notes:
@@ -229,69 +202,3 @@ def draw_figure(path: str, width: float, draw: Callable[[Any], Any]) -> None:
         warnings.simplefilter("ignore")
         draw(figure)
         write(path, lambda path: figure.savefig(path, dpi=150))
-
-
-# ---- fit --------------------------------------------------------------------------------------------
-
-
-def fit(args: argparse.Namespace) -> None:
-    parameter, value = given_sparsity(args)
-    options = method_options(args)
-    check_together(args)
-    check_outputs(
-        args.file,
-        [
-            (args.output, "loadings", TABLES), (args.scores, "scores", TABLES),
-            (args.plot, "the picture", PICTURES),
-        ],
-    )  # fmt: skip
-    check_matplotlib(args)
-    args.nan = METHODS[args.method].missing
-    task = Task(args)
-    where = where_not_finite(task.table, args) if args.scores and args.nan else None
-    if where is not None:
-        raise UserError(f"argument --scores: {args.file}: {where}")
-    r = args.components
-    if isinstance(value, list):
-        if r is not None and r != len(value):
-            raise UserError(
-                f"argument {SPARSITY[parameter]}: {counted(len(value), 'number')} for "
-                f"{counted(r, 'component')}"
-            )
-        r = len(value)
-    r = task.components(r, 5)
-    value = task.sparsity(parameter, min(10, task.p) if value is None else value)
-    with task.work() as progress:
-        result = sparse_pca(
-            task.matrix, n_components=r, method=args.method, deflation=args.deflation or "projection",
-            constraint=args.constraint, refine=args.refine, certify=args.certify, rng=args.seed,
-            callback=progress, **{parameter: value}, **task.treatment, **options,
-        )  # fmt: skip
-    names = task.names
-    if args.output:
-        write(args.output, lambda path: write_result(path, result, names))
-    if args.scores:
-        scores = result.transform(task.matrix)
-        write(args.scores, lambda path: write_scores(path, scores, task.table.samples()))
-    if args.plot:
-        _draw_result(args.plot, result, task)
-    if args.json:
-        print_json(task.document({parameter: value, "result": json_result(result, names)}))
-    elif not args.quiet:
-        print(task.title("Sparse PCA"), end="\n\n")
-        report(result, names)
-        task.last_line("fitted", args.output, args.scores, args.plot)
-
-
-def _draw_result(path: str, result: Any, task: Task) -> None:
-    if result.n_components == 0:
-        raise UserError(f"cannot write {path}: there is no component to draw")
-    from . import plot
-
-    def draw(figure: Any) -> None:
-        left, right = figure.subplots(1, 2)
-        plot.heatmap(result, names=task.names, ax=left)
-        complete = where_not_finite(task.table, task.args) is None
-        plot.scree(result, task.matrix if complete else None, ax=right)
-
-    draw_figure(path, 11, draw)

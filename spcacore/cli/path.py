@@ -9,18 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._commands import (
-    PICTURES,
-    TABLES,
-    Task,
-    check_matplotlib,
-    check_together,
-    draw_figure,
-    given_sparsity,
-    method_options,
-)
-from ._reading import UserError, counted
-from ._report import (
+from ..components import METHODS
+from .reading import UserError, counted
+from .report import (
     check_outputs,
     json_result,
     percent,
@@ -32,7 +23,16 @@ from ._report import (
     write_csv,
     write_npz,
 )
-from .components import METHODS
+from .task import (
+    PICTURES,
+    TABLES,
+    Task,
+    check_matplotlib,
+    check_together,
+    draw_figure,
+    given_sparsity,
+    method_options,
+)
 
 _DEFAULT_CARDINALITIES = (1, 2, 3, 4, 5, 7, 10, 14, 20, 28, 40, 56, 80, 112, 160)
 
@@ -42,10 +42,10 @@ def path(args: argparse.Namespace) -> None:
     options = method_options(args)
     check_together(args)
     selecting = _selection_options(args)
-    check_outputs(args.file, [(args.output, "the curve", TABLES), (args.plot, "the picture", PICTURES)])
+    check_outputs(args, [(args.output, "the curve", TABLES), (args.plot, "the picture", PICTURES)])
     check_matplotlib(args)
     args.nan = METHODS[args.method].missing
-    from .selection import select_sparsity, sparsity_path
+    from ..selection import select_sparsity, sparsity_path
 
     task = Task(args)
     r = task.components(args.components, 1)
@@ -69,7 +69,7 @@ def path(args: argparse.Namespace) -> None:
     if args.output:
         write(args.output, lambda path: _write_curve(path, curve, task.names))
     if args.plot:
-        from . import plot
+        from .. import plot
 
         draw_figure(args.plot, 7, lambda figure: plot.path(curve, ax=figure.subplots()))
     if args.json:

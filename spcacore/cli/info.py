@@ -12,9 +12,10 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from ._operator import as_problem
-from ._reading import Table, kind_of, read, symmetric
-from ._report import print_json, printable, significant
+from .._operator import as_problem
+from .console import printable
+from .reading import Table, kind_of, read, symmetric
+from .report import print_json, significant
 
 SHOWN = 5  # names
 BLOCK = 1 << 20  # entries looked at together
@@ -213,7 +214,7 @@ def _print_facts(facts: dict[str, Any], table: Table, args: argparse.Namespace) 
     print(f"{args.file}: {facts['format']}, {_amount(facts['bytes_on_disk'])}\n")
     rows = []
     if facts["contents"]:
-        rows.append(["contents", facts["contents"]])
+        rows.append(["contents", printable(facts["contents"])])
     rows += [
         ["samples", f"{n}{_some(table.row_names)}"],
         ["variables", f"{p}{_some(table.names)}"],

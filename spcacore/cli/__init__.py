@@ -1,0 +1,69 @@
+"""The `spcacore` command: sparse PCA of a matrix in a file, or of the embedded pit props."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from .arguments import parser
+from .console import say
+from .fit import show_pitprops
+from .reading import UserError
+
+COMMANDS = ("fit", "path", "certify", "info")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command with these arguments (default: those of the process); the exit status."""
+    try:
+        _run(sys.argv[1:] if argv is None else list(argv))
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return 0
+    except UserError as error:
+        return _fail(str(error))
+    except MemoryError:
+        return _fail("not enough memory for this matrix")
+    except BrokenPipeError:
+        _abandon_stdout()
+        return 0
+    except OSError as error:  # files are dealt with where they are opened
+        _abandon_stdout()
+        return _fail(f"cannot write to the standard output: {error.strerror}")
+    except KeyboardInterrupt:
+        say("interrupted")
+        return 130
+
+
+def _abandon_stdout() -> None:
+    """Let the interpreter, which flushes it once more at exit, do so in vain."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _run(argv: list[str]) -> None:
+    if argv and argv[0] not in COMMANDS and not argv[0].startswith("-"):
+        raise UserError(f"unknown command {argv[0]!r}; to analyse a file: spcacore fit {argv[0]}")
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    args, others = parser().parse_known_args(argv)
+    if others:
+        program = f"spcacore {args.command}" if args.command else "spcacore"
+        raise UserError(f"unrecognized arguments: {' '.join(others)}; see {program} --help")
+    if args.version:
+        from importlib.metadata import version
+
+        print(f"spcacore {version('spcacore')}")
+    elif args.command is None:
+        show_pitprops()
+    else:
+        module = import_module(f".{args.command}", __name__)  # what no other command needs
+        getattr(module, args.command)(args)
+
+
+def _fail(message: str) -> int:
+    say(f"error: {message}")
+    return 2

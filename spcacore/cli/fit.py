@@ -1,0 +1,101 @@
+"""`spcacore fit`, and `spcacore` alone."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from .. import datasets
+from ..components import METHODS, sparse_pca
+from .console import Work
+from .reading import UserError, counted, where_not_finite
+from .report import check_outputs, json_result, print_json, report, write, write_result, write_scores
+from .task import (
+    PICTURES,
+    SPARSITY,
+    TABLES,
+    Task,
+    check_matplotlib,
+    check_together,
+    draw_figure,
+    given_sparsity,
+    method_options,
+)
+
+
+def show_pitprops() -> None:
+    pitprops = datasets.load_pitprops()
+    work = Work(False)
+    with work() as progress:
+        result = sparse_pca(
+            pitprops.correlation, 6, cardinality=[7, 4, 4, 1, 1, 1], kind="covariance", callback=progress
+        )
+    print(
+        "Sparse PCA of the pit props: correlations of 13 measurements of 180 mine timbers (Jeffers 1967)\n"
+        "6 components of 7, 4, 4, 1, 1 and 1 variables, as in Zou, Hastie and Tibshirani (2006)\n"
+    )
+    report(result, pitprops.names)
+    print(f"\n{work.seconds:.3f} s\nYour own data: spcacore fit FILE      More: spcacore --help")
+
+
+def fit(args: argparse.Namespace) -> None:
+    parameter, value = given_sparsity(args)
+    options = method_options(args)
+    check_together(args)
+    check_outputs(
+        args,
+        [
+            (args.output, "loadings", TABLES), (args.scores, "scores", TABLES),
+            (args.plot, "the picture", PICTURES),
+        ],
+    )  # fmt: skip
+    check_matplotlib(args)
+    args.nan = METHODS[args.method].missing
+    task = Task(args)
+    where = where_not_finite(task.table, args) if args.scores and args.nan else None
+    if where is not None:
+        raise UserError(f"argument --scores: {args.file}: {where}")
+    r = args.components
+    if isinstance(value, list):
+        if r is not None and r != len(value):
+            raise UserError(
+                f"argument {SPARSITY[parameter]}: {counted(len(value), 'number')} for "
+                f"{counted(r, 'component')}"
+            )
+        r = len(value)
+    r = task.components(r, 5)
+    value = task.sparsity(parameter, min(10, task.p) if value is None else value)
+    with task.work() as progress:
+        result = sparse_pca(
+            task.matrix, n_components=r, method=args.method, deflation=args.deflation or "projection",
+            constraint=args.constraint, refine=args.refine, certify=args.certify, rng=args.seed,
+            callback=progress, **{parameter: value}, **task.treatment, **options,
+        )  # fmt: skip
+    names = task.names
+    if args.output:
+        write(args.output, lambda path: write_result(path, result, names))
+    if args.scores:
+        scores = result.transform(task.matrix)
+        write(args.scores, lambda path: write_scores(path, scores, task.table.samples()))
+    if args.plot:
+        _draw_result(args.plot, result, task)
+    if args.json:
+        print_json(task.document({parameter: value, "result": json_result(result, names)}))
+    elif not args.quiet:
+        print(task.title("Sparse PCA"), end="\n\n")
+        report(result, names)
+        task.last_line("fitted", args.output, args.scores, args.plot)
+
+
+def _draw_result(path: str, result: Any, task: Task) -> None:
+    if result.n_components == 0:
+        raise UserError(f"cannot write {path}: there is no component to draw")
+    from .. import plot
+
+    def draw(figure: Any) -> None:
+        left, right = figure.subplots(1, 2)
+        plot.heatmap(result, names=task.names, ax=left)
+        complete = where_not_finite(task.table, task.args) is None
+        plot.scree(result, task.matrix if complete else None, ax=right)
+
+    draw_figure(path, 11, draw)
