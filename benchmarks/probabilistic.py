@@ -10,7 +10,6 @@ import time
 from pathlib import Path
 
 import numpy as np
-from sklearn.decomposition import PCA
 
 import spcacore
 from spcacore import grid_laplacian
@@ -170,6 +169,8 @@ def linear_time():
 
 
 def beside_scikit_learn():
+    from sklearn.decomposition import PCA
+
     rng = np.random.default_rng(0)
     lines = ["| shape | type | `ppca` | `PCA` | ratio |", "| --- | --- | ---: | ---: | ---: |"]
     for n, p in ((500, 2000), (2000, 500), (200, 20000)):
