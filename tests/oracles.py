@@ -17,6 +17,12 @@ def shared(name):
     return path
 
 
+def shared_arrays(name, **options):
+    """The arrays of such a file, which is closed whether the test goes on or not."""
+    with np.load(shared(name), **options) as file:
+        return dict(file)
+
+
 def covariance(X, center=True, scale=False):
     X = np.asarray(X, np.float64)
     X = X - X.mean(axis=0) if center else X

@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse
-from oracles import covariance, deflated, shared, spanned_variance
+from oracles import covariance, deflated, shared, shared_arrays, spanned_variance
 from scipy.sparse.linalg import LinearOperator
 
 import spcacore
@@ -218,7 +218,7 @@ def test_rank_is_the_end():
 
 def test_better_than_the_published_sp500_figures():
     """Raw variance / trace at r = 4, near-orthogonal and unconstrained published bests."""
-    A = np.load(shared("snp500_correlation.npz"))["A"]
+    A = shared_arrays("snp500_correlation.npz")["A"]
     for k, near_orthogonal in (
         (5, 0.0347),
         (10, 0.0639),
@@ -233,7 +233,7 @@ def test_better_than_the_published_sp500_figures():
 
 
 def test_golub_and_pbmc3k():
-    X = np.load(shared("golub_leukemia.npz"))["X"]
+    X = shared_arrays("golub_leukemia.npz")["X"]
     result = sparse_pca(X, 3, cardinality=30)
     Z = X - X.mean(axis=0)
     dense = np.linalg.svd(Z, compute_uv=False)[:3] ** 2 / np.sum(Z.astype(float) ** 2)
