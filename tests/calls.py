@@ -179,7 +179,7 @@ CALLS: list[Call] = [
     *either("optimality_bound", lambda X, kind: optimality_bound(X, K, relaxation=True, kind=kind)),
     *either("refine", lambda X, kind: refine(X, SPARSE, cardinality=K, kind=kind)),
     *either("spca", lambda X, kind: spca(X, R, cardinality=K, kind=kind)),
-    *either("spca, penalty", lambda X, kind: spca(X, R, penalty=0.5, kind=kind)),
+    *either("spca, penalty", lambda X, kind: spca(X, R, penalty=0.5, tol=1e-4, kind=kind)),
     *either("sca", lambda X, kind: sca(X, R, l1_bound=3.0, kind=kind)),
     *either("sca, hard", lambda X, kind: sca(X, R, l1_bound=3.0, threshold="hard", rotation="l1", kind=kind)),
     *data("sca_path", lambda X: sca_path(X, R, [2.0, 3.0, 4.0])),
