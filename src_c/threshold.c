@@ -275,8 +275,8 @@ VECTORIZED static void snap(const sample_t *s, double low, double high, bracket_
     double below = (double)b->low, above = (double)b->high, least = below, most = above;
     for (spca_int i = 0; i < s->size; i++) {
         double a = s->value[i];
-        below = (a <= low) & (a > below) & (a < most) ? a : below;
-        above = (a >= high) & (a < above) & (a > least) ? a : above;
+        below = ((a <= low) & (a > below) & (a < most)) ? a : below;
+        above = ((a >= high) & (a < above) & (a > least)) ? a : above;
     }
     b->low = (real)below;
     b->high = (real)above;
