@@ -461,7 +461,7 @@ spca_status SPCA(l1_threshold)(spca_int p, const real *a, double bound, int nonn
         double alpha = (bound + (j - 1) * q) / j;
         double beta = (bound - 1) * (bound + 1) / ((j - 1) * (bound + q));
         spca_int first = 0;
-        while ((nonnegative ? a[first] : fabs(a[first])) * m.scale < b.high) first++;
+        while (!((nonnegative ? a[first] : fabs(a[first])) * m.scale >= b.high)) first++; /* NaN */
         real range = b.high - b.low, top_entry = (real)(a[first] > 0 ? alpha : -alpha);
         assign(&m, b.high, range, (real)beta / range, w); /* w may be a */
         w[first] = top_entry;
