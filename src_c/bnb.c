@@ -318,6 +318,7 @@ spca_status SPCA(branch)(spca_int p, spca_int k, const real *N, spca_int count,
         }
         node.m = k - given;
         known = reduce(p, given, N, in, R, Y, &node);
+        if (node.stopped) return SPCA_STOPPED;
         if (known) scale(&node);
         born[b] = divide(&node, given, in, known, room, empty + b * room, pool, excess + b * room);
         if (halted(&node)) return SPCA_STOPPED;
