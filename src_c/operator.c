@@ -324,10 +324,8 @@ spca_status SPCA(submatrix)(const operator_t *A, spca_int k, const spca_int *ind
                 G[a + b * k] -= A->amount[i] * xb * vector_dot(A->direction[i], d);
             }
         }
-    for (spca_int b = 0; b < k; b++) {
-        if (A->shift != 0) G[b + b * k] += A->shift;
+    for (spca_int b = 0; b < k; b++)
         for (spca_int a = 0; a < b; a++) G[b + a * k] = G[a + b * k];
-    }
     return check_finite(k * k, G);
 }
 
