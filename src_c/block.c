@@ -210,7 +210,7 @@ static plan_t make_plan(const operator_t *A, spca_int b)
 
 static int is_fused(const operator_t *A)
 {
-    return A->backward == SPCA(dense_backward) && !A->covariance;
+    return A->backward == SPCA(dense_backward) && !A->covariance && !A->quotient && A->credit == 0;
 }
 
 static int is_compressed(const operator_t *A)

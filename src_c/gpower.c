@@ -45,7 +45,7 @@ spca_status SPCA(gpower)(const operator_t *A, int l0, real gamma, spca_int max_i
         if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
         status = SPCA(above)(&shifted, w, tau, 1, stop, ctx, rest, &count, iwork, next, quadratic);
         if (status < 0) return status;
-        level = tau * sqrt(fmax(*quadratic - (l0 ? 0 : shifted.shift), 0));
+        level = tau * sqrt(fmax(*quadratic - (l0 ? 0 : shifted.shift), (real)0));
         *quadratic -= shifted.shift;
         scale = fabs(*quadratic) + shifted.shift;
         noise = rounding * scale;

@@ -142,7 +142,7 @@ spca_status SPCA(bordered_eigenvalues)(spca_int p, spca_int k, spca_int w, spca_
                                        double *work, double *value)
 {
     double *lead = work, *c = lead + p, *q = c + k * TILE, *b = q + t * TILE, *d = b + w * TILE;
-    double *border = d + w * TILE, *rest = border + w, best = -INFINITY;
+    double *border = d + w * TILE, *rest = border + w, best = -HUGE_VAL;
     spca_int place[TILE], held = 0;
     for (spca_int start = 0; norm && start < p; start += 8 * TILE) {
         if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
@@ -154,7 +154,7 @@ spca_status SPCA(bordered_eigenvalues)(spca_int p, spca_int k, spca_int w, spca_
     }
     for (spca_int a = 0; a < count; a++) {
         spca_int j = candidate[a];
-        value[a] = -INFINITY;
+        value[a] = -HUGE_VAL;
         if (!norm || w == 1 || !surpassed(pole, lead[j], norm[j], diagonal[j], best, rest))
             place[held++] = a;
         if (held < TILE && a + 1 < count) continue;
@@ -209,7 +209,7 @@ spca_status SPCA(deleted_eigenvalues)(spca_int k, spca_int w, const double *pole
         left.head = row * row;
         value[i] = pole[0];
         if (left.head <= NONE) continue;
-        if (w == 1) value[i] = -INFINITY;
+        if (w == 1) value[i] = -HUGE_VAL;
         if (width == 0) continue;
         for (spca_int l = 1; l < w; l++) {
             row = W[i + l * k] * unit_of(size);

@@ -136,7 +136,7 @@ static void enclose(spca_int p, const real *x, spca_int k, real *low, real *high
 
 real SPCA(kth_largest)(spca_int p, const real *x, spca_int k, real *work, spca_int *ties)
 {
-    real low = -1, high = INFINITY, level;
+    real low = -1, high = (real)INFINITY, level;
     spca_int above = 0, within, more = 0, equal = 0;
     if (p >= 4 * LEAST) enclose(p, x, k, &low, &high);
     within = collect(p, x, low, high, work, &above);
@@ -148,7 +148,7 @@ real SPCA(kth_largest)(spca_int p, const real *x, spca_int k, real *work, spca_i
             return level;
         }
         above = 0;
-        within = collect(p, x, -1, INFINITY, work, &above);
+        within = collect(p, x, -1, (real)INFINITY, work, &above);
     }
     level = kth(within, work, k - above);
     *ties = k - above;
@@ -193,7 +193,7 @@ void SPCA(select_largest)(spca_int p, const real *x, spca_int k, real *work, spc
 VECTORIZED void SPCA(truncate)(spca_int p, spca_int k, real *x, real *work)
 {
     spca_int ties = 0, end;
-    real level = INFINITY;
+    real level = (real)INFINITY;
     if (k == p) return;
     if (k > 0) level = SPCA(kth_largest)(p, x, k, work, &ties);
     end = end_of_ties(p, x, level, ties);

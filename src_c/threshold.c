@@ -273,8 +273,8 @@ VECTORIZED static void snap(const sample_t *s, double low, double high, bracket_
     double below = (double)b->low, above = (double)b->high, least = below, most = above;
     for (spca_int i = 0; i < s->size; i++) {
         double a = s->value[i];
-        below = (a <= low) & (a > below) & (a < most) ? a : below;
-        above = (a >= high) & (a < above) & (a > least) ? a : above;
+        below = ((a <= low) & (a > below) & (a < most)) ? a : below;
+        above = ((a >= high) & (a < above) & (a > least)) ? a : above;
     }
     b->low = (real)below;
     b->high = (real)above;
@@ -459,7 +459,7 @@ spca_status SPCA(l1_threshold)(spca_int p, const real *a, double bound, int nonn
         double alpha = (bound + (j - 1) * q) / j;
         double beta = (bound - 1) * (bound + 1) / ((j - 1) * (bound + q));
         spca_int first = 0;
-        while ((nonnegative ? a[first] : fabs(a[first])) * m.scale < b.high) first++;
+        while (!((nonnegative ? a[first] : fabs(a[first])) * m.scale >= b.high)) first++; /* NaN */
         real range = b.high - b.low, top_entry = (real)(a[first] > 0 ? alpha : -alpha);
         assign(&m, b.high, range, (real)beta / range, w); /* w may be a */
         w[first] = top_entry;

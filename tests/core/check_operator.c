@@ -1,0 +1,335 @@
+/* check_operator.c - products, questions and submatrices of every storage against plain loops. */
+#include "core.h"
+
+static spca_stop stop_of(problem_t *q)
+{
+    return q->stops.at >= 0 ? stop_at : NULL;
+}
+
+/* The forward, backward and columns of a storage, as the operator has them. */
+static void check_halves(trial_t *t, problem_t *q, vector_t v, const real *g)
+{
+    operator_t *A = &q->A;
+    spca_int p = A->p, m = A->m, k = between(t, 1, p), *index;
+    real *f = WORK(t, m), *y = WORK(t, p), *W = WORK(t, m * k), *part = WORK(t, k),
+         sized = A->range;
+    double size = 0, mean = 0;
+    const spca_int *list = SPCA(subset)(t, p, k);
+    spca_status status = A->forward(A, v, NULL, NULL, WORK(t, p), f);
+    SPCA(digest)(t, status, m, f);
+    CHECK(t, status == SPCA_OK);
+    index = SCRATCH(t, k, spca_int);
+    for (spca_int a = 0; a < k; a++) index[a] = list[a];
+    CHECK(t, A->columns(A, k, index, NULL, NULL, WORK(t, p), W) == SPCA_OK);
+    if (!A->covariance && !A->row_weight) {
+        CHECK(t, A->backward(A, g, p, NULL, NULL, NULL, y) == SPCA_OK);
+        if ((A->forward == SPCA(dense_forward) && !A->row_major) || q->storage == CALLBACK) {
+            CHECK(t, A->backward(A, g, k, index, NULL, NULL, part) == SPCA_OK);
+            for (spca_int a = 0; a < k && SPCA(all_finite)(p, y); a++)
+                CHECK(t, part[a] == y[index[a]]);
+        }
+    }
+    if (!q->exact) return;
+    for (spca_int a = 0; A->mean && a < p; a++)
+        mean = fmax(mean, fabs((double)A->mean[a] * (A->weight ? (double)A->weight[a] : 1)));
+    for (spca_int a = 0; a < p * m; a++) size = fmax(size, fabs(q->F[a]));
+    size = (size + mean * (double)(sized * sized)) * (double)(p + m);
+    for (spca_int i = 0; i < m; i++) {
+        double sum = 0;
+        for (spca_int a = 0; a < v.nnz; a++)
+            sum += q->F[i + (v.index ? v.index[a] : a) * m] * (double)v.value[a];
+        CHECK(t, NEAR(f[i], sum, size));
+        for (spca_int a = 0; a < k; a++) CHECK(t, NEAR(W[i + a * m], q->F[i + index[a] * m], size));
+    }
+    for (spca_int j = 0; !A->covariance && !A->row_weight && j < p; j++) {
+        double sum = 0;
+        for (spca_int i = 0; i < m; i++) sum += q->F[i + j * m] * (double)g[i];
+        CHECK(t, NEAR(y[j], sum / (double)A->range, size / (double)A->range * 2));
+    }
+}
+
+/* y = A v by the dense matrix. */
+static double *product(trial_t *t, const problem_t *q, vector_t v)
+{
+    double *y = zeros(t, q->A.p);
+    for (spca_int a = 0; a < v.nnz; a++)
+        for (spca_int j = 0; j < q->A.p; j++)
+            y[j] += q->dense[j + (v.index ? v.index[a] : a) * q->A.p] * (double)v.value[a];
+    return y;
+}
+
+static double norm_of(vector_t v)
+{
+    double norm = 0;
+    for (spca_int a = 0; a < v.nnz; a++) norm = hypot(norm, (double)v.value[a]);
+    return norm;
+}
+
+/* apply, largest and above; then the rest that can be asked. */
+static void check_questions(trial_t *t, problem_t *q, vector_t v)
+{
+    operator_t *A = &q->A;
+    spca_int p = A->p, k = between(t, 0, p), room = SPCA(question_work)(A), count = -1, found = 0;
+    spca_int *index = SCRATCH(t, k, spca_int), *over = SCRATCH(t, p, spca_int);
+    real *y = WORK(t, p), *value = WORK(t, k), *values = WORK(t, p), quadratic = 0, again = 0, tau;
+    double want = 0, size = q->size * (double)p * fmax(norm_of(v), 1);
+    const double *exact = product(t, q, v);
+    int nonnegative = chance(t, 30), relative = chance(t, 50);
+    spca_status status = SPCA(apply)(A, v, NULL, NULL, WORK(t, A->m + A->t), y);
+    SPCA(digest)(t, status, p, y);
+    CHECK(t, status == SPCA_OK || (q->style >= SPREAD && status == SPCA_NONFINITE));
+    for (spca_int j = 0; q->exact && j < p; j++) CHECK(t, NEAR(y[j], exact[j], size));
+    CHECK(t, status < 0 || SPCA(all_finite)(p, y));
+    CHECK(t, SPCA(largest)(A, v, k, nonnegative, NULL, NULL, WORK(t, room), index, value,
+                           &quadratic) == status);
+    SPCA(digest)(t, status, k, value);
+    tau = (real)below(t, 50) / 25;
+    CHECK(t, SPCA(above)(A, v, tau, relative, NULL, NULL, WORK(t, room), &count, over, values,
+                         &again) == status);
+    if (status < 0) return;
+    digest_int(t, count);
+    SPCA(digest)(t, status, count, values);
+    CHECK(t, memcmp(&quadratic, &again, sizeof again) == 0);
+    for (spca_int a = 0; a < k; a++) {
+        real x = y[index[a]], least;
+        CHECK(t, index[a] >= 0 && index[a] < p && (a == 0 || index[a] > index[a - 1]));
+        CHECK(t, value[a] == (nonnegative && !(x > 0) ? 0 : x));
+        least = fabs(value[a]);
+        for (spca_int j = 0; j < p; j++) { /* nothing larger is left out, nor a tie before it */
+            int chosen = 0;
+            real other = nonnegative ? (y[j] > 0 ? y[j] : 0) : fabs(y[j]);
+            for (spca_int b = 0; b < k; b++) chosen |= index[b] == j;
+            CHECK(t, chosen || other < least || (other == least && j > index[a]));
+        }
+    }
+    for (spca_int a = 0; a < v.nnz; a++)
+        want += exact[v.index ? v.index[a] : a] * (double)v.value[a];
+    if (q->exact) CHECK(t, NEAR(quadratic, want, size * (double)p));
+    if (relative) {
+        real rest = quadratic;
+        if (A->shift != 0) rest -= A->shift * strands_dot(v.nnz, v.value, v.value);
+        tau *= sqrt(rest > 0 ? rest : 0);
+    }
+    for (spca_int j = 0; j < p; j++) {
+        if (!(fabs(y[j]) > tau)) continue;
+        CHECK(t, found < count && over[found] == j && values[found] == y[j]);
+        found++;
+    }
+    CHECK(t, found == count);
+}
+
+/* Blocks have the bits of single products. */
+static void check_blocks(trial_t *t, problem_t *q)
+{
+    operator_t *A = &q->A;
+    spca_int p = A->p, m = A->m, b = between(t, 1, t->left ? 6 : 45), room = SPCA(block_work)(A, b);
+    style_t style = q->style == ANY && chance(t, 50) ? ANY : PLAIN;
+    const real *V = SPCA(numbers)(t, style, p * b), *U = SPCA(numbers)(t, style, m * b);
+    real *Y = WORK(t, p * b), *f = WORK(t, m * b), *y = WORK(t, p), *work = WORK(t, A->m + A->t);
+    spca_status status = SPCA(apply_block)(A, b, V, NULL, NULL, WORK(t, room), Y), single = SPCA_OK;
+    for (spca_int c = 0; c < b; c++) {
+        spca_status one = SPCA(apply)(A, (vector_t){p, NULL, V + c * p}, NULL, NULL, work, y);
+        if (one < 0) single = one;
+        if (status >= 0) CHECK(t, memcmp(y, Y + c * p, (size_t)p * sizeof *y) == 0);
+    }
+    CHECK(t, status == single);
+    SPCA(digest)(t, status, p * b, Y);
+    if (A->covariance || A->t > 0) return;
+    CHECK(t, SPCA(image_block)(A, b, V, NULL, NULL, WORK(t, room), f) == SPCA_OK);
+    status = SPCA(transposed_block)(A, b, U, NULL, NULL, WORK(t, room), Y);
+    single = SPCA_OK;
+    for (spca_int c = 0; c < b; c++) {
+        real *one = WORK(t, m);
+        spca_status back = SPCA(apply_transposed)(A, U + c * m, NULL, NULL, work, y);
+        CHECK(t, SPCA(image)(A, (vector_t){p, NULL, V + c * p}, NULL, NULL, WORK(t, p), one) ==
+                     SPCA_OK);
+        if (SPCA(all_finite)(m, one))
+            CHECK(t, memcmp(one, f + c * m, (size_t)m * sizeof *one) == 0);
+        if (back < 0) single = back;
+        if (status >= 0) CHECK(t, memcmp(y, Y + c * p, (size_t)p * sizeof *y) == 0);
+    }
+    CHECK(t, status == single);
+    SPCA(digest)(t, status, p * b, Y);
+    if (q->storage != CSR && q->storage != CSC) return;
+    room = SPCA(compressed_work)(A, b);
+    CHECK(t, SPCA(compressed_block)(A, b, V, NULL, 1, NULL, NULL, WORK(t, room), f) == SPCA_OK);
+    CHECK(t, SPCA(compressed_block)(A, b, NULL, U, 0, NULL, NULL, WORK(t, room), Y) == SPCA_OK);
+    if (status >= 0 && SPCA(all_finite)(p, Y))
+        CHECK(t, memcmp(y, Y + (b - 1) * p, (size_t)p * sizeof *y) == 0);
+}
+
+static void check_submatrix(trial_t *t, problem_t *q)
+{
+    operator_t *A = &q->A;
+    spca_int p = A->p, m = A->m, k = between(t, 1, p < 12 ? p : 12), n = A->n;
+    const spca_int *index = SPCA(subset)(t, p, k);
+    real *G = WORK(t, k * k), value = 0, *vector = WORK(t, k), *copy, *K;
+    spca_status status = SPCA(submatrix)(A, k, index, NULL, NULL,
+                                         WORK(t, A->covariance ? 2 * p + A->t : m * k + p), G);
+    double *exact = zeros(t, k * k), *vectors = zeros(t, k * k), *values = zeros(t, k);
+    SPCA(digest)(t, status, k * k, G);
+    CHECK(t, status == SPCA_OK || (q->style >= SPREAD && status == SPCA_NONFINITE));
+    if (status < 0) return;
+    for (spca_int a = 0; a < k * k; a++) {
+        exact[a] = (double)G[a];
+        if (q->exact && !A->quotient && A->credit == 0)
+            CHECK(t, NEAR(G[a], q->dense[index[a % k] + index[a / k] * p], q->size * (double)p));
+    }
+    copy = SPCA(copy_of)(t, k * k, G);
+    CHECK(t, SPCA(leading_eigenvector)(k, G, WORK(t, 27 * k), SCRATCH(t, 12 * k, blas_int), &value,
+                                       vector) == SPCA_OK);
+    if (q->style < SPREAD) {
+        CHECK(t, NEAR(norm_of((vector_t){k, NULL, vector}), 1, 1));
+        for (spca_int a = 0; a < k; a++)
+            CHECK(t, NEAR(strands_dot(k, copy + a * k, vector), value * vector[a],
+                          q->size * (double)k));
+        for (spca_int b = 0; b < k; b++)
+            for (spca_int a = 0; a < b; a++) exact[b + a * k] = exact[a + b * k];
+        CHECK(t, jacobi(k, exact, values, vectors));
+        CHECK(t, NEAR(value, values[k - 1], q->size * (double)k));
+    }
+    if (A->covariance || A->t > 0) return;
+    K = WORK(t, n * n);
+    status = SPCA(outer)(A, NULL, NULL, WORK(t, n * SPCA_OUTER_BLOCK + p),
+                         SCRATCH(t, SPCA_OUTER_BLOCK, spca_int), K);
+    SPCA(digest)(t, status, n * n, K);
+    for (spca_int a = 0; q->exact && a < n * n; a++) {
+        double sum = 0, size = q->size * (double)(p + n);
+        for (spca_int j = 0; j < p; j++) sum += q->F[a % n + j * n] * q->F[a / n + j * n];
+        CHECK(t, NEAR(K[a], sum * (double)A->factor, size));
+    }
+}
+
+void SPCA(check_operator)(trial_t *t)
+{
+    problem_t q;
+    SPCA(problem_of)(t, &q, 0, 1);
+    spca_int p = q.A.p, nnz = between(t, 1, p);
+    style_t style = q.style == ANY ? ANY : PLAIN;
+    vector_t v = SPCA(sparse)(t, style, p, nnz, chance(t, 40));
+    const real *g = SPCA(numbers)(t, style, q.A.m);
+    check_halves(t, &q, v, g);
+    check_questions(t, &q, v);
+    check_blocks(t, &q);
+    check_submatrix(t, &q);
+    if (!q.exact || q.A.covariance) return;
+    real *y = WORK(t, p), *u = SPCA(copy_of)(t, q.A.m, g);
+    CHECK(t, SPCA(apply_transposed)(&q.A, u, NULL, NULL, WORK(t, q.A.m + q.A.t), y) == SPCA_OK);
+    SPCA(digest)(t, SPCA_OK, p, y);
+    if (q.A.t == 0) {
+        for (spca_int j = 0; j < p; j++) {
+            double sum = 0;
+            for (spca_int i = 0; i < q.A.m; i++) sum += q.F[i + j * q.A.m] * (double)g[i];
+            CHECK(t, NEAR(y[j], sum * (double)q.A.factor, (q.size + 100) * (double)(p + q.A.m)));
+        }
+    } else if (q.A.deflation != SPCA_HOTELLING) { /* image and transpose belong together */
+        real *f = WORK(t, q.A.m), *z = WORK(t, p);
+        double left = 0, right = 0;
+        CHECK(t, SPCA(image)(&q.A, v, NULL, NULL, WORK(t, p), f) == SPCA_OK);
+        for (spca_int i = 0; i < q.A.m; i++) left += (double)f[i] * (double)g[i];
+        for (spca_int a = 0; a < v.nnz; a++)
+            right += (double)y[v.index ? v.index[a] : a] * (double)v.value[a];
+        CHECK(t, NEAR(left * (double)q.A.factor, right, (q.size + 100) * (double)(p * q.A.m + p)));
+        (void)z;
+    }
+}
+
+/* Every question that is stopped, or whose product fails, says so and nothing else; then it is
+ * asked to the end, with the result of the one that was never stopped. */
+typedef spca_status ask_t(trial_t *t, problem_t *q, vector_t v);
+
+static spca_status ask_apply(trial_t *t, problem_t *q, vector_t v)
+{
+    real *y = WORK(t, q->A.p);
+    spca_status status = SPCA(apply)(&q->A, v, stop_of(q), &q->stops, WORK(t, q->A.m + q->A.t), y);
+    if (status == SPCA_OK) CHECK(t, SPCA(all_finite)(q->A.p, y));
+    return status;
+}
+
+static spca_status ask_largest(trial_t *t, problem_t *q, vector_t v)
+{
+    spca_int k = q->A.p < 3 ? 1 : 3;
+    real quadratic;
+    return SPCA(largest)(&q->A, v, k, 0, stop_of(q), &q->stops, WORK(t, SPCA(question_work)(&q->A)),
+                         SCRATCH(t, k, spca_int), WORK(t, k), &quadratic);
+}
+
+static spca_status ask_above(trial_t *t, problem_t *q, vector_t v)
+{
+    spca_int count;
+    real quadratic;
+    return SPCA(above)(&q->A, v, (real)0.25, 1, stop_of(q), &q->stops,
+                       WORK(t, SPCA(question_work)(&q->A)), &count, SCRATCH(t, q->A.p, spca_int),
+                       WORK(t, q->A.p), &quadratic);
+}
+
+static spca_status ask_block(trial_t *t, problem_t *q, vector_t v)
+{
+    real *V = WORK(t, 3 * q->A.p);
+    for (spca_int j = 0; j < 3 * q->A.p; j++) V[j] = (real)(j % 7 - 3);
+    (void)v;
+    return SPCA(apply_block)(&q->A, 3, V, stop_of(q), &q->stops,
+                             WORK(t, SPCA(block_work)(&q->A, 3)), WORK(t, 3 * q->A.p));
+}
+
+static spca_status ask_images(trial_t *t, problem_t *q, vector_t v)
+{
+    (void)v;
+    if (q->A.covariance || q->A.t > 0) return SPCA_OK;
+    real *V = WORK(t, 3 * q->A.p);
+    for (spca_int j = 0; j < 3 * q->A.p; j++) V[j] = (real)(j % 7 - 3);
+    return SPCA(image_block)(&q->A, 3, V, stop_of(q), &q->stops,
+                             WORK(t, SPCA(block_work)(&q->A, 3)), WORK(t, 3 * q->A.m));
+}
+
+static spca_status ask_transposed(trial_t *t, problem_t *q, vector_t v)
+{
+    (void)v;
+    if (q->A.covariance || q->A.t > 0) return SPCA_OK;
+    real *U = WORK(t, 3 * q->A.m);
+    for (spca_int j = 0; j < 3 * q->A.m; j++) U[j] = (real)(j % 7 - 3);
+    return SPCA(transposed_block)(&q->A, 3, U, stop_of(q), &q->stops,
+                                  WORK(t, SPCA(block_work)(&q->A, 3)), WORK(t, 3 * q->A.p));
+}
+
+static spca_status ask_submatrix(trial_t *t, problem_t *q, vector_t v)
+{
+    spca_int p = q->A.p, room = q->A.covariance ? 2 * p + q->A.t : q->A.m * v.nnz + p;
+    if (!v.index) return SPCA_OK;
+    return SPCA(submatrix)(&q->A, v.nnz, v.index, stop_of(q), &q->stops, WORK(t, room),
+                           WORK(t, v.nnz * v.nnz));
+}
+
+static spca_status ask_outer(trial_t *t, problem_t *q, vector_t v)
+{
+    spca_int n = q->A.n;
+    (void)v;
+    if (q->A.covariance || q->A.t > 0) return SPCA_OK;
+    return SPCA(outer)(&q->A, stop_of(q), &q->stops, WORK(t, n * SPCA_OUTER_BLOCK + q->A.p),
+                       SCRATCH(t, SPCA_OUTER_BLOCK, spca_int), WORK(t, n * n));
+}
+
+static ask_t *const ASKED[] = {ask_apply,  ask_largest,    ask_above,     ask_block,
+                               ask_images, ask_transposed, ask_submatrix, ask_outer};
+
+void SPCA(check_stops)(trial_t *t)
+{
+    problem_t q;
+    SPCA(problem_of)(t, &q, 1, 1);
+    vector_t v = SPCA(sparse)(t, PLAIN, q.A.p, between(t, 1, q.A.p), chance(t, 40));
+    for (size_t i = 0; i < sizeof ASKED / sizeof *ASKED; i++)
+        for (int failing = 0; failing < 2; failing++)
+            for (spca_int at = 0;; at++) {
+                stop_t *s = failing ? &q.fails : &q.stops;
+                spca_status status;
+                q.fails = q.stops = (stop_t){0, -1};
+                s->at = at;
+                status = ASKED[i](t, &q, v);
+                digest_int(t, status);
+                if (s->asked <= at) { /* never reached */
+                    CHECK(t, status == SPCA_OK);
+                    break;
+                }
+                CHECK(t, status == (failing ? SPCA_PRODUCT_FAILED : SPCA_STOPPED));
+            }
+}

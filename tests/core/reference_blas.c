@@ -1,0 +1,89 @@
+/* reference_blas.c - SPCA(blas) in plain C, for builds that link with libm alone: what the core
+ * asks of BLAS and LAPACK, as their documentation states it, and nothing else. */
+#include "core.h"
+#include <assert.h>
+
+static void reference_syrk(char *uplo, char *trans, blas_int *n, blas_int *k, real *alpha, real *A,
+                           blas_int *lda, real *beta, real *C, blas_int *ldc)
+{
+    int transposed = *trans == 'T';
+    assert(*uplo == 'U' && (transposed || *trans == 'N') && *ldc >= *n);
+    assert(*lda >= (transposed ? *k : *n));
+    for (spca_int b = 0; b < *n; b++)
+        for (spca_int a = 0; a <= b; a++) {
+            real sum = 0, *c = C + a + b * *ldc;
+            for (spca_int l = 0; l < *k; l++)
+                sum += transposed ? A[l + a * *lda] * A[l + b * *lda]
+                                  : A[a + l * *lda] * A[b + l * *lda];
+            *c = *alpha * sum + (*beta == 0 ? 0 : *beta * *c); /* C may hold anything */
+        }
+}
+
+static void reference_axpy(blas_int *n, real *a, real *x, blas_int *incx, real *y, blas_int *incy)
+{
+    assert(*incx == 1 && *incy == 1);
+    for (spca_int i = 0; *a != 0 && i < *n; i++) y[i] += *a * x[i];
+}
+
+static void reference_scal(blas_int *n, real *a, real *x, blas_int *incx)
+{
+    assert(*incx == 1);
+    for (spca_int i = 0; i < *n; i++) x[i] *= *a;
+}
+
+static real reference_nrm2(blas_int *n, real *x, blas_int *incx)
+{
+    real largest = 0;
+    double sum = 0;
+    assert(*incx == 1);
+    for (spca_int i = 0; i < *n; i++) {
+        if (isnan(x[i])) return x[i];
+        largest = fmax(largest, fabs(x[i]));
+    }
+    if (largest == 0 || isinf(largest)) return largest;
+    for (spca_int i = 0; i < *n; i++) sum += (double)(x[i] / largest) * (double)(x[i] / largest);
+    return largest * (real)sqrt(sum);
+}
+
+static void reference_syevr(char *jobz, char *range, char *uplo, blas_int *n, real *A,
+                            blas_int *lda, real *vl, real *vu, blas_int *il, blas_int *iu,
+                            real *abstol, blas_int *m, real *w, real *z, blas_int *ldz,
+                            blas_int *isuppz, real *work, blas_int *lwork, blas_int *iwork,
+                            blas_int *liwork, blas_int *info)
+{
+    spca_int order = *n, first = *il - 1;
+    double *G = malloc((size_t)(2 * order * order + order) * sizeof *G);
+    double *V = G + order * order, *values = V + order * order;
+    assert(*range == 'I' && *uplo == 'U' && (*jobz == 'V' || *jobz == 'N') && *lda >= *n &&
+           *ldz >= *n);
+    assert(1 <= *il && *il <= *iu && *iu <= *n && *lwork >= 26 * *n && *liwork >= 10 * *n);
+    assert(*vl == 0 && *vu == 0 && *abstol == 0);
+    for (spca_int b = 0; b < order; b++)
+        for (spca_int a = 0; a <= b; a++)
+            G[a + b * order] = G[b + a * order] = (double)A[a + b * *lda];
+    *info = !jacobi(order, G, values, V);
+    *m = *info ? 0 : *iu - *il + 1;
+    for (spca_int b = 0; b < order; b++) { /* LAPACK uses all that it is given */
+        for (spca_int a = 0; a <= b; a++) A[a + b * *lda] = (real)NAN;
+        w[b] = (real)NAN;
+    }
+    for (spca_int a = 0; a < *lwork; a++) work[a] = (real)NAN;
+    for (spca_int a = 0; a < *liwork; a++) iwork[a] = -1;
+    for (spca_int a = 0; a < *m; a++) {
+        w[a] = (real)values[first + a];
+        if (*jobz == 'N') continue;
+        isuppz[2 * a] = 1;
+        isuppz[2 * a + 1] = *n;
+        for (spca_int i = 0; i < order; i++) z[i + a * *ldz] = (real)V[i + (first + a) * order];
+    }
+    free(G);
+}
+
+void SPCA(reference_blas)(void)
+{
+    SPCA(blas).syrk = reference_syrk;
+    SPCA(blas).axpy = reference_axpy;
+    SPCA(blas).scal = reference_scal;
+    SPCA(blas).nrm2 = reference_nrm2;
+    SPCA(blas).syevr = reference_syevr;
+}
