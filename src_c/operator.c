@@ -358,7 +358,6 @@ spca_status SPCA(leading_eigenvector)(spca_int k, real *G, real *work, blas_int 
     real unused = 0, *eigenvalues = work;
     SPCA(blas).syevr("V", "I", "U", &n, G, &n, &unused, &unused, &n, &n, &unused, &found,
                      eigenvalues, vector, &n, isuppz, work + k, &lwork, iwork, &liwork, &info);
-    if (info != 0 || found != 1) return SPCA_LAPACK_FAILED;
     *value = eigenvalues[0];
-    return SPCA_OK;
+    return (info == 0) & (found == 1) ? SPCA_OK : SPCA_LAPACK_FAILED;
 }

@@ -128,7 +128,7 @@ def unlike_their_sample(p, rng):
     place, stride = np.arange(p), (p - 1) // 4096 + 1
     unseen = place // stride % stride != place % stride  # by a sample with the jittered stride of the kernel
     far = rng.standard_normal(p)
-    far[np.flatnonzero(unseen)[p // 3]] = 1e30
+    far[np.flatnonzero(unseen)[p // 3 : p // 3 + 1]] = 1e30
     outliers = rng.standard_normal(p)
     outliers[rng.integers(0, p, 30)] *= 1e3
     return {

@@ -6,7 +6,11 @@
     ROW(l1_threshold, 4)                                                                           \
     ROW(levels, 4)                                                                                 \
     ROW(operator, 4)                                                                               \
-    ROW(stops, 1)
+    ROW(stops, 1)                                                                                  \
+    ROW(early, 1)                                                                                  \
+    ROW(rows, 1)                                                                                   \
+    ROW(corners, 1)                                                                                \
+    ROW(lengths, 1)
 #define DECLARE(name, weight) void spca_scheck_##name(trial_t *), spca_dcheck_##name(trial_t *);
 CHECKS(DECLARE)
 #endif
