@@ -218,7 +218,7 @@ static spca_status evaluate(state_t *s, pass_t pass, const double *R)
             s->level += 2 * sab;
         }
     }
-    return s->level <= DBL_MAX && fabs(s->f) <= DBL_MAX ? SPCA_OK : SPCA_NONFINITE;
+    return s->level <= DBL_MAX ? SPCA_OK : SPCA_NONFINITE; /* and |f| is below p times that */
 }
 
 /* A power of two that brings the largest entry among every stride-th tile near 1; 0 where there is
@@ -427,9 +427,8 @@ static spca_status ascend(room_t *m, spca_int max_iter, double gamma, double tol
     if (status < 0) return status;
     status = evaluate(s, START, R);
     if (status == SPCA_STOPPED) return status;
-    if (status == SPCA_NONFINITE || s->level > 0x1p100 || s->level < 0x1p-100) {
+    if (status == SPCA_NONFINITE || s->level > 0x1p100) {
         s->range = unit(s, 1); /* the largest rows are in other tiles */
-        if (s->range == 0) return SPCA_NONFINITE;
         status = evaluate(s, START, R);
     }
     if (status < 0) return status;
@@ -449,7 +448,7 @@ static spca_status ascend(room_t *m, spca_int max_iter, double gamma, double tol
         }
         if (!sweep && rest.maybe) {
             usual = rest.surely ? usual : PRECISE;
-            pass = rest.surely && usual != PRECISE ? ROTATE : PRECISE;
+            pass = rest.surely ? ROTATE : PRECISE;
             status = evaluate(s, pass, R);
             if (status < 0) return status;
             continue;
@@ -472,7 +471,6 @@ static spca_status ascend(room_t *m, spca_int max_iter, double gamma, double tol
         memcpy(m->before, R, matrix);
         memcpy(m->slope, s->N, list);
         again = 0;
-        sweep = !(gain > 0 || kept == 0);
         for (spca_int attempt = 0; !sweep; attempt++) {
             double noise = s->level * (usual == PRECISE ? 1e-14 : 1e-7), now;
             turn_all(r, m->angle, R);

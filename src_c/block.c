@@ -15,12 +15,15 @@
 
 #ifdef __GNUC__ /* else the same code, a number at a time */
 typedef real lanes_t __attribute__((vector_size(32), aligned(sizeof(real)), may_alias));
-#define INLINE static inline __attribute__((always_inline))
 #define FETCH(address) __builtin_prefetch((const void *)(address), 0, 2)
 #else
 typedef real lanes_t;
-#define INLINE static inline
 #define FETCH(address) ((void)(address))
+#endif
+#ifdef __OPTIMIZE__ /* so that what is constant is known where it is used */
+#define INLINE static inline __attribute__((always_inline))
+#else
+#define INLINE static inline
 #endif
 
 enum {

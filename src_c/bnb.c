@@ -17,8 +17,7 @@
  *                            (d'Aspremont et al. 2007, section 2.4); rho = 0 is lambda_1(H_CC).
  * 4. Elimination.  No T that holds j can be at fault when, d being such a bound for m - 1 nonzeros,
  *      f_j <= 1 - d                              (bordered: lambda_1 [0 s; s d] <= 1, s^2 = f_j),
- *      2 f_j + the m - 1 largest f-_l <= m/(m - 1)            (Frobenius), or
- *      r-_l + |H_lj| r_j <= 1 for all l          (discs with the weight r_j for x_j).
+ * or r-_l + |H_lj| r_j <= 1 for all l          (discs with the weight r_j for x_j).
  *
  * Moghaddam, Weiss & Avidan (2006), Advances in Neural Information Processing Systems 18, and
  * Berk & Bertsimas (2019), Mathematical Programming Computation 11, branch in this way, with
@@ -71,7 +70,7 @@ static int definite(spca_int n, spca_int ld, real *G)
 static void largest_of(spca_int n, const real *x, spca_int s, real *top)
 {
     spca_int have = 0;
-    for (spca_int l = 0; l < n && s > 0; l++) {
+    for (spca_int l = 0; l < n; l++) {
         real value = fabs(x[l]);
         spca_int a;
         if (have == s && value <= top[s - 1]) continue;
@@ -168,7 +167,7 @@ static real settle(node_t *node)
 {
     for (;;) {
         spca_int p = node->p, m = node->m, c = node->count, s = m - 1, before = c;
-        real bound, fewer, weighted = 0, disc = 0, disc_less = 0, rest, *x = node->rest;
+        real bound, fewer, weighted = 0, disc = 0, disc_less = 0, *x = node->rest;
         real order = (real)m, *worst = node->rest + p;
         if (c <= m || halted(node)) return REAL_MAX;
         for (spca_int j = 0; j < c; j++) {
@@ -188,8 +187,8 @@ static real settle(node_t *node)
         }
         bound = sqrt((order - 1) / order * sum_of_largest(c, node->f, m, node->top));
         bound = fmin(bound, disc);
-        rest = sum_of_largest(c, node->lessf, s, node->top);
-        fewer = fmin(disc_less, sqrt((order - 2) / (order - 1) * rest));
+        fewer = sqrt((order - 2) / (order - 1) * sum_of_largest(c, node->lessf, s, node->top));
+        fewer = fmin(disc_less, fewer);
         if (bound <= 1) return bound;
         for (spca_int j = 0; j < c; j++) {
             const real *row = node->H + j * p;
@@ -206,9 +205,7 @@ static real settle(node_t *node)
             worst[j] = most;
         }
         for (spca_int j = c - 1; j >= 0; j--)
-            if (node->z[j] > 0 && (node->f[j] <= 1 - fewer ||
-                                   2 * node->f[j] + rest <= order / (order - 1) || worst[j] <= 1))
-                drop(node, j);
+            if (node->f[j] <= 1 - fewer || worst[j] <= 1) drop(node, j);
         if (node->count == before) return bound;
     }
 }

@@ -20,7 +20,6 @@
 #include "real.h"
 
 #define OVER_RELAXATION ((real)1.6)
-#define MOST_PASSES 100 /* of Newton's method for the level t */
 #define CHECKED_EVERY 10
 #define SETTLED                                                                                    \
     100              /* iterations after which sigma changes a tenth as often, so that all settles \
@@ -48,7 +47,7 @@ static spca_status leading_part(spectrum_t *e, char *job, spca_int count, real *
     SPCA(blas).syevr(job, "I", "U", &n, S, &n, &unused, &unused, &first, &n, &unused, &found,
                      e->values, e->vectors, &n, e->iwork + 10 * e->p, e->work, &lwork, e->iwork,
                      &liwork, &info);
-    return info == 0 && found == count ? SPCA_OK : SPCA_LAPACK_FAILED;
+    return (info == 0) & (found == count) ? SPCA_OK : SPCA_LAPACK_FAILED;
 }
 
 /* A bound on the largest eigenvalue of S (destroyed).  The eigenvalues computed are those of S + E
@@ -57,13 +56,14 @@ static spca_status leading_part(spectrum_t *e, char *job, spca_int count, real *
 static spca_status eigenvalue_bound(spectrum_t *e, real *S, real *bound)
 {
     real square = 0;
+    spca_status status;
     for (spca_int j = 0; j < e->p; j++) {
         square += 2 * strands_dot(j, S + j * e->p, S + j * e->p);
         square += S[j + j * e->p] * S[j + j * e->p];
     }
-    if (leading_part(e, "N", 1, S) < 0) return SPCA_LAPACK_FAILED;
+    status = leading_part(e, "N", 1, S);
     *bound = e->values[0] + (real)e->p * REAL_EPSILON * sqrt(square);
-    return SPCA_OK;
+    return status;
 }
 
 /* S = N - C + A/sigma, of which N = Z - C. */
@@ -125,7 +125,7 @@ static spca_status project(spectrum_t *e, const real *A, const real *Z, const re
  * they end. */
 static real level_of(spca_int p, const real *Z, real half, real t)
 {
-    for (int pass = 0; pass < MOST_PASSES; pass++) {
+    for (int pass = 0;; pass++) {
         real sum = 0, next;
         spca_int count = 0;
         for (spca_int j = 1; j < p; j++)
@@ -136,12 +136,10 @@ static real level_of(spca_int p, const real *Z, real half, real t)
             }
         next = count > 0 ? (sum - half) / (real)count : 0;
         if (next < 0) next = 0;
-        if (count == 0 && half == 0) return t;
         if (pass > 0 && next <= t) return t;
         if (next == t) return t;
         t = next;
     }
-    return t;
 }
 
 /* N = Z - C; returns ||N - N before||_F. */
@@ -179,8 +177,7 @@ static void improve(spca_int p, const real *A, const real *M, const real *N, int
         trace += M[j + j * p];
         product += A[j + j * p] * M[j + j * p];
     }
-    if (!(trace > 0)) return;
-    product /= trace;
+    product /= trace; /* NaN where no variable is left, which is not above primal */
     off /= trace;
     if (!constrained)
         objective = product - limit * off;
@@ -202,6 +199,7 @@ static spca_status bound_by(spectrum_t *e, const real *A, const real *Z, const r
 {
     spca_int p = e->p;
     real largest = 0, bound;
+    spca_status status;
     for (spca_int j = 0; j < p; j++) {
         for (spca_int i = 0; i < j; i++) {
             spca_int a = i + j * p;
@@ -212,10 +210,10 @@ static spca_status bound_by(spectrum_t *e, const real *A, const real *Z, const r
         }
         S[j + j * p] = A[j + j * p];
     }
-    if (eigenvalue_bound(e, S, &bound) < 0) return SPCA_LAPACK_FAILED;
+    status = eigenvalue_bound(e, S, &bound);
     if (constrained) bound += limit * largest * (1 + 4 * REAL_EPSILON);
     *dual = fmin(*dual, bound);
-    return SPCA_OK;
+    return status;
 }
 
 /* The bound of Y = A off the diagonal or, penalized, of A clipped there, by Gershgorin's circles.

@@ -60,7 +60,7 @@ spca_status SPCA(gpower)(const operator_t *A, int l0, real gamma, spca_int max_i
         }
         count = threshold(l0, level, count, iwork, next);
         if (count == 0) return SPCA_ZERO_VECTOR;
-        if ((norm = nrm2(count, next)) == 0) return SPCA_ZERO_VECTOR;
+        norm = nrm2(count, next);
 
         same = *nnz == count;
         for (spca_int a = 0; same && a < count; a++) same = index[a] == iwork[a];

@@ -56,9 +56,8 @@ static double secular_root(const side_t *left, spca_int count, const double *gap
     high = meeting(left, total, gap[0]);
     if (!(high > 0)) return 0;
     low = fmax(meeting(left, square[0], gap[0]), meeting(left, total, gap[count - 1]));
-    low = fmin(fmax(low, 0), high);
-    if (low == 0 && gap[0] == 0) return 0;
-    for (int step = 0; step < 200 && high - low > DBL_EPSILON; step++) {
+    low = fmin(fmax(low, 0), high); /* above 0 where gap[0] is 0 */
+    while (high - low > DBL_EPSILON) {
         double sum = 0, slope = 0, next;
 #pragma omp simd reduction(+ : sum, slope)
         for (spca_int l = 0; l < count; l++) {

@@ -95,7 +95,7 @@ static spca_status best_turn(spca_int p, const real *x, const real *y, double to
     limit = now * (1 - fmax(tol, 4 * (double)REAL_EPSILON));
     least = limit;
     a = b = 0;
-    for (int k = 0; k <= BINS; k++) {
+    for (int k = 0;; k++) {
         edge[k] = at_direction(BINS - k, k, a, b, A, B);
         least = fmin(least, edge[k] * (1 + 1e-12));
         if (k == BINS) break;

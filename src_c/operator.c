@@ -324,10 +324,8 @@ spca_status SPCA(submatrix)(const operator_t *A, spca_int k, const spca_int *ind
                 G[a + b * k] -= A->amount[i] * xb * vector_dot(A->direction[i], d);
             }
         }
-    for (spca_int b = 0; b < k; b++) {
-        if (A->shift != 0) G[b + b * k] += A->shift;
+    for (spca_int b = 0; b < k; b++)
         for (spca_int a = 0; a < b; a++) G[b + a * k] = G[a + b * k];
-    }
     return check_finite(k * k, G);
 }
 
@@ -360,7 +358,6 @@ spca_status SPCA(leading_eigenvector)(spca_int k, real *G, real *work, blas_int 
     real unused = 0, *eigenvalues = work;
     SPCA(blas).syevr("V", "I", "U", &n, G, &n, &unused, &unused, &n, &n, &unused, &found,
                      eigenvalues, vector, &n, isuppz, work + k, &lwork, iwork, &liwork, &info);
-    if (info != 0 || found != 1) return SPCA_LAPACK_FAILED;
     *value = eigenvalues[0];
-    return SPCA_OK;
+    return (info == 0) & (found == 1) ? SPCA_OK : SPCA_LAPACK_FAILED;
 }

@@ -75,10 +75,8 @@ static spca_status ascend(const operator_t *A, vector_t v, double bound, int non
         for (spca_int a = 0; some && a < count; a++)
             tau = a == 0 ? fabs(next[a]) : fmin(tau, fabs(next[a]));
         *level = 0;
-        if (count > 0) {
-            status = SPCA(l1_threshold)(count, next, bound, nonnegative, work, next, level);
-            if (status < 0) return status;
-        }
+        if (count > 0) /* finite entries always have one */
+            (void)SPCA(l1_threshold)(count, next, bound, nonnegative, work, next, level);
         if (tau == 0 || *level >= (double)tau) {
             *nnz = compress(count, index, next, index);
             return SPCA_OK;
@@ -166,8 +164,7 @@ spca_status SPCA(pmd_two_way)(const operator_t *A, double bound, double sample_b
 
         status = SPCA(apply_transposed)(A, u, stop, ctx, rest, next);
         if (status < 0) return status;
-        status = SPCA(l1_threshold)(A->p, next, bound, nonnegative, rest, next, &level);
-        if (status < 0) return status;
+        (void)SPCA(l1_threshold)(A->p, next, bound, nonnegative, rest, next, &level);
         if ((count = compress(A->p, NULL, next, iwork)) == 0) return SPCA_ZERO_VECTOR;
         feasible = feasible || satisfies(v, bound, nonnegative);
         previous = *objective;

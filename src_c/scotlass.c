@@ -29,14 +29,21 @@ typedef struct {
     double value, largest; /* h, and the largest |q_i'w| */
 } dual_t;
 
+/* b = a - Q mu */
+static void subtract_span(spca_int p, spca_int t, const real *Q, const real *a, const double *mu,
+                          real *b)
+{
+    for (spca_int i = 0; i < p; i++) b[i] = a[i];
+    for (spca_int l = 0; l < t; l++) axpy(p, (real)-mu[l], Q + l * p, b);
+}
+
 /* b = a - Q mu and w = w(mu), with the gradient -Q'w. */
 static spca_status evaluate(spca_int p, spca_int t, const real *Q, const real *a, const double *mu,
                             double bound, real *b, real *w, real *work, double *level,
                             double *gradient, dual_t *h)
 {
     spca_status status;
-    for (spca_int i = 0; i < p; i++) b[i] = a[i];
-    for (spca_int l = 0; l < t; l++) axpy(p, (real)-mu[l], Q + l * p, b);
+    subtract_span(p, t, Q, a, mu, b);
     status = SPCA(l1_threshold)(p, b, bound, 0, work, w, level);
     if (status < 0) return status;
     *h = (dual_t){0, 0};
@@ -145,8 +152,7 @@ spca_status SPCA(orthogonal_l1_threshold)(spca_int p, spca_int t, const real *a,
         } else {
             if (damping > 1e8) break;
             damping *= 10;
-            status = evaluate(p, t, Q, a, mu, bound, b, w, scratch, &level, gradient, &h);
-            if (status < 0) return status;
+            subtract_span(p, t, Q, a, mu, b);
         }
     }
     return h.largest <= enough && !(h.value <= 0) ? SPCA_OK : SPCA_ZERO_VECTOR;

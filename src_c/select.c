@@ -180,15 +180,12 @@ void SPCA(select_largest)(spca_int p, const real *x, spca_int k, real *work, spc
     level = SPCA(kth_largest)(p, x, k, work, &ties);
     end = end_of_ties(p, x, level, ties);
     for (spca_int start = 0; start < p && found < k; start += BLOCK) {
-        spca_int stop = min_int(start + BLOCK, p), j = start;
+        spca_int stop = min_int(start + BLOCK, p);
         if (!reached(stop - start, x + start, level)) continue;
-        for (; j < min_int(end, stop) && found < k; j++) {
+        for (spca_int j = start; j < stop && found < k; j++) {
+            real size = fabs(x[j]);
             index[found] = j;
-            found += fabs(x[j]) >= level;
-        }
-        for (; j < stop && found < k; j++) {
-            index[found] = j;
-            found += fabs(x[j]) > level;
+            found += (size > level) | ((size == level) & (j < end));
         }
     }
 }

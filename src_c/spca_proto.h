@@ -159,7 +159,8 @@ spca_status SPCA(screened)(const SPCA(operator) * A, SPCA(vector) v, const REAL 
 spca_status SPCA(keep_columns)(const SPCA(operator) * A, spca_int count, const spca_int *list,
                                spca_stop stop, void *ctx);
 
-/* G = A[index, index], k x k.  work (data: m*k + p; covariance: 2p + t). */
+/* G = A[index, index], k x k; A without shift or credit.  work (data: m*k + p; covariance:
+ * 2p + t). */
 spca_status SPCA(submatrix)(const SPCA(operator) * A, spca_int k, const spca_int *index,
                             spca_stop stop, void *ctx, REAL *work, REAL *G);
 

@@ -5,7 +5,7 @@
  * sum d^2 - (sum d)^2/r loses at most log2(TILE_ROWS) bits whatever the mean: x_0 being one of the
  * r entries, sum d^2 <= r M.  Tiles are merged by Chan, Golub & LeVeque (1983), M = M_a + M_b + d^2
  * n_a n_b/(n_a + n_b). */
-#include "real.h"
+#include "centring.h"
 
 enum { TILE_ROWS = 256, TILE_COLUMNS = 256, WAYS = 16, PANEL = 1 << 20 };
 
@@ -150,11 +150,6 @@ spca_status SPCA(dense_statistics)(spca_int n, spca_int p, const real *X, spca_i
                          shadow_ld, shadow + j0 * shadow_ld, step + j0, error + j0, size + j0);
     }
     return SPCA_OK;
-}
-
-static inline spca_int at(const void *array, int wide, spca_int q)
-{
-    return wide ? (spca_int)((const int64_t *)array)[q] : (spca_int)((const int32_t *)array)[q];
 }
 
 /* Stored entries first, by Welford's update; the zeros are merged at the end as one more tile.

@@ -255,18 +255,16 @@ static double closed_form(const sums_t *t, double c)
 }
 
 /* The level by the sample, from low upwards: with too many entries the closed form is too low. */
-static double predict(const sample_t *s, double c, double low, double high)
+static double predict(const sample_t *s, double c, double low)
 {
     double t = low, count = -1;
-    for (int i = 0; i < 100; i++) {
+    for (;;) {
         sums_t e = estimate(s, t);
         double next = closed_form(&e, c);
-        if (e.count == count || !reaches(&e, c) || !(next > t)) break;
+        if (e.count == count || !reaches(&e, c) || !(next > t)) return t;
         count = e.count;
         t = next;
-        if (t >= high) return high;
     }
-    return t;
 }
 
 /* Moves the ends of b to the entries of the sample inside that are next to low and high. */
@@ -295,16 +293,16 @@ VECTORIZED static spca_int inside(const sample_t *s, const bracket_t *b)
 static bracket_t choose(const sample_t *s, double c, int anchored, bracket_t b)
 {
     bracket_t near = b;
-    double least = (double)b.low, most = (double)b.high, at = predict(s, c, least, most);
+    double least = (double)b.low, most = (double)b.high, at = predict(s, c, least);
     if (s->weight == 1)
         snap(s, at, at, &near);
     else if (anchored) { /* what the sample adds to the sums is off by a small part of itself */
         double margin = fabs(at - s->rest.level) / 4;
         snap(s, at - margin, at + margin, &near);
     } else /* the f of a sample, sqrt(weight) times smaller, is off by some 1/2 whatever it is */
-        snap(s, predict(s, c + 2 * sqrt(s->weight), least, most), most, &near);
+        snap(s, predict(s, c + 2 * sqrt(s->weight), least), most, &near);
     if (s->weight == 1 || inside(s, &near) * FEW <= s->size) return near;
-    if (at == 0 && !(anchored && s->rest.level == 0)) return (bracket_t){0};
+    if (at == 0) return (bracket_t){0};
     near = b;
     snap(s, at, at, &near);
     if (near.high < b.high)
@@ -446,7 +444,7 @@ spca_status SPCA(l1_threshold)(spca_int p, const real *a, double bound, int nonn
             status = locate(&m, bound, &s, work, &b);
             d = descent(&b, bound, &norm);
         }
-        if (exact || (status == SPCA_OK && isfinite(norm))) break;
+        if (exact || status == SPCA_OK) break; /* sums at b.low are finite, hence the norm */
         m.scale =
             1; /* the sample has not seen the range, or there are entries that are not finite */
         top = (double)largest(&m);

@@ -29,6 +29,14 @@ def columns(op, V):
     return np.stack([op.apply(None, np.ascontiguousarray(v)) for v in V.T], axis=1)
 
 
+def check_halves(op, V, U):
+    """The bits of one column at a time."""
+    f, y = op.image_block(V), op.transposed_block(U)
+    for c in range(V.shape[1]):
+        np.testing.assert_array_equal(f[:, c], op.image(None, np.ascontiguousarray(V[:, c])))
+        np.testing.assert_array_equal(y[:, c], op.apply_transposed(np.ascontiguousarray(U[:, c])))
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize(("n", "p"), SHAPES)
@@ -80,10 +88,11 @@ def test_deflations(n, p, order, dtype, method):
         A = deflated(A, x.astype(np.float64), method, earlier)
         earlier.append(x.astype(np.float64))
         state = state.without(np.flatnonzero(x), x[x != 0], problem.noise)
-    V = rng.standard_normal((p, 6)).astype(dtype)
+    V, U = (rng.standard_normal((size, 6)).astype(dtype) for size in (p, n))
     Y = state.operator.apply_block(V)
     np.testing.assert_allclose(problem.unit * Y, A @ V, atol=tolerance(dtype, A @ V))
     np.testing.assert_array_equal(Y, columns(state.operator, V))
+    check_halves(state.operator, V, U)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -139,10 +148,19 @@ def test_compressed(order, wide, dtype):
                 Y = op.apply_block(V[:, :b])
                 np.testing.assert_allclose(unit * Y, A @ V[:, :b], atol=tolerance(dtype, A @ V))
                 np.testing.assert_array_equal(Y, columns(op, V[:, :b]) if b else Y)
-                f, y = op.image_block(V[:, :b]), op.transposed_block(U[:, :b])
-                for c in range(b):
-                    np.testing.assert_array_equal(f[:, c], op.image(None, np.ascontiguousarray(V[:, c])))
-                    np.testing.assert_array_equal(y[:, c], op.apply_transposed(np.ascontiguousarray(U[:, c])))
+                check_halves(op, V[:, :b], U[:, :b])
+
+
+def test_more_lines_than_are_read_at_a_time():
+    n, p = 300001, 5
+    rng = np.random.default_rng(0)
+    Z = (rng.random((n, p)) < 0.2) * rng.integers(-3, 4, (n, p)).astype(float)
+    problem = as_problem(scipy.sparse.csr_array(Z), center=False)
+    expected = Z.T @ Z / (n - 1)
+    V = rng.standard_normal((p, 3))
+    np.testing.assert_allclose(problem.unit * problem.operator.apply_block(V), expected @ V)
+    np.testing.assert_allclose(problem.unit * problem.operator.submatrix(np.arange(p)), expected)
+    np.testing.assert_allclose(problem.unit * columns(problem.operator, V), expected @ V)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -153,10 +171,7 @@ def test_halves(n, p, order, dtype):
     op = as_problem(X).operator
     rng = np.random.default_rng(2)
     V, U = (rng.standard_normal((size, 6)).astype(dtype) for size in (p, n))
-    f, y = op.image_block(V), op.transposed_block(U)
-    for c in range(6):
-        np.testing.assert_array_equal(f[:, c], op.image(None, np.ascontiguousarray(V[:, c])))
-        np.testing.assert_array_equal(y[:, c], op.apply_transposed(np.ascontiguousarray(U[:, c])))
+    check_halves(op, V, U)
     with pytest.raises(ValueError, match="rows"):
         op.transposed_block(np.ones((n + 1, 2)))
 

@@ -224,3 +224,9 @@ def test_overflow_is_an_error_and_leaves_the_matrix(method, kind):
     with pytest.raises(ValueError, match="too large"):
         deflate(A, [1, 1, 1], method, kind=kind, center=False, overwrite=True)
     assert (A == 1.7e308).all()
+    if kind == "data":
+        return
+    B = np.full((2, 2), 1e308)  # A x is not too large yet, but x'A x is
+    with pytest.raises(ValueError, match="too large"):
+        deflate(B, [1, 1], method, overwrite=True)
+    assert (B == 1e308).all()

@@ -349,6 +349,24 @@ def test_a_shift_of_an_indefinite_matrix(mode):
     assert raised > 20
 
 
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("order", "CF")
+def test_a_shift_of_more_than_the_answer(order, mode):
+    """It moves entries of v that are no guesses; and a direction may be dense."""
+    rng = np.random.default_rng(3)
+    p = 200
+    X = stored(rng.standard_normal((30, p)), np.float64, order)
+    a, b = (as_problem(X, screening=m).operator for m in ("none", mode))
+    _, direction = unit(rng, p, p, np.float64)
+    a, b = (o.deflated("projection", None, direction, o.image(None, direction), 0.0) for o in (a, b))
+    for weight in (0.0, 5.0):
+        c, d = (o.with_penalty(weight) for o in (a, b))
+        for k in (5, 20):
+            for _ in range(3):
+                for question in (unit(rng, p, 20, np.float64), (None, unit(rng, p, p, np.float64)[1])):
+                    assert same(c.largest(*question, k), d.largest(*question, k))
+
+
 @pytest.mark.parametrize("order", "CF")
 def test_the_mean_of_a_column_leaves_the_range(order):
     """Its statistics are NaN at first; sums of the other columns must not leave int32 for that."""
@@ -396,12 +414,12 @@ def test_an_overflow_is_reported(mode):
     X[:, 300:] *= np.float32(5e37)
     a, b = (as_problem(X, scale=True, screening=m).operator for m in ("none", mode))
     reported = 0
-    for _ in range(40):
+    for size in np.resize(np.array([4, 3e38], np.float32), 40):
         index, value = unit(rng, 300, 4, np.float32)
         answers = []
         for operator in (a, b):
             try:
-                answers.append(operator.largest(index, 4 * value, 4))
+                answers.append(operator.largest(index, size * value, 4))
             except ValueError as error:
                 answers.append(error)
         reported += isinstance(answers[0], ValueError)

@@ -125,6 +125,10 @@ def unlike_their_sample(p, rng):
     """Vectors that a few of their entries say little or the wrong thing about."""
     outlier = rng.standard_normal(p)
     outlier[p // 3] = 1e6
+    place, stride = np.arange(p), (p - 1) // 4096 + 1
+    unseen = place // stride % stride != place % stride  # by a sample with the jittered stride of the kernel
+    far = rng.standard_normal(p)
+    far[np.flatnonzero(unseen)[p // 3 : p // 3 + 1]] = 1e30
     outliers = rng.standard_normal(p)
     outliers[rng.integers(0, p, 30)] *= 1e3
     return {
@@ -137,6 +141,8 @@ def unlike_their_sample(p, rng):
         "sorted": np.sort(rng.standard_cauchy(p)),
         "pieces": np.repeat(rng.standard_cauchy(p // 100), 100),
         "outlier": outlier,
+        "far outlier": far,
+        "unseen": unseen * np.linspace(1, 2, p),
         "outliers": outliers,
         "alternating": np.where(np.arange(p) % 2, 1, 1e-3) * rng.uniform(1, 2, p),
     }
@@ -243,7 +249,12 @@ def test_truncate_against_a_stable_sort(x, seed):
 @pytest.mark.parametrize("k", [0, 1, 7, 500, 1000, 29999, 30000])
 def test_truncate_long_vectors(dtype, k):
     rng = np.random.default_rng(k)
-    for x in (rng.standard_normal(30000), np.round(rng.standard_normal(30000)), np.ones(30000)):
+    for x in (
+        rng.standard_normal(30000),
+        np.round(rng.standard_normal(30000)),
+        np.ones(30000),
+        rng.standard_normal(70001),
+    ):
         x = x.astype(dtype)
         np.testing.assert_array_equal(truncate(x, k), reference.truncate(x, k))
 
@@ -437,6 +448,6 @@ def test_a_level_at_the_rounding_of_the_sum_ends(size):
     a = np.full(size, 1 / np.sqrt(size))
     total = a.sum()
     for bound in (np.sqrt(size), *(total * (1 + k * 1e-16) for k in range(-8, 9))):
-        for start in (0.0, 1e-18, 1e-17, 1e-16, 1e-3):
+        for start in (0.0, 1e-18, 1e-17, 1e-16, 1e-3, np.inf):
             level = _core.l1_ball_level(a, float(bound), start)
             assert 0 <= level <= 1e-15

@@ -28,7 +28,11 @@
     ROW(greedy, 100)                                                                               \
     ROW(branch, 200)                                                                               \
     ROW(elastic_net, 400)                                                                          \
-    ROW(dspca, 60)
+    ROW(dspca, 60)                                                                                 \
+    ROW(early, 100)                                                                                \
+    ROW(rows, 100)                                                                                 \
+    ROW(corners, 100)                                                                              \
+    ROW(lengths, 100)
 #define DECLARE(name, percent) void spca_scheck_##name(trial_t *), spca_dcheck_##name(trial_t *);
 CHECKS(DECLARE)
 #endif

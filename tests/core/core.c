@@ -2,6 +2,8 @@
 #include "core.h"
 #include <inttypes.h>
 
+_Thread_local spca_int lapack_fails = -1;
+
 static void keep(arrays_t *a, void *p)
 {
     if (a->count == a->room) {

@@ -52,6 +52,10 @@ void *scratch(trial_t *t, spca_int n, size_t size);
 /* An input to be filled unless *fill is 0: then it is there already. */
 void *input(trial_t *t, spca_int n, size_t size, int *fill);
 
+/* The reference LAPACK finds no eigenvalues when it is called once more after so many times; never,
+ * if that is negative. */
+extern _Thread_local spca_int lapack_fails;
+
 /* A vector of doubles, zero. */
 double *zeros(trial_t *t, spca_int n);
 

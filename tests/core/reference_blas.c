@@ -61,7 +61,8 @@ static void reference_syevr(char *jobz, char *range, char *uplo, blas_int *n, re
     for (spca_int b = 0; b < order; b++)
         for (spca_int a = 0; a <= b; a++)
             G[a + b * order] = G[b + a * order] = (double)A[a + b * *lda];
-    *info = !jacobi(order, G, values, V);
+    *info = !jacobi(order, G, values, V) || lapack_fails == 0;
+    lapack_fails--;
     *m = *info ? 0 : *iu - *il + 1;
     for (spca_int b = 0; b < order; b++) { /* LAPACK uses all that it is given */
         for (spca_int a = 0; a <= b; a++) A[a + b * *lda] = (real)NAN;

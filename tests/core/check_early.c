@@ -1,0 +1,565 @@
+/* check_early.c - solvers that are stopped at every one of their questions, and what small problems
+ * meet too rarely: inputs longer than what is read at a time, sizes at which another way is taken,
+ * numbers that leave the range on the way. */
+#include "core.h"
+
+typedef struct {
+    problem_t *q;
+    spca_int p, r; /* of what is no operator */
+    stop_t stop;
+    int kind;
+    const real *X;
+    const double *w;
+    double tol;
+    spca_int most; /* iterations */
+    spca_status status;
+} early_t;
+
+typedef void run_t(trial_t *, early_t *);
+
+/* For at = 0, 1, ...: stopped at that question, until none is left. */
+static void each_question(trial_t *t, run_t *run, early_t *e)
+{
+    for (spca_int at = 0;; at++) {
+        e->stop = (stop_t){0, at};
+        if (e->q) e->q->fails = (stop_t){0, -1};
+        run(t, e);
+        digest_int(t, e->status);
+        if (e->stop.asked <= at) return;
+        CHECK(t, e->status == SPCA_STOPPED);
+    }
+}
+
+static void start_of(trial_t *t, const early_t *e, spca_int **index, real **value, spca_int *nnz)
+{
+    spca_int p = e->q->A.p, room = p;
+    *nnz = 1 + (p - 1) / 2;
+    *index = SCRATCH(t, room, spca_int);
+    *value = WORK(t, room);
+    for (spca_int a = 0; a < *nnz; a++) {
+        (*index)[a] = a;
+        (*value)[a] = (real)(a % 3 ? 1 : -2);
+    }
+}
+
+static void run_power(trial_t *t, early_t *e)
+{
+    const operator_t *A = &e->q->A;
+    spca_int nnz, *index, n_iter, k = 1 + A->p / 4;
+    real *value, objective;
+    start_of(t, e, &index, &value, &nnz);
+    e->status = SPCA(truncated_power)(A, k, e->kind, 20, 0, stop_at, &e->stop, &nnz, index, value,
+                                      WORK(t, SPCA(question_work)(A) + 2 * k),
+                                      SCRATCH(t, k, spca_int), &objective, &n_iter);
+}
+
+static void run_gpower(trial_t *t, early_t *e)
+{
+    const operator_t *A = &e->q->A;
+    spca_int nnz, *index, n_iter;
+    real *value, objective, quadratic;
+    start_of(t, e, &index, &value, &nnz);
+    e->status = SPCA(gpower)(A, e->kind, (real)0.1, 20, 0, stop_at, &e->stop, &nnz, index, value,
+                             WORK(t, 3 * A->p + A->m + A->t), SCRATCH(t, A->p, spca_int),
+                             &objective, &quadratic, &n_iter);
+}
+
+static void run_pmd(trial_t *t, early_t *e)
+{
+    const operator_t *A = &e->q->A;
+    spca_int nnz, *index, n_iter;
+    real *value, objective;
+    start_of(t, e, &index, &value, &nnz);
+    e->status = SPCA(pmd)(A, fmin(1.3, sqrt((double)A->p)), e->kind, 20, 0, stop_at, &e->stop, &nnz,
+                          index, value, WORK(t, 3 * A->p + A->m + A->t), SCRATCH(t, A->p, spca_int),
+                          &objective, &n_iter);
+}
+
+static void run_pmd_two_way(trial_t *t, early_t *e)
+{
+    const operator_t *A = &e->q->A;
+    spca_int nnz, *index, n_iter, most = A->p > A->m + A->t ? A->p : A->m + A->t;
+    real *value, objective;
+    e->status = SPCA_OK;
+    if (A->covariance || A->deflation == SPCA_HOTELLING || A->shift != 0) return;
+    start_of(t, e, &index, &value, &nnz);
+    e->status =
+        SPCA(pmd_two_way)(A, fmin(1.3, sqrt((double)A->p)), fmin(1.5, sqrt((double)A->m)), e->kind,
+                          20, 0, stop_at, &e->stop, &nnz, index, value, WORK(t, A->p + A->m + most),
+                          SCRATCH(t, A->p, spca_int), WORK(t, A->m), &objective, &n_iter);
+}
+
+static void run_scotlass(trial_t *t, early_t *e)
+{
+    const operator_t *A = &e->q->A;
+    spca_int n_iter, p = A->p, k = A->p > 2 ? 1 + e->kind : 0, rest = A->m + A->t;
+    real *Q = WORK(t, k * p), *v = WORK(t, p), objective;
+    for (spca_int i = 0; i < k * p; i++) Q[i] = 0;
+    for (spca_int l = 0; l < k; l++) {
+        Q[l * p + l] = (real)0.6;
+        Q[l * p + p - 1 - (l == p - 1)] += l ? 0 : (real)0.8;
+        if (l) Q[l * p + l] = 1;
+    }
+    for (spca_int i = 0; i < p; i++) v[i] = (real)(i % 3 ? 1 : -2);
+    e->status = SPCA(scotlass)(A, k, Q, fmin(1.4, sqrt((double)p)), 10, 0, stop_at, &e->stop, v,
+                               WORK(t, 2 * p + (3 * p > rest ? 3 * p : rest)),
+                               SCRATCH(t, k * k + 5 * k, double), &objective, &n_iter);
+}
+
+static run_t *const SOLVERS[] = {run_power, run_gpower, run_pmd, run_pmd_two_way, run_scotlass};
+
+static void run_direct(trial_t *t, early_t *e)
+{
+    spca_int p = e->p, k = 1 + p / 3, n_iter;
+    real *x = WORK(t, p), value;
+    for (spca_int j = 0; j < p; j++) x[j] = (real)(1 + j % 4);
+    e->status = e->kind ? SPCA(tpower_data)(e->r, p, e->X, p, 1, NULL, NULL, k, 0, 9, 0, stop_at,
+                                            &e->stop, x, WORK(t, 3 * p + e->r + 2 * k),
+                                            SCRATCH(t, p + k, spca_int), &value, &n_iter)
+                        : SPCA(tpower_covariance)(p, e->X, p, k, 0, 9, 0, stop_at, &e->stop, x,
+                                                  WORK(t, 4 * p + 2 * k),
+                                                  SCRATCH(t, p + k, spca_int), &value, &n_iter);
+}
+
+static void run_orthomax(trial_t *t, early_t *e)
+{
+    spca_int n_iter, work = SPCA(orthomax_work)(e->p, e->r);
+    e->status = SPCA(orthomax)(e->p, e->r, e->kind & 1, e->most, e->tol, stop_at, &e->stop,
+                               SPCA(copy_of)(t, e->p * e->r, e->X), SCRATCH(t, work, double),
+                               SCRATCH(t, e->r * e->r, double), &n_iter);
+}
+
+static void run_l1_sweeps(trial_t *t, early_t *e)
+{
+    spca_int n_iter = 0, r = e->r;
+    double *R = zeros(t, r * r);
+    for (spca_int a = 0; a < r; a++) R[a * r + a] = 1;
+    e->status =
+        SPCA(l1_sweeps)(e->p, r, 5, 0, stop_at, &e->stop, SPCA(copy_of)(t, e->p * r, e->X),
+                        SCRATCH(t, 3 * e->p, double), SCRATCH(t, r + r * r, spca_int), R, &n_iter);
+}
+
+static void run_dspca(trial_t *t, early_t *e)
+{
+    spca_int n_iter, p = e->p;
+    real primal, dual;
+    e->status = SPCA(dspca)(p, e->X, e->kind, 1, 0, 4, stop_at, &e->stop, WORK(t, (4 * p + 28) * p),
+                            SCRATCH(t, 12 * p, blas_int), WORK(t, p * p), &primal, &dual, &n_iter);
+}
+
+static void run_enet(trial_t *t, early_t *e)
+{
+    spca_int p = e->p, count;
+    real level;
+    e->status = SPCA(elastic_net)(p, p, e->X, e->X + p, 1, 0, 0, 0, stop_at, &e->stop,
+                                  SCRATCH(t, p, spca_int), WORK(t, p), WORK(t, p * p + 5 * p),
+                                  SCRATCH(t, 2 * p, spca_int), &count, &level);
+}
+
+static void run_branch(trial_t *t, early_t *e)
+{
+    enum { ROOM = 4 };
+    spca_int p = e->p, k = e->r, which = ROOM, empty[ROOM] = {0, 1, 2, 3}, born;
+    uint8_t *pool = SCRATCH(t, (ROOM + 1) * p, uint8_t);
+    memset(pool + ROOM * p, 1, (size_t)p);
+    e->status = SPCA(branch)(p, k, e->X, 1, &which, ROOM, empty, stop_at, &e->stop, pool,
+                             WORK(t, SPCA(branch_work)(p, k)), SCRATCH(t, p + k, spca_int), &born,
+                             WORK(t, ROOM));
+}
+
+static void run_eigenvalues(trial_t *t, early_t *e)
+{
+    spca_int p = e->p, k = 2;
+    spca_int *candidate = SCRATCH(t, p, spca_int);
+    for (spca_int j = 0; j < p; j++) candidate[j] = j;
+    e->status =
+        e->kind ? SPCA(deleted_eigenvalues)(k, k, e->w, e->w + 2, stop_at, &e->stop,
+                                            SCRATCH(t, 2 * k, double), SCRATCH(t, k, double))
+                : SPCA(bordered_eigenvalues)(p, k, k, 0, p, candidate, e->X, e->w + 6, e->w,
+                                             e->w + 2, e->w + 6, NULL, NULL, 0, 0, stop_at,
+                                             &e->stop, SCRATCH(t, p + 64 * 3 * k + 3 * k, double),
+                                             SCRATCH(t, p, double));
+}
+
+static void run_distances(trial_t *t, early_t *e)
+{
+    spca_int n = e->p, b = e->r;
+    double *D = zeros(t, n * (n - 1) / 2 + b);
+    e->status = e->kind == 2 ? SPCA(absolute_products)(n, b, e->X, e->X, stop_at, &e->stop,
+                                                       WORK(t, n * SPCA_LANES), D)
+                             : SPCA(add_distances)(n, b, e->X, e->X, e->kind, stop_at, &e->stop, D);
+}
+
+static void run_symmetry(trial_t *t, early_t *e)
+{
+    double largest, asymmetry, excess;
+    (void)t;
+    e->status = SPCA(symmetry)(e->p, e->X, e->p, stop_at, &e->stop, &largest, &asymmetry, &excess);
+}
+
+static run_t *const OTHERS[] = {run_direct, run_orthomax,    run_l1_sweeps, run_dspca,   run_enet,
+                                run_branch, run_eigenvalues, run_distances, run_symmetry};
+
+void SPCA(check_early)(trial_t *t)
+{
+    problem_t q;
+    early_t e = {.q = &q};
+    spca_int p = between(t, 3, 20);
+    double *w;
+    real *G;
+    SPCA(problem_of)(t, &q, 1, 1);
+    for (size_t i = 0; i < sizeof SOLVERS / sizeof *SOLVERS; i++)
+        for (e.kind = 0; e.kind < 2; e.kind++) each_question(t, SOLVERS[i], &e);
+    G = SPCA(copy_of)(t, (p + 1) * p, SPCA(numbers)(t, PLAIN, (p + 1) * p));
+    w = zeros(t, 6 + p);
+    w[0] = 2, w[1] = 1, w[2] = w[5] = 0.8, w[3] = 0.6, w[4] = -0.6;
+    for (spca_int b = 0; b < p; b++) {
+        w[6 + b] = 3;
+        for (spca_int a = 0; a < b; a++) G[b + a * p] = G[a + b * p] /= (real)p;
+        G[b + b * p] = 1;
+    }
+    e = (early_t){.p = p, .r = 3, .X = G, .w = w, .most = 9};
+    for (size_t i = 0; i < sizeof OTHERS / sizeof *OTHERS; i++)
+        for (e.kind = 0; e.kind < 3; e.kind++) each_question(t, OTHERS[i], &e);
+}
+
+/* ---- long inputs ----------------------------------------------------------------------------- */
+
+enum { LINES = 300001, WIDE = 3 };
+
+static void run_statistics(trial_t *t, early_t *e)
+{
+    double *out = SCRATCH(t, 4 * e->r, double);
+    e->status = SPCA(dense_statistics)(e->p, e->r, e->X, e->kind ? e->r : e->p, e->kind, 1, 0,
+                                       stop_at, &e->stop, out, out + e->r, out + 2 * e->r,
+                                       out + 3 * e->r, NULL, NULL, NULL, NULL);
+}
+
+static void run_compressed(trial_t *t, early_t *e)
+{
+    const operator_t *A = &e->q->A;
+    real *W = WORK(t, A->m * WIDE), *v = WORK(t, WIDE);
+    double *out = SCRATCH(t, 5 * WIDE, double);
+    spca_int index[WIDE] = {0, 1, 2};
+    v[0] = v[1] = v[2] = 1;
+    if (e->kind == 0)
+        e->status = SPCA(compressed_statistics)(A->n, A->p, A->data, A->indptr, A->indices, 0, 1,
+                                                stop_at, &e->stop, out, out + WIDE, out + 2 * WIDE,
+                                                out + 3 * WIDE, out + 4 * WIDE);
+    else if (e->kind == 1)
+        e->status = A->columns(A, WIDE, index, stop_at, &e->stop, v, W);
+    else
+        e->status = A->forward(A, (vector_t){WIDE, NULL, v}, stop_at, &e->stop, WORK(t, WIDE), W);
+    for (spca_int i = 0; e->status == SPCA_OK && e->kind && i < A->m; i++)
+        if (W[i] != (i % WIDE == 0 || e->kind == 2)) CHECK(t, 0);
+}
+
+void SPCA(check_lengths)(trial_t *t)
+{
+    problem_t q;
+    early_t e = {.q = &q};
+    int fill;
+    int32_t *indptr = input(t, LINES + 1, sizeof *indptr, &fill);
+    int32_t *indices = input(t, LINES, sizeof *indices, &fill);
+    real *data = input(t, LINES * 16, sizeof *data, &fill);
+    for (int32_t i = 0; fill && i <= LINES; i++) indptr[i] = i;
+    for (int32_t i = 0; fill && i < LINES; i++) indices[i] = i % WIDE;
+    for (spca_int i = 0; fill && i < LINES * 16; i++) data[i] = 1;
+    memset(&q, 0, sizeof q);
+    q.A = (operator_t){.forward = SPCA(compressed_forward),
+                       .backward = SPCA(compressed_backward),
+                       .columns = SPCA(compressed_columns),
+                       .n = LINES,
+                       .m = LINES,
+                       .p = WIDE,
+                       .row_major = 1,
+                       .data = data,
+                       .indptr = indptr,
+                       .indices = indices,
+                       .range = 1,
+                       .factor = 1};
+    for (e.kind = 0; e.kind < 3; e.kind++) each_question(t, run_compressed, &e);
+    e = (early_t){.p = LINES, .r = 16, .X = data};
+    for (e.kind = 0; e.kind < 2; e.kind++) each_question(t, run_statistics, &e);
+}
+
+/* ---- many rows to be rotated ------------------------------------------------------------------
+ */
+
+/* Rows in simple structure but for a turn of the large ones by 30 degrees in two columns, and of
+ * the others by 45 in two more, where the criterion of these is least. */
+static real *saddle(trial_t *t, spca_int p)
+{
+    real *Y = WORK(t, 4 * p);
+    for (spca_int i = 0; i < 4 * p; i++) Y[i] = 0;
+    for (spca_int i = 0; i < p; i++) {
+        spca_int first = i < p / 10 ? 0 : 2;
+        double angle = first ? 0.7853981633974483 : 0.5235987755982988;
+        if (i % 2) angle += 1.5707963267948966;
+        Y[first * p + i] = (real)((first ? 1 : 10) * cos(angle));
+        Y[(first + 1) * p + i] = (real)((first ? 1 : 10) * sin(angle));
+    }
+    return Y;
+}
+
+void SPCA(check_rows)(trial_t *t)
+{
+    static const double odd[] = {(double)NAN, HUGE_VAL, 0};
+    early_t e = {.p = 4096 + below(t, 300), .r = between(t, 2, 4)};
+    real *Y = SPCA(copy_of)(t, e.p * e.r, SPCA(numbers)(t, PLAIN, e.p * e.r));
+    e.X = Y;
+    for (e.kind = 0; e.kind < 4; e.kind++) {
+        e.tol = e.kind == 1 ? 0 : 1e-6;
+        e.most = e.kind & 2 ? 1 : 30;
+        each_question(t, run_orthomax, &e);
+    }
+    e.kind = 0;
+    for (e.most = 1; e.most < 12; e.most++) {
+        e.stop = (stop_t){0, -1};
+        run_orthomax(t, &e);
+        CHECK(t, e.status >= 0);
+    }
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+        Y[e.p / 2] = (real)odd[i];
+        e.stop = (stop_t){0, -1};
+        run_orthomax(t, &e);
+        CHECK(t, (e.status < 0) == (i < 2));
+    }
+    for (spca_int i = 0; i < e.p * e.r; i++) Y[i] *= SINGLE ? (real)1e-40 : (real)1e-310;
+    run_orthomax(t, &e);
+    CHECK(t, e.status >= 0);
+    e.r = 4;
+    e.X = saddle(t, e.p);
+    each_question(t, run_orthomax, &e);
+    CHECK(t, SPCA(orthomax_work)(e.p, e.p / 70) == 1);
+    e = (early_t){
+        .p = 70000, .r = 2, .most = 9, .stop = {0, -1}}; /* every second tile is looked at first */
+    Y = WORK(t, e.p * e.r);
+    for (spca_int i = 0; i < e.p * e.r; i++) Y[i] = i % e.p / SPCA_TILE % 2 ? (real)1e9 : 1;
+    e.X = Y;
+    run_orthomax(t, &e);
+    CHECK(t, e.status >= 0);
+}
+
+/* ---- corners -----------------------------------------------------------------------------------
+ */
+
+/* A node of many candidates, of which no matrix is factored. */
+static void many_candidates(trial_t *t)
+{
+    spca_int p = 520;
+    real *N = WORK(t, p * p);
+    for (spca_int i = 0; i < p * p; i++) N[i] = i % (p + 1) ? (real)((i % p + i / p) % 5) / 4 : 1;
+    early_t e = {.p = p, .r = 3, .X = N, .stop = {0, -1}};
+    run_branch(t, &e);
+    CHECK(t, e.status == SPCA_OK);
+}
+
+/* Candidates to a support of three: leading entries that are zero or all of a border, subnormal
+ * numbers, and none that may surpass the best. */
+static void bordering(trial_t *t)
+{
+    enum { K = 3, P = 65 };
+    static const double pole[K] = {20, 19, 10};
+    double *W = zeros(t, K * K), value[P], diagonal[P], norm[P];
+    real *C = WORK(t, K * P);
+    spca_int candidate[P];
+    for (spca_int l = 0; l < K; l++) W[l * K + l] = 1;
+    for (spca_int j = 0; j < P; j++) candidate[j] = j;
+    for (int style = 0; style < 4; style++) {
+        double scale = style == 1 ? 0x1p-1060 : 1;
+        double poles[K];
+        for (spca_int i = 0; i < K * P; i++)
+            C[i] = (real)(i < P ? style == 2 ? 3 : 0 : sqrt(0.5 + 0.1 * (double)(i / P)) * scale);
+        for (spca_int l = 0; l < K; l++) poles[l] = style == 1 ? 0 : pole[l];
+        for (spca_int j = 0; j < P; j++) {
+            diagonal[j] = style == 1 ? 0 : style == 2 && j == P - 1 ? -1e6 : 19;
+            norm[j] = 0;
+            for (spca_int i = 0; i < K; i++) norm[j] += (double)C[i * P + j] * (double)C[i * P + j];
+        }
+        CHECK(t, SPCA(bordered_eigenvalues)(P, K, K, 0, P, candidate, C, diagonal, poles, W,
+                                            style == 2 ? norm : NULL, NULL, NULL, 0, 0, NULL, NULL,
+                                            SCRATCH(t, P + 64 * 3 * K + 3 * K, double),
+                                            value) == SPCA_OK);
+        for (spca_int j = 0; j < P; j++) {
+            double G[(K + 1) * (K + 1)] = {0}, values[K + 1], vectors[(K + 1) * (K + 1)];
+            for (spca_int l = 0; l < K; l++) {
+                G[l * (K + 2)] = poles[l];
+                G[l + K * (K + 1)] = G[K + l * (K + 1)] = (double)C[l * P + j];
+            }
+            G[K * (K + 2)] = diagonal[j];
+            CHECK(t, jacobi(K + 1, G, values, vectors));
+            CHECK(t, value[j] <= -DBL_MAX
+                         ? style == 2 && j == P - 1
+                         : fabs(value[j] - values[K]) <= 1e-12 * fabs(values[K]) + DBL_MIN);
+        }
+    }
+    for (spca_int l = 0; l < K; l++) W[1 + l * K] = 0; /* nothing of the second variable */
+    CHECK(t, SPCA(deleted_eigenvalues)(K, K, pole, W, NULL, NULL, SCRATCH(t, 2 * K, double),
+                                       value) == SPCA_OK);
+    CHECK(t, value[0] == 19 && value[1] == 20 && value[2] == 20);
+}
+
+/* What does not fit into the range of numbers, or is not a number. */
+static void out_of_range(trial_t *t)
+{
+    const real huge = REAL_MAX, nan = (real)NAN;
+    real Y[] = {huge, huge, huge, huge}, Z[] = {1, nan, 1, 1}, value, vector[2];
+    real G[] = {1, nan, nan, 1}, work[64];
+    double R[] = {1, 0, 0, 1}, dwork[6];
+    spca_int iwork[6], n_iter = 0;
+    blas_int lapack[24];
+    CHECK(t,
+          SPCA(l1_sweeps)(2, 2, 5, 0, NULL, NULL, Y, dwork, iwork, R, &n_iter) == SPCA_NONFINITE);
+    CHECK(t, SPCA(planar_sweeps)(2, 2, 1, 5, 0, NULL, NULL, Z, R, &n_iter) == SPCA_NONFINITE);
+    CHECK(t, SPCA(leading_eigenvector)(2, G, work, lapack, &value, vector) == SPCA_LAPACK_FAILED);
+}
+
+/* Starts that need no iteration, have no image or are not numbers. */
+static void starts(trial_t *t)
+{
+    enum { P = 4, K = 2 };
+    real X[P * P] = {0}, value[P], work[4 * P], u[P], objective, quadratic;
+    spca_int index[P], iwork[P], nnz, n_iter;
+    operator_t A = {.forward = SPCA(dense_forward),
+                    .backward = SPCA(dense_backward),
+                    .columns = SPCA(dense_columns),
+                    .n = P,
+                    .p = P,
+                    .m = P,
+                    .row_major = 1,
+                    .data = X,
+                    .ld = P,
+                    .range = 1,
+                    .factor = 1};
+    for (spca_int i = 1; i < P; i++) X[i * (P + 1)] = 1; /* the first column is zero */
+#define START(count, x)                                                                            \
+    for (nnz = 0; nnz < (count); nnz++) {                                                          \
+        index[nnz] = nnz;                                                                          \
+        value[nnz] = (real)(x);                                                                    \
+    }
+    START(P, nnz)
+    CHECK(t, SPCA(truncated_power)(&A, K, 0, 0, 0, NULL, NULL, &nnz, index, value, work, iwork,
+                                   &objective, &n_iter) == SPCA_NOT_CONVERGED);
+    CHECK(t, nnz == K && index[0] == 2 && index[1] == 3 && NEAR(value[1], 3 / sqrt(13), 1));
+    for (int l0 = 0; l0 < 2; l0++) {
+        START(1, 1)
+        CHECK(t, SPCA(gpower)(&A, l0, 1, 9, 0, NULL, NULL, &nnz, index, value, work, iwork,
+                              &objective, &quadratic, &n_iter) == SPCA_ZERO_VECTOR);
+    }
+    START(P, nnz % 2 ? (real)NAN : 1)
+    CHECK(t, SPCA(pmd)(&A, 1.2, 0, 0, 0, NULL, NULL, &nnz, index, value, work, iwork, &objective,
+                       &n_iter) == SPCA_NONFINITE);
+    START(P, nnz % 2 ? (real)NAN : 1)
+    CHECK(t, SPCA(pmd_two_way)(&A, 1.2, 1.2, 0, 0, 0, NULL, NULL, &nnz, index, value, work, iwork,
+                               u, &objective, &n_iter) == SPCA_NONFINITE);
+    START(P, -1)
+    CHECK(t, SPCA(pmd)(&A, 1.2, 1, 0, 0, NULL, NULL, &nnz, index, value, work, iwork, &objective,
+                       &n_iter) == SPCA_ZERO_VECTOR);
+    START(1, 1)
+    CHECK(t, SPCA(pmd_two_way)(&A, 1.2, 1.2, 0, 9, 0, NULL, NULL, &nnz, index, value, work, iwork,
+                               u, &objective, &n_iter) == SPCA_ZERO_VECTOR);
+    START(P, -1)
+    CHECK(t, SPCA(pmd_two_way)(&A, 1.2, 1.2, 1, 9, 0, NULL, NULL, &nnz, index, value, work, iwork,
+                               u, &objective, &n_iter) == SPCA_ZERO_VECTOR);
+    X[P + 1] = REAL_MAX;
+    X[P + 2] = REAL_MAX;
+    START(P, 1)
+    CHECK(t, SPCA(pmd_two_way)(&A, 1.2, 1.2, 0, 9, 0, NULL, NULL, &nnz, index, value, work, iwork,
+                               u, &objective, &n_iter) == SPCA_NONFINITE);
+#undef START
+}
+
+/* Steps of the dual whose matrix is singular, and bounds at which magnitudes tie. */
+static void duals(trial_t *t)
+{
+    enum { P = 6, T = 2 };
+    real Q[T * P], a[P], work[3 * P], w[P], v[P] = {(real)NAN, 1, 1, 1, 1, 1}, objective;
+    double mu[T], dwork[T * T + 5 * T];
+    spca_int n_iter;
+    for (int trial = 0; trial < 300; trial++) {
+        double c = sqrt((double)between(t, 1, P)), angle = (double)below(t, 1000) / 100;
+        if (chance(t, 60)) c *= 1 - ldexp(1, -(int)between(t, 4, SINGLE ? 22 : 50));
+        for (spca_int i = 0; i < T * P; i++) Q[i] = 0;
+        for (spca_int l = 0; l < T; l++) {
+            Q[l * P + 2 * l] = (real)cos(angle);
+            Q[l * P + 2 * l + 1] = (real)sin(angle);
+        }
+        for (spca_int i = 0; i < P; i++)
+            a[i] = chance(t, 50) ? (real)between(t, -2, 2)
+                                 : (real)number(PLAIN, scramble(&t->state), SINGLE);
+        mu[0] = mu[1] = 0;
+        if (SPCA(orthogonal_l1_threshold)(P, T, a, Q, fmax(c, 1), NULL, NULL, mu, work, dwork, w) ==
+            SPCA_OK)
+            for (spca_int l = 0; l < T; l++)
+                CHECK(t, fabs((double)strands_dot(P, w, Q + l * P)) <= 1e-3);
+    }
+    a[0] = (real)1e300;
+    a[1] = (real)1e299;
+    mu[0] = 0;
+    Q[0] = (real)0.6;
+    Q[1] = (real)0.8;
+    if (!SINGLE)
+        CHECK(t, SPCA(orthogonal_l1_threshold)(2, 1, a, Q, 1, NULL, NULL, mu, work, dwork, w) ==
+                     SPCA_NONFINITE);
+    operator_t A = {.p = P};
+    CHECK(t, SPCA(scotlass)(&A, 0, NULL, 2, 0, 0, NULL, NULL, v, SCRATCH(t, 5 * P, real), dwork,
+                            &objective, &n_iter) == SPCA_NONFINITE);
+}
+
+/* Matrices of which LAPACK finds no eigenvalues.  Where a part of the spectrum was asked for, all
+ * of it is the second try. */
+static void relaxations(trial_t *t)
+{
+    for (spca_int p = 2; p <= 20; p += 18)
+        for (spca_int at = 0;; at++) {
+            early_t e = {.p = p, .kind = 1, .stop = {0, -1}};
+            real *A = WORK(t, p * p);
+            for (spca_int i = 0; i < p * p; i++) A[i] = i % (p + 1) ? (real)0.1 : 1;
+            e.X = A;
+            lapack_fails = at;
+            run_dspca(t, &e);
+            if (lapack_fails >= 0) break;
+            CHECK(t, e.status == SPCA_LAPACK_FAILED || (p > 2 && e.status >= 0));
+        }
+    lapack_fails = -1;
+}
+
+/* Variables that are nearly combinations of others, and guesses of the wrong support. */
+static void paths(trial_t *t)
+{
+    for (int trial = 0; trial < 300; trial++) {
+        spca_int p = between(t, 1, 8), limit = between(t, 1, p), guess = below(t, limit + 1), count;
+        spca_int *index = SCRATCH(t, limit, spca_int);
+        real *G = WORK(t, p * p), *c = WORK(t, p), *value = WORK(t, limit), level, floor;
+        real *B = WORK(t, p * p), least = chance(t, 50) ? (real)0.3 : (real)1e-5;
+        for (spca_int i = 0; i < p * p; i++)
+            B[i] = (real)(chance(t, 50) ? (double)between(t, -1, 1)
+                                        : number(PLAIN, scramble(&t->state), SINGLE));
+        for (spca_int b = 0; b < p; b++) {
+            c[b] = (real)number(PLAIN, scramble(&t->state), SINGLE);
+            for (spca_int a = 0; a < p; a++) G[a + b * p] = strands_dot(p, B + a * p, B + b * p);
+        }
+        for (spca_int a = 0; a < guess; a++) {
+            index[a] = a;
+            value[a] = chance(t, 50) ? 1 : -1;
+        }
+        floor = chance(t, 50) ? 0 : (real)0.1;
+        CHECK(t, SPCA(elastic_net)(p, limit, G, c, chance(t, 50) ? 0 : (real)0.01, floor, least,
+                                   guess, NULL, NULL, index, value,
+                                   WORK(t, limit * limit + 3 * limit + 2 * p),
+                                   SCRATCH(t, limit + p, spca_int), &count, &level) >= 0);
+        CHECK(t, count <= limit && level >= floor);
+    }
+}
+
+void SPCA(check_corners)(trial_t *t)
+{
+    many_candidates(t);
+    bordering(t);
+    out_of_range(t);
+    starts(t);
+    duals(t);
+    relaxations(t);
+    paths(t);
+}
