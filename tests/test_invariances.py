@@ -7,11 +7,22 @@ import functools
 import re
 import warnings
 
+import calls
 import numpy as np
 import pytest
 from calls import CALLS, CLEAN, K, N, P, R, numbers
 
-from spcacore import soft_threshold, sparse_pca, spca
+from spcacore import (
+    deflate,
+    explained_variance,
+    refine,
+    renormalize,
+    soft_threshold,
+    sparse_eigen,
+    sparse_lda,
+    sparse_pca,
+    spca,
+)
 
 DTYPES = [np.float64, np.float32]
 ids = {"ids": lambda v: getattr(v, "__name__", None) or repr(v)}
@@ -186,11 +197,15 @@ def close(out, expected, call, dtype, what, lost=False):
         np.testing.assert_array_equal(out, expected, what)
 
 
-@pytest.mark.parametrize("call", [c for c in CALLS if c.takes in ("data", "covariance")], ids=repr)
+OF_COLUMNS = [
+    c for c in CALLS
+    if c.takes in ("data", "covariance") and not c.name.startswith(DISTANCES)  # which add up all columns
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("call", OF_COLUMNS, ids=repr)
 def test_columns_of_very_different_size(call):
     """No NaN, and the leading component is that of the largest columns."""
-    if call.name.startswith(DISTANCES):
-        pytest.skip("differences are compared over all columns")
     e = 498 if call.takes == "covariance" else 990
     for big in (e, e // 2):
         units = np.where(np.arange(P) < K, 2.0**big, 2.0**-big)
@@ -210,3 +225,122 @@ def test_columns_of_very_different_size(call):
             v = v[:, 0] if v.ndim == 2 else v
             leading = np.linalg.eigh(CLEAN["covariance"][:K, :K])[1][:, -1]
             np.testing.assert_allclose(np.abs(v), np.r_[np.abs(leading), np.zeros(P - K)], atol=1e-12)
+
+
+# ---- order ----------------------------------------------------------------------------------------------
+
+ROWS, COLUMNS = (np.random.default_rng(5).permutation(m) for m in (N, P))
+APART = np.r_[np.argsort(COLUMNS[:6]), 6 + np.argsort(COLUMNS[6:])]  # within each of the two sets of a CCA
+ROWS_BY_NUMBER = (  # of which some numbers are drawn, dealt or named by the number of the row
+    *("sparse_cca_permutation", "sparse_dissimilarity_gap", "sparse_kmeans_gap", "select_n_components"),
+    *("select_sparsity", "select_sparsity, permutation"),
+)
+COLUMNS_BY_NUMBER = (
+    *("sparse_cca_permutation", "sparse_dissimilarity_gap", "sparse_kmeans_gap", "random_fourier_features"),
+    *("kernel_pca, features", "select_sparsity, permutation"),
+)
+NOT_BY_ORDER = ("n_iter", "trace", "labels", "centers", "dissimilarity")  # paths to the result; names
+BY_INDEX = ("order", "path_index", "path_loading", "kept", "matrix")  # lists of columns, ascending or not
+IN_ORDER = {  # calls some of whose options have the order of the rows, or of the columns
+    "sparse_lda": lambda X, rows, columns: sparse_lda(X, calls.LABELS[rows], cardinality=K),
+    "sparse_eigen": lambda A, rows, columns: sparse_eigen(
+        A, calls.METRIC[np.ix_(columns, columns)], cardinality=K
+    ),
+    "SparsePCAResult.transform": lambda X, rows, columns: sparse_pca(
+        CLEAN["data"][:, columns], R, cardinality=K
+    ).transform(X),
+    **{
+        f"{name}{', covariance' * (kind == 'covariance')}": functools.partial(
+            lambda X, rows, columns, run, kind: run(X, columns, kind), run=run, kind=kind
+        )
+        for kind in ("data", "covariance")
+        for name, run in {
+            "refine": lambda X, c, kind: refine(X, calls.SPARSE[c], cardinality=K, kind=kind),
+            "explained_variance": lambda X, c, kind: explained_variance(X, calls.V0[c], kind=kind),
+            "explained_variance, adjusted": lambda X, c, kind: explained_variance(
+                X, calls.V0[c], "adjusted", kind=kind
+            ),
+            "renormalize": lambda X, c, kind: renormalize(X, calls.V0[c], kind=kind),
+            "deflate": lambda X, c, kind: deflate(X, calls.V0[c, 0], kind=kind),
+            "deflate, schur": lambda X, c, kind: deflate(X, calls.V0[c, 0], "schur", kind=kind),
+        }.items()
+    },
+}
+
+
+def reordered(call, rows, columns):
+    """What the call gives on rows and columns in another order, and what it should give."""
+    run = IN_ORDER.get(call.name, lambda X, rows, columns: call.run(X))
+    X = call.clean()[columns if call.takes != "data" else rows]
+    X = np.ascontiguousarray(X[:, columns] if call.takes in ("data", "covariance") else X)
+    out = numbers(run(X, rows, columns))
+    for name, value in clean_numbers(call, np.float64).items():
+        if name.split(".")[-1] in NOT_BY_ORDER or "free_energy" in name:
+            continue
+        if name.split(".")[-1] in BY_INDEX and (columns != np.arange(P)).any():
+            continue
+        for axis, size in enumerate(value.shape):
+            order = {N: rows, P: columns}.get(size)
+            if call.function == "sparse_cca" and size == P // 2:
+                order = columns[:6] if name.endswith("_x") else columns[6:] - 6
+            if order is not None:
+                value = np.take(value, order, axis)
+        yield name, out[name], value
+
+
+IN_ANY_ORDER = [
+    *[("rows", c) for c in CALLS if c.takes == "data" and c.name not in ROWS_BY_NUMBER],
+    *[("columns", c) for c in CALLS if c.name not in COLUMNS_BY_NUMBER],
+]
+
+
+@pytest.mark.parametrize(("which", "call"), IN_ANY_ORDER, ids=repr)
+def test_order_of_rows_and_columns(which, call):
+    rows, columns = (ROWS, np.arange(P)) if which == "rows" else (np.arange(N), COLUMNS)
+    if call.function == "sparse_cca" and which == "columns":
+        columns = APART
+    for name, out, expected in reordered(call, rows, columns):
+        close(out, expected, call, np.float64, name)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, **ids)
+@pytest.mark.parametrize("call", CALLS, ids=repr)
+def test_the_largest_entry_of_a_loading_is_positive(call, dtype):
+    """The first of those that tie; of canonical pairs in x, and y follows."""
+    for name, value in clean_numbers(call, dtype).items():
+        if name.split(".")[-1] in ("loading", "loadings", "loadings_x"):
+            W = np.abs(value.reshape(len(value), -1))
+            first = ((1 - 1e-12) * W.max(axis=0) <= W).argmax(axis=0)
+            assert (value.reshape(W.shape)[first, np.arange(W.shape[1])] > 0).all(), name
+
+
+SELECTING = [
+    c for c in CALLS
+    if c.function in ("sparse_pca", "tpower", "greedy", "branch_and_bound", "gpower", "pmd", "scotlass")
+    and c.name != "pmd, two-way"
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("call", SELECTING, ids=repr)
+def test_columns_that_tie_are_taken_from_the_left(call):
+    """Orthogonal columns of one length: any support is as good as any other."""
+    hadamard = np.ones((1, 1))
+    for _ in range(4):
+        hadamard = np.block([[hadamard, hadamard], [hadamard, -hadamard]])
+    X = hadamard[:, 1 : P + 1] if call.takes == "data" else np.eye(P)
+    out = numbers(call.run(X))
+    v = out["loadings"][:, 0] if "loadings" in out else out["loading"]
+    assert np.flatnonzero(v).max() < K
+    assert v.max() == pytest.approx(1, rel=1e-12)
+
+
+@pytest.mark.parametrize("call", SELECTING, ids=repr)
+def test_a_copy_of_a_column_is_not_preferred(call):
+    """Columns 0 to 5 and exact copies of them: where one of each is taken, it is the first."""
+    X = calls.X0[:, :6] * np.array([9.0, 1, 1, 1, 1, 1])  # one column that outweighs the others
+    X = np.round(X * 64)[:, [0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5]]
+    X -= np.round(X.mean(axis=0))
+    out = numbers(call.run(X.T @ X if call.takes == "covariance" else X))
+    v = out["loadings"][:, 0] if "loadings" in out else out["loading"]
+    pairs = v.reshape(2, 6)
+    assert (np.abs(pairs[0]) >= np.abs(pairs[1]) * (1 - 1e-9)).all()
