@@ -197,8 +197,8 @@ def as_problem(
 
 
 def _range(largest: float) -> float:
-    """The power of two whose square brings `largest` near 1."""
-    return 2.0 ** -(math.frexp(largest)[1] // 2) if largest > 0 else 1.0
+    """The power of two whose square, which stays a number, brings `largest` near 1."""
+    return 2.0 ** min(-(math.frexp(largest)[1] // 2), 511) if largest > 0 else 1.0
 
 
 def _exponent(range_: float) -> int:
@@ -246,14 +246,16 @@ def _column_statistics(
 def _summed_again(
     columns: Callable[[NDArray[np.intp]], NDArray[Any]], n: int, center: bool, odd: NDArray[np.intp]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Mean and deviation of columns, scaled by powers of two."""
+    """Mean and deviation of columns, scaled by powers of two; to the bit those of data of another scale."""
     mean, deviation, step = np.empty(len(odd)), np.empty(len(odd)), max(1, _CHUNK // n)
     for part in (slice(i, i + step) for i in range(0, len(odd), step)):
-        x = columns(odd[part]).astype(np.float64)
+        x = columns(odd[part])
         unit = np.array([_range(size) for size in np.abs(x).max(axis=0)])
-        x = x * unit * unit
-        mean[part] = x.mean(axis=0)
-        deviation[part] = np.sqrt(np.sum((x - mean[part] * center) ** 2, axis=0) / max(n - 1, 1))
+        x *= unit
+        x *= unit
+        sums, _ = _core.dense_statistics(x, center)
+        mean[part] = sums[0]
+        deviation[part] = np.sqrt((sums[1] + (0 if center else n * sums[0] ** 2)) / max(n - 1, 1))
         for a in (mean, deviation):
             a[part] = a[part] / unit / unit
     return mean, deviation
@@ -363,7 +365,7 @@ def _from_dense(
         if missing and np.isnan(a[:, np.isnan(sums[0])]).any():
             return _from_missing(a, center, scale, names)
         columns = _column_statistics(
-            n, center, statistics, partial(_summed_again, lambda block: a[:, block], n, center),
+            n, center, statistics, partial(_summed_again, lambda block: _copied(a, block), n, center),
             lambda: raise_not_finite(a, "X"),
         )  # fmt: skip
         problem = _data_problem(
@@ -460,6 +462,11 @@ def strided(a: NDArray[Any]) -> NDArray[Any]:
     return np.ascontiguousarray(a)
 
 
+def _copied(a: NDArray[Any], columns: Any = slice(None)) -> NDArray[np.float64]:
+    """Columns as float64 in the order of `a`."""
+    return np.array(a[:, columns], np.float64, order="C" if a.strides[1] == a.itemsize else "F")
+
+
 # ---- sparse -----------------------------------------------------------------------------------------
 
 
@@ -477,7 +484,7 @@ def _from_sparse(X: Any, covariance: bool, center: bool, scale: bool, definite: 
             n,
             center,
             tuple(_core.compressed_statistics(n, p, row_major, *arrays)),
-            partial(_summed_again, lambda block: X[:, block].toarray(), n, center),
+            partial(_summed_again, lambda block: _copied(X[:, block].toarray()), n, center),
             locate,
         )
         return _data_problem(

@@ -203,14 +203,15 @@ def pmd(
     state = Deflated.nothing(problem)
     found = solve(problem, state, bound, options, [seed, 0], told)
     component = single(problem, found, "pmd", callback, max_iter)
-    left, strength = None, math.sqrt(max(component.value, 0.0))
-    if problem.n_samples is not None and problem.operator.covariance:
-        strength *= math.sqrt(max(problem.n_samples - 1, 1))
-    elif problem.n_samples is not None:
-        left, strength = np.zeros(problem.n_samples, problem.operator.dtype), 0.0
-        if component.value > 0 and found is not None:
+    data = problem.n_samples is not None and not problem.operator.covariance
+    left = np.zeros(problem.n_samples or 0, problem.operator.dtype) if data else None
+    strength = 0.0
+    if found is not None and found.objective > problem.noise(found.index):
+        if data:
             left, strength = _left(state, found, options)
-            strength = float(np.ldexp(strength, problem.exponent // 2))
+        else:
+            strength = math.sqrt(found.objective) * math.sqrt(max((problem.n_samples or 2) - 1, 1))
+    strength = float(np.ldexp(strength, problem.exponent // 2))
     return PMDComponent(**_fields(component), sample_loading=left, strength=strength)
 
 

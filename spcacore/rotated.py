@@ -79,7 +79,9 @@ def prs(M: Any, l1_bound: float, *, rotation: str = "varimax", threshold: str = 
     bound = number(l1_bound, "l1_bound", np.finfo(float).tiny)
     choice(rotation, "rotation", _ROTATIONS)
     choice(threshold, "threshold", _THRESHOLDS)
-    return _Shrinkage(rotation, threshold, bound)(a.astype(np.float64)).astype(a.dtype)
+    with np.errstate(under="ignore"):  # by a power of two, since LAPACK would round
+        M = np.ldexp(a.astype(np.float64), -int(np.frexp(np.abs(a).max())[1]))
+    return _Shrinkage(rotation, threshold, bound)(M).astype(a.dtype)
 
 
 def sca(
@@ -518,7 +520,7 @@ def _ordered(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Both sides by the size of their part of B, each column with the sum of its cubes positive."""
     for axis in (0, 1):
-        order = np.argsort(-np.sum(B**2, axis=axis), kind="stable")
+        order = np.argsort(-np.sum((B / (np.abs(B).max() or 1)) ** 2, axis=axis), kind="stable")
         side = (Y if axis == 0 else Z)[:, order]
         signs = np.where((side**3).sum(axis=0) < 0, -1, 1)
         if axis == 0:

@@ -1,6 +1,13 @@
-"""Several processes of tests have one BLAS thread each, unless told otherwise."""
+"""Several processes of tests have one BLAS thread each; properties have 200 examples, or 5,000."""
 
 import os
 
+from hypothesis import settings
+
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+# Where a test does not say how many: `--hypothesis-profile thorough`, with `--hypothesis-seed` for others.
+settings.register_profile("repeatable", max_examples=200, deadline=None, derandomize=True)
+settings.register_profile("thorough", max_examples=5000, deadline=None, derandomize=False)
+settings.load_profile("repeatable")

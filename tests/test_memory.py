@@ -12,7 +12,18 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from spcacore import explained_variance, sparse_pca, tpower
+from spcacore import (
+    deflate,
+    explained_variance,
+    gpower,
+    greedy,
+    pmd,
+    refine,
+    renormalize,
+    scotlass,
+    sparse_pca,
+    tpower,
+)
 
 SCRIPT = """
 import json, sys
@@ -136,10 +147,10 @@ except ValueError as error:
 # ---- more than 2^31 entries ------------------------------------------------------------------------------
 
 
-def zeros(shape, order):
+def zeros(shape, order, dtype=np.float32):
     """Virtual memory alone: pages never written are all the same zero page."""
     try:
-        return np.zeros(shape, np.float32, order=order)
+        return np.zeros(shape, dtype, order=order)
     except MemoryError:
         pytest.skip("the system does not overcommit memory")
 
@@ -190,6 +201,73 @@ def test_long_rows():
     x = tpower(X, 2)
     assert np.flatnonzero(x.loading).tolist() == [p - 3, p - 1]
     assert x.value == pytest.approx(5 * 4.5, rel=1e-5)
+
+
+@linux
+def test_long_columns():
+    """The same in Fortran order."""
+    n, tall = 40, 2**31 + 64
+    X = zeros((tall, 2), "F")[-n:]
+    X[-1] = [3, 4]
+    x = tpower(X, 2)
+    np.testing.assert_allclose(x.loading, [0.6, 0.8], rtol=1e-5)
+    assert x.value == pytest.approx(25 / n, rel=1e-5)
+
+
+FAR = {  # what finds, or keeps, the last two columns
+    "tpower, references": lambda X, v: tpower(X, 2, n_starts=1, screening="references").loading,
+    "gpower": lambda X, v: gpower(X, 0.5, relative=True, n_starts=1, screening="none").loading,
+    "pmd": lambda X, v: pmd(X, 2**0.5, n_starts=1, screening="none").loading,
+    "scotlass": lambda X, v: scotlass(X, 2**0.5, n_starts=1).loading,
+    "greedy": lambda X, v: greedy(X, 2, screening="none").loading,
+    "sparse_pca": lambda X, v: sparse_pca(X, 1, cardinality=2, n_starts=1, screening="none").loadings[:, 0],
+    "renormalize": lambda X, v: renormalize(X, v),
+    "refine": lambda X, v: refine(X, v[:, None], cardinality=2)[:, 0],
+    "deflate": lambda X, v: v + np.abs(deflate(X, v, kind="data", overwrite=True)[-2:]).sum(axis=0),
+}
+FAR_CASES = [
+    pytest.param(
+        *case, marks=[] if case in (("pmd", "C", "f8"), ("renormalize", "F", "f8")) else [pytest.mark.slow]
+    )
+    for case in ((name, order, dtype) for name in FAR for order in "CF" for dtype in ("f4", "f8"))
+]
+
+
+@linux
+@pytest.mark.parametrize(("name", "order", "dtype"), FAR_CASES)
+def test_every_reader_of_more_entries_than_32_bits_count(name, order, dtype):
+    n, p = 46400, 46500
+    X = zeros((n, p), order, dtype)
+    X[-1, -2:], X[-2, -2:] = 3, -3
+    X[0, 0] = 1
+    v = np.zeros(p, dtype)
+    v[-2:] = 0.5**0.5
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    out = FAR[name](X, v)
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
+    np.testing.assert_allclose(out, v, atol=1e-5)
+    assert grown < 0.5e9
+
+
+def overcommits():
+    try:
+        with open("/proc/sys/vm/overcommit_memory") as file:
+            return file.read().strip() == "1"
+    except OSError:
+        return True
+
+
+@pytest.mark.skipif(overcommits(), reason="the system may promise memory that it has not")
+@pytest.mark.parametrize("call", [tpower, sparse_pca])
+@pytest.mark.parametrize("fmt", ["csr", "csc"])
+def test_lengths_for_which_no_vector_fits(fmt, call):
+    """2^38 columns (CSR) or rows (CSC) of few entries: vectors of that length are needed, and refused."""
+    last = 2**38
+    entries = np.array([1.0, -1.0, 2.0]), np.array([last - 3, last - 1, last - 1]), np.array([0, 1, 2, 3])
+    shape = (3, last) if fmt == "csr" else (last, 3)
+    X = (sp.csr_array if fmt == "csr" else sp.csc_array)(entries, shape=shape)
+    with pytest.raises(MemoryError):
+        call(X, 1) if call is tpower else call(X, 1, cardinality=1)
 
 
 @pytest.mark.parametrize("fmt", ["csr", "csc"])

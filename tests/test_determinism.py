@@ -1,0 +1,198 @@
+"""The same numbers again: in another run, process, layout, or with another BLAS kernel or number of threads.
+
+To the bit where nothing but the run differs. A processor without the instructions of a kernel skips it.
+"""
+
+import functools
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from calls import CALLS, numbers
+from extras import optional
+from threadpoolctl import threadpool_info
+
+pd = optional("pandas")
+
+DTYPES = [np.float64, np.float32]
+ids = {"ids": lambda v: getattr(v, "__name__", None) or repr(v)}
+SUPPORTS = ("loading", "loadings", "loadings_x", "loadings_y", "labels", "best", "cardinality")
+OBJECTIVES = (
+    *("value", "explained_variance", "total_variance", "adjusted_variance", "upper_bound", "bound", "dual"),
+    *("path_value", "values", "correlations", "objective", "strength"),
+)
+
+DUMP = """
+import sys
+sys.path.insert(0, sys.argv[2])
+import numpy as np
+from calls import CALLS, numbers, planted
+from spcacore import greedy, pmd, sparse_pca, spca, tpower
+from threadpoolctl import threadpool_info
+
+out = {}
+for dtype in (np.float64, np.float32):
+    for i, call in enumerate(CALLS):
+        for name, value in numbers(call.run(call.clean(dtype))).items():
+            out[f"{i}/{np.dtype(dtype)}/{name}"] = value
+    X = planted(300, 500).astype(dtype)  # large enough for BLAS to have its threads
+    A = (X - X.mean(axis=0)).T @ (X - X.mean(axis=0)) / 299 if dtype == np.float64 else None
+    for i, (M, options) in enumerate([(X, {}), (A, {"kind": "covariance"})]):
+        if M is not None:
+            calls = [
+                sparse_pca(M, 3, cardinality=20, **options), tpower(M, 20, **options),
+                greedy(M, 10, **options), pmd(M, 4.0, **options), spca(M, 2, cardinality=20, **options),
+            ]
+            for j, result in enumerate(calls):
+                for name, value in numbers(result).items():
+                    out[f"large {i} {j}/{np.dtype(dtype)}/{name}"] = value
+kernels = {i["architecture"] for i in threadpool_info() if i.get("internal_api") == "openblas"}
+np.savez(sys.argv[1], kernels=np.array(sorted(kernels)), **out)
+"""
+
+
+@functools.cache
+def dumped(folder, kernel, threads, again=0):
+    """All numbers of all calls, from a process of its own."""
+    path = Path(folder) / f"{kernel}-{threads}-{again}.npz"
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": str(threads)}
+    environment.pop("OPENBLAS_CORETYPE", None)
+    if kernel is not None:
+        environment["OPENBLAS_CORETYPE"] = kernel
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", DUMP, str(path), str(Path(__file__).parent)],
+        capture_output=True, text=True, timeout=300, env=environment, cwd=folder, check=False,
+    )  # fmt: skip
+    if done.returncode < 0:
+        pytest.skip(f"this processor does not run the kernels {kernel}")
+    assert done.returncode == 0, done.stderr
+    with np.load(path) as file:
+        return dict(file)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("numbers")
+
+
+openblas = pytest.mark.skipif(
+    all(i.get("internal_api") != "openblas" for i in threadpool_info()), reason="BLAS is not OpenBLAS"
+)
+
+
+def of(name):
+    call, dtype, number = name.split("/")
+    return (repr(CALLS[int(call)]) if call.isdigit() else call), dtype, number.split(".")[-1]
+
+
+@openblas
+def test_another_process_gives_the_same_bits(folder):
+    first, second = (dumped(folder, None, 1, i) for i in range(2))
+    assert list(first) == list(second)
+    for name, value in first.items():
+        assert value.tobytes() == second[name].tobytes(), of(name)
+
+
+LIMIT = {"float64": 1e-12, "float32": 1e-5}
+SETTINGS = [(k, t) for k in ("Nehalem", "Sandybridge", "Haswell", "Zen", "SkylakeX") for t in (1, 2, 4)]
+
+
+@openblas
+@pytest.mark.parametrize(
+    ("kernel", "threads"),
+    [pytest.param(*s, marks=[] if s == ("Nehalem", 2) else [pytest.mark.slow]) for s in SETTINGS],
+)
+def test_another_kernel_of_blas_gives_the_same_answer(folder, kernel, threads):
+    """Supports and choices are the same; objectives to 1e-12, of float32 to 1e-5."""
+    expected, out = dumped(folder, None, 1), dumped(folder, kernel, threads)
+    worst = {"float64": 0.0, "float32": 0.0}
+    for name, value in expected.items():
+        if name == "kernels":
+            continue
+        call, dtype, number = of(name)
+        if number in SUPPORTS:
+            assert out[name].shape == value.shape, (call, dtype, number)
+            assert ((out[name] != 0) == (value != 0)).all(), (call, dtype, number)
+        if number in OBJECTIVES and np.isfinite(value).all():
+            a, b = (v if number != "objective" else np.ravel(v)[-1:] for v in (out[name], value))
+            apart = float(np.max(np.abs(a - b) / np.maximum(np.abs(b).max(initial=0), 1e-300), initial=0))
+            worst[dtype] = max(worst[dtype], apart)
+            assert apart < LIMIT[dtype], (call, dtype, number)
+    used = ", ".join(out["kernels"])
+    print(f"determinism: {kernel} ({used} in use), {threads} threads: {worst}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", DTYPES, **ids)
+@pytest.mark.parametrize("call", CALLS, ids=repr)
+def test_ten_runs_give_the_same_bits(call, dtype):
+    X = call.clean(dtype)
+    first = numbers(call.run(X))
+    for _ in range(9):
+        for name, value in numbers(call.run(X.copy())).items():
+            assert value.tobytes() == first[name].tobytes(), name
+
+
+# ---- layouts --------------------------------------------------------------------------------------------
+
+
+def read_only(X):
+    X = X.copy()
+    X.flags.writeable = False
+    return X
+
+
+def memory_map(X, folder):
+    path = folder / f"{X.shape}-{X.dtype}-{abs(hash(X.tobytes()))}"
+    X.tofile(path)
+    return np.memmap(path, X.dtype, "r", shape=X.shape)
+
+
+LAYOUTS = {  # how, and whether the bits are promised
+    "read-only": (lambda X, folder: read_only(X), True),
+    "memory map": (memory_map, True),
+    "Fortran order": (lambda X, folder: np.asfortranarray(X), False),
+    "inside of a larger array": (lambda X, folder: np.pad(X, 3)[(slice(3, -3),) * X.ndim], False),
+    "frame": (lambda X, folder: pd.DataFrame(X), False),
+    "csr": (lambda X, folder: sp.csr_array(X), False),
+    "csc": (lambda X, folder: sp.csc_array(X), False),
+}
+DENSE = ("sparse_dissimilarity", "sparse_kmeans", "select_sparsity, permutation")  # or draws otherwise
+SLICED = ("sparse_cca", "row_blocks")  # by the table itself, or by blocks: not as frames
+
+
+def applicable(call, layout):
+    if layout == "frame":
+        return call.takes != "vector" and not call.name.startswith(SLICED)
+    return layout[:2] != "cs" or (call.sparse and not call.name.startswith(DENSE))
+
+
+APPLICABLE = [(call, layout) for call in CALLS for layout in LAYOUTS if applicable(call, layout)]
+
+
+@pytest.mark.parametrize(("call", "layout"), APPLICABLE, ids=repr)
+def test_layouts(call, layout, folder):
+    """The same memory gives the same bits, another order the same numbers; iterations may end elsewhere."""
+    X = call.clean()
+    make, same = LAYOUTS[layout]
+    expected, out = clean_numbers(call), numbers(call.run(make(X, folder)))
+    assert list(out) == list(expected)
+    tol = 1e-7 if call.function == "oppca" else 1e-12
+    for name, value in expected.items():
+        if same:
+            assert out[name].tobytes() == value.tobytes(), name
+        elif value.dtype.kind != "f":
+            if "n_iter" not in name:
+                np.testing.assert_array_equal(out[name], value, name)
+        elif "free_energy" not in name and "trace" not in name:
+            size = np.abs(value).max(initial=0)
+            np.testing.assert_allclose(out[name], value, rtol=0, atol=tol * size, err_msg=name)
+
+
+@functools.cache
+def clean_numbers(call):
+    return numbers(call.run(call.clean()))

@@ -1,0 +1,346 @@
+"""Units, order and layout of what comes in: every call of the table on data of another scale or order.
+
+A call that begins to fail here depends on something that its mathematics does not.
+"""
+
+import functools
+import re
+import warnings
+
+import calls
+import numpy as np
+import pytest
+from calls import CALLS, CLEAN, K, N, P, R, numbers
+
+from spcacore import (
+    deflate,
+    explained_variance,
+    refine,
+    renormalize,
+    soft_threshold,
+    sparse_eigen,
+    sparse_lda,
+    sparse_pca,
+    spca,
+)
+
+DTYPES = [np.float64, np.float32]
+ids = {"ids": lambda v: getattr(v, "__name__", None) or repr(v)}
+TOLERANCE = {np.float64: 1e-12, np.float32: 1e-4}
+
+
+@functools.cache
+def clean_numbers(call, dtype):
+    return numbers(call.run(call.clean(dtype)))
+
+
+def quietly(run, *args):
+    """The numbers of a call that may say, and say nothing else than, that variances are out of range."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        out = numbers(run(*args))
+    assert all(issubclass(w.category, RuntimeWarning) and "number range" in str(w.message) for w in told), [
+        str(w.message) for w in told
+    ]
+    return out
+
+
+# ---- scale ----------------------------------------------------------------------------------------------
+
+# Where X is in another unit, or a covariance in its square: calls some of whose options are, too.
+IN_UNITS = {
+    "sparse_pca, gpower": lambda X, c: sparse_pca(X, R, method="gpower", penalty=0.5 * c),
+    "sparse_pca, gpower, covariance": lambda X, c: sparse_pca(
+        X, R, method="gpower", penalty=0.5 * c, kind="covariance"
+    ),
+    "spca, penalty": lambda X, c: spca(X, R, penalty=0.5 * c * c, tol=1e-4),
+    "spca, penalty, covariance": lambda X, c: spca(
+        X, R, penalty=0.5 * c * c, tol=1e-4, kind="covariance"
+    ),
+    "soft_threshold": lambda x, c: soft_threshold(x, 0.3 * c),
+    "SparsePCAResult.transform": lambda X, c: sparse_pca(
+        CLEAN["data"] * c, R, cardinality=K
+    ).transform(X),
+}  # fmt: skip
+DISTANCES = ("sparse_dissimilarity", "sparse_kmeans")  # of which sums and squares must be in range
+
+# The power of the unit of X that a number is proportional to, 0 where nothing is said; before the others
+# those of one call. A result that is one array has the name "".
+POWERS = {
+    **dict.fromkeys(["mean", "mean_x", "mean_y", "scale_x", "scale_y", "means", "centroids", "centers"], 1),
+    **dict.fromkeys(["scale", "middle", "strength", "bandwidth", "shift"], 1),
+    **dict.fromkeys(["explained_variance", "adjusted_variance", "total_variance", "value", "upper_bound"], 2),
+    **dict.fromkeys(["path_value", "noise_variance", "noise_variances", "bound", "relaxation", "dual"], 2),
+    **dict.fromkeys(["penalty", "ridge", "objective", "values", "deflated_values", "trace", "permuted"], 2),
+    **dict.fromkeys(["weights", "scalings", "factor"], -1),
+}
+POWERS_OF = {
+    "sca": {"scores": 1},
+    "sca_path": {"scores": 1},
+    "oppca": {"scores": 1, "means": 0},
+    "soppca": {"scores": 1, "means": 0},
+    "ppca": {"loadings": 1},
+    "sparse_pca, scale": {"explained_variance": 0, "total_variance": 0},
+    "sparse_lda": {"centroids": 0, "values": 0, "upper_bound": 0},
+    "sparse_cca_permutation": {"permuted": 0},
+    "sparse_dissimilarity": {"dissimilarity": 2, "weights": 0},
+    "sparse_dissimilarity, absolute": {"dissimilarity": 1, "weights": 0, "objective": 1, "trace": 1},
+    "sparse_dissimilarity_gap": {"weights": 0},
+    "sparse_kmeans": {"weights": 0},
+    "sparse_kmeans_gap": {"weights": 0},
+    "explained_variance": {"": 2},
+    "deflate": {"": 1},
+    "deflate, covariance": {"": 2},
+    "deflate, schur": {"": 1},
+    "deflate, schur, covariance": {"": 2},
+    "SparsePCAResult.transform": {"": 1},
+    "varimax": {"0": 1},
+    "orthomax": {"0": 1},
+    "l1_rotation": {"0": 1},
+    "truncate": {"": 1},
+    "soft_threshold": {"": 1},
+    "l1_threshold": {"1": 1},
+}
+LOGARITHMS = {"log_likelihood": -1, "free_energy": -1, "bic": 2}  # of densities: times log(c^(n p))
+
+
+def power(call, name):
+    own = POWERS_OF.get(call.name, POWERS_OF.get(call.function, {}))
+    parts = [part for part in name.split(".") if not part.isdigit()] or [name]
+    return own.get(name, own.get(parts[-1], POWERS.get(parts[-1], 0)))
+
+
+def expressible(call, dtype, c):
+    """Whether squares of distances, which are refused otherwise, and a penalty are in the number range."""
+    if call.name.startswith(DISTANCES):
+        return 4 * abs(np.log2(c)) < np.finfo(dtype).maxexp
+    return call.name != "spca, penalty" or 0 < c * c < np.inf
+
+
+def in_units(call, dtype, c):
+    """What the call gives where the unit of X is 1/c, and what it should give."""
+    run = IN_UNITS.get(call.name, lambda X, _: call.run(X))
+    with np.errstate(under="ignore"):
+        X = call.clean(dtype) * dtype(c * c if call.takes == "covariance" else c)
+    out = quietly(run, X, c)
+    expected = {}
+    for name, value in clean_numbers(call, dtype).items():
+        with np.errstate(over="ignore", under="ignore"):
+            factor = np.longdouble(c) ** power(call, name)
+            expected[name] = (value * factor).astype(value.dtype) if value.dtype.kind == "f" else value
+    return out, expected
+
+
+def logarithm(name):
+    return next((v for k, v in LOGARITHMS.items() if k in name.split(".")), None)
+
+
+# Of data a power of 4, since an operator brings entries near 1 by such; a covariance has the square.
+EXACT = {
+    np.float64: {"data": (2.0**996, 2.0**-996, 2.0**200), "covariance": (2.0**498, 2.0**-498, 0.5)},
+    np.float32: {"data": (2.0**100, 2.0**-100, 0.25), "covariance": (2.0**58, 2.0**-58, 0.5)},
+}
+ANY = {
+    np.float64: {"data": (1e300, 1e-300, 3.0, 1e-310), "covariance": (1e150, 1e-150, 3.0, 1e-155)},
+    np.float32: {"data": (1e36, 1e-36, 3.0), "covariance": (1e18, 1e-18, 3.0)},
+}
+
+
+def among(table, call, dtype):
+    units = table[dtype]["covariance" if call.takes == "covariance" else "data"]
+    return [c for c in units if expressible(call, dtype, c)]
+
+
+@pytest.mark.parametrize("dtype", DTYPES, **ids)
+@pytest.mark.parametrize("call", CALLS, ids=repr)
+def test_a_power_of_two_changes_no_bit(call, dtype):
+    for c in among(EXACT, call, dtype):
+        out, expected = in_units(call, dtype, c)
+        assert list(out) == list(expected)
+        for name, value in expected.items():
+            if (shift := logarithm(name)) is not None:
+                shift *= N * P * np.log(c)
+                np.testing.assert_allclose(out[name] - shift, clean_numbers(call, dtype)[name], rtol=1e-6)
+            else:
+                np.testing.assert_array_equal(out[name], value, f"{name} at {c}")
+
+
+@pytest.mark.parametrize("dtype", DTYPES, **ids)
+@pytest.mark.parametrize("call", CALLS, ids=repr)
+def test_any_unit(call, dtype):
+    for c in among(ANY, call, dtype):
+        try:
+            out, expected = in_units(call, dtype, c)
+        except ValueError as error:  # the inverse of a deviation, or of a bandwidth
+            if c == 1e-310 and re.search("varies too little|is too small", str(error)):
+                continue
+            raise
+        for name, value in expected.items():
+            if logarithm(name) is None and not name.endswith(("n_iter", "trace")):
+                close(out[name], value, call, dtype, name, lost=c in (1e-310, 1e-155))
+
+
+def close(out, expected, call, dtype, what, lost=False):
+    """Relative to the largest entry; where an iteration ends, or digits are lost, as exactly as can be."""
+    tol = TOLERANCE[dtype]
+    if dtype == np.float32 and (call.function == "oppca" or power(call, what) != 2):
+        tol = 1e-2
+    elif call.function == "oppca":
+        tol = 1e-7
+    if lost:  # entries near 1e-310 have 14 digits
+        tol = max(tol, 1e-9)
+    if expected.dtype.kind == "f" and np.isfinite(expected).all():
+        size = np.abs(expected).max(initial=0)
+        tol = max(tol * size, float(np.finfo(expected.dtype).smallest_subnormal))
+        np.testing.assert_allclose(out, expected, rtol=0, atol=tol, err_msg=what)
+    else:
+        np.testing.assert_array_equal(out, expected, what)
+
+
+OF_COLUMNS = [
+    c for c in CALLS
+    if c.takes in ("data", "covariance") and not c.name.startswith(DISTANCES)  # which add up all columns
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("call", OF_COLUMNS, ids=repr)
+def test_columns_of_very_different_size(call):
+    """No NaN, and the leading component is that of the largest columns."""
+    e = 498 if call.takes == "covariance" else 990
+    for big in (e, e // 2):
+        units = np.where(np.arange(P) < K, 2.0**big, 2.0**-big)
+        X = call.clean() * (np.outer(units, units) if call.takes == "covariance" else units)
+        try:
+            out = quietly(call.run, X)
+        except ValueError as error:  # squares of the small columns are 0 and its products are not
+            if call.name == "sparse_lda" and "semidefinite" in str(error):
+                continue
+            raise
+        for name, value in out.items():
+            assert not np.isnan(value).any(), name
+        if call.function in ("sparse_pca", "tpower", "greedy", "branch_and_bound", "dspca") and (
+            not {"pmd", "gpower", "scotlass", "naive", "scale", "nonnegative"} & set(call.name.split(", "))
+        ):
+            v = out.get("loadings", out.get("loading", out.get("")))
+            v = v[:, 0] if v.ndim == 2 else v
+            leading = np.linalg.eigh(CLEAN["covariance"][:K, :K])[1][:, -1]
+            np.testing.assert_allclose(np.abs(v), np.r_[np.abs(leading), np.zeros(P - K)], atol=1e-12)
+
+
+# ---- order ----------------------------------------------------------------------------------------------
+
+ROWS, COLUMNS = (np.random.default_rng(5).permutation(m) for m in (N, P))
+APART = np.r_[np.argsort(COLUMNS[:6]), 6 + np.argsort(COLUMNS[6:])]  # within each of the two sets of a CCA
+ROWS_BY_NUMBER = (  # of which some numbers are drawn, dealt or named by the number of the row
+    *("sparse_cca_permutation", "sparse_dissimilarity_gap", "sparse_kmeans_gap", "select_n_components"),
+    *("select_sparsity", "select_sparsity, permutation"),
+)
+COLUMNS_BY_NUMBER = (
+    *("sparse_cca_permutation", "sparse_dissimilarity_gap", "sparse_kmeans_gap", "random_fourier_features"),
+    *("kernel_pca, features", "select_sparsity, permutation"),
+)
+NOT_BY_ORDER = ("n_iter", "trace", "labels", "centers", "dissimilarity")  # paths to the result; names
+BY_INDEX = ("order", "path_index", "path_loading", "kept", "matrix")  # lists of columns, ascending or not
+IN_ORDER = {  # calls some of whose options have the order of the rows, or of the columns
+    "sparse_lda": lambda X, rows, columns: sparse_lda(X, calls.LABELS[rows], cardinality=K),
+    "sparse_eigen": lambda A, rows, columns: sparse_eigen(
+        A, calls.METRIC[np.ix_(columns, columns)], cardinality=K
+    ),
+    "SparsePCAResult.transform": lambda X, rows, columns: sparse_pca(
+        CLEAN["data"][:, columns], R, cardinality=K
+    ).transform(X),
+    **{
+        f"{name}{', covariance' * (kind == 'covariance')}": functools.partial(
+            lambda X, rows, columns, run, kind: run(X, columns, kind), run=run, kind=kind
+        )
+        for kind in ("data", "covariance")
+        for name, run in {
+            "refine": lambda X, c, kind: refine(X, calls.SPARSE[c], cardinality=K, kind=kind),
+            "explained_variance": lambda X, c, kind: explained_variance(X, calls.V0[c], kind=kind),
+            "explained_variance, adjusted": lambda X, c, kind: explained_variance(
+                X, calls.V0[c], "adjusted", kind=kind
+            ),
+            "renormalize": lambda X, c, kind: renormalize(X, calls.V0[c], kind=kind),
+            "deflate": lambda X, c, kind: deflate(X, calls.V0[c, 0], kind=kind),
+            "deflate, schur": lambda X, c, kind: deflate(X, calls.V0[c, 0], "schur", kind=kind),
+        }.items()
+    },
+}
+
+
+def reordered(call, rows, columns):
+    """What the call gives on rows and columns in another order, and what it should give."""
+    run = IN_ORDER.get(call.name, lambda X, rows, columns: call.run(X))
+    X = call.clean()[columns if call.takes != "data" else rows]
+    X = np.ascontiguousarray(X[:, columns] if call.takes in ("data", "covariance") else X)
+    out = numbers(run(X, rows, columns))
+    for name, value in clean_numbers(call, np.float64).items():
+        if name.split(".")[-1] in NOT_BY_ORDER or "free_energy" in name:
+            continue
+        if name.split(".")[-1] in BY_INDEX and (columns != np.arange(P)).any():
+            continue
+        for axis, size in enumerate(value.shape):
+            order = {N: rows, P: columns}.get(size)
+            if call.function == "sparse_cca" and size == P // 2:
+                order = columns[:6] if name.endswith("_x") else columns[6:] - 6
+            if order is not None:
+                value = np.take(value, order, axis)
+        yield name, out[name], value
+
+
+IN_ANY_ORDER = [
+    *[("rows", c) for c in CALLS if c.takes == "data" and c.name not in ROWS_BY_NUMBER],
+    *[("columns", c) for c in CALLS if c.name not in COLUMNS_BY_NUMBER],
+]
+
+
+@pytest.mark.parametrize(("which", "call"), IN_ANY_ORDER, ids=repr)
+def test_order_of_rows_and_columns(which, call):
+    rows, columns = (ROWS, np.arange(P)) if which == "rows" else (np.arange(N), COLUMNS)
+    if call.function == "sparse_cca" and which == "columns":
+        columns = APART
+    for name, out, expected in reordered(call, rows, columns):
+        close(out, expected, call, np.float64, name)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, **ids)
+@pytest.mark.parametrize("call", CALLS, ids=repr)
+def test_the_largest_entry_of_a_loading_is_positive(call, dtype):
+    """The first of those that tie; of canonical pairs in x, and y follows."""
+    for name, value in clean_numbers(call, dtype).items():
+        if name.split(".")[-1] in ("loading", "loadings", "loadings_x"):
+            W = np.abs(value.reshape(len(value), -1))
+            first = ((1 - 1e-12) * W.max(axis=0) <= W).argmax(axis=0)
+            assert (value.reshape(W.shape)[first, np.arange(W.shape[1])] > 0).all(), name
+
+
+SELECTING = [
+    c for c in CALLS
+    if c.function in ("sparse_pca", "tpower", "greedy", "branch_and_bound", "gpower", "pmd", "scotlass")
+    and c.name != "pmd, two-way"
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("call", SELECTING, ids=repr)
+def test_columns_that_tie_are_taken_from_the_left(call):
+    """Orthogonal columns of one length: any support is as good as any other."""
+    hadamard = np.ones((1, 1))
+    for _ in range(4):
+        hadamard = np.block([[hadamard, hadamard], [hadamard, -hadamard]])
+    X = hadamard[:, 1 : P + 1] if call.takes == "data" else np.eye(P)
+    out = numbers(call.run(X))
+    v = out["loadings"][:, 0] if "loadings" in out else out["loading"]
+    assert np.flatnonzero(v).max() < K
+    assert v.max() == pytest.approx(1, rel=1e-12)
+
+
+@pytest.mark.parametrize("call", SELECTING, ids=repr)
+def test_a_copy_of_a_column_is_not_preferred(call):
+    """Columns 0 to 5 and exact copies of them: where one of each is taken, it is the first."""
+    X = calls.X0[:, :6] * np.array([9.0, 1, 1, 1, 1, 1])  # one column that outweighs the others
+    X = np.round(X * 64)[:, [0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5]]
+    X -= np.round(X.mean(axis=0))
+    out = numbers(call.run(X.T @ X if call.takes == "covariance" else X))
+    v = out["loadings"][:, 0] if "loadings" in out else out["loading"]
+    pairs = v.reshape(2, 6)
+    assert (np.abs(pairs[0]) >= np.abs(pairs[1]) * (1 - 1e-9)).all()
