@@ -261,11 +261,11 @@ def options_of(rng, n, p):
         "certify": True,
         "scale": True,
         "center": False,
-        "start": str(rng.choice(["auto", "column", "eigen", "random"])),
+        "start": str(rng.choice(["diagonal", "eigenvector"])),
         "n_starts": int(rng.integers(1, 5)),
         "max_iter": int(rng.integers(0, 50)),
         "tol": float(10.0 ** rng.uniform(-12, -1)),
-        "screening": str(rng.choice(["auto", "on", "off", "always"])),
+        "screening": str(rng.choice(["auto", "both", "shadow", "references", "none"])),
         "renormalize": False,
         "rng": int(rng.integers(100)),
     }
