@@ -26,7 +26,15 @@ from numpy.typing import NDArray
 
 from . import _core
 from ._input import float_type, integer, is_sparse, real_array
-from ._operator import Problem, _canonical_arrays, _column_statistics, _data_problem, _range, strided
+from ._operator import (
+    Problem,
+    _canonical_arrays,
+    _column_statistics,
+    _data_problem,
+    _range,
+    compressed,
+    strided,
+)
 
 _BLOCK_BYTES = 1 << 27  # of X, read at a time
 _KEPT_BYTES = 1 << 30  # of columns of A
@@ -196,6 +204,8 @@ class SlicedRows(RowBlocks):
     def __init__(self, X: Any, block_bytes: int, names: Any) -> None:
         if not (hasattr(X, "shape") and hasattr(X, "dtype") and hasattr(X, "__getitem__")):
             raise TypeError(f"X must have shape, dtype and slices of rows, which {type(X).__name__} has not")
+        if is_sparse(X):  # slices hide what is wrong with indices
+            compressed(X)
         shape = tuple(X.shape)
         rows = block_bytes // max(1, math.prod(shape[1:]) * np.dtype(X.dtype).itemsize)
         chunks = getattr(X, "chunks", None)

@@ -196,9 +196,10 @@ def as_problem(
 # ---- scaling ----------------------------------------------------------------------------------------
 
 
-def _range(largest: float) -> float:
-    """The power of two whose square, which stays a number, brings `largest` near 1."""
-    return 2.0 ** min(-(math.frexp(largest)[1] // 2), 511) if largest > 0 else 1.0
+def _range(largest: float, dtype: Any = np.float64) -> float:
+    """The power of two whose square brings `largest` near 1, or as near as that square can be had."""
+    most = np.finfo(dtype).maxexp // 2 - 1
+    return 2.0 ** min(-(math.frexp(largest)[1] // 2), most) if largest > 0 else 1.0
 
 
 def _exponent(range_: float) -> int:
@@ -284,7 +285,7 @@ def _data_problem(
     elif center and zero.any():  # a constant column must not return as rounding noise
         weight = np.where(zero, 0, 1).astype(dtype)
     largest = max(float(np.abs(columns.mean).max()), float(columns.deviation.max()))
-    range_ = 1.0 if scale else _range(largest)
+    range_ = 1.0 if scale else _range(largest, dtype)
     with np.errstate(under="ignore"):
         diagonal = np.where(zero, 0.0, 1.0) if scale else (columns.deviation * range_ * range_) ** 2
     with np.errstate(under="ignore"):
@@ -331,7 +332,7 @@ def _covariance_problem(
         weight = np.where(zero, 0, 1 / np.where(zero, 1, deviation)).astype(dtype)
         diagonal = np.where(zero, 0.0, 1.0)
     else:
-        range_ = _range(largest)
+        range_ = _range(largest, dtype)
         diagonal = diagonal.astype(np.float64) * range_ * range_
     return Problem(
         operator=make(None, weight, range_, 1.0),
@@ -497,7 +498,7 @@ def _from_sparse(X: Any, covariance: bool, center: bool, scale: bool, definite: 
         locate()
     largest = max(float(data.max(initial=0)), -float(data.min(initial=0)))
     relative = 1e-8 if data.dtype == np.float64 else 1e-5
-    range_ = _range(largest)  # A'v = Av for every v, without a transposed copy
+    range_ = _range(largest, data.dtype)  # A'v = Av for every v, without a transposed copy
     probe = np.random.default_rng(0).standard_normal(p) * range_
     asymmetry = float(np.abs(X @ probe - X.T @ probe).max()) * range_
     if asymmetry > largest * range_ * range_ * relative * math.sqrt(p):
@@ -716,7 +717,7 @@ class _Products:
         largest = float(np.abs(sample).max())
         if self.mean is not None:  # below this, the sample is rounding alone
             largest = max(largest, float(np.finfo(dtype).eps * np.abs(self.mean).max()))
-        self.range = _range(largest)
+        self.range = _range(largest, dtype)
 
     def _checked(self, y: Any, length: int) -> NDArray[Any]:
         y = np.asarray(y)

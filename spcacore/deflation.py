@@ -187,7 +187,7 @@ def _check(a: NDArray[Any], step: str, covariance: bool, touched: NDArray[np.int
 
 def unit(x: NDArray[Any]) -> NDArray[Any] | None:
     """x over its norm, at any scale; None for the zero vector."""
-    largest = np.abs(x).max()
+    largest = np.abs(x).max(initial=0)
     if largest == 0:
         return None
     x = x / largest

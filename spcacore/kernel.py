@@ -130,7 +130,10 @@ class RandomFeatures:
         return Z @ (Z if Y is None else self.transform(Y)).T
 
     def _into(self, rows: Any, out: NDArray[Any]) -> None:
-        weights = self.weights.astype(out.dtype)
+        with np.errstate(over="ignore"):
+            weights = self.weights.astype(out.dtype)
+        if not np.isfinite(weights).all():
+            raise ValueError(f"bandwidth is too small for {out.dtype}: {self.bandwidth:g}")
         if is_sparse(rows):
             out[...] = rows @ weights
             out += (self.offset - self.shift @ self.weights).astype(out.dtype)

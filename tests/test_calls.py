@@ -1,4 +1,7 @@
-"""The table of calls is whole."""
+"""The table of calls is whole, and holds of denormal numbers."""
+
+import re
+import warnings
 
 import calls
 import numpy as np
@@ -22,3 +25,36 @@ def test_every_call_answers_and_repeats(call, dtype):
     for name, value in first.items():
         assert not np.isnan(value).any(), name
         assert value.tobytes() == second[name].tobytes(), name
+
+
+REFUSED = "varies too little to be divided|bandwidth is too small|beyond the number range"
+WITH_UNITS = {
+    "gpower",
+    "ppca",
+    "spca, penalty",
+    "sparse_pca, gpower",
+}  # a penalty, or loadings that have some
+
+
+@pytest.mark.parametrize(("dtype", "exponent"), [(np.float32, -140), (np.float64, -1060)], ids=["f32", "f64"])
+@pytest.mark.parametrize("call", calls.CALLS, ids=repr)
+def test_denormal_numbers(call, dtype, exponent):
+    """Integers times a power of two that leaves them denormal: the same loadings, but for rounding."""
+    X = np.round(4 * call.clean(dtype))
+    X[X == 0] = 1
+    with warnings.catch_warnings():
+        warnings.filterwarnings(
+            "ignore", ".*(converge|fewer than|left after|without nonzeros)", RuntimeWarning
+        )
+        try:
+            out = call.run(np.ldexp(X, exponent))
+        except ValueError as error:
+            if not re.search(REFUSED, str(error)):
+                raise
+            return
+        clean = call.run(X)
+    for value in calls.numbers(out).values():
+        assert not np.isnan(value).any()
+    V, W = (getattr(r, "loadings", getattr(r, "loading", None)) for r in (out, clean))
+    if V is not None and call.name.removesuffix(", covariance") not in WITH_UNITS:
+        np.testing.assert_allclose(V, W, atol=2e-3)

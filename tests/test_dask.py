@@ -272,6 +272,12 @@ def spoiled(value, row, column):
     return X
 
 
+def misplaced():
+    X = sp.csr_array(ONES)
+    X.indices[12] = 10**6
+    return X
+
+
 ONES = np.ones((5, 5))
 BAD = {
     "NaN": (
@@ -282,6 +288,7 @@ BAD = {
         lambda: spcacore.row_blocks(sp.csr_matrix(spoiled(np.inf, 333, 17)), block_bytes=10**5),
         ValueError, r"the first at \(333, 17\)",
     ),
+    "corrupt": (lambda: spcacore.row_blocks(misplaced(), block_bytes=100), ValueError, "corrupt sparse"),
     "no array": (lambda: spcacore.row_blocks([[1.0]]), TypeError, "shape, dtype and slices of rows"),
     "operator": (
         lambda: spcacore.row_blocks(LinearOperator((3, 3), matvec=lambda v: v)),

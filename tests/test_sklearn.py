@@ -468,6 +468,18 @@ def test_in_a_column_transformer():
         assert model.score(X, y) > 0.9
 
 
+@pytest.mark.filterwarnings("ignore:the penalty leaves")
+def test_without_any_loading_all_is_noise():
+    """The density is then that of independent variables with equal variances."""
+    X = make_spiked(60, 7, cardinality=3, variances=(9, 6), rng=0)[0]
+    model = SPCA(2, penalty=1e6).fit(X)
+    assert not model.components_.any()
+    assert (model.transform(X) == 0).all()
+    spread = X.var(axis=0, ddof=1).mean()
+    expected = multivariate_normal(X.mean(axis=0), spread * np.eye(7)).logpdf(X)
+    np.testing.assert_allclose(model.score_samples(X), expected, rtol=1e-10)
+
+
 def test_digits_from_few_pixels():
     """Of every component ten pixels are enough to recognize most digits, and no pixel is made dense."""
     X, y = load_digits(return_X_y=True)

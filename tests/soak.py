@@ -1,0 +1,574 @@
+"""Random calls of the whole API in one process: memory stays, results hold, and errors are named.
+
+    python tests/soak.py --minutes 60 --seed 0        # exit status 1 if anything is amiss
+    python tests/soak.py --seed 0 --replay 1234       # the call of that number again
+
+Needs the extra "all"; with OPENBLAS_NUM_THREADS=1 it leaves the other processors alone.
+"""
+
+import argparse
+import collections
+import contextlib
+import ctypes
+import dataclasses
+import gc
+import io
+import itertools
+import json
+import pickle
+import re
+import statistics
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from pathlib import Path
+
+import calls
+import matplotlib
+
+matplotlib.use("Agg")
+
+import numpy as np
+import pandas as pd
+import scipy.io
+import scipy.sparse as sp
+from matplotlib import pyplot
+
+import spcacore
+from spcacore import plot
+from spcacore import sklearn as estimators
+from spcacore.cli import main as command
+
+INTERVAL = 10.0  # seconds between two looks at the memory
+SMALL, LARGE = 2, 60  # of n and p
+SHARE, BYTES = 0.02, 5e6  # what the memory may grow by, whichever is more
+WARNINGS = re.compile(
+    "not converged|did not converge|has no variance|has only|in common|nothing is left|is left after|vanish"
+    "|fewer than|is too large|leave no noise|ill-conditioned|without nonzeros|did not come to its end"
+    "|exceeds the number"
+)
+
+
+class Interruption(Exception):
+    """What a callback raises."""
+
+
+# ---- random matrices ---------------------------------------------------------------------------------
+
+
+def structured(rng, n, p):
+    """Clusters and sparse directions, and now and then what is hard: ranks, ties, zeros, magnitudes."""
+    X = calls.planted(n, p, seed=int(rng.integers(2**31))) if p >= 6 else rng.standard_normal((n, p))
+    which = rng.integers(12)
+    if which == 0:
+        X[:, rng.integers(p)] = 3
+    elif which == 1:
+        X[:, rng.integers(p)] = X[:, 0]
+    elif which == 2:
+        X = np.outer(rng.standard_normal(n), rng.standard_normal(p))
+    elif which == 3:
+        X = np.round(X)
+    elif which == 4:
+        X = np.zeros((n, p)) if rng.random() < 0.2 else X * (rng.random((n, p)) < 0.2)
+    elif which == 5:
+        X *= 10.0 ** rng.uniform(-150, 150)
+    elif which == 6:
+        X *= 10.0 ** rng.uniform(-3, 3, p)
+    return X
+
+
+def every_second(X):
+    big = np.full([2 * m for m in X.shape], np.nan, X.dtype)
+    big[(slice(None, None, 2),) * X.ndim] = X
+    return big[(slice(None, None, 2),) * X.ndim]
+
+
+def read_only(X):
+    X = X.copy()
+    X.flags.writeable = False
+    return X
+
+
+ARRAYS = [
+    np.asarray,
+    np.asfortranarray,
+    every_second,
+    read_only,
+    lambda X: X[::-1].copy()[::-1],
+    lambda X: X.astype(np.float32),
+    lambda X: np.asfortranarray(X.astype(np.float32)),
+    lambda X: X.astype(X.dtype.newbyteorder(">")),
+    lambda X: X.astype(object),
+]
+OTHERS = [
+    lambda X: X.tolist(),
+    lambda X: pd.DataFrame(X) if X.ndim == 2 else pd.Series(X),
+]
+SPARSE = [sp.csr_array, sp.csc_array, sp.csr_matrix, sp.lil_array]
+
+
+def with_cell(value):
+    def place(X):
+        X = X.astype(type(value) if isinstance(value, complex) else np.float64)
+        X.flat[X.size // 2] = value
+        return X
+
+    return place
+
+
+def corrupt(X):
+    X = sp.csr_array(X)
+    if X.nnz == 0:
+        return None
+    X.indices[X.nnz // 2] = 10**6
+    return X
+
+
+BAD = {  # none of them may give a result
+    "NaN": with_cell(np.nan),
+    "infinite": with_cell(np.inf),
+    "complex": with_cell(1j),
+    "masked": lambda X: np.ma.masked_less(X, 0),
+    "words": lambda X: X.astype(str),
+    "dates": lambda X: X.astype("datetime64[s]"),
+    "two more dimensions": lambda X: X[None, None],
+    "no rows": lambda X: X[:0],
+    "None": lambda X: None,
+    "a word": lambda X: "X",
+    "ragged": lambda X: [*X.tolist(), []] if X.ndim == 2 else [[1.0], [1.0, 2.0]],
+    "corrupt": corrupt,
+}
+TAKEN = {  # NaN is a missing value; a column that no component uses is not read
+    **{name: {"NaN"} for name in ("pmd", "pmd, two-way", "sparse_pca, pmd", "sparse_pca, naive", "ppca")},
+    "SparsePCAResult.transform": {"NaN", "infinite"},
+}
+
+
+def resize(rng):
+    """The table of calls for matrices of a random shape."""
+    n, p = (int(m) for m in rng.integers(SMALL, LARGE + 1, 2))
+    r = int(rng.integers(1, min(n, p, 4) + 1))
+    X = structured(rng, n, p)
+    V = rng.standard_normal((p, r))
+    with np.errstate(all="ignore"):
+        A = np.cov(X, rowvar=False).reshape(p, p)
+    sizes = {"N": n, "P": p, "R": r, "K": int(rng.integers(1, min(p, 6) + 1))}
+    clean = {"data": X, "covariance": A, "loadings": V, "vector": V[:, 0].copy()}
+    mask = np.arange(p)[:, None] % max(2, p // 3) == np.arange(r)
+    made = {"V0": V, "SPARSE": np.where(mask, V, 0), "LABELS": np.arange(n) % 3, "CLEAN": clean}
+    vars(calls).update(sizes | made)
+    return X
+
+
+# ---- what holds of any result ------------------------------------------------------------------------
+
+
+def unit(V, tol):
+    norms = np.linalg.norm(np.asarray(V, np.float64), axis=0)
+    return bool(np.all((np.abs(norms - 1) < tol) | (norms == 0)))
+
+
+def check(result, total=None):
+    """Numbers that are none, loadings of another length than 1, and variance from nowhere are amiss."""
+    for name, value in calls.numbers(result).items():
+        assert not np.isnan(value).any(), f"NaN in {name}"
+    if isinstance(result, (tuple, list)):
+        for part in result:
+            check(part)
+        return
+    kind = type(result).__name__
+    V = getattr(result, "loadings", getattr(result, "loading", None))
+    if V is None or kind in ("PPCAResult", "StructuredPCAResult", "RotatedResult"):
+        return
+    assert np.isfinite(V).all(), "loadings are not finite"
+    tol = 1e-4 if V.dtype == np.float32 else 1e-9
+    if kind not in ("SparseEigenResult", "SparseLDAResult", "SparseCCAResult"):
+        assert unit(V, tol), "loadings are not of unit length"
+    if hasattr(result, "cardinality"):
+        assert np.array_equal(np.count_nonzero(V, axis=0), result.cardinality), "cardinality is not the count"
+    if hasattr(result, "value"):
+        bound = result.upper_bound
+        assert bound is None or result.value <= bound * (1 + tol), "value above its upper bound"
+        assert total is None or result.value <= total * (1 + 10 * tol), "value above the total variance"
+    if kind in ("SparsePCAResult", "SPCAResult") and result.total_variance is not None:
+        explained = result.explained_variance
+        if np.isfinite(result.total_variance) and np.isfinite(explained).all():
+            assert explained.sum() <= result.total_variance * (1 + 10 * tol), "more than the total variance"
+            assert (explained >= -tol * result.total_variance).all(), "negative variance"
+
+
+def same(a, b):
+    a, b = calls.numbers(a), calls.numbers(b)
+    assert a.keys() == b.keys(), "other fields"
+    for name in a:
+        assert a[name].tobytes() == b[name].tobytes(), f"another {name}"
+
+
+def total_variance(call, X):
+    if call.takes == "covariance":
+        return float(np.trace(X))
+    with np.errstate(over="ignore", under="ignore"):
+        total = float(np.sum(np.var(X, axis=0, ddof=1)))
+    return total if np.isfinite(total) and total > 1e-280 else None
+
+
+# ---- the kinds of call -------------------------------------------------------------------------------
+
+
+def one_of_the_table(rng):
+    """A function, on a matrix in some form; one in ten is bad."""
+    resize(rng)
+    call = calls.CALLS[rng.integers(len(calls.CALLS))]
+    X = calls.CLEAN[call.takes]
+    sliced = "cca" in call.name  # by the table itself
+    if rng.random() < 0.1:
+        taken = {"corrupt"} if sliced else TAKEN.get(call.name, set())
+        bad = str(rng.choice(sorted(set(BAD) - taken)))
+        try:
+            with np.errstate(invalid="ignore"):
+                Y = BAD[bad](X)
+            call.run(Y)
+        except (TypeError, ValueError) as error:
+            return f"refused: {type(error).__name__}"
+        raise AssertionError(f"{call}: bad input was taken: {bad}")
+    forms = ARRAYS + ([] if sliced else OTHERS) + (SPARSE if call.sparse and X.ndim == 2 else [])
+    with np.errstate(over="ignore", invalid="ignore"):
+        Y = forms[rng.integers(len(forms))](X)
+        if isinstance(Y, np.ndarray) and Y.dtype == np.float32 and not np.isfinite(Y).all():
+            Y = X
+    before = Y.tobytes() if isinstance(Y, np.ndarray) and Y.dtype != object else None
+    result = call.run(Y)
+    assert before is None or Y.tobytes() == before, "the input has changed"
+    check(result, total_variance(call, X))
+    if rng.random() < 0.1:
+        same(result, call.run(Y))
+    return call.function
+
+
+def options_of(rng, n, p):
+    """Of `sparse_pca`, whether they go together or not."""
+    method = str(rng.choice(list(SPARSITY)))
+    low, high = {"cardinality": (1, p), "l1_bound": (1, np.sqrt(p)), "penalty": (0, 1)}[SPARSITY[method]]
+    value = rng.uniform(low, high) if SPARSITY[method] != "cardinality" else int(rng.integers(1, p + 1))
+    if method in ("branch_and_bound", "dspca"):
+        value = min(value, 4)
+    more = {
+        "deflation": str(rng.choice(calls.DEFLATIONS)),
+        "constraint": str(rng.choice(["orthogonal", "uncorrelated"])),
+        "refine": True,
+        "certify": True,
+        "scale": True,
+        "center": False,
+        "start": str(rng.choice(["diagonal", "eigenvector"])),
+        "n_starts": int(rng.integers(1, 5)),
+        "max_iter": int(rng.integers(0, 50)),
+        "tol": float(10.0 ** rng.uniform(-12, -1)),
+        "screening": str(rng.choice(["auto", "both", "shadow", "references", "none"])),
+        "renormalize": False,
+        "rng": int(rng.integers(100)),
+    }
+    chosen = {name: more[name] for name in more if rng.random() < 0.12}
+    if method == "branch_and_bound":
+        chosen["node_limit"] = 500
+    return {"method": method, SPARSITY[method]: value} | chosen
+
+
+SPARSITY = {name: method.sparsity for name, method in spcacore.components.METHODS.items()}
+
+
+def options_and_methods(rng):
+    """`sparse_pca` with random options, and all that its result can do."""
+    X = resize(rng)
+    n, p = X.shape
+    kind = "covariance" if rng.random() < 0.3 else "data"
+    M = calls.CLEAN[kind]
+    options = options_of(rng, n, p)
+    result = spcacore.sparse_pca(M, calls.R, kind=kind, **options)
+    check(result)
+    wanted = options.get("cardinality", p)
+    assert (result.cardinality <= wanted).all(), "more variables than asked for"
+    Z = result.transform(X)
+    check((Z, result.reconstruct(Z)))
+    assert result.to_frame().shape == result.loadings.shape
+    assert repr(result)
+    protocol = int(rng.integers(2, pickle.HIGHEST_PROTOCOL + 1))
+    again = pickle.loads(pickle.dumps(result, protocol))
+    same(result, again)
+    if result.n_components == calls.R:
+        check(again.extend(M, 1))
+    return "sparse_pca, options"
+
+
+def interrupted(rng):
+    """A callback that raises: the exception comes through as it is."""
+    X = resize(rng)
+    countdown = itertools.count(int(rng.integers(0, 6)), -1)
+    error = Interruption(rng.integers(100))
+
+    def callback(progress):
+        if next(countdown) == 0:
+            raise error
+
+    options = options_of(rng, *X.shape)
+    k, r = calls.K, calls.R
+    runs = [
+        lambda: spcacore.sparse_pca(X, r, callback=callback, **options),
+        lambda: spcacore.spca(X, r, cardinality=k, callback=callback),
+        lambda: spcacore.sca(X, r, l1_bound=2.0, callback=callback),
+        lambda: spcacore.sma(X, r, l1_bound=2.0, sample_l1_bound=3.0, callback=callback),
+        lambda: spcacore.ppca(X, r, callback=callback),
+        lambda: spcacore.soppca(X, r, k, callback=callback),
+        lambda: spcacore.dspca(X, k, callback=callback),
+        lambda: spcacore.branch_and_bound(X, k, node_limit=500, callback=callback),
+        lambda: spcacore.sparse_lda(X, calls.LABELS, cardinality=k, callback=callback),
+        lambda: spcacore.sparse_cca(X, X[:, ::-1], r, l1_bound=(1.2, 1.2), callback=callback),
+        lambda: spcacore.sparse_eigen(calls.CLEAN["covariance"], np.eye(X.shape[1]), k, callback=callback),
+        lambda: spcacore.sparsity_path(X, cardinality=[1, 2], callback=callback),
+        lambda: spcacore.select_sparsity(X, cardinality=[1, 2], n_jobs=2, n_folds=2, callback=callback),
+    ]
+    try:
+        check(runs[rng.integers(len(runs))]())
+    except Interruption as caught:
+        if caught is not error:
+            raise
+        return "interrupted"
+    return "a callback"
+
+
+def chosen(rng):
+    """Selection by two threads; the same as by one."""
+    X = resize(rng)
+    criterion = str(rng.choice(["cv", "permutation"]))
+    grid = [k for k in (1, 2, 4, 8) if k <= X.shape[1]]
+    options = {"criterion": criterion, "n_folds": 2, "n_permutations": 2, "rng": int(rng.integers(9))}
+    result = spcacore.select_sparsity(X, cardinality=grid, n_jobs=2, **options)
+    check(result)
+    if rng.random() < 0.3:
+        same(result, spcacore.select_sparsity(X, cardinality=grid, n_jobs=1, **options))
+    return "select_sparsity, n_jobs=2"
+
+
+def gaps(rng):
+    """Permutations of dissimilarities and pairs by two threads."""
+    X = resize(rng)
+    if rng.random() < 0.5:
+        check(spcacore.sparse_cca_permutation(X, X[:, ::-1] + 1, [1.1, 1.3], n_permutations=2, n_jobs=2))
+    else:
+        check(spcacore.sparse_kmeans_gap(X, 2, [1.1, 1.4], n_permutations=2, n_init=2, n_jobs=2))
+    return "permutations, n_jobs=2"
+
+
+def blocks(rng):
+    """Rows in blocks give the variances of the whole."""
+    X = resize(rng)
+    form = [np.asarray, np.asfortranarray, read_only, *SPARSE[:3]][rng.integers(6)]
+    source = spcacore.row_blocks(form(X), block_bytes=int(rng.integers(64, 8192)))
+    result = spcacore.sparse_pca(source, calls.R, cardinality=calls.K)
+    check(result)
+    whole = spcacore.sparse_pca(X, calls.R, cardinality=calls.K).total_variance
+    assert np.isclose(result.total_variance, whole, rtol=1e-9, atol=0), "another total variance"
+    check(result.transform(source))
+    return "row_blocks"
+
+
+def estimator(rng):
+    X = resize(rng)
+    r, k = calls.R, calls.K
+    made = [
+        estimators.SparsePCA(r, cardinality=k),
+        estimators.SPCA(r, cardinality=k),
+        estimators.SCA(r),
+        estimators.PPCA(r),
+        estimators.SparseLDA(cardinality=k),
+        estimators.SparseCCA(l1_bound=(1.2, 1.0)),
+    ][rng.integers(6)]
+    y = {"SparseLDA": calls.LABELS, "SparseCCA": X[:, :1]}.get(type(made).__name__)
+    Z = made.fit(X, y).transform(X)
+    assert np.isfinite(Z).all()
+    again = pickle.loads(pickle.dumps(made))
+    assert again.transform(X).tobytes() == Z.tobytes(), "another transform after pickling"
+    assert len(made.get_feature_names_out()) == Z.shape[1]
+    if hasattr(made, "score") and y is None:
+        with contextlib.suppress(ValueError):  # no density without noise
+            assert not np.isnan(made.score(X))
+    return f"sklearn.{type(made).__name__}"
+
+
+def picture(rng):
+    X = resize(rng)
+    result = spcacore.sparse_pca(X, max(2, calls.R) if min(X.shape) > 1 else 1, cardinality=calls.K)
+    draws = [
+        lambda: plot.bars(result),
+        lambda: plot.heatmap(result),
+        lambda: plot.scree(result, X),
+        lambda: plot.biplot(result, X),
+        lambda: plot.path(spcacore.sparsity_path(X, cardinality=[1, 2])),
+        lambda: plot.images(result, (1, X.shape[1])),
+    ]
+    which = rng.integers(len(draws))
+    try:
+        axes = draws[which]()
+        axes.figure.canvas.draw()
+    finally:
+        pyplot.close("all")
+    return "plot"
+
+
+def commands(rng):
+    """The command in this process, on a file of some kind, with options that may be nonsense."""
+    X = resize(rng)
+    with tempfile.TemporaryDirectory() as folder:
+        kind = str(rng.choice(["npy", "npz", "csv", "mtx", "parquet", "bad.npy", "bad.csv"]))
+        file = Path(folder) / f"X.{kind}"
+        if kind == "npy":
+            np.save(file, X)
+        elif kind == "npz":
+            np.savez(file, X=X)
+        elif kind == "csv":
+            pd.DataFrame(X).to_csv(file, index=False)
+        elif kind == "mtx":
+            scipy.io.mmwrite(file, sp.csr_array(X))
+        elif kind == "parquet":
+            pd.DataFrame(X, columns=[f"v{j}" for j in range(X.shape[1])]).to_parquet(file)
+        else:
+            file.write_bytes(rng.bytes(int(rng.integers(300))))
+        task = str(rng.choice(["fit", "path", "certify", "info"]))
+        argv = [task, str(file)]
+        if task != "info":
+            argv += ["-k", "1,2" if task != "fit" else str(calls.K)]
+        if task == "fit":
+            argv += ["-n", str(calls.R), "-o", str(Path(folder) / "out.npz")]
+            argv += ["--scores", str(Path(folder) / "scores.csv")] if rng.random() < 0.5 else []
+        argv += [a for a in ("--json", "--scale", "--float32", "--nonsense", "--orientation=columns")
+                 if rng.random() < 0.2]  # fmt: skip
+        with (
+            contextlib.redirect_stdout(io.StringIO()) as out,
+            contextlib.redirect_stderr(io.StringIO()) as err,
+        ):
+            status = command(argv)
+        assert status in (0, 2), f"{argv} ended with {status}"
+        assert status == 0 or err.getvalue().startswith("spcacore: "), err.getvalue()
+        if status == 0 and "--json" in argv:
+            json.loads(out.getvalue())
+    return f"command, {status}"
+
+
+TASKS = [
+    (one_of_the_table, 40),
+    (options_and_methods, 15),
+    (interrupted, 12),
+    (chosen, 3),
+    (gaps, 2),
+    (blocks, 5),
+    (estimator, 6),
+    (picture, 1),
+    (commands, 4),
+]
+
+
+def run(seed, number):
+    """Call `number`; what it was."""
+    rng = np.random.default_rng([seed, number])
+    weights = np.array([weight for _, weight in TASKS], float)
+    task = TASKS[rng.choice(len(TASKS), p=weights / weights.sum())][0]
+    try:
+        return task(rng)
+    except (TypeError, ValueError) as error:  # options that do not go together, or with so small a matrix
+        if not traced_to_a_check(error):
+            raise
+        return f"refused: {type(error).__name__}"
+
+
+def traced_to_a_check(error):
+    """Whether it was raised by a `raise` of spcacore, not by a library that met what it did not expect."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return "spcacore" in Path(last.filename).parts or "sklearn" in Path(last.filename).parts
+
+
+# ---- memory ------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass
+class Sample:
+    seconds: float
+    resident: int  # bytes
+    blocks: int  # of memory, that Python objects have
+
+
+def sample(started):
+    """What the allocator keeps for later is given back first: it depends on the order of the calls."""
+    gc.collect()
+    with contextlib.suppress(AttributeError, OSError):  # of another C library
+        ctypes.CDLL(None).malloc_trim(0)
+    with open("/proc/self/status") as lines:
+        resident = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmRSS"))
+    return Sample(time.monotonic() - started, resident, sys.getallocatedblocks())
+
+
+def growth(samples):
+    """Medians of the second and the last quarter: the first warms up."""
+    quarter = max(1, len(samples) // 4)
+    parts = samples[quarter : 2 * quarter], samples[-quarter:]
+    return {
+        name: tuple(statistics.median(getattr(s, name) for s in part) for part in parts)
+        for name in ("resident", "blocks")
+    }
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    options.add_argument("--minutes", type=float, default=60)
+    options.add_argument("--seed", type=int, default=0)
+    options.add_argument("--replay", type=int, help="the number of one call")
+    args = options.parse_args()
+
+    unexpected = []
+
+    def heard(message, category, filename, lineno, file=None, line=None):
+        if category is not RuntimeWarning or not WARNINGS.search(str(message)):
+            unexpected.append(f"{category.__name__}: {message} ({filename}:{lineno})")
+
+    warnings.simplefilter("always")
+    warnings.showwarning = heard
+    if args.replay is not None:
+        print(run(args.seed, args.replay), *unexpected, sep="\n")
+        return len(unexpected) > 0
+
+    counts, failures, samples = collections.Counter(), [], []
+    started = time.monotonic()
+    slowest = (0.0, 0)
+    for number in itertools.count():
+        now = time.monotonic() - started
+        if now >= len(samples) * INTERVAL:
+            samples.append(sample(started))
+            s = samples[-1]
+            print(f"{s.seconds:6.0f} s  {number:8d} calls  {s.resident / 1e6:7.1f} MB  {s.blocks:8d} blocks  "
+                  f"{len(failures)} failures", flush=True)  # fmt: skip
+        if now > 60 * args.minutes:
+            break
+        try:
+            counts[run(args.seed, number)] += 1
+            if unexpected:
+                raise AssertionError(f"not a documented warning: {unexpected}")
+        except Exception as error:
+            failures.append(f"{type(error).__name__}: {error}")
+            print(f"FAILED --seed {args.seed} --replay {number}\n{traceback.format_exc()}", flush=True)
+        unexpected.clear()
+        slowest = max(slowest, (time.monotonic() - started - now, number))
+
+    for name, count in sorted(counts.items()):
+        print(f"{count:8d}  {name}")
+    print(f"{number} calls, {number / now:.1f} a second; the slowest, {slowest[1]}, took {slowest[0]:.1f} s")
+    grown = False
+    for name, (before, after) in growth(samples).items():
+        allowed = max(SHARE * before, BYTES if name == "resident" else 0)
+        grown |= after - before > allowed
+        print(f"{name}: {before:.0f} in the second quarter, {after:.0f} in the last, {after - before:+.0f}")
+    print(f"{len(failures)} failures; memory {'grows' if grown else 'stays'}")
+    return bool(failures) or grown
+
+
+if __name__ == "__main__":
+    sys.exit(main())
