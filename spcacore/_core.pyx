@@ -286,7 +286,7 @@ spca_sblas.syevr, spca_dblas.syevr = lapack.ssyevr, lapack.dsyevr
 # ---- one call: interrupts, progress, and errors raised inside a kernel -----------------------------
 
 cdef struct call_t:
-    double due          # when to look at signals next
+    double due, pause   # when to look at signals next, and how long not to
     spca_int n_iter
     PyObject *call
 
@@ -295,8 +295,9 @@ cdef class Call:
     cdef call_t c
     cdef object progress, error
 
-    def __cinit__(self, progress=None):
-        self.c.due = spca_now() + 0.05
+    def __cinit__(self, progress=None, double pause=0.05):
+        self.c.due = spca_now() + pause
+        self.c.pause = pause
         self.c.n_iter = 0
         self.c.call = <PyObject *> self
         self.progress = progress
@@ -313,7 +314,7 @@ cdef class Call:
         return 0
 
 cdef int on_stop(void *ctx) noexcept nogil:
-    """Twenty times a second: signals, then the caller's progress hook."""
+    """Twenty times a second, or as often as the call says: signals, then the caller's progress hook."""
     cdef call_t *c = <call_t *> ctx
     cdef double now = spca_now()
     if now < c.due:
@@ -327,7 +328,7 @@ cdef int on_stop(void *ctx) noexcept nogil:
         except BaseException as error:
             call.error = error
             return 1
-        c.due = spca_now() + 0.05
+        c.due = spca_now() + c.pause
     return 0
 
 
@@ -1161,7 +1162,7 @@ def elastic_net(const double[:, ::1] G, const double[::1] c, Py_ssize_t limit, d
 def branch(const double[:, ::1] N, Py_ssize_t k, uint8_t[:, ::1] pool, Py_ssize_t[::1] which,
            Py_ssize_t[:, ::1] empty, double[::1] work, progress=None):
     """(born, excess) of the children of some nodes of the pool (spca_proto.h), written to its empty rows."""
-    cdef Call call = Call(progress)
+    cdef Call call = Call(progress, 0.01)  # which keeps a limit of time
     cdef spca_status status
     cdef Py_ssize_t p = N.shape[0], count = which.shape[0], room = empty.shape[1]
     cdef Py_ssize_t[::1] born = np.empty(count, np.intp), iwork = np.empty(p + k, np.intp)

@@ -833,5 +833,6 @@ def scores(
         part = a[start : start + step, used]
         if not np.isfinite(part).all():
             raise_not_finite(a, "X")
-        out[start : start + step] = (part if mean is None else part - mean[used]) @ V
+        with np.errstate(under="ignore"):
+            out[start : start + step] = (part if mean is None else part - mean[used]) @ V
     return out

@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 
 from . import _core
 from ._input import choice, column_names, integer, number, real_array, seed_of
+from ._lapack import interruptible
 from ._parallel import Report, check_jobs, in_threads
 from ._result import frame, labels
 
@@ -553,6 +554,8 @@ class _Columns:
     names : tuple of str or None
     rows : ndarray of shape (p, n) or None
         All variables as blocks give them, if these are not to be made of `source`.
+    poll : callable
+        Called now and then; what it raises ends the call.
     """
 
     source: NDArray[Any]
@@ -560,6 +563,7 @@ class _Columns:
     exponent: int
     names: tuple[str, ...] | None
     rows: NDArray[Any] | None = None
+    poll: Callable[[], object] = lambda: None
 
     @property
     def n(self) -> int:
@@ -582,6 +586,7 @@ class _Columns:
         """Which variables, and these as the rows of a C-ordered matrix, whatever the order of the source."""
         width = max(1, _BLOCK // self.n)
         for first in range(0, self.p if index is None else len(index), width):
+            self.poll()
             part: Any = slice(first, first + width) if index is None else index[first : first + width]
             yield part, self._block(part, centered)
 
@@ -596,13 +601,13 @@ class _Columns:
             T -= T.mean(axis=1, keepdims=True)
         return T
 
-    def permuted(self, generator: np.random.Generator) -> _Columns:
+    def permuted(self, generator: np.random.Generator, poll: Callable[[], object]) -> _Columns:
         """A copy with the entries of each variable in random order."""
         rows = np.empty((self.p, self.n), self.dtype)
         for part, T in self.blocks():
             rows[part] = T
         generator.permuted(rows, axis=1, out=rows)
-        return _Columns(self.source, self.middle, self.exponent, self.names, rows)
+        return _Columns(self.source, self.middle, self.exponent, self.names, rows, poll)
 
     def refuse_out_of_range(self, power: int, bound: float) -> None:
         """Where a sum of differences to this power would over- or underflow."""
@@ -737,7 +742,7 @@ def _first_partitions(
 ) -> list[NDArray[np.intp]]:
     """By K-means on all variables."""
     points = _points(columns, np.full(columns.p, columns.p**-0.5))
-    return [labels for labels, _ in _runs(points, n_clusters, n_init, generator)]
+    return [labels for labels, _ in _runs(columns, points, n_clusters, n_init, generator)]
 
 
 def _best_partition(
@@ -752,7 +757,9 @@ def _best_partition(
     best = _from_partitions(columns, n_clusters, bound, starts, max_iter)
     while best.converged:
         points = _points(columns, best.weights)
-        labels, value = max(_runs(points, n_clusters, len(starts), generator), key=lambda run: run[1])
+        labels, value = max(
+            _runs(columns, points, n_clusters, len(starts), generator), key=lambda run: run[1]
+        )
         left = max_iter - len(best.trace)
         if left == 0 or not value > best.trace[-1] * (1 + 1e-9):
             break
@@ -775,7 +782,7 @@ def _from_partitions(
         for run, between in zip(active, sums, strict=True):
             run.weights = _threshold(between, bound)
             run.trace.append(float(run.weights @ between))
-            labels, _ = _lloyd(_points(columns, run.weights), run.labels, n_clusters)
+            labels, _ = _lloyd(columns, _points(columns, run.weights), run.labels, n_clusters)
             run.converged = np.array_equal(labels, run.labels)  # and then the weights stay too
             if n_iter < max_iter:
                 run.labels = labels
@@ -796,7 +803,8 @@ def _points(columns: _Columns, w: NDArray[np.float64]) -> NDArray[np.float64]:
     """(n, m) with the distances of the rows of X diag(sqrt(w)), m at most n."""
     if np.count_nonzero(w) <= columns.n:
         return np.ascontiguousarray(_scaled(columns, w).T, np.float64)
-    values, vectors = np.linalg.eigh(_gram(columns, w).astype(np.float64))
+    G = _gram(columns, w).astype(np.float64)
+    values, vectors = interruptible(lambda: np.linalg.eigh(G))
     return vectors * np.sqrt(np.maximum(values, 0))
 
 
@@ -820,14 +828,20 @@ def _members(labels: NDArray[np.intp], n_clusters: int) -> tuple[NDArray[np.floa
 
 
 def _runs(
-    points: NDArray[np.float64], n_clusters: int, n_init: int, generator: np.random.Generator
+    columns: _Columns,
+    points: NDArray[np.float64],
+    n_clusters: int,
+    n_init: int,
+    generator: np.random.Generator,
 ) -> list[tuple[NDArray[np.intp], float]]:
     """K-means from some starts: partitions, and their sums of squares between clusters."""
-    return [_lloyd(points, _spread(points, n_clusters, generator), n_clusters) for _ in range(n_init)]
+    return [
+        _lloyd(columns, points, _spread(points, n_clusters, generator), n_clusters) for _ in range(n_init)
+    ]
 
 
 def _lloyd(
-    points: NDArray[np.float64], labels: NDArray[np.intp], n_clusters: int
+    columns: _Columns, points: NDArray[np.float64], labels: NDArray[np.intp], n_clusters: int
 ) -> tuple[NDArray[np.intp], float]:
     """Lloyd's steps and, where they end, the best move of one point, until neither helps (Hartigan 1975).
 
@@ -837,6 +851,7 @@ def _lloyd(
     least = 1e-11 * squares.sum()
     centers, value = _means(points, labels, n_clusters)
     for _ in range(_LLOYD):
+        columns.poll()
         distance = squares[:, None] - 2 * points @ centers.T + np.einsum("ij,ij->i", centers, centers)
         new = _filled(points, centers, np.argmin(distance, axis=1))
         new_centers, new_value = _means(points, new, n_clusters)
@@ -942,7 +957,7 @@ class _Permutations:
         def permuted(i: int, report: Report) -> list[float]:
             report()
             generator = np.random.default_rng([self.seed, i])
-            return [fit.trace[-1] for fit in solve(columns.permuted(generator), generator)]
+            return [fit.trace[-1] for fit in solve(columns.permuted(generator, report), generator)]
 
         fits = solve(columns, np.random.default_rng([self.seed, 0]))
         _warn_unless(all(fit.converged for fit in fits), max_iter)

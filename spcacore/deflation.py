@@ -133,7 +133,8 @@ def deflate(
     if covariance:
         done = _core.deflate_covariance(step, out, index, value)
     else:
-        mean = out.mean(axis=0, dtype=np.float64).astype(a.dtype) if center and step == "schur" else None
+        with np.errstate(under="ignore"):
+            mean = out.mean(axis=0, dtype=np.float64).astype(a.dtype) if center and step == "schur" else None
         done = _core.deflate_data(step, out, index, value, mean)
     if not done:
         refuse_not_finite(out[:, index], "A, where x is not zero,")

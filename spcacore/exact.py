@@ -147,6 +147,7 @@ def branch_and_bound(
     >>> print(f"{x.value:.4f}", x.optimal, [name for name, w in zip(pitprops.names, x.loading) if w])
     3.7710 True ['topdiam', 'length', 'ringbut', 'bowmax', 'bowdist', 'whorls']
     """
+    began = time.monotonic()
     problem = as_problem(X, kind=kind, center=center, scale=scale, n_features=n_features, definite=False)
     k = integer(cardinality, "cardinality", 1, problem.p)
     options = check_options(problem, tol=tol, time_limit=time_limit, node_limit=node_limit)
@@ -158,7 +159,7 @@ def branch_and_bound(
     seed, told = seed_of(rng), told_of(callback)
     if kind == "covariance" and problem.p > LARGEST_ORDER and problem.diagonal is not None:
         problem = as_problem(X, kind=kind, scale=scale, definite=True)
-    proof = prove(problem, Deflated.nothing(problem), k, options, [seed, 0], told, support)
+    proof = prove(problem, Deflated.nothing(problem), k, options, [seed, 0], told, support, began)
     found = None if proof is None else finished(proof.found)
     x = single(
         problem, None if found is None else replace(found, converged=True), "branch_and_bound", callback, None
@@ -200,9 +201,11 @@ def prove(
     seed: list[int],
     told: Told | None,
     support: NDArray[np.intp] | None = None,
+    began: float | None = None,
 ) -> Proof | None:
     """Incumbent, elimination, tree; None where `tpower` finds no variance or nothing feasible."""
-    began, nodes, told_at = time.monotonic(), 0, time.monotonic()
+    nodes, told_at = 0, time.monotonic()
+    end = (told_at if began is None else began) + options.time_limit
 
     def watch(_: int = 0) -> None:
         nonlocal told_at
@@ -210,7 +213,7 @@ def prove(
         if told is not None and now >= told_at + _PAUSE:
             told_at = now
             told(nodes)
-        if now > began + options.time_limit:
+        if now > end:
             raise _OutOfTime
 
     refuse_large(problem, state)
@@ -227,7 +230,7 @@ def prove(
         if state.operator.t > 0 and not best.objective > problem.noise(best.index, state.method):
             return Proof(best, upper, True)  # what rounding left after the earlier components
         kept, best = survivors(problem, state, k, best, options.tol, watch)
-        search = Search(state, _matrix(state, kept, watch), kept, k, best, options.tol)
+        search = Search(state, _matrix(state, kept, watch), kept, k, best, options.tol, watch=watch)
         size = 1
         while search.open() and nodes < (options.node_limit or LARGEST):
             watch()
@@ -401,6 +404,7 @@ class Search:
         best: Found,
         tol: float,
         plain: bool | None = None,
+        watch: Callable[[], object] = lambda: None,
     ):
         q = len(kept)
         self.state, self.A, self.kept, self.tol, self.k = state, A, kept, tol, min(k, q)
@@ -409,7 +413,7 @@ class Search:
             self.Q = np.stack([b[kept] for b in state.basis], axis=1)
         self.pool = np.ones((1, q), np.uint8)
         self.free: list[int] = []
-        self.heap: list[Node] = [(-self._root_bound(), 0, 0)]
+        self.heap: list[Node] = [(-self._root_bound(watch), 0, 0)]
         self.stack: list[Node] = []
         self.turn = 0
         self.work = np.empty(_core.branch_work(q, self.k))
@@ -519,13 +523,14 @@ class Search:
         N[diagonal] += margin
         self.N, self.settled = N, level + 2 * margin
 
-    def _root_bound(self) -> float:
+    def _root_bound(self, watch: Callable[[], object]) -> float:
         """The largest sum of k magnitudes in a row, the diagonal's sign kept (Gershgorin)."""
         if not self.plain:
             return np.inf
         q, most = len(self.A), -np.inf
         first = q - self.k + 1
         for rows in (np.arange(s, min(s + 256, q)) for s in range(0, q, 256)):
+            watch()
             size = np.abs(self.A[rows])
             size[np.arange(len(rows)), rows] = 0
             rest = np.partition(size, min(first, q - 1), axis=1)[:, first:].sum(axis=1)

@@ -643,7 +643,8 @@ class _Pencil:
         """x'Ax/x'Bx of the caller's pencil, and x'Bx as it is there."""
         v = x.value
         square = float(v @ (self.B0.block(x.index) @ v))
-        return float(np.ldexp(v @ (self.A0.block(x.index) @ v) / square, self.exponent)), square
+        with np.errstate(under="ignore"):
+            return float(np.ldexp(v @ (self.A0.block(x.index) @ v) / square, self.exponent)), square
 
     def remove(self, x: _Found, deflation: str) -> None:
         """Deflate by x."""
@@ -745,10 +746,12 @@ def directions(pencil: _Pencil, options: Options, tell: Callable[..., object] | 
         norms[t] = math.sqrt(square) / size / math.ldexp(1.0, int(exponents.max()) - 1)
     scale = np.ldexp(1.0, pencil.exponent)
     known = [bound for bound in bounds if bound is not None]
+    with np.errstate(under="ignore"):
+        deflated = np.array([x.objective for x in found]) * scale
+        upper_bound = np.array(known) * scale if len(known) == len(found) else None
     return SparseEigenResult(
         loadings=loadings, values=values,
-        deflated_values=np.array([x.objective for x in found]) * scale,
-        metric_norm=norms, upper_bound=np.array(known) * scale if len(known) == len(found) else None,
+        deflated_values=deflated, metric_norm=norms, upper_bound=upper_bound,
         cardinality=np.count_nonzero(loadings, axis=0), n_iter=np.array([x.n_iter for x in found]),
         converged=np.array([x.converged for x in found]),
         method=_method(pencil, max(options.cardinality), options), deflation=options.deflation,

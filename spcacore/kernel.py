@@ -130,16 +130,15 @@ class RandomFeatures:
         return Z @ (Z if Y is None else self.transform(Y)).T
 
     def _into(self, rows: Any, out: NDArray[Any]) -> None:
-        with np.errstate(over="ignore"):
-            weights = self.weights.astype(out.dtype)
-        if not np.isfinite(weights).all():
-            raise ValueError(f"bandwidth is too small for {out.dtype}: {self.bandwidth:g}")
-        if is_sparse(rows):
-            out[...] = rows @ weights
-            out += (self.offset - self.shift @ self.weights).astype(out.dtype)
-        else:
-            np.matmul((rows - self.shift).astype(out.dtype, copy=False), weights, out=out)
-            out += self.offset.astype(out.dtype)
+        fits = np.abs(self.weights).max() < np.finfo(out.dtype).max
+        with np.errstate(under="ignore"):
+            weights = self.weights.astype(out.dtype if fits else np.float64)
+            if is_sparse(rows):
+                out[...] = rows @ weights
+                out += (self.offset - self.shift @ self.weights).astype(out.dtype)
+            else:
+                np.matmul((rows - self.shift).astype(weights.dtype, copy=False), weights, out=out)
+                out += self.offset.astype(out.dtype)
         np.cos(out, out=out)
         out *= math.sqrt(2 / self.n_features)
 
@@ -579,7 +578,8 @@ def _matrix(X: Any, square: bool = False) -> Any:
 
 
 def _mean(a: Any) -> NDArray[np.float64]:
-    return np.asarray(a.mean(axis=0, dtype=np.float64)).ravel()
+    with np.errstate(under="ignore"):
+        return np.asarray(a.mean(axis=0, dtype=np.float64)).ravel()
 
 
 def _median_distance(data: Any, seed: int) -> float:

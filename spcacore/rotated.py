@@ -373,8 +373,9 @@ def sma(
         return max(_turned(Y, before[0]), _turned(Z, before[1]))
 
     n_iter, converged = _iterated(step, Y.shape[1], max_iter, tol, tell)
-    B = Z.T @ op.image_block(Y) * math.ldexp(1.0, problem.exponent // 2)
-    Y, Z, B = _ordered(Y, Z, B)
+    Y, Z, B = _ordered(Y, Z, Z.T @ op.image_block(Y))
+    with np.errstate(under="ignore"):
+        B = B * math.ldexp(1.0, problem.exponent // 2)
     return RotatedResult(
         loadings=(Y + 0.0).astype(op.dtype), scores=(Z + 0.0).astype(op.dtype), pve=_pve(problem, Y),
         n_iter=n_iter, converged=converged, method="sma", names=problem.names, middle=B,

@@ -285,7 +285,8 @@ def l1_rotate(
         R = np.asfortranarray(_core.orthomax(Y, 1.0, max_iter, 1e-6)[1])
     status, _ = _core.l1_sweeps(Y, max_iter, tol, R)
     if exponent:
-        Y[...] = np.ldexp(Y, exponent)
+        with np.errstate(under="ignore"):
+            Y[...] = np.ldexp(Y, exponent)
     return R, status == 0
 
 
@@ -312,7 +313,8 @@ def _rotate(
     status, rotation, _ = _core.orthomax(work, gamma, max_iter, tol)
     if normalize:
         work *= length
-        work *= peak
+        with np.errstate(under="ignore"):
+            work *= peak
     if work is not rotated:
         rotated[...] = work
     if status:

@@ -143,7 +143,8 @@ def spca(
         C, nuclear = space.turn(f)
         square = float(np.sum(B * B))
         quadratic = square if lam == math.inf else space.quadratic(B, f) + lam * square
-        objective.append(trace - 2 * nuclear + quadratic + 2 * float(levels @ np.abs(B).sum(axis=0)))
+        with np.errstate(under="ignore"):
+            objective.append(trace - 2 * nuclear + quadratic + 2 * float(levels @ np.abs(B).sum(axis=0)))
         before, unit_B = unit_B, _unit_columns(B)
         converged = bool(np.abs(unit_B - before).max() <= tol)
         if tell is not None:

@@ -12,6 +12,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import calls
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -179,11 +180,22 @@ def elsewhere(tmp_path, monkeypatch):
 # ---- Ctrl-C -------------------------------------------------------------------------------------------
 
 INTERRUPTED = """
-import os, signal, sys, threading, time
+import os, signal, sys, threading, time, warnings
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import aslinearoperator
-from spcacore import explained_variance, kernel_pca, spca, sparse_pca, tpower
+from spcacore import *
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+warnings.simplefilter("ignore")
+FOREVER = {{"tol": 0, "max_iter": 10**6}}
+
+def normal(n, p):
+    return np.random.default_rng(0).standard_normal((n, p))
+
+def covariance(p):
+    X = normal(p, p)
+    return X @ X.T / p
 
 def long(X, r=50, k=80, **options):
     sparse_pca(X, r, cardinality=k, tol=0, max_iter=10**6, n_starts=10**6, **options)
@@ -204,6 +216,7 @@ except KeyboardInterrupt:
 else:
     raise SystemExit("not interrupted")
 assert not before or before == X.tobytes()
+assert [t for t in threading.enumerate() if not t.daemon] == [threading.main_thread()]
 Y = np.random.default_rng(0).standard_normal((30, 8))
 again = sparse_pca(Y, 2, cardinality=3)
 assert again.n_components == 2 and np.isfinite(again.loadings).all()
@@ -241,9 +254,105 @@ LONG = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "case", [pytest.param(c, id=c[0], marks=[pytest.mark.slow] if c is LONG[0] else []) for c in LONG]
-)
+SWIFT = {  # in time that one pass over the data takes
+    "truncate", "soft_threshold", "l1_threshold", "prs", "row_blocks", "random_fourier_features",
+}  # fmt: skip
+LONGER = {  # what is slow to set up, or like what is above
+    "tpower": ("X = normal(400, 5000)", "tpower(X, 500, n_starts=10**6, **FOREVER)"),
+    "gpower": ("X = normal(400, 5000)", "gpower(X, 0.05, relative=True, n_starts=10**6, **FOREVER)"),
+    "gpower, block": (
+        "X = normal(400, 5000)",
+        "sparse_pca(X, 5, penalty=9.0, method='gpower', block=True, **FOREVER)",
+    ),
+    "pmd": ("X = normal(400, 5000)", "pmd(X, 20.0, sample_l1_bound=10.0, n_starts=10**6, **FOREVER)"),
+    "scotlass": ("X = normal(400, 3000)", "scotlass(X, 20.0, n_starts=10**6, **FOREVER)"),
+    "greedy": ("X = normal(1000, 3000)", "greedy(X, 900)"),
+    "greedy, backward": ("X = covariance(1500)", "greedy(X, 5, strategy='backward', kind='covariance')"),
+    "greedy, bidirectional": (
+        "X = covariance(1500)",
+        "greedy(X, 200, strategy='bidirectional', kind='covariance')",
+    ),
+    "branch_and_bound": ("X = covariance(3000)", "branch_and_bound(X, 20, kind='covariance')"),
+    "branch_and_bound, tree": ("X = normal(1000, 400)", "branch_and_bound(X, 20)"),
+    "dspca": ("X = covariance(1500)", "dspca(X, 20, kind='covariance', **FOREVER)"),
+    "optimality_bound": ("X = covariance(500)", "optimality_bound(X, 9, relaxation=True, kind='covariance')"),
+    "optimality_bound, Lanczos": ("X = covariance(2500)", "optimality_bound(X, 20, kind='covariance')"),
+    "refine": ("X = normal(300, 2000); V = sparse_pca(X, 4, cardinality=200).loadings",
+               "refine(X, V, cardinality=200, **FOREVER)"),
+    "spca": ("X = normal(600, 3000)", "spca(X, 5, penalty=0.5, **FOREVER)"),
+    "sca": ("X = normal(1500, 3000)", "sca(X, 5, l1_bound=30.0, **FOREVER)"),
+    "sca, covariance": ("X = covariance(3000)", "sca(X, 5, l1_bound=30.0, kind='covariance', **FOREVER)"),
+    "sca_path": ("X = normal(1500, 3000)", "sca_path(X, 5, [10.0, 20.0, 30.0], **FOREVER)"),
+    "sma": ("X = normal(1500, 3000)", "sma(X, 5, l1_bound=30.0, sample_l1_bound=30.0, **FOREVER)"),
+    "oppca": ("X = normal(1000, 3000)", "oppca(X, 20, **FOREVER)"),
+    "soppca": ("X = normal(1000, 3000)", "soppca(X, 10, 300, **FOREVER)"),
+    "ppca": ("X = normal(2500, 4000)", "ppca(X, 20)"),
+    "ppca, covariance": ("X = covariance(3000)", "ppca(X, 20, kind='covariance', n_samples=500)"),
+    "varimax": ("X = normal(20000, 60)", "varimax(X, **FOREVER)"),
+    "orthomax": ("X = normal(1200, 1000)", "orthomax(X, 0.5, normalize=True, **FOREVER)"),
+    "l1_rotation": ("X = normal(20000, 60)", "l1_rotation(X, **FOREVER)"),
+    "kernel_pca": ("X = normal(12000, 20)", "kernel_pca(X, 5)"),
+    "kernel_pca, features": ("X = normal(20000, 50)", "kernel_pca(X, 5, random_features=2000)"),
+    "sparse_lda": ("X = normal(1500, 1500)", "sparse_lda(X, np.arange(1500) % 4, cardinality=200)"),
+    "sparse_cca": ("X = normal(600, 3000)", "sparse_cca(X, X[::-1], 3, l1_bound=(20.0, 20.0), **FOREVER)"),
+    "sparse_cca, generalized": (
+        "X = normal(600, 1500)",
+        "sparse_cca(X, X[::-1], 1, method='generalized', cardinality=(200, 200), ridge=0.1)",
+    ),
+    "sparse_cca_permutation": (
+        "X = normal(300, 2000)",
+        "sparse_cca_permutation(X, X[::-1], [5.0, 20.0], n_permutations=1000, n_jobs=2)",
+    ),
+    "sparse_dissimilarity": ("X = normal(2000, 3000)", "sparse_dissimilarity(X, 10.0, **FOREVER)"),
+    "sparse_dissimilarity, absolute": (
+        "X = normal(2000, 3000)", "sparse_dissimilarity(X, 10.0, 'absolute', **FOREVER)"
+    ),
+    "sparse_dissimilarity_gap": (
+        "X = normal(600, 3000)", "sparse_dissimilarity_gap(X, [10.0, 30.0], n_permutations=100, n_jobs=2)"
+    ),
+    "sparse_kmeans": ("X = normal(2000, 3000)", "sparse_kmeans(X, 5, 10.0, n_init=20)"),
+    "sparse_kmeans_gap": (
+        "X = normal(1000, 2000)", "sparse_kmeans_gap(X, 5, [10.0, 30.0], n_permutations=100, n_jobs=2)"
+    ),
+    "sparse_eigen": ("X = covariance(1500)", "sparse_eigen(X, X + np.eye(1500), cardinality=200)"),
+    "sparsity_path": (
+        "X = normal(500, 3000)",
+        "sparsity_path(X, n_components=5, cardinality=range(1000, 5, -5))",
+    ),
+    "select_sparsity": (
+        "X = normal(500, 3000)", "select_sparsity(X, cardinality=[500, 300, 100], n_folds=10, n_jobs=2)"
+    ),
+    "select_n_components": ("X = normal(500, 3000)", "select_n_components(X, 8, cardinality=100, n_folds=5)"),
+    "explained_variance": (
+        "X = normal(3000, 6000)", "explained_variance(X, np.eye(6000, 300) + 0.01, 'adjusted')"
+    ),
+    "renormalize": ("X = normal(3000, 6000)", "renormalize(X, np.eye(6000, 300) + 0.01)"),
+    "deflate": ("X = np.zeros((10000, 10000)); X.flat[::10001] = 1",
+                "deflate(X, np.ones(10000), 'schur', kind='covariance')"),
+    "sparse_pca, blocks": ("X = normal(3000, 5000)", "long(row_blocks(X), 5)"),
+    "sparse_pca, orthogonal": ("X = normal(400, 3000)", "long(X, constraint='orthogonal')"),
+    "sparse_pca, uncorrelated": ("X = normal(400, 3000)", "long(X, constraint='uncorrelated')"),
+    "sparse_pca, generalized": ("X = normal(400, 3000)", "long(X, deflation='generalized')"),
+}  # fmt: skip
+OFTEN = {"sparse_kmeans_gap", "branch_and_bound"}
+
+
+def interrupted():
+    """Quick ones by default."""
+    for case in LONG:
+        yield pytest.param(case, id=case[0], marks=[pytest.mark.slow] * (case is LONG[0]))
+    for name, (setup, call) in LONGER.items():
+        marks = [] if name in OFTEN else [pytest.mark.slow]
+        yield pytest.param((name, setup, call, 1.0), id=name, marks=marks)
+
+
+def test_every_long_function_is_interrupted():
+    assert {c.function for c in calls.CALLS} - SWIFT <= {
+        *(name.split(",")[0] for name in LONGER), "sparse_pca", "SparsePCAResult.transform",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("case", list(interrupted()))
 def test_ctrl_c(case, record_property):
     """The bar is 0.2 s; a loaded machine is given a second."""
     _, setup, call, delay = case

@@ -1,0 +1,201 @@
+"""Around every call of the table: no memory, floating-point errors and modes, threads."""
+
+import ctypes
+import gc
+import inspect
+import subprocess
+import sys
+import threading
+import time
+import types
+from concurrent.futures import ThreadPoolExecutor
+
+import calls
+import numpy as np
+import pytest
+from faults import FORMS, allocations, outcome, untouched
+from threadpoolctl import threadpool_limits
+
+from spcacore import _lapack, branch_and_bound, exact
+
+FEW = ["f64", "csr f32"]  # forms that share the least code
+
+
+def every(forms=FORMS, few=FEW, heavy=()):
+    """Every call in every form; those that are not among the few, and heavy functions, are slow."""
+    out = []
+    for call in calls.CALLS:
+        for form in forms:
+            often = form in few and call.function not in heavy
+            marks = [] if often else pytest.mark.slow
+            out.append(pytest.param(call, form, id=f"{call}-{form}", marks=marks))
+    return out
+
+
+# ---- allocations --------------------------------------------------------------------------------------
+
+
+def refuse_in_turn(call, form, most, lasting=False):
+    """The i-th allocation of a call refused, or all from it on, for i = 0, 1, ... until the call answers.
+
+    No more than `most` of them: the first half one by one, the others spread over the rest.
+    """
+    X = FORMS[form](call)
+    with allocations() as memory, untouched(X):
+        expected = outcome(call, X)
+        with memory.refusing(-1, -1):
+            assert outcome(call, X) == expected
+        points = memory.asked
+        spread = np.linspace(0, max(points - 1, 0), most - most // 2, dtype=int).tolist()
+        tried = range(points) if points <= most else sorted({*range(most // 2), *spread})
+        for i in tried:
+            live = memory.live
+            with pytest.raises(MemoryError), memory.refusing(i, 2**40 if lasting else i + 1):
+                outcome(call, X)
+            assert memory.refused > 0
+            if memory.live != live:
+                gc.collect()
+            assert memory.live == live
+        with memory.refusing(points, 2**40):
+            assert outcome(call, X) == expected
+        assert memory.refused == 0
+    return points
+
+
+def in_thread(run, *args, **options):
+    """The handler of NumPy belongs to a thread; in one that is not the first, LAPACK is called directly."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(run, *args, **options).result()
+
+
+@pytest.mark.parametrize(("call", "form"), every(heavy=("refine", "spca")))
+def test_no_memory(call, form):
+    in_thread(refuse_in_turn, call, form, 5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lasting", [False, True], ids=["one", "all that follow"])
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("call", calls.CALLS, ids=repr)
+def test_no_memory_at_any_point(call, form, lasting):
+    most = 20 if call.function == "refine" else 60 if lasting or form not in FEW else 1000
+    points = in_thread(refuse_in_turn, call, form, most, lasting)
+    print(f"no memory: {call}, {form}: {points} allocations, {min(points, most)} refused")
+
+
+def test_no_memory_in_the_thread_of_lapack():
+    def fail():
+        raise MemoryError("mine")
+
+    before = threading.active_count()
+    with pytest.raises(MemoryError, match="mine"):
+        _lapack.interruptible(fail)
+    assert threading.active_count() == before
+
+
+# ---- the floating-point unit ----------------------------------------------------------------------------
+
+
+def modes():
+    """Rounding, traps, and whether subnormal numbers are read and written."""
+    c = ctypes.CDLL(None)
+    traps = c.fegetexcept() if hasattr(c, "fegetexcept") else 0
+    out = [c.fegetround() if hasattr(c, "fegetround") else 0, traps]
+    for dtype in (np.float32, np.float64):
+        tiny, one = np.finfo(dtype).smallest_subnormal, np.ones(9, dtype)
+        small = np.full(9, tiny) * np.arange(9, dtype=dtype)
+        out += [(small * one).tobytes(), (np.finfo(dtype).tiny * one / 2).tobytes()]
+        out += [(s * one + s * np.finfo(dtype).eps / 4).tobytes() for s in (-1, 1)]
+        out += [(s * one - s * np.finfo(dtype).eps / 8).tobytes() for s in (-1, 1)]
+    return out
+
+
+def raise_no_flag(call, X):
+    """No operation of NumPy would raise, were all flags errors; the modes stay."""
+    before, old = modes(), np.geterr()
+    with untouched(X):
+        expected = outcome(call, X)
+        with np.errstate(all="raise"):
+            assert outcome(call, X) == expected
+    assert modes() == before
+    assert np.geterr() == old
+
+
+@pytest.mark.parametrize(("call", "form"), every())
+def test_floating_point(call, form):
+    raise_no_flag(call, FORMS[form](call))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of variances beyond the range
+@pytest.mark.parametrize(("form", "exponent"), [("f64", -1060), ("f64", 900), ("f32", -140)])
+@pytest.mark.parametrize("call", calls.CALLS, ids=repr)
+def test_floating_point_at_the_ends_of_the_range(call, form, exponent):
+    if call.takes == "covariance":
+        exponent //= 2
+    raise_no_flag(call, np.ldexp(FORMS[form](call), exponent))
+
+
+IMPORT = """
+import ctypes, numpy as np
+{modes}
+before, errors = modes(), np.geterr()
+import spcacore, spcacore._core
+assert modes() == before and np.geterr() == errors
+"""
+
+
+def test_import_keeps_the_floating_point_modes(tmp_path):
+    code = IMPORT.format(modes=inspect.getsource(modes))
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+# ---- limits of time -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("p", [1000, pytest.param(3000, marks=pytest.mark.slow)])
+def test_time_limit(p, monkeypatch):
+    """Kept wherever the search ends: at its start, the matrix or the tree; in time of the processor."""
+    monkeypatch.setattr(exact, "time", types.SimpleNamespace(monotonic=time.process_time))
+    Z = np.random.default_rng(0).standard_normal((p, p))
+    A, limit, over = Z @ Z.T, 0.15 * p / 1000, []
+    for _ in range(3):
+        began = time.process_time()
+        with threadpool_limits(1):
+            x = branch_and_bound(A, 20, kind="covariance", time_limit=limit)
+        over.append(time.process_time() - began - limit)
+        assert not x.converged
+        assert x.value <= x.upper_bound
+    print(f"time limit, p = {p}: {limit} s, and {min(over):.3f} to {max(over):.3f} s more")
+    assert 0 <= min(over) < 0.1
+
+
+# ---- threads --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("threads", "times"), [(4, 1), pytest.param(8, 100, marks=pytest.mark.slow)], ids=["4 x 1", "8 x 100"]
+)
+@pytest.mark.parametrize("shared", [True, False], ids=["shared", "distinct"])
+@pytest.mark.parametrize(
+    "call",
+    [pytest.param(c, id=repr(c), marks=[pytest.mark.slow] * (c.function == "refine")) for c in calls.CALLS],
+)
+def test_threads(call, shared, threads, times):
+    """At the same time as in turn, to the bit."""
+    times = min(times, 10) if call.function == "refine" else times
+    first = call.clean()
+    inputs = [first if shared else first * (1 + i / 8) for i in range(threads)]
+    start = threading.Barrier(threads)
+
+    def run(i):
+        start.wait(60)
+        return {frozenset(outcome(call, inputs[i]).items()) for _ in range(times)}
+
+    with threadpool_limits(1), untouched(*inputs):
+        expected = [outcome(call, X) for X in (inputs[:1] * threads if shared else inputs)]
+        with ThreadPoolExecutor(threads) as pool:
+            for found, alone in zip(pool.map(run, range(threads)), expected, strict=True):
+                assert found == {frozenset(alone.items())}
