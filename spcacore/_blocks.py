@@ -26,7 +26,15 @@ from numpy.typing import NDArray
 
 from . import _core
 from ._input import float_type, integer, is_sparse, real_array
-from ._operator import Problem, _canonical_arrays, _column_statistics, _data_problem, _range, strided
+from ._operator import (
+    Problem,
+    _canonical_arrays,
+    _column_statistics,
+    _data_problem,
+    _range,
+    compressed,
+    strided,
+)
 
 _BLOCK_BYTES = 1 << 27  # of X, read at a time
 _KEPT_BYTES = 1 << 30  # of columns of A
@@ -194,6 +202,8 @@ class SlicedRows(RowBlocks):
     """Blocks that slices of rows of one object bring into memory, one at a time."""
 
     def __init__(self, X: Any, block_bytes: int, names: Any) -> None:
+        if is_sparse(X):
+            X = compressed(X)
         if not (hasattr(X, "shape") and hasattr(X, "dtype") and hasattr(X, "__getitem__")):
             raise TypeError(f"X must have shape, dtype and slices of rows, which {type(X).__name__} has not")
         shape = tuple(X.shape)
@@ -201,7 +211,7 @@ class SlicedRows(RowBlocks):
         chunks = getattr(X, "chunks", None)
         if isinstance(chunks, tuple) and chunks and isinstance(chunks[0], int):
             rows = max(rows // chunks[0], 1) * chunks[0]
-        super().__init__(shape, X.dtype, list(range(0, shape[0], max(rows, 1))), names)
+        super().__init__(shape, X.dtype, list(range(0, sum(shape[:1]), max(rows, 1))), names)
         self.source = X
 
     def results(

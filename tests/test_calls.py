@@ -22,3 +22,7 @@ def test_every_call_answers_and_repeats(call, dtype):
     for name, value in first.items():
         assert not np.isnan(value).any(), name
         assert value.tobytes() == second[name].tobytes(), name
+
+
+def test_every_method_of_a_result_is_there():
+    assert calls.without_an_argument() == set()
