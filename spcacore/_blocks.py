@@ -143,6 +143,8 @@ class RowBlocks:
         if self.dtype.kind not in "fiub":
             raise TypeError(f"X has dtype {self.dtype}; real numbers are needed")
         self.starts, self._passes = starts, [0]
+        if names is not None and not hasattr(names, "__iter__"):
+            raise TypeError(f"names must be a sequence of names or None, not {names!r}")
         self.names = None if names is None else tuple(str(name) for name in names)
         if self.names is not None and len(self.names) != self.shape[1]:
             raise ValueError(f"names has {len(self.names)} entries for {self.shape[1]} variables")

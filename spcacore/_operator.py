@@ -180,17 +180,27 @@ def as_problem(
     choice(screening, "screening", _screening.MODES)
     covariance = choice(kind, "kind", ("data", "covariance")) == "covariance"
     center, scale = flag(center, "center"), flag(scale, "scale")
+    if n_features is not None:
+        n_features = integer(n_features, "n_features", 1)
     if is_row_blocks(X):
         from . import _blocks
 
         if not covariance:
-            return _blocks.problem_of(X, center, scale)
+            return _of_width(n_features, _blocks.problem_of(X, center, scale))
         X = _blocks.row_blocks(X).whole()
     if is_sparse(X):
-        return _from_sparse(X, covariance, center, scale, definite)
-    if is_operator(X) or (callable(X) and not hasattr(X, "__array__")):
-        return _from_products(X, covariance, center, scale, n_features)
-    return _from_dense(X, covariance, center, scale, definite, screening, missing)
+        problem = _from_sparse(X, covariance, center, scale, definite)
+    elif is_operator(X) or (callable(X) and not hasattr(X, "__array__")):
+        problem = _from_products(X, covariance, center, scale, n_features)
+    else:
+        problem = _from_dense(X, covariance, center, scale, definite, screening, missing)
+    return _of_width(n_features, problem)
+
+
+def _of_width(n_features: int | None, problem: Problem) -> Problem:
+    if n_features not in (None, problem.p):
+        raise ValueError(f"n_features is {n_features}, and X has {problem.p} columns")
+    return problem
 
 
 # ---- scaling ----------------------------------------------------------------------------------------
@@ -771,7 +781,7 @@ def _from_products(X: Any, covariance: bool, center: bool, scale: bool, n_featur
             raise TypeError("a callable must be a covariance product v -> A v: pass kind='covariance'")
         if n_features is None:
             raise TypeError("a callable has no shape: pass n_features")
-        n = p = integer(n_features, "n_features", 1)
+        n = p = n_features
         matvec, rmatvec, dtype = X, None, np.dtype(np.float64)
     dtype = float_type(dtype)
     owner = _Products(matvec, rmatvec, n, p, dtype, center and not covariance)

@@ -401,6 +401,8 @@ def grid_laplacian(shape: Any, mask: Any = None) -> Any:
     if not isinstance(shape, (tuple, list)):
         shape = (shape,)
     sizes = tuple(integer(s, "shape", 1) for s in shape)
+    if not sizes:
+        raise ValueError("shape must have at least one dimension, not ()")
     if mask is None:
         inside = np.ones(sizes, np.bool_)
     else:
