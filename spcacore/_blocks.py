@@ -143,6 +143,8 @@ class RowBlocks:
         if self.dtype.kind not in "fiub":
             raise TypeError(f"X has dtype {self.dtype}; real numbers are needed")
         self.starts, self._passes = starts, [0]
+        if names is not None and not hasattr(names, "__iter__"):
+            raise TypeError(f"names must be a sequence of names or None, not {names!r}")
         self.names = None if names is None else tuple(str(name) for name in names)
         if self.names is not None and len(self.names) != self.shape[1]:
             raise ValueError(f"names has {len(self.names)} entries for {self.shape[1]} variables")
@@ -202,6 +204,8 @@ class SlicedRows(RowBlocks):
     """Blocks that slices of rows of one object bring into memory, one at a time."""
 
     def __init__(self, X: Any, block_bytes: int, names: Any) -> None:
+        if is_sparse(X):
+            X = compressed(X)
         if not (hasattr(X, "shape") and hasattr(X, "dtype") and hasattr(X, "__getitem__")):
             raise TypeError(f"X must have shape, dtype and slices of rows, which {type(X).__name__} has not")
         if is_sparse(X):  # slices hide what is wrong with indices
@@ -211,7 +215,7 @@ class SlicedRows(RowBlocks):
         chunks = getattr(X, "chunks", None)
         if isinstance(chunks, tuple) and chunks and isinstance(chunks[0], int):
             rows = max(rows // chunks[0], 1) * chunks[0]
-        super().__init__(shape, X.dtype, list(range(0, shape[0], max(rows, 1))), names)
+        super().__init__(shape, X.dtype, list(range(0, sum(shape[:1]), max(rows, 1))), names)
         self.source = X
 
     def results(

@@ -180,17 +180,27 @@ def as_problem(
     choice(screening, "screening", _screening.MODES)
     covariance = choice(kind, "kind", ("data", "covariance")) == "covariance"
     center, scale = flag(center, "center"), flag(scale, "scale")
+    if n_features is not None:
+        n_features = integer(n_features, "n_features", 1)
     if is_row_blocks(X):
         from . import _blocks
 
         if not covariance:
-            return _blocks.problem_of(X, center, scale)
+            return _of_width(n_features, _blocks.problem_of(X, center, scale))
         X = _blocks.row_blocks(X).whole()
     if is_sparse(X):
-        return _from_sparse(X, covariance, center, scale, definite)
-    if is_operator(X) or (callable(X) and not hasattr(X, "__array__")):
-        return _from_products(X, covariance, center, scale, n_features)
-    return _from_dense(X, covariance, center, scale, definite, screening, missing)
+        problem = _from_sparse(X, covariance, center, scale, definite)
+    elif is_operator(X) or (callable(X) and not hasattr(X, "__array__")):
+        problem = _from_products(X, covariance, center, scale, n_features)
+    else:
+        problem = _from_dense(X, covariance, center, scale, definite, screening, missing)
+    return _of_width(n_features, problem)
+
+
+def _of_width(n_features: int | None, problem: Problem) -> Problem:
+    if n_features not in (None, problem.p):
+        raise ValueError(f"n_features is {n_features}, and X has {problem.p} columns")
+    return problem
 
 
 # ---- scaling ----------------------------------------------------------------------------------------
@@ -519,33 +529,49 @@ def _from_sparse(X: Any, covariance: bool, center: bool, scale: bool, definite: 
 def _canonical_arrays(X: Any) -> tuple[Any, tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
     """CSR or CSC with ascending indices, and (data, indices, indptr) as the kernels read them."""
     X = compressed(X)
-    if not _canonical(X):
-        X = X.copy()
-        X.sum_duplicates()
     with np.errstate(over="ignore", under="ignore"):  # of long doubles
         data = np.require(X.data, float_type(X.dtype), ["C", "A"])
     wide = np.int64 if np.int64 in (X.indices.dtype, X.indptr.dtype) else np.int32
     indices, indptr = np.require(X.indices, wide, ["C", "A"]), np.require(X.indptr, wide, ["C", "A"])
-    return X, (data[: indptr[-1]], indices[: indptr[-1]], indptr)
+    return X, (data, indices, indptr)
 
 
-def compressed(X: Any) -> Any:
-    """A sparse matrix as CSR or CSC with sound indices; scipy follows unsound ones out of bounds."""
+class _Corrupt(Exception):
+    """Indices or indptr point outside of the matrix."""
+
+
+def compressed(X: Any, name: str = "X") -> Any:
+    """A sparse matrix as CSR or CSC with sound indices, each line ascending, and nothing after the last.
+
+    scipy follows unsound indices out of bounds; its own answer to whether they ascend may be out of date.
+    """
     if X.ndim != 2 or 0 in X.shape:
-        raise ValueError(f"X must have 2 dimensions and not be empty: shape {X.shape}")
+        raise ValueError(f"{name} must have 2 dimensions and not be empty: shape {X.shape}")
     if X.dtype.kind not in "fiub":
-        raise TypeError(f"X has dtype {X.dtype}; real numbers are needed")
-    if X.format not in ("csr", "csc"):
-        _check_before_conversion(X)
-        X = X.tocsr()
-    n, p = X.shape
-    _check_indices(X.indptr, X.indices, X.data, *((n, p) if X.format == "csr" else (p, n)))
+        raise TypeError(f"{name} has dtype {X.dtype}; real numbers are needed")
+    try:
+        if X.format not in ("csr", "csc"):
+            _check_before_conversion(X)
+            X = X.tocsr()
+        n, p = X.shape
+        _check_indices(X.indptr, X.indices, X.data, *((n, p) if X.format == "csr" else (p, n)))
+    except _Corrupt:
+        raise ValueError(
+            f"{name} is a corrupt sparse matrix: its indices or indptr point outside of it"
+        ) from None
+    stored = int(X.indptr[-1])
+    if stored < max(len(X.data), len(X.indices)) or not X.dtype.isnative:
+        data = X.data[:stored].astype(X.dtype.newbyteorder("="), copy=False)
+        X = type(X)((data, X.indices[:stored], X.indptr), shape=X.shape)
+    if not _canonical(X):
+        X = X.copy()
+        X.sum_duplicates()
     return X
 
 
 def _sound(condition: Any) -> None:
     if not condition:
-        raise ValueError("X is a corrupt sparse matrix: its indices or indptr point outside of it")
+        raise _Corrupt
 
 
 def _check_indices(ptr: Any, idx: Any, data: Any, lines: int, length: int, data_ndim: int = 1) -> None:
@@ -575,8 +601,8 @@ def _check_before_conversion(X: Any) -> None:
 
 
 def _canonical(X: Any) -> bool:
-    """Whether the indices of each line ascend strictly; scipy's own answer may be out of date."""
-    ptr, idx = X.indptr, X.indices[: X.indptr[-1]]
+    """Whether the indices of each line ascend strictly."""
+    ptr, idx = X.indptr, X.indices
     for s in range(0, len(idx) - 1, _CHUNK):
         part = idx[s : s + _CHUNK + 1]
         falls = np.flatnonzero(part[1:] <= part[:-1]) + (s + 1)
@@ -763,7 +789,7 @@ def _from_products(X: Any, covariance: bool, center: bool, scale: bool, n_featur
             raise TypeError("a callable must be a covariance product v -> A v: pass kind='covariance'")
         if n_features is None:
             raise TypeError("a callable has no shape: pass n_features")
-        n = p = integer(n_features, "n_features", 1)
+        n = p = n_features
         matvec, rmatvec, dtype = X, None, np.dtype(np.float64)
     dtype = float_type(dtype)
     owner = _Products(matvec, rmatvec, n, p, dtype, center and not covariance)
@@ -821,7 +847,7 @@ def scores(
             raise TypeError(f"X, an operator, returned dtype {result.dtype}; real numbers are needed")
         if not np.isfinite(result).all():
             if is_sparse(X):
-                raise_not_finite(X.data[: X.indptr[-1]], "X.data")
+                raise_not_finite(X.data, "X.data")
             raise ValueError("X, an operator, returned NaN or infinity")
         return result if mean is None else result - mean[used] @ V
     a = real_array(X, "X", ndim=2, finite=False)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from . import _core
-from ._input import is_sparse, real_array
+from ._input import is_sparse, real_array, refuse_not_finite
 from ._lapack import interruptible
 from ._operator import compressed
 
@@ -278,12 +278,10 @@ def as_prior(covariance: Any, precision: Any, p: int, seed: int) -> tuple[Prior,
     if not is_sparse(precision):
         matrix, largest = _square(precision, "prior_precision", p)
     else:
-        L = compressed(precision).tocsr().astype(np.float64)
-        L.sum_duplicates()
+        L = compressed(precision, "prior_precision").tocsr().astype(np.float64)
         if L.shape != (p, p):
             raise ValueError(f"prior_precision has shape {L.shape} for {p} variables")
-        if not np.isfinite(L.data).all():
-            raise ValueError("prior_precision has entries that are NaN or infinite")
+        refuse_not_finite(L.data, "prior_precision.data")
         largest = float(np.abs(L.data).max(initial=0.0))
         if largest == 0:
             raise ValueError("prior_precision is zero")
@@ -306,7 +304,7 @@ def as_prior(covariance: Any, precision: Any, p: int, seed: int) -> tuple[Prior,
 def _square(x: Any, name: str, p: int) -> tuple[Vector, float]:
     """A symmetric matrix over its largest entry, and that."""
     if is_sparse(x):
-        x = x.toarray()
+        x = compressed(x, name).toarray()
     a = real_array(x, name, ndim=2).astype(np.float64)
     if a.shape != (p, p):
         raise ValueError(f"{name} has shape {a.shape} for {p} variables")

@@ -505,11 +505,9 @@ class _Side:
         weight /= math.sqrt(max((problem.n_samples or 1) - 1, 1))
         if is_sparse(X):
             Z = compressed(X).tocsr().astype(dtype)
-            Z.sum_duplicates()
-            entries = slice(Z.indptr[-1])
-            full = np.bincount(Z.indices[entries], minlength=problem.p) == Z.shape[0]
+            full = np.bincount(Z.indices, minlength=problem.p) == Z.shape[0]
             if full.any():
-                Z.data[entries] -= np.where(full, problem.mean, 0)[Z.indices[entries]]
+                Z.data -= np.where(full, problem.mean, 0)[Z.indices]
             Z = Z.multiply(weight).tocsr().astype(dtype)
             offset = np.where(full, 0, problem.mean) * weight
         else:

@@ -194,7 +194,7 @@ def sparse_pca(
         blocks of "gpower", two-way "pmd") go with "auto" and "none", which are the same there.
         `result.screening` says what was used and read.
     n_features : int, optional
-        p, needed when X is a bare callable.
+        p, needed when X is a bare callable; of anything else, it must be its number of columns.
     rng : None, int or numpy Generator, optional
         For random starts and for probing operators without entries; None is a fixed seed, so results
         repeat.

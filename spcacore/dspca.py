@@ -106,7 +106,7 @@ def dspca(
     scale : bool, default False
         Divide each column by its standard deviation; for a covariance, use the correlation.
     n_features : int, optional
-        p, needed when X is a bare callable.
+        p, needed when X is a bare callable; of anything else, it must be its number of columns.
     callback : callable, optional
         Called with a `Progress` at most twenty times a second, and once at the end. What it raises
         ends the call.

@@ -110,7 +110,7 @@ def greedy(
         How dense data are kept from being read for every product, see `sparse_pca`. For "gradient" alone:
         with the other strategies "auto" is "none".
     n_features : int, optional
-        p, needed when X is a bare callable.
+        p, needed when X is a bare callable; of anything else, it must be its number of columns.
     rng : None, int or numpy Generator, optional
         For the dense vector that chooses the first variable where more than 256 tie, or where X offers
         only products; None is a fixed seed.

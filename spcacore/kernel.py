@@ -51,7 +51,7 @@ from ._input import (
     seed_of,
 )
 from ._lapack import interruptible
-from ._operator import OUT_OF_RANGE, _canonical, compressed
+from ._operator import OUT_OF_RANGE, compressed
 
 _OPTIONS: dict[str, tuple[str, ...]] = {
     "linear": (),
@@ -107,7 +107,10 @@ class RandomFeatures:
         ndarray of shape (n, m)
             float32 for float32 rows, else float64.
         """
-        rows = _sliceable(X, len(self.weights))
+        return self._features(X, "X")
+
+    def _features(self, X: Any, name: str) -> NDArray[Any]:
+        rows = _sliceable(X, len(self.weights), name)
         out = np.empty((rows.shape[0], self.n_features), rows.dtype)
         for part in blocks(len(out), max(self.weights.shape)):
             self._into(rows[part], out[part])
@@ -127,7 +130,7 @@ class RandomFeatures:
         ndarray of shape (n, l)
         """
         Z = self.transform(X)
-        return Z @ (Z if Y is None else self.transform(Y)).T
+        return Z @ (Z if Y is None else self._features(Y, "Y")).T
 
     def _into(self, rows: Any, out: NDArray[Any]) -> None:
         fits = np.abs(self.weights).max() < np.finfo(out.dtype).max
@@ -559,21 +562,18 @@ def _check_rank(values: NDArray[np.float64], noise: float) -> None:
 # ---- the caller's matrix ----------------------------------------------------------------------------
 
 
-def _matrix(X: Any, square: bool = False) -> Any:
+def _matrix(X: Any, square: bool = False, name: str = "X") -> Any:
     """A float array, or a CSR matrix, without NaN; by reference where possible."""
     if is_operator(X):
-        raise TypeError("X is a LinearOperator, and a kernel needs its rows")
+        raise TypeError(f"{name} is a LinearOperator, and a kernel needs its rows")
     if not is_sparse(X) or square:
-        a = real_array(X, "X", ndim=2)
+        a = real_array(X, name, ndim=2)
         if square and a.shape[0] != a.shape[1]:
             raise ValueError(f"a precomputed kernel matrix must be square, not of shape {a.shape}")
         return a
-    S = compressed(X)
-    if not _canonical(S):
-        S = S.copy()
-        S.sum_duplicates()
-    S = S.tocsr().astype(float_type(S.dtype), copy=False)
-    refuse_not_finite(S.data, "X.data")
+    S = compressed(X, name).tocsr()
+    S = S.astype(float_type(S.dtype), copy=False)
+    refuse_not_finite(S.data, f"{name}.data")
     return S
 
 
@@ -603,35 +603,35 @@ def _median_distance(data: Any, seed: int) -> float:
 class _Sliceable:
     """Anything that gives rows by slices; entries are looked at when they are read."""
 
-    def __init__(self, X: Any) -> None:
-        self.source = X
+    def __init__(self, X: Any, name: str = "X") -> None:
+        self.source, self.name = X, name
         self.shape = tuple(map(int, X.shape))
         if len(self.shape) != 2 or 0 in self.shape:
-            raise ValueError(f"X must have 2 dimensions and not be empty: shape {self.shape}")
+            raise ValueError(f"{name} must have 2 dimensions and not be empty: shape {self.shape}")
         self.dtype = float_type(X.dtype)
 
     def __getitem__(self, part: Any) -> NDArray[Any]:
-        block = real_array(self.source[part], "X", ndim=2, finite=False)
+        block = real_array(self.source[part], self.name, ndim=2, finite=False)
         if not np.isfinite(block).all():
             if isinstance(self.source, np.ndarray):
-                raise_not_finite(self.source, "X")
-            raise ValueError(f"X has NaN or infinite entries among the rows {part}")
+                raise_not_finite(real_array(self.source, self.name, ndim=2, finite=False), self.name)
+            raise ValueError(f"{self.name} has NaN or infinite entries among the rows {part}")
         return block
 
 
-def _sliceable(X: Any, p: int | None = None) -> Any:
+def _sliceable(X: Any, p: int | None = None, name: str = "X") -> Any:
     """X, as CSR, or to be read by blocks of rows; converted at once only where it knows no slices."""
     by_slices = isinstance(getattr(X, "dtype", None), np.dtype) and X.dtype.kind in "fiub"
     if isinstance(X, _Sliceable):
         rows = X
     elif is_sparse(X):
-        rows = _matrix(X)
+        rows = _matrix(X, name=name)
     elif by_slices and hasattr(X, "__getitem__") and not isinstance(X, np.ma.MaskedArray):
-        rows = _Sliceable(X)
+        rows = _Sliceable(X, name)
     else:
-        rows = _Sliceable(real_array(X, "X", ndim=2, finite=False))
+        rows = _Sliceable(real_array(X, name, ndim=2, finite=False), name)
     if p is not None and rows.shape[1] != p:
-        raise ValueError(f"X has shape {rows.shape} where (n, {p}) is needed")
+        raise ValueError(f"{name} has shape {rows.shape} where (n, {p}) is needed")
     return rows
 
 

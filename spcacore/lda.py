@@ -338,10 +338,7 @@ class _Data:
     def __init__(self, X: Any):
         if is_sparse(X):
             self.X = compressed(X).tocsr()
-            if not self.X.has_canonical_format:
-                self.X = self.X.copy()
-                self.X.sum_duplicates()
-            entries = self.X.data[: self.X.indptr[-1]]
+            entries = self.X.data
             if not np.isfinite(entries).all():
                 raise_not_finite(entries, "X.data")
         else:

@@ -109,7 +109,7 @@ def scotlass(
         Divide each column by its standard deviation, implicitly; constant columns by 1. For a
         covariance: use the correlation.
     n_features : int, optional
-        p, needed when X is a bare callable.
+        p, needed when X is a bare callable; of anything else, it must be its number of columns.
     rng : None, int or numpy Generator, optional
         For random starts and for probing operators without entries; None is a fixed seed.
     callback : callable, optional

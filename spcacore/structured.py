@@ -401,6 +401,8 @@ def grid_laplacian(shape: Any, mask: Any = None) -> Any:
     if not isinstance(shape, (tuple, list)):
         shape = (shape,)
     sizes = tuple(integer(s, "shape", 1) for s in shape)
+    if not sizes:
+        raise ValueError("shape must have at least one dimension, not ()")
     if mask is None:
         inside = np.ones(sizes, np.bool_)
     else:
@@ -588,11 +590,11 @@ def _extended(
         )
     elif cardinality is not None:
         raise TypeError("oppca takes no cardinality")
-    shape = getattr(X, "shape", np.shape(X))
-    rows = p if result.kind == "covariance" else result.n_samples
-    if tuple(shape) != (rows, p):
-        raise ValueError(f"X has shape {tuple(shape)}; this result came from one of {(rows, p)}")
     problem = as_problem(X, kind=result.kind, center=options["center"], scale=options["scale"])
+    rows = p if result.kind == "covariance" else result.n_samples
+    shape = problem.p if problem.n_samples is None else problem.n_samples, problem.p
+    if shape != (rows, p):
+        raise ValueError(f"X has shape {shape}; this result came from one of {(rows, p)}")
     known = [
         Component(
             result.means[:, t], float(result.posterior_precision[t]), float(result.posterior_trace[t]),

@@ -143,7 +143,7 @@ def tpower(
     screening : {"auto", "both", "shadow", "references", "none"}, default "auto"
         How dense data are kept from being read for every product, see `sparse_pca`.
     n_features : int, optional
-        p, needed when X is a bare callable.
+        p, needed when X is a bare callable; of anything else, it must be its number of columns.
     rng : None, int or numpy Generator, optional
         For random starts and for probing operators without entries; None is a fixed seed.
     callback : callable, optional

@@ -5,6 +5,7 @@ one line here.
 """
 
 import dataclasses
+import functools
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -76,7 +77,16 @@ def planted(n: int = N, p: int = P, seed: int = 0) -> np.ndarray:
 
 X0 = planted()
 COVARIANCE = np.cov(X0, rowvar=False)
-CLEAN = {"data": X0, "covariance": COVARIANCE, "loadings": V0, "vector": V0[:, 0].copy()}
+CLEAN = {
+    "data": X0,
+    "covariance": COVARIANCE,
+    "loadings": V0,
+    "vector": V0[:, 0].copy(),
+    "half": X0[:, :6].copy(),
+    "metric": METRIC,
+    "scores": X0 @ V0,
+    "priors": np.array([0.5, 0.25, 0.25]),
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,10 +98,19 @@ class Call:
     takes: str = "data"
     sparse: bool = True  # scipy.sparse matrices are accepted
     random: bool = False  # takes rng
+    other: str = ""  # the argument that the matrix is, where it is not the first
 
     @property
     def function(self) -> str:
         return self.name.split(",")[0]
+
+    @property
+    def argument(self) -> str:
+        """The name of the argument that the matrix is."""
+        owner: Any = spcacore
+        for part in self.function.split("."):
+            owner = getattr(owner, part)
+        return self.other or next(n for n in inspect.signature(owner).parameters if n != "self")
 
     def clean(self, dtype: Any = np.float64, order: Any = "C") -> np.ndarray:
         return CLEAN[self.takes].astype(dtype, order=order)
@@ -200,11 +219,19 @@ CALLS: list[Call] = [
         "sparse_cca_permutation",
         lambda X: sparse_cca_permutation(X[:, :6], X[:, 6:], [1.2, 1.5], n_permutations=3),
     ),
-    *data("sparse_dissimilarity", lambda X: sparse_dissimilarity(X, 1.5)),
-    *data("sparse_dissimilarity, absolute", lambda X: sparse_dissimilarity(X, 1.5, "absolute")),
-    *data("sparse_dissimilarity_gap", lambda X: sparse_dissimilarity_gap(X, [1.2, 2.0], n_permutations=2)),
-    *data("sparse_kmeans", lambda X: sparse_kmeans(X, 3, 1.5, n_init=3)),
-    *data("sparse_kmeans_gap", lambda X: sparse_kmeans_gap(X, 3, [1.2, 2.0], n_permutations=2, n_init=2)),
+    *data("sparse_dissimilarity", lambda X: sparse_dissimilarity(X, 1.5), sparse=False),
+    *data("sparse_dissimilarity, absolute", lambda X: sparse_dissimilarity(X, 1.5, "absolute"), sparse=False),
+    *data(
+        "sparse_dissimilarity_gap",
+        lambda X: sparse_dissimilarity_gap(X, [1.2, 2.0], n_permutations=2),
+        sparse=False,
+    ),
+    *data("sparse_kmeans", lambda X: sparse_kmeans(X, 3, 1.5, n_init=3), sparse=False),
+    *data(
+        "sparse_kmeans_gap",
+        lambda X: sparse_kmeans_gap(X, 3, [1.2, 2.0], n_permutations=2, n_init=2),
+        sparse=False,
+    ),
     Call(
         "sparse_eigen",
         lambda A: sparse_eigen(A, np.diag(np.linspace(1, 2, P)), cardinality=K),
@@ -239,6 +266,103 @@ CALLS: list[Call] = [
 ]
 
 
+@functools.cache
+def found(function: str) -> Any:
+    """What a function returns for clean input, for the methods of its result."""
+    return next(c for c in CALLS if c.name == function).run(CLEAN["data"])
+
+
+def method(name: str, run: Callable[[Any, Any], Any], function: str, **options: Any) -> Call:
+    """A method of the result of a call of the table."""
+    return Call(name, lambda X: run(found(function), X), **options)
+
+
+DENSE: dict[str, Any] = {"sparse": False}
+ARGUMENTS: list[Call] = [  # other arrays than the first of a function, and those of the methods of results
+    *[
+        Call(f"{f.__name__}, start", lambda x, f=f, o=o: f(X0, *o, start=x), "vector", other="start", **DENSE)
+        for f, o in ((tpower, (K,)), (gpower, (1.0,)), (pmd, (1.5,)), (scotlass, (1.5,)))
+    ],
+    Call("spca, start", lambda V: spca(X0, R, cardinality=K, start=V), "loadings", other="start", **DENSE),
+    Call("sca, start", lambda V: sca(X0, R, l1_bound=3.0, start=V), "loadings", other="start", **DENSE),
+    Call("scotlass, earlier", lambda V: scotlass(X0, 1.5, earlier=V), "loadings", other="earlier", **DENSE),
+    Call("refine, loadings", lambda V: refine(X0, V), "loadings", other="loadings", **DENSE),
+    *[
+        Call(f"{f.__name__}, loadings", lambda V, f=f: f(X0, V), "loadings", other="loadings", **DENSE)
+        for f in (explained_variance, renormalize)
+    ],
+    Call("deflate, x", lambda x: deflate(COVARIANCE, x), "vector", other="x", **DENSE),
+    Call(
+        "deflate, earlier",
+        lambda V: deflate(COVARIANCE, V0[:, 0], "orthogonalized_projection", earlier=V),
+        "loadings", other="earlier", **DENSE,
+    ),
+    *[
+        Call(f"oppca, {o}", lambda C, o=o: oppca(X0, R, **{o: C}), "metric", other=o)
+        for o in ("prior_covariance", "prior_precision")
+    ],
+    Call("sparse_eigen, B", lambda B: sparse_eigen(COVARIANCE, B, K), "metric", other="B", **DENSE),
+    Call(
+        "sparse_lda, priors",
+        lambda w: sparse_lda(X0, LABELS, cardinality=K, priors=w), "priors", other="priors", **DENSE,
+    ),
+    Call("sparse_cca, X", lambda X: sparse_cca(X, X0[:, 6:], R, l1_bound=(1.5, 1.5)), "half"),
+    Call("sparse_cca, Y", lambda Y: sparse_cca(X0[:, 6:], Y, R, l1_bound=(1.5, 1.5)), "half", other="Y"),
+    *[
+        Call(
+            f"sparse_cca, generalized {side}",
+            lambda Z, swap=swap: sparse_cca(
+                *(X0[:, 6:], Z)[::swap], 1, method="generalized", cardinality=(2, 2), ridge=0.1
+            ),
+            "half", other=side,
+        )
+        for side, swap in (("X", -1), ("Y", 1))
+    ],
+    *[
+        Call(
+            f"sparse_cca_permutation, {side}",
+            lambda Z, swap=swap: sparse_cca_permutation(*(X0[:, 6:], Z)[::swap], [1.2], n_permutations=2),
+            "half", other=side,
+        )
+        for side, swap in (("X", -1), ("Y", 1))
+    ],
+    method("SparsePCAResult.extend", lambda r, X: r.extend(X, 1, cardinality=K), "sparse_pca"),
+    method("SPCAResult.transform", lambda r, X: r.transform(X), "spca"),
+    *[
+        method(f"{c}.reconstruct", lambda r, S: r.reconstruct(S), f, takes="scores", **DENSE)
+        for c, f in (("SparsePCAResult", "sparse_pca"), ("SPCAResult", "spca"))
+    ],
+    method("StructuredPCAResult.transform", lambda r, X: r.transform(X), "soppca"),
+    method("StructuredPCAResult.extend", lambda r, X: r.extend(X, 1, cardinality=K), "soppca"),
+    method("KernelPCAResult.transform", lambda r, X: r.transform(X), "kernel_pca"),
+    method(
+        "KernelPCAResult.inverse_transform",
+        lambda _, S: kernel_pca(X0, R, ridge=1.0).inverse_transform(S), "kernel_pca", takes="scores", **DENSE,
+    ),
+    method("RandomFeatures.transform", lambda r, X: r.transform(X), "random_fourier_features"),
+    method("RandomFeatures.kernel", lambda r, X: r.kernel(X), "random_fourier_features"),
+    method("RandomFeatures.kernel, Y", lambda r, Y: r.kernel(X0, Y), "random_fourier_features", other="Y"),
+    *[
+        method(f"PPCAResult.{m}", lambda r, X, m=m: getattr(r, m)(X), "ppca", sparse=m != "impute")
+        for m in ("transform", "score", "score_samples", "impute", "posterior_covariance")
+    ],
+    *[
+        method(f"SparseLDAResult.{m}", lambda r, X, m=m: getattr(r, m)(X), "sparse_lda")
+        for m in ("transform", "predict", "decision_function")
+    ],
+    method("SparseLDAResult.score", lambda r, X: r.score(X, LABELS), "sparse_lda"),
+    method("SparseCCAResult.transform", lambda r, X: r.transform(X, X0[:, 6:]), "sparse_cca", takes="half"),
+    method(
+        "SparseCCAResult.transform, Y",
+        lambda r, Y: r.transform(X0[:, 6:], Y), "sparse_cca", takes="half", other="Y",
+    ),
+]  # fmt: skip
+NO_ARRAYS = {  # methods whose arguments are options
+    "GreedyComponent.at", "PPCAResult.sample", "RowBlocks.reduced", "RowBlocks.results", "RowBlocks.scores",
+    "StructuredPCAResult.posterior_covariance",
+}  # fmt: skip
+
+
 def numbers(result: Any) -> dict[str, np.ndarray]:
     """Every array and number of a result, by name; what is not a number (names, words) is left out."""
     if dataclasses.is_dataclass(result) and not isinstance(result, type):
@@ -263,3 +387,15 @@ def without_a_call() -> set[str]:
     """Public functions of the package that no call of the table runs."""
     functions = {n for n in spcacore.__all__ if inspect.isfunction(getattr(spcacore, n))}
     return functions - {c.function for c in CALLS} - {"grid_laplacian"}
+
+
+def without_an_argument() -> set[str]:
+    """Methods of results with arguments that no call runs."""
+    classes = [getattr(spcacore, n) for n in spcacore.__all__ if inspect.isclass(getattr(spcacore, n))]
+    methods = {
+        f"{c.__name__}.{n}"
+        for c in classes
+        for n, f in inspect.getmembers(c, inspect.isfunction)
+        if not n.startswith("_") and len(inspect.signature(f).parameters) > 1
+    }
+    return methods - {c.function for c in (*CALLS, *ARGUMENTS)} - NO_ARRAYS

@@ -27,6 +27,10 @@ def test_every_call_answers_and_repeats(call, dtype):
         assert value.tobytes() == second[name].tobytes(), name
 
 
+def test_every_method_of_a_result_is_there():
+    assert calls.without_an_argument() == set()
+
+
 REFUSED = "varies too little to be divided|bandwidth is too small|beyond the number range"
 WITH_UNITS = {
     "gpower",

@@ -1,0 +1,137 @@
+"""Every kind of good array in every call gives the numbers of a clean copy and stays as it was."""
+
+import functools
+
+import calls
+import numpy as np
+import pytest
+from calls import ARGUMENTS, CALLS
+from extras import skipping
+from kinds import (
+    DTYPES,
+    GOOD,
+    NO_ARRAYS,
+    SPARSE,
+    assert_same,
+    ids,
+    is_covariance,
+    outcome,
+    pd,
+    reference,
+    untouched,
+)
+
+TAKES = [c for c in (*CALLS, *ARGUMENTS) if not c.name.startswith("sparse_cca") or c in ARGUMENTS]
+SLICED = {
+    "row_blocks"
+}  # takes what has shape, dtype and slices; blocks are of bytes, so dtypes differ in them
+PERMUTED = {"select_sparsity, permutation"}  # of sparse data, other draws
+VALUES = {  # kinds whose numbers an argument does not allow: then the error is that of the clean copy
+    "sparse_lda, priors": {
+        "int8", "int16", "int32", "int64", ">i8", "uint8", "uint16", "uint32", "uint64", "bool",
+        "integer objects", "overlapping",
+    },
+    "sparse_eigen, B": {"bool"}, "oppca, prior_covariance": {"bool"},
+}  # fmt: skip
+
+
+def applies(call, good):
+    """Rules for leaving out a pair of a call and a kind."""
+    if call.function in SLICED:
+        return good[0] not in NO_ARRAYS
+    return call.clean().ndim == 2 or good[0] != "matrix"  # of a line, np.matrix makes a table
+
+
+@functools.cache
+def expected(call, numbers, dtype, shape):
+    return outcome(call.run, np.frombuffer(numbers, dtype).reshape(shape).copy())
+
+
+def of_clean(call, a):
+    return expected(call, a.tobytes(), a.dtype.str, a.shape)
+
+
+def each(check, call, kinds, dtype):
+    """Check one kind after another, and tell of all that fail."""
+    failed = []
+    for kind in kinds:
+        try:
+            with skipping():
+                check(call, kind, np.dtype(dtype))
+        except pytest.skip.Exception:
+            continue
+        except AssertionError as error:
+            failed.append(f"{kind[0]}: {error}"[:300])
+    assert not failed, "\n".join(failed)
+
+
+def halves(calls):
+    """Each call in one of the two dtypes by default, in turn; the other is slow."""
+    return [
+        pytest.param(c, dtype, id=f"{c}-{ids(dtype)}", marks=() if (i + d) % 2 else pytest.mark.slow)
+        for i, c in enumerate(calls)
+        for d, dtype in enumerate(DTYPES)
+    ]
+
+
+def same(call, out, a, exact):
+    clean = of_clean(call, a)
+    assert_same(out, clean, 0 if exact else 1e-2 if a.dtype == np.float32 else 1e-8)
+    return clean
+
+
+def check_dense(call, good, dtype):
+    name, make, exact = good
+    X = make(call.clean(dtype))
+    with untouched(X):
+        out = outcome(call.run, X)
+    clean = same(call, out, reference(X), exact and call.function not in SLICED)
+    assert isinstance(clean[0], dict) or name in VALUES.get(call.name, ())
+
+
+@pytest.mark.parametrize(("call", "dtype"), halves(TAKES))
+def test_same_numbers_as_a_clean_copy(call, dtype):
+    each(check_dense, call, [k for k in GOOD if applies(call, k)], dtype)
+
+
+def check_sparse(call, form, dtype):
+    a = call.clean(dtype)
+    if not is_covariance(a):
+        a[np.abs(a) < 0.5] = 0
+    X = form[1](a)
+    a = np.rint(4 * a.astype(np.float64)) if form[0] == "int8" else a
+    if form[0] == "longdouble":
+        a = a.astype(np.float64)
+    with untouched(X):
+        out = outcome(call.run, X)
+    assert isinstance(same(call, out, a, False)[0], dict)
+
+
+@pytest.mark.parametrize(
+    ("call", "dtype"),
+    halves([c for c in TAKES if c.sparse and c.clean().ndim == 2 and c.name not in PERMUTED]),
+)
+def test_sparse_equals_dense(call, dtype):
+    each(check_sparse, call, SPARSE, dtype)
+
+
+@pytest.mark.parametrize("call", [c for c in TAKES if not c.sparse and c.clean().ndim == 2], ids=repr)
+def test_sparse_is_refused_where_entries_are_needed(call):
+    for _, make in SPARSE:
+        X = make(call.clean())
+        with untouched(X), pytest.raises(TypeError, match=rf"\b{call.argument} is a sparse"):
+            call.run(X)
+
+
+def test_names_are_kept():
+    """By every function whose result has names."""
+    names = [f"gene{j}" for j in range(calls.P)]
+    for call in CALLS:
+        a = call.clean()
+        if a.shape[-1:] != (calls.P,) or a.ndim < 2 or call.function in SLICED or call not in TAKES:
+            continue
+        square = {"index": names} if is_covariance(a) else {}
+        out = call.run(pd.DataFrame(a, columns=names, **square))
+        if hasattr(out, "names"):
+            assert out.names == tuple(names), call
+            assert call.run(a).names is None, call

@@ -1,0 +1,191 @@
+"""Every option of every public function refuses what it cannot be, and says which option it was.
+
+`BASE` has the arguments of a good call of each function, `BAD` what no option of that name may be. A new
+option, or one of a new function, must be in both.
+"""
+
+import inspect
+import re
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from calls import COVARIANCE, LABELS, METRIC, SPARSE, V0, X0, K, P, R, found
+
+import spcacore
+
+STRANGE = [object(), 1j, [[1.0]], {"a": 1}, "three", b"3"]
+FLAG = [1, 0, 1.0, "yes", None, np.nan, [True]]
+WORD = ["nothing", "", 1, 1.5, True, None, b"l1", ["tpower"], np.nan]
+WHOLE = [-1, 1.5, 2.0, np.float64(2), True, np.True_, np.nan, np.inf, None, Fraction(5, 2), *STRANGE]
+POSITIVE = [0, *WHOLE]
+NUMBER = [-1.0, -np.inf, np.nan, True, np.True_, None, 10**400, np.complex64(1), *STRANGE]
+RNG = ["seed", 1.5, True, -1, np.random, object(), [1.5], np.nan]
+CALLBACK = [5, "print", [print], 0, True]
+
+
+def without(values, *allowed):
+    return [v for v in values if not any(v is a or (type(v) is type(a) and v == a) for a in allowed)]
+
+
+def named(values, names):
+    """The same values for options of these names."""
+    return dict.fromkeys(names.split(), values)
+
+
+BAD = {
+    **named(
+        FLAG,
+        "center overwrite ratio normalize renormalize relative nonnegative refine certify relaxation",
+    ),
+    "scale": FLAG,
+    "swaps": FLAG,
+    "persist": without(FLAG, None),
+    **named(
+        WORD,
+        "kind method deflation screening definition strategy norm rotation threshold constraint "
+        "criterion rule solver kernel metric",
+    ),
+    **named(
+        POSITIVE,
+        "n_components n_clusters n_starts n_folds n_repeats n_permutations n_init n_samples "
+        "n_features k block_bytes degree node_limit random_features more",
+    ),
+    **named(
+        WHOLE,
+        "max_iter n_restarts ddof first",
+    ),
+    "n_jobs": without(POSITIVE, -1),
+    "cardinality": [*POSITIVE, 10**30],
+    **named(
+        NUMBER,
+        "tol ridge level shrinkage sample_l1_bound l1_bound penalty",
+    ),
+    **named(
+        NUMBER,
+        "bandwidth memory_limit time_limit bound",
+    ),
+    **named(
+        without(NUMBER, -1.0),
+        "gamma coef0",
+    ),
+    "l1_bounds": [-1.0, np.nan, [], [np.nan], [1.2, -1], "1.2", [None], object(), [[1.2]], [1.2, np.inf]],
+    "rng": RNG,
+    "callback": CALLBACK,
+    "start": [
+        "nothing",
+        np.ones(P - 1),
+        np.ones((P, R + 3)),
+        np.full(P, np.nan),
+        np.zeros(P),
+        object(),
+        3,
+        1j,
+    ],
+    "names": [["a"], 5, [*"abcdefghijkl"][:-1]],
+    "options": [],  # those of a method, which have names of their own
+    "mask": [np.ones(2, bool), "mask", np.ones((3, 3)), 5],
+    "shape": [(), (0,), (2, -1), (2.5,), "34", None, (True,), 1.5],
+}
+
+
+BASE = {
+    **{f: ((X0, R), {"cardinality": K}) for f in ("sparse_pca", "spca", "select_n_components")},
+    **{f: ((X0, K), {}) for f in ("tpower", "greedy", "branch_and_bound", "optimality_bound", "dspca")},
+    **{f: ((X0, 1.5), {}) for f in ("gpower", "pmd", "scotlass", "sparse_dissimilarity")},
+    **{f: ((X0, V0), {}) for f in ("explained_variance", "renormalize")},
+    **{f: ((X0, R), {}) for f in ("oppca", "ppca", "kernel_pca")},
+    **{f: ((V0,), {}) for f in ("varimax", "orthomax", "l1_rotation")},
+    "refine": ((X0, SPARSE), {}),
+    "sca": ((X0, R), {"l1_bound": 3.0}),
+    "sma": ((X0, R), {"l1_bound": 3.0}),
+    "sca_path": ((X0, R, [2.0, 3.0]), {}),
+    "soppca": ((X0, R, K), {}),
+    "random_fourier_features": ((X0, 20), {}),
+    "sparse_lda": ((X0, LABELS), {"cardinality": K}),
+    "sparse_cca": ((X0[:, :6], X0[:, 6:]), {"l1_bound": (1.5, 1.5)}),
+    "sparse_cca_permutation": ((X0[:, :6], X0[:, 6:], [1.2, 1.5]), {"n_permutations": 3}),
+    "sparse_dissimilarity_gap": ((X0, [1.2, 2.0]), {"n_permutations": 2}),
+    "sparse_kmeans": ((X0, 3, 1.5), {"n_init": 2}),
+    "sparse_kmeans_gap": ((X0, 3, [1.2, 2.0]), {"n_permutations": 2, "n_init": 2}),
+    "sparse_eigen": ((COVARIANCE, METRIC, K), {}),
+    "sparsity_path": ((X0,), {"cardinality": [6, 3]}),
+    "select_sparsity": ((X0,), {"cardinality": [6, 3]}),
+    "deflate": ((COVARIANCE, V0[:, 0]), {}),
+    "prs": ((V0, 3.0), {}),
+    "truncate": ((V0[:, 0], K), {}),
+    "soft_threshold": ((V0[:, 0], 0.3), {}),
+    "l1_threshold": ((V0[:, 0], 1.5), {}),
+    "row_blocks": ((X0,), {}),
+    "grid_laplacian": (((3, 4),), {}),
+}
+ARRAYS = {  # whose rows are in test_bad_input
+    "X", "Y", "A", "B", "M", "a", "x", "y", "loadings", "earlier", "priors",
+    "prior_covariance", "prior_precision",
+}  # fmt: skip
+ALLOWED = {  # what one function takes and no other of these names
+    ("truncate", "k"): [0],
+}
+FUNCTIONS = [name for name in spcacore.__all__ if inspect.isfunction(getattr(spcacore, name))]
+
+
+def test_every_option_of_every_function_is_in_the_tables():
+    assert set(BASE) == set(FUNCTIONS)
+    known = ARRAYS | set(BAD)
+    for name in FUNCTIONS:
+        assert known >= set(inspect.signature(getattr(spcacore, name)).parameters), name
+
+
+def refused(call, given, option, value):
+    """What is wrong with the way in which a value is refused, if it is."""
+    try:
+        call(**{**given, option: value})
+    except (TypeError, ValueError) as error:
+        return None if re.search(rf"\b{option}\b", str(error)) else f"says {error}"
+    except Exception as error:
+        return f"raises {error!r}"
+    return "is accepted"
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_bad_values_are_refused_by_name(name):
+    call = getattr(spcacore, name)
+    signature = inspect.signature(call)
+    arguments, options = BASE[name]
+    given = signature.bind(*arguments, **options).arguments
+    call(**given)
+    before = X0.tobytes(), COVARIANCE.tobytes(), V0.tobytes()
+    wrong = [
+        f"{option}={value!r} {complaint}"
+        for option, parameter in signature.parameters.items()
+        if option not in ARRAYS
+        for value in without(BAD[option], *ALLOWED.get((name, option), ()))
+        if not (value is None and parameter.default is None)
+        if (complaint := refused(call, given, option, value)) is not None
+    ]
+    assert not wrong, "\n".join(wrong)
+    assert (X0.tobytes(), COVARIANCE.tobytes(), V0.tobytes()) == before
+    with pytest.raises(TypeError, match="nonsense"):
+        call(**given, nonsense=1)
+
+
+METHODS = [
+    ("sparse_pca", "extend", "more", (X0,), [*POSITIVE, P + 1, 10**30]),
+    ("sparse_pca", "extend", "cardinality", (X0, 1), [*without(POSITIVE, None), P + 1, [], [K] * 3]),
+    ("sparse_pca", "extend", "callback", (X0, 1), CALLBACK),
+    ("soppca", "extend", "more", (X0,), [*POSITIVE, P + 1, 10**30]),
+    ("soppca", "extend", "cardinality", (X0, 1), [*without(POSITIVE, None), P + 1, [], [K] * 3]),
+    ("soppca", "extend", "callback", (X0, 1), CALLBACK),
+    ("soppca", "posterior_covariance", "component", (), [*WHOLE, R]),
+    ("ppca", "sample", "n_samples", (), POSITIVE),
+    ("ppca", "sample", "rng", (3,), without(RNG, None)),
+    ("greedy", "at", "k", (), [*POSITIVE, K + 1]),
+]
+
+
+@pytest.mark.parametrize(("function", "method", "option", "arguments", "values"), METHODS)
+def test_bad_values_of_methods(function, method, option, arguments, values):
+    call = getattr(found(function), method)
+    given = inspect.signature(call).bind_partial(*arguments).arguments
+    wrong = {repr(v): c for v in values if (c := refused(call, given, option, v)) is not None}
+    assert not wrong
