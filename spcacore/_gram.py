@@ -187,8 +187,9 @@ def expanded(
             j = slice(t, min(samples.n, t + _TILE))
             tile = buffer[: rows.n, : j.stop - t]
             kernel.tile(rows, slice(0, rows.n), samples, j, tile)
-            tile -= mean[j]
-            out[part] += tile @ coefficients[j]
+            with np.errstate(over="ignore", invalid="ignore"):  # said below
+                tile -= mean[j]
+                out[part] += tile @ coefficients[j]
     if not np.isfinite(out).all():
         raise ValueError("the kernel between X and the samples is beyond the number range")
     return out

@@ -636,8 +636,6 @@ def degree_problem(X: Any, *, center: bool) -> Problem:
     names = column_names(X)
     if is_row_blocks(X):
         raise ValueError("scale='degree' needs the data in memory, and X is in blocks of rows")
-    if is_operator(X) or (callable(X) and not hasattr(X, "__array__") and not is_sparse(X)):
-        raise ValueError("scale='degree' needs the entries of X; an operator offers only products")
     make: Callable[..., _core.Operator]
     if is_sparse(X):
         X, arrays = _canonical_arrays(X)

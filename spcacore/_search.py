@@ -242,18 +242,22 @@ def negligible(problem: Problem, first: float = 0.0) -> float:
 
 def _eigenvectors(op: _core.Operator, r: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The r largest eigenvalues, descending, and their vectors: by LAPACK, or by ARPACK from products."""
-    from scipy.sparse.linalg import LinearOperator
-
     if op.p <= _WHOLE or r >= op.p - 1:
         values, vectors = np.linalg.eigh(op.submatrix(np.arange(op.p)).astype(np.float64))
         return values[::-1][:r], vectors[:, ::-1][:, :r]
-    whole = LinearOperator(
+    start = np.random.default_rng(0).standard_normal(op.p).astype(op.dtype)
+    values, vectors = _eigsh(products_of(op), r, v0=start, tol=1e-8 if op.dtype == np.float64 else 1e-4)
+    return values[::-1].astype(np.float64), vectors[:, ::-1].astype(np.float64)
+
+
+def products_of(op: Any) -> Any:
+    """The operator as a `LinearOperator` of SciPy."""
+    from scipy.sparse.linalg import LinearOperator
+
+    return LinearOperator(
         (op.p, op.p), dtype=op.dtype,
         matvec=lambda v: op.apply(None, np.ascontiguousarray(v.ravel(), op.dtype)),
     )  # fmt: skip
-    start = np.random.default_rng(0).standard_normal(op.p).astype(op.dtype)
-    values, vectors = _eigsh(whole, r, v0=start, tol=1e-8 if op.dtype == np.float64 else 1e-4)
-    return values[::-1].astype(np.float64), vectors[:, ::-1].astype(np.float64)
 
 
 def _eigsh(A: Any, count: int, **options: Any) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -298,10 +302,14 @@ def check_iterations(max_iter: Any, tol: Any) -> tuple[int, float | None]:
     return integer(max_iter, "max_iter", 0, LARGEST), None if tol is None else number(tol, "tol", 0)
 
 
+def telling(tell: Callable[..., object] | None, t: int, r: int) -> Told | None:
+    """Reports of component t of r, from the numbers of iterations."""
+    return None if tell is None else lambda n_iter: tell(Progress(t, r, n_iter))
+
+
 def told_of(callback: Callback | None) -> Told | None:
     """Progress of a single component."""
-    tell = hook(callback)
-    return None if tell is None else lambda n_iter: tell(Progress(0, 1, n_iter))
+    return telling(hook(callback), 0, 1)
 
 
 def single(
@@ -443,15 +451,11 @@ def _leading_directions(op: _core.Operator, start: NDArray[Any], count: int) -> 
     """As rows, the leading eigenvectors of the whole operator to a few digits; at least one."""
     if op.p < 32:
         return start[None]
-    from scipy.sparse.linalg import ArpackError, LinearOperator
+    from scipy.sparse.linalg import ArpackError
 
-    whole = LinearOperator(
-        (op.p, op.p), dtype=op.dtype,
-        matvec=lambda v: op.apply(None, np.ascontiguousarray(v.ravel(), op.dtype)),
-    )  # fmt: skip
     basis = 4 if count == 1 else 2 * count + 4
     try:
-        vectors = _eigsh(whole, count, v0=start, tol=1e-2, maxiter=5, ncv=basis)[1]
+        vectors = _eigsh(products_of(op), count, v0=start, tol=1e-2, maxiter=5, ncv=basis)[1]
     except ArpackError:  # not converged, or no variance: the power steps will do
         return start[None]
     return np.ascontiguousarray(vectors.T[::-1], op.dtype)

@@ -44,7 +44,7 @@ from ._input import (
 from ._operator import as_problem, compressed, scores
 from ._parallel import Report, check_jobs, in_threads
 from ._result import Callback, Progress, frame, labels
-from ._search import _eigsh
+from ._search import _eigsh, telling
 from .generalized import Form, _forward, _Found, _Pencil, _swapped
 
 _DENSE = 1024  # variables up to which the covariance of a side is formed
@@ -303,7 +303,7 @@ def sparse_cca(
         solver = _Generalized(x, y, counts, ridges, min(max_iter, _TURNS), tol)
     found = []
     for t in range(r):
-        pair = solver.next(None if tell is None else _telling(tell, t, r))
+        pair = solver.next(telling(tell, t, r))
         if pair is None:
             if t == 0:
                 warnings.warn("X and Y have nothing in common", RuntimeWarning, stacklevel=2)
@@ -428,10 +428,6 @@ def sparse_cca_permutation(
     z = np.where(deviation > 1e-12, apart / np.where(deviation > 1e-12, deviation, 1), 0.0)
     p_values = (1 + (permuted >= own[:, None] - 1e-12).sum(axis=1)) / (1 + count)
     return CCAPermutation(np.array(bounds), own, permuted, z, p_values, int(np.argmax(z)))
-
-
-def _telling(tell: Callable[..., object], t: int, r: int) -> Callable[[int], object]:
-    return lambda n_iter: tell(Progress(t, r, n_iter))
 
 
 def _bound(value: Any, name: str, side: _Side) -> float:

@@ -58,7 +58,7 @@ from ._input import (
 from ._lapack import interruptible
 from ._operator import strided
 from ._result import Callback, Named, Progress
-from ._search import _eigsh, fix_sign
+from ._search import Told, _eigsh, fix_sign, telling
 from .deflation import METHODS
 from .greedy import _ties
 
@@ -81,7 +81,6 @@ _TIED = 64  # first variables of equal ratio that are tried
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
-Told = Callable[[int], object]
 
 
 @dataclass(frozen=True, eq=False)
@@ -722,7 +721,7 @@ def directions(pencil: _Pencil, options: Options, tell: Callable[..., object] | 
     found: list[_Found] = []
     bounds: list[float | None] = []
     for t, k in enumerate(options.cardinality):
-        told = None if tell is None else _telling(tell, t, r)
+        told = telling(tell, t, r)
         x = search(pencil, min(k, len(pencil.active)), options, told)
         floor = 1e-10 if pencil.dtype == np.float64 else 1e-5
         if found and not x.objective > max(floor * abs(found[0].objective), pencil.rounding(x)):
@@ -756,10 +755,6 @@ def directions(pencil: _Pencil, options: Options, tell: Callable[..., object] | 
         converged=np.array([x.converged for x in found]),
         method=_method(pencil, max(options.cardinality), options), deflation=options.deflation,
     )  # fmt: skip
-
-
-def _telling(tell: Callable[..., object], t: int, r: int) -> Told:
-    return lambda n_iter: tell(Progress(t, r, n_iter))
 
 
 def _method(pencil: _Pencil, k: int, options: Options) -> str:

@@ -32,7 +32,7 @@ from ._input import (
 from ._lapack import interruptible
 from ._operator import OUT_OF_RANGE, Problem, as_problem, compressed
 from ._result import Callback, Named, Progress
-from ._search import _eigsh
+from ._search import _eigsh, products_of
 
 _FEW_OF_MANY = 40  # eigenvectors for one, at least, for Lanczos to be quicker than LAPACK
 _LARGEST_DENSE = 3000  # order of the matrix that is decomposed whole
@@ -502,16 +502,10 @@ def _by_products(
 
 
 def _by_lanczos(op: Any, r: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    from scipy.sparse.linalg import LinearOperator
-
     if r >= op.p - 1:
         raise ValueError(f"n_components must be below {op.p - 1} for so large a matrix, not {r}")
-    whole = LinearOperator(
-        (op.p, op.p), dtype=op.dtype,
-        matvec=lambda v: op.apply(None, np.ascontiguousarray(v.ravel(), op.dtype)),
-    )  # fmt: skip
     start = np.random.default_rng(0).standard_normal(op.p).astype(op.dtype)
-    values, U = _eigsh(whole, r, v0=start)
+    values, U = _eigsh(products_of(op), r, v0=start)
     return values[::-1].astype(np.float64), U[:, ::-1].astype(np.float64)
 
 

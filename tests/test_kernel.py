@@ -672,3 +672,9 @@ def test_noise_off_a_knot():
     assert 6 <= min(by_count, key=by_count.get) <= 12
     assert result.agreement > 0.75
     drawn(module, result)
+
+
+def test_a_kernel_beyond_the_numbers_is_an_error_and_no_warning():
+    model = kernel_pca(X0 / 10, 1, kernel="polynomial", degree=3)
+    with pytest.raises(ValueError, match="between X and the samples is beyond the number range"):
+        model.transform(1e150 * X0)

@@ -205,6 +205,12 @@ def test_leading_eigenvector(k, dtype):
     np.testing.assert_allclose(G.astype(float) @ vector, value * vector, atol=10 * k * tolerance)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_what_lapack_cannot_do_is_an_error(dtype):
+    with pytest.raises(np.linalg.LinAlgError, match="syevr failed on the submatrix of the support"):
+        _core.leading_eigenvector(np.full((5, 5), np.nan, dtype))
+
+
 def test_statistics_of_columns_that_look_constant():
     """Zeros and ones in sparse storage, and columns constant within each tile but not across tiles."""
     X = np.zeros((1000, 4))

@@ -1,6 +1,9 @@
 """Exact screening: the answers of the plain product, or of NumPy, to the last bit, from fewer columns."""
 
+import io
 import json
+import math
+import os
 import subprocess
 import sys
 import warnings
@@ -602,3 +605,28 @@ def test_memory_map_in_little_memory(order, tmp_path):
     assert bytes.fromhex(loadings) == plain.loadings.tobytes()
     assert n_iter == plain.n_iter.tolist()
     assert mode == "both"
+
+
+def test_a_shadow_that_does_not_fit_is_done_without(monkeypatch):
+    monkeypatch.setattr(_screening, "available_memory", lambda: math.inf)
+    plan = _screening.plan(np.broadcast_to(0.0, (4096, 2**45)), "auto")
+    assert (plan.mode, plan.shadow) == ("references", None)
+
+
+def test_memory_is_what_the_system_says(monkeypatch):
+    """The kernel's own figure, or else free pages, or else no limit."""
+    whole = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    assert 0 < _screening.available_memory() <= whole
+    for text in ("MemTotal: 9 kB\nMemAvailable: 7 kB\n", "MemTotal: 9 kB\n", "MemAvailable: kB\n", None):
+        sizes = {"SC_AVPHYS_PAGES": 3, "SC_PAGE_SIZE": 5}
+
+        def read(*_, text=text, **__):
+            if text is None:
+                raise FileNotFoundError
+            return io.StringIO(text)
+
+        monkeypatch.setattr(_screening, "open", read, raising=False)
+        monkeypatch.setattr(os, "sysconf", sizes.__getitem__)
+        assert _screening.available_memory() == (7 * 1024 if text and "7" in text else 15)
+    monkeypatch.delattr(os, "sysconf")
+    assert _screening.available_memory() == math.inf
