@@ -110,6 +110,18 @@ def test_threshold_at_the_ends_of_blocks(dtype):
 
 
 @pytest.mark.parametrize("dtype", REAL)
+def test_threshold_where_what_is_inside_stands_together(dtype):
+    """What is collected is collected from again, in place."""
+    rng = np.random.default_rng(8)
+    for p in rng.integers(1000, 40000, 24):
+        a = np.sort(rng.standard_normal(p) ** 2)[:: rng.choice([-1, 1])].astype(dtype)
+        a[rng.random(p) < 0.3 * (p % 2)] *= -1
+        for share in (0.05, 0.3, 0.6, 0.9):
+            w, bound = np.empty(p, dtype), 1 + share * (np.sqrt(p) - 1)
+            check_threshold(a, bound, w, _core.l1_threshold(a, bound, 0, w))
+
+
+@pytest.mark.parametrize("dtype", REAL)
 def test_threshold_levels_of_sums(dtype):
     """The levels of an l1 ball and of what is kept, against sorting."""
     rng = np.random.default_rng(3)
@@ -240,6 +252,7 @@ def test_statistics_of_compressed_data(dtype, wide):
             )
             X[:, p // 2] = 2.5
             X[:, -1] = 0.1 * stored[:, -1]
+            X[:, 0] = stored[:, 0]
             exact = X.astype(np.longdouble)
             mean = exact.mean(axis=0)
             squares = ((exact - mean) ** 2).sum(axis=0).astype(float)
@@ -254,6 +267,28 @@ def test_statistics_of_compressed_data(dtype, wide):
                 largest = np.abs(X).max(axis=0)
                 assert (got[2] >= np.where(constant, 0, largest)).all()
                 assert (got[2] <= 2 * largest).all()
+
+
+def test_statistics_of_what_is_read_in_more_than_one_go():
+    """Every 2^22 entries it is asked whether to stop."""
+    X = np.zeros((4200, 1100), np.float32)  # pages that are not written are shared
+    X[-1, -1], X[0, 1] = 4200, 8400
+    for A in (X, X.reshape(1100, 4200).T):
+        j = np.nonzero(A)[1]
+        mean, square, low, high = _core.dense_statistics(A, True)[0]
+        assert not low.any()
+        assert np.array_equal(np.flatnonzero(high), np.sort(j))
+        assert np.array_equal(np.flatnonzero(mean), np.sort(j))
+        assert np.array_equal(np.flatnonzero(square), np.sort(j))
+    n, p = 1 << 16, 70
+    ones, indptr = np.ones(n * p, np.float32), np.arange(0, n * p + 1, p, dtype=np.int32)
+    index = np.tile(np.arange(p, dtype=np.int32), n)
+    for got in (
+        _core.compressed_statistics(n, p, True, ones, index, indptr),
+        _core.compressed_statistics(p, n, False, ones, index, indptr),
+    ):
+        assert (got[0] == 1).all()
+        assert not got[1:].any()
 
 
 @pytest.mark.parametrize("order", "CF")
