@@ -1,0 +1,316 @@
+"""The kernels by themselves, against NumPy: at every size where a loop, a block or a tile ends.
+
+Quick, since tests/mutants.py runs these first.
+"""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from spcacore import _core
+
+REAL = (np.float32, np.float64)
+
+
+# ---- selection --------------------------------------------------------------------------------------
+
+
+def select_vectors(rng, p):
+    normal = rng.standard_normal(p)
+    few = rng.integers(-2, 3, p).astype(float)
+    stride = max(-(-p // 1024), 1)  # of the sample of a long vector
+    sampled = np.arange(p) // stride % stride == np.arange(p) % stride
+    return {
+        "low sample": np.where(sampled, 0, normal),
+        "high sample": np.where(sampled, 10 + normal, normal),
+        "few values beside the sample": np.where(sampled, 0.5, few),
+        "normal": normal,
+        "few values": few,
+        "equal": np.full(p, -1.5),
+        "sorted": np.sort(normal),
+        "rare": normal * (rng.random(p) < 0.05),
+        "one above": np.where(np.arange(p) == p - 1, 2.0, few / 2),
+        "infinite": np.where(rng.random(p) < 0.1, np.inf, normal),
+    }
+
+
+@pytest.mark.parametrize("dtype", REAL)
+def test_selection_at_the_ends_of_blocks(dtype):
+    rng = np.random.default_rng(0)
+    sizes = [*range(1, 12), 127, 128, 129, 255, 256, 257, 511, 513, 1025, 4095, 4096, 4097, 5000, 9001]
+    for p in sizes:
+        for x in select_vectors(rng, p).values():
+            x = x.astype(dtype)
+            order = np.lexsort((np.arange(p), -np.abs(x)))
+            for k in {0, 1, 2, p // 3, p // 2, p - 1, p, int(rng.integers(p + 1))} & set(range(p + 1)):
+                assert np.array_equal(_core.select_largest(x, k), np.sort(order[:k]))
+                kept, expected = x.copy(), np.zeros_like(x)
+                _core.truncate(kept, k)
+                expected[order[:k]] = x[order[:k]]
+                assert np.array_equal(kept, expected)
+
+
+@pytest.mark.parametrize("dtype", REAL)
+def test_selection_stays_inside_its_arrays(dtype):
+    """What lies beyond the vector would be chosen if it were read; where ranks are few, so would the end."""
+    rng = np.random.default_rng(1)
+    for p in (1, 7, 127, 128, 129, 300, 4095, 4100, 6000):
+        room = np.full(p + 600, 9.0, dtype)
+        x = room[300 : 300 + p]
+        x[:] = rng.integers(-3, 4, p)
+        order = np.lexsort((np.arange(p), -np.abs(x)))
+        for k in {1, p // 2, p}:
+            assert np.array_equal(_core.select_largest(x, k), np.sort(order[:k])), k
+        _core.truncate(x, p // 2)
+        assert (room[:300] == 9).all()
+        assert (room[300 + p :] == 9).all()
+
+
+# ---- the level of the l1 norm -----------------------------------------------------------------------
+
+
+def check_threshold(a, bound, w, level, factor=4):
+    """Feasible, and as good as the dual at `level`: w'a <= ||S(a, t)|| + bound t for all feasible w."""
+    eps, exact, v = float(np.finfo(a.dtype).eps), a.astype(np.longdouble), w.astype(np.longdouble)
+    slack = factor * eps * np.sqrt(a.size)
+    excess = np.maximum(np.abs(exact) - level, 0)
+    assert np.sqrt(v @ v) <= 1 + slack
+    assert np.abs(v).sum() <= bound * (1 + slack)
+    assert v @ exact >= (np.sqrt(excess @ excess) + bound * level) * (1 - slack - 8 * eps)
+    assert (w * np.sign(a) >= 0).all()
+
+
+@pytest.mark.parametrize("dtype", REAL)
+def test_threshold_at_the_ends_of_blocks(dtype):
+    rng = np.random.default_rng(2)
+    for p in (1, 2, 3, 15, 63, 64, 65, 127, 128, 129, 255, 256, 257, 600, 1023, 1024, 1025, 2049, 9000):
+        for a in (
+            rng.standard_normal(p),
+            rng.standard_cauchy(p),
+            np.round(2 * rng.standard_normal(p)),
+            rng.standard_normal(p) * (rng.random(p) < 0.1),
+            1 + 1e-3 * rng.random(p),
+            np.where(np.arange(p) < p // 2 + 1, 1.0, rng.random(p)),
+        ):
+            a = a.astype(dtype)
+            a[0] = a[0] or 1
+            for share in (0.0, 0.02, 0.3, 0.8, 1.0):
+                bound = 1 + share * (np.sqrt(p) - 1)
+                w = np.full(p + 200, 7, dtype)
+                for nonnegative, b in ((0, a), (1, np.maximum(a, 0)), (2, np.maximum(a, 0))):
+                    if b.any():
+                        given = a if nonnegative else b
+                        level = _core.l1_threshold(given, bound, nonnegative, w[100 : 100 + p])
+                        check_threshold(b, bound, w[100 : 100 + p], level)
+                        in_place = given.copy()
+                        assert _core.l1_threshold(in_place, bound, nonnegative, in_place) == level
+                        assert np.array_equal(in_place, w[100 : 100 + p])
+                assert (w[:100] == 7).all()
+                assert (w[100 + p :] == 7).all()
+
+
+@pytest.mark.parametrize("dtype", REAL)
+def test_threshold_where_what_is_inside_stands_together(dtype):
+    """What is collected is collected from again, in place."""
+    rng = np.random.default_rng(8)
+    for p in rng.integers(1000, 40000, 24):
+        a = np.sort(rng.standard_normal(p) ** 2)[:: rng.choice([-1, 1])].astype(dtype)
+        a[rng.random(p) < 0.3 * (p % 2)] *= -1
+        for share in (0.05, 0.3, 0.6, 0.9):
+            w, bound = np.empty(p, dtype), 1 + share * (np.sqrt(p) - 1)
+            check_threshold(a, bound, w, _core.l1_threshold(a, bound, 0, w))
+
+
+@pytest.mark.parametrize("dtype", REAL)
+def test_threshold_levels_of_sums(dtype):
+    """The levels of an l1 ball and of what is kept, against sorting."""
+    rng = np.random.default_rng(3)
+    eps = float(np.finfo(dtype).eps)
+    for p in (1, 2, 7, 8, 9, 17, 100, 4095, 4096, 4097, 4104, 4105):
+        for a in (rng.standard_normal(p), np.round(3 * rng.standard_normal(p)), np.full(p, 0.25)):
+            a = a.astype(dtype)
+            size = np.sort(np.abs(a.astype(float)))[::-1]
+            total, sums = size.sum(), np.cumsum(size)
+            for bound in (*(total * np.array([0.001, 0.1, 0.5, 0.99, 1.0, 1.5])), size[0], 2.0):
+                if bound == 0:
+                    continue
+                roots = (sums - bound) / np.arange(1, p + 1)
+                level = max(roots.max(), 0)
+                for start in (0.0, level / 2, level, 2 * level, size[0], 2 * size[0], -1.0, np.inf, np.nan):
+                    got = _core.l1_ball_level(a, bound, start)
+                    assert abs(got - level) <= 1e-13 * size[0] * np.sqrt(p), (p, bound, start)
+                kept = _core.l1_kept_level(a, bound)
+                above = sums > bound * (1 + 4 * eps)
+                near = sums > bound * (1 - 4 * eps)
+                assert kept in (size[np.argmax(above)] if above.any() else 0, size[np.argmax(near)])
+
+
+@pytest.mark.parametrize("dtype", REAL)
+def test_threshold_soft(dtype):
+    rng = np.random.default_rng(4)
+    for p in (1, 5, 64, 130):
+        a = rng.integers(-8, 9, p).astype(dtype)
+        for level in (0.0, 3.0, 5.5, 8.0, 9.0):
+            out = np.empty_like(a)
+            _core.soft_threshold(a, level, out)
+            assert np.array_equal(out, np.sign(a) * np.maximum(np.abs(a) - level, 0))
+            _core.soft_threshold(a, level, out := a.copy())
+            assert np.array_equal(out, np.sign(a) * np.maximum(np.abs(a) - level, 0))
+
+
+# ---- statistics -------------------------------------------------------------------------------------
+
+
+def table(rng, n, p, dtype, order, apart=0):
+    """A matrix inside a larger one of NaN, so that what is read beyond it shows."""
+    shape = (n, p + apart) if order == "C" else (n + apart, p)
+    X = np.full(shape, np.nan, dtype, order=order)[:n, :p]
+    X[:] = rng.standard_normal((n, p)) * rng.uniform(0.1, 10, p) + rng.integers(-1000, 1000, p)
+    X[:, p // 2] = rng.integers(-5, 6)
+    X[n // 2, 0] = -2000  # the lowest, neither first nor last
+    X[n // 3, -1] = 3000
+    return X
+
+
+SHAPES = [
+    (1, 1), (1, 5), (2, 3), (3, 3), (4, 2), (5, 7), (15, 2), (16, 2), (17, 3), (31, 33), (32, 32), (33, 31),
+    (40, 257), (100, 300), (255, 3), (256, 5), (257, 4), (258, 3), (511, 2), (513, 3), (700, 600), (1030, 2),
+    (2, 4400),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("order", "CF")
+@pytest.mark.parametrize("dtype", REAL)
+def test_statistics_and_shadow_of_dense_data(dtype, order):
+    rng = np.random.default_rng(5)
+    for n, p in SHAPES:
+        for apart, center in ((0, True), (3, False)):
+            X = table(rng, n, p, dtype, order, apart)
+            exact = X.astype(np.longdouble)
+            ld = -(-n // _core.SHADOW_BLOCK) * _core.SHADOW_BLOCK
+            shadow = np.full((p, ld), 99, np.int8)
+            plain, _ = _core.dense_statistics(X, center)
+            sums, size = _core.dense_statistics(X, center, shadow)
+            assert np.array_equal(plain, sums[:4])
+            mean = exact.mean(axis=0)
+            squares = ((exact - mean) ** 2).sum(axis=0)
+            np.testing.assert_allclose(sums[0], mean.astype(float), rtol=1e-14, atol=1e-12)
+            np.testing.assert_allclose(sums[1], squares.astype(float), rtol=1e-11, atol=1e-300)
+            assert np.array_equal(sums[2], X.min(axis=0))
+            assert np.array_equal(sums[3], X.max(axis=0))
+            check_shadow(exact, sums[0] if center else 0 * sums[0], shadow, sums[4], sums[5], size)
+
+
+def check_shadow(exact, mean, shadow, step, error, size):
+    """q are the nearest integers to (x - mean)/step, up to the float that the quotient is kept in."""
+    n = len(exact)
+    Z = exact - mean
+    largest = np.abs(Z).max(axis=0)
+    q = shadow[:, :n].T.astype(np.longdouble)
+    assert not shadow[:, n:].any()
+    constant = largest == 0
+    np.testing.assert_allclose(step, (largest / 127).astype(float), rtol=1e-14, atol=0)
+    quotient = Z / np.where(constant, 1, step)
+    assert (np.abs(quotient - q) <= 0.5 + 2.0**-16).all()
+    missed = np.sqrt(((Z - q * step) ** 2).sum(axis=0))
+    assert (missed <= error).all()
+    assert (error <= missed * (1 + 2e-4) + step * np.sqrt(n) * 2.0**-16).all()
+    norm = np.sqrt((q**2).sum(axis=0))
+    assert (norm <= size).all()
+    assert (size <= norm * (1 + 2.0**-19)).all()
+
+
+@pytest.mark.parametrize("order", "CF")
+def test_shadow_of_columns_that_cannot_be_divided(order):
+    """Of subnormal numbers, 127 over the largest overflows: then nothing is kept, and all is missed."""
+    for n in (1, 20, 40, 600):
+        X = np.zeros((n, 4), order=order)
+        X[:, 1] = np.where(np.arange(n) % 2, 1.0, -1.0) * 1e-320
+        X[:, 2] = 1e-310
+        X[:, 3] = np.arange(n) % 5
+        shadow = np.full((4, -(-n // 32) * 32), 99, np.int8)
+        sums, size = _core.dense_statistics(X, False, shadow)
+        largest = np.abs(X).max(axis=0)
+        assert not shadow[:3].any()
+        assert np.array_equal(sums[4, :3], np.zeros(3))
+        assert not size[:3].any()
+        np.testing.assert_allclose(sums[5, :3], np.sqrt(n) * largest[:3], rtol=1e-12)
+        check_shadow(X[:, 3:].astype(np.longdouble), 0, shadow[3:], sums[4, 3:], sums[5, 3:], size[3:])
+
+
+@pytest.mark.parametrize("dtype", REAL)
+@pytest.mark.parametrize("wide", [False, True])
+def test_statistics_of_compressed_data(dtype, wide):
+    """spread is 0 exactly where a column is constant, whether its entries are stored or not."""
+    rng = np.random.default_rng(6)
+    for n, p in ((1, 1), (1, 4), (3, 2), (7, 9), (60, 25)):
+        for density in (0.0, 0.3, 1.0):
+            stored = rng.random((n, p)) < density
+            stored[:, p // 2] = True
+            X = np.where(stored, rng.choice([0, -2, 0.5, 3], (n, p)) + 1e-3 * (density > 0.5), 0).astype(
+                dtype
+            )
+            X[:, p // 2] = 2.5
+            X[:, -1] = 0.1 * stored[:, -1]
+            X[:, 0] = stored[:, 0]
+            exact = X.astype(np.longdouble)
+            mean = exact.mean(axis=0)
+            squares = ((exact - mean) ** 2).sum(axis=0).astype(float)
+            for M in (sp.csr_array(stored), sp.csc_array(stored)):  # zeros are stored too
+                integers = np.int64 if wide else np.int32
+                arrays = X[M.tocoo().coords], M.indices.astype(integers), M.indptr.astype(integers)
+                got = _core.compressed_statistics(n, p, M.format == "csr", *arrays)
+                np.testing.assert_allclose(got[0], mean.astype(float), rtol=1e-13, atol=1e-15)
+                np.testing.assert_allclose(got[1], squares, rtol=1e-11, atol=1e-28)
+                constant = (X[0] == X).all(axis=0)
+                assert np.array_equal(got[2] == 0, constant)
+                largest = np.abs(X).max(axis=0)
+                assert (got[2] >= np.where(constant, 0, largest)).all()
+                assert (got[2] <= 2 * largest).all()
+
+
+def test_statistics_of_what_is_read_in_more_than_one_go():
+    """Every 2^22 entries it is asked whether to stop."""
+    X = np.zeros((4200, 1100), np.float32)  # pages that are not written are shared
+    X[-1, -1], X[0, 1] = 4200, 8400
+    for A in (X, X.reshape(1100, 4200).T):
+        j = np.nonzero(A)[1]
+        mean, square, low, high = _core.dense_statistics(A, True)[0]
+        assert not low.any()
+        assert np.array_equal(np.flatnonzero(high), np.sort(j))
+        assert np.array_equal(np.flatnonzero(mean), np.sort(j))
+        assert np.array_equal(np.flatnonzero(square), np.sort(j))
+    n, p = 1 << 16, 70
+    ones, indptr = np.ones(n * p, np.float32), np.arange(0, n * p + 1, p, dtype=np.int32)
+    index = np.tile(np.arange(p, dtype=np.int32), n)
+    for got in (
+        _core.compressed_statistics(n, p, True, ones, index, indptr),
+        _core.compressed_statistics(p, n, False, ones, index, indptr),
+    ):
+        assert (got[0] == 1).all()
+        assert not got[1:].any()
+
+
+@pytest.mark.parametrize("order", "CF")
+@pytest.mark.parametrize("dtype", REAL)
+def test_statistics_of_symmetry(dtype, order):
+    rng = np.random.default_rng(7)
+    for p in (1, 2, 5, 255, 256, 257, 600):
+        for _ in range(4):
+            A = np.full((p + 2, p + 2), 1e9, dtype, order=order)[:p, :p]
+            B = rng.standard_normal((p, 3))
+            A[:] = B @ B.T + np.diag(rng.random(p) - 0.2)
+            A[:] = np.triu(A) + np.triu(A, 1).T
+            i, j = rng.integers(p, size=2)
+            A[i, j] += rng.choice([-4, 4])
+            root = np.sqrt(np.maximum(A.diagonal().astype(float), 0))
+            largest = np.maximum(np.abs(A), np.abs(A.T)).astype(float)
+            expected = (
+                largest.max(),
+                np.abs(A.astype(float) - A.T.astype(float)).max(),
+                max((largest - np.outer(root, root)).max(), 0),
+            )
+            np.testing.assert_allclose(_core.symmetry(A), expected, rtol=1e-12, atol=1e-15)
+            for value in (np.nan, np.inf, -np.inf):
+                A[i, j] = value
+                assert np.isnan(_core.symmetry(A)[0])
