@@ -1,5 +1,7 @@
 """Every kind of input is the same operator: against explicit NumPy matrices."""
 
+import time
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -233,3 +235,48 @@ def test_stored_zeros_make_no_column_constant(make):
     assert M.nnz == X.size
     problem = as_problem(M)
     np.testing.assert_allclose(problem.unit * problem.diagonal, X.var(axis=0, ddof=1), rtol=1e-15)
+
+
+@pytest.mark.parametrize("covariance", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_what_goes_wrong_in_a_product_ends_the_call(dtype, covariance):
+    """A wrong length, an error, and a hook that raises while products go on."""
+    F = np.diag(np.arange(1, 7)).astype(dtype)
+
+    class Products:
+        def forward(self, v):
+            return F @ v
+
+        backward = forward
+
+    def operator(**products):
+        owner = Products()
+        vars(owner).update(products)
+        return _core.products(owner, 6, 6, covariance, 1.0, dtype == np.float32)
+
+    def fail(*_):
+        raise KeyError("mine")
+
+    def slow(v):
+        time.sleep(0.06)
+        return F @ v
+
+    v = np.full(6, 0.5, dtype)
+    np.testing.assert_array_equal(operator().apply(None, v), F @ v if covariance else F @ F @ v)
+    for name in ("forward",) if covariance else ("forward", "backward"):
+        with pytest.raises(ValueError, match="a product of the operator has the wrong length"):
+            operator(**{name: lambda v: v[:-1]}).apply(None, v)
+        with pytest.raises(KeyError, match="mine"):
+            operator(**{name: fail}).apply(None, v)
+    with pytest.raises(KeyError, match="mine"):
+        operator(forward=slow).truncated_power(np.arange(6), v, 3, 1000, 0.0, fail)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_products_of_rows(dtype):
+    X = np.random.default_rng(0).standard_normal((9, 5)).astype(dtype)
+    Z = X.astype(float) - X.mean(axis=0, dtype=float)
+    op = as_problem(X).operator
+    np.testing.assert_allclose(op.outer(), Z @ Z.T / 8, atol=1e-6 if dtype == np.float32 else 1e-14)
+    assert op.dense
+    assert not as_problem(scipy.sparse.csr_array(X)).operator.dense

@@ -159,7 +159,7 @@ def test_planted_blocks_and_wide_sparse_data():
 
 @given(
     seed=st.integers(0, 2**32),
-    share=st.floats(1e-6, 1.1),
+    share=st.floats(1e-6, 1.1).filter(lambda share: abs(share - 1) > 1e-9),  # there rounding decides
     single=st.booleans(),
     start=st.sampled_from([0.0, 1e-3, 0.5, 1e3, 1e300]),
 )
