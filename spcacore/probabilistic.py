@@ -12,6 +12,7 @@ import math
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -437,7 +438,9 @@ def _leading(
         rest, exact = total - float(values.sum()), 10 * eps * order
     if coarse(eps, 1e6) and not (op.single and eps > 1e-10):
         F = _centred(problem, X, slice(None), slice(None), np.dtype(np.float64))
-        _, s, Vt = linalg.svd(F, full_matrices=False, overwrite_a=True, check_finite=False)
+        _, s, Vt = interruptible(
+            lambda: linalg.svd(F, full_matrices=False, overwrite_a=True, check_finite=False)
+        )
         squares = s**2 / max(op.n - 1, 1)
         values, U, rest = squares[:r], Vt[:r].T, float(squares[r:].sum())
         exact = (eps * max(op.n, p)) ** 2
@@ -483,13 +486,13 @@ def _by_products(
     if p <= n:
         for start in range(0, n, step):
             F = _centred(problem, X, slice(start, start + step), all_, dtype)
-            G += F.T @ F
+            G += interruptible(partial(np.matmul, F.T, F))
         G /= n - 1
         return _eigenvectors(G.astype(dtype), r)
     blocks = [slice(start, start + step) for start in range(0, p, step)]
     for columns in blocks:
         F = _centred(problem, X, all_, columns, dtype)
-        G += F @ F.T
+        G += interruptible(partial(np.matmul, F, F.T))
     G /= n - 1
     values, Z = _eigenvectors(G.astype(dtype), r)
     U = np.empty((p, r))

@@ -1,6 +1,7 @@
 """Around every call of the table: no memory, floating-point errors and modes, threads."""
 
 import ctypes
+import functools
 import gc
 import inspect
 import subprocess
@@ -9,11 +10,13 @@ import threading
 import time
 import types
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import calls
 import numpy as np
 import pytest
 from faults import FORMS, allocations, outcome, untouched
+from scipy.sparse.linalg import LinearOperator
 from threadpoolctl import threadpool_limits
 
 from spcacore import _lapack, branch_and_bound, exact
@@ -199,3 +202,128 @@ def test_threads(call, shared, threads, times):
         with ThreadPoolExecutor(threads) as pool:
             for found, alone in zip(pool.map(run, range(threads)), expected, strict=True):
                 assert found == {frozenset(alone.items())}
+
+
+# ---- exceptions -----------------------------------------------------------------------------------------
+
+
+class Mine(BaseException):
+    pass
+
+
+def failing(X, error, after):
+    """An operator whose product raises once it has given some."""
+    left = iter(range(after))
+
+    def matvec(v):
+        if next(left, None) is None:
+            raise error
+        return X @ v
+
+    return LinearOperator(X.shape, matvec=matvec, rmatvec=lambda f: X.T @ f, dtype=X.dtype)
+
+
+@pytest.mark.parametrize("after", [0, 3])
+@pytest.mark.parametrize("kind", [KeyError, MemoryError, SystemExit, KeyboardInterrupt, GeneratorExit, Mine])
+def test_exceptions_of_operators_arrive(kind, after):
+    """The very object, from every call that multiplies by an operator."""
+    same = {}
+    for call in calls.CALLS:
+        X, error = call.clean(), kind("mine")
+        try:
+            with untouched(X):
+                call.run(failing(X, error, after))
+        except (TypeError, ValueError):
+            continue  # it takes no operators
+        except BaseException as caught:
+            same[call.function] = same.get(call.function, True) and caught is error
+    assert {"sparse_pca", "tpower", "pmd", "scotlass", "branch_and_bound", "dspca", "refine"} <= same.keys()
+    assert all(same.values()), same
+
+
+@pytest.mark.parametrize("kind", [KeyError, MemoryError, SystemExit, KeyboardInterrupt, GeneratorExit, Mine])
+def test_exceptions_of_callbacks_arrive(kind, monkeypatch):
+    error, told, same = kind("mine"), [], {}
+
+    def callback(_):
+        told.append(1)
+        raise error
+
+    for name in {call.function for call in calls.CALLS}:
+        function = getattr(calls, name, None)
+        if function is not None and "callback" in inspect.signature(function).parameters:
+            monkeypatch.setattr(calls, name, functools.partial(function, callback=callback))
+            same[name] = True
+    for call in calls.CALLS:
+        if call.function in same:
+            told.clear()
+            X = call.clean()
+            try:
+                with untouched(X):
+                    call.run(X)
+            except BaseException as caught:
+                same[call.function] &= caught is error
+            else:
+                same[call.function] &= not told
+    assert len(same) > 15
+    assert all(same.values()), same
+
+
+# ---- processes ------------------------------------------------------------------------------------------
+
+PROCESSES = """
+import sys
+sys.path.insert(0, {tests!r})
+import multiprocessing, warnings
+import numpy as np
+import calls
+from concurrent.futures import ProcessPoolExecutor
+from threadpoolctl import threadpool_limits
+
+CHOSEN = [i for i, call in enumerate(calls.CALLS) if i % 2 == 0 and call.function not in ("refine", "spca")]
+
+def answer(i):
+    call = calls.CALLS[i]
+    return {{name: value.tobytes() for name, value in calls.numbers(call.run(call.clean())).items()}}
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore", DeprecationWarning)
+    A = np.random.default_rng(0).standard_normal((900, 900))
+    with threadpool_limits(2):
+        A @ A, np.linalg.svd(A[:300, :300])  # the threads of BLAS are there
+        here = [answer(i) for i in CHOSEN]
+        {pool}
+        assert there == here
+        assert [answer(i) for i in CHOSEN] == here
+    print("same")
+"""
+POOLS = {
+    "fork": """
+        with multiprocessing.get_context("fork").Pool(4) as pool:
+            there = pool.map_async(answer, CHOSEN).get(60)""",
+    "spawn": """
+        with multiprocessing.get_context("spawn").Pool(2) as pool:
+            there = pool.map_async(answer, CHOSEN).get(120)""",
+    "executor": """
+        with ProcessPoolExecutor(2) as pool:
+            there = list(pool.map(answer, CHOSEN, timeout=60))""",
+    "loky": """
+        from joblib import Parallel, delayed
+        there = Parallel(2, backend="loky", timeout=120)(delayed(answer)(i) for i in CHOSEN)""",
+}
+
+
+@pytest.mark.parametrize(
+    "pool", [pytest.param(p, marks=[pytest.mark.slow] * (p in ("spawn", "loky"))) for p in POOLS]
+)
+def test_processes(pool, tmp_path):
+    """Half of the calls by other processes, after BLAS had threads in this one."""
+    if pool == "loky":
+        pytest.importorskip("joblib")
+    script = tmp_path / "script.py"
+    tests = str(Path(calls.__file__).parent)
+    script.write_text(PROCESSES.format(tests=tests, pool=POOLS[pool].strip()))
+    done = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, timeout=240, cwd=tmp_path, check=False
+    )
+    assert done.stdout.strip() == "same", done.stderr
