@@ -90,6 +90,7 @@ def of(name):
 
 
 @openblas
+@pytest.mark.slow
 def test_another_process_gives_the_same_bits(folder):
     first, second = (dumped(folder, None, 1, i) for i in range(2))
     assert list(first) == list(second)

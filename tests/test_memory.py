@@ -3,6 +3,7 @@
 Each case runs in a process of its own, with the resident size before the call as the base line.
 """
 
+import itertools
 import json
 import resource
 import subprocess
@@ -229,7 +230,8 @@ FAR_CASES = [
     pytest.param(
         *case, marks=[] if case in (("pmd", "C", "f8"), ("renormalize", "F", "f8")) else [pytest.mark.slow]
     )
-    for case in ((name, order, dtype) for name in FAR for order in "CF" for dtype in ("f4", "f8"))
+    for case in itertools.product(FAR, "CF", ("f4", "f8"))
+    if case[:2] != ("deflate", "C")  # which writes to every row, hence to every huge page
 ]
 
 
