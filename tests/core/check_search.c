@@ -266,7 +266,7 @@ void SPCA(check_elastic_net)(trial_t *t)
     for (spca_int j = 0; j < p; j++) {
         r[j] = (double)c[j] - (double)ridge * b[j];
         for (spca_int i = 0; i < p; i++) r[j] -= dense[j + i * p] * b[i];
-        if (b[j] != 0)
+        if (fabs(b[j]) > 1e3 * EPSILON * size) /* else it has only just joined */
             CHECK(t, NEAR(r[j], copysign((double)level, b[j]), size * 1e2));
         else
             CHECK(t, fabs(r[j]) <= (double)level + 1e5 * EPSILON * size);
