@@ -221,12 +221,18 @@ static void bear(const node_t *node, spca_int given, const spca_int *in, spca_in
     if (with >= 0) child[node->at[with]] = IN;
 }
 
-/* The candidate to branch on: one that already is at fault with I alone, else of largest f. */
-static spca_int branching(const node_t *node, int *fault)
+/* A candidate that already is at fault with I alone, or -1. */
+static spca_int at_fault(const node_t *node)
+{
+    for (spca_int j = 0; j < node->count; j++)
+        if (!(node->z[j] > 0)) return j;
+    return -1;
+}
+
+/* The candidate to branch on where none is: of largest f. */
+static spca_int branching(const node_t *node)
 {
     spca_int best = 0;
-    for (spca_int j = 0; j < node->count; j++)
-        if ((*fault = !(node->z[j] > 0))) return j;
     for (spca_int j = 1; j < node->count; j++)
         if (node->f[j] > node->f[best] ||
             (node->f[j] == node->f[best] && node->at[j] < node->at[best]))
@@ -242,15 +248,16 @@ static spca_int divide(node_t *node, spca_int given, const spca_int *in, int kno
     real sharp = REAL_MAX; /* a bound on lambda_1(H_TT) for all candidates left */
     for (;;) {
         uint8_t *child = pool + empty[children] * node->p;
-        int fault = !known;
         spca_int with = 0;
+        int fault;
         for (spca_int j = node->count - 1; known && m == 1 && j >= 0; j--)
             if (node->z[j] > 0) drop(node, j);
-        if (known) with = branching(node, &fault);
+        if (known) with = at_fault(node);
+        fault = with >= 0;
         excess[children] = REAL_MAX;
         if (node->count > m && !fault) {
             real bound = settle(node), widest = 0;
-            if (bound <= 1) return children;
+            if (bound <= 1 || node->stopped) return children;
             if (node->count > m) {
                 int factored = node->count <= WHOLE;
                 if (factored && within(node, 1)) return children;
@@ -262,7 +269,7 @@ static spca_int divide(node_t *node, spca_int given, const spca_int *in, int kno
                 bound = sharp = fmin(sharp, bound);
                 for (spca_int j = 0; j < node->count; j++) widest = fmax(widest, node->z[j]);
                 excess[children] = (bound - 1) * widest;
-                with = branching(node, &fault);
+                with = branching(node);
             }
         }
         if (node->stopped) return children;

@@ -72,6 +72,22 @@ static void check_rotated(trial_t *t, rotation_t which, spca_int p, spca_int r, 
     after = criterion(p, r, gamma, which == L1, unit, Y);
     if (which == L1) before = -before, after = -after;
     CHECK(t, after >= before - 1e3 * EPSILON * (double)(p * r));
+    if (status != SPCA_OK || p > 100) return;
+    for (spca_int a = 0; a < r; a++) /* no pair can be turned to gain */
+        for (spca_int b = a + 1; b < r; b++)
+            for (int step = 1; step < 32; step++) {
+                double angle = step * 1.5707963267948966 / 32, c = cos(angle), s = sin(angle), gain;
+                real *Z = WORK(t, 2 * p), *pair = WORK(t, 2 * p);
+                for (spca_int i = 0; i < p; i++) {
+                    pair[i] = Y[i + a * p];
+                    pair[i + p] = Y[i + b * p];
+                    Z[i] = (real)(c * (double)pair[i] + s * (double)pair[i + p]);
+                    Z[i + p] = (real)(c * (double)pair[i + p] - s * (double)pair[i]);
+                }
+                gain = criterion(p, 2, gamma, which == L1, unit, Z) -
+                       criterion(p, 2, gamma, which == L1, unit, pair);
+                CHECK(t, (which == L1 ? -gain : gain) <= (SINGLE ? 1e-4 : 1e-5) * (double)(2 * p));
+            }
 }
 
 void SPCA(check_rotation)(trial_t *t)

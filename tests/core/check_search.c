@@ -171,7 +171,13 @@ void SPCA(check_branch)(trial_t *t)
     uint8_t *pool = SCRATCH(t, p * nodes * (room + 1), uint8_t);
     real *excess = WORK(t, nodes * room);
     for (spca_int j = 0; j < p; j++) size = fmax(size, A[j + j * p]);
-    level = size * (1 + (double)below(t, 100) / 100 * (double)(k - 1));
+    for (spca_int a = 0; a < k; a++) support[a] = a;
+    level = 0;
+    do
+        level =
+            fmax(level, largest_eigenvalue(t, p, A, NULL, k, support)); /* the least that is safe */
+    while (next_support(p, k, support));
+    level *= (double)between(t, 70, 105) / 100;
     for (spca_int a = 0; a < p * p; a++) {
         N[a] = (a % p == a / p ? level : 0) - A[a];
         n[a] = (real)N[a];
@@ -260,7 +266,7 @@ void SPCA(check_elastic_net)(trial_t *t)
     for (spca_int j = 0; j < p; j++) {
         r[j] = (double)c[j] - (double)ridge * b[j];
         for (spca_int i = 0; i < p; i++) r[j] -= dense[j + i * p] * b[i];
-        if (b[j] != 0)
+        if (fabs(b[j]) > 1e3 * EPSILON * size) /* else it has only just joined */
             CHECK(t, NEAR(r[j], copysign((double)level, b[j]), size * 1e2));
         else
             CHECK(t, fabs(r[j]) <= (double)level + 1e5 * EPSILON * size);

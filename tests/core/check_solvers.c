@@ -264,12 +264,15 @@ void SPCA(check_orthogonal_threshold)(trial_t *t)
            norm = 0;
     double product = 0, *b = zeros(t, p), *mu = SCRATCH(t, count, double);
     real *w = WORK(t, p);
+    int free = chance(t, 25); /* of the bound: then w is a projection */
+    if (free) bound = sqrt((double)p);
     for (spca_int l = 0; l < count; l++) mu[l] = 0;
     spca_status status =
         SPCA(orthogonal_l1_threshold)(p, count, a, Q, bound, NULL, NULL, mu, WORK(t, 3 * p),
                                       SCRATCH(t, count * count + 4 * count, double), w);
     SPCA(digest)(t, status, p, w);
     CHECK(t, status == SPCA_OK || status == SPCA_ZERO_VECTOR);
+    CHECK(t, status == SPCA_OK || !free || style != PLAIN || p <= 2 * count);
     for (asked = 0;; asked++) {
         stop_t stop = {0, asked};
         double *again = SCRATCH(t, count, double);

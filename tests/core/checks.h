@@ -18,7 +18,7 @@
     ROW(stopped_rotation, 100)                                                                     \
     ROW(tiles, 100)                                                                                \
     ROW(statistics, 400)                                                                           \
-    ROW(compressed_statistics, 200)                                                                \
+    ROW(compressed_statistics, 600)                                                                \
     ROW(symmetry, 100)                                                                             \
     ROW(deflation, 200)                                                                            \
     ROW(data_deflation, 200)                                                                       \

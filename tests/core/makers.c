@@ -51,9 +51,14 @@ const spca_int *SPCA(subset)(trial_t *t, spca_int n, spca_int count)
 
 vector_t SPCA(sparse)(trial_t *t, style_t style, spca_int p, spca_int nnz, int dense)
 {
-    if (dense) return (vector_t){p, NULL, SPCA(numbers)(t, style, p)};
-    const spca_int *index = SPCA(subset)(t, p, nnz);
-    return (vector_t){nnz, index, SPCA(numbers)(t, style, nnz)};
+    const spca_int *index = dense ? NULL : SPCA(subset)(t, p, nnz);
+    vector_t v = {dense ? p : nnz, index, SPCA(numbers)(t, style, dense ? p : nnz)};
+    for (spca_int a = 0; a < v.nnz; a++)
+        if (v.value[a] != 0) return v;
+    real *value = SPCA(copy_of)(t, v.nnz, v.value); /* bytes may make the zero vector */
+    value[0] = 1;
+    v.value = value;
+    return v;
 }
 
 /* ---- operators known by their products --------------------------------------------------------
@@ -241,7 +246,11 @@ void SPCA(problem_of)(trial_t *t, problem_t *q, int fixed)
         q->style = SPREAD;
     q->storage = (storage_t)below(t, fixed & SCREENED ? CSR : STORAGES);
     q->covariance = A->covariance = !(fixed & SCREENED) && chance(t, 30);
-    A->p = fixed & SCREENED ? between(t, 1, chance(t, 20) ? 400 : 90) : odd[below(t, most)];
+    A->p = fixed & SCREENED ? between(t, 1,
+                                      t->left         ? 48
+                                      : chance(t, 20) ? 400
+                                                      : 90)
+                            : odd[below(t, most)];
     A->n = A->m = q->covariance ? A->p : odd[below(t, most)];
     A->row_major = q->storage == ROWS || q->storage == CSR;
     A->range = q->storage == CALLBACK ? 1 : ldexp((real)1, (int)between(t, -2, 2));
