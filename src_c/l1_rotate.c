@@ -81,6 +81,7 @@ static spca_status best_turn(spca_int p, const real *x, const real *y, double to
         int bin;
         first_quadrant((double)x[i], (double)y[i], &a, &b);
         if (a == 0) continue;
+        if (!(a + b <= DBL_MAX)) return SPCA_NONFINITE; /* no bin */
         bin = bin_of(a, b);
         sum_a[bin] += a;
         sum_b[bin] += b;

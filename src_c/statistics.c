@@ -166,9 +166,10 @@ spca_status SPCA(compressed_statistics)(spca_int n, spca_int p, const real *data
         spca_int start = at(indptr, wide, l), end = at(indptr, wide, l + 1);
         for (spca_int q = start; q < end; q++) {
             spca_int j = row_major ? at(indices, wide, q) : l;
-            double x = (double)data[q], d = x - mean[j];
+            double x = (double)data[q], d = x - mean[j], apart;
             if (count[j] == 0) first[j] = x;
-            if (x != first[j] && !(fabs(x) <= spread[j])) spread[j] = fabs(x) + fabs(first[j]);
+            apart = x != first[j] ? fabs(x) + fabs(first[j]) : 0; /* x may be a stored 0 */
+            if (!(apart <= spread[j])) spread[j] = apart;
             count[j]++;
             mean[j] += d / count[j];
             square[j] += d * (x - mean[j]);

@@ -215,3 +215,14 @@ def test_statistics_of_columns_that_look_constant():
     for M in (X, np.asfortranarray(X), scipy.sparse.csr_array(X), scipy.sparse.csc_array(X)):
         problem = as_problem(M)
         np.testing.assert_allclose(problem.unit * problem.diagonal, X.var(axis=0, ddof=1), rtol=1e-12)
+
+
+@pytest.mark.parametrize("make", [scipy.sparse.csr_array, scipy.sparse.csc_array])
+def test_stored_zeros_make_no_column_constant(make):
+    """A column whose entries are all stored, some of them zeros and the others equal."""
+    X = np.array([[-1.0, 2], [0, 2], [0, 2], [-1, 2]])
+    M = make(X + 4)
+    M.data -= 4
+    assert M.nnz == X.size
+    problem = as_problem(M)
+    np.testing.assert_allclose(problem.unit * problem.diagonal, X.var(axis=0, ddof=1), rtol=1e-15)

@@ -207,7 +207,7 @@ void SPCA(check_early)(trial_t *t)
     spca_int p = between(t, 3, 20);
     double *w;
     real *G;
-    SPCA(problem_of)(t, &q, 1, 1);
+    SPCA(problem_of)(t, &q, TAMED | DEFLATED);
     for (size_t i = 0; i < sizeof SOLVERS / sizeof *SOLVERS; i++)
         for (e.kind = 0; e.kind < 2; e.kind++) each_question(t, SOLVERS[i], &e);
     G = SPCA(copy_of)(t, (p + 1) * p, SPCA(numbers)(t, PLAIN, (p + 1) * p));

@@ -178,7 +178,7 @@ static void check_submatrix(trial_t *t, problem_t *q)
     copy = SPCA(copy_of)(t, k * k, G);
     CHECK(t, SPCA(leading_eigenvector)(k, G, WORK(t, 27 * k), SCRATCH(t, 12 * k, blas_int), &value,
                                        vector) == SPCA_OK);
-    if (q->style < SPREAD) {
+    if (q->exact) {
         CHECK(t, NEAR(norm_of((vector_t){k, NULL, vector}), 1, 1));
         for (spca_int a = 0; a < k; a++)
             CHECK(t, NEAR(strands_dot(k, copy + a * k, vector), value * vector[a],
@@ -203,7 +203,7 @@ static void check_submatrix(trial_t *t, problem_t *q)
 void SPCA(check_operator)(trial_t *t)
 {
     problem_t q;
-    SPCA(problem_of)(t, &q, 0, 1);
+    SPCA(problem_of)(t, &q, chance(t, 70) ? DEFLATED : 0);
     spca_int p = q.A.p, nnz = between(t, 1, p);
     style_t style = q.style == ANY ? ANY : PLAIN;
     vector_t v = SPCA(sparse)(t, style, p, nnz, chance(t, 40));
@@ -223,14 +223,13 @@ void SPCA(check_operator)(trial_t *t)
             CHECK(t, NEAR(y[j], sum * (double)q.A.factor, (q.size + 100) * (double)(p + q.A.m)));
         }
     } else if (q.A.deflation != SPCA_HOTELLING) { /* image and transpose belong together */
-        real *f = WORK(t, q.A.m), *z = WORK(t, p);
+        real *f = WORK(t, q.A.m);
         double left = 0, right = 0;
         CHECK(t, SPCA(image)(&q.A, v, NULL, NULL, WORK(t, p), f) == SPCA_OK);
         for (spca_int i = 0; i < q.A.m; i++) left += (double)f[i] * (double)g[i];
         for (spca_int a = 0; a < v.nnz; a++)
             right += (double)y[v.index ? v.index[a] : a] * (double)v.value[a];
         CHECK(t, NEAR(left * (double)q.A.factor, right, (q.size + 100) * (double)(p * q.A.m + p)));
-        (void)z;
     }
 }
 
@@ -315,7 +314,7 @@ static ask_t *const ASKED[] = {ask_apply,  ask_largest,    ask_above,     ask_bl
 void SPCA(check_stops)(trial_t *t)
 {
     problem_t q;
-    SPCA(problem_of)(t, &q, 1, 1);
+    SPCA(problem_of)(t, &q, TAMED | DEFLATED);
     vector_t v = SPCA(sparse)(t, PLAIN, q.A.p, between(t, 1, q.A.p), chance(t, 40));
     for (size_t i = 0; i < sizeof ASKED / sizeof *ASKED; i++)
         for (int failing = 0; failing < 2; failing++)

@@ -2,15 +2,37 @@
 #ifndef SPCA_TESTS_CHECKS_H
 #define SPCA_TESTS_CHECKS_H
 #define CHECKS(ROW)                                                                                \
-    ROW(select, 4)                                                                                 \
-    ROW(l1_threshold, 4)                                                                           \
-    ROW(levels, 4)                                                                                 \
-    ROW(operator, 4)                                                                               \
-    ROW(stops, 1)                                                                                  \
-    ROW(early, 1)                                                                                  \
+    ROW(select, 400)                                                                               \
+    ROW(l1_threshold, 400)                                                                         \
+    ROW(levels, 400)                                                                               \
+    ROW(operator, 400)                                                                             \
+    ROW(stops, 100)                                                                                \
+    ROW(screen, 400)                                                                               \
+    ROW(screened, 400)                                                                             \
+    ROW(solvers, 600)                                                                              \
+    ROW(screened_solvers, 400)                                                                     \
+    ROW(stopped_solvers, 100)                                                                      \
+    ROW(orthogonal_threshold, 400)                                                                 \
+    ROW(rotation, 400)                                                                             \
+    ROW(ascent, 6)                                                                                 \
+    ROW(stopped_rotation, 100)                                                                     \
+    ROW(tiles, 100)                                                                                \
+    ROW(statistics, 400)                                                                           \
+    ROW(compressed_statistics, 200)                                                                \
+    ROW(symmetry, 100)                                                                             \
+    ROW(deflation, 200)                                                                            \
+    ROW(data_deflation, 200)                                                                       \
+    ROW(distances, 100)                                                                            \
+    ROW(direct, 400)                                                                               \
+    ROW(refit, 400)                                                                                \
+    ROW(greedy, 100)                                                                               \
+    ROW(branch, 200)                                                                               \
+    ROW(elastic_net, 400)                                                                          \
+    ROW(dspca, 60)                                                                                 \
+    ROW(early, 20)                                                                                 \
     ROW(rows, 1)                                                                                   \
     ROW(corners, 1)                                                                                \
     ROW(lengths, 1)
-#define DECLARE(name, weight) void spca_scheck_##name(trial_t *), spca_dcheck_##name(trial_t *);
+#define DECLARE(name, percent) void spca_scheck_##name(trial_t *), spca_dcheck_##name(trial_t *);
 CHECKS(DECLARE)
 #endif

@@ -7,10 +7,10 @@
 typedef struct {
     const char *name;
     check_t *check[2];
-    int weight; /* trials, in units of the argument */
+    unsigned percent; /* of the trials asked for, at least one */
 } row_t;
 
-#define ROW(name, weight) {#name, {spca_scheck_##name, spca_dcheck_##name}, weight},
+#define ROW(name, percent) {#name, {spca_scheck_##name, spca_dcheck_##name}, percent},
 static const row_t TABLE[] = {CHECKS(ROW)};
 enum { ROWS_OF_TABLE = sizeof TABLE / sizeof *TABLE, THREADS = 8 };
 
@@ -129,10 +129,11 @@ int main(int argc, char **argv)
     if (!raw && strcmp(argv[1], "turns") != 0) return usage();
     for (int i = 0; i < ROWS_OF_TABLE; i++) {
         if (argc > 3 && strcmp(argv[3], TABLE[i].name) != 0) continue;
-        for (uint64_t a = 0; a < trials * (uint64_t)TABLE[i].weight; a++)
+        uint64_t some = (trials * TABLE[i].percent + 99) / 100;
+        for (uint64_t a = 0; a < some; a++)
             for (int precision = 0; precision < 2; precision++)
                 in_turn(TABLE + i, precision, argc > 4 ? seed : a, raw);
-        printf("%s: %" PRIu64 " trials\n", TABLE[i].name, 2 * trials * (uint64_t)TABLE[i].weight);
+        printf("%s: %" PRIu64 " trials\n", TABLE[i].name, 2 * some);
     }
     return 0;
 }

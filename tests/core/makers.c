@@ -194,6 +194,18 @@ static const real *positive(trial_t *t, spca_int n)
     return x;
 }
 
+static const real *means(trial_t *t, spca_int n, spca_int p, const real *X)
+{
+    int fill;
+    real *mean = input(t, p, sizeof *mean, &fill);
+    for (spca_int j = 0; fill && j < p; j++) {
+        double sum = 0;
+        for (spca_int i = 0; i < n; i++) sum += (double)X[i * p + j] / (double)n;
+        mean[j] = (real)sum;
+    }
+    return mean;
+}
+
 /* dense and its size from F. */
 static void multiply(trial_t *t, problem_t *q)
 {
@@ -215,19 +227,21 @@ static void multiply(trial_t *t, problem_t *q)
         }
 }
 
-void SPCA(problem_of)(trial_t *t, problem_t *q, int tame, int deflated)
+void SPCA(problem_of)(trial_t *t, problem_t *q, int fixed)
 {
     static const spca_int odd[] = {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 40, 65};
     operator_t *A = &q->A;
-    spca_int most = t->left ? 9 : chance(t, 15) ? 16 : 11;
+    spca_int most = t->left || (fixed & SMALL_ONE) ? 7 : chance(t, 15) ? 16 : 11;
     const real *X;
     double range;
     memset(q, 0, sizeof *q);
     q->fails.at = q->stops.at = -1;
-    q->style = SPCA(style)(t, tame);
-    q->storage = (storage_t)below(t, STORAGES);
-    q->covariance = A->covariance = chance(t, 30);
-    A->p = odd[below(t, most)];
+    q->style = SPCA(style)(t, fixed & TAMED);
+    if ((fixed & SCREENED) && (q->style == ANY || (q->style == LARGE && !SINGLE)))
+        q->style = SPREAD;
+    q->storage = (storage_t)below(t, fixed & SCREENED ? CSR : STORAGES);
+    q->covariance = A->covariance = !(fixed & SCREENED) && chance(t, 30);
+    A->p = fixed & SCREENED ? between(t, 1, chance(t, 20) ? 400 : 90) : odd[below(t, most)];
     A->n = A->m = q->covariance ? A->p : odd[below(t, most)];
     A->row_major = q->storage == ROWS || q->storage == CSR;
     A->range = q->storage == CALLBACK ? 1 : ldexp((real)1, (int)between(t, -2, 2));
@@ -240,9 +254,11 @@ void SPCA(problem_of)(trial_t *t, problem_t *q, int tame, int deflated)
     A->factor = q->covariance ? 1 : 1 / (real)(A->n > 1 ? A->n - 1 : 1);
     X = entries(t, q->style, A->m, A->p, q->covariance);
     if (q->storage != CALLBACK && !q->covariance && chance(t, 70))
-        A->mean = SPCA(numbers)(t, q->style == ANY ? PLAIN : q->style, A->p);
+        A->mean = fixed & SCREENED ? means(t, A->n, A->p, X)
+                                   : SPCA(numbers)(t, q->style == ANY ? PLAIN : q->style, A->p);
     if (q->storage != CALLBACK && chance(t, 50)) A->weight = positive(t, A->p);
-    if (q->storage != CALLBACK && !q->covariance && !deflated && chance(t, 30))
+    if (q->storage != CALLBACK && !q->covariance && !(fixed & (DEFLATED | SCREENED)) &&
+        chance(t, 30))
         A->row_weight = positive(t, A->n);
     range = (double)A->range * (double)A->range;
     q->F = zeros(t, A->m * A->p);
@@ -262,7 +278,7 @@ void SPCA(problem_of)(trial_t *t, problem_t *q, int tame, int deflated)
         store_compressed(t, q, X);
     multiply(t, q);
     q->exact = q->style < SPREAD;
-    if (!deflated || !chance(t, 60)) return;
+    if (!(fixed & DEFLATED) || !chance(t, 60)) return;
     spca_deflation deflation = (spca_deflation)between(t, SPCA_HOTELLING, SPCA_SCHUR);
     int orthogonal = deflation == SPCA_PROJECTION && chance(t, 50);
     spca_int steps = between(t, 1, 3), first = 0;

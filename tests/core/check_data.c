@@ -1,0 +1,301 @@
+/* check_data.c - what is asked of arrays: statistics, shadows, deflation in place, distances. */
+#include "core.h"
+
+/* X (n x p) as it lies, with NaN between the lines, and its entries. */
+typedef struct {
+    spca_int n, p, ld, size;
+    int row_major;
+    style_t style;
+    const real *X;
+} table_t;
+
+static spca_int place(const table_t *d, spca_int i, spca_int j)
+{
+    return d->row_major ? i * d->ld + j : j * d->ld + i;
+}
+
+static double entry(const table_t *d, spca_int i, spca_int j)
+{
+    return (double)d->X[place(d, i, j)];
+}
+
+static table_t table_of(trial_t *t, int tame, int large)
+{
+    table_t d = {.n = between(t, 1, 40), .p = between(t, 1, 40), .row_major = chance(t, 50)};
+    spca_int lines, width;
+    int fill, repeated;
+    real *X;
+    if (large && !t->left && chance(t, 20)) d.n = 200 + below(t, 400);
+    if (large && !t->left && chance(t, 20)) d.p = 200 + below(t, 200);
+    d.style = SPCA(style)(t, tame);
+    repeated = d.style == REPEATED;
+    lines = d.row_major ? d.n : d.p;
+    width = d.row_major ? d.p : d.n;
+    d.ld = width + below(t, 5);
+    d.size = (lines - 1) * d.ld + width;
+    const real *values = SPCA(numbers)(t, d.style, d.n * d.p);
+    X = input(t, d.size, sizeof *X, &fill);
+    d.X = X;
+    for (spca_int a = 0; fill && a < d.size; a++) X[a] = (real)NAN;
+    for (spca_int i = 0; fill && i < d.n; i++)
+        for (spca_int j = 0; j < d.p; j++)
+            X[place(&d, i, j)] = values[repeated && j % 3 == 2 ? j : i * d.p + j];
+    return d;
+}
+
+void SPCA(check_statistics)(trial_t *t)
+{
+    table_t d = table_of(t, 0, 1);
+    spca_int n = d.n, p = d.p,
+             ld = (n + SPCA_SHADOW_BLOCK - 1) / SPCA_SHADOW_BLOCK * SPCA_SHADOW_BLOCK;
+    double *mean = SCRATCH(t, p, double), *square = SCRATCH(t, p, double),
+           *low = SCRATCH(t, p, double);
+    double *high = SCRATCH(t, p, double), *step = SCRATCH(t, p, double),
+           *error = SCRATCH(t, p, double);
+    float *size = SCRATCH(t, p, float);
+    int8_t *shadow = SCRATCH(t, p * ld, int8_t);
+    int center = chance(t, 60), shadowed = chance(t, 70) && d.style != ANY;
+    real *means = WORK(t, p);
+    double *variances = SCRATCH(t, p, double);
+    spca_status status;
+    CHECK(t, SPCA(dense_statistics)(n, p, d.X, d.ld, d.row_major, center, ld, NULL, NULL, mean,
+                                    square, low, high, shadowed ? shadow : NULL, step, error,
+                                    size) == SPCA_OK);
+    digest(t, mean, (size_t)p * sizeof *mean);
+    status = SPCA(column_statistics)(n, p, d.X, d.ld, d.row_major, SCRATCH(t, 3 * p, double), means,
+                                     variances);
+    SPCA(digest)(t, status, p, means);
+    CHECK(t, d.style >= SPREAD || status == SPCA_OK);
+    for (spca_int j = 0; j < p; j++) {
+        double sum = 0, squares = 0, least = HUGE_VAL, most = -HUGE_VAL, top = 0, miss = 0,
+               norm = 0;
+        int finite = 1;
+        for (spca_int i = 0; i < n; i++) {
+            double x = entry(&d, i, j);
+            finite &= isfinite(x) != 0;
+            least = fmin(least, x);
+            most = fmax(most, x);
+            top = fmax(top, fabs(x));
+            sum += x / (double)n;
+        }
+        for (spca_int i = 0; i < n; i++)
+            squares += (entry(&d, i, j) - sum) * (entry(&d, i, j) - sum);
+        if (!finite) {
+            CHECK(t, !isfinite(mean[j]) || !isfinite(square[j]));
+            CHECK(t, status == SPCA_NONFINITE);
+            continue;
+        }
+        CHECK(t, low[j] == least && high[j] == most && (least < most || !(square[j] > 0)));
+        if (top < 1e150) {
+            CHECK(t, fabs(mean[j] - sum) <= 1e-13 * top + DBL_MIN);
+            CHECK(t, fabs(square[j] - squares) <= 1e-12 * (double)n * top * top + 1e-300);
+        }
+        if (status >= 0 && top < 1e150 && top > 1e-30) {
+            CHECK(t, NEAR(means[j], sum, top));
+            CHECK(t, fabs(variances[j] * (double)(n > 1 ? n - 1 : 1) - squares) <=
+                         1e-12 * (double)n * top * top + 1e-300);
+        }
+        if (!shadowed || !isfinite(mean[j]) || top > 1e300) continue;
+        for (spca_int i = 0; i < n; i++) {
+            double q = shadow[j * ld + i], x = entry(&d, i, j) - (center ? mean[j] : 0);
+            CHECK(t, fabs(q) <= 127);
+            miss = hypot(miss, x - step[j] * q);
+            norm += q * q;
+        }
+        for (spca_int i = n; i < ld; i++) CHECK(t, shadow[j * ld + i] == 0);
+        CHECK(t, miss <= error[j] * (1 + 1e-9) + 1e-13 * top * (double)n &&
+                     sqrt(norm) <= (double)size[j]);
+    }
+    if (!shadowed) return;
+    /* by itself, over some columns, it writes the same */
+    spca_int first = below(t, p), c = between(t, 1, p - first);
+    int8_t *again = SCRATCH(t, c * ld, int8_t);
+    double *steps = SCRATCH(t, c, double), *errors = SCRATCH(t, c, double);
+    SPCA(shadow)(n, c, d.X + place(&d, 0, first), d.ld, d.row_major, center ? mean + first : NULL,
+                 low + first, high + first, ld, again, steps, errors, SCRATCH(t, c, float));
+    CHECK(t, memcmp(again, shadow + first * ld, (size_t)(c * ld)) == 0);
+    CHECK(t, memcmp(steps, step + first, (size_t)c * sizeof *steps) == 0);
+}
+
+void SPCA(check_compressed_statistics)(trial_t *t)
+{
+    problem_t q;
+    SPCA(problem_of)(t, &q, TAMED);
+    operator_t *A = &q.A;
+    if (q.covariance || (q.storage != CSR && q.storage != CSC)) return;
+    spca_int n = A->n, p = A->p;
+    double *mean = SCRATCH(t, p, double), *square = SCRATCH(t, p, double),
+           *spread = SCRATCH(t, p, double);
+    CHECK(t, SPCA(compressed_statistics)(n, p, A->data, A->indptr, A->indices, A->wide,
+                                         A->row_major, NULL, NULL, mean, square, spread,
+                                         SCRATCH(t, p, double), SCRATCH(t, p, double)) == SPCA_OK);
+    digest(t, mean, (size_t)p * sizeof *mean);
+    A->mean = A->weight = A->row_weight = NULL;
+    A->range = 1;
+    for (spca_int j = 0; j < p; j++) {
+        real *column = WORK(t, n);
+        double sum = 0, squares = 0;
+        int constant = 1;
+        CHECK(t, SPCA(compressed_columns)(A, 1, &j, NULL, NULL, WORK(t, p), column) == SPCA_OK);
+        for (spca_int i = 0; i < n; i++) {
+            sum += (double)column[i] / (double)n;
+            constant &= column[i] == column[0];
+        }
+        for (spca_int i = 0; i < n; i++)
+            squares += ((double)column[i] - sum) * ((double)column[i] - sum);
+        CHECK(t, fabs(mean[j] - sum) <= 1e-13 && fabs(square[j] - squares) <= 1e-12 * (double)n);
+        CHECK(t, (spread[j] == 0) == constant);
+    }
+}
+
+void SPCA(check_symmetry)(trial_t *t)
+{
+    spca_int p = between(t, 1, chance(t, 20) ? 140 : 30), ld = p + below(t, 3);
+    style_t style = SPCA(style)(t, 0);
+    const real *A = SPCA(numbers)(t, style, (p - 1) * ld + p);
+    double largest, asymmetry, excess, most = 0, apart = 0, over = 0;
+    int finite = 1;
+    CHECK(t, SPCA(symmetry)(p, A, ld, NULL, NULL, &largest, &asymmetry, &excess) == SPCA_OK);
+    for (spca_int i = 0; i < p; i++)
+        for (spca_int j = 0; j < p; j++) {
+            double a = (double)A[i * ld + j], b = (double)A[j * ld + i], x = (double)A[i * ld + i];
+            double size =
+                fmax(fabs(a), fabs(b)) - sqrt(fmax(x, 0)) * sqrt(fmax((double)A[j * ld + j], 0));
+            finite &= isfinite(a) != 0;
+            most = fmax(most, fabs(a));
+            apart = fmax(apart, fabs(a - b));
+            over = fmax(over, size);
+        }
+    CHECK(t, finite ? largest == most && asymmetry == apart && excess == over : isnan(largest));
+    digest(t, &asymmetry, sizeof asymmetry);
+}
+
+/* A unit vector: what is deflated by. */
+static vector_t unit_vector(trial_t *t, spca_int p)
+{
+    vector_t x = SPCA(sparse)(t, PLAIN, p, between(t, 1, p), 0);
+    real *value = SPCA(copy_of)(t, x.nnz, x.value), norm = nrm2(x.nnz, value);
+    for (spca_int a = 0; a < x.nnz; a++) value[a] /= norm;
+    x.value = value;
+    return x;
+}
+
+void SPCA(check_deflation)(trial_t *t)
+{
+    spca_int p = between(t, 1, 30), ld = p + below(t, 3), room = (p - 1) * ld + p;
+    style_t style = SPCA(style)(t, 0);
+    const real *values = SPCA(numbers)(t, style, room);
+    spca_deflation which = (spca_deflation)between(t, SPCA_HOTELLING, SPCA_SCHUR);
+    real *A = SPCA(copy_of)(t, room, values), *before;
+    vector_t x = unit_vector(t, p);
+    double *w = zeros(t, p), *u = zeros(t, p), variance = 0, size = 1e-300, least;
+    spca_status status;
+    for (spca_int a = 0; a < x.nnz; a++) u[x.index[a]] = (double)x.value[a];
+    for (spca_int i = 0; i < p; i++)
+        for (spca_int j = 0; j < i; j++) A[i * ld + j] = A[j * ld + i];
+    before = SPCA(copy_of)(t, room, A);
+    for (spca_int i = 0; i < p; i++) {
+        for (spca_int j = 0; j < p; j++) {
+            w[i] += (double)A[i * ld + j] * u[j];
+            size = fmax(size, fabs((double)A[i * ld + j]));
+        }
+        variance += w[i] * u[i];
+    }
+    status = which == SPCA_HOTELLING    ? SPCA(deflate_hotelling)(ld, x, A)
+             : which == SPCA_PROJECTION ? SPCA(deflate_projection)(p, ld, x, A, WORK(t, 2 * p))
+                                        : SPCA(deflate_schur)(p, ld, x, A, WORK(t, p));
+    SPCA(digest)(t, status, room, A);
+    CHECK(t, status == SPCA_OK || (status == SPCA_NONFINITE && style >= SPREAD));
+    if (status < 0) CHECK(t, memcmp(A, before, (size_t)room * sizeof *A) == 0);
+    least = fabs(variance) / size;
+    if (style >= SPREAD || (which == SPCA_SCHUR && least < 1e-2)) return;
+    for (spca_int i = 0; i < p; i++)
+        for (spca_int j = 0; j < p; j++) {
+            double want = (double)before[i * ld + j], scale = size * (double)p;
+            if (which == SPCA_HOTELLING)
+                want -= variance * u[i] * u[j];
+            else if (which == SPCA_PROJECTION)
+                want -= u[i] * w[j] + w[i] * u[j] - variance * u[i] * u[j];
+            else {
+                want -= w[i] / variance * w[j];
+                scale *= (double)p / least / least;
+            }
+            CHECK(t, A[i * ld + j] == A[j * ld + i] && NEAR(A[i * ld + j], want, scale));
+        }
+}
+
+void SPCA(check_data_deflation)(trial_t *t)
+{
+    table_t d = table_of(t, 0, 0);
+    spca_int n = d.n, p = d.p;
+    vector_t x = unit_vector(t, p);
+    real *X = SPCA(copy_of)(t, d.size, d.X);
+    const real *mean = chance(t, 50) ? SPCA(numbers)(t, PLAIN, p) : NULL;
+    int schur = chance(t, 50);
+    double *u = zeros(t, n), *product = zeros(t, p), norm = 0, size = 1;
+    spca_status status;
+    if (!schur) mean = NULL;
+    for (spca_int i = 0; i < n; i++) {
+        for (spca_int a = 0; a < x.nnz; a++) {
+            double z = entry(&d, i, x.index[a]) - (mean ? (double)mean[x.index[a]] : 0);
+            u[i] += z * (double)x.value[a];
+            size = fmax(size, fabs(z));
+        }
+        norm = hypot(norm, u[i]);
+    }
+    status = schur ? SPCA(deflate_data_schur)(n, p, d.ld, d.row_major, mean, x, X, WORK(t, n + p))
+                   : SPCA(deflate_data_projection)(n, d.ld, d.row_major, x, X, WORK(t, n));
+    digest_int(t, status);
+    CHECK(t, status == SPCA_OK || (status == SPCA_NONFINITE && d.style >= SPREAD));
+    if (status < 0) CHECK(t, memcmp(X, d.X, (size_t)d.size * sizeof *X) == 0);
+    if (d.style >= SPREAD || (schur && norm < 1e-2 * size)) return;
+    for (spca_int j = 0; schur && j < p; j++)
+        for (spca_int i = 0; i < n; i++) product[j] += u[i] / norm * entry(&d, i, j);
+    for (spca_int j = 0; j < p; j++) {
+        double along = 0;
+        for (spca_int a = 0; a < x.nnz; a++)
+            if (x.index[a] == j) along = (double)x.value[a];
+        for (spca_int i = 0; i < n; i++) {
+            double want = entry(&d, i, j) - (schur ? u[i] / norm * product[j] : u[i] * along);
+            CHECK(t, NEAR(X[place(&d, i, j)], want,
+                          size * (double)(n + p) * size / (schur ? norm : 1)));
+        }
+    }
+}
+
+void SPCA(check_distances)(trial_t *t)
+{
+    spca_int n = between(t, 1, 20), b = between(t, 1, 70), pairs = n * (n - 1) / 2, at = 0;
+    style_t style = SPCA(style)(t, 1);
+    const real *T = SPCA(numbers)(t, style, n * b), *w = SPCA(numbers)(t, PLAIN, b);
+    const real *u = SPCA(numbers)(t, PLAIN, pairs);
+    double *D = zeros(t, pairs), *y = SCRATCH(t, b, double), *exact = SCRATCH(t, pairs, double);
+    int squared = chance(t, 50);
+    for (spca_int a = 0; a < pairs; a++) D[a] = exact[a] = (double)a;
+    double *sums = zeros(t, b);
+    CHECK(t, SPCA(add_distances)(n, b, T, w, squared, NULL, NULL, D) == SPCA_OK);
+    CHECK(t,
+          SPCA(absolute_products)(n, b, T, u, NULL, NULL, WORK(t, n * SPCA_LANES), y) == SPCA_OK);
+    for (spca_int i = 0; i < n; i++)
+        for (spca_int l = i + 1; l < n; l++, at++)
+            for (spca_int j = 0; j < b; j++) {
+                double gap = fabs((double)T[i + j * n] - (double)T[l + j * n]);
+                exact[at] += (double)w[j] * (squared ? gap * gap : gap);
+                sums[j] += (double)u[at] * gap;
+            }
+    for (spca_int a = 0; a < pairs; a++) CHECK(t, NEAR(D[a], exact[a], 100 + b));
+    for (spca_int j = 0; j < b; j++) CHECK(t, NEAR(y[j], sums[j], 1 + pairs));
+    digest(t, y, (size_t)b * sizeof *y);
+    for (spca_int asked = 0;; asked++) {
+        stop_t stop = {0, asked};
+        spca_status status = SPCA(add_distances)(n, b, T, w, squared, stop_at, &stop, D);
+        if (stop.asked > asked) {
+            CHECK(t, status == SPCA_STOPPED);
+            continue;
+        }
+        stop = (stop_t){0, 0};
+        CHECK(t, SPCA(absolute_products)(n, b, T, u, stop_at, &stop, WORK(t, n * SPCA_LANES), y) ==
+                     SPCA_STOPPED);
+        break;
+    }
+}

@@ -1,0 +1,183 @@
+/* check_direct.c - what callers with arrays get, against plain loops. */
+#include "core.h"
+
+/* A covariance, or data with or without means and weights. */
+typedef struct {
+    spca_int n, p, ld;
+    int row_major;
+    const real *data, *mean, *weight;
+    style_t style;
+    double *dense, size; /* p x p */
+} plain_t;
+
+static plain_t plain_of(trial_t *t)
+{
+    plain_t d = {.p = between(t, 1, 12), .row_major = chance(t, 50)};
+    int covariance = chance(t, 40), fill;
+    spca_int p = d.p, lines, width;
+    real *data;
+    double *F;
+    d.n = covariance ? 0 : between(t, 1, 20);
+    d.style = SPCA(style)(t, 0);
+    lines = covariance ? p : d.row_major ? d.n : p;
+    width = covariance || d.row_major ? p : d.n;
+    d.ld = width + below(t, 4);
+    const real *values = SPCA(numbers)(t, d.style, lines * width);
+    data = input(t, (lines - 1) * d.ld + width, sizeof *data, &fill);
+    for (spca_int l = 0; fill && l < lines; l++)
+        for (spca_int a = 0; a < (l + 1 < lines ? d.ld : width); a++)
+            data[l * d.ld + a] = a >= width            ? (real)NAN
+                                 : covariance && a < l ? values[a * width + l]
+                                                       : values[l * width + a];
+    d.data = data;
+    d.dense = zeros(t, p * p);
+    if (!covariance && chance(t, 50)) d.mean = SPCA(numbers)(t, PLAIN, p);
+    if (!covariance && chance(t, 30)) d.weight = SPCA(numbers)(t, PLAIN, p);
+    if (covariance) {
+        for (spca_int a = 0; a < p * p; a++) d.dense[a] = (double)data[a / p * d.ld + a % p];
+    } else {
+        F = zeros(t, d.n * p);
+        for (spca_int j = 0; j < p; j++)
+            for (spca_int i = 0; i < d.n; i++)
+                F[i + j * d.n] = ((double)data[d.row_major ? i * d.ld + j : j * d.ld + i] -
+                                  (d.mean ? (double)d.mean[j] : 0)) *
+                                 (d.weight ? (double)d.weight[j] : 1);
+        for (spca_int a = 0; a < p * p; a++)
+            for (spca_int i = 0; i < d.n; i++)
+                d.dense[a] +=
+                    F[i + a % p * d.n] * F[i + a / p * d.n] / (double)(d.n > 1 ? d.n - 1 : 1);
+    }
+    for (spca_int a = 0; a < p * p; a++) d.size = fmax(d.size, fabs(d.dense[a]));
+    d.size = d.size * (double)(p + d.n) + (d.mean || d.weight ? 10 : 0);
+    return d;
+}
+
+static double form(const plain_t *d, const real *x)
+{
+    double sum = 0;
+    for (spca_int b = 0; b < d->p; b++)
+        for (spca_int a = 0; a < d->p; a++)
+            sum += (double)x[a] * d->dense[a + b * d->p] * (double)x[b];
+    return sum;
+}
+
+static void check_unit(trial_t *t, spca_int p, const real *x)
+{
+    double norm = 0;
+    spca_int top = 0;
+    for (spca_int j = 0; j < p; j++) {
+        norm = hypot(norm, (double)x[j]);
+        if (fabs(x[j]) > fabs(x[top])) top = j;
+    }
+    CHECK(t, NEAR(norm, 1, 1) && x[top] > 0);
+}
+
+void SPCA(check_direct)(trial_t *t)
+{
+    plain_t d = plain_of(t);
+    spca_int n = d.n, p = d.p, k = between(t, 1, p), most = between(t, 0, 40), n_iter = -1, nnz = 0,
+             at = 0;
+    const real *start = SPCA(numbers)(t, chance(t, 10) ? SPARSE : PLAIN, p);
+    real *x = SPCA(copy_of)(t, p, start), value = 0, *gathered = WORK(t, p);
+    int nonnegative = chance(t, 20), data = n > 0, tame = d.style < SPREAD;
+    spca_int *index = SCRATCH(t, p, spca_int);
+    vector_t v = SPCA(gather)(p, x, index, gathered);
+    for (spca_int j = 0; j < p; j++)
+        if (x[j] != 0) CHECK(t, at < v.nnz && v.index[at] == j && v.value[at++] == x[j]);
+    CHECK(t, at == v.nnz);
+    spca_status status =
+        data ? SPCA(tpower_data)(n, p, d.data, d.ld, d.row_major, d.mean, d.weight, k, nonnegative,
+                                 most, (real)1e-5, NULL, NULL, x, WORK(t, 3 * p + n + 2 * k),
+                                 SCRATCH(t, p + k, spca_int), &value, &n_iter)
+             : SPCA(tpower_covariance)(p, d.data, d.ld, k, nonnegative, most, (real)1e-5, NULL,
+                                       NULL, x, WORK(t, 4 * p + 2 * k), SCRATCH(t, p + k, spca_int),
+                                       &value, &n_iter);
+    SPCA(digest)(t, status, p, x);
+    if (status < 0) {
+        CHECK(t, status == SPCA_ZERO_VECTOR || (status == SPCA_NONFINITE && !tame));
+        CHECK(t, memcmp(x, start, (size_t)p * sizeof *x) == 0);
+    } else if (tame) {
+        for (spca_int j = 0; j < p; j++) {
+            nnz += x[j] != 0;
+            CHECK(t, !nonnegative || n_iter == 0 || x[j] >= 0);
+        }
+        check_unit(t, p, x);
+        CHECK(t, nnz <= k && NEAR(value, form(&d, x), d.size));
+    }
+    for (spca_int i = 0;; i++) { /* stopped wherever it asks */
+        stop_t stop = {0, i};
+        real *again = SPCA(copy_of)(t, p, start);
+        spca_status stopped =
+            data ? SPCA(tpower_data)(n, p, d.data, d.ld, d.row_major, d.mean, d.weight, k,
+                                     nonnegative, 3, (real)1e-5, stop_at, &stop, again,
+                                     WORK(t, 3 * p + n + 2 * k), SCRATCH(t, p + k, spca_int),
+                                     &value, &n_iter)
+                 : SPCA(tpower_covariance)(p, d.data, d.ld, k, nonnegative, 3, (real)1e-5, stop_at,
+                                           &stop, again, WORK(t, 4 * p + 2 * k),
+                                           SCRATCH(t, p + k, spca_int), &value, &n_iter);
+        CHECK(t, (stopped == SPCA_STOPPED) == (stop.asked > i));
+        if (stop.asked <= i) break;
+    }
+}
+
+void SPCA(check_refit)(trial_t *t)
+{
+    plain_t d = plain_of(t);
+    spca_int n = d.n, p = d.p, r = between(t, 1, p), k = 0;
+    vector_t v = SPCA(sparse)(t, PLAIN, p, between(t, 1, p), 0);
+    const real *V = SPCA(numbers)(t, chance(t, 50) ? TIES : PLAIN, p * r);
+    real *x = WORK(t, p), value = 0, *variance = WORK(t, r);
+    int data = n > 0, tame = d.style < SPREAD, enough = 1;
+    spca_int *support = SCRATCH(t, p, spca_int);
+    spca_status status;
+    for (spca_int j = 0; j < p; j++) x[j] = 0;
+    for (spca_int a = 0; a < v.nnz; a++) x[v.index[a]] = v.value[a];
+    for (spca_int j = 0; j < p; j++)
+        if (x[j] != 0) support[k++] = j;
+    spca_int more = data ? n * k + p : 27 * k > 2 * p ? 27 * k : 2 * p;
+    if (data && more < 27 * k) more = 27 * k;
+    real *work = WORK(t, k * k + k + more);
+    spca_int *iwork = SCRATCH(t, p + 13 * k, spca_int);
+    status = data ? SPCA(refit_data)(n, p, d.data, d.ld, d.row_major, d.mean, d.weight, x, work,
+                                     iwork, &value)
+                  : SPCA(refit_covariance)(p, d.data, d.ld, x, work, iwork, &value);
+    SPCA(digest)(t, status, 1, &value);
+    CHECK(t, status == SPCA_OK || !tame);
+    if (tame && k > 0) {
+        CHECK(t, NEAR(value, largest_eigenvalue(t, p, d.dense, NULL, k, support), d.size));
+        enough = fabs((double)value) > 1e-3 * d.size; /* else its vector may be any */
+        if (enough) check_unit(t, p, x);
+        if (enough) CHECK(t, NEAR(form(&d, x), value, d.size));
+    }
+    status =
+        data ? SPCA(explained_data)(n, p, d.data, d.ld, d.row_major, d.mean, d.weight, r, V,
+                                    WORK(t, p * r + n + p), variance)
+             : SPCA(explained_covariance)(p, d.data, d.ld, r, V, WORK(t, p * r + 2 * p), variance);
+    SPCA(digest)(t, status, r, variance);
+    CHECK(t, status == SPCA_OK || (status == SPCA_NONFINITE && !tame));
+    if (!tame) return;
+    double *Q = zeros(t, p * r);
+    spca_int rank = 0;
+    for (spca_int s = 0; s < r; s++) { /* Gram-Schmidt in double */
+        double *q = Q + rank * p, norm = 0, left = 0, want = 0;
+        for (spca_int j = 0; j < p; j++) q[j] = (double)V[j + s * p];
+        for (spca_int j = 0; j < p; j++) norm = hypot(norm, q[j]);
+        for (int pass = 0; pass < 3; pass++)
+            for (spca_int l = 0; l < rank; l++) {
+                double c = 0;
+                for (spca_int j = 0; j < p; j++) c += q[j] * Q[j + l * p];
+                for (spca_int j = 0; j < p; j++) q[j] -= c * Q[j + l * p];
+            }
+        for (spca_int j = 0; j < p; j++) left = hypot(left, q[j]);
+        if (left <= 1e-7 * norm) {
+            CHECK(t, variance[s] == 0);
+            continue;
+        }
+        if (left <= 1e-1 * norm) return; /* near the span: what is left is mostly rounding */
+        for (spca_int j = 0; j < p; j++) q[j] /= left;
+        for (spca_int b = 0; b < p; b++)
+            for (spca_int a = 0; a < p; a++) want += q[a] * d.dense[a + b * p] * q[b];
+        CHECK(t, NEAR(variance[s], want, d.size * 100));
+        rank++;
+    }
+}

@@ -1,0 +1,171 @@
+/* check_rotation.c - rotations are orthogonal, turn the rows as they say, and never make it worse;
+ * tiles against plain sums. */
+#include "core.h"
+
+/* sum_j [sum_i y_ij^4 - (gamma/p) (sum_i y_ij^2)^2], or the sum of |y_ij|. */
+static double criterion(spca_int p, spca_int r, double gamma, int l1, double unit, const real *Y)
+{
+    double total = 0;
+    for (spca_int j = 0; j < r; j++) {
+        double squares = 0, fourth = 0;
+        for (spca_int i = 0; i < p; i++) {
+            double y = (double)Y[i + j * p] / unit;
+            squares += y * y;
+            fourth += l1 ? fabs(y) : y * y * y * y;
+        }
+        total += fourth - (l1 ? 0 : gamma / (double)p * squares * squares);
+    }
+    return total;
+}
+
+typedef enum { ORTHOMAX, PLANAR, L1, ROTATIONS } rotation_t;
+
+static spca_status rotate(trial_t *t, rotation_t which, spca_int p, spca_int r, double gamma,
+                          spca_int most, stop_t *stop, real *Y, double *R, spca_int *n_iter)
+{
+    spca_stop asked = stop ? stop_at : NULL;
+    const double tol = 1e-6;
+    *n_iter = 0;
+    for (spca_int i = 0; which != ORTHOMAX && i < r * r; i++) R[i] = i % (r + 1) == 0;
+    switch (which) {
+    case ORTHOMAX:
+        return SPCA(orthomax)(p, r, gamma, most, tol, asked, stop, Y,
+                              SCRATCH(t, SPCA(orthomax_work)(p, r), double), R, n_iter);
+    case PLANAR:
+        return SPCA(planar_sweeps)(p, r, gamma, most, tol, asked, stop, Y, R, n_iter);
+    default:
+        return SPCA(l1_sweeps)(p, r, most, tol, asked, stop, Y, SCRATCH(t, 3 * p, double),
+                               SCRATCH(t, r + r * r, spca_int), R, n_iter);
+    }
+}
+
+static void check_rotated(trial_t *t, rotation_t which, spca_int p, spca_int r, double gamma,
+                          style_t style)
+{
+    const real *X = SPCA(numbers)(t, style, p * r);
+    real *Y = SPCA(copy_of)(t, p * r, X);
+    double *R = SCRATCH(t, r * r, double), unit = 0, before, after;
+    spca_int n_iter, most = between(t, 0, 40);
+    spca_status status = rotate(t, which, p, r, gamma, most, NULL, Y, R, &n_iter);
+    SPCA(digest)(t, status, p * r, Y);
+    if (style >= SPREAD) {
+        CHECK(t, status >= 0 || status == SPCA_NONFINITE);
+        return;
+    }
+    CHECK(t, status == SPCA_OK || (status == SPCA_NOT_CONVERGED && n_iter == most));
+    CHECK(t, n_iter <= most + 1);
+    for (spca_int a = 0; a < r; a++)
+        for (spca_int b = 0; b < r; b++) {
+            double product = 0;
+            for (spca_int l = 0; l < r; l++) product += R[l + a * r] * R[l + b * r];
+            CHECK(t, fabs(product - (a == b)) <= 1e-11);
+        }
+    for (spca_int i = 0; i < p * r; i++) unit = fmax(unit, fabs((double)X[i]));
+    if (unit == 0) return;
+    for (spca_int j = 0; j < r; j++)
+        for (spca_int i = 0; i < p; i++) {
+            double want = 0;
+            for (spca_int l = 0; l < r; l++) want += (double)X[i + l * p] * R[l + j * r];
+            CHECK(t, NEAR(Y[i + j * p], want, unit * (double)(r * (n_iter + 1))));
+        }
+    before = criterion(p, r, gamma, which == L1, unit, X);
+    after = criterion(p, r, gamma, which == L1, unit, Y);
+    if (which == L1) before = -before, after = -after;
+    CHECK(t, after >= before - 1e3 * EPSILON * (double)(p * r));
+}
+
+void SPCA(check_rotation)(trial_t *t)
+{
+    rotation_t which = (rotation_t)below(t, ROTATIONS);
+    spca_int p = between(t, 1, 70), r = between(t, 1, p < 9 ? p : 9);
+    double gamma = (double)below(t, 5) / 4 * (chance(t, 10) ? (double)r : 1);
+    check_rotated(t, which, p, r, gamma, SPCA(style)(t, 0));
+}
+
+/* So many rows that tiles are summed. */
+void SPCA(check_ascent)(trial_t *t)
+{
+    spca_int r = between(t, 2, 6), p = 4096 + below(t, 600), repeat = between(t, 1, 300), asked,
+             n_iter;
+    style_t style = SPCA(style)(t, 1);
+    double gamma = (double)below(t, 3) / 2, *R = SCRATCH(t, r * r, double);
+    if (chance(t, 70)) {
+        check_rotated(t, ORTHOMAX, p, r, gamma, style);
+        return;
+    }
+    const real *X = SPCA(numbers)(t, style, p * r);
+    for (asked = 0; asked < 40; asked += 1 + below(t, 8)) {
+        stop_t stop = {0, asked};
+        real *Y = SPCA(copy_of)(t, p * r, X);
+        for (spca_int i = 0; i < p * r; i++) Y[i] *= i % p < repeat ? 4 : (real)0x1p-40; /* faint */
+        spca_status status = rotate(t, ORTHOMAX, p, r, gamma, 30, &stop, Y, R, &n_iter);
+        CHECK(t, stop.asked > asked ? status == SPCA_STOPPED : status >= 0);
+        if (stop.asked <= asked) break;
+    }
+}
+
+void SPCA(check_stopped_rotation)(trial_t *t)
+{
+    rotation_t which = (rotation_t)below(t, ROTATIONS);
+    spca_int p = between(t, 1, 20), r = between(t, 1, p < 4 ? p : 4), n_iter;
+    const real *X = SPCA(numbers)(t, SPCA(style)(t, 1), p * r);
+    double *R = SCRATCH(t, r * r, double);
+    for (spca_int at = 0;; at++) {
+        stop_t stop = {0, at};
+        spca_status status =
+            rotate(t, which, p, r, 1, 5, &stop, SPCA(copy_of)(t, p * r, X), R, &n_iter);
+        digest_int(t, status);
+        if (stop.asked <= at) {
+            CHECK(t, status >= 0);
+            break;
+        }
+        CHECK(t, status == SPCA_STOPPED);
+    }
+}
+
+void SPCA(check_tiles)(trial_t *t)
+{
+    enum { TILE = SPCA_TILE };
+    spca_int r = between(t, 1, 9), padded = r + r % 2;
+    const real *numbers = SPCA(numbers)(t, SPCA(style)(t, 1), TILE * r),
+               *m = SPCA(numbers)(t, PLAIN, r * r);
+    real *y = WORK(t, TILE * padded), *z = WORK(t, TILE * padded), *square = WORK(t, TILE * padded);
+    real *norm = WORK(t, TILE);
+    double *R = zeros(t, r * r), *S = zeros(t, r * r), *U = zeros(t, r * r), *G = zeros(t, r * r),
+           fourth;
+    double want = 0;
+    for (spca_int i = 0; i < TILE * padded; i++) y[i] = i < TILE * r ? numbers[i] : 0;
+    for (spca_int i = 0; i < r * r; i++) R[i] = (double)m[i];
+    SPCA(tile_turn)(r, R, y, z);
+    for (spca_int b = 0; b < padded; b++)
+        for (spca_int i = 0; i < TILE; i++) {
+            double sum = 0;
+            for (spca_int a = 0; b < r && a < r; a++) sum += (double)y[i + a * TILE] * R[a + b * r];
+            CHECK(t, NEAR(z[i + b * TILE], sum, 2 * r));
+        }
+    SPCA(tile_moments)(r, z, square, S, U);
+    SPCA(tile_gram)(r, z, G);
+    fourth = SPCA(tile_norms)(r, z, norm);
+    SPCA(digest)(t, SPCA_OK, TILE, norm);
+    digest(t, S, (size_t)(r * r) * sizeof *S);
+    for (spca_int a = 0; a < r; a++)
+        for (spca_int b = a; b < r; b++) {
+            double s = 0, u = 0, g = 0, size = 0;
+            for (spca_int i = 0; i < TILE; i++) {
+                double x = (double)z[i + a * TILE], w = (double)z[i + b * TILE];
+                s += x * x * w * w;
+                u += (x * x - w * w) * x * w;
+                g += x * w;
+                size += (x * x + w * w) * (1 + x * x + w * w);
+            }
+            CHECK(t, NEAR(S[a * r + b], s, size) && (a == b || NEAR(U[a * r + b], u, size)));
+            CHECK(t, NEAR(G[a * r + b], g, size));
+            if (a == b) want += s;
+        }
+    CHECK(t, NEAR(fourth, want, want));
+    for (spca_int i = 0; i < TILE; i++) {
+        double sum = 0;
+        for (spca_int a = 0; a < r; a++) sum += (double)z[i + a * TILE] * (double)z[i + a * TILE];
+        CHECK(t, NEAR(norm[i], sum, sum));
+    }
+}

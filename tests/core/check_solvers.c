@@ -1,0 +1,303 @@
+/* check_solvers.c - one component: what comes out is feasible, its objective is its own, no better
+ * than the best there is and no worse than the start; the same with a screen; and wherever it is
+ * stopped or a product fails, it says so. */
+#include "core.h"
+
+typedef enum { POWER, GPOWER_L1, GPOWER_L0, PMD, TWO_WAY, SCOTLASS, SOLVERS } solver_t;
+
+typedef struct {
+    solver_t solver;
+    spca_int k, max_iter, t;
+    int nonnegative;
+    double bound, sample_bound;
+    real gamma;
+    const real *Q;
+    vector_t start;
+} task_t;
+
+typedef struct {
+    spca_int nnz, n_iter, *index;
+    real *value, objective, quadratic, *u;
+} result_t;
+
+static spca_status run(trial_t *t, problem_t *q, const task_t *task, result_t *r)
+{
+    operator_t *A = &q->A;
+    spca_stop stop = q->stops.at >= 0 ? stop_at : NULL;
+    void *ctx = &q->stops;
+    spca_int p = A->p, m = A->m, room = 2 * p + m + A->t, nnz = task->start.nnz;
+    spca_int k = task->k, most = task->solver == POWER ? (nnz > k ? nnz : k) : p;
+    spca_int *iwork = SCRATCH(t, task->solver == POWER ? k : p, spca_int);
+    const real tol = (real)1e-4;
+    r->index = SCRATCH(t, most, spca_int);
+    r->value = WORK(t, most);
+    r->nnz = nnz;
+    r->u = WORK(t, m);
+    r->objective = r->quadratic = 0;
+    r->n_iter = -1;
+    for (spca_int a = 0; a < nnz; a++) {
+        r->index[a] = task->start.index ? task->start.index[a] : a;
+        r->value[a] = task->start.value[a];
+    }
+    switch (task->solver) {
+    case POWER:
+        return SPCA(truncated_power)(A, k, task->nonnegative, task->max_iter, tol, stop, ctx,
+                                     &r->nnz, r->index, r->value, WORK(t, room + 2 * k), iwork,
+                                     &r->objective, &r->n_iter);
+    case GPOWER_L1:
+    case GPOWER_L0:
+        return SPCA(gpower)(A, task->solver == GPOWER_L0, task->gamma, task->max_iter, tol, stop,
+                            ctx, &r->nnz, r->index, r->value, WORK(t, room + p), iwork,
+                            &r->objective, &r->quadratic, &r->n_iter);
+    case PMD:
+        return SPCA(pmd)(A, task->bound, task->nonnegative, task->max_iter, tol, stop, ctx, &r->nnz,
+                         r->index, r->value, WORK(t, room + p), iwork, &r->objective, &r->n_iter);
+    case TWO_WAY:
+        return SPCA(pmd_two_way)(A, task->bound, task->sample_bound, task->nonnegative,
+                                 task->max_iter, tol, stop, ctx, &r->nnz, r->index, r->value,
+                                 WORK(t, p + m + (p > m + A->t ? p : m + A->t)), iwork, r->u,
+                                 &r->objective, &r->n_iter);
+    default:
+        for (spca_int j = 0; j < p; j++) r->value[j] = 0;
+        for (spca_int a = 0; a < nnz; a++)
+            r->value[task->start.index ? task->start.index[a] : a] = task->start.value[a];
+        for (spca_int j = 0; j < p; j++) r->index[j] = j;
+        r->nnz = p;
+        return SPCA(scotlass)(A, task->t, task->Q, task->bound, task->max_iter, tol, stop, ctx,
+                              r->value, WORK(t, 2 * p + (3 * p > m + A->t ? 3 * p : m + A->t)),
+                              SCRATCH(t, task->t * task->t + 5 * task->t, double), &r->objective,
+                              &r->n_iter);
+    }
+}
+
+/* count orthonormal columns of length p: unit vectors of different variables, or of pairs. */
+static const real *orthonormal(trial_t *t, spca_int p, spca_int count)
+{
+    int fill;
+    real *Q = input(t, p * count, sizeof *Q, &fill);
+    int paired = 2 * count <= p && chance(t, 70);
+    double angle = (double)below(t, 100) / 16;
+    for (spca_int a = 0; fill && a < count; a++)
+        for (spca_int j = 0; j < p; j++)
+            Q[j + a * p] = (real)(!paired          ? j == a
+                                  : j == 2 * a     ? cos(angle)
+                                  : j == 2 * a + 1 ? sin(angle)
+                                                   : 0);
+    return Q;
+}
+
+static task_t task_of(trial_t *t, const problem_t *q)
+{
+    spca_int p = q->A.p, m = q->A.m;
+    task_t task = {.solver = (solver_t)below(t, SOLVERS), .k = between(t, 1, p)};
+    if (task.solver == TWO_WAY && q->A.deflation == SPCA_HOTELLING) task.solver = PMD;
+    if (task.solver == TWO_WAY && q->A.covariance) task.solver = PMD;
+    task.max_iter = chance(t, 20) ? 0 : between(t, 1, 60);
+    task.nonnegative =
+        (task.solver == POWER || task.solver == PMD || task.solver == TWO_WAY) && chance(t, 30);
+    task.bound = 1 + (double)below(t, 101) / 100 * (sqrt((double)p) - 1);
+    task.sample_bound = 1 + (double)below(t, 101) / 100 * (sqrt((double)m) - 1);
+    task.gamma =
+        (real)((double)below(t, 60) / 100 * (task.solver == GPOWER_L0 ? q->size : sqrt(q->size)));
+    task.t = task.solver == SCOTLASS ? below(t, p < 4 ? p : 4) : 0;
+    task.Q = orthonormal(t, p, task.t);
+    task.start = SPCA(sparse)(t, PLAIN, p, between(t, 1, p), chance(t, 30));
+    return task;
+}
+
+static double square(double x)
+{
+    return x * x;
+}
+
+static void check_result(trial_t *t, const problem_t *q, const task_t *task, const result_t *r)
+{
+    const operator_t *A = &q->A;
+    spca_int p = A->p;
+    double norm = 0, sum = 0, quadratic = 0, root, size = q->size * (double)p, *x = zeros(t, p);
+    int l1 = task->solver >= PMD;
+    CHECK(t,
+          r->nnz >= 1 && r->n_iter >= 0 && r->n_iter <= task->max_iter && isfinite(r->objective));
+    CHECK(t, task->solver == GPOWER_L1 || task->solver == GPOWER_L0 || l1 || r->nnz <= task->k);
+    for (spca_int a = 0; a < r->nnz; a++) {
+        CHECK(t, r->index[a] >= 0 && r->index[a] < p && (a == 0 || r->index[a] > r->index[a - 1]));
+        CHECK(t, !task->nonnegative || task->max_iter == 0 || r->n_iter == 0 || r->value[a] >= 0);
+        norm = hypot(norm, (double)r->value[a]);
+        sum += fabs((double)r->value[a]);
+        x[r->index[a]] = (double)r->value[a];
+    }
+    CHECK(t, NEAR(norm, 1, 1));
+    if (l1 && r->n_iter > 0) CHECK(t, sum <= task->bound * (1 + 1e3 * EPSILON));
+    for (spca_int l = 0; task->solver == SCOTLASS && l < task->t; l++) {
+        double product = 0;
+        for (spca_int j = 0; j < p; j++) product += x[j] * (double)task->Q[j + l * p];
+        if (r->n_iter > 0) CHECK(t, fabs(product) <= 1e2 * pow(EPSILON, 0.75));
+    }
+    if (!q->exact) return;
+    for (spca_int b = 0; b < p; b++)
+        for (spca_int a = 0; a < p; a++)
+            quadratic += x[a] * (q->dense[a + b * p] - (a == b ? (double)A->shift : 0)) * x[b];
+    root = sqrt(fabs(quadratic));
+    switch (task->solver) {
+    case GPOWER_L1: /* the root of what is near 0 tells its rounding */
+        CHECK(t, NEAR(r->quadratic, quadratic, size));
+        quadratic = square(copysign(fabs(root), quadratic) - (double)task->gamma * sum -
+                           (double)r->objective);
+        CHECK(t, quadratic <= 1e4 * EPSILON * size || NEAR(sqrt(quadratic), 0, size / root));
+        return;
+    case GPOWER_L0:
+        CHECK(t, NEAR(r->objective, quadratic - (double)task->gamma * (double)r->nnz, size * 4));
+        return;
+    case TWO_WAY:
+        sum = norm = 0;
+        for (spca_int i = 0; i < A->m; i++) {
+            sum += fabs((double)r->u[i]);
+            norm = hypot(norm, (double)r->u[i]);
+        }
+        CHECK(t, NEAR(norm, 1, 1) && sum <= task->sample_bound * (1 + 1e3 * EPSILON));
+        if (quadratic > 1e-3 * size) /* u'F v <= ||F v|| */
+            CHECK(t, square((double)r->objective) * (double)A->factor <=
+                         quadratic * (1 + 1e4 * EPSILON * size / quadratic));
+        return;
+    default:
+        CHECK(t, NEAR(r->objective, quadratic, size));
+    }
+    if (p > 9 || r->nnz > 4) return;
+    spca_int support[4] = {0, 1, 2, 3};
+    double best = -HUGE_VAL;
+    do best = fmax(best, largest_eigenvalue(t, p, q->dense, NULL, r->nnz, support));
+    while (next_support(p, r->nnz, support));
+    CHECK(t, (double)r->objective + (double)A->shift <= best + 1e3 * EPSILON * size);
+}
+
+void SPCA(check_solvers)(trial_t *t)
+{
+    problem_t q;
+    SPCA(problem_of)(t, &q,
+                     (chance(t, 70) ? TAMED | SMALL_ONE : 0) | (chance(t, 60) ? DEFLATED : 0));
+    task_t task = task_of(t, &q), none = task;
+    result_t r, first;
+    spca_status status = run(t, &q, &task, &r);
+    digest_int(t, r.n_iter);
+    SPCA(digest)(t, status, r.nnz, r.value);
+    SPCA(digest)(t, status, 1, &r.objective);
+    CHECK(t, status == SPCA_OK || status == SPCA_NOT_CONVERGED || status == SPCA_ZERO_VECTOR ||
+                 (status == SPCA_NONFINITE && q.style >= SPREAD));
+    if (status < 0) return;
+    if (q.style < SPREAD) check_result(t, &q, &task, &r);
+    /* of a semidefinite operator it never descends, once it is feasible */
+    if (!q.exact || q.covariance || q.A.deflation == SPCA_HOTELLING || q.A.credit != 0 ||
+        r.n_iter < 2)
+        return;
+    none.max_iter = 1;
+    if (task.solver != GPOWER_L1 && run(t, &q, &none, &first) >= 0)
+        CHECK(t, r.objective >= first.objective - (real)(1e3 * EPSILON * q.size * (double)q.A.p));
+}
+
+void SPCA(check_screened_solvers)(trial_t *t)
+{
+    problem_t q;
+    SPCA(problem_of)(t, &q, SCREENED | (chance(t, 60) ? DEFLATED : 0));
+    task_t task = task_of(t, &q);
+    result_t plain, screened;
+    spca_status status = run(t, &q, &task, &plain);
+    q.A.screen = SPCA(screen_of)(t, &q, chance(t, 60), 1);
+    CHECK(t, run(t, &q, &task, &screened) == status);
+    if (status < 0) return;
+    SPCA(digest)(t, status, plain.nnz, screened.value);
+    CHECK(t, plain.nnz == screened.nnz && plain.objective == screened.objective);
+    CHECK(t, plain.n_iter == screened.n_iter && plain.quadratic == screened.quadratic);
+    for (spca_int a = 0; a < plain.nnz; a++)
+        CHECK(t, plain.index[a] == screened.index[a] && plain.value[a] == screened.value[a]);
+}
+
+void SPCA(check_stopped_solvers)(trial_t *t)
+{
+    problem_t q;
+    SPCA(problem_of)(t, &q, TAMED | SMALL_ONE | DEFLATED);
+    task_t task = task_of(t, &q);
+    result_t r;
+    if (task.max_iter > 4) task.max_iter = 4;
+    for (int failing = 0; failing < 2; failing++)
+        for (spca_int at = 0;; at++) {
+            stop_t *s = failing ? &q.fails : &q.stops;
+            q.fails = q.stops = (stop_t){0, -1};
+            s->at = at;
+            spca_status status = run(t, &q, &task, &r);
+            digest_int(t, status);
+            if (s->asked <= at) {
+                CHECK(t, status != SPCA_STOPPED && status != SPCA_PRODUCT_FAILED);
+                break;
+            }
+            CHECK(t, status == (failing ? SPCA_PRODUCT_FAILED : SPCA_STOPPED));
+        }
+}
+
+/* min over levels of c level + ||S(b, level)||, which is the largest w'b over the set. */
+static double support_function(spca_int p, const double *b, double c)
+{
+    double low = 0, high = 0;
+    for (spca_int j = 0; j < p; j++) high = fmax(high, fabs(b[j]));
+    for (int i = 0; i < 200; i++) {
+        double at = (low + high) / 2, sum = 0, norm = 0;
+        for (spca_int j = 0; j < p; j++) {
+            double over = fmax(fabs(b[j]) - at, 0);
+            sum += over;
+            norm = hypot(norm, over);
+        }
+        if (sum > c * norm)
+            low = at;
+        else
+            high = at;
+    }
+    double norm = 0;
+    for (spca_int j = 0; j < p; j++) norm = hypot(norm, fmax(fabs(b[j]) - high, 0));
+    return c * high + norm;
+}
+
+void SPCA(check_orthogonal_threshold)(trial_t *t)
+{
+    spca_int p = between(t, 1, 24), count = below(t, p < 4 ? p : 4), asked;
+    style_t style = SPCA(style)(t, 1);
+    const real *a = SPCA(numbers)(t, style, p), *Q = orthonormal(t, p, count);
+    double bound = 1 + (double)below(t, 101) / 100 * (sqrt((double)p) - 1), size = 0, sum = 0,
+           norm = 0;
+    double product = 0, *b = zeros(t, p), *mu = SCRATCH(t, count, double);
+    real *w = WORK(t, p);
+    for (spca_int l = 0; l < count; l++) mu[l] = 0;
+    spca_status status =
+        SPCA(orthogonal_l1_threshold)(p, count, a, Q, bound, NULL, NULL, mu, WORK(t, 3 * p),
+                                      SCRATCH(t, count * count + 4 * count, double), w);
+    SPCA(digest)(t, status, p, w);
+    CHECK(t, status == SPCA_OK || status == SPCA_ZERO_VECTOR);
+    for (asked = 0;; asked++) {
+        stop_t stop = {0, asked};
+        double *again = SCRATCH(t, count, double);
+        for (spca_int l = 0; l < count; l++) again[l] = 0;
+        spca_status stopped = SPCA(orthogonal_l1_threshold)(
+            p, count, a, Q, bound, stop_at, &stop, again, WORK(t, 3 * p),
+            SCRATCH(t, count * count + 4 * count, double), WORK(t, p));
+        CHECK(t, stopped == (stop.asked > asked ? SPCA_STOPPED : status));
+        if (stop.asked <= asked || asked > 6) break;
+    }
+    if (status < 0) return;
+    for (spca_int j = 0; j < p; j++) {
+        size = fmax(size, fabs((double)a[j]));
+        sum += fabs((double)w[j]);
+        norm = hypot(norm, (double)w[j]);
+        b[j] = (double)a[j];
+        product += (double)a[j] * (double)w[j];
+    }
+    CHECK(t, NEAR(norm, 1, 1) && sum <= bound * (1 + 1e3 * EPSILON));
+    for (spca_int l = 0; l < count; l++) {
+        double along = 0;
+        for (spca_int j = 0; j < p; j++) {
+            along += (double)w[j] * (double)Q[j + l * p];
+            b[j] -= mu[l] * (double)Q[j + l * p];
+        }
+        CHECK(t, fabs(along) <= 2 * pow(EPSILON, 0.75));
+        size = fmax(size, fabs(mu[l]));
+    }
+    CHECK(t,
+          product >= support_function(p, b, bound) - 1e2 * pow(EPSILON, 0.75) * size * (double)p);
+}
