@@ -29,7 +29,7 @@
     ROW(branch, 200)                                                                               \
     ROW(elastic_net, 400)                                                                          \
     ROW(dspca, 60)                                                                                 \
-    ROW(early, 20)                                                                                 \
+    ROW(early, 60)                                                                                 \
     ROW(rows, 1)                                                                                   \
     ROW(corners, 1)                                                                                \
     ROW(lengths, 1)
