@@ -138,7 +138,6 @@ static spca_status explained(const operator_t *A, spca_int r, const real *V, rea
     for (spca_int t = 0; t < r; t++) {
         real *q = Q + rank * p, norm;
         vector_t dense = {p, NULL, q};
-        spca_status status;
         variance[t] = 0;
         for (spca_int j = 0; j < p; j++) q[j] = V[t * p + j];
         if ((norm = nrm2(p, q)) == 0) continue;
@@ -151,8 +150,7 @@ static spca_status explained(const operator_t *A, spca_int r, const real *V, rea
             continue; /* in the span of the earlier */
         scal(p, 1 / norm, q);
         rank++;
-        status = SPCA(image)(A, dense, NULL, NULL, scratch, f);
-        if (status < 0) return status;
+        (void)SPCA(image)(A, dense, NULL, NULL, scratch, f); /* dense, and nobody stops it */
         variance[t] = A->covariance ? strands_dot(p, q, f) : A->factor * strands_dot(A->m, f, f);
         if (!is_finite(1, variance + t)) return SPCA_NONFINITE;
     }
@@ -232,9 +230,8 @@ spca_status SPCA(column_statistics)(spca_int n, spca_int p, const real *X, spca_
 {
     double *average = work, *low = work + p, *high = low + p;
     int bad = 0;
-    spca_status status = SPCA(dense_statistics)(n, p, X, ld, row_major, 1, 0, NULL, NULL, average,
-                                                variance, low, high, NULL, NULL, NULL, NULL);
-    if (status < 0) return status;
+    (void)SPCA(dense_statistics)(n, p, X, ld, row_major, 1, 0, NULL, NULL, average, variance, low,
+                                 high, NULL, NULL, NULL, NULL);
     for (spca_int j = 0; j < p; j++) {
         mean[j] = (real)average[j];
         variance[j] /= (double)(n > 1 ? n - 1 : 1);

@@ -106,7 +106,20 @@ static void run_scotlass(trial_t *t, early_t *e)
                                SCRATCH(t, k * k + 5 * k, double), &objective, &n_iter);
 }
 
-static run_t *const SOLVERS[] = {run_power, run_gpower, run_pmd, run_pmd_two_way, run_scotlass};
+static void run_submatrix(trial_t *t, early_t *e)
+{
+    operator_t A = e->q->A;
+    spca_int k = e->kind ? 1 : A.p, room = A.covariance ? 2 * A.p + A.t : A.m * k + A.p, *index;
+    index = SCRATCH(t, k, spca_int);
+    for (spca_int a = 0; a < k; a++) index[a] = a;
+    if (e->q->storage == ROWS && !A.covariance && A.t == 0 && !A.row_weight && e->kind)
+        A.screen = SPCA(screen_of)(t, e->q, 1, 1);
+
+    e->status = SPCA(submatrix)(&A, k, index, stop_at, &e->stop, WORK(t, room), WORK(t, k * k));
+}
+
+static run_t *const SOLVERS[] = {run_power,       run_gpower,   run_pmd,
+                                 run_pmd_two_way, run_scotlass, run_submatrix};
 
 static void run_direct(trial_t *t, early_t *e)
 {
@@ -207,7 +220,7 @@ void SPCA(check_early)(trial_t *t)
     spca_int p = between(t, 3, 20);
     double *w;
     real *G;
-    SPCA(problem_of)(t, &q, 1, 1);
+    SPCA(problem_of)(t, &q, chance(t, 60) ? TAMED | DEFLATED : TAMED);
     for (size_t i = 0; i < sizeof SOLVERS / sizeof *SOLVERS; i++)
         for (e.kind = 0; e.kind < 2; e.kind++) each_question(t, SOLVERS[i], &e);
     G = SPCA(copy_of)(t, (p + 1) * p, SPCA(numbers)(t, PLAIN, (p + 1) * p));
@@ -405,7 +418,8 @@ static void out_of_range(trial_t *t)
 {
     const real huge = REAL_MAX, nan = (real)NAN;
     real Y[] = {huge, huge, huge, huge}, Z[] = {1, nan, 1, 1}, value, vector[2];
-    real G[] = {1, nan, nan, 1}, work[64];
+    real G[] = {1, nan, nan, 1}, unit[] = {1, 0, 0, 1}, x[] = {1, 1}, work[64];
+    spca_int wide[28];
     double R[] = {1, 0, 0, 1}, dwork[6];
     spca_int iwork[6], n_iter = 0;
     blas_int lapack[24];
@@ -413,6 +427,12 @@ static void out_of_range(trial_t *t)
           SPCA(l1_sweeps)(2, 2, 5, 0, NULL, NULL, Y, dwork, iwork, R, &n_iter) == SPCA_NONFINITE);
     CHECK(t, SPCA(planar_sweeps)(2, 2, 1, 5, 0, NULL, NULL, Z, R, &n_iter) == SPCA_NONFINITE);
     CHECK(t, SPCA(leading_eigenvector)(2, G, work, lapack, &value, vector) == SPCA_LAPACK_FAILED);
+    CHECK(t, SPCA(explained_covariance)(2, unit, 2, 1, Y, work, &value) == SPCA_NONFINITE);
+    lapack_fails = 0;
+    CHECK(t, SPCA(refit_covariance)(2, unit, 2, x, work, wide, &value) == SPCA_LAPACK_FAILED);
+    lapack_fails = -1;
+    x[0] = x[1] = 0;
+    CHECK(t, SPCA(refit_covariance)(2, unit, 2, x, work, wide, &value) == SPCA_ZERO_VECTOR);
 }
 
 /* Starts that need no iteration, have no image or are not numbers. */

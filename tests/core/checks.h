@@ -29,10 +29,10 @@
     ROW(branch, 200)                                                                               \
     ROW(elastic_net, 400)                                                                          \
     ROW(dspca, 60)                                                                                 \
-    ROW(early, 100)                                                                                \
-    ROW(rows, 100)                                                                                 \
-    ROW(corners, 100)                                                                              \
-    ROW(lengths, 100)
+    ROW(early, 60)                                                                                 \
+    ROW(rows, 1)                                                                                   \
+    ROW(corners, 1)                                                                                \
+    ROW(lengths, 1)
 #define DECLARE(name, percent) void spca_scheck_##name(trial_t *), spca_dcheck_##name(trial_t *);
 CHECKS(DECLARE)
 #endif
