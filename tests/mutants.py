@@ -73,13 +73,17 @@ EQUIVALENT = {
         r"limit / 3": "squares are far from overflow at either limit",
         r"exponent < 1 - limit|: 1 - limit\)": "a power of two nearby, subnormal or not, does as well",
         r"m\.scale != 1\)\) draw": "the sample decides nothing but the time",
+        r"if \(exact && \(status": "once more with the largest entry known: the time",
+        r"start : 0, before = -2": "is asked only whether it is negative, or a count",
     },
     "screen.c": {
         r"\(3 \+ (sum_b|total)\) \* GRAIN": "a wider margin: the time",
         r"1e-6\) \+ 0;|\(1 \+ 0\) \+ 1e-12": "within GRAIN, of which the roundings of the bounds take half",
         r"int32_t sum = 1;": "off by 2^-13 step_j, and GRAIN ||q_j|| step_j, ||q_j|| >= 127, is added",
         r"a0 <= n; a0 \+= GROUP": "an empty group",
-        r"enum \{ SHADOW_SHARE": "when to read all: the time",
+        r"a <= count && list\[a\] < j": "what stands behind the list is not used",
+        r"<< 22\) / s->ld": "how often it asks whether to stop",
+        r"enum \{ SHADOW_SHARE|k >= p / SPCA_GUESS_SHARE": "when to read all: the time",
     },
     "select.c": {
         r"^(LANES|BLOCK|LEAST|MOST|FEW)": "sizes of blocks and of the sample",
