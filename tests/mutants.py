@@ -69,6 +69,7 @@ EQUIVALENT = {
     "shadow.c": {r"^column\(n, X - j|center\[j \+ j0\]|inverse\[j \+ j0\]": "columns come one at a time"},
     "threshold.c": {
         r"^(LANES|BLOCK|STRETCH|SAMPLE|WHOLE|FEW|ATTEMPTS)": "sizes of blocks and of the sample",
+        r"inside\[l\] -= y > low": "a lane is looked at in vain",
         r"anchored = 2": "is asked only whether it is 0",
         r"limit / 3": "squares are far from overflow at either limit",
         r"exponent < 1 - limit|: 1 - limit\)": "a power of two nearby, subnormal or not, does as well",
@@ -85,6 +86,7 @@ EQUIVALENT = {
         r"<< 22\) / s->ld": "how often it asks whether to stop",
         r"enum \{ SHADOW_SHARE|k >= p / SPCA_GUESS_SHARE": "when to read all: the time",
     },
+    "centring.h": {r"if \(v\.index \|\| dense\)": "w is overwritten"},
     "select.c": {
         r"^(LANES|BLOCK|LEAST|MOST|FEW)": "sizes of blocks and of the sample",
         r"while \(low <= high\)": "one entry is its own k-th largest",
