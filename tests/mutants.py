@@ -60,6 +60,7 @@ TIME = {
 # Mutated lines that no answer can show: what they look like, and why.
 EQUIVALENT = {
     "statistics.c": {
+        r"bad -= ": "0 or NaN, either way",
         r"(least|most|low|high)\S* = .* (<=|>=) (least|most|low|high)\S* \? ": "the smaller of equals",
         r"low (<=) out|high (>=) out|x0\[j\] (<=|>=) x1": "the smaller of equals",
         r"i \+ (4|WAYS) < r;": "the loop over what is left does the same",
