@@ -37,12 +37,14 @@ def select_vectors(rng, p):
 @pytest.mark.parametrize("dtype", REAL)
 def test_selection_at_the_ends_of_blocks(dtype):
     rng = np.random.default_rng(0)
-    sizes = [*range(1, 12), 127, 128, 129, 255, 256, 257, 511, 513, 1025, 4095, 4096, 4097, 5000, 9001]
-    for p in sizes:
+    lengths = [*range(1, 12), 127, 128, 129, 255, 256, 257, 511, 513, 1025, 4095, 4096, 4097, 5000, 9001]
+    for p in lengths:
         for x in select_vectors(rng, p).values():
             x = x.astype(dtype)
             order = np.lexsort((np.arange(p), -np.abs(x)))
-            for k in {0, 1, 2, p // 3, p // 2, p - 1, p, int(rng.integers(p + 1))} & set(range(p + 1)):
+            ends = np.cumsum(np.unique(-np.abs(x), return_counts=True)[1])[:6]  # of ties
+            sizes = {0, 1, 2, p // 3, p // 2, p - 1, p, int(rng.integers(p + 1)), *ends, *(ends + 1)}
+            for k in sizes & set(range(p + 1)):
                 assert np.array_equal(_core.select_largest(x, k), np.sort(order[:k]))
                 kept, expected = x.copy(), np.zeros_like(x)
                 _core.truncate(kept, k)
