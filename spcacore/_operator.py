@@ -207,8 +207,8 @@ def _of_width(n_features: int | None, problem: Problem) -> Problem:
 
 
 def _range(largest: float) -> float:
-    """The power of two whose square brings `largest` near 1."""
-    return 2.0 ** -(math.frexp(largest)[1] // 2) if largest > 0 else 1.0
+    """The power of two whose square brings `largest` near 1, as near as a square in the number range can."""
+    return 2.0 ** min(511, -(math.frexp(largest)[1] // 2)) if largest > 0 else 1.0
 
 
 def _exponent(range_: float) -> int:

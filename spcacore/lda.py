@@ -347,7 +347,7 @@ class _Data:
         self.n, self.p = self.X.shape
         self.dtype = float_type(self.X.dtype)
         largest = max(float(entries.max(initial=0)), -float(entries.min(initial=0)))
-        self.exponent = -2 * _exponent(_range(largest))
+        self.exponent = max(-2 * _exponent(_range(largest)), int(np.finfo(self.dtype).minexp))
         self.unit = math.ldexp(1.0, -self.exponent)
 
     def means(self, labels: NDArray[np.intp], c: int) -> NDArray[np.float64]:

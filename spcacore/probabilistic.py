@@ -524,7 +524,8 @@ def _centred(problem: Problem, X: Any, rows: slice, columns: slice, dtype: np.dt
         if problem.weight is not None:
             a *= problem.weight[columns]
         if problem.range != 1:
-            a *= problem.range * problem.range
+            a *= problem.range
+            a *= problem.range
     return a
 
 
