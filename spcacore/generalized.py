@@ -490,12 +490,15 @@ class _Pencil:
         """Set A, with its largest entry near 1."""
         A = A.in_units(self.unit)
         self.exponent = 0
-        largest = float(np.abs(A.diagonal()).max())
-        if A.matrix is not None:
-            step = max(1, (1 << 22) // A.p)
-            for start in range(0, A.p, step):
-                rows = A.rows(np.arange(start, min(A.p, start + step)))
-                largest = max(largest, float(np.abs(rows).max()))
+        with np.errstate(over="ignore", invalid="ignore"):
+            largest = float(np.abs(A.diagonal()).max())
+            if A.matrix is not None:
+                step = max(1, (1 << 22) // A.p)
+                for start in range(0, A.p, step):
+                    rows = A.rows(np.arange(start, min(A.p, start + step)))
+                    largest = max(largest, float(np.abs(rows).max()))
+        if not math.isfinite(largest):
+            raise ValueError("A is so large beside B that x'Ax / x'Bx exceeds the number range; rescale one")
         if largest > 0:
             self.exponent = 2 * round(math.log2(largest) / 2)
         self.A = self.A0 = A.in_units(np.full(A.p, math.ldexp(1.0, -self.exponent // 2)))

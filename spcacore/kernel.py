@@ -710,7 +710,7 @@ def _on_features(
     mean, C = _feature_moments(rows, features)
     trace = float(C.diagonal().sum())
     values, V, solver = leading(C.T, r, not large(m, r), 0)
-    _check_rank(values, 100 * float(np.finfo(rows.dtype).eps) * max(values[0], math.sqrt(n)))
+    _check_rank(values, 100 * float(np.finfo(rows.dtype).eps) * max(values.max(initial=0), math.sqrt(n)))
     scores = _feature_scores(rows, features, mean, V)
     largest = np.array([z[np.abs(z).argmax()] for z in scores.T])
     sign = np.where(largest < 0, -1, 1).astype(scores.dtype)

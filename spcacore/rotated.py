@@ -520,8 +520,9 @@ def _ordered(
     Y: NDArray[np.float64], Z: NDArray[np.float64], B: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Both sides by the size of their part of B, each column with the sum of its cubes positive."""
+    size = float(np.abs(B).max(initial=0)) or 1.0
     for axis in (0, 1):
-        order = np.argsort(-np.sum((B / (np.abs(B).max() or 1)) ** 2, axis=axis), kind="stable")
+        order = np.argsort(-np.sum((B / size) ** 2, axis=axis), kind="stable")
         side = (Y if axis == 0 else Z)[:, order]
         signs = np.where((side**3).sum(axis=0) < 0, -1, 1)
         if axis == 0:

@@ -37,7 +37,7 @@ def parts(X):
         return [np.asarray(X), np.asarray(X.index)]
     if isinstance(X, np.ndarray):
         return [np.asarray(X), *([X.base] if isinstance(X.base, np.ndarray) else [])]
-    return [np.asarray(X)] if hasattr(X, "__array__") else []
+    return [np.asarray(X)] if hasattr(X, "__array__") and not isinstance(X, Device) else []
 
 
 def fingerprint(X):
@@ -481,9 +481,9 @@ def masked_rows(a):
 
 
 BAD = [
-    ("no rows", lambda a: a[:0], ValueError, "empty"),
+    ("no rows", lambda a: a[:0], ValueError, "empty|has shape"),
     ("no columns", lambda a: a[..., :0], ValueError, "empty"),
-    ("nothing", lambda a: a[(slice(0),) * a.ndim], ValueError, "empty"),
+    ("nothing", lambda a: a[(slice(0),) * a.ndim], ValueError, "empty|has shape"),
     ("empty list", lambda a: [], ValueError, "dimension|empty"),
     ("number", lambda a: a.dtype.type(3), ValueError, "dimension"),
     ("0-d", lambda a: np.array(3.0), ValueError, "dimension"),
