@@ -6,7 +6,6 @@ from pathlib import Path
 import click
 
 HERE = Path(__file__).parent
-NOT_STAGES = {"run", "common.sh", "commands.py"}
 
 
 def stage(name: str, text: str) -> click.Command:
@@ -19,7 +18,7 @@ def stage(name: str, text: str) -> click.Command:
 
 
 for path in sorted(HERE.iterdir()):
-    if path.is_file() and path.name not in NOT_STAGES:
+    if path.is_file() and not path.suffix and path.name != "run":
         first = path.read_text().splitlines()[1].removeprefix("# ")
         globals()[path.name.replace("-", "_")] = stage(path.name, first)
 check = stage("run", "The quick stages; `all`: every stage; or the names of some.")

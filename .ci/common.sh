@@ -25,3 +25,12 @@ need() { # the first of some versions of Python that is here
 readme_command() { # the commands that the README gives, by number
     sed -n 's/^\$ \(pip install .*\)/\1/p' "$root/README.md" | sed -n "$1p"
 }
+
+have() { # COMMAND PACKAGE...: installed by apt-get where we may, else said to be missing
+    if command -v "$1" >/dev/null; then return; fi
+    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+        apt-get -qq update && apt-get -qq install -y "${@:2}" >/dev/null && return
+    fi
+    echo "$1 is not here: left out"
+    return 1
+}
