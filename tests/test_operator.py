@@ -168,6 +168,19 @@ def test_range_takes_extreme_data_near_one():
         np.testing.assert_array_equal(scaled, plain * ratio)
 
 
+@pytest.mark.parametrize("name", ["C", "F", "csr", "csc"])
+def test_products_with_what_is_not_centered(name):
+    """F'u of a u whose entries do not sum to 0 as those of F v do."""
+    X = data()
+    problem = as_problem(inputs(X, covariance(X))[name][0])
+    u = np.random.default_rng(0).uniform(1, 2, N)
+    y = problem.operator.apply_transposed(u)
+    expected = (X - X.mean(axis=0)).T @ u
+    ratio = y @ expected / (expected @ expected)  # what the range and n - 1 make of it
+    assert np.log2(ratio * (N - 1)) == pytest.approx(round(np.log2(ratio * (N - 1))), abs=1e-12)
+    np.testing.assert_allclose(y / ratio, expected, rtol=1e-11, atol=1e-11 * abs(expected).max())
+
+
 @given(
     x=st.lists(
         st.sampled_from([0.0, 1.0, -1.0, 2.5, -2.5, 1e-30, 1e30]) | st.floats(-10, 10),
