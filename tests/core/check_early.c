@@ -322,7 +322,7 @@ void SPCA(check_rows)(trial_t *t)
     real *Y = SPCA(copy_of)(t, e.p * e.r, SPCA(numbers)(t, PLAIN, e.p * e.r));
     e.X = Y;
     for (e.kind = 0; e.kind < 4; e.kind++) {
-        e.tol = e.kind == 1 ? 0 : 1e-6;
+        e.tol = e.kind < 2 ? 0 : 1e-6;
         e.most = e.kind & 2 ? 1 : 30;
         each_question(t, run_orthomax, &e);
     }
@@ -345,6 +345,12 @@ void SPCA(check_rows)(trial_t *t)
     CHECK(t, e.status >= 0);
     e.r = 4;
     e.X = saddle(t, e.p);
+    each_question(t, run_orthomax, &e);
+    Y = SPCA(copy_of)(t, e.p * e.r, SPCA(numbers)(t, PLAIN, e.p * e.r));
+    for (spca_int i = 0; i < e.p * e.r; i++) /* columns that single precision hardly sees */
+        Y[i] *= i / e.p < 2 ? 1 : (real)0.01;
+    e.X = Y;
+    e.tol = 0;
     each_question(t, run_orthomax, &e);
     CHECK(t, SPCA(orthomax_work)(e.p, e.p / 70) == 1);
     e = (early_t){

@@ -30,7 +30,7 @@
     ROW(elastic_net, 400)                                                                          \
     ROW(dspca, 60)                                                                                 \
     ROW(early, 60)                                                                                 \
-    ROW(rows, 1)                                                                                   \
+    ROW(rows, 3)                                                                                   \
     ROW(corners, 1)                                                                                \
     ROW(lengths, 1)
 #define DECLARE(name, percent) void spca_scheck_##name(trial_t *), spca_dcheck_##name(trial_t *);
