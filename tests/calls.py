@@ -196,7 +196,7 @@ CALLS: list[Call] = [
     *either("branch_and_bound", lambda X, kind: branch_and_bound(X, K, kind=kind)),
     *either("dspca", lambda X, kind: dspca(X, K, kind=kind)),
     *either("optimality_bound", lambda X, kind: optimality_bound(X, K, relaxation=True, kind=kind)),
-    *either("refine", lambda X, kind: refine(X, SPARSE, cardinality=K, kind=kind)),
+    *either("refine", lambda X, kind: refine(X, SPARSE, cardinality=K, tol=1e-4, kind=kind)),
     *either("spca", lambda X, kind: spca(X, R, cardinality=K, kind=kind)),
     *either("spca, penalty", lambda X, kind: spca(X, R, penalty=0.5, tol=1e-4, kind=kind)),
     *either("sca", lambda X, kind: sca(X, R, l1_bound=3.0, kind=kind)),
@@ -286,7 +286,7 @@ ARGUMENTS: list[Call] = [  # other arrays than the first of a function, and thos
     Call("spca, start", lambda V: spca(X0, R, cardinality=K, start=V), "loadings", other="start", **DENSE),
     Call("sca, start", lambda V: sca(X0, R, l1_bound=3.0, start=V), "loadings", other="start", **DENSE),
     Call("scotlass, earlier", lambda V: scotlass(X0, 1.5, earlier=V), "loadings", other="earlier", **DENSE),
-    Call("refine, loadings", lambda V: refine(X0, V), "loadings", other="loadings", **DENSE),
+    Call("refine, loadings", lambda V: refine(X0, V, tol=1e-4), "loadings", other="loadings", **DENSE),
     *[
         Call(f"{f.__name__}, loadings", lambda V, f=f: f(X0, V), "loadings", other="loadings", **DENSE)
         for f in (explained_variance, renormalize)

@@ -26,6 +26,7 @@ SLICED = {
     "row_blocks"
 }  # takes what has shape, dtype and slices; blocks are of bytes, so dtypes differ in them
 PERMUTED = {"select_sparsity, permutation"}  # of sparse data, other draws
+LOOSE = {"scotlass": (3e-2, 1e-8), "pmd": (3e-2, 1e-8), "oppca": (1e-2, 1e-6)}  # their maxima are flat
 VALUES = {  # kinds whose numbers an argument does not allow: then the error is that of the clean copy
     "sparse_lda, priors": {
         "int8", "int16", "int32", "int64", ">i8", "uint8", "uint16", "uint32", "uint64", "bool",
@@ -76,7 +77,8 @@ def halves(calls):
 
 def same(call, out, a, exact):
     clean = of_clean(call, a)
-    assert_same(out, clean, 0 if exact else 1e-2 if a.dtype == np.float32 else 1e-8)
+    single, double = LOOSE.get(call.name, (1e-2, 1e-8))
+    assert_same(out, clean, 0 if exact else single if a.dtype == np.float32 else double)
     return clean
 
 
