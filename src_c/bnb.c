@@ -89,7 +89,7 @@ static real sum_of_largest(spca_int n, const real *x, spca_int s, real *top)
     return sum;
 }
 
-/* Z of step 1, in H; 0 where N_II is not definite. */
+/* Z of step 1, in H; 0 where N_II is not definite, or the rest of Z was not to be waited for. */
 static int reduce(spca_int p, spca_int given, const real *N, const spca_int *in, real *R, real *Y,
                   node_t *node)
 {
@@ -111,7 +111,7 @@ static int reduce(spca_int p, spca_int given, const real *N, const spca_int *in,
             subtract_multiple(c - j, Y[a * c + j], Y + a * c + j, row + j);
         node->z[j] = row[j];
     }
-    return 1;
+    return !node->stopped;
 }
 
 /* H of step 2, from the upper triangle of Z; rows with z_j <= 0 become zero. */
@@ -224,12 +224,18 @@ static void bear(const node_t *node, spca_int given, const spca_int *in, spca_in
     if (with >= 0) child[node->at[with]] = IN;
 }
 
-/* The candidate to branch on: one that already is at fault with I alone, else of largest f. */
-static spca_int branching(const node_t *node, int *fault)
+/* The first candidate that already is at fault with I alone; count if there is none. */
+static spca_int at_fault(const node_t *node)
+{
+    spca_int j = 0;
+    while (j < node->count && node->z[j] > 0) j++;
+    return j;
+}
+
+/* The candidate to branch on where none is: that of largest f. */
+static spca_int branching(const node_t *node)
 {
     spca_int best = 0;
-    for (spca_int j = 0; j < node->count; j++)
-        if ((*fault = !(node->z[j] > 0))) return j;
     for (spca_int j = 1; j < node->count; j++)
         if (node->f[j] > node->f[best] ||
             (node->f[j] == node->f[best] && node->at[j] < node->at[best]))
@@ -249,7 +255,7 @@ static spca_int divide(node_t *node, spca_int given, const spca_int *in, int kno
         spca_int with = 0;
         for (spca_int j = node->count - 1; known && m == 1 && j >= 0; j--)
             if (node->z[j] > 0) drop(node, j);
-        if (known) with = branching(node, &fault);
+        if (known) fault = (with = at_fault(node)) < node->count;
         excess[children] = REAL_MAX;
         if (node->count > m && !fault) {
             real bound = settle(node), widest = 0;
@@ -265,7 +271,7 @@ static spca_int divide(node_t *node, spca_int given, const spca_int *in, int kno
                 bound = sharp = fmin(sharp, bound);
                 for (spca_int j = 0; j < node->count; j++) widest = fmax(widest, node->z[j]);
                 excess[children] = (bound - 1) * widest;
-                with = branching(node, &fault);
+                with = branching(node);
             }
         }
         if (node->stopped) return children;
