@@ -88,7 +88,7 @@ static real sum_of_largest(spca_int n, const real *x, spca_int s, real *top)
     return sum;
 }
 
-/* Z of step 1, in H; 0 where N_II is not definite. */
+/* Z of step 1, in H; 0 where N_II is not definite, or the rest of Z was not to be waited for. */
 static int reduce(spca_int p, spca_int given, const real *N, const spca_int *in, real *R, real *Y,
                   node_t *node)
 {
@@ -110,7 +110,7 @@ static int reduce(spca_int p, spca_int given, const real *N, const spca_int *in,
             subtract_multiple(c - j, Y[a * c + j], Y + a * c + j, row + j);
         node->z[j] = row[j];
     }
-    return 1;
+    return !node->stopped;
 }
 
 /* H of step 2, from the upper triangle of Z; rows with z_j <= 0 become zero. */
