@@ -139,12 +139,12 @@ static spca_status project(const operator_t *A, vector_t v, spca_stop stop, void
 /* y_a += c x at list_a. */
 static void add_at(real c, vector_t x, spca_int count, const spca_int *list, real *y)
 {
-    if (!list) {
-        sparse_axpy(c, x, y);
+    if (!x.index) { /* not by BLAS, which may round otherwise than a list does */
+        for (spca_int a = 0; a < count; a++) y[a] += c * x.value[list ? list[a] : a];
         return;
     }
-    if (!x.index) {
-        for (spca_int a = 0; a < count; a++) y[a] += c * x.value[list[a]];
+    if (!list) {
+        sparse_axpy(c, x, y);
         return;
     }
     for (spca_int a = 0, b = 0; a < count && b < x.nnz;) {
