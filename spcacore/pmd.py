@@ -211,7 +211,8 @@ def pmd(
             left, strength = _left(state, found, options)
         else:
             strength = math.sqrt(found.objective) * math.sqrt(max((problem.n_samples or 2) - 1, 1))
-    strength = float(np.ldexp(strength, problem.exponent // 2))
+    with np.errstate(under="ignore"):
+        strength = float(np.ldexp(strength, problem.exponent // 2))
     return PMDComponent(**_fields(component), sample_loading=left, strength=strength)
 
 
