@@ -1011,7 +1011,7 @@ def symmetry(const floating[:, :] A):
 # ---- selection and thresholds ----------------------------------------------------------------------
 
 def select_largest(const floating[::1] x, Py_ssize_t k):
-    """Positions of the k largest |x|, ascending, ties to the lower index; 0 in place of NaN."""
+    """Positions of the k largest |x|, ascending, ties to the lower index; any positions after them where NaN leave too few."""
     cdef Py_ssize_t[::1] index = np.zeros(max(k, 1), np.intp)
     cdef floating[::1] work = np.empty(x.shape[0], np.float32 if floating is float else np.float64)
     with nogil:

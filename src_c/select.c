@@ -6,6 +6,7 @@
  * comes first, and the sample tells no more than how far its level is from the k-th.  If the sample
  * misled, all entries are collected: the answer never depends on it. */
 #include "pivot.h"
+#include <assert.h>
 
 enum {
     LANES = 64 / sizeof(real),
@@ -26,6 +27,7 @@ static inline void swap(real *a, real *b)
 static real kth(spca_int n, real *a, spca_int k)
 {
     spca_int low = 0, high = n - 1, target = k - 1;
+    assert(k >= 1 && k <= n);
     while (low < high) {
         spca_int i = low, j = high;
         real pivot = pivot_of(high - low + 1, a + low);
@@ -129,6 +131,7 @@ static void enclose(spca_int p, const real *x, spca_int k, real *low, real *high
         rank = (double)(k - above) * share;
         margin = 4 + 2 * sqrt(fabs(rank));
         for (spca_int s = 0; s < size; s++) rank += sample[s] > level;
+        rank = fmin(fmax(rank, 1), (double)size); /* a sample that misleads may leave it outside */
     }
     if (rank + margin <= (double)size) *low = kth(size, sample, (spca_int)(rank + margin));
     if (rank - margin >= 1) *high = kth(size, sample, (spca_int)(rank - margin));
@@ -150,6 +153,8 @@ real SPCA(kth_largest)(spca_int p, const real *x, spca_int k, real *work, spca_i
         above = 0;
         within = collect(p, x, -1, (real)INFINITY, work, &above);
     }
+    *ties = 0;
+    if (k > above + within) return -1; /* NaN are in no interval: all others are taken */
     level = kth(within, work, k - above);
     *ties = k - above;
     for (spca_int j = 0; j < within; j++) *ties -= work[j] > level;

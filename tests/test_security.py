@@ -179,4 +179,5 @@ def test_positions_of_the_largest_are_positions():
     x[4] = 1
     for a in (x, x.astype(np.float32)):
         index = _core.select_largest(a, 5)
+        assert index[0] == 4
         assert ((index >= 0) & (index < 9)).all()
