@@ -180,17 +180,30 @@ def test_time_limit(p, monkeypatch):
 # ---- threads --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("threads", "times"), [(4, 1), pytest.param(8, 100, marks=pytest.mark.slow)], ids=["4 x 1", "8 x 100"]
+OFTEN = (
+    "sparse_pca",
+    "tpower",
+    "pmd",
+    "dspca",
+    "sca",
+    "ppca",
+    "sparse_cca",
+    "sparse_eigen",
+    "varimax",
+    "l1_threshold",
 )
+SEVERAL = [
+    pytest.param(call, threads, times, id=f"{call}-{threads} x {times}", marks=[pytest.mark.slow] * slow)
+    for call in calls.CALLS
+    for threads, times, slow in ((4, 1, call.function == "refine"), (8, 100, True))
+    if times == 1 or call.name in OFTEN
+]
+
+
 @pytest.mark.parametrize("shared", [True, False], ids=["shared", "distinct"])
-@pytest.mark.parametrize(
-    "call",
-    [pytest.param(c, id=repr(c), marks=[pytest.mark.slow] * (c.function == "refine")) for c in calls.CALLS],
-)
-def test_threads(call, shared, threads, times):
+@pytest.mark.parametrize(("call", "threads", "times"), SEVERAL)
+def test_threads(call, threads, times, shared):
     """At the same time as in turn, to the bit."""
-    times = min(times, 10) if call.function == "refine" else times
     first = call.clean()
     inputs = [first if shared else first * (1 + i / 8) for i in range(threads)]
     start = threading.Barrier(threads)
@@ -204,6 +217,24 @@ def test_threads(call, shared, threads, times):
         with ThreadPoolExecutor(threads) as pool:
             for found, alone in zip(pool.map(run, range(threads)), expected, strict=True):
                 assert found == {frozenset(alone.items())}
+
+
+@pytest.mark.slow
+def test_threads_in_different_functions():
+    """Eight threads go through the whole table, each from a place of its own: some 100 calls each."""
+    inputs = {call.takes: call.clean() for call in calls.CALLS}
+    start = threading.Barrier(8)
+
+    def run(i):
+        start.wait(60)
+        first = i * len(calls.CALLS) // 8
+        turned = calls.CALLS[first:] + calls.CALLS[:first]
+        return {call.name: outcome(call, inputs[call.takes]) for call in turned}
+
+    with threadpool_limits(1), untouched(*inputs.values()):
+        expected = {call.name: outcome(call, inputs[call.takes]) for call in calls.CALLS}
+        with ThreadPoolExecutor(8) as pool:
+            assert all(found == expected for found in pool.map(run, range(8)))
 
 
 # ---- exceptions -----------------------------------------------------------------------------------------
