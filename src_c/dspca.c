@@ -47,7 +47,7 @@ static spca_status leading_part(spectrum_t *e, char *job, spca_int count, real *
     SPCA(blas).syevr(job, "I", "U", &n, S, &n, &unused, &unused, &first, &n, &unused, &found,
                      e->values, e->vectors, &n, e->iwork + 10 * e->p, e->work, &lwork, e->iwork,
                      &liwork, &info);
-    return (info == 0) & (found == count) ? SPCA_OK : SPCA_LAPACK_FAILED;
+    return ((info == 0) & (found == count)) ? SPCA_OK : SPCA_LAPACK_FAILED;
 }
 
 /* A bound on the largest eigenvalue of S (destroyed).  The eigenvalues computed are those of S + E

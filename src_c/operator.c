@@ -359,5 +359,5 @@ spca_status SPCA(leading_eigenvector)(spca_int k, real *G, real *work, blas_int 
     SPCA(blas).syevr("V", "I", "U", &n, G, &n, &unused, &unused, &n, &n, &unused, &found,
                      eigenvalues, vector, &n, isuppz, work + k, &lwork, iwork, &liwork, &info);
     *value = eigenvalues[0];
-    return (info == 0) & (found == 1) ? SPCA_OK : SPCA_LAPACK_FAILED;
+    return ((info == 0) & (found == 1)) ? SPCA_OK : SPCA_LAPACK_FAILED;
 }

@@ -25,10 +25,15 @@ FEW = ["f64", "csr f32"]  # forms that share the least code
 
 
 def every(forms=FORMS, few=FEW, heavy=()):
-    """Every call in every form; those that are not among the few, and heavy functions, are slow."""
+    """Every call in every form; those that are not among the few, and heavy functions, are slow.
+
+    Not of sparse data that the call itself slices: SciPy crashes where memory ends in its slices.
+    """
     out = []
     for call in calls.CALLS:
         for form in forms:
+            if "csr" in form and call.function.startswith("sparse_cca"):
+                continue
             often = form in few and call.function not in heavy
             marks = [] if often else pytest.mark.slow
             out.append(pytest.param(call, form, id=f"{call}-{form}", marks=marks))
@@ -80,8 +85,7 @@ def test_no_memory(call, form):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("lasting", [False, True], ids=["one", "all that follow"])
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("call", calls.CALLS, ids=repr)
+@pytest.mark.parametrize(("call", "form"), every())
 def test_no_memory_at_any_point(call, form, lasting):
     most = 20 if call.function == "refine" else 60 if lasting or form not in FEW else 1000
     points = in_thread(refuse_in_turn, call, form, most, lasting)

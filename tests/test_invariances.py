@@ -255,7 +255,7 @@ IN_ORDER = {  # calls some of whose options have the order of the rows, or of th
         )
         for kind in ("data", "covariance")
         for name, run in {
-            "refine": lambda X, c, kind: refine(X, calls.SPARSE[c], cardinality=K, kind=kind),
+            "refine": lambda X, c, kind: refine(X, calls.SPARSE[c], cardinality=K, tol=1e-4, kind=kind),
             "explained_variance": lambda X, c, kind: explained_variance(X, calls.V0[c], kind=kind),
             "explained_variance, adjusted": lambda X, c, kind: explained_variance(
                 X, calls.V0[c], "adjusted", kind=kind
