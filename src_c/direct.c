@@ -135,10 +135,10 @@ static spca_status explained(const operator_t *A, spca_int r, const real *V, rea
 {
     spca_int p = A->p, rank = 0;
     real *Q = work, *f = Q + p * r, *scratch = f + A->m;
+    for (spca_int t = 0; t < r; t++) variance[t] = 0;
     for (spca_int t = 0; t < r; t++) {
         real *q = Q + rank * p, norm;
         vector_t dense = {p, NULL, q};
-        variance[t] = 0;
         for (spca_int j = 0; j < p; j++) q[j] = V[t * p + j];
         if ((norm = nrm2(p, q)) == 0) continue;
         if (!(norm <= REAL_MAX)) return SPCA_NONFINITE;

@@ -12,7 +12,7 @@ typedef struct {
 
 #define ROW(name, percent) {#name, {spca_scheck_##name, spca_dcheck_##name}, percent},
 static const row_t TABLE[] = {CHECKS(ROW)};
-enum { ROWS_OF_TABLE = sizeof TABLE / sizeof *TABLE, THREADS = 8, LARGE = 5 }; /* percent */
+enum { ROWS_OF_TABLE = sizeof TABLE / sizeof *TABLE, THREADS = 8, RARE = 5 }; /* percent */
 
 static trial_t start(const row_t *row, uint64_t seed, int poison)
 {
@@ -54,7 +54,7 @@ static void *run(void *arg)
         int place = (i + r->offset) % (2 * ROWS_OF_TABLE);
         const row_t *row = TABLE + place / 2;
         trial_t t = start(row, r->first[place].seed, 0xff);
-        if (row->percent <= LARGE) continue;
+        if (row->percent <= RARE) continue;
         t.inputs = r->first[place].inputs;
         t.shared = 1;
         row->check[place % 2](&t);
@@ -72,7 +72,7 @@ static void by_threads(uint64_t seed)
     runner_t runners[THREADS];
     for (int i = 0; i < 2 * ROWS_OF_TABLE; i++) {
         first[i] = start(TABLE + i / 2, seed, 0xff);
-        if (TABLE[i / 2].percent <= LARGE) continue;
+        if (TABLE[i / 2].percent <= RARE) continue;
         TABLE[i / 2].check[i % 2](first + i);
         trial_end(first + i);
     }
