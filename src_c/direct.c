@@ -69,15 +69,15 @@ static operator_t of_data(spca_int n, spca_int p, const real *X, spca_int ld, in
     return op;
 }
 
-vector_t SPCA(gather)(spca_int p, const real *x, spca_int *index, real *value)
+spca_int SPCA(gather)(spca_int p, const real *x, spca_int *index, real *value)
 {
-    vector_t v = {0, index, value};
+    spca_int nnz = 0;
     for (spca_int j = 0; j < p; j++)
         if (x[j] != 0) {
-            index[v.nnz] = j;
-            value[v.nnz++] = x[j];
+            index[nnz] = j;
+            value[nnz++] = x[j];
         }
-    return v;
+    return nnz;
 }
 
 /* x, with its entry of largest magnitude, the first if tied, positive. */
@@ -97,7 +97,7 @@ static spca_status power(const operator_t *A, spca_int k, int nonnegative, spca_
                          real *objective, spca_int *n_iter)
 {
     real *value = work;
-    spca_int *index = iwork, nnz = SPCA(gather)(A->p, x, index, value).nnz;
+    spca_int *index = iwork, nnz = SPCA(gather)(A->p, x, index, value);
     spca_status status;
     *objective = 0;
     *n_iter = 0;
@@ -110,7 +110,7 @@ static spca_status power(const operator_t *A, spca_int k, int nonnegative, spca_
 
 static spca_status refit(const operator_t *A, real *x, real *work, spca_int *iwork, real *objective)
 {
-    spca_int *index = iwork, k = SPCA(gather)(A->p, x, index, work).nnz, *used = iwork + A->p;
+    spca_int *index = iwork, k = SPCA(gather)(A->p, x, index, work), *used = iwork + A->p;
     real *G = work, *vector = G + k * k, *rest = vector + k;
     spca_status status;
     *objective = 0;

@@ -433,5 +433,5 @@ spca_status SPCA(explained_data)(spca_int n, spca_int p, const REAL *X, spca_int
 spca_status SPCA(column_statistics)(spca_int n, spca_int p, const REAL *X, spca_int ld,
                                     int row_major, double *work, REAL *mean, double *variance);
 
-/* The vector by its nonzeros; index and value hold p. */
-SPCA(vector) SPCA(gather)(spca_int p, const REAL *x, spca_int *index, REAL *value);
+/* The nonzeros of x, and how many; index and value hold p. */
+spca_int SPCA(gather)(spca_int p, const REAL *x, spca_int *index, REAL *value);

@@ -81,7 +81,7 @@ void SPCA(check_direct)(trial_t *t)
     real *x = SPCA(copy_of)(t, p, start), value = 0, *gathered = WORK(t, p);
     int nonnegative = chance(t, 20), data = n > 0, tame = d.style < SPREAD;
     spca_int *index = SCRATCH(t, p, spca_int);
-    vector_t v = SPCA(gather)(p, x, index, gathered);
+    vector_t v = {SPCA(gather)(p, x, index, gathered), index, gathered};
     for (spca_int j = 0; j < p; j++)
         if (x[j] != 0) CHECK(t, at < v.nnz && v.index[at] == j && v.value[at++] == x[j]);
     CHECK(t, at == v.nnz);

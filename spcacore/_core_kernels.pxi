@@ -1,0 +1,301 @@
+# ---- statistics of the input -----------------------------------------------------------------------
+
+def dense_statistics(const floating[:, :] X, bint center, int8_t[:, ::1] shadow=None):
+    """Rows: mean, sum of squared deviations, lowest, highest entry of each column (spca_proto.h).
+
+    With a shadow, which is filled: also its steps, its errors and the norms of its columns.
+    """
+    cdef Call call = Call()
+    cdef spca_status status
+    cdef Py_ssize_t n = X.shape[0], p = X.shape[1]
+    cdef bint row_major = X.strides[1] == sizeof(floating)
+    cdef Py_ssize_t ld = X.strides[0 if row_major else 1] // <Py_ssize_t> sizeof(floating)
+    cdef bint shadowed = shadow is not None
+    out = np.empty((6 if shadowed else 4, p))
+    cdef double[:, ::1] o = out
+    cdef float[::1] size = np.empty(p if shadowed else 1, np.float32)
+    cdef Py_ssize_t shadow_ld = shadow.shape[1] if shadowed else 0
+    cdef int8_t *q = &shadow[0, 0] if shadowed else NULL
+    cdef double *step = &o[4, 0] if shadowed else NULL
+    cdef double *error = &o[5, 0] if shadowed else NULL
+    with nogil:
+        status = kernel_dense_statistics(n, p, &X[0, 0], ld, row_major, center, shadow_ld, on_stop, &call.c, &o[0, 0],
+                                         &o[1, 0], &o[2, 0], &o[3, 0], q, step, error, &size[0])
+    call.check(status)
+    return out, np.asarray(size)
+
+
+def compressed_statistics(Py_ssize_t n, Py_ssize_t p, bint row_major, const floating[::1] data,
+                          const index_t[::1] indices, const index_t[::1] indptr):
+    """The same of CSR or CSC arrays."""
+    cdef Call call = Call()
+    cdef spca_status status
+    out = np.empty((5, p))
+    cdef double[:, ::1] o = out
+    cdef const floating *x = &data[0] if data.shape[0] else NULL
+    cdef const void *i = &indices[0] if indices.shape[0] else NULL
+    cdef bint wide = sizeof(index_t) == 8
+    with nogil:
+        status = kernel_compressed_statistics(n, p, x, &indptr[0], i, wide, row_major, on_stop, &call.c, &o[0, 0],
+                                              &o[1, 0], &o[2, 0], &o[3, 0], &o[4, 0])
+    call.check(status)
+    return out[:3]
+
+
+def symmetry(const floating[:, :] A):
+    """(largest |a_ij|, largest |a_ij - a_ji|, largest excess over a semidefinite 2 x 2 minor)."""
+    cdef Call call = Call()
+    cdef spca_status status
+    cdef double largest = 0, asymmetry = 0, excess = 0
+    cdef Py_ssize_t ld = max(A.strides[0], A.strides[1]) // <Py_ssize_t> sizeof(floating)
+    with nogil:
+        status = kernel_symmetry(A.shape[0], &A[0, 0], ld, on_stop, &call.c, &largest, &asymmetry, &excess)
+    call.check(status)
+    return largest, asymmetry, excess
+
+
+# ---- selection and thresholds ----------------------------------------------------------------------
+
+def select_largest(const floating[::1] x, Py_ssize_t k):
+    """Positions of the k largest |x|, ascending, ties to the lower index; any positions after them where NaN leave too few."""
+    cdef Py_ssize_t[::1] index = np.zeros(max(k, 1), np.intp)
+    cdef floating[::1] work = np.empty(x.shape[0], np.float32 if floating is float else np.float64)
+    with nogil:
+        kernel_select_largest(x.shape[0], &x[0], k, &work[0], &index[0])
+    return np.asarray(index)[:k]
+
+
+def truncate(floating[::1] x, Py_ssize_t k):
+    """T_k(x), in place."""
+    cdef floating[::1] work = np.empty(x.shape[0], np.float32 if floating is float else np.float64)
+    with nogil:
+        kernel_truncate(x.shape[0], k, &x[0], &work[0])
+
+
+def soft_threshold(const floating[::1] a, double level, floating[::1] out):
+    """S(a, level); out may be a."""
+    with nogil:
+        kernel_soft_threshold(a.shape[0], &a[0], level, &out[0])
+
+
+def l1_threshold(const floating[::1] a, double bound, int nonnegative, floating[::1] w):
+    """The level, or None if an entry is not finite; the maximizer goes to w, which may be a."""
+    cdef floating[::1] work = w
+    cdef double level
+    cdef spca_status status
+    if &w[0] == &a[0]:
+        work = np.empty(a.shape[0], np.float32 if floating is float else np.float64)
+    with nogil:
+        status = kernel_l1_threshold(a.shape[0], &a[0], bound, nonnegative, &work[0], &w[0], &level)
+    return level if status == SPCA_OK else None
+
+
+def l1_ball_level(const floating[::1] a, double bound, double start=0):
+    """Where sum (|a| - level)_+ is the bound; 0 where the magnitudes sum to no more."""
+    cdef double level
+    with nogil:
+        level = kernel_l1_ball_level(a.shape[0], &a[0], bound, start)
+    return level
+
+
+def l1_kept_level(const floating[::1] a, double bound):
+    """The largest magnitude from which on the magnitudes sum to more than the bound, or 0."""
+    cdef floating level
+    cdef floating[::1] work = np.empty(a.shape[0], np.float32 if floating is float else np.float64)
+    with nogil:
+        level = kernel_l1_kept_level(a.shape[0], &a[0], bound, &work[0])
+    return level
+
+
+# ---- greedy search -----------------------------------------------------------------------------------
+
+def bordered_eigenvalues(const floating[:, ::1] C, Py_ssize_t[::1] candidate, const double[::1] diagonal,
+                         const double[::1] pole, const double[::1, :] W, const double[::1] norm=None,
+                         const double[:, ::1] Q=None, const double[::1, :] R=None, double strength=0, double least=0):
+    """Largest eigenvalue on the support with each candidate more (spca_proto.h)."""
+    cdef Call call = Call()
+    cdef spca_status status
+    cdef Py_ssize_t k = C.shape[0], p = C.shape[1], w = pole.shape[0], t = 0 if Q is None else Q.shape[0]
+    cdef Py_ssize_t count = candidate.shape[0]
+    cdef const double *norm_ = &norm[0] if norm is not None else NULL
+    cdef const double *Q_ = &Q[0, 0] if t > 0 else NULL
+    cdef const double *R_ = &R[0, 0] if t > 0 else NULL
+    cdef double[::1] value = np.empty(count), work = np.empty(p + 64 * (k + t + 2 * w) + 3 * w)
+    if count == 0:
+        return np.asarray(value)
+    with nogil:
+        status = kernel_bordered_eigenvalues(p, k, w, t, count, &candidate[0], &C[0, 0], &diagonal[0], &pole[0], &W[0,
+                                             0], norm_, Q_, R_, strength, least, on_stop, &call.c, &work[0], &value[0])
+    call.check(status)
+    return np.asarray(value)
+
+
+def deleted_eigenvalues(const double[::1] pole, const double[::1, :] W):
+    """The same without each variable of the support."""
+    cdef Call call = Call()
+    cdef spca_status status
+    cdef Py_ssize_t k = W.shape[0], w = pole.shape[0]
+    cdef double[::1] value = np.empty(k), work = np.empty(2 * w)
+    with nogil:
+        status = spca_ddeleted_eigenvalues(k, w, &pole[0], &W[0, 0], on_stop, &call.c, &work[0], &value[0])
+    call.check(status)
+    return np.asarray(value)
+# ---- the semidefinite relaxation --------------------------------------------------------------------
+
+
+def dspca(const double[:, ::1] A, bint constrained, double limit, double tol, Py_ssize_t max_iter, progress=None):
+    """(status, M, objective, bound, n_iter) of symmetric A; see spca_proto.h for what limit is."""
+    cdef Call call = Call(progress)
+    cdef spca_status status
+    cdef Py_ssize_t p = A.shape[0]
+    cdef double primal = 0, dual = 0
+    cdef double[:, ::1] M = np.empty((p, p))
+    cdef double[::1] work = np.empty(4 * p * p + 28 * p)
+    cdef char[::1] iwork = np.empty(12 * p * sizeof(blas_int), np.int8)
+    with nogil:
+        status = spca_ddspca(p, &A[0, 0], constrained, limit, tol, max_iter, on_stop, &call.c, &work[0],
+                             <blas_int *> &iwork[0], &M[0, 0], &primal, &dual, &call.c.n_iter)
+    call.check(status)
+    return <int> status, np.asarray(M), primal, dual, call.c.n_iter
+
+# ---- elastic net -----------------------------------------------------------------------------------
+
+
+def elastic_net(const double[:, ::1] G, const double[::1] c, Py_ssize_t limit, double ridge, double floor,
+                double least, const Py_ssize_t[::1] index, const double[::1] value):
+    """(status, index, value, level) from a guess of the support and its signs; see spca_proto.h."""
+    cdef Call call = Call()
+    cdef spca_status status
+    cdef Py_ssize_t p = G.shape[0], guess = index.shape[0], count = 0
+    cdef double level = 0
+    cdef Py_ssize_t[::1] chosen = np.empty(limit, np.intp), iwork = np.empty(limit + p, np.intp)
+    cdef double[::1] values = np.empty(limit), work = np.empty(limit * limit + 3 * limit + 2 * p)
+    if guess > limit:
+        guess = 0
+    chosen[:guess] = index[:guess]
+    values[:guess] = value[:guess]
+    with nogil:
+        status = spca_delastic_net(p, limit, &G[0, 0], &c[0], ridge, floor, least, guess, on_stop, &call.c,
+                                   &chosen[0], &values[0], &work[0], &iwork[0], &count, &level)
+    call.check(status)
+    return <int> status, np.asarray(chosen)[:count], np.asarray(values)[:count], level
+
+
+# ---- branch and bound ------------------------------------------------------------------------------
+
+def branch(const double[:, ::1] N, Py_ssize_t k, uint8_t[:, ::1] pool, Py_ssize_t[::1] which,
+           Py_ssize_t[:, ::1] empty, double[::1] work, progress=None):
+    """(born, excess) of the children of some nodes of the pool (spca_proto.h), written to its empty rows."""
+    cdef Call call = Call(progress, 0.01)  # which keeps a limit of time
+    cdef spca_status status
+    cdef Py_ssize_t p = N.shape[0], count = which.shape[0], room = empty.shape[1]
+    cdef Py_ssize_t[::1] born = np.empty(count, np.intp), iwork = np.empty(p + k, np.intp)
+    cdef double[:, ::1] excess = np.empty((count, room))
+    with nogil:
+        status = spca_dbranch(p, k, &N[0, 0], count, &which[0], room, &empty[0, 0], on_stop, &call.c, &pool[0, 0],
+                              &work[0], &iwork[0], &born[0], &excess[0, 0])
+    call.check(status)
+    return np.asarray(born), np.asarray(excess)
+
+
+def branch_work(Py_ssize_t p, Py_ssize_t k):
+    """The length of `work`."""
+    return spca_dbranch_work(p, k)
+
+
+# ---- sparse clustering -------------------------------------------------------------------------------
+
+def add_distances(const floating[:, ::1] T, const floating[::1] w, bint squared, double[::1] D):
+    """D += the weighted distances between samples in the variables T (b x n), by pairs."""
+    cdef Call call = Call()
+    cdef spca_status status
+    cdef Py_ssize_t b = T.shape[0], n = T.shape[1]
+    with nogil:
+        status = kernel_add_distances(n, b, &T[0, 0], &w[0], squared, on_stop, &call.c, &D[0])
+    call.check(status)
+
+
+def absolute_products(const floating[:, ::1] T, const floating[::1] u):
+    """Of each variable, sum u_ii' |t_i - t_i'| over the pairs of samples."""
+    cdef Call call = Call()
+    cdef spca_status status
+    cdef Py_ssize_t b = T.shape[0], n = T.shape[1]
+    cdef floating[::1] work = np.empty(SPCA_LANES * n, np.float32 if floating is float else np.float64)
+    cdef double[::1] y = np.empty(b)
+    with nogil:
+        status = kernel_absolute_products(n, b, &T[0, 0], &u[0], on_stop, &call.c, &work[0], &y[0])
+    call.check(status)
+    return np.asarray(y)
+
+
+# ---- rotations -------------------------------------------------------------------------------------
+
+def orthomax(floating[::1, :] Y, double gamma, Py_ssize_t max_iter, double tol):
+    """Y <- Y R in place: (status, R in double, n_iter)."""
+    cdef Call call = Call()
+    cdef spca_status status
+    cdef Py_ssize_t p = Y.shape[0], r = Y.shape[1]
+    cdef double[::1, :] R = np.empty((r, r), order="F")
+    cdef double[::1] work = np.empty(spca_sorthomax_work(p, r) if sizeof(floating) == 4 else spca_dorthomax_work(p, r))
+    with nogil:
+        status = kernel_orthomax(p, r, gamma, max_iter, tol, on_stop, &call.c, &Y[0, 0], &work[0], &R[0, 0],
+                                 &call.c.n_iter)
+    call.check(status)
+    return <int> status, np.asarray(R), call.c.n_iter
+
+
+def l1_sweeps(floating[::1, :] Y, Py_ssize_t max_iter, double tol, double[::1, :] R):
+    """Y <- Y T in place, R <- R T, for the sum of magnitudes: (status, n_iter)."""
+    cdef Call call = Call()
+    cdef spca_status status
+    cdef Py_ssize_t p = Y.shape[0], r = Y.shape[1]
+    cdef double[::1] work = np.empty(3 * p)
+    cdef Py_ssize_t[::1] iwork = np.empty(r + r * r, np.intp)
+    with nogil:
+        status = kernel_l1_sweeps(p, r, max_iter, tol, on_stop, &call.c, &Y[0, 0], &work[0], &iwork[0], &R[0, 0],
+                                  &call.c.n_iter)
+    call.check(status)
+    return <int> status, call.c.n_iter
+
+
+# ---- deflation in place ----------------------------------------------------------------------------
+
+def deflate_covariance(str method, floating[:, :] A, Py_ssize_t[::1] index, floating[::1] value):
+    """Hotelling, projection or Schur complement deflation of a full symmetric A.
+
+    False, and A unchanged, if A x is not finite.
+    """
+    cdef Py_ssize_t p = A.shape[0], ld = max(A.strides[0], A.strides[1]) // <Py_ssize_t> sizeof(floating)
+    cdef floating[::1] work = np.empty(2 * p, np.float32 if floating is float else np.float64)
+    cdef int code = ["hotelling", "projection", "schur"].index(method)
+    cdef Py_ssize_t nnz = index.shape[0]
+    cdef spca_status status
+    with nogil:
+        if code == 0:
+            status = kernel_deflate_hotelling(ld, nnz, &index[0], &value[0], &A[0, 0])
+        elif code == 1:
+            status = kernel_deflate_projection(p, ld, nnz, &index[0], &value[0], &A[0, 0], &work[0])
+        else:
+            status = kernel_deflate_schur(p, ld, nnz, &index[0], &value[0], &A[0, 0], &work[0])
+    return status == SPCA_OK
+
+
+def deflate_data(str method, floating[:, :] X, Py_ssize_t[::1] index, floating[::1] value, const floating[::1] mean):
+    """Projection or Schur complement deflation of data in C or Fortran order.
+
+    False, and X unchanged, if X x is not finite.
+    """
+    cdef Py_ssize_t n = X.shape[0], p = X.shape[1]
+    cdef bint row_major = X.strides[1] == sizeof(floating)
+    cdef Py_ssize_t ld = X.strides[0 if row_major else 1] // <Py_ssize_t> sizeof(floating)
+    cdef floating[::1] work = np.empty(n + p, np.float32 if floating is float else np.float64)
+    cdef const floating *mean_ = &mean[0] if mean is not None else NULL
+    cdef bint projection = method == "projection"
+    cdef Py_ssize_t nnz = index.shape[0]
+    cdef spca_status status
+    with nogil:
+        if projection:
+            status = kernel_deflate_data_projection(n, ld, row_major, nnz, &index[0], &value[0], &X[0, 0], &work[0])
+        else:
+            status = kernel_deflate_data_schur(n, p, ld, row_major, mean_, nnz, &index[0], &value[0], &X[0, 0], &work[0])
+    return status == SPCA_OK

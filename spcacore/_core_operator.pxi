@@ -1,0 +1,475 @@
+# ---- the operator ----------------------------------------------------------------------------------
+
+SHADOW_BLOCK = <int> SPCA_SHADOW_BLOCK
+
+cdef inline const spca_int *positions_of(Py_ssize_t[::1] index) noexcept nogil:
+    """None stands for all."""
+    return &index[0] if index is not None else NULL
+
+cdef inline const void *first(const floating[::1] x) noexcept nogil:
+    """NULL for None, and where x is empty."""
+    return &x[0] if x is not None and x.shape[0] else NULL
+
+
+cdef class Screen:
+    """What exact screening keeps of dense data (spca.h); made for one call, and not to be shared by threads.
+
+    slack (p) and, with a shadow, norm and step are the caller's; see `_screening._screen`.
+    """
+    cdef spca_screen s
+    cdef object refs
+    cdef readonly Py_ssize_t shadow_bytes, ld
+
+    def __cinit__(self, Py_ssize_t n, Py_ssize_t p, bint row_major, dtype, const int8_t[:, ::1] shadow,
+                  const float[::1] step, const float[::1] norm, const float[::1] slack, double widest,
+                  double smallest, double greatest, bint references):
+        cdef Py_ssize_t ld = shadow.shape[1] if shadow is not None else 0
+        cdef Py_ssize_t capacity = max(1, min(p, max(p // 192, 256))) if row_major else 0
+        cdef double[:, ::1] rows = np.empty((2 * SPCA_REFERENCES + 2, n))
+        cdef Py_ssize_t kept_products = SPCA_REFERENCES + 1 if references else 0
+        cdef float[:, ::1] columns = np.empty((kept_products + 3, p), np.float32)
+        cdef Py_ssize_t[::1] lists = np.empty(p + p // SPCA_GUESS_SHARE + 1, np.intp)
+        cdef Py_ssize_t[:, ::1] places = np.full((4, max(capacity, 1)), -1, np.intp)
+        cdef Py_ssize_t[::1] slot = np.full(p if row_major else 1, -1, np.intp)
+        cdef int16_t[::1] rounded = np.zeros(max(ld, 1), np.int16)
+        cdef char[::1] kept = np.empty(max(capacity * n * dtype.itemsize, 1), np.int8)
+        self.refs = (shadow, step, norm, slack, rows, columns, lists, places, slot, rounded, kept)
+        self.shadow_bytes, self.ld = p * ld, ld
+        self.s.shadow = &shadow[0, 0] if shadow is not None else NULL
+        self.s.ld, self.s.widest = ld, widest
+        self.s.smallest, self.s.greatest = smallest, greatest
+        self.s.step = &step[0] if step is not None else NULL
+        self.s.norm, self.s.slack = &norm[0], &slack[0]
+        self.s.known = self.s.used = self.s.newest = 0
+        self.s.direction = &rows[0, 0] if references else NULL
+        self.s.basis = &rows[SPCA_REFERENCES, 0]
+        self.s.unit, self.s.outside = &rows[2 * SPCA_REFERENCES, 0], &rows[2 * SPCA_REFERENCES + 1, 0]
+        self.s.bound, self.s.estimate, self.s.lower = &columns[0, 0], &columns[1, 0], &columns[2, 0]
+        if references:
+            self.s.residual, self.s.product = &columns[3, 0], &columns[4, 0]
+        self.s.list, self.s.guess = &lists[0], &lists[p]
+        self.s.capacity, self.s.cursor, self.s.batch = capacity, -1, 0
+        self.s.owner, self.s.stamp, self.s.slot_list, self.s.missing = &places[0, 0], &places[1, 0], &places[2, 0], &places[3, 0]
+        self.s.slot, self.s.rounded, self.s.kept = &slot[0], &rounded[0], &kept[0]
+        self.s.questions = self.s.shadow_columns = self.s.columns = 0
+
+    @property
+    def counts(self):
+        """(products asked for, columns of the shadow read, columns of X read)."""
+        return self.s.questions, self.s.shadow_columns, self.s.columns
+
+
+cdef class Operator:
+    """The symmetric p x p operator that solvers see (spca_proto.h); immutable, shared by threads.
+
+    Made by `dense`, `compressed` or `products`; `deflated` returns a new one.
+    """
+    cdef spca_soperator s
+    cdef spca_doperator d
+    cdef void *steps        # t directions, t images, t amounts
+    cdef object refs, plain
+    cdef readonly bint single
+    cdef readonly Py_ssize_t n, p, m, t
+    cdef readonly bint covariance
+    cdef readonly object dtype
+
+    def __dealloc__(self):
+        free(self.steps)
+
+    cdef Py_ssize_t work(self):
+        return 2 * self.p + self.m + self.t
+
+    cdef void set_shape(self, Py_ssize_t n, Py_ssize_t p, bint covariance, double range_,
+                        double factor, bint single):
+        self.n, self.p, self.m, self.covariance, self.single = n, p, p if covariance else n, covariance, single
+        self.dtype = np.dtype(np.float32 if single else np.float64)
+        if single:
+            self.s.n, self.s.p, self.s.m, self.s.covariance = n, p, self.m, covariance
+            self.s.range, self.s.factor = <float> range_, <float> factor
+        else:
+            self.d.n, self.d.p, self.d.m, self.d.covariance = n, p, self.m, covariance
+            self.d.range, self.d.factor = range_, factor
+
+    def screened(self, Screen screen):
+        """This operator, answering `largest` and `above` by exact screening."""
+        cdef Operator B = Operator()
+        B.n, B.p, B.m, B.covariance, B.single, B.dtype = self.n, self.p, self.m, self.covariance, self.single, self.dtype
+        B.s, B.d, B.t, B.refs, B.plain = self.s, self.d, 0, (self.refs, screen), self
+        B.s.screen = B.d.screen = &screen.s
+        return B
+
+    def with_quotient(self):
+        """A + rho(v) QQ', rho = v'Av/v'(I - QQ')v, of the operator deflated by orthonormal directions Q."""
+        cdef Operator B = self.copy()
+        B.s.quotient = B.d.quotient = 1
+        return B
+
+    def with_penalty(self, double weight):
+        """A - weight QQ', shifted by weight, of the operator deflated by orthonormal directions Q."""
+        cdef Operator B = self.copy()
+        B.s.credit, B.d.credit, B.s.shift, B.d.shift = <float> -weight, -weight, <float> weight, weight
+        return B
+
+    def row_weighted(self, const floating[::1] weight):
+        """The same of diag(weight) X, before the means are subtracted; data that are not deflated."""
+        cdef Operator B = self.copy()
+        B.refs = (self, weight)
+        if floating is float:
+            B.s.row_weight = &weight[0]
+        else:
+            B.d.row_weight = &weight[0]
+        return B
+
+    cdef const void *pointer(self) noexcept nogil:
+        """Of the precision in use."""
+        return <const void *> &self.s if self.single else <const void *> &self.d
+
+    cdef void set_arrays(self, const void *data, bint row_major, const void *mean, const void *weight):
+        """Of both precisions, one of which is read."""
+        self.s.data, self.s.mean, self.s.weight = <const float *> data, <const float *> mean, <const float *> weight
+        self.d.data, self.d.mean, self.d.weight = <const double *> data, <const double *> mean, <const double *> weight
+        self.s.row_major = self.d.row_major = row_major
+
+    cdef Operator copy(self):
+        """Sharing the directions, which this one owns."""
+        cdef Operator B = Operator()
+        B.n, B.p, B.m, B.covariance, B.single, B.dtype = self.n, self.p, self.m, self.covariance, self.single, self.dtype
+        B.s, B.d, B.t, B.refs = self.s, self.d, self.t, self
+        return B
+
+    @property
+    def dense(self):
+        """Whether the entries are in one array."""
+        if self.single:
+            return self.s.data != NULL and self.s.indptr == NULL
+        return self.d.data != NULL and self.d.indptr == NULL
+
+    def unscreened(self):
+        """The operator that `screened` was called on, or this one."""
+        return self if self.plain is None else self.plain
+
+    def image(self, Py_ssize_t[::1] index, floating[::1] value):
+        """F v, length m, of the deflated operator."""
+        cdef Call call = Call()
+        cdef spca_status status
+        cdef floating[::1] f = np.empty(self.m, self.dtype), scratch = np.empty(self.p, self.dtype)
+        with nogil:
+            status = kernel_image(self.pointer(), value.shape[0], positions_of(index), &value[0], on_stop, &call.c,
+                                  &scratch[0], &f[0])
+        call.check(status)
+        return np.asarray(f)
+
+    def apply(self, Py_ssize_t[::1] index, floating[::1] value):
+        """A v, length p; index None for a dense v."""
+        cdef Call call = Call()
+        cdef spca_status status
+        cdef floating[::1] y = np.empty(self.p, self.dtype), work = np.empty(self.m + self.t, self.dtype)
+        with nogil:
+            status = kernel_apply(self.pointer(), value.shape[0], positions_of(index), &value[0], on_stop, &call.c,
+                                  &work[0], &y[0])
+        call.check(status)
+        return np.asarray(y)
+
+    def apply_block(self, V):
+        """A V for V (p, b), in Fortran order; the bits of `apply` to each column."""
+        return self.block(V, 0)
+
+    def image_block(self, V):
+        """F V (m, b) for V (p, b), of data that are not deflated."""
+        return self.block(V, 1)
+
+    def transposed_block(self, U):
+        """F'U times factor (p, b) for U (m, b), of data that are not deflated."""
+        return self.block(U, 2)
+
+    cdef block(self, V, int what):
+        cdef Call call = Call()
+        cdef spca_status status
+        cdef Py_ssize_t b
+        V = np.asfortranarray(V, self.dtype)
+        b = V.shape[1]
+        if V.shape[0] != (self.m if what == 2 else self.p):
+            raise ValueError(f"V has {V.shape[0]} rows for {self.p} variables")
+        Y = np.empty((self.m if what == 1 else self.p, b), self.dtype, order="F")
+        if b == 0:
+            return Y
+        if self.single:
+            status = block_product[float](self, call, what, V, np.empty(spca_sblock_work(&self.s, b), self.dtype), Y)
+        else:
+            status = block_product[double](self, call, what, V, np.empty(spca_dblock_work(&self.d, b), self.dtype), Y)
+        call.check(status)
+        return Y
+
+    def apply_transposed(self, floating[::1] u):
+        """F'u times factor, length p, of the deflated data."""
+        cdef Call call = Call()
+        cdef spca_status status
+        cdef floating[::1] y = np.empty(self.p, self.dtype), work = np.empty(self.m + self.t, self.dtype)
+        with nogil:
+            status = kernel_apply_transposed(self.pointer(), &u[0], on_stop, &call.c, &work[0], &y[0])
+        call.check(status)
+        return np.asarray(y)
+
+    def largest(self, Py_ssize_t[::1] index, floating[::1] value, Py_ssize_t k, bint nonnegative=False):
+        """Positions and values of the k largest |A v|, or of the positive part, and v'A v."""
+        cdef Call call = Call()
+        cdef spca_status status
+        cdef floating[::1] entries = np.empty(k, self.dtype), work = np.empty(self.work(), self.dtype)
+        cdef Py_ssize_t[::1] positions = np.empty(k, np.intp)
+        cdef floating quadratic = 0
+        with nogil:
+            status = kernel_largest(self.pointer(), value.shape[0], positions_of(index), &value[0], k, nonnegative,
+                                    on_stop, &call.c, &work[0], &positions[0], &entries[0], &quadratic)
+        call.check(status)
+        return np.asarray(positions), np.asarray(entries), quadratic
+
+    def above(self, Py_ssize_t[::1] index, floating[::1] value, floating tau, bint relative=False):
+        """Positions and values of the entries |A v| > tau, or tau sqrt(v'A v)."""
+        cdef Call call = Call()
+        cdef spca_status status
+        cdef floating[::1] entries = np.empty(self.p, self.dtype), work = np.empty(self.work(), self.dtype)
+        cdef Py_ssize_t[::1] positions = np.empty(self.p, np.intp)
+        cdef Py_ssize_t count = 0
+        cdef floating quadratic
+        with nogil:
+            status = kernel_above(self.pointer(), value.shape[0], positions_of(index), &value[0], tau, relative,
+                                  on_stop, &call.c, &work[0], &count, &positions[0], &entries[0], &quadratic)
+        call.check(status)
+        return np.asarray(positions)[:count].copy(), np.asarray(entries)[:count].copy()
+
+    def submatrix(self, Py_ssize_t[::1] index):
+        """A[index, index]."""
+        cdef Call call = Call()
+        cdef spca_status status
+        cdef Py_ssize_t k = index.shape[0]
+        G = np.empty((k, k), self.dtype)
+        work = np.empty(self.work() if self.covariance else self.m * k + self.p, self.dtype)
+        if self.single:
+            status = submatrix_into[float](self, call, index, work, G)
+        else:
+            status = submatrix_into[double](self, call, index, work, G)
+        call.check(status)
+        return G
+
+    def outer(self):
+        """F F' factor (m, m) of data without deflation."""
+        cdef Call call = Call()
+        cdef spca_status status
+        K = np.empty((self.m, self.m), self.dtype)
+        work = np.empty(self.m * SPCA_OUTER_BLOCK + self.p, self.dtype)
+        cdef Py_ssize_t[::1] iwork = np.empty(SPCA_OUTER_BLOCK, np.intp)
+        if self.single:
+            status = outer_into[float](self, call, work, iwork, K)
+        else:
+            status = outer_into[double](self, call, work, iwork, K)
+        call.check(status)
+        return K
+
+    def deflated(self, str method, Py_ssize_t[::1] index, floating[::1] value, floating[::1] image,
+                 floating amount):
+        """This operator with one more direction removed (spca_proto.h says what image and amount are)."""
+        cdef Operator B = Operator()
+        cdef Py_ssize_t t = self.t, size = sizeof(spca_dvector) + sizeof(void *) + sizeof(double)
+        cdef spca_svector *sdirections
+        cdef spca_dvector *ddirections
+        cdef void **images
+        cdef float *samounts
+        cdef double *damounts
+        cdef spca_deflation code = {"hotelling": SPCA_HOTELLING, "projection": SPCA_PROJECTION,
+                                    "schur": SPCA_SCHUR}[method]
+        B.n, B.p, B.m, B.covariance, B.single, B.dtype = self.n, self.p, self.m, self.covariance, self.single, self.dtype
+        B.s, B.d, B.t = self.s, self.d, t + 1
+        B.refs = (self.refs, index, value, image)
+        B.steps = malloc((t + 1) * size)
+        if B.steps == NULL:
+            raise MemoryError
+        images = <void **> (<char *> B.steps + (t + 1) * sizeof(spca_dvector))
+        if floating is float:
+            sdirections = <spca_svector *> B.steps
+            samounts = <float *> (images + t + 1)
+            if t > 0:
+                memcpy(sdirections, self.s.direction, t * sizeof(spca_svector))
+                memcpy(images, self.s.image, t * sizeof(void *))
+                memcpy(samounts, self.s.amount, t * sizeof(float))
+            sdirections[t] = svector(value.shape[0], positions_of(index), &value[0])
+            samounts[t] = amount
+            images[t] = &image[0] if image is not None else NULL
+            B.s.deflation, B.s.t, B.s.direction = code, t + 1, sdirections
+            B.s.image, B.s.amount = <const float *const *> images, samounts
+        else:
+            ddirections = <spca_dvector *> B.steps
+            damounts = <double *> (images + t + 1)
+            if t > 0:
+                memcpy(ddirections, self.d.direction, t * sizeof(spca_dvector))
+                memcpy(images, self.d.image, t * sizeof(void *))
+                memcpy(damounts, self.d.amount, t * sizeof(double))
+            ddirections[t] = dvector(value.shape[0], positions_of(index), &value[0])
+            damounts[t] = amount
+            images[t] = &image[0] if image is not None else NULL
+            B.d.deflation, B.d.t, B.d.direction = code, t + 1, ddirections
+            B.d.image, B.d.amount = <const double *const *> images, damounts
+        return B
+
+    def truncated_power(self, Py_ssize_t[::1] index, floating[::1] value, Py_ssize_t k,
+                        Py_ssize_t max_iter, floating tol, progress=None, bint nonnegative=False):
+        """From a start with the given nonzeros: (status, index, value, objective, n_iter)."""
+        cdef Call call = Call(progress)
+        cdef spca_status status
+        cdef Py_ssize_t nnz = index.shape[0], room = max(nnz, k)
+        cdef floating objective = 0
+        cdef Py_ssize_t[::1] positions = np.empty(room, np.intp), iwork = np.empty(k, np.intp)
+        cdef floating[::1] values = np.empty(room, self.dtype)
+        cdef floating[::1] work = np.empty(self.work() + 2 * k, self.dtype)
+        positions[:nnz] = index
+        values[:nnz] = value
+        with nogil:
+            status = kernel_truncated_power(self.pointer(), k, nonnegative, max_iter, tol, on_stop, &call.c, &nnz,
+                                            &positions[0], &values[0], &work[0], &iwork[0], &objective, &call.c.n_iter)
+        call.check(status)
+        return <int> status, np.asarray(positions)[:nnz], np.asarray(values)[:nnz], objective, call.c.n_iter
+
+    def gpower(self, Py_ssize_t[::1] index, floating[::1] value, bint l0, floating gamma, Py_ssize_t max_iter,
+               floating tol, progress=None):
+        """From a start with the given nonzeros: (status, index, value, objective, w'Aw, n_iter)."""
+        cdef Call call = Call(progress)
+        cdef spca_status status
+        cdef Py_ssize_t nnz = index.shape[0]
+        cdef floating objective = 0, quadratic = 0
+        cdef Py_ssize_t[::1] positions = np.empty(self.p, np.intp), iwork = np.empty(self.p, np.intp)
+        cdef floating[::1] values = np.empty(self.p, self.dtype)
+        cdef floating[::1] work = np.empty(self.work() + self.p, self.dtype)
+        positions[:nnz] = index
+        values[:nnz] = value
+        with nogil:
+            status = kernel_gpower(self.pointer(), l0, gamma, max_iter, tol, on_stop, &call.c, &nnz, &positions[0],
+                                   &values[0], &work[0], &iwork[0], &objective, &quadratic, &call.c.n_iter)
+        call.check(status)
+        return (<int> status, np.asarray(positions)[:nnz].copy(), np.asarray(values)[:nnz].copy(), objective, quadratic,
+                call.c.n_iter)
+
+    def pmd(self, Py_ssize_t[::1] index, floating[::1] value, double bound, double sample_bound,
+            Py_ssize_t max_iter, floating tol, progress=None, bint nonnegative=False):
+        """From a start with the given nonzeros: (status, index, value, objective, n_iter).
+
+        sample_bound 0: none, and the objective is v'A v; otherwise it is u'F v.
+        """
+        cdef Call call = Call(progress)
+        cdef spca_status status
+        cdef Py_ssize_t nnz = index.shape[0]
+        cdef floating objective = 0
+        cdef Py_ssize_t[::1] positions = np.empty(self.p, np.intp), iwork = np.empty(self.p, np.intp)
+        cdef floating[::1] values = np.empty(self.p, self.dtype), u = np.empty(self.m, self.dtype)
+        cdef floating[::1] work = np.empty(self.work() + max(self.p, 2 * self.m), self.dtype)
+        positions[:nnz] = index
+        values[:nnz] = value
+        with nogil:
+            if sample_bound > 0:
+                status = kernel_pmd_two_way(self.pointer(), bound, sample_bound, nonnegative, max_iter, tol, on_stop, &call.c,
+                                            &nnz, &positions[0], &values[0], &work[0], &iwork[0], &u[0], &objective,
+                                            &call.c.n_iter)
+            else:
+                status = kernel_pmd(self.pointer(), bound, nonnegative, max_iter, tol, on_stop, &call.c, &nnz, &positions[0],
+                                    &values[0], &work[0], &iwork[0], &objective, &call.c.n_iter)
+        call.check(status)
+        return <int> status, np.asarray(positions)[:nnz].copy(), np.asarray(values)[:nnz].copy(), objective, call.c.n_iter
+
+    def scotlass(self, floating[::1] start, floating[::1, :] Q, double bound, Py_ssize_t max_iter,
+                 floating tol, progress=None):
+        """From a dense start, orthogonal to the columns of Q: (status, v, objective, n_iter)."""
+        cdef Call call = Call(progress)
+        cdef spca_status status
+        cdef Py_ssize_t t = Q.shape[1]
+        cdef floating objective = 0
+        cdef floating[::1] v = np.array(start), work = np.empty(2 * self.p + max(3 * self.p, self.m + self.t), self.dtype)
+        cdef double[::1] dwork = np.empty(t * t + 5 * t + 1)
+        cdef const floating *basis = &Q[0, 0] if t > 0 else NULL
+        with nogil:
+            status = kernel_scotlass(self.pointer(), t, basis, bound, max_iter, tol, on_stop, &call.c, &v[0],
+                                     &work[0], &dwork[0], &objective, &call.c.n_iter)
+        call.check(status)
+        return <int> status, np.asarray(v), objective, call.c.n_iter
+
+
+cdef spca_status block_product(Operator A, Call call, int what, const floating[::1, :] V, floating[::1] work,
+                               floating[::1, :] Y):
+    """Y = A V, F V (what = 1) or F'V factor (2)."""
+    cdef const void *pointer = A.pointer()
+    cdef Py_ssize_t b = V.shape[1]
+    with nogil:
+        if what == 0:
+            return kernel_apply_block(pointer, b, &V[0, 0], on_stop, &call.c, &work[0], &Y[0, 0])
+        if what == 1:
+            return kernel_image_block(pointer, b, &V[0, 0], on_stop, &call.c, &work[0], &Y[0, 0])
+        return kernel_transposed_block(pointer, b, &V[0, 0], on_stop, &call.c, &work[0], &Y[0, 0])
+
+cdef spca_status submatrix_into(Operator A, Call call, Py_ssize_t[::1] index, floating[::1] work, floating[:, ::1] G):
+    cdef const void *pointer = A.pointer()
+    with nogil:
+        return kernel_submatrix(pointer, index.shape[0], &index[0], on_stop, &call.c, &work[0], &G[0, 0])
+
+cdef spca_status outer_into(Operator A, Call call, floating[::1] work, Py_ssize_t[::1] iwork, floating[:, ::1] K):
+    cdef const void *pointer = A.pointer()
+    with nogil:
+        return kernel_outer(pointer, on_stop, &call.c, &work[0], &iwork[0], &K[0, 0])
+
+
+def dense(const floating[:, :] X, bint covariance, const floating[::1] mean, const floating[::1] weight,
+          double range_, double factor):
+    """X in C or Fortran order, by reference; or, symmetric, a covariance."""
+    cdef Operator A = Operator()
+    cdef bint row_major = X.strides[1] == sizeof(floating)
+    cdef Py_ssize_t ld = X.strides[0 if row_major else 1] // <Py_ssize_t> sizeof(floating)
+    A.set_shape(X.shape[0], X.shape[1], covariance, range_, factor, sizeof(floating) == 4)
+    A.refs = (X, mean, weight)
+    A.s.forward, A.s.backward, A.s.columns = spca_sdense_forward, spca_sdense_backward, spca_sdense_columns
+    A.d.forward, A.d.backward, A.d.columns = spca_ddense_forward, spca_ddense_backward, spca_ddense_columns
+    A.set_arrays(&X[0, 0], row_major, first(mean), first(weight))
+    A.s.ld = A.d.ld = ld
+    return A
+
+
+ctypedef fused index_t:
+    int32_t
+    int64_t
+
+
+def compressed(Py_ssize_t n, Py_ssize_t p, bint row_major, const floating[::1] data,
+               const index_t[::1] indices, const index_t[::1] indptr, bint covariance,
+               const floating[::1] mean, const floating[::1] weight, double range_, double factor):
+    """CSR (row_major) or CSC arrays, by reference."""
+    cdef Operator A = Operator()
+    A.set_shape(n, p, covariance, range_, factor, sizeof(floating) == 4)
+    A.refs = (data, indices, indptr, mean, weight)
+    A.s.forward, A.s.backward, A.s.columns = spca_scompressed_forward, spca_scompressed_backward, spca_scompressed_columns
+    A.d.forward, A.d.backward, A.d.columns = spca_dcompressed_forward, spca_dcompressed_backward, spca_dcompressed_columns
+    A.set_arrays(first(data), row_major, first(mean), first(weight))
+    A.s.indices = A.d.indices = &indices[0] if indices.shape[0] else NULL
+    A.s.indptr = A.d.indptr = &indptr[0]
+    A.s.wide = A.d.wide = sizeof(index_t) == 8
+    return A
+
+
+def products(owner, Py_ssize_t n, Py_ssize_t p, bint covariance, double factor, bint single):
+    """owner.forward(v) -> F v (m) and, for data, owner.backward(f) -> F'f (p), in the operator's dtype."""
+    cdef Operator A = Operator()
+    A.set_shape(n, p, covariance, 1, factor, single)
+    A.refs = owner
+    A.s.forward, A.s.backward, A.s.columns = scall_forward, scall_backward, spca_scolumns_by_products
+    A.d.forward, A.d.backward, A.d.columns = dcall_forward, dcall_backward, spca_dcolumns_by_products
+    A.s.owner = A.d.owner = <void *> owner
+    return A
+
+
+def leading_eigenvector(floating[:, ::1] G):
+    """Largest eigenvalue and its unit eigenvector of symmetric G, which is destroyed."""
+    cdef Py_ssize_t k = G.shape[0]
+    cdef Call call = Call()
+    cdef spca_status status
+    cdef floating value = 0
+    dtype = np.float32 if floating is float else np.float64
+    cdef floating[::1] vector = np.empty(k, dtype), work = np.empty(27 * k, dtype)
+    cdef char[::1] iwork = np.empty(12 * k * sizeof(blas_int), np.int8)
+    with nogil:
+        status = kernel_leading_eigenvector(k, &G[0, 0], &work[0], <blas_int *> &iwork[0], &value, &vector[0])
+    call.check(status)
+    return value, np.asarray(vector)
