@@ -6,6 +6,7 @@ positions of the embryo (Berkeley Drosophila Transcription Network Project), eig
 """
 
 import argparse
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +14,10 @@ import numpy as np
 import spcacore
 from spcacore.deflation import METHODS
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+from files import arrays
+
 CARDINALITY = (9, 7, 6, 5, 3, 2, 2, 2)
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "drosophila_atlas.npz"
 SHORT = {
     "hotelling": "Hotelling", "projection": "projection", "schur": "Schur complement",
     "orthogonalized_hotelling": "orthogonalized Hotelling",
@@ -27,7 +30,7 @@ SEARCHES = {
 
 
 def matrices():
-    X = np.load(DATA)["X"].astype(np.float64)
+    X = arrays("drosophila_atlas.npz")["X"].astype(np.float64)
     pitprops = spcacore.datasets.load_pitprops().correlation
     return {
         "Drosophila, covariance": (np.cov(X.T), CARDINALITY),
