@@ -4,7 +4,6 @@ python benchmarks/row_blocks.py [--write]: two processes of one thread each, wit
 are made there. CPU time is that of workers, scheduler and client together; what they spend idle counts.
 """
 
-import re
 import statistics
 import sys
 import time
@@ -12,8 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))  # for asv, which imports every file here
+import pages
+
 P, ROWS, BLOCKS, R = 4000, 8000, 4, 10
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "distributed.md"
 CASES = {
     "2 components of 20": (2, {"cardinality": 20}),
     "10 components of 20": (10, {"cardinality": 20}),
@@ -158,9 +159,7 @@ def main():
     text = "\n".join(lines)
     print(text)
     if "--write" in sys.argv:
-        page = PAGE.read_text()
-        pattern = r"(<!-- measured -->\n).*(<!-- end -->)"
-        PAGE.write_text(re.sub(pattern, lambda m: m[1] + text + "\n" + m[2], page, flags=re.DOTALL))
+        pages.rewrite("distributed.md", "measured", text)
 
 
 if __name__ == "__main__":
