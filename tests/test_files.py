@@ -35,6 +35,14 @@ def test_the_readme_has_a_row_for_each_file():
             assert any(fnmatch(name, pattern.removesuffix(".csv")) for name in names), pattern
 
 
+def test_every_target_of_the_fuzzer_has_a_corpus():
+    core = ROOT / "tests" / "core"
+    text = (core / "checks.h").read_text()
+    rare = int(re.search(r"RARE = (\d+)", text)[1])
+    targets = {name for name, percent in re.findall(r"ROW\((\w+), (\d+)\)", text) if int(percent) > rare}
+    assert targets == {folder.name for folder in (core / "corpus").iterdir() if any(folder.iterdir())}
+
+
 def test_a_folder_of_ones_own(tmp_path, monkeypatch):
     mine = "mine.npz"
     (tmp_path / mine).touch()
