@@ -127,8 +127,8 @@ def page():
 
 CONCLUSION = """## What follows
 
-* Generalized deflation explains most, or next to most, on each matrix above, and most on nine random matrices
-  of ten: it alone asks for additional variance. Both Hotelling forms and the Schur complement are behind, by
+* Generalized deflation explains most, or next to most, on each matrix above, and most on nearly all random
+  ones: it alone asks for additional variance. Both Hotelling forms and the Schur complement are behind, by
   more the more the supports overlap.
 * Where components hardly overlap (the correlations) all but these agree, and the search matters more than the
   deflation: truncated power from several starts is ahead of greedy search.

@@ -239,14 +239,14 @@ WHAT_FOLLOWS = """\
 ## What follows
 
 * A smooth prior is worth more the more variables a component has, and the weaker it is: nothing at 10
-  variables of 1000, 0.6 % of the total variance at 60; and among 65,598 points it decides whether a dense
-  component is mostly noise or mostly the map.
+  variables of 1000; and among 65,598 points it decides whether a dense component is mostly noise or mostly
+  the map.
 * Without a prior, soPPCA is truncated power with orthogonalized projection deflation: the same figures. For
   the gene expression, the correlation of 36 samples adds next to nothing.
 * Naive deflation does as well as orthogonal deflation on these data; what costs is Hotelling and Schur
-  complement deflation. Means that are both sparse and orthogonal explain up to 3 % less.
-* GPower chooses how many variables each component has, within the same total, and is ahead by that in three
-  columns of six.
+  complement deflation. Means that are both sparse and orthogonal explain less.
+* GPower chooses how many variables each component has, within the same total, and is ahead by that in some
+  columns.
 * Time grows linearly with the number of components. The joint EM takes a number of steps that depends on
   the gap after the last component, so its time goes up and down; without a prior it is no slower at this
   accuracy. With one, its posterior would be a normal distribution of order r p.
