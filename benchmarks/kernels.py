@@ -66,8 +66,8 @@ True
 | way | when | time | memory |
 | --- | --- | --- | --- |
 | LAPACK | up to 500 samples, or many components | n^3 | n^2 numbers |
-| Lanczos | until K exceeds `memory_limit` (2 GiB) | n^2 (p + some 50) | n^2 numbers |
-| K made again, by tiles | beyond | n^2 p for each of some 10 to 30 products | n (p + 300) numbers |
+| Lanczos | until K exceeds `memory_limit` (2 GiB) | n^2 p, and n^2 a product | n^2 numbers |
+| K made again, by tiles | beyond | n^2 p a product | n (p + 300) numbers |
 | `random_features=m` | asked for: Gaussian kernel, any n | n m (m + p) | m^2 numbers and a block of rows |
 
 K is made in one buffer, 512 x 512 entries at a time, each a matrix product and a function applied in

@@ -41,16 +41,14 @@ SAMPLES = 3  # how often whole calls are timed
 
 # Why a row is missed, for the document; by row
 WHY: dict[int, str] = {
-    3: "the bytes would allow less: about 2 g go into the statistics and the shadow in Fortran order and"
-    " 3.5 g in C order, where each panel of X is read twice, from the second-level cache at best; 1.5"
-    " g into the starts (ten Gram matrices of 400 columns); the rest is the shadow, read at the "
-    "memory's bandwidth by one core. Beside two BLAS threads the same loops still use one core, and g"
-    " itself is shorter.",
-    4: "the loops read X with one core, at 20 to 30 GB/s, and in an order of additions that does not "
-    "depend on the number of threads, while g uses two cores. With OpenMP in the loops over the "
-    "columns and in the shadow, a screened call took 220 ms instead of 281 with BLAS limited to one "
-    "thread, but 580 ms instead of 233 next to BLAS with two threads, whose pool spins beside the "
-    "other: it was not kept.",
+    3: "the bytes would allow less: in C order the statistics and the shadow read each panel of X "
+    "twice, from the second-level cache at best; the starts take ten Gram matrices of 400 "
+    "columns; the rest is the shadow, read at the memory's bandwidth by one core. Beside two BLAS"
+    " threads the same loops still use one core, and g itself is shorter.",
+    4: "the loops read X with one core, and in an order of additions that does not depend on the "
+    "number of threads, while g uses two cores. OpenMP in the loops over the columns and in the "
+    "shadow made screened calls faster with BLAS limited to one thread, but far slower next to "
+    "BLAS with two threads, whose pool spins beside the other: it was not kept.",
     5: "the kernel keeps the target; the public function also looks through the loading, p numbers that "
     "are not in cache, for its nonzeros, in NumPy.",
     6: "removing the component takes two products with it, each of which reads 100 columns; a product "
@@ -459,7 +457,7 @@ def document(m):
         "edit that script, not this file.",
         "Times are ratios: medians taken alternately in one process, on the same array, with the same number "
         "of BLAS threads; CPU time of one thread, wall time of two. The unit **g** is one `X.T @ u` by the "
-        "linked BLAS. Ratios of times vary by some 10–30 % from run to run and from machine to machine; "
+        "linked BLAS. Ratios of times vary from run to run and from machine to machine; "
         "reads, bits and memory do not.",
         f"Measured on {m['date']}: {m['machine']}.",
     ]

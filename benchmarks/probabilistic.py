@@ -6,6 +6,7 @@ the part on 1669 x 65,598 (some ten minutes, 2 GB).
 
 import argparse
 import resource
+import sys
 import time
 from pathlib import Path
 
@@ -14,7 +15,9 @@ import numpy as np
 import spcacore
 from spcacore import grid_laplacian
 
-GOLUB = Path(__file__).resolve().parents[2] / "shared" / "data" / "golub_leukemia.npz"
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+from files import arrays
+
 DEFLATIONS = (
     "hotelling", "projection", "schur", "orthogonalized_hotelling", "orthogonalized_projection",
     "generalized",
@@ -97,12 +100,11 @@ def figure_4():
     data = {}
     Y, L = resting_state(), grid_laplacian((25, 40))
     data["synthetic maps, 120×1000"] = (Y[::2], Y[1::2], {"prior_precision": L @ L})
-    if GOLUB.exists():
-        X = np.log(np.maximum(np.load(GOLUB)["X"], 20).astype(np.float64))
-        X = X[:, np.argsort(-X.var(axis=0))[:1000]]
-        train, test = X[::2], X[1::2]
-        C = 0.5 * np.corrcoef(train.T) + 0.5 * np.eye(1000)
-        data["leukemia, 72×1000"] = (train, test, {"prior_covariance": C})
+    X = np.log(np.maximum(arrays("golub_leukemia.npz")["X"], 20).astype(np.float64))
+    X = X[:, np.argsort(-X.var(axis=0))[:1000]]
+    train, test = X[::2], X[1::2]
+    C = 0.5 * np.corrcoef(train.T) + 0.5 * np.eye(1000)
+    data["leukemia, 72×1000"] = (train, test, {"prior_covariance": C})
     table, sizes = {}, (10, 20, 60)
     for name, (train, test, prior) in data.items():
         for k in sizes:
@@ -237,14 +239,14 @@ WHAT_FOLLOWS = """\
 ## What follows
 
 * A smooth prior is worth more the more variables a component has, and the weaker it is: nothing at 10
-  variables of 1000, 0.6 % of the total variance at 60; and among 65,598 points it decides whether a dense
-  component is mostly noise or mostly the map.
+  variables of 1000; and among 65,598 points it decides whether a dense component is mostly noise or mostly
+  the map.
 * Without a prior, soPPCA is truncated power with orthogonalized projection deflation: the same figures. For
   the gene expression, the correlation of 36 samples adds next to nothing.
 * Naive deflation does as well as orthogonal deflation on these data; what costs is Hotelling and Schur
-  complement deflation. Means that are both sparse and orthogonal explain up to 3 % less.
-* GPower chooses how many variables each component has, within the same total, and is ahead by that in three
-  columns of six.
+  complement deflation. Means that are both sparse and orthogonal explain less.
+* GPower chooses how many variables each component has, within the same total, and is ahead by that in some
+  columns.
 * Time grows linearly with the number of components. The joint EM takes a number of steps that depends on
   the gap after the last component, so its time goes up and down; without a prior it is no slower at this
   accuracy. With one, its posterior would be a normal distribution of order r p.

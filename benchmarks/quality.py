@@ -8,6 +8,7 @@ import os
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import statistics
+import sys
 import time
 import warnings
 from pathlib import Path
@@ -16,7 +17,9 @@ import numpy as np
 
 import spcacore
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+from files import arrays
+
 CARDINALITIES = (5, 10)
 COMPONENTS = 4
 
@@ -25,7 +28,7 @@ def matrices():
     from sklearn.datasets import load_wine
 
     wine = load_wine().data
-    uci = np.load(DATA / "uci_correlations.npz")
+    uci = arrays("uci_correlations.npz")
     return {
         "pit props": spcacore.datasets.load_pitprops().correlation,
         "wine, correlation": np.corrcoef(wine.T),
@@ -33,8 +36,8 @@ def matrices():
         "geography": uci["geography"],
         "communities": uci["communities"],
         "gait": uci["gait"],
-        "S&P 500": np.load(DATA / "snp500_correlation.npz")["A"],
-        "Drosophila": np.cov(np.load(DATA / "drosophila_atlas.npz")["X"].astype(np.float64).T),
+        "S&P 500": arrays("snp500_correlation.npz")["A"],
+        "Drosophila": np.cov(arrays("drosophila_atlas.npz")["X"].astype(np.float64).T),
     }
 
 

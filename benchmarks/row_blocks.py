@@ -2,9 +2,9 @@
 
 python benchmarks/row_blocks.py [--write]: two processes of one thread each, with four blocks of 128 MB that
 are made there. CPU time is that of workers, scheduler and client together; what they spend idle counts.
+With --estimate nothing is measured: only the estimate for a billion rows is written.
 """
 
-import re
 import statistics
 import sys
 import time
@@ -12,8 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))  # for asv, which imports every file here
+import pages
+
 P, ROWS, BLOCKS, R = 4000, 8000, 4, 10
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "distributed.md"
 CASES = {
     "2 components of 20": (2, {"cardinality": 20}),
     "10 components of 20": (10, {"cardinality": 20}),
@@ -85,7 +87,54 @@ def nothing(block):
     return (np.zeros(1),)
 
 
+def estimate():
+    """Ten components of 20 of a billion rows of a million variables, from constants near those measured."""
+    n, p, r, k = 10**9, 10**6, 10, 20
+    passes, task, link, dollars = 1 + 3 * r, 3e-3, 1.25e9, 2
+    column, core = 4 * p, 32
+    block = 50 * k * column
+    lines = [
+        "| | sparse, 1000 entries a row | dense |",
+        "|---|---|---|",
+        "| stored (float32, 32-bit indices) | 8 TB | 4 PB |",
+        f"| a block returns | {column / 1e6:.0f} MB a column, {k * column / 1e6:.0f} MB for {k} | the same |",
+    ]
+    kinds = []
+    for entries, size, first, more, workers, memory in (
+        (1000 * n, 8, 5, 20, 40, 256), (p * n, 4, 0.7, 1.6, 10_000, 512)
+    ):  # fmt: skip
+        assert entries * size < workers * memory * 1e9
+        blocks = entries * size / block
+        hours = entries * (first + r * more) * 1e-9 / 3600
+        tasks, sent = blocks * task, blocks * k * column / (workers * link)
+        wall = hours / (workers * core) + (passes * tasks + r * sent) / 3600
+        kinds.append(
+            (
+                f"{blocks:,.0f} of {block / 1e9:.0f} GB",
+                f"10^{len(str(entries)) - 1} entries x ({first} + {r} x {more}) ns = {hours:,.0f} core hours",
+                f"{tasks:.0f} s a pass" if tasks < 60 else f"{tasks / 60:.0f} minutes a pass",
+                f"{blocks * k * column / 1e12:,g} TB",
+                f"{workers:,} of {memory} GB and {core} cores",
+                f"{sent:.0f} s a pass",
+                f"{60 * wall:.0f} minutes" if wall < 1 else f"{wall:.0f} hours, nearly all of it tasks",
+                f"some {float(f'{wall * workers * dollars:.1g}'):,.0f} dollars",
+            )
+        )
+    names = (
+        f"blocks, of {block // (k * column)} times that",
+        "arithmetic: statistics, and three passes a component",
+        f"tasks, {1e3 * task:.0f} ms each", "returned in a pass of columns", "workers that hold the data",
+        "sent, at 10 Gb/s a worker", "in all", f"at an assumed {dollars} dollars an hour a worker",
+    )  # fmt: skip
+    lines += [f"| {name} | {a} | {b} |" for name, a, b in zip(names, *kinds, strict=True)]
+    return "\n".join(lines)
+
+
 def main():
+    if {"--write", "--estimate"} & set(sys.argv):
+        pages.rewrite("distributed.md", "estimate", estimate())
+    if "--estimate" in sys.argv:
+        return
     import dask
     import dask.array as da
     from distributed import Client, LocalCluster, wait
@@ -158,9 +207,7 @@ def main():
     text = "\n".join(lines)
     print(text)
     if "--write" in sys.argv:
-        page = PAGE.read_text()
-        pattern = r"(<!-- measured -->\n).*(<!-- end -->)"
-        PAGE.write_text(re.sub(pattern, lambda m: m[1] + text + "\n" + m[2], page, flags=re.DOTALL))
+        pages.rewrite("distributed.md", "measured", text)
 
 
 if __name__ == "__main__":

@@ -1,26 +1,29 @@
 """Slow, independent ways to the same numbers: NumPy on explicit matrices, and enumeration."""
 
 from itertools import combinations
-from pathlib import Path
 
+import files
 import numpy as np
 import pytest
 
-SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+def data_file(name):
+    """The path of a data file; the test is skipped where it is not on this machine."""
+    try:
+        return files.data_file(name)
+    except FileNotFoundError as error:
+        pytest.skip(str(error))
 
 
-def shared(name):
-    """A data file that does not ship with the package, where this machine has it."""
-    path = SHARED / name
-    if not path.exists():
-        pytest.skip(f"{name} is not on this machine")
-    return path
+def data_arrays(name):
+    """The arrays of such a file."""
+    data_file(name)
+    return files.arrays(name)
 
 
-def shared_arrays(name, **options):
-    """The arrays of such a file, which is closed whether the test goes on or not."""
-    with np.load(shared(name), **options) as file:
-        return dict(file)
+def reference(name):
+    """What another package made of a matrix, or the matrix: a table of tests/data."""
+    return np.genfromtxt(files.DATA / f"{name}.csv", delimiter=",")
 
 
 def covariance(X, center=True, scale=False):

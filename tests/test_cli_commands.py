@@ -540,12 +540,13 @@ def test_files_that_cannot_be_read_here(run, tmp_path, monkeypatch, name, module
 
 
 def test_one_matrix_in_every_format(as_json, tmp_path):
-    """Leukemia data."""
+    """Counts and their negatives, with a number before each name."""
     pandas = pytest.importorskip("pandas", reason="pandas writes the files")
     pytest.importorskip("pyarrow", reason="pyarrow reads the file")
     h5py = pytest.importorskip("h5py", reason="h5py reads the file")
-    with np.load(oracles.shared("golub_leukemia.npz")) as f:
-        X, genes = f["X"][:, :1000].astype(float), [f"{j} {name}" for j, name in enumerate(f["genes"][:1000])]
+    rng = np.random.default_rng(0)
+    X = np.trunc(100 * rng.lognormal(size=(72, 1)) * rng.standard_t(2, (72, 1000)))
+    genes = [f"{j} G{j}_at" for j in range(1000)]
     frame = pandas.DataFrame(X, columns=genes)
     frame.to_parquet(tmp_path / "m.parquet")
     frame.to_csv(tmp_path / "m.csv", index=False)

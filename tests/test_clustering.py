@@ -10,7 +10,7 @@ import pytest
 from extras import optional
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import shared_arrays
+from oracles import data_arrays
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import pdist, squareform
 
@@ -231,7 +231,7 @@ def test_planted_variables(metric):
 
 def test_leukemia():
     """Ten genes tell the two leukemias apart where 3571 do not."""
-    file = shared_arrays("golub_leukemia.npz")
+    file = data_arrays("golub_leukemia.npz")
     X = np.clip(file["X"], 100, 16000).astype(float)
     varied = (X.max(axis=0) > 5 * X.min(axis=0)) & (np.ptp(X, axis=0) > 500)
     X = np.log10(X[:, varied])

@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse
-from oracles import covariance, deflated, shared, shared_arrays, spanned_variance
+from oracles import covariance, data_arrays, data_file, deflated, spanned_variance
 from scipy.sparse.linalg import LinearOperator
 
 import spcacore
@@ -218,7 +218,7 @@ def test_rank_is_the_end():
 
 def test_better_than_the_published_sp500_figures():
     """Raw variance / trace at r = 4, near-orthogonal and unconstrained published bests."""
-    A = shared_arrays("snp500_correlation.npz")["A"]
+    A = data_arrays("snp500_correlation.npz")["A"]
     for k, near_orthogonal in (
         (5, 0.0347),
         (10, 0.0639),
@@ -232,15 +232,18 @@ def test_better_than_the_published_sp500_figures():
         assert np.trace(V.T @ A @ V) / np.trace(A) > near_orthogonal
 
 
-def test_golub_and_pbmc3k():
-    X = shared_arrays("golub_leukemia.npz")["X"]
+def test_leukemia():
+    X = data_arrays("golub_leukemia.npz")["X"]
     result = sparse_pca(X, 3, cardinality=30)
     Z = X - X.mean(axis=0)
     dense = np.linalg.svd(Z, compute_uv=False)[:3] ** 2 / np.sum(Z.astype(float) ** 2)
     assert 0.5 * dense.sum() < result.explained_variance_ratio.sum() < dense.sum()
-    counts = scipy.sparse.load_npz(shared("pbmc3k_counts.npz"))
+
+
+def test_counts_of_cells():
+    counts = scipy.sparse.load_npz(data_file("pbmc3k_counts.npz"))
     result = sparse_pca(counts, 2, cardinality=15)
-    genes = shared("pbmc3k_genes.txt").read_text().split()
+    genes = data_file("pbmc3k_genes.txt").read_text().split()
     assert result.total_variance == pytest.approx(17978.06429 * 2700 / 2699, rel=1e-9)  # n - 1, not n
     assert "MALAT1" in {genes[j] for j in np.flatnonzero(result.loadings.any(axis=1))}
 

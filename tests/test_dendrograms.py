@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 from extras import drawn, example, optional
-from oracles import shared
+from oracles import data_file
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import pdist, squareform
 
@@ -18,7 +18,7 @@ silhouette_score = optional("sklearn.metrics", "silhouette_score")
 @cache
 def golub():
     module = example("dendrograms")
-    X, genes, labels = module.data(shared("golub_leukemia.npz"))
+    X, genes, labels = module.data(data_file("golub_leukemia.npz"))
     return module, X, labels, module.analyze(X, genes, labels, n_jobs=2)
 
 

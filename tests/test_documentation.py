@@ -112,6 +112,38 @@ def test_links_between_pages():
             assert made or re.match(r"\w+:", target) or (page.parent / target).exists(), (page, target)
 
 
+LIMITS = [
+    ("README.md", "Beyond 64 MB", "_screening._CHEAP", 64 << 20),
+    ("README.md", "more than a fifth of X", "_screening._SHARE", 1 / 5),
+    ("docs/guide/cardinality.md", "up to 3000 variables", "exact.LARGEST_ORDER", 3000),
+    ("docs/guide/cardinality.md", "at most 2000 variables", "dspca._LARGEST_ORDER", 2000),
+    ("docs/guide/certificates.md", "Beyond 2000 variables", "certificates._WHOLE", 2000),
+    ("docs/generalized.md", "at most 150 variables", "generalized._USUAL_BACKWARD", 150),
+    ("docs/generalized.md", "more than 4e10 multiplications", "generalized._GREEDY_WORK", 4e10),
+    ("docs/kernel.md", "up to 500 samples", "_gram._DENSE", 500),
+    ("docs/kernel.md", "512 x 512 entries at a time", "_gram._TILE", 512),
+    ("docs/kernel.md", "exceeds `memory_limit` (2 GiB)", "kernel._MEMORY", 2 << 30),
+    ("docs/distributed.md", "at most 1 GB of columns", "_blocks._KEPT_BYTES", 1 << 30),
+    ("docs/distributed.md", "32 at a time", "_blocks._TOGETHER", 32),
+    ("docs/distributed.md", "Up to 256 variables", "_blocks._ALL", 256),
+    ("docs/distributed.md", "at most 16,384 of them", "_blocks._LARGEST", 16384),
+]
+
+
+@pytest.mark.parametrize(("page", "words", "name", "value"), LIMITS)
+def test_limits_on_pages_are_those_of_the_code(page, words, name, value):
+    module, constant = name.split(".")
+    assert words in (ROOT / page).read_text()
+    assert getattr(importlib.import_module(f"spcacore.{module}"), constant) == value
+
+
+def test_statuses_on_the_page_are_those_of_the_core():
+    row = r"(SPCACORE_\w+)`? (?:=|\|) (-?\d+)"
+    page = re.findall(row, (ROOT / "docs" / "downstream.md").read_text())
+    assert page == re.findall(row, (ROOT / "spcacore" / "_core.pxd").read_text())
+    assert len(page) == 7
+
+
 def test_import_brings_in_little():
     """scipy.sparse would more than double the time of the import; before it is imported, X cannot need it."""
     script = (

@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import covariance, optimum, shared
+from oracles import covariance, data_file, optimum
 from scipy.sparse.linalg import aslinearoperator
 
 import spcacore
@@ -253,7 +253,7 @@ def test_a_wide_sparse_matrix_is_reduced():
 
 def test_counts_of_cells():
     """32,738 genes, 113 of which have at least 1 % of the largest variance."""
-    X = scipy.sparse.load_npz(shared("pbmc3k_counts.npz")).tocsr()
+    X = scipy.sparse.load_npz(data_file("pbmc3k_counts.npz")).tocsr()
     n = X.shape[0]
     mean = np.asarray(X.mean(axis=0)).ravel()
     variance = (np.asarray(X.multiply(X).mean(axis=0)).ravel() - mean**2) * n / (n - 1)

@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import covariance, optimum, shared_arrays
+from oracles import covariance, data_arrays, optimum
 from scipy.sparse.linalg import LinearOperator
 from test_methods import best_constrained, best_quotient
 from test_tpower import PITPROPS, PITPROPS_OPTIMA, wine
@@ -130,7 +130,7 @@ def test_wine():
     ],
 )  # fmt: skip
 def test_correlations_proved_elsewhere(name, k, value):
-    x = branch_and_bound(shared_arrays("uci_correlations.npz")[name], k, kind="covariance", node_limit=50)
+    x = branch_and_bound(data_arrays("uci_correlations.npz")[name], k, kind="covariance", node_limit=50)
     assert x.optimal
     assert x.value == pytest.approx(value, abs=1e-8)
 

@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 from extras import EXAMPLES, drawn, example
-from oracles import shared
+from oracles import data_file
 from scipy.optimize import linear_sum_assignment
 from scipy.stats import kurtosis
 
@@ -63,7 +63,7 @@ def test_the_picture_of_patches():
 @cache
 def cells():
     module = example("marker_genes")
-    X, genes = module.data(shared("pbmc3k_counts.npz"), shared("pbmc3k_genes.txt"))
+    X, genes = module.data(data_file("pbmc3k_counts.npz"), data_file("pbmc3k_genes.txt"))
     return module, X, genes, module.analyze(X, genes, tol=1e-3)
 
 
@@ -115,7 +115,7 @@ def test_the_picture_of_genes():
 @cache
 def facebook():
     module = example("graph_blocks")
-    A = module.data(shared("facebook_adjacency.npz"))
+    A = module.data(data_file("facebook_adjacency.npz"))
     return module, A, module.analyze(A)
 
 
@@ -332,7 +332,7 @@ def test_estimators_of_wines_and_digits():
 
 def test_estimators_of_leukemias():
     module, _ = estimators()
-    X, labels = module.genes(shared("golub_leukemia.npz"))
+    X, labels = module.genes(data_file("golub_leukemia.npz"))
     assert X.shape == (72, 3571)
     few = module.leukemias(X, labels, (1, 20))
     assert few.accuracy == pytest.approx([0.89, 0.96], abs=0.005)

@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import shared
+from oracles import reference
 from scipy.sparse.linalg import aslinearoperator
 
 import spcacore
@@ -79,8 +79,8 @@ def test_the_authors_program_on_pit_props(norm, rho):
 
     It ends where its objective grows by less than 1e-4; equal norms it tells apart by rounding.
     """
-    F = np.loadtxt(shared("reference/pitprops_rootmatrix.csv"), delimiter=",")
-    theirs = np.loadtxt(shared(f"reference/pitprops_GPower_{norm}_rho{rho}_V.csv"), delimiter=",")
+    F = reference("pitprops_rootmatrix")
+    theirs = reference(f"pitprops_GPower_{norm}_rho{rho}_V")
     for z in theirs.T:
         size = np.linalg.norm(F, axis=0)
         start = np.zeros(13)

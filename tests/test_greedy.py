@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import covariance, deflated, optimum, shared_arrays
+from oracles import covariance, data_arrays, deflated, optimum
 from scipy.linalg import eigh
 from scipy.sparse.linalg import LinearOperator
 
@@ -205,7 +205,7 @@ def test_deflations_of_mackey_2008_table_3(strategy, deflation, published):
 
 @pytest.mark.parametrize(("name", "k", "value"), [("geography", 10, 10.0), ("communities", 10, 8.82361576)])
 def test_the_first_of_tied_variables_is_no_trap(name, k, value):
-    A = shared_arrays("uci_correlations.npz")[name]
+    A = data_arrays("uci_correlations.npz")[name]
     assert greedy(A, k, kind="covariance", first=0).value < 0.85 * value
     assert greedy(A, k, kind="covariance").value >= 0.92 * value
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from extras import drawn, example, optional
-from oracles import shared_arrays
+from oracles import data_arrays
 from scipy.linalg import eigh
 
 from spcacore import sparse_lda
@@ -25,7 +25,7 @@ def wine(scale=True):
 
 
 def golub():
-    data = shared_arrays("golub_leukemia.npz", allow_pickle=True)
+    data = data_arrays("golub_leukemia.npz")
     X = np.log2(np.maximum(data["X"], 20.0))
     X = X[:, X.std(axis=0) > 0]
     return (X - X.mean(axis=0)) / X.std(axis=0), data["labels"].astype(str)

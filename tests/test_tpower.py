@@ -6,7 +6,7 @@ import scipy.sparse
 from extras import optional
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import covariance, optimum, power_iteration, shared_arrays
+from oracles import covariance, data_arrays, optimum, power_iteration
 from scipy.sparse.linalg import LinearOperator
 
 import spcacore
@@ -63,7 +63,7 @@ def test_wine_covariance(k, value):
     ],
 )  # fmt: skip
 def test_proven_optima_where_one_start_is_trapped(name, k, value):
-    A = shared_arrays("uci_correlations.npz")[name]
+    A = data_arrays("uci_correlations.npz")[name]
     assert tpower(A, k, kind="covariance").value == pytest.approx(value, abs=1e-8)
 
 

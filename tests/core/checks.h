@@ -1,4 +1,5 @@
-/* checks.h - the one list of the checks, each of which is a target of the fuzzer too. */
+/* checks.h - the one list of the checks: of so many percent of the trials. Each is a target of the
+ * fuzzer too, but for those that are RARE, being large. */
 #ifndef SPCA_TESTS_CHECKS_H
 #define SPCA_TESTS_CHECKS_H
 #define CHECKS(ROW)                                                                                \
@@ -33,6 +34,7 @@
     ROW(rows, 3)                                                                                   \
     ROW(corners, 1)                                                                                \
     ROW(lengths, 1)
+enum { RARE = 5 }; /* percent */
 #define DECLARE(name, percent) void spca_scheck_##name(trial_t *), spca_dcheck_##name(trial_t *);
 CHECKS(DECLARE)
 #endif

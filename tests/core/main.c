@@ -12,7 +12,7 @@ typedef struct {
 
 #define ROW(name, percent) {#name, {spca_scheck_##name, spca_dcheck_##name}, percent},
 static const row_t TABLE[] = {CHECKS(ROW)};
-enum { ROWS_OF_TABLE = sizeof TABLE / sizeof *TABLE, THREADS = 8, RARE = 5 }; /* percent */
+enum { ROWS_OF_TABLE = sizeof TABLE / sizeof *TABLE, THREADS = 8 };
 
 static trial_t start(const row_t *row, uint64_t seed, int poison)
 {
