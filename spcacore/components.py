@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from . import dspca, exact, gpower, greedy, pmd, scotlass, tpower
 from ._input import choice, flag, hook, integer, per_component, seed_of
+from ._messages import instead_of, listed
 from ._operator import OUT_OF_RANGE, Problem, as_problem
 from ._result import Callback, Progress, Screening, SparsePCAResult
 from ._screening import MODES as SCREENING
@@ -23,7 +24,11 @@ from .deflation import Deflated
 from .refinement import NOT_CONVERGED, refined
 from .variance import operator_variances
 
-SPARSITY = ("cardinality", "l1_bound", "penalty")
+SPARSITY = {
+    "cardinality": "the number of nonzeros of each component",
+    "l1_bound": "the l1 norm of each component, between 1 and the root of the number of variables",
+    "penalty": "how much each component must gain by a variable",
+}
 CONSTRAINTS = ("orthogonal", "uncorrelated")
 
 _ROUNDS = 500  # of refinement
@@ -321,20 +326,35 @@ def prepared(
 
 
 def _refuse_options(method: str, options: dict[str, Any]) -> None:
-    allowed = list(inspect.signature(METHODS[method].check_options).parameters)[1:]
-    allowed.remove("renormalize")
+    takes = {name: [*inspect.signature(one.check_options).parameters][1:] for name, one in METHODS.items()}
+    allowed = [name for name in takes[method] if name != "renormalize"]
     for name in options:
-        if name not in allowed:
-            raise TypeError(f"{name} is no option of method {method!r}, which takes {', '.join(allowed)}")
+        if name in allowed:
+            continue
+        others = [repr(other) for other in takes if name in takes[other]]
+        if others:
+            raise TypeError(f"{name} is no option of method {method!r}, but of {listed(others, 'and')}")
+        known = {n: n for n in (*inspect.signature(sparse_pca).parameters, *allowed)}
+        for sparsity in SPARSITY:
+            if sparsity != METHODS[method].sparsity:
+                known[sparsity] = f"{sparsity} (with method={_methods_of(sparsity)})"
+        hint = instead_of(name, known) or f", which takes {listed(allowed, 'and')}"
+        raise TypeError(f"{name} is no option of method {method!r}{hint}")
+
+
+def _methods_of(sparsity: str) -> str:
+    return listed(repr(name) for name in METHODS if METHODS[name].sparsity == sparsity)
 
 
 def _refuse_sparsity(method: str, given: dict[str, Any]) -> None:
     wanted = METHODS[method].sparsity
     for name, value in given.items():
-        if name == wanted and value is None:
-            raise TypeError(f"method {method!r} needs {wanted}")
         if name != wanted and value is not None:
-            raise TypeError(f"method {method!r} takes {wanted}, not {name}")
+            raise TypeError(
+                f"method {method!r} takes {wanted}, not {name}, which goes with method={_methods_of(name)}"
+            )
+    if given[wanted] is None:
+        raise TypeError(f"method {method!r} needs {wanted}, {SPARSITY[wanted]}")
 
 
 def _sparsity(method: Method, value: Any, r: int, problem: Problem) -> tuple[Any, ...]:
