@@ -133,7 +133,7 @@ def _uneven(x: Any) -> str:
 
 
 def _columns_of(X: Any) -> tuple[str, ...] | None:
-    if isinstance(X, np.ndarray) or not hasattr(X, "__array__"):
+    if isinstance(X, (np.ndarray, type)) or not hasattr(X, "__array__"):
         return None
     columns = getattr(X, "column_names", None)  # of pyarrow, whose `columns` are the data
     if columns is None:

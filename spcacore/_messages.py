@@ -75,8 +75,15 @@ def refuse_no_array(x: Any, name: str) -> None:
     kind = type(x).__name__
     if x is None:
         raise TypeError(f"{name} is None; an array of numbers is needed")
-    if isinstance(x, (str, bytes, os.PathLike)):
-        raise TypeError(f"{name} is {x!r:.60}; read the file first, and pass an array of numbers")
+    if isinstance(x, (str, bytes)):
+        advice = (
+            "read the file first and pass its array" if "." in str(x) else "an array of numbers is needed"
+        )
+        raise TypeError(f"{name} is the string {x!r:.60}; {advice}")
+    if isinstance(x, os.PathLike):
+        raise TypeError(f"{name} is the path {str(x)!r:.60}; read the file first, and pass its array")
+    if isinstance(x, type):
+        raise TypeError(f"{name} is the class {x.__name__}; an array of numbers is needed")
     if kind in _ITSELF and not hasattr(x, "__array__"):
         raise TypeError(f"{name} is of type {kind}; pass {_ITSELF[kind].format(x=name)}")
     for convert in ("to_pandas", "toPandas", "df"):

@@ -457,7 +457,7 @@ def _of_y(call: Callable[[], Any]) -> Any:
     try:
         return call()
     except (TypeError, ValueError) as error:
-        raise type(error)(re.sub(r"\bX\b", "Y", str(error))) from None
+        raise type(error)(re.sub(r"(?<!\.)\bX\b", "Y", str(error))) from None
 
 
 def _sides(X: Any, Y: Any, scale: bool) -> tuple[_Side, _Side]:
