@@ -28,6 +28,7 @@ from ._input import (
     raise_not_finite,
     real_array,
 )
+from ._messages import counted
 from ._result import Screening
 
 _LARGEST_CHOLESKY = 1500
@@ -199,7 +200,7 @@ def as_problem(
 
 def _of_width(n_features: int | None, problem: Problem) -> Problem:
     if n_features not in (None, problem.p):
-        raise ValueError(f"n_features is {n_features}, and X has {problem.p} columns")
+        raise ValueError(f"n_features is {n_features}, and X has {counted(problem.p, 'column')}")
     return problem
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from . import dspca, exact, gpower, greedy, pmd, scotlass, tpower
 from ._input import choice, flag, hook, integer, per_component, seed_of
-from ._messages import instead_of, listed
+from ._messages import counted, instead_of, listed
 from ._operator import OUT_OF_RANGE, Problem, as_problem
 from ._result import Callback, Progress, Screening, SparsePCAResult
 from ._screening import MODES as SCREENING
@@ -384,8 +384,7 @@ def extend(
     before, p = result.n_components, len(result.loadings)
     if problem.p != p or problem.n_samples != result.n_samples:
         raise ValueError(
-            f"X has {problem.n_samples} samples of {problem.p} variables; this result came from "
-            f"{result.n_samples} of {p}"
+            f"X is {problem.n_samples} x {problem.p}; this result came from {result.n_samples} x {p}"
         )
     if settings["options"].get("block"):
         raise ValueError("block=True found all components at once; ask sparse_pca for more of them")
@@ -465,8 +464,8 @@ def _search(
             found = block(problem, sparsity, options, [settings["seed"], 0], told)
             if len(found) < r and not quiet:
                 warnings.warn(
-                    f"{r - len(found)} of the {r} components vanished under the penalty", RuntimeWarning,
-                    stacklevel=3,
+                    f"{r - len(found)} of the {counted(r, 'component')} vanished under the penalty",
+                    RuntimeWarning, stacklevel=3,
                 )  # fmt: skip
             for t, f in enumerate(found):
                 if callback is not None:
@@ -492,7 +491,7 @@ def _search(
                     what += " above the penalty"
                 if not quiet:
                     warnings.warn(
-                        f"{what} is left after {t} of the {r} components asked for",
+                        f"{what} is left after {t} of the {counted(r, 'component')} asked for",
                         RuntimeWarning,
                         stacklevel=3,
                     )
@@ -516,7 +515,11 @@ def _search(
             problem.filled.restore()
     if not quiet and not all(f.converged for f in found):
         some = [t for t, f in enumerate(found) if not f.converged]
-        limit = "the limits given" if method == "branch_and_bound" else f"{options.max_iter} iterations"
+        limit = (
+            "the limits given"
+            if method == "branch_and_bound"
+            else f"{counted(options.max_iter, 'iteration')}"
+        )
         warnings.warn(
             f"component{'s' * (len(some) > 1)} {', '.join(map(str, some))} not converged in {limit}",
             RuntimeWarning, stacklevel=3,
