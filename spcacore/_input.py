@@ -48,6 +48,8 @@ def real_array(
 
     float32 and float64 stay; float16 becomes float32; every other real dtype becomes float64.
     """
+    if not isinstance(x, np.ndarray):
+        refuse_no_array(x, name)
     rows = x if isinstance(x, (list, tuple)) else ()
     if isinstance(x, np.ma.MaskedArray) or any(isinstance(row, np.ma.MaskedArray) for row in rows):
         raise TypeError(
@@ -57,19 +59,18 @@ def real_array(
         raise TypeError(f"{name} lies on a device; move it to the CPU first")
     if is_sparse(x):
         raise TypeError(f"{name} is a sparse matrix where a dense array is needed")
-    if not isinstance(x, np.ndarray):
-        refuse_no_array(x, name)
     try:
         a = np.asarray(x)
     except ValueError as error:
         raise ValueError(f"{name} is not a rectangular array of numbers: {_uneven(x) or error}") from None
     except (TypeError, RuntimeError) as error:  # as a tensor with a gradient says
-        raise TypeError(f"{name} cannot become an array: {error}") from None
+        why = str(error).split(". This")[0]
+        raise TypeError(f"{name} cannot become an array of numbers: {why}") from None
     if a.dtype == object:
         a = _from_objects(x, a, name)
     if a.dtype.kind not in "fiub":
         what = _KINDS.get(a.dtype.kind, "complex numbers")
-        advice = "; astype(float) converts them if they are numbers" if what == "strings" else ""
+        advice = "; astype(float) makes them numbers, if it can" if what == "strings" else ""
         raise TypeError(f"{name} holds {what} (dtype {a.dtype}) where real numbers are needed{advice}")
     allowed = (ndim,) if isinstance(ndim, int) else ndim
     if a.ndim not in allowed:
@@ -112,6 +113,8 @@ def _from_objects(x: Any, a: NDArray[Any], name: str) -> NDArray[np.float64]:
             columns = [repr(names[j]) for j in sorted({i % a.shape[1] for i in strange})]
             where += f": drop or encode column{'s' * (len(columns) > 1)} {', '.join(columns[:5])}"
             where += ", ..." * (len(columns) > 5)
+        if isinstance(a.flat[strange[0]], str) and _is_number(a.flat[strange[0]]):
+            where += "; astype(float) makes them numbers, if it can"
         raise TypeError(f"{name} holds objects that are not numbers{where}")
     if odd:
         a = a.copy()
@@ -124,12 +127,20 @@ def _from_objects(x: Any, a: NDArray[Any], name: str) -> NDArray[np.float64]:
         raise TypeError(f"{name} holds objects that are not numbers") from None
 
 
+def _is_number(word: str) -> bool:
+    try:
+        return not math.isnan(float(word))
+    except ValueError:
+        return False
+
+
 def _uneven(x: Any) -> str:
     """Which row of nested lists is of another length than the first, or nothing."""
     if not isinstance(x, (list, tuple)) or not all(isinstance(row, (list, tuple, np.ndarray)) for row in x):
         return ""
-    i = next((i for i, row in enumerate(x) if len(row) != len(x[0])), None)
-    return "" if i is None else f"row 0 has {counted(len(x[0]), 'entry')}, row {i} has {len(x[i])}"
+    shapes = [row.shape if isinstance(row, np.ndarray) else (len(row),) for row in x]
+    i = next((i for i, shape in enumerate(shapes) if shape != shapes[0]), None)
+    return "" if i is None else f"row 0 has shape {shapes[0]}, row {i} has {shapes[i]}"
 
 
 def _columns_of(X: Any) -> tuple[str, ...] | None:
@@ -176,8 +187,8 @@ def raise_not_finite(a: NDArray[Any], name: str) -> None:
         )
 
 
-def integer(value: Any, name: str, low: int, high: int | None = None) -> int:
-    """A whole number in [low, high]; booleans and floats are refused."""
+def integer(value: Any, name: str, low: int, high: int | None = None, why: str = "") -> int:
+    """A whole number in [low, high]; booleans and floats are refused. `why` says what limits it."""
     if isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name} must be an integer, not {value!r}")
     try:
@@ -185,8 +196,8 @@ def integer(value: Any, name: str, low: int, high: int | None = None) -> int:
     except TypeError:
         raise TypeError(f"{name} must be an integer, not {value!r}") from None
     if number < low or (high is not None and number > high):
-        allowed = f"at least {low}" if high is None else f"in [{low}, {high}]"
-        raise ValueError(f"{name} must be {allowed}, not {number}")
+        allowed = f"at least {low}" if high in (None, LARGEST) else f"in [{low}, {high}]"
+        raise ValueError(f"{name} must be {allowed}, not {number}{why}")
     return number
 
 

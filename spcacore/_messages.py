@@ -86,6 +86,8 @@ def refuse_no_array(x: Any, name: str) -> None:
         raise TypeError(f"{name} is the class {x.__name__}; an array of numbers is needed")
     if kind in _ITSELF and not hasattr(x, "__array__"):
         raise TypeError(f"{name} is of type {kind}; pass {_ITSELF[kind].format(x=name)}")
+    if hasattr(x, name) and not hasattr(x, "__array__"):  # as a result has loadings
+        raise TypeError(f"{name} is of type {kind}; pass its attribute {name}")
     for convert in ("to_pandas", "toPandas", "df"):
         if callable(getattr(x, convert, None)) and not hasattr(x, "__array__"):
             raise TypeError(f"{name} is of type {kind}; pass {name}.{convert}()")

@@ -78,7 +78,7 @@ class Method:
 
 
 def _cardinality(value: Any, name: str, problem: Problem) -> int:
-    return integer(value, name, 1, problem.p)
+    return integer(value, name, 1, problem.p, f": X has {counted(problem.p, 'variable')}")
 
 
 METHODS = {
@@ -318,7 +318,11 @@ def prepared(
         X, kind=kind, center=center, scale=scale, n_features=n_features, screening=settings["screening"],
         missing=chosen.missing,
     )  # fmt: skip
-    r = integer(n_components, "n_components", 1, min(problem.p, problem.n_samples or problem.p))
+    size = counted(problem.p, "variable")
+    if problem.n_samples:
+        size = f"{counted(problem.n_samples, 'row')} of {size}"
+    most = min(problem.p, problem.n_samples or problem.p)
+    r = integer(n_components, "n_components", 1, most, f": X has {size}")
     settings["options"] = options
     several = [_sparsity(chosen, given[chosen.sparsity], r, problem) for given in sparsities]
     settings["seed"] = seed_of(rng)

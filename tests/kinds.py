@@ -6,6 +6,7 @@ input is one line here, and then goes through every call of calls.py.
 
 import contextlib
 import hashlib
+import io
 import warnings
 from fractions import Fraction
 from pathlib import Path
@@ -586,6 +587,18 @@ BAD = [
     ("object", lambda a: object(), TypeError, "type object"),
     ("class", lambda a: pd.DataFrame, TypeError, "is the class"),
     ("path", lambda a: Path("data.csv"), TypeError, "data.csv.*read the file"),
+    ("class with an array interface", lambda a: np.ndarray, TypeError, "is the class"),
+    ("data and labels", lambda a: (np.atleast_2d(a), np.arange(len(a))), ValueError, "shape.* row 1 has"),
+    (
+        "table of dates",
+        lambda a: pa.table({"d": pa.array([0], pa.date32()), "v": [1]}),
+        TypeError,
+        "promoted",
+    ),
+    ("file", lambda a: io.StringIO("1,2"), TypeError, "read only once"),
+    ("zip", lambda a: zip([1, 2], [3, 4], strict=True), TypeError, "is a zip"),
+    ("module", lambda a: np, TypeError, "type module"),
+    ("frame of numbers as words", lambda a: frame(a.astype(str)), TypeError, r"astype\(float\)"),
     ("list of dicts", lambda a: [{"x": 1.0}] * len(a), TypeError, "not numbers.*'x'"),
     ("list of names", lambda a: ["x", "y"], TypeError, "strings"),
     ("masked", lambda a: np.ma.masked_less(a, 0), TypeError, "masked"),
