@@ -26,7 +26,9 @@ _INSTEAD: dict[str, tuple[str, ...] | str] = {
     **dict.fromkeys(("eps", "epsilon", "eps_conv", "tolerance", "thr"), ("tol",)),
     **dict.fromkeys(("n_init", "nstart", "nstarts", "restarts"), ("n_starts",)),
     **dict.fromkeys(("init", "v_init", "v0"), ("start",)),
-    **dict.fromkeys(("ncomp", "ncomps", "n_comps", "n_pcs", "n_factors", "rank", "r"), ("n_components",)),
+    **dict.fromkeys(
+        ("ncomp", "ncomps", "n_comps", "n_pcs", "n_factors", "rank", "r", "n_components"), ("n_components",)
+    ),
     **dict.fromkeys(("positive", "nonneg", "vpos"), ("nonnegative",)),
     **dict.fromkeys(("verbose", "trace", "progress"), ("callback",)),
     **dict.fromkeys(("svd_solver", "algorithm", "solver"), ("method",)),

@@ -77,6 +77,8 @@ def read(args: argparse.Namespace) -> Table:
     path, kind = args.file, kind_of(args.file)
     if kind in (".pkl", ".pickle", ".joblib"):
         raise UserError(_pickled(path))
+    if Path(path).is_dir():
+        raise UserError(f"cannot read {path}: it is a directory")
     if kind not in READERS:
         raise UserError(
             f"{path}: unknown extension; .csv, .tsv, .npy, .npz and .mtx can be read, and .parquet and .h5ad "
@@ -497,10 +499,14 @@ def _numbers(
             advice = ""
             if not _is_label(cell):
                 advice = "; decimals need a point"
+            elif len(cells) == 1 and all(map(_is_number, cell.split())):
+                advice = "; commas, semicolons or tabs must separate cells"
             elif line == 1:
                 advice = "; if line 1 is a header, say --header"
             elif j == 0 and not start:
                 advice = "; if column 1 is row names, say --row-names"
+            else:
+                advice = "; drop or encode columns of words"
             where = Table(None, names, lines=[line], first_column=start + 1).cell(0, j)
             raise UserError(f"{path}: {where} is not a number: {shown!r}{advice}")
     return [np.nan if _is_missing(cell) else float(cell) for cell in cells]
