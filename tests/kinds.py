@@ -39,7 +39,10 @@ def parts(X):
         return [np.asarray(X), np.asarray(X.index)]
     if isinstance(X, np.ndarray):
         return [np.asarray(X), *([X.base] if isinstance(X.base, np.ndarray) else [])]
-    return [np.asarray(X)] if hasattr(X, "__array__") and not isinstance(X, (Device, Gradient)) else []
+    try:
+        return [np.asarray(X)] if hasattr(X, "__array__") else []
+    except (TypeError, RuntimeError):  # of a device, or of columns that have nothing in common
+        return []
 
 
 def fingerprint(X):
