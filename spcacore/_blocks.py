@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from . import _core
 from ._input import float_type, integer, is_sparse, real_array
-from ._messages import counted, warn_repeated
+from ._messages import counted, refuse_no_array, warn_repeated
 from ._operator import (
     Problem,
     _canonical_arrays,
@@ -114,6 +114,7 @@ def row_blocks(
         return dask.DaskBlocks(X, persist, names)
     if persist is not None:
         raise TypeError("persist is for dask arrays; other data are read in every pass")
+    refuse_no_array(X, "X")
     size = _BLOCK_BYTES if block_bytes is None else integer(block_bytes, "block_bytes", 1)
     return SlicedRows(X, size, names)
 
