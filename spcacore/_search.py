@@ -324,7 +324,7 @@ def single(
         one = np.ones(1, problem.operator.dtype)
         found = Found(np.zeros(1, np.intp), one, 0.0, 0, True)
     if not found.converged:
-        warnings.warn(f"not converged in {counted(max_iter, 'iteration')}", RuntimeWarning, stacklevel=3)
+        warnings.warn(f"not converged in {counted(max_iter or 0, 'iteration')}", RuntimeWarning, stacklevel=3)
     value = float(problem.in_units(found.objective))
     if not np.isfinite(value):
         warnings.warn(OUT_OF_RANGE, RuntimeWarning, stacklevel=3)
