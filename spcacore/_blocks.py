@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from . import _core
 from ._input import float_type, integer, is_sparse, real_array
+from ._messages import counted, refuse_no_array, warn_repeated
 from ._operator import (
     Problem,
     _canonical_arrays,
@@ -113,6 +114,7 @@ def row_blocks(
         return dask.DaskBlocks(X, persist, names)
     if persist is not None:
         raise TypeError("persist is for dask arrays; other data are read in every pass")
+    refuse_no_array(X, "X")
     size = _BLOCK_BYTES if block_bytes is None else integer(block_bytes, "block_bytes", 1)
     return SlicedRows(X, size, names)
 
@@ -146,8 +148,11 @@ class RowBlocks:
         if names is not None and not hasattr(names, "__iter__"):
             raise TypeError(f"names must be a sequence of names or None, not {names!r}")
         self.names = None if names is None else tuple(str(name) for name in names)
+        warn_repeated(self.names)
         if self.names is not None and len(self.names) != self.shape[1]:
-            raise ValueError(f"names has {len(self.names)} entries for {self.shape[1]} variables")
+            raise ValueError(
+                f"names has {counted(len(self.names), 'entry')} for {counted(self.shape[1], 'variable')}"
+            )
 
     ndim = 2
 
@@ -197,7 +202,7 @@ class RowBlocks:
 
     def __repr__(self) -> str:
         n, p = self.shape
-        return f"RowBlocks({n} x {p}, {self.dtype}, {self.n_blocks} block{'s' * (self.n_blocks > 1)})"
+        return f"RowBlocks({n} x {p}, {self.dtype}, {counted(self.n_blocks, 'block')})"
 
 
 class SlicedRows(RowBlocks):

@@ -12,8 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ._messages import counted, refuse_no_array, warn_repeated
+
 _NUMBERS = (int, float, np.floating, np.integer)
 _NO_NUMBERS = (complex, np.complexfloating, np.ndarray, np.datetime64, np.timedelta64)
+_KINDS = {"U": "strings", "S": "strings", "T": "strings", "M": "dates", "m": "durations", "V": "records"}
 LARGEST = sys.maxsize
 
 
@@ -45,6 +48,8 @@ def real_array(
 
     float32 and float64 stay; float16 becomes float32; every other real dtype becomes float64.
     """
+    if not isinstance(x, np.ndarray):
+        refuse_no_array(x, name)
     rows = x if isinstance(x, (list, tuple)) else ()
     if isinstance(x, np.ma.MaskedArray) or any(isinstance(row, np.ma.MaskedArray) for row in rows):
         raise TypeError(
@@ -57,23 +62,25 @@ def real_array(
     try:
         a = np.asarray(x)
     except ValueError as error:
-        raise ValueError(f"{name} is not a rectangular array of numbers: {error}") from None
+        raise ValueError(f"{name} is not a rectangular array of numbers: {_uneven(x) or error}") from None
+    except (TypeError, RuntimeError) as error:  # as a tensor with a gradient says
+        why = str(error).split(". This")[0]
+        raise TypeError(f"{name} cannot become an array of numbers: {why}") from None
     if a.dtype == object:
-        no_numbers = f"{name} holds objects that are not numbers"
-        if not all(map(_may_be_number, a.flat)):
-            raise TypeError(no_numbers + _in_which_columns(x, a))
-        try:
-            a = a.astype(np.float64)
-        except OverflowError:
-            raise ValueError(f"{name} has integers beyond the number range of float64") from None
-        except (TypeError, ValueError):
-            raise TypeError(no_numbers) from None
+        a = _from_objects(x, a, name)
     if a.dtype.kind not in "fiub":
-        raise TypeError(f"{name} has dtype {a.dtype}; real numbers are needed")
+        what = _KINDS.get(a.dtype.kind, "complex numbers")
+        advice = "; astype(float) makes them numbers, if it can" if what == "strings" else ""
+        raise TypeError(f"{name} holds {what} (dtype {a.dtype}) where real numbers are needed{advice}")
     allowed = (ndim,) if isinstance(ndim, int) else ndim
     if a.ndim not in allowed:
-        needed = " or ".join(map(str, allowed)) + " dimension" + "s" * (allowed != (1,))
-        raise ValueError(f"{name} must have {needed}, not shape {a.shape}")
+        needed = f"{' or '.join(map(str, allowed))} dimension{'s' * (allowed != (1,))}"
+        advice = (
+            f"; one row is {name}[None], one column {name}[:, None]"
+            if allowed == (2,) and a.ndim == 1
+            else ""
+        )
+        raise ValueError(f"{name} must have {needed}, not shape {a.shape}{advice}")
     if a.size == 0 and not empty:
         raise ValueError(f"{name} is empty: shape {a.shape}")
     with np.errstate(over="ignore", under="ignore"):  # of long doubles
@@ -87,23 +94,69 @@ def _may_be_number(entry: Any) -> bool:
     return (isinstance(entry, _NUMBERS) or hasattr(entry, "__float__")) and not isinstance(entry, _NO_NUMBERS)
 
 
-def _in_which_columns(x: Any, a: NDArray[Any]) -> str:
-    """The columns of a dataframe that hold something other than numbers, for a message."""
-    names = column_names(x)
-    if names is None or a.ndim != 2:
+def _is_missing(entry: Any) -> bool:
+    """Whether it is None, or the NA of pandas."""
+    return entry is None or type(entry).__name__ == "NAType"
+
+
+def _from_objects(x: Any, a: NDArray[Any], name: str) -> NDArray[np.float64]:
+    """Objects that are numbers, with NaN where an entry is missing."""
+    if a.ndim == 0:
+        raise TypeError(f"{name} is of type {type(x).__name__}; an array of numbers is needed")
+    odd = [i for i, entry in enumerate(a.flat) if not _may_be_number(entry)]
+    strange = [i for i in odd if not _is_missing(a.flat[i])]
+    if strange:
+        first = np.unravel_index(strange[0], a.shape)
+        where = f", {a.flat[strange[0]]!r:.60} at {tuple(map(int, first))}"
+        names = _columns_of(x)
+        if names is not None and a.ndim == 2:
+            columns = [repr(names[j]) for j in sorted({i % a.shape[1] for i in strange})]
+            where += f": drop or encode column{'s' * (len(columns) > 1)} {', '.join(columns[:5])}"
+            where += ", ..." * (len(columns) > 5)
+        if isinstance(a.flat[strange[0]], str) and _is_number(a.flat[strange[0]]):
+            where += "; astype(float) makes them numbers, if it can"
+        raise TypeError(f"{name} holds objects that are not numbers{where}")
+    if odd:
+        a = a.copy()
+        a.flat[odd] = math.nan
+    try:
+        return a.astype(np.float64)
+    except OverflowError:
+        raise ValueError(f"{name} has integers beyond the number range of float64") from None
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} holds objects that are not numbers") from None
+
+
+def _is_number(word: str) -> bool:
+    try:
+        return not math.isnan(float(word))
+    except ValueError:
+        return False
+
+
+def _uneven(x: Any) -> str:
+    """Which row of nested lists is of another length than the first, or nothing."""
+    if not isinstance(x, (list, tuple)) or not all(isinstance(row, (list, tuple, np.ndarray)) for row in x):
         return ""
-    bad = [repr(n) for n, column in zip(names, a.T, strict=True) if not all(map(_may_be_number, column))]
-    return f": column{'s' * (len(bad) != 1)} {', '.join(bad[:5])}{', ...' * (len(bad) > 5)}" if bad else ""
+    shapes = [row.shape if isinstance(row, np.ndarray) else (len(row),) for row in x]
+    i = next((i for i, shape in enumerate(shapes) if shape != shapes[0]), None)
+    return "" if i is None else f"row 0 has shape {shapes[0]}, row {i} has {shapes[i]}"
 
 
-def column_names(X: Any) -> tuple[str, ...] | None:
-    """The column names of any dataframe, as strings."""
+def _columns_of(X: Any) -> tuple[str, ...] | None:
+    if isinstance(X, (np.ndarray, type)) or not hasattr(X, "__array__"):
+        return None
     columns = getattr(X, "column_names", None)  # of pyarrow, whose `columns` are the data
     if columns is None:
         columns = getattr(X, "columns", None)
-    if columns is None or isinstance(X, np.ndarray) or callable(columns):
-        return None
-    return tuple(str(name) for name in columns)
+    return None if columns is None or callable(columns) else tuple(str(name) for name in columns)
+
+
+def column_names(X: Any) -> tuple[str, ...] | None:
+    """The column names of any dataframe, as strings; a warning where two are the same."""
+    names = _columns_of(X)
+    warn_repeated(names)
+    return names
 
 
 def float_type(dtype: np.dtype) -> np.dtype:
@@ -129,13 +182,13 @@ def raise_not_finite(a: NDArray[Any], name: str) -> None:
     if first is not None:
         where = first[0] if len(first) == 1 else first
         raise ValueError(
-            f"{name} has {count} {'entry that is' if count == 1 else 'entries that are'} NaN or infinite, "
+            f"{name} has {counted(count, 'entry')} that {'is' if count == 1 else 'are'} NaN or infinite, "
             f"the first at {where}; impute or drop {'it' if count == 1 else 'them'}"
         )
 
 
-def integer(value: Any, name: str, low: int, high: int | None = None) -> int:
-    """A whole number in [low, high]; booleans and floats are refused."""
+def integer(value: Any, name: str, low: int, high: int | None = None, why: str = "") -> int:
+    """A whole number in [low, high]; booleans and floats are refused. `why` says what limits it."""
     if isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name} must be an integer, not {value!r}")
     try:
@@ -143,8 +196,8 @@ def integer(value: Any, name: str, low: int, high: int | None = None) -> int:
     except TypeError:
         raise TypeError(f"{name} must be an integer, not {value!r}") from None
     if number < low or (high is not None and number > high):
-        allowed = f"at least {low}" if high is None else f"in [{low}, {high}]"
-        raise ValueError(f"{name} must be {allowed}, not {number}")
+        allowed = f"at least {low}" if high in (None, LARGEST) else f"in [{low}, {high}]"
+        raise ValueError(f"{name} must be {allowed}, not {number}{why}")
     return number
 
 
@@ -220,5 +273,7 @@ def per_component(
         return (check(value, name),) * n_components
     values = list(value)
     if len(values) != n_components:
-        raise ValueError(f"{name} has {len(values)} entries for {n_components} components")
+        raise ValueError(
+            f"{name} has {counted(len(values), 'entry')} for {counted(n_components, 'component')}"
+        )
     return tuple(check(v, f"{name}[{i}]") for i, v in enumerate(values))

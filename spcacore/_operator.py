@@ -28,6 +28,7 @@ from ._input import (
     raise_not_finite,
     real_array,
 )
+from ._messages import counted
 from ._result import Screening
 
 _LARGEST_CHOLESKY = 1500
@@ -199,7 +200,7 @@ def as_problem(
 
 def _of_width(n_features: int | None, problem: Problem) -> Problem:
     if n_features not in (None, problem.p):
-        raise ValueError(f"n_features is {n_features}, and X has {problem.p} columns")
+        raise ValueError(f"n_features is {n_features}, and X has {counted(problem.p, 'column')}")
     return problem
 
 
@@ -384,7 +385,7 @@ def _from_dense(
         )
         return problem if plan is None else _screening.screened(problem, plan, a, sums, size)
     if a.shape[0] != a.shape[1]:
-        raise ValueError(f"a covariance must be square, not of shape {a.shape}")
+        raise ValueError(f"a covariance must be square, not of shape {a.shape}; data go with kind='data'")
     largest, asymmetry, excess = _core.symmetry(a)
     if not math.isfinite(largest):
         raise_not_finite(a, "X")
@@ -784,9 +785,11 @@ def _from_products(X: Any, covariance: bool, center: bool, scale: bool, n_featur
             raise ValueError(f"a covariance must be square, not of shape {X.shape}")
     else:
         if not covariance:
-            raise TypeError("a callable must be a covariance product v -> A v: pass kind='covariance'")
+            raise TypeError(
+                "X is a callable, which must be a covariance product v -> A v: pass kind='covariance'"
+            )
         if n_features is None:
-            raise TypeError("a callable has no shape: pass n_features")
+            raise TypeError("X is a callable, which has no shape: pass n_features")
         n = p = n_features
         matvec, rmatvec, dtype = X, None, np.dtype(np.float64)
     dtype = float_type(dtype)

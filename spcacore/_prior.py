@@ -19,6 +19,7 @@ from scipy import linalg
 from . import _core
 from ._input import is_sparse, real_array, refuse_not_finite
 from ._lapack import interruptible
+from ._messages import counted
 from ._operator import compressed
 
 _SPECTRAL = 1000  # variables up to which a sparse precision is decomposed
@@ -280,7 +281,7 @@ def as_prior(covariance: Any, precision: Any, p: int, seed: int) -> tuple[Prior,
     else:
         L = compressed(precision, "prior_precision").tocsr().astype(np.float64)
         if L.shape != (p, p):
-            raise ValueError(f"prior_precision has shape {L.shape} for {p} variables")
+            raise ValueError(f"prior_precision has shape {L.shape} for {counted(p, 'variable')}")
         refuse_not_finite(L.data, "prior_precision.data")
         largest = float(np.abs(L.data).max(initial=0.0))
         if largest == 0:
@@ -307,7 +308,7 @@ def _square(x: Any, name: str, p: int) -> tuple[Vector, float]:
         x = compressed(x, name).toarray()
     a = real_array(x, name, ndim=2).astype(np.float64)
     if a.shape != (p, p):
-        raise ValueError(f"{name} has shape {a.shape} for {p} variables")
+        raise ValueError(f"{name} has shape {a.shape} for {counted(p, 'variable')}")
     largest = float(np.abs(a).max())
     if largest == 0:
         raise ValueError(f"{name} is zero")

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ._messages import counted
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -123,7 +125,8 @@ class SparseComponent:
         state = "converged" if self.converged else "not converged"
         return (
             f"{type(self).__name__}(method={self.method!r}, p={self.loading.size}, "
-            f"cardinality={self.cardinality}, value={self.value:.6g}, {state} in {self.n_iter} iterations)"
+            f"cardinality={self.cardinality}, value={self.value:.6g}, {state} in "
+            f"{counted(self.n_iter, 'iteration')})"
         )
 
 
@@ -246,7 +249,7 @@ class ExactComponent(SparseComponent):
         state = "optimal" if self.optimal else f"within {100 * (self.gap or 0):.2g} % of the optimum"
         return (
             f"ExactComponent(method={self.method!r}, p={self.loading.size}, cardinality={self.cardinality}, "
-            f"value={self.value:.6g}, {state}, {self.n_nodes} nodes)"
+            f"value={self.value:.6g}, {state}, {counted(self.n_nodes, 'node')})"
         )
 
 
@@ -333,7 +336,9 @@ class _Loadings(Named):
         V = self.loadings
         S = real_array(scores, "scores", ndim=2, empty=V.shape[1] == 0)
         if S.shape[1] != V.shape[1]:
-            raise ValueError(f"scores have {S.shape[1]} columns for {V.shape[1]} components")
+            raise ValueError(
+                f"scores have {counted(S.shape[1], 'column')} for {counted(V.shape[1], 'component')}"
+            )
         X = S @ np.linalg.pinv(V)
         if self.scale is not None:
             X *= self.scale
@@ -435,7 +440,7 @@ class SparsePCAResult(_Loadings):
             share = f", {100 * float(self.explained_variance_ratio.sum()):.1f} % of the variance explained"
         return (
             f"SparsePCAResult(method={self.method!r}, deflation={self.deflation!r}, p={len(self.loadings)}, "
-            f"{r} component{'s' * (r != 1)}, cardinality={self.cardinality.tolist()}{share})"
+            f"{counted(r, 'component')}, cardinality={self.cardinality.tolist()}{share})"
         )
 
 
@@ -491,8 +496,9 @@ class SPCAResult(_Loadings):
             share = f"{100 * float(self.explained_variance_ratio.sum()):.1f} % of the variance explained, "
         state = "converged" if self.converged else "not converged"
         return (
-            f"SPCAResult(p={p}, {r} component{'s' * (r != 1)}, cardinality={self.cardinality.tolist()}, "
-            f"{share}{state} in {self.n_iter} iterations)"
+            f"SPCAResult(p={p}, {counted(r, 'component')}, cardinality={self.cardinality.tolist()}, "
+            f"{share}{state} in "
+            f"{counted(self.n_iter, 'iteration')})"
         )
 
 
@@ -537,8 +543,8 @@ class RotatedResult(Named):
         p, r = self.loadings.shape
         state = "converged" if self.converged else "not converged"
         return (
-            f"RotatedResult(method={self.method!r}, p={p}, {r} component{'s' * (r != 1)}, "
+            f"RotatedResult(method={self.method!r}, p={p}, {counted(r, 'component')}, "
             f"nonzeros={np.count_nonzero(self.loadings, axis=0).tolist()}, "
-            f"{100 * float(self.pve[-1]):.1f} % of the variance explained, {state} in {self.n_iter} "
-            "iterations)"
+            f"{100 * float(self.pve[-1]):.1f} % of the variance explained, {state} in "
+            f"{counted(self.n_iter, 'iteration')})"
         )

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from . import _core
 from ._input import LARGEST, choice, hook, integer, number, real_array
+from ._messages import counted
 from ._operator import OUT_OF_RANGE, Problem
 from ._result import Callback, Progress, SparseComponent
 from .deflation import Deflated
@@ -230,7 +231,9 @@ def leading_vectors(problem: Problem, r: int) -> NDArray[np.float64]:
     if rank == 0:
         raise ValueError("X has no variance")
     if rank < r:
-        warnings.warn(f"X has only {rank} of the {r} components asked for", RuntimeWarning, stacklevel=3)
+        warnings.warn(
+            f"X has only {rank} of the {counted(r, 'component')} asked for", RuntimeWarning, stacklevel=3
+        )
     return np.asfortranarray(vectors[:, :rank])
 
 
@@ -286,7 +289,7 @@ def check_start(p: int, start: Any, n_starts: Any) -> tuple[Any, int | None]:
     elif start is not None:
         start = real_array(start, "start", ndim=1).astype(np.float64)
         if start.size != p:
-            raise ValueError(f"start has {start.size} entries for {p} variables")
+            raise ValueError(f"start has {counted(start.size, 'entry')} for {counted(p, 'variable')}")
         if not start.any():
             raise ValueError("start is the zero vector")
         start = start / np.abs(start).max()
@@ -321,7 +324,7 @@ def single(
         one = np.ones(1, problem.operator.dtype)
         found = Found(np.zeros(1, np.intp), one, 0.0, 0, True)
     if not found.converged:
-        warnings.warn(f"not converged in {max_iter} iterations", RuntimeWarning, stacklevel=3)
+        warnings.warn(f"not converged in {counted(max_iter or 0, 'iteration')}", RuntimeWarning, stacklevel=3)
     value = float(problem.in_units(found.objective))
     if not np.isfinite(value):
         warnings.warn(OUT_OF_RANGE, RuntimeWarning, stacklevel=3)

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from ._input import choice, integer, is_sparse, number
 from ._lapack import interruptible
+from ._messages import counted
 from ._operator import OUT_OF_RANGE, Problem
 from ._parallel import Report, in_threads
 from ._result import SparsePCAResult, frame
@@ -119,8 +120,9 @@ class SparsityPath:
             low, high = 100 * self.explained_variance_ratio.sum(axis=1)[[0, -1]]
             share = f", {low:.1f} to {high:.1f} % of the variance explained"
         return (
-            f"SparsityPath(method={self.method!r}, {r} component{'s' * (r != 1)}, {len(self)} values of "
-            f"{self.parameter} from {self.values[0]:.6g} to {self.values[-1]:.6g}{share})"
+            f"SparsityPath(method={self.method!r}, {counted(r, 'component')}, "
+            f"{counted(len(self), 'value')} of {self.parameter} "
+            f"from {self.values[0]:.6g} to {self.values[-1]:.6g}{share})"
         )
 
 
@@ -202,7 +204,7 @@ class Plan:
         fewer = [value for value, found in by_value if len(found) < self.r]
         unfinished = [value for value, found in by_value if not all(x.converged for x in found)]
         for some, what in (
-            (fewer, f"fewer than {self.r} components are left"),
+            (fewer, f"fewer than {counted(self.r, 'component')} are left"),
             (unfinished, "not converged"),
         ):
             if some:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from ._messages import counted
 from ._operator import Problem
 from ._prior import Diagonal, Isotropic, Prior, Sparse, Spectral
 from .deflation import Deflated
@@ -313,7 +314,7 @@ class Search:
             if new is not None and (best is None or new.free_energy[-1] > best.free_energy[-1]):
                 best = new
         if best is None:
-            raise ValueError(f"no loading of {k} variables is orthogonal to the earlier ones")
+            raise ValueError(f"no loading of {counted(k, 'variable')} is orthogonal to the earlier ones")
         return best
 
     def _settled(self, S: NDArray[np.intp], k: int, constrained: bool) -> Component | None:

@@ -41,6 +41,7 @@ from ._input import (
     real_array,
     seed_of,
 )
+from ._messages import counted
 from ._operator import as_problem, compressed, scores
 from ._parallel import Report, check_jobs, in_threads
 from ._result import Callback, Progress, frame, labels
@@ -150,7 +151,7 @@ class SparseCCAResult:
         found = self.correlations.round(3).tolist()
         return (
             f"SparseCCAResult(method={self.method!r}, p={len(self.loadings_x)}, q={len(self.loadings_y)}, "
-            f"{r} pair{'s' * (r != 1)}, cardinality={pairs}, correlations={found})"
+            f"{counted(r, 'pair')}, cardinality={pairs}, correlations={found})"
         )
 
 
@@ -308,7 +309,9 @@ def sparse_cca(
             if t == 0:
                 warnings.warn("X and Y have nothing in common", RuntimeWarning, stacklevel=2)
             else:
-                warnings.warn(f"only {t} of {r} pairs: nothing is left", RuntimeWarning, stacklevel=2)
+                warnings.warn(
+                    f"only {t} of {counted(r, 'pair')}: nothing is left", RuntimeWarning, stacklevel=2
+                )
             break
         found.append(pair)
         if tell is not None:
@@ -457,7 +460,7 @@ def _of_y(call: Callable[[], Any]) -> Any:
     try:
         return call()
     except (TypeError, ValueError) as error:
-        raise type(error)(re.sub(r"\bX\b", "Y", str(error))) from None
+        raise type(error)(re.sub(r"(?<!\.)\bX\b", "Y", str(error))) from None
 
 
 def _sides(X: Any, Y: Any, scale: bool) -> tuple[_Side, _Side]:

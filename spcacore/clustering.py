@@ -36,6 +36,7 @@ from numpy.typing import NDArray
 from . import _core
 from ._input import choice, column_names, integer, number, real_array, seed_of
 from ._lapack import interruptible
+from ._messages import counted
 from ._parallel import Report, check_jobs, in_threads
 from ._result import frame, labels
 
@@ -79,7 +80,7 @@ class _Weighted:
         return frame({"weight": self.weights}, labels(self.names, len(self.weights)), "variable")
 
     def _state(self) -> str:
-        return f"{'converged' if self.converged else 'not converged'} in {self.n_iter} iterations"
+        return f"{'converged' if self.converged else 'not converged'} in {counted(self.n_iter, 'iteration')}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -118,7 +119,8 @@ class SparseDissimilarity(_Weighted):
     def __repr__(self) -> str:
         n = (1 + math.isqrt(1 + 8 * len(self.dissimilarity))) // 2
         return (
-            f"SparseDissimilarity({n} samples, {self.cardinality} of {len(self.weights)} variables, "
+            f"SparseDissimilarity({counted(n, 'sample')}, "
+            f"{self.cardinality} of {counted(len(self.weights), 'variable')}, "
             f"metric={self.metric!r}, l1_bound={self.l1_bound:.6g}, {self._state()})"
         )
 
@@ -159,7 +161,7 @@ class SparseKMeans(_Weighted):
     def __repr__(self) -> str:
         return (
             f"SparseKMeans(clusters of {', '.join(map(str, np.bincount(self.labels)))} samples, "
-            f"{self.cardinality} of {len(self.weights)} variables, l1_bound={self.l1_bound:.6g}, "
+            f"{self.cardinality} of {counted(len(self.weights), 'variable')}, l1_bound={self.l1_bound:.6g}, "
             f"{self._state()})"
         )
 
@@ -533,7 +535,7 @@ def _check_iterations(max_iter: Any, tol: Any) -> tuple[int, float | None]:
 
 def _warn_unless(converged: bool, max_iter: int) -> None:
     if not converged:
-        warnings.warn(f"not converged in {max_iter} iterations", RuntimeWarning, stacklevel=3)
+        warnings.warn(f"not converged in {counted(max_iter, 'iteration')}", RuntimeWarning, stacklevel=3)
 
 
 # ---- the data ----------------------------------------------------------------------------------------

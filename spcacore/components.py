@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from . import dspca, exact, gpower, greedy, pmd, scotlass, tpower
 from ._input import choice, flag, hook, integer, per_component, seed_of
+from ._messages import counted, instead_of, listed
 from ._operator import OUT_OF_RANGE, Problem, as_problem
 from ._result import Callback, Progress, Screening, SparsePCAResult
 from ._screening import MODES as SCREENING
@@ -23,7 +24,11 @@ from .deflation import Deflated
 from .refinement import NOT_CONVERGED, refined
 from .variance import operator_variances
 
-SPARSITY = ("cardinality", "l1_bound", "penalty")
+SPARSITY = {
+    "cardinality": "the number of nonzeros of each component",
+    "l1_bound": "the l1 norm of each component, between 1 and the root of the number of variables",
+    "penalty": "how much each component must gain by a variable",
+}
 CONSTRAINTS = ("orthogonal", "uncorrelated")
 
 _ROUNDS = 500  # of refinement
@@ -73,7 +78,7 @@ class Method:
 
 
 def _cardinality(value: Any, name: str, problem: Problem) -> int:
-    return integer(value, name, 1, problem.p)
+    return integer(value, name, 1, problem.p, f": X has {counted(problem.p, 'variable')}")
 
 
 METHODS = {
@@ -313,7 +318,11 @@ def prepared(
         X, kind=kind, center=center, scale=scale, n_features=n_features, screening=settings["screening"],
         missing=chosen.missing,
     )  # fmt: skip
-    r = integer(n_components, "n_components", 1, min(problem.p, problem.n_samples or problem.p))
+    size = counted(problem.p, "variable")
+    if problem.n_samples:
+        size = f"{counted(problem.n_samples, 'row')} of {size}"
+    most = min(problem.p, problem.n_samples or problem.p)
+    r = integer(n_components, "n_components", 1, most, f": X has {size}")
     settings["options"] = options
     several = [_sparsity(chosen, given[chosen.sparsity], r, problem) for given in sparsities]
     settings["seed"] = seed_of(rng)
@@ -321,20 +330,35 @@ def prepared(
 
 
 def _refuse_options(method: str, options: dict[str, Any]) -> None:
-    allowed = list(inspect.signature(METHODS[method].check_options).parameters)[1:]
-    allowed.remove("renormalize")
+    takes = {name: [*inspect.signature(one.check_options).parameters][1:] for name, one in METHODS.items()}
+    allowed = [name for name in takes[method] if name != "renormalize"]
     for name in options:
-        if name not in allowed:
-            raise TypeError(f"{name} is no option of method {method!r}, which takes {', '.join(allowed)}")
+        if name in allowed:
+            continue
+        others = [repr(other) for other in takes if name in takes[other]]
+        if others:
+            raise TypeError(f"{name} is no option of method {method!r}, but of {listed(others, 'and')}")
+        known = {n: n for n in (*inspect.signature(sparse_pca).parameters, *allowed)}
+        for sparsity in SPARSITY:
+            if sparsity != METHODS[method].sparsity:
+                known[sparsity] = f"{sparsity} (with method={_methods_of(sparsity)})"
+        hint = instead_of(name, known) or f", which takes {listed(allowed, 'and')}"
+        raise TypeError(f"{name} is no option of method {method!r}{hint}")
+
+
+def _methods_of(sparsity: str) -> str:
+    return listed(repr(name) for name in METHODS if METHODS[name].sparsity == sparsity)
 
 
 def _refuse_sparsity(method: str, given: dict[str, Any]) -> None:
     wanted = METHODS[method].sparsity
     for name, value in given.items():
-        if name == wanted and value is None:
-            raise TypeError(f"method {method!r} needs {wanted}")
         if name != wanted and value is not None:
-            raise TypeError(f"method {method!r} takes {wanted}, not {name}")
+            raise TypeError(
+                f"method {method!r} takes {wanted}, not {name}, which goes with method={_methods_of(name)}"
+            )
+    if given[wanted] is None:
+        raise TypeError(f"method {method!r} needs {wanted}, {SPARSITY[wanted]}")
 
 
 def _sparsity(method: Method, value: Any, r: int, problem: Problem) -> tuple[Any, ...]:
@@ -364,8 +388,7 @@ def extend(
     before, p = result.n_components, len(result.loadings)
     if problem.p != p or problem.n_samples != result.n_samples:
         raise ValueError(
-            f"X has {problem.n_samples} samples of {problem.p} variables; this result came from "
-            f"{result.n_samples} of {p}"
+            f"X is {problem.n_samples} x {problem.p}; this result came from {result.n_samples} x {p}"
         )
     if settings["options"].get("block"):
         raise ValueError("block=True found all components at once; ask sparse_pca for more of them")
@@ -445,8 +468,8 @@ def _search(
             found = block(problem, sparsity, options, [settings["seed"], 0], told)
             if len(found) < r and not quiet:
                 warnings.warn(
-                    f"{r - len(found)} of the {r} components vanished under the penalty", RuntimeWarning,
-                    stacklevel=3,
+                    f"{r - len(found)} of the {counted(r, 'component')} vanished under the penalty",
+                    RuntimeWarning, stacklevel=3,
                 )  # fmt: skip
             for t, f in enumerate(found):
                 if callback is not None:
@@ -472,7 +495,7 @@ def _search(
                     what += " above the penalty"
                 if not quiet:
                     warnings.warn(
-                        f"{what} is left after {t} of the {r} components asked for",
+                        f"{what} is left after {t} of the {counted(r, 'component')} asked for",
                         RuntimeWarning,
                         stacklevel=3,
                     )
@@ -496,7 +519,11 @@ def _search(
             problem.filled.restore()
     if not quiet and not all(f.converged for f in found):
         some = [t for t, f in enumerate(found) if not f.converged]
-        limit = "the limits given" if method == "branch_and_bound" else f"{options.max_iter} iterations"
+        limit = (
+            "the limits given"
+            if method == "branch_and_bound"
+            else f"{counted(options.max_iter, 'iteration')}"
+        )
         warnings.warn(
             f"component{'s' * (len(some) > 1)} {', '.join(map(str, some))} not converged in {limit}",
             RuntimeWarning, stacklevel=3,

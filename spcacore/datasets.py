@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._input import integer, number, real_array
+from ._messages import counted
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +28,7 @@ class Correlation:
     n_samples: int
 
     def __repr__(self) -> str:
-        return f"Correlation({len(self.names)} variables, {self.n_samples} samples)"
+        return f"Correlation({counted(len(self.names), 'variable')}, {counted(self.n_samples, 'sample')})"
 
 
 def load_pitprops() -> Correlation:
@@ -118,7 +119,9 @@ def make_spiked(
     spikes = real_array(variances, "variances", ndim=1)
     noise = number(noise, "noise", 0)
     if len(spikes) * k > p:
-        raise ValueError(f"{len(spikes)} components of {k} variables do not fit into {p}")
+        raise ValueError(
+            f"{counted(len(spikes), 'component')} of {counted(k, 'variable')} do not fit into {p}"
+        )
     if spikes.min() < noise:
         raise ValueError(f"variances must be at least the noise, {noise:g}")
     dtype = np.dtype(dtype)

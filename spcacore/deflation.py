@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from . import _core
 from ._input import choice, flag, output_array, raise_not_finite, real_array, refuse_not_finite
+from ._messages import counted
 from ._operator import Filled, Problem, strided
 
 METHODS = (
@@ -111,7 +112,7 @@ def deflate(
         raise ValueError(f"a covariance must be square, not of shape {a.shape}")
     v = real_array(x, "x", ndim=1, finite=False)
     if v.size != p:
-        raise ValueError(f"x has {v.size} entries for {p} variables")
+        raise ValueError(f"x has {counted(v.size, 'entry')} for {counted(p, 'variable')}")
     index = np.flatnonzero(v != 0)  # several times faster than on floats
     if not np.isfinite(v[index]).all():
         raise_not_finite(v, "x")

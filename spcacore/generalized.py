@@ -56,6 +56,7 @@ from ._input import (
     seed_of,
 )
 from ._lapack import interruptible
+from ._messages import counted
 from ._operator import strided
 from ._result import Callback, Named, Progress
 from ._search import Told, _eigsh, fix_sign, telling
@@ -130,7 +131,7 @@ class SparseEigenResult(Named):
         p, r = self.loadings.shape
         values = ", ".join(f"{value:.6g}" for value in self.values)
         return (
-            f"SparseEigenResult(method={self.method!r}, p={p}, {r} direction{'s' * (r != 1)}, "
+            f"SparseEigenResult(method={self.method!r}, p={p}, {counted(r, 'direction')}, "
             f"cardinality={self.cardinality.tolist()}, values=[{values}])"
         )
 
@@ -728,7 +729,9 @@ def directions(pencil: _Pencil, options: Options, tell: Callable[..., object] | 
         x = search(pencil, min(k, len(pencil.active)), options, told)
         floor = 1e-10 if pencil.dtype == np.float64 else 1e-5
         if found and not x.objective > max(floor * abs(found[0].objective), pencil.rounding(x)):
-            warnings.warn(f"only {t} of {r} directions: nothing is left", RuntimeWarning, stacklevel=3)
+            warnings.warn(
+                f"only {t} of {counted(r, 'direction')}: nothing is left", RuntimeWarning, stacklevel=3
+            )
             break
         bound = pencil.bound()
         bounds.append(None if bound is None else max(bound, x.objective))

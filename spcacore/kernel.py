@@ -51,6 +51,7 @@ from ._input import (
     seed_of,
 )
 from ._lapack import interruptible
+from ._messages import counted
 from ._operator import OUT_OF_RANGE, compressed
 
 _OPTIONS: dict[str, tuple[str, ...]] = {
@@ -238,7 +239,9 @@ class KernelPCAResult:
             raise ValueError("pre-images need kernel_pca(.., ridge=)")
         S = real_array(scores, "scores", ndim=2)
         if S.shape[1] != self.n_components:
-            raise ValueError(f"scores have {S.shape[1]} columns for {self.n_components} components")
+            raise ValueError(
+                f"scores have {counted(S.shape[1], 'column')} for {counted(self.n_components, 'component')}"
+            )
         kernel, rows, dual = self._preimages
         out = expanded(kernel, rows, S, np.zeros(len(dual), dual.dtype), dual)
         return out + dual.sum(axis=0) if kernel.function == "rbf" else out
@@ -256,7 +259,7 @@ class KernelPCAResult:
         features = "" if self.features is None else f", {self.features.n_features} random features"
         return (
             f"KernelPCAResult(kernel={self.kernel!r}{options}{features}, n={n}, "
-            f"{r} component{'s' * (r != 1)}{share})"
+            f"{counted(r, 'component')}{share})"
         )
 
 

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._input import column_names, float_type, hook, integer, is_sparse, number, raise_not_finite, real_array
+from ._messages import counted
 from ._operator import _exponent, _range, compressed, scores
 from ._result import Callback, Named
 from .generalized import Form, Unbounded, _Pencil, check_options, directions
@@ -143,13 +144,13 @@ class SparseLDAResult(Named):
         predicted = self.predict(X)
         labels = np.asarray(y)
         if labels.shape != predicted.shape:
-            raise ValueError(f"y has shape {labels.shape} for {len(predicted)} rows")
+            raise ValueError(f"y has shape {labels.shape} for {counted(len(predicted), 'row')}")
         return float(np.mean(predicted == labels))
 
     def __repr__(self) -> str:
         p, r = self.loadings.shape
         return (
-            f"SparseLDAResult(p={p}, {len(self.classes)} classes, {r} direction{'s' * (r != 1)}, "
+            f"SparseLDAResult(p={p}, {counted(len(self.classes), 'class')}, {counted(r, 'direction')}, "
             f"cardinality={self.cardinality.tolist()}, shrinkage={self.shrinkage:.3g})"
         )
 
@@ -291,7 +292,7 @@ def _labels(y: Any, n: int) -> tuple[NDArray[np.intp], NDArray[Any]]:
     if labels.ndim != 1:
         raise ValueError(f"y must have 1 dimension, not shape {labels.shape}")
     if len(labels) != n:
-        raise ValueError(f"y has {len(labels)} labels for {n} rows of X")
+        raise ValueError(f"y has {counted(len(labels), 'label')} for {counted(n, 'row')} of X")
     if labels.dtype.kind in "fc":
         bad = np.flatnonzero(~np.isfinite(labels))
         if len(bad):
@@ -323,7 +324,7 @@ def _priors(priors: Any, labels: NDArray[np.intp], c: int) -> NDArray[np.float64
         return np.bincount(labels) / len(labels)
     given = real_array(priors, "priors", ndim=1).astype(np.float64)
     if len(given) != c:
-        raise ValueError(f"priors has {len(given)} entries for {c} classes")
+        raise ValueError(f"priors has {counted(len(given), 'entry')} for {counted(c, 'class')}")
     if not (given > 0).all() or abs(given.sum() - 1) > 1e-5:
         raise ValueError(f"priors must be positive with sum 1, not {given.tolist()}")
     return given / given.sum()

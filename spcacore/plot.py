@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._input import choice, integer, real_array
+from ._messages import counted
 from ._result import labels
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ def bars(
     _bare(ax, "left")
     share = _shares(result, V.shape[1])
     variance = "" if share is None else f", {_percent(share[t])} of the variance"
-    shown = f"{count} loading{'s' * (count != 1)}"
+    shown = counted(count, "loading")
     ax.set_title(f"component {t + 1}: {shown}{variance}", loc="left", fontsize="medium")
     if count == 0:
         ax.set_xticks([])
@@ -214,7 +215,9 @@ def heatmap(
     ax.set_xticks(np.arange(0, r, thin), ticks[::thin])
     ax.set_xlabel("component" if shares is None or r > 8 else "component, and its share of the variance")
     if not _label_rows(ax, [named[j] for j in rows]) or m < selected:
-        ax.set_ylabel(f"{m} variables" if m == selected else f"{m} of {selected} selected variables")
+        ax.set_ylabel(
+            counted(m, "variable") if m == selected else f"{m} of {counted(selected, 'selected variable')}"
+        )
     _color_bar(ax, image)
     return ax
 
@@ -266,7 +269,10 @@ def images(
         raise TypeError(f"shape must be two integers, the rows and columns of an image, not {shape!r}")
     rows, columns = (integer(size, f"shape[{i}]", 1) for i, size in enumerate(shape))
     if rows * columns != len(V):
-        raise ValueError(f"shape ({rows}, {columns}) has {rows * columns} pixels for {len(V)} variables")
+        raise ValueError(
+            f"shape ({rows}, {columns}) has {counted(rows * columns, 'pixel')} "
+            f"for {counted(len(V), 'variable')}"
+        )
     r = len(chosen)
     tall = rows / columns
     across = min(r, math.ceil(math.sqrt(1.5 * r * tall)))
@@ -647,7 +653,7 @@ def _draw_path(ax: Any, source: Any, values: NDArray[Any], order: NDArray[Any]) 
                 f"{t + 1}", (x[-1], shares[order[-1], t]), xytext=(4, 0), textcoords="offset points",
                 fontsize="x-small", color=_SPARSE, va="center",
             )  # fmt: skip
-    name = "variance explained" if r == 1 else f"{r} components together"
+    name = "variance explained" if r == 1 else f"{counted(r, 'component')} together"
     ax.plot(x, total[order], "o-", color=_SPARSE, markersize=4.5, label=name)
     top = np.nanmax(total)
     if source.dense_ratio is not None:
@@ -749,7 +755,7 @@ def _shares_of(
     problem = as_problem(X, definite=False, **options)
     p, r = V.shape
     if problem.p != p:
-        raise ValueError(f"X has {problem.p} columns for {p} variables")
+        raise ValueError(f"X has {counted(problem.p, 'column')} for {counted(p, 'variable')}")
     if problem.diagonal is None:
         raise ValueError("X must have entries: shares need the total variance")
     total = float(problem.diagonal.sum())
@@ -802,7 +808,9 @@ def _scores(result: Any, source: Any, p: int, r: int) -> NDArray[Any]:
         return real_array(Z, "scores", ndim=2)
     Z = real_array(source, "scores_or_X", ndim=2)
     if Z.shape[1] != r:
-        raise ValueError(f"scores_or_X must have {r} columns (scores) or {p} (data), not shape {Z.shape}")
+        raise ValueError(
+            f"scores_or_X must have {counted(r, 'column')} (scores) or {p} (data), not shape {Z.shape}"
+        )
     return Z
 
 
@@ -935,7 +943,7 @@ def _names(result: Any, names: Any, p: int) -> list[str]:
     if isinstance(names, (str, bytes)) or not hasattr(names, "__len__"):
         raise TypeError(f"names must be a sequence of {p} strings, not {names!r}")
     if len(names) != p:
-        raise ValueError(f"names has {len(names)} entries for {p} variables")
+        raise ValueError(f"names has {counted(len(names), 'entry')} for {counted(p, 'variable')}")
     return [str(name) for name in names]
 
 

@@ -31,6 +31,7 @@ from ._input import (
     seed_of,
 )
 from ._lapack import interruptible
+from ._messages import counted
 from ._operator import OUT_OF_RANGE, Problem, as_problem, compressed
 from ._result import Callback, Named, Progress
 from ._search import _eigsh, products_of
@@ -258,9 +259,9 @@ class PPCAResult(Named):
         likelihood = "" if self.log_likelihood is None else f", log_likelihood={self.log_likelihood:.6g}"
         state = ""
         if self.method == "em":
-            state = f", {'converged' if self.converged else 'not converged'} in {self.n_iter} iterations"
+            state = f", {'' if self.converged else 'not '}converged in {counted(self.n_iter, 'iteration')}"
         return (
-            f"PPCAResult(p={p}, {r} component{'s' * (r != 1)}, noise_variance={self.noise_variance:.6g}"
+            f"PPCAResult(p={p}, {counted(r, 'component')}, noise_variance={self.noise_variance:.6g}"
             f"{likelihood}{state})"
         )
 
@@ -372,8 +373,8 @@ def ppca(
     noise = rest / (problem.p - r) if r < problem.p else 0.0
     if rest == 0 and r < problem.p:
         warnings.warn(
-            f"X has rank {r}, so {r} components leave no noise, and the likelihood is unbounded: it is given "
-            "as inf", RuntimeWarning, stacklevel=2,
+            f"X has rank {r}, so {counted(r, 'component')} can leave no noise, "
+            "and the likelihood is unbounded: it is given as inf", RuntimeWarning, stacklevel=2,
         )  # fmt: skip
     likelihood = None
     if n is not None:
@@ -694,8 +695,8 @@ def _fit_missing(problem: Problem, r: int, ddof: int, max_iter: int, tol: float,
         fell = len(trace) > 1 and trace[-1] < trace[-2] and noise < 1e-8 * floor  # by rounding
         if fell or not s2 > 1e-13 * floor:
             raise ValueError(
-                f"too few entries are observed for {r} components: they leave no noise, and the likelihood "
-                "is unbounded; ask for fewer"
+                f"too few entries are observed for {counted(r, 'component')}: "
+                "these leave no noise, and the likelihood is unbounded; ask for fewer"
             )
         noise = s2
         if tell is not None:
@@ -707,7 +708,7 @@ def _fit_missing(problem: Problem, r: int, ddof: int, max_iter: int, tol: float,
             converged = True
             break
     if not converged:
-        warnings.warn(f"not converged in {len(trace)} iterations", RuntimeWarning, stacklevel=3)
+        warnings.warn(f"not converged in {counted(len(trace), 'iteration')}", RuntimeWarning, stacklevel=3)
     if ddof:
         W, noise = W * math.sqrt(n / (n - 1)), noise * n / (n - 1)
     likelihood = _em_step(Y, seen, masks, which, W, mu, noise, center)[0]

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from . import _core
 from ._input import choice, flag, hook, integer, number, real_array
+from ._messages import counted
 from ._operator import Problem, as_problem, degree_problem, is_operator, scores
 from ._result import Callback, Progress, RotatedResult
 from ._search import leading_vectors, negligible
@@ -402,7 +403,7 @@ def _iterated(
                 break
         if turned <= tol:
             return n_iter, True
-    warnings.warn(f"not converged in {n_iter} iterations", RuntimeWarning, stacklevel=stacklevel)
+    warnings.warn(f"not converged in {counted(n_iter, 'iteration')}", RuntimeWarning, stacklevel=stacklevel)
     return n_iter, False
 
 
@@ -438,7 +439,7 @@ def _given(problem: Problem, r: int, start: Any) -> NDArray[np.float64]:
     Y /= np.linalg.norm(Y, axis=0)
     G = Y.T @ problem.operator.apply_block(Y)
     if not np.linalg.eigvalsh((G + G.T) / 2)[0] > negligible(problem):
-        raise ValueError(f"start has fewer than {r} directions in which X has variance")
+        raise ValueError(f"start has fewer than {counted(r, 'direction')} in which X has variance")
     return Y
 
 

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import _core
 from ._input import flag, integer, number, output_array, real_array
+from ._messages import counted
 
 
 def orthomax(
@@ -265,7 +266,7 @@ def l1_rotation(
         rotated[...] = work
     if not converged:
         warnings.warn(
-            f"l1_rotation did not converge in {max_iter} iterations; raise max_iter or tol",
+            f"l1_rotation did not converge in {counted(max_iter, 'iteration')}; raise max_iter or tol",
             RuntimeWarning,
             stacklevel=2,
         )
@@ -319,7 +320,7 @@ def _rotate(
         rotated[...] = work
     if status:
         warnings.warn(
-            f"orthomax did not converge in {max_iter} iterations; raise max_iter or tol",
+            f"orthomax did not converge in {counted(max_iter, 'iteration')}; raise max_iter or tol",
             RuntimeWarning,
             stacklevel=3,
         )

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._input import choice, column_names, hook, integer, is_operator, is_row_blocks, is_sparse, real_array
+from ._messages import counted
 from ._operator import _canonical_arrays
 from ._parallel import check_jobs
 from ._result import SelectionProgress, SparsePCAResult, frame
@@ -90,8 +91,9 @@ class SparsitySelection:
 
     def __repr__(self) -> str:
         return (
-            f"SparsitySelection(criterion={self.criterion!r}, {len(self.values)} values of {self.parameter}, "
-            f"best={self.best:.6g}, one_se={self.one_se:.6g}, chosen={self.chosen:.6g})"
+            f"SparsitySelection(criterion={self.criterion!r}, "
+            f"{counted(len(self.values), 'value')} of {self.parameter}, best={self.best:.6g}, "
+            f"one_se={self.one_se:.6g}, chosen={self.chosen:.6g})"
         )
 
 

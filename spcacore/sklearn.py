@@ -33,6 +33,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._input import column_names, is_sparse, real_array
+from ._messages import counted
 from ._operator import _canonical_arrays, scores
 from .cca import sparse_cca
 from .components import METHODS, sparse_pca
@@ -246,7 +247,9 @@ class _Invertible(_Transformer):
     def _scores(self, X: Any) -> NDArray[Any]:
         S = real_array(X, "X", ndim=2, empty=self._n_features_out == 0)
         if S.shape[1] != self._n_features_out:
-            raise ValueError(f"X has {S.shape[1]} columns for {self._n_features_out} components")
+            raise ValueError(
+                f"X has {counted(S.shape[1], 'column')} for {counted(self._n_features_out, 'component')}"
+            )
         return S
 
     def _rows(self, X: NDArray[Any]) -> NDArray[Any]:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from . import _core
 from ._input import LARGEST, hook, integer, number, per_component, real_array
+from ._messages import counted
 from ._operator import OUT_OF_RANGE, Problem, as_problem
 from ._result import Callback, Progress, SPCAResult
 from ._search import fix_sign, leading_vectors
@@ -413,7 +414,9 @@ def _result(
             RuntimeWarning, stacklevel=3,
         )  # fmt: skip
     if not converged:
-        warnings.warn(f"not converged in {len(objective)} iterations", RuntimeWarning, stacklevel=3)
+        warnings.warn(
+            f"not converged in {counted(len(objective), 'iteration')}", RuntimeWarning, stacklevel=3
+        )
     variances = [operator_variances(problem, loadings, how) for how in ("cumulative", "adjusted")]
     total = None if problem.diagonal is None else float(problem.diagonal.sum())
     explained = problem.in_units(variances[0])

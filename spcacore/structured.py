@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from ._input import choice, hook, integer, number, per_component, seed_of
+from ._messages import counted
 from ._operator import OUT_OF_RANGE, Problem, as_problem, scores
 from ._prior import as_prior
 from ._result import Callback, Named, Progress
@@ -193,7 +194,7 @@ class StructuredPCAResult(Named):
         p, r = self.loadings.shape
         sizes = "" if self.method == "oppca" else f", cardinality={self.cardinality.tolist()}"
         return (
-            f"StructuredPCAResult(method={self.method!r}, p={p}, {r} component{'s' * (r != 1)}{sizes}, "
+            f"StructuredPCAResult(method={self.method!r}, p={p}, {counted(r, 'component')}{sizes}, "
             f"noise_variance={self.noise_variance:.6g}, "
             f"{100 * float(self.explained_variance_ratio.sum()):.1f} % of the variance explained)"
         )
@@ -516,8 +517,8 @@ def _fitted(
     some = [t for t, c in enumerate(components) if not c.converged]
     if some:
         warnings.warn(
-            f"component{'s' * (len(some) > 1)} {', '.join(map(str, some))} not converged in {max_iter} "
-            "iterations",
+            f"component{'s' * (len(some) > 1)} {', '.join(map(str, some))} not converged in "
+            f"{counted(max_iter, 'iteration')}",
             RuntimeWarning, stacklevel=3,
         )  # fmt: skip
     options = options | {"cardinality": sizes if method == "soppca" else None}

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from . import _core
 from ._input import choice, flag, real_array
+from ._messages import counted
 from ._operator import OUT_OF_RANGE, Problem, as_problem
 from ._search import fix_sign, leading_vector
 from .deflation import orthogonal_part, unit
@@ -100,7 +101,7 @@ def checked_loadings(loadings: Any, p: int, ndim: int | tuple[int, ...] = 2) -> 
     one = V.ndim == 1
     V = V[:, None] if one else V
     if V.shape[0] != p:
-        raise ValueError(f"loadings have {V.shape[0]} rows for {p} variables")
+        raise ValueError(f"loadings have {counted(V.shape[0], 'row')} for {counted(p, 'variable')}")
     for t in range(V.shape[1]):
         v = unit(V[:, t])
         V[:, t] = 0 if v is None else v

@@ -6,8 +6,10 @@ input is one line here, and then goes through every call of calls.py.
 
 import contextlib
 import hashlib
+import io
 import warnings
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
@@ -37,7 +39,10 @@ def parts(X):
         return [np.asarray(X), np.asarray(X.index)]
     if isinstance(X, np.ndarray):
         return [np.asarray(X), *([X.base] if isinstance(X.base, np.ndarray) else [])]
-    return [np.asarray(X)] if hasattr(X, "__array__") and not isinstance(X, Device) else []
+    try:
+        return [np.asarray(X)] if hasattr(X, "__array__") else []
+    except (TypeError, RuntimeError):  # of a device, or of columns that have nothing in common
+        return []
 
 
 def fingerprint(X):
@@ -460,6 +465,52 @@ class Cupy(Device):
         raise TypeError("implicit conversion to a NumPy array is not allowed")
 
 
+class AnnData:
+    """As the class of this name: a matrix among others, with rows that can be taken."""
+
+    obs = var = layers = None
+
+    def __init__(self, a):
+        self.X = a
+
+    def __len__(self):
+        return 1
+
+    def __getitem__(self, index):
+        return self
+
+
+class Dataset(dict):
+    """As that of xarray, a mapping of arrays."""
+
+    def __init__(self, a):
+        super().__init__(x=a.tolist())
+
+    def to_array(self):
+        raise AssertionError("left to the user")
+
+
+class Spark:
+    columns = ("x", "y")
+
+    def __init__(self, a):
+        pass
+
+    def toPandas(self):
+        raise AssertionError("left to the user")
+
+
+class Gradient(Array):
+    """A tensor of torch that requires its gradient."""
+
+    def __array__(self, dtype=None, copy=None):
+        raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy()")
+
+
+def with_category(a):
+    return pd.DataFrame(a).assign(w=pd.Categorical(["setosa"] * len(a)))
+
+
 def struct(a):
     out = np.zeros(a.shape, [("x", float)])
     out["x"] = a
@@ -506,20 +557,65 @@ BAD = [
     ("one complex64 among objects", lambda a: with_object(a, np.complex64(1j)), TypeError, "not numbers"),
     ("one date among objects", lambda a: with_object(a, np.datetime64("2020")), TypeError, "not numbers"),
     ("one list among objects", lambda a: with_object(a, [1.0]), TypeError, "not numbers"),
-    ("one None among objects", lambda a: with_object(a, None), TypeError, "not numbers"),
-    ("strings", lambda a: a.astype(str).tolist(), TypeError, None),
-    ("frame of strings", lambda a: frame(a.astype(str)), TypeError, None),
-    ("frame with dates", lambda a: pd.DataFrame(a).assign(d=pd.Timestamp(0)), TypeError, None),
+    ("one NaT among objects", lambda a: with_object(a, pd.NaT), TypeError, "not numbers"),
+    ("strings", lambda a: a.astype(str).tolist(), TypeError, "strings"),
+    ("frame of strings", lambda a: frame(a.astype(str)), TypeError, "not numbers|strings"),
+    ("frame with dates", lambda a: pd.DataFrame(a).assign(d=pd.Timestamp(0)), TypeError, "column 'd'"),
+    ("frame of dates", lambda a: frame(a.astype("datetime64[s]")), TypeError, "dates"),
+    ("frame with words", lambda a: pd.DataFrame(a).assign(w="setosa"), TypeError, "'setosa'.*column 'w'"),
+    ("frame with a category", with_category, TypeError, "'setosa'.*column 'w'"),
+    ("frame with frames", lambda a: pd.DataFrame(a).assign(w=[pd.DataFrame()] * len(a)), TypeError, "'w'"),
+    (
+        "polars with words",
+        lambda a: pl.DataFrame(np.atleast_2d(a)).with_columns(w=pl.lit("setosa")),
+        TypeError,
+        "'setosa'.*column 'w'",
+    ),
+    (
+        "table with words",
+        lambda a: pa.table({"v": a.ravel(), "w": ["setosa"] * a.size}),
+        TypeError,
+        "'setosa'.*column 'w'",
+    ),
+    (
+        "lazy frame",
+        lambda a: pl.DataFrame(np.atleast_2d(a)).lazy(),
+        TypeError,
+        r"LazyFrame; pass \w+\.col",
+    ),
+    ("AnnData", AnnData, TypeError, "adata.X or adata.layers"),
+    ("dataset of xarray", Dataset, TypeError, "to_array"),
+    ("frame of Spark", Spark, TypeError, "toPandas"),
+    ("with a gradient", Gradient, TypeError, "detach"),
+    ("object", lambda a: object(), TypeError, "type object"),
+    ("class", lambda a: pd.DataFrame, TypeError, "is the class"),
+    ("path", lambda a: Path("data.csv"), TypeError, "data.csv.*read the file"),
+    ("class with an array interface", lambda a: np.ndarray, TypeError, "is the class"),
+    ("data and labels", lambda a: (np.atleast_2d(a), np.arange(len(a))), ValueError, "shape.* row 1 has"),
+    (
+        "table of dates",
+        lambda a: pa.table({"d": pa.array([0], pa.date32()), "v": [1]}),
+        TypeError,
+        "promoted",
+    ),
+    ("file", lambda a: io.StringIO("1,2"), TypeError, "read only once"),
+    ("zip", lambda a: zip([1, 2], [3, 4], strict=True), TypeError, "is a zip"),
+    ("module", lambda a: np, TypeError, "type module"),
+    ("frame of numbers as words", lambda a: frame(a.astype(str)), TypeError, r"astype\(float\)"),
+    ("list of dicts", lambda a: [{"x": 1.0}] * len(a), TypeError, "not numbers.*'x'"),
+    ("list of names", lambda a: ["x", "y"], TypeError, "strings"),
     ("masked", lambda a: np.ma.masked_less(a, 0), TypeError, "masked"),
     ("masked, nothing hidden", np.ma.array, TypeError, "masked"),
     ("masked rows", masked_rows, TypeError, "masked"),
     ("device", Device, TypeError, "device"),
     ("cupy", Cupy, TypeError, "device"),
     ("ragged", ragged, ValueError, "rectangular"),
-    ("dict", lambda a: {"a": 1.0}, TypeError, None),
-    ("set", lambda a: {1.0, 2.0}, TypeError, None),
-    ("generator", lambda a: (row for row in a), TypeError, None),
-    ("string", lambda a: "X", TypeError, "dtype"),
+    ("dict", lambda a: {"a": 1.0}, TypeError, "is a dict"),
+    ("set", lambda a: {1.0, 2.0}, TypeError, "is a set"),
+    ("frozenset", lambda a: frozenset([1.0, 2.0]), TypeError, "is a frozenset"),
+    ("generator", lambda a: (row for row in a), TypeError, "read only once"),
+    ("string", lambda a: "X", TypeError, "is the string"),
+    ("name of a file", lambda a: "data.csv", TypeError, "'data.csv'; read the file"),
     ("beyond float64", lambda a: a.astype(np.longdouble) * np.longdouble("1e4000"), ValueError, "infinite"),
     ("huge integer", lambda a: np.full(a.shape, 10**400, object).tolist(), ValueError, "number range"),
     ("sparse, complex", lambda a: sp.csr_array(np.atleast_2d(a).astype(complex)), TypeError, None),
@@ -540,3 +636,7 @@ def bad_cells(a):
             bad = a.copy()
             bad[cell] = value
             yield f"{value} {name}", bad
+    yield "nan as None", with_object(a, None)
+    nullable = frame(a).astype("Float64")
+    nullable.iloc[(1,) * a.ndim] = pd.NA
+    yield "nan as NA", nullable

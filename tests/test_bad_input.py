@@ -36,9 +36,8 @@ def check_refused(call, kind, dtype):
     X = make(call.clean(dtype))
     if call.function in SLICED:  # needs slices before it needs numbers
         error, message = (TypeError, ValueError), None
-    if call.other == "start" and name == "string":
-        error, message = ValueError, "must be one of|dtype"  # a word that is unknown
-        error = (TypeError, ValueError)
+    if call.other == "start" and isinstance(X, str):  # a word that is unknown
+        error, message = (TypeError, ValueError), "must be one of|is the string"
     if name == "operator, complex":
         error = (TypeError, ValueError)  # where entries are needed, an operator of any kind is wrong
     with untouched(X):
@@ -63,9 +62,13 @@ def check_finite(call, cells, dtype):
     with untouched(X):
         try:
             out = call.run(X)
-        except ValueError as error:
+        except (TypeError, ValueError) as error:
             said = str(error)
             assert re.search(rf"\b{call.argument}\b", said), said
+            if isinstance(error, TypeError):
+                assert call.function in SLICED, said
+                assert "dtype" in said, said
+                return
             assert NOT_FINITE.search(said) or call.name.startswith(MISSING), said
             return
     if name.startswith("nan") and call.name.startswith(MISSING):

@@ -479,7 +479,7 @@ def test_a_constant_matrix_has_no_component(run, tmp_path):
     status, out, err = run("fit", path, "-n1", *argv)
     assert status == 0
     assert "no component: the variables do not vary" in out
-    assert err == "spcacore: warning: no variance is left after 0 of the 1 components asked for\n"
+    assert err == "spcacore: warning: no variance is left after 0 of the 1 component asked for\n"
     assert (tmp_path / "l.csv").read_text() == "variable\nx1\nx2\nx3\n"
     assert results(tmp_path / "s.npz")["scores"].shape == (4, 0)
 
@@ -529,6 +529,9 @@ def test_help_names_every_option_and_an_example(capsys, argv):
         ("1\n2\n", ("--row-names",), "row names only"),
         ("a,b\n1,2\n3\n", (), "line 3 has 1 cell, line 2 has 2"),
         ("1,2,3\n4,5,6\n\n7,8,9,10\n", (), "line 4 has 4 cells, line 1 has 3"),
+        ("id,a,b\ns,1,2\nt,3,4,5,6\n", (), "line 3 has 5 cells, line 2 has 3"),
+        ("a,b\ns,1,2\nt,3,4,5,6\n", (), "line 3 has 5 cells, line 2 has 3"),
+        ("id,a,b\ns,1,2\nt,3\n", (), "line 3 has 2 cells, line 2 has 3"),
         ("a,b\n1,2,3,4\n", (), "line 2 has 4 cells, line 1 has 2"),
         ("1,2\n3,4,5\n", (), "line 2 has 3 cells, line 1 has 2"),
         ("a,b\n1,2\n3,oops\n", (), "line 3, column 2 ('b') is not a number: 'oops'"),
@@ -542,6 +545,17 @@ def test_help_names_every_option_and_an_example(capsys, argv):
         ("1,\n3,4\n", (), "line 1, column 2 is missing; impute"),
         (",2.5,3\n1,2,3\n", (), "line 1, column 1 is missing"),
         ("id,a,b\ns,1,2\nt,-inf,3\n", (), "line 3, column 2 ('a') is infinite"),
+        ("id,a,b\n\ns,1,2\nt,1e300,4\n", ("--float32",), "line 4, column 2 ('a') is inf in single precision"),
+        (
+            "id,a,b\n\ns,1,2\nt,inf,\n",
+            ("--method", "pmd", "--l1-bound", "1.2"),
+            "line 4, column 2 ('a') is inf; impute",
+        ),
+        (
+            "id,a,b\ns,1,2\nt,3,NA\nu,4,3\n",
+            ("--method", "pmd", "--l1-bound", "1.2", "-n1", "--scores", "s.csv"),
+            "line 3, column 3 ('b') is nan; impute",
+        ),
         ('a,b\n1,2\n3,"4\n', (), "line 3: unexpected end of data"),
         ("1,2\n3,4\n", ("-k", "3"), "-k/--cardinality: 3 is too many, at most 2"),
         ("1,2\n3,4\n", ("-n", "3"), "-n/--components: 3 is too many, at most 2"),
@@ -556,6 +570,12 @@ def test_help_names_every_option_and_an_example(capsys, argv):
         ("1,2\n3,4\n", ("--deflation", "none"), "--deflation: invalid choice: 'none'"),
         ("1,2\n3,4\n", ("--orientation", "up"), "--orientation: invalid choice: 'up'"),
         ("1,2\n3,4\n", ("-k1", "--method", "branch_and_bound", "--tol", "2"), "--tol: tol must be in"),
+        ("1,2\n3,4\n", ("--random-state=3",), "--random-state=3; do you mean --seed?; see"),
+        ("1,2\n3,4\n", ("--n-components", "2"), "--n-components 2; do you mean -n?; see"),
+        ("1,2\n3,4\n", ("--alpha", "1"), "--alpha 1; do you mean --penalty or -k?; see"),
+        ("1,2\n3,4\n", ("--l1-bound", "1"), "takes -k/--cardinality; --l1-bound is for --method pmd or sc"),
+        ("a b\n1 2\n", (), "is not a number: '1 2'; commas, semicolons or tabs must separate cells"),
+        ("a,b\n1,oak\n", (), "is not a number: 'oak'; drop or encode columns of words"),
         ("1,2\n3,4\n", ("--nonsense",), "unrecognized arguments: --nonsense; see spcacore fit --help"),
         ("1,2\n3,4\n", ("--array", "X"), "--array: m.csv is not an .npz file"),
         ("1,2,3\n4,5,6\n", ("--covariance",), "m.csv: a covariance must be square, not of shape (2, 3)"),

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import spcacore
 from spcacore import cli
-from spcacore.cli import arguments, help, info
+from spcacore.cli import arguments, help, info, report
 from spcacore.components import METHODS
 
 
@@ -242,7 +242,7 @@ def test_pmd_leaves_missing_entries_out(run, as_json, tmp_path, X):
         np.testing.assert_array_equal(loadings_of(got, 9), expected.loadings)
         outcome = run("fit", tmp_path / name, *argv, "--scores", tmp_path / "s.csv")
         assert "--scores: " in (error := one_error_line(outcome))
-        assert "row 3, column 4 is nan (and 1 more)" in error
+        assert f"{'line' if name == 'm.csv' else 'row'} 3, column 4 is nan (and 1 more)" in error
     X[5, 0] = np.inf
     np.save(tmp_path / "m.npy", X)
     assert "row 6, column 1 is inf; impute" in one_error_line(run("fit", tmp_path / "m.npy", *argv))
@@ -463,13 +463,13 @@ def test_h5ad_of_older_versions(as_json, tmp_path, X):
 @pytest.mark.parametrize("kind", ["categorical", "nullable"])
 def test_h5ad_with_names_of_other_kinds(as_json, tmp_path, X, kind):
     h5py = pytest.importorskip("h5py", reason="h5py reads the file")
-    names = [f"g{j % 4}" for j in range(9)]
+    names = [f"g{j}" for j in range(9)]
     with h5py.File(tmp_path / "m.h5ad", "w") as f:
         f["X"], words = X, h5py.string_dtype()
         f.create_group("var").attrs["_index"] = "who"
         if kind == "categorical":
-            f["var/who/categories"] = np.array(["g3", "g2", "g1", "g0"], dtype=words)
-            f["var/who/codes"] = [3 - j % 4 for j in range(9)]
+            f["var/who/categories"] = np.array(names[::-1], dtype=words)
+            f["var/who/codes"] = [8 - j for j in range(9)]
         else:
             f["var/who/values"], f["var/who/mask"] = np.array(names, dtype=words), np.zeros(9, bool)
     assert_loadings(fitted(as_json, tmp_path / "m.h5ad"), X, names)
@@ -915,15 +915,60 @@ def test_wrong_options_of_certify(run, pitprops, tmp_path, monkeypatch, argv, wo
     assert words in one_error_line(run("certify", *pitprops, *argv))
 
 
-def test_names_that_occur_twice_are_matched_in_their_order_only(run, output, tmp_path, X):
+def test_names_that_occur_twice_are_told_and_matched_in_their_order_only(run, as_json, tmp_path, X):
     names = ["a", "a", *"cdefghi"]
     np.savez(tmp_path / "m.npz", X=X, names=names)
-    output("fit", tmp_path / "m.npz", "-k3", "-n1", "-q", "-o", tmp_path / "l.csv")
-    assert "gap %" in output("certify", tmp_path / "m.npz", "--loadings", tmp_path / "l.csv")
+    note = "several variables have the same name: 'a'; a name does not tell them apart"
+    said = run("fit", tmp_path / "m.npz", "-k3", "-n1", "-o", tmp_path / "l.csv")[2]
+    assert said == f"spcacore: note: {note}\n"
+    assert as_json("info", tmp_path / "m.npz")["notes"] == [note]
+    status, out, said = run("certify", tmp_path / "m.npz", "--loadings", tmp_path / "l.csv")
+    assert (status, said) == (0, f"spcacore: note: {note}\n")
+    assert "gap %" in out
     first, *lines = (tmp_path / "l.csv").read_text().splitlines()
     (tmp_path / "l.csv").write_text("\n".join([first, *lines[::-1]]))
     error = one_error_line(run("certify", tmp_path / "m.npz", "--loadings", tmp_path / "l.csv"))
     assert "l.csv names variables twice" in error
+
+
+FORMULAS = ["=SUM(A1)", "+1", "-1", "@x", "'=SUM(A1)", "''@x", "'quoted", "plain", "a=b"]
+
+
+@pytest.mark.parametrize("raw", [False, True])
+@pytest.mark.parametrize("turned", [1, -1])
+def test_names_that_are_formulas_are_quoted_and_found_again(output, as_json, tmp_path, X, raw, turned):
+    np.savez(tmp_path / "m.npz", X=X, names=FORMULAS)
+    argv = ["-k9", "-n1", "-q", "-o", tmp_path / "l.csv"]
+    output("fit", tmp_path / "m.npz", *argv, *["--raw-names"] * raw)
+    with open(tmp_path / "l.csv", newline="") as file:
+        first, *rows = csv.reader(file)
+    written = [name for name, _ in rows]
+    assert written == (FORMULAS if raw else [f"'{name}" for name in FORMULAS[:6]] + FORMULAS[6:])
+    with open(tmp_path / "l.csv", "w", newline="") as file:
+        csv.writer(file).writerows([first, *rows[::turned]])
+    found = as_json("certify", tmp_path / "m.npz", "--loadings", tmp_path / "l.csv")
+    leading = np.linalg.eigvalsh(np.cov(X.T))[-1]
+    np.testing.assert_allclose(found["components"][0]["raw"], leading, rtol=1e-6)
+
+
+def test_names_of_samples_that_are_formulas_are_quoted(output, tmp_path, X):
+    labels = ["=1+1", "+", "-x", "@", *(f"s{i}" for i in range(26))]
+    lines = [",".join([label, *map(str, row)]) for label, row in zip(labels, X, strict=True)]
+    (tmp_path / "m.csv").write_text("\n".join([",a,b,c,d,e,f,g,h,i", *lines]))
+    for flags, mark in (([], "'"), (["--raw-names"], "")):
+        output("fit", tmp_path / "m.csv", "-k3", "-q", "--scores", tmp_path / "s.csv", *flags)
+        with open(tmp_path / "s.csv", newline="") as file:
+            written = [row[0] for row in csv.reader(file)][1:]
+        assert written == [mark + label for label in labels[:4]] + labels[4:]
+
+
+@pytest.mark.parametrize("first", ["\t", "\r", "=", "+", "-", "@"])
+@pytest.mark.parametrize("before", ["", "'", "''"])
+def test_what_starts_a_formula_is_quoted(tmp_path, first, before):
+    name = f"{before}{first}cmd"
+    report.write_matrix(tmp_path / "l.csv", "variable", [name], np.ones((1, 1)), False)
+    with open(tmp_path / "l.csv", newline="") as file:
+        assert list(csv.reader(file))[1] == ["'" + name, "1.0"]
 
 
 def test_a_total_beyond_the_numbers_leaves_out_the_shares(tmp_path, capfd):

@@ -491,5 +491,5 @@ def test_not_converged():
     assert not result.converged
     assert result.n_iter == len(result.trace) == 2
     assert "not converged" in repr(result)
-    with pytest.warns(RuntimeWarning, match="not converged in 1 iterations"):
+    with pytest.warns(RuntimeWarning, match="not converged in 1 iteration$"):
         sparse_kmeans(planted(0, 0.7)[0], 3, 6, max_iter=1)

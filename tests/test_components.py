@@ -181,7 +181,7 @@ def test_extend_is_asking_for_all_at_once(deflation):
     )
     with pytest.raises(ValueError, match="cardinality must be given"):
         mixed.extend(X, 1)
-    with pytest.raises(ValueError, match="40 of 120"):
+    with pytest.raises(ValueError, match="40 x 120"):
         part.extend(X[:, 1:], 1)
 
 

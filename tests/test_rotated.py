@@ -461,13 +461,13 @@ def test_bad_input(options, error, match):
 
 def test_not_converged_and_callback():
     X = samples(2)
-    with pytest.warns(RuntimeWarning, match="not converged in 1 iterations"):
+    with pytest.warns(RuntimeWarning, match="not converged in 1 iteration$"):
         assert not sca(X, 3, l1_bound=6, max_iter=1, tol=0).converged
 
     def enough(progress):
         raise StopIteration
 
-    with pytest.warns(RuntimeWarning, match="not converged in 1 iterations"):
+    with pytest.warns(RuntimeWarning, match="not converged in 1 iteration$"):
         assert sca(X, 3, l1_bound=6, callback=enough).n_iter == 1
 
 

@@ -567,7 +567,7 @@ def test_entries_whose_rotation_overflows_are_an_error():
 
 def test_too_few_sweeps_warn_and_leave_a_rotation():
     y = np.random.default_rng(0).standard_normal((30, 6))
-    with pytest.warns(RuntimeWarning, match="did not converge in 1 iterations"):
+    with pytest.warns(RuntimeWarning, match="did not converge in 1 iteration;"):
         rotated, rotation = varimax(y, max_iter=1)
     np.testing.assert_allclose(rotation.T @ rotation, np.eye(6), atol=1e-12)
     assert criterion(rotated) > criterion(y)
@@ -707,5 +707,5 @@ def test_l1_rotation_of_bad_input(loadings, options, error, match):
 
 def test_l1_rotation_tells_that_it_was_stopped():
     Y = np.random.default_rng(0).standard_normal((50, 5))
-    with pytest.warns(RuntimeWarning, match="1 iterations"):
+    with pytest.warns(RuntimeWarning, match="1 iteration"):
         l1_rotation(Y, max_iter=1)

@@ -419,7 +419,7 @@ def test_result_and_callback():
     def enough(progress):
         raise StopIteration
 
-    with pytest.warns(RuntimeWarning, match="not converged in 1 iterations"):
+    with pytest.warns(RuntimeWarning, match="not converged in 1 iteration$"):
         assert spca(X, 2, cardinality=3, callback=enough).n_iter == 1
     again = spca(X, 2, cardinality=3, start=result.loadings, tol=1e-6)
     np.testing.assert_allclose(again.loadings, result.loadings, atol=1e-3)

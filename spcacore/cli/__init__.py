@@ -8,11 +8,17 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
+from .._messages import instead_of
 from .arguments import parser
 from .console import say
 from .fit import show_pitprops
 from .reading import UserError
 
+FLAGS = {
+    "cardinality": "-k", "n_components": "-n", "l1_bound": "--l1-bound", "penalty": "--penalty",
+    "scale": "--scale", "center": "--no-center", "rng": "--seed", "tol": "--tol", "max_iter": "--max-iter",
+    "method": "--method", "nonnegative": "--nonnegative",
+}  # fmt: skip
 COMMANDS = ("fit", "path", "certify", "info")
 
 
@@ -52,7 +58,8 @@ def _run(argv: list[str]) -> None:
     args, others = parser().parse_known_args(argv)
     if others:
         program = f"spcacore {args.command}" if args.command else "spcacore"
-        raise UserError(f"unrecognized arguments: {' '.join(others)}; see {program} --help")
+        hint = instead_of(others[0].lstrip("-").split("=")[0].replace("-", "_"), FLAGS)
+        raise UserError(f"unrecognized arguments: {' '.join(others)}{hint}; see {program} --help")
     if args.version:
         from importlib.metadata import version
 

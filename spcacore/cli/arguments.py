@@ -58,6 +58,10 @@ def parser() -> argparse.ArgumentParser:
     writing = _add_writing(fit, "the loadings (.csv) or all results (.npz)")
     writing.add_argument("--scores", metavar="FILE", help="write the scores of the samples (.csv or .npz)")
     writing.add_argument("--plot", metavar="FILE", help="draw loadings and variances (.png, .pdf or .svg)")
+    writing.add_argument(
+        "--raw-names", action="store_true",
+        help="no apostrophe in .csv before names that a spreadsheet takes for formulas: =, +, - or @ first",
+    )  # fmt: skip
 
     path = command("path", help.PATH_DESCRIPTION, help.PATH_EPILOG)
     what = path.add_argument_group("components")

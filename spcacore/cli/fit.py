@@ -73,10 +73,10 @@ def fit(args: argparse.Namespace) -> None:
         )  # fmt: skip
     names = task.names
     if args.output:
-        write(args.output, lambda path: write_result(path, result, names))
+        write(args.output, lambda path: write_result(path, result, names, args.raw_names))
     if args.scores:
-        scores = result.transform(task.matrix)
-        write(args.scores, lambda path: write_scores(path, scores, task.table.samples()))
+        scores, samples = result.transform(task.matrix), task.table.samples()
+        write(args.scores, lambda path: write_scores(path, scores, samples, args.raw_names))
     if args.plot:
         _draw_result(args.plot, result, task)
     if args.json:

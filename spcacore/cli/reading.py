@@ -19,7 +19,10 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from .._messages import counted, repeated
+
 LONGEST = 200  # letters of what a library says of a damaged file
+FORMULA = re.compile(r"'*[=+\-@\t\r]")  # what a spreadsheet computes, with or without quotes before it
 MISSING = ("", "na", "nan", "n/a", "null", "none", "?", "-", ".")
 
 
@@ -35,9 +38,17 @@ class Table:
     names: tuple[str, ...] | None = None
     row_names: tuple[str, ...] | None = None
     contents: str = ""  # of a file of several arrays
+    lines: Any = None  # of text: the line of each row
+    first_column: int = 1  # of text: the column of the file that the first of the matrix is
 
     def transposed(self) -> Table:
-        return Table(self.matrix.T, self.row_names, self.names, self.contents)
+        return replace(self, matrix=self.matrix.T, names=self.row_names, row_names=self.names)
+
+    def cell(self, i: int, j: int) -> str:
+        """Where an entry stands in the file."""
+        what, line = ("row", i + 1) if self.lines is None else ("line", self.lines[i])
+        name = f" ({self.names[j]!r})" if self.names and self.names[j].strip() else ""
+        return f"{what} {line}, column {j + self.first_column}{name}"
 
     def variables(self) -> list[str]:
         """A name for each column."""
@@ -52,8 +63,13 @@ def _labels(names: Sequence[str] | None, count: int, prefix: str) -> list[str]:
     return [name.strip() or f"{prefix}{i + 1}" for i, name in enumerate(names or [""] * count)]
 
 
-def counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"
+def quoted(name: str) -> str:
+    """A name that a spreadsheet takes for words: with an apostrophe before what would be a formula."""
+    return f"'{name}" if FORMULA.match(name) else name
+
+
+def _unquoted(name: str) -> str:
+    return name[1:] if name.startswith("'") and FORMULA.match(name) else name
 
 
 def read(args: argparse.Namespace) -> Table:
@@ -61,6 +77,8 @@ def read(args: argparse.Namespace) -> Table:
     path, kind = args.file, kind_of(args.file)
     if kind in (".pkl", ".pickle", ".joblib"):
         raise UserError(_pickled(path))
+    if Path(path).is_dir():
+        raise UserError(f"cannot read {path}: it is a directory")
     if kind not in READERS:
         raise UserError(
             f"{path}: unknown extension; .csv, .tsv, .npy, .npz and .mtx can be read, and .parquet and .h5ad "
@@ -87,6 +105,9 @@ def read(args: argparse.Namespace) -> Table:
         table = table.transposed()
     if args.names is not None:
         table = replace(table, names=_read_names(args.names, table.matrix.shape[1]))
+    named = [name for name in map(str.strip, table.names or ()) if name]
+    if len(set(named)) < len(named):
+        args.notes.append(repeated(named))
     if args.covariance is False and symmetric(table.matrix):
         args.notes.append(f"{path} is symmetric; if it holds covariances or correlations, say --covariance")
     return table
@@ -157,6 +178,8 @@ def read_loadings(path: str, names: Sequence[str], source: str) -> NDArray[np.fl
         raise UserError(
             f"argument --loadings: {path} has {counted(len(V), 'variable')}, {source} has {len(names)}"
         )
+    if not set(known) >= set(names):
+        known = list(map(_unquoted, known))
     if known != list(names):
         place = {name: i for i, name in enumerate(known)}
         lost = next((name for name in names if name not in place), None)
@@ -185,11 +208,9 @@ def where_not_finite(table: Table, args: argparse.Namespace, nan: bool = False) 
         values = matrix[tuple(bad.T)]
     if len(bad) == 0:
         return None
-    row, column = bad[0] + 1
-    name = f" ({table.names[column - 1]!r})" if table.names and table.names[column - 1].strip() else ""
     more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
     single = " in single precision" if args.float32 else ""
-    return f"row {row}, column {column}{name} is {values[0]}{single}{more}; impute or drop such entries"
+    return f"{table.cell(*bad[0])} is {values[0]}{single}{more}; impute or drop such entries"
 
 
 # ---- reading NumPy, SciPy and Matrix Market files ---------------------------------------------------
@@ -450,21 +471,17 @@ def _parse(
                 raise UserError(f"{path} has row names only")
         elif len(cells) != width:
             raise UserError(_ragged(path, (line, cells), top))
-        if row_names:
-            labels.append(cells[0])
-            del cells[0]
-        values.extend(_numbers(path, line, cells, start, names))
+        labels += cells[:start]
+        values.extend(_numbers(path, line, cells[start:], start, names))
         lines.append(line)
     matrix = np.frombuffer(values).reshape(len(lines), -1)
+    table = Table(matrix, names, tuple(labels) if row_names else None, "", lines, start + 1)
     bad = np.argwhere(~np.isfinite(matrix))
     if len(bad) and not args.nan:
-        i, j = bad[0]
-        what = "is missing" if np.isnan(matrix[i, j]) else "is infinite"
+        what = "is missing" if np.isnan(matrix[tuple(bad[0])]) else "is infinite"
         more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
-        raise UserError(
-            f"{path}: {_cell(lines[i], j, start, names)} {what}{more}; impute such cells, or drop their rows"
-        )
-    return Table(matrix, names, tuple(labels) if row_names else None)
+        raise UserError(f"{path}: {table.cell(*bad[0])} {what}{more}; impute such cells, or drop their rows")
+    return table
 
 
 def _numbers(
@@ -482,17 +499,17 @@ def _numbers(
             advice = ""
             if not _is_label(cell):
                 advice = "; decimals need a point"
+            elif len(cells) == 1 and all(map(_is_number, cell.split())):
+                advice = "; commas, semicolons or tabs must separate cells"
             elif line == 1:
                 advice = "; if line 1 is a header, say --header"
             elif j == 0 and not start:
                 advice = "; if column 1 is row names, say --row-names"
-            raise UserError(f"{path}: {_cell(line, j, start, names)} is not a number: {shown!r}{advice}")
+            else:
+                advice = "; drop or encode columns of words"
+            where = Table(None, names, lines=[line], first_column=start + 1).cell(0, j)
+            raise UserError(f"{path}: {where} is not a number: {shown!r}{advice}")
     return [np.nan if _is_missing(cell) else float(cell) for cell in cells]
-
-
-def _cell(line: int, j: int, start: int, names: tuple[str, ...] | None) -> str:
-    name = f" ({names[j]!r})" if names and names[j].strip() else ""
-    return f"line {line}, column {j + 1 + start}{name}"
 
 
 def _ragged(path: str, record: Record, model: Record) -> str:

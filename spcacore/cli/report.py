@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .._result import SparsePCAResult
 from .console import printable
-from .reading import UserError
+from .reading import UserError, quoted
 
 TABLE_ROWS, TABLE_COLUMNS = 40, 10  # more variables or components than this are listed instead
 LISTED = 50  # variables of one component on the screen
@@ -197,16 +197,16 @@ def result_fields(result: SparsePCAResult, names: list[str]) -> dict[str, Any]:
     return fields | {"names": np.array(names, dtype=np.str_)}
 
 
-def write_result(path: str, result: SparsePCAResult, names: list[str]) -> None:
+def write_result(path: str, result: SparsePCAResult, names: list[str], raw: bool) -> None:
     if Path(path).suffix.lower() == ".csv":
-        write_matrix(path, "variable", names, result.loadings)
+        write_matrix(path, "variable", names, result.loadings, raw)
     else:
         write_npz(path, result_fields(result, names))
 
 
-def write_scores(path: str, scores: NDArray[Any], samples: list[str]) -> None:
+def write_scores(path: str, scores: NDArray[Any], samples: list[str], raw: bool) -> None:
     if Path(path).suffix.lower() == ".csv":
-        write_matrix(path, "sample", samples, scores)
+        write_matrix(path, "sample", samples, scores, raw)
     else:
         write_npz(path, {"scores": scores, "names": np.array(samples, dtype=np.str_)})
 
@@ -216,8 +216,9 @@ def write_npz(path: str, fields: dict[str, Any]) -> None:
         np.savez(file, **{name: value for name, value in fields.items() if value is not None})
 
 
-def write_matrix(path: str, title: str, names: list[str], values: NDArray[Any]) -> None:
-    """One line a row of `values`."""
+def write_matrix(path: str, title: str, names: list[str], values: NDArray[Any], raw: bool) -> None:
+    """One line a row of `values`; names that a spreadsheet would compute are quoted, unless `raw`."""
+    names = names if raw else list(map(quoted, names))
     header = [title, *(f"component_{t + 1}" for t in range(values.shape[1]))]
     write_csv(path, header, ([name, *row] for name, row in zip(names, values, strict=True)))
 
@@ -226,6 +227,9 @@ def write_csv(path: str, header: list[str], rows: Any) -> None:
     """Numbers as short as reading them back exactly allows."""
     with open(path, "w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
+        careful = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL)
         writer.writerow(header)
-        for label, *row in rows:
-            writer.writerow([label, *("0" if v == 0 else str(v) for v in row)])
+        for label, *row in rows:  # a carriage return is not quoted by itself before Python 3.13
+            (careful if "\r" in str(label) else writer).writerow(
+                [label, *("0" if v == 0 else str(v) for v in row)]
+            )

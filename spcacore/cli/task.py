@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .._messages import listed
 from ..components import METHODS
 from .console import Work, say
 from .reading import Table, UserError, counted, read, where_not_finite
@@ -137,7 +138,11 @@ def given_sparsity(args: argparse.Namespace) -> tuple[str, Any]:
     wanted = METHODS[args.method].sparsity
     for name, flag in SPARSITY.items():
         if name != wanted and getattr(args, name) is not None:
-            raise UserError(f"argument {flag}: method {args.method} takes {SPARSITY[wanted]}")
+            others = listed(method for method in METHODS if METHODS[method].sparsity == name)
+            raise UserError(
+                f"argument {flag}: method {args.method} takes {SPARSITY[wanted]}; "
+                f"{flag} is for --method {others}"
+            )
     value = getattr(args, wanted)
     if value is None and wanted == "l1_bound":
         raise UserError(

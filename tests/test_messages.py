@@ -1,0 +1,169 @@
+"""What errors say: numbers with their nouns, words of other packages, names that occur twice."""
+
+import ast
+import re
+import warnings
+from pathlib import Path
+
+import calls
+import numpy as np
+import pytest
+
+import spcacore
+from spcacore._messages import counted, listed
+
+SOURCES = sorted(Path(spcacore.__file__).parent.rglob("*.py"))
+X = calls.X0
+PLURALS = {
+    "cells", "classes", "columns", "components", "directions", "entries", "features", "iterations", "labels",
+    "nodes", "numbers", "observations", "pairs", "pixels", "rows", "samples", "values", "variables",
+}  # fmt: skip
+
+
+def uncounted(source):
+    """The places where a number is followed by a plural in the same string, whatever the number."""
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.JoinedStr):
+            continue
+        for number, text in zip(node.values, node.values[1:], strict=False):
+            word = re.match(r" (\w+)", text.value) if isinstance(text, ast.Constant) else None
+            constant = isinstance(number, ast.FormattedValue) and (
+                isinstance(number.value, ast.Name) and number.value.id.isupper()
+            )
+            if isinstance(number, ast.FormattedValue) and word and word[1] in PLURALS and not constant:
+                yield node.lineno, word[1]
+
+
+MANY = {  # numbers that are never 1, or lists of numbers
+    ("_blocks.py", "variables"), ("clustering.py", "samples"), ("dspca.py", "variables"),
+    ("exact.py", "variables"), ("greedy.py", "variables"), ("generalized.py", "variables"),
+    ("arguments.py", "values"), ("report.py", "variables"), ("info.py", "entries"), ("task.py", "components"),
+    ("certify.py", "nodes"), ("plot.py", "classes"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
+def test_numbers_agree_with_their_nouns(path):
+    found = [(line, noun) for line, noun in uncounted(path.read_text()) if (path.name, noun) not in MANY]
+    assert not found
+
+
+def test_numbers_that_do_not_agree_are_found():
+    assert list(uncounted('f"{n} entries"')) == [(1, "entries")]
+    assert not list(uncounted("f\"{counted(n, 'entry')} and {n} of {MOST} entries\""))
+
+
+@pytest.mark.parametrize(
+    ("number", "noun", "words"),
+    [
+        (0, "entry", "0 entries"), (1, "entry", "1 entry"), (2, "entry", "2 entries"),
+        (1, "class", "1 class"), (3, "class", "3 classes"), (1, "row", "1 row"), (2, "row", "2 rows"),
+    ],
+)  # fmt: skip
+def test_counted(number, noun, words):
+    assert counted(number, noun) == words
+
+
+def test_listed():
+    assert [listed("abc"[:n]) for n in (1, 2, 3)] == ["a", "a or b", "a, b or c"]
+
+
+PENALTY = r"penalty \(with method='gpower'\)"
+BOUND = r"l1_bound \(with method='pmd' or 'scotlass'\)"
+WORDS = {
+    "alpha": f"{PENALTY} or cardinality", "para": f"{PENALTY} or cardinality",
+    **dict.fromkeys(("k", "n_nonzero", "n_nonzero_coefs", "varnum", "keepX", "cardinalty"), "cardinality"),
+    **dict.fromkeys(("sumabs", "sumabsv"), BOUND),
+    **dict.fromkeys(("lambda_", "gamma"), PENALTY),
+    **dict.fromkeys(("random_state", "seed"), "rng"),
+    **dict.fromkeys(("standardize", "scaling"), "scale"),
+    **dict.fromkeys(("n_iter", "max_iters"), "max_iter"), "n_pcs": "n_components", "verbose": "callback",
+    "centre": "center", "positive": "nonnegative", "tolerance": "tol",
+}  # fmt: skip
+CALLERS = {
+    "sparse_pca": lambda **o: spcacore.sparse_pca(X, 2, **o),
+    "sparsity_path": lambda **o: spcacore.sparsity_path(X, **o),
+    "select_sparsity": lambda **o: spcacore.select_sparsity(X, **o),
+    "select_n_components": lambda **o: spcacore.select_n_components(X, 3, cardinality=2, **o),
+}
+
+
+@pytest.mark.parametrize("call", CALLERS.values(), ids=CALLERS)
+@pytest.mark.parametrize("word", WORDS)
+def test_words_of_other_packages(call, word):
+    with pytest.raises(TypeError, match=rf"^{word} is no option of .*; do you mean {WORDS[word]}\?$"):
+        call(**{word: 1})
+
+
+@pytest.mark.parametrize("call", CALLERS.values(), ids=CALLERS)
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"whiten": True}, "whiten .*: divide the scores by the roots of explained_variance"),
+        ({"copy": True}, "copy .*: X is never changed"),
+        ({"ridge_alpha": 0.1}, "ridge_alpha .*: the function spca takes it, as ridge"),
+        ({"qwerty": 1}, "which takes start, n_starts, max_iter, tol, nonnegative and swaps"),
+        ({"relative": True}, "relative is no option of method 'tpower', but of 'gpower'"),
+        ({"time_limit": 1}, "time_limit is no option of method 'tpower', but of 'branch_and_bound'"),
+    ],
+)
+def test_options_that_are_elsewhere(call, options, message):
+    with pytest.raises(TypeError, match=message):
+        call(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "'tpower' needs cardinality, the number of nonzeros"),
+        ({"method": "pmd"}, "'pmd' needs l1_bound, the l1 norm"),
+        ({"method": "gpower"}, "'gpower' needs penalty"),
+        ({"l1_bound": 2}, "takes cardinality, not l1_bound, which goes with method='pmd' or 'scotlass'"),
+        ({"penalty": 1}, "takes cardinality, not penalty, which goes with method='gpower'"),
+        ({"method": "pmd", "cardinality": 2}, "not cardinality, which goes with method='tpower', 'greedy', "),
+    ],
+)
+def test_the_sparsity_that_a_method_takes(options, message):
+    with pytest.raises(TypeError, match=message):
+        spcacore.sparse_pca(X, 2, **options)
+
+
+class Columns:
+    """The least that a dataframe is, with two columns of the same name."""
+
+    columns = ["a", "b", "a", *"defghijklmnop"][: X.shape[1]]
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(X, dtype)
+
+
+TWICE = "^several variables have the same name: 'a'; a name does not tell them apart$"
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda X: spcacore.sparse_pca(X, 2, cardinality=3),
+        lambda X: spcacore.tpower(X, 3),
+        lambda X: spcacore.spca(X, 2, cardinality=3),
+        lambda X: spcacore.sca(X, 2),
+        lambda X: spcacore.ppca(X, 2),
+        lambda X: spcacore.sparse_lda(X, calls.LABELS, cardinality=2),
+        lambda X: spcacore.sparse_kmeans(X, 2, 1.5, n_init=1),
+    ],
+)
+def test_names_that_occur_twice_are_told_where_the_caller_stands(run):
+    with pytest.warns(RuntimeWarning, match=TWICE) as told:
+        assert run(Columns()).names.count("a") == 2
+    assert [w.filename for w in told] == [__file__]
+
+
+def test_names_of_row_blocks_that_occur_twice_are_told():
+    with pytest.warns(RuntimeWarning, match=TWICE):
+        spcacore.row_blocks(X, names=Columns.columns)
+
+
+def test_names_that_differ_are_not_told():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        spcacore.row_blocks(X, names=[f"x{j}" for j in range(X.shape[1])])
