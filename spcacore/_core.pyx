@@ -294,16 +294,26 @@ cdef class Call:
     """What belongs to one call of a kernel: shared operators stay read-only."""
     cdef call_t c
     cdef object progress, error
+    cdef Py_ssize_t steps   # made before the progress hook ended the search
 
     def __cinit__(self, progress=None, double pause=0.05):
-        self.c.due = spca_now() + pause
+        self.c.due = 0 if getattr(progress, "ended", False) else spca_now() + pause
         self.c.pause = pause
         self.c.n_iter = 0
         self.c.call = <PyObject *> self
         self.progress = progress
 
+    cdef bint again(self, spca_status status) noexcept:
+        """Whether the hook ended the search: the caller asks once more, for no step from where it was."""
+        if status != SPCA_STOPPED or self.error is not None:
+            return False
+        self.progress = None
+        self.steps = self.c.n_iter
+        return True
+
     cdef int check(self, spca_status status) except -1:
         """Raise for a status without a result; SPCA_ZERO_VECTOR is the caller's to judge."""
+        self.c.n_iter += self.steps
         if status == SPCA_STOPPED or status == SPCA_PRODUCT_FAILED:
             raise self.error
         if status == SPCA_NONFINITE:
@@ -323,8 +333,8 @@ cdef int on_stop(void *ctx) noexcept nogil:
         call = <Call> c.call
         try:
             PyErr_CheckSignals()
-            if call.progress is not None:
-                call.progress(c.n_iter)
+            if call.progress is not None and call.progress(c.n_iter) is True:
+                return 1
         except BaseException as error:
             call.error = error
             return 1
@@ -761,13 +771,17 @@ cdef class Operator:
         cdef floating[::1] work = np.empty(self.work() + 2 * k, self.dtype)
         positions[:nnz] = index
         values[:nnz] = value
-        with nogil:
-            if floating is float:
-                status = spca_struncated_power(&self.s, k, nonnegative, max_iter, tol, on_stop, &call.c, &nnz, &positions[0],
-                                               &values[0], &work[0], &iwork[0], &objective, &call.c.n_iter)
-            else:
-                status = spca_dtruncated_power(&self.d, k, nonnegative, max_iter, tol, on_stop, &call.c, &nnz, &positions[0],
-                                               &values[0], &work[0], &iwork[0], &objective, &call.c.n_iter)
+        while True:
+            with nogil:
+                if floating is float:
+                    status = spca_struncated_power(&self.s, k, nonnegative, max_iter, tol, on_stop, &call.c, &nnz, &positions[0],
+                                                   &values[0], &work[0], &iwork[0], &objective, &call.c.n_iter)
+                else:
+                    status = spca_dtruncated_power(&self.d, k, nonnegative, max_iter, tol, on_stop, &call.c, &nnz, &positions[0],
+                                                   &values[0], &work[0], &iwork[0], &objective, &call.c.n_iter)
+            if not call.again(status):
+                break
+            max_iter = 0
         call.check(status)
         return <int> status, np.asarray(positions)[:nnz], np.asarray(values)[:nnz], objective, call.c.n_iter
 
@@ -783,13 +797,17 @@ cdef class Operator:
         cdef floating[::1] work = np.empty(self.work() + self.p, self.dtype)
         positions[:nnz] = index
         values[:nnz] = value
-        with nogil:
-            if floating is float:
-                status = spca_sgpower(&self.s, l0, gamma, max_iter, tol, on_stop, &call.c, &nnz, &positions[0], &values[0],
-                                      &work[0], &iwork[0], &objective, &quadratic, &call.c.n_iter)
-            else:
-                status = spca_dgpower(&self.d, l0, gamma, max_iter, tol, on_stop, &call.c, &nnz, &positions[0], &values[0],
-                                      &work[0], &iwork[0], &objective, &quadratic, &call.c.n_iter)
+        while True:
+            with nogil:
+                if floating is float:
+                    status = spca_sgpower(&self.s, l0, gamma, max_iter, tol, on_stop, &call.c, &nnz, &positions[0], &values[0],
+                                          &work[0], &iwork[0], &objective, &quadratic, &call.c.n_iter)
+                else:
+                    status = spca_dgpower(&self.d, l0, gamma, max_iter, tol, on_stop, &call.c, &nnz, &positions[0], &values[0],
+                                          &work[0], &iwork[0], &objective, &quadratic, &call.c.n_iter)
+            if not call.again(status):
+                break
+            max_iter = 0
         call.check(status)
         return (<int> status, np.asarray(positions)[:nnz].copy(), np.asarray(values)[:nnz].copy(), objective, quadratic,
                 call.c.n_iter)
@@ -809,23 +827,27 @@ cdef class Operator:
         cdef floating[::1] work = np.empty(self.work() + max(self.p, 2 * self.m), self.dtype)
         positions[:nnz] = index
         values[:nnz] = value
-        with nogil:
-            if floating is float:
-                if sample_bound > 0:
-                    status = spca_spmd_two_way(&self.s, bound, sample_bound, nonnegative, max_iter, tol, on_stop, &call.c,
-                                               &nnz, &positions[0], &values[0], &work[0], &iwork[0], &u[0], &objective,
-                                               &call.c.n_iter)
+        while True:
+            with nogil:
+                if floating is float:
+                    if sample_bound > 0:
+                        status = spca_spmd_two_way(&self.s, bound, sample_bound, nonnegative, max_iter, tol, on_stop, &call.c,
+                                                   &nnz, &positions[0], &values[0], &work[0], &iwork[0], &u[0], &objective,
+                                                   &call.c.n_iter)
+                    else:
+                        status = spca_spmd(&self.s, bound, nonnegative, max_iter, tol, on_stop, &call.c, &nnz, &positions[0],
+                                           &values[0], &work[0], &iwork[0], &objective, &call.c.n_iter)
                 else:
-                    status = spca_spmd(&self.s, bound, nonnegative, max_iter, tol, on_stop, &call.c, &nnz, &positions[0],
-                                       &values[0], &work[0], &iwork[0], &objective, &call.c.n_iter)
-            else:
-                if sample_bound > 0:
-                    status = spca_dpmd_two_way(&self.d, bound, sample_bound, nonnegative, max_iter, tol, on_stop, &call.c,
-                                               &nnz, &positions[0], &values[0], &work[0], &iwork[0], &u[0], &objective,
-                                               &call.c.n_iter)
-                else:
-                    status = spca_dpmd(&self.d, bound, nonnegative, max_iter, tol, on_stop, &call.c, &nnz, &positions[0],
-                                       &values[0], &work[0], &iwork[0], &objective, &call.c.n_iter)
+                    if sample_bound > 0:
+                        status = spca_dpmd_two_way(&self.d, bound, sample_bound, nonnegative, max_iter, tol, on_stop, &call.c,
+                                                   &nnz, &positions[0], &values[0], &work[0], &iwork[0], &u[0], &objective,
+                                                   &call.c.n_iter)
+                    else:
+                        status = spca_dpmd(&self.d, bound, nonnegative, max_iter, tol, on_stop, &call.c, &nnz, &positions[0],
+                                           &values[0], &work[0], &iwork[0], &objective, &call.c.n_iter)
+            if not call.again(status):
+                break
+            max_iter = 0
         call.check(status)
         return <int> status, np.asarray(positions)[:nnz].copy(), np.asarray(values)[:nnz].copy(), objective, call.c.n_iter
 
@@ -839,13 +861,17 @@ cdef class Operator:
         cdef floating[::1] v = np.array(start), work = np.empty(2 * self.p + max(3 * self.p, self.m + self.t), self.dtype)
         cdef double[::1] dwork = np.empty(t * t + 5 * t + 1)
         cdef const floating *basis = &Q[0, 0] if t > 0 else NULL
-        with nogil:
-            if floating is float:
-                status = spca_sscotlass(&self.s, t, basis, bound, max_iter, tol, on_stop, &call.c, &v[0], &work[0], &dwork[0],
-                                        &objective, &call.c.n_iter)
-            else:
-                status = spca_dscotlass(&self.d, t, basis, bound, max_iter, tol, on_stop, &call.c, &v[0], &work[0], &dwork[0],
-                                        &objective, &call.c.n_iter)
+        while True:
+            with nogil:
+                if floating is float:
+                    status = spca_sscotlass(&self.s, t, basis, bound, max_iter, tol, on_stop, &call.c, &v[0], &work[0], &dwork[0],
+                                            &objective, &call.c.n_iter)
+                else:
+                    status = spca_dscotlass(&self.d, t, basis, bound, max_iter, tol, on_stop, &call.c, &v[0], &work[0], &dwork[0],
+                                            &objective, &call.c.n_iter)
+            if not call.again(status):
+                break
+            max_iter = 0
         call.check(status)
         return <int> status, np.asarray(v), objective, call.c.n_iter
 
@@ -1123,7 +1149,7 @@ def dspca(const double[:, ::1] A, bint constrained, double limit, double tol, Py
     """(status, M, objective, bound, n_iter) of symmetric A; see spca_proto.h for what limit is."""
     cdef Call call = Call(progress)
     cdef spca_status status
-    cdef Py_ssize_t p = A.shape[0]
+    cdef Py_ssize_t p = A.shape[0], i, j
     cdef double primal = 0, dual = 0
     cdef double[:, ::1] M = np.empty((p, p))
     cdef double[::1] work = np.empty(4 * p * p + 28 * p)
@@ -1131,6 +1157,11 @@ def dspca(const double[:, ::1] A, bint constrained, double limit, double tol, Py
     with nogil:
         status = spca_ddspca(p, &A[0, 0], constrained, limit, tol, max_iter, on_stop, &call.c, &work[0],
                              <blas_int *> &iwork[0], &M[0, 0], &primal, &dual, &call.c.n_iter)
+    if call.again(status):
+        status = SPCA_NOT_CONVERGED
+        for j in range(p):
+            for i in range(j):
+                M[i, j] = M[j, i]
     call.check(status)
     return <int> status, np.asarray(M), primal, dual, call.c.n_iter
 

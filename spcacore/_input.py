@@ -169,11 +169,29 @@ def choice(value: Any, name: str, allowed: tuple[str, ...]) -> str:
     return value
 
 
-def hook(callback: Any) -> Callable[..., object] | None:
-    """A callback, or None."""
-    if callback is not None and not callable(callback):
+class Hook:
+    """The caller's callback, for one call: True, then and ever after, once it raised StopIteration."""
+
+    def __init__(self, callback: Callable[..., object]):
+        self.callback = callback
+        self.ended = False
+
+    def __call__(self, progress: Any) -> bool:
+        if not self.ended:
+            try:
+                self.callback(progress)
+            except StopIteration:
+                self.ended = True
+        return self.ended
+
+
+def hook(callback: Any) -> Hook | None:
+    """A callback that may end the search by StopIteration, or None."""
+    if callback is None or isinstance(callback, Hook):
+        return callback
+    if not callable(callback):
         raise TypeError(f"callback must be callable or None, not {callback!r}")
-    return callback
+    return Hook(callback)
 
 
 def output_array(x: Any, a: NDArray[Any], name: str, overwrite: bool, layout: str = "A") -> NDArray[Any]:

@@ -736,15 +736,18 @@ class _Products:
         self.mean: NDArray[Any] | None = None
         self.range = 1.0
         if center:
-            self.mean = self._checked(rmatvec(np.ones(n, dtype)), p) / n
+            self.mean = self._checked(rmatvec, np.ones(n, dtype), p) / n
         sample = self.forward(np.random.default_rng(0).standard_normal(p).astype(dtype) / math.sqrt(p))
         largest = float(np.abs(sample).max())
         if self.mean is not None:  # below this, the sample is rounding alone
             largest = max(largest, float(np.finfo(dtype).eps * np.abs(self.mean).max()))
         self.range = _range(largest, dtype)
 
-    def _checked(self, y: Any, length: int) -> NDArray[Any]:
-        y = np.asarray(y)
+    def _checked(self, product: Any, v: NDArray[Any], length: int) -> NDArray[Any]:
+        try:
+            y = np.asarray(product(v))
+        except StopIteration as error:  # which would end a generator, or a search, without a word
+            raise RuntimeError(f"X, an operator, raised StopIteration: {error}") from error
         if y.dtype.kind not in "fiu":
             raise TypeError(f"X, an operator, returned dtype {y.dtype}; real numbers are needed")
         if y.size != length or y.ndim > 2:
@@ -762,12 +765,12 @@ class _Products:
     def forward(self, v: NDArray[Any]) -> NDArray[Any]:
         v = self._scaled(v)
         shift = 0 if self.mean is None else self.mean @ v
-        return self._scaled(self._checked(self.matvec(v), self.shape[0]) - shift)
+        return self._scaled(self._checked(self.matvec, v, self.shape[0]) - shift)
 
     def backward(self, f: NDArray[Any]) -> NDArray[Any]:
         f = self._scaled(f)
         shift = 0 if self.mean is None else f.sum() * self.mean
-        return self._scaled(self._checked(self.rmatvec(f), self.shape[1]) - shift)
+        return self._scaled(self._checked(self.rmatvec, f, self.shape[1]) - shift)
 
 
 def _from_products(X: Any, covariance: bool, center: bool, scale: bool, n_features: int | None) -> Problem:

@@ -698,13 +698,9 @@ def _fit_missing(problem: Problem, r: int, ddof: int, max_iter: int, tol: float,
                 "is unbounded; ask for fewer"
             )
         noise = s2
-        if tell is not None:
-            try:
-                tell(Progress(0, 1, len(trace)))
-            except StopIteration:
-                break
-        if len(trace) > 1 and trace[-1] - trace[-2] <= tol * count:
-            converged = True
+        enough = tell is not None and tell(Progress(0, 1, len(trace)))
+        converged = len(trace) > 1 and trace[-1] - trace[-2] <= tol * count
+        if converged or enough:
             break
     if not converged:
         warnings.warn(f"not converged in {len(trace)} iterations", RuntimeWarning, stacklevel=3)

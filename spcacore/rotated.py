@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _core
-from ._input import choice, flag, hook, integer, number, real_array
+from ._input import Hook, choice, flag, hook, integer, number, real_array
 from ._operator import Problem, as_problem, degree_problem, is_operator, scores
 from ._result import Callback, Progress, RotatedResult
 from ._search import leading_vectors, negligible
@@ -265,7 +265,7 @@ def _sca(
     shrink: _Shrinkage,
     max_iter: int,
     tol: float,
-    tell: Callable[..., object] | None,
+    tell: Hook | None,
 ) -> RotatedResult:
     op = problem.operator
 
@@ -388,20 +388,18 @@ def _iterated(
     r: int,
     max_iter: int,
     tol: float,
-    tell: Callable[..., object] | None,
+    tell: Hook | None,
     stacklevel: int = 3,
 ) -> tuple[int, bool]:
     """Steps until one turns no column by more than `tol`: how many were made, and whether that was so."""
     n_iter = 0
     for n_iter in range(1, max_iter + 1):
         turned = step()
-        if tell is not None:
-            try:
-                tell(Progress(0, r, n_iter))
-            except StopIteration:
-                break
+        enough = tell is not None and tell(Progress(0, r, n_iter))
         if turned <= tol:
             return n_iter, True
+        if enough:
+            break
     warnings.warn(f"not converged in {n_iter} iterations", RuntimeWarning, stacklevel=stacklevel)
     return n_iter, False
 

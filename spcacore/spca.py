@@ -147,12 +147,7 @@ def spca(
             objective.append(trace - 2 * nuclear + quadratic + 2 * float(levels @ np.abs(B).sum(axis=0)))
         before, unit_B = unit_B, _unit_columns(B)
         converged = bool(np.abs(unit_B - before).max() <= tol)
-        if tell is not None:
-            try:
-                tell(Progress(0, r, n_iter))
-            except StopIteration:
-                break
-        if converged:
+        if (tell is not None and tell(Progress(0, r, n_iter))) or converged:
             break
     return _result(problem, unit_B, levels, lam, objective, converged, kind)
 

@@ -31,7 +31,7 @@ from ._input import choice, hook, integer, number, per_component, seed_of
 from ._operator import OUT_OF_RANGE, Problem, as_problem, scores
 from ._prior import as_prior
 from ._result import Callback, Named, Progress
-from ._search import fix_sign
+from ._search import Ended, fix_sign
 from ._variational import Component, Residual, Search, Vector, extended, outside
 from .deflation import Deflated
 from .probabilistic import _total, samples_of
@@ -429,10 +429,6 @@ def grid_laplacian(shape: Any, mask: Any = None) -> Any:
 # ---- several components -----------------------------------------------------------------------------
 
 
-class _Enough(Exception):
-    """The callback raised StopIteration."""
-
-
 def _fitted(
     X: Any,
     n_components: Any,
@@ -477,11 +473,8 @@ def _fitted(
         def told(t: int = t) -> None:
             nonlocal steps
             steps += 1
-            if tell is not None:
-                try:
-                    tell(Progress(t, r, steps))
-                except StopIteration as stop:
-                    raise _Enough from stop
+            if tell is not None and tell(Progress(t, r, steps)):
+                raise Ended
 
         if t < len(known):
             new = known[t]
@@ -493,7 +486,7 @@ def _fitted(
                     new = search.dense(constraint)
                 else:
                     new = search.sparse(sizes[t], sparse_state, deflation == "constrained")
-            except _Enough:
+            except Ended:
                 break
             shift = n * problem.p * problem.exponent * math.log(2) + new.dimension * math.log(unit)
             new = replace(
@@ -509,9 +502,7 @@ def _fitted(
         if tell is not None and t >= len(known):
             value = new.m / np.linalg.norm(new.m)
             at = problem.operator.apply(None, value.astype(problem.operator.dtype))
-            try:
-                tell(Progress(t, r, len(new.free_energy), float(problem.in_units(value @ at))))
-            except StopIteration:
+            if tell(Progress(t, r, len(new.free_energy), float(problem.in_units(value @ at)))):
                 break
     some = [t for t, c in enumerate(components) if not c.converged]
     if some:

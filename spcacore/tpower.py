@@ -18,6 +18,7 @@ from ._search import (
     check_iterations,
     check_start,
     default_tol,
+    ended,
     finished,
     refit,
     settled,
@@ -187,7 +188,7 @@ def tpower(
     seed = seed_of(rng)
     told = told_of(callback)
     found = solve(problem, Deflated.nothing(problem), k, options, [seed, 0], told)
-    return single(problem, found, "tpower", callback, max_iter)
+    return single(problem, found, "tpower", told, max_iter)
 
 
 def solve(
@@ -198,6 +199,8 @@ def solve(
     tol = default_tol(op, options.tol)
     best = None
     for index, value, path in starts(problem, state, cardinality, options.start, options.n_starts, seed):
+        if best is not None and ended(told):
+            break
         new = _run(state, Found(index, value, 0.0, 0, False), path, options, tol, told)
         if new is None:
             continue
