@@ -77,7 +77,7 @@ def in_threads(
                 while tell is not None and not messages.empty():
                     if tell(messages.get()) is True:
                         report.stop.set()
-                        pool.shutdown(wait=False, cancel_futures=True)
+                        waiting = {future for future in waiting if not future.cancel()}
                 for future in done:
                     if not (report.stop.is_set() and _left_out(future)):
                         future.result()

@@ -23,6 +23,22 @@ class Progress:
         Iterations of the present start, or of the component once finished.
     value : float or None
         Its variance once finished; None while under way.
+
+    Notes
+    -----
+    A callback that raises StopIteration ends the search early. It is not called again, and the call returns
+    what was found so far:
+
+    * of components found in turn (`sparse_pca`, `oppca`, `soppca`, `extend`) those that are finished, maybe
+      none; of directions (`sparse_eigen`, `sparse_lda`) and pairs (`sparse_cca`) the first at least, from a
+      search cut short, with ``converged=False``;
+    * of one component, or several found together, the best point so far with ``converged=False``;
+    * `sparsity_path`: the values that are finished; `sca_path`: all, those not reached by one iteration
+      from the one before;
+    * `select_sparsity`, `select_n_components`: the choice by the folds or permutations that are finished, and
+      RuntimeError where they are fewer than two.
+
+    Any other exception reaches the caller. StopIteration from an operator that is given as X is an error.
     """
 
     component: int

@@ -237,8 +237,8 @@ def sparse_cca(
         A pair is found when an iteration raises the objective by a smaller fraction. Default 1e-10 for
         float64, 1e-5 for float32.
     callback : callable, optional
-        Called with a `Progress` after each iteration, and with the correlation once a pair is found. What it
-        raises ends the call.
+        Called with a `Progress` after each iteration, and with the correlation once a pair is found.
+        Raising StopIteration ends the search early, see `Progress`.
 
     Returns
     -------

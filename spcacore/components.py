@@ -201,8 +201,7 @@ def sparse_pca(
     callback : callable, optional
         Called with a `Progress` after each component, and at most twenty times a second in between; with
         ``refine=True`` after each round too.
-        Raising StopIteration ends the search, and the components finished so far are returned; any
-        other exception reaches the caller.
+        Raising StopIteration ends the search early, see `Progress`.
     **options
         Further options of the method, as in its function. "gpower": with `relative=True` a penalty is a
         fraction of the largest column norm of what the earlier components have left (l0: its square);

@@ -108,8 +108,8 @@ def dspca(
     n_features : int, optional
         p, needed when X is a bare callable; of anything else, it must be its number of columns.
     callback : callable, optional
-        Called with a `Progress` at most twenty times a second, and once at the end. What it raises
-        ends the call.
+        Called with a `Progress` at most twenty times a second, and once at the end.
+        Raising StopIteration ends the search early, see `Progress`.
 
     Returns
     -------

@@ -115,7 +115,7 @@ def branch_and_bound(
         seed.
     callback : callable, optional
         Called with a `Progress`, whose `n_iter` counts nodes, at most twenty times a second, and once at
-        the end. What it raises ends the call.
+        the end. Raising StopIteration ends the search early, see `Progress`.
 
     Returns
     -------

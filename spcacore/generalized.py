@@ -191,8 +191,8 @@ def sparse_eigen(
     rng : None, int or numpy Generator, optional
         For the starting vector of the estimate of the largest eigenvalue of B that the flow needs.
     callback : callable, optional
-        Called with a `Progress` after each step, and with the value once a direction is found. What it
-        raises ends the call.
+        Called with a `Progress` after each step, and with the value once a direction is found.
+        Raising StopIteration ends the search early, see `Progress`.
 
     Returns
     -------

@@ -116,8 +116,8 @@ def greedy(
         For the dense vector that chooses the first variable where more than 256 tie, or where X offers
         only products; None is a fixed seed.
     callback : callable, optional
-        Called with a `Progress` at most twenty times a second, and once at the end. What it raises
-        ends the call.
+        Called with a `Progress` at most twenty times a second, and once at the end.
+        Raising StopIteration ends the search early, see `Progress`.
 
     Returns
     -------

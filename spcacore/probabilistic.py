@@ -308,8 +308,8 @@ def ppca(
         With missing entries: stop when an iteration raises the log-likelihood by at most `tol` an observed
         entry.
     callback : callable, optional
-        With missing entries: called with a `Progress` after each iteration. Raising StopIteration ends
-        the search.
+        With missing entries: called with a `Progress` after each iteration.
+        Raising StopIteration ends the search early, see `Progress`.
 
     Returns
     -------

@@ -77,7 +77,7 @@ def refine(
         For the restarts; None is a fixed seed.
     callback : callable, optional
         Called with a `Progress` after each round: `component` is the attempt, `value` the variance that is
-        explained. Raising StopIteration ends the search with the best so far.
+        explained. Raising StopIteration ends the search early, see `Progress`.
 
     Returns
     -------

@@ -131,7 +131,8 @@ def sca(
         and columns, tau the mean of d and tau' that of g, which are equal for square X. The means that
         `center` subtracts are those of the scaled matrix.
     callback : callable, optional
-        Called with a `Progress` after each iteration. Raising StopIteration ends the search.
+        Called with a `Progress` after each iteration. Raising StopIteration ends the search early,
+        see `Progress`.
 
     Returns
     -------

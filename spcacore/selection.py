@@ -142,7 +142,8 @@ def sparsity_path(
     rng : None, int or numpy Generator, optional
         As in `sparse_pca`; None is a fixed seed.
     callback : callable, optional
-        Called with a `SelectionProgress` after each value. What it raises ends the call.
+        Called with a `SelectionProgress` after each value. Raising StopIteration ends the search early,
+        see `Progress`.
     **options
         Any other option of `sparse_pca`, or of the method.
 
@@ -236,7 +237,7 @@ def select_sparsity(
         For folds, permutations and random starts; None is a fixed seed.
     callback : callable, optional
         Called with a `SelectionProgress` after each value of each fold or permutation, in the thread of the
-        caller. What it raises ends the call.
+        caller. Raising StopIteration ends the search early, see `Progress`.
     **options
         Any other option of `sparse_pca`, or of the method.
 

@@ -82,7 +82,8 @@ def spca(
     scale : bool, default False
         Divide each column by its standard deviation, implicitly.
     callback : callable, optional
-        Called with a `Progress` after each iteration. Raising StopIteration ends the search.
+        Called with a `Progress` after each iteration. Raising StopIteration ends the search early,
+        see `Progress`.
 
     Returns
     -------

@@ -182,6 +182,7 @@ class StructuredPCAResult(Named):
         cardinality : int or sequence of `more` ints, optional
             `soppca` only. Default: that of the earlier components, if it was one number.
         callback : callable, optional
+            As in `oppca`.
 
         Returns
         -------
@@ -253,8 +254,8 @@ def oppca(
     rng : None, int or numpy Generator, optional
         For the start, and for the random vectors; None is a fixed seed.
     callback : callable, optional
-        Called with a `Progress` after each iteration. Raising StopIteration ends the search with the
-        components finished so far.
+        Called with a `Progress` after each iteration. Raising StopIteration ends the search early,
+        see `Progress`.
 
     Returns
     -------
