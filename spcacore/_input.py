@@ -20,15 +20,23 @@ LARGEST = sys.maxsize
 # scipy.sparse takes as long to import as all of this package, and before that X is neither of the two.
 
 
+def _if_imported(module: str, name: str) -> Any:
+    """What a module holds, None before it is imported.
+
+    While another thread imports it, it is there without its names; then X cannot be one of its objects.
+    """
+    return getattr(sys.modules.get(module), name, None)
+
+
 def is_sparse(x: Any) -> bool:
-    module = sys.modules.get("scipy.sparse")
-    return module is not None and bool(module.issparse(x))
+    issparse = _if_imported("scipy.sparse", "issparse")
+    return issparse is not None and bool(issparse(x))
 
 
 def is_operator(x: Any) -> bool:
     """Whether x is a scipy `LinearOperator`."""
-    module = sys.modules.get("scipy.sparse.linalg")
-    return module is not None and isinstance(x, module.LinearOperator)
+    operator_type = _if_imported("scipy.sparse.linalg", "LinearOperator")
+    return operator_type is not None and isinstance(x, operator_type)
 
 
 def is_row_blocks(x: Any) -> bool:

@@ -7,6 +7,7 @@ one `_core.Operator` for the covariance matrix `A`; what has entries also gets i
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -34,6 +35,7 @@ _LARGEST_CHOLESKY = 1500
 _TINY = 1e-280  # below this a sum of squares has lost terms to underflow
 _CHUNK = 1 << 22  # entries looked at, or copied, at a time
 OUT_OF_RANGE = "a variance exceeds the number range and is given as inf"
+BELOW_RANGE = "a variance is below the number range and is given as 0"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -160,6 +162,15 @@ class Problem:
         """Operator values as the caller's variances; inf or 0 where those leave the number range."""
         with np.errstate(over="ignore", under="ignore"):
             return np.ldexp(value, self.exponent)
+
+
+def warn_out_of_range(inside: Any, given: Any, stacklevel: int) -> None:
+    """Where a variance is not what it is in the operator's units, but inf or 0."""
+    given = np.asarray(given)
+    if not np.isfinite(given).all():
+        warnings.warn(OUT_OF_RANGE, RuntimeWarning, stacklevel=stacklevel + 1)
+    if ((given == 0) & (np.asarray(inside) != 0)).any():
+        warnings.warn(BELOW_RANGE, RuntimeWarning, stacklevel=stacklevel + 1)
 
 
 def as_problem(

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from . import _core
 from ._input import LARGEST, Hook, choice, hook, integer, number, real_array
-from ._operator import OUT_OF_RANGE, Problem
+from ._operator import Problem, warn_out_of_range
 from ._result import Callback, Progress, SparseComponent
 from .deflation import Deflated
 
@@ -352,8 +352,7 @@ def single(
     if not found.converged:
         warnings.warn(f"not converged in {max_iter} iterations", RuntimeWarning, stacklevel=3)
     value = float(problem.in_units(found.objective))
-    if not np.isfinite(value):
-        warnings.warn(OUT_OF_RANGE, RuntimeWarning, stacklevel=3)
+    warn_out_of_range(found.objective, value, stacklevel=3)
     if told is not None:
         told(found.n_iter, value)
     loading = np.zeros(problem.p, problem.operator.dtype)

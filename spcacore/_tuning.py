@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from ._input import choice, hook, integer, is_sparse, number
 from ._lapack import interruptible
-from ._operator import OUT_OF_RANGE, Problem
+from ._operator import Problem, warn_out_of_range
 from ._parallel import Report, in_threads
 from ._result import SparsePCAResult, frame
 from ._search import Found, _eigenvectors
@@ -215,8 +215,13 @@ class Plan:
             if some:
                 where = "" if self.counting else f" at {self.parameter} {', '.join(f'{v:g}' for v in some)}"
                 warnings.warn(f"{what}{where}", RuntimeWarning, stacklevel=3)
-        if not all(np.isfinite(result.explained_variance).all() for result in results):
-            warnings.warn(OUT_OF_RANGE, RuntimeWarning, stacklevel=3)
+        if results:
+            given = [result.explained_variance for result in results]
+            shares = [
+                np.zeros(result.n_components) if (share := result.explained_variance_ratio) is None else share
+                for result in results
+            ]
+            warn_out_of_range(np.concatenate(shares), np.concatenate(given), stacklevel=3)
 
     def result(self, found: list[Found], settings: dict[str, Any]) -> SparsePCAResult:
         read, problem = self.problem.screening(), self.problem.unscreened()

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from . import dspca, exact, gpower, greedy, pmd, scotlass, tpower
 from ._input import Hook, choice, flag, hook, integer, per_component, seed_of
-from ._operator import OUT_OF_RANGE, Problem, as_problem
+from ._operator import Problem, as_problem, warn_out_of_range
 from ._result import Callback, Progress, Screening, SparsePCAResult
 from ._screening import MODES as SCREENING
 from ._search import Ended, Found, Warm, ended, fix_sign, telling
@@ -161,7 +161,9 @@ def sparse_pca(
     deflation : str, default "projection"
         "hotelling", "projection", "schur", "orthogonalized_hotelling", "orthogonalized_projection",
         "generalized" or "naive", see `deflate`. "generalized" seeks the greatest additional variance
-        itself, `max x'Ax` subject to `x'Bx = 1` with `B` the projection away from the earlier loadings.
+        itself, `max x'Ax` subject to `x'Bx = 1` with `B` the projection away from the earlier loadings. So do
+        "tpower", "greedy" and "branch_and_bound"; of "pmd", "gpower", "dspca" and "scotlass" only the values
+        are re-fitted so, on supports that they seek as under "orthogonalized_projection".
         "naive" is the residual `X - d u x'` of "pmd", which differs from the projection where u has a
         bound or entries are missing; "schur" with ``renormalize=False`` keeps the scores orthogonal.
     constraint : {None, "orthogonal", "uncorrelated"}, default None
@@ -555,8 +557,8 @@ def _result(
         upper_bound = np.asarray(problem.in_units(bounds))
         gap = 1 - np.array([f.objective for f in found]) / bounds
     in_units = np.asarray(problem.in_units(variances))
-    if not quiet and not np.isfinite(in_units).all():
-        warnings.warn(OUT_OF_RANGE, RuntimeWarning, stacklevel=3)
+    if not quiet:
+        warn_out_of_range(variances, in_units, stacklevel=3)
     return SparsePCAResult(
         loadings=V,
         explained_variance=in_units,

@@ -15,14 +15,13 @@ nearly ZZ', whose components are those of the m x m matrix Z'HZ, summed over blo
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, blas, solve
+from scipy.linalg import blas, lapack
 
 from ._gram import (
     Kernel,
@@ -51,7 +50,7 @@ from ._input import (
     seed_of,
 )
 from ._lapack import interruptible
-from ._operator import OUT_OF_RANGE, compressed
+from ._operator import compressed, warn_out_of_range
 
 _OPTIONS: dict[str, tuple[str, ...]] = {
     "linear": (),
@@ -396,8 +395,7 @@ def kernel_pca(
         scores = (U * np.ldexp(np.sqrt(values), half)).astype(data.dtype)
         coefficients = (U * np.ldexp(1 / np.sqrt(values), half - matrix.exponent)).astype(data.dtype)
         eigenvalues = np.ldexp(values, 2 * half)
-    if not np.isfinite(eigenvalues).all():
-        warnings.warn(OUT_OF_RANGE, RuntimeWarning, stacklevel=2)
+    warn_out_of_range(values, eigenvalues, stacklevel=2)
     return KernelPCAResult(
         scores=scores,
         eigenvalues=eigenvalues,
@@ -672,21 +670,40 @@ def _preimages(
     kernel = Kernel(name, r, **options, factor=factor)
     rows = kernel.rows(scores)
     K = np.empty((n, n), scores.dtype)
+    sums = np.zeros(n)  # of the magnitudes of each column
     for i, j in tiles(n):
         kernel.tile(rows, i, rows, j, K[i, j])
         if name == "rbf":
             K[i, j] += 1
+        size = np.abs(K[i, j])
+        sums[j] += size.sum(axis=0)
+        if i != j:
+            sums[i] += size.sum(axis=1)
     K.flat[:: n + 1] += ridge
     right = data.toarray() if is_sparse(data) else data
     definite = name in ("linear", "polynomial", "rbf") and (options["coef0"] or 0) >= 0
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")  # of a matrix that is nearly singular
-            assume = "pos" if definite else "sym"
-            dual = interruptible(lambda: solve(K.T, right, lower=False, assume_a=assume, overwrite_a=True))
-    except (LinAlgError, ValueError, Warning) as error:
-        raise ValueError(f"pre-images cannot be fitted, a larger ridge may help: {error}") from None
+    norm = float(sums.max()) + ridge
+    wrong = "the kernel of the scores is not finite"
+    if math.isfinite(norm):
+        dual, wrong = interruptible(lambda: _solved(K.T, right, definite, norm))
+    if wrong:
+        raise ValueError(f"pre-images cannot be fitted, a larger ridge may help: {wrong}")
     return kernel, rows, dual
+
+
+def _solved(K: NDArray[Any], right: NDArray[Any], definite: bool, norm: float) -> tuple[NDArray[Any], str]:
+    """K^-1 right by the upper triangle of K, which is destroyed, and what is wrong with it.
+
+    Not by scipy.linalg.solve: what is nearly singular it tells by a warning, and to hear that takes a
+    filter that is the whole process's.
+    """
+    names = ("posv", "pocon") if definite else ("sysv", "sycon")
+    solve, condition = lapack.get_lapack_funcs(names, (K, right))
+    *factor, dual, info = solve(K, right, lower=0, overwrite_a=1)
+    if info != 0:
+        return dual, f"the kernel of the scores is {'not positive definite' if definite else 'singular'}"
+    rcond, _ = condition(*factor, norm)
+    return dual, f"it is nearly singular, rcond={rcond:.3g}" if rcond < np.finfo(K.dtype).eps else ""
 
 
 # ---- random features --------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ from ._input import (
     seed_of,
 )
 from ._lapack import interruptible
-from ._operator import OUT_OF_RANGE, Problem, as_problem, compressed
+from ._operator import Problem, as_problem, compressed, warn_out_of_range
 from ._result import Callback, Named, Progress
 from ._search import _eigsh, products_of
 
@@ -561,8 +561,7 @@ def _result(
         W = U * np.ldexp(np.sqrt(np.maximum(values - noise, 0)), problem.exponent // 2)
         loadings = W.astype(problem.operator.dtype)
     explained, s2 = np.asarray(problem.in_units(values)), float(problem.in_units(noise))
-    if not np.isfinite(explained).all():
-        warnings.warn(OUT_OF_RANGE, RuntimeWarning, stacklevel=3)
+    warn_out_of_range(np.append(values, noise), np.append(explained, s2), stacklevel=3)
     free = p * r - r * (r - 1) // 2 + (r < p) + (p if center else 0)
     return PPCAResult(
         loadings=loadings,

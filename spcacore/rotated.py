@@ -112,7 +112,7 @@ def sca(
     n_components : int
         r, in [1, min(n, p)].
     l1_bound : float, optional
-        In [r, r sqrt(p)]. Default: `sqrt(p r)`.
+        Positive, at most `r sqrt(p)`; below r some loadings may have no nonzeros. Default: `sqrt(p r)`.
     rotation : {"varimax", "l1", "none"}, default "varimax"
         "l1" minimizes `sum |y_ij|` over rotations, first from varimax, then from the rotation before.
     threshold : {"soft", "hard"}, default "soft"
@@ -206,7 +206,7 @@ def sca_path(
     n_components : int
         r, in [1, min(n, p)].
     l1_bounds : sequence of float
-        In any order, each in [r, r sqrt(p)].
+        In any order, each positive and at most `r sqrt(p)`.
     rotation, threshold, max_iter, tol, kind, center, scale, callback
         As in `sca`; max_iter counts for each bound.
 
@@ -324,7 +324,7 @@ def sma(
     n_components : int
         r, in [1, min(n, p)].
     sample_l1_bound, l1_bound : float, optional
-        In [r, r sqrt(n)] and [r, r sqrt(p)]. Default: `sqrt(n r)` and `sqrt(p r)`.
+        Positive, at most `r sqrt(n)` and `r sqrt(p)`. Default: `sqrt(n r)` and `sqrt(p r)`.
     rotation, threshold, max_iter, tol, scale, callback
         As in `sca`; "degree" scales what Z and Y are sparse factors of.
     center : bool, default False
@@ -409,7 +409,7 @@ def _check(problem: Problem, n_components: Any, bound: Any, name: str, size: int
     r = integer(n_components, "n_components", 1, min(problem.p, problem.n_samples or problem.p))
     if bound is None:
         return r, math.sqrt(size * r)
-    return r, number(bound, name, r, r * math.sqrt(size))
+    return r, number(bound, name, np.finfo(float).tiny, r * math.sqrt(size))
 
 
 def _problem(X: Any, kind: Any, center: Any, scale: Any) -> Problem:

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from ._input import choice, hook, integer, number, per_component, seed_of
-from ._operator import OUT_OF_RANGE, Problem, as_problem, scores
+from ._operator import Problem, as_problem, scores, warn_out_of_range
 from ._prior import as_prior
 from ._result import Callback, Named, Progress
 from ._search import Ended, fix_sign
@@ -534,8 +534,7 @@ def _result(
     variances = operator_variances(problem, loadings.astype(np.float64), "cumulative")
     assert problem.diagonal is not None
     explained = np.asarray(problem.in_units(variances))
-    if not np.isfinite(explained).all():
-        warnings.warn(OUT_OF_RANGE, RuntimeWarning, stacklevel=4)
+    warn_out_of_range(variances, explained, stacklevel=4)
     noises = np.array([float(problem.in_units(c.noise)) for c in components])
     result = StructuredPCAResult(
         loadings=loadings,

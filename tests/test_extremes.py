@@ -20,6 +20,7 @@ from extras import optional
 from kinds import DTYPES, SPARSE, every_second, read_only, stored_zeros, unaligned, untouched
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
+import spcacore
 from spcacore import deflate, explained_variance, gpower, greedy, renormalize, sparse_pca, tpower
 
 pd = optional("pandas")
@@ -1015,3 +1016,27 @@ def test_floating_point_flags_stay_as_they_were():
     assert 1.0 + 2.0**-53 == 1.0
     assert 1.0 - 2.0**-54 == 1.0
     assert sys.float_info.rounds == 1
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda X: sparse_pca(X, 1, cardinality=K),
+        lambda X: tpower(X, K),
+        lambda X: spcacore.pmd(X, 1.5),
+        lambda X: spcacore.spca(X, 1, cardinality=K),
+        lambda X: spcacore.ppca(X, 1),
+        lambda X: spcacore.oppca(X, 1),
+        lambda X: spcacore.kernel_pca(X, 1, kernel="linear"),
+        lambda X: spcacore.explained_variance(X, np.eye(P, 1)),
+        lambda X: spcacore.sparsity_path(X, cardinality=[K]),
+        lambda X: spcacore.select_n_components(X, 1, cardinality=K, n_folds=2, rule="best"),
+    ],
+)
+def test_variances_below_the_number_range_are_told(call):
+    """They are 0 where the ratios are not, and said to be so, once."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        call(np.round(8 * X0) * 1e-170)
+    assert [str(w.message) for w in caught] == ["a variance is below the number range and is given as 0"]
+    assert caught[0].filename == __file__
