@@ -6,7 +6,7 @@ import math
 import numbers
 import operator
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -112,6 +112,51 @@ def column_names(X: Any) -> tuple[str, ...] | None:
     if columns is None or isinstance(X, np.ndarray) or callable(columns):
         return None
     return tuple(str(name) for name in columns)
+
+
+def aligned(X: Any, names: tuple[str, ...] | None, name: str = "X") -> Any:
+    """X, its columns in the order of `names`, those of the fit; as it is where either has no names."""
+    given = column_names(X)
+    if given is None or names is None or given == names:
+        return X
+    missing, unknown = ([n for n in a if n not in b] for a, b in ((names, set(given)), (given, set(names))))
+    if missing or unknown or len(given) != len(names):
+        wrong = [
+            f"{what} {', '.join(map(repr, some[:5]))}{', ...' * (len(some) > 5)}"
+            for what, some in (("without", missing), ("with the unknown", unknown)) if some
+        ]  # fmt: skip
+        raise ValueError(
+            f"{name} must have the {len(names)} columns of the fit, in any order; it has {len(given)}"
+            + "".join(f", {part}" for part in wrong)
+        )
+    if len(set(names)) < len(names):
+        raise ValueError(f"{name} has columns of the same name in another order than the fit")
+    place = {n: j for j, n in enumerate(given)}
+    order = [place[n] for n in names]
+    if hasattr(X, "iloc"):
+        return X.iloc[:, order]
+    if hasattr(X, "select"):  # polars, pyarrow
+        own = list(getattr(X, "column_names", X.columns))
+        return X.select([own[j] for j in order])
+    raise ValueError(f"{name} has its columns in another order than the fit")
+
+
+def framed(X: Any, values: Any, names: Sequence[str] | None = None) -> Any:
+    """`values`, one row for each of X, as a dataframe where X is one of pandas, with its index, or polars.
+
+    The columns are `names`, or component_1, component_2, ...
+    """
+    for kind in type(X).__mro__:
+        library = kind.__module__.partition(".")[0]
+        if kind.__name__ != "DataFrame" or library not in ("pandas", "polars"):
+            continue
+        if names is None:
+            names = [f"component_{t + 1}" for t in range(values.shape[1])]
+        maker: Any = kind
+        if library == "pandas":
+            return maker(values, index=X.index, columns=list(names))
+        return maker(values, schema=list(names))
+    return values
 
 
 def float_type(dtype: np.dtype) -> np.dtype:

@@ -320,15 +320,23 @@ class _Loadings(Named):
         Parameters
         ----------
         X : array-like, sparse matrix, dask array or `row_blocks` of shape (m, p)
-            For a result from a covariance, which knows no mean, X is used as it is.
+            For a result from a covariance, which knows no mean, X is used as it is. Columns with names are
+            taken in the order of `names`.
 
         Returns
         -------
-        ndarray of shape (m, r); of a dask array, a dask array
+        ndarray of shape (m, r); of a dask array, a dask array; of a dataframe of pandas or polars, another
+            With the index of X, and columns component_1, component_2, ...
+
+        Raises
+        ------
+        ValueError
+            Where the columns of a dataframe are not those of the fit.
         """
+        from ._input import aligned, framed
         from ._operator import scores
 
-        return scores(X, self.loadings, self.mean, self.scale)
+        return framed(X, scores(aligned(X, self.names), self.loadings, self.mean, self.scale))
 
     def reconstruct(self, scores: Any) -> NDArray[Any]:
         """Rows from their scores: the orthogonal projection of the data onto the span of the loadings.

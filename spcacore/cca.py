@@ -30,9 +30,11 @@ from numpy.typing import NDArray
 from . import _core
 from ._input import (
     LARGEST,
+    aligned,
     choice,
     column_names,
     flag,
+    framed,
     hook,
     integer,
     is_operator,
@@ -115,11 +117,12 @@ class SparseCCAResult:
 
         Returns
         -------
-        tuple of ndarray of shape (m, r)
+        tuple of ndarray of shape (m, r), or of dataframes with the indices of X and Y where they are some
         """
+        X_, Y_ = aligned(X, self.names_x), aligned(Y, self.names_y, "Y")
         return (
-            scores(X, self.loadings_x, self.mean_x, self.scale_x),
-            _of_y(lambda: scores(Y, self.loadings_y, self.mean_y, self.scale_y)),
+            framed(X, scores(X_, self.loadings_x, self.mean_x, self.scale_x)),
+            framed(Y, _of_y(lambda: scores(Y_, self.loadings_y, self.mean_y, self.scale_y))),
         )
 
     def to_frame(self) -> tuple[Any, Any]:

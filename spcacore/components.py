@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import dspca, exact, gpower, greedy, pmd, scotlass, tpower
-from ._input import Hook, choice, flag, hook, integer, per_component, seed_of
+from ._input import Hook, aligned, choice, flag, hook, integer, per_component, seed_of
 from ._operator import Problem, as_problem, warn_out_of_range
 from ._result import Callback, Progress, Screening, SparsePCAResult
 from ._screening import MODES as SCREENING
@@ -348,6 +348,7 @@ def extend(
     result: SparsePCAResult, X: Any, more: int, sparsity: dict[str, Any], callback: Callback | None
 ) -> SparsePCAResult:
     """Continue `result`, which came from this X; see `SparsePCAResult.extend`."""
+    X = X if result.kind == "covariance" else aligned(X, result.names)
     settings = dict(result.options)
     if settings["refine"]:
         raise ValueError("refined loadings depend on one another: ask sparse_pca for all of them at once")

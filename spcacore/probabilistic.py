@@ -20,7 +20,10 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from ._input import (
+    aligned,
+    column_names,
     flag,
+    framed,
     hook,
     integer,
     is_operator,
@@ -115,10 +118,10 @@ class PPCAResult(Named):
 
         Returns
         -------
-        ndarray of shape (m, r)
+        ndarray of shape (m, r), or a dataframe with the index of X where X is one of pandas or polars
         """
         out = [_posterior(self, rows)[0] for rows in self._rows(X)]
-        return np.concatenate(out).astype(np.result_type(self.loadings, np.float32))
+        return framed(X, np.concatenate(out).astype(np.result_type(self.loadings, np.float32)))
 
     def posterior_covariance(self, X: Any = None) -> NDArray[np.float64]:
         """Posterior covariance `s2 (W'W + s2 I)^-1` of z.
@@ -189,9 +192,10 @@ class PPCAResult(Named):
 
         Returns
         -------
-        ndarray of shape (m, p)
+        ndarray of shape (m, p), or a dataframe with the index of X, and the columns of the fit, where X is
+            one of pandas or polars
         """
-        a = real_array(X, "X", ndim=2, finite=False)
+        a = real_array(aligned(X, self.names), "X", ndim=2, finite=False)
         out, start = a.copy(order="C"), 0
         W = self.loadings.astype(np.float64)
         for rows in self._rows(a):
@@ -203,7 +207,7 @@ class PPCAResult(Named):
             part = out[start : start + len(rows)]
             np.copyto(part, filled.astype(a.dtype), where=np.isnan(part))
             start += len(rows)
-        return out
+        return framed(X, out, self.names or column_names(X))
 
     def sample(self, n_samples: int, *, rng: Any = None) -> NDArray[Any]:
         """Rows drawn from the model.
@@ -232,7 +236,7 @@ class PPCAResult(Named):
 
     def _rows(self, X: Any) -> Iterator[NDArray[np.float64]]:
         """The rows of X, centred and scaled, some at a time."""
-        p = len(self.loadings)
+        p, X = len(self.loadings), aligned(X, self.names)
         if is_sparse(X):
             a = compressed(X).tocsr()
             refuse_not_finite(a.data, "X.data")

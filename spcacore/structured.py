@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from ._input import choice, hook, integer, number, per_component, seed_of
+from ._input import aligned, choice, framed, hook, integer, number, per_component, seed_of
 from ._operator import Problem, as_problem, scores, warn_out_of_range
 from ._prior import as_prior
 from ._result import Callback, Named, Progress
@@ -110,12 +110,16 @@ class StructuredPCAResult(Named):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (m, p)
-            For a result from a covariance, which knows no mean, X is used as it is.
+            For a result from a covariance, which knows no mean, X is used as it is. Columns with names are
+            taken in the order of `names`.
 
         Returns
         -------
-        ndarray of shape (m, r)
+        ndarray of shape (m, r), or a dataframe with the index of X where X is one of pandas or polars
         """
+        return framed(X, self._weights(aligned(X, self.names)))
+
+    def _weights(self, X: Any) -> NDArray[Any]:
         energy = np.sum(self.means**2, axis=0) + self.posterior_trace
         B = _regressors(self.means, energy, self.deflation)
         return scores(X, B.astype(self.loadings.dtype), self.mean, self.scale)
@@ -560,12 +564,13 @@ def _result(
         names=problem.names,
         options=options,
     )
-    return result if op.covariance else replace(result, scores=result.transform(X))
+    return result if op.covariance else replace(result, scores=result._weights(X))
 
 
 def _extended(
     result: StructuredPCAResult, X: Any, more: Any, cardinality: Any, callback: Callback | None
 ) -> StructuredPCAResult:
+    X = X if result.kind == "covariance" else aligned(X, result.names)
     before, p = result.n_components, len(result.loadings)
     more = integer(more, "more", 1, min(p, result.n_samples) - before)
     options = {name: value for name, value in result.options.items() if name != "cardinality"}
