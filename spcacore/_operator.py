@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from . import _core, _screening
 from ._input import (
+    LARGEST,
     choice,
     column_names,
     flag,
@@ -32,6 +33,7 @@ from ._input import (
 from ._result import Screening
 
 _LARGEST_CHOLESKY = 1500
+_FEW_PRODUCTS = 256  # of a callable, for its entries: no more than one search makes from its starts
 _TINY = 1e-280  # below this a sum of squares has lost terms to underflow
 _CHUNK = 1 << 22  # entries looked at, or copied, at a time
 OUT_OF_RANGE = "a variance exceeds the number range and is given as inf"
@@ -202,7 +204,7 @@ def as_problem(
     if is_sparse(X):
         problem = _from_sparse(X, covariance, center, scale, definite)
     elif is_operator(X) or (callable(X) and not hasattr(X, "__array__")):
-        problem = _from_products(X, covariance, center, scale, n_features)
+        problem = _from_products(X, covariance, center, scale, n_features, definite)
     else:
         problem = _from_dense(X, covariance, center, scale, definite, screening, missing)
     return _of_width(n_features, problem)
@@ -784,8 +786,22 @@ class _Products:
         return self._scaled(self._checked(self.rmatvec, f, self.shape[1]) - shift)
 
 
-def _from_products(X: Any, covariance: bool, center: bool, scale: bool, n_features: int | None) -> Problem:
-    if scale:
+def _entries(owner: _Products) -> NDArray[Any]:
+    """The symmetric matrix, by its product with each unit vector; as it is where it is far from symmetric."""
+    p = owner.shape[1]
+    A = np.empty((p, p), owner.dtype, order="F")
+    for j in range(p):
+        A[:, j] = owner._checked(owner.matvec, np.eye(1, p, j, owner.dtype)[0], p)
+    with np.errstate(over="ignore", under="ignore"):
+        rounded = np.abs(A - A.T).max() <= 1e-5 * np.abs(A).max()
+        return A / 2 + A.T / 2 if rounded else A
+
+
+def _from_products(
+    X: Any, covariance: bool, center: bool, scale: bool, n_features: int | None, definite: bool
+) -> Problem:
+    small = covariance and (X.shape[1] if is_operator(X) else n_features or LARGEST) <= _FEW_PRODUCTS
+    if scale and not small:
         raise ValueError("scale=True needs the entries of X; an operator offers only products")
     if is_operator(X):
         n, p = X.shape
@@ -805,6 +821,8 @@ def _from_products(X: Any, covariance: bool, center: bool, scale: bool, n_featur
         matvec, rmatvec, dtype = X, None, np.dtype(np.float64)
     dtype = float_type(dtype)
     owner = _Products(matvec, rmatvec, n, p, dtype, center and not covariance)
+    if small:
+        return _from_dense(_entries(owner), True, center, scale, definite, "none")
     factor = 1.0 if covariance else 1.0 / max(n - 1, 1)
     eps = float(np.finfo(dtype).eps)
     size = 1.0  # of A: its products are about that

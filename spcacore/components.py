@@ -141,7 +141,8 @@ def sparse_pca(
     ----------
     X : array-like of shape (n, p), sparse matrix, LinearOperator or callable
         Data, one row a sample; with ``kind="covariance"`` a symmetric positive semidefinite (p, p)
-        matrix (covariance, correlation or Gram), or a callable `v -> A v`. float32 and float64 arrays
+        matrix (covariance, correlation or Gram), or a callable `v -> A v`, of which up to 256 variables make
+        a matrix, by as many products. float32 and float64 arrays
         in C or Fortran order, memory maps, and CSR and CSC matrices are not copied; float32 stays
         float32. Dataframes bring the names of the variables. Dask arrays are worked on where their blocks
         are; `row_blocks` does so with files.

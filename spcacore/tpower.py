@@ -106,7 +106,7 @@ def tpower(
     ----------
     X : array-like of shape (n, p), sparse matrix, LinearOperator or callable
         Data, one row a sample; with ``kind="covariance"`` a symmetric (p, p) matrix, which may be
-        indefinite (the iteration then works on a shifted matrix), or a callable `v -> A v`.
+        indefinite (the iteration then works on a shifted matrix), or a callable `v -> A v`, see `sparse_pca`.
         float32 and float64 arrays in C or Fortran order, and CSR and CSC matrices, are not copied.
     cardinality : int
         Number of nonzeros, in [1, p].
