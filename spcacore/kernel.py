@@ -38,8 +38,11 @@ from ._gram import (
     tiles,
 )
 from ._input import (
+    aligned,
     choice,
+    column_names,
     float_type,
+    framed,
     integer,
     is_operator,
     is_sparse,
@@ -82,12 +85,15 @@ class RandomFeatures:
         Near the middle of the data; the kernel does not depend on it, and rounding is less.
     bandwidth : float
         sigma in `exp(-||x - y||^2 / (2 sigma^2))`.
+    names : tuple of str or None
+        Names of the variables, when the data had any.
     """
 
     weights: NDArray[np.float64]
     offset: NDArray[np.float64]
     shift: NDArray[np.float64]
     bandwidth: float
+    names: tuple[str, ...] | None = None
 
     @property
     def n_features(self) -> int:
@@ -104,12 +110,13 @@ class RandomFeatures:
         Returns
         -------
         ndarray of shape (n, m)
-            float32 for float32 rows, else float64.
+            float32 for float32 rows, else float64. Of a dataframe of pandas or polars, a dataframe with its
+            index, and columns feature_1, feature_2, ...
         """
-        return self._features(X, "X")
+        return framed(X, self._features(X, "X"), [f"feature_{j + 1}" for j in range(self.n_features)])
 
     def _features(self, X: Any, name: str) -> NDArray[Any]:
-        rows = _sliceable(X, len(self.weights), name)
+        rows = _sliceable(aligned(X, self.names, name), len(self.weights), name)
         out = np.empty((rows.shape[0], self.n_features), rows.dtype)
         for part in blocks(len(out), max(self.weights.shape)):
             self._into(rows[part], out[part])
@@ -128,7 +135,7 @@ class RandomFeatures:
         -------
         ndarray of shape (n, l)
         """
-        Z = self.transform(X)
+        Z = self._features(X, "X")
         return Z @ (Z if Y is None else self._features(Y, "Y")).T
 
     def _into(self, rows: Any, out: NDArray[Any]) -> None:
@@ -174,6 +181,8 @@ class KernelPCAResult:
         Means of the columns of the kernel matrix (for "rbf" less 1), or of the features.
     features : RandomFeatures or None
         The map, where components are those of random features.
+    names : tuple of str or None
+        Names of the variables (of a precomputed kernel, of the samples), when the input had any.
     """
 
     scores: NDArray[Any]
@@ -190,6 +199,7 @@ class KernelPCAResult:
     features: RandomFeatures | None
     _samples: tuple[Kernel, Rows] | None = field(repr=False)
     _preimages: tuple[Kernel, Rows, NDArray[Any]] | None = field(repr=False)
+    names: tuple[str, ...] | None = None
 
     @property
     def n_components(self) -> int:
@@ -211,13 +221,14 @@ class KernelPCAResult:
 
         Returns
         -------
-        ndarray of shape (l, r)
+        ndarray of shape (l, r), or a dataframe with the index of X where X is one of pandas or polars
         """
+        given, X = X, aligned(X, self.names)
         if self.features is not None:
-            return _feature_scores(X, self.features, self.kernel_mean, self.coefficients)
+            return framed(given, _feature_scores(X, self.features, self.kernel_mean, self.coefficients))
         assert self._samples is not None
         kernel, rows = self._samples
-        return expanded(kernel, rows, _matrix(X), self.kernel_mean, self.coefficients)
+        return framed(given, expanded(kernel, rows, _matrix(X), self.kernel_mean, self.coefficients))
 
     def inverse_transform(self, scores: Any) -> NDArray[Any]:
         """Approximate pre-images: rows whose scores are near the given ones.
@@ -411,6 +422,7 @@ def kernel_pca(
         features=None,
         _samples=(k, matrix.rows if name != "precomputed" else Rows(None, None, n)),
         _preimages=None if ridge is None else _preimages(name, options, scores, data, ridge),
+        names=column_names(X),
     )
 
 
@@ -479,7 +491,7 @@ def random_fourier_features(
         weights = rng.standard_normal((p, m)) / sigma
     if not np.isfinite(weights).all():
         raise ValueError(f"bandwidth is too small: {sigma:g}")
-    return RandomFeatures(weights, rng.uniform(0, 2 * np.pi, m), shift, sigma)
+    return RandomFeatures(weights, rng.uniform(0, 2 * np.pi, m), shift, sigma, column_names(X))
 
 
 # ---- options ----------------------------------------------------------------------------------------
@@ -736,6 +748,7 @@ def _on_features(
         scores=scores, eigenvalues=values, explained_variance_ratio=values / trace, kernel="rbf",
         bandwidth=features.bandwidth, degree=None, gamma=None, coef0=None, solver=solver,
         coefficients=V * sign, kernel_mean=mean, features=features, _samples=None, _preimages=None,
+        names=column_names(X),
     )  # fmt: skip
 
 

@@ -152,6 +152,8 @@ MADE = {
     "spca": lambda X: spcacore.spca(X, 2, cardinality=3),
     "ppca": lambda X: spcacore.ppca(X, 2),
     "oppca": lambda X: spcacore.oppca(X, 2),
+    "kernel_pca": lambda X: spcacore.kernel_pca(X, 2),
+    "kernel_pca on features": lambda X: spcacore.kernel_pca(X, 2, random_features=20),
     "sparse_lda": lambda X: spcacore.sparse_lda(X, np.arange(30) % 3, cardinality=3),
 }
 METHODS = [
@@ -232,3 +234,16 @@ def test_pairs_and_further_components_go_by_names():
     arrow = pytest.importorskip("pyarrow").Table.from_pandas(X, preserve_index=False)
     result = spcacore.sparse_pca(arrow, 1, cardinality=3)
     np.testing.assert_array_equal(result.transform(arrow.select(LETTERS[::-1])), result.transform(Z))
+
+
+def test_features_go_by_names():
+    pandas = pytest.importorskip("pandas")
+    X = pandas.DataFrame(Z, columns=LETTERS, index=np.arange(30) + 7)
+    features = spcacore.random_fourier_features(X, 5)
+    out = features.transform(X[LETTERS[::-1]])
+    np.testing.assert_array_equal(out.to_numpy(), features.transform(Z))
+    assert out.index.equals(X.index)
+    assert out.columns[-1] == "feature_5"
+    np.testing.assert_array_equal(features.kernel(X[LETTERS[::-1]], X), features.kernel(Z))
+    with pytest.raises(ValueError, match="Y must have the 6 columns"):
+        features.kernel(X, X[LETTERS[1:]])
