@@ -105,16 +105,26 @@ cdef class Call:
     """What belongs to one call of a kernel: shared operators stay read-only."""
     cdef call_t c
     cdef object progress, error
+    cdef Py_ssize_t steps   # made before the progress hook ended the search
 
     def __cinit__(self, progress=None, double pause=0.05):
-        self.c.due = spca_now() + pause
+        self.c.due = 0 if getattr(progress, "ended", False) else spca_now() + pause
         self.c.pause = pause
         self.c.n_iter = 0
         self.c.call = <PyObject *> self
         self.progress = progress
 
+    cdef bint again(self, spca_status status) noexcept:
+        """Whether the hook ended the search: the caller asks once more, for no step from where it was."""
+        if status != SPCA_STOPPED or self.error is not None:
+            return False
+        self.progress = None
+        self.steps = self.c.n_iter
+        return True
+
     cdef int check(self, spca_status status) except -1:
         """Raise for a status without a result; SPCA_ZERO_VECTOR is the caller's to judge."""
+        self.c.n_iter += self.steps
         if status == SPCA_STOPPED or status == SPCA_PRODUCT_FAILED:
             raise self.error
         if status == SPCA_NONFINITE:
@@ -134,8 +144,8 @@ cdef int on_stop(void *ctx) noexcept nogil:
         call = <Call> c.call
         try:
             PyErr_CheckSignals()
-            if call.progress is not None:
-                call.progress(c.n_iter)
+            if call.progress is not None and call.progress(c.n_iter) is True:
+                return 1
         except BaseException as error:
             call.error = error
             return 1

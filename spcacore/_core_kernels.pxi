@@ -147,7 +147,7 @@ def dspca(const double[:, ::1] A, bint constrained, double limit, double tol, Py
     """(status, M, objective, bound, n_iter) of symmetric A; see spca_proto.h for what limit is."""
     cdef Call call = Call(progress)
     cdef spca_status status
-    cdef Py_ssize_t p = A.shape[0]
+    cdef Py_ssize_t p = A.shape[0], i, j
     cdef double primal = 0, dual = 0
     cdef double[:, ::1] M = np.empty((p, p))
     cdef double[::1] work = np.empty(4 * p * p + 28 * p)
@@ -155,6 +155,11 @@ def dspca(const double[:, ::1] A, bint constrained, double limit, double tol, Py
     with nogil:
         status = spca_ddspca(p, &A[0, 0], constrained, limit, tol, max_iter, on_stop, &call.c, &work[0],
                              <blas_int *> &iwork[0], &M[0, 0], &primal, &dual, &call.c.n_iter)
+    if call.again(status):
+        status = SPCA_NOT_CONVERGED
+        for j in range(p):
+            for i in range(j):
+                M[i, j] = M[j, i]
     call.check(status)
     return <int> status, np.asarray(M), primal, dual, call.c.n_iter
 

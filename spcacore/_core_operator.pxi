@@ -322,9 +322,14 @@ cdef class Operator:
         cdef floating[::1] work = np.empty(self.work() + 2 * k, self.dtype)
         positions[:nnz] = index
         values[:nnz] = value
-        with nogil:
-            status = kernel_truncated_power(self.pointer(), k, nonnegative, max_iter, tol, on_stop, &call.c, &nnz,
-                                            &positions[0], &values[0], &work[0], &iwork[0], &objective, &call.c.n_iter)
+        while True:
+            with nogil:
+                status = kernel_truncated_power(self.pointer(), k, nonnegative, max_iter, tol, on_stop, &call.c, &nnz,
+                                                &positions[0], &values[0], &work[0], &iwork[0], &objective,
+                                                &call.c.n_iter)
+            if not call.again(status):
+                break
+            max_iter = 0
         call.check(status)
         return <int> status, np.asarray(positions)[:nnz], np.asarray(values)[:nnz], objective, call.c.n_iter
 
@@ -340,9 +345,14 @@ cdef class Operator:
         cdef floating[::1] work = np.empty(self.work() + self.p, self.dtype)
         positions[:nnz] = index
         values[:nnz] = value
-        with nogil:
-            status = kernel_gpower(self.pointer(), l0, gamma, max_iter, tol, on_stop, &call.c, &nnz, &positions[0],
-                                   &values[0], &work[0], &iwork[0], &objective, &quadratic, &call.c.n_iter)
+        while True:
+            with nogil:
+                status = kernel_gpower(self.pointer(), l0, gamma, max_iter, tol, on_stop, &call.c, &nnz,
+                                       &positions[0], &values[0], &work[0], &iwork[0], &objective, &quadratic,
+                                       &call.c.n_iter)
+            if not call.again(status):
+                break
+            max_iter = 0
         call.check(status)
         return (<int> status, np.asarray(positions)[:nnz].copy(), np.asarray(values)[:nnz].copy(), objective, quadratic,
                 call.c.n_iter)
@@ -362,14 +372,18 @@ cdef class Operator:
         cdef floating[::1] work = np.empty(self.work() + max(self.p, 2 * self.m), self.dtype)
         positions[:nnz] = index
         values[:nnz] = value
-        with nogil:
-            if sample_bound > 0:
-                status = kernel_pmd_two_way(self.pointer(), bound, sample_bound, nonnegative, max_iter, tol, on_stop, &call.c,
-                                            &nnz, &positions[0], &values[0], &work[0], &iwork[0], &u[0], &objective,
-                                            &call.c.n_iter)
-            else:
-                status = kernel_pmd(self.pointer(), bound, nonnegative, max_iter, tol, on_stop, &call.c, &nnz, &positions[0],
-                                    &values[0], &work[0], &iwork[0], &objective, &call.c.n_iter)
+        while True:
+            with nogil:
+                if sample_bound > 0:
+                    status = kernel_pmd_two_way(self.pointer(), bound, sample_bound, nonnegative, max_iter, tol, on_stop,
+                                                &call.c, &nnz, &positions[0], &values[0], &work[0], &iwork[0], &u[0],
+                                                &objective, &call.c.n_iter)
+                else:
+                    status = kernel_pmd(self.pointer(), bound, nonnegative, max_iter, tol, on_stop, &call.c, &nnz,
+                                        &positions[0], &values[0], &work[0], &iwork[0], &objective, &call.c.n_iter)
+            if not call.again(status):
+                break
+            max_iter = 0
         call.check(status)
         return <int> status, np.asarray(positions)[:nnz].copy(), np.asarray(values)[:nnz].copy(), objective, call.c.n_iter
 
@@ -383,9 +397,13 @@ cdef class Operator:
         cdef floating[::1] v = np.array(start), work = np.empty(2 * self.p + max(3 * self.p, self.m + self.t), self.dtype)
         cdef double[::1] dwork = np.empty(t * t + 5 * t + 1)
         cdef const floating *basis = &Q[0, 0] if t > 0 else NULL
-        with nogil:
-            status = kernel_scotlass(self.pointer(), t, basis, bound, max_iter, tol, on_stop, &call.c, &v[0],
-                                     &work[0], &dwork[0], &objective, &call.c.n_iter)
+        while True:
+            with nogil:
+                status = kernel_scotlass(self.pointer(), t, basis, bound, max_iter, tol, on_stop, &call.c, &v[0],
+                                         &work[0], &dwork[0], &objective, &call.c.n_iter)
+            if not call.again(status):
+                break
+            max_iter = 0
         call.check(status)
         return <int> status, np.asarray(v), objective, call.c.n_iter
 

@@ -6,7 +6,7 @@ import math
 import numbers
 import operator
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,15 +23,23 @@ LARGEST = sys.maxsize
 # scipy.sparse takes as long to import as all of this package, and before that X is neither of the two.
 
 
+def _if_imported(module: str, name: str) -> Any:
+    """What a module holds, None before it is imported.
+
+    While another thread imports it, it is there without its names; then X cannot be one of its objects.
+    """
+    return getattr(sys.modules.get(module), name, None)
+
+
 def is_sparse(x: Any) -> bool:
-    module = sys.modules.get("scipy.sparse")
-    return module is not None and bool(module.issparse(x))
+    issparse = _if_imported("scipy.sparse", "issparse")
+    return issparse is not None and bool(issparse(x))
 
 
 def is_operator(x: Any) -> bool:
     """Whether x is a scipy `LinearOperator`."""
-    module = sys.modules.get("scipy.sparse.linalg")
-    return module is not None and isinstance(x, module.LinearOperator)
+    operator_type = _if_imported("scipy.sparse.linalg", "LinearOperator")
+    return operator_type is not None and isinstance(x, operator_type)
 
 
 def is_row_blocks(x: Any) -> bool:
@@ -159,6 +167,51 @@ def column_names(X: Any) -> tuple[str, ...] | None:
     return names
 
 
+def aligned(X: Any, names: tuple[str, ...] | None, name: str = "X") -> Any:
+    """X, its columns in the order of `names`, those of the fit; as it is where either has no names."""
+    given = column_names(X)
+    if given is None or names is None or given == names:
+        return X
+    missing, unknown = ([n for n in a if n not in b] for a, b in ((names, set(given)), (given, set(names))))
+    if missing or unknown or len(given) != len(names):
+        wrong = [
+            f"{what} {', '.join(map(repr, some[:5]))}{', ...' * (len(some) > 5)}"
+            for what, some in (("without", missing), ("with the unknown", unknown)) if some
+        ]  # fmt: skip
+        raise ValueError(
+            f"{name} must have the {len(names)} columns of the fit, in any order; it has {len(given)}"
+            + "".join(f", {part}" for part in wrong)
+        )
+    if len(set(names)) < len(names):
+        raise ValueError(f"{name} has columns of the same name in another order than the fit")
+    place = {n: j for j, n in enumerate(given)}
+    order = [place[n] for n in names]
+    if hasattr(X, "iloc"):
+        return X.iloc[:, order]
+    if hasattr(X, "select"):  # polars, pyarrow
+        own = list(getattr(X, "column_names", X.columns))
+        return X.select([own[j] for j in order])
+    raise ValueError(f"{name} has its columns in another order than the fit")
+
+
+def framed(X: Any, values: Any, names: Sequence[str] | None = None) -> Any:
+    """`values`, one row for each of X, as a dataframe where X is one of pandas, with its index, or polars.
+
+    The columns are `names`, or component_1, component_2, ...
+    """
+    for kind in type(X).__mro__:
+        library = kind.__module__.partition(".")[0]
+        if kind.__name__ != "DataFrame" or library not in ("pandas", "polars"):
+            continue
+        if names is None:
+            names = [f"component_{t + 1}" for t in range(values.shape[1])]
+        maker: Any = kind
+        if library == "pandas":
+            return maker(values, index=X.index, columns=list(names))
+        return maker(values, schema=list(names))
+    return values
+
+
 def float_type(dtype: np.dtype) -> np.dtype:
     """What numbers of this dtype are computed in, whatever their byte order."""
     return np.dtype(np.float32 if dtype.kind == "f" and dtype.itemsize <= 4 else np.float64)
@@ -222,11 +275,29 @@ def choice(value: Any, name: str, allowed: tuple[str, ...]) -> str:
     return value
 
 
-def hook(callback: Any) -> Callable[..., object] | None:
-    """A callback, or None."""
-    if callback is not None and not callable(callback):
+class Hook:
+    """The caller's callback, for one call: True, then and ever after, once it raised StopIteration."""
+
+    def __init__(self, callback: Callable[..., object]):
+        self.callback = callback
+        self.ended = False
+
+    def __call__(self, progress: Any) -> bool:
+        if not self.ended:
+            try:
+                self.callback(progress)
+            except StopIteration:
+                self.ended = True
+        return self.ended
+
+
+def hook(callback: Any) -> Hook | None:
+    """A callback that may end the search by StopIteration, or None."""
+    if callback is None or isinstance(callback, Hook):
+        return callback
+    if not callable(callback):
         raise TypeError(f"callback must be callable or None, not {callback!r}")
-    return callback
+    return Hook(callback)
 
 
 def output_array(x: Any, a: NDArray[Any], name: str, overwrite: bool, layout: str = "A") -> NDArray[Any]:

@@ -7,6 +7,7 @@ one `_core.Operator` for the covariance matrix `A`; what has entries also gets i
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from . import _core, _screening
 from ._input import (
+    LARGEST,
     choice,
     column_names,
     flag,
@@ -32,9 +34,11 @@ from ._messages import counted
 from ._result import Screening
 
 _LARGEST_CHOLESKY = 1500
+_FEW_PRODUCTS = 256  # of a callable, for its entries: no more than one search makes from its starts
 _TINY = 1e-280  # below this a sum of squares has lost terms to underflow
 _CHUNK = 1 << 22  # entries looked at, or copied, at a time
 OUT_OF_RANGE = "a variance exceeds the number range and is given as inf"
+BELOW_RANGE = "a variance is below the number range and is given as 0"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -163,6 +167,15 @@ class Problem:
             return np.ldexp(value, self.exponent)
 
 
+def warn_out_of_range(inside: Any, given: Any, stacklevel: int) -> None:
+    """Where a variance is not what it is in the operator's units, but inf or 0."""
+    given = np.asarray(given)
+    if not np.isfinite(given).all():
+        warnings.warn(OUT_OF_RANGE, RuntimeWarning, stacklevel=stacklevel + 1)
+    if ((given == 0) & (np.asarray(inside) != 0)).any():
+        warnings.warn(BELOW_RANGE, RuntimeWarning, stacklevel=stacklevel + 1)
+
+
 def as_problem(
     X: Any,
     *,
@@ -192,7 +205,7 @@ def as_problem(
     if is_sparse(X):
         problem = _from_sparse(X, covariance, center, scale, definite)
     elif is_operator(X) or (callable(X) and not hasattr(X, "__array__")):
-        problem = _from_products(X, covariance, center, scale, n_features)
+        problem = _from_products(X, covariance, center, scale, n_features, definite)
     else:
         problem = _from_dense(X, covariance, center, scale, definite, screening, missing)
     return _of_width(n_features, problem)
@@ -737,15 +750,18 @@ class _Products:
         self.mean: NDArray[Any] | None = None
         self.range = 1.0
         if center:
-            self.mean = self._checked(rmatvec(np.ones(n, dtype)), p) / n
+            self.mean = self._checked(rmatvec, np.ones(n, dtype), p) / n
         sample = self.forward(np.random.default_rng(0).standard_normal(p).astype(dtype) / math.sqrt(p))
         largest = float(np.abs(sample).max())
         if self.mean is not None:  # below this, the sample is rounding alone
             largest = max(largest, float(np.finfo(dtype).eps * np.abs(self.mean).max()))
         self.range = _range(largest, dtype)
 
-    def _checked(self, y: Any, length: int) -> NDArray[Any]:
-        y = np.asarray(y)
+    def _checked(self, product: Any, v: NDArray[Any], length: int) -> NDArray[Any]:
+        try:
+            y = np.asarray(product(v))
+        except StopIteration as error:  # which would end a generator, or a search, without a word
+            raise RuntimeError(f"X, an operator, raised StopIteration: {error}") from error
         if y.dtype.kind not in "fiu":
             raise TypeError(f"X, an operator, returned dtype {y.dtype}; real numbers are needed")
         if y.size != length or y.ndim > 2:
@@ -763,16 +779,30 @@ class _Products:
     def forward(self, v: NDArray[Any]) -> NDArray[Any]:
         v = self._scaled(v)
         shift = 0 if self.mean is None else self.mean @ v
-        return self._scaled(self._checked(self.matvec(v), self.shape[0]) - shift)
+        return self._scaled(self._checked(self.matvec, v, self.shape[0]) - shift)
 
     def backward(self, f: NDArray[Any]) -> NDArray[Any]:
         f = self._scaled(f)
         shift = 0 if self.mean is None else f.sum() * self.mean
-        return self._scaled(self._checked(self.rmatvec(f), self.shape[1]) - shift)
+        return self._scaled(self._checked(self.rmatvec, f, self.shape[1]) - shift)
 
 
-def _from_products(X: Any, covariance: bool, center: bool, scale: bool, n_features: int | None) -> Problem:
-    if scale:
+def _entries(owner: _Products) -> NDArray[Any]:
+    """The symmetric matrix, by its product with each unit vector; as it is where it is far from symmetric."""
+    p = owner.shape[1]
+    A = np.empty((p, p), owner.dtype, order="F")
+    for j in range(p):
+        A[:, j] = owner._checked(owner.matvec, np.eye(1, p, j, owner.dtype)[0], p)
+    with np.errstate(over="ignore", under="ignore"):
+        rounded = np.abs(A - A.T).max() <= 1e-5 * np.abs(A).max()
+        return A / 2 + A.T / 2 if rounded else A
+
+
+def _from_products(
+    X: Any, covariance: bool, center: bool, scale: bool, n_features: int | None, definite: bool
+) -> Problem:
+    small = covariance and (X.shape[1] if is_operator(X) else n_features or LARGEST) <= _FEW_PRODUCTS
+    if scale and not small:
         raise ValueError("scale=True needs the entries of X; an operator offers only products")
     if is_operator(X):
         n, p = X.shape
@@ -794,6 +824,8 @@ def _from_products(X: Any, covariance: bool, center: bool, scale: bool, n_featur
         matvec, rmatvec, dtype = X, None, np.dtype(np.float64)
     dtype = float_type(dtype)
     owner = _Products(matvec, rmatvec, n, p, dtype, center and not covariance)
+    if small:
+        return _from_dense(_entries(owner), True, center, scale, definite, "none")
     factor = 1.0 if covariance else 1.0 / max(n - 1, 1)
     eps = float(np.finfo(dtype).eps)
     size = 1.0  # of A: its products are about that

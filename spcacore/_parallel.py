@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from itertools import takewhile
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
@@ -32,8 +33,8 @@ class Report:
     def __call__(self, message: Any = None) -> None:
         if self.stop.is_set():
             raise Stopped
-        if message is not None and self.tell is not None:
-            self.tell(message)
+        if message is not None and self.tell is not None and self.tell(message) is True:
+            self.stop.set()  # from the next report on
 
 
 def check_jobs(n_jobs: Any) -> int:
@@ -50,11 +51,21 @@ def in_threads(
     threads: int,
     tell: Callable[[Any], object] | None = None,
 ) -> list[Result]:
-    """`[task(item, report) for item in items]`; the first exception, or Ctrl-C, ends all of them."""
+    """`[task(item, report) for item in items]`; the first exception, or Ctrl-C, ends all of them.
+
+    Where `tell` says True, those that are not done by then are left out, and all after them.
+    """
     threads = min(threads, len(items))
     if threads <= 1:
-        report = Report(tell)
-        return [task(item, report) for item in items]
+        report, results = Report(tell), []
+        for item in items:
+            try:
+                results.append(task(item, report))
+            except Stopped:
+                break
+            if report.stop.is_set():
+                break
+        return results
     messages: SimpleQueue[Any] = SimpleQueue()
     report = Report(messages.put)
     with ThreadPoolExecutor(threads) as pool:
@@ -64,11 +75,18 @@ def in_threads(
             while waiting:
                 done, waiting = wait(waiting, 0.05, FIRST_COMPLETED)
                 while tell is not None and not messages.empty():
-                    tell(messages.get())
+                    if tell(messages.get()) is True:
+                        report.stop.set()
+                        waiting = {future for future in waiting if not future.cancel()}
                 for future in done:
-                    future.result()
+                    if not (report.stop.is_set() and _left_out(future)):
+                        future.result()
         except BaseException:
             report.stop.set()
             pool.shutdown(cancel_futures=True)
             raise
-    return [future.result() for future in futures]
+    return [future.result() for future in takewhile(lambda future: not _left_out(future), futures)]
+
+
+def _left_out(future: Future[Any]) -> bool:
+    return future.cancelled() or isinstance(future.exception(), Stopped)

@@ -25,6 +25,22 @@ class Progress:
         Iterations of the present start, or of the component once finished.
     value : float or None
         Its variance once finished; None while under way.
+
+    Notes
+    -----
+    A callback that raises StopIteration ends the search early. It is not called again, and the call returns
+    what was found so far:
+
+    * of components found in turn (`sparse_pca`, `oppca`, `soppca`, `extend`) those that are finished, maybe
+      none; of directions (`sparse_eigen`, `sparse_lda`) and pairs (`sparse_cca`) the first at least, from a
+      search cut short, with ``converged=False``;
+    * of one component, or several found together, the best point so far with ``converged=False``;
+    * `sparsity_path`: the values that are finished; `sca_path`: all, those not reached by one iteration
+      from the one before;
+    * `select_sparsity`, `select_n_components`: the choice by the folds or permutations that are finished, and
+      RuntimeError where they are fewer than two.
+
+    Any other exception reaches the caller. StopIteration from an operator that is given as X is an error.
     """
 
     component: int
@@ -307,15 +323,23 @@ class _Loadings(Named):
         Parameters
         ----------
         X : array-like, sparse matrix, dask array or `row_blocks` of shape (m, p)
-            For a result from a covariance, which knows no mean, X is used as it is.
+            For a result from a covariance, which knows no mean, X is used as it is. Columns with names are
+            taken in the order of `names`.
 
         Returns
         -------
-        ndarray of shape (m, r); of a dask array, a dask array
+        ndarray of shape (m, r); of a dask array, a dask array; of a dataframe of pandas or polars, another
+            With the index of X, and columns component_1, component_2, ...
+
+        Raises
+        ------
+        ValueError
+            Where the columns of a dataframe are not those of the fit.
         """
+        from ._input import aligned, framed
         from ._operator import scores
 
-        return scores(X, self.loadings, self.mean, self.scale)
+        return framed(X, scores(aligned(X, self.names), self.loadings, self.mean, self.scale))
 
     def reconstruct(self, scores: Any) -> NDArray[Any]:
         """Rows from their scores: the orthogonal projection of the data onto the span of the loadings.

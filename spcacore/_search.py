@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _core
-from ._input import LARGEST, choice, hook, integer, number, real_array
+from ._input import LARGEST, Hook, choice, hook, integer, number, real_array
 from ._messages import counted
-from ._operator import OUT_OF_RANGE, Problem
+from ._operator import Problem, warn_out_of_range
 from ._result import Callback, Progress, SparseComponent
 from .deflation import Deflated
 
@@ -36,7 +36,34 @@ _START_BUDGET = 1e8  # multiplications that coordinate starts may cost by defaul
 
 PENALTIES = (0.25, 1.0, 4.0, 16.0, 64.0)  # of the variance found
 
-Told = Callable[[int], object]
+
+class Ended(Exception):
+    """The callback ended the search, and the component under way is not wanted."""
+
+
+class Told:
+    """Reports of component t of r, by numbers of iterations; True where the search is to end.
+
+    Of components found in turn only finished ones are returned: with `whole` it raises `Ended` instead.
+    """
+
+    def __init__(self, hook: Hook, t: int, r: int, whole: bool = False):
+        self.hook, self.t, self.r, self.whole = hook, t, r, whole
+
+    @property
+    def ended(self) -> bool:
+        return self.hook.ended
+
+    def __call__(self, n_iter: int, value: float | None = None) -> bool:
+        ended = self.hook(Progress(self.t, self.r, n_iter, value))
+        if ended and self.whole:
+            raise Ended
+        return ended
+
+
+def ended(told: Callable[[int], object] | None) -> bool:
+    """Whether the callback has ended the search."""
+    return isinstance(told, Told) and told.ended
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -305,9 +332,9 @@ def check_iterations(max_iter: Any, tol: Any) -> tuple[int, float | None]:
     return integer(max_iter, "max_iter", 0, LARGEST), None if tol is None else number(tol, "tol", 0)
 
 
-def telling(tell: Callable[..., object] | None, t: int, r: int) -> Told | None:
-    """Reports of component t of r, from the numbers of iterations."""
-    return None if tell is None else lambda n_iter: tell(Progress(t, r, n_iter))
+def telling(tell: Hook | None, t: int, r: int, whole: bool = False) -> Told | None:
+    """`Told`, where there is a callback."""
+    return None if tell is None else Told(tell, t, r, whole)
 
 
 def told_of(callback: Callback | None) -> Told | None:
@@ -316,20 +343,21 @@ def told_of(callback: Callback | None) -> Told | None:
 
 
 def single(
-    problem: Problem, found: Found | None, method: str, callback: Callback | None, max_iter: int | None
+    problem: Problem, found: Found | None, method: str, told: Told | None, max_iter: int | None
 ) -> SparseComponent:
     """The result of a one-component function, with its warnings."""
     if found is None or abs(found.objective) <= problem.noise(found.index):
         warnings.warn("X has no variance: the loading is the first unit vector", RuntimeWarning, stacklevel=3)
         one = np.ones(1, problem.operator.dtype)
         found = Found(np.zeros(1, np.intp), one, 0.0, 0, True)
+    if ended(told):
+        found, max_iter = replace(found, converged=False), found.n_iter
     if not found.converged:
         warnings.warn(f"not converged in {counted(max_iter or 0, 'iteration')}", RuntimeWarning, stacklevel=3)
     value = float(problem.in_units(found.objective))
-    if not np.isfinite(value):
-        warnings.warn(OUT_OF_RANGE, RuntimeWarning, stacklevel=3)
-    if callback is not None:
-        callback(Progress(0, 1, found.n_iter, value))
+    warn_out_of_range(found.objective, value, stacklevel=3)
+    if told is not None:
+        told(found.n_iter, value)
     loading = np.zeros(problem.p, problem.operator.dtype)
     loading[found.index] = found.value
     return SparseComponent(

@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._input import choice, integer, is_sparse, number
+from ._input import choice, hook, integer, is_sparse, number
 from ._lapack import interruptible
 from ._messages import counted
-from ._operator import OUT_OF_RANGE, Problem
+from ._operator import Problem, warn_out_of_range
 from ._parallel import Report, in_threads
 from ._result import SparsePCAResult, frame
 from ._search import Found, _eigenvectors
@@ -172,24 +172,27 @@ class Plan:
         first component of a denser value explains less than that of a sparser one. Of folds and permutations,
         with a report, the search is a quick one.
         """
-        callback = None if report is None else lambda progress: report()
+        tell = None if report is None else hook(lambda progress: report())
         found: list[list[Found]] = [[] for _ in self.settings]
+        ended = False
 
         def search(i: int, near: Sequence[Found]) -> list[Found]:
             settings = self.settings[i]
             new = _search(
-                problem, self.method, self.deflation, settings, [], self.r, callback, near,
+                problem, self.method, self.deflation, settings, [], self.r, tell, near,
                 quick=report is not None, quiet=True,
             )  # fmt: skip
             if settings["refine"] and len(new) > 1:
-                new = _refined(problem, new, settings, callback, quiet=True)
+                new = _refined(problem, new, settings, tell, quiet=True)
             return new
 
         for i in range(len(found) - 1, -1, -1):
             found[i] = search(i, found[i + 1] if i + 1 < len(found) else ())
-            if told is not None:
-                told(self.values[i].item())
-        for i in range(1, len(found)) if self.parameter != "penalty" else ():
+            if told is not None and told(self.values[i].item()) is True:
+                self._keep(i)
+                found, ended = found[i:], True
+                break
+        for i in range(1, len(found)) if self.parameter != "penalty" and not ended else ():
             if found[i - 1] and found[i] and found[i][0].objective < found[i - 1][0].objective:
                 new = search(i, found[i - 1])
                 if new and new[0].objective > found[i][0].objective:
@@ -197,6 +200,10 @@ class Plan:
         if report is None:
             self.found = found
         return found
+
+    def _keep(self, first: int) -> None:
+        """Forget the values before that one: the callback has ended the search."""
+        self.values, self.settings = self.values[first:], self.settings[first:]
 
     def warn(self, results: Sequence[SparsePCAResult]) -> None:
         """What was amiss with the search on all the data, and its results."""
@@ -210,8 +217,13 @@ class Plan:
             if some:
                 where = "" if self.counting else f" at {self.parameter} {', '.join(f'{v:g}' for v in some)}"
                 warnings.warn(f"{what}{where}", RuntimeWarning, stacklevel=3)
-        if not all(np.isfinite(result.explained_variance).all() for result in results):
-            warnings.warn(OUT_OF_RANGE, RuntimeWarning, stacklevel=3)
+        if results:
+            given = [result.explained_variance for result in results]
+            shares = [
+                np.zeros(result.n_components) if (share := result.explained_variance_ratio) is None else share
+                for result in results
+            ]
+            warn_out_of_range(np.concatenate(shares), np.concatenate(given), stacklevel=3)
 
     def result(self, found: list[Found], settings: dict[str, Any]) -> SparsePCAResult:
         read, problem = self.problem.screening(), self.problem.unscreened()

@@ -21,7 +21,7 @@ import re
 import threading
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -30,9 +30,11 @@ from numpy.typing import NDArray
 from . import _core
 from ._input import (
     LARGEST,
+    aligned,
     choice,
     column_names,
     flag,
+    framed,
     hook,
     integer,
     is_operator,
@@ -45,7 +47,7 @@ from ._messages import counted
 from ._operator import as_problem, compressed, scores
 from ._parallel import Report, check_jobs, in_threads
 from ._result import Callback, Progress, frame, labels
-from ._search import _eigsh, telling
+from ._search import Ended, Told, _eigsh, ended, telling
 from .generalized import Form, _forward, _Found, _Pencil, _swapped
 
 _DENSE = 1024  # variables up to which the covariance of a side is formed
@@ -116,11 +118,12 @@ class SparseCCAResult:
 
         Returns
         -------
-        tuple of ndarray of shape (m, r)
+        tuple of ndarray of shape (m, r), or of dataframes with the indices of X and Y where they are some
         """
+        X_, Y_ = aligned(X, self.names_x), aligned(Y, self.names_y, "Y")
         return (
-            scores(X, self.loadings_x, self.mean_x, self.scale_x),
-            _of_y(lambda: scores(Y, self.loadings_y, self.mean_y, self.scale_y)),
+            framed(X, scores(X_, self.loadings_x, self.mean_x, self.scale_x)),
+            framed(Y, _of_y(lambda: scores(Y_, self.loadings_y, self.mean_y, self.scale_y))),
         )
 
     def to_frame(self) -> tuple[Any, Any]:
@@ -238,8 +241,8 @@ def sparse_cca(
         A pair is found when an iteration raises the objective by a smaller fraction. Default 1e-10 for
         float64, 1e-5 for float32.
     callback : callable, optional
-        Called with a `Progress` after each iteration, and with the correlation once a pair is found. What it
-        raises ends the call.
+        Called with a `Progress` after each iteration, and with the correlation once a pair is found.
+        Raising StopIteration ends the search early, see `Progress`.
 
     Returns
     -------
@@ -304,7 +307,10 @@ def sparse_cca(
         solver = _Generalized(x, y, counts, ridges, min(max_iter, _TURNS), tol)
     found = []
     for t in range(r):
-        pair = solver.next(telling(tell, t, r))
+        try:
+            pair = solver.next(telling(tell, t, r, whole=t > 0))
+        except Ended:
+            break
         if pair is None:
             if t == 0:
                 warnings.warn("X and Y have nothing in common", RuntimeWarning, stacklevel=2)
@@ -314,8 +320,13 @@ def sparse_cca(
                 )
             break
         found.append(pair)
-        if tell is not None:
-            tell(Progress(t, r, pair.n_iter, _correlation(x.image(pair.u), y.image(pair.v))))
+        if tell is not None and tell.ended:
+            found[-1] = replace(pair, converged=False)
+            break
+        if tell is not None and tell(
+            Progress(t, r, pair.n_iter, _correlation(x.image(pair.u), y.image(pair.v)))
+        ):
+            break
     dtype = np.dtype(np.float32 if single else np.float64)
     loadings = [
         np.array([w / np.linalg.norm(w) for w in side]).reshape(len(found), s.p).T.astype(dtype, order="F")
@@ -660,8 +671,12 @@ class _PMD:
         self.cross, self.bounds, self.max_iter, self.tol = _Cross(x, y, stop), bounds, max_iter, tol
         self.noise = 1e-5 if x.Z.dtype == y.Z.dtype == np.float32 else 1e-12
 
-    def next(self, told: Callable[[int], object] | None, starts: list[Array] | None = None) -> _Pair | None:
-        runs = [self._run(v, told) for v in (_starts(self.cross) if starts is None else starts)]
+    def next(self, told: Told | None, starts: list[Array] | None = None) -> _Pair | None:
+        runs: list[_Pair] = []
+        for v in _starts(self.cross) if starts is None else starts:
+            runs.append(self._run(v, told))
+            if ended(told):
+                break
         if not runs:
             return None
         best = max(runs, key=lambda pair: pair.strength * (1 + 1e-10 * (pair is runs[0])))
@@ -674,17 +689,16 @@ class _PMD:
         self.cross.terms.append((best.strength, u, v))
         return _Pair(u, v, best.strength, sum(pair.n_iter for pair in runs), best.converged)
 
-    def _run(self, v: Array, told: Callable[[int], object] | None) -> _Pair:
+    def _run(self, v: Array, told: Told | None) -> _Pair:
         u, strength, n_iter, converged = np.zeros(self.cross.x.p), 0.0, 0, False
         for n_iter in range(1, self.max_iter + 1):
             u = _bounded(self.cross.times(v), self.bounds[0])
             image = self.cross.back(u)
             v = _bounded(image, self.bounds[1])
             before, strength = strength, float(v @ image)
-            if told is not None:
-                told(n_iter)
-            if strength - before <= self.tol * strength:
-                converged = True
+            enough = told is not None and told(n_iter)
+            converged = strength - before <= self.tol * strength
+            if converged or enough:
                 break
         return _Pair(u, v, strength, n_iter, converged)
 
@@ -736,14 +750,16 @@ class _Generalized:
         self.first = 0.0
         self.noise = 1e-5 if dtype == np.float32 else 1e-10
 
-    def next(self, told: Callable[[int], object] | None) -> _Pair | None:
+    def next(self, told: Told | None) -> _Pair | None:
         if self.empty:
             return None
         starts = self._starts()
         rough, n_iter = self._from(starts, False, told)
         order = sorted(rough, key=lambda i: -rough[i].strength)
-        fine, more = self._from([starts[i] for i in order[:_REFINED]], True, told)
-        n_iter += more
+        fine = {}
+        if not ended(told):
+            fine, more = self._from([starts[i] for i in order[:_REFINED]], True, told)
+            n_iter += more
         best: _Pair | None = None
         for pair in (*fine.values(), *rough.values()):
             if best is None or pair.strength > best.strength * (1 + 1e-10):
@@ -757,9 +773,7 @@ class _Generalized:
         self.cross.factors.append((u, self.metric[0].apply(u), v, self.metric[1].apply(v)))
         return _Pair(u, v, best.strength, n_iter, best.converged)
 
-    def _from(
-        self, starts: list[Array], exchanges: bool, told: Callable[[int], object] | None
-    ) -> tuple[dict[int, _Pair], int]:
+    def _from(self, starts: list[Array], exchanges: bool, told: Told | None) -> tuple[dict[int, _Pair], int]:
         """Where each start leads, unless it meets supports that an earlier one has met; and all turns."""
         pairs, n_iter, seen = dict[int, _Pair](), 0, set[bytes]()
         for i, start in enumerate(starts):
@@ -767,6 +781,8 @@ class _Generalized:
             n_iter += turns
             if pair is not None:
                 pairs[i] = pair
+            if pairs and ended(told):
+                break
         return pairs, n_iter
 
     def _starts(self) -> list[Array]:
@@ -790,7 +806,7 @@ class _Generalized:
         return starts
 
     def _turns(
-        self, v: Array, exchanges: bool, seen: set[bytes], told: Callable[[int], object] | None
+        self, v: Array, exchanges: bool, seen: set[bytes], told: Told | None
     ) -> tuple[_Pair | None, int]:
         """u for v, v for u, then both on their supports, until that raises nothing; and how many turns."""
         supports: list[NDArray[np.intp] | None] = [None, None]
@@ -807,8 +823,7 @@ class _Generalized:
                 return best, n_iter
             supports = [x.index, y.index]
             u, v, strength = self._both(x.index, y.index)
-            if told is not None:
-                told(n_iter)
+            enough = told is not None and told(n_iter)
             if best is not None and strength <= best.strength * (1 + self.tol):
                 return _Pair(best.u, best.v, best.strength, n_iter, True), n_iter
             key = x.index.tobytes() + y.index.tobytes()
@@ -816,6 +831,8 @@ class _Generalized:
                 return None, n_iter
             seen.add(key)
             best = _Pair(u, v, strength, n_iter, False)
+            if enough:
+                break
         return best, n_iter
 
     def _support(

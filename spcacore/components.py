@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import dspca, exact, gpower, greedy, pmd, scotlass, tpower
-from ._input import choice, flag, hook, integer, per_component, seed_of
+from ._input import Hook, aligned, choice, flag, hook, integer, per_component, seed_of
 from ._messages import counted, instead_of, listed
-from ._operator import OUT_OF_RANGE, Problem, as_problem
+from ._operator import Problem, as_problem, warn_out_of_range
 from ._result import Callback, Progress, Screening, SparsePCAResult
 from ._screening import MODES as SCREENING
-from ._search import Found, Warm, fix_sign
+from ._search import Ended, Found, Warm, ended, fix_sign, telling
 from .certificates import upper_bounds
 from .deflation import METHODS as DEFLATIONS
 from .deflation import Deflated
@@ -146,7 +146,8 @@ def sparse_pca(
     ----------
     X : array-like of shape (n, p), sparse matrix, LinearOperator or callable
         Data, one row a sample; with ``kind="covariance"`` a symmetric positive semidefinite (p, p)
-        matrix (covariance, correlation or Gram), or a callable `v -> A v`. float32 and float64 arrays
+        matrix (covariance, correlation or Gram), or a callable `v -> A v`, of which up to 256 variables make
+        a matrix, by as many products. float32 and float64 arrays
         in C or Fortran order, memory maps, and CSR and CSC matrices are not copied; float32 stays
         float32. Dataframes bring the names of the variables. Dask arrays are worked on where their blocks
         are; `row_blocks` does so with files.
@@ -166,7 +167,9 @@ def sparse_pca(
     deflation : str, default "projection"
         "hotelling", "projection", "schur", "orthogonalized_hotelling", "orthogonalized_projection",
         "generalized" or "naive", see `deflate`. "generalized" seeks the greatest additional variance
-        itself, `max x'Ax` subject to `x'Bx = 1` with `B` the projection away from the earlier loadings.
+        itself, `max x'Ax` subject to `x'Bx = 1` with `B` the projection away from the earlier loadings. So do
+        "tpower", "greedy" and "branch_and_bound"; of "pmd", "gpower", "dspca" and "scotlass" only the values
+        are re-fitted so, on supports that they seek as under "orthogonalized_projection".
         "naive" is the residual `X - d u x'` of "pmd", which differs from the projection where u has a
         bound or entries are missing; "schur" with ``renormalize=False`` keeps the scores orthogonal.
     constraint : {None, "orthogonal", "uncorrelated"}, default None
@@ -206,8 +209,7 @@ def sparse_pca(
     callback : callable, optional
         Called with a `Progress` after each component, and at most twenty times a second in between; with
         ``refine=True`` after each round too.
-        Raising StopIteration ends the search, and the components finished so far are returned; any
-        other exception reaches the caller.
+        Raising StopIteration ends the search early, see `Progress`.
     **options
         Further options of the method, as in its function. "gpower": with `relative=True` a penalty is a
         fraction of the largest column norm of what the earlier components have left (l0: its square);
@@ -255,10 +257,10 @@ def sparse_pca(
         certify=certify, kind=kind, center=center, scale=scale, start=start, n_starts=n_starts,
         max_iter=max_iter, tol=tol, screening=screening, n_features=n_features, rng=rng, **options,
     )  # fmt: skip
-    hook(callback)
-    found = _search(problem, method, deflation, settings, [], r, callback)
+    tell = hook(callback)
+    found = _search(problem, method, deflation, settings, [], r, tell)
     if refine and len(found) > 1:
-        found = _refined(problem, found, settings, callback)
+        found = _refined(problem, found, settings, tell)
     read, problem = problem.screening(), problem.unscreened()  # frees the shadow
     return _result(problem, found, read, method, deflation, kind, settings)
 
@@ -371,6 +373,7 @@ def extend(
     result: SparsePCAResult, X: Any, more: int, sparsity: dict[str, Any], callback: Callback | None
 ) -> SparsePCAResult:
     """Continue `result`, which came from this X; see `SparsePCAResult.extend`."""
+    X = X if result.kind == "covariance" else aligned(X, result.names)
     settings = dict(result.options)
     if settings["refine"]:
         raise ValueError("refined loadings depend on one another: ask sparse_pca for all of them at once")
@@ -384,7 +387,7 @@ def extend(
         screening=settings["screening"],
         missing=method.missing,
     )
-    hook(callback)
+    tell = hook(callback)
     before, p = result.n_components, len(result.loadings)
     if problem.p != p or problem.n_samples != result.n_samples:
         raise ValueError(
@@ -407,20 +410,9 @@ def extend(
         Found(np.flatnonzero(x), x[x != 0], 0.0, int(result.n_iter[t]), bool(result.converged[t]))
         for t, x in enumerate(np.asarray(result.loadings, problem.operator.dtype).T)
     ]
-    found = _search(problem, result.method, result.deflation, settings, known, before + more, callback)
+    found = _search(problem, result.method, result.deflation, settings, known, before + more, tell)
     read, problem = problem.screening(), problem.unscreened()
     return _result(problem, found, read, result.method, result.deflation, result.kind, settings)
-
-
-class _Enough(Exception):
-    """The callback raised StopIteration; an operator that does so has failed instead."""
-
-
-def _tell(callback: Callback, progress: Progress) -> None:
-    try:
-        callback(progress)
-    except StopIteration as stop:
-        raise _Enough from stop
 
 
 def _search(
@@ -430,7 +422,7 @@ def _search(
     settings: dict[str, Any],
     known: list[Found],
     r: int,
-    callback: Callback | None,
+    tell: Hook | None,
     near: Sequence[Found] = (),
     quick: bool = False,
     quiet: bool = False,
@@ -462,25 +454,24 @@ def _search(
         raise ValueError("certify=True needs the entries of X; an operator offers only products")
     try:
         if block is not None:
-            told = None
-            if callback is not None:
-                told = lambda n_iter: _tell(callback, Progress(0, r, n_iter))  # noqa: E731
+            told = telling(tell, 0, r)
             found = block(problem, sparsity, options, [settings["seed"], 0], told)
+            if ended(told):
+                found = [replace(f, converged=False) for f in found]
+                options = replace(options, max_iter=max((f.n_iter for f in found), default=0))
             if len(found) < r and not quiet:
                 warnings.warn(
                     f"{r - len(found)} of the {counted(r, 'component')} vanished under the penalty",
                     RuntimeWarning, stacklevel=3,
                 )  # fmt: skip
             for t, f in enumerate(found):
-                if callback is not None:
-                    _tell(callback, Progress(t, r, f.n_iter, float(problem.in_units(f.objective))))
+                if tell is not None:
+                    tell(Progress(t, r, f.n_iter, float(problem.in_units(f.objective))))
         for t in range(r if block is None else 0):
             if t < len(known):
                 new: Found | None = known[t]
             else:
-                told = None
-                if callback is not None:
-                    told = lambda n_iter, t=t: _tell(callback, Progress(t, r, n_iter))  # noqa: E731
+                told = telling(tell, t, r, whole=True)
                 here = options
                 if t < len(near) and getattr(options, "start", "none") is None:
                     here = replace(options, start=Warm(near[t].index, near[t].value))
@@ -510,9 +501,11 @@ def _search(
                 state = state.without(
                     new.index, new.value, lambda index: problem.noise(index, deflation), image
                 )
-            if callback is not None and t >= len(known):
-                _tell(callback, Progress(t, r, new.n_iter, float(problem.in_units(new.objective))))
-    except _Enough:
+            if tell is not None and t >= len(known):
+                variance = float(problem.in_units(new.objective))
+                if tell(Progress(t, r, new.n_iter, variance)):
+                    break
+    except Ended:
         pass
     finally:
         if problem.filled is not None:
@@ -535,16 +528,18 @@ def _refined(
     problem: Problem,
     found: list[Found],
     settings: dict[str, Any],
-    callback: Callback | None,
+    tell: Hook | None,
     quiet: bool = False,
 ) -> list[Found]:
     """The components solved again, each given all the others."""
+    if tell is not None and tell.ended:
+        return [replace(x, converged=False) for x in found]
     sizes = settings.get("cardinality", tuple(len(x.index) for x in found))
     start = [(x.index, x.value) for x in found]
     loadings, converged = refined(
-        problem, start, sizes, settings["constraint"], 0, _ROUNDS, 1e-7, settings["seed"], callback
+        problem, start, sizes, settings["constraint"], 0, _ROUNDS, 1e-7, settings["seed"], tell
     )
-    if not (converged or quiet):
+    if not (converged or quiet or (tell is not None and tell.ended)):
         warnings.warn(NOT_CONVERGED.format(_ROUNDS), RuntimeWarning, stacklevel=3)
     state = Deflated.nothing(problem, "generalized")
     out = []
@@ -591,8 +586,8 @@ def _result(
         upper_bound = np.asarray(problem.in_units(bounds))
         gap = 1 - np.array([f.objective for f in found]) / bounds
     in_units = np.asarray(problem.in_units(variances))
-    if not quiet and not np.isfinite(in_units).all():
-        warnings.warn(OUT_OF_RANGE, RuntimeWarning, stacklevel=3)
+    if not quiet:
+        warn_out_of_range(variances, in_units, stacklevel=3)
     return SparsePCAResult(
         loadings=V,
         explained_variance=in_units,

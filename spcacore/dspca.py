@@ -13,7 +13,7 @@ from . import _core
 from ._input import LARGEST, flag, integer, number
 from ._operator import Problem, as_problem
 from ._result import Callback, DSPCAComponent
-from ._search import Found, Told, finished, largest_submatrix, refit, single, told_of
+from ._search import Found, Told, ended, finished, largest_submatrix, refit, single, told_of
 from .deflation import Deflated
 
 _LARGEST_ORDER = 2000  # of the relaxation; six matrices of that order take 192 MB
@@ -108,8 +108,8 @@ def dspca(
     n_features : int, optional
         p, needed when X is a bare callable; of anything else, it must be its number of columns.
     callback : callable, optional
-        Called with a `Progress` at most twenty times a second, and once at the end. What it raises
-        ends the call.
+        Called with a `Progress` at most twenty times a second, and once at the end.
+        Raising StopIteration ends the search early, see `Progress`.
 
     Returns
     -------
@@ -164,7 +164,7 @@ def dspca(
         with np.errstate(over="ignore", under="ignore"):
             relaxed = _penalized(state, float(np.ldexp(charge, -problem.exponent)), options, told)
     found = None if relaxed is None else _loading(state, relaxed, k, options)
-    component = single(problem, found, "dspca", callback, max_iter)
+    component = single(problem, found, "dspca", told, max_iter)
     if relaxed is None or found is None:
         relaxed = _Relaxed(np.zeros(1, np.intp), np.ones((1, 1)), 0.0, 0.0, 0, True)
     dual = float(problem.in_units(relaxed.dual))
@@ -250,6 +250,8 @@ def _by_penalties(
         if relaxed is None:
             break
         excess = _off_diagonal(relaxed) - limit
+        if ended(told):
+            return _within(relaxed, state, rho, limit)
         if excess > 0:
             multiplier = rho - (relaxed.dual - relaxed.primal) / excess
             if multiplier > _DESCENT * rho:
@@ -263,6 +265,18 @@ def _by_penalties(
             if off <= limit and dual - primal <= options.tol * dual:
                 return replace(relaxed, primal=primal, dual=dual, converged=True)
     return None
+
+
+def _within(relaxed: _Relaxed, state: Deflated, rho: float, limit: float) -> _Relaxed:
+    """A matrix of the penalized relaxation, as one with s(M) <= limit, and the bounds that it gives."""
+    M, off = relaxed.matrix, _off_diagonal(relaxed)
+    primal = relaxed.primal + rho * off
+    if off > limit:  # mixed with its diagonal, which is feasible
+        own = float(_submatrix(state.operator, relaxed.kept).diagonal() @ M.diagonal())
+        primal = own + (primal - own) * limit / off
+        M = M * (limit / off) + np.diag(M.diagonal()) * (1 - limit / off)
+    dual = relaxed.dual + rho * limit
+    return replace(relaxed, matrix=M, primal=primal, dual=dual, converged=False)
 
 
 def _off_diagonal(relaxed: _Relaxed) -> float:

@@ -16,7 +16,7 @@ from . import _core
 from ._input import LARGEST, choice, flag, integer, number, seed_of
 from ._operator import Problem, as_problem
 from ._result import Callback, ExactComponent
-from ._search import Found, Told, check_start, finished, largest_submatrix, refit, single, told_of
+from ._search import Found, Told, check_start, ended, finished, largest_submatrix, refit, single, told_of
 from .deflation import Deflated
 from .tpower import check_options as start_options
 from .tpower import solve as start_solve
@@ -115,7 +115,7 @@ def branch_and_bound(
         seed.
     callback : callable, optional
         Called with a `Progress`, whose `n_iter` counts nodes, at most twenty times a second, and once at
-        the end. What it raises ends the call.
+        the end. Raising StopIteration ends the search early, see `Progress`.
 
     Returns
     -------
@@ -162,7 +162,7 @@ def branch_and_bound(
     proof = prove(problem, Deflated.nothing(problem), k, options, [seed, 0], told, support, began)
     found = None if proof is None else finished(proof.found)
     x = single(
-        problem, None if found is None else replace(found, converged=True), "branch_and_bound", callback, None
+        problem, None if found is None else replace(found, converged=True), "branch_and_bound", told, None
     )
     complete = proof is None or proof.complete
     upper = 0.0 if proof is None else float(problem.in_units(proof.upper))
@@ -210,9 +210,10 @@ def prove(
     def watch(_: int = 0) -> None:
         nonlocal told_at
         now = time.monotonic()
-        if told is not None and now >= told_at + _PAUSE:
+        if told is not None and (now >= told_at + _PAUSE or ended(told)):
             told_at = now
-            told(nodes)
+            if told(nodes):
+                raise _OutOfTime
         if now > end:
             raise _OutOfTime
 

@@ -35,7 +35,7 @@ import contextlib
 import copy
 import math
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -45,6 +45,7 @@ from numpy.typing import NDArray
 from . import _core
 from ._input import (
     LARGEST,
+    Hook,
     choice,
     column_names,
     flag,
@@ -59,7 +60,7 @@ from ._lapack import interruptible
 from ._messages import counted
 from ._operator import strided
 from ._result import Callback, Named, Progress
-from ._search import Told, _eigsh, fix_sign, telling
+from ._search import Ended, Told, _eigsh, ended, fix_sign, telling
 from .deflation import METHODS
 from .greedy import _ties
 
@@ -191,8 +192,8 @@ def sparse_eigen(
     rng : None, int or numpy Generator, optional
         For the starting vector of the estimate of the largest eigenvalue of B that the flow needs.
     callback : callable, optional
-        Called with a `Progress` after each step, and with the value once a direction is found. What it
-        raises ends the call.
+        Called with a `Progress` after each step, and with the value once a direction is found.
+        Raising StopIteration ends the search early, see `Progress`.
 
     Returns
     -------
@@ -719,14 +720,16 @@ class _Pencil:
         return float(np.linalg.eigvalsh(root @ N @ root)[-1])
 
 
-def directions(pencil: _Pencil, options: Options, tell: Callable[..., object] | None) -> SparseEigenResult:
+def directions(pencil: _Pencil, options: Options, tell: Hook | None) -> SparseEigenResult:
     """One direction after another."""
     r, p = len(options.cardinality), pencil.A.p
     found: list[_Found] = []
     bounds: list[float | None] = []
     for t, k in enumerate(options.cardinality):
-        told = telling(tell, t, r)
-        x = search(pencil, min(k, len(pencil.active)), options, told)
+        try:
+            x = search(pencil, min(k, len(pencil.active)), options, telling(tell, t, r, whole=t > 0))
+        except Ended:
+            break
         floor = 1e-10 if pencil.dtype == np.float64 else 1e-5
         if found and not x.objective > max(floor * abs(found[0].objective), pencil.rounding(x)):
             warnings.warn(
@@ -736,8 +739,11 @@ def directions(pencil: _Pencil, options: Options, tell: Callable[..., object] | 
         bound = pencil.bound()
         bounds.append(None if bound is None else max(bound, x.objective))
         found.append(x)
-        if tell is not None:
-            tell(Progress(t, r, x.n_iter, pencil.ratio(x)[0]))
+        if tell is not None and tell.ended:
+            found[-1] = replace(x, converged=False)
+            break
+        if tell is not None and tell(Progress(t, r, x.n_iter, pencil.ratio(x)[0])):
+            break
         if t + 1 < r:
             pencil.remove(x, options.deflation)
     loadings = np.zeros((p, len(found)), pencil.dtype, order="F")
@@ -784,12 +790,14 @@ def search(pencil: _Pencil, k: int, options: Options, told: Told | None) -> _Fou
         if x.index.tobytes() in seen:
             continue
         seen.add(x.index.tobytes())
-        if options.swaps and k < len(active):
+        if options.swaps and k < len(active) and not ended(told):
             x = _swapped(pencil, x, told, _LEAST_SWAP_WORK if flow else None)
             n_iter += x.n_iter
             seen.add(x.index.tobytes())
         if best is None or x.objective > best.objective + 1e-12 * abs(best.objective):
             best = x
+        if ended(told):
+            break
     assert best is not None
     best = pencil.parted(best)
     kept = best.value != 0
@@ -901,7 +909,7 @@ def _swapped(pencil: _Pencil, x: _Found, told: Told | None, work: float | None =
     decomposition, refreshment = 25.0 * k**3, 25.0 * k**3 + 2.0 * k**2 * p
     reading = sum(50.0 * form.factor.shape[0] * p for form in (pencil.A, pencil.B) if form.factor is not None)
     stale = False
-    while unchanged < k and n_iter < _SWAP_ROUNDS * k and work > 0:
+    while unchanged < k and n_iter < _SWAP_ROUNDS * k and work > 0 and not ended(told):
         if stale and i % k == 0:
             candidates, stale = _promising(pencil, RA, RB, S, room), False
             work -= refreshment
@@ -1034,8 +1042,8 @@ def _flow(
             return T, u, n_iter, True
         S, v, Av, Bv, rho = T, u, Au, Bu, new
         eta *= 2
-        if told is not None:
-            told(n_iter)
+        if told is not None and told(n_iter) and len(S) <= k:
+            return S, v, n_iter, False
         if same and rise <= tol * abs(rho):
             return S, v, n_iter, True
     return S, v, max_iter, False

@@ -26,6 +26,7 @@ from ._search import (
     check_iterations,
     check_start,
     default_tol,
+    ended,
     finished,
     refit,
     single,
@@ -174,8 +175,8 @@ def gpower(
     rng : None, int or numpy Generator, optional
         For random starts and for probing operators without entries; None is a fixed seed.
     callback : callable, optional
-        Called with a `Progress` at most twenty times a second, and once at the end. What it raises
-        ends the call.
+        Called with a `Progress` at most twenty times a second, and once at the end.
+        Raising StopIteration ends the search early, see `Progress`.
 
     Returns
     -------
@@ -219,7 +220,7 @@ def gpower(
         warnings.warn("the penalty is too large: every loading is zero", RuntimeWarning, stacklevel=2)
         nothing = np.zeros(problem.p, problem.operator.dtype)
         return SparseComponent(nothing, 0.0, 0, 0, True, "gpower", problem.screening(), names=problem.names)
-    return single(problem, found, "gpower", callback, max_iter)
+    return single(problem, found, "gpower", told, max_iter)
 
 
 def solve(
@@ -232,6 +233,8 @@ def solve(
     limits = options.max_iter, default_tol(op, options.tol), told
     best, most = None, -math.inf
     for index, value, _ in _starts(problem, state, options, seed):
+        if best is not None and ended(told):
+            break
         status, index, value, objective, variance, n_iter = op.gpower(index, value, l0, gamma, *limits)
         first_term = abs(variance) if l0 else math.sqrt(abs(variance))
         if status < 0 or (status == 0 and objective <= rounding * first_term):
@@ -331,6 +334,8 @@ def solve_block(
 
     best: _Block | None = None
     for W in _block_starts(problem, m, options, seed):
+        if best is not None and ended(told):
+            break
         new = _ascend(op, W, threshold, options, told)
         if best is None or new.objective > best.objective * (1 + options.rounding(op)):
             best = new
@@ -364,6 +369,8 @@ def _ascend(
         if told is not None and time.monotonic() >= due:
             told(n_iter)
             due = time.monotonic() + _TOLD_EVERY
+        if ended(told):
+            return _Block(W, previous, n_iter - 1, False)
         new, objective = step(_projections(op, W))
         stable = np.array_equal(new != 0, W != 0)
         W = new

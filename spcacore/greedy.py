@@ -21,6 +21,7 @@ from ._search import (
     Told,
     _spread,
     better,
+    ended,
     finished,
     fix_sign,
     largest_submatrix,
@@ -115,8 +116,8 @@ def greedy(
         For the dense vector that chooses the first variable where more than 256 tie, or where X offers
         only products; None is a fixed seed.
     callback : callable, optional
-        Called with a `Progress` at most twenty times a second, and once at the end. What it raises
-        ends the call.
+        Called with a `Progress` at most twenty times a second, and once at the end.
+        Raising StopIteration ends the search early, see `Progress`.
 
     Returns
     -------
@@ -168,7 +169,8 @@ def greedy(
         if strategy == "backward":
             raise ValueError("first goes with the strategies that add variables, not with 'backward'")
     seed, state = [seed_of(rng), 0], Deflated.nothing(problem)
-    clock = _Clock(told_of(callback))
+    told = told_of(callback)
+    clock = _Clock(told)
     path: list[Found | None] = [None] * K
     n_iter = 0
     for search in _SEARCHES[strategy]:
@@ -179,6 +181,8 @@ def greedy(
             if old is None or better(state, new, old, 0):
                 path[k] = new
         n_iter += steps
+        if ended(told):
+            break
     dtype = state.operator.dtype
     found = [replace(new, value=new.value.astype(dtype)) for new in path if new is not None]
     found[-1] = replace(refit(state, found[-1]), n_iter=n_iter)
@@ -186,7 +190,7 @@ def greedy(
     if last is None or abs(last.objective) <= problem.noise(last.index):  # as `single` says
         nothing = [np.eye(1, k + 1, dtype=dtype)[0] for k in range(K)]
         found = [Found(np.arange(k + 1), nothing[k], 0.0, 0, True) for k in range(K)]
-    x = single(problem, last, "greedy", callback, None)
+    x = single(problem, last, "greedy", told, None)
     values = np.array([new.objective for new in found], np.float64)
     return GreedyComponent(
         x.loading, x.value, x.cardinality, x.n_iter, x.converged, x.method, x.screening,
@@ -225,15 +229,16 @@ def _order(supports: list[NDArray[np.intp]]) -> NDArray[np.intp] | None:
 
 
 class _Clock:
-    """Tells the progress, twenty times a second at most."""
+    """Tells the progress, twenty times a second at most, and whether the search is to end."""
 
     def __init__(self, told: Told | None):
         self.told, self.due = told, time.monotonic() + 0.05
 
-    def __call__(self, n_iter: int) -> None:
+    def __call__(self, n_iter: int) -> bool:
         if self.told is not None and time.monotonic() >= self.due:
             self.told(n_iter)
             self.due = time.monotonic() + 0.05
+        return ended(self.told)
 
 
 # ---- the pencil on a support ------------------------------------------------------------------------
@@ -335,7 +340,8 @@ def _forward(
         G = C[: k + 1, S].astype(np.float64)
         ascending = np.argsort(S)
         yield metric.leading(G[np.ix_(ascending, ascending)], S[ascending], k + 1)
-        clock(k + 1)
+        if clock(k + 1):
+            return
         if k + 1 < K:
             basis = metric.basis(G, S)
             candidate = np.flatnonzero(free)
@@ -367,7 +373,8 @@ def _gradient(
             part = G[np.ix_(ascending, ascending)]
         here = metric.leading(part, index, k + 1)
         yield here
-        clock(k + 1)
+        if clock(k + 1):
+            return
         if k + 1 < K:
             running = op
             if metric.strength < 0:
@@ -394,7 +401,9 @@ def _backward(
             continue
         if len(S) <= K:
             yield metric.leading(G, S, removed)
-        clock(removed)
+        if clock(removed) and len(S) > K:  # at once to the K that weigh most
+            S = np.sort(S[_core.select_largest(np.ascontiguousarray(basis.W[:, 0]), K)])
+            continue
         value = _core.deleted_eigenvalues(basis.pole, basis.W)
         value[basis.loose] = basis.pole[0]
         S = np.delete(S, _ties(value)[-1])
@@ -451,13 +460,14 @@ def swapped(problem: Problem, state: Deflated, x: Found, budget: float, told: To
     more multiplications than `budget`.
     """
     k, p = len(x.index), problem.p
-    if budget <= 0 or state.diagonal is None or k == p or k < 2 or x.objective == -np.inf:
+    if budget <= 0 or state.diagonal is None or k == p or k < 2 or x.objective == -np.inf or ended(told):
         return x
     strength = -1.0 if state.quotient else _PENALTIES[-1] if state.constrained else 0.0
     metric, clock = _Metric.of(state, strength), _Clock(told)
     while (new := _exchanged(problem, state, metric, x, budget)) is not None:
         x = new
-        clock(x.n_iter)
+        if clock(x.n_iter):
+            break
     return x
 
 

@@ -15,14 +15,13 @@ nearly ZZ', whose components are those of the m x m matrix Z'HZ, summed over blo
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, blas, solve
+from scipy.linalg import blas, lapack
 
 from ._gram import (
     Kernel,
@@ -39,8 +38,11 @@ from ._gram import (
     tiles,
 )
 from ._input import (
+    aligned,
     choice,
+    column_names,
     float_type,
+    framed,
     integer,
     is_operator,
     is_sparse,
@@ -52,7 +54,7 @@ from ._input import (
 )
 from ._lapack import interruptible
 from ._messages import counted
-from ._operator import OUT_OF_RANGE, compressed
+from ._operator import compressed, warn_out_of_range
 
 _OPTIONS: dict[str, tuple[str, ...]] = {
     "linear": (),
@@ -84,12 +86,15 @@ class RandomFeatures:
         Near the middle of the data; the kernel does not depend on it, and rounding is less.
     bandwidth : float
         sigma in `exp(-||x - y||^2 / (2 sigma^2))`.
+    names : tuple of str or None
+        Names of the variables, when the data had any.
     """
 
     weights: NDArray[np.float64]
     offset: NDArray[np.float64]
     shift: NDArray[np.float64]
     bandwidth: float
+    names: tuple[str, ...] | None = None
 
     @property
     def n_features(self) -> int:
@@ -106,12 +111,13 @@ class RandomFeatures:
         Returns
         -------
         ndarray of shape (n, m)
-            float32 for float32 rows, else float64.
+            float32 for float32 rows, else float64. Of a dataframe of pandas or polars, a dataframe with its
+            index, and columns feature_1, feature_2, ...
         """
-        return self._features(X, "X")
+        return framed(X, self._features(X, "X"), [f"feature_{j + 1}" for j in range(self.n_features)])
 
     def _features(self, X: Any, name: str) -> NDArray[Any]:
-        rows = _sliceable(X, len(self.weights), name)
+        rows = _sliceable(aligned(X, self.names, name), len(self.weights), name)
         out = np.empty((rows.shape[0], self.n_features), rows.dtype)
         for part in blocks(len(out), max(self.weights.shape)):
             self._into(rows[part], out[part])
@@ -130,7 +136,7 @@ class RandomFeatures:
         -------
         ndarray of shape (n, l)
         """
-        Z = self.transform(X)
+        Z = self._features(X, "X")
         return Z @ (Z if Y is None else self._features(Y, "Y")).T
 
     def _into(self, rows: Any, out: NDArray[Any]) -> None:
@@ -176,6 +182,8 @@ class KernelPCAResult:
         Means of the columns of the kernel matrix (for "rbf" less 1), or of the features.
     features : RandomFeatures or None
         The map, where components are those of random features.
+    names : tuple of str or None
+        Names of the variables (of a precomputed kernel, of the samples), when the input had any.
     """
 
     scores: NDArray[Any]
@@ -192,6 +200,7 @@ class KernelPCAResult:
     features: RandomFeatures | None
     _samples: tuple[Kernel, Rows] | None = field(repr=False)
     _preimages: tuple[Kernel, Rows, NDArray[Any]] | None = field(repr=False)
+    names: tuple[str, ...] | None = None
 
     @property
     def n_components(self) -> int:
@@ -213,13 +222,14 @@ class KernelPCAResult:
 
         Returns
         -------
-        ndarray of shape (l, r)
+        ndarray of shape (l, r), or a dataframe with the index of X where X is one of pandas or polars
         """
+        given, X = X, aligned(X, self.names)
         if self.features is not None:
-            return _feature_scores(X, self.features, self.kernel_mean, self.coefficients)
+            return framed(given, _feature_scores(X, self.features, self.kernel_mean, self.coefficients))
         assert self._samples is not None
         kernel, rows = self._samples
-        return expanded(kernel, rows, _matrix(X), self.kernel_mean, self.coefficients)
+        return framed(given, expanded(kernel, rows, _matrix(X), self.kernel_mean, self.coefficients))
 
     def inverse_transform(self, scores: Any) -> NDArray[Any]:
         """Approximate pre-images: rows whose scores are near the given ones.
@@ -399,8 +409,7 @@ def kernel_pca(
         scores = (U * np.ldexp(np.sqrt(values), half)).astype(data.dtype)
         coefficients = (U * np.ldexp(1 / np.sqrt(values), half - matrix.exponent)).astype(data.dtype)
         eigenvalues = np.ldexp(values, 2 * half)
-    if not np.isfinite(eigenvalues).all():
-        warnings.warn(OUT_OF_RANGE, RuntimeWarning, stacklevel=2)
+    warn_out_of_range(values, eigenvalues, stacklevel=2)
     return KernelPCAResult(
         scores=scores,
         eigenvalues=eigenvalues,
@@ -416,6 +425,7 @@ def kernel_pca(
         features=None,
         _samples=(k, matrix.rows if name != "precomputed" else Rows(None, None, n)),
         _preimages=None if ridge is None else _preimages(name, options, scores, data, ridge),
+        names=column_names(X),
     )
 
 
@@ -484,7 +494,7 @@ def random_fourier_features(
         weights = rng.standard_normal((p, m)) / sigma
     if not np.isfinite(weights).all():
         raise ValueError(f"bandwidth is too small: {sigma:g}")
-    return RandomFeatures(weights, rng.uniform(0, 2 * np.pi, m), shift, sigma)
+    return RandomFeatures(weights, rng.uniform(0, 2 * np.pi, m), shift, sigma, column_names(X))
 
 
 # ---- options ----------------------------------------------------------------------------------------
@@ -675,21 +685,40 @@ def _preimages(
     kernel = Kernel(name, r, **options, factor=factor)
     rows = kernel.rows(scores)
     K = np.empty((n, n), scores.dtype)
+    sums = np.zeros(n)  # of the magnitudes of each column
     for i, j in tiles(n):
         kernel.tile(rows, i, rows, j, K[i, j])
         if name == "rbf":
             K[i, j] += 1
+        size = np.abs(K[i, j])
+        sums[j] += size.sum(axis=0)
+        if i != j:
+            sums[i] += size.sum(axis=1)
     K.flat[:: n + 1] += ridge
     right = data.toarray() if is_sparse(data) else data
     definite = name in ("linear", "polynomial", "rbf") and (options["coef0"] or 0) >= 0
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")  # of a matrix that is nearly singular
-            assume = "pos" if definite else "sym"
-            dual = interruptible(lambda: solve(K.T, right, lower=False, assume_a=assume, overwrite_a=True))
-    except (LinAlgError, ValueError, Warning) as error:
-        raise ValueError(f"pre-images cannot be fitted, a larger ridge may help: {error}") from None
+    norm = float(sums.max()) + ridge
+    wrong = "the kernel of the scores is not finite"
+    if math.isfinite(norm):
+        dual, wrong = interruptible(lambda: _solved(K.T, right, definite, norm))
+    if wrong:
+        raise ValueError(f"pre-images cannot be fitted, a larger ridge may help: {wrong}")
     return kernel, rows, dual
+
+
+def _solved(K: NDArray[Any], right: NDArray[Any], definite: bool, norm: float) -> tuple[NDArray[Any], str]:
+    """K^-1 right by the upper triangle of K, which is destroyed, and what is wrong with it.
+
+    Not by scipy.linalg.solve: what is nearly singular it tells by a warning, and to hear that takes a
+    filter that is the whole process's.
+    """
+    names = ("posv", "pocon") if definite else ("sysv", "sycon")
+    solve, condition = lapack.get_lapack_funcs(names, (K, right))
+    *factor, dual, info = solve(K, right, lower=0, overwrite_a=1)
+    if info != 0:
+        return dual, f"the kernel of the scores is {'not positive definite' if definite else 'singular'}"
+    rcond, _ = condition(*factor, norm)
+    return dual, f"it is nearly singular, rcond={rcond:.3g}" if rcond < np.finfo(K.dtype).eps else ""
 
 
 # ---- random features --------------------------------------------------------------------------------
@@ -722,6 +751,7 @@ def _on_features(
         scores=scores, eigenvalues=values, explained_variance_ratio=values / trace, kernel="rbf",
         bandwidth=features.bandwidth, degree=None, gamma=None, coef0=None, solver=solver,
         coefficients=V * sign, kernel_mean=mean, features=features, _samples=None, _preimages=None,
+        names=column_names(X),
     )  # fmt: skip
 
 

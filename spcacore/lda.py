@@ -22,7 +22,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._input import column_names, float_type, hook, integer, is_sparse, number, raise_not_finite, real_array
+from ._input import (
+    aligned,
+    column_names,
+    float_type,
+    framed,
+    hook,
+    integer,
+    is_sparse,
+    number,
+    raise_not_finite,
+    real_array,
+)
 from ._messages import counted
 from ._operator import _exponent, _range, compressed, scores
 from ._result import Callback, Named
@@ -92,9 +103,12 @@ class SparseLDAResult(Named):
 
         Returns
         -------
-        ndarray of shape (m, r)
+        ndarray of shape (m, r), or a dataframe with the index of X where X is one of pandas or polars
         """
-        return scores(X, self.scalings, self.mean, None)
+        return framed(X, self._scores(X))
+
+    def _scores(self, X: Any) -> NDArray[Any]:
+        return scores(aligned(X, self.names), self.scalings, self.mean, None)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """`log pi_c - d^2/2`, d the distance to each centroid in the discriminant space.
@@ -112,7 +126,7 @@ class SparseLDAResult(Named):
         values, vectors = np.linalg.eigh(self.metric)
         kept = values > 1e-10 * values[-1]
         root = vectors[:, kept] / np.sqrt(values[kept])
-        z = self.transform(X).astype(np.float64) @ root
+        z = self._scores(X).astype(np.float64) @ root
         apart = z[:, None, :] - (self.centroids @ root)[None]
         return np.log(self.priors) - 0.5 * np.einsum("ijk,ijk->ij", apart, apart)
 

@@ -23,6 +23,7 @@ from ._search import (
     check_iterations,
     check_start,
     default_tol,
+    ended,
     finished,
     largest_submatrix,
     refit,
@@ -155,8 +156,8 @@ def pmd(
     rng : None, int or numpy Generator, optional
         For random starts and for probing operators without entries; None is a fixed seed.
     callback : callable, optional
-        Called with a `Progress` at most twenty times a second, and once at the end. What it raises
-        ends the call.
+        Called with a `Progress` at most twenty times a second, and once at the end.
+        Raising StopIteration ends the search early, see `Progress`.
 
     Returns
     -------
@@ -202,7 +203,7 @@ def pmd(
     told = told_of(callback)
     state = Deflated.nothing(problem)
     found = solve(problem, state, bound, options, [seed, 0], told)
-    component = single(problem, found, "pmd", callback, max_iter)
+    component = single(problem, found, "pmd", told, max_iter)
     data = problem.n_samples is not None and not problem.operator.covariance
     left = np.zeros(problem.n_samples or 0, problem.operator.dtype) if data else None
     strength = 0.0
@@ -245,6 +246,8 @@ def solve(
         raise ValueError(f"sample_l1_bound needs data, and {state.method!r} deflation has no data form")
     best = None
     for index, value, _ in bounded_starts(problem, state, l1_bound, options.start, options.n_starts, seed):
+        if best is not None and ended(told):
+            break
         new = _run(state, Found(index, value, 0.0, 0, False), l1_bound, options, tol, told)
         if new is not None and (best is None or better(state, new, best, 0)):
             best = new

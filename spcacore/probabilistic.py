@@ -20,7 +20,10 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from ._input import (
+    aligned,
+    column_names,
     flag,
+    framed,
     hook,
     integer,
     is_operator,
@@ -32,7 +35,7 @@ from ._input import (
 )
 from ._lapack import interruptible
 from ._messages import counted
-from ._operator import OUT_OF_RANGE, Problem, as_problem, compressed
+from ._operator import Problem, as_problem, compressed, warn_out_of_range
 from ._result import Callback, Named, Progress
 from ._search import _eigsh, products_of
 
@@ -116,10 +119,10 @@ class PPCAResult(Named):
 
         Returns
         -------
-        ndarray of shape (m, r)
+        ndarray of shape (m, r), or a dataframe with the index of X where X is one of pandas or polars
         """
         out = [_posterior(self, rows)[0] for rows in self._rows(X)]
-        return np.concatenate(out).astype(np.result_type(self.loadings, np.float32))
+        return framed(X, np.concatenate(out).astype(np.result_type(self.loadings, np.float32)))
 
     def posterior_covariance(self, X: Any = None) -> NDArray[np.float64]:
         """Posterior covariance `s2 (W'W + s2 I)^-1` of z.
@@ -190,9 +193,10 @@ class PPCAResult(Named):
 
         Returns
         -------
-        ndarray of shape (m, p)
+        ndarray of shape (m, p), or a dataframe with the index of X, and the columns of the fit, where X is
+            one of pandas or polars
         """
-        a = real_array(X, "X", ndim=2, finite=False)
+        a = real_array(aligned(X, self.names), "X", ndim=2, finite=False)
         out, start = a.copy(order="C"), 0
         W = self.loadings.astype(np.float64)
         for rows in self._rows(a):
@@ -204,7 +208,7 @@ class PPCAResult(Named):
             part = out[start : start + len(rows)]
             np.copyto(part, filled.astype(a.dtype), where=np.isnan(part))
             start += len(rows)
-        return out
+        return framed(X, out, self.names or column_names(X))
 
     def sample(self, n_samples: int, *, rng: Any = None) -> NDArray[Any]:
         """Rows drawn from the model.
@@ -233,7 +237,7 @@ class PPCAResult(Named):
 
     def _rows(self, X: Any) -> Iterator[NDArray[np.float64]]:
         """The rows of X, centred and scaled, some at a time."""
-        p = len(self.loadings)
+        p, X = len(self.loadings), aligned(X, self.names)
         if is_sparse(X):
             a = compressed(X).tocsr()
             refuse_not_finite(a.data, "X.data")
@@ -309,8 +313,8 @@ def ppca(
         With missing entries: stop when an iteration raises the log-likelihood by at most `tol` an observed
         entry.
     callback : callable, optional
-        With missing entries: called with a `Progress` after each iteration. Raising StopIteration ends
-        the search.
+        With missing entries: called with a `Progress` after each iteration.
+        Raising StopIteration ends the search early, see `Progress`.
 
     Returns
     -------
@@ -562,8 +566,7 @@ def _result(
         W = U * np.ldexp(np.sqrt(np.maximum(values - noise, 0)), problem.exponent // 2)
         loadings = W.astype(problem.operator.dtype)
     explained, s2 = np.asarray(problem.in_units(values)), float(problem.in_units(noise))
-    if not np.isfinite(explained).all():
-        warnings.warn(OUT_OF_RANGE, RuntimeWarning, stacklevel=3)
+    warn_out_of_range(np.append(values, noise), np.append(explained, s2), stacklevel=3)
     free = p * r - r * (r - 1) // 2 + (r < p) + (p if center else 0)
     return PPCAResult(
         loadings=loadings,
@@ -699,13 +702,9 @@ def _fit_missing(problem: Problem, r: int, ddof: int, max_iter: int, tol: float,
                 "these leave no noise, and the likelihood is unbounded; ask for fewer"
             )
         noise = s2
-        if tell is not None:
-            try:
-                tell(Progress(0, 1, len(trace)))
-            except StopIteration:
-                break
-        if len(trace) > 1 and trace[-1] - trace[-2] <= tol * count:
-            converged = True
+        enough = tell is not None and tell(Progress(0, 1, len(trace)))
+        converged = len(trace) > 1 and trace[-1] - trace[-2] <= tol * count
+        if converged or enough:
             break
     if not converged:
         warnings.warn(f"not converged in {counted(len(trace), 'iteration')}", RuntimeWarning, stacklevel=3)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import tpower
-from ._input import choice, hook, integer, number, per_component, seed_of
+from ._input import Hook, choice, hook, integer, number, per_component, seed_of
 from ._operator import Problem, as_problem
 from ._result import Callback, Progress
 from ._search import Found, fix_sign, refit
@@ -77,7 +77,7 @@ def refine(
         For the restarts; None is a fixed seed.
     callback : callable, optional
         Called with a `Progress` after each round: `component` is the attempt, `value` the variance that is
-        explained. Raising StopIteration ends the search with the best so far.
+        explained. Raising StopIteration ends the search early, see `Progress`.
 
     Returns
     -------
@@ -127,10 +127,10 @@ def refine(
     max_iter = integer(max_iter, "max_iter", 1)
     tol = number(tol, "tol", 0)
     seed = seed_of(rng)
-    hook(callback)
+    tell = hook(callback)
     start = [(np.flatnonzero(v), v[v != 0].astype(problem.operator.dtype)) for v in V.T]
-    best, converged = refined(problem, start, sizes, constraint, n_restarts, max_iter, tol, seed, callback)
-    if not converged:
+    best, converged = refined(problem, start, sizes, constraint, n_restarts, max_iter, tol, seed, tell)
+    if not (converged or (tell is not None and tell.ended)):
         warnings.warn(NOT_CONVERGED.format(max_iter), RuntimeWarning, stacklevel=2)
     W = np.zeros((problem.p, r), problem.operator.dtype)
     for t, (index, value) in enumerate(best):
@@ -147,7 +147,7 @@ def refined(
     max_iter: int,
     tol: float,
     seed: int,
-    callback: Callback | None,
+    tell: Hook | None,
 ) -> tuple[list[Loading], bool]:
     """The best loadings over all attempts, and whether the first, without restarts, came to its end."""
     rng = np.random.default_rng(seed)
@@ -170,12 +170,10 @@ def refined(
             explained = _explained(problem, whole)
             if len(whole) == len(start) and explained > most:
                 best, most = whole, explained
-            if callback is not None:
+            if tell is not None:
                 value = float(problem.in_units(explained))
-                try:
-                    callback(Progress(attempt, 1 + n_restarts, n_iter + 1, value))
-                except StopIteration:
-                    return best, converged
+                if tell(Progress(attempt, 1 + n_restarts, n_iter + 1, value)):
+                    return best, converged and attempt > 0
             stalled = not explained - previous > tol * explained
             if stalled and wide:
                 break

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _core
-from ._input import choice, flag, hook, integer, number, real_array
+from ._input import Hook, choice, flag, hook, integer, number, real_array
 from ._messages import counted
 from ._operator import Problem, as_problem, degree_problem, is_operator, scores
 from ._result import Callback, Progress, RotatedResult
@@ -113,7 +113,7 @@ def sca(
     n_components : int
         r, in [1, min(n, p)].
     l1_bound : float, optional
-        In [r, r sqrt(p)]. Default: `sqrt(p r)`.
+        Positive, at most `r sqrt(p)`; below r some loadings may have no nonzeros. Default: `sqrt(p r)`.
     rotation : {"varimax", "l1", "none"}, default "varimax"
         "l1" minimizes `sum |y_ij|` over rotations, first from varimax, then from the rotation before.
     threshold : {"soft", "hard"}, default "soft"
@@ -132,7 +132,8 @@ def sca(
         and columns, tau the mean of d and tau' that of g, which are equal for square X. The means that
         `center` subtracts are those of the scaled matrix.
     callback : callable, optional
-        Called with a `Progress` after each iteration. Raising StopIteration ends the search.
+        Called with a `Progress` after each iteration. Raising StopIteration ends the search early,
+        see `Progress`.
 
     Returns
     -------
@@ -206,7 +207,7 @@ def sca_path(
     n_components : int
         r, in [1, min(n, p)].
     l1_bounds : sequence of float
-        In any order, each in [r, r sqrt(p)].
+        In any order, each positive and at most `r sqrt(p)`.
     rotation, threshold, max_iter, tol, kind, center, scale, callback
         As in `sca`; max_iter counts for each bound.
 
@@ -266,7 +267,7 @@ def _sca(
     shrink: _Shrinkage,
     max_iter: int,
     tol: float,
-    tell: Callable[..., object] | None,
+    tell: Hook | None,
 ) -> RotatedResult:
     op = problem.operator
 
@@ -324,7 +325,7 @@ def sma(
     n_components : int
         r, in [1, min(n, p)].
     sample_l1_bound, l1_bound : float, optional
-        In [r, r sqrt(n)] and [r, r sqrt(p)]. Default: `sqrt(n r)` and `sqrt(p r)`.
+        Positive, at most `r sqrt(n)` and `r sqrt(p)`. Default: `sqrt(n r)` and `sqrt(p r)`.
     rotation, threshold, max_iter, tol, scale, callback
         As in `sca`; "degree" scales what Z and Y are sparse factors of.
     center : bool, default False
@@ -389,20 +390,18 @@ def _iterated(
     r: int,
     max_iter: int,
     tol: float,
-    tell: Callable[..., object] | None,
+    tell: Hook | None,
     stacklevel: int = 3,
 ) -> tuple[int, bool]:
     """Steps until one turns no column by more than `tol`: how many were made, and whether that was so."""
     n_iter = 0
     for n_iter in range(1, max_iter + 1):
         turned = step()
-        if tell is not None:
-            try:
-                tell(Progress(0, r, n_iter))
-            except StopIteration:
-                break
+        enough = tell is not None and tell(Progress(0, r, n_iter))
         if turned <= tol:
             return n_iter, True
+        if enough:
+            break
     warnings.warn(f"not converged in {counted(n_iter, 'iteration')}", RuntimeWarning, stacklevel=stacklevel)
     return n_iter, False
 
@@ -411,7 +410,7 @@ def _check(problem: Problem, n_components: Any, bound: Any, name: str, size: int
     r = integer(n_components, "n_components", 1, min(problem.p, problem.n_samples or problem.p))
     if bound is None:
         return r, math.sqrt(size * r)
-    return r, number(bound, name, r, r * math.sqrt(size))
+    return r, number(bound, name, np.finfo(float).tiny, r * math.sqrt(size))
 
 
 def _problem(X: Any, kind: Any, center: Any, scale: Any) -> Problem:

@@ -18,6 +18,7 @@ from ._search import (
     check_iterations,
     check_start,
     default_tol,
+    ended,
     finished,
     refit,
     single,
@@ -113,8 +114,8 @@ def scotlass(
     rng : None, int or numpy Generator, optional
         For random starts and for probing operators without entries; None is a fixed seed.
     callback : callable, optional
-        Called with a `Progress` at most twenty times a second, and once at the end. What it raises
-        ends the call.
+        Called with a `Progress` at most twenty times a second, and once at the end.
+        Raising StopIteration ends the search early, see `Progress`.
 
     Returns
     -------
@@ -165,7 +166,7 @@ def scotlass(
             f"no unit vector of l1 norm at most {bound:g} that is orthogonal to the earlier loadings was "
             "found; raise l1_bound"
         )
-    return single(problem, found, "scotlass", callback, max_iter)
+    return single(problem, found, "scotlass", told, max_iter)
 
 
 def _columns(earlier: Any, p: int) -> NDArray[np.float64]:
@@ -194,6 +195,8 @@ def solve(
         Q[:, t] = q
     best = None
     for index, value, _ in bounded_starts(problem, state, l1_bound, options.start, options.n_starts, seed):
+        if best is not None and ended(told):
+            break
         dense = np.zeros(op.p, op.dtype)
         dense[index] = value
         status, v, objective, n_iter = op.scotlass(dense, Q, l1_bound, options.max_iter, tol, told)

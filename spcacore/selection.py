@@ -10,7 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._input import choice, column_names, hook, integer, is_operator, is_row_blocks, is_sparse, real_array
+from ._input import (
+    Hook,
+    choice,
+    column_names,
+    hook,
+    integer,
+    is_operator,
+    is_row_blocks,
+    is_sparse,
+    real_array,
+)
 from ._messages import counted
 from ._operator import _canonical_arrays
 from ._parallel import check_jobs
@@ -134,7 +144,8 @@ def sparsity_path(
     rng : None, int or numpy Generator, optional
         As in `sparse_pca`; None is a fixed seed.
     callback : callable, optional
-        Called with a `SelectionProgress` after each value. What it raises ends the call.
+        Called with a `SelectionProgress` after each value. Raising StopIteration ends the search early,
+        see `Progress`.
     **options
         Any other option of `sparse_pca`, or of the method.
 
@@ -228,7 +239,7 @@ def select_sparsity(
         For folds, permutations and random starts; None is a fixed seed.
     callback : callable, optional
         Called with a `SelectionProgress` after each value of each fold or permutation, in the thread of the
-        caller. What it raises ends the call.
+        caller. Raising StopIteration ends the search early, see `Progress`.
     **options
         Any other option of `sparse_pca`, or of the method.
 
@@ -281,10 +292,10 @@ def select_sparsity(
             )
         score = path.index_of_sparseness
     elif criterion == "cv":
-        scores = plan.cross_validated(n_folds, n_repeats, threads, counted)
+        scores = _folds(plan, n_folds, n_repeats, threads, counted)
         score, error = scores.mean(axis=0), _error_of_folds(scores, n_folds)
     else:
-        own, *permuted = _logarithm(plan.permuted(n_permutations, threads, counted).sum(axis=2))
+        own, *permuted = _logarithm(_permutations(plan, n_permutations, threads, counted).sum(axis=2))
         scores = np.array(permuted)
         score = own - scores.mean(axis=0)
         error = _error_of_permutations(scores)
@@ -377,12 +388,12 @@ def select_n_components(
     counted(plan.r)
     values = np.arange(plan.r + 1)
     if criterion == "cv":
-        scores = plan.cross_validated(n_folds, n_repeats, threads, counted)
+        scores = _folds(plan, n_folds, n_repeats, threads, counted)
         score, error = scores.mean(axis=0), _error_of_folds(scores, n_folds)
         best = int(np.argmax(score))
         near = int(np.argmax(score >= score[best] - error[best]))
     else:
-        own, *permuted = _logarithm(_of_the_rest(plan.permuted(n_permutations, threads, counted)))
+        own, *permuted = _logarithm(_of_the_rest(_permutations(plan, n_permutations, threads, counted)))
         scores = np.array(permuted)
         score = own - scores.mean(axis=0)
         score, scores = (np.insert(a, 0, 0.0, axis=-1) for a in (score, scores))
@@ -415,8 +426,27 @@ def _selection(
     )  # fmt: skip
 
 
+def _folds(plan: Plan, n_folds: int, n_repeats: int, threads: int, counted: _Counted) -> Array:
+    """Scores of all folds; of those done, in whole repeats if there are any, where the callback ends it."""
+    done = [] if counted.ended else plan.cross_validated(n_folds, n_repeats, threads, counted)
+    if len(done) < 2:
+        raise RuntimeError("the callback ended the selection before two folds were done: nothing is chosen")
+    return done[: max(len(done) // n_folds, 1) * n_folds]
+
+
+def _permutations(plan: Plan, count: int, threads: int, counted: _Counted) -> Array:
+    """Shares of X as it is and after all permutations, or those done where the callback ends it."""
+    done = [] if counted.ended else plan.permuted(count, threads, counted)
+    if len(done) < 3:
+        raise RuntimeError(
+            "the callback ended the selection before two permutations were done: nothing is chosen"
+        )
+    return done
+
+
 def _error_of_folds(scores: Array, n_folds: int) -> Array:
     """Standard error of the mean over folds, from the deviations within each repeat."""
+    n_folds = min(n_folds, len(scores))
     within = scores.reshape(-1, n_folds, scores.shape[1]).var(axis=1, ddof=1)
     return np.sqrt(within.mean(axis=0) / n_folds)
 
@@ -438,13 +468,16 @@ def _of_the_rest(shares: Array) -> Array:
 class _Counted:
     """Tells how much of the work is done."""
 
-    def __init__(self, tell: Callable[..., object] | None, total: int):
+    def __init__(self, tell: Hook | None, total: int):
         self.tell, self.total, self.done = tell, total, 0
 
-    def __call__(self, value: Any) -> None:
+    @property
+    def ended(self) -> bool:
+        return self.tell is not None and self.tell.ended
+
+    def __call__(self, value: Any) -> bool:
         self.done += 1
-        if self.tell is not None:
-            self.tell(SelectionProgress(self.done, self.total, value))
+        return self.tell is not None and self.tell(SelectionProgress(self.done, self.total, value))
 
 
 def _rows(X: Any, kind: str, criterion: str, n_folds: int) -> Any:

@@ -604,7 +604,7 @@ class SCA(_Components):
     n_components : int or None, default 2
         In [1, min(n, p)]. None: as many as there can be, `min(n - 1, p)` (n without centring).
     l1_bound : float, optional
-        In [r, r sqrt(p)], of all loadings together. Default: `sqrt(p r)`.
+        Positive, at most `r sqrt(p)`, of all loadings together. Default: `sqrt(p r)`.
     rotation : {"varimax", "l1", "none"}, default "varimax"
     threshold : {"soft", "hard"}, default "soft"
     start, max_iter, tol

@@ -18,13 +18,14 @@ from numpy.typing import NDArray
 from . import _core
 from ._input import LARGEST, hook, integer, number, per_component, real_array
 from ._messages import counted
-from ._operator import OUT_OF_RANGE, Problem, as_problem
+from ._operator import Problem, as_problem, warn_out_of_range
 from ._result import Callback, Progress, SPCAResult
 from ._search import fix_sign, leading_vectors
 from .variance import operator_variances
 
 _ALL = 256  # variables up to which all are in the working set
 _JOINING = 32  # of each component at a time
+_LARGEST_RIDGE = 2.0**300  # in the operator's units; beyond, only the size of B would change, and underflow
 _FEW = 1000  # samples up to which FF' is formed
 
 
@@ -83,7 +84,8 @@ def spca(
     scale : bool, default False
         Divide each column by its standard deviation, implicitly.
     callback : callable, optional
-        Called with a `Progress` after each iteration. Raising StopIteration ends the search.
+        Called with a `Progress` after each iteration. Raising StopIteration ends the search early,
+        see `Progress`.
 
     Returns
     -------
@@ -148,14 +150,9 @@ def spca(
             objective.append(trace - 2 * nuclear + quadratic + 2 * float(levels @ np.abs(B).sum(axis=0)))
         before, unit_B = unit_B, _unit_columns(B)
         converged = bool(np.abs(unit_B - before).max() <= tol)
-        if tell is not None:
-            try:
-                tell(Progress(0, r, n_iter))
-            except StopIteration:
-                break
-        if converged:
+        if (tell is not None and tell(Progress(0, r, n_iter))) or converged:
             break
-    return _result(problem, unit_B, levels, lam, objective, converged, kind)
+    return _result(problem, unit_B, levels, lam, objective, converged, kind, ridge)
 
 
 # ---- the turns --------------------------------------------------------------------------------------
@@ -348,6 +345,8 @@ def _polar(M: NDArray[np.float64], old: NDArray[np.float64]) -> tuple[NDArray[np
 
 
 def _unit_columns(B: NDArray[np.float64]) -> NDArray[np.float64]:
+    with np.errstate(under="ignore"):  # of entries far below the largest
+        B = np.ldexp(B, -np.frexp(np.abs(B).max(axis=0))[1])
     norm = np.linalg.norm(B, axis=0)
     return B / np.where(norm > 0, norm, 1)
 
@@ -383,7 +382,7 @@ def _ridge(problem: Problem, ridge: Any) -> float:
     """In the operator's units."""
     if ridge is not None:
         ridge = number(ridge, "ridge", 0)
-        return ridge if ridge == math.inf else _inward(problem, ridge)
+        return ridge if ridge == math.inf else min(_inward(problem, ridge), _LARGEST_RIDGE)
     if problem.n_samples is not None and problem.n_samples < problem.p:
         return math.inf
     if problem.diagonal is None:
@@ -403,7 +402,7 @@ def _start(problem: Problem, r: int, start: Any) -> NDArray[np.float64]:
 
 def _result(
     problem: Problem, B: NDArray[np.float64], levels: NDArray[np.float64], ridge: float,
-    objective: list[float], converged: bool, kind: str,
+    objective: list[float], converged: bool, kind: str, given: Any,
 ) -> SPCAResult:  # fmt: skip
     dtype = problem.operator.dtype
     loadings = np.stack([fix_sign(b) for b in B.T], axis=1) + 0.0  # no zero with a sign
@@ -420,8 +419,7 @@ def _result(
     variances = [operator_variances(problem, loadings, how) for how in ("cumulative", "adjusted")]
     total = None if problem.diagonal is None else float(problem.diagonal.sum())
     explained = problem.in_units(variances[0])
-    if not np.isfinite(explained).all():
-        warnings.warn(OUT_OF_RANGE, RuntimeWarning, stacklevel=3)
+    warn_out_of_range(variances[0], explained, stacklevel=3)
     return SPCAResult(
         loadings=loadings.astype(dtype),
         explained_variance=explained,
@@ -430,7 +428,7 @@ def _result(
         total_variance=problem.total_variance,
         cardinality=np.count_nonzero(loadings, axis=0),
         penalty=_outward(problem, 2 * levels),
-        ridge=float(_outward(problem, ridge)),
+        ridge=float(_outward(problem, ridge) if given is None else given),
         objective=_outward(problem, objective),
         mean=problem.mean,
         scale=problem.scale,

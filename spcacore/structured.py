@@ -27,12 +27,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from ._input import choice, hook, integer, number, per_component, seed_of
+from ._input import aligned, choice, framed, hook, integer, number, per_component, seed_of
 from ._messages import counted
-from ._operator import OUT_OF_RANGE, Problem, as_problem, scores
+from ._operator import Problem, as_problem, scores, warn_out_of_range
 from ._prior import as_prior
 from ._result import Callback, Named, Progress
-from ._search import fix_sign
+from ._search import Ended, fix_sign
 from ._variational import Component, Residual, Search, Vector, extended, outside
 from .deflation import Deflated
 from .probabilistic import _total, samples_of
@@ -111,12 +111,16 @@ class StructuredPCAResult(Named):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (m, p)
-            For a result from a covariance, which knows no mean, X is used as it is.
+            For a result from a covariance, which knows no mean, X is used as it is. Columns with names are
+            taken in the order of `names`.
 
         Returns
         -------
-        ndarray of shape (m, r)
+        ndarray of shape (m, r), or a dataframe with the index of X where X is one of pandas or polars
         """
+        return framed(X, self._weights(aligned(X, self.names)))
+
+    def _weights(self, X: Any) -> NDArray[Any]:
         energy = np.sum(self.means**2, axis=0) + self.posterior_trace
         B = _regressors(self.means, energy, self.deflation)
         return scores(X, B.astype(self.loadings.dtype), self.mean, self.scale)
@@ -183,6 +187,7 @@ class StructuredPCAResult(Named):
         cardinality : int or sequence of `more` ints, optional
             `soppca` only. Default: that of the earlier components, if it was one number.
         callback : callable, optional
+            As in `oppca`.
 
         Returns
         -------
@@ -254,8 +259,8 @@ def oppca(
     rng : None, int or numpy Generator, optional
         For the start, and for the random vectors; None is a fixed seed.
     callback : callable, optional
-        Called with a `Progress` after each iteration. Raising StopIteration ends the search with the
-        components finished so far.
+        Called with a `Progress` after each iteration. Raising StopIteration ends the search early,
+        see `Progress`.
 
     Returns
     -------
@@ -430,10 +435,6 @@ def grid_laplacian(shape: Any, mask: Any = None) -> Any:
 # ---- several components -----------------------------------------------------------------------------
 
 
-class _Enough(Exception):
-    """The callback raised StopIteration."""
-
-
 def _fitted(
     X: Any,
     n_components: Any,
@@ -478,11 +479,8 @@ def _fitted(
         def told(t: int = t) -> None:
             nonlocal steps
             steps += 1
-            if tell is not None:
-                try:
-                    tell(Progress(t, r, steps))
-                except StopIteration as stop:
-                    raise _Enough from stop
+            if tell is not None and tell(Progress(t, r, steps)):
+                raise Ended
 
         if t < len(known):
             new = known[t]
@@ -494,7 +492,7 @@ def _fitted(
                     new = search.dense(constraint)
                 else:
                     new = search.sparse(sizes[t], sparse_state, deflation == "constrained")
-            except _Enough:
+            except Ended:
                 break
             shift = n * problem.p * problem.exponent * math.log(2) + new.dimension * math.log(unit)
             new = replace(
@@ -510,9 +508,7 @@ def _fitted(
         if tell is not None and t >= len(known):
             value = new.m / np.linalg.norm(new.m)
             at = problem.operator.apply(None, value.astype(problem.operator.dtype))
-            try:
-                tell(Progress(t, r, len(new.free_energy), float(problem.in_units(value @ at))))
-            except StopIteration:
+            if tell(Progress(t, r, len(new.free_energy), float(problem.in_units(value @ at)))):
                 break
     some = [t for t, c in enumerate(components) if not c.converged]
     if some:
@@ -543,8 +539,7 @@ def _result(
     variances = operator_variances(problem, loadings.astype(np.float64), "cumulative")
     assert problem.diagonal is not None
     explained = np.asarray(problem.in_units(variances))
-    if not np.isfinite(explained).all():
-        warnings.warn(OUT_OF_RANGE, RuntimeWarning, stacklevel=4)
+    warn_out_of_range(variances, explained, stacklevel=4)
     noises = np.array([float(problem.in_units(c.noise)) for c in components])
     result = StructuredPCAResult(
         loadings=loadings,
@@ -570,12 +565,13 @@ def _result(
         names=problem.names,
         options=options,
     )
-    return result if op.covariance else replace(result, scores=result.transform(X))
+    return result if op.covariance else replace(result, scores=result._weights(X))
 
 
 def _extended(
     result: StructuredPCAResult, X: Any, more: Any, cardinality: Any, callback: Callback | None
 ) -> StructuredPCAResult:
+    X = X if result.kind == "covariance" else aligned(X, result.names)
     before, p = result.n_components, len(result.loadings)
     more = integer(more, "more", 1, min(p, result.n_samples) - before)
     options = {name: value for name, value in result.options.items() if name != "cardinality"}

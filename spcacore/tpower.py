@@ -18,6 +18,7 @@ from ._search import (
     check_iterations,
     check_start,
     default_tol,
+    ended,
     finished,
     refit,
     settled,
@@ -105,7 +106,7 @@ def tpower(
     ----------
     X : array-like of shape (n, p), sparse matrix, LinearOperator or callable
         Data, one row a sample; with ``kind="covariance"`` a symmetric (p, p) matrix, which may be
-        indefinite (the iteration then works on a shifted matrix), or a callable `v -> A v`.
+        indefinite (the iteration then works on a shifted matrix), or a callable `v -> A v`, see `sparse_pca`.
         float32 and float64 arrays in C or Fortran order, and CSR and CSC matrices, are not copied.
     cardinality : int
         Number of nonzeros, in [1, p].
@@ -147,8 +148,8 @@ def tpower(
     rng : None, int or numpy Generator, optional
         For random starts and for probing operators without entries; None is a fixed seed.
     callback : callable, optional
-        Called with a `Progress` at most twenty times a second, and once at the end. What it raises
-        ends the call.
+        Called with a `Progress` at most twenty times a second, and once at the end.
+        Raising StopIteration ends the search early, see `Progress`.
 
     Returns
     -------
@@ -187,7 +188,7 @@ def tpower(
     seed = seed_of(rng)
     told = told_of(callback)
     found = solve(problem, Deflated.nothing(problem), k, options, [seed, 0], told)
-    return single(problem, found, "tpower", callback, max_iter)
+    return single(problem, found, "tpower", told, max_iter)
 
 
 def solve(
@@ -198,6 +199,8 @@ def solve(
     tol = default_tol(op, options.tol)
     best = None
     for index, value, path in starts(problem, state, cardinality, options.start, options.n_starts, seed):
+        if best is not None and ended(told):
+            break
         new = _run(state, Found(index, value, 0.0, 0, False), path, options, tol, told)
         if new is None:
             continue

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 from . import _core
 from ._input import choice, flag, real_array
 from ._messages import counted
-from ._operator import OUT_OF_RANGE, Problem, as_problem
+from ._operator import Problem, as_problem, warn_out_of_range
 from ._search import fix_sign, leading_vector
 from .deflation import orthogonal_part, unit
 
@@ -89,9 +88,9 @@ def explained_variance(
         if not total > 0:
             raise ValueError("ratio=True needs a positive total variance")
         return operator_variances(problem, V, definition) / total
-    variances = problem.in_units(operator_variances(problem, V, definition))
-    if not np.isfinite(variances).all():
-        warnings.warn(OUT_OF_RANGE, RuntimeWarning, stacklevel=2)
+    inside = operator_variances(problem, V, definition)
+    variances = problem.in_units(inside)
+    warn_out_of_range(inside, variances, stacklevel=2)
     return variances
 
 

@@ -1,11 +1,17 @@
 """The table of calls is whole, and holds of denormal numbers."""
 
+import inspect
 import re
+import sys
 import warnings
 
 import calls
 import numpy as np
 import pytest
+
+import spcacore
+from spcacore import _input
+from spcacore._input import Hook
 
 
 def test_every_public_function_is_there():
@@ -48,7 +54,9 @@ def test_denormal_numbers(call, dtype, exponent):
     X[X == 0] = 1
     with warnings.catch_warnings():
         warnings.filterwarnings(
-            "ignore", ".*(converge|fewer than|left after|without nonzeros)", RuntimeWarning
+            "ignore",
+            ".*(converge|fewer than|left after|without nonzeros|below the number range)",
+            RuntimeWarning,
         )
         try:
             out = call.run(np.ldexp(X, exponent))
@@ -62,3 +70,112 @@ def test_denormal_numbers(call, dtype, exponent):
     V, W = (getattr(r, "loadings", getattr(r, "loading", None)) for r in (out, clean))
     if V is not None and call.name.removesuffix(", covariance") not in WITH_UNITS:
         np.testing.assert_allclose(V, W, atol=2e-3)
+
+
+# ---- callbacks that end the search ---------------------------------------------------------------------
+
+IN_TURN = {"sparse_pca", "oppca", "soppca", "SparsePCAResult.extend", "StructuredPCAResult.extend"}
+CHOOSING = {"select_sparsity", "select_n_components"}
+
+
+def takes_callback(call):
+    owner = spcacore
+    for part in call.function.split("."):
+        owner = getattr(owner, part)
+    return "callback" in inspect.signature(owner).parameters
+
+
+HEARD = [c for c in (*calls.CALLS, *calls.ARGUMENTS) if takes_callback(c)]
+
+
+def test_every_function_with_a_callback_is_there():
+    functions = {
+        n for n in spcacore.__all__
+        if inspect.isfunction(f := getattr(spcacore, n)) and "callback" in inspect.signature(f).parameters
+    }  # fmt: skip
+    assert functions <= {c.function for c in HEARD}
+
+
+def give(monkeypatch, callback, ended):
+    """The callback to every public function of the table; `ended` as if it had ended the search before."""
+
+    def hook(_):
+        made = Hook(callback)
+        made.ended = ended
+        return made
+
+    original = _input.hook
+    for name, module in list(sys.modules.items()):
+        if name.startswith("spcacore") and vars(module).get("hook") is original:
+            monkeypatch.setattr(module, "hook", hook)
+
+
+def check_found(call, result):
+    """Unit loadings, fewer than asked for where they are found in turn."""
+    if call.function in {"sparsity_path", *CHOOSING}:
+        return
+    for one in result if isinstance(result, list) else [result]:
+        found = calls.numbers(one)
+        for name, value in found.items():
+            assert not np.isnan(value).any() or name == "noise_variance", name
+        V = next(found[n] for n in ("loadings", "loading", "loadings_x", "") if n in found)
+        if call.function not in {"ppca", "sca", "sca_path", "sma"}:
+            norm = np.linalg.norm(V, axis=0)
+            np.testing.assert_allclose(norm[norm > 0], 1, rtol=1e-6)
+
+
+@pytest.mark.parametrize("call", HEARD, ids=repr)
+def test_stop_iteration_returns_what_was_found(call, monkeypatch):
+    told = []
+
+    def callback(progress):
+        told.append(progress)
+        raise StopIteration
+
+    call.run(call.clean())  # what it extends or refines is made without the callback
+    give(monkeypatch, callback, False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        if call.function in CHOOSING and "sparseness" not in call.name:
+            with pytest.raises(RuntimeError, match="the callback ended the selection before two"):
+                call.run(call.clean())
+        else:
+            check_found(call, call.run(call.clean()))
+    assert len(told) == (call.function != "ppca")  # in closed form there is nothing to tell
+
+
+@pytest.mark.parametrize("call", HEARD, ids=repr)
+def test_stop_iteration_before_the_first_step(call, monkeypatch):
+    """What no clock can bring about in a short call: the search is ended when it begins."""
+    call.run(call.clean())
+    give(monkeypatch, None, True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        if call.function in CHOOSING and "sparseness" not in call.name:
+            with pytest.raises(RuntimeError, match="nothing is chosen"):
+                call.run(call.clean())
+            return
+        result = call.run(call.clean())
+    check_found(call, result)
+    if call.function == "sparsity_path":
+        assert len(result.results) == 1
+    elif call.function in IN_TURN and call.function.endswith("extend"):
+        assert result.n_components == calls.R
+    elif call.function in IN_TURN:
+        assert result.n_components == 0
+    elif call.function not in {"refine", "ppca", *CHOOSING}:
+        for one in result if isinstance(result, list) else [result]:
+            assert not np.any(one.converged)
+
+
+@pytest.mark.parametrize("call", HEARD, ids=repr)
+def test_what_else_a_callback_raises_reaches_the_caller(call, monkeypatch):
+    def callback(progress):
+        raise LookupError("mine")
+
+    if call.function == "ppca":
+        pytest.skip("nothing is told of a closed form")
+    call.run(call.clean())
+    give(monkeypatch, callback, False)
+    with pytest.raises(LookupError, match="mine"):
+        call.run(call.clean())

@@ -10,6 +10,7 @@ import sys
 import textwrap
 import threading
 import time
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import calls
@@ -19,6 +20,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 from threadpoolctl import threadpool_limits
 
+import spcacore
 from spcacore import SparsePCAResult, deflate, explained_variance, renormalize, sparse_pca, tpower
 
 N, P, K, R = 60, 90, 7, 3
@@ -514,3 +516,51 @@ def test_results_are_unpickled_in_a_new_process(tmp_path):
         check=True,
     )
     assert done.stdout.strip() == r.loadings.tobytes().hex()
+
+
+def test_scipy_sparse_imported_meanwhile():
+    """While another thread imports it, the module is there without its names."""
+    script = """
+import sys, threading, types, numpy as np, spcacore._input as i
+a = np.eye(3)
+for name in ("scipy.sparse", "scipy.sparse.linalg"):
+    whole = sys.modules.pop(name, None)
+    sys.modules[name] = types.ModuleType(name)
+    assert not i.is_sparse(a) and not i.is_operator(a)
+    sys.modules.pop(name)
+    if whole is not None:
+        sys.modules[name] = whole
+import spcacore
+failed = []
+def dense():
+    try:
+        for _ in range(200):
+            spcacore.truncate(a[0], 1)
+            spcacore.explained_variance(a, a[:, :1], kind="covariance")
+    except Exception as error:
+        failed.append(repr(error))
+threads = [threading.Thread(target=dense) for _ in range(4)]
+for t in threads:
+    t.start()
+import scipy.sparse, scipy.sparse.linalg
+for t in threads:
+    t.join()
+print(failed)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+    assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_pre_images_leave_the_warning_filters_alone(monkeypatch):
+    """Filters are the whole process's: another thread would hear of its own warnings as errors."""
+
+    def refused(*_, **__):
+        raise AssertionError("a filter for all threads")
+
+    X = np.random.default_rng(0).standard_normal((20, 3))
+    for name in ("simplefilter", "filterwarnings", "catch_warnings"):
+        monkeypatch.setattr(warnings, name, refused)
+    result = spcacore.kernel_pca(X, 2, ridge=1.0)
+    assert np.isfinite(result.inverse_transform(result.scores)).all()
+    with pytest.raises(ValueError, match=r"nearly singular|not positive definite"):
+        spcacore.kernel_pca(X, 2, kernel="linear", ridge=1e-300)

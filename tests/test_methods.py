@@ -10,6 +10,7 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import covariance, deflated, reference, spanned_variance
+from scipy.sparse.linalg import aslinearoperator
 
 import spcacore
 from spcacore import explained_variance, sparse_pca, tpower
@@ -401,3 +402,54 @@ def test_bad_options(options, error, match):
     with pytest.raises(error, match=match):
         sparse_pca(X, 2, **options)
     np.testing.assert_array_equal(X, before)
+
+
+CALLABLE = np.cov(np.random.default_rng(5).standard_normal((40, 14)) * np.linspace(1, 3, 14), rowvar=False)
+
+
+@pytest.mark.parametrize("deflation", DEFLATIONS)
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        ("tpower", {"cardinality": 4}),
+        ("greedy", {"cardinality": 4}),
+        ("greedy", {"cardinality": 4, "strategy": "backward"}),
+        ("gpower", {"penalty": 0.3, "relative": True}),
+        ("pmd", {"l1_bound": 1.8}),
+        ("scotlass", {"l1_bound": 1.8}),
+        ("dspca", {"cardinality": 4}),
+        ("branch_and_bound", {"cardinality": 4}),
+    ],
+)
+def test_a_callable_of_few_variables_is_its_matrix(method, options, deflation):
+    """To the bit, with all that needs entries; so is a LinearOperator, and nearly one of rounded products."""
+    if deflation == "naive" and method != "pmd":
+        pytest.skip("of pmd alone")
+    options = options | {"kind": "covariance", "method": method, "deflation": deflation, "certify": True}
+    options |= {"n_features": 14, "scale": True}
+    noise = np.random.default_rng(0)
+
+    def rounded(v):
+        return (CALLABLE @ v) * (1 + 1e-9 * noise.standard_normal(14))
+
+    matrix, products, operator, rough = (
+        spcacore.sparse_pca(A, 3, **options)
+        for A in (CALLABLE, lambda v: CALLABLE @ v, aslinearoperator(CALLABLE), rounded)
+    )
+    for other in (products, operator):
+        np.testing.assert_array_equal(other.loadings, matrix.loadings)
+        np.testing.assert_array_equal(other.explained_variance_ratio, matrix.explained_variance_ratio)
+    np.testing.assert_allclose(np.abs(rough.loadings), np.abs(matrix.loadings), atol=1e-4)
+
+
+def test_callables_of_many_variables_say_what_they_lack():
+    A = np.diag(np.linspace(1, 2, 257))
+    options = {"kind": "covariance", "n_features": 257}
+    for call in (
+        lambda: spcacore.greedy(lambda v: A @ v, 3, strategy="forward", **options),
+        lambda: spcacore.gpower(lambda v: A @ v, 0.1, relative=True, **options),
+    ):
+        with pytest.raises(ValueError, match=r"an operator offers only products|needs the entries"):
+            call()
+    with pytest.raises(ValueError, match="symmetric"):
+        spcacore.tpower(lambda v: np.triu(A[:9, :9] + 1) @ v, 3, kind="covariance", n_features=9)

@@ -141,3 +141,109 @@ def test_a_column_of_words_is_named():
     array[4, 1] = "wood"
     with pytest.raises(TypeError, match=r"not numbers, 'wood' at \(4, 1\): .* column 'b\$eta'$"):
         spcacore.sparse_pca(Columns(array, NAMES[:3]), 1, cardinality=2)
+
+
+# ---- new rows, by the names of their columns -------------------------------------------------------------
+
+Z = np.random.default_rng(3).standard_normal((30, 6)) * np.arange(1, 7)
+LETTERS = list("abcdef")
+MADE = {
+    "sparse_pca": lambda X: spcacore.sparse_pca(X, 2, cardinality=3, scale=True),
+    "spca": lambda X: spcacore.spca(X, 2, cardinality=3),
+    "ppca": lambda X: spcacore.ppca(X, 2),
+    "oppca": lambda X: spcacore.oppca(X, 2),
+    "kernel_pca": lambda X: spcacore.kernel_pca(X, 2),
+    "kernel_pca on features": lambda X: spcacore.kernel_pca(X, 2, random_features=20),
+    "sparse_lda": lambda X: spcacore.sparse_lda(X, np.arange(30) % 3, cardinality=3),
+}
+METHODS = [
+    *[(made, "transform", 2) for made in MADE],
+    ("ppca", "impute", 6),
+    *[("ppca", m, 0) for m in ("score", "score_samples", "posterior_covariance")],
+    *[("sparse_lda", m, 0) for m in ("decision_function", "predict")],
+]  # `columns` of a frame that comes back; 0: always an array
+
+
+def same(out, plain):
+    """But for what a fit of another layout of the rows rounds to; labels are the same."""
+    if np.asarray(plain).dtype.kind == "f":
+        np.testing.assert_allclose(np.asarray(out), plain, rtol=1e-6, atol=1e-9)
+    else:
+        np.testing.assert_array_equal(np.asarray(out), plain)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize(("made", "method", "columns"), METHODS)
+def test_rows_go_by_the_names_of_their_columns(made, method, columns, library):
+    frames = pytest.importorskip(library)
+    plain = getattr(MADE[made](Z), method)(Z)
+    X = frames.DataFrame(Z, **({"columns": LETTERS} if library == "pandas" else {"schema": LETTERS}))
+    if library == "pandas":
+        X.index = [f"row {i}" for i in range(30)]
+    result = MADE[made](X)
+    for order in (LETTERS, LETTERS[::-1], list("badcfe")):
+        out = getattr(result, method)(X[order])
+        same(out, plain)
+        if columns:
+            assert type(out) is frames.DataFrame
+            names = [f"component_{t + 1}" for t in range(columns)] if method == "transform" else LETTERS
+            assert list(out.columns) == names
+            if library == "pandas":
+                assert out.index.equals(X.index)
+        else:
+            assert not hasattr(out, "columns")
+    assert type(getattr(result, method)(Z)) is type(plain)  # without names by position
+    same(getattr(MADE[made](Z), method)(X), plain)
+    for other, match in (
+        (X[LETTERS[1:]], "6 columns of the fit.* it has 5, without 'a'"),
+        (
+            X.rename(columns={"b": "B"}) if library == "pandas" else X.rename({"b": "B"}),
+            "without 'b', with the unknown 'B'",
+        ),
+    ):
+        with pytest.raises(ValueError, match=match):
+            getattr(result, method)(other)
+
+
+def test_pairs_and_further_components_go_by_names():
+    pandas = pytest.importorskip("pandas")
+    X = pandas.DataFrame(Z, columns=LETTERS, index=np.arange(30) + 7)
+    x, y = X[["a", "b", "c"]], X[["d", "e", "f"]]
+    result = spcacore.sparse_cca(x, y, 1, l1_bound=(1.2, 1.2))
+    for out, scores in zip(
+        result.transform(x[list("cab")], y[list("fed")]), (result.scores_x, result.scores_y), strict=True
+    ):
+        np.testing.assert_allclose(out.to_numpy(), scores, atol=1e-12)
+        assert out.index.equals(X.index)
+    with pytest.raises(ValueError, match=r"^Y must have the 3 columns"):
+        result.transform(x, x)
+    for fit in (
+        lambda r: spcacore.sparse_pca(X, r, cardinality=3), lambda r: spcacore.soppca(X, r, 3),
+    ):  # fmt: skip
+        more = fit(1).extend(X[LETTERS[::-1]], 1)
+        np.testing.assert_array_equal(more.loadings, fit(2).loadings)
+    twice = X.set_axis(["a", "a", *"bcde"], axis=1)
+    result = spcacore.sparse_pca(twice, 1, cardinality=3)
+    assert result.transform(twice).shape == (30, 1)
+    with pytest.raises(ValueError, match="columns of the same name in another order"):
+        result.transform(twice.iloc[:, ::-1])
+    few = Columns(Z)
+    result = spcacore.sparse_pca(few, 1, cardinality=3)
+    with pytest.raises(ValueError, match="in another order than the fit"):
+        result.transform(Columns(Z[:, ::-1], few.columns[::-1]))
+    arrow = pytest.importorskip("pyarrow").Table.from_pandas(X, preserve_index=False)
+    result = spcacore.sparse_pca(arrow, 1, cardinality=3)
+    np.testing.assert_array_equal(result.transform(arrow.select(LETTERS[::-1])), result.transform(Z))
+
+
+def test_features_go_by_names():
+    pandas = pytest.importorskip("pandas")
+    X = pandas.DataFrame(Z, columns=LETTERS, index=np.arange(30) + 7)
+    features = spcacore.random_fourier_features(X, 5)
+    out = features.transform(X[LETTERS[::-1]])
+    same(out, features.transform(Z))
+    assert out.index.equals(X.index)
+    assert out.columns[-1] == "feature_5"
+    same(features.kernel(X[LETTERS[::-1]], X), features.kernel(Z))
+    with pytest.raises(ValueError, match="Y must have the 6 columns"):
+        features.kernel(X, X[LETTERS[1:]])

@@ -40,7 +40,7 @@ def samples(seed, n=30, p=12):
 # ---- the authors' package, epca ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("bound", "atol"), [(6, 2e-4), (9, 5e-4)])
+@pytest.mark.parametrize(("bound", "atol"), [(4, 2e-4), (6, 2e-4), (9, 5e-4)])
 def test_pit_props_root_matrix(bound, atol):
     """Both stop at 1e-5, after a few iterations more or less."""
     X, theirs = (
@@ -433,7 +433,7 @@ def test_more_components_than_the_rank(function, p):
     [
         ({"n_components": 0}, ValueError, "n_components"),
         ({"n_components": 13}, ValueError, "n_components"),
-        ({"l1_bound": 1.9}, ValueError, r"l1_bound must be in \[2, 6.9"),
+        ({"l1_bound": 0}, ValueError, r"l1_bound must be in \[.*, 6.9"),
         ({"l1_bound": 7.0}, ValueError, "l1_bound"),
         ({"l1_bound": "3"}, TypeError, "l1_bound"),
         ({"rotation": "promax"}, ValueError, "rotation"),

@@ -561,3 +561,38 @@ def test_bad_input(call, error, message):
     with pytest.raises(error, match=message):
         call()
     np.testing.assert_array_equal(X, before)
+
+
+def after(count):
+    def callback(progress):
+        if progress.done == count:
+            raise StopIteration
+
+    return callback
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+@pytest.mark.parametrize(("criterion", "runs"), [("cv", 4), ("permutation", 4)])
+def test_stop_iteration_leaves_the_runs_that_are_done(criterion, runs, n_jobs):
+    """Two values: the whole data, three folds (or the data and three permutations), half of the next."""
+    X = planted(40, 20, 4)
+    options = {"cardinality": [2, 5], "criterion": criterion, "n_folds": 8, "n_permutations": 8}
+    whole = spcacore.select_sparsity(X, **options)
+    part = spcacore.select_sparsity(X, callback=after(2 + 2 * runs + 1), n_jobs=n_jobs, **options)
+    done = len(part.scores)
+    np.testing.assert_allclose(part.scores, whole.scores[:done])
+    assert done == runs - (criterion == "permutation") if n_jobs == 1 else 2 <= done <= 8
+    assert part.score.shape == part.standard_error.shape == (2,)
+    if criterion == "cv":  # the standard error of a mean, from so many folds
+        expected = part.scores.std(axis=0, ddof=1) / np.sqrt(done)
+        np.testing.assert_allclose(part.standard_error, expected)
+
+
+def test_stop_iteration_leaves_the_values_that_are_done():
+    X = planted(40, 20, 4)
+    path = spcacore.sparsity_path(X, cardinality=[2, 5, 9], callback=after(2))
+    assert path.values.tolist() == [5, 9]
+    assert [r.cardinality.tolist() for r in path.results] == [[5], [9]]
+    assert len(path.index_of_sparseness) == 2
+    least = spcacore.select_sparsity(X, cardinality=[2, 5, 9], criterion="sparseness", callback=after(2))
+    assert least.values.tolist() == [5, 9]

@@ -1,5 +1,6 @@
 """spca against the R package elasticnet, convex solvers, and what it promises."""
 
+import math
 import pickle
 import sys
 import warnings
@@ -423,3 +424,30 @@ def test_result_and_callback():
         assert spca(X, 2, cardinality=3, callback=enough).n_iter == 1
     again = spca(X, 2, cardinality=3, start=result.loadings, tol=1e-6)
     np.testing.assert_allclose(again.loadings, result.loadings, atol=1e-3)
+
+
+@given(
+    exponent=st.integers(-500, 500),
+    ridge=st.integers(-1000, 1020),
+    sparsity=st.sampled_from([{"cardinality": 3}, {"penalty": 0.0}]),
+)
+def test_loadings_have_unit_norm_in_any_units(exponent, ridge, sparsity):
+    """Whatever the ridge is beside X'X; and loadings do not depend on the unit of both."""
+    X = samples(6)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        result = spca(np.ldexp(X, exponent), 2, ridge=math.ldexp(1.0, ridge), max_iter=3, **sparsity)
+    norm = np.linalg.norm(result.loadings, axis=0)
+    np.testing.assert_allclose(norm[norm > 0], 1, rtol=1e-12)
+    assert norm.all()
+    assert result.ridge == math.ldexp(1.0, ridge)
+
+
+@pytest.mark.parametrize(("scale", "ridge"), [(1.0, 1e165), (1.0, 1e300), (1e-100, 1e-6), (1e-150, 1e-6)])
+def test_a_huge_ridge_is_an_infinite_one(scale, ridge):
+    """Of loadings at unit length: B is the soft threshold of the products, over the ridge."""
+    X = samples(6)
+    limit = spca(X, 2, penalty=40, ridge=np.inf, tol=1e-9)
+    result = spca(X * scale, 2, penalty=40 * scale**2, ridge=ridge, tol=1e-9)
+    assert (limit.cardinality < 12).any()
+    np.testing.assert_allclose(result.loadings, limit.loadings, atol=1e-6)
