@@ -204,7 +204,7 @@ def long(X, r=50, k=80, **options):
 sent = []
 def interrupt():
     time.sleep({delay})
-    sent.append(time.perf_counter())
+    sent.append((time.perf_counter(), time.process_time()))
     os.kill(os.getpid(), signal.SIGINT)
 before = X.tobytes() if isinstance(X, np.ndarray) and X.size < 10**7 else b""
 threading.Thread(target=interrupt, daemon=True).start()
@@ -212,7 +212,7 @@ try:
     while True:
         {call}
 except KeyboardInterrupt:
-    latency = time.perf_counter() - sent[0]
+    latency = time.perf_counter() - sent[0][0], time.process_time() - sent[0][1]
 else:
     raise SystemExit("not interrupted")
 assert not before or before == X.tobytes()
@@ -224,7 +224,7 @@ try:
     sparse_pca(Y, 2, cardinality=3, callback=lambda p: (_ for _ in ()).throw(KeyError("mine")))
 except KeyError:
     pass
-print(latency)
+print(*latency)
 """
 
 LONG = [
@@ -354,19 +354,20 @@ def test_every_long_function_is_interrupted():
 
 @pytest.mark.parametrize("case", list(interrupted()))
 def test_ctrl_c(case, record_property):
-    """The bar is 0.2 s; a loaded machine is given a second."""
+    """The bar is 0.2 s; a busy machine may take longer, but not for more than a second's work."""
     _, setup, call, delay = case
     code = INTERRUPTED.format(setup=setup, call=call, delay=delay)
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 0, done.stderr
-    latency = float(done.stdout)
+    latency, work = map(float, done.stdout.split())
     record_property("latency", latency)
     print(f"Ctrl-C, {case[0]}: {latency:.3f} s")
-    assert latency < 1
+    assert work < 1
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_kills_an_unhandled_process_properly():
     code = """
     import sys, numpy as np
