@@ -1,4 +1,4 @@
-"""Several processes of tests have one BLAS thread each; properties have 200 examples, or 5,000."""
+"""Several processes of tests have one BLAS thread each; properties have 200 examples, or 20, or 5,000."""
 
 import os
 import signal
@@ -11,6 +11,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 
 # Where a test does not say how many: `--hypothesis-profile thorough`, with `--hypothesis-seed` for others.
 settings.register_profile("repeatable", max_examples=200, deadline=None, derandomize=True)
+settings.register_profile("few", max_examples=20, deadline=None, derandomize=True)
 settings.register_profile("thorough", max_examples=5000, deadline=None, derandomize=False)
 settings.load_profile("repeatable")
 

@@ -130,6 +130,17 @@ def test_another_kernel_of_blas_gives_the_same_answer(folder, kernel, threads):
     print(f"determinism: {kernel} ({used} in use), {threads} threads: {worst}")
 
 
+@openblas
+def test_blas_is_what_the_environment_asks_for():
+    asked, threads = (os.environ.get(f"OPENBLAS_{name}") for name in ("CORETYPE", "NUM_THREADS"))
+    for info in threadpool_info():
+        if info.get("internal_api") == "openblas":
+            if asked in FLAGS:
+                assert info["architecture"] in (asked, "Haswell" if asked == "Zen" else asked)
+            if threads and int(threads) <= os.cpu_count():
+                assert info["num_threads"] == int(threads)
+
+
 @pytest.mark.parametrize("name", ["SIGSEGV", "SIGILL"])
 def test_a_crash_is_no_skip(folder, name, monkeypatch):
     monkeypatch.setitem(globals(), "DUMP", f"import signal; signal.raise_signal(signal.{name})")
