@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import blas_kernels
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -139,6 +140,25 @@ def test_blas_is_what_the_environment_asks_for():
                 assert info["architecture"] in (asked, "Haswell" if asked == "Zen" else asked)
             if threads and int(threads) <= os.cpu_count():
                 assert info["num_threads"] == int(threads)
+
+
+def test_kernels_that_are_chosen_run_or_are_named(monkeypatch, capsys):
+    def choose(used, lacking):
+        monkeypatch.setattr(blas_kernels, "used", used)
+        monkeypatch.setattr(blas_kernels, "lacking", lacking)
+        blas_kernels.main()
+        return capsys.readouterr().out.splitlines()
+
+    assert choose(
+        lambda k: "Haswell" if k == "Zen" else k, lambda k: ["avx512f", "avx512vl"] if k == "SkylakeX" else []
+    ) == [
+        "run Nehalem", "run Sandybridge", "run Haswell", "skip Zen: for it BLAS runs the kernels of Haswell",
+        "skip SkylakeX: this processor lacks avx512f avx512vl",
+    ]  # fmt: skip
+    with pytest.raises(SystemExit, match="asked for the kernels of Nehalem, BLAS runs those of Haswell"):
+        choose(lambda k: "Haswell", lambda k: [])
+    with pytest.raises(SystemExit, match="the instructions of none"):
+        choose(lambda k: k, lambda k: ["any"])
 
 
 @pytest.mark.parametrize("name", ["SIGSEGV", "SIGILL"])
