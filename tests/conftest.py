@@ -1,7 +1,9 @@
-"""Several processes of tests have one BLAS thread each; properties have 200 examples, or 5,000."""
+"""Several processes of tests have one BLAS thread each; properties have 200 examples, or 20, or 5,000."""
 
 import os
+import signal
 
+import pytest
 from hypothesis import settings
 
 if "PYTEST_XDIST_WORKER" in os.environ:
@@ -9,5 +11,14 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 
 # Where a test does not say how many: `--hypothesis-profile thorough`, with `--hypothesis-seed` for others.
 settings.register_profile("repeatable", max_examples=200, deadline=None, derandomize=True)
+settings.register_profile("few", max_examples=20, deadline=None, derandomize=True)
 settings.register_profile("thorough", max_examples=5000, deadline=None, derandomize=False)
 settings.load_profile("repeatable")
+
+
+@pytest.fixture
+def interruptible():
+    """Ctrl-C is heard, here and in new processes, also where a shell in the background has it ignored."""
+    old = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, old)

@@ -1,5 +1,7 @@
 """Slow, obvious NumPy versions of the kernels."""
 
+import math
+
 import numpy as np
 
 
@@ -12,6 +14,15 @@ def truncate(x, k):
 
 def soft_threshold(a, level):
     return np.sign(a) * np.maximum(np.abs(a) - level, 0)
+
+
+def norm(a):
+    """The 2-norm, rounded twice: halves of a double have exact products, and `fsum` adds them exactly."""
+    a = np.asarray(a, np.float64)
+    high = a * (2.0**27 + 1)
+    high -= high - a
+    low = a - high
+    return math.sqrt(math.fsum(np.concatenate([high * high, 2 * high * low, low * low])))
 
 
 def l1_threshold(a, bound):

@@ -9,8 +9,8 @@ import warnings
 import calls
 import numpy as np
 import pytest
-from kinds import BAD, BROKEN, SPARSE, bad_cells, is_covariance, untouched
-from test_layouts import SLICED, TAKES, each, halves
+from kinds import BAD, BROKEN, DTYPES, SPARSE, bad_cells, ids, is_covariance, untouched
+from test_layouts import SLICED, TAKES, each
 
 MISSING = ("pmd", "ppca", "sparse_pca, pmd", "sparse_pca, naive", "PPCAResult")  # NaN is a missing entry
 USED = {"SparseLDAResult", "SparseCCAResult", "SparsePCAResult", "SPCAResult", "StructuredPCAResult"}
@@ -29,6 +29,15 @@ def applies(call, kind):
     if call.name in ("renormalize, loadings", "refine, loadings") and kind[0] == "one dimension less":
         return False  # one loading
     return call.name != "scotlass, earlier" or kind[0] != "no columns"  # no earlier loadings
+
+
+def halves(calls):
+    """Each call in one of the two dtypes by default, in turn; the other is slow."""
+    return [
+        pytest.param(c, dtype, id=f"{c}-{ids(dtype)}", marks=() if (i + d) % 2 else pytest.mark.slow)
+        for i, c in enumerate(calls)
+        for d, dtype in enumerate(DTYPES)
+    ]
 
 
 def check_refused(call, kind, dtype):

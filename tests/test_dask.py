@@ -245,6 +245,7 @@ def test_the_least_that_is_asked_of_a_source():
     )
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_callbacks_and_interrupts():
     X = data()
     told = []
@@ -587,27 +588,27 @@ def test_a_worker_that_dies(client, monkeypatch):
         return submit(self, *arguments)
 
     monkeypatch.setattr(DaskBlocks, "_submitted", kill_then_submit)
-    start = time.monotonic()
     same(spcacore.sparse_pca(array, 2, cardinality=8), expected, 1e-12)
     assert killed
-    assert time.monotonic() - start < 60
 
 
 @pytest.mark.slow
-def test_interrupting_a_cluster(client):
+@pytest.mark.usefixtures("interruptible")
+def test_interrupting_a_cluster(client, tmp_path):
+    """The call does not wait for what workers do."""
     import dask
     import dask.array as da
 
     def slow(start):
         time.sleep(20)
+        (tmp_path / "made").touch()
         return data()[start : start + 210]
 
     array = da.concatenate(
         [da.from_delayed(dask.delayed(slow)(start), (210, P), np.float64) for start in (0, 210)]
     )
     threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
-    start = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         spcacore.sparse_pca(array, 1, cardinality=8)
-    assert time.monotonic() - start < 10
+    assert not (tmp_path / "made").exists()
     client.restart()

@@ -1,17 +1,20 @@
 """The same numbers again: in another run, process, layout, or with another BLAS kernel or number of threads.
 
-To the bit where nothing but the run differs. A processor without the instructions of a kernel skips it.
+To the bit where nothing but the run differs. A processor that lacks the instructions of a kernel skips it.
 """
 
 import functools
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import blas_kernels
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from blas_kernels import FLAGS, lacking
 from calls import CALLS, numbers
 from extras import optional
 from threadpoolctl import threadpool_info
@@ -67,8 +70,8 @@ def dumped(folder, kernel, threads, again=0):
         [sys.executable, "-W", "ignore", "-c", DUMP, str(path), str(Path(__file__).parent)],
         capture_output=True, text=True, timeout=300, env=environment, cwd=folder, check=False,
     )  # fmt: skip
-    if done.returncode < 0:
-        pytest.skip(f"this processor does not run the kernels {kernel}")
+    if done.returncode == -signal.SIGILL and kernel is not None and lacking(kernel):
+        pytest.skip(f"for the kernels of {kernel} this processor lacks {' '.join(lacking(kernel))}")
     assert done.returncode == 0, done.stderr
     with np.load(path) as file:
         return dict(file)
@@ -99,7 +102,7 @@ def test_another_process_gives_the_same_bits(folder):
 
 
 LIMIT = {"float64": 1e-12, "float32": 1e-5}
-SETTINGS = [(k, t) for k in ("Nehalem", "Sandybridge", "Haswell", "Zen", "SkylakeX") for t in (1, 2, 4)]
+SETTINGS = [(k, t) for k in FLAGS for t in (1, 2, 4)]
 
 
 @openblas
@@ -124,7 +127,46 @@ def test_another_kernel_of_blas_gives_the_same_answer(folder, kernel, threads):
             worst[dtype] = max(worst[dtype], apart)
             assert apart < LIMIT[dtype], (call, dtype, number)
     used = ", ".join(out["kernels"])
+    assert used == kernel or (kernel, used) == ("Zen", "Haswell")  # many builds have the same for both
     print(f"determinism: {kernel} ({used} in use), {threads} threads: {worst}")
+
+
+@openblas
+def test_blas_is_what_the_environment_asks_for():
+    asked, threads = (os.environ.get(f"OPENBLAS_{name}") for name in ("CORETYPE", "NUM_THREADS"))
+    for info in threadpool_info():
+        if info.get("internal_api") == "openblas":
+            if asked in FLAGS:
+                assert info["architecture"] in (asked, "Haswell" if asked == "Zen" else asked)
+            if info["threading_layer"] != "disabled" and threads and int(threads) <= os.cpu_count():
+                assert info["num_threads"] == int(threads)
+
+
+def test_kernels_that_are_chosen_run_or_are_named(monkeypatch, capsys):
+    def choose(used, lacking):
+        monkeypatch.setattr(blas_kernels, "used", used)
+        monkeypatch.setattr(blas_kernels, "lacking", lacking)
+        blas_kernels.main()
+        return capsys.readouterr().out.splitlines()
+
+    assert choose(
+        lambda k: "Haswell" if k == "Zen" else k, lambda k: ["avx512f", "avx512vl"] if k == "SkylakeX" else []
+    ) == [
+        "run Nehalem", "run Sandybridge", "run Haswell", "skip Zen: for it BLAS runs the kernels of Haswell",
+        "skip SkylakeX: this processor lacks avx512f avx512vl",
+    ]  # fmt: skip
+    with pytest.raises(SystemExit, match="asked for the kernels of Nehalem, BLAS runs those of Haswell"):
+        choose(lambda k: "Haswell", lambda k: [])
+    with pytest.raises(SystemExit, match="the instructions of none"):
+        choose(lambda k: k, lambda k: ["any"])
+
+
+@pytest.mark.parametrize("name", ["SIGSEGV", "SIGILL"])
+def test_a_crash_is_no_skip(folder, name, monkeypatch):
+    monkeypatch.setitem(globals(), "DUMP", f"import signal; signal.raise_signal(signal.{name})")
+    with pytest.raises((AssertionError, pytest.skip.Exception)) as ended:
+        dumped(folder, None, 1, name)
+    assert ended.type is AssertionError
 
 
 @pytest.mark.slow

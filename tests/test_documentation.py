@@ -21,6 +21,15 @@ MODULES = [
 ]
 
 
+@pytest.fixture(autouse=True)
+def _figures(monkeypatch):
+    """Examples draw without a screen, and leave no figure open."""
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    yield
+    if pyplot := sys.modules.get("matplotlib.pyplot"):
+        pyplot.close("all")
+
+
 class Lacking(Exception):
     """An example needs a package that is not installed."""
 
@@ -87,7 +96,6 @@ def test_readme_example():
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_examples_on_pages(page, tmp_path, monkeypatch):
     """Of docs/*.md; what they write goes to a folder of its own."""
-    monkeypatch.setenv("MPLBACKEND", "agg")
     monkeypatch.chdir(tmp_path)
     check_page(page)
 

@@ -533,12 +533,18 @@ def test_callback_sees_progress_and_its_exception_arrives(strategy):
         greedy(X, 2, strategy=strategy, callback=fail)
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_interrupt():
     X = np.random.default_rng(0).standard_normal((50, 1500))
     timer = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
-    timer.start()
+
+    def forever():
+        timer.start()
+        while True:
+            greedy(X, 1400)
+
     with pytest.raises(KeyboardInterrupt):
-        greedy(X, 1400)
+        forever()
     timer.join()
 
 

@@ -34,6 +34,7 @@ NASTY = ("$a_1$ b$", "_under_score", "größe λ ∑", "line\nbreak", "%d \\frac
 
 @pytest.fixture(autouse=True)
 def _closed():
+    pyplot.close("all")  # what others left open is not counted
     with matplotlib.style.context("default"):
         yield
     pyplot.close("all")

@@ -399,23 +399,21 @@ def test_what_a_callback_raises_ends_the_call(n_jobs):
     assert threading.active_count() == before
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_interrupt(n_jobs):
     script = f"""
-import threading, time, os, signal, numpy as np, spcacore
+import threading, os, signal, numpy as np, spcacore
 X = np.random.default_rng(0).standard_normal((300, 3000))
-threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
-start = time.perf_counter()
 try:
-    spcacore.select_sparsity(X, cardinality=range(1, 200), n_components=5, n_jobs={n_jobs})
+    threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+    while True:
+        spcacore.select_sparsity(X, cardinality=range(1, 200), n_components=5, n_jobs={n_jobs})
 except KeyboardInterrupt:
-    print("stopped", time.perf_counter() - start, threading.active_count())
+    print("stopped", threading.active_count())
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, cwd="/")
-    word, seconds, threads = done.stdout.split()
-    assert word == "stopped"
-    assert float(seconds) < 5
-    assert threads == "1"
+    assert done.stdout.split() == ["stopped", "1"], done.stderr
 
 
 def test_unfinished_searches_are_told_once():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import reference
 from extras import optional
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -60,7 +60,6 @@ def bound_at(a, share):
     return 1 + share * (math.sqrt(a.size) - 1)
 
 
-@settings(max_examples=400, deadline=None, derandomize=True)
 @given(cases, shares, st.booleans())
 def test_l1_threshold_is_feasible_and_optimal(a, share, nonnegative):
     bound = bound_at(a, share)
@@ -107,7 +106,7 @@ def test_l1_threshold_against_bisection(dtype, p, kind):
     for share in (0.001, 0.03, 0.3, 0.7, 0.95):
         bound = bound_at(a, share)
         w, level = l1_threshold(a, bound)
-        check_optimal(a, bound, w, level)
+        (check_optimal if p < 1000 else check_long_optimal)(a, bound, w, level)
         expected, expected_level = reference.l1_threshold(a, bound)
         tolerance = 100 * float(np.finfo(dtype).eps)
         assert level == pytest.approx(expected_level, rel=0, abs=tolerance * float(np.abs(a).max()))
@@ -118,7 +117,7 @@ def test_l1_threshold_against_bisection(dtype, p, kind):
 @pytest.mark.parametrize("bound", [1.5, 40.0, 280.0])
 def test_l1_threshold_long_vector(dtype, bound):
     a = np.random.default_rng(1).standard_normal(150001).astype(dtype)
-    check_optimal(a, bound, *l1_threshold(a, bound))
+    check_long_optimal(a, bound, *l1_threshold(a, bound))
 
 
 def unlike_their_sample(p, rng):
@@ -158,8 +157,10 @@ def test_l1_threshold_of_vectors_unlike_their_sample(dtype, kind):
         check_long_optimal(a, bound, *l1_threshold(a, bound))
     w, level = l1_threshold(a, inactive * 1.001)
     assert level == 0
-    eps = float(np.finfo(dtype).eps)
-    np.testing.assert_allclose(w, a / np.linalg.norm(a.astype(float)), rtol=8 * eps, atol=eps)
+    half, long = (float(np.finfo(t).eps) / 2 for t in (dtype, np.float64))
+    # Squares are added 128 at a time in the precision of a, these sums in double; a root halves the error.
+    rounding = (128 * half + a.size / 128 * long) / 2 + 4 * half
+    np.testing.assert_allclose(w, a / reference.norm(a), rtol=rounding)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -238,7 +239,6 @@ def test_l1_threshold_of_denormals(dtype):
     assert tiny_level == pytest.approx(level * float(tiny), abs=1e-323)
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
 @given(cases, st.integers(0, 2**32 - 1))
 def test_truncate_against_a_stable_sort(x, seed):
     k = seed % (x.size + 1)
@@ -289,7 +289,6 @@ def test_selection_from_vectors_unlike_their_sample(dtype, k):
         np.testing.assert_array_equal(_core.select_largest(x, k), np.sort(order))
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
 @given(cases, st.floats(0, 2))
 def test_soft_threshold_is_its_formula(a, share):
     level = float(a.dtype.type(share * min(np.abs(a).max().astype(float), 1e300)))

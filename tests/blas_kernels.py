@@ -1,0 +1,60 @@
+"""The kernels that OpenBLAS may choose by processor, and which of them this processor has instructions for.
+
+Run as a program: for each, its name and what is to be done with it.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+FLAGS = {  # as /proc/cpuinfo names them
+    "Nehalem": {"sse4_2", "popcnt"},
+    "Sandybridge": {"avx"},
+    "Haswell": {"avx2", "fma"},
+    "Zen": {"avx2", "fma"},
+    "SkylakeX": {"avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl"},
+}
+USED = """
+import numpy as np, scipy.linalg, threadpoolctl
+A = np.eye(200)
+scipy.linalg.eigh(A @ A)
+blas = [i for i in threadpoolctl.threadpool_info() if i["user_api"] == "blas"]
+print(*sorted({i.get("architecture", i["internal_api"]) for i in blas}))
+"""
+
+
+def lacking(kernel: str) -> list[str]:
+    """The instructions of a kernel that this processor is not known to have."""
+    path = Path("/proc/cpuinfo")
+    return sorted(FLAGS[kernel] - set(path.read_text().split() if path.exists() else ()))
+
+
+def used(kernel: str) -> str:
+    """What NumPy's and SciPy's BLAS say that they run where this kernel is asked for."""
+    done = subprocess.run(
+        [sys.executable, "-c", USED], env={**os.environ, "OPENBLAS_CORETYPE": kernel},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return done.stdout.strip()
+
+
+def main() -> None:
+    """`run NAME`, or `skip NAME: why`; an error where BLAS runs something else than it was asked for."""
+    tried: dict[str, str] = {}
+    for kernel in FLAGS:
+        if missing := lacking(kernel):
+            print(f"skip {kernel}: this processor lacks {' '.join(missing)}")
+        elif (name := used(kernel)) in tried:
+            print(f"skip {kernel}: for it BLAS runs the kernels of {tried[name]}")
+        elif name != kernel:
+            raise SystemExit(f"asked for the kernels of {kernel}, BLAS runs those of {name}")
+        else:
+            tried[name] = kernel
+            print(f"run {kernel}")
+    if not tried:
+        raise SystemExit("this processor has the instructions of none")
+
+
+if __name__ == "__main__":
+    main()
