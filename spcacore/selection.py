@@ -446,21 +446,27 @@ class _Counted:
 
 
 def _rows(X: Any, kind: str, criterion: str, n_folds: int) -> Any:
-    """X as an array, or CSR matrix, whose rows can be taken."""
+    """X as an array, CSR matrix or row blocks, whose rows can be taken."""
     if choice(kind, "kind", ("data", "covariance")) != "data":
         raise ValueError(f"criterion={criterion!r} needs data; a covariance goes with 'sparseness'")
-    if is_row_blocks(X):
+    if is_row_blocks(X) and criterion == "permutation":
         raise TypeError(
-            f"criterion={criterion!r} needs the data in memory, and X is in blocks of rows: use 'sparseness'"
+            "criterion='permutation' needs the data in memory, and X is in blocks of rows: use 'cv'"
         )
     if is_operator(X) or (callable(X) and not hasattr(X, "__array__") and not is_sparse(X)):
         raise TypeError(f"X must have entries for criterion={criterion!r}; an operator offers only products")
-    rows = _canonical_arrays(X)[0].tocsr() if is_sparse(X) else real_array(X, "X", ndim=2, finite=False)
+    rows: Any
+    if is_row_blocks(X):
+        from ._blocks import row_blocks
+
+        rows = row_blocks(X).held()
+    else:
+        rows = _canonical_arrays(X)[0].tocsr() if is_sparse(X) else real_array(X, "X", ndim=2, finite=False)
     if criterion == "cv" and n_folds > rows.shape[0]:
         raise ValueError(f"n_folds must be at most the number of rows, {rows.shape[0]}, not {n_folds}")
     if rows.shape[0] < 3:
         raise ValueError(f"at least three rows are needed for criterion={criterion!r}, not {rows.shape[0]}")
-    return rows if is_sparse(X) else _Named(rows, column_names(X))
+    return rows if is_sparse(X) or is_row_blocks(X) else _Named(rows, column_names(X))
 
 
 class _Named:
