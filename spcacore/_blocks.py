@@ -250,7 +250,6 @@ class SlicedRows(RowBlocks):
         for b, (start, stop) in enumerate(pairwise([*self.starts, self.shape[0]])):
             yield task(self.source[start:stop], *(() if each is None else (each[b],)), *arguments)
 
-
     def beside(self, other: RowBlocks) -> Any:
         return _Slices(other, [*self.starts, self.shape[0]])
 
@@ -565,9 +564,7 @@ class Gram:
         chosen = index[_core.select_largest(np.ascontiguousarray(V[:, 0]), count)] if count else index[:0]
         return chosen[self.slot[chosen] < 0]
 
-    def _weighted(
-        self, index: Index, V: NDArray[Any]
-    ) -> tuple[Index | None, NDArray[Any], NDArray[Any]]:
+    def _weighted(self, index: Index, V: NDArray[Any]) -> tuple[Index | None, NDArray[Any], NDArray[Any]]:
         """What the blocks need for F[:, index] V."""
         W = V * (self.weight[index] * self.dtype.type(self.range))[:, None]
         few = 4 * len(index) <= self.p
@@ -592,9 +589,7 @@ class Gram:
 
     def _product(self, index: Index | None, W: NDArray[Any], shift: NDArray[Any]) -> NDArray[Any]:
         """Of the blocks, in one pass."""
-        return self._centred(
-            *self.blocks.reduced(added, products, index, W, shift, self.range, self.factor)
-        )
+        return self._centred(*self.blocks.reduced(added, products, index, W, shift, self.range, self.factor))
 
     def _centred(self, Y: NDArray[np.float64], total: NDArray[np.float64]) -> NDArray[Any]:
         """Of what the blocks return, without their means, in the units of A."""

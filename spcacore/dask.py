@@ -148,9 +148,13 @@ class DaskBlocks(RowBlocks):
         self, task: Callable[..., Any], tail: tuple[int, ...], dtype: np.dtype[Any], *arguments: Any
     ) -> Any:
         run = partial(_run, own=(), task=task, arguments=arguments)
-        axes: dict[str, Any] = {"drop_axis": 1} if len(tail) == 0 else {"new_axis": [*range(2, 1 + len(tail))]}
+        axes: dict[str, Any] = (
+            {"drop_axis": 1} if len(tail) == 0 else {"new_axis": [*range(2, 1 + len(tail))]}
+        )
         chunks = self.array.chunks[0], *((size,) for size in tail)
-        return self.array.map_blocks(run, chunks=chunks, dtype=dtype, meta=np.empty((0, *tail), dtype), **axes)
+        return self.array.map_blocks(
+            run, chunks=chunks, dtype=dtype, meta=np.empty((0, *tail), dtype), **axes
+        )
 
     def beside(self, other: RowBlocks) -> Any:
         source = other.array if isinstance(other, DaskBlocks) else getattr(other, "source", None)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ._blocks import row_blocks
 from ._input import choice, column_names, hook, integer, is_operator, is_row_blocks, is_sparse, real_array
 from ._operator import _canonical_arrays
 from ._parallel import check_jobs
@@ -457,8 +458,6 @@ def _rows(X: Any, kind: str, criterion: str, n_folds: int) -> Any:
         raise TypeError(f"X must have entries for criterion={criterion!r}; an operator offers only products")
     rows: Any
     if is_row_blocks(X):
-        from ._blocks import row_blocks
-
         rows = row_blocks(X).held()
     else:
         rows = _canonical_arrays(X)[0].tocsr() if is_sparse(X) else real_array(X, "X", ndim=2, finite=False)
