@@ -199,6 +199,18 @@ class RowBlocks:
         """The same rows of other data, block by block, to go as `each`."""
         raise NotImplementedError
 
+    def rows(self, index: Index) -> NDArray[Any]:
+        """Some rows in memory, in any order, dense."""
+        which = np.searchsorted(self.starts, index, "right") - 1
+        parts = [
+            self._slice(b, i - self.starts[b]) for b, i in zip(which.tolist(), index.tolist(), strict=True)
+        ]
+        return np.concatenate([finite(part.toarray() if is_sparse(part) else part) for part in parts])
+
+    def _slice(self, b: int, i: int) -> Any:
+        """One row of block b."""
+        raise NotImplementedError
+
     def taken(self, rows: Index) -> RowBlocks:
         """Some rows, ascending."""
         return TakenRows(self, rows)
@@ -249,6 +261,9 @@ class SlicedRows(RowBlocks):
         self._passes[0] += 1
         for b, (start, stop) in enumerate(pairwise([*self.starts, self.shape[0]])):
             yield task(self.source[start:stop], *(() if each is None else (each[b],)), *arguments)
+
+    def _slice(self, b: int, i: int) -> Any:
+        return self.source[self.starts[b] + i : self.starts[b] + i + 1]
 
     def beside(self, other: RowBlocks) -> Any:
         return _Slices(other, [*self.starts, self.shape[0]])

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from ._input import choice, integer, is_row_blocks, is_sparse, number
 from ._lapack import interruptible
-from ._operator import OUT_OF_RANGE, Problem
+from ._operator import OUT_OF_RANGE, Problem, permuted_columns
 from ._parallel import Report, in_threads
 from ._result import SparsePCAResult, frame
 from ._search import Found, _eigenvectors
@@ -295,7 +295,7 @@ class Plan:
         X = self._rows()
 
         def shares(i: int, report: Report) -> Array:
-            problem = self.on(_permuted(X, np.random.default_rng([self.seed, 1, i])) if i else X)
+            problem = self.on(permuted_columns(X, np.random.default_rng([self.seed, 1, i])) if i else X)
             found = self.searched(problem, None if self.counting else report, report)
             out = self.shares(problem.unscreened(), found)
             if self.counting:
@@ -468,19 +468,3 @@ def left_out_error(Y: Array, W: Array, noise: float) -> float:
     leverage = ((W @ inverse) * W).sum(axis=-1)
     errors = (Y - scores @ W.T) / np.maximum(1 - leverage, np.finfo(float).eps)
     return float(np.sum(errors**2, where=observed))
-
-
-# ---- permutations ----------------------------------------------------------------------------------------
-
-
-def _permuted(X: Any, generator: np.random.Generator) -> Any:
-    """The entries of each column in a random order."""
-    if not is_sparse(X):
-        return generator.permuted(X, axis=0)
-    from scipy.sparse import csc_array
-
-    X = X.tocsc()
-    indices, n = np.empty_like(X.indices), X.shape[0]
-    for start, end in zip(X.indptr[:-1], X.indptr[1:], strict=True):
-        indices[start:end] = generator.choice(n, end - start, replace=False)
-    return csc_array((X.data, indices, X.indptr), shape=X.shape)

@@ -156,6 +156,9 @@ class DaskBlocks(RowBlocks):
             run, chunks=chunks, dtype=dtype, meta=np.empty((0, *tail), dtype), **axes
         )
 
+    def _slice(self, b: int, i: int) -> Any:
+        return dask.compute(dask.delayed(_one_row)(self.blocks[b], i))[0]
+
     def beside(self, other: RowBlocks) -> Any:
         source = other.array if isinstance(other, DaskBlocks) else getattr(other, "source", None)
         chunks = self.array.chunks[0], other.shape[1]
@@ -166,6 +169,10 @@ class DaskBlocks(RowBlocks):
 
 def _run(block: Any, own: tuple[Any, ...], task: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     return task(block, *own, *arguments)
+
+
+def _one_row(block: Any, i: int) -> Any:
+    return block[i : i + 1]
 
 
 def _is_future(value: Any) -> bool:

@@ -238,14 +238,12 @@ class PPCAResult(Named):
             X += self.mean
         return X.astype(self.loadings.dtype)
 
-    def _by_blocks(
-        self, method: str, X: Any, tail: tuple[int, ...], dtype: np.dtype[Any] = np.dtype(np.float64)
-    ) -> Any:
+    def _by_blocks(self, method: str, X: Any, tail: tuple[int, ...], dtype: Any = np.float64) -> Any:
         """A method of each block of rows."""
         blocks = row_blocks(X)
         if blocks.shape[1] != len(self.loadings):
             raise ValueError(f"X has shape {blocks.shape} where (m, {len(self.loadings)}) is needed")
-        return blocks.mapped(_of_block, tail, dtype, self, method, tail, dtype)
+        return blocks.mapped(_of_block, tail, np.dtype(dtype), self, method, tail, dtype)
 
     def _rows(self, X: Any) -> Iterator[NDArray[np.float64]]:
         """The rows of X, centred and scaled, some at a time."""
