@@ -286,10 +286,10 @@ class TakenRows(RowBlocks):
         ends = np.searchsorted(rows, [*source.starts, source.shape[0]]).tolist()
         super().__init__((len(rows), source.shape[1]), source.dtype, ends[:-1], source.names)
         self.source, self._passes = source, source._passes
-        self.rows = [part - start for part, start in zip(self.split(rows), source.starts, strict=True)]
+        self.own = [part - start for part, start in zip(self.split(rows), source.starts, strict=True)]
 
     def _own(self, each: Any) -> list[Any]:
-        return [(rows, *(() if each is None else (each[b],))) for b, rows in enumerate(self.rows)]
+        return [(rows, *(() if each is None else (each[b],))) for b, rows in enumerate(self.own)]
 
     def results(
         self, task: Callable[..., Any], *arguments: Any, each: list[Any] | None = None

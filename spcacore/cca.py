@@ -215,13 +215,16 @@ def sparse_cca(
     "pmd" searches `max u'X'Yv` over u and v of unit 2-norm with `||u||_1 <= c_x` and `||v||_1 <= c_y`.
     "generalized" searches `max u'X'Yv / sqrt(u'B_x u v'B_y v)` over u and v with at most k_x and k_y
     nonzeros, with the covariances of both sides, to which a ridge may be added. The columns are centred. No
-    product of X and Y is formed as a matrix, nor, for more than 1024 variables, a covariance.
+    product of X and Y is formed as a matrix, nor, for more than 1024 variables, a covariance, unless a side
+    is in blocks of rows.
 
     Parameters
     ----------
-    X : array-like of shape (n, p), or sparse matrix
-        CSR and CSC matrices are centred implicitly; dense data are copied once. float32 stays float32.
-    Y : array-like of shape (n, q), or sparse matrix
+    X : array-like of shape (n, p), sparse matrix, RowBlocks or dask array
+        CSR and CSC matrices are centred implicitly; dense data are copied once. float32 stays float32. Where
+        either side is in blocks of rows, both are read so, X'Y is formed (p q at most 2^27), and of
+        "generalized" both covariances (at most 16,384 variables). Blocks of the two need not match.
+    Y : array-like of shape (n, q), sparse matrix, RowBlocks or dask array
     n_components : int, default 1
         r, in [1, min(n, p, q)].
     method : {"pmd", "generalized"}, default "pmd"
@@ -356,6 +359,7 @@ def sparse_cca_permutation(
     Parameters
     ----------
     X : array-like of shape (n, p), or sparse matrix
+        In memory, since rows are permuted.
     Y : array-like of shape (n, q), or sparse matrix
     l1_bounds : sequence of floats or of pairs of floats
         Choices of `l1_bound`.

@@ -240,9 +240,10 @@ def sparse_dissimilarity(
 
     Parameters
     ----------
-    X : array-like of shape (n, p)
-        Data, one row a sample. Dense; float32 stays float32. Variables are centered implicitly, which
-        differences do not feel, and not scaled: do that first where units differ. Not copied.
+    X : array-like of shape (n, p), or sparse matrix
+        Data in memory, one row a sample; float32 stays float32. Variables are centered implicitly, which
+        differences do not feel, and not scaled: do that first where units differ. Not copied; some columns
+        of a sparse matrix at a time are made dense.
     l1_bound : float
         In [1, sqrt(p)]: 1 allows a single variable, sqrt(p) is no bound. See `sparse_dissimilarity_gap`.
     metric : {"sqeuclidean", "absolute"}, default "sqeuclidean"
@@ -264,7 +265,7 @@ def sparse_dissimilarity(
         For NaN, infinite or empty input, fewer than two samples, samples that are all equal, differences
         beyond the number range of the dtype, or an option out of range.
     TypeError
-        For input that is not a dense array of real numbers, or an option of the wrong type.
+        For input that is not real numbers, in blocks of rows, or an option of the wrong type.
 
     References
     ----------
@@ -321,7 +322,7 @@ def sparse_dissimilarity_gap(
 
     Parameters
     ----------
-    X : array-like of shape (n, p)
+    X : array-like of shape (n, p), or sparse matrix
         As in `sparse_dissimilarity`.
     l1_bounds : array-like of shape (m,), optional
         Each in [1, sqrt(p)]; sorted here. Default: ten in geometric progression from 1.2 to `0.7 sqrt(p)`.
@@ -395,9 +396,10 @@ def sparse_kmeans(
 
     Parameters
     ----------
-    X : array-like of shape (n, p)
-        Data, one row a sample. Dense; float32 stays float32. Variables are centered implicitly, and not
-        scaled: do that first where units differ. Not copied.
+    X : array-like of shape (n, p), sparse matrix, RowBlocks or dask array
+        Data, one row a sample; float32 stays float32. Variables are centered implicitly, and not scaled: do
+        that first where units differ. Not copied; sparse matrices stay sparse. Blocks of rows are read twice
+        a step of K-means, for as many starts as go together: fewer of them, `n_init`, are fewer passes.
     n_clusters : int
         In [2, n].
     l1_bound : float
@@ -421,7 +423,7 @@ def sparse_kmeans(
         For NaN, infinite or empty input, samples that are all equal, differences beyond the number range
         of the dtype, or an option out of range.
     TypeError
-        For input that is not a dense array of real numbers, or an option of the wrong type.
+        For input that is not real numbers, or an option of the wrong type.
 
     References
     ----------
@@ -475,8 +477,8 @@ def sparse_kmeans_gap(
 
     Parameters
     ----------
-    X : array-like of shape (n, p)
-        As in `sparse_kmeans`.
+    X : array-like of shape (n, p), or sparse matrix
+        As in `sparse_kmeans`, but in memory: entries are permuted.
     n_clusters : int
         In [2, n].
     l1_bounds : array-like of shape (m,), optional
@@ -614,7 +616,7 @@ class _Columns:
             return self.rows[part]
         middle = self.middle[part]
         T = np.empty((len(middle), self.n), self.dtype)
-        columns = self.source[:, part].T
+        columns: Any = self.source[:, part].T
         np.subtract(columns.toarray() if is_sparse(columns) else columns, middle[:, None], out=T)
         T *= self.dtype.type(math.ldexp(1.0, -self.exponent))
         if centered:

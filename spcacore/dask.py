@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import accumulate
-from typing import Any
+from typing import Any, cast
 
 import dask
 import dask.array as da
@@ -160,11 +160,12 @@ class DaskBlocks(RowBlocks):
         return dask.compute(dask.delayed(_one_row)(self.blocks[b], i))[0]
 
     def beside(self, other: RowBlocks) -> Any:
-        source = other.array if isinstance(other, DaskBlocks) else getattr(other, "source", None)
-        chunks = self.array.chunks[0], other.shape[1]
+        chunks, rows = (self.array.chunks[0], other.shape[1]), cast(Any, other)
         if isinstance(other, DaskBlocks):
-            return list(source.rechunk(chunks).to_delayed().ravel())
-        return list(da.from_array(source, chunks, asarray=False).to_delayed().ravel())
+            array = other.array.rechunk(chunks)
+        else:
+            array = da.from_array(rows.source, chunks, asarray=False)
+        return list(array.to_delayed().ravel())
 
 
 def _run(block: Any, own: tuple[Any, ...], task: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:

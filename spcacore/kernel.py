@@ -306,8 +306,9 @@ def kernel_pca(
     ----------
     X : array-like of shape (n, p), sparse matrix
         Data, at least two rows; with ``kernel="precomputed"`` a symmetric (n, n) matrix. With
-        `random_features` also anything with `shape` and `dtype` that gives rows by slices, such as a
-        `np.memmap`; it is then read twice, by blocks of rows, and no copy is kept.
+        `random_features` also RowBlocks, dask arrays, or anything with `shape` and `dtype` that gives rows by
+        slices, such as a `np.memmap`; it is then read twice, by blocks of rows, after a sample for the
+        bandwidth, and no copy is kept.
     n_components : int
         r, in [1, n - 1], and at most the rank of the centred matrix (or m).
     kernel : str or callable, default "rbf"
@@ -385,8 +386,8 @@ def kernel_pca(
         return _on_features(X, n_components, random_features, options["bandwidth"], rng)
     if is_row_blocks(X):
         raise TypeError(
-            "X is in blocks of rows, and a kernel matrix compares all pairs of rows: use random_features, "
-            "which read one block at a time, or bring X into memory"
+            "a kernel matrix of all pairs of rows needs the data in memory, and X is in blocks of rows: use "
+            "random_features, which read one block at a time"
         )
     seed = seed_of(rng)
     data = _matrix(X, square=name == "precomputed")
@@ -636,6 +637,7 @@ class _Sliceable:
 def _sliceable(X: Any, p: int | None = None, name: str = "X") -> Any:
     """X, as CSR, in row blocks, or to be sliced; converted at once only where it knows no slices."""
     by_slices = isinstance(getattr(X, "dtype", None), np.dtype) and X.dtype.kind in "fiub"
+    rows: Any
     if isinstance(X, _Sliceable):
         rows = X
     elif is_row_blocks(X):

@@ -186,13 +186,14 @@ def sparse_lda(
 
     Searches `max x'S_b x / x'B x` over x with at most `cardinality` nonzeros, where S_b is the scatter
     between the class means and B the scatter within classes, shrunk if asked; then the same of the
-    deflated pencil. Neither matrix is formed for more than 1024 variables.
+    deflated pencil. Neither matrix is formed for more than 1024 variables, unless X is in blocks of rows.
 
     Parameters
     ----------
-    X : array-like of shape (n, p), or sparse matrix
+    X : array-like of shape (n, p), sparse matrix, RowBlocks or dask array
         One row a sample. float32 stays float32. Dense data are copied once, centred within classes; CSR and
-        CSC matrices are centred implicitly.
+        CSC matrices are centred implicitly. Blocks of rows, of at most 16,384 variables, are read three
+        times, and the scatter within classes is formed; y must be in memory.
     y : array-like of shape (n,)
         Class labels, of at least two classes.
     n_components : int, optional

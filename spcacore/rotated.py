@@ -318,8 +318,8 @@ def sma(
 
     Parameters
     ----------
-    X : array-like of shape (n, p), sparse matrix
-        Not copied.
+    X : array-like of shape (n, p), sparse matrix, RowBlocks or dask array
+        Not copied. In blocks of rows, which each iteration reads twice, without "degree".
     n_components : int
         r, in [1, min(n, p)].
     sample_l1_bound, l1_bound : float, optional

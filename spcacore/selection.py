@@ -197,8 +197,9 @@ def select_sparsity(
 
     Parameters
     ----------
-    X : array-like of shape (n, p) or sparse matrix
-        Data, or for "sparseness" anything that `sparse_pca` takes, with its entries.
+    X : array-like of shape (n, p), sparse matrix, RowBlocks or dask array
+        Data, or for "sparseness" anything that `sparse_pca` takes, with its entries. "permutation" needs it
+        in memory.
     n_components : int, default 1
         In [1, min(n, p)], n the number of rows without those of a fold.
     cardinality, l1_bound, penalty : sequence of numbers, optional
@@ -317,8 +318,8 @@ def select_n_components(
 
     Parameters
     ----------
-    X : array-like of shape (n, p) or sparse matrix
-        Data.
+    X : array-like of shape (n, p), sparse matrix, RowBlocks or dask array
+        Data. "permutation" needs it in memory.
     n_components : int
         The largest number to consider. Components are found one after another, so that one search serves
         all numbers.
