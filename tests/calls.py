@@ -356,7 +356,8 @@ ARGUMENTS: list[Call] = [  # other arrays than the first of a function, and thos
 ]  # fmt: skip
 NO_ARRAYS = {  # methods whose arguments are options
     "GreedyComponent.at", "PPCAResult.sample", "StructuredPCAResult.posterior_covariance",
-    *(f"RowBlocks.{m}" for m in ("beside", "mapped", "reduced", "results", "rows", "split", "stacked", "taken")),
+    "RowBlocks.beside", "RowBlocks.mapped", "RowBlocks.reduced", "RowBlocks.results", "RowBlocks.rows",
+    "RowBlocks.split", "RowBlocks.stacked", "RowBlocks.taken",
 }  # fmt: skip
 
 

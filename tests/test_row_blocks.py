@@ -167,10 +167,10 @@ class Rows:
 @pytest.mark.parametrize(
     ("call", "passes"),
     [
-        (lambda X: spcacore.kernel_pca(X, 2, random_features=20), 3),
+        (lambda X: spcacore.kernel_pca(X, 2, random_features=20, bandwidth=9.0), 3),
         (lambda X: spcacore.sparse_lda(X, np.arange(X.shape[0]) % 3, cardinality=3), 3),
-        (lambda X: spcacore.sparse_kmeans(X, 3, 1.7, n_init=2, max_iter=3), 200),
-        (lambda X: spcacore.sparse_cca(X, X, 1, l1_bound=2), 5),
+        (lambda X: spcacore.sparse_kmeans(X, 3, 1.7, n_init=2), 200),
+        (lambda X: spcacore.sparse_cca(X, X, 1, l1_bound=2), 7),
         (lambda X: spcacore.sma(X, 2, tol=0.1), 60),
         (lambda X: spcacore.select_sparsity(X, cardinality=[2, 4], n_folds=2), 200),
     ],
