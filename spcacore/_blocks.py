@@ -48,6 +48,7 @@ _TOLL = 16.0  # columns of A that cost as much as one product, where there are m
 _DOUBLE = 256  # variables up to which submatrices of float32 data are summed in double
 
 Index = NDArray[np.intp]
+Combine = Callable[[list[Any]], Any]
 
 
 def row_blocks(
@@ -166,13 +167,7 @@ class RowBlocks:
         """`task(block, *arguments)` of each block, in order; its entry of `each` goes first."""
         raise NotImplementedError
 
-    def reduced(
-        self,
-        combine: Callable[[list[Any]], Any],
-        task: Callable[..., Any],
-        *arguments: Any,
-        each: list[Any] | None = None,
-    ) -> Any:
+    def reduced(self, combine: Combine, task: Callable[..., Any], *arguments: Any, each: Any = None) -> Any:
         """`combine` of what `task` returns, in order; of some of that first, and then of what came of it."""
         parts: list[Any] = []
         for part in self.results(task, *arguments, each=each):
@@ -296,13 +291,7 @@ class TakenRows(RowBlocks):
     ) -> Iterator[Any]:
         return self.source.results(_on_rows, task, *arguments, each=self._own(each))
 
-    def reduced(
-        self,
-        combine: Callable[[list[Any]], Any],
-        task: Callable[..., Any],
-        *arguments: Any,
-        each: list[Any] | None = None,
-    ) -> Any:
+    def reduced(self, combine: Combine, task: Callable[..., Any], *arguments: Any, each: Any = None) -> Any:
         return self.source.reduced(combine, _on_rows, task, *arguments, each=self._own(each))
 
 

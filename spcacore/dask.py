@@ -19,7 +19,7 @@ import dask.array as da
 import numpy as np
 from dask.core import flatten
 
-from ._blocks import RowBlocks, prepared
+from ._blocks import Combine, RowBlocks, prepared
 from ._input import flag, is_sparse
 from ._operator import column_names
 from ._screening import available_memory
@@ -131,13 +131,7 @@ class DaskBlocks(RowBlocks):
     ) -> Iterator[Any]:
         yield from self._gathered(self._submitted(task, arguments, each)[0])
 
-    def reduced(
-        self,
-        combine: Callable[[list[Any]], Any],
-        task: Callable[..., Any],
-        *arguments: Any,
-        each: list[Any] | None = None,
-    ) -> Any:
+    def reduced(self, combine: Combine, task: Callable[..., Any], *arguments: Any, each: Any = None) -> Any:
         nodes, submit = self._submitted(task, arguments, each)
         most = max(_FAN_IN, min(_ON_CLIENT, _WIDE // self.shape[1]))
         while len(nodes) > most:

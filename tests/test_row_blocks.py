@@ -169,7 +169,7 @@ class Rows:
     [
         (lambda X: spcacore.kernel_pca(X, 2, random_features=20, bandwidth=9.0), 3),
         (lambda X: spcacore.sparse_lda(X, np.arange(X.shape[0]) % 3, cardinality=3), 3),
-        (lambda X: spcacore.sparse_kmeans(X, 3, 1.7, n_init=2), 200),
+        (lambda X: spcacore.sparse_kmeans(X, 3, 1.7, n_init=1), 200),
         (lambda X: spcacore.sparse_cca(X, X, 1, l1_bound=2), 7),
         (lambda X: spcacore.sma(X, 2, tol=0.1), 60),
         (lambda X: spcacore.select_sparsity(X, cardinality=[2, 4], n_folds=2), 200),
@@ -177,8 +177,8 @@ class Rows:
     ids=["random features", "sparse_lda", "sparse_kmeans", "sparse_cca", "sma", "cv"],
 )
 def test_memory_holds_a_block(call, passes):
-    """Of 24 MB in 48 blocks a quarter at most, with what belongs to the rows: labels, scores, products."""
-    rows = Rows(48_000, 64)
+    """Of 12 MB in 24 blocks half at most, with what belongs to the rows: labels, scores, products."""
+    rows = Rows(24_000, 64)
     blocks = spcacore.row_blocks(rows, block_bytes=1000 * 64 * 8)
     call(spcacore.row_blocks(Rows(2000, 64), block_bytes=1000 * 64 * 8))  # what is imported on the way
     tracemalloc.start()
