@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -48,6 +49,7 @@ _TOLL = 16.0  # columns of A that cost as much as one product, where there are m
 _DOUBLE = 256  # variables up to which submatrices of float32 data are summed in double
 
 Index = NDArray[np.intp]
+Combine = Callable[[list[Any]], Any]
 
 
 def row_blocks(
@@ -170,14 +172,48 @@ class RowBlocks:
         """`task(block, *arguments)` of each block, in order; its entry of `each` goes first."""
         raise NotImplementedError
 
-    def reduced(self, combine: Callable[[list[Any]], Any], task: Callable[..., Any], *arguments: Any) -> Any:
+    def reduced(self, combine: Combine, task: Callable[..., Any], *arguments: Any, each: Any = None) -> Any:
         """`combine` of what `task` returns, in order; of some of that first, and then of what came of it."""
         parts: list[Any] = []
-        for part in self.results(task, *arguments):
+        for part in self.results(task, *arguments, each=each):
             parts.append(part)
-            if len(parts) == 16:
+            if len(parts) == 2:
                 parts = [combine(parts)]
         return combine(parts)
+
+    def stacked(self, task: Callable[..., Any], *arguments: Any, each: list[Any] | None = None) -> Any:
+        """What `task` returns of each block, an array of as many rows, one below the other."""
+        return np.concatenate(list(self.results(task, *arguments, each=each)))
+
+    def mapped(
+        self, task: Callable[..., Any], tail: tuple[int, ...], dtype: np.dtype[Any], *arguments: Any
+    ) -> Any:
+        """The same for the caller, of shape (n, *tail); of a dask array a dask array, not yet computed."""
+        return self.stacked(task, *arguments)
+
+    def split(self, a: Any) -> list[Any]:
+        """The rows of `a`, of which there are n, block by block."""
+        return [a[i:j] for i, j in pairwise([*self.starts, self.shape[0]])]
+
+    def beside(self, other: RowBlocks) -> Any:
+        """The same rows of other data, block by block, to go as `each`."""
+        raise NotImplementedError
+
+    def rows(self, index: Index) -> NDArray[Any]:
+        """Some rows in memory, in any order, dense."""
+        which = np.searchsorted(self.starts, index, "right") - 1
+        parts = [
+            self._slice(b, i - self.starts[b]) for b, i in zip(which.tolist(), index.tolist(), strict=True)
+        ]
+        return np.concatenate([finite(part.toarray() if is_sparse(part) else part) for part in parts])
+
+    def _slice(self, b: int, i: int) -> Any:
+        """One row of block b."""
+        raise NotImplementedError
+
+    def taken(self, rows: Index) -> RowBlocks:
+        """Some rows, ascending."""
+        return TakenRows(self, rows)
 
     def held(self) -> RowBlocks:
         """The same with blocks that are kept as long as this object is, where that saves computing them."""
@@ -189,16 +225,12 @@ class RowBlocks:
 
     def whole(self) -> Any:
         """All rows in memory."""
-        parts = list(self.results(prepared))
+        parts = [part for part in self.results(prepared) if part.shape[0]]
         if is_sparse(parts[0]):
             from scipy.sparse import vstack
 
             return vstack(parts, "csr")
         return np.concatenate(parts)
-
-    def scores(self, index: Index, V: NDArray[Any], shift: NDArray[Any] | None, dtype: np.dtype[Any]) -> Any:
-        """X[:, index] V - 1 shift'."""
-        return np.concatenate(list(self.results(scores_of, index, V, shift)))
 
     def __repr__(self) -> str:
         n, p = self.shape
@@ -230,6 +262,48 @@ class SlicedRows(RowBlocks):
         for b, (start, stop) in enumerate(pairwise([*self.starts, self.shape[0]])):
             yield task(self.source[start:stop], *(() if each is None else (each[b],)), *arguments)
 
+    def _slice(self, b: int, i: int) -> Any:
+        return self.source[self.starts[b] + i : self.starts[b] + i + 1]
+
+    def beside(self, other: RowBlocks) -> Any:
+        return _Slices(other, [*self.starts, self.shape[0]])
+
+
+class _Slices:
+    """Rows of a source, read where they are asked for."""
+
+    def __init__(self, blocks: Any, bounds: list[int]) -> None:
+        self.blocks, self.bounds = blocks, bounds
+
+    def __getitem__(self, b: int) -> Any:
+        return self.blocks.source[self.bounds[b] : self.bounds[b + 1]]
+
+
+class TakenRows(RowBlocks):
+    """Some rows of other blocks."""
+
+    def __init__(self, source: RowBlocks, rows: Index) -> None:
+        ends = np.searchsorted(rows, [*source.starts, source.shape[0]]).tolist()
+        super().__init__((len(rows), source.shape[1]), source.dtype, ends[:-1], source.names)
+        self.source, self._passes = source, source._passes
+        self.own = [part - start for part, start in zip(self.split(rows), source.starts, strict=True)]
+
+    def _own(self, each: Any) -> list[Any]:
+        return [(rows, *(() if each is None else (each[b],))) for b, rows in enumerate(self.own)]
+
+    def results(
+        self, task: Callable[..., Any], *arguments: Any, each: list[Any] | None = None
+    ) -> Iterator[Any]:
+        return self.source.results(_on_rows, task, *arguments, each=self._own(each))
+
+    def reduced(self, combine: Combine, task: Callable[..., Any], *arguments: Any, each: Any = None) -> Any:
+        return self.source.reduced(combine, _on_rows, task, *arguments, each=self._own(each))
+
+
+def _on_rows(block: Any, own: tuple[Any, ...], task: Callable[..., Any], *arguments: Any) -> Any:
+    rows, *each = own
+    return task(prepared(block)[rows], *each, *arguments)
+
 
 def added(parts: list[tuple[NDArray[Any], ...]]) -> tuple[NDArray[np.float64], ...]:
     """The sums of arrays, in double precision and in this order."""
@@ -246,9 +320,27 @@ def added(parts: list[tuple[NDArray[Any], ...]]) -> tuple[NDArray[np.float64], .
 def prepared(block: Any) -> Any:
     """A block that the tasks below read in place: of a float dtype, aligned, rows or columns contiguous."""
     if is_sparse(block):
+        if block.shape[0] == 0:
+            return np.empty(block.shape, float_type(block.dtype))
         X, (data, indices, indptr) = _canonical_arrays(block)
         return type(X)((data, indices, indptr), shape=X.shape)
     return strided(real_array(block, "a block of X", ndim=2, finite=False, empty=True))
+
+
+def finite(block: Any) -> Any:
+    """The same, where nothing in it is NaN or infinite."""
+    X = prepared(block)
+    if not np.isfinite(X.data if is_sparse(X) else X).all():
+        raise ValueError("X has entries that are NaN or infinite")
+    return X
+
+
+def dense_rows(X: Any, entries: int = 1 << 22) -> Iterator[tuple[slice, NDArray[Any]]]:
+    """A prepared block as dense rows, so many entries at a time."""
+    n, p = X.shape
+    step = max(1, entries // p)
+    for part in (slice(start, start + step) for start in range(0, n, step)):
+        yield part, X[part].toarray() if is_sparse(X) else X[part]
 
 
 def _operator(block: Any) -> _core.Operator:
@@ -365,8 +457,24 @@ def products(
     U = _times(X, index, W, shift, range_)
     U *= W.dtype.type(factor)
     U *= W.dtype.type(range_)
+    return transposed(X, U)
+
+
+def transposed(block: Any, U: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    """X'U and 1'U."""
+    X, b = prepared(block), U.shape[1]
+    if X.shape[0] == 0:
+        return np.zeros((X.shape[1], b), U.dtype), np.zeros(b)
     Y = _operator(X).transposed_block(U) if is_sparse(X) or b < 8 else X.T @ U
     return Y, U.sum(axis=0, dtype=np.float64)
+
+
+def image(
+    block: Any, index: Index | None, W: NDArray[Any], shift: NDArray[Any], range_: float
+) -> NDArray[Any]:
+    """range (X[:, index] W - 1 shift')."""
+    X = prepared(block)
+    return _times(X, index, W, shift, range_) if X.shape[0] else np.zeros((0, len(shift)), W.dtype)
 
 
 def submatrix(
@@ -465,18 +573,35 @@ class Gram:
         chosen = index[_core.select_largest(np.ascontiguousarray(V[:, 0]), count)] if count else index[:0]
         return chosen[self.slot[chosen] < 0]
 
-    def _times(self, index: Index, V: NDArray[Any]) -> NDArray[Any]:
-        """A[:, index] V from the blocks."""
+    def _weighted(self, index: Index, V: NDArray[Any]) -> tuple[Index | None, NDArray[Any], NDArray[Any]]:
+        """What the blocks need for F[:, index] V."""
         W = V * (self.weight[index] * self.dtype.type(self.range))[:, None]
         few = 4 * len(index) <= self.p
         if not few:
             full = np.zeros((self.p, V.shape[1]), self.dtype, order="F")
             full[index] = W
-        return self._product(index if few else None, W if few else full, self.mean[index] @ W)
+        return index if few else None, W if few else full, self.mean[index] @ W
+
+    def _times(self, index: Index, V: NDArray[Any]) -> NDArray[Any]:
+        """A[:, index] V from the blocks."""
+        return self._product(*self._weighted(index, V))
+
+    def image(self, V: NDArray[Any]) -> NDArray[Any]:
+        """F V, (n, b)."""
+        index = np.flatnonzero(V.any(axis=1))
+        return np.asarray(self.blocks.stacked(image, *self._weighted(index, V[index]), self.range))
+
+    def transposed(self, U: NDArray[Any]) -> NDArray[Any]:
+        """F'U factor, (p, b)."""
+        U = U * U.dtype.type(self.range) * U.dtype.type(self.factor)
+        return self._centred(*self.blocks.reduced(added, transposed, each=self.blocks.split(U)))
 
     def _product(self, index: Index | None, W: NDArray[Any], shift: NDArray[Any]) -> NDArray[Any]:
         """Of the blocks, in one pass."""
-        Y, total = self.blocks.reduced(added, products, index, W, shift, self.range, self.factor)
+        return self._centred(*self.blocks.reduced(added, products, index, W, shift, self.range, self.factor))
+
+    def _centred(self, Y: NDArray[np.float64], total: NDArray[np.float64]) -> NDArray[Any]:
+        """Of what the blocks return, without their means, in the units of A."""
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             Y -= np.multiply.outer(self.mean.astype(np.float64), total)
             Y *= self.weight[:, None]
@@ -601,7 +726,7 @@ class BlockOperator:
         self.dtype, self.single = gram.dtype, inner.single
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("outer", "image_block", "transposed_block", "row_weighted", "screened"):
+        if name in ("outer", "row_weighted", "screened"):
             raise TypeError("this needs the data in memory, and X is in blocks of rows")
         return getattr(self.inner, name)
 
@@ -631,6 +756,14 @@ class BlockOperator:
             return self.inner.apply_block(V)
         finally:
             self.gram.answers.clear()
+
+    def image_block(self, V: NDArray[Any]) -> NDArray[Any]:
+        """F V (n, b), of data that are not deflated, in one pass."""
+        return self.gram.image(np.asarray(V, self.dtype))
+
+    def transposed_block(self, U: NDArray[Any]) -> NDArray[Any]:
+        """F'U times factor (p, b), of data that are not deflated, in one pass."""
+        return self.gram.transposed(np.asarray(U, self.dtype, order="F"))
 
     def submatrix(self, index: Index) -> NDArray[Any]:
         """A[S, S], S = index, of the deflated operator.
@@ -708,6 +841,16 @@ def _locate(blocks: RowBlocks) -> None:
         raise ValueError(f"X has {count} {which} NaN or infinite, the first at {first}; impute or drop {it}")
 
 
+@contextmanager
+def naming_not_finite(blocks: RowBlocks) -> Iterator[None]:
+    """Where a task refuses what is not finite, says where that is in the whole."""
+    try:
+        yield
+    except ValueError:
+        _locate(blocks)
+        raise
+
+
 def scores(X: Any, loadings: NDArray[Any], mean: NDArray[Any] | None, scale: NDArray[Any] | None) -> Any:
     """((X - mean) / scale) @ loadings; of a dask array, a dask array."""
     blocks = row_blocks(X)
@@ -718,4 +861,5 @@ def scores(X: Any, loadings: NDArray[Any], mean: NDArray[Any] | None, scale: NDA
     if scale is not None:
         V = V / scale[index, None]
     dtype = np.result_type(float_type(blocks.dtype), V)
-    return blocks.scores(index, V, None if mean is None else mean[index] @ V, dtype)
+    shift = None if mean is None else mean[index] @ V
+    return blocks.mapped(scores_of, V.shape[1:], dtype, index, V, shift)

@@ -65,8 +65,13 @@ def real_array(
         )
     if hasattr(x, "__dlpack_device__") and not isinstance(x, np.ndarray) and x.__dlpack_device__()[0] != 1:
         raise TypeError(f"{name} lies on a device; move it to the CPU first")
-    if is_sparse(x):
-        raise TypeError(f"{name} is a sparse matrix where a dense array is needed")
+    for is_one, kind, needed in (
+        (is_sparse, "a sparse matrix", "a dense array"),
+        (is_row_blocks, "in blocks of rows", "an array in memory"),
+        (is_operator, "a LinearOperator, which offers only products,", "an array"),
+    ):
+        if is_one(x):
+            raise TypeError(f"{name} is {kind} where {needed} is needed")
     try:
         a = np.asarray(x)
     except ValueError as error:

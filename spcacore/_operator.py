@@ -625,6 +625,19 @@ def _canonical(X: Any) -> bool:
     return True
 
 
+def permuted_columns(X: Any, generator: np.random.Generator) -> Any:
+    """The entries of each column in a random order."""
+    if not is_sparse(X):
+        return generator.permuted(X, axis=0)
+    from scipy.sparse import csc_array
+
+    X = X.tocsc()
+    indices, n = np.empty_like(X.indices), X.shape[0]
+    for start, end in zip(X.indptr[:-1], X.indptr[1:], strict=True):
+        indices[start:end] = generator.choice(n, end - start, replace=False)
+    return csc_array((X.data, indices, X.indptr), shape=X.shape)
+
+
 def _excess(diagonal: Any, data: Any, indices: Any, indptr: Any) -> float:
     """The largest excess |a_ij| - sqrt(a_ii a_jj) of a 2 x 2 minor that is not semidefinite."""
     root = np.sqrt(np.maximum(diagonal, 0).astype(np.float64))

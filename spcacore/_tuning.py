@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._input import choice, hook, integer, is_sparse, number
+from ._input import choice, hook, integer, is_row_blocks, is_sparse, number
 from ._lapack import interruptible
 from ._messages import counted
-from ._operator import Problem, warn_out_of_range
+from ._operator import Problem, permuted_columns, warn_out_of_range
 from ._parallel import Report, in_threads
 from ._result import SparsePCAResult, frame
 from ._search import Found, _eigenvectors
@@ -262,6 +262,9 @@ class Plan:
             out[i, : len(components)] = variances / total if total > 0 else 0.0
         return out
 
+    def _rows(self) -> Any:
+        return self.X if is_sparse(self.X) or is_row_blocks(self.X) else self.X.array
+
     def cross_validated(
         self,
         n_folds: int,
@@ -270,7 +273,7 @@ class Plan:
         told: Callable[[Any], object],
     ) -> Array:
         """Scores (folds, m) of left-out entries; where components are counted, of the first 0, 1, ..., r."""
-        X = self.X if is_sparse(self.X) else self.X.array
+        X, by_blocks = self._rows(), is_row_blocks(self.X)
         n = X.shape[0]
         folds = []
         for repeat in range(n_repeats):
@@ -281,7 +284,7 @@ class Plan:
             raise ValueError(
                 f"n_components must be at most {fewest}, the rows outside of a fold, not {self.r}"
             )
-        if not is_sparse(X) and np.isnan(X).any():
+        if isinstance(X, np.ndarray) and np.isnan(X).any():
             for fold in folds:
                 empty = np.isnan(np.delete(X, fold, axis=0)).all(axis=0)
                 if empty.any():
@@ -290,9 +293,9 @@ class Plan:
 
         def score(fold: NDArray[np.intp], report: Report) -> list[float]:
             rows = np.delete(np.arange(n), fold)
-            problem = self.on(X[rows])
+            problem = self.on(X.taken(rows) if by_blocks else X[rows])
             found = self.searched(problem, None if self.counting else report, report)
-            held = _Held(X[fold], problem.unscreened())
+            held = _Held(X.taken(fold) if by_blocks else X[fold], problem.unscreened())
             if not self.counting:
                 return [held.score(components) for components in found]
             scores = [held.score(found[0][:t]) for t in range(self.r + 1)]
@@ -303,10 +306,10 @@ class Plan:
 
     def permuted(self, count: int, threads: int, told: Callable[[Any], object]) -> Array:
         """Shares (1 + count, m, r), or (1 + count, r) of counted components: as X is, then permuted."""
-        X = self.X if is_sparse(self.X) else self.X.array
+        X = self._rows()
 
         def shares(i: int, report: Report) -> Array:
-            problem = self.on(_permuted(X, np.random.default_rng([self.seed, 1, i])) if i else X)
+            problem = self.on(permuted_columns(X, np.random.default_rng([self.seed, 1, i])) if i else X)
             found = self.searched(problem, None if self.counting else report, report)
             out = self.shares(problem.unscreened(), found)
             if self.counting:
@@ -380,40 +383,75 @@ def _dense_shares(problem: Problem, r: int) -> Array:
 # ---- left-out entries ----------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class _Units:
+    """What is subtracted from entries, what divides them, and the power of two that multiplies them then."""
+
+    mean: Array
+    scale: Array
+    exponent: int = 0
+
+    def of(self, entries: NDArray[Any], columns: Any) -> Array:
+        with np.errstate(over="ignore", under="ignore"):
+            return np.ldexp((entries - self.mean[columns]) / self.scale[columns], self.exponent)
+
+    def parts(self, rows: Any) -> Iterator[Array]:
+        """All entries, some columns at a time."""
+        m, p = rows.shape
+        if is_sparse(rows):  # what is not stored is -mean
+            rows = rows.tocsc()
+            columns = np.repeat(np.arange(p), np.diff(rows.indptr))
+            yield self.of(rows.data, columns)
+            yield np.sqrt(m - np.diff(rows.indptr)) * self.of(np.zeros(p), slice(p))
+            return
+        step = max(1, _ENTRIES // max(m, 1))
+        for start in range(0, p, step):
+            block = slice(start, start + step)
+            yield self.of(rows[:, block], block)
+
+
+def _largest(rows: Any, units: _Units) -> float:
+    return max(float(np.fmax.reduce(np.abs(part), None, initial=0)) for part in units.parts(rows))
+
+
+def _sum_of_squares(rows: Any, units: _Units) -> float:
+    return sum(float(np.nansum(part**2)) for part in units.parts(rows))
+
+
+def _gained(rows: Any, units: _Units, used: NDArray[np.intp], W: Array, noise: float) -> float:
+    """The sum of squares of the variables in use, less that of the errors of prediction."""
+    gained, step = 0.0, max(1, _ENTRIES // (len(used) * W.shape[1] + W.shape[1] ** 2))
+    for start in range(0, rows.shape[0], step):
+        part = rows[start : start + step]
+        part = part[:, used].toarray() if is_sparse(part) else part[:, used]
+        Y = units.of(part, used)
+        gained += float(np.nansum(Y**2)) - left_out_error(Y, W, noise)
+    return gained
+
+
 class _Held:
     """Rows outside of a fit, centred and scaled by its means and deviations, times a power of two."""
 
     def __init__(self, rows: Any, problem: Problem):
         self.rows, self.problem = rows, problem
         p = problem.p
-        self.mean = np.zeros(p) if problem.mean is None else problem.mean.astype(np.float64)
-        self.scale = np.ones(p)
+        mean = np.zeros(p) if problem.mean is None else problem.mean.astype(np.float64)
+        scale = np.ones(p)
         if problem.scale is not None:  # where the fit saw no variance there is no unit
             assert problem.diagonal is not None
-            self.scale = np.where(problem.diagonal > 0, problem.scale, np.inf)
-        self.exponent = 0
-        largest = max(float(np.fmax.reduce(np.abs(part), None, initial=0)) for part in self._parts())
+            scale = np.where(problem.diagonal > 0, problem.scale, np.inf)
+        self.units = _Units(mean, scale)
+        largest = max(self._of_rows(_largest))
         if not math.isfinite(largest):
             raise ValueError("the left-out rows exceed the number range; rescale X")
-        self.exponent = -math.frexp(largest)[1]
-        self.total = sum(float(np.nansum(part**2)) for part in self._parts())
+        self.units = _Units(mean, scale, -math.frexp(largest)[1])
+        self.total = sum(self._of_rows(_sum_of_squares))
 
-    def _parts(self) -> Iterator[Array]:
-        m, p = self.rows.shape
-        if is_sparse(self.rows):  # what is not stored is -mean
-            rows = self.rows.tocsc()
-            columns = np.repeat(np.arange(p), np.diff(rows.indptr))
-            yield self._scaled(rows.data, columns)
-            yield np.sqrt(m - np.diff(rows.indptr)) * self._scaled(np.zeros(p), slice(p))
-            return
-        step = max(1, _ENTRIES // m)
-        for start in range(0, p, step):
-            block = slice(start, start + step)
-            yield self._scaled(self.rows[:, block], block)
-
-    def _scaled(self, entries: NDArray[Any], columns: Any) -> Array:
-        with np.errstate(over="ignore", under="ignore"):
-            return np.ldexp((entries - self.mean[columns]) / self.scale[columns], self.exponent)
+    def _of_rows(self, task: Callable[..., float], *arguments: Any) -> list[float]:
+        """Of all rows, or of each block of them."""
+        if is_row_blocks(self.rows):
+            return list(self.rows.results(task, self.units, *arguments))
+        return [task(self.rows, self.units, *arguments)]
 
     def score(self, found: list[Found]) -> float:
         """The share of the sum of squares that is predicted."""
@@ -428,13 +466,7 @@ class _Held:
         noise = max(left, 1e-10 * total / problem.p)
         used = np.flatnonzero(V.any(axis=1))
         W = V[used].astype(np.float64) * np.sqrt(np.maximum(variances - noise, 0))
-        gained, step = 0.0, max(1, _ENTRIES // (len(used) * len(found) + len(found) ** 2))
-        for start in range(0, self.rows.shape[0], step):
-            part = self.rows[start : start + step]
-            part = part[:, used].toarray() if is_sparse(part) else part[:, used]
-            Y = self._scaled(part, used)
-            gained += float(np.nansum(Y**2)) - left_out_error(Y, W, noise)
-        return gained / self.total
+        return sum(self._of_rows(_gained, used, W, noise)) / self.total
 
 
 def left_out_error(Y: Array, W: Array, noise: float) -> float:
@@ -450,19 +482,3 @@ def left_out_error(Y: Array, W: Array, noise: float) -> float:
     leverage = ((W @ inverse) * W).sum(axis=-1)
     errors = (Y - scores @ W.T) / np.maximum(1 - leverage, np.finfo(float).eps)
     return float(np.sum(errors**2, where=observed))
-
-
-# ---- permutations ----------------------------------------------------------------------------------------
-
-
-def _permuted(X: Any, generator: np.random.Generator) -> Any:
-    """The entries of each column in a random order."""
-    if not is_sparse(X):
-        return generator.permuted(X, axis=0)
-    from scipy.sparse import csc_array
-
-    X = X.tocsc()
-    indices, n = np.empty_like(X.indices), X.shape[0]
-    for start, end in zip(X.indptr[:-1], X.indptr[1:], strict=True):
-        indices[start:end] = generator.choice(n, end - start, replace=False)
-    return csc_array((X.data, indices, X.indptr), shape=X.shape)

@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _core
+from ._blocks import _KEPT_BYTES, RowBlocks, added, dense_rows, prepared, row_blocks
 from ._input import (
     LARGEST,
     aligned,
@@ -38,13 +39,14 @@ from ._input import (
     hook,
     integer,
     is_operator,
+    is_row_blocks,
     is_sparse,
     number,
     real_array,
     seed_of,
 )
 from ._messages import counted
-from ._operator import as_problem, compressed, scores
+from ._operator import Problem, as_problem, compressed, scores
 from ._parallel import Report, check_jobs, in_threads
 from ._result import Callback, Progress, frame, labels
 from ._search import Ended, Told, _eigsh, ended, telling
@@ -217,13 +219,16 @@ def sparse_cca(
     "pmd" searches `max u'X'Yv` over u and v of unit 2-norm with `||u||_1 <= c_x` and `||v||_1 <= c_y`.
     "generalized" searches `max u'X'Yv / sqrt(u'B_x u v'B_y v)` over u and v with at most k_x and k_y
     nonzeros, with the covariances of both sides, to which a ridge may be added. The columns are centred. No
-    product of X and Y is formed as a matrix, nor, for more than 1024 variables, a covariance.
+    product of X and Y is formed as a matrix, nor, for more than 1024 variables, a covariance, unless a side
+    is in blocks of rows.
 
     Parameters
     ----------
-    X : array-like of shape (n, p), or sparse matrix
-        CSR and CSC matrices are centred implicitly; dense data are copied once. float32 stays float32.
-    Y : array-like of shape (n, q), or sparse matrix
+    X : array-like of shape (n, p), sparse matrix, RowBlocks or dask array
+        CSR and CSC matrices are centred implicitly; dense data are copied once. float32 stays float32. Where
+        either side is in blocks of rows, both are read so, X'Y is formed (p q at most 2^27), and of
+        "generalized" both covariances (at most 16,384 variables). Blocks of the two need not match.
+    Y : array-like of shape (n, q), sparse matrix, RowBlocks or dask array
     n_components : int, default 1
         r, in [1, min(n, p, q)].
     method : {"pmd", "generalized"}, default "pmd"
@@ -287,7 +292,7 @@ def sparse_cca(
     x, y = sides
     r = integer(n_components, "n_components", 1, min(x.n, x.p, y.p))
     max_iter = integer(max_iter, "max_iter", 1, LARGEST)
-    single = x.Z.dtype == y.Z.dtype == np.float32
+    single = x.dtype == y.dtype == np.float32
     tol = (1e-5 if single else 1e-10) if tol is None else number(tol, "tol", 0)
     tell = hook(callback)
     given = {"l1_bound": l1_bound, "cardinality": cardinality}
@@ -305,7 +310,7 @@ def sparse_cca(
     else:
         counts = _pair(cardinality, "cardinality", lambda v, name, s: integer(v, name, 1, s.p), sides)
         solver = _Generalized(x, y, counts, ridges, min(max_iter, _TURNS), tol)
-    found = []
+    found, correlations = list[_Pair](), list[float]()
     for t in range(r):
         try:
             pair = solver.next(telling(tell, t, r, whole=t > 0))
@@ -320,12 +325,11 @@ def sparse_cca(
                 )
             break
         found.append(pair)
+        correlations.append(_correlation(x.image(pair.u), y.image(pair.v)))
         if tell is not None and tell.ended:
             found[-1] = replace(pair, converged=False)
             break
-        if tell is not None and tell(
-            Progress(t, r, pair.n_iter, _correlation(x.image(pair.u), y.image(pair.v)))
-        ):
+        if tell is not None and tell(Progress(t, r, pair.n_iter, correlations[-1])):
             break
     dtype = np.dtype(np.float32 if single else np.float64)
     loadings = [
@@ -336,14 +340,14 @@ def sparse_cca(
     unit = math.ldexp(1.0, x.exponent + y.exponent) if method == "pmd" else 1.0
     return SparseCCAResult(
         loadings_x=loadings[0], loadings_y=loadings[1], scores_x=own[0], scores_y=own[1],
-        correlations=np.array([_correlation(x.image(f.u), y.image(f.v)) for f in found]),
+        correlations=np.array(correlations),
         strengths=np.array([f.strength for f in found]) * unit,
         cardinality_x=np.count_nonzero(loadings[0], axis=0),
         cardinality_y=np.count_nonzero(loadings[1], axis=0),
         mean_x=x.mean, mean_y=y.mean, scale_x=x.scale, scale_y=y.scale,
         n_iter=np.array([f.n_iter for f in found], np.intp),
         converged=np.array([f.converged for f in found], bool), method=method,
-        names_x=column_names(X), names_y=column_names(Y),
+        names_x=_names(X), names_y=_names(Y),
     )  # fmt: skip
 
 
@@ -367,6 +371,7 @@ def sparse_cca_permutation(
     Parameters
     ----------
     X : array-like of shape (n, p), or sparse matrix
+        In memory, since rows are permuted.
     Y : array-like of shape (n, q), or sparse matrix
     l1_bounds : sequence of floats or of pairs of floats
         Choices of `l1_bound`.
@@ -410,6 +415,9 @@ def sparse_cca_permutation(
     CCAPermutation(4 choices, 25 permutations, l1_bound=(1.5, 1.5), z=7.66, p=0.0385)
     """
     flag(scale, "scale")
+    for M, name in ((X, "X"), (Y, "Y")):
+        if is_row_blocks(M):
+            raise TypeError(f"permutations need the data in memory, and {name} is in blocks of rows")
     sides = _sides(X, Y, scale)
     x, y = sides
     if isinstance(l1_bounds, (str, bytes)) or not hasattr(l1_bounds, "__len__"):
@@ -419,7 +427,7 @@ def sparse_cca_permutation(
     bounds = [_pair(b, f"l1_bounds[{i}]", _bound, sides) for i, b in enumerate(l1_bounds)]
     count = integer(n_permutations, "n_permutations", 2)
     max_iter = integer(max_iter, "max_iter", 1, LARGEST)
-    single = x.Z.dtype == y.Z.dtype == np.float32
+    single = x.dtype == y.dtype == np.float32
     tol = (1e-5 if single else 1e-10) if tol is None else number(tol, "tol", 0)
     threads = check_jobs(n_jobs)
     generator = np.random.default_rng(seed_of(rng))
@@ -474,13 +482,35 @@ def _of_y(call: Callable[[], Any]) -> Any:
         raise type(error)(re.sub(r"(?<!\.)\bX\b", "Y", str(error))) from None
 
 
+def _names(X: Any) -> tuple[str, ...] | None:
+    if not is_row_blocks(X):
+        return column_names(X)
+    return row_blocks(X).names
+
+
 def _sides(X: Any, Y: Any, scale: bool) -> tuple[_Side, _Side]:
-    x, y = _Side.of(X, scale, "X"), _of_y(lambda: _Side.of(Y, scale, "Y"))
+    of = _BlockSide.of if is_row_blocks(X) or is_row_blocks(Y) else _Side.of
+    x, y = of(X, scale, "X"), _of_y(lambda: of(Y, scale, "Y"))
     if x.n != y.n:
         raise ValueError(f"X and Y must have the same number of rows, not {x.n} and {y.n}")
     if x.n < 2:
         raise ValueError("at least two rows are needed")
     return x, y
+
+
+def _weight(problem: Problem) -> Array:
+    """What the centred columns are multiplied by."""
+    assert problem.diagonal is not None
+    unit = problem.range * problem.range
+    weight = np.full(problem.p, unit) if problem.scale is None else unit / problem.scale.astype(float)
+    weight[problem.diagonal == 0] = 0
+    return weight / math.sqrt(max((problem.n_samples or 1) - 1, 1))
+
+
+def _ridged(matrix: Array, ridge: float) -> Form:
+    """With the ridge, a share of the mean diagonal entry."""
+    matrix[np.diag_indices(len(matrix))] += ridge * float(matrix.diagonal().mean())
+    return Form.of(matrix)
 
 
 @dataclass(frozen=True)
@@ -507,12 +537,7 @@ class _Side:
             raise TypeError("X must have entries; an operator offers only products")
         problem = as_problem(X, scale=scale)
         assert problem.mean is not None
-        assert problem.diagonal is not None
-        dtype = problem.operator.dtype
-        unit = problem.range * problem.range
-        weight = np.full(problem.p, unit) if problem.scale is None else unit / problem.scale.astype(float)
-        weight[problem.diagonal == 0] = 0
-        weight /= math.sqrt(max((problem.n_samples or 1) - 1, 1))
+        dtype, weight = problem.operator.dtype, _weight(problem)
         if is_sparse(X):
             Z = compressed(X).tocsr().astype(dtype)
             full = np.bincount(Z.indices, minlength=problem.p) == Z.shape[0]
@@ -535,6 +560,10 @@ class _Side:
     @property
     def p(self) -> int:
         return self.Z.shape[1]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.Z.dtype
 
     def permuted(self, order: NDArray[np.intp]) -> _Side:
         return _Side(self.Z, self.offset, order, self.mean, self.scale, self.exponent, self.name)
@@ -571,11 +600,79 @@ class _Side:
         return Form.of(matrix)
 
 
+@dataclass(frozen=True)
+class _BlockSide(_Side):
+    """The same in blocks of rows, of which the operator makes the products, so that Z is None."""
+
+    problem: Problem
+    blocks: RowBlocks
+    weight: Array
+
+    @classmethod
+    def of(cls, X: Any, scale: bool, name: str) -> _Side:
+        if not (is_row_blocks(X) or is_sparse(X)):
+            X = real_array(X, "X", ndim=2)
+        blocks = row_blocks(X).held()
+        problem = as_problem(blocks, scale=scale)
+        assert problem.mean is not None
+        return cls(
+            None, None, None, problem.mean, problem.scale, problem.exponent // 2, name, problem, blocks,
+            _weight(problem),
+        )  # fmt: skip
+
+    @property
+    def n(self) -> int:
+        return self.blocks.shape[0]
+
+    @property
+    def p(self) -> int:
+        return self.problem.p
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.problem.operator.dtype
+
+    def image(self, v: Array) -> Array:
+        """Z v, of one vector, in one pass."""
+        f = self.problem.operator.image_block(v[:, None])[:, 0]
+        return f.astype(np.float64) / math.sqrt(self.n - 1)
+
+    def metric(self, ridge: float) -> Form:
+        return _ridged(self.problem.operator.submatrix(np.arange(self.p)).astype(np.float64), ridge)
+
+    def cross(self, other: _BlockSide) -> Array:
+        """Z'Z of both sides, (p, q), in one pass."""
+        if 8 * self.p * other.p > _KEPT_BYTES:
+            raise ValueError(
+                f"X and Y are in blocks of rows, of which products of p q <= {_KEPT_BYTES // 8} entries are "
+                f"formed, not of {self.p} x {other.p}: choose variables first, or bring both into memory"
+            )
+        if hasattr(other.blocks, "array") and not hasattr(self.blocks, "array"):  # a dask array goes first
+            return other.cross(self).T
+        units = [(side.mean, side.weight.astype(side.dtype)) for side in (self, other)]
+        return self.blocks.reduced(added, _products, units, each=self.blocks.beside(other.blocks))[0]
+
+
+def _products(block: Any, other: Any, units: Any) -> tuple[Array]:
+    """Of the rows of two blocks, centred and scaled."""
+    left, right = prepared(block), prepared(other)
+    out = np.zeros((left.shape[1], right.shape[1]))
+    entries = max(1, (1 << 22) // max(left.shape[1], right.shape[1]))
+    for (_, a), (_, b) in zip(
+        dense_rows(left, entries * left.shape[1]), dense_rows(right, entries * right.shape[1]), strict=True
+    ):
+        (u, v), (w, z) = units
+        with np.errstate(under="ignore"):
+            out += ((a - u) * v).T @ ((b - w) * z)
+    return (out,)
+
+
 class _Cross:
     """C = X'Y, of whose products X'(Yv) the earlier pairs are taken away; nothing more once `stop` is set."""
 
     def __init__(self, x: _Side, y: _Side, stop: threading.Event | None = None):
         self.x, self.y, self.stop = x, y, stop
+        self.matrix = x.cross(y) if isinstance(x, _BlockSide) and isinstance(y, _BlockSide) else None
         self.terms: list[tuple[float, Array, Array]] = []  # d uv'
         self.factors: list[tuple[Array, Array, Array, Array]] = []  # I - z u', I - v w'
 
@@ -584,7 +681,7 @@ class _Cross:
         self._ask()
         for _, _, own, w in reversed(self.factors):
             v = v - _outer(own, w @ v)
-        u = self.x.back(self.y.image(v))
+        u = self.x.back(self.y.image(v)) if self.matrix is None else self.matrix @ v
         for own, z, _, _ in self.factors:
             u = u - _outer(z, own @ u)
         for d, own, other in self.terms:
@@ -596,7 +693,7 @@ class _Cross:
         self._ask()
         for own, z, _, _ in reversed(self.factors):
             u = u - _outer(own, z @ u)
-        v = self.y.back(self.x.image(u))
+        v = self.y.back(self.x.image(u)) if self.matrix is None else self.matrix.T @ u
         for _, _, own, w in self.factors:
             v = v - _outer(w, own @ v)
         for d, own, other in self.terms:
@@ -669,7 +766,7 @@ class _PMD:
         stop: threading.Event | None = None,
     ):
         self.cross, self.bounds, self.max_iter, self.tol = _Cross(x, y, stop), bounds, max_iter, tol
-        self.noise = 1e-5 if x.Z.dtype == y.Z.dtype == np.float32 else 1e-12
+        self.noise = 1e-5 if x.dtype == y.dtype == np.float32 else 1e-12
 
     def next(self, told: Told | None, starts: list[Array] | None = None) -> _Pair | None:
         runs: list[_Pair] = []
@@ -742,7 +839,7 @@ class _Generalized:
         self.empty = any(not (form.diagonal() > 0).any() for form in self.metric)
         if self.empty:
             return
-        dtype = np.dtype(np.float32 if x.Z.dtype == y.Z.dtype == np.float32 else np.float64)
+        dtype = np.dtype(np.float32 if x.dtype == y.dtype == np.float32 else np.float64)
         self.pencil = [
             _Pencil(A, B, dtype=dtype, advice="use ridge") for A, B in zip(nothing, self.metric, strict=True)
         ]

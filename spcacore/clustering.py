@@ -27,21 +27,37 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import _core
-from ._input import choice, column_names, integer, number, real_array, seed_of
+from ._blocks import row_blocks
+from ._input import (
+    LARGEST,
+    choice,
+    column_names,
+    float_type,
+    integer,
+    is_row_blocks,
+    is_sparse,
+    number,
+    real_array,
+    refuse_not_finite,
+    seed_of,
+)
+from ._kmeans_blocks import BlockColumns, Search, Weighted
 from ._lapack import interruptible
 from ._messages import counted
+from ._operator import compressed, permuted_columns
 from ._parallel import Report, check_jobs, in_threads
 from ._result import frame, labels
 
 _BLOCK = 1 << 20  # entries of the columns at work
 _METRICS = {"sqeuclidean": 2, "absolute": 1}
+_PAIRS = "X must have at least two rows: there are no pairs of samples"
 _LLOYD = 300  # steps of one K-means
 
 
@@ -226,9 +242,10 @@ def sparse_dissimilarity(
 
     Parameters
     ----------
-    X : array-like of shape (n, p)
-        Data, one row a sample. Dense; float32 stays float32. Variables are centered implicitly, which
-        differences do not feel, and not scaled: do that first where units differ. Not copied.
+    X : array-like of shape (n, p), or sparse matrix
+        Data in memory, one row a sample; float32 stays float32. Variables are centered implicitly, which
+        differences do not feel, and not scaled: do that first where units differ. Not copied; some columns
+        of a sparse matrix at a time are made dense.
     l1_bound : float
         In [1, sqrt(p)]: 1 allows a single variable, sqrt(p) is no bound. See `sparse_dissimilarity_gap`.
     metric : {"sqeuclidean", "absolute"}, default "sqeuclidean"
@@ -250,7 +267,7 @@ def sparse_dissimilarity(
         For NaN, infinite or empty input, fewer than two samples, samples that are all equal, differences
         beyond the number range of the dtype, or an option out of range.
     TypeError
-        For input that is not a dense array of real numbers, or an option of the wrong type.
+        For input that is not real numbers, in blocks of rows, or an option of the wrong type.
 
     References
     ----------
@@ -272,9 +289,10 @@ def sparse_dissimilarity(
     """
     choice(metric, "metric", tuple(_METRICS))
     max_iter, tol = _check_iterations(max_iter, tol)
+    _refuse_blocks(X, "all pairs of rows are compared, which needs")
     columns = _columns(X)
     bound = _check_bound(l1_bound, "l1_bound", columns.p)
-    columns.refuse_out_of_range(_METRICS[metric], bound)
+    _refuse_out_of_range(columns, _METRICS[metric], bound)
     fit = _best_weights(columns, metric, bound, _starts(columns, metric), max_iter, columns.tolerance(tol))
     _warn_unless(fit.converged, max_iter)
     weights = fit.weights.astype(columns.dtype)
@@ -306,7 +324,7 @@ def sparse_dissimilarity_gap(
 
     Parameters
     ----------
-    X : array-like of shape (n, p)
+    X : array-like of shape (n, p), or sparse matrix
         As in `sparse_dissimilarity`.
     l1_bounds : array-like of shape (m,), optional
         Each in [1, sqrt(p)]; sorted here. Default: ten in geometric progression from 1.2 to `0.7 sqrt(p)`.
@@ -347,9 +365,10 @@ def sparse_dissimilarity_gap(
     choice(metric, "metric", tuple(_METRICS))
     max_iter, tol = _check_iterations(max_iter, tol)
     job = _Permutations(n_permutations, n_jobs, rng)
+    _refuse_blocks(X, "all pairs of rows are compared, which needs")
     columns = _columns(X)
     bounds = _check_bounds(l1_bounds, columns.p)
-    columns.refuse_out_of_range(_METRICS[metric], bounds[-1])
+    _refuse_out_of_range(columns, _METRICS[metric], bounds[-1])
     limits = max_iter, columns.tolerance(tol)
 
     def solve(columns: _Columns, generator: np.random.Generator) -> list[_Fit]:
@@ -379,9 +398,10 @@ def sparse_kmeans(
 
     Parameters
     ----------
-    X : array-like of shape (n, p)
-        Data, one row a sample. Dense; float32 stays float32. Variables are centered implicitly, and not
-        scaled: do that first where units differ. Not copied.
+    X : array-like of shape (n, p), sparse matrix, RowBlocks or dask array
+        Data, one row a sample; float32 stays float32. Variables are centered implicitly, and not scaled: do
+        that first where units differ. Not copied; sparse matrices stay sparse. Blocks of rows are read twice
+        a step of K-means, for as many starts as go together: fewer of them, `n_init`, are fewer passes.
     n_clusters : int
         In [2, n].
     l1_bound : float
@@ -405,7 +425,7 @@ def sparse_kmeans(
         For NaN, infinite or empty input, samples that are all equal, differences beyond the number range
         of the dtype, or an option out of range.
     TypeError
-        For input that is not a dense array of real numbers, or an option of the wrong type.
+        For input that is not real numbers, or an option of the wrong type.
 
     References
     ----------
@@ -424,10 +444,10 @@ def sparse_kmeans(
     max_iter = integer(max_iter, "max_iter", 1)
     n_init = integer(n_init, "n_init", 1)
     seed = seed_of(rng)
-    columns = _columns(X)
+    columns = _rows(X)
     n_clusters = integer(n_clusters, "n_clusters", 2, columns.n)
     bound = _check_bound(l1_bound, "l1_bound", columns.p)
-    columns.refuse_out_of_range(2, bound)
+    _refuse_out_of_range(columns, 2, bound)
     generator = np.random.default_rng([seed, 0])
     starts = _first_partitions(columns, n_clusters, n_init, generator)
     fit = _best_partition(columns, n_clusters, bound, starts, max_iter, generator)
@@ -435,7 +455,7 @@ def sparse_kmeans(
     labels = _in_order(fit.labels)
     trace = np.ldexp(np.array(fit.trace), 2 * columns.exponent)
     return SparseKMeans(
-        labels, fit.weights.astype(columns.dtype), _centers(columns, labels, n_clusters), float(trace[-1]),
+        labels, fit.weights.astype(columns.dtype), columns.centers(labels, n_clusters), float(trace[-1]),
         trace, len(trace), fit.converged, bound, columns.names,
     )  # fmt: skip
 
@@ -459,8 +479,8 @@ def sparse_kmeans_gap(
 
     Parameters
     ----------
-    X : array-like of shape (n, p)
-        As in `sparse_kmeans`.
+    X : array-like of shape (n, p), or sparse matrix
+        As in `sparse_kmeans`, but in memory: entries are permuted.
     n_clusters : int
         In [2, n].
     l1_bounds : array-like of shape (m,), optional
@@ -501,12 +521,13 @@ def sparse_kmeans_gap(
     max_iter = integer(max_iter, "max_iter", 1)
     n_init = integer(n_init, "n_init", 1)
     job = _Permutations(n_permutations, n_jobs, rng)
-    columns = _columns(X)
+    _refuse_blocks(X, "permutations need")
+    columns = _rows(X)
     n_clusters = integer(n_clusters, "n_clusters", 2, columns.n)
     bounds = _check_bounds(l1_bounds, columns.p)
-    columns.refuse_out_of_range(2, bounds[-1])
+    _refuse_out_of_range(columns, 2, bounds[-1])
 
-    def solve(columns: _Columns, generator: np.random.Generator) -> list[_Fit]:
+    def solve(columns: _Columns | BlockColumns, generator: np.random.Generator) -> list[_Fit]:
         starts = _first_partitions(columns, n_clusters, n_init, generator)
         return [_best_partition(columns, n_clusters, c, starts, max_iter, generator) for c in bounds]
 
@@ -597,38 +618,98 @@ class _Columns:
             return self.rows[part]
         middle = self.middle[part]
         T = np.empty((len(middle), self.n), self.dtype)
-        np.subtract(self.source[:, part].T, middle[:, None], out=T)
+        columns: Any = self.source[:, part].T
+        np.subtract(columns.toarray() if is_sparse(columns) else columns, middle[:, None], out=T)
         T *= self.dtype.type(math.ldexp(1.0, -self.exponent))
         if centered:
             T -= T.mean(axis=1, keepdims=True)
         return T
 
+    def carried_out(self, searches: list[Weighted]) -> list[Any]:
+        """What each search, with the weights of its points, returns; one after the other."""
+        ended, points, last = [], np.empty((0, 0)), None
+        for weights, search in searches:
+            if weights is not last:
+                points, last = _points(self, weights), weights
+            try:
+                asked = next(search)
+                while True:
+                    asked = search.send(_answer(points, *asked))
+            except StopIteration as end:
+                ended.append(end.value)
+        return ended
+
+    def sums_between(self, partitions: list[NDArray[np.intp]], n_clusters: int) -> NDArray[np.float64]:
+        """Sums of squares between clusters, a row for each partition; the means of all samples are 0."""
+        out = np.empty((len(partitions), self.p))
+        each = [member / np.sqrt(counts) for member, counts in (_members(l, n_clusters) for l in partitions)]
+        members = np.hstack(each).astype(self.dtype) if each else np.empty((self.n, 0), self.dtype)
+        for part, T in self.blocks():
+            sums = (T @ members) ** 2
+            out[:, part] = sums.reshape(len(T), len(partitions), n_clusters).sum(axis=2).T
+        return out
+
+    def centers(self, labels: NDArray[np.intp], n_clusters: int) -> NDArray[Any]:
+        """Means of the clusters, in the caller's units."""
+        centers = np.empty((n_clusters, self.p), self.dtype)
+        member, counts = _members(labels, n_clusters)
+        member = (member / counts).astype(self.dtype)
+        for part, T in self.blocks(centered=False):
+            centers[:, part] = self.middle[part] + np.ldexp(T @ member, self.exponent).T
+        return centers
+
     def permuted(self, generator: np.random.Generator, poll: Callable[[], object]) -> _Columns:
         """A copy with the entries of each variable in random order."""
+        if is_sparse(self.source):
+            return replace(self, source=permuted_columns(self.source, generator), poll=poll)
         rows = np.empty((self.p, self.n), self.dtype)
         for part, T in self.blocks():
             rows[part] = T
         generator.permuted(rows, axis=1, out=rows)
         return _Columns(self.source, self.middle, self.exponent, self.names, rows, poll)
 
-    def refuse_out_of_range(self, power: int, bound: float) -> None:
-        """Where a sum of differences to this power would over- or underflow."""
-        limits = np.finfo(self.dtype)
-        high = power * (self.exponent + 1) + math.log2(self.n * bound)
-        if not (high < limits.maxexp and power * (self.exponent - 1) > limits.minexp):
-            size = f"2**{self.exponent}"
-            raise ValueError(
-                f"X has differences of the order of {size}, whose {'squares' * (power == 2) or 'sums'} are "
-                f"beyond the number range of {self.dtype}; rescale it"
-            )
+
+def _refuse_out_of_range(columns: _Columns | BlockColumns, power: int, bound: float) -> None:
+    """Where a sum of differences to this power would over- or underflow."""
+    limits = np.finfo(columns.dtype)
+    high = power * (columns.exponent + 1) + math.log2(columns.n * bound)
+    if not (high < limits.maxexp and power * (columns.exponent - 1) > limits.minexp):
+        size = f"2**{columns.exponent}"
+        raise ValueError(
+            f"X has differences of the order of {size}, whose {'squares' * (power == 2) or 'sums'} are "
+            f"beyond the number range of {columns.dtype}; rescale it"
+        )
+
+
+def _refuse_blocks(X: Any, what: str) -> None:
+    if is_row_blocks(X):
+        raise TypeError(f"{what} the data in memory, and X is in blocks of rows")
+
+
+def _rows(X: Any) -> _Columns | BlockColumns:
+    """What K-means reads: variables, or rows of what is sparse or in blocks."""
+    if not (is_sparse(X) or is_row_blocks(X)):
+        return _columns(X)
+    blocks = row_blocks(compressed(X), block_bytes=LARGEST) if is_sparse(X) else row_blocks(X).held()
+    if blocks.shape[0] < 2:
+        raise ValueError(_PAIRS)
+    return BlockColumns(blocks)
+
+
+def _source(X: Any) -> Any:
+    """A float array, or CSC matrix."""
+    if not is_sparse(X):
+        return real_array(X, "X", ndim=2)
+    a = compressed(X).tocsc()
+    refuse_not_finite(a.data, "X.data")
+    return a.astype(float_type(a.dtype), copy=False)
 
 
 def _columns(X: Any) -> _Columns:
-    names = column_names(X)
-    a = real_array(X, "X", ndim=2)
-    if len(a) < 2:
-        raise ValueError("X must have at least two rows: there are no pairs of samples")
-    low, high = a.min(axis=0), a.max(axis=0)
+    names, a = column_names(X), _source(X)
+    if a.shape[0] < 2:
+        raise ValueError(_PAIRS)
+    low, high = (np.asarray(m.toarray()).ravel() if is_sparse(m) else m for m in (a.min(0), a.max(0)))
     with np.errstate(under="ignore"):
         spread = float((high / 2 - low / 2).max())
         middle = np.where(low == high, low, low / 2 + high / 2)
@@ -740,15 +821,15 @@ def _distances(columns: _Columns, w: NDArray[Any], metric: str) -> NDArray[np.fl
 
 
 def _first_partitions(
-    columns: _Columns, n_clusters: int, n_init: int, generator: np.random.Generator
+    columns: _Columns | BlockColumns, n_clusters: int, n_init: int, generator: np.random.Generator
 ) -> list[NDArray[np.intp]]:
     """By K-means on all variables."""
-    points = _points(columns, np.full(columns.p, columns.p**-0.5))
-    return [labels for labels, _ in _runs(columns, points, n_clusters, n_init, generator)]
+    weights = np.full(columns.p, columns.p**-0.5)
+    return [labels for labels, _ in _runs(columns, weights, n_clusters, n_init, generator)]
 
 
 def _best_partition(
-    columns: _Columns,
+    columns: _Columns | BlockColumns,
     n_clusters: int,
     bound: float,
     starts: list[NDArray[np.intp]],
@@ -758,10 +839,8 @@ def _best_partition(
     """The best end over some partitions, and over new starts with its weights."""
     best = _from_partitions(columns, n_clusters, bound, starts, max_iter)
     while best.converged:
-        points = _points(columns, best.weights)
-        labels, value = max(
-            _runs(columns, points, n_clusters, len(starts), generator), key=lambda run: run[1]
-        )
+        runs = _runs(columns, best.weights, n_clusters, len(starts), generator)
+        labels, value = max(runs, key=lambda run: run[1])
         left = max_iter - len(best.trace)
         if left == 0 or not value > best.trace[-1] * (1 + 1e-9):
             break
@@ -772,7 +851,11 @@ def _best_partition(
 
 
 def _from_partitions(
-    columns: _Columns, n_clusters: int, bound: float, starts: list[NDArray[np.intp]], max_iter: int
+    columns: _Columns | BlockColumns,
+    n_clusters: int,
+    bound: float,
+    starts: list[NDArray[np.intp]],
+    max_iter: int,
 ) -> _Fit:
     """All starts in step, so that a read of the data serves them all; those that meet go on as one."""
     ended: list[_Fit] = []
@@ -780,14 +863,15 @@ def _from_partitions(
     active = [_Fit(np.empty(0), [], False, labels) for labels in starts]
     for n_iter in range(1, max_iter + 1):
         active = [run for run in active if _fresh(_in_order(run.labels).tobytes(), seen)]
-        sums = _sums_between(columns, [run.labels for run in active], n_clusters)
+        sums = columns.sums_between([run.labels for run in active], n_clusters)
         for run, between in zip(active, sums, strict=True):
             run.weights = _threshold(between, bound)
             run.trace.append(float(run.weights @ between))
-            labels, _ = _lloyd(columns, _points(columns, run.weights), run.labels, n_clusters)
-            run.converged = np.array_equal(labels, run.labels)  # and then the weights stay too
+        searches = [(run.weights, _lloyd(columns, run.labels, n_clusters)) for run in active]
+        for run, (new, _) in zip(active, columns.carried_out(searches), strict=True):
+            run.converged = np.array_equal(new, run.labels)  # and then the weights stay too
             if n_iter < max_iter:
-                run.labels = labels
+                run.labels = new
         ended += [run for run in active if run.converged or n_iter == max_iter]
         active = [run for run in active if not run.converged]
         if not active:
@@ -810,68 +894,72 @@ def _points(columns: _Columns, w: NDArray[np.float64]) -> NDArray[np.float64]:
     return vectors * np.sqrt(np.maximum(values, 0))
 
 
-def _sums_between(
-    columns: _Columns, partitions: list[NDArray[np.intp]], n_clusters: int
-) -> NDArray[np.float64]:
-    """Sums of squares between clusters, a row for each partition; the means of all samples are 0."""
-    out = np.empty((len(partitions), columns.p))
-    each = [member / np.sqrt(counts) for member, counts in (_members(l, n_clusters) for l in partitions)]
-    members = np.hstack(each).astype(columns.dtype) if each else np.empty((columns.n, 0), columns.dtype)
-    for part, T in columns.blocks():
-        sums = (T @ members) ** 2
-        out[:, part] = sums.reshape(len(T), len(partitions), n_clusters).sum(axis=2).T
-    return out
-
-
 def _members(labels: NDArray[np.intp], n_clusters: int) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
     """(n, n_clusters) of 0 and 1, and the sizes."""
     member = (labels[:, None] == np.arange(n_clusters)).astype(np.float64)
     return member, np.bincount(labels, minlength=n_clusters)
 
 
+def _answer(points: NDArray[np.float64], kind: str, given: Any) -> NDArray[np.float64]:
+    """What a search asks of points in memory; `BlockColumns` has the same names."""
+    if kind == "squares":
+        return np.einsum("ij,ij->i", points, points)
+    if kind == "image":
+        return points @ given.T
+    if kind == "sums":
+        return _members(*given)[0].T @ points
+    if kind == "rows":
+        return points[given]
+    return ((points - points[given[0]]) ** 2).sum(axis=1)  # "apart"
+
+
 def _runs(
-    columns: _Columns,
-    points: NDArray[np.float64],
+    columns: _Columns | BlockColumns,
+    weights: NDArray[np.float64],
     n_clusters: int,
     n_init: int,
     generator: np.random.Generator,
 ) -> list[tuple[NDArray[np.intp], float]]:
     """K-means from some starts: partitions, and their sums of squares between clusters."""
-    return [
-        _lloyd(columns, points, _spread(points, n_clusters, generator), n_clusters) for _ in range(n_init)
+
+    def run(first: int, draws: list[float]) -> Search:
+        labels = yield from _spread(n_clusters, first, draws)
+        return (yield from _lloyd(columns, labels, n_clusters))
+
+    starts = [
+        (int(generator.integers(columns.n)), generator.random(n_clusters - 1).tolist()) for _ in range(n_init)
     ]
+    return columns.carried_out([(weights, run(*start)) for start in starts])
 
 
-def _lloyd(
-    columns: _Columns, points: NDArray[np.float64], labels: NDArray[np.intp], n_clusters: int
-) -> tuple[NDArray[np.intp], float]:
+def _lloyd(columns: _Columns | BlockColumns, labels: NDArray[np.intp], n_clusters: int) -> Search:
     """Lloyd's steps and, where they end, the best move of one point, until neither helps (Hartigan 1975).
 
     Returned is the sum of squares between clusters too, about 0, which grows with every step.
     """
-    squares = np.einsum("ij,ij->i", points, points)
+    squares = yield "squares", None
     least = 1e-11 * squares.sum()
-    centers, value = _means(points, labels, n_clusters)
+    centers, value = yield from _means(labels, n_clusters)
     for _ in range(_LLOYD):
         columns.poll()
-        distance = squares[:, None] - 2 * points @ centers.T + np.einsum("ij,ij->i", centers, centers)
-        new = _filled(points, centers, np.argmin(distance, axis=1))
-        new_centers, new_value = _means(points, new, n_clusters)
+        products = yield "image", centers
+        distance = squares[:, None] - 2 * products + np.einsum("ij,ij->i", centers, centers)
+        new = _filled(distance, np.argmin(distance, axis=1))
+        new_centers, new_value = yield from _means(new, n_clusters)
         if not new_value > value + least:
             new = _exchanged(distance, labels, least)
-            new_centers, new_value = _means(points, new, n_clusters)
+            new_centers, new_value = yield from _means(new, n_clusters)
             if not new_value > value + least:
                 break
         labels, centers, value = new, new_centers, new_value
     return labels, value
 
 
-def _means(
-    points: NDArray[np.float64], labels: NDArray[np.intp], n_clusters: int
-) -> tuple[NDArray[np.float64], float]:
+def _means(labels: NDArray[np.intp], n_clusters: int) -> Search:
     """The centers, and the sum of squares between clusters."""
-    member, counts = _members(labels, n_clusters)
-    centers = member.T @ points / counts[:, None]
+    sums = yield "sums", (labels, n_clusters)
+    counts = np.bincount(labels, minlength=n_clusters)
+    centers = sums / counts[:, None]
     return centers, float(counts @ np.einsum("ij,ij->i", centers, centers))
 
 
@@ -891,50 +979,38 @@ def _exchanged(distance: NDArray[np.float64], labels: NDArray[np.intp], least: f
     return labels
 
 
-def _filled(
-    points: NDArray[np.float64], centers: NDArray[np.float64], labels: NDArray[np.intp]
-) -> NDArray[np.intp]:
+def _filled(distance: NDArray[np.float64], labels: NDArray[np.intp]) -> NDArray[np.intp]:
     """Every empty cluster gets the point farthest from its center; that lowers the sum within clusters."""
-    counts = np.bincount(labels, minlength=len(centers))
+    counts = np.bincount(labels, minlength=distance.shape[1])
     if counts.all():
         return labels
-    distance = ((points - centers[labels]) ** 2).sum(axis=1)
+    own = distance[np.arange(len(labels)), labels]
     for empty in np.flatnonzero(counts == 0):
-        i = int(np.argmax(np.where(counts[labels] > 1, distance, -1.0)))
+        i = int(np.argmax(np.where(counts[labels] > 1, own, -np.inf)))
         counts[labels[i]] -= 1
-        labels[i], counts[empty], distance[i] = empty, 1, 0.0
+        labels[i], counts[empty], own[i] = empty, 1, 0.0
     return labels
 
 
-def _spread(points: NDArray[np.float64], n_clusters: int, generator: np.random.Generator) -> NDArray[np.intp]:
+def _spread(n_clusters: int, first: int, draws: list[float]) -> Search:
     """Labels by random centers far apart (k-means++: Arthur and Vassilvitskii 2007, SODA, 1027-1035)."""
-    chosen = [int(generator.integers(len(points)))]
-    nearest = np.full(len(points), np.inf)
-    while True:
-        nearest = np.minimum(nearest, ((points - points[chosen[-1]]) ** 2).sum(axis=1))
-        if len(chosen) == n_clusters:
-            break
+    squares = yield "squares", None
+    chosen, nearest = [first], np.full(len(squares), np.inf)
+    for draw in draws:
+        nearest = np.minimum(nearest, (yield "apart", (chosen[-1], squares)))
         ladder = np.cumsum(nearest)
-        rung = int(np.searchsorted(ladder, generator.random() * ladder[-1], side="right"))
-        chosen.append(min(rung, len(points) - 1))
-    centers = points[chosen]
-    sizes = np.einsum("ij,ij->i", centers, centers)
-    return _filled(points, centers, np.argmax(points @ centers.T - sizes / 2, axis=1))
+        rung = int(np.searchsorted(ladder, draw * ladder[-1], side="right"))
+        chosen.append(min(rung, len(nearest) - 1))
+    centers = yield "rows", chosen
+    products = yield "image", centers
+    distance = squares[:, None] - 2 * products + np.einsum("ij,ij->i", centers, centers)
+    return _filled(distance, np.argmin(distance, axis=1))
 
 
 def _in_order(labels: NDArray[np.intp]) -> NDArray[np.intp]:
     """Numbered as they first occur."""
     _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[inverse]
-
-
-def _centers(columns: _Columns, labels: NDArray[np.intp], n_clusters: int) -> NDArray[Any]:
-    centers = np.empty((n_clusters, columns.p), columns.dtype)
-    member, counts = _members(labels, n_clusters)
-    member = (member / counts).astype(columns.dtype)
-    for part, T in columns.blocks(centered=False):
-        centers[:, part] = columns.middle[part] + np.ldexp(T @ member, columns.exponent).T
-    return centers
 
 
 # ---- the gap statistic -------------------------------------------------------------------------------
@@ -950,10 +1026,10 @@ class _Permutations:
 
     def gap(
         self,
-        columns: _Columns,
+        columns: _Columns | BlockColumns,
         bounds: list[float],
         exponent: int,
-        solve: Callable[[_Columns, np.random.Generator], list[_Fit]],
+        solve: Callable[[Any, np.random.Generator], list[_Fit]],
         max_iter: int,
     ) -> GapStatistic:
         def permuted(i: int, report: Report) -> list[float]:

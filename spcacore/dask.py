@@ -12,15 +12,14 @@ import uuid
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import accumulate
-from typing import Any
+from typing import Any, cast
 
 import dask
 import dask.array as da
 import numpy as np
 from dask.core import flatten
-from numpy.typing import NDArray
 
-from ._blocks import Index, RowBlocks, prepared, scores_of
+from ._blocks import Combine, RowBlocks, prepared
 from ._input import flag, is_sparse
 from ._operator import column_names
 from ._screening import available_memory
@@ -111,7 +110,8 @@ class DaskBlocks(RowBlocks):
         shared: Any = arguments
         if client is not None and sum(getattr(argument, "nbytes", 0) for argument in arguments) > _SMALL:
             shared = client.scatter([arguments], broadcast=True, hash=False)[0]
-        if client is not None and self.futures is not None:  # costs a third less than a graph
+        lazy = len(dask.base.unpack_collections(each)[0]) > 0
+        if client is not None and self.futures is not None and not lazy:  # costs a third less than a graph
             count = self.n_blocks  # large keyword arguments of `map` would become tasks of one name
             nodes = client.map(_run, self.futures, own, [task] * count, [shared] * count, pure=False)
             return nodes, partial(client.submit, pure=False)
@@ -131,22 +131,43 @@ class DaskBlocks(RowBlocks):
     ) -> Iterator[Any]:
         yield from self._gathered(self._submitted(task, arguments, each)[0])
 
-    def reduced(self, combine: Callable[[list[Any]], Any], task: Callable[..., Any], *arguments: Any) -> Any:
-        nodes, submit = self._submitted(task, arguments, None)
+    def reduced(self, combine: Combine, task: Callable[..., Any], *arguments: Any, each: Any = None) -> Any:
+        nodes, submit = self._submitted(task, arguments, each)
         most = max(_FAN_IN, min(_ON_CLIENT, _WIDE // self.shape[1]))
         while len(nodes) > most:
             nodes = [submit(combine, nodes[i : i + _FAN_IN]) for i in range(0, len(nodes), _FAN_IN)]
         return combine(self._gathered(nodes))
 
-    def scores(self, index: Index, V: NDArray[Any], shift: NDArray[Any] | None, dtype: np.dtype[Any]) -> Any:
-        """A dask array, computed when asked for."""
-        chunks = self.array.chunks[0], (V.shape[1],)
-        task = partial(scores_of, index=index, V=V, shift=shift)
-        return self.array.map_blocks(task, chunks=chunks, dtype=dtype, meta=np.empty((0, 0), dtype))
+    def mapped(
+        self, task: Callable[..., Any], tail: tuple[int, ...], dtype: np.dtype[Any], *arguments: Any
+    ) -> Any:
+        run = partial(_run, own=(), task=task, arguments=arguments)
+        axes: dict[str, Any] = (
+            {"drop_axis": 1} if len(tail) == 0 else {"new_axis": [*range(2, 1 + len(tail))]}
+        )
+        chunks = self.array.chunks[0], *((size,) for size in tail)
+        return self.array.map_blocks(
+            run, chunks=chunks, dtype=dtype, meta=np.empty((0, *tail), dtype), **axes
+        )
+
+    def _slice(self, b: int, i: int) -> Any:
+        return dask.compute(dask.delayed(_one_row)(self.blocks[b], i))[0]
+
+    def beside(self, other: RowBlocks) -> Any:
+        chunks, rows = (self.array.chunks[0], other.shape[1]), cast(Any, other)
+        if isinstance(other, DaskBlocks):
+            array = other.array.rechunk(chunks)
+        else:
+            array = da.from_array(rows.source, chunks, asarray=False)
+        return list(array.to_delayed().ravel())
 
 
 def _run(block: Any, own: tuple[Any, ...], task: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     return task(block, *own, *arguments)
+
+
+def _one_row(block: Any, i: int) -> Any:
+    return block[i : i + 1]
 
 
 def _is_future(value: Any) -> bool:

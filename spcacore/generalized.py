@@ -49,16 +49,19 @@ from ._input import (
     choice,
     column_names,
     flag,
+    float_type,
     hook,
     integer,
+    is_sparse,
     number,
     raise_not_finite,
     real_array,
+    refuse_not_finite,
     seed_of,
 )
 from ._lapack import interruptible
 from ._messages import counted
-from ._operator import strided
+from ._operator import compressed, strided
 from ._result import Callback, Named, Progress
 from ._search import Ended, Told, _eigsh, ended, fix_sign, telling
 from .deflation import METHODS
@@ -159,9 +162,9 @@ def sparse_eigen(
 
     Parameters
     ----------
-    A : array-like of shape (p, p)
-        Symmetric; it may be indefinite. float32 and float64 are not copied.
-    B : array-like of shape (p, p)
+    A : array-like or sparse matrix of shape (p, p)
+        Symmetric; it may be indefinite. float32 and float64 are not copied; a sparse matrix stays sparse.
+    B : array-like or sparse matrix of shape (p, p)
         Symmetric positive semidefinite. Where x'Bx = 0, Ax must be 0 too: such directions count for
         nothing. Otherwise the ratio has no bound, and a search that meets such a direction raises.
     cardinality : int or sequence of n_components ints
@@ -207,7 +210,7 @@ def sparse_eigen(
         For NaN, infinite or empty input, matrices that are not square, symmetric or of one size, B not
         positive semidefinite, a ratio without bound, or an option out of range.
     TypeError
-        For input that is not real numbers, sparse matrices, or an option of the wrong type.
+        For input that is not real numbers, or an option of the wrong type.
 
     References
     ----------
@@ -246,10 +249,10 @@ def sparse_eigen(
 class Form:
     """diag(unit) (matrix, or F'F + diag(ridge)) diag(unit) + U K U', of which nothing large is copied.
 
-    F may be sparse. U is in the units of the product.
+    Matrix and F may be sparse. U is in the units of the product.
     """
 
-    matrix: NDArray[Any] | None
+    matrix: Any
     factor: Any
     ridge: Array | None
     unit: Array
@@ -284,10 +287,20 @@ class Form:
                 d = d + self.ridge * self.unit * self.unit
         return d + np.einsum("ij,jk,ik->i", self.U, self.K, self.U)
 
+    def stored(self) -> tuple[Array, Index, Index]:
+        """Magnitudes of the entries of a sparse matrix, and their rows and columns."""
+        M = self.matrix.tocoo()
+        row, column = M.coords
+        size = np.abs(M.data).astype(np.float64)
+        size *= self.unit[row]
+        size *= self.unit[column]
+        return size, row, column
+
     def rows(self, S: Index) -> Array:
         """Those of the variables S, (k, p)."""
         if self.matrix is not None:
-            out = np.array(self.matrix[S], np.float64, order="C")
+            part = self.matrix[S]
+            out = np.array(part.toarray() if _sparse(part) else part, np.float64, order="C")
             out *= self.unit[S, None]
         else:
             part = self.factor[:, S] * self.unit[S]
@@ -304,7 +317,8 @@ class Form:
         """Rows and columns S."""
         unit = self.unit[S]
         if self.matrix is not None:
-            out = self.matrix[np.ix_(S, S)].astype(np.float64)
+            part = self.matrix[S][:, S].toarray() if _sparse(self.matrix) else self.matrix[np.ix_(S, S)]
+            out = part.astype(np.float64)
             out *= unit[:, None]
             out *= unit
         else:
@@ -322,7 +336,9 @@ class Form:
         z = s * x
         if self.matrix is not None:
             z = z.astype(self.matrix.dtype)
-            if S is None:  # in blocks that are copied unless rows are contiguous, for the same bits always
+            if _sparse(self.matrix):
+                y = self.matrix @ z if S is None else self.matrix[S].T @ z
+            elif S is None:  # in blocks that are copied unless rows are contiguous, for the same bits always
                 step = max(1, (1 << 20) // self.p)
                 blocks = (self.matrix[start : start + step] for start in range(0, self.p, step))
                 y = np.concatenate([np.ascontiguousarray(block) @ z for block in blocks])
@@ -350,7 +366,7 @@ def _eigh(G: Array) -> tuple[Array, Array]:
 
 
 def _sparse(a: Any) -> bool:
-    return not isinstance(a, np.ndarray)
+    return not (a is None or isinstance(a, np.ndarray))
 
 
 def _column_squares(F: Any, unit: Array) -> Array:
@@ -364,10 +380,19 @@ def _read(A: Any, B: Any) -> tuple[tuple[Form, Form], np.dtype]:
     """Validate both matrices."""
     arrays = []
     for x, name in ((A, "A"), (B, "B")):
-        a = strided(real_array(x, name, ndim=2, finite=False))
+        if is_sparse(x):
+            a = compressed(x, name).tocsr()
+            a = a.astype(float_type(a.dtype), copy=False)
+        else:
+            a = strided(real_array(x, name, ndim=2, finite=False))
         if a.shape[0] != a.shape[1]:
             raise ValueError(f"{name} must be square, not of shape {a.shape}")
-        largest, asymmetry, _ = _core.symmetry(a)
+        if is_sparse(a):
+            refuse_not_finite(a.data, f"{name}.data")
+            largest = float(np.abs(a.data).max(initial=0))
+            asymmetry = float(np.abs((a - a.T).data).max(initial=0))
+        else:
+            largest, asymmetry, _ = _core.symmetry(a)
         if not math.isfinite(largest):
             raise_not_finite(a, name)
         if asymmetry > largest * (1e-8 if a.dtype == np.float64 else 1e-5):
@@ -494,7 +519,9 @@ class _Pencil:
         self.exponent = 0
         with np.errstate(over="ignore", invalid="ignore"):
             largest = float(np.abs(A.diagonal()).max())
-            if A.matrix is not None:
+            if _sparse(A.matrix):
+                largest = max(largest, float(A.stored()[0].max(initial=0)))
+            elif A.matrix is not None:
                 step = max(1, (1 << 22) // A.p)
                 for start in range(0, A.p, step):
                     rows = A.rows(np.arange(start, min(A.p, start + step)))
@@ -533,6 +560,10 @@ class _Pencil:
                 np.linalg.cholesky(block)
             except np.linalg.LinAlgError:
                 bad = True
+        elif _sparse(self.B.matrix):
+            root = np.sqrt(self.Bd)
+            size, row, column = self.B.stored()
+            bad = bool((size > root[row] * root[column] + self.slack).any())
         else:
             root = np.sqrt(self.Bd)
             for start in range(0, p, step := max(1, (1 << 22) // p)):

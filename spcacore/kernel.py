@@ -15,7 +15,7 @@ nearly ZZ', whose components are those of the m x m matrix Z'HZ, summed over blo
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas, lapack
 
+from ._blocks import finite, naming_not_finite, row_blocks
 from ._gram import (
     Kernel,
     KernelFunction,
@@ -45,6 +46,7 @@ from ._input import (
     framed,
     integer,
     is_operator,
+    is_row_blocks,
     is_sparse,
     number,
     raise_not_finite,
@@ -114,14 +116,15 @@ class RandomFeatures:
             float32 for float32 rows, else float64. Of a dataframe of pandas or polars, a dataframe with its
             index, and columns feature_1, feature_2, ...
         """
-        return framed(X, self._features(X, "X"), [f"feature_{j + 1}" for j in range(self.n_features)])
+        features = self._by_rows(_features, X, "X", self.n_features)
+        return framed(X, features, [f"feature_{j + 1}" for j in range(self.n_features)])
 
-    def _features(self, X: Any, name: str) -> NDArray[Any]:
+    def _by_rows(self, task: Callable[..., Any], X: Any, name: str, width: int, *arguments: Any) -> Any:
+        """`task` of the rows of X and these features, where X is or block by block."""
         rows = _sliceable(aligned(X, self.names, name), len(self.weights), name)
-        out = np.empty((rows.shape[0], self.n_features), rows.dtype)
-        for part in blocks(len(out), max(self.weights.shape)):
-            self._into(rows[part], out[part])
-        return out
+        if not is_row_blocks(rows):
+            return task(rows, self, *arguments)
+        return rows.mapped(_of_block, (width,), float_type(rows.dtype), task, self, *arguments)
 
     def kernel(self, X: Any, Y: Any = None) -> NDArray[Any]:
         """The approximate kernel between the rows of X and those of Y.
@@ -136,8 +139,8 @@ class RandomFeatures:
         -------
         ndarray of shape (n, l)
         """
-        Z = self._features(X, "X")
-        return Z @ (Z if Y is None else self._features(Y, "Y")).T
+        Z = self._by_rows(_features, X, "X", self.n_features)
+        return Z @ (Z if Y is None else self._by_rows(_features, Y, "Y", self.n_features)).T
 
     def _into(self, rows: Any, out: NDArray[Any]) -> None:
         fits = np.abs(self.weights).max() < np.finfo(out.dtype).max
@@ -226,9 +229,17 @@ class KernelPCAResult:
         """
         given, X = X, aligned(X, self.names)
         if self.features is not None:
-            return framed(given, _feature_scores(X, self.features, self.kernel_mean, self.coefficients))
+            scores = self.features._by_rows(
+                _feature_scores, X, "X", self.n_components, self.kernel_mean, self.coefficients
+            )
+            return framed(given, scores)
         assert self._samples is not None
         kernel, rows = self._samples
+        if is_row_blocks(X):
+            by_rows = row_blocks(X)
+            dtype = np.result_type(float_type(by_rows.dtype), self.coefficients)
+            tail = (self.n_components,)
+            return by_rows.mapped(_expanded, tail, dtype, kernel, rows, self.kernel_mean, self.coefficients)
         return framed(given, expanded(kernel, rows, _matrix(X), self.kernel_mean, self.coefficients))
 
     def inverse_transform(self, scores: Any) -> NDArray[Any]:
@@ -310,8 +321,9 @@ def kernel_pca(
     ----------
     X : array-like of shape (n, p), sparse matrix
         Data, at least two rows; with ``kernel="precomputed"`` a symmetric (n, n) matrix. With
-        `random_features` also anything with `shape` and `dtype` that gives rows by slices, such as a
-        `np.memmap`; it is then read twice, by blocks of rows, and no copy is kept.
+        `random_features` also RowBlocks, dask arrays, or anything with `shape` and `dtype` that gives rows by
+        slices, such as a `np.memmap`; it is then read twice, by blocks of rows, after a sample for the
+        bandwidth, and no copy is kept.
     n_components : int
         r, in [1, n - 1], and at most the rank of the centred matrix (or m).
     kernel : str or callable, default "rbf"
@@ -387,6 +399,11 @@ def kernel_pca(
     if random_features is not None:
         _refuse_beside_features(name, ridge=ridge, solver=solver, memory_limit=memory_limit)
         return _on_features(X, n_components, random_features, options["bandwidth"], rng)
+    if is_row_blocks(X):
+        raise TypeError(
+            "a kernel matrix of all pairs of rows needs the data in memory, and X is in blocks of rows: use "
+            "random_features, which read one block at a time"
+        )
     seed = seed_of(rng)
     data = _matrix(X, square=name == "precomputed")
     n = data.shape[0]
@@ -633,11 +650,14 @@ class _Sliceable:
 
 
 def _sliceable(X: Any, p: int | None = None, name: str = "X") -> Any:
-    """X, as CSR, or to be read by blocks of rows; converted at once only where it knows no slices."""
+    """X, as CSR, in row blocks, or to be sliced; converted at once only where it knows no slices."""
     by_slices = isinstance(getattr(X, "dtype", None), np.dtype) and X.dtype.kind in "fiub"
+    rows: Any
     if isinstance(X, _Sliceable):
         rows = X
-    elif is_sparse(X):
+    elif is_row_blocks(X):
+        rows = row_blocks(X)
+    elif is_sparse(X) or is_operator(X):
         rows = _matrix(X, name=name)
     elif by_slices and hasattr(X, "__getitem__") and not isinstance(X, np.ma.MaskedArray):
         rows = _Sliceable(X, name)
@@ -651,9 +671,13 @@ def _sliceable(X: Any, p: int | None = None, name: str = "X") -> Any:
 def _row_sample(data: Any, rng: np.random.Generator) -> Any:
     """At most so many rows, in their order."""
     n = data.shape[0]
+    if n > _SAMPLE:
+        chosen = np.sort(rng.choice(n, _SAMPLE, replace=False))
+    if is_row_blocks(data):
+        with naming_not_finite(data):
+            return _matrix((data if n <= _SAMPLE else data.taken(chosen)).whole())
     if n <= _SAMPLE:
         return data[0:n]
-    chosen = np.sort(rng.choice(n, _SAMPLE, replace=False))
     if isinstance(data, _Sliceable) and not isinstance(data.source, np.ndarray):
         return np.concatenate([data[i : i + 1] for i in chosen.tolist()])
     return data[chosen]
@@ -727,23 +751,35 @@ def _solved(K: NDArray[Any], right: NDArray[Any], definite: bool, norm: float) -
 def _on_features(
     X: Any, n_components: Any, random_features: Any, bandwidth: Any, rng: Any
 ) -> KernelPCAResult:
+    given = isinstance(random_features, RandomFeatures)
+    if given and bandwidth is not None:
+        raise ValueError("random_features have a bandwidth of their own; give one of the two")
+    rows = _sliceable(X, len(random_features.weights) if given else None)
+    if not is_row_blocks(rows):
+        return _of_rows(rows, n_components, random_features, bandwidth, rng)
+    with naming_not_finite(rows):
+        return _of_rows(rows.held(), n_components, random_features, bandwidth, rng)
+
+
+def _of_rows(rows: Any, n_components: Any, random_features: Any, bandwidth: Any, rng: Any) -> KernelPCAResult:
     if isinstance(random_features, RandomFeatures):
-        if bandwidth is not None:
-            raise ValueError("random_features have a bandwidth of their own; give one of the two")
         features = random_features
-        rows = _sliceable(X, len(features.weights))
     else:
         m = integer(random_features, "random_features", 1)
-        rows = _sliceable(X)
         _check_components(n_components, rows.shape[0], m)
         features = random_fourier_features(rows, m, bandwidth=bandwidth, rng=rng)
     n, m = rows.shape[0], features.n_features
     r = _check_components(n_components, n, m)
-    mean, C = _feature_moments(rows, features)
+    by_blocks, dtype = is_row_blocks(rows), float_type(rows.dtype)
+    moments = rows.reduced(_merged, _of_block, _feature_moments, features) if by_blocks else None
+    _, mean, C = _feature_moments(rows, features) if moments is None else moments
     trace = float(C.diagonal().sum())
     values, V, solver = leading(C.T, r, not large(m, r), 0)
-    _check_rank(values, 100 * float(np.finfo(rows.dtype).eps) * max(values.max(initial=0), math.sqrt(n)))
-    scores = _feature_scores(rows, features, mean, V)
+    _check_rank(values, 100 * float(np.finfo(dtype).eps) * max(values.max(initial=0), math.sqrt(n)))
+    if by_blocks:
+        scores = rows.stacked(_of_block, _feature_scores, features, mean, V)
+    else:
+        scores = _feature_scores(rows, features, mean, V)
     largest = np.array([z[np.abs(z).argmax()] for z in scores.T])
     sign = np.where(largest < 0, -1, 1).astype(scores.dtype)
     scores *= sign
@@ -757,20 +793,23 @@ def _on_features(
 
 def _feature_blocks(rows: Any, features: RandomFeatures) -> Iterator[tuple[slice, NDArray[Any]]]:
     parts = list(blocks(rows.shape[0], max(features.weights.shape)))
-    buffer = np.empty((parts[0].stop, features.n_features), rows.dtype)
+    buffer = np.empty((parts[0].stop if parts else 0, features.n_features), rows.dtype)
     for part in parts:
         Z = buffer[: part.stop - part.start]
         features._into(rows[part], Z)
         yield part, Z
 
 
-def _feature_moments(rows: Any, features: RandomFeatures) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Mean of the features, and the upper triangle of Z'HZ, in one pass."""
+_Moments = tuple[int, NDArray[np.float64], NDArray[np.float64]]
+
+
+def _feature_moments(rows: Any, features: RandomFeatures) -> _Moments:
+    """The number of rows, the mean of their features, and the upper triangle of Z'HZ, in one pass."""
     n, m = rows.shape[0], features.n_features
     syrk = blas.dsyrk if rows.dtype == np.float64 else blas.ssyrk
-    C, total, near = np.zeros((m, m), order="F"), np.zeros(m), None
-    for _, Z in _feature_blocks(rows, features):
-        if near is None:  # about the mean of the first block, so that little cancels at the end
+    C, total, near = np.zeros((m, m), order="F"), np.zeros(m), np.zeros(m)
+    for part, Z in _feature_blocks(rows, features):
+        if part.start == 0:  # about the mean of the first block, so that little cancels at the end
             near = Z.mean(axis=0)
         Z -= near
         total += Z.sum(axis=0, dtype=np.float64)
@@ -778,20 +817,49 @@ def _feature_moments(rows: Any, features: RandomFeatures) -> tuple[NDArray[np.fl
             C = syrk(1.0, Z.T, beta=1.0, c=C, overwrite_c=True, lower=0)
         else:
             C += syrk(1.0, Z.T, lower=0)
-    assert near is not None
-    total /= n
+    total /= max(n, 1)
     C -= n * np.outer(total, total)
-    return near + total, C
+    return n, near + total, C
+
+
+def _merged(parts: list[_Moments]) -> _Moments:
+    """Of all rows, from those of some."""
+    n, mean, C = parts[0]
+    C = C.copy(order="F")
+    for size, other, more in parts[1:]:
+        apart, whole = other - mean, max(n + size, 1)
+        mean = mean + apart * (size / whole)
+        C += more
+        C += np.outer(apart, apart * (n * (size / whole)))
+        n += size
+    return n, mean, C
+
+
+def _features(rows: Any, features: RandomFeatures) -> NDArray[Any]:
+    out = np.empty((rows.shape[0], features.n_features), rows.dtype)
+    for part in blocks(len(out), max(features.weights.shape)):
+        features._into(rows[part], out[part])
+    return out
 
 
 def _feature_scores(
-    X: Any, features: RandomFeatures, mean: NDArray[Any], coefficients: NDArray[Any]
+    rows: Any, features: RandomFeatures, mean: NDArray[Any], coefficients: NDArray[Any]
 ) -> NDArray[Any]:
     """(Z - mean) @ coefficients."""
-    rows = _sliceable(X, len(features.weights))
     mean, coefficients = mean.astype(rows.dtype), coefficients.astype(rows.dtype)
     out = np.empty((rows.shape[0], coefficients.shape[1]), rows.dtype)
     for part, Z in _feature_blocks(rows, features):
         Z -= mean
         np.matmul(Z, coefficients, out=out[part])
     return out
+
+
+def _of_block(block: Any, task: Callable[..., Any], *arguments: Any) -> Any:
+    """`task` of a block of rows, once all of it is known to be finite."""
+    rows = finite(block)
+    return task(rows.tocsr() if is_sparse(rows) else rows, *arguments)
+
+
+def _expanded(block: Any, kernel: Kernel, rows: Rows, *arguments: Any) -> NDArray[Any]:
+    """`expanded` of a block of rows."""
+    return _of_block(block, lambda new: expanded(kernel, rows, new, *arguments))

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ._blocks import _LARGEST, added, dense_rows, finite, naming_not_finite, prepared, row_blocks
 from ._input import (
     aligned,
     column_names,
@@ -29,6 +30,7 @@ from ._input import (
     framed,
     hook,
     integer,
+    is_row_blocks,
     is_sparse,
     number,
     raise_not_finite,
@@ -190,13 +192,14 @@ def sparse_lda(
 
     Searches `max x'S_b x / x'B x` over x with at most `cardinality` nonzeros, where S_b is the scatter
     between the class means and B the scatter within classes, shrunk if asked; then the same of the
-    deflated pencil. Neither matrix is formed for more than 1024 variables.
+    deflated pencil. Neither matrix is formed for more than 1024 variables, unless X is in blocks of rows.
 
     Parameters
     ----------
-    X : array-like of shape (n, p), or sparse matrix
+    X : array-like of shape (n, p), sparse matrix, RowBlocks or dask array
         One row a sample. float32 stays float32. Dense data are copied once, centred within classes; CSR and
-        CSC matrices are centred implicitly.
+        CSC matrices are centred implicitly. Blocks of rows, of at most 16,384 variables, are read three
+        times, and the scatter within classes is formed; y must be in memory.
     y : array-like of shape (n,)
         Class labels, of at least two classes.
     n_components : int, optional
@@ -248,7 +251,8 @@ def sparse_lda(
     >>> round(result.score(X, y), 2)
     0.94
     """
-    data, names = _Data(X), column_names(X)
+    data: _Data | _Blocks = _Blocks(X) if is_row_blocks(X) else _Data(X)
+    names = column_names(X) if isinstance(data, _Data) else data.blocks.names
     labels, classes = _labels(y, data.n)
     c = len(classes)
     if n_components is not None:
@@ -271,7 +275,7 @@ def sparse_lda(
     mean = proportions @ means
     weight = np.sqrt(proportions / np.bincount(labels))[labels]
     within = data.within(labels, means, weight)
-    amount = _ledoit_wolf(within) if shrinkage == "auto" else float(shrinkage or 0.0)
+    amount = _ledoit_wolf(within, data.n) if shrinkage == "auto" else float(shrinkage or 0.0)
     B = within.form(amount)
     if not B.diagonal().any():
         raise ValueError("the rows of each class are all the same: there is no scatter within classes")
@@ -434,6 +438,10 @@ class _Within:
     rows: Any
     offset: _Offset | None
 
+    @property
+    def p(self) -> int:
+        return self.rows.shape[1]
+
     def squares(self) -> NDArray[np.float64]:
         """Of the norms of the rows of Z."""
         if self.offset is None:
@@ -456,13 +464,10 @@ class _Within:
 
     def form(self, amount: float) -> Form:
         """(1 - a) S_w + a tr(S_w)/p I."""
-        p = self.rows.shape[1]
+        p = self.p
         level = amount * float(self.squares().sum()) / p
         if p <= _DENSE:
-            matrix = self.gram(True)
-            matrix *= 1 - amount
-            matrix[np.diag_indices(p)] += level
-            return Form.of(matrix)
+            return _shrunk(self.gram(True), amount, level)
         root = math.sqrt(1 - amount)
         ridge = np.full(p, level) if level > 0 else None
         if self.offset is None:
@@ -471,13 +476,120 @@ class _Within:
         return form.with_term(o.means.T, -(1 - amount) * np.diag(o.terms()))
 
 
-def _ledoit_wolf(within: _Within) -> float:
+def _shrunk(matrix: NDArray[np.float64], amount: float, level: float) -> Form:
+    """(1 - amount) matrix + level I, in place."""
+    matrix *= 1 - amount
+    matrix[np.diag_indices(len(matrix))] += level
+    return Form.of(matrix)
+
+
+# ---- data in blocks of rows -------------------------------------------------------------------------
+
+
+class _Blocks:
+    """X in blocks of rows, of which scatters are formed: times a power of two, as in `_Data`."""
+
+    def __init__(self, X: Any):
+        self.blocks = row_blocks(X).held()
+        (self.n, self.p), self.dtype = self.blocks.shape, float_type(self.blocks.dtype)
+        if self.p > _LARGEST:
+            raise ValueError(
+                f"X is in blocks of rows, of which the scatter of at most {_LARGEST} variables is "
+                f"formed, not of {self.p}: choose variables first, or bring X into memory"
+            )
+        with naming_not_finite(self.blocks):
+            self.largest = max(self.blocks.results(_largest))
+        self.exponent = -2 * _exponent(_range(self.largest, self.dtype))
+        self.unit = math.ldexp(1.0, -self.exponent)
+
+    def means(self, labels: NDArray[np.intp], c: int) -> NDArray[np.float64]:
+        """Of the classes, in these units."""
+        each = self.blocks.split(labels)
+        _, means = self.blocks.reduced(_merged_means, _class_means, c, self.unit, each=each)
+        return means
+
+    def within(
+        self, labels: NDArray[np.intp], means: NDArray[np.float64], weight: NDArray[np.float64]
+    ) -> _Formed:
+        weight = weight.astype(self.dtype).astype(np.float64)
+        each = list(zip(self.blocks.split(labels), self.blocks.split(weight), strict=True))
+        scatter, norms = self.blocks.reduced(added, _scatter, means, self.unit, each=each)
+        return _Formed(scatter, norms)
+
+
+def _largest(block: Any) -> float:
+    X = finite(block)
+    entries = X.data if is_sparse(X) else X
+    return max(float(entries.max(initial=0)), -float(entries.min(initial=0)))
+
+
+_Means = tuple[NDArray[np.intp], NDArray[np.float64]]
+
+
+def _class_means(block: Any, labels: NDArray[np.intp], c: int, unit: float) -> _Means:
+    """The numbers of rows of the classes, and their means; exact where a column is constant in a class."""
+    parts = []
+    for part, rows in dense_rows(prepared(block)):
+        own, out = labels[part], np.zeros((c, rows.shape[1]))
+        for j in np.unique(own):
+            members = rows[own == j] * unit
+            first = members[0].astype(np.float64)
+            out[j] = first + (members - first).mean(axis=0, dtype=np.float64)
+        parts.append((np.bincount(own, minlength=c), out))
+    return _merged_means(parts or [(np.zeros(c, np.intp), np.zeros((c, block.shape[1])))])
+
+
+def _merged_means(parts: list[_Means]) -> _Means:
+    count, mean = parts[0]
+    for more, other in parts[1:]:
+        share = more / np.maximum(count + more, 1)
+        mean = np.where(count[:, None] > 0, mean + (other - mean) * share[:, None], other)
+        count = count + more
+    return count, mean
+
+
+def _scatter(
+    block: Any, own: tuple[NDArray[np.intp], NDArray[np.float64]], means: NDArray[np.float64], unit: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Z'Z of weighted deviations from class means; the sums of their squares, and of the squares of those."""
+    p = means.shape[1]
+    labels, weight = own
+    out, norms = np.zeros((p, p)), np.zeros(2)
+    for part, rows in dense_rows(prepared(block)):
+        Z = rows * unit - means[labels[part]]
+        Z *= weight[part, None]
+        out += Z.T @ Z
+        square = np.einsum("ij,ij->i", Z, Z)
+        norms += square.sum(), square @ square
+    return out, norms
+
+
+@dataclass(frozen=True)
+class _Formed:
+    """S_w itself; the sum of the squared norms of the rows of Z, and that of their squares."""
+
+    scatter: NDArray[np.float64]
+    norms: NDArray[np.float64]
+
+    @property
+    def p(self) -> int:
+        return len(self.scatter)
+
+    def form(self, amount: float) -> Form:
+        """(1 - a) S_w + a tr(S_w)/p I."""
+        return _shrunk(self.scatter, amount, amount * float(self.norms[0]) / self.p)
+
+
+def _ledoit_wolf(within: _Within | _Formed, n: int) -> float:
     """The shrinkage a."""
-    n, p = within.rows.shape
-    norms = within.squares()  # of z_i z_i'/n, were it squared; rows are over sqrt(n)
-    G = within.gram(p <= n)
-    trace, square = float(norms.sum()), float((G * G).sum())
+    p = within.p
+    if isinstance(within, _Formed):
+        G, (trace, fourth) = within.scatter, within.norms.tolist()
+    else:
+        norms = within.squares()  # of z_i z_i'/n, were it squared; rows are over sqrt(n)
+        G, trace, fourth = within.gram(p <= n), float(norms.sum()), float((norms**2).sum())
+    square = float((G * G).sum())
     apart = square - trace**2 / p
     if not apart > 1e-14 * square:
         return 0.0
-    return float(min(max((float((norms**2).sum()) - square / n) / apart, 0.0), 1.0))
+    return float(min(max((fourth - square / n) / apart, 0.0), 1.0))

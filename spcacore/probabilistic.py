@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from ._blocks import prepared, row_blocks
 from ._input import (
     aligned,
     column_names,
@@ -27,6 +28,7 @@ from ._input import (
     hook,
     integer,
     is_operator,
+    is_row_blocks,
     is_sparse,
     number,
     real_array,
@@ -121,8 +123,10 @@ class PPCAResult(Named):
         -------
         ndarray of shape (m, r), or a dataframe with the index of X where X is one of pandas or polars
         """
-        out = [_posterior(self, rows)[0] for rows in self._rows(X)]
-        return framed(X, np.concatenate(out).astype(np.result_type(self.loadings, np.float32)))
+        dtype = np.result_type(self.loadings, np.float32)
+        if is_row_blocks(X):
+            return self._by_blocks("transform", X, (self.n_components,), dtype)
+        return framed(X, np.concatenate([_posterior(self, rows)[0] for rows in self._rows(X)]).astype(dtype))
 
     def posterior_covariance(self, X: Any = None) -> NDArray[np.float64]:
         """Posterior covariance `s2 (W'W + s2 I)^-1` of z.
@@ -139,6 +143,8 @@ class PPCAResult(Named):
         if X is None:
             with np.errstate(under="ignore"):
                 return np.diag(self.noise_variance / self.explained_variance)
+        if is_row_blocks(X):
+            return self._by_blocks("posterior_covariance", X, 2 * (self.n_components,))
         return np.concatenate([_posterior(self, rows)[1] for rows in self._rows(X)])
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
@@ -160,6 +166,8 @@ class PPCAResult(Named):
         """
         if self.noise_variance == 0 and self.n_components < len(self.loadings):
             raise ValueError("the covariance is singular, so there is no density; fit fewer components")
+        if is_row_blocks(X):
+            return self._by_blocks("score_samples", X, ())
         return np.concatenate([_log_density(self, rows) for rows in self._rows(X)])
 
     def score(self, X: Any) -> float:
@@ -235,6 +243,13 @@ class PPCAResult(Named):
             X += self.mean
         return X.astype(self.loadings.dtype)
 
+    def _by_blocks(self, method: str, X: Any, tail: tuple[int, ...], dtype: Any = np.float64) -> Any:
+        """A method of each block of rows."""
+        blocks = row_blocks(X)
+        if blocks.shape[1] != len(self.loadings):
+            raise ValueError(f"X has shape {blocks.shape} where (m, {len(self.loadings)}) is needed")
+        return blocks.mapped(_of_block, tail, np.dtype(dtype), self, method, tail, dtype)
+
     def _rows(self, X: Any) -> Iterator[NDArray[np.float64]]:
         """The rows of X, centred and scaled, some at a time."""
         p, X = len(self.loadings), aligned(X, self.names)
@@ -268,6 +283,15 @@ class PPCAResult(Named):
             f"PPCAResult(p={p}, {counted(r, 'component')}, noise_variance={self.noise_variance:.6g}"
             f"{likelihood}{state})"
         )
+
+
+def _of_block(
+    block: Any, result: PPCAResult, method: str, tail: tuple[int, ...], dtype: np.dtype[Any]
+) -> NDArray[Any]:
+    X = prepared(block)
+    if np.isinf(X.data if is_sparse(X) else X).any():
+        raise ValueError("X has entries that are infinite")
+    return getattr(result, method)(X) if X.shape[0] else np.empty((0, *tail), dtype)
 
 
 def ppca(

@@ -320,8 +320,8 @@ def sma(
 
     Parameters
     ----------
-    X : array-like of shape (n, p), sparse matrix
-        Not copied.
+    X : array-like of shape (n, p), sparse matrix, RowBlocks or dask array
+        Not copied. In blocks of rows, which each iteration reads twice, without "degree".
     n_components : int
         r, in [1, min(n, p)].
     sample_l1_bound, l1_bound : float, optional
@@ -358,14 +358,15 @@ def sma(
     problem = _problem(X, "data", center, scale)
     op = problem.operator
     r, bound = _check(problem, n_components, l1_bound, "l1_bound", problem.p)
-    _, sample_bound = _check(problem, n_components, sample_l1_bound, "sample_l1_bound", op.m)
+    n = problem.n_samples or 0
+    _, sample_bound = _check(problem, n_components, sample_l1_bound, "sample_l1_bound", n)
     choice(rotation, "rotation", _ROTATIONS)
     choice(threshold, "threshold", _THRESHOLDS)
     shrink, shrink_samples = (_Shrinkage(rotation, threshold, limit) for limit in (bound, sample_bound))
     max_iter, tol = integer(max_iter, "max_iter", 1), number(tol, "tol", 0)
     tell = hook(callback)
     Y = leading_vectors(problem, r)
-    Z = np.zeros((op.m, Y.shape[1]), order="F")
+    Z = np.zeros((n, Y.shape[1]), order="F")
 
     def step() -> float:
         nonlocal Y, Z

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ._blocks import row_blocks
 from ._input import (
     Hook,
     choice,
@@ -209,8 +210,9 @@ def select_sparsity(
 
     Parameters
     ----------
-    X : array-like of shape (n, p) or sparse matrix
-        Data, or for "sparseness" anything that `sparse_pca` takes, with its entries.
+    X : array-like of shape (n, p), sparse matrix, RowBlocks or dask array
+        Data, or for "sparseness" anything that `sparse_pca` takes, with its entries. "permutation" needs it
+        in memory.
     n_components : int, default 1
         In [1, min(n, p)], n the number of rows without those of a fold.
     cardinality, l1_bound, penalty : sequence of numbers, optional
@@ -329,8 +331,8 @@ def select_n_components(
 
     Parameters
     ----------
-    X : array-like of shape (n, p) or sparse matrix
-        Data.
+    X : array-like of shape (n, p), sparse matrix, RowBlocks or dask array
+        Data. "permutation" needs it in memory.
     n_components : int
         The largest number to consider. Components are found one after another, so that one search serves
         all numbers.
@@ -481,21 +483,25 @@ class _Counted:
 
 
 def _rows(X: Any, kind: str, criterion: str, n_folds: int) -> Any:
-    """X as an array, or CSR matrix, whose rows can be taken."""
+    """X as an array, CSR matrix or row blocks, whose rows can be taken."""
     if choice(kind, "kind", ("data", "covariance")) != "data":
         raise ValueError(f"criterion={criterion!r} needs data; a covariance goes with 'sparseness'")
-    if is_row_blocks(X):
+    if is_row_blocks(X) and criterion == "permutation":
         raise TypeError(
-            f"criterion={criterion!r} needs the data in memory, and X is in blocks of rows: use 'sparseness'"
+            "criterion='permutation' needs the data in memory, and X is in blocks of rows: use 'cv'"
         )
     if is_operator(X) or (callable(X) and not hasattr(X, "__array__") and not is_sparse(X)):
         raise TypeError(f"X must have entries for criterion={criterion!r}; an operator offers only products")
-    rows = _canonical_arrays(X)[0].tocsr() if is_sparse(X) else real_array(X, "X", ndim=2, finite=False)
+    rows: Any
+    if is_row_blocks(X):
+        rows = row_blocks(X).held()
+    else:
+        rows = _canonical_arrays(X)[0].tocsr() if is_sparse(X) else real_array(X, "X", ndim=2, finite=False)
     if criterion == "cv" and n_folds > rows.shape[0]:
         raise ValueError(f"n_folds must be at most the number of rows, {rows.shape[0]}, not {n_folds}")
     if rows.shape[0] < 3:
         raise ValueError(f"at least three rows are needed for criterion={criterion!r}, not {rows.shape[0]}")
-    return rows if is_sparse(X) else _Named(rows, column_names(X))
+    return rows if is_sparse(X) or is_row_blocks(X) else _Named(rows, column_names(X))
 
 
 class _Named:

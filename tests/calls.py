@@ -182,7 +182,7 @@ CALLS: list[Call] = [
         "sparse_pca, refined",
         lambda X, kind: sparse_pca(X, R, cardinality=K, refine=True, certify=True, kind=kind),
     ),
-    *data("sparse_pca, scale", lambda X: sparse_pca(X, R, cardinality=K, scale=True)),
+    *either("sparse_pca, scale", lambda X, kind: sparse_pca(X, R, cardinality=K, scale=True, kind=kind)),
     *either("tpower", lambda X, kind: tpower(X, K, kind=kind)),
     *either("tpower, nonnegative", lambda X, kind: tpower(X, K, nonnegative=True, kind=kind)),
     *either("gpower", lambda X, kind: gpower(X, 0.3, relative=True, kind=kind)),
@@ -201,7 +201,7 @@ CALLS: list[Call] = [
     *either("spca, penalty", lambda X, kind: spca(X, R, penalty=0.5, tol=1e-4, kind=kind)),
     *either("sca", lambda X, kind: sca(X, R, l1_bound=3.0, kind=kind)),
     *either("sca, hard", lambda X, kind: sca(X, R, l1_bound=3.0, threshold="hard", rotation="l1", kind=kind)),
-    *data("sca_path", lambda X: sca_path(X, R, [2.0, 3.0, 4.0])),
+    *either("sca_path", lambda X, kind: sca_path(X, R, [2.0, 3.0, 4.0], kind=kind)),
     *data("sma", lambda X: sma(X, R, l1_bound=3.0, sample_l1_bound=6.0)),
     *either("oppca", lambda X, kind: oppca(X, R, kind=kind, **samples(kind))),
     *either("soppca", lambda X, kind: soppca(X, R, K, kind=kind, **samples(kind))),
@@ -219,24 +219,21 @@ CALLS: list[Call] = [
         "sparse_cca_permutation",
         lambda X: sparse_cca_permutation(X[:, :6], X[:, 6:], [1.2, 1.5], n_permutations=3),
     ),
-    *data("sparse_dissimilarity", lambda X: sparse_dissimilarity(X, 1.5), sparse=False),
-    *data("sparse_dissimilarity, absolute", lambda X: sparse_dissimilarity(X, 1.5, "absolute"), sparse=False),
+    *data("sparse_dissimilarity", lambda X: sparse_dissimilarity(X, 1.5)),
+    *data("sparse_dissimilarity, absolute", lambda X: sparse_dissimilarity(X, 1.5, "absolute")),
     *data(
         "sparse_dissimilarity_gap",
         lambda X: sparse_dissimilarity_gap(X, [1.2, 2.0], n_permutations=2),
-        sparse=False,
     ),
-    *data("sparse_kmeans", lambda X: sparse_kmeans(X, 3, 1.5, n_init=3), sparse=False),
+    *data("sparse_kmeans", lambda X: sparse_kmeans(X, 3, 1.5, n_init=3)),
     *data(
         "sparse_kmeans_gap",
         lambda X: sparse_kmeans_gap(X, 3, [1.2, 2.0], n_permutations=2, n_init=2),
-        sparse=False,
     ),
     Call(
         "sparse_eigen",
         lambda A: sparse_eigen(A, np.diag(np.linspace(1, 2, P)), cardinality=K),
         "covariance",
-        sparse=False,
     ),
     *either("sparsity_path", lambda X, kind: sparsity_path(X, n_components=R, cardinality=[6, 3], kind=kind)),
     *data("select_sparsity", lambda X: select_sparsity(X, cardinality=[6, 3], n_folds=3)),
@@ -301,7 +298,7 @@ ARGUMENTS: list[Call] = [  # other arrays than the first of a function, and thos
         Call(f"oppca, {o}", lambda C, o=o: oppca(X0, R, **{o: C}), "metric", other=o)
         for o in ("prior_covariance", "prior_precision")
     ],
-    Call("sparse_eigen, B", lambda B: sparse_eigen(COVARIANCE, B, K), "metric", other="B", **DENSE),
+    Call("sparse_eigen, B", lambda B: sparse_eigen(COVARIANCE, B, K), "metric", other="B"),
     Call(
         "sparse_lda, priors",
         lambda w: sparse_lda(X0, LABELS, cardinality=K, priors=w), "priors", other="priors", **DENSE,
@@ -358,8 +355,9 @@ ARGUMENTS: list[Call] = [  # other arrays than the first of a function, and thos
     ),
 ]  # fmt: skip
 NO_ARRAYS = {  # methods whose arguments are options
-    "GreedyComponent.at", "PPCAResult.sample", "RowBlocks.reduced", "RowBlocks.results", "RowBlocks.scores",
-    "StructuredPCAResult.posterior_covariance",
+    "GreedyComponent.at", "PPCAResult.sample", "StructuredPCAResult.posterior_covariance",
+    "RowBlocks.beside", "RowBlocks.mapped", "RowBlocks.reduced", "RowBlocks.results", "RowBlocks.rows",
+    "RowBlocks.split", "RowBlocks.stacked", "RowBlocks.taken",
 }  # fmt: skip
 
 

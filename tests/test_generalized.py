@@ -4,6 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from oracles import deflated
 from scipy.linalg import eigh, sqrtm
 
@@ -389,3 +390,30 @@ def test_bad_input(arguments, options, error, message):
         sparse_eigen(*arguments, **options)
     for a, b in zip(arguments, before, strict=False):
         np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("p", [12, 300, 1600])
+@pytest.mark.parametrize("options", [{}, {"method": "rayleigh_flow"}, {"deflation": "generalized"}])
+def test_sparse_matrices(p, options):
+    rng = np.random.default_rng(p)
+    L = sp.random_array((p, p), density=min(0.3, 3 / p), rng=rng, format="csr")
+    A = (L + L.T + sp.diags_array(rng.uniform(0, 3, p))).toarray()
+    B = (L @ L.T + sp.diags_array(rng.uniform(1, 4, p))).toarray()
+    expected = sparse_eigen(A, B, 4, n_components=2, **options)
+    for a, b in ((sp.csr_array(A), sp.csc_matrix(B)), (A, sp.coo_array(B)), (sp.csr_array(A), B)):
+        result = sparse_eigen(a, b, 4, n_components=2, **options)
+        np.testing.assert_allclose(result.loadings, expected.loadings, atol=1e-10)
+        np.testing.assert_allclose(result.values, expected.values, rtol=1e-10)
+
+
+@pytest.mark.parametrize("p", [5, 1600])
+def test_sparse_matrices_that_are_refused(p):
+    one, off = sp.eye_array(p, format="csr"), sp.eye_array(p, k=1, format="csr")
+    for A, B, words in (
+        (one + off, one, "A must be symmetric; it differs from its transpose by up to 1"),
+        (one, one + 2 * (off + off.T), "B must be positive semidefinite"),
+        (one, np.nan * one, "B.data has"),
+        (one[:, 1:], one, "A must be square"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            sparse_eigen(sp.csr_array(A), sp.csr_array(B), 2)

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import spcacore
-from spcacore._tuning import _permuted, left_out_error
+from spcacore._operator import permuted_columns
+from spcacore._tuning import left_out_error
 
 
 def planted(n, p, k, r=2, signal=3.0, seed=0):
@@ -299,7 +300,7 @@ def test_entries_stored_twice_are_summed():
 @pytest.mark.parametrize("sparse", [False, True])
 def test_permutation_keeps_the_entries_of_each_column(sparse):
     X = np.where(np.random.default_rng(0).random((30, 20)) < 0.5, np.arange(600.0).reshape(30, 20), 0)
-    out = _permuted(scipy.sparse.csr_array(X) if sparse else X, np.random.default_rng(3))
+    out = permuted_columns(scipy.sparse.csr_array(X) if sparse else X, np.random.default_rng(3))
     out = out.toarray() if sparse else out
     np.testing.assert_array_equal(np.sort(out, axis=0), np.sort(X, axis=0))
     moved = [not np.array_equal(out[:, j], X[:, j]) for j in range(20)]
