@@ -19,7 +19,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,7 +83,8 @@ def row_blocks(
     TypeError
         For what cannot be read by rows, is not real, or an option that does not go with this X.
     ValueError
-        For an empty X, or a dask array of unknown shape.
+        For an empty X, or a dask array of unknown shape; while a function reads them, for blocks of another
+        shape or precision than X says.
 
     References
     ----------
@@ -159,6 +160,11 @@ class RowBlocks:
     def passes(self) -> int:
         return self._passes[0]
 
+    def expected(self) -> list[Expected]:
+        """What each block must be."""
+        bounds = pairwise([*self.starts, self.shape[0]])
+        return [Expected(b, *rows, self.shape[1], self.dtype) for b, rows in enumerate(bounds)]
+
     def results(
         self, task: Callable[..., Any], *arguments: Any, each: list[Any] | None = None
     ) -> Iterator[Any]:
@@ -185,7 +191,7 @@ class RowBlocks:
     def whole(self) -> Any:
         """All rows in memory."""
         parts = list(self.results(prepared))
-        if is_sparse(parts[0]):
+        if any(map(is_sparse, parts)):
             from scipy.sparse import vstack
 
             return vstack(parts, "csr")
@@ -222,8 +228,9 @@ class SlicedRows(RowBlocks):
         self, task: Callable[..., Any], *arguments: Any, each: list[Any] | None = None
     ) -> Iterator[Any]:
         self._passes[0] += 1
-        for b, (start, stop) in enumerate(pairwise([*self.starts, self.shape[0]])):
-            yield task(self.source[start:stop], *(() if each is None else (each[b],)), *arguments)
+        for block in self.expected():
+            rows = block.check(self.source[block.start : block.stop])
+            yield task(rows, *(() if each is None else (each[block.number],)), *arguments)
 
 
 def added(parts: list[tuple[NDArray[Any], ...]]) -> tuple[NDArray[np.float64], ...]:
@@ -238,9 +245,35 @@ def added(parts: list[tuple[NDArray[Any], ...]]) -> tuple[NDArray[np.float64], .
 # ---- of one block, wherever it is ------------------------------------------------------------------
 
 
+class Expected(NamedTuple):
+    """The rows, columns and dtype of a block, as the whole has them."""
+
+    number: int
+    start: int
+    stop: int
+    p: int
+    dtype: np.dtype[Any]
+
+    def check(self, block: Any) -> Any:
+        """The block, if it is as expected; its source may change between two passes."""
+        name = f"block {self.number} of X (rows {self.start} to {self.stop - 1})"
+        shape, dtype = getattr(block, "shape", None), getattr(block, "dtype", None)
+        if not isinstance(shape, tuple):
+            raise TypeError(f"{name} is {type(block).__name__}, not an array")
+        if isinstance(dtype, np.dtype) and dtype.kind not in "fiub":
+            raise TypeError(f"{name} has dtype {dtype}; real numbers are needed")
+        if shape != (self.stop - self.start, self.p):
+            raise ValueError(f"{name} has shape {shape}, not {(self.stop - self.start, self.p)} as X says")
+        if isinstance(dtype, np.dtype) and float_type(dtype) != float_type(self.dtype):
+            raise ValueError(f"{name} has dtype {dtype}, not {self.dtype} as X says")
+        return block
+
+
 def prepared(block: Any) -> Any:
     """A block that the tasks below read in place: of a float dtype, aligned, rows or columns contiguous."""
     if is_sparse(block):
+        if block.shape[0] == 0:
+            return np.empty(block.shape, float_type(block.dtype))
         X, (data, indices, indptr) = _canonical_arrays(block)
         return type(X)((data, indices, indptr), shape=X.shape)
     return strided(real_array(block, "a block of X", ndim=2, finite=False, empty=True))

@@ -20,7 +20,7 @@ import numpy as np
 from dask.core import flatten
 from numpy.typing import NDArray
 
-from ._blocks import Index, RowBlocks, prepared, scores_of
+from ._blocks import Expected, Index, RowBlocks, prepared, scores_of
 from ._input import flag, is_sparse
 from ._operator import column_names
 from ._screening import available_memory
@@ -96,10 +96,13 @@ class DaskBlocks(RowBlocks):
 
     def _kept(self) -> RowBlocks:
         out = copy.copy(self)
-        out.blocks = list(dask.persist(*(dask.delayed(prepared)(block) for block in self.blocks)))
+        out.blocks = list(dask.persist(*(dask.delayed(_kept)(*pair) for pair in self._pairs())))
         found = [dict(block.__dask_graph__()).get(block.key) for block in out.blocks]
         out.futures = found if all(map(_is_future, found)) else None
         return out
+
+    def _pairs(self) -> Iterator[tuple[Any, Expected]]:
+        return zip(self.blocks, self.expected(), strict=True)
 
     def _submitted(
         self, task: Callable[..., Any], arguments: tuple[Any, ...], each: list[Any] | None
@@ -107,7 +110,7 @@ class DaskBlocks(RowBlocks):
         """What will be the results, and the function that applies another to a list of these."""
         self._passes[0] += 1
         client = self.client
-        own = [()] * self.n_blocks if each is None else [(one,) for one in each]
+        own = [(block, () if each is None else (each[block.number],)) for block in self.expected()]
         shared: Any = arguments
         if client is not None and sum(getattr(argument, "nbytes", 0) for argument in arguments) > _SMALL:
             shared = client.scatter([arguments], broadcast=True, hash=False)[0]
@@ -141,12 +144,23 @@ class DaskBlocks(RowBlocks):
     def scores(self, index: Index, V: NDArray[Any], shift: NDArray[Any] | None, dtype: np.dtype[Any]) -> Any:
         """A dask array, computed when asked for."""
         chunks = self.array.chunks[0], (V.shape[1],)
-        task = partial(scores_of, index=index, V=V, shift=shift)
+        task = partial(_scores, expected=self.expected(), index=index, V=V, shift=shift)
         return self.array.map_blocks(task, chunks=chunks, dtype=dtype, meta=np.empty((0, 0), dtype))
 
 
-def _run(block: Any, own: tuple[Any, ...], task: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-    return task(block, *own, *arguments)
+def _run(
+    block: Any, own: tuple[Expected, tuple[Any, ...]], task: Callable[..., Any], arguments: tuple[Any, ...]
+) -> Any:
+    expected, first = own
+    return task(expected.check(block), *first, *arguments)
+
+
+def _kept(block: Any, expected: Expected) -> Any:
+    return prepared(expected.check(block))
+
+
+def _scores(block: Any, expected: list[Expected], block_id: tuple[int, int], **options: Any) -> NDArray[Any]:
+    return scores_of(expected[block_id[0]].check(block), **options)
 
 
 def _is_future(value: Any) -> bool:
