@@ -333,7 +333,7 @@ def checked_later(X, change, kind, first):
         return spcacore.row_blocks(
             Changed(sp.csr_array(X) if kind == "sparse" else X, change, first), block_bytes=X.nbytes // 3
         )
-    lazy = dask_array(X)
+    lazy = dask_array(X, rows=len(X) // 3)
     return spcacore.row_blocks(
         lazy.map_blocks(
             lambda block, block_id: change(block) if block_id == (1, 0) else block, meta=np.empty((0, 0))
