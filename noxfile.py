@@ -141,7 +141,7 @@ def slow(session):
 
 @nox.session(python=OLDEST)
 def wheel(session):
-    """Distributions are complete and repeat to the byte; the wheel serves Python 3.11 to 3.13, NumPy old and new."""
+    """Distributions are complete and repeatable; the wheel serves Python 3.11 to 3.13, NumPy old and new."""
     work = environment(session, "build", *BUILD, "auditwheel", "abi3audit")
     session.run("bash", ".ci/wheel", str(work), external=True)
     (built,) = map(str, (work / "dist1").glob("*-cp311-abi3-*.whl"))
@@ -172,6 +172,11 @@ def wheel(session):
 
 
 SANITIZED = "-Db_lundef=false", "-Dclones=false", "-Dbuildtype=debugoptimized"
+HALT = {
+    "ASAN_OPTIONS": "detect_stack_use_after_return=1:strict_string_checks=1",
+    "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
+    "TSAN_OPTIONS": "halt_on_error=1",
+}
 HARNESS = {  # what must be here; compiler; options of Meson; options of its tests
     "plain": ((), "gcc", ["-Dclones=false", "-Dharness=100"], ["--suite", "turns"]),
     "clones": ((), "gcc", ["-Dharness=100"], ["--suite", "turns"]),
@@ -204,20 +209,18 @@ def harness(session):
             missing.append(name)
             continue
         meson(session, work / name, *options, compiler=compiler)
-        halt = {"ASAN_OPTIONS": "detect_stack_use_after_return=1:strict_string_checks=1",
-                "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1", "TSAN_OPTIONS": "halt_on_error=1"}  # fmt: skip
-        session.run("meson", "test", "-C", work / name, "--print-errorlogs", *suites, env=halt)
+        session.run("meson", "test", "-C", work / name, "--print-errorlogs", *suites, env=HALT)
     if missing:
         leave_out(session, f"{', '.join(missing)} did not run: no compiler or valgrind for it")
 
 
 @nox.session(python=USUAL)
 def fuzz(session):
-    """Each check of the C core under libFuzzer: `-- [--keep] [seconds [checks]]`; --keep changes the corpus."""
+    """Each check of the C core under libFuzzer: `-- [--keep] [seconds [checks]]`; --keep: to the corpus."""
     if not here(*CLANG):
         leave_out(session, "clang-14 is not here")
-    work = meson(session, environment(session, *BUILD) / "build", *SANITIZED, "-Dharness=1",
-                 "-Db_sanitize=address,undefined", "-Dc_args=-fsanitize=fuzzer-no-link", compiler="clang-14")  # fmt: skip
+    fuzzed = "-Db_sanitize=address,undefined", "-Dc_args=-fsanitize=fuzzer-no-link", "-Dharness=1"
+    work = meson(session, environment(session, *BUILD) / "build", *SANITIZED, *fuzzed, compiler="clang-14")
     session.run("meson", "compile", "-C", work, "fuzz")
     arguments = [argument for argument in session.posargs if argument != "--keep"]
     keep = "keep" if len(arguments) < len(session.posargs) else ""
@@ -227,7 +230,7 @@ def fuzz(session):
 
 @nox.session(python=USUAL)
 def asan(session):
-    """The tests with address and undefined behavior sanitizers in the extension; then leaks, of every call."""
+    """The tests with address and undefined behavior sanitizers; then leaks, of every public call."""
     options = [NO_ABI3, *(f"-Csetup-args={x}" for x in SANITIZED if "clones" not in x)]
     work = environment(
         session, ".[test-all]", build=[*options, "-Csetup-args=-Db_sanitize=address,undefined"]

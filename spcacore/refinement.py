@@ -180,7 +180,7 @@ def refined(
                     callback(Progress(attempt, 1 + n_restarts, n_iter + 1, value))
                 except StopIteration:
                     return best, converged
-            stalled = not explained - previous > tol * explained
+            stalled = not explained - previous > max(tol, _rounding(problem)) * explained
             if stalled and wide:
                 break
             previous, wide = explained, stalled
@@ -216,11 +216,16 @@ def _again(
         new = tpower.solve(problem, state, cardinality, way, [0, t], None)
         if new is not None:
             explained = _additional(problem, state, new.index, new.value)
-            if explained > most * (1 + 1e-12):
+            if explained > most * (1 + _rounding(problem)):
                 best, most = (new.index, new.value), explained
         if now is None and best is not None:
             break
     return best
+
+
+def _rounding(problem: Problem) -> float:
+    """A relative gain that may be rounding alone."""
+    return 1e-12 if problem.operator.dtype == np.float64 else 1e-6
 
 
 def _additional(problem: Problem, state: Deflated, index: NDArray[np.intp], value: NDArray[Any]) -> float:
