@@ -122,7 +122,7 @@ def orthogonal_with_high_variance(A, used, rng):
 
 def check_orthogonal_refinement(A, V):
     np.testing.assert_allclose(V.T @ V, np.eye(V.shape[1]), atol=1e-9)
-    W = refine(A, V, kind="covariance", constraint="orthogonal")
+    W = refine(A, V, kind="covariance", constraint="orthogonal", max_iter=50)
     np.testing.assert_allclose(W.T @ W, np.eye(V.shape[1]), atol=1e-9)
     assert (np.count_nonzero(W, axis=0) <= np.count_nonzero(V, axis=0)).all()
     assert np.trace(W.T @ A @ W) >= np.trace(V.T @ A @ V) * (1 - 1e-9)
@@ -151,6 +151,7 @@ def test_orthogonal_loadings_of_high_variance_lose_none(supports, least):
     assert spanned_variance(PITPROPS, rounded) >= spanned_variance(PITPROPS, V) - 1e-4
 
 
+@pytest.mark.filterwarnings("ignore:refinement not converged")  # one loading at a time can be slow
 @given(seed=st.integers(0, 2**32), p=st.integers(3, 8), r=st.integers(2, 3), k=st.integers(2, 5))
 @settings(max_examples=30, deadline=None, derandomize=True)
 def test_no_start_loses_variance(seed, p, r, k):
@@ -166,7 +167,7 @@ def test_no_start_loses_variance(seed, p, r, k):
     near = V.copy()
     near[:, 1] = V[:, 0] + 1e-4 * V[:, 1]  # nearly dependent
     for dtype, start, rounding in ((np.float64, V, 1e-10), (np.float64, near, 1e-6), (np.float32, V, 1e-4)):
-        W = refine(X.astype(dtype), start)
+        W = refine(X.astype(dtype), start, max_iter=50)
         assert spanned_variance(A, W) >= spanned_variance(A, start) * (1 - rounding)
 
 
