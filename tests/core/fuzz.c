@@ -1,5 +1,5 @@
-/* fuzz.c - a check as the target of libFuzzer: CHECK=select in the environment and so on.  The first
- * byte is the precision, the others are what the check draws. */
+/* fuzz.c - a check as the target of libFuzzer: CHECK=select in the environment and so on.  The
+ * first byte is the precision, the others are what the check draws. */
 #include "core.h"
 #include "checks.h"
 
