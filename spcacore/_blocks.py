@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,7 +86,8 @@ def row_blocks(
     TypeError
         For what cannot be read by rows, is not real, or an option that does not go with this X.
     ValueError
-        For an empty X, or a dask array of unknown shape.
+        For an empty X, or a dask array of unknown shape; while a function reads them, for blocks of another
+        shape or precision than X says.
 
     References
     ----------
@@ -166,6 +167,11 @@ class RowBlocks:
     def passes(self) -> int:
         return self._passes[0]
 
+    def expected(self) -> list[Expected]:
+        """What each block must be."""
+        bounds = pairwise([*self.starts, self.shape[0]])
+        return [Expected(b, *rows, self.shape[1], self.dtype) for b, rows in enumerate(bounds)]
+
     def results(
         self, task: Callable[..., Any], *arguments: Any, each: list[Any] | None = None
     ) -> Iterator[Any]:
@@ -226,7 +232,7 @@ class RowBlocks:
     def whole(self) -> Any:
         """All rows in memory."""
         parts = [part for part in self.results(prepared) if part.shape[0]]
-        if is_sparse(parts[0]):
+        if any(map(is_sparse, parts)):
             from scipy.sparse import vstack
 
             return vstack(parts, "csr")
@@ -259,8 +265,9 @@ class SlicedRows(RowBlocks):
         self, task: Callable[..., Any], *arguments: Any, each: list[Any] | None = None
     ) -> Iterator[Any]:
         self._passes[0] += 1
-        for b, (start, stop) in enumerate(pairwise([*self.starts, self.shape[0]])):
-            yield task(self.source[start:stop], *(() if each is None else (each[b],)), *arguments)
+        for block in self.expected():
+            rows = block.check(self.source[block.start : block.stop])
+            yield task(rows, *(() if each is None else (each[block.number],)), *arguments)
 
     def _slice(self, b: int, i: int) -> Any:
         return self.source[self.starts[b] + i : self.starts[b] + i + 1]
@@ -315,6 +322,30 @@ def added(parts: list[tuple[NDArray[Any], ...]]) -> tuple[NDArray[np.float64], .
 
 
 # ---- of one block, wherever it is ------------------------------------------------------------------
+
+
+class Expected(NamedTuple):
+    """The rows, columns and dtype of a block, as the whole has them."""
+
+    number: int
+    start: int
+    stop: int
+    p: int
+    dtype: np.dtype[Any]
+
+    def check(self, block: Any) -> Any:
+        """The block, if it is as expected; its source may change between two passes."""
+        name = f"block {self.number} of X (rows {self.start} to {self.stop - 1})"
+        shape, dtype = getattr(block, "shape", None), getattr(block, "dtype", None)
+        if not isinstance(shape, tuple):
+            raise TypeError(f"{name} is {type(block).__name__}, not an array")
+        if isinstance(dtype, np.dtype) and dtype.kind not in "fiub":
+            raise TypeError(f"{name} has dtype {dtype}; real numbers are needed")
+        if shape != (self.stop - self.start, self.p):
+            raise ValueError(f"{name} has shape {shape}, not {(self.stop - self.start, self.p)} as X says")
+        if isinstance(dtype, np.dtype) and float_type(dtype) != float_type(self.dtype):
+            raise ValueError(f"{name} has dtype {dtype}, not {self.dtype} as X says")
+        return block
 
 
 def prepared(block: Any) -> Any:

@@ -144,6 +144,8 @@ class Kernel:
                     np.fill_diagonal(values, 0)
                 np.expm1(values, out=values)
             elif self.function in ("polynomial", "sigmoid"):
+                assert self.gamma is not None
+                assert self.coef0 is not None
                 values *= self.gamma
                 values += self.coef0
                 if self.function == "sigmoid":

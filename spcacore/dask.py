@@ -19,7 +19,7 @@ import dask.array as da
 import numpy as np
 from dask.core import flatten
 
-from ._blocks import Combine, RowBlocks, prepared
+from ._blocks import Combine, Expected, RowBlocks, prepared
 from ._input import flag, is_sparse
 from ._operator import column_names
 from ._screening import available_memory
@@ -95,10 +95,13 @@ class DaskBlocks(RowBlocks):
 
     def _kept(self) -> RowBlocks:
         out = copy.copy(self)
-        out.blocks = list(dask.persist(*(dask.delayed(prepared)(block) for block in self.blocks)))
+        out.blocks = list(dask.persist(*(dask.delayed(_kept)(*pair) for pair in self._pairs())))
         found = [dict(block.__dask_graph__()).get(block.key) for block in out.blocks]
         out.futures = found if all(map(_is_future, found)) else None
         return out
+
+    def _pairs(self) -> Iterator[tuple[Any, Expected]]:
+        return zip(self.blocks, self.expected(), strict=True)
 
     def _submitted(
         self, task: Callable[..., Any], arguments: tuple[Any, ...], each: list[Any] | None
@@ -106,7 +109,7 @@ class DaskBlocks(RowBlocks):
         """What will be the results, and the function that applies another to a list of these."""
         self._passes[0] += 1
         client = self.client
-        own = [()] * self.n_blocks if each is None else [(one,) for one in each]
+        own = [(block, () if each is None else (each[block.number],)) for block in self.expected()]
         shared: Any = arguments
         if client is not None and sum(getattr(argument, "nbytes", 0) for argument in arguments) > _SMALL:
             shared = client.scatter([arguments], broadcast=True, hash=False)[0]
@@ -141,7 +144,7 @@ class DaskBlocks(RowBlocks):
     def mapped(
         self, task: Callable[..., Any], tail: tuple[int, ...], dtype: np.dtype[Any], *arguments: Any
     ) -> Any:
-        run = partial(_run, own=(), task=task, arguments=arguments)
+        run = partial(_mapped, expected=self.expected(), task=task, arguments=arguments)
         axes: dict[str, Any] = (
             {"drop_axis": 1} if len(tail) == 0 else {"new_axis": [*range(2, 1 + len(tail))]}
         )
@@ -162,8 +165,21 @@ class DaskBlocks(RowBlocks):
         return list(array.to_delayed().ravel())
 
 
-def _run(block: Any, own: tuple[Any, ...], task: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-    return task(block, *own, *arguments)
+def _run(
+    block: Any, own: tuple[Expected, tuple[Any, ...]], task: Callable[..., Any], arguments: tuple[Any, ...]
+) -> Any:
+    expected, first = own
+    return task(expected.check(block), *first, *arguments)
+
+
+def _kept(block: Any, expected: Expected) -> Any:
+    return prepared(expected.check(block))
+
+
+def _mapped(
+    block: Any, expected: list[Expected], task: Callable[..., Any], arguments: Any, block_id: tuple[int, ...]
+) -> Any:
+    return task(expected[block_id[0]].check(block), *arguments)
 
 
 def _one_row(block: Any, i: int) -> Any:

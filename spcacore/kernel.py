@@ -756,12 +756,19 @@ def _on_features(
         raise ValueError("random_features have a bandwidth of their own; give one of the two")
     rows = _sliceable(X, len(random_features.weights) if given else None)
     if not is_row_blocks(rows):
-        return _of_rows(rows, n_components, random_features, bandwidth, rng)
+        return _of_rows(rows, column_names(X), n_components, random_features, bandwidth, rng)
     with naming_not_finite(rows):
-        return _of_rows(rows.held(), n_components, random_features, bandwidth, rng)
+        return _of_rows(rows.held(), rows.names, n_components, random_features, bandwidth, rng)
 
 
-def _of_rows(rows: Any, n_components: Any, random_features: Any, bandwidth: Any, rng: Any) -> KernelPCAResult:
+def _of_rows(
+    rows: Any,
+    names: tuple[str, ...] | None,
+    n_components: Any,
+    random_features: Any,
+    bandwidth: Any,
+    rng: Any,
+) -> KernelPCAResult:
     if isinstance(random_features, RandomFeatures):
         features = random_features
     else:
@@ -787,7 +794,7 @@ def _of_rows(rows: Any, n_components: Any, random_features: Any, bandwidth: Any,
         scores=scores, eigenvalues=values, explained_variance_ratio=values / trace, kernel="rbf",
         bandwidth=features.bandwidth, degree=None, gamma=None, coef0=None, solver=solver,
         coefficients=V * sign, kernel_mean=mean, features=features, _samples=None, _preimages=None,
-        names=column_names(X),
+        names=names,
     )  # fmt: skip
 
 

@@ -428,7 +428,7 @@ class _Offset:
 
     def terms(self) -> NDArray[np.float64]:
         """Of the classes: the sums of the squared weights."""
-        return np.bincount(self.labels, self.weight**2)
+        return np.bincount(self.labels, self.weight**2).astype(np.float64)
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
 The variance that loadings explain together is Tr(Q'AQ), Q an orthonormal basis of their span. Given the
 others, with basis Q_t, it is theirs plus x'PAPx/x'Px of the remaining one, P = I - Q_tQ_t': the problem of
-generalized deflation, with the later components removed as well as the earlier. Taking the loadings in turn
-therefore never lowers it, and ends where no single one can be bettered by the search.
+generalized deflation, with the later components removed as well as the earlier. A loading is replaced only
+where that variance, computed for both, rises; the sweep ends where the search improves no single loading.
 """
 
 from __future__ import annotations
@@ -20,10 +20,13 @@ from ._input import Hook, choice, hook, integer, number, per_component, seed_of
 from ._operator import Problem, as_problem
 from ._result import Callback, Progress
 from ._search import Found, fix_sign, refit
-from .deflation import Deflated
+from .deflation import Deflated, orthogonal_part
 from .variance import checked_loadings, operator_variances
 
 NOT_CONVERGED = "refinement not converged in {} rounds"
+
+_ORTHOGONAL = 1e-13  # largest entry of V'V - I of loadings that are orthogonal as they are
+_PROJECTIONS = 100
 
 Loading = tuple[NDArray[np.intp], NDArray[Any]]
 
@@ -47,7 +50,9 @@ def refine(
 
     Maximizes `Tr(A V (V'V)^-1 V')` over loadings V of the given cardinalities, one loading at a time by
     truncated power on the generalized problem `max x'PAPx / x'Px`, P the projection away from the others,
-    until a round over all of them gains no more than `tol`. It never falls.
+    until a round over all of them gains no more than `tol`. A change that does not raise the variance is not
+    made. So the result explains at least what the given loadings do; only loadings that must first be made
+    orthogonal may lose variance by that.
 
     Parameters
     ----------
@@ -58,9 +63,10 @@ def refine(
     cardinality : int or sequence of r int, optional
         Nonzeros of every loading, or of each, not fewer than it has now. Default: as many.
     constraint : {None, "orthogonal"}, default None
-        Loadings with `V'V = I`: those given, and those that refinement without the constraint makes of them,
-        are made orthogonal on their supports, the better of the two is refined. Where supports have too
-        few variables for that, a ValueError.
+        Loadings with `V'V = I` to rounding. The search starts from the best of these: the given loadings, as
+        they are where they are orthogonal, else orthogonal ones near them on their supports; the best values
+        on these supports, one loading after another; the same of loadings refined without the constraint.
+        Where supports have too few variables for any, a ValueError.
     n_restarts : int, default 0
         Further attempts: from the best so far with some loadings drawn at random, and from random loadings
         only. The best of all is returned.
@@ -132,10 +138,7 @@ def refine(
     best, converged = refined(problem, start, sizes, constraint, n_restarts, max_iter, tol, seed, tell)
     if not (converged or (tell is not None and tell.ended)):
         warnings.warn(NOT_CONVERGED.format(max_iter), RuntimeWarning, stacklevel=2)
-    W = np.zeros((problem.p, r), problem.operator.dtype)
-    for t, (index, value) in enumerate(best):
-        W[index, t] = fix_sign(value)
-    return W
+    return _matrix(problem, [(index, fix_sign(value)) for index, value in best])
 
 
 def refined(
@@ -154,10 +157,11 @@ def refined(
     converged = True
     if constraint is not None:
         free, _ = refined(problem, start, sizes, None, 0, max_iter, tol, seed, None)
-        both = [y for x in (start, free) if (y := _orthogonal(problem, x)) is not None]
-        if not both:
+        made = _near_orthogonal(problem, start), _orthogonal(problem, start), _orthogonal(problem, free)
+        feasible = [x for x in made if x is not None]
+        if not feasible:
             raise ValueError("no orthogonal loadings exist on the supports given; allow more variables")
-        start = max(both, key=lambda x: _explained(problem, x))
+        start = max(feasible, key=lambda x: _explained(problem, x))
     best, most = start, _explained(problem, start)
     for attempt in range(1 + n_restarts):
         loadings: list[Loading | None] = [*start] if attempt == 0 else _some_dropped(best, rng)
@@ -174,7 +178,7 @@ def refined(
                 value = float(problem.in_units(explained))
                 if tell(Progress(attempt, 1 + n_restarts, n_iter + 1, value)):
                     return best, converged and attempt > 0
-            stalled = not explained - previous > tol * explained
+            stalled = not explained - previous > max(tol, _rounding(problem)) * explained
             if stalled and wide:
                 break
             previous, wide = explained, stalled
@@ -197,19 +201,75 @@ def _again(
     for i, x in enumerate(loadings):
         if i != t and x is not None:
             state = state.without(*x, problem.noise)
-    start, best, now = rng.standard_normal(problem.p), None, loadings[t]
+    start, best, most, now = rng.standard_normal(problem.p), None, 0.0, loadings[t]
     options = tpower.check_options(problem, swaps=False)
     if now is not None:
-        best = refit(state, Found(*now, 0.0, 0, True))
+        best, most = now, _additional(problem, state, *now)
         start[:] = 0
         start[now[0]] = now[1]
+        fitted = refit(state, Found(*now, 0.0, 0, True))
+        if (explained := _additional(problem, state, fitted.index, fitted.value)) > most:
+            best, most = (fitted.index, fitted.value), explained
     for way in (replace(options, start=start), options)[: 1 + (wide or now is None)]:
         new = tpower.solve(problem, state, cardinality, way, [0, t], None)
-        if new is not None and (best is None or new.objective > best.objective * (1 + 1e-12)):
-            best = new
+        if new is not None:
+            explained = _additional(problem, state, new.index, new.value)
+            if explained > most * (1 + _rounding(problem)):
+                best, most = (new.index, new.value), explained
         if now is None and best is not None:
             break
-    return now if best is None or not best.value.any() else (best.index, best.value)
+    return best
+
+
+def _rounding(problem: Problem) -> float:
+    """A relative gain that may be rounding alone."""
+    return 1e-12 if problem.operator.dtype == np.float64 else 1e-6
+
+
+def _additional(problem: Problem, state: Deflated, index: NDArray[np.intp], value: NDArray[Any]) -> float:
+    """q'Aq, q the normalized part of a loading that is orthogonal to those the state has removed."""
+    x = np.zeros(problem.p)
+    x[index] = value
+    q = orthogonal_part(x, list(state.basis))
+    return 0.0 if q is None else float(operator_variances(problem, q[:, None], "raw")[0])
+
+
+def _near_orthogonal(problem: Problem, loadings: list[Loading]) -> list[Loading] | None:
+    """Orthogonal loadings near these on the same supports; None if the iteration does not reach any.
+
+    Alternating projections until V'V is near I, then Gauss-Newton steps on V'V = I, each of least norm.
+    """
+    V = _matrix(problem, loadings).astype(np.float64)
+    used, r = V != 0, V.shape[1]
+    for _ in range(_PROJECTIONS):
+        error = V.T @ V - np.eye(r)
+        if np.abs(error).max() <= _ORTHOGONAL:
+            return [(i := np.flatnonzero(v), v[i].astype(problem.operator.dtype)) for v in V.T]
+        if np.abs(error).max() > 0.1:
+            left, _, right = np.linalg.svd(V, full_matrices=False)
+            V = np.where(used, left @ right, 0)
+        else:
+            V[used] += _newton_step(V, used, error)
+    return None
+
+
+def _newton_step(V: NDArray[Any], used: NDArray[np.bool_], error: NDArray[Any]) -> NDArray[Any]:
+    """The least D on the pattern with V'D + D'V = -error."""
+    from scipy.sparse.linalg import LinearOperator, lsmr
+
+    def forward(d: NDArray[Any]) -> NDArray[Any]:
+        D = np.zeros(V.shape)
+        D[used] = d
+        M = V.T @ D
+        return (M + M.T).ravel()
+
+    def backward(m: NDArray[Any]) -> NDArray[Any]:
+        M = m.reshape(error.shape)
+        return (V @ (M + M.T))[used]
+
+    shape = error.size, int(used.sum())
+    system = LinearOperator(shape, matvec=forward, rmatvec=backward, dtype=np.float64)
+    return np.asarray(lsmr(system, -error.ravel(), atol=1e-8, btol=1e-8)[0])
 
 
 def _orthogonal(problem: Problem, loadings: list[Loading]) -> list[Loading] | None:
@@ -226,10 +286,15 @@ def _orthogonal(problem: Problem, loadings: list[Loading]) -> list[Loading] | No
 
 def _explained(problem: Problem, loadings: list[Loading]) -> float:
     """Tr(Q'AQ), Q an orthonormal basis of the loadings, in the operator's units."""
+    return float(operator_variances(problem, _matrix(problem, loadings), "cumulative").sum())
+
+
+def _matrix(problem: Problem, loadings: list[Loading]) -> NDArray[Any]:
+    """The loadings as columns."""
     V = np.zeros((problem.p, len(loadings)), problem.operator.dtype)
     for t, (index, value) in enumerate(loadings):
         V[index, t] = value
-    return float(operator_variances(problem, V, "cumulative").sum())
+    return V
 
 
 def _some_dropped(loadings: list[Loading], rng: np.random.Generator) -> list[Loading | None]:

@@ -315,6 +315,89 @@ def test_bad_input(name):
         spcacore.sparse_pca(make(), 1, cardinality=1)
 
 
+class Changed(Rows):
+    """A source whose blocks from some read on are not what its shape and dtype say."""
+
+    def __init__(self, X, change, first):
+        super().__init__(X)
+        self.change, self.left = change, first
+
+    def __getitem__(self, rows):
+        self.left -= 1
+        block = super().__getitem__(rows)
+        return block if self.left >= 0 else self.change(block)
+
+
+def checked_later(X, change, kind, first):
+    """The same as a dask array, whose second block alone is changed, in every pass."""
+    if kind != "dask":
+        return spcacore.row_blocks(
+            Changed(sp.csr_array(X) if kind == "sparse" else X, change, first), block_bytes=X.nbytes // 3
+        )
+    lazy = dask_array(X, rows=len(X) // 3)
+    return spcacore.row_blocks(
+        lazy.map_blocks(
+            lambda block, block_id: change(block) if block_id == (1, 0) else block, meta=np.empty((0, 0))
+        ),
+        persist=first > 1,
+    )
+
+
+SHAPE = r"block 1 of X \(rows 140 to 279\) has shape {}, not \(140, 300\)"
+CHANGES = {
+    "short": (lambda block: block[:-1], ValueError, SHAPE.format(r"\(139, 300\)")),
+    "long": (
+        lambda block: (sp.vstack if sp.issparse(block) else np.vstack)([block, block[:1]]),
+        ValueError, SHAPE.format(r"\(141, 300\)"),
+    ),
+    "narrow": (lambda block: block[:, :-1], ValueError, SHAPE.format(r"\(140, 299\)")),
+    "wide": (
+        lambda block: (sp.hstack if sp.issparse(block) else np.hstack)([block, block[:, :1]]),
+        ValueError, SHAPE.format(r"\(140, 301\)"),
+    ),
+    "empty": (lambda block: block[:0], ValueError, SHAPE.format(r"\(0, 300\)")),
+    "one dimension": (lambda block: np.ones(300), ValueError, SHAPE.format(r"\(300,\)")),
+    "precision": (lambda block: block.astype(np.float32), ValueError, "block 1 .* float32, not float64"),
+    "complex": (lambda block: block * 1j, TypeError, r"block 1 .* has dtype complex128; real numbers"),
+    "objects": (lambda block: np.full((140, 300), "x", object), TypeError, r"block 1 .* has dtype object"),
+    "nothing": (lambda block: None, TypeError, r"block 1 of X \(rows 140 to 279\) is NoneType, not an array"),
+    "list": (lambda block: [[1.0] * 300] * 140, TypeError, "block 1 .* is list, not an array"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse", "dask"])
+@pytest.mark.parametrize("first", [1, 4])  # reads of blocks before: in the first pass, in the second
+@pytest.mark.parametrize("change", CHANGES)
+def test_blocks_that_are_not_what_their_source_says(kind, first, change):
+    alter, error, message = CHANGES[change]
+    source = checked_later(data(), alter, kind, first)
+    with pytest.raises(error, match=message):
+        spcacore.sparse_pca(source, 1, cardinality=8)
+
+
+def test_scores_of_blocks_that_are_not_what_their_source_says():
+    X = data()
+    result = spcacore.sparse_pca(X, 2, cardinality=8)
+    for kind in ("dense", "sparse", "dask"):
+        for change in ("short", "narrow", "nothing"):
+            alter, error, message = CHANGES[change]
+            with pytest.raises(error, match=message):
+                np.asarray(result.transform(checked_later(X, alter, kind, 1)))
+
+
+def test_blocks_without_rows_and_of_both_storages():
+    da = pytest.importorskip("dask.array", reason="needs dask")
+    X = data()
+    expected = spcacore.sparse_pca(X, 2, cardinality=8)
+    for storage in (np.asarray, sp.csr_array):
+        for rows in ((0, 200, 0, 220), (420, 0)):
+            array = da.from_array(X, chunks=(rows, P)).map_blocks(
+                lambda block, block_id, storage=storage: storage(block) if block_id[0] % 2 else block,
+                meta=np.empty((0, 0)),
+            )
+            same(spcacore.sparse_pca(array, 2, cardinality=8), expected, 1e-12)
+
+
 def test_what_needs_the_data_in_memory_says_so(monkeypatch):
     import spcacore._blocks as module
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import covariance, data_arrays, spanned_variance
+from scipy.optimize import minimize
 
 import spcacore
 from spcacore import refine, sparse_pca
@@ -45,8 +46,6 @@ def test_never_lowers_and_keeps_its_promises(seed, k):
 
 def test_no_better_values_on_the_supports_it_returns():
     """On fixed supports a general optimizer finds nothing above."""
-    from scipy.optimize import minimize
-
     X = np.random.default_rng(3).standard_normal((20, 10)) @ np.random.default_rng(4).standard_normal(
         (10, 10)
     )
@@ -83,6 +82,113 @@ def test_orthogonality_holds():
         W = refine(X, V, constraint="orthogonal")
         np.testing.assert_allclose(W.T @ W, np.eye(3), atol=1e-9)
         assert np.trace(W.T @ A @ W) >= np.trace(V.T @ A @ V) * (1 - 1e-10)
+
+
+def orthogonal_with_high_variance(A, used, rng):
+    """A local maximum of Tr V'AV over V'V = I with a given pattern by SLSQP, or None."""
+    r = used.shape[1]
+    pairs = np.nonzero(np.triu(used.T.astype(int) @ used))  # of loadings that share variables
+
+    def matrix(values):
+        V = np.zeros(used.shape)
+        V[used] = values
+        return V
+
+    def gradients(values):
+        V = matrix(values)
+        out = []
+        for i, j in zip(*pairs, strict=True):
+            G = np.zeros(used.shape)
+            G[:, i] += V[:, j]
+            G[:, j] += V[:, i]
+            out.append(G[used])
+        return np.array(out)
+
+    found = minimize(
+        lambda x: -np.trace(matrix(x).T @ A @ matrix(x)) / np.trace(A),
+        rng.standard_normal(used.sum()) / np.sqrt(used.sum() / r),
+        jac=lambda x: -2 * (A @ matrix(x))[used] / np.trace(A),
+        constraints={
+            "type": "eq",
+            "fun": lambda x: (matrix(x).T @ matrix(x) - np.eye(r))[pairs],
+            "jac": gradients,
+        },
+        method="SLSQP",
+        options={"maxiter": 300, "ftol": 1e-14},
+    )
+    V = matrix(found.x)
+    return V if np.abs(V.T @ V - np.eye(r)).max() < 1e-10 else None
+
+
+def check_orthogonal_refinement(A, V):
+    np.testing.assert_allclose(V.T @ V, np.eye(V.shape[1]), atol=1e-9)
+    W = refine(A, V, kind="covariance", constraint="orthogonal", max_iter=50)
+    np.testing.assert_allclose(W.T @ W, np.eye(V.shape[1]), atol=1e-9)
+    assert (np.count_nonzero(W, axis=0) <= np.count_nonzero(V, axis=0)).all()
+    assert np.trace(W.T @ A @ W) >= np.trace(V.T @ A @ V) * (1 - 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("supports", "least"),
+    [
+        ("5 6 7 9 11, 0 1 3 8 12, 0 1 2 3, 4 5 6 7 9, 4 5 7 9 10, 0 1 2 8 12", 0.8),
+        ("3 4 7 12, 6 9 10 11, 4 7 8, 0 1 9 10, 2 3 12, 5 6 11", 0.78),
+        ("0 1 2 3 5 6 7 8 9 12, 2 3 5 6 7 8 9 10 11 12, 0 1 2 3 4 5 6 7 8 12", 0.64),
+    ],
+)
+def test_orthogonal_loadings_of_high_variance_lose_none(supports, least):
+    """Values chosen for all loadings at once, which choosing one after another does not reach."""
+    supports = [list(map(int, support.split())) for support in supports.split(",")]
+    r, used = len(supports), np.zeros((13, len(supports)), bool)
+    for t, support in enumerate(supports):
+        used[support, t] = True
+    tries = [orthogonal_with_high_variance(PITPROPS, used, np.random.default_rng(seed)) for seed in range(2)]
+    V = max((V for V in tries if V is not None), key=lambda V: np.trace(V.T @ PITPROPS @ V))
+    assert np.trace(V.T @ PITPROPS @ V) / 13 > least
+    check_orthogonal_refinement(PITPROPS, V)
+    rounded = refine(PITPROPS, V.round(6), kind="covariance", constraint="orthogonal")  # as read from a table
+    np.testing.assert_allclose(rounded.T @ rounded, np.eye(r), atol=1e-9)
+    assert spanned_variance(PITPROPS, rounded) >= spanned_variance(PITPROPS, V) - 1e-4
+
+
+@pytest.mark.filterwarnings("ignore:refinement not converged")  # one loading at a time can be slow
+@given(seed=st.integers(0, 2**32), p=st.integers(3, 8), r=st.integers(2, 3), k=st.integers(2, 5))
+@settings(max_examples=30, deadline=None, derandomize=True)
+def test_no_start_loses_variance(seed, p, r, k):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((15, p)) * 2.0 ** rng.integers(-3, 4, p)
+    A = covariance(X)
+    used = np.argsort(rng.random((p, r)), axis=0) < k
+    V = orthogonal_with_high_variance(A, used, rng)
+    if V is not None:
+        check_orthogonal_refinement(A, V)
+    V = np.where(used, rng.standard_normal((p, r)), 0)
+    V[:, 0] *= 1e-3
+    near = V.copy()
+    near[:, 1] = V[:, 0] + 1e-4 * V[:, 1]  # nearly dependent
+    for dtype, start, rounding in ((np.float64, V, 1e-10), (np.float64, near, 1e-6), (np.float32, V, 1e-4)):
+        W = refine(X.astype(dtype), start, max_iter=50)
+        assert spanned_variance(A, W) >= spanned_variance(A, start) * (1 - rounding)
+
+
+@pytest.mark.parametrize("constraint", [None, "orthogonal"])
+@pytest.mark.parametrize("method", ["tpower", "gpower", "greedy", "pmd"])
+def test_no_solver_loses_variance_by_refinement(method, constraint):
+    X = np.random.default_rng(7).standard_normal((20, 8)) @ np.random.default_rng(8).standard_normal((8, 8))
+    A = covariance(X)
+    options = (
+        {"penalty": 0.2}
+        if method == "gpower"
+        else {"l1_bound": 1.7}
+        if method == "pmd"
+        else {"cardinality": 4}
+    )
+    options |= {"method": method, "constraint": constraint}
+    V = sparse_pca(X, 3, **options).loadings
+    W = sparse_pca(X, 3, refine=True, **options).loadings
+    assert spanned_variance(A, W) >= spanned_variance(A, V) * (1 - 1e-12)
+    if constraint:
+        np.testing.assert_allclose(W.T @ W, np.eye(3), atol=1e-9)
 
 
 def test_certified_and_extended():

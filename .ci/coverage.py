@@ -1,6 +1,7 @@
-"""Which lines of _core.pyx ran: gcov's counts of the C made of it, by Cython's comment before each line.
+"""Whether the tests ran enough: lines and branches of the Python, and which lines of _core.pyx.
 
-Called with the directory of a build with --coverage and the least percentage. A line has run if C of any of
+Called with the directory of a build with --coverage, which holds report.json too, and the least percentages.
+Of Cython, gcov counts the C made of it, and Cython's comments tell the lines. A line has run if C of any of
 its fused types has, without the GIL or with it, in any thread or process; line tracing would see the first of
 these only, and slow them.
 """
@@ -43,8 +44,13 @@ def lines(build: Path) -> dict[tuple[str, int], int]:
 
 
 if __name__ == "__main__":
-    found = lines(Path(sys.argv[1]).resolve())
+    build, least = Path(sys.argv[1]).resolve(), list(map(float, sys.argv[2:]))
+    totals = json.loads((build / "report.json").read_text())["totals"]
+    shares = [totals[f"percent_{what}_covered"] for what in ("statements", "branches")]
+    found = lines(build)
     missing = sorted(line for line, count in found.items() if not count)
-    share = 100 * (1 - len(missing) / len(found))
-    print(f"_core: {share:.1f} % of {len(found)} lines; not run: {missing or 'none'}")
-    sys.exit(share < float(sys.argv[2]))
+    shares.append(100 * (1 - len(missing) / len(found)))
+    for what, share in zip(("statements", "branches", f"{len(found)} lines of _core"), shares, strict=True):
+        print(f"{what}: {share:.1f} %")
+    print(f"not run of _core: {missing or 'none'}")
+    sys.exit(any(share < bar for share, bar in zip(shares, least, strict=True)))

@@ -1,0 +1,318 @@
+"""The checks: `nox --list` names them, `nox -s lint docs` runs some, and `.ci/run` those that must pass.
+
+A check that cannot run here, for want of a compiler or a version of Python, fails; `.ci/run --may-skip`, or
+SPCACORE_MAY_SKIP=1 in the environment, lets it be skipped, which the summary then counts.
+"""
+
+import glob
+import os
+import re
+import shutil
+import tempfile
+from pathlib import Path
+
+import nox
+
+ROOT = Path(__file__).parent
+CORE = ROOT / "tests" / "core"
+TABLE = (CORE / "checks.h").read_text()
+RARE = int(re.search(r"RARE = (\d+)", TABLE)[1])  # one trial of a rarer check takes seconds
+CHECKS = [name for name, share in re.findall(r"ROW\((\w+), (\d+)", TABLE) if int(share) > RARE]
+BUILD = "meson-python>=0.18", "meson>=1.5", "Cython>=3.1", "scipy>=1.13", "ninja"
+NO_ABI3 = "-Csetup-args=-Dpython.allow_limited_api=false"
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
+MAY_SKIP = os.environ.get("SPCACORE_MAY_SKIP", "") not in ("", "0")
+
+PYENV = os.environ.get("PYENV_ROOT", os.path.expanduser("~/.pyenv"))
+os.environ["PATH"] += "".join(f":{path}" for path in sorted(glob.glob(f"{PYENV}/versions/3.1[1-9].*/bin")))
+os.environ |= {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_QUIET": "1"}
+nox.needs_version = ">=2024.4"
+nox.options.default_venv_backend = "venv"
+nox.options.sessions = ["readme", "bare", "kernels", "docs", "lint", "types"]
+
+
+def first(*versions):
+    """The first of some versions of Python that is here."""
+    return next((version for version in versions if shutil.which(f"python{version}")), versions[0])
+
+
+USUAL, NEWEST, OLDEST = first("3.12", "3.11", "3.13"), first("3.13", "3.12", "3.11"), first("3.11", "3.12")
+
+
+def leave_out(session, what):
+    """Skip where that is allowed, else fail."""
+    (session.skip if MAY_SKIP else session.error)(f"{what}; --may-skip allows to leave it out")
+
+
+def here(command, *packages):
+    """Whether a command is here, installed by apt-get where we may."""
+    if not shutil.which(command) and os.geteuid() == 0 and shutil.which("apt-get"):
+        os.system(f"apt-get -qq update && apt-get -qq install -y {' '.join(packages)} >/dev/null")
+    return shutil.which(command) is not None
+
+
+CLANG = "clang-14", "clang-14", "libclang-rt-14-dev"
+VALGRIND = "valgrind", "valgrind"
+
+
+def environment(session, *packages, build=(), groups=()):
+    """Install packages for a session, without isolation where `build` has options; return a directory."""
+    session.install("--upgrade", "pip")
+    for group in groups:
+        session.install("--group", group)
+    if build:
+        session.install(*BUILD)
+        session.install("--no-build-isolation", *build, *packages)
+    elif packages:
+        session.install(*packages)
+    return Path(tempfile.mkdtemp(prefix=f"spcacore-{session.name}-"))
+
+
+def meson(session, out, *options, compiler="gcc"):
+    """A build of the harness alone, without Python: https://mesonbuild.com/Unit-tests.html."""
+    strict = "-Dwerror=true", "-Dwarning_level=3"
+    session.run("meson", "setup", out, "-Dpython.allow_limited_api=false", *strict, *options,
+                env={"CC": compiler}, silent=True)  # fmt: skip
+    return out
+
+
+# ---- quick -----------------------------------------------------------------------------------------
+
+
+@nox.session(python=OLDEST)
+def readme(session):
+    """The two commands of the README in a fresh environment, with every extra."""
+    for command in re.findall(r"^\$ (pip install .*)$", (ROOT / "README.md").read_text(), re.M)[:2]:
+        session.run("bash", "-ec", command, external=True)
+
+
+@nox.session(python=NEWEST)
+def bare(session):
+    """The tests where no extra is installed, on the newest Python, in random order, each BLAS by one thread."""
+    environment(session, ".[test]", "pytest-randomly")
+    session.run("pytest", "-n", "auto", *session.posargs, env=ONE_THREAD)
+
+
+@nox.session(python=NEWEST)
+def docs(session):
+    """The documentation, with warnings as errors."""
+    work = environment(session, ".[all]", groups=["docs"])
+    session.run("sphinx-build", "-q", "-W", "--keep-going", "-b", "html", "docs", work / "html")
+
+
+@nox.session(python=USUAL)
+def lint(session):
+    """The linters of Python, C, Cython and shell."""
+    environment(session, groups=["lint"])
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+    sources = [*ROOT.glob("src_c/*.[ch]"), *ROOT.glob("tests/**/*.[ch]")]
+    session.run("clang-format", "--dry-run", "-Werror", *map(str, sources))
+    session.run("cython-lint", "spcacore", "tests/downstream")
+    for script in ROOT.glob(".ci/*"):
+        if script.read_text().startswith("#!/usr/bin/env bash"):
+            session.run("bash", "-n", script, external=True)
+
+
+@nox.session(python=USUAL)
+def types(session):
+    """The annotations, by mypy."""
+    environment(session, "mypy>=1.15", "numpy>=2.1", "scipy>=1.14")
+    session.run("mypy", "spcacore")
+
+
+@nox.session(python=USUAL)
+def kernels(session):
+    """Tests that numbers of BLAS and LAPACK decide, under each choice of OpenBLAS's kernels, by 1 and 2 threads."""
+    work = environment(session, ".[test]", "pytest-randomly")
+    session.run("bash", ".ci/kernels", str(work), external=True)
+
+
+# ---- thorough --------------------------------------------------------------------------------------
+
+
+@nox.session(python=USUAL)
+def slow(session):
+    """The tests that take more than five seconds each."""
+    environment(session, ".[test-all]")
+    session.run("pytest", "-n", "auto", "-m", "slow", *session.posargs)
+
+
+@nox.session(python=OLDEST)
+def wheel(session):
+    """Distributions are complete and repeatable; the wheel serves Python 3.11 to 3.13, NumPy old and new."""
+    work = environment(session, "build", *BUILD, "auditwheel", "abi3audit")
+    session.run("bash", ".ci/wheel", str(work), external=True)
+    (built,) = map(str, (work / "dist1").glob("*-cp311-abi3-*.whl"))
+    core = [f"tests/test_{name}.py" for name in ("downstream", "operator", "components", "deflation")]
+    test = "pytest", "pytest-xdist", "hypothesis", "threadpoolctl"
+    old = {"3.11": ("1.26.0", "1.13.0"), "3.12": ("1.26.0", "1.13.0"), "3.13": ("2.1.0", "1.14.1")}
+    missing = [version for version in old if not shutil.which(f"python{version}")]
+    session.chdir(work / "sdist")  # without spcacore and src_c: the tests see what is installed
+
+    def fresh(name, version, *packages):
+        session.run(f"python{version}", "-m", "venv", work / name, external=True)
+        session.run(work / name / "bin" / "pip", "install", *packages, external=True)
+        return lambda program, *options: session.run(
+            work / name / "bin" / program, *options, external=True, env=ONE_THREAD
+        )
+
+    for version, (numpy, scipy) in old.items():
+        if version not in missing:
+            fresh(f"new{version}", version, built, *test)("pytest", "-q", "-n", "2", *core[:2])
+            pins = f"numpy=={numpy}", f"scipy=={scipy}"
+            fresh(f"old{version}", version, *pins, built, *test)("pytest", "-q", "-n", "2", *core)
+    down = fresh("down", NEWEST, f"{built}[all]", *test, *BUILD, "numba", "mypy")
+    down("pytest", "-q", "-m", "slow or not slow", core[0])
+    allow = "--allowlist", "tests/stubtest.txt", "--ignore-unused-allowlist"
+    down("python", "-m", "mypy.stubtest", "spcacore", "--mypy-config-file", "pyproject.toml", *allow)
+    if missing:
+        leave_out(session, f"Python {', '.join(missing)} is not here")
+
+
+SANITIZED = "-Db_lundef=false", "-Dclones=false", "-Dbuildtype=debugoptimized"
+HALT = {
+    "ASAN_OPTIONS": "detect_stack_use_after_return=1:strict_string_checks=1",
+    "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
+    "TSAN_OPTIONS": "halt_on_error=1",
+}
+HARNESS = {  # what must be here; compiler; options of Meson; options of its tests
+    "plain": ((), "gcc", ["-Dclones=false", "-Dharness=100"], ["--suite", "turns"]),
+    "clones": ((), "gcc", ["-Dharness=100"], ["--suite", "turns"]),
+    "asan": ((), "gcc", [*SANITIZED, "-Db_sanitize=address,undefined", "-Dharness=50"],
+             ["--suite", "turns", "--suite", "corpus"]),
+    "ubsan": (CLANG, "clang-14", [*SANITIZED, "-Db_sanitize=undefined", "-Dharness=50",
+              "-Dc_args=-fsanitize=float-cast-overflow,local-bounds"], ["--suite", "turns"]),
+    "msan": (CLANG, "clang-14", [*SANITIZED, "-Db_sanitize=memory", "-Dharness=30",
+             "-Dc_args=-fsanitize-memory-track-origins"], ["--suite", "raw"]),
+    "tsan": ((), "gcc", [*SANITIZED, "-Db_sanitize=thread", "-Dharness=20"], ["--suite", "threads"]),
+    "valgrind": (VALGRIND, "gcc", ["-Dclones=false", "-Dbuildtype=debugoptimized", "-Dharness=5"],
+                 ["--suite", "raw", "--wrapper", "valgrind -q --error-exitcode=99 --leak-check=full "
+                  "--show-leak-kinds=all --track-origins=yes"]),
+}  # fmt: skip
+
+
+@nox.session(python=USUAL)
+def harness(session):
+    """The C core without Python, on a reference BLAS, under every sanitizer: `-- plain asan` for some."""
+    work = environment(session, *BUILD)
+    prototypes = (ROOT / "src_c" / "spca_proto.h").read_text()
+    called = "".join(path.read_text() for path in CORE.glob("*.c"))
+    uncalled = {name for name in re.findall(r"SPCA\((\w+)\)\(", prototypes) if f"SPCA({name})" not in called}
+    if uncalled:
+        session.error(f"not called: {', '.join(sorted(uncalled))}")
+    missing = []
+    for name in session.posargs or HARNESS:
+        needed, compiler, options, suites = HARNESS[name]
+        if needed and not here(*needed):
+            missing.append(name)
+            continue
+        meson(session, work / name, *options, compiler=compiler)
+        session.run("meson", "test", "-C", work / name, "--print-errorlogs", *suites, env=HALT)
+    if missing:
+        leave_out(session, f"{', '.join(missing)} did not run: no compiler or valgrind for it")
+
+
+@nox.session(python=USUAL)
+def fuzz(session):
+    """Each check of the C core under libFuzzer: `-- [--keep] [seconds [checks]]`; --keep: to the corpus."""
+    if not here(*CLANG):
+        leave_out(session, "clang-14 is not here")
+    fuzzed = "-Db_sanitize=address,undefined", "-Dc_args=-fsanitize=fuzzer-no-link", "-Dharness=1"
+    work = meson(session, environment(session, *BUILD) / "build", *SANITIZED, *fuzzed, compiler="clang-14")
+    session.run("meson", "compile", "-C", work, "fuzz")
+    arguments = [argument for argument in session.posargs if argument != "--keep"]
+    keep = "keep" if len(arguments) < len(session.posargs) else ""
+    seconds, *chosen = arguments or ["30"]
+    session.run("bash", ".ci/fuzz", str(work), keep, seconds, *(chosen or CHECKS), external=True)
+
+
+@nox.session(python=USUAL)
+def asan(session):
+    """The tests with address and undefined behavior sanitizers; then leaks, of every public call."""
+    options = [NO_ABI3, *(f"-Csetup-args={x}" for x in SANITIZED if "clones" not in x)]
+    work = environment(
+        session, ".[test-all]", build=[*options, "-Csetup-args=-Db_sanitize=address,undefined"]
+    )
+    session.run("bash", ".ci/asan", str(work), external=True, env=ONE_THREAD)
+
+
+@nox.session(python=USUAL)
+def valgrind(session):
+    """Every kernel in one process under valgrind, which sees values that were never set."""
+    if not here(*VALGRIND):
+        leave_out(session, "valgrind is not here")
+    environment(session, ".[test]", build=["-Csetup-args=-Dbuildtype=debugoptimized"])
+    session.run("bash", ".ci/valgrind", external=True, env=ONE_THREAD | {"PYTHONMALLOC": "malloc"})
+
+
+@nox.session(python=USUAL)
+def coverage_c(session):
+    """Every line and every branch of src_c is run, by the tests of the kernels and by the harness."""
+    build = Path(tempfile.mkdtemp(prefix="spcacore-coverage-"))
+    options = "-Db_coverage=true", "-Dbuildtype=debug", "-Db_ndebug=true", "-Dclones=false", "-Dharness=100"
+    build_options = [f"-Cbuild-dir={build}", NO_ABI3, *(f"-Csetup-args={option}" for option in options)]
+    environment(session, ".[test]", "gcovr>=8.4", build=build_options)
+    session.run("meson", "test", "-C", build, "--suite", "turns")
+    names = (
+        "operator block screening deflation threshold tpower gpower pmd scotlass greedy exact dspca rotation "
+        "rotated spca clustering structured kernel variance methods"
+    )
+    late = "--deselect=tests/test_exact.py::test_time_limit", "--deselect=tests/test_exact.py::test_callback"
+    files = [f"tests/test_{name}.py" for name in names.split()]
+    session.run("pytest", "-q", "-n", "auto", "-p", "no:cacheprovider", *files, *late, env=ONE_THREAD)
+    # Float and double, and copies of a function for constant arguments, are one text: a branch counts once
+    session.run(
+        "gcovr", "-r", ROOT, "--filter", "src_c/", "--exclude", "tests/", "--merge-lines",
+        "--merge-mode-functions=merge-use-line-min", "--gcov-suspicious-hits-threshold", "0",
+        "--txt-metric", "branch", "--print-summary", "--fail-under-line", "100", "--fail-under-branch", "100",
+        build,
+    )  # fmt: skip
+
+
+@nox.session(python=USUAL)
+def coverage_python(session):
+    """Lines and branches of the package that the tests run, and lines of the Cython layer."""
+    build = Path(tempfile.mkdtemp(prefix="spcacore-coverage-"))
+    filtered = "-Csetup-args=-Dc_args=--coverage -fprofile-filter-files=.*_core.*"
+    linked = "-Csetup-args=-Dc_link_args=--coverage"
+    environment(
+        session, ".[test-all]", "coverage>=7.10", build=[f"-Cbuild-dir={build}", NO_ABI3, filtered, linked]
+    )
+    data = {
+        "COVERAGE_RCFILE": str(ROOT / "pyproject.toml"),
+        "COVERAGE_FILE": str(build / "data"),
+        **ONE_THREAD,
+    }
+    pytest = shutil.which("pytest", path=session.bin)
+    session.run("coverage", "run", pytest, "-q", "-n", "auto", env=data)
+    session.run("coverage", "combine", "-q", env=data)
+    session.run("coverage", "report", env=data)
+    session.run("coverage", "json", "-q", "-o", build / "report.json", env=data)
+    session.run("python", ".ci/coverage.py", build, "98", "95", "98")
+
+
+@nox.session(python=USUAL)
+def parallel(session):
+    """Every call of the table by eight threads at the same time, three times each."""
+    environment(session, ".[test]", "pytest-run-parallel")
+    options = "--parallel-threads", "8", "--iterations", "3", "tests/test_calls.py"
+    session.run("pytest", *options, *session.posargs, env=ONE_THREAD)
+
+
+# ---- before a release ------------------------------------------------------------------------------
+
+
+@nox.session(python=USUAL)
+def soak(session):
+    """An hour of random calls in one process, whose memory must stay as it is; or `-- --minutes 5`."""
+    environment(session, ".[all]")
+    session.run("python", "tests/soak.py", *session.posargs, env=ONE_THREAD)
+
+
+@nox.session(python=USUAL)
+def mutants(session):
+    """Kernels with one token changed, 60 of each file: does a test fail?"""
+    work = environment(session, ".[test]", build=["--verbose"], groups=["dev"])
+    arguments = session.posargs or ["--sample", "60", "--jobs", "2"]
+    session.run("python", "-P", "tests/mutants.py", "--build", work / "build", *arguments, env=ONE_THREAD)
