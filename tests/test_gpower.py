@@ -547,6 +547,21 @@ def test_block_values_are_re_fitted_together(norm):
     assert nuclear[1] >= nuclear[0] * (1 - 1e-12)
 
 
+@pytest.mark.parametrize("norm", NORMS)
+def test_relative_penalties_of_a_block_do_not_depend_on_the_size_of_weights(norm):
+    """They are shares of what the heaviest variable can contribute, which grows with the weight."""
+    X = data(5)
+    expected = sparse_pca(X, 2, method="gpower", block=True, penalty=0.2, norm=norm, relative=True)
+    for size in (0.25, 3.0):
+        result = sparse_pca(
+            X, 2, method="gpower", block=True, penalty=0.2, norm=norm, relative=True, mu=[size, size]
+        )
+        np.testing.assert_allclose(result.loadings, expected.loadings, atol=1e-8)
+    both = sparse_pca(X, 2, method="gpower", block=True, penalty=0.2, norm=norm, relative=True, mu=[3, 1.5])
+    halved = sparse_pca(X, 2, method="gpower", block=True, penalty=0.2, norm=norm, relative=True, mu=[1, 0.5])
+    np.testing.assert_allclose(both.loadings, halved.loadings, atol=1e-8)
+
+
 def test_block_columns_that_vanish_are_left_out():
     F = data(15)
     with pytest.warns(RuntimeWarning, match="1 of the 3 components vanished"):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from oracles import covariance, shared_arrays, spanned_variance
 
 import spcacore
-from spcacore import refine, sparse_pca
+from spcacore import refine, refinement, sparse_pca
 
 PITPROPS = spcacore.datasets.load_pitprops().correlation
 
@@ -137,6 +137,32 @@ def test_callback_ends_it():
 
     with pytest.raises(KeyError, match="mine"):
         refine(PITPROPS, V, kind="covariance", callback=fail)
+
+
+@pytest.mark.parametrize("n_restarts", [0, 1, 4])
+def test_attempts(n_restarts, monkeypatch):
+    """As many as asked for; the first goes in the order given, the others in random ones."""
+    V = sparse_pca(PITPROPS, 6, cardinality=4, kind="covariance").loadings
+    seen, rounds = [], []
+    again = refinement._again
+
+    def note(problem, loadings, t, *more):
+        rounds.append(t)
+        return again(problem, loadings, t, *more)
+
+    monkeypatch.setattr(refinement, "_again", note)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        refine(PITPROPS, V, kind="covariance", n_restarts=n_restarts, max_iter=3, callback=seen.append)
+    assert sorted({p.component for p in seen}) == list(range(n_restarts + 1))
+    assert {p.n_components for p in seen} == {n_restarts + 1}
+    orders = [rounds[i : i + 6] for i in range(0, len(rounds), 6)]
+    assert len(orders) == len(seen)
+    assert all(sorted(order) == list(range(6)) for order in orders)
+    for order, progress in zip(orders, seen, strict=True):
+        assert progress.component > 0 or order == list(range(6))
+    if n_restarts > 1:
+        assert len({tuple(order) for order in orders}) > len(orders) / 2
 
 
 @pytest.mark.parametrize(

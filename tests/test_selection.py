@@ -231,6 +231,60 @@ def test_rules():
     np.testing.assert_allclose(selection.standard_error, np.sqrt(np.mean(deviations, axis=0) / 5))
 
 
+def dense_shares(X):
+    """Eigenvalues as shares of the trace: what components of all variables explain."""
+    values = np.linalg.eigvalsh(np.cov(X.T))[::-1]
+    return values / values.sum()
+
+
+def permuted_shares(X, count):
+    return [dense_shares(_permuted(X, np.random.default_rng([0, 1, i]))) for i in range(1, count + 1)]
+
+
+def test_permutation_scores_and_errors_by_their_formulas():
+    """Of components of all variables, whose shares are eigenvalues."""
+    X = planted(40, 8, 4, signal=1.0)
+    selection = spcacore.select_sparsity(
+        X, cardinality=[3, 8], n_components=2, criterion="permutation", n_permutations=6
+    )
+    own = np.log(dense_shares(X)[:2].sum())
+    permuted = np.log([shares[:2].sum() for shares in permuted_shares(X, 6)])
+    np.testing.assert_allclose(selection.scores[:, 1], permuted, rtol=1e-8)
+    assert selection.score[1] == pytest.approx(own - permuted.mean(), rel=1e-8)
+    error = np.std(selection.scores, axis=0, ddof=1) * np.sqrt(1 + 1 / 6)
+    np.testing.assert_allclose(selection.standard_error, error, rtol=1e-12)
+
+
+def test_parallel_analysis_by_its_formulas():
+    """Each share of what the earlier components leave; two errors above what permutations give."""
+    ratios = []
+    for seed in range(12):
+        X = planted(40, 8, 4, signal=0.9, seed=seed)
+        selection, best = (
+            spcacore.select_n_components(
+                X, 3, cardinality=8, criterion="permutation", n_permutations=5, rule=rule
+            )
+            for rule in ("one_se", "best")
+        )
+        logs = []
+        for shares in [dense_shares(X), *permuted_shares(X, 5)]:
+            left = [shares[t:].sum() for t in range(3)]
+            logs.append(np.log(shares[:3] / left))
+        own, permuted = logs[0], np.array(logs[1:])
+        np.testing.assert_allclose(selection.scores[:, 1:], permuted, rtol=1e-6)
+        np.testing.assert_allclose(selection.score[1:], own - permuted.mean(axis=0), atol=1e-6)
+        error = permuted.std(axis=0, ddof=1) * np.sqrt(1 + 1 / 5)
+        np.testing.assert_allclose(selection.standard_error[1:], error, rtol=1e-5)
+        assert selection.score[0] == selection.standard_error[0] == 0
+        ratio = (own - permuted.mean(axis=0)) / error
+        assert selection.chosen == np.argmin([*(ratio > 2), False])
+        assert best.chosen == np.argmin([*(ratio > 0), False])
+        ratios.append(ratio[selection.chosen] if selection.chosen < 3 else 3)
+        ratios.append(ratio[: selection.chosen].min(initial=np.inf))
+    assert any(1 < ratio < 2 for ratio in ratios)  # so that neither one error nor three would do
+    assert any(2 < ratio < 3 for ratio in ratios)
+
+
 def test_missing_entries_are_left_out():
     X = planted(60, 40, 6, r=1, signal=4)
     X[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan

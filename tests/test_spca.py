@@ -427,3 +427,14 @@ def test_result_and_callback():
         assert spca(X, 2, cardinality=3, callback=enough).n_iter == 1
     again = spca(X, 2, cardinality=3, start=result.loadings, tol=1e-6)
     np.testing.assert_allclose(again.loadings, result.loadings, atol=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["data", "covariance"])
+def test_default_ridge(kind):
+    """A millionth of the mean of the diagonal of X'X; infinite where p > n."""
+    X = samples(3)
+    C = X - X.mean(axis=0)
+    A = C.T @ C if kind == "covariance" else X
+    result = spca(A, 2, penalty=1.0, kind=kind, tol=0.1)
+    assert result.ridge == pytest.approx(1e-6 * np.mean(np.sum(C**2, axis=0)), rel=1e-12)
+    assert spca(X[:10], 2, penalty=1.0, tol=0.1).ridge == np.inf

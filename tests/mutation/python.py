@@ -3,18 +3,19 @@
 python tests/mutation/python.py [--sample 300] [--seed 0] [--module NAME] [--function TEXT] [--tests NAME ...]
             [--seconds 20] [--jobs 2] [--again FILE] [--data build/mutation] [--output FILE] [--list]
 
-A mutant changes one operator, number, comparison, condition, keyword argument, call or statement of a function.
-The first run measures which lines each test runs (coverage, by file of tests; kept in --data until that file or
-the package changes).  A mutant is then put into the loaded functions of a forked process, where the tests that run
-its line are run, the module's own and the fastest first, as many as take --seconds, until the first that fails.
+A mutant changes one operator, number, comparison, condition, keyword argument, call or statement of a
+function.  The first run measures which lines each test runs (coverage, by file of tests; kept in --data until
+that file or the package changes).  A mutant is then put into the loaded functions of a forked process, where
+the tests that run its line are run, the module's own and the fastest first, as many as take --seconds, until
+the first that fails.
 
-EQUIVALENT.txt, beside this file, lists mutants that no answer can show, with reasons.  What is not mutated: module
-level, annotations, strings, and what is in `raise` and `warnings.warn`.  Tests that start processes or need an
-installed package are left out.
+equivalent.txt, beside this file, lists mutants that no answer can show, with reasons.  What is not mutated:
+module level, annotations, strings, and what is in `raise` and `warnings.warn`.  Tests that start processes or
+need an installed package are left out.
 
-mutmut 3 was tried.  It runs in a copy of this tree, but its trampolines replace the signatures that other tests
-compare, it has no way to take a few fast tests of the thousands that run a shared line, and most of its mutants
-are of error messages or replace an argument with None.
+mutmut 3 was tried.  It runs in a copy of this tree, but its trampolines replace the signatures that other
+tests compare, it has no way to take a few fast tests of the thousands that run a shared line, and most of its
+mutants are of error messages or replace an argument with None.
 """
 
 import argparse
@@ -38,7 +39,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE, TESTS = ROOT / "spcacore", ROOT / "tests"
-EQUIVALENT = Path(__file__).with_name("EQUIVALENT.txt")
+EQUIVALENT = Path(__file__).with_name("equivalent.txt")
 LEFT_OUT = {
     "test_benchmarks", "test_concurrency", "test_determinism", "test_documentation", "test_downstream",
     "test_examples", "test_memory", "test_security",
@@ -78,9 +79,13 @@ def other_expressions(node):
             new = [ast.Constant(n) for n in other_numbers(node.value)]
         case ast.UnaryOp(op=ast.USub() | ast.Not() | ast.Invert()):
             new = [node.operand]
-        case ast.BinOp() if type(node.op) in BINARY and not isinstance(node.left, ast.Constant | ast.JoinedStr):
+        case ast.BinOp() if type(node.op) in BINARY and not isinstance(
+            node.left, ast.Constant | ast.JoinedStr
+        ):
             new = [ast.BinOp(node.left, BINARY[type(node.op)](), node.right)]
-        case ast.BinOp() if type(node.op) in BINARY and isinstance(getattr(node.left, "value", ""), int | float):
+        case ast.BinOp() if type(node.op) in BINARY and isinstance(
+            getattr(node.left, "value", ""), int | float
+        ):
             new = [ast.BinOp(node.left, BINARY[type(node.op)](), node.right)]
         case ast.BoolOp():
             new = [ast.BoolOp(ast.Or() if isinstance(node.op, ast.And) else ast.And(), node.values)]
@@ -157,9 +162,8 @@ class Module:
             gone = ast.copy_location(ast.Pass(), s)
             targets = {n.id for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
             stored = isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Subscript | ast.Attribute)
-            if isinstance(s, ast.AugAssign | ast.Expr) or stored:
-                self.add(s, (parent, field, i, gone), name, outer)
-            elif isinstance(s, ast.Assign) and targets <= assigned:
+            again = isinstance(s, ast.Assign) and targets <= assigned
+            if isinstance(s, ast.AugAssign | ast.Expr) or stored or again:
                 self.add(s, (parent, field, i, gone), name, outer)
             elif isinstance(s, ast.Break | ast.Continue):
                 new = ast.Continue() if isinstance(s, ast.Break) else ast.Break()
@@ -179,9 +183,7 @@ class Module:
                 elif f == "cases":
                     for case in value:
                         self.block(case, "body", name, outer, assigned)
-                elif f not in ("annotation", "targets", "target", "type_comment"):
-                    self.expressions(s, s, f, value, name, outer)
-                elif f == "targets":
+                elif f not in ("annotation", "target", "type_comment"):
                     self.expressions(s, s, f, value, name, outer)
 
     def expressions(self, statement, parent, field, value, name, outer):
@@ -208,6 +210,11 @@ def header(statement):
     return " ".join(text.removesuffix("...").split())
 
 
+def same(a, b):
+    """How many characters two texts begin with in common."""
+    return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+
+
 class Mutant:
     def __init__(self, module, statement, place, function, outer, default):
         self.module, self.statement, self.place = module, statement, place
@@ -217,8 +224,8 @@ class Mutant:
             new = "pass" if isinstance(place[3], ast.Pass) else header(statement)
             if isinstance(place[3], ast.Break | ast.Continue):
                 new = ast.unparse(place[3])
-        start = len(os.path.commonprefix([old, new]))
-        end = len(os.path.commonprefix([old[start:][::-1], new[start:][::-1]]))
+        start = same(old, new)
+        end = same(old[start:][::-1], new[start:][::-1])
         while start > 0 and (old[start - 1].isalnum() or old[start - 1] in "_."):
             start -= 1
         while end > 0 and (old[len(old) - end].isalnum() or old[len(old) - end] in "_."):
@@ -367,7 +374,7 @@ def measured(data, jobs, names):
 
 
 def chosen_tests(mutant, seconds, users, budget):
-    """Tests that run the changed line: first few cases of each of the module's own, then others; the fastest."""
+    """Tests that run the changed line: few cases of each, the module's own before others, the fastest."""
     path = str(mutant.module.path.relative_to(ROOT))
     tests = {t for line in mutant.lines() for t in users.get((path, line), ())}
     own, cases, ranked = mutant.module.path.stem.strip("_"), Counter(), []
@@ -387,7 +394,7 @@ def chosen_tests(mutant, seconds, users, budget):
 
 
 class Run:
-    """A pytest plugin that collects all tests once, and runs some of them for each mutant, in forked processes."""
+    """A pytest plugin: collects all tests once, and runs some for each mutant, in forked processes."""
 
     def __init__(self, jobs, plans, report, data):
         self.jobs, self.plans, self.report, self.data = jobs, plans, report, data
@@ -475,7 +482,9 @@ class Run:
         text = log.read_text(errors="replace") if log.exists() else ""
         log.unlink(missing_ok=True)
         code = os.waitstatus_to_exitcode(status)
-        result = {0: "survived", 1: "killed", -signal.SIGXCPU: "timeout", -signal.SIGALRM: "timeout"}.get(code)
+        result = {0: "survived", 1: "killed", -signal.SIGXCPU: "timeout", -signal.SIGALRM: "timeout"}.get(
+            code
+        )
         if mutant is None:
             if code != 0:
                 print(f"unsure: {tests[0]} fails without a mutation ({code})", flush=True)
