@@ -1,7 +1,8 @@
 """Mutants of the functions of spcacore/: do the tests see each?
 
 python tests/mutation/python.py [--sample 300] [--seed 0] [--module NAME] [--function TEXT] [--tests NAME ...]
-            [--seconds 20] [--jobs 2] [--again FILE] [--data build/mutation] [--output FILE] [--list]
+            [--seconds 20] [--jobs 2] [--again FILE] [--data build/mutation] [--output FILE] [--least 90]
+            [--list]
 
 A mutant changes one operator, number, comparison, condition, keyword argument, call or statement of a
 function.  The first run measures which lines each test runs (coverage, by file of tests; kept in --data until
@@ -524,6 +525,7 @@ def main():
     parser.add_argument("--again", type=Path, help="those that survived in this output of another run")
     parser.add_argument("--data", type=Path, default=ROOT / "build/mutation")
     parser.add_argument("--output", type=Path, help="one line of JSON for each mutant")
+    parser.add_argument("--least", type=float, default=0, help="fail where fewer per cent are killed")
     parser.add_argument("--list", action="store_true")
     args = parser.parse_args()
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -573,8 +575,8 @@ def main():
         share = found / max(found + c["survived"], 1)
         row = f"{c['killed']:6} {c['timeout']:7} {c['survived']:8} {c['equivalent']:10} {share:6.1%}"
         print(f"{name:28} {row}{'  errors: ' + str(c['error']) if c['error'] else ''}")
-    return None
+    return f"fewer than {args.least:g} % are killed" if 100 * share < args.least else None
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
