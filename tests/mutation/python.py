@@ -378,6 +378,8 @@ def chosen_tests(mutant, seconds, users, budget):
     """Tests that run the changed line: few cases of each, the module's own before others, the fastest."""
     path = str(mutant.module.path.relative_to(ROOT))
     tests = {t for line in mutant.lines() for t in users.get((path, line), ())}
+    if mutant.default:  # which no test need call to see
+        tests |= {t for t in seconds if "::test_defaults_are" in t or "::test_defaults_of" in t}
     own, cases, ranked = mutant.module.path.stem.strip("_"), Counter(), []
     for test in sorted(tests, key=lambda t: (seconds[t], t)):
         function = test.partition("[")[0]
