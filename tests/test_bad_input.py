@@ -12,6 +12,8 @@ import pytest
 from kinds import BAD, BROKEN, SPARSE, bad_cells, is_covariance, untouched
 from test_layouts import SLICED, TAKES, each, halves
 
+from spcacore._input import refuse_not_finite
+
 MISSING = ("pmd", "ppca", "sparse_pca, pmd", "sparse_pca, naive", "PPCAResult")  # NaN is a missing entry
 USED = {"SparseLDAResult", "SparseCCAResult", "SparsePCAResult", "SPCAResult", "StructuredPCAResult"}
 NOT_FINITE = re.compile(r"has \d+ entr(y that is|ies that are) NaN or infinite, the first at")
@@ -113,6 +115,17 @@ def test_sparse_not_finite(call, dtype):
 
 
 # ---- what has no answer, or hardly one ------------------------------------------------------------------
+
+
+def test_rows_of_millions_of_entries_are_looked_through():
+    """More than a row at a time is looked at, but never less than one."""
+    a = np.zeros((2, (1 << 22) + 3), np.float32)
+    refuse_not_finite(a, "a")
+    a[1, -1] = np.nan
+    with pytest.raises(
+        ValueError, match=r"a has 1 entry that is NaN or infinite, the first at \(1, 4194306\)"
+    ):
+        refuse_not_finite(a, "a")
 
 
 def replaced(a, index, value):

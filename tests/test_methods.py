@@ -435,6 +435,13 @@ def test_operator_and_diagonal_of_a_naive_residual(holes):
         A = F.T @ F / 29
         np.testing.assert_allclose(dense_of(state.operator) * problem.unit, A, atol=atol)
         np.testing.assert_allclose(state.diagonal * problem.unit, np.diagonal(A), atol=atol)
+    for j in range(12):  # of a variable that is removed only rounding is left, which is no variance below 0
+        one, e = np.array([j]), np.ones(1)
+        removed = Deflated.nothing(problem, "naive").without(
+            one, e, problem.noise, problem.operator.image(one, e)
+        )
+        assert 0 <= removed.diagonal[j] <= 1e-14 * problem.diagonal[j]
+        assert np.delete(removed.diagonal, j).min() > 0
 
 
 # ---- bad input --------------------------------------------------------------------------------------

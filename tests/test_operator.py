@@ -239,6 +239,28 @@ def test_statistics_of_columns_that_look_constant():
         np.testing.assert_allclose(problem.unit * problem.diagonal, X.var(axis=0, ddof=1), rtol=1e-12)
 
 
+def test_products_may_come_in_any_form():
+    """As a column, of another type, or from a strided array."""
+    A = np.round(10 * covariance(data()))
+    p = len(A)
+    expected = as_problem(A, kind="covariance").operator
+    v = np.round(np.linspace(-3, 3, p))
+    forms = {
+        "column": lambda w: (A @ w)[:, None],
+        "row": lambda w: (A @ w)[None],
+        "strided": lambda w: np.repeat(A @ w, 2)[::2],
+        "single": lambda w: (A @ w).astype(np.float32),
+        "list": lambda w: (A @ w).tolist(),
+    }
+    for name, form in forms.items():
+        problem = as_problem(form, kind="covariance", n_features=p)
+        y = problem.operator.apply(None, v) * problem.unit
+        np.testing.assert_allclose(y, A @ v, rtol=1e-6, err_msg=name)
+        assert y.dtype == expected.apply(None, v).dtype
+    with pytest.raises(ValueError, match="n_features must be at least 1"):
+        as_problem(lambda w: w, kind="covariance", n_features=0)
+
+
 @pytest.mark.parametrize("make", [scipy.sparse.csr_array, scipy.sparse.csc_array])
 def test_stored_zeros_make_no_column_constant(make):
     """A column whose entries are all stored, some of them zeros and the others equal."""

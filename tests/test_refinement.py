@@ -62,6 +62,20 @@ def test_no_better_values_on_the_supports_it_returns():
     assert minimize(loss, W[used], method="BFGS").fun >= -spanned_variance(A, W) * (1 + 1e-5)
 
 
+def test_a_single_loading_is_as_good_as_all_starts_make_it():
+    """From a stationary point that its own start does not leave: the best variable, and the worst."""
+    found = 0
+    for seed in range(10):
+        A = covariance(np.random.default_rng(seed).standard_normal((12, 15)))
+        best = spcacore.tpower(A, 3, kind="covariance", swaps=False).value
+        for j in (A.diagonal().argmax(), A.diagonal().argmin()):
+            alone = spcacore.tpower(A, 3, kind="covariance", start=np.eye(15)[j], swaps=False).value
+            w = refine(A, np.eye(15)[:, [j]], cardinality=3, kind="covariance")[:, 0]
+            assert w @ A @ w >= best * (1 - 1e-9)
+            found += alone < best * (1 - 1e-3)
+    assert found > 3
+
+
 def test_orthogonal_loadings_beat_the_published_ones():
     """S&P 500, four loadings of 30: .1113 of the trace was the best with nearly orthogonal loadings."""
     A = shared_arrays("snp500_correlation.npz")["A"]
