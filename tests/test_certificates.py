@@ -81,6 +81,18 @@ def test_the_relaxation_is_the_tightest():
     assert 1.0271 * 2.9374789 * (1 - 1e-5) <= result.bound <= 1.0285 * 2.9374789
 
 
+def test_the_relaxation_allows_for_rounding_of_the_products():
+    """Of all variables it is the largest eigenvalue, here in extended precision."""
+    for seed in range(10):
+        X = np.random.default_rng(seed).standard_normal((200, 4)) * [1, 2, 3, 10]
+        bound = optimality_bound(X, 4, relaxation=True).bounds["relaxation"]
+        F = X.astype(np.longdouble) - X.astype(np.longdouble).mean(axis=0)
+        A = F.T @ F / 199
+        v = np.linalg.eigh(A.astype(np.float64))[1][:, -1].astype(np.longdouble)
+        largest = v @ A @ v / (v @ v)
+        assert largest <= bound <= largest * (1 + 1e-6)
+
+
 def test_vectors_need_not_be_eigenvectors(monkeypatch):
     """Any orthonormal vectors give valid bounds: near ones, rotated ones, random ones."""
     monkeypatch.setattr(certificates, "_WHOLE", 0)

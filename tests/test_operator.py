@@ -11,7 +11,7 @@ from oracles import covariance, deflated
 from scipy.sparse.linalg import LinearOperator
 
 from spcacore import _core
-from spcacore._operator import as_problem
+from spcacore._operator import _range, as_problem
 from spcacore.deflation import METHODS, Deflated
 
 N, P = 40, 23
@@ -156,6 +156,22 @@ def test_statistics_at_any_mean_and_scale(layout, n, offset, size, seed):
         problem.diagonal / scale, expected, rtol=1e-9 if abs(offset) < 1e9 else 1e-3, atol=1e-14
     )
     assert problem.diagonal[2] == 0
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_the_square_of_the_range_is_finite_and_brings_numbers_near_one(dtype):
+    info = np.finfo(dtype)
+    with np.errstate(over="raise", under="ignore"):
+        for exponent in range(info.minexp - info.nmant, info.maxexp):
+            largest = float(np.ldexp(1.5, exponent))
+            factor = dtype(_range(largest, dtype))
+            square = factor * factor
+            assert np.frexp(factor)[0] == 0.5
+            if exponent >= info.minexp + 4:
+                assert 0.5 <= largest * float(square) <= 4
+            else:
+                assert largest * float(square) <= 4
+    assert _range(0.0, dtype) == 1
 
 
 def test_range_takes_extreme_data_near_one():

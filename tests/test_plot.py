@@ -446,6 +446,18 @@ def test_values_in_any_order_and_of_one_component():
     assert plot.path(stand_in([0, 10, 1000])).get_xscale() == "linear"  # a zero has no logarithm
 
 
+def test_a_few_whole_values_have_whole_ticks():
+    ticks = plot.path(stand_in([1, 2, 3])).get_xticks()
+    assert np.array_equal(ticks, np.rint(ticks))
+    ticks = plot.path(stand_in([1.0, 1.2, 1.4])).get_xticks()
+    assert not np.array_equal(ticks, np.rint(ticks))
+
+
+def test_the_first_of_equal_arrows_are_shown():
+    ax = plot.biplot(np.ones((300, 2)), np.random.default_rng(0).standard_normal((20, 2)), n_variables=7)
+    assert {t for t in texts(ax.texts) if t.startswith("x")} == {f"x{j}" for j in range(1, 8)}
+
+
 def test_a_selection_has_errors_and_a_rule():
     ax = plot.path(selection())
     (bars,) = ax.containers
