@@ -10,6 +10,7 @@ from oracles import covariance, deflated, optimum
 
 import spcacore
 from spcacore import certificates, optimality_bound, sparse_pca, tpower
+from spcacore._operator import as_problem
 from spcacore.deflation import METHODS as DEFLATIONS
 
 PITPROPS = spcacore.datasets.load_pitprops().correlation
@@ -91,6 +92,15 @@ def test_the_relaxation_allows_for_rounding_of_the_products():
         v = np.linalg.eigh(A.astype(np.float64))[1][:, -1].astype(np.longdouble)
         largest = v @ A @ v / (v @ v)
         assert largest <= bound <= largest * (1 + 1e-6)
+
+
+def test_vectors_beyond_the_rank_are_orthonormal_too():
+    """The Krylov space ends with the rank; what goes on from there is orthogonal to it."""
+    X = np.random.default_rng(0).standard_normal((20, 2)) @ np.random.default_rng(1).standard_normal((2, 9))
+    V = certificates._lanczos(as_problem(X).operator, 6)
+    np.testing.assert_allclose(V.T @ V, np.eye(6), atol=1e-12)
+    A = covariance(X)
+    np.testing.assert_allclose(A @ V[:, :3] @ V[:, :3].T, A, atol=1e-6 * A.max())
 
 
 def test_vectors_need_not_be_eigenvectors(monkeypatch):

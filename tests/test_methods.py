@@ -14,6 +14,7 @@ from oracles import covariance, deflated, shared, spanned_variance
 import spcacore
 from spcacore import explained_variance, sparse_pca, tpower
 from spcacore._operator import as_problem
+from spcacore._search import _promise
 from spcacore.components import CONSTRAINTS, METHODS
 from spcacore.deflation import METHODS as DEFLATIONS
 from spcacore.deflation import Deflated
@@ -344,6 +345,7 @@ def test_the_operator_of_the_quotient(kind):
     P = np.eye(12) - Q @ Q.T
     B = P @ A @ P / problem.unit
     np.testing.assert_allclose(dense_of(state.operator), B, atol=1e-12 * B.max())
+    np.testing.assert_allclose(_promise(state), np.diagonal(B) / np.diagonal(P), atol=1e-12 * B.max())
     heavy = state.operator.with_penalty(3.0)
     np.testing.assert_allclose(dense_of(heavy), B + 3 * P, atol=1e-12 * B.max())
     v = rng.standard_normal(12)

@@ -158,6 +158,13 @@ def test_statistics_at_any_mean_and_scale(layout, n, offset, size, seed):
     assert problem.diagonal[2] == 0
 
 
+def test_the_range_does_not_depend_on_signs():
+    for offset in (0.0, 1e10, 1e100):
+        X = data() + offset
+        assert as_problem(X).range == as_problem(-X).range
+    assert as_problem(data() + 1e100).range < 1
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_the_square_of_the_range_is_finite_and_brings_numbers_near_one(dtype):
     info = np.finfo(dtype)

@@ -610,6 +610,7 @@ BAD = [
     (lambda: plot.bars(np.zeros((3, 0))), ValueError, "loadings is empty"),
     (lambda: plot.bars(object()), TypeError, "loadings"),
     (lambda: plot.heatmap(V2, components=[0, 2]), ValueError, "components\\[1\\] must be in \\[0, 1\\]"),
+    (lambda: plot.heatmap(V2, components=2), ValueError, "components must be in \\[0, 1\\], not 2"),
     (lambda: plot.heatmap(V2, components=[]), ValueError, "components is empty"),
     (lambda: plot.heatmap(V2, components="01"), TypeError, "components must be an integer"),
     (lambda: plot.heatmap(V2, order="size"), ValueError, "order must be one of 'cluster'"),

@@ -76,6 +76,13 @@ def test_a_single_loading_is_as_good_as_all_starts_make_it():
     assert found > 3
 
 
+def test_a_restart_drops_some_loadings():
+    rng, loadings = np.random.default_rng(0), [object()] * 4
+    kept = [sum(x is not None for x in refinement._some_dropped(loadings, rng)) for _ in range(400)]
+    assert set(kept) == {0, 1, 2, 3}
+    assert 0.5 < np.mean(np.array(kept) == 0) < 0.75  # half of the time, and a quarter of the rest
+
+
 def test_orthogonal_loadings_beat_the_published_ones():
     """S&P 500, four loadings of 30: .1113 of the trace was the best with nearly orthogonal loadings."""
     A = shared_arrays("snp500_correlation.npz")["A"]

@@ -393,6 +393,7 @@ def test_names_and_frames():
     assert table.index.tolist() == [2, 4]
     assert table["nonzeros"].tolist() == [2, 4]
     np.testing.assert_allclose(table["explained_variance_ratio"], path.explained_variance_ratio[:, 0])
+    np.testing.assert_array_equal(table["index_of_sparseness"], path.index_of_sparseness)
     selection = spcacore.select_sparsity(X, cardinality=[2, 4])
     assert selection.result.names == tuple(names)
     table = selection.to_frame()
@@ -435,6 +436,15 @@ def test_progress_is_told_in_the_callers_thread(n_jobs):
     seen.clear()
     spcacore.select_n_components(planted(30, 20, 4), 2, cardinality=3, n_jobs=n_jobs, callback=callback)
     assert [p.done for p in seen] == [1, 2, 3, 4, 5, 6]
+    assert {p.total for p in seen} == {6}
+    for select, options in (
+        (spcacore.select_n_components, {"n_components": 2, "cardinality": 3}),
+        (spcacore.select_sparsity, {"cardinality": [2, 4]}),
+    ):
+        seen.clear()
+        select(planted(30, 20, 4), criterion="permutation", n_permutations=2, callback=callback, **options)
+        assert seen[-1].done == seen[-1].total == len(seen)
+        assert {p.total for p in seen} == {len(seen)}
     seen.clear()
     spcacore.sparsity_path(planted(30, 20, 4), cardinality=[3, 1, 2], callback=callback)
     assert [(p.done, p.total, p.value) for p in seen] == [(1, 3, 3), (2, 3, 2), (3, 3, 1)]

@@ -272,7 +272,9 @@ def test_the_greedy_support(seed, k, sparse):
     chosen = []
     for _ in range(k):
         chosen.append(max(sorted(set(range(p)) - set(chosen)), key=lambda j: objective([*chosen, j], r, K)))
+    before = r.copy()
     assert chooser.support(r, a, k).tolist() == sorted(chosen)
+    np.testing.assert_array_equal(r, before)
     K /= np.linalg.eigvalsh(K)[-1]  # then every variable adds, and greedy comes within 1 - 1/e
     best = max(objective(S, r, K) for S in combinations(range(p), k))
     reached, scaled = [], 0.0
