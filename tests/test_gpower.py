@@ -3,6 +3,7 @@
 import importlib
 import re
 import warnings
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -681,3 +682,17 @@ def test_no_variance_at_all():
     with pytest.warns(RuntimeWarning, match="no variance"):
         x = gpower(np.ones((4, 3)), 0.5)
     assert x.value == 0
+
+
+@pytest.mark.parametrize("ended", [(True, True), (True, False), (False, True)])
+def test_a_block_has_converged_where_both_searches_have(ended, monkeypatch):
+    """For the support, and for the values on it."""
+    module = importlib.import_module("spcacore.gpower")
+    ascend, states = module._ascend, iter(ended)
+    monkeypatch.setattr(module, "_ascend", lambda *a: replace(ascend(*a), converged=next(states)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        result = sparse_pca(
+            data(5), 2, method="gpower", block=True, penalty=0.2, relative=True, start="diagonal"
+        )
+    assert result.converged.tolist() == [all(ended)] * 2

@@ -11,8 +11,8 @@ the tests that run its line are run, the module's own and the fastest first, as 
 the first that fails.
 
 equivalent.txt, beside this file, lists mutants that no answer can show, with reasons.  What is not mutated:
-module level, annotations, strings, and what is in `raise` and `warnings.warn`.  Tests that start processes or
-need an installed package are left out.
+module level, annotations, strings, and what is in `raise` and `warnings.warn`.  Tests that start processes,
+send signals or need an installed package are left out.
 
 mutmut 3 was tried.  It runs in a copy of this tree, but its trampolines replace the signatures that other
 tests compare, it has no way to take a few fast tests of the thousands that run a shared line, and most of its
@@ -369,7 +369,7 @@ def measured(data, jobs, names):
         seconds |= found["seconds"]
         for path, tests in found["lines"].items():
             for test, lines in tests.items():
-                for line in lines:
+                for line in lines if "interrupt" not in test else ():
                     users[path, line].append(test)
     return seconds, users
 
