@@ -523,3 +523,14 @@ def test_not_converged():
     assert "not converged" in repr(result)
     with pytest.warns(RuntimeWarning, match="not converged in 1 iterations"):
         sparse_kmeans(planted(0, 0.7)[0], 3, 6, max_iter=1)
+
+
+@pytest.mark.parametrize("p", [4, 40])
+def test_points_have_the_weighted_distances(p):
+    """Of few variables these are the points, of many they come from the products of the samples."""
+    rng = np.random.default_rng(p)
+    X, w = 0.1 * rng.standard_normal((9, p)), rng.random(p)
+    points = clustering._points(clustering._columns(X), w)
+    unit = np.median(pdist(X * np.sqrt(w))) / np.median(pdist(points))  # a power of two
+    assert np.log2(unit) == pytest.approx(np.rint(np.log2(unit)), abs=1e-12)
+    np.testing.assert_allclose(pdist(points) * unit, pdist(X * np.sqrt(w)), rtol=1e-9)

@@ -92,6 +92,7 @@ def test_greedy_paths_by_brute_force(kind, seed):
     for k in range(p - 1, 0, -1):
         S.remove(max(S, key=lambda j: value_on(A, B, [i for i in S if i != j])))
         result = sparse_eigen(A, B, k, strategy="backward", swaps=False)
+        assert result.n_iter.tolist() == [p - k]
         assert np.flatnonzero(result.loadings[:, 0]).tolist() == sorted(S)
         both = sparse_eigen(A, B, k, strategy="bidirectional", swaps=False).values[0]
         forward = sparse_eigen(A, B, k, strategy="forward", swaps=False).values[0]

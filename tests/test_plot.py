@@ -376,6 +376,13 @@ def test_shares_of_a_covariance_and_of_given_numbers():
     assert set(heights(plot.scree(result))) == {"sparse"}
 
 
+def test_shares_of_an_indefinite_matrix():
+    """As Hotelling's deflation leaves it."""
+    A = np.diag([4.0, 3, 2, -1])
+    ax = plot.scree(np.eye(4)[:, :2], A, kind="covariance")
+    np.testing.assert_allclose(heights(ax)["sparse"], [0.5, 0.375])
+
+
 def test_shares_that_the_result_does_not_know():
     A = PROPS.correlation
     V = sparse(16, 13, 3)

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import spcacore
+from spcacore._parallel import Report
 from spcacore._tuning import _permuted, left_out_error
 
 
@@ -381,6 +382,15 @@ def test_layouts_and_precisions():
     single = spcacore.select_sparsity(X.astype(np.float32), cardinality=[2, 5, 20])
     np.testing.assert_allclose(single.scores, own.scores, atol=1e-3)
     assert single.result.loadings.dtype == np.float32
+
+
+def test_a_report_without_a_message_is_not_told():
+    told = []
+    report = Report(told.append)
+    report()
+    report(3)
+    assert told == [3]
+    Report(None)(3)
 
 
 def test_names_and_frames():
