@@ -88,7 +88,7 @@ def readme(session):
 
 @nox.session(python=NEWEST)
 def bare(session):
-    """The tests where no extra is installed, on the newest Python, in random order, each BLAS by one thread."""
+    """The tests without any extra, on the newest Python, in random order, each BLAS by one thread."""
     environment(session, ".[test]", "pytest-randomly")
     session.run("pytest", "-n", "auto", *session.posargs, env=ONE_THREAD)
 
@@ -123,7 +123,7 @@ def types(session):
 
 @nox.session(python=USUAL)
 def kernels(session):
-    """Tests that numbers of BLAS and LAPACK decide, under each choice of OpenBLAS's kernels, by 1 and 2 threads."""
+    """Tests that BLAS and LAPACK could decide, under each choice of kernels, by 1 and 2 threads."""
     work = environment(session, ".[test]", "pytest-randomly")
     session.run("bash", ".ci/kernels", str(work), external=True)
 
@@ -316,3 +316,20 @@ def mutants(session):
     work = environment(session, ".[test]", build=["--verbose"], groups=["dev"])
     arguments = session.posargs or ["--sample", "60", "--jobs", "2"]
     session.run("python", "-P", "tests/mutants.py", "--build", work / "build", *arguments, env=ONE_THREAD)
+
+
+@nox.session(python=USUAL)
+def mutants_python(session):
+    """Functions of the Python layer with one thing changed, 300 at random: do tests notice at least 90 %?"""
+    work = environment(session, ".[test-all]", "coverage>=7.10", groups=["dev"])
+    tree = work / "tree"  # the sources, with the extension that was built beside them
+    site = session.run(
+        "python", "-P", "-c", "import spcacore; print(spcacore.__path__[0])", silent=True
+    ).strip()
+    for name in ("tests", "docs", "benchmarks"):
+        shutil.copytree(ROOT / name, tree / name)
+    shutil.copytree(site, tree / "spcacore")
+    for name in ("pyproject.toml", "README.md", "CHANGELOG.md"):
+        shutil.copy(ROOT / name, tree)
+    arguments = session.posargs or ["--sample", "300", "--least", "90"]
+    session.run("python", "-P", tree / "tests" / "mutation" / "python.py", *arguments, env=ONE_THREAD)

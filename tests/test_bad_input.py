@@ -9,8 +9,12 @@ import warnings
 import calls
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from kinds import BAD, BROKEN, DTYPES, SPARSE, bad_cells, ids, is_covariance, untouched
-from test_layouts import SLICED, TAKES, each
+from test_layouts import SLICED, TAKES, each, halves
+
+import spcacore
+from spcacore._input import refuse_not_finite
 
 MISSING = ("pmd", "ppca", "sparse_pca, pmd", "sparse_pca, naive", "PPCAResult")  # NaN is a missing entry
 USED = {"SparseLDAResult", "SparseCCAResult", "SparsePCAResult", "SPCAResult", "StructuredPCAResult"}
@@ -125,6 +129,26 @@ def test_sparse_not_finite(call, dtype):
 
 
 # ---- what has no answer, or hardly one ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("index", [-1, 10**6])
+def test_a_single_entry_outside_of_a_sparse_matrix(axis, index):
+    X = sp.coo_array(([1.0], ([1], [2])), shape=(6, 5))
+    X.coords = tuple(np.array([index]) if i == axis else c for i, c in enumerate(X.coords))
+    with pytest.raises(ValueError, match="corrupt"):
+        spcacore.tpower(X, 2)
+
+
+def test_rows_of_millions_of_entries_are_looked_through():
+    """More than a row at a time is looked at, but never less than one."""
+    a = np.zeros((2, (1 << 22) + 3), np.float32)
+    refuse_not_finite(a, "a")
+    a[1, -1] = np.nan
+    with pytest.raises(
+        ValueError, match=r"a has 1 entry that is NaN or infinite, the first at \(1, 4194306\)"
+    ):
+        refuse_not_finite(a, "a")
 
 
 def replaced(a, index, value):

@@ -226,7 +226,7 @@ def test_units_precision_and_layout(method):
     assert single.loadings_x.dtype == single.scores_y.dtype == np.float32
     np.testing.assert_allclose(single.loadings_x, plain.loadings_x, atol=5e-3)
     seen = []
-    sparse_cca(X, Y, 2, method=method, callback=seen.append, **options)
+    assert (sparse_cca(X, Y, 2, method=method, callback=seen.append, **options).n_iter > 0).all()
     finished = [p.value for p in seen if p.value is not None]
     np.testing.assert_allclose(finished, plain.correlations, rtol=1e-12)
 

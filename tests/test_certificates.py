@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.optimize
 import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,6 +10,7 @@ from oracles import covariance, deflated, optimum
 
 import spcacore
 from spcacore import certificates, optimality_bound, sparse_pca, tpower
+from spcacore._operator import as_problem
 from spcacore.deflation import METHODS as DEFLATIONS
 
 PITPROPS = spcacore.datasets.load_pitprops().correlation
@@ -81,6 +83,27 @@ def test_the_relaxation_is_the_tightest():
     assert 1.0271 * 2.9374789 * (1 - 1e-5) <= result.bound <= 1.0285 * 2.9374789
 
 
+def test_the_relaxation_allows_for_rounding_of_the_products():
+    """Of all variables it is the largest eigenvalue, here in extended precision."""
+    for seed in range(10):
+        X = np.random.default_rng(seed).standard_normal((200, 4)) * [1, 2, 3, 10]
+        bound = optimality_bound(X, 4, relaxation=True).bounds["relaxation"]
+        F = X.astype(np.longdouble) - X.astype(np.longdouble).mean(axis=0)
+        A = F.T @ F / 199
+        v = np.linalg.eigh(A.astype(np.float64))[1][:, -1].astype(np.longdouble)
+        largest = v @ A @ v / (v @ v)
+        assert largest <= bound <= largest * (1 + 1e-6)
+
+
+def test_vectors_beyond_the_rank_are_orthonormal_too():
+    """The Krylov space ends with the rank; what goes on from there is orthogonal to it."""
+    X = np.random.default_rng(0).standard_normal((20, 2)) @ np.random.default_rng(1).standard_normal((2, 9))
+    V = certificates._lanczos(as_problem(X).operator, 6)
+    np.testing.assert_allclose(V.T @ V, np.eye(6), atol=1e-12)
+    A = covariance(X)
+    np.testing.assert_allclose(A @ V[:, :3] @ V[:, :3].T, A, atol=1e-6 * A.max())
+
+
 def test_vectors_need_not_be_eigenvectors(monkeypatch):
     """Any orthonormal vectors give valid bounds: near ones, rotated ones, random ones."""
     monkeypatch.setattr(certificates, "_WHOLE", 0)
@@ -95,6 +118,39 @@ def test_vectors_need_not_be_eigenvectors(monkeypatch):
             best = optimum(A, k)
             for name, bound in optimality_bound(X, k).bounds.items():
                 assert bound >= best, (trial, k, name)
+
+
+def test_bounds_of_any_vectors_are_those_of_the_formula(monkeypatch):
+    """On explicit matrices, with the knapsack by linear programming; its parts bound what they stand for."""
+    monkeypatch.setattr(certificates, "_WHOLE", 0)
+    rng = np.random.default_rng(7)
+    for _ in range(40):
+        p, m = int(rng.integers(4, 9)), int(rng.integers(1, 4))
+        X = rng.standard_normal((12, p)) * 2.0 ** rng.integers(-2, 3, p)
+        A = covariance(X)
+        V = np.linalg.qr(np.linalg.eigh(A)[1][:, -m:] + 0.3 * rng.standard_normal((p, m)))[0]
+        theta, E = np.linalg.eigh(V.T @ A @ V)
+        V = V @ E
+        R, P = A @ V - V * theta, np.eye(p) - V @ V.T
+        rest = -np.sort(-np.diagonal(P @ A @ P))
+        monkeypatch.setattr(certificates, "_lanczos", lambda op, m, V=V: np.asfortranarray(V))
+        for k in range(1, p + 1):
+            caps, rho2 = (-np.sort(-(M**2), axis=0)[:k] for M in (V, R))
+            caps = np.minimum(caps.sum(axis=0), 1)
+            most = [
+                -scipy.optimize.linprog(
+                    np.append(-theta, -tail),
+                    np.ones((1, m + 1)),
+                    [1],
+                    bounds=[*((0, c) for c in caps), (0, 1)],
+                ).fun
+                for tail in (0.0, rest.sum())
+            ]
+            expected = min(most[0] + rest[:k].sum(), most[1]) + 2 * np.sqrt(rho2.sum())
+            bounds = optimality_bound(X, k).bounds
+            assert bounds["knapsack"] == pytest.approx(expected, rel=1e-6)
+            expected = max(theta[-1], rest.sum()) + np.linalg.norm(R, 2)
+            assert bounds["spectral"] == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.parametrize("deflation", DEFLATIONS)

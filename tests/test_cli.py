@@ -928,3 +928,16 @@ def test_the_installed_command(tmp_path, X):
     done = subprocess.run([*COMMAND, "fit", "no.csv"], capture_output=True, cwd=tmp_path, text=True)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "spcacore: error: cannot read no.csv: No such file or directory\n"
+
+
+def test_every_option_has_a_help_text():
+    def lacking(parser, command):
+        for action in parser._actions:
+            for name, subparser in (action.choices or {}).items() if action.nargs == "A..." else ():
+                yield from lacking(subparser, f"{command} {name}")
+            if not action.help and action.nargs != "A...":
+                yield command, action.dest
+
+    parser = arguments.parser()
+    assert not list(lacking(parser, "spcacore"))
+    assert any(action.nargs == "A..." for action in parser._actions)

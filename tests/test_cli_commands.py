@@ -1084,6 +1084,20 @@ def test_help_of_each_command(capsys, command):
     assert max(map(len, out.split("file formats:")[1].splitlines())) <= 110
 
 
+def test_info_of_a_constant_matrix(output, as_json, tmp_path):
+    np.save(tmp_path / "x.npy", np.ones((5, 3)))
+    assert output("info", tmp_path / "x.npy").splitlines()[-1] == "No variable varies."
+    assert as_json("info", tmp_path / "x.npy")["constant_variables"] == [0, 1, 2]
+
+
+def test_info_times_a_product(as_json, tmp_path, monkeypatch):
+    monkeypatch.setattr(info, "TIMED", 10)
+    np.save(tmp_path / "x.npy", np.random.default_rng(0).standard_normal((5, 3)))
+    assert 0 < as_json("info", tmp_path / "x.npy")["seconds_per_product"] < 60
+    np.save(tmp_path / "x.npy", np.full((5, 3), np.nan))
+    assert as_json("info", tmp_path / "x.npy")["seconds_per_product"] is None
+
+
 def test_help_names_every_field_of_the_json(capsys, as_json, file, tmp_path):
     """And those that it names are there."""
     as_json("fit", file, "-k3", "-n1", "-o", tmp_path / "l.csv")

@@ -14,7 +14,13 @@ from oracles import data_arrays
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import pdist, squareform
 
-from spcacore import sparse_dissimilarity, sparse_dissimilarity_gap, sparse_kmeans, sparse_kmeans_gap
+from spcacore import (
+    clustering,
+    sparse_dissimilarity,
+    sparse_dissimilarity_gap,
+    sparse_kmeans,
+    sparse_kmeans_gap,
+)
 
 pd = optional("pandas")
 KMeans = optional("sklearn.cluster", "KMeans")
@@ -319,6 +325,30 @@ def test_kmeans_of_all_partitions():
     assert reached >= 18
 
 
+@pytest.mark.parametrize(
+    ("gain", "moves"), [(0.3, True), (1e-3, True), (1e-9, True), (1e-13, False), (-1e-3, False)]
+)
+def test_a_point_moves_where_that_gains_more_than_rounding(gain, moves):
+    """Two pairs at which Lloyd's steps end; moving one point gains a share `gain` of the sum of squares."""
+    columns = clustering._columns(np.arange(4.0)[:, None])
+    low, high = 1.0, 3.0  # at the distance sqrt(3) both partitions are as good
+
+    def of(distance):
+        points = np.array([0.0, 2.0, 1 + distance, 1 + distance])[:, None]
+        points -= points.mean()
+        value = [sums_between(points, np.array(labels)).sum() for labels in ([0, 0, 1, 1], [0, 1, 1, 1])]
+        return points, (value[1] - value[0]) / np.sum(points**2)
+
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if of(middle)[1] > gain else (low, middle)
+    points, reached = of(low)
+    assert reached == pytest.approx(gain, rel=0.05, abs=5e-14)
+    labels, value = clustering._lloyd(columns, points, np.array([0, 0, 1, 1]), 2)
+    assert labels.tolist() == ([0, 1, 1, 1] if moves else [0, 0, 1, 1])
+    assert value == pytest.approx(sums_between(points, labels).sum(), rel=1e-12)
+
+
 def test_kmeans_weights_by_a_convex_solver():
     X, _ = planted(0, 1.0, n=30, p=40, k=8)
     result = sparse_kmeans(X, 3, 2.5)
@@ -493,3 +523,14 @@ def test_not_converged():
     assert "not converged" in repr(result)
     with pytest.warns(RuntimeWarning, match="not converged in 1 iteration$"):
         sparse_kmeans(planted(0, 0.7)[0], 3, 6, max_iter=1)
+
+
+@pytest.mark.parametrize("p", [4, 40])
+def test_points_have_the_weighted_distances(p):
+    """Of few variables these are the points, of many they come from the products of the samples."""
+    rng = np.random.default_rng(p)
+    X, w = 0.1 * rng.standard_normal((9, p)), rng.random(p)
+    points = clustering._points(clustering._columns(X), w)
+    unit = np.median(pdist(X * np.sqrt(w))) / np.median(pdist(points))  # a power of two
+    assert np.log2(unit) == pytest.approx(np.rint(np.log2(unit)), abs=1e-12)
+    np.testing.assert_allclose(pdist(points) * unit, pdist(X * np.sqrt(w)), rtol=1e-9)

@@ -16,6 +16,14 @@ from spcacore.deflation import METHODS
 PITPROPS = spcacore.datasets.load_pitprops()
 
 
+def test_components_of_a_callable_are_extended():
+    A = np.diag([4.0, 3, 2, 1]) + 0.1
+    whole = sparse_pca(A, 3, cardinality=2, kind="covariance")
+    some = sparse_pca(lambda v: A @ v, 2, cardinality=2, kind="covariance", n_features=4)
+    more = some.extend(lambda v: A @ v, 1)
+    np.testing.assert_allclose(more.loadings, whole.loadings, atol=1e-10)
+
+
 def test_yuan_zhang_table_2():
     """Cardinalities 6-2-1-2-1-1, each started at the largest diagonal entry of the deflated matrix."""
     A = PITPROPS.correlation

@@ -392,3 +392,13 @@ def test_bad_matrices(monkeypatch):
         dspca(X, 2)
     with pytest.raises(ValueError, match="at this penalty 8 variables remain"):
         dspca(X, penalty=1e-3)
+
+
+def test_the_bound_allows_for_rounding_of_the_products():
+    """Of float32 data, whose largest eigenvalue is known in extended precision."""
+    for seed in range(10):
+        X = (np.random.default_rng(seed).standard_normal((200, 4)) * [1, 2, 3, 10]).astype(np.float32)
+        F = X.astype(np.longdouble) - X.astype(np.longdouble).mean(axis=0)
+        A = F.T @ F / 199
+        v = np.linalg.eigh(A.astype(np.float64))[1][:, -1].astype(np.longdouble)
+        assert dspca(X, 4).upper_bound >= v @ A @ v / (v @ v)

@@ -134,6 +134,43 @@ def test_correlations_proved_elsewhere(name, k, value):
     assert x.value == pytest.approx(value, abs=1e-8)
 
 
+# ---- rounding ---------------------------------------------------------------------------------------
+
+
+def above_by_extended_precision(A, x):
+    """x'Ax of a unit x in extended precision: no more than the optimum, and nearer to it than a double."""
+    x = np.asarray(x, np.longdouble)
+    return x @ np.asarray(A, np.longdouble) @ x / (x @ x)
+
+
+def test_the_bound_is_above_the_optimum_to_the_last_digit():
+    """The computed optimum is below the true one as often as above; the proof allows for that."""
+    below = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        p = int(rng.integers(2, 9))
+        k, B = int(rng.integers(1, p + 1)), rng.standard_normal((p, p))
+        A = B.T @ B
+        x = branch_and_bound(A, k, kind="covariance")
+        S = np.flatnonzero(x.loading)
+        v = np.linalg.eigh(A[np.ix_(S, S)])[1][:, -1]
+        true = above_by_extended_precision(A[np.ix_(S, S)], v)
+        below += x.value < true
+        assert x.upper_bound >= true
+    assert below > 10
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_bound_of_a_search_without_time_allows_for_rounding(dtype):
+    """Equal columns, so that the sum of their variances is the optimum itself."""
+    for seed in range(20):
+        u = np.random.default_rng(seed).standard_normal(30).astype(dtype)
+        x = branch_and_bound(np.repeat(u[:, None], 5, axis=1), 5, time_limit=0)
+        c = u.astype(np.longdouble)
+        c -= c.mean()
+        assert x.upper_bound >= 5 * (c @ c) / 29
+
+
 # ---- limits -----------------------------------------------------------------------------------------
 
 

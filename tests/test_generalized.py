@@ -93,6 +93,7 @@ def test_greedy_paths_by_brute_force(kind, seed):
     for k in range(p - 1, 0, -1):
         S.remove(max(S, key=lambda j: value_on(A, B, [i for i in S if i != j])))
         result = sparse_eigen(A, B, k, strategy="backward", swaps=False)
+        assert result.n_iter.tolist() == [p - k]
         assert np.flatnonzero(result.loadings[:, 0]).tolist() == sorted(S)
         both = sparse_eigen(A, B, k, strategy="bidirectional", swaps=False).values[0]
         forward = sparse_eigen(A, B, k, strategy="forward", swaps=False).values[0]
@@ -360,6 +361,7 @@ DEPENDENT[:2, :2] = 1
         ((I, np.where(I > 0, np.nan, 0), 2), {}, ValueError, "B has 4 entries that are NaN"),
         ((np.where(I > 0, np.inf, 0), I, 2), {}, ValueError, "A has 4 entries that are NaN or infinite"),
         ((I, -I, 2), {}, ValueError, "B must be positive semidefinite"),
+        ((I, np.diag([1.0, 2, 3, -1]), 2), {}, ValueError, "it has a negative diagonal entry"),
         ((I, 2 * np.ones((4, 4)) - I - np.diag([0, 0, 0, 0.5]), 2), {}, ValueError, "semidefinite"),
         ((I, 0 * I, 2), {}, ValueError, "no bound"),
         ((0 * I, 0 * I, 2), {}, ValueError, "B is zero"),

@@ -3,6 +3,7 @@
 import importlib
 import re
 import warnings
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -547,6 +548,47 @@ def test_block_values_are_re_fitted_together(norm):
     assert nuclear[1] >= nuclear[0] * (1 - 1e-12)
 
 
+@pytest.mark.parametrize("norm", NORMS)
+def test_relative_penalties_of_a_block_do_not_depend_on_the_size_of_weights(norm):
+    """They are shares of what the heaviest variable can contribute, which grows with the weight."""
+    X = data(5)
+    expected = sparse_pca(X, 2, method="gpower", block=True, penalty=0.2, norm=norm, relative=True)
+    for size in (0.25, 3.0):
+        result = sparse_pca(
+            X, 2, method="gpower", block=True, penalty=0.2, norm=norm, relative=True, mu=[size, size]
+        )
+        np.testing.assert_allclose(result.loadings, expected.loadings, atol=1e-8)
+    both = sparse_pca(X, 2, method="gpower", block=True, penalty=0.2, norm=norm, relative=True, mu=[3, 1.5])
+    halved = sparse_pca(X, 2, method="gpower", block=True, penalty=0.2, norm=norm, relative=True, mu=[1, 0.5])
+    np.testing.assert_allclose(both.loadings, halved.loadings, atol=1e-8)
+
+
+def test_the_best_of_several_starts_of_a_block(monkeypatch):
+    """In the objective, to rounding; the same as one that starts there alone."""
+    module = importlib.import_module("spcacore.gpower")
+    climbed, chosen = [], []
+    ascend, components = module._ascend, module._components
+
+    def note(*arguments):
+        climbed.append(ascend(*arguments))
+        return climbed[-1]
+
+    monkeypatch.setattr(module, "_ascend", note)
+    monkeypatch.setattr(
+        module, "_components", lambda problem, best: chosen.append(best) or components(problem, best)
+    )
+    worse = 0
+    for seed in range(6):
+        climbed.clear()
+        options = {"penalty": 0.3, "relative": True, "n_starts": 6, "renormalize": False, "rng": seed}
+        sparse_pca(data(seed), 3, method="gpower", block=True, **options)
+        objectives = [run.objective for run in climbed]
+        assert len(objectives) == 6
+        assert chosen[-1].objective == pytest.approx(max(objectives), rel=1e-12)
+        worse += objectives[-1] < max(objectives) * (1 - 1e-6)
+    assert worse > 1
+
+
 def test_block_columns_that_vanish_are_left_out():
     F = data(15)
     with pytest.warns(RuntimeWarning, match="1 of the 3 components vanished"):
@@ -584,6 +626,9 @@ def test_block_options_and_refusals():
     for wrong in ({"deflation": "hotelling"}, {"constraint": "orthogonal"}):
         with pytest.raises(ValueError, match="all components at once"):
             sparse_pca(F, 2, **wrong, **options)
+    for penalty in (1.5, [0.5, 1.01]):
+        with pytest.raises(ValueError, match=r"penalty(\[1\])? must be in \[0, 1\]"):
+            sparse_pca(F, 2, **options | {"penalty": penalty})
     for mu in ([1, 2, 3], [1, 0], [1, np.inf], [-1, 1], "ab", ["a", "b"]):
         with pytest.raises((TypeError, ValueError), match="mu"):
             sparse_pca(F, 2, mu=mu, **options)
@@ -637,3 +682,17 @@ def test_no_variance_at_all():
     with pytest.warns(RuntimeWarning, match="no variance"):
         x = gpower(np.ones((4, 3)), 0.5)
     assert x.value == 0
+
+
+@pytest.mark.parametrize("ended", [(True, True), (True, False), (False, True)])
+def test_a_block_has_converged_where_both_searches_have(ended, monkeypatch):
+    """For the support, and for the values on it."""
+    module = importlib.import_module("spcacore.gpower")
+    ascend, states = module._ascend, iter(ended)
+    monkeypatch.setattr(module, "_ascend", lambda *a: replace(ascend(*a), converged=next(states)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        result = sparse_pca(
+            data(5), 2, method="gpower", block=True, penalty=0.2, relative=True, start="diagonal"
+        )
+    assert result.converged.tolist() == [all(ended)] * 2

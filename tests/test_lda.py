@@ -63,6 +63,17 @@ def test_all_variables_are_lda(name):
     np.testing.assert_allclose(ours.metric, np.eye(r), atol=1e-6)
 
 
+def test_priors_may_be_rounded():
+    """To five digits, as printed; they are then made to sum to one."""
+    X, y = wine()
+    result = sparse_lda(X, y, cardinality=3, priors=[0.33333, 0.33333, 0.33333 + 5e-6])
+    assert result.priors.sum() == pytest.approx(1, abs=1e-15)
+    assert result.priors[0] == pytest.approx(0.33333 / 0.999995, rel=1e-12)
+    for off in (2e-5, -2e-5):
+        with pytest.raises(ValueError, match="priors must be positive with sum 1"):
+            sparse_lda(X, y, cardinality=3, priors=[0.2, 0.5, 0.3 + off])
+
+
 @pytest.mark.parametrize("priors", [None, [0.2, 0.5, 0.3]])
 @pytest.mark.parametrize("shrinkage", [None, 0.3, 1.0])
 def test_priors_and_shrinkage(priors, shrinkage):

@@ -15,6 +15,7 @@ from scipy.sparse.linalg import aslinearoperator
 import spcacore
 from spcacore import explained_variance, sparse_pca, tpower
 from spcacore._operator import as_problem
+from spcacore._search import _promise
 from spcacore.components import CONSTRAINTS, METHODS
 from spcacore.deflation import METHODS as DEFLATIONS
 from spcacore.deflation import Deflated
@@ -341,6 +342,7 @@ def test_the_operator_of_the_quotient(kind):
     P = np.eye(12) - Q @ Q.T
     B = P @ A @ P / problem.unit
     np.testing.assert_allclose(dense_of(state.operator), B, atol=1e-12 * B.max())
+    np.testing.assert_allclose(_promise(state), np.diagonal(B) / np.diagonal(P), atol=1e-12 * B.max())
     heavy = state.operator.with_penalty(3.0)
     np.testing.assert_allclose(dense_of(heavy), B + 3 * P, atol=1e-12 * B.max())
     v = rng.standard_normal(12)
@@ -375,6 +377,70 @@ def test_transposed_product(deflation):
     np.testing.assert_allclose(
         state.operator.apply_transposed(u) * scale, F.T @ u / 29, atol=1e-12 * np.abs(F).max()
     )
+
+
+@pytest.mark.parametrize("kind", ["data", "covariance"])
+@pytest.mark.parametrize(
+    ("deflation", "constraint"),
+    [(d, None) for d in DEFLATIONS] + [("projection", "orthogonal"), ("projection", "uncorrelated")],
+)
+def test_operator_and_diagonal_after_each_component(deflation, constraint, kind):
+    """Against the formula on the explicit matrix; a component in the span of earlier ones changes nothing."""
+    X = samples(9)
+    A = start = covariance(X)
+    problem = as_problem(X if kind == "data" else A, kind=kind)
+    state, rng, earlier = Deflated.nothing(problem, deflation, constraint), np.random.default_rng(3), []
+    formula = "orthogonalized_projection" if constraint else deflation
+    for _ in range(3):
+        x = np.zeros(12)
+        x[rng.choice(12, 4, replace=False)] = rng.standard_normal(4)
+        x /= np.linalg.norm(x)
+        before = state.diagonal.copy()
+        after = state.without(np.flatnonzero(x), x[x != 0], problem.noise)
+        np.testing.assert_array_equal(state.diagonal, before)
+        state = after
+        y = start @ x if constraint == "uncorrelated" else x
+        A = deflated(A, y, formula, earlier)
+        earlier.append(y)
+        atol = 1e-12 * start.max()
+        np.testing.assert_allclose(dense_of(state.operator) * problem.unit, A, atol=atol)
+        np.testing.assert_allclose(state.diagonal * problem.unit, np.diagonal(A), atol=atol)
+    if len(state.basis):
+        Q = np.stack(state.basis, axis=1)
+        np.testing.assert_allclose(Q.T @ Q, np.eye(3), atol=1e-12)
+        np.testing.assert_allclose(Q @ (Q.T @ np.array(earlier).T), np.array(earlier).T, atol=atol)
+        again = state.without(np.flatnonzero(x), x[x != 0], problem.noise)
+        assert again.operator is state.operator
+        assert len(again.loadings) == 4
+
+
+@pytest.mark.parametrize("holes", [False, True])
+def test_operator_and_diagonal_of_a_naive_residual(holes):
+    """F - g x' for any g, in the entries that are not missing."""
+    X = samples(9)
+    if holes:
+        X[np.random.default_rng(0).random(X.shape) < 0.2] = np.nan
+    seen = ~np.isnan(X)
+    problem = as_problem(X, missing=True)
+    F = np.where(seen, X - np.nanmean(X, axis=0), 0)
+    state = Deflated.nothing(problem, "naive")
+    for x in (np.eye(12)[2] * 0.6 + np.eye(12)[5] * 0.8, np.full(12, 12**-0.5)):
+        index = np.flatnonzero(x)
+        g = 0.7 * state.operator.image(index, x[index])
+        atol = 1e-12 * np.sum(F**2)
+        np.testing.assert_allclose(g * np.sqrt(problem.unit), 0.7 * F @ x, atol=atol)
+        state = state.without(index, x[index], problem.noise, g)
+        F = F - np.where(seen, np.outer(0.7 * F @ x, x), 0)
+        A = F.T @ F / 29
+        np.testing.assert_allclose(dense_of(state.operator) * problem.unit, A, atol=atol)
+        np.testing.assert_allclose(state.diagonal * problem.unit, np.diagonal(A), atol=atol)
+    for j in range(12):  # of a variable that is removed only rounding is left, which is no variance below 0
+        one, e = np.array([j]), np.ones(1)
+        removed = Deflated.nothing(problem, "naive").without(
+            one, e, problem.noise, problem.operator.image(one, e)
+        )
+        assert 0 <= removed.diagonal[j] <= 1e-14 * problem.diagonal[j]
+        assert np.delete(removed.diagonal, j).min() > 0
 
 
 # ---- bad input --------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from oracles import covariance, deflated
 from scipy.sparse.linalg import LinearOperator
 
 from spcacore import _core
-from spcacore._operator import as_problem
+from spcacore._operator import _range, as_problem
 from spcacore.deflation import METHODS, Deflated
 
 N, P = 40, 23
@@ -158,6 +158,29 @@ def test_statistics_at_any_mean_and_scale(layout, n, offset, size, seed):
     assert problem.diagonal[2] == 0
 
 
+def test_the_range_does_not_depend_on_signs():
+    for offset in (0.0, 1e10, 1e100):
+        X = data() + offset
+        assert as_problem(X).range == as_problem(-X).range
+    assert as_problem(data() + 1e100).range < 1
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_the_square_of_the_range_is_finite_and_brings_numbers_near_one(dtype):
+    info = np.finfo(dtype)
+    with np.errstate(over="raise", under="ignore"):
+        for exponent in range(info.minexp - info.nmant, info.maxexp):
+            largest = float(np.ldexp(1.5, exponent))
+            factor = dtype(_range(largest, dtype))
+            square = factor * factor
+            assert np.frexp(factor)[0] == 0.5
+            if exponent >= info.minexp + 4:
+                assert 0.5 <= largest * float(square) <= 4
+            else:
+                assert largest * float(square) <= 4
+    assert _range(0.0, dtype) == 1
+
+
 def test_range_takes_extreme_data_near_one():
     X = data()
     plain = as_problem(X).operator.apply(np.array([3]), np.ones(1))
@@ -237,6 +260,28 @@ def test_statistics_of_columns_that_look_constant():
     for M in (X, np.asfortranarray(X), scipy.sparse.csr_array(X), scipy.sparse.csc_array(X)):
         problem = as_problem(M)
         np.testing.assert_allclose(problem.unit * problem.diagonal, X.var(axis=0, ddof=1), rtol=1e-12)
+
+
+def test_products_may_come_in_any_form():
+    """As a column, of another type, or from a strided array."""
+    A = np.round(10 * covariance(data()))
+    p = len(A)
+    expected = as_problem(A, kind="covariance").operator
+    v = np.round(np.linspace(-3, 3, p))
+    forms = {
+        "column": lambda w: (A @ w)[:, None],
+        "row": lambda w: (A @ w)[None],
+        "strided": lambda w: np.repeat(A @ w, 2)[::2],
+        "single": lambda w: (A @ w).astype(np.float32),
+        "list": lambda w: (A @ w).tolist(),
+    }
+    for name, form in forms.items():
+        problem = as_problem(form, kind="covariance", n_features=p)
+        y = problem.operator.apply(None, v) * problem.unit
+        np.testing.assert_allclose(y, A @ v, rtol=1e-6, err_msg=name)
+        assert y.dtype == expected.apply(None, v).dtype
+    with pytest.raises(ValueError, match="n_features must be at least 1"):
+        as_problem(lambda w: w, kind="covariance", n_features=0)
 
 
 @pytest.mark.parametrize("make", [scipy.sparse.csr_array, scipy.sparse.csc_array])

@@ -4,6 +4,8 @@
 option, or one of a new function, must be in both.
 """
 
+import ast
+import importlib
 import inspect
 import re
 from fractions import Fraction
@@ -11,6 +13,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from calls import COVARIANCE, LABELS, METRIC, SPARSE, V0, X0, K, P, R, found
+from extras import skipping
 
 import spcacore
 
@@ -134,6 +137,47 @@ def test_every_option_of_every_function_is_in_the_tables():
     known = ARRAYS | set(BAD)
     for name in FUNCTIONS:
         assert known >= set(inspect.signature(getattr(spcacore, name)).parameters), name
+
+
+def documented_defaults(thing):
+    """{name: value} of what the docstring says of parameters: `name, other : type, default 3 and 4`."""
+    section = re.search(
+        r"\n *Parameters\n *-+\n(.*?)(?=\n *\w[\w ]*\n *-{3,}\n|\Z)", thing.__doc__ or "", re.S
+    )
+    said = {}
+    for names, kind in re.findall(r"^ *((?:\w+, )*\w+) : (.*)$", section[1] if section else "", re.M):
+        names, default = names.split(", "), re.search(r"default (.+)$", kind)
+        if default:
+            values = default[1].split(" and ")
+            said |= dict(zip(names, values * (len(names) if len(values) == 1 else 1), strict=True))
+    return said
+
+
+@pytest.mark.parametrize("module", ["spcacore", "spcacore.sklearn", "spcacore.plot"])
+def test_defaults_are_those_documented(module):
+    with skipping():
+        module = importlib.import_module(module)
+    compared = 0
+    for name in module.__all__:
+        thing = getattr(module, name)
+        if not callable(thing):
+            continue
+        parameters = inspect.signature(thing).parameters
+        for option, value in documented_defaults(thing).items():
+            assert parameters[option].default == ast.literal_eval(value), (name, option)
+            compared += 1
+    assert compared > 3
+
+
+def test_defaults_of_estimators_are_those_of_their_functions():
+    with skipping():
+        estimators = importlib.import_module("spcacore.sklearn")
+    functions = {name.replace("_", ""): getattr(spcacore, name) for name in FUNCTIONS}
+    for name in estimators.__all__:
+        ours = inspect.signature(getattr(estimators, name)).parameters
+        theirs = inspect.signature(functions[name.lower()]).parameters
+        for option in set(ours) & set(theirs) - {"n_components", "cardinality", "options"}:
+            assert ours[option].default == theirs[option].default, (name, option)
 
 
 def refused(call, given, option, value):

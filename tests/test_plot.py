@@ -377,6 +377,13 @@ def test_shares_of_a_covariance_and_of_given_numbers():
     assert set(heights(plot.scree(result))) == {"sparse"}
 
 
+def test_shares_of_an_indefinite_matrix():
+    """As Hotelling's deflation leaves it."""
+    A = np.diag([4.0, 3, 2, -1])
+    ax = plot.scree(np.eye(4)[:, :2], A, kind="covariance")
+    np.testing.assert_allclose(heights(ax)["sparse"], [0.5, 0.375])
+
+
 def test_shares_that_the_result_does_not_know():
     A = PROPS.correlation
     V = sparse(16, 13, 3)
@@ -445,6 +452,19 @@ def test_values_in_any_order_and_of_one_component():
     assert np.all(np.diff(line.get_ydata()) > 0)
     assert not [line for line in ax.lines if line.get_label().startswith(("chosen", "ordinary"))]
     assert plot.path(stand_in([0, 10, 1000])).get_xscale() == "linear"  # a zero has no logarithm
+
+
+def test_a_few_whole_values_have_whole_ticks():
+    ticks = plot.path(stand_in([1, 2, 3])).get_xticks()
+    assert np.array_equal(ticks, np.rint(ticks))
+    ticks = plot.path(stand_in([1.0, 1.2, 1.4])).get_xticks()
+    assert not np.array_equal(ticks, np.rint(ticks))
+
+
+def test_the_first_of_equal_arrows_are_shown():
+    V = np.where(np.arange(300) % 3 == 0, 2.0, 1.0)[:, None] * np.ones(2)
+    ax = plot.biplot(V, np.random.default_rng(0).standard_normal((20, 2)), n_variables=7)
+    assert {t for t in texts(ax.texts) if t.startswith("x")} == {f"x{j}" for j in range(1, 20, 3)}
 
 
 def test_a_selection_has_errors_and_a_rule():
@@ -599,6 +619,7 @@ BAD = [
     (lambda: plot.bars(np.zeros((3, 0))), ValueError, "loadings is empty"),
     (lambda: plot.bars(object()), TypeError, "loadings"),
     (lambda: plot.heatmap(V2, components=[0, 2]), ValueError, "components\\[1\\] must be in \\[0, 1\\]"),
+    (lambda: plot.heatmap(V2, components=2), ValueError, "components must be in \\[0, 1\\], not 2"),
     (lambda: plot.heatmap(V2, components=[]), ValueError, "components is empty"),
     (lambda: plot.heatmap(V2, components="01"), TypeError, "components must be an integer"),
     (lambda: plot.heatmap(V2, order="size"), ValueError, "order must be one of 'cluster'"),

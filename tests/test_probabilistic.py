@@ -268,6 +268,18 @@ def test_a_row_without_entries_leaves_the_closed_form(ddof, scale):
     assert a.score_samples(one).sum() == pytest.approx(a.log_likelihood, rel=1e-9)
 
 
+@pytest.mark.parametrize("scale", [False, True])
+def test_divisor_of_missing_entries(scale):
+    """ddof=1 is the fit of ddof=0 with W W' and the noise times n/(n - 1)."""
+    X = with_holes(samples(3, 12, 5), 0.1, seed=2)
+    a, b = (ppca(X, 2, scale=scale, ddof=ddof, tol=1e-13, max_iter=9000) for ddof in (0, 1))
+    assert a.method == b.method == "em"
+    assert b.noise_variance == pytest.approx(a.noise_variance * 12 / 11, rel=1e-12)
+    np.testing.assert_allclose(b.covariance(), a.covariance() * 12 / 11, rtol=1e-10)
+    np.testing.assert_allclose(b.explained_variance, a.explained_variance * 12 / 11, rtol=1e-12)
+    np.testing.assert_array_equal(a.mean, b.mean)
+
+
 def test_conditional_expectations():
     """Posterior means, covariances and filled entries by the conditional normal distribution."""
     X = samples(7, 30, 6)
@@ -288,6 +300,13 @@ def test_conditional_expectations():
     np.testing.assert_allclose(
         whole.impute(holes[:1])[0, ~o], (X.mean(axis=0) + covariance(X)[:, o] @ gain)[~o], atol=1e-8
     )
+    spread, U = whole.posterior_covariance(holes), whole.loadings
+    assert whole.noise_variance == 0
+    for i, x in enumerate(holes):  # what the observed entries do not tell of z
+        o = ~np.isnan(x)
+        expected = np.eye(p) - U[o].T @ np.linalg.solve(U[o] @ U[o].T, U[o])
+        np.testing.assert_allclose(spread[i], expected, atol=1e-8)
+        assert np.trace(spread[i]) == pytest.approx(p - np.count_nonzero(o), abs=1e-7)
 
 
 @pytest.mark.parametrize("scale", [1e-140, 1.0, 1e140])

@@ -10,7 +10,7 @@ from oracles import covariance, data_arrays, spanned_variance
 from scipy.optimize import minimize
 
 import spcacore
-from spcacore import refine, sparse_pca
+from spcacore import refine, refinement, sparse_pca
 
 PITPROPS = spcacore.datasets.load_pitprops().correlation
 
@@ -59,6 +59,27 @@ def test_no_better_values_on_the_supports_it_returns():
         return -spanned_variance(A, V)
 
     assert minimize(loss, W[used], method="BFGS").fun >= -spanned_variance(A, W) * (1 + 1e-5)
+
+
+def test_a_single_loading_is_as_good_as_all_starts_make_it():
+    """From a stationary point that its own start does not leave: the best variable, and the worst."""
+    found = 0
+    for seed in range(10):
+        A = covariance(np.random.default_rng(seed).standard_normal((12, 15)))
+        best = spcacore.tpower(A, 3, kind="covariance", swaps=False).value
+        for j in (A.diagonal().argmax(), A.diagonal().argmin()):
+            alone = spcacore.tpower(A, 3, kind="covariance", start=np.eye(15)[j], swaps=False).value
+            w = refine(A, np.eye(15)[:, [j]], cardinality=3, kind="covariance")[:, 0]
+            assert w @ A @ w >= best * (1 - 1e-9)
+            found += alone < best * (1 - 1e-3)
+    assert found > 3
+
+
+def test_a_restart_drops_some_loadings():
+    rng, loadings = np.random.default_rng(0), [object()] * 4
+    kept = [sum(x is not None for x in refinement._some_dropped(loadings, rng)) for _ in range(400)]
+    assert set(kept) == {0, 1, 2, 3}
+    assert 0.5 < np.mean(np.array(kept) == 0) < 0.75  # half of the time, and a quarter of the rest
 
 
 def test_orthogonal_loadings_beat_the_published_ones():
@@ -243,6 +264,32 @@ def test_callback_ends_it():
 
     with pytest.raises(KeyError, match="mine"):
         refine(PITPROPS, V, kind="covariance", callback=fail)
+
+
+@pytest.mark.parametrize("n_restarts", [0, 1, 4])
+def test_attempts(n_restarts, monkeypatch):
+    """As many as asked for; the first goes in the order given, the others in random ones."""
+    V = sparse_pca(PITPROPS, 6, cardinality=4, kind="covariance").loadings
+    seen, rounds = [], []
+    again = refinement._again
+
+    def note(problem, loadings, t, *more):
+        rounds.append(t)
+        return again(problem, loadings, t, *more)
+
+    monkeypatch.setattr(refinement, "_again", note)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        refine(PITPROPS, V, kind="covariance", n_restarts=n_restarts, max_iter=3, callback=seen.append)
+    assert sorted({p.component for p in seen}) == list(range(n_restarts + 1))
+    assert {p.n_components for p in seen} == {n_restarts + 1}
+    orders = [rounds[i : i + 6] for i in range(0, len(rounds), 6)]
+    assert len(orders) == len(seen)
+    assert all(sorted(order) == list(range(6)) for order in orders)
+    for order, progress in zip(orders, seen, strict=True):
+        assert progress.component > 0 or order == list(range(6))
+    if n_restarts > 1:
+        assert len({tuple(order) for order in orders}) > len(orders) / 2
 
 
 @pytest.mark.parametrize(

@@ -208,3 +208,8 @@ def test_blocks_without_rows_add_nothing():
     np.testing.assert_allclose(parts.diagonal, whole.diagonal, rtol=1e-12)
     v = np.ones(P)
     np.testing.assert_allclose(parts.operator.apply(None, v), whole.operator.apply(None, v), rtol=1e-12)
+
+
+def test_names_that_the_package_lacks():
+    with pytest.raises(AttributeError, match="module 'spcacore' has no attribute 'nothing'"):
+        spcacore.nothing  # noqa: B018

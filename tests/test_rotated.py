@@ -316,6 +316,42 @@ def test_a_path_is_as_good_as_cold_starts(threshold, loss):
         sca_path(X, 2, [3.0, 1.0])
 
 
+@pytest.mark.parametrize("bounds", [(9.0, 5.0, 7.0), (5.0, 9.0, 7.0)])
+def test_a_path_goes_from_the_largest_bound_down(bounds):
+    """The largest starts as `sca` does, and each other one from the loadings of the next larger one."""
+    X = samples(6)
+    path, start = dict(zip(bounds, sca_path(X, 3, bounds), strict=True)), None
+    for bound in (9.0, 7.0, 5.0):
+        expected = sca(X, 3, l1_bound=bound, start=start)
+        np.testing.assert_allclose(path[bound].loadings, expected.loadings, atol=1e-12)
+        assert path[bound].n_iter == expected.n_iter
+        start = path[bound].loadings
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_sma_by_default(seed):
+    """The default bounds, B = Z'XY, its order, and the signs of both sides."""
+    X = samples(seed)
+    n, p, r = 30, 12, 3
+    X[:, 0] -= 3 * np.abs(X).max()
+    result = sma(X, r)
+    Y, Z, B = result.loadings, result.scores, result.middle
+    np.testing.assert_allclose(B, Z.T @ X @ Y, rtol=1e-10, atol=1e-10 * np.abs(X).max())
+    explicit = sma(X, r, sample_l1_bound=np.sqrt(n * r), l1_bound=np.sqrt(p * r))
+    np.testing.assert_array_equal(explicit.loadings, Y)
+    np.testing.assert_array_equal(explicit.scores, Z)
+    for side, size in ((Y, np.sum(B**2, axis=0)), (Z, np.sum(B**2, axis=1))):
+        assert (np.sum(side**3, axis=0) > 0).all()
+        assert (np.diff(size) <= 0).all()
+        assert np.abs(side).sum() <= np.sqrt(len(side) * r) * (1 + 1e-12)
+
+
+def test_default_bound_of_sca():
+    X = samples(3)
+    np.testing.assert_array_equal(sca(X, 2).loadings, sca(X, 2, l1_bound=np.sqrt(24)).loadings)
+    assert np.abs(sca(X, 2).loadings).sum() == pytest.approx(np.sqrt(24), rel=1e-9)
+
+
 def test_a_start_decides_where_to_begin():
     X = samples(5)
     done = sca(X, 3, l1_bound=6)

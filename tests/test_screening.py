@@ -208,6 +208,15 @@ def test_integers_have_the_answer_of_numpy(n, p, seed, mode, dtype, order, large
 # ---- whole calls ------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_reads_are_the_pass_for_the_statistics_and_the_exact_columns(order):
+    """Without a shadow."""
+    X = np.asarray(family("strong", 200, 900), order=order)
+    read = tpower(X, 10, screening="references").screening
+    assert read.columns > 0
+    assert read.reads == pytest.approx(1 + read.columns * X[:, 0].nbytes / X.nbytes)
+
+
 def family(kind, n, p, seed=0):
     """Small relatives of what screening is measured on: planted components, factors, counts, noise."""
     rng = np.random.default_rng([seed, n, p])

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 import spcacore
 from spcacore._operator import permuted_columns
-from spcacore._tuning import left_out_error
+from spcacore._parallel import Report
+from spcacore._tuning import _permuted, left_out_error
 
 
 def planted(n, p, k, r=2, signal=3.0, seed=0):
@@ -232,6 +233,60 @@ def test_rules():
     np.testing.assert_allclose(selection.standard_error, np.sqrt(np.mean(deviations, axis=0) / 5))
 
 
+def dense_shares(X):
+    """Eigenvalues as shares of the trace: what components of all variables explain."""
+    values = np.linalg.eigvalsh(np.cov(X.T))[::-1]
+    return values / values.sum()
+
+
+def permuted_shares(X, count):
+    return [dense_shares(_permuted(X, np.random.default_rng([0, 1, i]))) for i in range(1, count + 1)]
+
+
+def test_permutation_scores_and_errors_by_their_formulas():
+    """Of components of all variables, whose shares are eigenvalues."""
+    X = planted(40, 8, 4, signal=1.0)
+    selection = spcacore.select_sparsity(
+        X, cardinality=[3, 8], n_components=2, criterion="permutation", n_permutations=6
+    )
+    own = np.log(dense_shares(X)[:2].sum())
+    permuted = np.log([shares[:2].sum() for shares in permuted_shares(X, 6)])
+    np.testing.assert_allclose(selection.scores[:, 1], permuted, rtol=1e-8)
+    assert selection.score[1] == pytest.approx(own - permuted.mean(), rel=1e-8)
+    error = np.std(selection.scores, axis=0, ddof=1) * np.sqrt(1 + 1 / 6)
+    np.testing.assert_allclose(selection.standard_error, error, rtol=1e-12)
+
+
+def test_parallel_analysis_by_its_formulas():
+    """Each share of what the earlier components leave; two errors above what permutations give."""
+    ratios = []
+    for seed in range(12):
+        X = planted(40, 8, 4, signal=0.9, seed=seed)
+        selection, best = (
+            spcacore.select_n_components(
+                X, 3, cardinality=8, criterion="permutation", n_permutations=5, rule=rule
+            )
+            for rule in ("one_se", "best")
+        )
+        logs = []
+        for shares in [dense_shares(X), *permuted_shares(X, 5)]:
+            left = [shares[t:].sum() for t in range(3)]
+            logs.append(np.log(shares[:3] / left))
+        own, permuted = logs[0], np.array(logs[1:])
+        np.testing.assert_allclose(selection.scores[:, 1:], permuted, rtol=1e-6)
+        np.testing.assert_allclose(selection.score[1:], own - permuted.mean(axis=0), atol=1e-6)
+        error = permuted.std(axis=0, ddof=1) * np.sqrt(1 + 1 / 5)
+        np.testing.assert_allclose(selection.standard_error[1:], error, rtol=1e-5)
+        assert selection.score[0] == selection.standard_error[0] == 0
+        ratio = (own - permuted.mean(axis=0)) / error
+        assert selection.chosen == np.argmin([*(ratio > 2), False])
+        assert best.chosen == np.argmin([*(ratio > 0), False])
+        ratios.append(ratio[selection.chosen] if selection.chosen < 3 else 3)
+        ratios.append(ratio[: selection.chosen].min(initial=np.inf))
+    assert any(1 < ratio < 2 for ratio in ratios)  # so that neither one error nor three would do
+    assert any(2 < ratio < 3 for ratio in ratios)
+
+
 def test_missing_entries_are_left_out():
     X = planted(60, 40, 6, r=1, signal=4)
     X[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan
@@ -330,6 +385,15 @@ def test_layouts_and_precisions():
     assert single.result.loadings.dtype == np.float32
 
 
+def test_a_report_without_a_message_is_not_told():
+    told = []
+    report = Report(told.append)
+    report()
+    report(3)
+    assert told == [3]
+    Report(None)(3)
+
+
 def test_names_and_frames():
     pandas = pytest.importorskip("pandas", reason="needs pandas")
     names = [f"gene {j}" for j in range(20)]
@@ -340,6 +404,7 @@ def test_names_and_frames():
     assert table.index.tolist() == [2, 4]
     assert table["nonzeros"].tolist() == [2, 4]
     np.testing.assert_allclose(table["explained_variance_ratio"], path.explained_variance_ratio[:, 0])
+    np.testing.assert_array_equal(table["index_of_sparseness"], path.index_of_sparseness)
     selection = spcacore.select_sparsity(X, cardinality=[2, 4])
     assert selection.result.names == tuple(names)
     table = selection.to_frame()
@@ -382,6 +447,15 @@ def test_progress_is_told_in_the_callers_thread(n_jobs):
     seen.clear()
     spcacore.select_n_components(planted(30, 20, 4), 2, cardinality=3, n_jobs=n_jobs, callback=callback)
     assert [p.done for p in seen] == [1, 2, 3, 4, 5, 6]
+    assert {p.total for p in seen} == {6}
+    for select, options in (
+        (spcacore.select_n_components, {"n_components": 2, "cardinality": 3}),
+        (spcacore.select_sparsity, {"cardinality": [2, 4]}),
+    ):
+        seen.clear()
+        select(planted(30, 20, 4), criterion="permutation", n_permutations=2, callback=callback, **options)
+        assert seen[-1].done == seen[-1].total == len(seen)
+        assert {p.total for p in seen} == {len(seen)}
     seen.clear()
     spcacore.sparsity_path(planted(30, 20, 4), cardinality=[3, 1, 2], callback=callback)
     assert [(p.done, p.total, p.value) for p in seen] == [(1, 3, 3), (2, 3, 2), (3, 3, 1)]

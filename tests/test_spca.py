@@ -451,3 +451,22 @@ def test_a_huge_ridge_is_an_infinite_one(scale, ridge):
     result = spca(X * scale, 2, penalty=40 * scale**2, ridge=ridge, tol=1e-9)
     assert (limit.cardinality < 12).any()
     np.testing.assert_allclose(result.loadings, limit.loadings, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["data", "covariance"])
+def test_default_ridge(kind):
+    """A millionth of the mean of the diagonal of X'X; infinite where p > n."""
+    X = samples(3)
+    C = X - X.mean(axis=0)
+    A = C.T @ C if kind == "covariance" else X
+    result = spca(A, 2, penalty=1.0, kind=kind, tol=0.1)
+    assert result.ridge == pytest.approx(1e-6 * np.mean(np.sum(C**2, axis=0)), rel=1e-12)
+    assert spca(X[:10], 2, penalty=1.0, tol=0.1).ridge == np.inf
+
+
+@pytest.mark.parametrize("max_iter", [1, 4])
+def test_iterations_end_at_the_limit(max_iter):
+    with pytest.warns(RuntimeWarning, match=f"not converged in {max_iter} iterations"):
+        result = spca(samples(3), 2, penalty=1.0, tol=0, max_iter=max_iter)
+    assert result.n_iter == len(result.objective) == max_iter
+    assert not result.converged

@@ -101,6 +101,14 @@ def test_means_are_orthogonal_and_the_free_energy_never_falls(seed, which):
             assert (np.diff(path) >= 0).all()
 
 
+def test_a_covariance_is_singular_relative_to_its_largest_eigenvalue():
+    """Which is 20 times its largest entry here."""
+    eps, C = np.finfo(float).eps, np.ones((20, 20))
+    with pytest.raises(ValueError, match="singular to rounding"):
+        _prior.as_prior(C + 60 * eps * np.eye(20), None, 20, 0)
+    _prior.as_prior(C + 4000 * eps * np.eye(20), None, 20, 0)
+
+
 @pytest.mark.parametrize("C", [prior(8), smooth(8), np.eye(8)], ids="abc")
 def test_the_explicit_iteration(C):
     """The same fixed points, means, posteriors and free energies as plain EM with explicit inverses."""
@@ -264,7 +272,9 @@ def test_the_greedy_support(seed, k, sparse):
     chosen = []
     for _ in range(k):
         chosen.append(max(sorted(set(range(p)) - set(chosen)), key=lambda j: objective([*chosen, j], r, K)))
+    before = r.copy()
     assert chooser.support(r, a, k).tolist() == sorted(chosen)
+    np.testing.assert_array_equal(r, before)
     K /= np.linalg.eigvalsh(K)[-1]  # then every variable adds, and greedy comes within 1 - 1/e
     best = max(objective(S, r, K) for S in combinations(range(p), k))
     reached, scaled = [], 0.0

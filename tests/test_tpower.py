@@ -11,6 +11,9 @@ from scipy.sparse.linalg import LinearOperator
 
 import spcacore
 from spcacore import tpower
+from spcacore._operator import as_problem
+from spcacore._search import starts
+from spcacore.deflation import Deflated
 
 load_wine = optional("sklearn.datasets", "load_wine")
 PITPROPS = spcacore.datasets.load_pitprops()
@@ -310,3 +313,14 @@ def test_negative_definite_matrix():
     x = tpower(np.diag([-3.0, -1.0, -2.0]), 1, kind="covariance")
     assert x.value == -1
     np.testing.assert_array_equal(x.loading, [0, 1, 0])
+
+
+@pytest.mark.parametrize("n_starts", [1, 5, 12, 20])
+def test_number_of_starts(n_starts):
+    """The leading one, variables by variance, then random ones."""
+    X = np.random.default_rng(0).standard_normal((30, 12)) * np.arange(1, 13)
+    problem = as_problem(X)
+    tried = list(starts(problem, Deflated.nothing(problem), 3, None, n_starts, [0]))
+    assert len(tried) == n_starts
+    singles = [int(index[0]) for index, _, _ in tried[1:] if len(index) == 1]
+    assert singles == np.argsort(-problem.diagonal)[: n_starts - 1].tolist()

@@ -1,0 +1,584 @@
+"""Mutants of the functions of spcacore/: do the tests see each?
+
+python tests/mutation/python.py [--sample 300] [--seed 0] [--module NAME] [--function TEXT] [--tests NAME ...]
+            [--seconds 20] [--jobs 2] [--again FILE] [--data build/mutation] [--output FILE] [--least 90]
+            [--list]
+
+A mutant changes one operator, number, comparison, condition, keyword argument, call or statement of a
+function.  The first run measures which lines each test runs (coverage, by file of tests; kept in --data until
+that file or the package changes).  A mutant is then put into the loaded functions of a forked process, where
+the tests that run its line are run, the module's own and the fastest first, as many as take --seconds, until
+the first that fails.
+
+equivalent.txt, beside this file, lists mutants that no answer can show, with reasons.  What is not mutated:
+module level, annotations, strings, and what is in `raise` and `warnings.warn`.  Tests that start processes,
+send signals or need an installed package are left out.
+
+mutmut 3 was tried.  It runs in a copy of this tree, but its trampolines replace the signatures that other
+tests compare, it has no way to take a few fast tests of the thousands that run a shared line, and most of its
+mutants are of error messages or replace an argument with None.
+"""
+
+import argparse
+import ast
+import copy
+import gc
+import hashlib
+import importlib
+import json
+import os
+import pkgutil
+import random
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter, defaultdict
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE, TESTS = ROOT / "spcacore", ROOT / "tests"
+EQUIVALENT = Path(__file__).with_name("equivalent.txt")
+LEFT_OUT = {
+    "test_benchmarks", "test_concurrency", "test_determinism", "test_documentation", "test_downstream",
+    "test_examples", "test_memory", "test_security",
+}  # fmt: skip
+PYTEST = ["-q", "--tb=no", "-pno:randomly", "-pno:cacheprovider", "-pno:xdist", "-pno:faulthandler"]
+
+COMPARE = {
+    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
+}  # fmt: skip
+BINARY = {
+    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult,
+    ast.Mod: ast.Mult, ast.Pow: ast.Mult, ast.MatMult: ast.Mult, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd,
+    ast.LShift: ast.RShift, ast.RShift: ast.LShift,
+}  # fmt: skip
+NAMES = {
+    "min": "max", "max": "min", "minimum": "maximum", "maximum": "minimum", "any": "all", "all": "any",
+    "ceil": "floor", "floor": "ceil", "argmin": "argmax", "argmax": "argmin", "sum": "mean", "mean": "sum",
+    "fmin": "fmax", "fmax": "fmin", "zeros": "ones", "cumsum": "cumprod",
+}  # fmt: skip
+NO_CHANGE = {"abs", "sqrt", "sorted", "copy", "square", "exp", "log", "conj", "ravel", "clip"}
+
+
+def other_numbers(n):
+    if isinstance(n, int):
+        return [{0: 1, 1: 2}.get(n, n + 1)] + ([0] if n == 1 else [])
+    return [0.0 if abs(n) < 1e-3 else 1.5 * n] if isinstance(n, float) and n else []
+
+
+def other_expressions(node):
+    """What may stand in place of an expression."""
+    new = []
+    match node:
+        case ast.Constant(value=bool(b)):
+            new = [ast.Constant(not b)]
+        case ast.Constant(value=int() | float()):
+            new = [ast.Constant(n) for n in other_numbers(node.value)]
+        case ast.UnaryOp(op=ast.USub() | ast.Not() | ast.Invert()):
+            new = [node.operand]
+        case ast.BinOp() if type(node.op) in BINARY and not isinstance(
+            node.left, ast.Constant | ast.JoinedStr
+        ):
+            new = [ast.BinOp(node.left, BINARY[type(node.op)](), node.right)]
+        case ast.BinOp() if type(node.op) in BINARY and isinstance(
+            getattr(node.left, "value", ""), int | float
+        ):
+            new = [ast.BinOp(node.left, BINARY[type(node.op)](), node.right)]
+        case ast.BoolOp():
+            new = [ast.BoolOp(ast.Or() if isinstance(node.op, ast.And) else ast.And(), node.values)]
+        case ast.Compare():
+            for i, op in enumerate(node.ops):
+                ops = [*node.ops[:i], COMPARE[type(op)](), *node.ops[i + 1 :]]
+                new.append(ast.Compare(node.left, ops, node.comparators))
+        case ast.IfExp():
+            new = [ast.IfExp(node.test, node.orelse, node.body)]
+        case ast.Attribute(attr="T"):
+            new = [node.value]
+        case ast.Call():
+            function, args = node.func, node.args
+            name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", None)
+            if name in NAMES and isinstance(function, ast.Attribute):
+                new.append(
+                    ast.Call(ast.Attribute(function.value, NAMES[name], ast.Load()), args, node.keywords)
+                )
+            elif name in NAMES and name != "sum":
+                new.append(ast.Call(ast.Name(NAMES[name], ast.Load()), args, node.keywords))
+            if name in NO_CHANGE:
+                new.append(args[0] if args else getattr(function, "value", node))
+            for i, keyword in enumerate(node.keywords):
+                if keyword.arg not in (None, "stacklevel"):
+                    new.append(ast.Call(function, args, [*node.keywords[:i], *node.keywords[i + 1 :]]))
+    return new
+
+
+def is_warning(node):
+    return isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "warn"
+
+
+class Module:
+    """The mutants of a module, as places in its tree."""
+
+    def __init__(self, path):
+        self.path, self.tree = path, ast.parse(path.read_text())
+        self.name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        self.mutants = []
+        self.visit_body(self.tree, (), None)
+
+    def visit_body(self, node, qualified, outer):
+        """`outer`: the name of the function or method around, which has code of its own."""
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.ClassDef):
+                self.visit_body(child, (*qualified, child.name), outer)
+            elif isinstance(child, ast.FunctionDef):
+                name = (*qualified, child.name)
+                self.function(child, ".".join(name), outer or ".".join(name))
+            elif isinstance(child, ast.stmt) and outer is None:
+                self.visit_body(child, qualified, outer)
+
+    def function(self, node, name, outer):
+        assigned = {a.arg for a in (*node.args.args, *node.args.kwonlyargs)}
+        if name == outer:
+            for field in ("defaults", "kw_defaults"):
+                for i, default in enumerate(getattr(node.args, field)):
+                    if default is not None:
+                        for new in other_expressions(default):
+                            self.add(node, (node.args, field, i, new), name, outer, default=True)
+        self.block(node, "body", name, outer, assigned)
+
+    def block(self, parent, field, name, outer, assigned):
+        statements = getattr(parent, field)
+        for i, s in enumerate(statements):
+            if isinstance(s, ast.FunctionDef):
+                self.function(s, f"{name}.{s.name}", outer)
+                continue
+            if isinstance(s, ast.Raise | ast.Assert | ast.ClassDef | ast.Import | ast.ImportFrom):
+                continue
+            docstring = isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant)
+            if docstring or (isinstance(s, ast.Expr) and is_warning(s.value)):
+                continue
+            gone = ast.copy_location(ast.Pass(), s)
+            targets = {n.id for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+            stored = isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Subscript | ast.Attribute)
+            again = isinstance(s, ast.Assign) and targets <= assigned
+            if isinstance(s, ast.AugAssign | ast.Expr) or stored or again:
+                self.add(s, (parent, field, i, gone), name, outer)
+            elif isinstance(s, ast.Break | ast.Continue):
+                new = ast.Continue() if isinstance(s, ast.Break) else ast.Break()
+                self.add(s, (parent, field, i, ast.copy_location(new, s)), name, outer)
+            if isinstance(s, ast.AugAssign) and type(s.op) in BINARY:
+                self.add(s, (s, "op", None, BINARY[type(s.op)]()), name, outer)
+            if isinstance(s, ast.If | ast.While):
+                new = ast.UnaryOp(ast.Not(), s.test) if s.orelse else ast.Constant(False)
+                self.add(s, (s, "test", None, new), name, outer)
+            assigned |= targets
+            for f, value in ast.iter_fields(s):
+                if f in ("body", "orelse", "finalbody") and value:
+                    self.block(s, f, name, outer, assigned)
+                elif f == "handlers":
+                    for handler in value:
+                        self.block(handler, "body", name, outer, assigned)
+                elif f == "cases":
+                    for case in value:
+                        self.block(case, "body", name, outer, assigned)
+                elif f not in ("annotation", "target", "type_comment"):
+                    self.expressions(s, s, f, value, name, outer)
+
+    def expressions(self, statement, parent, field, value, name, outer):
+        for i, node in enumerate(value) if isinstance(value, list) else [(None, value)]:
+            if not isinstance(node, ast.AST) or isinstance(node, ast.JoinedStr) or is_warning(node):
+                continue
+            if isinstance(node, ast.expr):
+                for new in other_expressions(node):
+                    self.add(statement, (parent, field, i, new), name, outer)
+            for f, v in ast.iter_fields(node):
+                self.expressions(statement, node, f, v, name, outer)
+
+    def add(self, statement, place, name, outer, default=False):
+        self.mutants.append(Mutant(self, statement, place, name, outer, default))
+
+
+def header(statement):
+    """The source of a statement, without the statements inside it."""
+    short = copy.copy(statement)
+    for field in ("body", "orelse", "finalbody", "handlers", "decorator_list", "cases"):
+        if hasattr(short, field):
+            setattr(short, field, [ast.Expr(ast.Constant(...))] if field == "body" else [])
+    text = ast.unparse(ast.fix_missing_locations(short)) if not isinstance(short, ast.Match | ast.Try) else ""
+    return " ".join(text.removesuffix("...").split())
+
+
+def same(a, b):
+    """How many characters two texts begin with in common."""
+    return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+
+
+class Mutant:
+    def __init__(self, module, statement, place, function, outer, default):
+        self.module, self.statement, self.place = module, statement, place
+        self.function, self.outer, self.default = function, outer, default
+        old = header(statement)
+        with self:
+            new = "pass" if isinstance(place[3], ast.Pass) else header(statement)
+            if isinstance(place[3], ast.Break | ast.Continue):
+                new = ast.unparse(place[3])
+        start = same(old, new)
+        end = same(old[start:][::-1], new[start:][::-1])
+        while start > 0 and (old[start - 1].isalnum() or old[start - 1] in "_."):
+            start -= 1
+        while end > 0 and (old[len(old) - end].isalnum() or old[len(old) - end] in "_."):
+            end -= 1
+        before, after = old[:start], old[len(old) - end :]
+        if len(before) > 70:
+            before = "…" + before[-70:]
+        if len(after) > 50:
+            after = after[:50] + "…"
+        self.text = f"{before}[{old[start : len(old) - end]} => {new[start : len(new) - end]}]{after}"
+        self.key = f"{function}: {self.text}"
+
+    def put(self, new):
+        parent, field, i, _ = self.place
+        if i is None:
+            old = getattr(parent, field)
+            setattr(parent, field, new)
+        else:
+            old = getattr(parent, field)[i]
+            getattr(parent, field)[i] = new
+        return old
+
+    def __enter__(self):
+        self.old = self.put(self.place[3])
+
+    def __exit__(self, *_):
+        self.put(self.old)
+
+    def lines(self):
+        """The lines of which a test must run one, and those of the function, where none runs it."""
+        s = self.statement
+        if self.default:
+            return {line for b in s.body for line in range(b.lineno, b.end_lineno + 1)}
+        body = getattr(s, "body", None)
+        last = body[0].lineno - 1 if isinstance(body, list) and body[0].lineno > s.lineno else s.end_lineno
+        return set(range(s.lineno, last + 1))
+
+    def apply(self, functions):
+        """Puts the changed code into the functions that are loaded."""
+        with self:
+            tree = ast.fix_missing_locations(copy.deepcopy(self.module.tree))
+        path, found = str(self.module.path), []
+
+        def look(code):
+            for c in code.co_consts:
+                if hasattr(c, "co_qualname"):
+                    if c.co_qualname == self.outer:
+                        found.append(c)
+                    elif "<locals>" not in c.co_qualname:
+                        look(c)
+
+        look(compile(tree, path, "exec", dont_inherit=True))
+        for function in functions[path, self.outer]:
+            for code in found:
+                if code.co_firstlineno == function.__code__.co_firstlineno:
+                    function.__code__ = code
+                    if self.default:
+                        self.set_default(function)
+
+    def set_default(self, function):
+        arguments, field, i, new = self.place
+        expression = ast.fix_missing_locations(ast.Expression(copy.deepcopy(new)))
+        value = eval(compile(expression, "default", "eval"), function.__globals__)
+        if field == "defaults":
+            function.__defaults__ = (*function.__defaults__[:i], value, *function.__defaults__[i + 1 :])
+        else:
+            function.__kwdefaults__ = {**function.__kwdefaults__, arguments.kwonlyargs[i].arg: value}
+
+
+# --- which tests run which lines ----------------------------------------------------------------------------
+
+
+def measure(file, out):
+    """Runs a file of tests; which lines each ran, and the time that it took, in `out`."""
+    import coverage
+
+    os.environ.setdefault("MPLBACKEND", "agg")
+    sys.path.insert(0, str(ROOT))
+    cover = coverage.Coverage(data_file=f"{out}.coverage", source_pkgs=["spcacore"], config_file=False)
+    cover.erase()
+    cover.start()
+    import pytest
+
+    seconds, bad = {}, set()
+
+    class Contexts:
+        @pytest.hookimpl(wrapper=True)
+        def pytest_runtest_protocol(self, item):
+            cover.switch_context(item.nodeid)
+            began = time.process_time()
+            try:
+                return (yield)
+            finally:
+                seconds[item.nodeid] = round(time.process_time() - began, 4)
+                cover.switch_context("")
+
+        def pytest_runtest_logreport(self, report):
+            if report.outcome != "passed":
+                bad.add(report.nodeid)
+
+    pytest.main([*PYTEST, file], plugins=[Contexts()])
+    cover.stop()
+    data, lines = cover.get_data(), {}
+    for path in data.measured_files():
+        tests = defaultdict(list)
+        for line, contexts in data.contexts_by_lineno(path).items():
+            for test in contexts:
+                if test in seconds and test not in bad:
+                    tests[test].append(line)
+        lines[str(Path(path).relative_to(ROOT))] = tests
+    Path(f"{out}.coverage").unlink(missing_ok=True)
+    Path(f"{out}.json").write_text(json.dumps({"seconds": seconds, "lines": lines}))
+
+
+def digest(*paths):
+    return hashlib.sha256(b"".join(p.read_bytes() for p in paths)).hexdigest()[:12]
+
+
+def measured(data, jobs, names):
+    """For each test its seconds; for each file and line the tests that run it."""
+    data.mkdir(parents=True, exist_ok=True)
+    package = digest(*sorted(PACKAGE.rglob("*.py")))
+    files = [f for f in sorted(TESTS.glob("test_*.py")) if f.stem in (names or {f.stem} - LEFT_OUT)]
+    wanted = {f: data / f"{f.stem}-{digest(f)}-{package}" for f in files}
+
+    def one(file):
+        out = wanted[file]
+        if not Path(f"{out}.json").exists():
+            for old in data.glob(f"{file.stem}-*"):
+                old.unlink()
+            command = [sys.executable, __file__, "--measure", str(file.relative_to(ROOT)), str(out)]
+            subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
+            print(f"measured {file.stem}", flush=True)
+
+    with ThreadPoolExecutor(jobs) as pool:
+        list(pool.map(one, sorted(files, key=lambda f: f.stat().st_size)))
+    seconds, users = {}, defaultdict(list)
+    for out in wanted.values():
+        found = json.loads(Path(f"{out}.json").read_text())
+        seconds |= found["seconds"]
+        for path, tests in found["lines"].items():
+            for test, lines in tests.items():
+                for line in lines if "interrupt" not in test else ():
+                    users[path, line].append(test)
+    return seconds, users
+
+
+def chosen_tests(mutant, seconds, users, budget):
+    """Tests that run the changed line: few cases of each, the module's own before others, the fastest."""
+    path = str(mutant.module.path.relative_to(ROOT))
+    tests = {t for line in mutant.lines() for t in users.get((path, line), ())}
+    if mutant.default:  # which no test need call to see
+        tests |= {t for t in seconds if "::test_defaults_are" in t or "::test_defaults_of" in t}
+    own, cases, ranked = mutant.module.path.stem.strip("_"), Counter(), []
+    for test in sorted(tests, key=lambda t: (seconds[t], t)):
+        function = test.partition("[")[0]
+        ranked.append((cases[function] // 3, f"test_{own}" not in function, seconds[test], test))
+        cases[function] += 1
+    chosen, total = [], 0.0
+    for _, _, used, test in sorted(ranked):
+        if total + used <= budget or not chosen:
+            chosen.append(test)
+            total += used
+    return chosen, total
+
+
+# --- the run ------------------------------------------------------------------------------------------------
+
+
+class Run:
+    """A pytest plugin: collects all tests once, and runs some for each mutant, in forked processes."""
+
+    def __init__(self, jobs, plans, report, data):
+        self.jobs, self.plans, self.report, self.data = jobs, plans, report, data
+        self.running, self.in_child = {}, False
+
+    def pytest_collection(self, session):
+        from hypothesis import Phase, settings
+
+        base = settings.get_profile("repeatable")  # what fails need not be made small
+        settings.register_profile(
+            "mutants", base, phases=(Phase.explicit, Phase.generate), database=None, print_blob=False
+        )
+        settings.load_profile("mutants")
+
+    def pytest_runtest_logreport(self, report):
+        if self.in_child and report.failed:
+            os.write(self.log, report.nodeid.encode())
+            os._exit(1)
+
+    def pytest_runtestloop(self, session):
+        self.items = {item.nodeid: item for item in session.items}
+        reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+        session.config.pluginmanager.unregister(reporter)
+        import spcacore
+
+        for info in pkgutil.walk_packages(spcacore.__path__, "spcacore."):
+            if not info.name.endswith("__main__"):
+                importlib.import_module(info.name)
+        functions = defaultdict(list)
+        for f in gc.get_objects():
+            code = getattr(f, "__code__", None) if type(f).__name__ == "function" else None
+            if code is not None and code.co_filename.startswith(str(PACKAGE)):
+                functions[code.co_filename, code.co_qualname].append(f)
+        self.functions = functions
+        gc.freeze()
+        killers = set()
+        for mutant, (tests, total) in self.plans:
+            if not tests:
+                self.report(mutant, "survived", "no test runs it", 0.0)
+                continue
+            while len(self.running) >= self.jobs:
+                self.wait(killers)
+            self.start(mutant, tests, total)
+        while self.running:
+            self.wait(killers)
+        for test in sorted(killers):  # each must pass on the code as it is
+            while len(self.running) >= self.jobs:
+                self.wait(None)
+            self.start(None, [test], 60)
+        while self.running:
+            self.wait(None)
+        return True
+
+    def start(self, mutant, tests, total):
+        log = self.data / f"log-{len(self.running)}-{time.monotonic_ns()}"
+        child = os.fork()
+        if child:
+            self.running[child] = mutant, log, time.monotonic(), tests
+            return
+        try:
+            self.in_child = True
+            self.log = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+            quiet = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(quiet, 1)
+            os.dup2(quiet, 2)
+            limit = int(4 * total + 15)
+            resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 5))
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            resource.setrlimit(resource.RLIMIT_AS, (12 << 30, 12 << 30))
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+            signal.alarm(10 * limit)
+            if mutant:
+                mutant.apply(self.functions)
+            items = [self.items[t] for t in tests if t in self.items]
+            for item, following in zip(items, [*items[1:], None], strict=True):
+                item.ihook.pytest_runtest_protocol(item=item, nextitem=following)
+            os._exit(0 if items else 5)
+        except BaseException as error:
+            os.write(self.log, f"{type(error).__name__}: {error}".encode()[:200])
+            os._exit(3)
+
+    def wait(self, killers):
+        child, status, used = os.wait4(-1, 0)
+        mutant, log, _, tests = self.running.pop(child)
+        text = log.read_text(errors="replace") if log.exists() else ""
+        log.unlink(missing_ok=True)
+        code = os.waitstatus_to_exitcode(status)
+        result = {0: "survived", 1: "killed", -signal.SIGXCPU: "timeout", -signal.SIGALRM: "timeout"}.get(
+            code
+        )
+        if mutant is None:
+            if code != 0:
+                print(f"unsure: {tests[0]} fails without a mutation ({code})", flush=True)
+            return
+        if code == 1:
+            killers.add(text)
+        if code in (3, 5):
+            result = "error" if "Error: code" not in text else "not applicable"
+        self.report(mutant, result or "killed", text or f"status {code}", used.ru_utime + used.ru_stime)
+
+
+def equivalents():
+    """{key: reason}; the file has one mutant a line, `function: text`, its reason indented below it."""
+    reasons, key = {}, None
+    for line in EQUIVALENT.read_text().splitlines() if EQUIVALENT.exists() else []:
+        if line.startswith(" ") and key:
+            reasons[key] = f"{reasons[key]} {line.strip()}".strip()
+        elif line and not line.startswith("#"):
+            key = line.strip()
+            reasons[key] = ""
+    return reasons
+
+
+def main():
+    if sys.argv[1:2] == ["--measure"]:
+        return measure(*sys.argv[2:])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--sample", type=int, help="that many of all; else all")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--module", action="append", help="of these only: spcacore.exact")
+    parser.add_argument("--function", help="of functions whose `name: text` contains this")
+    parser.add_argument("--tests", nargs="+", help="of these files only: test_exact")
+    parser.add_argument("--seconds", type=float, default=20, help="of tests a mutant")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--again", type=Path, help="those that survived in this output of another run")
+    parser.add_argument("--data", type=Path, default=ROOT / "build/mutation")
+    parser.add_argument("--output", type=Path, help="one line of JSON for each mutant")
+    parser.add_argument("--least", type=float, default=0, help="fail where fewer per cent are killed")
+    parser.add_argument("--list", action="store_true")
+    args = parser.parse_args()
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    os.environ.setdefault("MPLBACKEND", "agg")
+
+    modules = [Module(p) for p in sorted(PACKAGE.rglob("*.py")) if p.name != "__main__.py"]
+    mutants = [m for module in modules for m in module.mutants]
+    if args.sample and args.sample < len(mutants):
+        mutants = random.Random(args.seed).sample(mutants, args.sample)
+    if args.module:
+        mutants = [m for m in mutants if m.module.name in args.module]
+    if args.function:
+        mutants = [m for m in mutants if args.function in m.key]
+    if args.again:
+        results = map(json.loads, args.again.read_text().splitlines())
+        again = {(r[0], r[1]) for r in results if r[2] in ("survived", "error")}
+        mutants = [m for m in mutants if (m.module.name, m.key) in again]
+    if args.list:
+        for m in mutants:
+            print(f"{m.module.name}  {m.key}")
+        return None
+    sys.path[:0] = [str(ROOT), str(TESTS)]
+    os.chdir(ROOT)
+    seconds, users = measured(args.data, args.jobs, args.tests)
+    plans = [(m, chosen_tests(m, seconds, users, args.seconds)) for m in mutants]
+    files = sorted({t.partition("::")[0] for _, (tests, _) in plans for t in tests})
+    counts, reasons = defaultdict(Counter), equivalents()
+
+    def report(mutant, status, by, used):
+        if status == "survived" and mutant.key in reasons:
+            status, by = "equivalent", reasons[mutant.key]
+        counts[mutant.module.name][status] += 1
+        if status != "killed":
+            print(f"{status}: {mutant.module.name}  {mutant.key}  {by}", flush=True)
+        if args.output:
+            with open(args.output, "a") as file:
+                line = [mutant.module.name, mutant.key, status, by, round(used, 1), mutant.statement.lineno]
+                file.write(json.dumps(line, ensure_ascii=False) + "\n")
+
+    import pytest
+
+    pytest.main([*PYTEST, "--no-summary", *files], plugins=[Run(args.jobs, plans, report, args.data)])
+    print(f"{'module':28} killed timeout survived equivalent  share")
+    total = sum(counts.values(), Counter())
+    for name, c in [*sorted(counts.items()), ("all", total)]:
+        found = c["killed"] + c["timeout"]
+        share = found / max(found + c["survived"], 1)
+        row = f"{c['killed']:6} {c['timeout']:7} {c['survived']:8} {c['equivalent']:10} {share:6.1%}"
+        print(f"{name:28} {row}{'  errors: ' + str(c['error']) if c['error'] else ''}")
+    return f"fewer than {args.least:g} % are killed" if 100 * share < args.least else None
+
+
+if __name__ == "__main__":
+    sys.exit(main())
