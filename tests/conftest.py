@@ -2,7 +2,7 @@
 
 import os
 
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -10,4 +10,8 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 # Where a test does not say how many: `--hypothesis-profile thorough`, with `--hypothesis-seed` for others.
 settings.register_profile("repeatable", max_examples=200, deadline=None, derandomize=True)
 settings.register_profile("thorough", max_examples=5000, deadline=None, derandomize=False)
+# Of tests/mutants.py: what fails need not be made small.
+settings.register_profile(
+    "unshrunk", settings.get_profile("repeatable"), phases=(Phase.explicit, Phase.generate)
+)
 settings.load_profile("repeatable")
