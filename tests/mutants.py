@@ -1,6 +1,7 @@
 """Mutants of the C core: do the checks without Python, or else the tests of the package, notice each?
 
 python tests/mutants.py [FILE[:FUNCTION] ...] [--sample 300] [--seed 0] [--jobs 2] [--list]
+                        [--again FILE.json] [--like TEXT]
                         [--harness] [--sanitize] [--build build/mutants] [--output FILE.json]
 
 A mutant changes one operator, comparison, constant or bound, negates a condition or leaves out a statement
@@ -22,8 +23,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -377,6 +379,10 @@ class Build:
         return site
 
 
+def code_of(made):
+    return [o.read_bytes() for group in made.values() for o in group]
+
+
 def check(harness, names, limit):
     """killed, timeout or survived, and by what."""
     for name in names.split():
@@ -407,40 +413,47 @@ def test(site, tests, limit):
 
 
 class Examiner:
+    """What is noticed; first, once, that nothing is in a file as it is, and how long that takes."""
+
     def __init__(self, build, package):
-        self.build, self.package, self.plain = build, package, {}
+        self.build, self.package = build, package
+        self.plain, self.lock = {}, defaultdict(threading.RLock)
 
-    def attempt(self, mutant, made, folder, limits):
-        verdict = check(self.build.linked(made, folder), CHECKS[mutant.name], limits[0])
-        if verdict[0] != "survived" or not self.package:
-            return verdict
-        site = self.build.module(self.build.compiled(mutant, folder, True), folder)
-        return test(site, PYTHON[mutant.name], limits[1])
+    def timed(self, mutant, folder, package, limit):
+        start = time.monotonic()
+        made = self.build.compiled(mutant, folder, package)
+        if package:
+            verdict = test(self.build.module(made, folder), PYTHON[mutant.name], limit)
+        else:
+            verdict = check(self.build.linked(made, folder), CHECKS[mutant.name], limit)
+        return verdict, made, time.monotonic() - start
 
-    def prepare(self, path):
-        """The code of a file as it is, and how long its checks and tests may take."""
-        as_it_is = Mutant(path, path.read_text(), (0, 0, ""))
-        with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
-            made = self.build.compiled(as_it_is, Path(folder), False)
-            start, package, self.package = time.monotonic(), self.package, False
-            verdicts = [self.attempt(as_it_is, made, Path(folder), (None, None))]
-            middle, self.package = time.monotonic(), package
-            if package:
-                verdicts.append(self.attempt(as_it_is, made, Path(folder), (None, None)))
-            if any(v[0] != "survived" for v in verdicts):
-                raise SystemExit(f"{path.name} as it is: {verdicts}")
-            code = [o.read_bytes() for group in made.values() for o in group]
-            self.plain[path] = code, (4 * (middle - start) + 10, 4 * (time.monotonic() - middle) + 30)
+    def as_it_is(self, path, package):
+        """The objects of an unchanged file, and a limit for its mutants."""
+        with self.lock[path]:
+            if (path, package) not in self.plain:
+                same = Mutant(path, path.read_text(), (0, 0, ""))
+                with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
+                    verdict, made, seconds = self.timed(same, Path(folder), package, None)
+                    if verdict[0] != "survived":
+                        raise SystemExit(f"{path.name} as it is: {verdict}")
+                    self.plain[path, package] = code_of(made), 4 * seconds + 30
+            return self.plain[path, package]
 
     def examine(self, mutant):
-        code, limits = self.plain[mutant.path]
-        with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
-            made = self.build.compiled(mutant, Path(folder), False)
+        code, limit = self.as_it_is(mutant.path, False)
+        with tempfile.TemporaryDirectory(prefix="mutant-") as name:
+            folder = Path(name)
+            made = self.build.compiled(mutant, folder, False)
             if made is None:
                 return "not compiled", ""
-            if [o.read_bytes() for group in made.values() for o in group] == code:
+            if code_of(made) == code:
                 return "same code", ""
-            return self.attempt(mutant, made, Path(folder), limits)
+            verdict = check(self.build.linked(made, folder), CHECKS[mutant.name], limit)
+            if verdict[0] == "survived" and self.package:
+                limit = self.as_it_is(mutant.path, True)[1]
+                verdict = self.timed(mutant, folder, True, limit)[0]
+            return verdict
 
 
 def main():
@@ -450,6 +463,7 @@ def main():
     parser.add_argument("asked", nargs="*", metavar="FILE[:FUNCTION]")
     parser.add_argument("--sample", type=int, help="so many of them all")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--again", type=Path, metavar="FILE.json", help="only those that survived there")
     parser.add_argument("--like", default="", help="only those whose changed line holds this")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--list", action="store_true")
@@ -461,6 +475,11 @@ def main():
     mutants = [m for m in wanted(args.asked) if args.like in m.text]
     if args.sample and args.sample < len(mutants):
         mutants = random.Random(args.seed).sample(mutants, args.sample)
+    if args.again:
+        survivors = [
+            line[:3] for line in map(json.loads, args.again.read_text().splitlines()) if line[3] == "survived"
+        ]
+        mutants = [m for m in mutants if [m.name, m.function, m.text] in survivors]
     if args.list:
         print(*mutants, sep="\n")
         return
@@ -479,7 +498,6 @@ def main():
             file.write(json.dumps([mutant.name, mutant.function, mutant.text, status, by]) + "\n")
 
     with ThreadPoolExecutor(args.jobs) as pool:
-        list(pool.map(examiner.prepare, sorted({m.path for m in mutants})))
         list(pool.map(report, mutants))
     columns = ("harness", "python", "timeout", "survived", "equivalent", "same code", "not compiled")
     print("| file | " + " | ".join(columns) + " | killed |\n|" + " --- |" * 9)

@@ -72,6 +72,8 @@ static void check_rotated(trial_t *t, rotation_t which, spca_int p, spca_int r, 
     after = criterion(p, r, gamma, which == L1, unit, Y);
     if (which == L1) before = -before, after = -after;
     CHECK(t, after >= before - 1e3 * EPSILON * (double)(p * r));
+    if (which != ORTHOMAX && r == 2) /* by at most an eighth: the columns keep their places */
+        CHECK(t, R[0] >= fabs(R[1]) - 1e-6 && R[3] >= fabs(R[2]) - 1e-6);
     if (status != SPCA_OK || p > 100) return;
     for (spca_int a = 0; a < r; a++) /* no pair can be turned to gain */
         for (spca_int b = a + 1; b < r; b++)
@@ -117,6 +119,35 @@ void SPCA(check_ascent)(trial_t *t)
         spca_status status = rotate(t, ORTHOMAX, p, r, gamma, 30, &stop, Y, R, &n_iter);
         CHECK(t, stop.asked > asked ? status == SPCA_STOPPED : status >= 0);
         if (stop.asked <= asked) break;
+    }
+}
+
+/* Rotations of the rounding errors alone, which would not end. */
+void SPCA(check_rest)(trial_t *t)
+{
+    spca_int p = between(t, 2, 40), r = between(t, 2, 5), n_iter = 0;
+    double *R = zeros(t, r * r);
+    const real *X = SPCA(numbers)(t, PLAIN, p * r);
+    real *Y = SPCA(copy_of)(t, p * r, X);
+    for (spca_int i = 0; i < r; i++) R[i * (r + 1)] = 1;
+    /* one row: z^2 - S^2 = 0, so that no angle is better than another */
+    CHECK(t, SPCA(planar_sweeps)(1, r, 1, 9, 0, NULL, NULL, Y, R, &n_iter) == SPCA_OK);
+    CHECK(t, n_iter == 1 && memcmp(X, Y, (size_t)r * sizeof *X) == 0);
+    /* two rows of length one: as they are, or the second on an axis, the sum is the same */
+    real pair[] = {1, cos(X[0]), 0, sin(X[0])};
+    real same[] = {pair[0], pair[1], pair[2], pair[3]};
+    double turned[] = {1, 0, 0, 1};
+    n_iter = 0;
+    CHECK(t, SPCA(l1_sweeps)(2, 2, 9, 0, NULL, NULL, pair, SCRATCH(t, 6, double),
+                             SCRATCH(t, 6, spca_int), turned, &n_iter) == SPCA_OK);
+    CHECK(t, n_iter == 1 && memcmp(pair, same, sizeof same) == 0);
+    for (int l1 = 0; l1 < 2; l1++) { /* with no tolerance */
+        n_iter = 0;
+        CHECK(t,
+              (l1 ? SPCA(l1_sweeps)(p, r, 1000, 0, NULL, NULL, Y, SCRATCH(t, 3 * p, double),
+                                    SCRATCH(t, r + r * r, spca_int), R, &n_iter)
+                  : SPCA(planar_sweeps)(p, r, 1, 1000, 0, NULL, NULL, Y, R, &n_iter)) == SPCA_OK);
+        SPCA(digest)(t, SPCA_OK, p * r, Y);
     }
 }
 

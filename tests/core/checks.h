@@ -12,8 +12,12 @@
     ROW(solvers, 600)                                                                              \
     ROW(screened_solvers, 400)                                                                     \
     ROW(stopped_solvers, 100)                                                                      \
+    ROW(at_rest, 200)                                                                              \
+    ROW(questions, 100)                                                                            \
     ROW(orthogonal_threshold, 400)                                                                 \
+    ROW(only_direction, 200)                                                                       \
     ROW(rotation, 400)                                                                             \
+    ROW(rest, 200)                                                                                 \
     ROW(ascent, 6)                                                                                 \
     ROW(stopped_rotation, 100)                                                                     \
     ROW(tiles, 100)                                                                                \
@@ -27,8 +31,11 @@
     ROW(refit, 400)                                                                                \
     ROW(greedy, 100)                                                                               \
     ROW(branch, 200)                                                                               \
+    ROW(singular, 100)                                                                             \
     ROW(elastic_net, 400)                                                                          \
+    ROW(guesses, 400)                                                                              \
     ROW(dspca, 60)                                                                                 \
+    ROW(tight_bounds, 400)                                                                         \
     ROW(early, 60)                                                                                 \
     ROW(rows, 3)                                                                                   \
     ROW(corners, 1)                                                                                \
