@@ -125,7 +125,7 @@ void SPCA(check_ascent)(trial_t *t)
 /* Rotations of the rounding errors alone, which would not end. */
 void SPCA(check_rest)(trial_t *t)
 {
-    spca_int p = between(t, 2, 40), r = between(t, 2, 5), n_iter = 0;
+    spca_int p = between(t, 2, 20), r = between(t, 2, 3), n_iter = 0;
     double *R = zeros(t, r * r);
     const real *X = SPCA(numbers)(t, PLAIN, p * r);
     real *Y = SPCA(copy_of)(t, p * r, X);
