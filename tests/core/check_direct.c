@@ -77,7 +77,7 @@ void SPCA(check_direct)(trial_t *t)
     plain_t d = plain_of(t);
     spca_int n = d.n, p = d.p, k = between(t, 1, p), most = between(t, 0, 40), n_iter = -1, nnz = 0,
              at = 0;
-    const real *start = SPCA(numbers)(t, chance(t, 10) ? SPARSE : PLAIN, p);
+    const real *start = SPCA(numbers)(t, chance(t, 10) ? SPARSE : chance(t, 20) ? TIES : PLAIN, p);
     real *x = SPCA(copy_of)(t, p, start), value = 0, *gathered = WORK(t, p);
     int nonnegative = chance(t, 20), data = n > 0, tame = d.style < SPREAD;
     spca_int *index = SCRATCH(t, p, spca_int);

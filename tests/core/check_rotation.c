@@ -122,6 +122,26 @@ void SPCA(check_ascent)(trial_t *t)
     }
 }
 
+/* Rows in simple structure but for noise, turned: few reads of them suffice. */
+void SPCA(check_few_reads)(trial_t *t)
+{
+    spca_int r = between(t, 2, 5), p = 4096 + below(t, 600), n_iter;
+    const real *noise = SPCA(numbers)(t, PLAIN, p * r), *angle = SPCA(numbers)(t, PLAIN, r);
+    real *Y = WORK(t, p * r);
+    double *R = SCRATCH(t, r * r, double);
+    for (spca_int i = 0; i < p * r; i++)
+        Y[i] = (real)(0.5 * (double)noise[i] + (double)(i % p % r == i / p));
+    for (spca_int a = 0; a + 1 < r; a++)
+        for (spca_int i = 0; i < p; i++) {
+            real c = cos(angle[a]), s = sin(angle[a]), x = Y[i + a * p], y = Y[i + (a + 1) * p];
+            Y[i + a * p] = c * x + s * y;
+            Y[i + (a + 1) * p] = c * y - s * x;
+        }
+    CHECK(t, rotate(t, ORTHOMAX, p, r, (double)below(t, 2), 40, NULL, Y, R, &n_iter) == SPCA_OK);
+    SPCA(digest)(t, SPCA_OK, p * r, Y);
+    CHECK(t, n_iter <= 5);
+}
+
 /* Rotations of the rounding errors alone, which would not end. */
 void SPCA(check_rest)(trial_t *t)
 {
@@ -141,6 +161,18 @@ void SPCA(check_rest)(trial_t *t)
     CHECK(t, SPCA(l1_sweeps)(2, 2, 9, 0, NULL, NULL, pair, SCRATCH(t, 6, double),
                              SCRATCH(t, 6, spca_int), turned, &n_iter) == SPCA_OK);
     CHECK(t, n_iter == 1 && memcmp(pair, same, sizeof same) == 0);
+    /* rows on the axes, turned a little: back to them */
+    real *Z = WORK(t, p * r);
+    real c = cos((real)1e-3), small = sin((real)1e-3);
+    for (spca_int i = 0; i < p * r; i++) Z[i] = 0;
+    for (spca_int i = 0; i < p; i++) {
+        Z[i] = i % 2 ? -small : c;
+        Z[i + p] = i % 2 ? c : small;
+    }
+    double rows[4] = {1, 0, 0, 1};
+    CHECK(t, SPCA(l1_sweeps)(p, 2, 9, 0, NULL, NULL, Z, SCRATCH(t, 3 * p, double),
+                             SCRATCH(t, 6, spca_int), rows, &n_iter) >= 0);
+    for (spca_int i = 0; i < p; i++) CHECK(t, NEAR(Z[i], 1 - i % 2, 1) && NEAR(Z[i + p], i % 2, 1));
     for (int l1 = 0; l1 < 2; l1++) { /* with no tolerance */
         n_iter = 0;
         CHECK(t,

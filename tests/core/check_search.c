@@ -168,6 +168,7 @@ void SPCA(check_branch)(trial_t *t)
     symmetric(t, p, SPCA(style)(t, 1), 1, A);
     spca_int *which = SCRATCH(t, nodes, spca_int), *empty = SCRATCH(t, nodes * room, spca_int);
     spca_int *born = SCRATCH(t, nodes, spca_int), *support = SCRATCH(t, k, spca_int);
+    int most = chance(t, 50) ? 30 : 80; /* percent */
     uint8_t *pool = SCRATCH(t, p * nodes * (room + 1), uint8_t);
     real *excess = WORK(t, nodes * room);
     for (spca_int j = 0; j < p; j++) size = fmax(size, A[j + j * p]);
@@ -190,7 +191,7 @@ void SPCA(check_branch)(trial_t *t)
         for (spca_int i = 0; i < p; i++) {
             uint8_t *state = pool + which[b] * p + i;
             *state = 1;
-            if (b == 1 && given < k - 1 && chance(t, 30)) *state = 2;
+            if (b == 1 && given < k - 1 && chance(t, most)) *state = 2;
             if (b == 1 && *state == 1 && chance(t, 15)) *state = 0;
             given += *state == 2;
         }
@@ -483,4 +484,12 @@ void SPCA(check_tight_bounds)(trial_t *t)
                          &primal, &dual, &n_iter) >= 0);
     SPCA(digest)(t, SPCA_OK, 1, &dual);
     CHECK(t, (long double)dual >= best);
+    if (n_iter == 0 && kind < 3) CHECK(t, NEAR(dual, best, best)); /* and by rounding alone */
+    if (kind < 2) { /* where the splitting ends, whatever the first bound was */
+        A[0] *= (real)1.5;
+        CHECK(t, SPCA(dspca)(p, A, kind == 1, kind == 1 ? (real)(k - 1) : (real)level, (real)1e-3,
+                             2000, NULL, NULL, WORK(t, 4 * p * p + 28 * p),
+                             SCRATCH(t, 12 * p, blas_int), WORK(t, p * p), &primal, &dual,
+                             &n_iter) == SPCA_OK);
+    }
 }

@@ -19,6 +19,7 @@
     ROW(rotation, 400)                                                                             \
     ROW(rest, 200)                                                                                 \
     ROW(ascent, 6)                                                                                 \
+    ROW(few_reads, 6)                                                                              \
     ROW(stopped_rotation, 100)                                                                     \
     ROW(tiles, 100)                                                                                \
     ROW(statistics, 400)                                                                           \
