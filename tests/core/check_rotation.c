@@ -126,20 +126,25 @@ void SPCA(check_ascent)(trial_t *t)
 void SPCA(check_few_reads)(trial_t *t)
 {
     spca_int r = between(t, 2, 5), p = 4096 + below(t, 600), n_iter;
-    const real *noise = SPCA(numbers)(t, PLAIN, p * r), *angle = SPCA(numbers)(t, PLAIN, r);
     real *Y = WORK(t, p * r);
     double *R = SCRATCH(t, r * r, double);
     for (spca_int i = 0; i < p * r; i++)
-        Y[i] = (real)(0.5 * (double)noise[i] + (double)(i % p % r == i / p));
-    for (spca_int a = 0; a + 1 < r; a++)
+        Y[i] =
+            (real)(number(PLAIN, scramble(&t->state), SINGLE) / 2 + (double)(i % p % r == i / p));
+    for (spca_int a = 0; a + 1 < r; a++) {
+        double angle = number(PLAIN, scramble(&t->state), SINGLE);
         for (spca_int i = 0; i < p; i++) {
-            real c = cos(angle[a]), s = sin(angle[a]), x = Y[i + a * p], y = Y[i + (a + 1) * p];
+            real c = (real)cos(angle), s = (real)sin(angle), x = Y[i + a * p],
+                 y = Y[i + (a + 1) * p];
             Y[i + a * p] = c * x + s * y;
             Y[i + (a + 1) * p] = c * y - s * x;
         }
+    }
     CHECK(t, rotate(t, ORTHOMAX, p, r, (double)below(t, 2), 40, NULL, Y, R, &n_iter) == SPCA_OK);
     SPCA(digest)(t, SPCA_OK, p * r, Y);
     CHECK(t, n_iter <= 5);
+    for (spca_int i = 0; i < p; i++) Y[i] *= (real)0x1p40; /* the first column alone is large */
+    CHECK(t, rotate(t, ORTHOMAX, p, r, 0, 40, NULL, Y, R, &n_iter) >= 0);
 }
 
 /* Rotations of the rounding errors alone, which would not end. */

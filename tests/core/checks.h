@@ -12,7 +12,7 @@
     ROW(solvers, 600)                                                                              \
     ROW(screened_solvers, 400)                                                                     \
     ROW(stopped_solvers, 100)                                                                      \
-    ROW(at_rest, 200)                                                                              \
+    ROW(at_rest, 600)                                                                              \
     ROW(questions, 100)                                                                            \
     ROW(orthogonal_threshold, 400)                                                                 \
     ROW(only_direction, 200)                                                                       \
@@ -26,12 +26,13 @@
     ROW(compressed_statistics, 600)                                                                \
     ROW(symmetry, 100)                                                                             \
     ROW(deflation, 200)                                                                            \
+    ROW(no_variance, 100)                                                                          \
     ROW(data_deflation, 200)                                                                       \
     ROW(distances, 100)                                                                            \
     ROW(direct, 400)                                                                               \
     ROW(refit, 400)                                                                                \
     ROW(greedy, 100)                                                                               \
-    ROW(branch, 200)                                                                               \
+    ROW(branch, 600)                                                                               \
     ROW(singular, 100)                                                                             \
     ROW(elastic_net, 400)                                                                          \
     ROW(guesses, 400)                                                                              \
