@@ -1,16 +1,15 @@
 """Mutants of the C core: do the checks without Python, or else the tests of the package, notice each?
 
 python tests/mutants.py [FILE[:FUNCTION] ...] [--sample 300] [--seed 0] [--jobs 2] [--list]
-                        [--again FILE.json] [--like TEXT]
-                        [--harness] [--sanitize] [--build build/mutants] [--output FILE.json]
+                        [--again FILE.json] [--like TEXT] [--harness] [--sanitize] [--least 0]
+                        [--build build/mutants] [--output FILE.json]
 
 A mutant changes one operator, comparison, constant or bound, negates a condition or leaves out a statement
 of a file below src_c.  That file alone is compiled, for both precisions, and linked into the harness of
 tests/core, of which the checks of CHECKS run; where none notices, into an extension, of which the tests of
-PYTHON run.  A sample is drawn over all the functions that are asked for.  What does not compile,
-or to the code of the file as it is, is not counted, nor are survivors for which tests/mutants.txt gives a
-reason.  --harness leaves out the package; --sanitize is for mutants that only read or write where they should
-not.
+PYTHON run.  A sample is drawn over all the functions that are asked for.  What does not compile, or to the
+code of the file as it is, is not counted, nor are survivors for which tests/mutants.txt gives a reason.
+--harness leaves out the package; --sanitize is for mutants that only read or write where they should not.
 """
 
 import argparse
@@ -31,6 +30,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 MODULE = "_core.abi3.so"
+PLAIN = ["-std=c11", "-O1", "-fopenmp-simd", "-ffp-contract=off", "-w"]
 SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 SEARCHES = "solvers at_rest questions stopped_solvers screened_solvers corners"
 
@@ -268,7 +268,8 @@ class Build:
         self.folder, self.sources = folder, sorted((ROOT / "src_c").rglob("*.c"))
         if not (folder / "build.ninja").exists():
             must(["meson", "setup", folder, ROOT, "-Dbuildtype=release"])
-        must(["ninja", "-C", folder, MODULE] if package else ["true"])
+        if package:
+            must(["ninja", "-C", folder, MODULE])
         listed = must(["ninja", "-C", folder, "-t", "commands", MODULE])
         commands = [c for c in map(shlex.split, listed.splitlines()) if "-o" in c]
         self.link = next(c for c in commands if MODULE in c)
@@ -291,19 +292,7 @@ class Build:
         self.main = [self.harness / "core.o", self.harness / "main.o"]
         for made in self.main:
             source = core / f"{made.stem}.c"
-            must(
-                [
-                    "gcc",
-                    "-std=c11",
-                    "-O1",
-                    *self.strict,
-                    *self.include(ROOT / "src_c"),
-                    "-c",
-                    source,
-                    "-o",
-                    made,
-                ]
-            )
+            must(["gcc", *PLAIN, *self.strict, *self.include(ROOT / "src_c"), "-c", source, "-o", made])
 
     @staticmethod
     def include(source):
@@ -315,25 +304,9 @@ class Build:
         """The file for both precisions, or nothing where it does not compile."""
         made = []
         for i, real in enumerate(("SPCA_SINGLE", "SPCA_DOUBLE")):
-            flags = [
-                "gcc",
-                "-std=c11",
-                "-O1",
-                *self.strict,
-                "-fopenmp-simd",
-                "-ffp-contract=off",
-                "-w",
-                f"-D{real}",
-            ]
+            flags = self.flags[i] if package else ["gcc", *PLAIN, *self.strict, f"-D{real}"]
             made.append(out / f"{file.stem}{i}{'p' if package else ''}.o")
-            command = [
-                *(self.flags[i] if package else flags),
-                *self.include(source),
-                "-c",
-                file,
-                "-o",
-                made[-1],
-            ]
+            command = [*flags, *self.include(source), "-c", file, "-o", made[-1]]
             fresh = out == self.harness and made[-1].exists() and made[-1].stat().st_mtime > self.newest
             if not fresh and run(command)[0]:
                 return []
@@ -344,7 +317,7 @@ class Build:
         parts = {path.name}
         for _ in range(3):
             for f in (ROOT / "src_c").rglob("*.[ch]"):
-                if parts & set(re.findall(r'#include "([^"]+)"', f.read_text())):
+                if parts & set(re.findall(r'#include "(?:[^"]*/)?([^"/]+)"', f.read_text())):
                     parts.add(f.name)
         return [f for f in self.sources if f.name in parts]
 
@@ -470,6 +443,7 @@ def main():
     parser.add_argument("--harness", action="store_true")
     parser.add_argument("--sanitize", action="store_true")
     parser.add_argument("--build", type=Path, default=ROOT / "build/mutants")
+    parser.add_argument("--least", type=float, default=0, help="fail where a smaller share is killed")
     parser.add_argument("--output", type=Path, default=os.devnull)
     args = parser.parse_args()
     mutants = [m for m in wanted(args.asked) if args.like in m.text]
@@ -505,6 +479,8 @@ def main():
         killed = c["harness"] + c["python"] + c["timeout"]
         share = killed / max(killed + c["survived"], 1)
         print(f"| {name} | " + " | ".join(str(c[s]) for s in columns) + f" | {share:.1%} |")
+    if share < args.least:
+        raise SystemExit(f"{share:.1%} are killed, not {args.least:.1%}")
 
 
 if __name__ == "__main__":

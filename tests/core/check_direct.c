@@ -119,6 +119,10 @@ void SPCA(check_direct)(trial_t *t)
                   status);
         CHECK(t, memcmp(z, x, (size_t)p * sizeof *x) == 0);
     }
+    real pair[] = {-1, 1}, unit[] = {1, 0, 0, 1}; /* of two equal, the first is positive */
+    CHECK(t, SPCA(tpower_covariance)(2, unit, 2, 2, 0, 0, 0, NULL, NULL, pair, WORK(t, 12),
+                                     SCRATCH(t, 4, spca_int), &value, &n_iter) >= 0);
+    CHECK(t, pair[0] > 0 && pair[1] < 0);
     for (spca_int i = 0;; i++) { /* stopped wherever it asks */
         stop_t stop = {0, i};
         real *again = SPCA(copy_of)(t, p, start);

@@ -122,7 +122,8 @@ void SPCA(check_ascent)(trial_t *t)
     }
 }
 
-/* Rows in simple structure but for noise, turned: few reads of them suffice. */
+/* Rows in simple structure but for noise, turned: few reads of them suffice (three or four,
+ * rarely six). */
 void SPCA(check_few_reads)(trial_t *t)
 {
     spca_int r = between(t, 2, 5), p = 4096 + below(t, 600), n_iter;
@@ -142,7 +143,7 @@ void SPCA(check_few_reads)(trial_t *t)
     }
     CHECK(t, rotate(t, ORTHOMAX, p, r, (double)below(t, 2), 40, NULL, Y, R, &n_iter) == SPCA_OK);
     SPCA(digest)(t, SPCA_OK, p * r, Y);
-    CHECK(t, n_iter <= 5);
+    CHECK(t, n_iter <= 8);
     for (spca_int i = 0; i < p; i++) Y[i] *= (real)0x1p40; /* the first column alone is large */
     CHECK(t, rotate(t, ORTHOMAX, p, r, 0, 40, NULL, Y, R, &n_iter) >= 0);
 }
