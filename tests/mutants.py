@@ -62,7 +62,7 @@ CHECKS = {
     "select.c": "select levels solvers",
     "shadow.c": "screen statistics",
     "statistics.c": "statistics compressed_statistics symmetry lengths",
-    "threshold.c": "l1_threshold levels",
+    "threshold.c": "l1_threshold lone_entries levels",
 }
 TRIALS = {"early": 30, "rows": 30, "ascent": 600, "few_reads": 300}  # the others 100
 
@@ -233,7 +233,7 @@ def reasons():
 def reason(mutant, known):
     """Why no answer can show the mutation, or None."""
     for name, function, like, why in known:
-        expression = like[1:-1] if like[0] == like[-1] == "/" else re.escape(like)
+        expression = like[1:-1] if re.fullmatch(r"/(?!\*).*/|//", like) else re.escape(like)
         here = name == mutant.name and function in ("*", mutant.function)
         if here and re.search(expression, mutant.text):
             return why

@@ -4,6 +4,7 @@
 #define CHECKS(ROW)                                                                                \
     ROW(select, 400)                                                                               \
     ROW(l1_threshold, 400)                                                                         \
+    ROW(lone_entries, 400)                                                                         \
     ROW(levels, 400)                                                                               \
     ROW(operator, 400)                                                                             \
     ROW(stops, 100)                                                                                \
