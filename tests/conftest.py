@@ -4,7 +4,7 @@ import os
 import signal
 
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -13,6 +13,10 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 settings.register_profile("repeatable", max_examples=200, deadline=None, derandomize=True)
 settings.register_profile("few", max_examples=20, deadline=None, derandomize=True)
 settings.register_profile("thorough", max_examples=5000, deadline=None, derandomize=False)
+# Of tests/mutants.py: what fails need not be made small.
+settings.register_profile(
+    "unshrunk", settings.get_profile("repeatable"), phases=(Phase.explicit, Phase.generate)
+)
 settings.load_profile("repeatable")
 
 

@@ -1,103 +1,110 @@
-"""Mutants of the selection, threshold, centring, statistics and screening kernels: do the tests see each?
+"""Mutants of the C core: do the checks without Python, or else the tests of the package, notice each?
 
-python tests/mutants.py [FILE ...] [--sample N] [--seed 0] [--only NUMBER,...] [--jobs 2] [--list]
-                        [--sanitize] [--build build/mutants] [--output FILE.json]
+python tests/mutants.py [FILE[:FUNCTION] ...] [--sample 300] [--seed 0] [--jobs 2] [--list]
+                        [--again FILE.json] [--like TEXT] [--harness] [--sanitize] [--least 0]
+                        [--build build/mutants] [--output FILE.json]
 
-A mutant changes one token or leaves out one statement of a file of src_c, in a copy.  That file is compiled
-for both precisions, linked before the other objects into an extension of its own, and the tests that concern
-it run until the first that fails.  What does not compile, or to the same code as the file or as another
-mutant, is not counted; nor is what EQUIVALENT gives a reason for.  --sanitize compiles with ASan and UBSan,
-for mutants that only read or write where they should not.
+A mutant changes one operator, comparison, constant or bound, negates a condition or leaves out a statement
+of a file below src_c.  That file alone is compiled, for both precisions, and linked into the harness of
+tests/core, of which the checks of CHECKS run; where none notices, into an extension, of which the tests of
+PYTHON run.  A sample is drawn over all the functions that are asked for.  What does not compile, or to the
+code of the file as it is, is not counted, nor are survivors for which tests/mutants.txt gives a reason.
+--harness leaves out the package; --sanitize is for mutants that only read or write where they should not.
 """
 
 import argparse
-import hashlib
 import json
 import os
 import random
 import re
-import resource
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
-import traceback
-from collections import Counter
+import threading
+import time
+from collections import Counter, defaultdict
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 MODULE = "_core.abi3.so"
-SANITIZE = ["-fsanitize=address,undefined", "-g", "-O1"]
+PLAIN = ["-std=c11", "-O1", "-fopenmp-simd", "-ffp-contract=off", "-w"]
+SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+SEARCHES = "solvers at_rest questions stopped_solvers screened_solvers corners"
 
-# For each file, the tests: (file, expression or None), the quickest first.
-TESTS = {
-    "select.c": [("test_kernels", "selection")],
-    "threshold.c": [
-        ("test_kernels", "threshold"),
-        ("test_threshold", "ties or denormals or range_few or ignore or rounded or rounding or finite"),
-        ("test_threshold", "feasible"),
-    ],
-    "centring.h": [("test_operator", "products or deflation"), ("test_block", None)],
-    "statistics.c": [("test_kernels", "statistics")],
+# For each file, checks of the harness that concern it, the quickest first.
+CHECKS = {
+    "ascent.c": "few_reads ascent tiles rotation rows",
+    "block.c": "operator stops",
+    "bnb.c": "branch singular corners early",
+    "centring.h": "operator",
+    "cluster.c": "distances early",
+    "compressed.c": "operator stops compressed_statistics lengths",
+    "deflate.c": "deflation no_variance data_deflation",
+    "direct.c": "direct refit corners early",
+    "dspca.c": "dspca tight_bounds corners early",
+    "enet.c": "elastic_net guesses corners early",
+    "gpower.c": SEARCHES,
+    "greedy.c": "greedy corners early",
+    "l1_rotate.c": "rotation rest stopped_rotation corners early",
+    "moments.c": "tiles few_reads ascent rotation rows",
+    "operator.c": "operator stops solvers screened stopped_solvers",
+    "pivot.h": "select l1_threshold levels",
+    "pmd.c": SEARCHES,
+    "power.c": SEARCHES,
+    "products.c": "operator screen stops screened lengths",
+    "real.h": "operator select refit elastic_net dspca rotation",
+    "rotate.c": "rotation rest stopped_rotation corners",
+    "scotlass.c": "orthogonal_threshold only_direction " + SEARCHES,
+    "screen.c": "screened screen screened_solvers stops",
+    "select.c": "select levels solvers",
+    "shadow.c": "screen statistics",
+    "statistics.c": "statistics compressed_statistics symmetry lengths",
+    "threshold.c": "l1_threshold lone_entries levels",
+}
+TRIALS = {"early": 30, "rows": 30, "ascent": 600, "few_reads": 300}  # the others 100
+
+# And tests of the package: a file, and which of its tests.
+PYTHON = {
+    "ascent.c": [("rotation", "")],
+    "block.c": [("block", ""), ("probabilistic", "closed or matches")],
+    "bnb.c": [("exact", "")],
+    "centring.h": [("operator", "products or deflation"), ("block", "")],
+    "cluster.c": [("clustering", "")],
+    "compressed.c": [("block", ""), ("operator", "products")],
+    "deflate.c": [("deflation", "")],
+    "direct.c": [],  # is for other packages
+    "dspca.c": [("dspca", "")],
+    "enet.c": [("spca", "")],
+    "gpower.c": [("gpower", "")],
+    "greedy.c": [("greedy", "")],
+    "l1_rotate.c": [("rotation", "")],
+    "moments.c": [("rotation", "")],
+    "operator.c": [("operator", ""), ("deflation", "")],
+    "pivot.h": [("kernels", "selection or threshold")],
+    "pmd.c": [("pmd", "")],
+    "power.c": [("tpower", "")],
+    "products.c": [("operator", ""), ("block", "")],
+    "real.h": [("kernels", ""), ("operator", "")],
+    "rotate.c": [("rotation", "")],
+    "scotlass.c": [("scotlass", "")],
     "screen.c": [
-        ("test_screening", "small_cases"),
-        ("test_screening", "integers or cancel or nearly or evicted or counts or flow or leaves"),
-        ("test_screening", "shift or 2.4-F"),
+        ("screening", "small_cases"),
+        ("screening", "integers or cancel or nearly or evicted or counts or flow or leaves"),
+        ("screening", "shift or 2.4-F"),
     ],
-    "shadow.c": [("test_kernels", "shadow")],
-}
-
-# Functions that decide nothing but the time: every answer is checked against exact sums or counts afterwards.
-# A mutant of these that gives a wrong answer is to be killed; one that does not is not counted.
-TIME = {
-    "select.c": ["enclose"],
-    "threshold.c": ["draw", "estimate", "tell", "closed_form", "predict", "snap", "inside", "choose"],
-    "screen.c": ["fetch"],
-}
-
-# Mutated lines that no answer can show: what they look like, and why.
-EQUIVALENT = {
-    "statistics.c": {
-        r"bad -= ": "0 or NaN, either way",
-        r"(least|most|low|high)\S* = .* (<=|>=) (least|most|low|high)\S* \? ": "the smaller of equals",
-        r"low (<=) out|high (>=) out|x0\[j\] (<=|>=) x1": "the smaller of equals",
-        r"i \+ (4|WAYS) < r;": "the loop over what is left does the same",
-        r"^enum|^spca_int width|^width|^: width|^: TILE": "sizes of tiles and panels: the time",
-        r"\(read (\+|-)= |read = |1 << 2": "how often it asks whether to stop",
-    },
-    "shadow.c": {r"^column\(n, X - j|center\[j \+ j0\]|inverse\[j \+ j0\]": "columns come one at a time"},
-    "threshold.c": {
-        r"^(LANES|BLOCK|STRETCH|SAMPLE|WHOLE|FEW|ATTEMPTS)": "sizes of blocks and of the sample",
-        r"inside\[l\] -= y > low": "a lane is looked at in vain",
-        r"anchored = 2": "is asked only whether it is 0",
-        r"limit / 3": "squares are far from overflow at either limit",
-        r"exponent < 1 - limit|: 1 - limit\)": "a power of two nearby, subnormal or not, does as well",
-        r"m\.scale != 1\)\) draw": "the sample decides nothing but the time",
-        r"if \(exact && \(status": "once more with the largest entry known: the time",
-        r"start : 0, before = -2": "is asked only whether it is negative, or a count",
-    },
-    "screen.c": {
-        r"\(3 \+ (sum_b|total)\) \* GRAIN": "a wider margin: the time",
-        r"1e-6\) \+ 0;|\(1 \+ 0\) \+ 1e-12": "within GRAIN, of which the roundings of the bounds take half",
-        r"int32_t sum = 1;": "off by 2^-13 step_j, and GRAIN ||q_j|| step_j, ||q_j|| >= 127, is added",
-        r"a0 <= n; a0 \+= GROUP": "an empty group",
-        r"a <= count && list\[a\] < j": "what stands behind the list is not used",
-        r"<< 22\) / s->ld": "how often it asks whether to stop",
-        r"enum \{ SHADOW_SHARE|k >= p / SPCA_GUESS_SHARE": "when to read all: the time",
-    },
-    "centring.h": {r"if \(v\.index \|\| dense\)": "w is overwritten"},
-    "select.c": {
-        r"^(LANES|BLOCK|LEAST|MOST|FEW)": "sizes of blocks and of the sample",
-        r"while \(low <= high\)": "one entry is its own k-th largest",
-        r"p - start > BLOCK": "a whole block is copied as it is",
-        r"within\[LANES\] = \{1\}": "a lane is looked at in vain",
-        r"enclose\(p, x, k": "whether to take a sample: the time",
-        r"if \(k >= more && k": "with no ties, any level between two entries selects the same",
-        r"spca_int above = 1, equal = 0, j = count": "what is above is not used there",
-        r"start < p && found <= k": "the loops inside end where found = k",
-    },
+    "select.c": [("kernels", "selection")],
+    "shadow.c": [("kernels", "shadow")],
+    "statistics.c": [("kernels", "statistics")],
+    "threshold.c": [
+        ("kernels", "threshold"),
+        (
+            "threshold",
+            "ties or denormals or range_few or ignore or rounded or rounding or finite or feasible",
+        ),
+    ],
 }
 
 TOKEN = re.compile(
@@ -118,6 +125,7 @@ KEYWORDS = {"return", "else", "case", "do", "sizeof"}
 DECLARED = re.compile(
     r"(?:const|static|enum|struct|typedef|extern|inline|unsigned|real|whole|double|float|int|char)$"
 )
+HEAD = re.compile(r"^\w[\w *]*?\b(?:SPCA\((\w+)\)|(\w+))\(", re.M)
 
 
 def tokens(text):
@@ -174,248 +182,305 @@ def mutations(text):
     return sorted(found)
 
 
-def changed(text, mutation):
-    start, end, new = mutation
-    return text[:start] + new + text[end:]
+class Mutant:
+    """One change of a file: `text`, the changed line, says which it is within its function."""
+
+    def __init__(self, path, source, change, function=""):
+        self.path, self.name, self.original, self.change, self.function = (
+            path,
+            path.name,
+            source,
+            change,
+            function,
+        )
+        start, end, new = change
+        first, last = source.rfind("\n", 0, start) + 1, source.find("\n", end)
+        shown = new or f"/* {source[start:end]} */"
+        self.text = " ".join(f"{source[first:start]}{shown}{source[end:last]}".split())
+
+    @property
+    def source(self):
+        start, end, new = self.change
+        return self.original[:start] + new + self.original[end:]
+
+    def __str__(self):
+        return f"{self.name} :: {self.function} :: {self.text}"
 
 
-def described(text, mutation):
-    """Line number, and the line as it is in the mutant."""
-    line = text.count("\n", 0, mutation[0])
-    return line + 1, " ".join(changed(text, mutation).split("\n")[line].split())
+def wanted(asked):
+    """The mutants of the files and functions that are asked for, in an order that folders do not change."""
+    found = []
+    names = {a.partition(":")[0]: set() for a in asked} or dict.fromkeys(CHECKS, ())
+    for a in asked:
+        names[a.partition(":")[0]] |= {a.partition(":")[2]} - {""}
+    for path in sorted((ROOT / "src_c").rglob("*.[ch]"), key=lambda path: path.name):
+        if path.name in names:
+            source = path.read_text()
+            heads = [(h.start(), h[1] or h[2]) for h in HEAD.finditer(source)]
+            for change in mutations(source):
+                function = max((h for h in heads if h[0] <= change[0]), default=(0, "-"))[1]
+                if not names[path.name] or function in names[path.name]:
+                    found.append(Mutant(path, source, change, function))
+    return found
 
 
-def reason(name, text, mutation):
+def reasons():
+    """Lines FILE :: FUNCTION or * :: part of the changed line, or /expression/ :: reason."""
+    lines = (ROOT / "tests/mutants.txt").read_text().splitlines()
+    return [line.split(" :: ") for line in lines if line and not line.startswith("#")]
+
+
+def reason(mutant, known):
     """Why no answer can show the mutation, or None."""
-    heads = re.findall(r"^\w[\w *]*?\b(?:SPCA\((\w+)\)|(\w+))\(", text[: mutation[0]], re.M)
-    if heads and "".join(heads[-1]) in TIME.get(name, []):
-        return "nothing but the time"
-    line = described(text, mutation)[1]
-    return next((why for like, why in EQUIVALENT.get(name, {}).items() if re.search(like, line)), None)
+    for name, function, like, why in known:
+        expression = like[1:-1] if re.fullmatch(r"/(?!\*).*/|//", like) else re.escape(like)
+        here = name == mutant.name and function in ("*", mutant.function)
+        if here and re.search(expression, mutant.text):
+            return why
+    return None
+
+
+def run(command, limit=None, **options):
+    """Its status, or None where it does not end in time; and what it said."""
+    with tempfile.TemporaryFile() as log:
+        child = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True, **options)
+        try:
+            child.wait(limit)
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, 9)
+            child.wait()
+            return None, ""
+        log.seek(0)
+        return child.returncode, log.read().decode(errors="replace")
+
+
+def must(command, **options):
+    status, text = run(command, **options)
+    if status:
+        raise SystemExit(f"{shlex.join(map(str, command))}: {text}")
+    return text
 
 
 class Build:
-    """What the flags, the other objects and the unchanged module are taken from."""
+    """The harness and the extension as they are, and with the objects of a changed file."""
 
-    def __init__(self, folder):
-        self.folder = folder
+    def __init__(self, folder, jobs, package, sanitize):
+        self.folder, self.sources = folder, sorted((ROOT / "src_c").rglob("*.c"))
         if not (folder / "build.ninja").exists():
-            subprocess.run(["meson", "setup", folder, ROOT], check=True, stdout=subprocess.DEVNULL)
-        subprocess.run(["ninja", "-C", folder, MODULE], check=True, stdout=subprocess.DEVNULL)
-        listed = subprocess.run(
-            ["ninja", "-C", folder, "-t", "commands", MODULE], check=True, capture_output=True, text=True
-        )
-        commands = [c for c in map(shlex.split, listed.stdout.splitlines()) if "-o" in c]
+            must(["meson", "setup", folder, ROOT, "-Dbuildtype=release"])
+        if package:
+            must(["ninja", "-C", folder, MODULE])
+        listed = must(["ninja", "-C", folder, "-t", "commands", MODULE])
+        commands = [c for c in map(shlex.split, listed.splitlines()) if "-o" in c]
         self.link = next(c for c in commands if MODULE in c)
-        self.compile = {}
+        self.flags, self.strict = [], SANITIZE if sanitize else []
         for c in commands:
-            if "-c" in c and "src_c" in c[-1]:
+            if "-c" in c and c[-1].endswith("/threshold.c"):
                 # without vectors: compiled in a third of the time, and the answers are the same
-                flags = ["-O2", *(f for f in c if re.match(r"-[Dfs]", f) and f != "-DSPCA_CLONES")]
-                self.compile.setdefault(Path(c[-1]).name, []).append([c[0], *flags, "-w", "-I."])
+                flags = [f for f in c if re.match(r"-[Dfs]", f) and f != "-DSPCA_CLONES"]
+                self.flags.append(["gcc", "-O2", *flags, "-w"])
+        core = ROOT / "tests/core"
+        checks = [*sorted(core.glob("check_*.c")), core / "makers.c", core / "reference_blas.c"]
+        both = [*self.sources, *checks]
+        headers = [*(ROOT / "src_c").rglob("*.h"), *core.glob("*.h")]
+        self.newest = max(f.stat().st_mtime for f in both + headers)
+        self.harness = folder / ("sanitized" if sanitize else "harness")
+        self.harness.mkdir(exist_ok=True)
+        with ThreadPoolExecutor(jobs) as pool:
+            made = pool.map(lambda f: self.objects(f, self.harness, ROOT / "src_c"), both)
+            self.base = dict(zip(both, made, strict=True))
+        self.main = [self.harness / "core.o", self.harness / "main.o"]
+        for made in self.main:
+            source = core / f"{made.stem}.c"
+            must(["gcc", *PLAIN, *self.strict, *self.include(ROOT / "src_c"), "-c", source, "-o", made])
 
-    def objects(self, source, name, sanitize):
-        """Object files of the sources in `source` that the change of `name` touches, or None."""
-        pattern = f'#include "{name}"'
-        users = [f for f in self.compile if pattern in (source / f).read_text()]
+    @staticmethod
+    def include(source):
+        return [
+            f"-I{f}" for f in (source, *(d for d in source.rglob("*") if d.is_dir()), ROOT / "tests/core")
+        ]
+
+    def objects(self, file, out, source, package=False):
+        """The file for both precisions, or nothing where it does not compile."""
         made = []
-        for f in users or [name]:
-            for i, command in enumerate(self.compile[f]):
-                made.append(source / f"{f}.{i}.o")
-                flags = [*(SANITIZE if sanitize else []), "-c", f, "-o", made[-1]]
-                if subprocess.run([*command, *flags], cwd=source, stderr=subprocess.DEVNULL).returncode:
-                    return None
+        for i, real in enumerate(("SPCA_SINGLE", "SPCA_DOUBLE")):
+            flags = self.flags[i] if package else ["gcc", *PLAIN, *self.strict, f"-D{real}"]
+            made.append(out / f"{file.stem}{i}{'p' if package else ''}.o")
+            command = [*flags, *self.include(source), "-c", file, "-o", made[-1]]
+            fresh = out == self.harness and made[-1].exists() and made[-1].stat().st_mtime > self.newest
+            if not fresh and run(command)[0]:
+                return []
         return made
 
-    def module(self, objects, out, sanitize):
-        link = [out if w == MODULE else w for w in self.link]
-        at = link.index("-Wl,--start-group")
-        flags = SANITIZE if sanitize else []
-        subprocess.run([*link[:at], *objects, *flags, *link[at:]], cwd=self.folder, check=True)
+    def users(self, path):
+        """The sources that a file is part of."""
+        parts = {path.name}
+        for _ in range(3):
+            for f in (ROOT / "src_c").rglob("*.[ch]"):
+                if parts & set(re.findall(r'#include "(?:[^"]*/)?([^"/]+)"', f.read_text())):
+                    parts.add(f.name)
+        return [f for f in self.sources if f.name in parts]
 
-
-def preload(names):
-    """What the tests import, once; not the package."""
-    import hypothesis
-    import pytest  # noqa: F401
-    import scipy.sparse.linalg  # noqa: F401
-    import threadpoolctl  # noqa: F401
-
-    if "threshold.c" in names:
-        import cvxpy  # noqa: F401
-    phases = (hypothesis.Phase.explicit, hypothesis.Phase.generate)  # what fails need not be made small
-    hypothesis.settings.register_profile("mutants", phases=phases)
-    hypothesis.settings.load_profile("mutants")
-
-
-def run_tests(site, tests):
-    """0, or what pytest says of the first test that fails."""
-    import pytest
-
-    sys.path.insert(0, str(site))
-    off = (f"-pno:{plugin}" for plugin in ("cacheprovider", "xdist", "faulthandler"))
-    options = ["-x", "-q", "-s", "--tb=no", "--assert=plain", *off]
-    for file, expression in tests:
-        code = pytest.main([*options, str(ROOT / f"tests/{file}.py"), "-k", expression or "test"])
-        if code != 0:
-            return int(code)
-    return 0
-
-
-def start(site, tests, log, sanitize, limit):
-    """A process that runs the tests of the extension in `site`; its number."""
-    env = {"PYTHONPATH": str(site)}
-    if sanitize:
-        libraries = [
-            subprocess.run(
-                ["gcc", f"-print-file-name={n}"], capture_output=True, text=True, check=True
-            ).stdout.strip()
-            for n in ("libasan.so", "libubsan.so")
-        ]
-        env |= {
-            "LD_PRELOAD": ":".join(libraries), "PYTHONMALLOC": "malloc", "UBSAN_OPTIONS": "halt_on_error=1",
-            "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1:halt_on_error=1",
-        }  # fmt: skip
-    child = os.fork()
-    if child:
-        return child
-    try:
-        os.environ.update(env)
-        os.chdir(site)
-        out = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        os.dup2(out, 1)
-        os.dup2(out, 2)
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        resource.setrlimit(resource.RLIMIT_CPU, (int(limit), int(limit) + 5))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        if sanitize:
-            os.execv(sys.executable, [sys.executable, "-P", __file__, "--run", str(site), json.dumps(tests)])
-        code = run_tests(site, tests)
-        sys.stdout.flush()
-        os._exit(code)
-    except BaseException:
-        traceback.print_exc()
-        sys.stderr.flush()
-    finally:
-        os._exit(99)
-
-
-def finish(wait_status, log):
-    """survived, killed or timeout, and by what."""
-    text, status = log.read_text(errors="replace"), os.waitstatus_to_exitcode(wait_status)
-    if status == 0:
-        return "survived", ""
-    if status in (4, 5, 99):
-        raise SystemExit(f"no tests were run: {text}")
-    if -status == signal.SIGXCPU:
-        return "timeout", ""
-    report = re.search(r"(AddressSanitizer: [\w-]+|runtime error: .{0,60})", text)
-    failed = re.search(r"^(?:FAILED|ERROR) (.{0,100})", text, re.M)
-    return "killed", (report or failed)[1] if report or failed else f"status {status}"
-
-
-def examine(build, chosen, jobs, sanitize, report):
-    """Runs the tests of each mutant, `jobs` at a time; report(mutant, status, by, seconds)."""
-    base = Path(tempfile.mkdtemp(prefix="mutants-"))
-    running, seen, limit = {}, {}, 600.0
-
-    def collect():
-        """Waits for a process; the CPU time that its tests took."""
-        child, status, used = os.wait4(-1, 0)
-        mutant, folder = running.pop(child)
-        report(mutant, *finish(status, folder / "log"), used.ru_utime)
-        shutil.rmtree(folder)
-        return used.ru_utime
-
-    try:
-        for mutant in chosen:
-            name, number, mutation = mutant
-            folder = base / f"{name}-{number}"
-            source, site = folder / "src_c", folder / "site"
+    def compiled(self, mutant, folder, package):
+        """Its objects, by source; None where it does not compile."""
+        source = folder / "src_c"
+        if not source.exists():
             shutil.copytree(ROOT / "src_c", source)
-            if mutation:
-                (source / name).write_text(changed((source / name).read_text(), mutation))
-            objects = build.objects(source, name, sanitize)
-            code = objects and hashlib.sha256(b"".join(o.read_bytes() for o in objects)).hexdigest()
-            if not code or code in seen:
-                report(mutant, *(("same code", seen[code]) if code else ("does not compile", "")), 0)
-                shutil.rmtree(folder)
-                continue
-            seen[code] = f"as {number}"
-            shutil.copytree(ROOT / "spcacore", site / "spcacore")
-            build.module(objects, site / "spcacore" / MODULE, sanitize)
-            while len(running) >= (jobs if mutation else 1):
-                collect()
-            running[start(site, TESTS[name], folder / "log", sanitize, limit)] = mutant, folder
-            if not mutation:  # what takes much longer than the file as it is does not end
-                limit = 2 * collect() + 3
-        while running:
-            collect()
-    finally:
-        for child in running:
-            os.kill(child, signal.SIGKILL)
-        shutil.rmtree(base, ignore_errors=True)
+            (source / mutant.path.relative_to(ROOT / "src_c")).write_text(mutant.source)
+        made = {}
+        for f in self.users(mutant.path):
+            made[f] = self.objects(source / f.relative_to(ROOT / "src_c"), folder, source, package)
+            if not made[f]:
+                return None
+        return made
+
+    def linked(self, made, folder):
+        """A harness of these objects, and the others as they are."""
+        objects = [o for group in (self.base | made).values() for o in group]
+        must(["gcc", *self.strict, *self.main, *objects, "-o", folder / "harness", "-lm", "-lpthread"])
+        return folder / "harness"
+
+    def module(self, made, folder):
+        """A package of these objects, which come before those of the archives; the folder that it is in."""
+        site = folder / "site"
+        shutil.copytree(
+            ROOT / "spcacore", site / "spcacore", ignore=shutil.ignore_patterns("*.so", "__pycache__")
+        )
+        link = [site / "spcacore" / MODULE if w == MODULE else w for w in self.link]
+        at = link.index("-Wl,--start-group")
+        must([*link[:at], *(o for group in made.values() for o in group), *link[at:]], cwd=self.folder)
+        return site
+
+
+def code_of(made):
+    return [o.read_bytes() for group in made.values() for o in group]
+
+
+def check(harness, names, limit):
+    """killed, timeout or survived, and by what."""
+    for name in names.split():
+        status, text = run([harness, "turns", str(TRIALS.get(name, 100)), name], limit, cwd=harness.parent)
+        if status is None:
+            return "timeout", name
+        if status:
+            said = re.search(r"not so: .{0,80}|ERROR: \S+ \S+|runtime error: .{0,60}|: the result.*", text)
+            return "harness", f"{name}: {said[0] if said else status}"
+    return "survived", ""
+
+
+def test(site, tests, limit):
+    off = [f"-pno:{plugin}" for plugin in ("cacheprovider", "xdist", "faulthandler", "randomly")]
+    environment = os.environ | {"PYTHONPATH": str(site), "OPENBLAS_NUM_THREADS": "1"}
+    for file, expression in tests:
+        command = [sys.executable, "-P", "-m", "pytest", "-x", "-q", "--tb=no", "--assert=plain", *off]
+        command += [ROOT / f"tests/test_{file}.py", "-k", expression, "--hypothesis-profile", "unshrunk"]
+        status, text = run(command, limit, cwd=site, env=environment)
+        if status is None:
+            return "timeout", file
+        if status:
+            failed = re.search(r"^(?:FAILED|ERROR) (.{0,100})", text, re.M)
+            if not failed and status > 0:
+                raise SystemExit(f"no tests were run: {text}")
+            return "python", failed[1] if failed else f"status {status}"
+    return "survived", ""
+
+
+class Examiner:
+    """What is noticed; first, once, that nothing is in a file as it is, and how long that takes."""
+
+    def __init__(self, build, package):
+        self.build, self.package = build, package
+        self.plain, self.lock = {}, defaultdict(threading.RLock)
+
+    def timed(self, mutant, folder, package, limit):
+        start = time.monotonic()
+        made = self.build.compiled(mutant, folder, package)
+        if package:
+            verdict = test(self.build.module(made, folder), PYTHON[mutant.name], limit)
+        else:
+            verdict = check(self.build.linked(made, folder), CHECKS[mutant.name], limit)
+        return verdict, made, time.monotonic() - start
+
+    def as_it_is(self, path, package):
+        """The objects of an unchanged file, and a limit for its mutants."""
+        with self.lock[path]:
+            if (path, package) not in self.plain:
+                same = Mutant(path, path.read_text(), (0, 0, ""))
+                with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
+                    verdict, made, seconds = self.timed(same, Path(folder), package, None)
+                    if verdict[0] != "survived":
+                        raise SystemExit(f"{path.name} as it is: {verdict}")
+                    self.plain[path, package] = code_of(made), 4 * seconds + 30
+            return self.plain[path, package]
+
+    def examine(self, mutant):
+        code, limit = self.as_it_is(mutant.path, False)
+        with tempfile.TemporaryDirectory(prefix="mutant-") as name:
+            folder = Path(name)
+            made = self.build.compiled(mutant, folder, False)
+            if made is None:
+                return "not compiled", ""
+            if code_of(made) == code:
+                return "same code", ""
+            verdict = check(self.build.linked(made, folder), CHECKS[mutant.name], limit)
+            if verdict[0] == "survived" and self.package:
+                limit = self.as_it_is(mutant.path, True)[1]
+                verdict = self.timed(mutant, folder, True, limit)[0]
+            return verdict
 
 
 def main():
-    if sys.argv[1:2] == ["--run"]:
-        preload(())
-        raise SystemExit(run_tests(sys.argv[2], json.loads(sys.argv[3])))
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("files", nargs="*", metavar="FILE", default=list(TESTS))
-    parser.add_argument("--sample", type=int, help="that many of each file; else all")
+    parser.add_argument("asked", nargs="*", metavar="FILE[:FUNCTION]")
+    parser.add_argument("--sample", type=int, help="so many of them all")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", type=lambda s: {int(n) for n in s.split(",")})
+    parser.add_argument("--again", type=Path, metavar="FILE.json", help="only those that survived there")
+    parser.add_argument("--like", default="", help="only those whose changed line holds this")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--list", action="store_true")
+    parser.add_argument("--harness", action="store_true")
     parser.add_argument("--sanitize", action="store_true")
     parser.add_argument("--build", type=Path, default=ROOT / "build/mutants")
+    parser.add_argument("--least", type=float, default=0, help="fail where a smaller share is killed")
     parser.add_argument("--output", type=Path, default=os.devnull)
     args = parser.parse_args()
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
-    chosen, texts = [], {name: (ROOT / "src_c" / name).read_text() for name in args.files}
-    for name, text in texts.items():
-        mutants = [(name, i, m) for i, m in enumerate(mutations(text), 1) if not args.only or i in args.only]
-        if args.sample and args.sample < len(mutants):
-            mutants = sorted(random.Random(args.seed).sample(mutants, args.sample))
-        chosen += [(name, 0, None), *mutants]  # first the file as it is
+    mutants = [m for m in wanted(args.asked) if args.like in m.text]
+    if args.sample and args.sample < len(mutants):
+        mutants = random.Random(args.seed).sample(mutants, args.sample)
+    if args.again:
+        survivors = [
+            line[:3] for line in map(json.loads, args.again.read_text().splitlines()) if line[3] == "survived"
+        ]
+        mutants = [m for m in mutants if [m.name, m.function, m.text] in survivors]
     if args.list:
-        for name, number, mutation in chosen:
-            if mutation:
-                print(f"{name}:{number} line {described(texts[name], mutation)}")
+        print(*mutants, sep="\n")
         return
-    counts = {name: Counter() for name in texts}
+    build = Build(args.build.resolve(), args.jobs, not args.harness, args.sanitize)
+    examiner, known, counts = Examiner(build, not args.harness), reasons(), {}
 
-    def report(mutant, status, by, seconds):
-        name, number, mutation = mutant
-        if mutation is None:
-            if status != "survived":
-                raise SystemExit(f"the tests of {name} fail as it is: {by}")
-            return
-        line, text = described(texts[name], mutation)
-        why = reason(name, texts[name], mutation)
+    def report(mutant):
+        status, by = examiner.examine(mutant)
+        why = reason(mutant, known)
         if status == "survived" and why:
             status, by = "equivalent", why
-        counts[name][status] += 1
-        counts[name]["seconds"] += seconds
-        if status in ("survived", "timeout", "equivalent"):
-            print(f"{status}: {name}:{number}, line {line}: {text}  {by}", flush=True)
+        counts.setdefault(mutant.name, Counter())[status] += 1
+        if status in ("survived", "equivalent"):
+            print(f"{status}: {mutant}  {by}", flush=True)
         with open(args.output, "a") as file:
-            file.write(json.dumps([name, number, status, by, round(seconds, 1), line, text]) + "\n")
+            file.write(json.dumps([mutant.name, mutant.function, mutant.text, status, by]) + "\n")
 
-    preload(args.files)
-    examine(Build(args.build.resolve()), chosen, args.jobs, args.sanitize, report)
-    for name, c in counts.items():
-        killed = c["killed"] + c["timeout"]
-        total = killed + c["survived"]
-        print(
-            f"{name}: {killed} of {total} killed ({killed / max(total, 1):.1%}); not counted: "
-            f"{c['equivalent']} equivalent, {c['same code']} of the same code, {c['does not compile']} not "
-            f"compiled; {c['seconds']:.0f} s"
-        )
+    with ThreadPoolExecutor(args.jobs) as pool:
+        list(pool.map(report, mutants))
+    columns = ("harness", "python", "timeout", "survived", "equivalent", "same code", "not compiled")
+    print("| file | " + " | ".join(columns) + " | killed |\n|" + " --- |" * 9)
+    for name, c in [*sorted(counts.items()), ("all", sum(counts.values(), Counter()))]:
+        killed = c["harness"] + c["python"] + c["timeout"]
+        share = killed / max(killed + c["survived"], 1)
+        print(f"| {name} | " + " | ".join(str(c[s]) for s in columns) + f" | {share:.1%} |")
+    if share < args.least:
+        raise SystemExit(f"{share:.1%} are killed, not {args.least:.1%}")
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from kinds import BAD, BROKEN, DTYPES, SPARSE, bad_cells, ids, is_covariance, untouched
-from test_layouts import SLICED, TAKES, each, halves
+from test_layouts import SLICED, TAKES, each
 
 import spcacore
 from spcacore._input import refuse_not_finite

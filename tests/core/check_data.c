@@ -224,6 +224,27 @@ void SPCA(check_deflation)(trial_t *t)
         }
 }
 
+/* A direction that has no variance but for rounding is left where it is, x'u = 0 and A = uu'; one
+ * that has some leaves nothing, in any unit. */
+void SPCA(check_no_variance)(trial_t *t)
+{
+    spca_int p = between(t, 2, 12), index[] = {0, 1};
+    const real *u = SPCA(numbers)(t, PLAIN, p);
+    real unit = ldexp((real)1, (int)between(t, -60, 20)), *A = WORK(t, p * p), x[2];
+    double norm = hypot((double)u[0], (double)u[1]);
+    if (norm < 0.1) return;
+    x[0] = (real)((double)u[1] / norm);
+    x[1] = (real)(-(double)u[0] / norm);
+    for (spca_int a = 0; a < p * p; a++) A[a] = u[a % p] * u[a / p] * unit;
+    real *before = SPCA(copy_of)(t, p * p, A);
+    CHECK(t, SPCA(deflate_schur)(p, p, (vector_t){2, index, x}, A, WORK(t, p)) == SPCA_OK);
+    CHECK(t, memcmp(A, before, (size_t)(p * p) * sizeof *A) == 0);
+    x[0] = (real)((double)u[0] / norm);
+    x[1] = (real)((double)u[1] / norm);
+    CHECK(t, SPCA(deflate_schur)(p, p, (vector_t){2, index, x}, A, WORK(t, p)) == SPCA_OK);
+    for (spca_int a = 0; a < p * p; a++) CHECK(t, NEAR(A[a] / unit, 0, 1 / (norm * norm)));
+}
+
 void SPCA(check_data_deflation)(trial_t *t)
 {
     table_t d = table_of(t, 0, 0);

@@ -75,9 +75,9 @@ static void check_unit(trial_t *t, spca_int p, const real *x)
 void SPCA(check_direct)(trial_t *t)
 {
     plain_t d = plain_of(t);
-    spca_int n = d.n, p = d.p, k = between(t, 1, p), most = between(t, 0, 40), n_iter = -1, nnz = 0,
-             at = 0;
-    const real *start = SPCA(numbers)(t, chance(t, 10) ? SPARSE : PLAIN, p);
+    spca_int n = d.n, p = d.p, k = between(t, 1, p), most = chance(t, 20) ? 0 : between(t, 1, 40),
+             n_iter = -1, nnz = 0, at = 0;
+    const real *start = SPCA(numbers)(t, chance(t, 10) ? SPARSE : chance(t, 20) ? TIES : PLAIN, p);
     real *x = SPCA(copy_of)(t, p, start), value = 0, *gathered = WORK(t, p);
     int nonnegative = chance(t, 20), data = n > 0, tame = d.style < SPREAD;
     spca_int *index = SCRATCH(t, p, spca_int);
@@ -104,6 +104,25 @@ void SPCA(check_direct)(trial_t *t)
         check_unit(t, p, x);
         CHECK(t, nnz <= k && NEAR(value, form(&d, x), d.size));
     }
+    if (tame && status >= 0 && !d.mean && !d.weight) { /* in units whose squares are subnormal */
+        spca_int size = data ? (d.row_major ? n - 1 : p - 1) * d.ld + (d.row_major ? p : n)
+                             : (p - 1) * d.ld + p;
+        real *scaled = SPCA(copy_of)(t, size, d.data), *z = SPCA(copy_of)(t, p, start);
+        for (spca_int a = 0; a < size; a++) scaled[a] = ldexp(scaled[a], SINGLE ? -68 : -520);
+        CHECK(t,
+              (data ? SPCA(tpower_data)(n, p, scaled, d.ld, d.row_major, NULL, NULL, k, nonnegative,
+                                        most, (real)1e-5, NULL, NULL, z, WORK(t, 3 * p + n + 2 * k),
+                                        SCRATCH(t, p + k, spca_int), &value, &n_iter)
+                    : SPCA(tpower_covariance)(p, scaled, d.ld, k, nonnegative, most, (real)1e-5,
+                                              NULL, NULL, z, WORK(t, 4 * p + 2 * k),
+                                              SCRATCH(t, p + k, spca_int), &value, &n_iter)) ==
+                  status);
+        CHECK(t, memcmp(z, x, (size_t)p * sizeof *x) == 0);
+    }
+    real pair[] = {-1, 1}, unit[] = {1, 0, 0, 1}; /* of two equal, the first is positive */
+    CHECK(t, SPCA(tpower_covariance)(2, unit, 2, 2, 0, 0, 0, NULL, NULL, pair, WORK(t, 12),
+                                     SCRATCH(t, 4, spca_int), &value, &n_iter) >= 0);
+    CHECK(t, pair[0] > 0 && pair[1] < 0);
     for (spca_int i = 0;; i++) { /* stopped wherever it asks */
         stop_t stop = {0, i};
         real *again = SPCA(copy_of)(t, p, start);

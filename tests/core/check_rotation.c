@@ -72,6 +72,8 @@ static void check_rotated(trial_t *t, rotation_t which, spca_int p, spca_int r, 
     after = criterion(p, r, gamma, which == L1, unit, Y);
     if (which == L1) before = -before, after = -after;
     CHECK(t, after >= before - 1e3 * EPSILON * (double)(p * r));
+    if (which != ORTHOMAX && r == 2) /* by at most an eighth: the columns keep their places */
+        CHECK(t, R[0] >= fabs(R[1]) - 1e-6 && R[3] >= fabs(R[2]) - 1e-6);
     if (status != SPCA_OK || p > 100) return;
     for (spca_int a = 0; a < r; a++) /* no pair can be turned to gain */
         for (spca_int b = a + 1; b < r; b++)
@@ -117,6 +119,73 @@ void SPCA(check_ascent)(trial_t *t)
         spca_status status = rotate(t, ORTHOMAX, p, r, gamma, 30, &stop, Y, R, &n_iter);
         CHECK(t, stop.asked > asked ? status == SPCA_STOPPED : status >= 0);
         if (stop.asked <= asked) break;
+    }
+}
+
+/* Rows in simple structure but for noise, turned: few reads of them suffice (three or four,
+ * rarely six). */
+void SPCA(check_few_reads)(trial_t *t)
+{
+    spca_int r = between(t, 2, 5), p = 4096 + below(t, 600), n_iter;
+    real *Y = WORK(t, p * r);
+    double *R = SCRATCH(t, r * r, double);
+    for (spca_int i = 0; i < p * r; i++)
+        Y[i] =
+            (real)(number(PLAIN, scramble(&t->state), SINGLE) / 2 + (double)(i % p % r == i / p));
+    for (spca_int a = 0; a + 1 < r; a++) {
+        double angle = number(PLAIN, scramble(&t->state), SINGLE);
+        for (spca_int i = 0; i < p; i++) {
+            real c = (real)cos(angle), s = (real)sin(angle), x = Y[i + a * p],
+                 y = Y[i + (a + 1) * p];
+            Y[i + a * p] = c * x + s * y;
+            Y[i + (a + 1) * p] = c * y - s * x;
+        }
+    }
+    CHECK(t, rotate(t, ORTHOMAX, p, r, (double)below(t, 2), 40, NULL, Y, R, &n_iter) == SPCA_OK);
+    SPCA(digest)(t, SPCA_OK, p * r, Y);
+    CHECK(t, n_iter <= 8);
+    for (spca_int i = 0; i < p; i++) Y[i] *= (real)0x1p40; /* the first column alone is large */
+    CHECK(t, rotate(t, ORTHOMAX, p, r, 0, 40, NULL, Y, R, &n_iter) >= 0);
+}
+
+/* Rotations of the rounding errors alone, which would not end. */
+void SPCA(check_rest)(trial_t *t)
+{
+    spca_int p = between(t, 2, 20), r = between(t, 2, 3), n_iter = 0;
+    double *R = zeros(t, r * r);
+    const real *X = SPCA(numbers)(t, PLAIN, p * r);
+    real *Y = SPCA(copy_of)(t, p * r, X);
+    for (spca_int i = 0; i < r; i++) R[i * (r + 1)] = 1;
+    /* one row: z^2 - S^2 = 0, so that no angle is better than another */
+    CHECK(t, SPCA(planar_sweeps)(1, r, 1, 9, 0, NULL, NULL, Y, R, &n_iter) == SPCA_OK);
+    CHECK(t, n_iter == 1 && memcmp(X, Y, (size_t)r * sizeof *X) == 0);
+    /* two rows of length one: as they are, or the second on an axis, the sum is the same */
+    real pair[] = {1, cos(X[0]), 0, sin(X[0])};
+    real same[] = {pair[0], pair[1], pair[2], pair[3]};
+    double turned[] = {1, 0, 0, 1};
+    n_iter = 0;
+    CHECK(t, SPCA(l1_sweeps)(2, 2, 9, 0, NULL, NULL, pair, SCRATCH(t, 6, double),
+                             SCRATCH(t, 6, spca_int), turned, &n_iter) == SPCA_OK);
+    CHECK(t, n_iter == 1 && memcmp(pair, same, sizeof same) == 0);
+    /* rows on the axes, turned a little: back to them */
+    real *Z = WORK(t, p * r);
+    real c = cos((real)1e-3), small = sin((real)1e-3);
+    for (spca_int i = 0; i < p * r; i++) Z[i] = 0;
+    for (spca_int i = 0; i < p; i++) {
+        Z[i] = i % 2 ? -small : c;
+        Z[i + p] = i % 2 ? c : small;
+    }
+    double rows[4] = {1, 0, 0, 1};
+    CHECK(t, SPCA(l1_sweeps)(p, 2, 9, 0, NULL, NULL, Z, SCRATCH(t, 3 * p, double),
+                             SCRATCH(t, 6, spca_int), rows, &n_iter) >= 0);
+    for (spca_int i = 0; i < p; i++) CHECK(t, NEAR(Z[i], 1 - i % 2, 1) && NEAR(Z[i + p], i % 2, 1));
+    for (int l1 = 0; l1 < 2; l1++) { /* with no tolerance */
+        n_iter = 0;
+        CHECK(t,
+              (l1 ? SPCA(l1_sweeps)(p, r, 1000, 0, NULL, NULL, Y, SCRATCH(t, 3 * p, double),
+                                    SCRATCH(t, r + r * r, spca_int), R, &n_iter)
+                  : SPCA(planar_sweeps)(p, r, 1, 1000, 0, NULL, NULL, Y, R, &n_iter)) == SPCA_OK);
+        SPCA(digest)(t, SPCA_OK, p * r, Y);
     }
 }
 

@@ -168,6 +168,7 @@ void SPCA(check_branch)(trial_t *t)
     symmetric(t, p, SPCA(style)(t, 1), 1, A);
     spca_int *which = SCRATCH(t, nodes, spca_int), *empty = SCRATCH(t, nodes * room, spca_int);
     spca_int *born = SCRATCH(t, nodes, spca_int), *support = SCRATCH(t, k, spca_int);
+    int most = chance(t, 50) ? 30 : 80; /* percent */
     uint8_t *pool = SCRATCH(t, p * nodes * (room + 1), uint8_t);
     real *excess = WORK(t, nodes * room);
     for (spca_int j = 0; j < p; j++) size = fmax(size, A[j + j * p]);
@@ -190,7 +191,7 @@ void SPCA(check_branch)(trial_t *t)
         for (spca_int i = 0; i < p; i++) {
             uint8_t *state = pool + which[b] * p + i;
             *state = 1;
-            if (b == 1 && given < k - 1 && chance(t, 30)) *state = 2;
+            if (b == 1 && given < k - 1 && chance(t, most)) *state = 2;
             if (b == 1 && *state == 1 && chance(t, 15)) *state = 0;
             given += *state == 2;
         }
@@ -228,6 +229,21 @@ void SPCA(check_branch)(trial_t *t)
     }
 }
 
+/* r = c - (G + ridge I) b is level sign(b_j) where b_j is not 0 to rounding, and within it
+ * elsewhere. */
+static void check_optimal(trial_t *t, spca_int p, const double *G, const real *c, double ridge,
+                          const double *b, double level, double size)
+{
+    for (spca_int j = 0; j < p; j++) {
+        double r = (double)c[j] - ridge * b[j];
+        for (spca_int i = 0; i < p; i++) r -= G[j + i * p] * b[i];
+        if (fabs(b[j]) > 1e3 * EPSILON * size) /* else it has only just joined */
+            CHECK(t, NEAR(r, copysign(level, b[j]), size * 1e2));
+        else
+            CHECK(t, fabs(r) <= level + 1e5 * EPSILON * size);
+    }
+}
+
 void SPCA(check_elastic_net)(trial_t *t)
 {
     spca_int p = between(t, 1, 12), limit = between(t, 1, p), guess = 0, count = -1, support = 0;
@@ -252,7 +268,7 @@ void SPCA(check_elastic_net)(trial_t *t)
     SPCA(digest)(t, status, count > 0 ? count : 0, value);
     CHECK(t, status == SPCA_OK || status == SPCA_NOT_CONVERGED);
     CHECK(t, count >= 0 && count <= limit && level >= floor);
-    double *b = zeros(t, p), *r = zeros(t, p);
+    double *b = zeros(t, p);
     for (spca_int a = 0; a < count; a++) {
         CHECK(t, index[a] >= 0 && index[a] < p && b[index[a]] == 0);
         b[index[a]] = (double)value[a];
@@ -263,14 +279,7 @@ void SPCA(check_elastic_net)(trial_t *t)
     size *= size;
     if (style != PLAIN || ridge < (real)0.1) return; /* definite: one solution, well determined */
     CHECK(t, status == SPCA_OK);
-    for (spca_int j = 0; j < p; j++) {
-        r[j] = (double)c[j] - (double)ridge * b[j];
-        for (spca_int i = 0; i < p; i++) r[j] -= dense[j + i * p] * b[i];
-        if (fabs(b[j]) > 1e3 * EPSILON * size) /* else it has only just joined */
-            CHECK(t, NEAR(r[j], copysign((double)level, b[j]), size * 1e2));
-        else
-            CHECK(t, fabs(r[j]) <= (double)level + 1e5 * EPSILON * size);
-    }
+    check_optimal(t, p, dense, c, (double)ridge, b, (double)level, size);
     CHECK(t, level == floor || support <= limit);
     for (spca_int at = 0;; at++) {
         stop_t stop = {0, at};
@@ -329,5 +338,158 @@ void SPCA(check_dspca)(trial_t *t)
                              &dual, &n_iter);
         CHECK(t, (status == SPCA_STOPPED) == (stop.asked > at));
         if (stop.asked <= at) break;
+    }
+}
+
+/* What a guess of the support may be, and a variable that stays at the level. */
+typedef struct {
+    spca_int p, limit, count;
+    const real *G, *c;
+    real ridge, floor, level;
+    spca_int *index;
+    real *value;
+    stop_t stop;
+} path_t;
+
+static void follow(trial_t *t, path_t *e, spca_int guess)
+{
+    e->stop = (stop_t){0, -1};
+    CHECK(t, SPCA(elastic_net)(e->p, e->limit, e->G, e->c, e->ridge, e->floor,
+                               (real)(1e3 * EPSILON), guess, stop_at, &e->stop, e->index, e->value,
+                               WORK(t, e->limit * e->limit + 3 * e->limit + 2 * e->p),
+                               SCRATCH(t, e->limit + e->p, spca_int), &e->count,
+                               &e->level) == SPCA_OK);
+    digest_int(t, e->count);
+    SPCA(digest)(t, SPCA_OK, e->count, e->value);
+}
+
+void SPCA(check_guesses)(trial_t *t)
+{
+    spca_int p = between(t, 2, 10), first;
+    double *dense = zeros(t, p * p), *b = zeros(t, p), share = (double)below(t, 90) / 100;
+    real *G = symmetric(t, p, PLAIN, 1, dense),
+         *c = SPCA(copy_of)(t, p, SPCA(numbers)(t, PLAIN, p));
+    path_t e = {.p = p,
+                .limit = between(t, 1, p),
+                .G = G,
+                .c = c,
+                .ridge = (real)(0.1 + share),
+                .floor = (real)below(t, 40) / 200,
+                .index = SCRATCH(t, p, spca_int),
+                .value = WORK(t, p)};
+    /* The answer, guessed, is taken: no step is made, although the next variable is at the level
+     * when `limit` are in. */
+    follow(t, &e, 0);
+    first = e.count;
+    for (spca_int a = 0; a < first; a++)
+        if (fabs(e.value[a]) <= (real)(1e4 * EPSILON)) first = 0; /* of no sure sign */
+    if (first > 0) {
+        real level = e.level;
+        follow(t, &e, first);
+        CHECK(t, e.stop.asked == 0 && e.count == first && NEAR(e.level, level, 10));
+    }
+    /* x_j = w_j x_0 + what is orthogonal to it and the others, w_j >= 3, and c_j >= w_j c_0: beside
+     * a support of x_0 alone the others are beyond every level. */
+    for (spca_int j = 0; j < p; j++) {
+        real sign = chance(t, 50) ? 1 : -1;
+        b[j] = j == 0 ? 1 : (double)between(t, 3, 6) * (double)sign;
+        c[j] = (real)(b[j] * (j == 0 ? 2 : 2 + (double)below(t, 10) / 8));
+    }
+    for (spca_int a = 0; a < p * p; a++) {
+        dense[a] = b[a % p] * b[a / p] + (a % p == a / p && a > 0 ? 1 : 0);
+        G[a] = (real)dense[a];
+    }
+    e.ridge = (real)share;
+    e.floor = (real)(2 * share);
+    e.index[0] = 0;
+    e.value[0] = 1;
+    follow(t, &e, 1);
+    for (spca_int j = 0; j < p; j++) b[j] = 0;
+    for (spca_int a = 0; a < e.count; a++) b[e.index[a]] = (double)e.value[a];
+    check_optimal(t, p, dense, c, (double)e.ridge, b, (double)e.level, 1e4);
+    /* x_j = x_0 + what is orthogonal to x_0, and c_j = c_0: r_j = r_0 at every level, so that none
+     * joins, and the path of one variable goes down to the floor. */
+    real size = (real)(1 + fabs(number(PLAIN, scramble(&t->state), SINGLE)));
+    for (spca_int a = 0; a < p * p; a++) G[a] = a % p == a / p && a > 0 ? 3 * size : size;
+    for (spca_int j = 0; j < p; j++) c[j] = j > 0 ? c[0] : 1 + (real)below(t, 1 << 20) / (1 << 20);
+    e.limit = 1;
+    e.ridge = 0;
+    e.floor = c[0] * (real)(0.05 + share);
+    follow(t, &e, 0);
+    CHECK(t, e.count == 1 && e.index[0] == 0 && e.level == e.floor);
+    CHECK(t, NEAR(e.value[0], ((double)c[0] - (double)e.floor) / (double)size, 1));
+}
+
+/* A matrix that is indefinite by less than a unit of rounding, exactly: N = I - h (J - I) with
+ * h (p - 1) > 1 has the eigenvalue 1 - h (p - 1) < 0.  It may not be ruled out. */
+void SPCA(check_singular)(trial_t *t)
+{
+    enum { ROOM = 3 };
+    spca_int p = between(t, 2, 40), which = ROOM, empty[ROOM] = {0, 1, 2}, born = -1;
+    real h = 1 / (real)(p - 1), unit = ldexp((real)1, 2 * (int)between(t, -3, 3)), excess[ROOM];
+    real *N = WORK(t, p * p), *sign = WORK(t, p);
+    uint8_t *pool = SCRATCH(t, (ROOM + 1) * p, uint8_t);
+    while (!(fma(h, (real)(p - 1), (real)-1) > 0)) h = nextafter(h, (real)2);
+    for (spca_int i = 0; i < p; i++) sign[i] = chance(t, 50) ? 1 : -1;
+    for (spca_int a = 0; a < p * p; a++)
+        N[a] = unit * (a % p == a / p ? 1 : -h * sign[a % p] * sign[a / p]);
+    memset(pool + ROOM * p, 1, (size_t)p);
+    CHECK(t, SPCA(branch)(p, p, N, 1, &which, ROOM, empty, NULL, NULL, pool,
+                          WORK(t, SPCA(branch_work)(p, p)), SCRATCH(t, 2 * p, spca_int), &born,
+                          excess) == SPCA_OK);
+    digest_int(t, born);
+    CHECK(t, born == 1);
+}
+
+/* Dual bounds that the optimum attains are above it all the same. */
+void SPCA(check_tight_bounds)(trial_t *t)
+{
+    int bits = SINGLE ? FLT_MANT_DIG : DBL_MANT_DIG;
+    spca_int p = between(t, 2, 9), k = between(t, 1, p), most = between(t, 0, 12), n_iter = -1;
+    double *dense = zeros(t, p * p), *values = zeros(t, p), *vectors = zeros(t, p * p), top = 0;
+    real *A = WORK(t, p * p), primal = 0, dual = 0;
+    long double best;
+    int kind = (int)below(t, 4);
+    /* a, and a level below it, with all digits */
+    long double a = 1 + (long double)(scramble(&t->state) >> (64 - bits)) / ldexpl(1, bits - 1) / 2;
+    long double level = (long double)(scramble(&t->state) >> (67 - bits)) / ldexpl(1, bits - 1);
+    for (spca_int i = 0; i < p * p; i++) A[i] = (real)a;
+    a = (long double)A[0];
+    level = (long double)(real)level;
+    if (kind == 0) /* the relaxation by Y = level off the diagonal: 11'/p attains it */
+        best = a + (long double)(p - 1) * (a - level);
+    else if (kind == 1) /* constrained by k - 1: 11'/k of k variables attains it */
+        best = a * (long double)k;
+    else if (kind == 2) { /* the same, nearly all of it off the diagonal */
+        most *= 20;
+        for (spca_int i = 0; i < p * p; i++) A[i] = i % (p + 1) ? (real)a : (real)0x1p-9;
+        best = 0x1p-9L + a * (long double)(k - 1);
+    } else if (SINGLE) { /* the largest eigenvalue; in double from others */
+        A = symmetric(t, p, PLAIN, 1, dense);
+        CHECK(t, jacobi(p, dense, values, vectors));
+        best = (long double)(values[p - 1] * (1 - 1e-13));
+        level = 0;
+    } else { /* xx' of integers */
+        for (spca_int i = 0; i < p; i++) {
+            vectors[i] = (double)between(t, 1, 99);
+            top += vectors[i] * vectors[i];
+        }
+        for (spca_int i = 0; i < p * p; i++) A[i] = (real)(vectors[i % p] * vectors[i / p]);
+        best = (long double)top;
+        level = 0;
+    }
+    CHECK(t, SPCA(dspca)(p, A, kind == 1 || kind == 2,
+                         kind == 1 || kind == 2 ? (real)(k - 1) : (real)level, 0, most, NULL, NULL,
+                         WORK(t, 4 * p * p + 28 * p), SCRATCH(t, 12 * p, blas_int), WORK(t, p * p),
+                         &primal, &dual, &n_iter) >= 0);
+    SPCA(digest)(t, SPCA_OK, 1, &dual);
+    CHECK(t, (long double)dual >= best);
+    if (n_iter == 0 && kind < 3) CHECK(t, NEAR(dual, best, best)); /* and by rounding alone */
+    if (kind < 2) { /* where the splitting ends, whatever the first bound was */
+        A[0] *= (real)1.5;
+        CHECK(t, SPCA(dspca)(p, A, kind == 1, kind == 1 ? (real)(k - 1) : (real)level, (real)1e-3,
+                             2000, NULL, NULL, WORK(t, 4 * p * p + 28 * p),
+                             SCRATCH(t, 12 * p, blas_int), WORK(t, p * p), &primal, &dual,
+                             &n_iter) == SPCA_OK);
     }
 }

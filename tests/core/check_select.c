@@ -111,6 +111,22 @@ void SPCA(check_l1_threshold)(trial_t *t)
         CHECK(t, fabs(product - least) <= 1e4 * EPSILON * (1 + c));
 }
 
+/* One entry among zeros, which a sample hardly sees, or few equal ones. */
+void SPCA(check_lone_entries)(trial_t *t)
+{
+    spca_int p = length_of(t), few = between(t, 1, p > 3 ? 3 : p > 1 ? p - 1 : 1);
+    real *a = WORK(t, p), *w = WORK(t, p), size = chance(t, 50) ? 1 : (real)between(t, 1, 99);
+    double level = -1, bound = sqrt((double)few) + (double)between(t, 1, 50) / 50;
+    const spca_int *place = SPCA(subset)(t, p, few);
+    for (spca_int i = 0; i < p; i++) a[i] = 0;
+    for (spca_int k = 0; k < few; k++) a[place[k]] = k % 2 ? -size : size;
+    CHECK(t, SPCA(l1_threshold)(p, a, fmin(bound, sqrt((double)p)), 0, WORK(t, p), w, &level) ==
+                 SPCA_OK);
+    SPCA(digest)(t, SPCA_OK, p, w);
+    for (spca_int i = 0; i < p; i++)
+        CHECK(t, NEAR(w[i], (double)a[i] / (double)size / sqrt((double)few), 1));
+}
+
 void SPCA(check_levels)(trial_t *t)
 {
     spca_int p = length_of(t);

@@ -10,7 +10,7 @@ typedef struct {
     spca_int k, max_iter, t;
     int nonnegative;
     double bound, sample_bound;
-    real gamma;
+    real gamma, tol;
     const real *Q;
     vector_t start;
 } task_t;
@@ -28,7 +28,7 @@ static spca_status run(trial_t *t, problem_t *q, const task_t *task, result_t *r
     spca_int p = A->p, m = A->m, room = 2 * p + m + A->t, nnz = task->start.nnz;
     spca_int k = task->k, most = task->solver == POWER ? (nnz > k ? nnz : k) : p;
     spca_int *iwork = SCRATCH(t, task->solver == POWER ? k : p, spca_int);
-    const real tol = (real)1e-4;
+    const real tol = task->tol;
     r->index = SCRATCH(t, most, spca_int);
     r->value = WORK(t, most);
     r->nnz = nnz;
@@ -89,7 +89,7 @@ static const real *orthonormal(trial_t *t, spca_int p, spca_int count)
 static task_t task_of(trial_t *t, const problem_t *q)
 {
     spca_int p = q->A.p, m = q->A.m;
-    task_t task = {.solver = (solver_t)below(t, SOLVERS), .k = between(t, 1, p)};
+    task_t task = {.solver = (solver_t)below(t, SOLVERS), .k = between(t, 1, p), .tol = (real)1e-4};
     if (task.solver == TWO_WAY && q->A.deflation == SPCA_HOTELLING) task.solver = PMD;
     if (task.solver == TWO_WAY && q->A.covariance) task.solver = PMD;
     task.max_iter = chance(t, 20) ? 0 : between(t, 1, 60);
@@ -124,10 +124,12 @@ static void check_result(trial_t *t, const problem_t *q, const task_t *task, con
         CHECK(t, !task->nonnegative || task->max_iter == 0 || r->n_iter == 0 || r->value[a] >= 0);
         norm = hypot(norm, (double)r->value[a]);
         sum += fabs((double)r->value[a]);
+        CHECK(t, (task->solver != PMD && task->solver != TWO_WAY) || r->value[a] != 0);
         x[r->index[a]] = (double)r->value[a];
     }
     CHECK(t, NEAR(norm, 1, 1));
-    if (l1 && r->n_iter > 0) CHECK(t, sum <= task->bound * (1 + 1e3 * EPSILON));
+    if (l1 && (r->n_iter > 0 || task->max_iter == 0))
+        CHECK(t, sum <= task->bound * (1 + 1e3 * EPSILON));
     for (spca_int l = 0; task->solver == SCOTLASS && l < task->t; l++) {
         double product = 0;
         for (spca_int j = 0; j < p; j++) product += x[j] * (double)task->Q[j + l * p];
@@ -283,6 +285,14 @@ void SPCA(check_orthogonal_threshold)(trial_t *t)
         CHECK(t, stopped == (stop.asked > asked ? SPCA_STOPPED : status));
         if (stop.asked <= asked || asked > 6) break;
     }
+    if (free && status == SPCA_OK) { /* Newton's steps where there is no kink */
+        stop_t steps = {0, -1};
+        double *again = zeros(t, count);
+        CHECK(t, SPCA(orthogonal_l1_threshold)(
+                     p, count, a, Q, bound, stop_at, &steps, again, WORK(t, 3 * p),
+                     SCRATCH(t, count * count + 4 * count, double), WORK(t, p)) == SPCA_OK);
+        CHECK(t, steps.asked <= 20);
+    }
     if (status < 0) return;
     for (spca_int j = 0; j < p; j++) {
         size = fmax(size, fabs((double)a[j]));
@@ -303,4 +313,122 @@ void SPCA(check_orthogonal_threshold)(trial_t *t)
     }
     CHECK(t,
           product >= support_function(p, b, bound) - 1e2 * pow(EPSILON, 0.75) * size * (double)p);
+}
+
+/* Where one direction n is orthogonal to Q, the answer is n or -n if its l1 norm is within the
+ * bound, and there is none else.  Q and n are the columns of I - 2uu'. */
+void SPCA(check_only_direction)(trial_t *t)
+{
+    spca_int p = between(t, 2, 6), count = p - 1;
+    const real *x = SPCA(numbers)(t, PLAIN, p), *a = SPCA(numbers)(t, PLAIN, p);
+    real *Q = WORK(t, p * p), *n = Q + p * count, *w = WORK(t, p), value[2] = {0, 1}, objective = 9;
+    double *mu = zeros(t, count), norm = 0, sum = 0, along = 0, size = 0;
+    double bound = 1 + (double)below(t, 101) / 100 * (sqrt((double)p) - 1);
+    spca_int n_iter = 0;
+    for (spca_int j = 0; j < p; j++) norm += square((double)x[j]);
+    if (norm < 1e-2) return;
+    for (spca_int b = 0; b < p * p; b++)
+        Q[b] = (real)((b % p == b / p) - 2 * (double)x[b % p] * (double)x[b / p] / norm);
+    for (spca_int j = 0; j < p; j++) {
+        sum += fabs((double)n[j]);
+        along += (double)n[j] * (double)a[j];
+        size = hypot(size, (double)a[j]);
+    }
+    if (fabs(along) <= 1e-2 * size || fabs(sum - bound) <= 1e-2) return; /* of no sure sign */
+    for (spca_int l = 0; l < count; l++) mu[l] = (double)strands_dot(p, Q + l * p, a);
+    spca_status status =
+        SPCA(orthogonal_l1_threshold)(p, count, a, Q, bound, NULL, NULL, mu, WORK(t, 3 * p),
+                                      SCRATCH(t, count * count + 4 * count, double), w);
+    SPCA(digest)(t, status, p, w);
+    CHECK(t, status == (sum <= bound ? SPCA_OK : SPCA_ZERO_VECTOR));
+    for (spca_int j = 0; status == SPCA_OK && j < p; j++)
+        CHECK(t, fabs((double)w[j] - copysign((double)n[j], along * (double)n[j])) <=
+                     1e3 * pow(EPSILON, 0.75));
+    /* From e_2 to e_1, the one direction orthogonal to Q = e_2, whose product e_2 is in its span:
+     * there is no next step, and e_1 stands. */
+    const real A0[] = {0, 1, 1, -1};
+    operator_t A = {.forward = SPCA(dense_forward),
+                    .n = 2,
+                    .p = 2,
+                    .m = 2,
+                    .covariance = 1,
+                    .row_major = 1,
+                    .data = A0,
+                    .ld = 2,
+                    .range = 1,
+                    .factor = 1};
+    CHECK(t,
+          SPCA(scotlass)(&A, 1, (const real[]){0, 1}, sqrt(2), 9, 0, NULL, NULL, value, WORK(t, 10),
+                         SCRATCH(t, 6, double), &objective, &n_iter) == SPCA_NOT_CONVERGED);
+    CHECK(t, value[0] == 1 && value[1] == 0 && objective == 0 && n_iter == 1);
+}
+
+/* Of a semidefinite operator every iteration ends, and begins nowhere else than where it ended: it
+ * goes on for gains alone.  It does not end at its first step from a start that is not feasible. */
+void SPCA(check_at_rest)(trial_t *t)
+{
+    problem_t q;
+    result_t r, again;
+    SPCA(problem_of)(t, &q, TAMED | SMALL_ONE);
+    task_t task = task_of(t, &q);
+    double sum = 0, norm = 0;
+    if (q.covariance || !q.exact) return;
+    task.max_iter = 5000;
+    task.tol = 0;
+    task.t = 0;
+    spca_status status = run(t, &q, &task, &r);
+    digest_int(t, status);
+    if (status < 0) return;
+    CHECK(t, status == SPCA_OK);
+    for (spca_int a = 0; a < task.start.nnz; a++) {
+        sum += fabs((double)task.start.value[a]);
+        norm = hypot(norm, (double)task.start.value[a]);
+    }
+    if (task.solver >= PMD && sum > 1.01 * norm * task.bound) CHECK(t, r.n_iter >= 2);
+    task.start = (vector_t){r.nnz, r.index, r.value};
+    CHECK(t, run(t, &q, &task, &again) == SPCA_OK);
+    CHECK(t, again.n_iter <= 2 || again.objective > r.objective * (1 + 32 * REAL_EPSILON));
+    /* no bound is active and any gain is small: where it began and one step */
+    task.k = q.A.p;
+    task.gamma = 0;
+    task.bound = sqrt((double)q.A.p);
+    task.sample_bound = sqrt((double)q.A.m);
+    task.tol = 1;
+    if (q.style == PLAIN && !task.nonnegative && run(t, &q, &task, &r) >= 0)
+        CHECK(t, r.n_iter <= 2);
+}
+
+static spca_status counted_forward(const operator_t *A, vector_t v, spca_stop stop, void *ctx,
+                                   real *work, real *f)
+{
+    stop_at(A->owner);
+    return SPCA(dense_forward)(A, v, stop, ctx, work, f);
+}
+
+/* One question of the 12 largest entries tells a level below them, and one of those above that
+ * level all: a third is never asked, although the level may be rounded up. */
+void SPCA(check_questions)(trial_t *t)
+{
+    enum { P = 60, FIRST = 12 };
+    real *A0 = SCRATCH(t, P * P, real), value[P] = {1}, objective;
+    spca_int index[P] = {0}, iwork[P], nnz = 1, n_iter;
+    stop_t asked = {0, -1};
+    for (spca_int a = 0; a < P * P; a++) A0[a] = 0;
+    A0[0] = 1;
+    for (spca_int j = 1; j < FIRST; j++)
+        A0[j] = A0[j * P] = (real)(0.06 + 1e-3 * number(PLAIN, scramble(&t->state), SINGLE));
+    operator_t A = {.forward = counted_forward,
+                    .n = P,
+                    .p = P,
+                    .m = P,
+                    .covariance = 1,
+                    .row_major = 1,
+                    .data = A0,
+                    .ld = P,
+                    .range = 1,
+                    .factor = 1,
+                    .owner = &asked};
+    CHECK(t, SPCA(pmd)(&A, 1.5, 0, 0, 0, NULL, NULL, &nnz, index, value, SCRATCH(t, 4 * P, real),
+                       iwork, &objective, &n_iter) == SPCA_NOT_CONVERGED);
+    CHECK(t, asked.asked == 2);
 }

@@ -5,6 +5,7 @@
 #define CHECKS(ROW)                                                                                \
     ROW(select, 400)                                                                               \
     ROW(l1_threshold, 400)                                                                         \
+    ROW(lone_entries, 400)                                                                         \
     ROW(levels, 400)                                                                               \
     ROW(operator, 400)                                                                             \
     ROW(stops, 100)                                                                                \
@@ -13,23 +14,32 @@
     ROW(solvers, 600)                                                                              \
     ROW(screened_solvers, 400)                                                                     \
     ROW(stopped_solvers, 100)                                                                      \
+    ROW(at_rest, 600)                                                                              \
+    ROW(questions, 100)                                                                            \
     ROW(orthogonal_threshold, 400)                                                                 \
+    ROW(only_direction, 200)                                                                       \
     ROW(rotation, 400)                                                                             \
+    ROW(rest, 200)                                                                                 \
     ROW(ascent, 6)                                                                                 \
+    ROW(few_reads, 6)                                                                              \
     ROW(stopped_rotation, 100)                                                                     \
     ROW(tiles, 100)                                                                                \
     ROW(statistics, 400)                                                                           \
     ROW(compressed_statistics, 600)                                                                \
     ROW(symmetry, 100)                                                                             \
     ROW(deflation, 200)                                                                            \
+    ROW(no_variance, 100)                                                                          \
     ROW(data_deflation, 200)                                                                       \
     ROW(distances, 100)                                                                            \
     ROW(direct, 400)                                                                               \
     ROW(refit, 400)                                                                                \
     ROW(greedy, 100)                                                                               \
-    ROW(branch, 200)                                                                               \
+    ROW(branch, 600)                                                                               \
+    ROW(singular, 100)                                                                             \
     ROW(elastic_net, 400)                                                                          \
+    ROW(guesses, 400)                                                                              \
     ROW(dspca, 60)                                                                                 \
+    ROW(tight_bounds, 400)                                                                         \
     ROW(early, 60)                                                                                 \
     ROW(rows, 3)                                                                                   \
     ROW(corners, 1)                                                                                \
