@@ -213,6 +213,20 @@ def test_bad_values_are_refused_by_name(name):
         call(**given, nonsense=1)
 
 
+NO_ITERATION = {  # where 0 asks for the start as it is, or the values on its support
+    "dspca", "gpower", "l1_rotation", "orthomax", "pmd", "scotlass", "sparse_pca", "tpower", "varimax",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_an_iteration_at_least_is_made(name):
+    call = getattr(spcacore, name)
+    arguments, options = BASE[name]
+    given = inspect.signature(call).bind(*arguments, **options).arguments
+    if "max_iter" in inspect.signature(call).parameters and name not in NO_ITERATION:
+        assert refused(call, given, "max_iter", 0) is None
+
+
 METHODS = [
     ("sparse_pca", "extend", "more", (X0,), [*POSITIVE, P + 1, 10**30]),
     ("sparse_pca", "extend", "cardinality", (X0, 1), [*without(POSITIVE, None), P + 1, [], [K] * 3]),
