@@ -520,7 +520,8 @@ class Search:
         elif self.state.constrained:
             N += _PENALTY * abs(level) * self.Q @ self.Q.T
         N[diagonal] += level
-        margin = 16 * (self.k + 4) ** 2 * _EPS * float(np.abs(N[diagonal]).max())
+        size = max(float(np.abs(N[diagonal]).max()), abs(level))  # the level itself is rounded too
+        margin = 16 * (self.k + 4) ** 2 * _EPS * size
         N[diagonal] += margin
         self.N, self.settled = N, level + 2 * margin
 
@@ -536,4 +537,4 @@ class Search:
             size[np.arange(len(rows)), rows] = 0
             rest = np.partition(size, min(first, q - 1), axis=1)[:, first:].sum(axis=1)
             most = max(most, float((self.A[rows, rows] + rest).max()))
-        return most + abs(most) * q * _EPS
+        return most + abs(most) * q * _EPS  # decides for no matrix: the margin of the level is larger

@@ -160,6 +160,18 @@ def test_the_bound_is_above_the_optimum_to_the_last_digit():
     assert below > 10
 
 
+def test_the_bound_is_above_the_optimum_where_all_variances_nearly_are():
+    """Then the level differs little from them, and its own rounding decides."""
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        E = rng.standard_normal((6, 6))
+        A = rng.uniform(0.5, 1) * np.eye(6) + 1e-10 * (E + E.T)
+        x = branch_and_bound(A, int(rng.integers(2, 5)), kind="covariance")
+        S = np.flatnonzero(x.loading)
+        v = np.linalg.eigh(A[np.ix_(S, S)])[1][:, -1]
+        assert x.upper_bound >= above_by_extended_precision(A[np.ix_(S, S)], v)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_bound_of_a_search_without_time_allows_for_rounding(dtype):
     """Equal columns, so that the sum of their variances is the optimum itself."""
