@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from spcacore._operator import as_problem
+from spcacore.operators.inputs import as_problem
 
 SHAPES = ["500x100000", "5000x10000", "50000x1000"]
 DTYPES = ["float32", "float64"]

@@ -3,7 +3,7 @@
 import numpy as np
 
 import spcacore
-from spcacore._operator import as_problem
+from spcacore.operators.inputs import as_problem
 
 K = 100
 

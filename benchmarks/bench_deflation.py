@@ -3,8 +3,8 @@
 import numpy as np
 
 from spcacore import deflate
-from spcacore._operator import as_problem
-from spcacore.deflation import Deflated
+from spcacore.operators.deflation import DeflatedOperator as Deflated
+from spcacore.operators.inputs import as_problem
 
 K = 100
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 import spcacore
-from spcacore.components import METHODS
+from spcacore.solvers.table import METHODS
 
 K = 20
 R = 3

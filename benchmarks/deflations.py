@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 import spcacore
-from spcacore.deflation import METHODS
+from spcacore.operators.deflation import METHODS
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from files import arrays

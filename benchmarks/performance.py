@@ -26,8 +26,8 @@ import numpy as np
 import threadpoolctl
 
 from spcacore import _core, deflate, l1_threshold, sparse_pca, varimax
-from spcacore._operator import as_problem
-from spcacore.deflation import Deflated
+from spcacore.operators.deflation import DeflatedOperator as Deflated
+from spcacore.operators.inputs import as_problem
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # for asv, which imports every file here
 

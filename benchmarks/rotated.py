@@ -22,7 +22,8 @@ import threadpoolctl
 from scipy.sparse.linalg import LinearOperator, eigsh, lobpcg, svds
 
 from spcacore import explained_variance, sca
-from spcacore._operator import as_problem, degree_problem
+from spcacore.operators.degrees import degree_problem
+from spcacore.operators.inputs import as_problem
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # for asv, which imports every file here
 

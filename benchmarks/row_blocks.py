@@ -46,7 +46,7 @@ def median(f, count=3):
 
 def constants():
     """Of one block, on one core: nanoseconds an entry."""
-    from spcacore import _blocks
+    from spcacore.operators import blocks as _blocks
 
     X, some = make(0), np.arange(0, P, 100)
     entries = X.size
@@ -140,7 +140,7 @@ def main():
     from distributed import Client, LocalCluster, wait
 
     import spcacore
-    from spcacore._blocks import added
+    from spcacore.operators.blocks import added
 
     def cpu():
         return sum(client.run(time.process_time).values()) + time.process_time()

@@ -24,7 +24,7 @@ from files import arrays
 from peers import recall
 
 import spcacore
-from spcacore.components import METHODS
+from spcacore.solvers.table import METHODS
 
 LIMIT = 400  # seconds that bisecting scikit-learn's penalty may take
 

@@ -4,39 +4,27 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from . import datasets
-from ._result import (
-    DSPCAComponent,
-    ExactComponent,
-    GreedyComponent,
-    PMDComponent,
-    Progress,
-    RotatedResult,
-    SelectionProgress,
-    SparseComponent,
-    SparsePCAResult,
-    SPCAResult,
-)
-from .certificates import OptimalityBound, optimality_bound
-from .components import sparse_pca
-from .deflation import deflate
-from .dspca import dspca
-from .exact import branch_and_bound
-from .gpower import gpower
-from .greedy import greedy
-from .pmd import pmd
-from .refinement import refine
-from .rotated import prs, sca, sca_path, sma
-from .rotation import l1_rotation, orthomax, varimax
-from .scotlass import scotlass
-from .spca import spca
-from .threshold import l1_threshold, soft_threshold, truncate
-from .tpower import tpower
-from .variance import explained_variance, renormalize
+from .models.components import SparsePCAResult, sparse_pca
+from .models.elastic_net import SPCAResult, spca
+from .models.refinement import refine
+from .models.rotated import RotatedResult, prs, sca, sca_path, sma
+from .models.variance import explained_variance, renormalize
+from .progress import Progress, SelectionProgress
+from .results import DSPCAComponent, ExactComponent, GreedyComponent, PMDComponent, SparseComponent
+from .solvers.certificates import OptimalityBound, optimality_bound
+from .solvers.exact import branch_and_bound
+from .solvers.generalized_power import gpower
+from .solvers.greedy_search import greedy
+from .solvers.lasso_component import scotlass
+from .solvers.penalized_decomposition import pmd
+from .solvers.semidefinite import dspca
+from .solvers.truncated_power import tpower
+from .tools.deflating import deflate
+from .tools.rotation import l1_rotation, orthomax, varimax
+from .tools.thresholding import l1_threshold, soft_threshold, truncate
 
 if TYPE_CHECKING:
-    from ._blocks import RowBlocks, row_blocks
-    from .cca import CCAPermutation, SparseCCAResult, sparse_cca, sparse_cca_permutation
-    from .clustering import (
+    from .clustering.sparse import (
         GapStatistic,
         SparseDissimilarity,
         SparseKMeans,
@@ -45,23 +33,19 @@ if TYPE_CHECKING:
         sparse_kmeans,
         sparse_kmeans_gap,
     )
-    from .generalized import SparseEigenResult, sparse_eigen
-    from .kernel import KernelPCAResult, RandomFeatures, kernel_pca, random_fourier_features
-    from .lda import SparseLDAResult, sparse_lda
-    from .probabilistic import PPCAResult, ppca
-    from .selection import (
-        SparsityPath,
-        SparsitySelection,
-        select_n_components,
-        select_sparsity,
-        sparsity_path,
-    )
-    from .structured import StructuredPCAResult, grid_laplacian, oppca, soppca
+    from .generalized.cca import CCAPermutation, SparseCCAResult, sparse_cca, sparse_cca_permutation
+    from .generalized.eigen import SparseEigenResult, sparse_eigen
+    from .generalized.lda import SparseLDAResult, sparse_lda
+    from .models.kernel import KernelPCAResult, RandomFeatures, kernel_pca, random_fourier_features
+    from .models.probabilistic import PPCAResult, ppca
+    from .models.structured import StructuredPCAResult, grid_laplacian, oppca, soppca
+    from .operators.blocks import RowBlocks
+    from .operators.partition import row_blocks
+    from .selection.criteria import SparsitySelection, select_n_components, select_sparsity, sparsity_path
+    from .selection.tuning import SparsityPath
 
 _LATER = {  # imported when first asked for: together they take longer than all the rest
-    "_blocks": ("RowBlocks", "row_blocks"),
-    "cca": ("CCAPermutation", "SparseCCAResult", "sparse_cca", "sparse_cca_permutation"),
-    "clustering": (
+    "clustering.sparse": (
         "GapStatistic",
         "SparseDissimilarity",
         "SparseKMeans",
@@ -70,18 +54,45 @@ _LATER = {  # imported when first asked for: together they take longer than all 
         "sparse_kmeans",
         "sparse_kmeans_gap",
     ),
-    "generalized": ("SparseEigenResult", "sparse_eigen"),
-    "kernel": ("KernelPCAResult", "RandomFeatures", "kernel_pca", "random_fourier_features"),
-    "lda": ("SparseLDAResult", "sparse_lda"),
-    "probabilistic": ("PPCAResult", "ppca"),
-    "selection": (
-        "SparsityPath",
+    "generalized.cca": (
+        "CCAPermutation",
+        "SparseCCAResult",
+        "sparse_cca",
+        "sparse_cca_permutation",
+    ),
+    "generalized.eigen": (
+        "SparseEigenResult",
+        "sparse_eigen",
+    ),
+    "generalized.lda": (
+        "SparseLDAResult",
+        "sparse_lda",
+    ),
+    "models.kernel": (
+        "KernelPCAResult",
+        "RandomFeatures",
+        "kernel_pca",
+        "random_fourier_features",
+    ),
+    "models.probabilistic": (
+        "PPCAResult",
+        "ppca",
+    ),
+    "models.structured": (
+        "StructuredPCAResult",
+        "grid_laplacian",
+        "oppca",
+        "soppca",
+    ),
+    "operators.blocks": ("RowBlocks",),
+    "operators.partition": ("row_blocks",),
+    "selection.criteria": (
         "SparsitySelection",
         "select_n_components",
         "select_sparsity",
         "sparsity_path",
     ),
-    "structured": ("StructuredPCAResult", "grid_laplacian", "oppca", "soppca"),
+    "selection.tuning": ("SparsityPath",),
 }
 _HOME = {name: module for module, names in _LATER.items() for name in names}
 

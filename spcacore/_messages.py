@@ -35,7 +35,6 @@ _INSTEAD: dict[str, tuple[str, ...] | str] = {
     "copy": "X is never changed",
     "whiten": "divide the scores by the roots of explained_variance",
 }
-
 _ITSELF = {  # what the type or its module is called: what to pass instead
     "AnnData": "adata.X or adata.layers[...], or adata.to_df() for the names of the variables too",
     "MuData": "the matrix of one modality, mdata.mod[...].X",

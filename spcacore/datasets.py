@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._input import integer, number, real_array
 from ._messages import counted
+from ._validation import integer, number, real_array
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,10 +1,67 @@
-"""A progress bar for anything that takes a `callback`, by tqdm (``pip install "spcacore[progress]"``)."""
+"""What a callback is told, and a progress bar by tqdm (``pip install "spcacore[progress]"``)."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
-from ._result import Progress, SelectionProgress
+
+@dataclass(frozen=True)
+class Progress:
+    """What a `callback` is told.
+
+    Attributes
+    ----------
+    component : int
+        Index of the component under way, or just finished, from 0.
+    n_components : int
+    n_iter : int
+        Iterations of the present start, or of the component once finished.
+    value : float or None
+        Its variance once finished; None while under way.
+
+    Notes
+    -----
+    A callback that raises StopIteration ends the search early. It is not called again, and the call returns
+    what was found so far:
+
+    * of components found in turn (`sparse_pca`, `oppca`, `soppca`, `extend`) those that are finished, maybe
+      none; of directions (`sparse_eigen`, `sparse_lda`) and pairs (`sparse_cca`) the first at least, from a
+      search cut short, with ``converged=False``;
+    * of one component, or several found together, the best point so far with ``converged=False``;
+    * `sparsity_path`: the values that are finished; `sca_path`: all, those not reached by one iteration
+      from the one before;
+    * `select_sparsity`, `select_n_components`: the choice by the folds or permutations that are finished, and
+      RuntimeError where they are fewer than two.
+
+    Any other exception reaches the caller. StopIteration from an operator that is given as X is an error.
+    """
+
+    component: int
+    n_components: int
+    n_iter: int
+    value: float | None = None
+
+
+Callback = Callable[[Progress], object]
+
+
+@dataclass(frozen=True)
+class SelectionProgress:
+    """What a `callback` of a path or a selection is told.
+
+    Attributes
+    ----------
+    done, total : int
+        Searches finished, and all that there will be.
+    value : int or float
+        The sparsity, or number of components, of the one just finished.
+    """
+
+    done: int
+    total: int
+    value: float
 
 
 class ProgressBar:

@@ -14,7 +14,7 @@ from kinds import BAD, BROKEN, DTYPES, SPARSE, bad_cells, ids, is_covariance, un
 from test_layouts import SLICED, TAKES, each
 
 import spcacore
-from spcacore._input import refuse_not_finite
+from spcacore._validation import refuse_not_finite
 
 MISSING = ("pmd", "ppca", "sparse_pca, pmd", "sparse_pca, naive", "PPCAResult")  # NaN is a missing entry
 USED = {"SparseLDAResult", "SparseCCAResult", "SparsePCAResult", "SPCAResult", "StructuredPCAResult"}

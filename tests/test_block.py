@@ -6,8 +6,9 @@ import scipy.sparse
 from oracles import covariance, deflated
 from scipy.sparse.linalg import LinearOperator
 
-from spcacore._operator import as_problem
-from spcacore.deflation import METHODS, Deflated
+from spcacore.operators.deflation import METHODS
+from spcacore.operators.deflation import DeflatedOperator as Deflated
+from spcacore.operators.inputs import as_problem
 
 # rows in one block and in many, in tiles and lines that are cut short, too many or too long to be cached
 SHAPES = [(40, 23), (1, 5), (7, 1), (3, 2501), (131, 517), (701, 1300), (5003, 600), (30, 160001)]

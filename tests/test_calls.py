@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import spcacore
-from spcacore import _input
-from spcacore._input import Hook
+from spcacore import _validation as _input
+from spcacore._validation import Hook
 
 
 def test_every_public_function_is_there():

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from oracles import covariance, deflated, optimum
 
 import spcacore
-from spcacore import certificates, optimality_bound, sparse_pca, tpower
-from spcacore._operator import as_problem
-from spcacore.deflation import METHODS as DEFLATIONS
+from spcacore import optimality_bound, sparse_pca, tpower
+from spcacore.operators.deflation import METHODS as DEFLATIONS
+from spcacore.operators.inputs import as_problem
+from spcacore.solvers import certificates
 
 PITPROPS = spcacore.datasets.load_pitprops().correlation
 
@@ -42,9 +43,9 @@ def matrices(rng):
 @pytest.mark.parametrize("seeds", [range(40), pytest.param(range(40, 150), marks=pytest.mark.slow)], ids=str)
 def test_no_bound_is_below_the_optimum(kind, whole, dtype, seeds, monkeypatch):
     if not whole:
-        monkeypatch.setattr(certificates, "_WHOLE", 0)
-        monkeypatch.setattr(certificates, "_VECTORS", 2)
-        monkeypatch.setattr(certificates, "_ROWS", 4)
+        monkeypatch.setattr(certificates, "BOUND_ORDER", 0)
+        monkeypatch.setattr(certificates, "BOUND_VECTORS", 2)
+        monkeypatch.setattr(certificates, "BOUND_ROWS", 4)
     tight = []
     for seed in seeds:
         rng = np.random.default_rng([seed, len(kind)])
@@ -106,7 +107,7 @@ def test_vectors_beyond_the_rank_are_orthonormal_too():
 
 def test_vectors_need_not_be_eigenvectors(monkeypatch):
     """Any orthonormal vectors give valid bounds: near ones, rotated ones, random ones."""
-    monkeypatch.setattr(certificates, "_WHOLE", 0)
+    monkeypatch.setattr(certificates, "BOUND_ORDER", 0)
     rng = np.random.default_rng(5)
     for trial in range(100):
         p, m = int(rng.integers(3, 9)), int(rng.integers(1, 3))
@@ -122,7 +123,7 @@ def test_vectors_need_not_be_eigenvectors(monkeypatch):
 
 def test_bounds_of_any_vectors_are_those_of_the_formula(monkeypatch):
     """On explicit matrices, with the knapsack by linear programming; its parts bound what they stand for."""
-    monkeypatch.setattr(certificates, "_WHOLE", 0)
+    monkeypatch.setattr(certificates, "BOUND_ORDER", 0)
     rng = np.random.default_rng(7)
     for _ in range(40):
         p, m = int(rng.integers(4, 9)), int(rng.integers(1, 4))
@@ -162,8 +163,8 @@ def test_certified_components(deflation, whole, seed):
     X = rng.standard_normal((12, 7)) @ rng.standard_normal((7, 7))
     with pytest.MonkeyPatch.context() as patch:
         if not whole:
-            patch.setattr(certificates, "_WHOLE", 0)
-            patch.setattr(certificates, "_VECTORS", 3)
+            patch.setattr(certificates, "BOUND_ORDER", 0)
+            patch.setattr(certificates, "BOUND_VECTORS", 3)
         result = sparse_pca(X, 3, cardinality=3, deflation=deflation, certify=True)
         shorter = sparse_pca(X, 2, cardinality=3, deflation=deflation, certify=True)
         longer = shorter.extend(X, 1)

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import spcacore
 from spcacore import cli
 from spcacore.cli import arguments, help, info, report
-from spcacore.components import METHODS
+from spcacore.solvers.table import METHODS
 
 
 @pytest.fixture

@@ -14,13 +14,8 @@ from oracles import data_arrays
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import pdist, squareform
 
-from spcacore import (
-    clustering,
-    sparse_dissimilarity,
-    sparse_dissimilarity_gap,
-    sparse_kmeans,
-    sparse_kmeans_gap,
-)
+from spcacore import sparse_dissimilarity, sparse_dissimilarity_gap, sparse_kmeans, sparse_kmeans_gap
+from spcacore.clustering import sparse as clustering
 
 pd = optional("pandas")
 KMeans = optional("sklearn.cluster", "KMeans")

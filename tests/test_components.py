@@ -11,7 +11,7 @@ from scipy.sparse.linalg import LinearOperator
 
 import spcacore
 from spcacore import explained_variance, sparse_pca, tpower
-from spcacore.deflation import METHODS
+from spcacore.operators.deflation import METHODS
 
 PITPROPS = spcacore.datasets.load_pitprops()
 

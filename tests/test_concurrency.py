@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits
 
 import spcacore
 from spcacore import SparsePCAResult, deflate, explained_variance, renormalize, sparse_pca, tpower
-from spcacore._operator import as_problem
+from spcacore.operators.inputs import as_problem
 
 N, P, K, R = 60, 90, 7, 3
 
@@ -523,7 +523,7 @@ def test_results_are_unpickled_in_a_new_process(tmp_path):
 def test_scipy_sparse_imported_meanwhile():
     """While another thread imports it, the module is there without its names."""
     script = """
-import sys, threading, types, numpy as np, spcacore._input as i
+import sys, threading, types, numpy as np, spcacore._validation as i
 a = np.eye(3)
 for name in ("scipy.sparse", "scipy.sparse.linalg"):
     whole = sys.modules.pop(name, None)

@@ -15,7 +15,8 @@ from oracles import covariance
 from scipy.sparse.linalg import LinearOperator
 
 import spcacore
-from spcacore._blocks import problem_of
+from spcacore.operators.deflation import METHODS as DEFLATIONS
+from spcacore.operators.partition import problem_of
 
 N, P = 420, 300
 METHODS = {
@@ -107,11 +108,11 @@ def test_however_the_blocks_are_stored(name, kind):
 @pytest.mark.parametrize("kept", [0, 7, 45, P])
 def test_where_columns_of_the_covariance_do_not_all_fit(kept, monkeypatch):
     """Fewer are kept than are used, so that some are fetched again."""
-    import spcacore._blocks as module
+    import spcacore.operators.block_operator as module
 
     X = data()
     A = covariance(X)
-    monkeypatch.setattr(module, "_KEPT_BYTES", kept * P * 8)
+    monkeypatch.setattr(module, "KEPT_BYTES", kept * P * 8)
     problem = problem_of(spcacore.row_blocks(X, block_bytes=X.nbytes // 2), True, False)
     op, rng = problem.operator, np.random.default_rng(0)
     for _ in range(60):
@@ -123,12 +124,12 @@ def test_where_columns_of_the_covariance_do_not_all_fit(kept, monkeypatch):
         np.testing.assert_allclose(got, A[np.ix_(index, index)], atol=1e-11)
 
 
-@pytest.mark.parametrize("deflation", spcacore.deflation.METHODS)
+@pytest.mark.parametrize("deflation", DEFLATIONS)
 def test_submatrices_of_deflated_operators(deflation):
     """Against explicit deflation of the covariance, by overlapping loadings."""
     from oracles import deflated
 
-    from spcacore.deflation import Deflated
+    from spcacore.operators.deflation import DeflatedOperator as Deflated
 
     X = data()
     A, earlier = covariance(X), []
@@ -399,7 +400,7 @@ def test_blocks_without_rows_and_of_both_storages():
 
 
 def test_what_needs_the_data_in_memory_says_so(monkeypatch):
-    import spcacore._blocks as module
+    import spcacore.operators.block_operator as module
 
     blocks = spcacore.row_blocks(data())
     with pytest.raises(ValueError, match="sample_l1_bound needs the data in memory"):
@@ -408,8 +409,8 @@ def test_what_needs_the_data_in_memory_says_so(monkeypatch):
         spcacore.sca(blocks, 1, l1_bound=2.0, scale="degree")
     with pytest.raises(TypeError, match="criterion='permutation' needs the data in memory"):
         spcacore.select_sparsity(blocks, cardinality=[2, 4], criterion="permutation")
-    monkeypatch.setattr(module, "_LARGEST", 200)
-    monkeypatch.setattr(module, "_KEPT_BYTES", 0)
+    monkeypatch.setattr(module, "BLOCKS_SUBMATRIX_ORDER", 200)
+    monkeypatch.setattr(module, "KEPT_BYTES", 0)
     with pytest.raises(ValueError, match="covariance of 300 variables at once"):
         spcacore.sparse_pca(blocks, 1, method="greedy", cardinality=3, strategy="backward")
 
@@ -524,7 +525,7 @@ def test_blocks_that_are_not_aligned_are_copied_once():
     X = data()
     pieces = [unaligned(X[start : start + 150]) for start in (0, 150, 300)]
     array = da.concatenate([da.from_array(piece, chunks=piece.shape) for piece in pieces]).persist()
-    from spcacore._blocks import merged, statistics
+    from spcacore.operators.blocks import merged, statistics
 
     blocks = spcacore.row_blocks(array)
     if blocks.reduced(merged, statistics).plain:
@@ -536,11 +537,11 @@ def test_blocks_that_are_not_aligned_are_copied_once():
 
 def test_results_added_by_tasks(monkeypatch):
     pytest.importorskip("dask", reason="needs dask")
-    import spcacore.dask as module
+    import spcacore.operators.dask as module
 
     X = data()
-    monkeypatch.setattr(module, "_ON_CLIENT", 3)
-    monkeypatch.setattr(module, "_FAN_IN", 2)
+    monkeypatch.setattr(module, "DASK_ON_CLIENT", 3)
+    monkeypatch.setattr(module, "DASK_FAN_IN", 2)
     result = spcacore.sparse_pca(dask_array(X, rows=20), 2, cardinality=8)
     same(result, spcacore.sparse_pca(X, 2, cardinality=8), 1e-12)
 
@@ -627,7 +628,7 @@ def test_on_a_cluster(name, dtype, client):
 def test_scattered_blocks_are_aligned_once(client):
     import dask.array as da
 
-    from spcacore._blocks import merged, statistics
+    from spcacore.operators.blocks import merged, statistics
 
     X = data()
     futures = client.scatter([X[start : start + 105] for start in range(0, N, 105)])
@@ -654,7 +655,7 @@ def test_bad_entries_on_a_cluster(client):
 @pytest.mark.slow
 def test_a_worker_that_dies(client, monkeypatch):
     """Its blocks are made again, and the result is the same."""
-    from spcacore.dask import DaskBlocks
+    from spcacore.operators.dask import DaskBlocks
 
     X = data()
     array = made_by_workers(X)

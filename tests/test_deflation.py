@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from oracles import covariance, deflated, orthogonalized
 
 from spcacore import deflate
-from spcacore.deflation import METHODS
+from spcacore.operators.deflation import METHODS
 
 PSD = ("projection", "schur", "orthogonalized_projection", "generalized", "naive")
 

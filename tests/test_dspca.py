@@ -14,7 +14,7 @@ from scipy.sparse.linalg import aslinearoperator
 import spcacore
 from spcacore import _core, dspca, sparse_pca, tpower
 
-MODULE = importlib.import_module("spcacore.dspca")  # not the function of that name
+MODULE = importlib.import_module("spcacore.solvers.semidefinite")
 PITPROPS = spcacore.datasets.load_pitprops().correlation
 
 
@@ -225,9 +225,9 @@ def test_elimination_for_a_cardinality_keeps_the_optimum(monkeypatch):
         X = rng.standard_normal((40, 25)) * 10 ** np.linspace(0, -1, 25)
         X += rng.standard_normal((40, 1)) * np.linspace(3, 0, 25) ** (seed % 3 + 1)
         for k in (2, 4, 6):
-            monkeypatch.setattr(MODULE, "_SMALL_ORDER", 200)
+            monkeypatch.setattr(MODULE, "REDUCED_ORDER", 200)
             x = quiet(X, k, tol=1e-5)
-            monkeypatch.setattr(MODULE, "_SMALL_ORDER", 0)
+            monkeypatch.setattr(MODULE, "REDUCED_ORDER", 0)
             y = quiet(X, k, tol=1e-5)
             reduced += y.kept.size < x.kept.size
             assert x.kept.size == 25
@@ -387,7 +387,7 @@ def test_bad_matrices(monkeypatch):
         dspca([[1.0, 2.0], [2.0, 1.0]], 1, kind="covariance")
     with pytest.raises(ValueError, match="NaN"):
         dspca(np.where(X[3, 2] == X, np.nan, X), 2)
-    monkeypatch.setattr(MODULE, "_LARGEST_ORDER", 4)
+    monkeypatch.setattr(MODULE, "RELAXATION_ORDER", 4)
     with pytest.raises(ValueError, match="8 variables remain, of which dspca solves for at most 4; lower"):
         dspca(X, 2)
     with pytest.raises(ValueError, match="at this penalty 8 variables remain"):

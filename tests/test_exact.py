@@ -12,7 +12,8 @@ from scipy.sparse.linalg import LinearOperator
 from test_methods import best_constrained, best_quotient
 from test_tpower import PITPROPS, PITPROPS_OPTIMA, wine
 
-from spcacore import branch_and_bound, exact, sparse_pca, tpower
+from spcacore import branch_and_bound, sparse_pca, tpower
+from spcacore.solvers import exact
 
 KINDS = ("wishart", "rounded", "duplicated", "scaled", "correlation", "indefinite", "shifted", "zeros")
 
@@ -268,7 +269,7 @@ def test_callback(clock):
 
 def test_a_crowded_frontier_is_searched_depth_first(monkeypatch):
     A = hard()[0][:14, :14]
-    monkeypatch.setattr(exact, "_FRONTIER", 0)
+    monkeypatch.setattr(exact, "FRONTIER_BYTES", 0)
     start = np.arange(14.0)
     check(A, 6, branch_and_bound(A, 6, kind="covariance", start=start), optimum(A, 6))
     for limit in (1, 3, 6):
@@ -281,8 +282,8 @@ def test_a_crowded_frontier_is_searched_depth_first(monkeypatch):
 
 def test_variables_ruled_out_without_their_columns(monkeypatch):
     """The elimination of large problems, on small ones that can be enumerated."""
-    monkeypatch.setattr(exact, "LARGEST_ORDER", 13)
-    monkeypatch.setattr(exact, "_STRONG", (5, 9))
+    monkeypatch.setattr(exact, "EXACT_ORDER", 13)
+    monkeypatch.setattr(exact, "STRONG_VARIABLES", (5, 9))
     kept, refused = [], 0
     searched = exact.Search.__init__
 
@@ -324,7 +325,7 @@ def test_bound_for_fewer_nonzeros_where_some_are_weak():
 
 
 def test_too_many_that_may_belong_to_the_optimum(monkeypatch):
-    monkeypatch.setattr(exact, "LARGEST_ORDER", 30)
+    monkeypatch.setattr(exact, "EXACT_ORDER", 30)
     X = np.random.default_rng(0).standard_normal((40, 40))
     with pytest.raises(ValueError, match="40 of 40 variables may belong to the optimum"):
         branch_and_bound(X, 3)

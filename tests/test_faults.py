@@ -19,7 +19,9 @@ from faults import FORMS, allocations, outcome, untouched
 from scipy.sparse.linalg import LinearOperator
 from threadpoolctl import threadpool_limits
 
-from spcacore import _lapack, branch_and_bound, exact
+from spcacore import branch_and_bound
+from spcacore.linalg import lapack as _lapack
+from spcacore.solvers import exact
 
 FEW = ["f64", "csr f32"]  # forms that share the least code
 

@@ -8,8 +8,9 @@ import scipy.sparse as sp
 from oracles import deflated
 from scipy.linalg import eigh, sqrtm
 
-from spcacore import generalized, sparse_eigen, sparse_pca
-from spcacore.generalized import DEFLATIONS
+from spcacore import sparse_eigen, sparse_pca
+from spcacore.generalized import eigen as generalized
+from spcacore.generalized.eigen import DEFLATIONS
 
 
 def value_on(A, B, S):

@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist, pdist
 
-from spcacore import RandomFeatures, _gram, kernel_pca, random_fourier_features
+from spcacore import RandomFeatures, kernel_pca, random_fourier_features
+from spcacore.models import gram as _gram
 
 PCA = optional("sklearn.decomposition", "PCA")
 KernelPCA = optional("sklearn.decomposition", "KernelPCA")
@@ -200,7 +201,7 @@ def test_tiles_of_any_size_give_the_same(kernel, monkeypatch):
     X, new = TRAIN[:111], NEW[:7]
     expected = kernel_pca(X, 3, kernel=kernel, **options)
     for size in (1, 16, 50, 111):
-        monkeypatch.setattr(_gram, "_TILE", size)
+        monkeypatch.setattr(_gram, "TILE_ROWS", size)
         for way in (WAYS["lapack"][0], WAYS["streamed"][0]):
             if size == 1 and "memory_limit" in way:
                 continue
@@ -224,7 +225,7 @@ def test_lapack_takes_over_where_lanczos_does_not_converge(monkeypatch):
     def never(*args, **options):
         raise ArpackNoConvergence("no", np.zeros(0), np.zeros((0, 0)))
 
-    monkeypatch.setattr(_gram, "_eigsh", never)
+    monkeypatch.setattr(_gram, "largest_eigenpairs", never)
     ours = kernel_pca(TRAIN, 3, solver="lanczos")
     assert ours.solver == "lapack"
     np.testing.assert_allclose(ours.scores, kernel_pca(TRAIN, 3, solver="lapack").scores, atol=1e-10)
@@ -241,7 +242,7 @@ def test_block_lanczos_restarts_and_says_when_it_does_not_converge(monkeypatch):
     ours = kernel_pca(X, 2, kernel="linear", memory_limit=0)
     assert sum(counted) > 9 * 16
     np.testing.assert_allclose(ours.scores, expected.scores, atol=1e-6)
-    monkeypatch.setattr(_gram, "_PASSES", 3)
+    monkeypatch.setattr(_gram, "LANCZOS_PASSES", 3)
     with pytest.warns(RuntimeWarning, match="not converged in 3 products"):
         kernel_pca(X, 2, kernel="linear", memory_limit=0)
 

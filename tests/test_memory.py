@@ -31,7 +31,8 @@ import json, sys
 import numpy as np
 import scipy.sparse as sp
 import scipy.sparse.linalg, scipy.linalg
-from spcacore import deflate, explained_variance, renormalize, sparse_pca, tpower
+from spcacore import deflate, explained_variance, renormalize, sparse_pca
+from spcacore import tpower
 
 def status(field):
     with open("/proc/self/status") as lines:

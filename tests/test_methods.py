@@ -14,11 +14,12 @@ from scipy.sparse.linalg import aslinearoperator
 
 import spcacore
 from spcacore import explained_variance, sparse_pca, tpower
-from spcacore._operator import as_problem
-from spcacore._search import _promise
-from spcacore.components import CONSTRAINTS, METHODS
-from spcacore.deflation import METHODS as DEFLATIONS
-from spcacore.deflation import Deflated
+from spcacore.models.alternation import CONSTRAINTS
+from spcacore.operators.deflation import METHODS as DEFLATIONS
+from spcacore.operators.deflation import DeflatedOperator as Deflated
+from spcacore.operators.inputs import as_problem
+from spcacore.solvers.starts import variance_alone as _promise
+from spcacore.solvers.table import METHODS
 
 PITPROPS = spcacore.datasets.load_pitprops().correlation
 SPARSITY = {

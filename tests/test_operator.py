@@ -11,8 +11,10 @@ from oracles import covariance, deflated
 from scipy.sparse.linalg import LinearOperator
 
 from spcacore import _core
-from spcacore._operator import _range, as_problem
-from spcacore.deflation import METHODS, Deflated
+from spcacore.linalg.scaling import power_of_two_scale as _range
+from spcacore.operators.deflation import METHODS
+from spcacore.operators.deflation import DeflatedOperator as Deflated
+from spcacore.operators.inputs import as_problem
 
 N, P = 40, 23
 

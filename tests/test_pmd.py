@@ -13,8 +13,9 @@ from scipy.sparse.linalg import LinearOperator
 
 import spcacore
 from spcacore import PMDComponent, pmd, sparse_pca
-from spcacore._operator import as_problem
-from spcacore.deflation import Deflated
+from spcacore.operators.deflation import METHODS as DEFLATIONS
+from spcacore.operators.deflation import DeflatedOperator as Deflated
+from spcacore.operators.inputs import as_problem
 
 TIGHT = {"tol": 0, "max_iter": 100000}
 CORRELATION = spcacore.datasets.load_pitprops().correlation
@@ -410,7 +411,7 @@ def test_residual_with_any_left_side():
         np.testing.assert_allclose(problem.in_units(state.operator.submatrix(np.arange(60))), A, atol=1e-11)
 
 
-@pytest.mark.parametrize("deflation", spcacore.deflation.METHODS)
+@pytest.mark.parametrize("deflation", DEFLATIONS)
 @pytest.mark.parametrize("options", [{}, {"sample_l1_bound": 4.0}], ids=["one-way", "two-way"])
 @pytest.mark.parametrize("missing", [False, True])
 def test_extend_is_asking_for_all_at_once(deflation, options, missing):

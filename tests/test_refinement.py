@@ -10,7 +10,8 @@ from oracles import covariance, data_arrays, spanned_variance
 from scipy.optimize import minimize
 
 import spcacore
-from spcacore import refine, refinement, sparse_pca
+from spcacore import refine, sparse_pca
+from spcacore.models import refinement
 
 PITPROPS = spcacore.datasets.load_pitprops().correlation
 
@@ -221,7 +222,7 @@ def test_certified_and_extended():
 
 @pytest.mark.parametrize("call", ["refine", "sparse_pca", "sparsity_path"])
 def test_who_is_told_that_it_did_not_end(call, monkeypatch):
-    monkeypatch.setattr("spcacore.components._ROUNDS", 1)
+    monkeypatch.setattr("spcacore.models.alternation.REFINEMENT_ROUNDS", 1)
     X = np.random.default_rng(4).standard_normal((15, 8))
     V = sparse_pca(X, 4, cardinality=2).loadings
     with warnings.catch_warnings(record=True) as caught:

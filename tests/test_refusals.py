@@ -13,10 +13,10 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 import spcacore
 from spcacore import datasets
-from spcacore._lapack import interruptible
-from spcacore._operator import as_problem
-from spcacore._parallel import Stopped, in_threads
-from spcacore._prior import _square
+from spcacore.linalg.lapack import interruptible
+from spcacore.linalg.threads import Stopped, in_threads
+from spcacore.models.priors import _square
+from spcacore.operators.inputs import as_problem
 
 OPERATOR = aslinearoperator(X0)
 FIT = spcacore.sparse_pca(X0, R, cardinality=3)

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from extras import optional
 
 import spcacore
-from spcacore._blocks import TakenRows, added, statistics
+from spcacore.operators.blocks import TakenRows, added, statistics
 
 N, P, Q = 1300, 30, 9  # more rows than the bandwidth looks at
 from_array = optional("dask.array", "from_array")
@@ -193,15 +193,14 @@ def test_memory_holds_a_block(call, passes):
 
 
 def test_refusals(monkeypatch):
-    import spcacore.cca
-    import spcacore.lda
+    from spcacore.generalized import cca, lda
 
     X = data()
     blocks = KINDS["slices"](X)
-    monkeypatch.setattr(spcacore.lda, "_LARGEST", 20)
+    monkeypatch.setattr(lda, "BLOCKS_SUBMATRIX_ORDER", 20)
     with pytest.raises(ValueError, match="scatter of at most 20 variables is formed, not of 30"):
         spcacore.sparse_lda(blocks, LABELS, cardinality=3)
-    monkeypatch.setattr(spcacore.cca, "_KEPT_BYTES", 1000)
+    monkeypatch.setattr(cca, "KEPT_BYTES", 1000)
     with pytest.raises(ValueError, match="products of p q <= 125 entries are formed, not of 30 x 30"):
         spcacore.sparse_cca(blocks, X, 1, l1_bound=2)
     with pytest.raises(ValueError, match="same number of rows, not 1300 and 1299"):

@@ -12,6 +12,7 @@ from scipy.sparse.linalg import LinearOperator
 
 import spcacore
 from spcacore import pmd, scotlass, sparse_pca
+from spcacore.operators.deflation import METHODS as DEFLATIONS
 
 CORRELATION = spcacore.datasets.load_pitprops().correlation
 
@@ -179,7 +180,7 @@ def test_input_kinds_agree():
     np.testing.assert_allclose(single.loadings.T @ single.loadings, np.eye(3), atol=1e-5)
 
 
-@pytest.mark.parametrize("deflation", spcacore.deflation.METHODS)
+@pytest.mark.parametrize("deflation", DEFLATIONS)
 def test_orthogonal_under_every_deflation(deflation):
     X, _ = spcacore.datasets.make_spiked(40, 50, variances=[50, 40, 30, 20], rng=5)
     options = {"method": "scotlass", "deflation": deflation, "l1_bound": 3}

@@ -17,9 +17,11 @@ from hypothesis import strategies as st
 from scipy.sparse.linalg import aslinearoperator
 from threadpoolctl import threadpool_limits
 
-from spcacore import _core, _screening, sparse_pca, tpower
-from spcacore._operator import as_problem
-from spcacore.deflation import METHODS, Deflated
+from spcacore import _core, sparse_pca, tpower
+from spcacore.operators import screening as _screening
+from spcacore.operators.deflation import METHODS
+from spcacore.operators.deflation import DeflatedOperator as Deflated
+from spcacore.operators.inputs import as_problem
 
 MODES = ("both", "shadow", "references")
 REAL = (np.float64, np.float32)

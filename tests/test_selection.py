@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import spcacore
-from spcacore._operator import permuted_columns
-from spcacore._parallel import Report
-from spcacore._tuning import _permuted, left_out_error
+from spcacore.linalg.threads import Report
+from spcacore.operators.permutation import permuted_columns
+from spcacore.selection.tuning import left_out_error
 
 
 def planted(n, p, k, r=2, signal=3.0, seed=0):
@@ -240,7 +240,7 @@ def dense_shares(X):
 
 
 def permuted_shares(X, count):
-    return [dense_shares(_permuted(X, np.random.default_rng([0, 1, i]))) for i in range(1, count + 1)]
+    return [dense_shares(permuted_columns(X, np.random.default_rng([0, 1, i]))) for i in range(1, count + 1)]
 
 
 def test_permutation_scores_and_errors_by_their_formulas():

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from oracles import covariance
 
 import spcacore
-from spcacore import _prior, grid_laplacian, oppca, ppca, soppca, sparse_pca
+from spcacore import grid_laplacian, oppca, ppca, soppca, sparse_pca
+from spcacore.models import priors as _prior
 
 
 def samples(seed=0, n=60, p=20):
@@ -332,7 +333,7 @@ def test_a_large_sparse_precision_agrees_with_its_decomposition(monkeypatch):
     X, W = maps(0)
     L = grid_laplacian((26, 40)) + 0.02 * sp.eye_array(1040)
     many, sparse = oppca(X, 2, prior_precision=L), soppca(X, 2, 60, prior_precision=L)
-    monkeypatch.setattr(_prior, "_SPECTRAL", 2000)
+    monkeypatch.setattr(_prior, "SPECTRAL_ORDER", 2000)
     few = oppca(X, 2, prior_precision=L)
     np.testing.assert_allclose(np.abs(np.sum(many.loadings * few.loadings, axis=0)), 1, atol=1e-5)
     np.testing.assert_allclose(many.posterior_trace, few.posterior_trace, rtol=3e-2)

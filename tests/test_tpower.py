@@ -11,9 +11,9 @@ from scipy.sparse.linalg import LinearOperator
 
 import spcacore
 from spcacore import tpower
-from spcacore._operator import as_problem
-from spcacore._search import starts
-from spcacore.deflation import Deflated
+from spcacore.operators.deflation import DeflatedOperator as Deflated
+from spcacore.operators.inputs import as_problem
+from spcacore.solvers.starts import starts
 
 load_wine = optional("sklearn.datasets", "load_wine")
 PITPROPS = spcacore.datasets.load_pitprops()

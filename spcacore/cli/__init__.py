@@ -12,7 +12,7 @@ from .._messages import instead_of
 from .arguments import parser
 from .console import say
 from .fit import show_pitprops
-from .reading import UserError
+from .table import UserError
 
 FLAGS = {
     "cardinality": "-k", "n_components": "-n", "l1_bound": "--l1-bound", "penalty": "--penalty",

@@ -9,10 +9,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..components import CONSTRAINTS, METHODS
-from ..deflation import METHODS as DEFLATIONS
+from ..models.alternation import CONSTRAINTS
+from ..operators.deflation import METHODS as DEFLATIONS
+from ..solvers.table import METHODS
 from . import help
-from .reading import UserError
+from .table import UserError
 
 LARGEST_GRID = 10_000  # values of one path
 LARGEST_VALUE = Decimal("1e300")

@@ -9,16 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import exact
-from .._input import seed_of
-from .._operator import Problem, as_problem
-from ..certificates import optimality_bound, upper_bounds
-from ..deflation import Deflated
-from ..tpower import tpower
-from ..variance import explained_variance
+from .._validation import as_seed
+from ..models.variance import explained_variance
+from ..operators.deflation import DeflatedOperator
+from ..operators.inputs import as_problem
+from ..operators.problem import Problem
+from ..solvers import exact
+from ..solvers.certificates import optimality_bound, upper_bounds
+from ..solvers.truncated_power import tpower
 from .console import ProgressLine
-from .reading import UserError, read_loadings
+from .reading import read_loadings
 from .report import gap, json_loading, percent, print_aligned, print_json, print_loading, significant
+from .table import UserError
 from .task import Task
 
 RELAXED = 100  # variables up to which the semidefinite relaxation takes a moment
@@ -153,7 +155,7 @@ def _bounds_in_turn(
 
     Where a search was completed, the bound is the optimum, not the little above it that rounding may hide.
     """
-    state = Deflated.nothing(problem, deflation)
+    state = DeflatedOperator.nothing(problem, deflation)
     values, bounds = [], []
     for t, v in enumerate(V.T):
         progress.task = f"component {t + 1} of {V.shape[1]}: "
@@ -166,7 +168,7 @@ def _bounds_in_turn(
         if args.exact:
             options = exact.check_options(problem, time_limit=args.time_limit)
             told = lambda n: progress(f"{n} nodes")  # noqa: E731
-            seed = [seed_of(args.seed), t]
+            seed = [as_seed(args.seed), t]
             proof = exact.prove(problem, state, len(index), options, seed, told)
             bound = variance if proof is None else proof.upper
             if proof is not None and proof.complete:

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, TextIO
 
-from .._result import Progress
+from ..progress import Progress
 
 
 def printable(text: str) -> str:

@@ -6,10 +6,13 @@ import argparse
 from typing import Any
 
 from .. import datasets
-from ..components import METHODS, sparse_pca
+from .._messages import counted
+from ..models.components import sparse_pca
+from ..solvers.table import METHODS
 from .console import Work
-from .reading import UserError, counted, where_not_finite
+from .reading import where_not_finite
 from .report import check_outputs, json_result, print_json, report, write, write_result, write_scores
+from .table import UserError
 from .task import (
     PICTURES,
     SPARSITY,

@@ -12,12 +12,10 @@ so that they can be read. Ordinary principal components mix all variables.
 
 Each command explains its options and the files it reads with --help.
 """
-
 FIT_DESCRIPTION = """\
 Find sparse principal components of the matrix in FILE, one row a sample and one column a variable, and
 print for each the variables that it selects, their loadings, and the share of the variance explained.
 """
-
 FIT_EXAMPLES = """\
 examples:
   spcacore fit data.csv                          5 components of 10 variables each
@@ -28,13 +26,11 @@ examples:
   spcacore fit cells.h5ad --array counts --plot loadings.pdf
   spcacore fit data.csv --method pmd --l1-bound 2.5 --refine --json > result.json
 """
-
 PATH_DESCRIPTION = """\
 Find components for each of several numbers of variables, or bounds, and print what they explain:
 variance, and the index of sparseness, which is large where few variables explain much. --select chooses
 one of the values, and prints its components.
 """
-
 PATH_EXAMPLES = """\
 examples:
   spcacore path data.csv                             1, 2, 3, 4, 5, 7, 10, ... variables
@@ -44,25 +40,21 @@ examples:
 
 A:B is all whole numbers from A to B, A:B:S goes in steps of S; several may be joined by commas.
 """
-
 CERTIFY_DESCRIPTION = """\
 Bound from above the variance that any component of K variables can explain, whatever the method, and
 compare with the best one found; or say what given loadings explain, and how far each may be from the best
 of its cardinality once the earlier ones are removed.
 """
-
 CERTIFY_EXAMPLES = """\
 examples:
   spcacore certify data.csv -k 10
   spcacore certify data.csv -k 5:9 --exact --time-limit 60    search all supports, for at most a minute each
   spcacore certify data.csv --loadings loadings.csv           what `spcacore fit data.csv -o` has written
 """
-
 INFO_DESCRIPTION = """\
 Say what is in FILE before anything is computed: sizes, names, missing entries, variables that do not vary,
 and how different the variances are.
 """
-
 FORMATS = """\
 file formats:
   .csv, .tsv       Text, also compressed (.csv.gz). A header and row names are recognized: a first line
@@ -75,28 +67,23 @@ file formats:
   .h5ad            Annotated data (needs h5py): X, or the layer of --array; "raw" is the raw X.
 
 """
-
 JSON = """\
 --json prints one object; numbers read back exactly, what is unknown is null, and indices count from 0.
 Fields may be added; "schema", now 1, grows when one changes its meaning or goes away.
 """
-
 JSON_MATRIX = """\
   spcacore, schema, command, file                    the version, and what was asked for
   samples, variables, kind, center, scale, names     the matrix
   warnings, notes, seconds                           what was said on stderr, and the time it took
 """
-
 JSON_RESULT = """\
   result       method, deflation, constraint, total_variance, components: of each its index, cardinality,
                explained_variance, explained_variance_ratio, upper_bound and gap (with --certify), n_iter,
                converged, and loadings: index, variable and loading of each that is not zero
 """
-
 JSON_FIT = """\
   cardinality, l1_bound or penalty                   as it was given
 """
-
 JSON_PATH = """\
   parameter, values, method, deflation               m values, from the sparsest on, of r components
   explained_variance_ratio, cardinality              m lists of r numbers
@@ -106,7 +93,6 @@ or with --select
   best, one_se, chosen, chosen_index                 values, and the index of the one chosen
   path                                               an object with the fields above
 """
-
 JSON_CERTIFY = """\
   components   of each cardinality: cardinality, bounds by name, upper_bound, value, gap, optimal and nodes
                (with --exact), and loadings: index, variable and loading of each that is not zero
@@ -114,7 +100,6 @@ or with --loadings, besides loadings, deflation and total_variance,
   components   of each: index, cardinality, the variances cumulative, adjusted and raw, value (its variance
                once the earlier ones are removed), upper_bound, gap
 """
-
 JSON_INFO = """\
   format, contents, bytes_on_disk, bytes_in_memory, dtype, sparse (its format, or null), orientation,
   samples, variables, names, sample_names, nonzeros, missing, infinite, first_not_finite (sample and
@@ -122,14 +107,11 @@ JSON_INFO = """\
   (without constant variables), symmetric, unit_diagonal, seconds_per_product, notes
 
 """
-
 COUNTING = """\
 The variance of a component is what it adds to the earlier ones. Variables and components are counted from
 1, and a variable without a name is called x1, x2, ...
 """
-
 STATUS = "exit status: 0 success, 2 wrong usage or input, 130 interrupted.\n"
-
 FIT_EPILOG = "\n".join(
     (FIT_EXAMPLES, FORMATS + COUNTING, JSON + JSON_MATRIX + JSON_FIT + JSON_RESULT, STATUS)
 )

@@ -12,10 +12,11 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from .._operator import as_problem
+from ..operators.inputs import as_problem
 from .console import printable
-from .reading import Table, kind_of, read, symmetric
+from .reading import kind_of, read, symmetric
 from .report import print_json, significant
+from .table import Table
 
 SHOWN = 5  # names
 BLOCK = 1 << 20  # entries looked at together

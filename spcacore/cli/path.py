@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..components import METHODS
-from .reading import UserError, counted
+from .._messages import counted
+from ..solvers.table import METHODS
 from .report import (
     check_outputs,
     json_result,
@@ -23,6 +23,7 @@ from .report import (
     write_csv,
     write_npz,
 )
+from .table import UserError
 from .task import (
     PICTURES,
     TABLES,
@@ -45,7 +46,7 @@ def path(args: argparse.Namespace) -> None:
     check_outputs(args, [(args.output, "the curve", TABLES), (args.plot, "the picture", PICTURES)])
     check_matplotlib(args)
     args.nan = METHODS[args.method].missing
-    from ..selection import select_sparsity, sparsity_path
+    from ..selection.criteria import select_sparsity, sparsity_path
 
     task = Task(args)
     r = task.components(args.components, 1)

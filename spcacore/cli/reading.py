@@ -10,7 +10,7 @@ import re
 import warnings
 from array import array
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, TextIO
@@ -20,47 +20,11 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from .._messages import counted, repeated
+from .table import Table, UserError, compressed
 
 LONGEST = 200  # letters of what a library says of a damaged file
 FORMULA = re.compile(r"'*[=+\-@\t\r]")  # what a spreadsheet computes, with or without quotes before it
 MISSING = ("", "na", "nan", "n/a", "null", "none", "?", "-", ".")
-
-
-class UserError(Exception):
-    """Something the user can put right; the message is one line."""
-
-
-@dataclass(frozen=True)
-class Table:
-    """A matrix with the names of its columns and rows, where known."""
-
-    matrix: Any
-    names: tuple[str, ...] | None = None
-    row_names: tuple[str, ...] | None = None
-    contents: str = ""  # of a file of several arrays
-    lines: Any = None  # of text: the line of each row
-    first_column: int = 1  # of text: the column of the file that the first of the matrix is
-
-    def transposed(self) -> Table:
-        return replace(self, matrix=self.matrix.T, names=self.row_names, row_names=self.names)
-
-    def cell(self, i: int, j: int) -> str:
-        """Where an entry stands in the file."""
-        what, line = ("row", i + 1) if self.lines is None else ("line", self.lines[i])
-        name = f" ({self.names[j]!r})" if self.names and self.names[j].strip() else ""
-        return f"{what} {line}, column {j + self.first_column}{name}"
-
-    def variables(self) -> list[str]:
-        """A name for each column."""
-        return _labels(self.names, self.matrix.shape[1], "x")
-
-    def samples(self) -> list[str]:
-        """A name for each row."""
-        return _labels(self.row_names, self.matrix.shape[0], "")
-
-
-def _labels(names: Sequence[str] | None, count: int, prefix: str) -> list[str]:
-    return [name.strip() or f"{prefix}{i + 1}" for i, name in enumerate(names or [""] * count)]
 
 
 def quoted(name: str) -> str:
@@ -213,9 +177,6 @@ def where_not_finite(table: Table, args: argparse.Namespace, nan: bool = False) 
     return f"{table.cell(*bad[0])} is {values[0]}{single}{more}; impute or drop such entries"
 
 
-# ---- reading NumPy, SciPy and Matrix Market files ---------------------------------------------------
-
-
 def _read_npy(path: str, args: argparse.Namespace) -> Table:
     return Table(np.lib.format.open_memmap(path, mode="r"))
 
@@ -315,15 +276,6 @@ class _Lines:
             return b"\n"
         return piece
 
-
-def compressed(matrix: Any) -> Any:
-    """As CSR or CSC, once its indices are known to point into it."""
-    if hasattr(matrix, "check_format"):
-        matrix.check_format(full_check=True)
-    return matrix if matrix.format in ("csr", "csc") else matrix.tocsr()
-
-
-# ---- reading text -----------------------------------------------------------------------------------
 
 Record = tuple[int, list[str]]  # line number and cells
 
@@ -515,9 +467,6 @@ def _numbers(
 def _ragged(path: str, record: Record, model: Record) -> str:
     (line, cells), (model_line, model_cells) = record, model
     return f"{path}: line {line} has {counted(len(cells), 'cell')}, line {model_line} has {len(model_cells)}"
-
-
-# ---- by extension -----------------------------------------------------------------------------------
 
 
 def _read_parquet(path: str, args: argparse.Namespace) -> Table:

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._result import SparsePCAResult
+from ..models.components import SparsePCAResult
 from .console import printable
-from .reading import UserError, quoted
+from .reading import quoted
+from .table import UserError
 
 TABLE_ROWS, TABLE_COLUMNS = 40, 10  # more variables or components than this are listed instead
 LISTED = 50  # variables of one component on the screen

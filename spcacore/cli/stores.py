@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from .reading import Table, UserError, compressed
+from .table import Table, UserError, compressed
 
 
 def _needs(path: str, package: str) -> UserError:

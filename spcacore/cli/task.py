@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from .._messages import listed
-from ..components import METHODS
+from .._messages import counted, listed
+from ..solvers.table import METHODS
 from .console import Work, say
-from .reading import Table, UserError, counted, read, where_not_finite
+from .reading import read, where_not_finite
 from .report import write
+from .table import Table, UserError
 
 SPARSITY = {"cardinality": "-k/--cardinality", "l1_bound": "--l1-bound", "penalty": "--penalty"}
 OPTIONS = ("max_iter", "tol", "nonnegative", "strategy", "norm", "relative", "block", "time_limit")

@@ -1,0 +1,353 @@
+"""Validation: whatever the caller has becomes an aligned float32 or float64 array, or a clear error."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import operator
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._messages import counted, refuse_no_array, warn_repeated
+
+_NUMBERS = (int, float, np.floating, np.integer)
+_NO_NUMBERS = (complex, np.complexfloating, np.ndarray, np.datetime64, np.timedelta64)
+_KINDS = {"U": "strings", "S": "strings", "T": "strings", "M": "dates", "m": "durations", "V": "records"}
+LARGEST = sys.maxsize
+
+
+# scipy.sparse takes as long to import as all of this package, and before that X is neither of the two.
+def _if_imported(module: str, name: str) -> Any:
+    """What a module holds, None before it is imported.
+
+    While another thread imports it, it is there without its names; then X cannot be one of its objects.
+    """
+    return getattr(sys.modules.get(module), name, None)
+
+
+def is_sparse(x: Any) -> bool:
+    issparse = _if_imported("scipy.sparse", "issparse")
+    return issparse is not None and bool(issparse(x))
+
+
+def is_operator(x: Any) -> bool:
+    """Whether x is a scipy `LinearOperator`."""
+    operator_type = _if_imported("scipy.sparse.linalg", "LinearOperator")
+    return operator_type is not None and isinstance(x, operator_type)
+
+
+def is_row_blocks(x: Any) -> bool:
+    """Whether x is read by blocks of rows: made by `row_blocks`, or a dask collection."""
+    if isinstance(x, np.ndarray) or not (hasattr(x, "__row_blocks__") or hasattr(x, "__dask_graph__")):
+        return False
+    return hasattr(x, "__row_blocks__") or x.__dask_graph__() is not None
+
+
+def real_array(
+    x: Any, name: str, *, ndim: int | tuple[int, ...], finite: bool = True, empty: bool = False
+) -> NDArray[Any]:
+    """Return `x` as an aligned native float array, by reference wherever the dtype allows it.
+
+    float32 and float64 stay; float16 becomes float32; every other real dtype becomes float64.
+    """
+    if not isinstance(x, np.ndarray):
+        refuse_no_array(x, name)
+    rows = x if isinstance(x, (list, tuple)) else ()
+    if isinstance(x, np.ma.MaskedArray) or any(isinstance(row, np.ma.MaskedArray) for row in rows):
+        raise TypeError(
+            f"{name} is a masked array, whose mask would be lost; fill or drop the masked entries"
+        )
+    if hasattr(x, "__dlpack_device__") and not isinstance(x, np.ndarray) and x.__dlpack_device__()[0] != 1:
+        raise TypeError(f"{name} lies on a device; move it to the CPU first")
+    for is_one, kind, needed in (
+        (is_sparse, "a sparse matrix", "a dense array"),
+        (is_row_blocks, "in blocks of rows", "an array in memory"),
+        (is_operator, "a LinearOperator, which offers only products,", "an array"),
+    ):
+        if is_one(x):
+            raise TypeError(f"{name} is {kind} where {needed} is needed")
+    try:
+        a = np.asarray(x)
+    except ValueError as error:
+        raise ValueError(f"{name} is not a rectangular array of numbers: {_uneven(x) or error}") from None
+    except (TypeError, RuntimeError) as error:  # as a tensor with a gradient says
+        why = str(error).split(". This")[0]
+        raise TypeError(f"{name} cannot become an array of numbers: {why}") from None
+    if a.dtype == object:
+        a = _from_objects(x, a, name)
+    if a.dtype.kind not in "fiub":
+        what = _KINDS.get(a.dtype.kind, "complex numbers")
+        advice = "; astype(float) makes them numbers, if it can" if what == "strings" else ""
+        raise TypeError(f"{name} holds {what} (dtype {a.dtype}) where real numbers are needed{advice}")
+    allowed = (ndim,) if isinstance(ndim, int) else ndim
+    if a.ndim not in allowed:
+        needed = f"{' or '.join(map(str, allowed))} dimension{'s' * (allowed != (1,))}"
+        advice = (
+            f"; one row is {name}[None], one column {name}[:, None]"
+            if allowed == (2,) and a.ndim == 1
+            else ""
+        )
+        raise ValueError(f"{name} must have {needed}, not shape {a.shape}{advice}")
+    if a.size == 0 and not empty:
+        raise ValueError(f"{name} is empty: shape {a.shape}")
+    with np.errstate(over="ignore", under="ignore"):  # of long doubles
+        a = np.require(a, float_type(a.dtype), ["A"])
+    if finite:
+        refuse_not_finite(a, name)
+    return a
+
+
+def _may_be_number(entry: Any) -> bool:
+    return (isinstance(entry, _NUMBERS) or hasattr(entry, "__float__")) and not isinstance(entry, _NO_NUMBERS)
+
+
+def _is_missing(entry: Any) -> bool:
+    """Whether it is None, or the NA of pandas."""
+    return entry is None or type(entry).__name__ == "NAType"
+
+
+def _from_objects(x: Any, a: NDArray[Any], name: str) -> NDArray[np.float64]:
+    """Objects that are numbers, with NaN where an entry is missing."""
+    if a.ndim == 0:
+        raise TypeError(f"{name} is of type {type(x).__name__}; an array of numbers is needed")
+    odd = [i for i, entry in enumerate(a.flat) if not _may_be_number(entry)]
+    strange = [i for i in odd if not _is_missing(a.flat[i])]
+    if strange:
+        first = np.unravel_index(strange[0], a.shape)
+        where = f", {a.flat[strange[0]]!r:.60} at {tuple(map(int, first))}"
+        names = _columns_of(x)
+        if names is not None and a.ndim == 2:
+            columns = [repr(names[j]) for j in sorted({i % a.shape[1] for i in strange})]
+            where += f": drop or encode column{'s' * (len(columns) > 1)} {', '.join(columns[:5])}"
+            where += ", ..." * (len(columns) > 5)
+        if isinstance(a.flat[strange[0]], str) and _is_number(a.flat[strange[0]]):
+            where += "; astype(float) makes them numbers, if it can"
+        raise TypeError(f"{name} holds objects that are not numbers{where}")
+    if odd:
+        a = a.copy()
+        a.flat[odd] = math.nan
+    try:
+        return a.astype(np.float64)
+    except OverflowError:
+        raise ValueError(f"{name} has integers beyond the number range of float64") from None
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} holds objects that are not numbers") from None
+
+
+def _is_number(word: str) -> bool:
+    try:
+        return not math.isnan(float(word))
+    except ValueError:
+        return False
+
+
+def _uneven(x: Any) -> str:
+    """Which row of nested lists is of another length than the first, or nothing."""
+    if not isinstance(x, (list, tuple)) or not all(isinstance(row, (list, tuple, np.ndarray)) for row in x):
+        return ""
+    shapes = [row.shape if isinstance(row, np.ndarray) else (len(row),) for row in x]
+    i = next((i for i, shape in enumerate(shapes) if shape != shapes[0]), None)
+    return "" if i is None else f"row 0 has shape {shapes[0]}, row {i} has {shapes[i]}"
+
+
+def _columns_of(X: Any) -> tuple[str, ...] | None:
+    if isinstance(X, (np.ndarray, type)) or not hasattr(X, "__array__"):
+        return None
+    columns = getattr(X, "column_names", None)  # of pyarrow, whose `columns` are the data
+    if columns is None:
+        columns = getattr(X, "columns", None)
+    return None if columns is None or callable(columns) else tuple(str(name) for name in columns)
+
+
+def column_names(X: Any) -> tuple[str, ...] | None:
+    """The column names of any dataframe, as strings; a warning where two are the same."""
+    names = _columns_of(X)
+    warn_repeated(names)
+    return names
+
+
+def aligned(X: Any, names: tuple[str, ...] | None, name: str = "X") -> Any:
+    """X, its columns in the order of `names`, those of the fit; as it is where either has no names."""
+    given = column_names(X)
+    if given is None or names is None or given == names:
+        return X
+    missing, unknown = ([n for n in a if n not in b] for a, b in ((names, set(given)), (given, set(names))))
+    if missing or unknown or len(given) != len(names):
+        wrong = [
+            f"{what} {', '.join(map(repr, some[:5]))}{', ...' * (len(some) > 5)}"
+            for what, some in (("without", missing), ("with the unknown", unknown)) if some
+        ]  # fmt: skip
+        raise ValueError(
+            f"{name} must have the {len(names)} columns of the fit, in any order; it has {len(given)}"
+            + "".join(f", {part}" for part in wrong)
+        )
+    if len(set(names)) < len(names):
+        raise ValueError(f"{name} has columns of the same name in another order than the fit")
+    place = {n: j for j, n in enumerate(given)}
+    order = [place[n] for n in names]
+    if hasattr(X, "iloc"):
+        return X.iloc[:, order]
+    if hasattr(X, "select"):  # polars, pyarrow
+        own = list(getattr(X, "column_names", X.columns))
+        return X.select([own[j] for j in order])
+    raise ValueError(f"{name} has its columns in another order than the fit")
+
+
+def framed(X: Any, values: Any, names: Sequence[str] | None = None) -> Any:
+    """`values`, one row for each of X, as a dataframe where X is one of pandas, with its index, or polars.
+
+    The columns are `names`, or component_1, component_2, ...
+    """
+    for kind in type(X).__mro__:
+        library = kind.__module__.partition(".")[0]
+        if kind.__name__ != "DataFrame" or library not in ("pandas", "polars"):
+            continue
+        if names is None:
+            names = [f"component_{t + 1}" for t in range(values.shape[1])]
+        maker: Any = kind
+        if library == "pandas":
+            return maker(values, index=X.index, columns=list(names))
+        return maker(values, schema=list(names))
+    return values
+
+
+def float_type(dtype: np.dtype) -> np.dtype:
+    """What numbers of this dtype are computed in, whatever their byte order."""
+    return np.dtype(np.float32 if dtype.kind == "f" and dtype.itemsize <= 4 else np.float64)
+
+
+def refuse_not_finite(a: NDArray[Any], name: str) -> None:
+    """Raise if an entry is NaN or infinite; some rows at a time, so that large arrays need no mask."""
+    step = max(1, (1 << 22) // max(1, a[0].size)) if len(a) else 1
+    if not all(np.isfinite(a[start : start + step]).all() for start in range(0, len(a), step)):
+        raise_not_finite(a, name)
+
+
+def raise_not_finite(a: NDArray[Any], name: str) -> None:
+    """Say how many entries are not finite, and where the first is."""
+    count, first = 0, None
+    for start in range(0, len(a), step := max(1, (1 << 22) // max(1, a[0].size))):
+        bad = np.argwhere(~np.isfinite(a[start : start + step]))
+        if len(bad) and first is None:
+            first = (int(bad[0][0]) + start, *map(int, bad[0][1:]))
+        count += len(bad)
+    if first is not None:
+        where = first[0] if len(first) == 1 else first
+        raise ValueError(
+            f"{name} has {counted(count, 'entry')} that {'is' if count == 1 else 'are'} NaN or infinite, "
+            f"the first at {where}; impute or drop {'it' if count == 1 else 'them'}"
+        )
+
+
+def integer(value: Any, name: str, low: int, high: int | None = None, why: str = "") -> int:
+    """A whole number in [low, high]; booleans and floats are refused. `why` says what limits it."""
+    if isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} must be an integer, not {value!r}")
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be an integer, not {value!r}") from None
+    if number < low or (high is not None and number > high):
+        allowed = f"at least {low}" if high in (None, LARGEST) else f"in [{low}, {high}]"
+        raise ValueError(f"{name} must be {allowed}, not {number}{why}")
+    return number
+
+
+def number(value: Any, name: str, low: float, high: float = math.inf) -> float:
+    """A real number in [low, high]; NaN is refused."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name} must be a number, not {value!r}")
+    try:
+        result = float(value)
+    except OverflowError:
+        raise ValueError(f"{name} is beyond the number range of float64") from None
+    if not low <= result <= high:
+        allowed = f"at least {low:g}" if high == math.inf else f"in [{low:g}, {high:g}]"
+        raise ValueError(f"{name} must be {allowed}, not {value!r}")
+    return result
+
+
+def check_choice(value: Any, name: str, allowed: tuple[str, ...]) -> str:
+    """One of the allowed words."""
+    if not isinstance(value, str) or value not in allowed:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, not {value!r}")
+    return value
+
+
+class Hook:
+    """The caller's callback, for one call: True, then and ever after, once it raised StopIteration."""
+
+    def __init__(self, callback: Callable[..., object]):
+        self.callback = callback
+        self.ended = False
+
+    def __call__(self, progress: Any) -> bool:
+        if not self.ended:
+            try:
+                self.callback(progress)
+            except StopIteration:
+                self.ended = True
+        return self.ended
+
+
+def check_callback(callback: Any) -> Hook | None:
+    """A callback that may end the search by StopIteration, or None."""
+    if callback is None or isinstance(callback, Hook):
+        return callback
+    if not callable(callback):
+        raise TypeError(f"callback must be callable or None, not {callback!r}")
+    return Hook(callback)
+
+
+def output_array(x: Any, a: NDArray[Any], name: str, overwrite: bool, layout: str = "A") -> NDArray[Any]:
+    """The array a kernel may write to: a copy of `a`, or with overwrite the caller's own `x`."""
+    if not check_bool(overwrite, "overwrite"):
+        return a.copy(order="C" if layout == "C" else "F" if layout == "F" else "K")
+    if a is not x and not (isinstance(x, np.ndarray) and a.base is x):
+        raise ValueError(f"overwrite=True needs {name} to be an aligned float32 or float64 ndarray")
+    if not a.flags.writeable:
+        raise ValueError(f"overwrite=True needs {name} to be writable")
+    if not (a.flags.c_contiguous or (a.flags.f_contiguous and layout != "C")):
+        raise ValueError(f"overwrite=True needs {name} to be contiguous")
+    return a
+
+
+def as_seed(rng: Any) -> int:
+    """A number that fixes every random choice of a call; None means 0, so results repeat by default."""
+    if rng is None:
+        return 0
+    if isinstance(rng, (bool, np.bool_)):
+        raise TypeError(f"rng must be None, an integer or a numpy Generator, not {rng!r}")
+    if isinstance(rng, numbers.Integral) and rng < 0:
+        raise ValueError(f"rng must not be negative: {rng!r}")
+    try:
+        return int(np.random.default_rng(rng).integers(2**63))
+    except (TypeError, ValueError):
+        raise TypeError(f"rng must be None, an integer or a numpy Generator, not {rng!r}") from None
+
+
+def check_bool(value: Any, name: str) -> bool:
+    """True or False, and nothing that merely looks like it."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} must be True or False, not {value!r}")
+    return bool(value)
+
+
+def per_component(
+    value: Any, name: str, n_components: int, check: Callable[[Any, str], Any]
+) -> tuple[Any, ...]:
+    """One value per component, each checked, from a number or a sequence."""
+    if isinstance(value, (str, bytes, dict)) or value is None:
+        raise TypeError(f"{name} must be a number or one number per component, not {value!r}")
+    if not hasattr(value, "__getitem__") or getattr(value, "ndim", 1) == 0:
+        return (check(value, name),) * n_components
+    values = list(value)
+    if len(values) != n_components:
+        raise ValueError(
+            f"{name} has {counted(len(values), 'entry')} for {counted(n_components, 'component')}"
+        )
+    return tuple(check(v, f"{name}[{i}]") for i, v in enumerate(values))

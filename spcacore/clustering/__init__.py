@@ -1,0 +1,1 @@
+"""Weights of variables for dissimilarities and K-means."""

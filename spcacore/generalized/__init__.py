@@ -1,0 +1,1 @@
+"""Sparse generalized eigenproblems, discriminants and canonical pairs."""

@@ -1,0 +1,598 @@
+"""Sparse linear discriminant analysis: directions of few variables that separate classes.
+
+With classes c of proportions pi_c, means m_c and m = sum pi_c m_c, the scatters between and within are
+
+    S_b = sum pi_c (m_c - m)(m_c - m)'      S_w = sum pi_c/n_c sum_{i in c} (x_i - m_c)(x_i - m_c)'
+
+and a direction solves `max x'S_b x / x'B x`, `B = (1 - a) S_w + a tr(S_w)/p I`, with few nonzeros.  For
+more than 1024 variables both scatters stay as the rows that they are products of.
+
+The shrinkage a of Ledoit and Wolf (2004), for rows z_i of mean zero, S = Z'Z/n and m = tr(S)/p, is
+
+    a = min(1, sum_i ||z_i z_i' - S||^2 / (n^2 ||S - m I||^2)),
+        sum_i ||z_i z_i' - S||^2 = sum_i ||z_i||^4 - n ||S||^2.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._limits import BLOCKS_SUBMATRIX_ORDER, SUBMATRIX_ORDER
+from .._messages import counted
+from .._validation import (
+    aligned,
+    check_callback,
+    column_names,
+    float_type,
+    framed,
+    integer,
+    is_row_blocks,
+    is_sparse,
+    number,
+    raise_not_finite,
+    real_array,
+)
+from ..linalg.scaling import exponent_of, power_of_two_scale
+from ..operators.blocks import added, dense_rows, finite, naming_not_finite, prepared
+from ..operators.partition import row_blocks
+from ..operators.sparse_format import compressed
+from ..operators.transform import scores
+from ..progress import Callback
+from ..results import Named
+from .eigen import Form, Pencil, Unbounded, check_options, directions
+
+
+@dataclass(frozen=True, eq=False)
+class SparseLDAResult(Named):
+    """Sparse discriminant directions.
+
+    Attributes
+    ----------
+    loadings : ndarray of shape (p, r)
+        Columns of unit 2-norm; in each, the entry of largest magnitude is positive.
+    scalings : ndarray of shape (p, r)
+        The same of unit variance within classes (after shrinkage): `x'Bx = 1`. `transform` uses these.
+    values : ndarray of shape (r,)
+        `x'S_b x/x'Bx` of each.
+    upper_bound : ndarray of shape (r,) or None
+        Of the deflated values, as in `SparseEigenResult`.
+    cardinality : ndarray of shape (r,), int
+    classes : ndarray of shape (c,)
+        The labels, ascending.
+    priors : ndarray of shape (c,)
+    means : ndarray of shape (c, p)
+        Of the classes.
+    mean : ndarray of shape (p,)
+        `sum pi_c m_c`.
+    centroids : ndarray of shape (c, r)
+        The means, transformed.
+    metric : ndarray of shape (r, r)
+        `scalings' B scalings`: covariance within classes of what `transform` gives.
+    shrinkage : float
+    n_iter : ndarray of shape (r,), int
+    converged : ndarray of shape (r,), bool
+    method, deflation : str
+    names : tuple of str or None
+        Names of the variables, when the input had any.
+    """
+
+    loadings: NDArray[Any]
+    scalings: NDArray[Any]
+    values: NDArray[np.float64]
+    upper_bound: NDArray[np.float64] | None
+    cardinality: NDArray[np.intp]
+    classes: NDArray[Any]
+    priors: NDArray[np.float64]
+    means: NDArray[Any]
+    mean: NDArray[Any]
+    centroids: NDArray[np.float64]
+    metric: NDArray[np.float64]
+    shrinkage: float
+    n_iter: NDArray[np.intp]
+    converged: NDArray[np.bool_]
+    method: str
+    deflation: str
+    names: tuple[str, ...] | None
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Discriminant scores `(X - mean) @ scalings`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (m, p)
+
+        Returns
+        -------
+        ndarray of shape (m, r), or a dataframe with the index of X where X is one of pandas or polars
+        """
+        return framed(X, self._scores(X))
+
+    def _scores(self, X: Any) -> NDArray[Any]:
+        return scores(aligned(X, self.names), self.scalings, self.mean, None)
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """`log pi_c - d^2/2`, d the distance to each centroid in the discriminant space.
+
+        Distances are in the metric of the scatter within classes, `d^2 = z' metric^-1 z`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (m, p)
+
+        Returns
+        -------
+        ndarray of shape (m, c)
+        """
+        values, vectors = np.linalg.eigh(self.metric)
+        kept = values > 1e-10 * values[-1]
+        root = vectors[:, kept] / np.sqrt(values[kept])
+        z = self._scores(X).astype(np.float64) @ root
+        apart = z[:, None, :] - (self.centroids @ root)[None]
+        return np.log(self.priors) - 0.5 * np.einsum("ijk,ijk->ij", apart, apart)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of largest `decision_function`: the nearest centroid, but for the priors.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (m, p)
+
+        Returns
+        -------
+        ndarray of shape (m,)
+        """
+        return self.classes[np.argmax(self.decision_function(X), axis=1)]
+
+    def score(self, X: Any, y: Any) -> float:
+        """The share of rows that are classified as in y.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (m, p)
+        y : array-like of shape (m,)
+
+        Returns
+        -------
+        float
+        """
+        predicted = self.predict(X)
+        labels = np.asarray(y)
+        if labels.shape != predicted.shape:
+            raise ValueError(f"y has shape {labels.shape} for {counted(len(predicted), 'row')}")
+        return float(np.mean(predicted == labels))
+
+    def __repr__(self) -> str:
+        p, r = self.loadings.shape
+        return (
+            f"SparseLDAResult(p={p}, {counted(len(self.classes), 'class')}, {counted(r, 'direction')}, "
+            f"cardinality={self.cardinality.tolist()}, shrinkage={self.shrinkage:.3g})"
+        )
+
+
+def sparse_lda(
+    X: Any,
+    y: Any,
+    n_components: int | None = None,
+    *,
+    cardinality: Any,
+    priors: Any = None,
+    shrinkage: Any = None,
+    method: str = "auto",
+    strategy: str = "auto",
+    swaps: bool = True,
+    deflation: str = "projection",
+    max_iter: int = 1000,
+    tol: float = 1e-8,
+    rng: Any = None,
+    callback: Callback | None = None,
+) -> SparseLDAResult:
+    """Sparse linear discriminant analysis.
+
+    Searches `max x'S_b x / x'B x` over x with at most `cardinality` nonzeros, where S_b is the scatter
+    between the class means and B the scatter within classes, shrunk if asked; then the same of the
+    deflated pencil. Neither matrix is formed for more than 1024 variables, unless X is in blocks of rows.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, p), sparse matrix, RowBlocks or dask array
+        One row a sample. float32 stays float32. Dense data are copied once, centred within classes; CSR and
+        CSC matrices are centred implicitly. Blocks of rows, of at most 16,384 variables, are read three
+        times, and the scatter within classes is formed; y must be in memory.
+    y : array-like of shape (n,)
+        Class labels, of at least two classes.
+    n_components : int, optional
+        r, in [1, classes - 1]. Default: classes - 1.
+    cardinality : int or sequence of r ints
+        k, in [1, p].
+    priors : array-like of shape (c,), optional
+        Proportions of the classes, in the order of the sorted labels, positive and with sum 1. They weigh the
+        classes in both scatters and in the classification. Default: those of y.
+    shrinkage : None, float or "auto", default None
+        a in [0, 1]: `B = (1 - a) S_w + a tr(S_w)/p I`. "auto": by the formula of Ledoit and Wolf. It is
+        needed where as many variables as n - classes + 1 may enter.
+    method, strategy, swaps, deflation, max_iter, tol, rng, callback
+        As in `sparse_eigen`.
+
+    Returns
+    -------
+    SparseLDAResult
+        `loadings` (p, r), `scalings` (p, r), `values` (r,), `centroids` (c, r), ..., with `transform`,
+        `predict`, `decision_function` and `score`.
+
+    Raises
+    ------
+    ValueError
+        For NaN, infinite or empty input, a single class, more directions than classes - 1, priors that are no
+        proportions, a direction without scatter within classes, or an option out of range.
+    TypeError
+        For input that is not real numbers, or an option of the wrong type.
+
+    References
+    ----------
+    B. Moghaddam, Y. Weiss and S. Avidan (2006). Generalized spectral bounds for sparse LDA. Proceedings of
+    the 23rd International Conference on Machine Learning, 641-648.
+
+    O. Ledoit and M. Wolf (2004). A well-conditioned estimator for large-dimensional covariance matrices.
+    Journal of Multivariate Analysis 88, 365-411, section 3.2.
+
+    Examples
+    --------
+    >>> import numpy as np, spcacore
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat(["a", "b", "c"], 30)
+    >>> X = rng.standard_normal((90, 500))
+    >>> X[y == "b", :2] += 3
+    >>> X[y == "c", 2:4] -= 3
+    >>> result = spcacore.sparse_lda(X, y, cardinality=4, shrinkage="auto")
+    >>> np.unique(np.flatnonzero(result.loadings) // 2)
+    array([0, 1, 2, 3])
+    >>> round(result.score(X, y), 2)
+    0.94
+    """
+    data: _Data | _Blocks = _Blocks(X) if is_row_blocks(X) else _Data(X)
+    names = column_names(X) if isinstance(data, _Data) else data.blocks.names
+    labels, classes = _labels(y, data.n)
+    c = len(classes)
+    if n_components is not None:
+        n_components = integer(n_components, "n_components", 1)
+        if n_components > c - 1:
+            raise ValueError(f"n_components must be at most classes - 1 = {c - 1}, not {n_components}")
+    r = min(c - 1, data.p) if n_components is None else n_components
+    proportions = _priors(priors, labels, c)
+    options = check_options(
+        data.p, cardinality, r, method, strategy, swaps, deflation, max_iter, tol, rng, data.dtype
+    )
+    if isinstance(shrinkage, str):
+        if shrinkage != "auto":
+            raise ValueError(f"shrinkage must be None, 'auto' or a number in [0, 1], not {shrinkage!r}")
+    elif shrinkage is not None:
+        shrinkage = number(shrinkage, "shrinkage", 0, 1)
+    tell = check_callback(callback)
+
+    means = data.means(labels, c)
+    mean = proportions @ means
+    weight = np.sqrt(proportions / np.bincount(labels))[labels]
+    within = data.within(labels, means, weight)
+    amount = _ledoit_wolf(within, data.n) if shrinkage == "auto" else float(shrinkage or 0.0)
+    B = within.form(amount)
+    if not B.diagonal().any():
+        raise ValueError("the rows of each class are all the same: there is no scatter within classes")
+    apart = means - mean
+    apart[:, (means == means[0]).all(axis=0)] = 0  # rounding of the mean must not count
+    A = Form.of(factor=np.sqrt(proportions)[:, None] * apart)
+    try:
+        advice = "use shrinkage" if shrinkage is None else "use more shrinkage"
+        pencil = Pencil(A, B, dtype=data.dtype, advice=advice)
+        found = directions(pencil, options, tell)
+    except Unbounded as error:
+        raise ValueError(f"B is the scatter within classes, and {error}") from None
+    scalings = found.loadings / found.metric_norm
+    used = np.flatnonzero(scalings.any(axis=1))
+    metric = scalings[used].T @ B.block(used) @ scalings[used]
+    centroids = apart @ scalings
+    with np.errstate(over="ignore", under="ignore"):
+        back = np.ldexp(1.0, data.exponent)
+        return SparseLDAResult(
+            loadings=found.loadings, scalings=(scalings / back).astype(data.dtype), values=found.values,
+            upper_bound=found.upper_bound, cardinality=found.cardinality, classes=classes,
+            priors=proportions, means=(means * back).astype(data.dtype),
+            mean=(mean * back).astype(data.dtype), centroids=centroids, metric=metric, shrinkage=amount,
+            n_iter=found.n_iter, converged=found.converged, method=found.method, deflation=found.deflation,
+            names=names,
+        )  # fmt: skip
+
+
+def _labels(y: Any, n: int) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    """Class numbers of the rows, and the labels of the classes."""
+    labels = np.asarray(y)
+    if labels.ndim != 1:
+        raise ValueError(f"y must have 1 dimension, not shape {labels.shape}")
+    if len(labels) != n:
+        raise ValueError(f"y has {counted(len(labels), 'label')} for {counted(n, 'row')} of X")
+    if labels.dtype.kind in "fc":
+        bad = np.flatnonzero(~np.isfinite(labels))
+        if len(bad):
+            raise ValueError(f"y is NaN or infinite at {bad[0]}")
+    if labels.dtype.kind in "mM":
+        bad = np.flatnonzero(np.isnat(labels))
+        if len(bad):
+            raise ValueError(f"y is NaT at {bad[0]}")
+    if labels.dtype == object and any(map(_missing, labels)):
+        raise ValueError("y has labels that are missing")
+    try:
+        classes, numbers = np.unique(labels, return_inverse=True)
+    except TypeError:
+        raise TypeError("y has labels of several types that cannot be sorted") from None
+    if len(classes) < 2:
+        raise ValueError(f"y has one class only, {classes[0]}; at least two are needed")
+    return numbers.astype(np.intp), classes
+
+
+def _missing(label: Any) -> bool:
+    try:
+        return label is None or bool(label != label)
+    except TypeError:  # what pandas.NA compares to has no truth
+        return True
+
+
+def _priors(priors: Any, labels: NDArray[np.intp], c: int) -> NDArray[np.float64]:
+    if priors is None:
+        return np.bincount(labels) / len(labels)
+    given = real_array(priors, "priors", ndim=1).astype(np.float64)
+    if len(given) != c:
+        raise ValueError(f"priors has {counted(len(given), 'entry')} for {counted(c, 'class')}")
+    if not (given > 0).all() or abs(given.sum() - 1) > 1e-5:
+        raise ValueError(f"priors must be positive with sum 1, not {given.tolist()}")
+    return given / given.sum()
+
+
+# ---- data and their scatter -------------------------------------------------------------------------
+
+
+class _Data:
+    """X times a power of two, so that entries are near 1; dense, or in rows of nonzeros."""
+
+    def __init__(self, X: Any):
+        if is_sparse(X):
+            self.X = compressed(X).tocsr()
+            entries = self.X.data
+            if not np.isfinite(entries).all():
+                raise_not_finite(entries, "X.data")
+        else:
+            self.X = real_array(X, "X", ndim=2)
+            entries = self.X
+        self.n, self.p = self.X.shape
+        self.dtype = float_type(self.X.dtype)
+        largest = max(float(entries.max(initial=0)), -float(entries.min(initial=0)))
+        self.exponent = -2 * exponent_of(power_of_two_scale(largest, self.dtype))
+        self.unit = math.ldexp(1.0, -self.exponent)
+
+    def means(self, labels: NDArray[np.intp], c: int) -> NDArray[np.float64]:
+        """Of the classes, in these units."""
+        out = np.empty((c, self.p))
+        for j in range(c):
+            rows = self.X[labels == j]
+            if is_sparse(rows):
+                rows = rows.tocsc().astype(np.float64) * self.unit
+                out[j] = np.asarray(rows.mean(axis=0)).ravel()
+                full = np.flatnonzero(np.diff(rows.indptr) == rows.shape[0])
+                entries = rows[:, full].data.reshape(len(full), rows.shape[0])
+                first = entries[:, :1]
+                out[j, full] = first[:, 0] + (entries - first).mean(axis=1)
+            else:
+                first = rows[0].astype(np.float64) * self.unit
+                out[j] = first + (rows * self.X.dtype.type(self.unit) - first).mean(axis=0, dtype=np.float64)
+        return out
+
+    def within(
+        self, labels: NDArray[np.intp], means: NDArray[np.float64], weight: NDArray[np.float64]
+    ) -> _Within:
+        """Rows less their class means, times their weights.
+
+        Where a sparse matrix stores all entries of a column in a class, the mean is subtracted from them, so
+        that one that is large beside the deviations costs no digits.
+        """
+        weight = weight.astype(self.dtype)
+        if not is_sparse(self.X):
+            rows = self.X * self.dtype.type(self.unit)
+            for j, mean in enumerate(means):
+                rows[labels == j] -= mean.astype(self.dtype)
+            rows *= weight[:, None]
+            return _Within(rows, None)
+        from scipy.sparse import csr_array
+
+        X, (c, p) = self.X, means.shape
+        of_class = np.repeat(labels, np.diff(X.indptr))
+        place = of_class * p + X.indices[: len(of_class)]
+        full = np.bincount(place, minlength=c * p) == np.repeat(np.bincount(labels), p)
+        entries = X.data[: len(of_class)] * self.unit - np.where(full, means.ravel(), 0)[place]
+        entries *= np.repeat(weight, np.diff(X.indptr))
+        rows = csr_array((entries.astype(self.dtype), X.indices[: len(of_class)], X.indptr), shape=X.shape)
+        rest = np.where(full.reshape(c, p), 0, means)
+        return _Within(rows, _Offset(labels, rest, weight.astype(np.float64)))
+
+
+@dataclass(frozen=True)
+class _Offset:
+    """Rows weight_i means[labels_i], the means zero where rows are centred in place."""
+
+    labels: NDArray[np.intp]
+    means: NDArray[np.float64]
+    weight: NDArray[np.float64]
+
+    def times(self, rows: Any) -> NDArray[np.float64]:
+        """rows times their transposed."""
+        return np.asarray(rows @ self.means.T)[:, self.labels] * self.weight
+
+    def terms(self) -> NDArray[np.float64]:
+        """Of the classes: the sums of the squared weights."""
+        return np.bincount(self.labels, self.weight**2).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class _Within:
+    """S_w = Z'Z with Z = rows - offset, rows sparse where there is an offset."""
+
+    rows: Any
+    offset: _Offset | None
+
+    @property
+    def p(self) -> int:
+        return self.rows.shape[1]
+
+    def squares(self) -> NDArray[np.float64]:
+        """Of the norms of the rows of Z."""
+        if self.offset is None:
+            return np.einsum("ij,ij->i", self.rows, self.rows, dtype=np.float64)
+        o = self.offset
+        own = np.asarray(self.rows.multiply(self.rows).sum(axis=1)).ravel()
+        both = np.asarray(self.rows @ o.means.T)[np.arange(len(own)), o.labels]
+        return own - 2 * o.weight * both + o.weight**2 * (o.means**2).sum(axis=1)[o.labels]
+
+    def gram(self, columns: bool) -> NDArray[np.float64]:
+        """Z'Z, or ZZ'."""
+        R, o = self.rows, self.offset
+        if o is None:
+            R = R.astype(np.float64, copy=False)
+            return R.T @ R if columns else R @ R.T
+        if columns:  # the rows of a class have the mean that is subtracted
+            return (R.T @ R).toarray() - (o.means.T * o.terms()) @ o.means
+        cross = o.times(R)
+        return (R @ R.T).toarray() - cross - cross.T + o.times(o.weight[:, None] * o.means[o.labels])
+
+    def form(self, amount: float) -> Form:
+        """(1 - a) S_w + a tr(S_w)/p I."""
+        p = self.p
+        level = amount * float(self.squares().sum()) / p
+        if p <= SUBMATRIX_ORDER:
+            return _shrunk(self.gram(True), amount, level)
+        root = math.sqrt(1 - amount)
+        ridge = np.full(p, level) if level > 0 else None
+        if self.offset is None:
+            return Form.of(factor=self.rows * self.rows.dtype.type(root), ridge=ridge)
+        o, form = self.offset, Form.of(factor=self.rows * root, ridge=ridge)
+        return form.with_term(o.means.T, -(1 - amount) * np.diag(o.terms()))
+
+
+def _shrunk(matrix: NDArray[np.float64], amount: float, level: float) -> Form:
+    """(1 - amount) matrix + level I, in place."""
+    matrix *= 1 - amount
+    matrix[np.diag_indices(len(matrix))] += level
+    return Form.of(matrix)
+
+
+# ---- data in blocks of rows -------------------------------------------------------------------------
+
+
+class _Blocks:
+    """X in blocks of rows, of which scatters are formed: times a power of two, as in `_Data`."""
+
+    def __init__(self, X: Any):
+        self.blocks = row_blocks(X).held()
+        (self.n, self.p), self.dtype = self.blocks.shape, float_type(self.blocks.dtype)
+        if self.p > BLOCKS_SUBMATRIX_ORDER:
+            raise ValueError(
+                f"X is in blocks of rows, of which the scatter of at most {BLOCKS_SUBMATRIX_ORDER} variables "
+                f"is formed, not of {self.p}: choose variables first, or bring X into memory"
+            )
+        with naming_not_finite(self.blocks):
+            self.largest = max(self.blocks.results(_largest))
+        self.exponent = -2 * exponent_of(power_of_two_scale(self.largest, self.dtype))
+        self.unit = math.ldexp(1.0, -self.exponent)
+
+    def means(self, labels: NDArray[np.intp], c: int) -> NDArray[np.float64]:
+        """Of the classes, in these units."""
+        each = self.blocks.split(labels)
+        _, means = self.blocks.reduced(_merged_means, _class_means, c, self.unit, each=each)
+        return means
+
+    def within(
+        self, labels: NDArray[np.intp], means: NDArray[np.float64], weight: NDArray[np.float64]
+    ) -> _Formed:
+        weight = weight.astype(self.dtype).astype(np.float64)
+        each = list(zip(self.blocks.split(labels), self.blocks.split(weight), strict=True))
+        scatter, norms = self.blocks.reduced(added, _scatter, means, self.unit, each=each)
+        return _Formed(scatter, norms)
+
+
+def _largest(block: Any) -> float:
+    X = finite(block)
+    entries = X.data if is_sparse(X) else X
+    return max(float(entries.max(initial=0)), -float(entries.min(initial=0)))
+
+
+_Means = tuple[NDArray[np.intp], NDArray[np.float64]]
+
+
+def _class_means(block: Any, labels: NDArray[np.intp], c: int, unit: float) -> _Means:
+    """The numbers of rows of the classes, and their means; exact where a column is constant in a class."""
+    parts = []
+    for part, rows in dense_rows(prepared(block)):
+        own, out = labels[part], np.zeros((c, rows.shape[1]))
+        for j in np.unique(own):
+            members = rows[own == j] * unit
+            first = members[0].astype(np.float64)
+            out[j] = first + (members - first).mean(axis=0, dtype=np.float64)
+        parts.append((np.bincount(own, minlength=c), out))
+    return _merged_means(parts or [(np.zeros(c, np.intp), np.zeros((c, block.shape[1])))])
+
+
+def _merged_means(parts: list[_Means]) -> _Means:
+    count, mean = parts[0]
+    for more, other in parts[1:]:
+        share = more / np.maximum(count + more, 1)
+        mean = np.where(count[:, None] > 0, mean + (other - mean) * share[:, None], other)
+        count = count + more
+    return count, mean
+
+
+def _scatter(
+    block: Any, own: tuple[NDArray[np.intp], NDArray[np.float64]], means: NDArray[np.float64], unit: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Z'Z of weighted deviations from class means; the sums of their squares, and of the squares of those."""
+    p = means.shape[1]
+    labels, weight = own
+    out, norms = np.zeros((p, p)), np.zeros(2)
+    for part, rows in dense_rows(prepared(block)):
+        Z = rows * unit - means[labels[part]]
+        Z *= weight[part, None]
+        out += Z.T @ Z
+        square = np.einsum("ij,ij->i", Z, Z)
+        norms += square.sum(), square @ square
+    return out, norms
+
+
+@dataclass(frozen=True)
+class _Formed:
+    """S_w itself; the sum of the squared norms of the rows of Z, and that of their squares."""
+
+    scatter: NDArray[np.float64]
+    norms: NDArray[np.float64]
+
+    @property
+    def p(self) -> int:
+        return len(self.scatter)
+
+    def form(self, amount: float) -> Form:
+        """(1 - a) S_w + a tr(S_w)/p I."""
+        return _shrunk(self.scatter, amount, amount * float(self.norms[0]) / self.p)
+
+
+def _ledoit_wolf(within: _Within | _Formed, n: int) -> float:
+    """The shrinkage a."""
+    p = within.p
+    if isinstance(within, _Formed):
+        G, (trace, fourth) = within.scatter, within.norms.tolist()
+    else:
+        norms = within.squares()  # of z_i z_i'/n, were it squared; rows are over sqrt(n)
+        G, trace, fourth = within.gram(p <= n), float(norms.sum()), float((norms**2).sum())
+    square = float((G * G).sum())
+    apart = square - trace**2 / p
+    if not apart > 1e-14 * square:
+        return 0.0
+    return float(min(max((fourth - square / n) / apart, 0.0), 1.0))

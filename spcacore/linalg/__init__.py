@@ -1,0 +1,1 @@
+"""Linear algebra that every floor above uses: eigenpairs, orthonormal bases, scaling, threads."""

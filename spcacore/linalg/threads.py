@@ -1,0 +1,92 @@
+"""Independent tasks by threads: the kernels release the GIL, so that threads suffice."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from itertools import takewhile
+from queue import SimpleQueue
+from typing import Any, TypeVar
+
+from .._validation import integer
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class Stopped(Exception):
+    """Another task has failed, or the call was interrupted."""
+
+
+class Report:
+    """What a task calls now and then: it raises `Stopped` once the other tasks are to end too.
+
+    What is passed reaches `tell` in the thread of the caller.
+    """
+
+    def __init__(self, tell: Callable[[Any], object] | None):
+        self.tell = tell
+        self.stop = threading.Event()
+
+    def __call__(self, message: Any = None) -> None:
+        if self.stop.is_set():
+            raise Stopped
+        if message is not None and self.tell is not None and self.tell(message) is True:
+            self.stop.set()  # from the next report on
+
+
+def check_jobs(n_jobs: Any) -> int:
+    """The number of threads that `n_jobs` stands for."""
+    n_jobs = integer(n_jobs, "n_jobs", -1)
+    if n_jobs == 0:
+        raise ValueError("n_jobs must be at least 1, or -1, not 0")
+    return n_jobs if n_jobs > 0 else os.cpu_count() or 1
+
+
+def in_threads(
+    task: Callable[[Item, Report], Result],
+    items: Sequence[Item],
+    threads: int,
+    tell: Callable[[Any], object] | None = None,
+) -> list[Result]:
+    """`[task(item, report) for item in items]`; the first exception, or Ctrl-C, ends all of them.
+
+    Where `tell` says True, those that are not done by then are left out, and all after them.
+    """
+    threads = min(threads, len(items))
+    if threads <= 1:
+        report, results = Report(tell), []
+        for item in items:
+            try:
+                results.append(task(item, report))
+            except Stopped:
+                break
+            if report.stop.is_set():
+                break
+        return results
+    messages: SimpleQueue[Any] = SimpleQueue()
+    report = Report(messages.put)
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            futures = [pool.submit(task, item, report) for item in items]
+            waiting = set(futures)
+            while waiting:
+                done, waiting = wait(waiting, 0.05, FIRST_COMPLETED)
+                while tell is not None and not messages.empty():
+                    if tell(messages.get()) is True:
+                        report.stop.set()
+                        waiting = {future for future in waiting if not future.cancel()}
+                for future in done:
+                    if not (report.stop.is_set() and _left_out(future)):
+                        future.result()
+        except BaseException:
+            report.stop.set()
+            pool.shutdown(cancel_futures=True)
+            raise
+    return [future.result() for future in takewhile(lambda future: not _left_out(future), futures)]
+
+
+def _left_out(future: Future[Any]) -> bool:
+    return future.cancelled() or isinstance(future.exception(), Stopped)

@@ -1,0 +1,366 @@
+"""Several sparse components by any solver and any deflation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._messages import counted
+from .._validation import aligned, check_callback, integer
+from ..operators.inputs import as_problem
+from ..operators.problem import Problem, Screening, warn_out_of_range
+from ..progress import Callback
+from ..results import _Loadings
+from ..solvers.base import Solution
+from ..solvers.table import METHODS
+from .alternation import check_sparsities, prepare, refine_all, refuse_sparsity, search
+from .variance import operator_variances
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SparsePCAResult(_Loadings):
+    """Sparse principal components, in the order in which they were found.
+
+    Attributes
+    ----------
+    loadings : ndarray of shape (p, r)
+        One unit column a component; in each, the entry of largest magnitude is positive.
+    explained_variance : ndarray of shape (r,)
+        Additional variance of each component given the earlier ones (`explained_variance`,
+        definition "cumulative"); the sum is the variance explained together.
+    explained_variance_ratio : ndarray of shape (r,) or None
+        As a proportion of the total; None where the total is unknown (products alone).
+    total_variance : float or None
+        Trace of the covariance matrix.
+    cardinality : ndarray of shape (r,), int
+        Nonzeros of each loading.
+    mean, scale : ndarray of shape (p,) or None
+        Subtracted from, then divides, each column; None if not applied.
+    n_iter : ndarray of shape (r,), int
+    converged : ndarray of shape (r,), bool
+    upper_bound : ndarray of shape (r,) or None
+        With ``certify=True``: no loading of that cardinality has more variance in the deflated matrix.
+    gap : ndarray of shape (r,) or None
+        How far each component may be below that, as a proportion of the bound; 0 is a proof.
+    method, deflation, kind : str
+    n_samples : int or None
+        None for a covariance.
+    names : tuple of str or None
+        Names of the variables, when the input had any.
+    screening : Screening
+        How much of dense data was read.
+    options : dict
+        The remaining options of the call, which `extend` repeats.
+    """
+
+    loadings: NDArray[Any]
+    explained_variance: NDArray[Any]
+    explained_variance_ratio: NDArray[Any] | None
+    total_variance: float | None
+    cardinality: NDArray[np.intp]
+    mean: NDArray[Any] | None
+    scale: NDArray[Any] | None
+    n_iter: NDArray[np.intp]
+    converged: NDArray[np.bool_]
+    method: str
+    deflation: str
+    kind: str
+    n_samples: int | None
+    names: tuple[str, ...] | None
+    screening: Screening
+    options: dict[str, Any] = field(repr=False)
+    upper_bound: NDArray[Any] | None = None
+    gap: NDArray[Any] | None = None
+
+    def extend(
+        self,
+        X: Any,
+        more: int,
+        *,
+        cardinality: Any = None,
+        l1_bound: Any = None,
+        penalty: Any = None,
+        callback: Callback | None = None,
+    ) -> SparsePCAResult:
+        """Add components without recomputing these; the same result as asking for all at once.
+
+        Parameters
+        ----------
+        X : the matrix that this result was computed from
+        more : int
+            Number of components to add.
+        cardinality, l1_bound, penalty : number or sequence of `more` numbers, optional
+            What the method takes. Default: that of the call that made this result, if it was one number.
+        callback : callable, optional
+            As in `sparse_pca`.
+
+        Returns
+        -------
+        SparsePCAResult
+        """
+        from .components import extend
+
+        sparsity = {"cardinality": cardinality, "l1_bound": l1_bound, "penalty": penalty}
+        return extend(self, X, more, sparsity, callback)
+
+    def __repr__(self) -> str:
+        r = self.n_components
+        share = ""
+        if self.explained_variance_ratio is not None:
+            share = f", {100 * float(self.explained_variance_ratio.sum()):.1f} % of the variance explained"
+        return (
+            f"SparsePCAResult(method={self.method!r}, deflation={self.deflation!r}, p={len(self.loadings)}, "
+            f"{counted(r, 'component')}, cardinality={self.cardinality.tolist()}{share})"
+        )
+
+
+def sparse_pca(
+    X: Any,
+    n_components: int,
+    *,
+    cardinality: Any = None,
+    l1_bound: Any = None,
+    penalty: Any = None,
+    method: str = "tpower",
+    deflation: str = "projection",
+    constraint: str | None = None,
+    renormalize: bool = True,
+    refine: bool = False,
+    certify: bool = False,
+    kind: str = "data",
+    center: bool = True,
+    scale: bool = False,
+    start: str | None = None,
+    n_starts: int | None = None,
+    max_iter: int | None = None,
+    tol: float | None = None,
+    screening: str = "auto",
+    n_features: int | None = None,
+    rng: Any = None,
+    callback: Callback | None = None,
+    **options: Any,
+) -> SparsePCAResult:
+    """Sparse principal components: unit loadings with few nonzeros and large variance.
+
+    Each component maximizes `x'Ax` subject to `||x|| = 1` and its cardinality, where `A` is the
+    covariance matrix from which the earlier components have been removed by the deflation. The data
+    are neither copied nor changed: centring, scaling and deflation are implicit.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, p), sparse matrix, LinearOperator or callable
+        Data, one row a sample; with ``kind="covariance"`` a symmetric positive semidefinite (p, p)
+        matrix (covariance, correlation or Gram), or a callable `v -> A v`, of which up to 256 variables make
+        a matrix, by as many products. float32 and float64 arrays
+        in C or Fortran order, memory maps, and CSR and CSC matrices are not copied; float32 stays
+        float32. Dataframes bring the names of the variables. Dask arrays are worked on where their blocks
+        are; `row_blocks` does so with files.
+    n_components : int
+        In [1, min(n, p)].
+    cardinality, l1_bound, penalty : number or sequence of numbers, optional
+        How sparse every component, or each, is to be: just the one that the method takes. `l1_bound`, for
+        "pmd" and "scotlass": the l1 norm. `penalty`, for "gpower": compares with the norms of the columns of
+        the centred X, with norm="l0" with their squares (the diagonal of `X'X`, in whose place a covariance
+        stands). `cardinality`, for the others: the number of nonzeros.
+    method : str, default "tpower"
+        "tpower": truncated power iteration. "greedy": one variable at a time. "branch_and_bound": the optimum
+        of each component in its turn, with limits for each. "dspca": the semidefinite relaxation, of up to
+        2000 variables. "gpower": the generalized power method. "pmd": penalized matrix decomposition.
+        "scotlass": the same with loadings orthogonal to the earlier ones, whatever the deflation. See the
+        functions of these names.
+    deflation : str, default "projection"
+        "hotelling", "projection", "schur", "orthogonalized_hotelling", "orthogonalized_projection",
+        "generalized" or "naive", see `deflate`. "generalized" seeks the greatest additional variance
+        itself, `max x'Ax` subject to `x'Bx = 1` with `B` the projection away from the earlier loadings. So do
+        "tpower", "greedy" and "branch_and_bound"; of "pmd", "gpower", "dspca" and "scotlass" only the values
+        are re-fitted so, on supports that they seek as under "orthogonalized_projection".
+        "naive" is the residual `X - d u x'` of "pmd", which differs from the projection where u has a
+        bound or entries are missing; "schur" with ``renormalize=False`` keeps the scores orthogonal.
+    constraint : {None, "orthogonal", "uncorrelated"}, default None
+        Instead of a deflation: loadings orthogonal to the earlier ones, `x'x_s = 0`, or components
+        uncorrelated with them, `x'A x_s = 0`. After t components a support of more than t variables
+        always has room for that; smaller ones may have none.
+    renormalize : bool, default True
+        Re-fit the values on each support, see `renormalize`. Their l1 norm may then exceed `l1_bound`.
+    refine : bool, default False
+        Solve each loading again given all the others, which raises the variance that they explain together;
+        see the function `refine`.
+    certify : bool, default False
+        Put an upper bound, and how far the component may be below it, on each component: see
+        `optimality_bound`, here of the deflated matrix.
+    kind : {"data", "covariance"}, default "data"
+    center : bool, default True
+        Subtract the column means. Ignored for a covariance.
+    scale : bool, default False
+        Divide each column by its standard deviation; a covariance becomes the correlation.
+    start : None, "diagonal" or "eigenvector", optional
+    n_starts, max_iter, tol : optional
+        As in the function of the method.
+    screening : {"auto", "both", "shadow", "references", "none"}, default "auto"
+        Keep dense data from being read for every product, with the same result to the last bit. "shadow"
+        makes an int8 copy of X, an eighth (float32: a quarter) of its size, and reads only the columns
+        of X that the copy cannot rule out; "references" rules out columns by their products with
+        earlier vectors; "both" does both; "auto" decides by the size of X and the memory available, and
+        takes at most a fifth of X above 64 MB. Other input than dense data takes no notice. Methods whose
+        steps need whole products ("scotlass", "dspca", "branch_and_bound", "greedy" but for its gradient,
+        blocks of "gpower", two-way "pmd") go with "auto" and "none", which are the same there.
+        `result.screening` says what was used and read.
+    n_features : int, optional
+        p, needed when X is a bare callable; of anything else, it must be its number of columns.
+    rng : None, int or numpy Generator, optional
+        For random starts and for probing operators without entries; None is a fixed seed, so results
+        repeat.
+    callback : callable, optional
+        Called with a `Progress` after each component, and at most twenty times a second in between; with
+        ``refine=True`` after each round too.
+        Raising StopIteration ends the search early, see `Progress`.
+    **options
+        Further options of the method, as in its function. "gpower": with `relative=True` a penalty is a
+        fraction of the largest column norm of what the earlier components have left (l0: its square);
+        `block=True` finds all components at once, without deflation, the values on all supports
+        re-fitted together; `mu`, a sequence of positive weights of the components there (default 1),
+        orders components that would otherwise be found up to rotation.
+
+    Returns
+    -------
+    SparsePCAResult
+        `loadings` (p, r), `explained_variance` and `_ratio` (r,), `total_variance`, `cardinality`,
+        `mean`, `scale`, `n_iter`, `converged`; `.transform`, `.reconstruct`, `.extend`. It has fewer
+        than `n_components` components, and a RuntimeWarning is given, when no variance is left.
+
+    Raises
+    ------
+    ValueError
+        For NaN (but in dense data for "pmd"), infinite or empty input, a covariance that is not symmetric
+        positive semidefinite (beyond 1500 variables only its 2 x 2 minors are looked at), or an option out of
+        range.
+    TypeError
+        For input that is not real numbers, masked arrays, or an option of the wrong type.
+
+    References
+    ----------
+    X.-T. Yuan and T. Zhang (2013). Truncated power method for sparse eigenvalue problems. Journal of
+    Machine Learning Research 14, 899-925. M. Journee, Yu. Nesterov, P. Richtarik and R. Sepulchre
+    (2010). Generalized power method for sparse principal component analysis. Journal of Machine
+    Learning Research 11, 517-553. L. Mackey (2008). Deflation methods for sparse PCA.
+    Advances in Neural Information Processing Systems 21.
+
+    Examples
+    --------
+    >>> import spcacore
+    >>> pitprops = spcacore.datasets.load_pitprops()
+    >>> result = spcacore.sparse_pca(pitprops.correlation, 3, cardinality=[7, 4, 4], kind="covariance")
+    >>> result
+    SparsePCAResult(method='tpower', deflation='projection', p=13, 3 components, cardinality=[7, 4, 4], 60.2 % of the variance explained)
+    >>> result.explained_variance_ratio.round(3)
+    array([0.307, 0.157, 0.138])
+    """  # noqa: E501
+    problem, r, (settings,) = prepare(
+        X, n_components, [{"cardinality": cardinality, "l1_bound": l1_bound, "penalty": penalty}],
+        method=method, deflation=deflation, constraint=constraint, renormalize=renormalize, refine=refine,
+        certify=certify, kind=kind, center=center, scale=scale, start=start, n_starts=n_starts,
+        max_iter=max_iter, tol=tol, screening=screening, n_features=n_features, rng=rng, **options,
+    )  # fmt: skip
+    tell = check_callback(callback)
+    found = search(problem, method, deflation, settings, [], r, tell)
+    if refine and len(found) > 1:
+        found = refine_all(problem, found, settings, tell)
+    read, problem = problem.screening(), problem.unscreened()  # frees the shadow
+    return components_result(problem, found, read, method, deflation, kind, settings)
+
+
+def extend(
+    result: SparsePCAResult, X: Any, more: int, sparsity: dict[str, Any], callback: Callback | None
+) -> SparsePCAResult:
+    """Continue `result`, which came from this X; see `SparsePCAResult.extend`."""
+    X = X if result.kind == "covariance" else aligned(X, result.names)
+    settings = dict(result.options)
+    if settings["refine"]:
+        raise ValueError("refined loadings depend on one another: ask sparse_pca for all of them at once")
+    method = METHODS[result.method]
+    problem = as_problem(
+        X,
+        kind=result.kind,
+        center=settings["center"],
+        scale=settings["scale"],
+        n_features=settings["n_features"],
+        screening=settings["screening"],
+        missing=method.missing,
+    )
+    tell = check_callback(callback)
+    before, p = result.n_components, len(result.loadings)
+    if problem.p != p or problem.n_samples != result.n_samples:
+        raise ValueError(
+            f"X is {problem.n_samples} x {problem.p}; this result came from {result.n_samples} x {p}"
+        )
+    if settings["options"].get("block"):
+        raise ValueError("block=True found all components at once; ask sparse_pca for more of them")
+    more = integer(more, "more", 1, min(p, problem.n_samples or p) - before)
+    earlier = settings[method.sparsity][:before]
+    if all(value is None for value in sparsity.values()):
+        if len(set(earlier)) != 1:
+            raise ValueError(
+                f"{method.sparsity} must be given: the earlier components have different ones, or none is "
+                "left"
+            )
+        sparsity = sparsity | {method.sparsity: earlier[0]}
+    refuse_sparsity(result.method, sparsity)
+    settings[method.sparsity] = earlier + check_sparsities(method, sparsity[method.sparsity], more, problem)
+    known = [
+        Solution(np.flatnonzero(x), x[x != 0], 0.0, int(result.n_iter[t]), bool(result.converged[t]))
+        for t, x in enumerate(np.asarray(result.loadings, problem.operator.dtype).T)
+    ]
+    found = search(problem, result.method, result.deflation, settings, known, before + more, tell)
+    read, problem = problem.screening(), problem.unscreened()
+    return components_result(problem, found, read, result.method, result.deflation, result.kind, settings)
+
+
+def components_result(
+    problem: Problem,
+    found: list[Solution],
+    screening: Screening,
+    method: str,
+    deflation: str,
+    kind: str,
+    settings: dict[str, Any],
+    quiet: bool = False,
+) -> SparsePCAResult:
+    V = np.zeros((problem.p, len(found)), problem.operator.dtype)
+    for t, f in enumerate(found):
+        V[f.index, t] = f.value
+    variances = operator_variances(problem, V, "cumulative")
+    ratio = None
+    if problem.diagonal is not None:
+        total = float(problem.diagonal.sum())
+        ratio = variances / total if total > 0 else variances
+    upper_bound = gap = None
+    if settings["certify"]:
+        bounds = np.array([f.upper_bound for f in found])
+        upper_bound = np.asarray(problem.in_units(bounds))
+        gap = 1 - np.array([f.objective for f in found]) / bounds
+    in_units = np.asarray(problem.in_units(variances))
+    if not quiet:
+        warn_out_of_range(variances, in_units, stacklevel=3)
+    return SparsePCAResult(
+        loadings=V,
+        explained_variance=in_units,
+        explained_variance_ratio=ratio,
+        total_variance=problem.total_variance,
+        cardinality=np.array([np.count_nonzero(v) for v in V.T], np.intp),
+        mean=problem.mean,
+        scale=problem.scale,
+        n_iter=np.array([f.n_iter for f in found], np.intp),
+        converged=np.array([f.converged for f in found], np.bool_),
+        method=method,
+        deflation=deflation,
+        kind=kind,
+        n_samples=problem.n_samples,
+        names=problem.names,
+        screening=screening,
+        options=settings,
+        upper_bound=upper_bound,
+        gap=gap,
+    )

@@ -1,0 +1,502 @@
+"""What the solvers return: frozen, picklable, made of arrays, numbers and names alone."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _core
+from .._limits import JOINING_VARIABLES, SAMPLE_ORDER, WORKING_SET_VARIABLES
+from .._messages import counted
+from .._validation import LARGEST, check_callback, integer, number, per_component, real_array
+from ..linalg.orthogonal import fix_sign
+from ..operators.inputs import as_problem
+from ..operators.leading import leading_vectors
+from ..operators.problem import Problem, warn_out_of_range
+from ..progress import Callback, Progress
+from ..results import _Loadings
+from .variance import operator_variances
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SPCAResult(_Loadings):
+    """Sparse principal components by elastic nets, from `spca`.
+
+    Attributes
+    ----------
+    loadings : ndarray of shape (p, r)
+        Columns of unit length, or zero; in each, the entry of largest magnitude is positive.
+    explained_variance, explained_variance_ratio : ndarray of shape (r,)
+        As in `SparsePCAResult`.
+    adjusted_variance : ndarray of shape (r,)
+        Variance that each score adds to the earlier scores (`explained_variance`, definition "adjusted").
+    total_variance : float or None
+    cardinality : ndarray of shape (r,), int
+    penalty : ndarray of shape (r,)
+        Of the l1 norms; where a number of variables was asked for, as it was found.
+    ridge : float
+    objective : ndarray of shape (n_iter,)
+        After each iteration; without the constant `Tr X'X` where that is not known.
+    mean, scale : ndarray of shape (p,) or None
+    n_iter : int
+    converged : bool
+    method, kind : str
+    n_samples : int or None
+    names : tuple of str or None
+    """
+
+    loadings: NDArray[Any]
+    explained_variance: NDArray[Any]
+    explained_variance_ratio: NDArray[Any] | None
+    adjusted_variance: NDArray[Any]
+    total_variance: float | None
+    cardinality: NDArray[np.intp]
+    penalty: NDArray[np.float64]
+    ridge: float
+    objective: NDArray[np.float64]
+    mean: NDArray[Any] | None
+    scale: NDArray[Any] | None
+    n_iter: int
+    converged: bool
+    method: str
+    kind: str
+    n_samples: int | None
+    names: tuple[str, ...] | None
+
+    def __repr__(self) -> str:
+        p, r = self.loadings.shape
+        share = ""
+        if self.explained_variance_ratio is not None:
+            share = f"{100 * float(self.explained_variance_ratio.sum()):.1f} % of the variance explained, "
+        state = "converged" if self.converged else "not converged"
+        return (
+            f"SPCAResult(p={p}, {counted(r, 'component')}, cardinality={self.cardinality.tolist()}, "
+            f"{share}{state} in "
+            f"{counted(self.n_iter, 'iteration')})"
+        )
+
+
+_LARGEST_RIDGE = 2.0**300  # in the operator's units; beyond, only the size of B would change, and underflow
+
+
+def spca(
+    X: Any,
+    n_components: int,
+    *,
+    penalty: Any = None,
+    cardinality: Any = None,
+    ridge: float | None = None,
+    start: Any = None,
+    max_iter: int = 1000,
+    tol: float | None = None,
+    kind: str = "data",
+    center: bool = True,
+    scale: bool = False,
+    callback: Callback | None = None,
+) -> SPCAResult:
+    """Sparse principal components by elastic nets, all at once.
+
+    Minimizes over B (p, r) and V (p, r) with `V'V = I`, for the centred rows `x_i` of X,
+
+        sum_i ||x_i - V B'x_i||^2 + ridge sum_j ||b_j||^2 + sum_j penalty_j ||b_j||_1
+
+    by turns: for V fixed, r elastic nets, solved exactly by the path of their penalty; for B fixed, V is the
+    polar factor of `X'X B`. The loadings are the columns of B at unit length. It begins with the leading
+    principal components.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, p), sparse matrix, LinearOperator
+        Data; with ``kind="covariance"`` a symmetric positive semidefinite (p, p) matrix (covariance,
+        correlation, Gram) that takes the place of X'X. Not copied.
+    n_components : int
+        r, in [1, min(n, p)].
+    penalty : float or sequence of r floats
+        Of the l1 norms, at least 0, in the units of X'X.
+    cardinality : int or sequence of r ints
+        Instead of `penalty`: nonzeros of each loading, in [1, p]. In each turn the penalty is the smallest
+        one before one variable more joins; with an infinite ridge the k largest products are kept as
+        they are, which is the best `b_j` with k nonzeros.
+    ridge : float, optional
+        At least 0, in the units of X'X. Default: for data with fewer rows than columns ``numpy.inf``, else
+        1e-6 of the mean of the diagonal of X'X. An infinite ridge makes the elastic nets soft thresholds of
+        `X'X v_j`, as advised for p >> n, where a small ridge fits the few rows instead of the directions;
+        `-2 Tr(V'X'XB) + sum_j ||b_j||^2 + sum_j penalty_j ||b_j||_1` is minimized then.
+    start : array-like of shape (p, r), optional
+        Where V starts, instead of the leading principal components.
+    max_iter : int, default 1000
+    tol : float, optional
+        Stop when no entry of a unit loading changes by more. Default: 1e-5; 1e-3 for float32, and with
+        `cardinality` and a finite ridge, as in the authors' program.
+    kind : {"data", "covariance"}, default "data"
+    center : bool, default True
+        Subtract the column means, implicitly. Ignored for a covariance.
+    scale : bool, default False
+        Divide each column by its standard deviation, implicitly.
+    callback : callable, optional
+        Called with a `Progress` after each iteration. Raising StopIteration ends the search early,
+        see `Progress`.
+
+    Returns
+    -------
+    SPCAResult
+        `loadings` (p, r), `adjusted_variance` as in the paper, `explained_variance` as everywhere,
+        `penalty` (r,), `objective` after each iteration.
+
+    Raises
+    ------
+    ValueError
+        For NaN, infinite or empty input, X without variance, an indefinite covariance, neither or both of
+        `penalty` and `cardinality`, or an option out of range. Of lower rank than r, X gives fewer
+        components, and a RuntimeWarning; so does a penalty that leaves a loading without nonzeros.
+    TypeError
+        For input that is not real numbers, or an option of the wrong type.
+
+    Notes
+    -----
+    The objective never rises, except with `cardinality` and a finite ridge: there the penalties change from
+    turn to turn, and loadings may drift or alternate between supports instead of converging.
+    Memory grows with the square of the number of variables in use.
+
+    References
+    ----------
+    H. Zou, T. Hastie and R. Tibshirani (2006). Sparse principal component analysis. Journal of
+    Computational and Graphical Statistics 15, 265-286: equation 3.12, algorithm 1, and section 4 for
+    ``ridge=numpy.inf``.
+
+    Examples
+    --------
+    >>> import spcacore
+    >>> props = spcacore.datasets.load_pitprops()
+    >>> penalty = [0.06, 0.16, 0.1, 0.5, 0.5, 0.5]
+    >>> result = spcacore.spca(props.correlation, 6, penalty=penalty, kind="covariance")
+    >>> result.cardinality.tolist(), (100 * result.adjusted_variance / 13).round(1).tolist()
+    ([7, 4, 4, 1, 1, 1], [28.0, 14.0, 13.3, 7.4, 6.8, 6.2])
+    """
+    problem = as_problem(X, kind=kind, center=center, scale=scale)
+    op = problem.operator
+    r = integer(n_components, "n_components", 1, min(problem.p, problem.n_samples or problem.p))
+    wanted = _wanted(problem, r, penalty, cardinality)
+    lam = _ridge(problem, ridge)
+    max_iter = integer(max_iter, "max_iter", 1, LARGEST)
+    if tol is None:
+        tol = 1e-3 if op.single or (cardinality is not None and lam < math.inf) else 1e-5
+    tol = number(tol, "tol", 0)
+    tell = check_callback(callback)
+    V = leading_vectors(problem, r) if start is None else _start(problem, r, start)
+
+    space = (_SampleSpace if _few_samples(problem) else _VariableSpace)(op)
+    nets = _Thresholds(wanted) if lam == math.inf else _ElasticNets(op, space, wanted, lam)
+    trace = 0.0 if lam == math.inf or problem.diagonal is None else float(problem.diagonal.sum())
+    objective: list[float] = []
+    C, unit_B = space.begin(V), np.zeros_like(V)
+    for n_iter in range(1, max_iter + 1):
+        B, levels = nets.solve(C)
+        f = space.image(B)
+        C, nuclear = space.turn(f)
+        square = float(np.sum(B * B))
+        quadratic = square if lam == math.inf else space.quadratic(B, f) + lam * square
+        with np.errstate(under="ignore"):
+            objective.append(trace - 2 * nuclear + quadratic + 2 * float(levels @ np.abs(B).sum(axis=0)))
+        before, unit_B = unit_B, _unit_columns(B)
+        converged = bool(np.abs(unit_B - before).max() <= tol)
+        if (tell is not None and tell(Progress(0, r, n_iter))) or converged:
+            break
+    return _result(problem, unit_B, levels, lam, objective, converged, kind, ridge)
+
+
+# ---- the turns --------------------------------------------------------------------------------------
+
+
+class _VariableSpace:
+    """V itself, and the products G V."""
+
+    def __init__(self, op: _core.Operator):
+        self.op = op
+
+    def begin(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
+        """G V."""
+        self.V = V
+        return self.op.apply_block(V).astype(np.float64)
+
+    def image(self, B: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What the other methods want of B: G B."""
+        return self.op.apply_block(B).astype(np.float64)
+
+    def products(self, f: NDArray[np.float64]) -> NDArray[np.float64]:
+        """G B."""
+        return f
+
+    def quadratic(self, B: NDArray[np.float64], f: NDArray[np.float64]) -> float:
+        """Tr B'G B."""
+        return float(np.sum(B * f))
+
+    def turn(self, f: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+        """G V for the V that maximizes Tr V'G B, and that maximum."""
+        self.V, nuclear = _polar(f, self.V)
+        return self.op.apply_block(self.V).astype(np.float64), nuclear
+
+
+class _SampleSpace:
+    """The same for n < p, where V = F'T, by Y = H T, H = (FF')^(1/2): Y'Y = V'V, and F V = H Y.
+
+    Of its products with X, those with the columns of B are short, and only F'H Y reads all of it.
+    """
+
+    def __init__(self, op: _core.Operator):
+        self.op = op
+        self.unit = math.sqrt(max(op.n - 1, 1))  # of F over that for which G = F'F
+        values, vectors = np.linalg.eigh(op.outer().astype(np.float64))
+        root = np.sqrt(np.maximum(values, 0))
+        self.H = (vectors * root) @ vectors.T
+        kept = root > 1e-6 * root[-1]
+        self.inverse = (vectors[:, kept] / root[kept]) @ vectors[:, kept].T
+
+    def begin(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
+        self.Y = _polar(self.inverse @ self.image(V), np.eye(*self.H.shape)[:, : V.shape[1]])[0]
+        return self.op.apply_block(V).astype(np.float64)
+
+    def image(self, B: NDArray[np.float64]) -> NDArray[np.float64]:
+        """F B."""
+        f = np.zeros((self.op.m, B.shape[1]))
+        for j, b in enumerate(B.T):
+            index = np.flatnonzero(b)
+            if len(index):
+                f[:, j] = self.op.image(index, b[index].astype(self.op.dtype)) / self.unit
+        return f
+
+    def products(self, f: NDArray[np.float64]) -> NDArray[np.float64]:
+        """F'f."""
+        return self.op.transposed_block(f).astype(np.float64, copy=False) * self.unit
+
+    def quadratic(self, B: NDArray[np.float64], f: NDArray[np.float64]) -> float:
+        return float(np.sum(f * f))
+
+    def turn(self, f: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+        self.Y, nuclear = _polar(self.H @ f, self.Y)
+        return self.products(self.H @ self.Y), nuclear
+
+
+def _few_samples(problem: Problem) -> bool:
+    """Whether a dense matrix has so few rows that FF' costs less than it saves."""
+    return (
+        problem.n_samples is not None
+        and problem.n_samples < min(problem.p, SAMPLE_ORDER)
+        and problem.operator.dense
+    )
+
+
+Space = _VariableSpace | _SampleSpace
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Wanted:
+    """How sparse a loading is to be: at most `limit` nonzeros, and half its penalty at least `floor`."""
+
+    limit: int
+    floor: float
+
+
+class _Thresholds:
+    """The nets for an infinite ridge, from the products C = G V: soft thresholds, or the largest entries."""
+
+    def __init__(self, wanted: tuple[_Wanted, ...]):
+        self.wanted = wanted
+
+    def solve(self, C: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """B, and half of the penalties."""
+        levels = np.array([w.floor for w in self.wanted[: C.shape[1]]])
+        B = np.sign(C) * np.maximum(np.abs(C) - levels, 0)
+        for j, c in enumerate(C.T):
+            if self.wanted[j].limit < len(c):
+                kept = _core.select_largest(np.ascontiguousarray(c), self.wanted[j].limit)
+                B[:, j] = 0
+                B[kept, j] = c[kept]
+        return B, levels
+
+
+class _ElasticNets:
+    """The nets for a finite ridge, on a working set of variables.
+
+    Their path needs the products of all variables in the set, and one read of X tells whether another
+    variable should have joined; if so, it joins the set. Sets and supports are kept from turn to turn.
+    """
+
+    def __init__(self, op: _core.Operator, space: Space, wanted: tuple[_Wanted, ...], ridge: float):
+        self.op, self.space, self.wanted, self.ridge = op, space, wanted, ridge
+        self.eps = float(np.finfo(op.dtype).eps)
+        self.working = np.zeros(0, np.intp)
+        self.B: NDArray[np.float64] | None = None
+
+    def solve(self, C: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """B, and half of the penalties."""
+        if self.B is None:
+            self.B = np.zeros_like(C)
+            self._enlarge(np.abs(C))
+        noise = 64 * self.eps * np.abs(C).max(axis=0)
+        while True:
+            B, levels = np.zeros_like(C), np.zeros(C.shape[1])
+            for j, wanted in enumerate(self.wanted[: C.shape[1]]):
+                B[self.working, j], levels[j] = self._net(C[self.working, j], wanted, self.B[self.working, j])
+            self.B = B
+            if len(self.working) == self.op.p:
+                return B, levels
+            excess = np.abs(C - self.space.products(self.space.image(B))) - levels * (1 + 1e-9) - noise
+            excess[self.working] = 0
+            if not (excess > 0).any():
+                return B, levels
+            self._enlarge(excess)
+
+    def _net(
+        self, c: NDArray[np.float64], wanted: _Wanted, last: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], float]:
+        guess = np.flatnonzero(last)
+        limit = min(wanted.limit, len(c))
+        status, index, value, level = _core.elastic_net(
+            self.G,
+            np.ascontiguousarray(c),
+            limit,
+            self.ridge,
+            wanted.floor,
+            64 * self.eps,
+            guess,
+            last[guess],
+        )
+        if status > 0:
+            warnings.warn("the path of an elastic net did not come to its end", RuntimeWarning, stacklevel=4)
+        b = np.zeros_like(c)
+        b[index] = value
+        return b, level
+
+    def _enlarge(self, excess: NDArray[np.float64]) -> None:
+        """Take in the variables of largest excess: all if p is small, else some of each component."""
+        first = len(self.working) == 0
+        joining = [self.working]
+        for wanted, size in zip(self.wanted, np.maximum(excess, 0).T, strict=False):
+            most = (
+                max(JOINING_VARIABLES, 2 * wanted.limit) if first and wanted.floor == 0 else JOINING_VARIABLES
+            )
+            best = _core.select_largest(np.ascontiguousarray(size), min(most, len(size)))
+            joining.append(best[(size[best] > 0) | first])
+        self.working = (
+            np.unique(np.concatenate(joining)) if self.op.p > WORKING_SET_VARIABLES else np.arange(self.op.p)
+        )
+        self.G = np.ascontiguousarray(self.op.submatrix(self.working), np.float64)
+
+
+def _polar(M: NDArray[np.float64], old: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+    """V with V'V = I that maximizes Tr(V'M), near `old` where M leaves it open, and the maximum."""
+    Q, R = np.linalg.qr(M)
+    U, size, Wt = np.linalg.svd(R)
+    rank = int(np.count_nonzero(size > 1e-13 * max(size[0], 0.0)))
+    U = Q @ U[:, :rank]
+    V = U @ Wt[:rank]
+    if rank < len(size):
+        rest = old @ Wt[rank:].T
+        for _ in range(2):
+            rest -= U @ (U.T @ rest)
+        left, _, right = np.linalg.svd(rest, full_matrices=False)
+        V += left @ right @ Wt[rank:]
+    return V, float(size.sum())
+
+
+def _unit_columns(B: NDArray[np.float64]) -> NDArray[np.float64]:
+    with np.errstate(under="ignore"):  # of entries far below the largest
+        B = np.ldexp(B, -np.frexp(np.abs(B).max(axis=0))[1])
+    norm = np.linalg.norm(B, axis=0)
+    return B / np.where(norm > 0, norm, 1)
+
+
+# ---- what comes in and goes out ---------------------------------------------------------------------
+
+
+def _wanted(problem: Problem, r: int, penalty: Any, cardinality: Any) -> tuple[_Wanted, ...]:
+    if (penalty is None) == (cardinality is None):
+        raise ValueError("give either penalty or cardinality")
+    p = problem.p
+    if cardinality is not None:
+        counts = per_component(cardinality, "cardinality", r, lambda v, name: integer(v, name, 1, p))
+        return tuple(_Wanted(k, 0.0) for k in counts)
+    penalties = per_component(penalty, "penalty", r, lambda v, name: number(v, name, 0, np.finfo(float).max))
+    return tuple(_Wanted(p, _inward(problem, value / 2)) for value in penalties)
+
+
+def _inward(problem: Problem, value: float) -> float:
+    """A number in the units of X'X in those of the operator's covariance; what is out of range at its end."""
+    with np.errstate(over="ignore", under="ignore"):
+        inside = np.ldexp(value, -problem.exponent) / max((problem.n_samples or 2) - 1, 1)
+    return float(min(inside, np.finfo(float).max / 4))
+
+
+def _outward(problem: Problem, value: Any) -> Any:
+    """The other way; inf or 0 out of range."""
+    with np.errstate(over="ignore", under="ignore"):
+        return problem.in_units(np.asarray(value) * max((problem.n_samples or 2) - 1, 1))
+
+
+def _ridge(problem: Problem, ridge: Any) -> float:
+    """In the operator's units."""
+    if ridge is not None:
+        ridge = number(ridge, "ridge", 0)
+        return ridge if ridge == math.inf else min(_inward(problem, ridge), _LARGEST_RIDGE)
+    if problem.n_samples is not None and problem.n_samples < problem.p:
+        return math.inf
+    if problem.diagonal is None:
+        raise ValueError("ridge must be given: an operator does not tell the mean of the diagonal of X'X")
+    return 1e-6 * float(problem.diagonal.mean())
+
+
+def _start(problem: Problem, r: int, start: Any) -> NDArray[np.float64]:
+    S = real_array(start, "start", ndim=2).astype(np.float64)
+    if S.shape != (problem.p, r):
+        raise ValueError(f"start has shape {S.shape} where ({problem.p}, {r}) is needed")
+    S = S / (np.abs(S).max() or 1)
+    if np.linalg.matrix_rank(S) < r:
+        raise ValueError(f"start must have {r} linearly independent columns")
+    return _polar(S, S)[0]
+
+
+def _result(
+    problem: Problem, B: NDArray[np.float64], levels: NDArray[np.float64], ridge: float,
+    objective: list[float], converged: bool, kind: str, given: Any,
+) -> SPCAResult:  # fmt: skip
+    dtype = problem.operator.dtype
+    loadings = np.stack([fix_sign(b) for b in B.T], axis=1) + 0.0  # no zero with a sign
+    empty = np.flatnonzero(~loadings.any(axis=0))
+    if len(empty):
+        warnings.warn(
+            f"the penalty leaves {len(empty)} loadings without nonzeros, the first at {empty[0]}",
+            RuntimeWarning, stacklevel=3,
+        )  # fmt: skip
+    if not converged:
+        warnings.warn(
+            f"not converged in {counted(len(objective), 'iteration')}", RuntimeWarning, stacklevel=3
+        )
+    variances = [operator_variances(problem, loadings, how) for how in ("cumulative", "adjusted")]
+    total = None if problem.diagonal is None else float(problem.diagonal.sum())
+    explained = problem.in_units(variances[0])
+    warn_out_of_range(variances[0], explained, stacklevel=3)
+    return SPCAResult(
+        loadings=loadings.astype(dtype),
+        explained_variance=explained,
+        explained_variance_ratio=None if total is None else variances[0] / total,
+        adjusted_variance=problem.in_units(variances[1]),
+        total_variance=problem.total_variance,
+        cardinality=np.count_nonzero(loadings, axis=0),
+        penalty=_outward(problem, 2 * levels),
+        ridge=float(_outward(problem, ridge) if given is None else given),
+        objective=_outward(problem, objective),
+        mean=problem.mean,
+        scale=problem.scale,
+        n_iter=len(objective),
+        converged=converged,
+        method="spca",
+        kind=kind,
+        n_samples=problem.n_samples,
+        names=problem.names,
+    )

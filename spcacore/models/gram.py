@@ -1,0 +1,385 @@
+"""The kernel matrix of all pairs of rows: its tiles, and its leading eigenvectors once doubly centred.
+
+It is made in square tiles of its lower triangle, each one matrix product and a function applied in place:
+in one buffer of n x n for LAPACK or Lanczos, or again for each product of a block Lanczos method.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import blas, eigh, qr
+
+from .._limits import COPIED_ENTRIES, KERNEL_LAPACK_ORDER, LANCZOS_PASSES, TILE_ROWS
+from .._validation import is_sparse, real_array
+from ..linalg.eigen import largest_eigenpairs
+from ..linalg.lapack import interruptible
+
+KernelFunction = Callable[[Any, Any], Any]
+Vector = NDArray[np.float64]
+_FAR = 50.0  # half a squared norm from which distances in float32 would lose digits of the kernel
+
+
+def blocks(n: int, width: int) -> Iterator[slice]:
+    """Blocks of rows of such width."""
+    step = max(1, COPIED_ENTRIES // width)
+    return (slice(start, min(n, start + step)) for start in range(0, n, step))
+
+
+def largest_magnitude(a: Any) -> float:
+    if is_sparse(a):
+        return float(abs(a).max())
+    return max(float(a.max(initial=0)), -float(a.min(initial=0)))
+
+
+def power_of_two(largest: float) -> int:
+    """The exponent of the power of two just above."""
+    return math.frexp(largest)[1] if largest > 0 else 0
+
+
+def signed(U: NDArray[Any]) -> NDArray[Any]:
+    """Columns whose entry of largest magnitude, the first if tied, is positive."""
+    largest = U[np.abs(U).argmax(axis=0), np.arange(U.shape[1])]
+    return U * np.where(largest < 0, -1, 1).astype(U.dtype)
+
+
+# ---- kernels ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows as the kernel takes them, with half their squared norms for distances."""
+
+    matrix: Any
+    half: NDArray[Any] | None
+    n: int
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """A kernel and what is done to rows before: `(x - shift) * factor`."""
+
+    function: str | KernelFunction
+    p: int
+    bandwidth: float | None = None
+    degree: int | None = None
+    gamma: float | None = None
+    coef0: float | None = None
+    shift: NDArray[np.float64] | None = None
+    factor: float = 1.0
+    sparse: bool = False
+
+    def rows(self, X: Any) -> Rows:
+        """A copy, shifted and scaled; of a precomputed kernel the matrix itself."""
+        n = X.shape[0]
+        if X.shape[1] != self.p:
+            raise ValueError(f"X has shape {X.shape} where (n, {self.p}) is needed")
+        if self.function == "precomputed":
+            return Rows(X, None, n)
+        matrix = self._moved(X, X.dtype)
+        if self.function != "rbf":
+            return Rows(matrix, None, n)
+        half = self._half(matrix)
+        if matrix.dtype == np.float32 and half.max() > _FAR:
+            matrix = self._moved(X, np.dtype(np.float64))
+            half = self._half(matrix)
+        if not np.isfinite(half).all():
+            raise ValueError(f"bandwidth is too small for distances in X: {self.bandwidth:g}")
+        return Rows(matrix, half, n)
+
+    def _moved(self, X: Any, dtype: np.dtype) -> Any:
+        if self.sparse:
+            from scipy.sparse import csr_array
+
+            moved = csr_array(X, dtype=dtype, copy=True)
+            moved.data *= self.factor
+            return moved
+        matrix = np.empty(X.shape, dtype)
+        for part in blocks(*X.shape):
+            block = X[part].toarray() if is_sparse(X) else X[part]
+            block = block.astype(np.float64) if self.shift is None else block - self.shift
+            np.multiply(block, self.factor, out=matrix[part], casting="same_kind")
+        return matrix
+
+    def _half(self, matrix: Any) -> NDArray[Any]:
+        with np.errstate(over="ignore"):
+            if self.sparse:
+                return np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel() / 2
+            return np.einsum("ij,ij->i", matrix, matrix) / 2
+
+    def tile(self, a: Rows, i: slice, b: Rows, j: slice, out: NDArray[Any]) -> None:
+        """out = the kernel between rows i of a and rows j of b, for "rbf" less 1."""
+        if self.function == "precomputed":
+            out[...] = a.matrix[i, j]
+            return
+        A, B = a.matrix[i], b.matrix[j]
+        dtype = np.result_type(A.dtype, B.dtype)
+        values = out if dtype == out.dtype or callable(self.function) else np.empty(out.shape, dtype)
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            if callable(self.function):
+                values = real_array(self.function(A, B), "kernel(A, B)", ndim=2)
+                if values.shape != out.shape:
+                    raise ValueError(f"kernel(A, B) has shape {values.shape} where {out.shape} is needed")
+            elif self.sparse:
+                values[...] = (A @ B.T).toarray()
+            else:
+                np.matmul(A, B.T, out=values)
+            if self.function == "rbf":
+                assert a.half is not None
+                assert b.half is not None
+                values -= a.half[i, None]
+                values -= b.half[j]
+                np.minimum(values, 0, out=values)
+                if a is b and i == j:
+                    np.fill_diagonal(values, 0)
+                np.expm1(values, out=values)
+            elif self.function in ("polynomial", "sigmoid"):
+                assert self.gamma is not None
+                assert self.coef0 is not None
+                values *= self.gamma
+                values += self.coef0
+                if self.function == "sigmoid":
+                    np.tanh(values, out=values)
+                else:
+                    _raise_to(values, self.degree)
+            if values is not out:
+                out[...] = values
+
+
+def _raise_to(out: NDArray[Any], degree: int | None) -> None:
+    """Integer powers in place, by squarings."""
+    base = out.copy()
+    for bit in f"{degree:b}"[1:]:
+        np.square(out, out=out)
+        if bit == "1":
+            out *= base
+
+
+def tiles(n: int) -> Iterator[tuple[slice, slice]]:
+    """Those of the lower triangle."""
+    for s in range(0, n, TILE_ROWS):
+        i = slice(s, min(n, s + TILE_ROWS))
+        for t in range(0, s + 1, TILE_ROWS):
+            yield i, slice(t, min(n, t + TILE_ROWS))
+
+
+def expanded(
+    kernel: Kernel, samples: Rows, X: Any, mean: NDArray[Any], coefficients: NDArray[Any]
+) -> NDArray[Any]:
+    """(k(X, samples) - mean) @ coefficients, tile by tile."""
+    m, dtype = X.shape[0], np.result_type(X.dtype, coefficients.dtype)
+    if X.shape[1] != kernel.p:
+        raise ValueError(f"X has shape {X.shape} where (n, {kernel.p}) is needed")
+    out = np.zeros((m, coefficients.shape[1]), dtype)
+    buffer = np.empty((TILE_ROWS, TILE_ROWS), dtype)
+    for s in range(0, m, TILE_ROWS):
+        part = slice(s, min(m, s + TILE_ROWS))
+        rows = kernel.rows(X[part])
+        for t in range(0, samples.n, TILE_ROWS):
+            j = slice(t, min(samples.n, t + TILE_ROWS))
+            tile = buffer[: rows.n, : j.stop - t]
+            kernel.tile(rows, slice(0, rows.n), samples, j, tile)
+            with np.errstate(over="ignore", invalid="ignore"):  # said below
+                tile -= mean[j]
+                out[part] += tile @ coefficients[j]
+    if not np.isfinite(out).all():
+        raise ValueError("the kernel between X and the samples is beyond the number range")
+    return out
+
+
+# ---- the kernel matrix and its leading eigenvectors -------------------------------------------------
+
+
+class KernelMatrix:
+    """The kernel between all samples, doubly centred and times 2^-exponent."""
+
+    def __init__(self, kernel: Kernel, rows: Rows, n: int, dtype: np.dtype) -> None:
+        self.kernel, self.rows, self.n, self.dtype = kernel, rows, n, dtype
+        self.held: NDArray[Any] | None = None
+        self.mean = np.zeros(n)  # of columns
+        self.exponent = 0
+        self.largest = 1.0
+
+    @property
+    def half_exponent(self) -> int:
+        """Scores are to be multiplied by 2 to this power."""
+        kernel = self.kernel
+        return self.exponent // 2 - (power_of_two(kernel.factor) - 1 if kernel.function == "linear" else 0)
+
+    def noise(self, first: float) -> float:
+        """Eigenvalues up to this may be rounding."""
+        return 100 * float(np.finfo(self.dtype).eps) * max(first, math.sqrt(self.n) * self.largest)
+
+    def _raw(self) -> Iterator[tuple[slice, slice, NDArray[Any]]]:
+        """Each tile, in the matrix that is held or in a buffer."""
+        buffer = None if self.held is not None else np.empty((TILE_ROWS, TILE_ROWS), self.dtype)
+        for i, j in tiles(self.n):
+            if self.held is not None:
+                tile = self.held[i, j]
+            else:
+                assert buffer is not None
+                tile = buffer[: i.stop - i.start, : j.stop - j.start]
+            self.kernel.tile(self.rows, i, self.rows, j, tile)
+            yield i, j, tile
+
+    def _centre(self, tile: NDArray[Any], i: slice, j: slice) -> None:
+        tile -= self.mean[j].astype(self.dtype)
+        tile -= (self.mean[i] - self.mean.mean()).astype(self.dtype)[:, None]
+        if self.exponent:
+            tile *= 2.0**-self.exponent
+
+    def _measure(self) -> float:
+        """Make every tile once: means, size, symmetry; returns the trace of the centred matrix."""
+        n, function = self.n, self.kernel.function
+        total, trace, largest, asymmetry = np.zeros(n), 0.0, 0.0, 0.0
+        for i, j, tile in self._raw():
+            with np.errstate(over="ignore", invalid="ignore"):
+                total[i] += tile.sum(axis=1, dtype=np.float64)
+                if i == j:
+                    trace += float(tile.diagonal().sum(dtype=np.float64))
+                else:
+                    total[j] += tile.sum(axis=0, dtype=np.float64)
+                if function != "rbf":
+                    largest = max(largest, largest_magnitude(tile))
+                if function == "precomputed":
+                    asymmetry = max(asymmetry, largest_magnitude(tile - self.rows.matrix[j, i].T))
+                elif callable(function) and i == j:
+                    asymmetry = max(asymmetry, largest_magnitude(tile - tile.T))
+        if not np.isfinite(total).all():
+            raise ValueError("the kernel has values beyond the number range; scale X, or gamma")
+        if asymmetry > largest * (1e-8 if self.dtype == np.float64 else 1e-5):
+            what = "a precomputed kernel matrix" if function == "precomputed" else "a kernel"
+            raise ValueError(f"{what} must be symmetric, and this one is not, by up to {asymmetry:.3g}")
+        self.mean = total / n
+        if function != "rbf":
+            exponent = power_of_two(largest)
+            self.exponent = exponent + exponent % 2
+            self.largest = math.ldexp(largest, -self.exponent)
+        return math.ldexp(trace - float(total.sum()) / n, -self.exponent)
+
+    def held_components(self, r: int, dense: bool, seed: int) -> tuple[Vector, Vector, float, str]:
+        """The r largest eigenvalues, their vectors, the trace, and what found them."""
+        n = self.n
+        K = self.held = np.empty((n, n), self.dtype)
+        self._measure()
+        for i, j in tiles(n):
+            self._centre(K[i, j], i, j)
+        self.held = None
+        trace = float(K.diagonal().sum(dtype=np.float64))
+        values, U, solver = leading(K, r, dense, seed)
+        return values, U, trace, solver
+
+    def streamed_components(self, r: int, seed: int) -> tuple[Vector, Vector, float]:
+        """Eigenvalues, vectors and trace by block Lanczos, the tiles made again for each product."""
+        trace = self._measure()
+        values, U = _block_lanczos(self._product, self.n, r, tolerance(self.dtype), seed)
+        return values, U, trace
+
+    def _product(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
+        V = V.astype(self.dtype, copy=False)
+        out = np.zeros(V.shape)
+        for i, j, tile in self._raw():
+            self._centre(tile, i, j)
+            out[i] += tile @ V[j]
+            if i != j:
+                out[j] += tile.T @ V[i]
+        return out
+
+
+def leading(K: NDArray[Any], r: int, dense: bool, seed: int) -> tuple[Vector, Vector, str]:
+    """The r largest eigenvalues and their vectors from the lower triangle, which is overwritten."""
+    if not dense:
+        found = _arpack(K, r, seed)
+        if found is not None:
+            return *found, "lanczos"
+    n = len(K)
+    values, U = interruptible(
+        lambda: eigh(K.T, lower=False, subset_by_index=(n - r, n - 1), overwrite_a=True, check_finite=False)
+    )
+    return values[::-1].astype(np.float64), U[:, ::-1].astype(np.float64), "lapack"
+
+
+def _arpack(K: NDArray[Any], r: int, seed: int) -> tuple[Vector, Vector] | None:
+    """None where it does not converge soon."""
+    from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator
+
+    product = blas.dsymv if K.dtype == np.float64 else blas.ssymv
+    whole = LinearOperator(
+        K.shape, dtype=np.float64,
+        matvec=lambda v: product(1.0, K.T, v.ravel().astype(K.dtype, copy=False), lower=0).astype(float),
+    )  # fmt: skip
+    start = _centred_start(len(K), 1, seed)[:, 0]
+    try:
+        values, U = largest_eigenpairs(
+            whole, r, v0=start, tol=tolerance(K.dtype), maxiter=max(30, len(K) // 15)
+        )
+    except ArpackNoConvergence:
+        return None
+    return values[::-1], U[:, ::-1]
+
+
+def tolerance(dtype: np.dtype) -> float:
+    """Of the residual of an eigenvector."""
+    return 1e-10 if dtype == np.float64 else 1e-5
+
+
+def large(size: int, r: int) -> bool:
+    """Whether Lanczos takes less time than LAPACK."""
+    return size > KERNEL_LAPACK_ORDER and r <= size // 10
+
+
+def _centred_start(n: int, width: int, seed: int) -> NDArray[np.float64]:
+    V = np.random.default_rng(seed).standard_normal((n, width))
+    return V - V.mean(axis=0)
+
+
+def _block_lanczos(
+    product: Callable[[NDArray[np.float64]], NDArray[np.float64]], n: int, r: int, tol: float, seed: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The r largest eigenvalues and their vectors from few products with many columns.
+
+    Lanczos with blocks, orthogonalized against all earlier ones, and restarted with the leading half of the
+    Ritz vectors (K. Wu and H. Simon 2000, SIAM J. Matrix Anal. Appl. 22, for a single vector).
+    """
+    width = min(n - 1, max(16, 2 * r))
+    capacity = min(n, 8 * width) + width
+    Q, W, T = np.empty((n, capacity)), np.empty((n, capacity)), np.zeros((capacity, capacity))
+    V = np.linalg.qr(_centred_start(n, width, seed))[0]
+    k = 0
+    for _ in range(LANCZOS_PASSES):
+        new = slice(k, k + V.shape[1])
+        Q[:, new], W[:, new] = V, product(V)
+        k = new.stop
+        T[:k, new] = Q[:, :k].T @ W[:, new]
+        T[new, :k] = T[:k, new].T
+        values, S = np.linalg.eigh(T[:k, :k])
+        values, S = values[::-1], S[:, ::-1]
+        residual = W[:, :k] @ S[:, :r] - Q[:, :k] @ (S[:, :r] * values[:r])
+        scale = float(np.abs(values).max())
+        if k >= r and np.linalg.norm(residual, axis=0).max() <= tol * scale:
+            break
+        V = _new_directions(W[:, new], Q[:, :k], scale)
+        if V.shape[1] == 0 or k == n:
+            break
+        if k + V.shape[1] > capacity:
+            half = max(r, capacity // 2 - width)
+            Q[:, :half], W[:, :half] = Q[:, :k] @ S[:, :half], W[:, :k] @ S[:, :half]
+            T[:half, :half], k = np.diag(values[:half]), half
+    else:
+        warnings.warn(f"not converged in {LANCZOS_PASSES} products", RuntimeWarning, stacklevel=4)
+    return values[:r], Q[:, :k] @ S[:, :r]
+
+
+def _new_directions(block: NDArray[np.float64], Q: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
+    """An orthonormal basis of what the block adds to the span of Q."""
+    V = block - Q @ (Q.T @ block)
+    V, R, _ = qr(V, mode="economic", pivoting=True)
+    V = V[:, np.abs(R.diagonal()) > 1e-12 * scale]
+    V = V - Q @ (Q.T @ V)
+    return np.linalg.qr(V)[0]

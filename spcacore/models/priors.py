@@ -1,0 +1,317 @@
+"""Normal priors of a loading, by their precision `L = C^-1`, and supports chosen under them.
+
+An iteration needs `K = a I + L` for one number a after another: `K^-1 v`, the trace of K^-1 and log det K.
+With few variables, the eigenvectors of L give all three. With many, conjugate gradients give the first, and
+Gauss quadrature of the spectrum of L, by Lanczos from random vectors, the others: one set of nodes serves
+every a, and the trace remains the derivative of the determinant.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from .. import _core
+from .._limits import GRADIENT_STEPS, SPECTRAL_ORDER, TRACE_ENTRIES, TRACE_STEPS
+from .._messages import counted
+from .._validation import is_sparse, real_array, refuse_not_finite
+from ..linalg.lapack import interruptible
+from ..operators.sparse_format import compressed
+
+_RESIDUAL = 1e-12  # of a system solved by conjugate gradients, over its right-hand side
+_PROPER = 1e-6  # of the mean of the diagonal: the least that a precision says of any direction
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Isotropic:
+    """L = I."""
+
+    p: int
+
+    def solve(self, a: float, V: Vector, guess: Vector | None = None) -> Vector:
+        return V / (a + 1)
+
+    def product(self, v: Vector) -> Vector:
+        return v
+
+    def trace(self, a: float) -> float:
+        return self.p / (a + 1)
+
+    def logdet(self, a: float) -> float:
+        return self.p * float(np.log1p(a))
+
+    def restricted(self, index: NDArray[np.intp]) -> Isotropic:
+        return Isotropic(len(index))
+
+    def support(self, r: Vector, a: float, k: int) -> NDArray[np.intp]:
+        return np.sort(_core.select_largest(r, k))
+
+
+@dataclass(frozen=True)
+class Diagonal:
+    """L = diag(theta)."""
+
+    theta: Vector
+
+    @property
+    def p(self) -> int:
+        return len(self.theta)
+
+    def solve(self, a: float, V: Vector, guess: Vector | None = None) -> Vector:
+        weight = 1 / (a + self.theta)
+        return (weight if V.ndim == 1 else weight[:, None]) * V
+
+    def product(self, v: Vector) -> Vector:
+        return self.theta * v
+
+    def trace(self, a: float) -> float:
+        return float(np.sum(1 / (a + self.theta)))
+
+    def logdet(self, a: float) -> float:
+        return float(np.sum(np.log(a + self.theta)))
+
+
+@dataclass(frozen=True)
+class Spectral:
+    """L = U diag(theta) U', known entry by entry."""
+
+    theta: Vector
+    U: Vector
+    matrix: Vector
+
+    @classmethod
+    def of(cls, matrix: Vector) -> Spectral:
+        theta, U = linalg.eigh(matrix, check_finite=False)
+        return cls(np.maximum(theta, 0), U, matrix)
+
+    @property
+    def p(self) -> int:
+        return len(self.theta)
+
+    def solve(self, a: float, V: Vector, guess: Vector | None = None) -> Vector:
+        return self.U @ self.rotated.solve(a, self.U.T @ V)
+
+    @property
+    def rotated(self) -> Diagonal:
+        """In the basis of the eigenvectors."""
+        return Diagonal(self.theta)
+
+    def restricted(self, index: NDArray[np.intp]) -> Spectral:
+        return Spectral.of(self.matrix[np.ix_(index, index)])
+
+    def support(self, r: Vector, a: float, k: int) -> NDArray[np.intp]:
+        """Greedy, with the rows of the Cholesky factor for all variables."""
+        rest, d = r.copy(), a + self.matrix.diagonal()
+        rows, chosen = np.empty((k, self.p)), np.empty(k, np.intp)
+        gain = rest**2 / d - np.log(d)
+        for s in range(k):
+            i = chosen[s] = int(np.argmax(gain))
+            row = self.matrix[i] - rows[:s, i] @ rows[:s]
+            row[i] += a
+            row /= np.sqrt(d[i])
+            rest -= row * (rest[i] / np.sqrt(d[i]))
+            d -= row**2
+            rows[s] = row
+            d[chosen[: s + 1]] = 1
+            gain = rest**2 / d - np.log(d)
+            gain[chosen[: s + 1]] = -np.inf
+        return np.sort(chosen)
+
+
+@dataclass(frozen=True)
+class Sparse:
+    """L sparse; `nodes` and `weights` stand for its spectrum."""
+
+    matrix: Any
+    diagonal: Vector
+    nodes: Vector
+    weights: Vector
+
+    @classmethod
+    def of(cls, matrix: Any, seed: int) -> Sparse:
+        nodes, weights = _spectrum(matrix, np.random.default_rng([seed, 0]))
+        return cls(matrix, matrix.diagonal(), nodes, weights)
+
+    @property
+    def p(self) -> int:
+        return len(self.diagonal)
+
+    def solve(self, a: float, V: Vector, guess: Vector | None = None) -> Vector:
+        """Conjugate gradients for all columns at once, preconditioned by the diagonal."""
+        B = V.reshape(self.p, -1)
+        X = np.zeros_like(B) if guess is None else guess.reshape(self.p, -1).copy()
+        scale = (1 / (a + self.diagonal))[:, None]
+        R = B - (a * X + self.matrix @ X)
+        Z = scale * R
+        D, rz = Z, np.sum(R * Z, axis=0)
+        goal = _RESIDUAL * np.linalg.norm(B, axis=0)
+        for _ in range(GRADIENT_STEPS):
+            if (np.linalg.norm(R, axis=0) <= goal).all():
+                break
+            KD = a * D + self.matrix @ D
+            step = np.sum(D * KD, axis=0)
+            step = np.where(step > 0, rz / np.where(step > 0, step, 1), 0)
+            X += step * D
+            R -= step * KD
+            Z = scale * R
+            before, rz = rz, np.sum(R * Z, axis=0)
+            D = Z + np.where(before > 0, rz / np.where(before > 0, before, 1), 0) * D
+        else:
+            warnings.warn(
+                "the precision is so ill-conditioned that its systems are solved roughly", RuntimeWarning,
+                stacklevel=2,
+            )  # fmt: skip
+        return X.reshape(V.shape)
+
+    def product(self, v: Vector) -> Vector:
+        return self.matrix @ v
+
+    def trace(self, a: float) -> float:
+        return float(self.weights @ (1 / (a + self.nodes)))
+
+    def logdet(self, a: float) -> float:
+        return float(self.weights @ np.log(a + self.nodes))
+
+    def restricted(self, index: NDArray[np.intp]) -> Spectral:
+        return Spectral.of(self.matrix[index][:, index].toarray())
+
+    def support(self, r: Vector, a: float, k: int) -> NDArray[np.intp]:
+        """Greedy, as `Spectral.support`; only what is next to the chosen ones has a row that is not 0."""
+        ptr, idx, data = self.matrix.indptr, self.matrix.indices, self.matrix.data
+        rest, d = r.copy(), a + self.diagonal
+        gain = rest**2 / d - np.log(d)
+        slot = np.full(self.p, -1, np.intp)
+        active = np.empty(0, np.intp)
+        rows = np.zeros((64, k))
+        chosen = np.empty(k, np.intp)
+        taken = np.zeros(self.p, bool)
+        for s in range(k):
+            i = chosen[s] = int(np.argmax(gain))
+            near, value = idx[ptr[i] : ptr[i + 1]], data[ptr[i] : ptr[i + 1]]
+            fresh = near[slot[near] < 0]
+            slot[fresh] = np.arange(len(active), len(active) + len(fresh))
+            active = np.concatenate((active, fresh))
+            if len(active) > len(rows):
+                rows = np.concatenate((rows, np.zeros((max(len(rows), len(fresh)), k))))
+            own = rows[slot[i], :s] if slot[i] >= 0 else np.zeros(s)  # a zero diagonal may not be stored
+            row = -(rows[: len(active), :s] @ own)
+            row[slot[near]] += value
+            row /= np.sqrt(d[i])
+            taken[i] = True
+            rest[active] -= row * (rest[i] / np.sqrt(d[i]))
+            d[active] -= row**2
+            rows[: len(active), s] = row
+            d[i] = 1
+            gain[active] = np.where(
+                taken[active], -np.inf, rest[active] ** 2 / np.where(taken[active], 1, d[active])
+                - np.log(np.where(taken[active], 1, d[active])),
+            )  # fmt: skip
+            gain[i] = -np.inf
+        return np.sort(chosen)
+
+
+Prior = Isotropic | Spectral | Sparse
+
+
+def _spectrum(matrix: Any, rng: np.random.Generator) -> tuple[Vector, Vector]:
+    """Nodes and weights with `trace f(L) ~ weights @ f(nodes)`, by Lanczos from random signs."""
+    p = matrix.shape[0]
+    count = min(128, max(16, TRACE_ENTRIES // p))
+    V = rng.integers(0, 2, (p, count)) * 2.0 - 1
+    V /= np.sqrt(p)
+    before, beta = np.zeros_like(V), np.zeros(count)
+    alphas, betas = np.zeros((TRACE_STEPS, count)), np.zeros((TRACE_STEPS, count))
+    size = float(np.abs(matrix.data).max(initial=0.0)) or 1.0
+    for s in range(TRACE_STEPS):
+        W = matrix @ V - beta * before
+        alphas[s] = np.sum(W * V, axis=0)
+        W -= alphas[s] * V
+        beta = np.linalg.norm(W, axis=0)
+        beta[beta < 1e-13 * size] = 0
+        betas[s] = beta
+        before, V = V, W / np.where(beta > 0, beta, 1)
+    nodes, weights = [], []
+    for t in range(count):
+        ends = np.flatnonzero(betas[:, t] == 0)
+        m = int(ends[0]) + 1 if len(ends) else TRACE_STEPS
+        theta, S = linalg.eigh_tridiagonal(alphas[:m, t], betas[: m - 1, t])
+        nodes.append(theta)
+        weights.append(S[0] ** 2 * (p / count))
+    theta = np.concatenate(nodes)
+    refuse_negative(theta, "prior_precision")
+    return np.maximum(theta, 0), np.concatenate(weights)
+
+
+def refuse_negative(theta: Vector, name: str) -> None:
+    """Raise where eigenvalues, or Ritz values, are negative beyond rounding."""
+    if theta.min() < -1e-9 * max(theta.max(), 0.0) or not theta.max() > 0:
+        raise ValueError(
+            f"{name} must be positive semidefinite and not zero; it has the value {theta.min():.3g}"
+        )
+
+
+def as_prior(covariance: Any, precision: Any, p: int, seed: int) -> tuple[Prior, float]:
+    """The caller's prior, and a number: its precision is that number times L."""
+    if covariance is not None and precision is not None:
+        raise ValueError("give prior_covariance or prior_precision, not both")
+    if covariance is None and precision is None:
+        return Isotropic(p), 1.0
+    if covariance is not None:
+        C, size = _square(covariance, "prior_covariance", p)
+        values, U = interruptible(lambda: linalg.eigh(C))
+        if values[0] < -1e-9 * abs(values[-1]) or not values[-1] > 0:
+            raise ValueError(
+                f"prior_covariance must be positive definite; its smallest eigenvalue is {values[0]:.3g}"
+            )
+        if values[0] <= p * np.finfo(np.float64).eps * values[-1]:
+            raise ValueError(
+                "prior_covariance is singular to rounding: add to its diagonal, or give prior_precision"
+            )
+        theta = values[-1] / values
+        return Spectral(theta, U, (U * theta) @ U.T), 1 / (size * values[-1])
+    if not is_sparse(precision):
+        matrix, largest = _square(precision, "prior_precision", p)
+    else:
+        L = compressed(precision, "prior_precision").tocsr().astype(np.float64)
+        if L.shape != (p, p):
+            raise ValueError(f"prior_precision has shape {L.shape} for {counted(p, 'variable')}")
+        refuse_not_finite(L.data, "prior_precision.data")
+        largest = float(np.abs(L.data).max(initial=0.0))
+        if largest == 0:
+            raise ValueError("prior_precision is zero")
+        L = L / largest
+        if abs(L - L.T).max() > 1e-8:
+            raise ValueError("prior_precision must be symmetric")
+        if p > SPECTRAL_ORDER:  # its smallest eigenvalue is not known
+            from scipy.sparse import eye_array
+
+            proper = _PROPER * float(L.diagonal().mean())
+            return Sparse.of((L + proper * eye_array(p, format="csr")).tocsr(), seed), largest
+        matrix = L.toarray()
+    theta, U = interruptible(lambda: linalg.eigh(matrix))
+    refuse_negative(theta, "prior_precision")
+    # A direction of which the prior says nothing would let the free energy grow without bound.
+    shift = max(0.0, _PROPER * float(matrix.diagonal().mean()) - theta[0])
+    return Spectral(theta + shift, U, matrix + shift * np.eye(p)), largest
+
+
+def _square(x: Any, name: str, p: int) -> tuple[Vector, float]:
+    """A symmetric matrix over its largest entry, and that."""
+    if is_sparse(x):
+        x = compressed(x, name).toarray()
+    a = real_array(x, name, ndim=2).astype(np.float64)
+    if a.shape != (p, p):
+        raise ValueError(f"{name} has shape {a.shape} for {counted(p, 'variable')}")
+    largest = float(np.abs(a).max())
+    if largest == 0:
+        raise ValueError(f"{name} is zero")
+    a = a / largest
+    if np.abs(a - a.T).max() > 1e-8:
+        raise ValueError(f"{name} must be symmetric")
+    return (a + a.T) / 2, largest

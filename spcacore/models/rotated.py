@@ -1,0 +1,598 @@
+"""What the solvers return: frozen, picklable, made of arrays, numbers and names alone."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _core
+from .._limits import POLAR_ENTRIES
+from .._messages import counted
+from .._validation import (
+    Hook,
+    check_bool,
+    check_callback,
+    check_choice,
+    integer,
+    is_operator,
+    number,
+    real_array,
+)
+from ..linalg.orthogonal import orthonormal
+from ..operators.degrees import degree_problem
+from ..operators.inputs import as_problem
+from ..operators.leading import leading_vectors, negligible
+from ..operators.problem import Problem
+from ..operators.transform import scores
+from ..progress import Callback, Progress
+from ..results import Named
+from ..tools.rotation import l1_rotate, orthomax
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RotatedResult(Named):
+    """Sparse loadings of a rotated basis, from `sca` or `sma`.
+
+    Attributes
+    ----------
+    loadings : ndarray of shape (p, r)
+        As they were shrunk: columns are not of unit length.
+    scores : ndarray of shape (n, r) or None
+        Of `sca`: the centred and scaled data times the loadings; None for a covariance. Of `sma`: Z, sparse.
+    pve : ndarray of shape (r,)
+        Cumulative proportion of the variance that the loadings explain.
+    n_iter : int
+    converged : bool
+    method : {"sca", "sma"}
+    names : tuple of str or None
+        Names of the variables, when the input had any.
+    middle : ndarray of shape (r, r) or None
+        Of `sma`: B = Z'XY.
+    mean, scale : ndarray of shape (p,) or None
+        Subtracted from, then divides, each column; None if not applied.
+    total_variance : float
+        Trace of the covariance matrix of what the loadings multiply.
+    """
+
+    loadings: NDArray[Any]
+    scores: NDArray[Any] | None
+    pve: NDArray[np.float64]
+    n_iter: int
+    converged: bool
+    method: str
+    names: tuple[str, ...] | None
+    middle: NDArray[np.float64] | None = None
+    mean: NDArray[Any] | None = None
+    scale: NDArray[Any] | None = None
+    total_variance: float = 0.0
+
+    def __repr__(self) -> str:
+        p, r = self.loadings.shape
+        state = "converged" if self.converged else "not converged"
+        return (
+            f"RotatedResult(method={self.method!r}, p={p}, {counted(r, 'component')}, "
+            f"nonzeros={np.count_nonzero(self.loadings, axis=0).tolist()}, "
+            f"{100 * float(self.pve[-1]):.1f} % of the variance explained, {state} in "
+            f"{counted(self.n_iter, 'iteration')})"
+        )
+
+
+_ROTATIONS = ("varimax", "l1", "none")
+_THRESHOLDS = ("soft", "hard")
+
+
+def prs(M: Any, l1_bound: float, *, rotation: str = "varimax", threshold: str = "soft") -> NDArray[Any]:
+    """Polar, rotate, shrink: a sparse matrix near the orthonormal factor of M, up to a rotation.
+
+    Takes the polar factor of M, the nearest matrix with orthonormal columns; rotates it by varimax, which
+    makes it nearly sparse; and soft-thresholds its entries, at one level for all, to
+    `sum |y_ij| = l1_bound`.
+
+    Parameters
+    ----------
+    M : array-like of shape (p, r), p >= r
+    l1_bound : float
+        In (0, inf); a bound that the rotated matrix meets changes nothing.
+    rotation : {"varimax", "l1", "none"}, default "varimax"
+        "l1": `l1_rotation`, which minimizes `sum |y_ij|` itself, from varimax.
+    threshold : {"soft", "hard"}, default "soft"
+        "hard" keeps the largest entries as they are, as many as the bound allows.
+
+    Returns
+    -------
+    ndarray of shape (p, r)
+        Its columns are not normalized.
+
+    Raises
+    ------
+    ValueError
+        For NaN, infinite or empty input, more columns than rows, or an option out of range.
+    TypeError
+        For input that is not real numbers.
+
+    References
+    ----------
+    F. Chen and K. Rohe (2020). A new basis for sparse principal component analysis. arXiv:2007.00596.
+
+    Examples
+    --------
+    >>> import numpy as np, spcacore
+    >>> abs(spcacore.prs([[2.0, 0.1], [0.1, 1.0], [0.0, 0.2]], 1.8)).round(3)
+    array([[0.874, 0.   ],
+           [0.   , 0.855],
+           [0.   , 0.071]])
+    """
+    a = real_array(M, "M", ndim=2)
+    if a.shape[0] < a.shape[1]:
+        raise ValueError(f"M must have at least as many rows as columns, not shape {a.shape}")
+    bound = number(l1_bound, "l1_bound", np.finfo(float).tiny)
+    check_choice(rotation, "rotation", _ROTATIONS)
+    check_choice(threshold, "threshold", _THRESHOLDS)
+    with np.errstate(under="ignore"):  # by a power of two, since LAPACK would round
+        M = np.ldexp(a.astype(np.float64), -int(np.frexp(np.abs(a).max())[1]))
+    return _Shrinkage(rotation, threshold, bound)(M).astype(a.dtype)
+
+
+def sca(
+    X: Any,
+    n_components: int,
+    *,
+    l1_bound: float | None = None,
+    rotation: str = "varimax",
+    threshold: str = "soft",
+    start: Any = None,
+    max_iter: int = 1000,
+    tol: float = 1e-5,
+    kind: str = "data",
+    center: bool = True,
+    scale: bool | str = False,
+    callback: Callback | None = None,
+) -> RotatedResult:
+    """Sparse component analysis: sparse loadings Y of a rotated basis, all at once.
+
+    Maximizes `||Z'XY||_F` over scores `Z'Z = I` and loadings with `sum |y_ij| <= l1_bound`, by turns: Z is
+    the polar factor of `XY`, and Y is `prs` of `X'Z`. It begins with the leading singular vectors. X is
+    centred and scaled implicitly, so that sparse X stays sparse; an iteration reads it once (CSC: twice).
+
+    Parameters
+    ----------
+    X : array-like of shape (n, p), sparse matrix
+        Data; with ``kind="covariance"`` a symmetric positive semidefinite (p, p) matrix. Not copied.
+    n_components : int
+        r, in [1, min(n, p)].
+    l1_bound : float, optional
+        Positive, at most `r sqrt(p)`; below r some loadings may have no nonzeros. Default: `sqrt(p r)`.
+    rotation : {"varimax", "l1", "none"}, default "varimax"
+        "l1" minimizes `sum |y_ij|` over rotations, first from varimax, then from the rotation before.
+    threshold : {"soft", "hard"}, default "soft"
+        "hard" keeps the largest entries as they are, as many as the bound allows; it may go in cycles.
+    start : array-like of shape (p, r), optional
+        Loadings to begin with, for instance of another bound.
+    max_iter : int, default 1000
+    tol : float, default 1e-5
+        Stop when no loading turns by more than this sine, columns matched and of unit length.
+    kind : {"data", "covariance"}, default "data"
+    center : bool, default True
+        Subtract the column means, implicitly. Ignored for a covariance.
+    scale : bool or "degree", default False
+        Divide each column by its standard deviation, implicitly. "degree" is for nonnegative X such as the
+        adjacency matrix of a graph: `X_ij / sqrt((d_i + tau) (g_j + tau'))`, d and g the sums of the rows
+        and columns, tau the mean of d and tau' that of g, which are equal for square X. The means that
+        `center` subtracts are those of the scaled matrix.
+    callback : callable, optional
+        Called with a `Progress` after each iteration. Raising StopIteration ends the search early,
+        see `Progress`.
+
+    Returns
+    -------
+    RotatedResult
+        `loadings` (p, r) as they were shrunk, not of unit length, each with the sum of its cubes positive, by
+        the variance of their scores; `scores` (n, r), the scaled and centred matrix times the loadings,
+        None for a covariance; `pve` (r,), cumulative.
+
+    Raises
+    ------
+    ValueError
+        For NaN, infinite or empty input, X without variance, an indefinite covariance, negative entries with
+        "degree", a start that explains nothing in some direction, or an option out of range. Of lower rank
+        than r, it gives fewer components, and a RuntimeWarning.
+    TypeError
+        For input that is not real numbers, or an option of the wrong type.
+
+    See Also
+    --------
+    sca_path : One bound after the other, each from the solution before.
+
+    References
+    ----------
+    F. Chen and K. Rohe (2020). A new basis for sparse principal component analysis. arXiv:2007.00596.
+    T. Qin and K. Rohe (2013). Regularized spectral clustering under the degree-corrected stochastic
+    blockmodel. Advances in Neural Information Processing Systems 26, section 2: tau.
+
+    Examples
+    --------
+    >>> import spcacore
+    >>> X, planted = spcacore.datasets.make_spiked(100, 500, cardinality=10, rng=0)
+    >>> result = spcacore.sca(X, 2, l1_bound=6)
+    >>> [sorted(abs(y).argsort()[-10:].tolist()) for y in result.loadings.T]
+    [[0, 1, 2, 3, 4, 5, 6, 7, 8, 9], [10, 11, 12, 13, 14, 15, 16, 17, 18, 19]]
+    """
+    problem = _problem(X, kind, center, scale)
+    r, bound = _check(problem, n_components, l1_bound, "l1_bound", problem.p)
+    shrink = _Shrinkage(
+        check_choice(rotation, "rotation", _ROTATIONS),
+        check_choice(threshold, "threshold", _THRESHOLDS),
+        bound,
+    )
+    max_iter, tol = integer(max_iter, "max_iter", 1), number(tol, "tol", 0)
+    tell = check_callback(callback)
+    Y = leading_vectors(problem, r) if start is None else _given(problem, r, start)
+    return _sca(X, problem, Y, shrink, max_iter, tol, tell)
+
+
+def sca_path(
+    X: Any,
+    n_components: int,
+    l1_bounds: Any,
+    *,
+    rotation: str = "varimax",
+    threshold: str = "soft",
+    max_iter: int = 1000,
+    tol: float = 1e-5,
+    kind: str = "data",
+    center: bool = True,
+    scale: bool | str = False,
+    callback: Callback | None = None,
+) -> list[RotatedResult]:
+    """`sca` for several bounds: from the largest down, each starts from the loadings of the one before.
+
+    The largest starts from the leading singular vectors, which are its solution where it does not bind.
+    These and the column statistics are computed once. With soft thresholds the objective ends within a
+    thousandth of that from cold starts; with hard thresholds it may be some hundredths above or below.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, p), sparse matrix
+        As in `sca`.
+    n_components : int
+        r, in [1, min(n, p)].
+    l1_bounds : sequence of float
+        In any order, each positive and at most `r sqrt(p)`.
+    rotation, threshold, max_iter, tol, kind, center, scale, callback
+        As in `sca`; max_iter counts for each bound.
+
+    Returns
+    -------
+    list of RotatedResult
+        In the order of `l1_bounds`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As in `sca`.
+
+    References
+    ----------
+    F. Chen and K. Rohe (2020). A new basis for sparse principal component analysis. arXiv:2007.00596.
+
+    Examples
+    --------
+    >>> import spcacore
+    >>> X, planted = spcacore.datasets.make_spiked(100, 500, cardinality=10, rng=0)
+    >>> path = spcacore.sca_path(X, 2, [6, 12, 24])
+    >>> [int((result.loadings != 0).sum()) for result in path] == sorted(
+    ...     int((result.loadings != 0).sum()) for result in path)
+    True
+    """
+    problem = _problem(X, kind, center, scale)
+    if isinstance(l1_bounds, (str, bytes, dict)) or not np.iterable(l1_bounds):
+        raise TypeError(f"l1_bounds must be a sequence of numbers, not {l1_bounds!r}")
+    bounds = []
+    for i, bound in enumerate(l1_bounds):
+        r, checked = _check(
+            problem, n_components, number(bound, f"l1_bounds[{i}]", 0), f"l1_bounds[{i}]", problem.p
+        )
+        bounds.append(checked)
+    if not bounds:
+        raise ValueError("l1_bounds is empty")
+    check_choice(rotation, "rotation", _ROTATIONS)
+    check_choice(threshold, "threshold", _THRESHOLDS)
+    max_iter, tol = integer(max_iter, "max_iter", 1), number(tol, "tol", 0)
+    tell = check_callback(callback)
+    Y = leading_vectors(problem, r)
+    results: dict[int, RotatedResult] = {}
+    for i in sorted(range(len(bounds)), key=lambda i: -bounds[i]):
+        shrink = _Shrinkage(rotation, threshold, bounds[i], rotated=bool(results))
+        results[i] = _sca(X, problem, Y, shrink, max_iter, tol, tell)
+        loadings = results[i].loadings.astype(np.float64, order="F")
+        if loadings.any(axis=0).all():
+            Y = loadings
+    return [results[i] for i in range(len(bounds))]
+
+
+def _sca(
+    X: Any,
+    problem: Problem,
+    Y: NDArray[np.float64],
+    shrink: _Shrinkage,
+    max_iter: int,
+    tol: float,
+    tell: Hook | None,
+) -> RotatedResult:
+    op = problem.operator
+
+    def step() -> float:
+        nonlocal Y
+        AY = op.apply_block(Y).astype(np.float64, copy=False)
+        before = Y
+        Y = shrink(AY, _inverse_root(Y.T @ AY))
+        return _turned(Y, before)
+
+    n_iter, converged = _iterated(step, Y.shape[1], max_iter, tol, tell, 4)
+    spread = np.einsum("ij,ij->j", Y, op.apply_block(Y))
+    order = np.argsort(-spread, kind="stable")
+    Y = (Y * np.where(np.einsum("ij,ij,ij->j", Y, Y, Y) < 0, -1, 1))[:, order]
+    loadings = (Y + 0.0).astype(op.dtype)  # no zero with a sign
+    return RotatedResult(
+        loadings=loadings,
+        scores=None
+        if op.covariance
+        else scores(X, loadings, problem.mean, problem.scale, problem.row_weight),
+        pve=_pve(problem, Y),
+        n_iter=n_iter,
+        converged=converged,
+        method="sca",
+        names=problem.names,
+        mean=problem.mean,
+        scale=problem.scale,
+        total_variance=problem.total_variance or 0.0,
+    )
+
+
+def sma(
+    X: Any,
+    n_components: int,
+    *,
+    sample_l1_bound: float | None = None,
+    l1_bound: float | None = None,
+    rotation: str = "varimax",
+    threshold: str = "soft",
+    max_iter: int = 1000,
+    tol: float = 1e-5,
+    center: bool = False,
+    scale: bool | str = False,
+    callback: Callback | None = None,
+) -> RotatedResult:
+    """Sparse matrix approximation `Z B Y'`, sparse on both sides, in rotated bases.
+
+    Maximizes `||Z'XY||_F` over Z and Y with `sum |z_ij| <= sample_l1_bound` and `sum |y_ij| <= l1_bound`, by
+    turns: Z is `prs` of `XY`, and Y is `prs` of `X'Z`.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, p), sparse matrix, RowBlocks or dask array
+        Not copied. In blocks of rows, which each iteration reads twice, without "degree".
+    n_components : int
+        r, in [1, min(n, p)].
+    sample_l1_bound, l1_bound : float, optional
+        Positive, at most `r sqrt(n)` and `r sqrt(p)`. Default: `sqrt(n r)` and `sqrt(p r)`.
+    rotation, threshold, max_iter, tol, scale, callback
+        As in `sca`; "degree" scales what Z and Y are sparse factors of.
+    center : bool, default False
+        Subtract the column means, implicitly.
+
+    Returns
+    -------
+    RotatedResult
+        `loadings` Y (p, r) and `scores` Z (n, r), as they were shrunk; `middle` B = Z'XY (r, r); `pve`.
+
+    Raises
+    ------
+    ValueError
+        For NaN, infinite or empty input, or an option out of range.
+    TypeError
+        For input that is not real numbers, or an option of the wrong type.
+
+    References
+    ----------
+    F. Chen and K. Rohe (2020). A new basis for sparse principal component analysis. arXiv:2007.00596.
+
+    Examples
+    --------
+    >>> import numpy as np, spcacore
+    >>> blocks = np.kron(np.eye(2), np.ones((3, 4)))
+    >>> result = spcacore.sma(blocks, 2, sample_l1_bound=3, l1_bound=3)
+    >>> sorted((result.loadings != 0).astype(int).T.tolist())
+    [[0, 0, 0, 0, 1, 1, 1, 1], [1, 1, 1, 1, 0, 0, 0, 0]]
+    """
+    problem = _problem(X, "data", center, scale)
+    op = problem.operator
+    r, bound = _check(problem, n_components, l1_bound, "l1_bound", problem.p)
+    n = problem.n_samples or 0
+    _, sample_bound = _check(problem, n_components, sample_l1_bound, "sample_l1_bound", n)
+    check_choice(rotation, "rotation", _ROTATIONS)
+    check_choice(threshold, "threshold", _THRESHOLDS)
+    shrink, shrink_samples = (_Shrinkage(rotation, threshold, limit) for limit in (bound, sample_bound))
+    max_iter, tol = integer(max_iter, "max_iter", 1), number(tol, "tol", 0)
+    tell = check_callback(callback)
+    Y = leading_vectors(problem, r)
+    Z = np.zeros((n, Y.shape[1]), order="F")
+
+    def step() -> float:
+        nonlocal Y, Z
+        before = Y, Z
+        Z = shrink_samples(op.image_block(Y).astype(np.float64, copy=False))
+        Y = shrink(op.transposed_block(Z).astype(np.float64, copy=False))
+        return max(_turned(Y, before[0]), _turned(Z, before[1]))
+
+    n_iter, converged = _iterated(step, Y.shape[1], max_iter, tol, tell)
+    Y, Z, B = _ordered(Y, Z, Z.T @ op.image_block(Y))
+    with np.errstate(under="ignore"):
+        B = B * math.ldexp(1.0, problem.exponent // 2)
+    return RotatedResult(
+        loadings=(Y + 0.0).astype(op.dtype), scores=(Z + 0.0).astype(op.dtype), pve=_pve(problem, Y),
+        n_iter=n_iter, converged=converged, method="sma", names=problem.names, middle=B,
+        mean=problem.mean, scale=problem.scale, total_variance=problem.total_variance or 0.0,
+    )  # fmt: skip
+
+
+def _iterated(
+    step: Callable[[], float],
+    r: int,
+    max_iter: int,
+    tol: float,
+    tell: Hook | None,
+    stacklevel: int = 3,
+) -> tuple[int, bool]:
+    """Steps until one turns no column by more than `tol`: how many were made, and whether that was so."""
+    n_iter = 0
+    for n_iter in range(1, max_iter + 1):
+        turned = step()
+        enough = tell is not None and tell(Progress(0, r, n_iter))
+        if turned <= tol:
+            return n_iter, True
+        if enough:
+            break
+    warnings.warn(f"not converged in {counted(n_iter, 'iteration')}", RuntimeWarning, stacklevel=stacklevel)
+    return n_iter, False
+
+
+def _check(problem: Problem, n_components: Any, bound: Any, name: str, size: int) -> tuple[int, float]:
+    r = integer(n_components, "n_components", 1, min(problem.p, problem.n_samples or problem.p))
+    if bound is None:
+        return r, math.sqrt(size * r)
+    return r, number(bound, name, np.finfo(float).tiny, r * math.sqrt(size))
+
+
+def _problem(X: Any, kind: Any, center: Any, scale: Any) -> Problem:
+    if is_operator(X) or (callable(X) and not hasattr(X, "__array__")):
+        raise TypeError("X must be an array or a sparse matrix; an operator does not tell its total variance")
+    if not isinstance(scale, str):
+        return as_problem(X, kind=kind, center=center, scale=scale)
+    check_choice(kind, "kind", ("data", "covariance"))
+    if scale != "degree":
+        raise ValueError(f"scale must be True, False or 'degree', not {scale!r}")
+    if kind == "covariance":
+        raise ValueError("scale='degree' is for data, not for a covariance")
+    return degree_problem(X, center=check_bool(center, "center"))
+
+
+def _given(problem: Problem, r: int, start: Any) -> NDArray[np.float64]:
+    """Loadings to begin with, each of which must explain something that the others do not."""
+    a = real_array(start, "start", ndim=2)
+    if a.shape != (problem.p, r):
+        raise ValueError(f"start has shape {a.shape} where {(problem.p, r)} is needed")
+    peak = np.abs(a).max(axis=0)
+    if not peak.all():
+        raise ValueError("start has a column of zeros")
+    Y = np.asfortranarray(a / peak, np.float64)
+    Y /= np.linalg.norm(Y, axis=0)
+    G = Y.T @ problem.operator.apply_block(Y)
+    if not np.linalg.eigvalsh((G + G.T) / 2)[0] > negligible(problem):
+        raise ValueError(f"start has fewer than {counted(r, 'direction')} in which X has variance")
+    return Y
+
+
+# ---- polar, rotate, shrink --------------------------------------------------------------------------
+
+
+class _Shrinkage:
+    """Polar, rotate, shrink, again and again: the level of one call is where the next begins to search."""
+
+    def __init__(self, rotation: str, threshold: str, bound: float, rotated: bool = False):
+        self.rotation, self.threshold, self.bound = rotation, threshold, bound
+        self.rotated = rotated  # what comes has been rotated before
+        self.level = 0.0
+
+    def __call__(
+        self, M: NDArray[np.float64], factor: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]:
+        """Of M, or of M times the symmetric `factor`."""
+        Y = _polar(M, factor)
+        if Y.shape[1] > 1 and self.rotation == "varimax":
+            orthomax(Y, 1.0, overwrite=True)
+        elif Y.shape[1] > 1 and self.rotation == "l1":
+            l1_rotate(Y, 1000, 1e-8, varimax=not self.rotated)
+            self.rotated = True
+        return self.shrunk(Y)
+
+    def shrunk(self, Y: NDArray[np.float64]) -> NDArray[np.float64]:
+        """All entries thresholded at one level, so that their magnitudes sum to at most the bound."""
+        flat = Y.ravel(order="K")
+        if self.threshold == "hard":  # of equal entries all go, or all stay
+            level = _core.l1_kept_level(flat, self.bound)
+            flat[np.abs(flat) <= level] = 0
+            return Y
+        self.level = _core.l1_ball_level(flat, self.bound, self.level)
+        if self.level > 0:
+            _core.soft_threshold(flat, self.level, flat)
+        return Y
+
+
+def _polar(M: NDArray[np.float64], factor: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+    """The nearest matrix with orthonormal columns to M, or to M times `factor`, in Fortran order.
+
+    As M (M'M)^(-1/2) where M is large and squaring loses less than the iteration can see.
+    """
+    if M.size > POLAR_ENTRIES:
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            G = M.T @ M
+            G = G if factor is None else factor @ G @ factor
+        if np.isfinite(G).all():
+            values, vectors = np.linalg.eigh(G)
+            if values[0] > max(1e-6 * values[-1], 1e-200):
+                root = (vectors / np.sqrt(values)) @ vectors.T
+                root = root if factor is None else factor @ root
+                return (root.T @ M.T).T
+    U, _, Vt = np.linalg.svd(M if factor is None else M @ factor, full_matrices=False)
+    return np.asfortranarray(U @ Vt)
+
+
+def _inverse_root(G: NDArray[np.float64]) -> NDArray[np.float64]:
+    """G^(-1/2) of a symmetric semidefinite matrix, 0 where it is singular."""
+    values, vectors = np.linalg.eigh((G + G.T) / 2)
+    kept = values > 1e-14 * max(values[-1], 0.0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return (vectors * np.where(kept, 1 / np.sqrt(np.where(kept, values, 1)), 0)) @ vectors.T
+
+
+def _turned(new: NDArray[np.float64], old: NDArray[np.float64]) -> float:
+    """The largest sine between columns, matched one to one; a zero column matches a zero column."""
+    from scipy.optimize import linear_sum_assignment
+
+    norms = [np.sqrt(np.einsum("ij,ij->j", M, M)) for M in (new, old)]
+    cosine = np.abs(new.T @ old) / np.outer(*(np.where(norm > 0, norm, 1) for norm in norms))
+    cosine[np.ix_(norms[0] == 0, norms[1] == 0)] = 1
+    worst = cosine[linear_sum_assignment(-cosine)].min()
+    return math.sqrt(max(0.0, 1 - worst**2))
+
+
+def _ordered(
+    Y: NDArray[np.float64], Z: NDArray[np.float64], B: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Both sides by the size of their part of B, each column with the sum of its cubes positive."""
+    size = float(np.abs(B).max(initial=0)) or 1.0
+    for axis in (0, 1):
+        order = np.argsort(-np.sum((B / size) ** 2, axis=axis), kind="stable")
+        side = (Y if axis == 0 else Z)[:, order]
+        signs = np.where((side**3).sum(axis=0) < 0, -1, 1)
+        if axis == 0:
+            Y, B = side * signs, B[:, order] * signs
+        else:
+            Z, B = side * signs, B[order] * signs[:, None]
+    return Y, Z, B
+
+
+def _pve(problem: Problem, Y: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Cumulative proportion of the variance that the loadings explain."""
+    norm = np.linalg.norm(Y, axis=0)
+    Q = np.asfortranarray(orthonormal(Y / np.where(norm > 0, norm, 1)))
+    variances = np.einsum("ij,ij->j", Q, problem.operator.apply_block(Q))
+    assert problem.diagonal is not None
+    return np.cumsum(variances) / float(problem.diagonal.sum())

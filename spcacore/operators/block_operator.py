@@ -1,0 +1,324 @@
+"""The covariance of data in blocks of rows as an operator, with the columns of A that are kept."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _core
+from .._limits import (
+    BLOCKS_SUBMATRIX_ORDER,
+    COLUMNS_AT_A_TIME,
+    DOUBLE_ORDER,
+    FETCH_ALL_ORDER,
+    FETCHED_NONZEROS,
+    KEPT_BYTES,
+    LIKELY_BYTES,
+    PASS_COLUMNS,
+)
+from .blocks import Index, RowBlocks, added, image, products, submatrix, transposed
+
+
+class Gram:
+    """A without deflation: products, columns and submatrices from passes over the blocks.
+
+    It belongs to one call of a solver, which changes what it keeps.
+    """
+
+    def __init__(
+        self,
+        blocks: RowBlocks,
+        dtype: np.dtype[Any],
+        mean: NDArray[Any] | None,
+        weight: NDArray[Any] | None,
+        range_: float,
+        factor: float,
+    ) -> None:
+        self.blocks, self.dtype, self.range, self.factor = blocks, dtype, range_, factor
+        self.p = p = blocks.shape[1]
+        self.mean = np.zeros(p, dtype) if mean is None else mean
+        self.weight = np.ones(p, dtype) if weight is None else weight
+        self.answers: deque[NDArray[Any]] = deque()  # to the products that will be asked for next
+        self.diagonal = np.zeros(p, dtype)
+        self.promise = self.diagonal  # of the variables, to be used soon
+        self.column = np.empty((0, p), dtype)  # those kept, as rows
+        self.slot = np.full(p, -1, np.intp)  # of a variable in `column`
+        self.owner = np.empty(0, np.intp)  # of a slot, -1 where free
+        self.used = np.empty(0, np.int64)  # when, for each slot
+        self.clock, self.formed = 0, False
+        self.part = np.empty(0, np.intp), np.empty((0, 0), dtype)  # some variables, and A between them
+        self.capacity = min(p, KEPT_BYTES // (p * dtype.itemsize))
+        self.cost = 0.0  # of the passes so far, in columns of A
+        self.debt = 0  # products that kept columns would have saved
+
+    def forward(self, v: NDArray[Any]) -> NDArray[Any]:
+        """A v, as the kernels ask for it."""
+        if self.answers:
+            return self.answers.popleft()
+        index = np.flatnonzero(v)
+        y = self.block(index, v[index][:, None])[:, 0]
+        self.promise = np.abs(y)
+        return np.ascontiguousarray(y)
+
+    def block(self, index: Index, V: NDArray[Any]) -> NDArray[Any]:
+        """A[:, index] V."""
+        if len(index) == 0:
+            return np.zeros((self.p, V.shape[1]), self.dtype)
+        if self._has(index):
+            self.clock += 1
+            slots = self.slot[index]
+            self.used[slots] = self.clock
+            whole = self.formed and len(index) == self.p
+            return (V.T @ (self.column if whole else self.column[slots])).T
+        self.cost += PASS_COLUMNS * V.shape[1]
+        joining = self._heaviest(index, V)
+        if len(joining):
+            unit = np.zeros((len(index), len(joining)), self.dtype)
+            unit[np.searchsorted(index, joining), np.arange(len(joining))] = 1
+            V = np.hstack((V, unit))
+        Y = self._times(index, V)
+        self._keep(joining, joining, Y[:, V.shape[1] - len(joining) :])
+        return Y[:, : V.shape[1] - len(joining)]
+
+    def _heaviest(self, index: Index, V: NDArray[Any]) -> Index:
+        """Variables of large weight in a single vector: where a step of a solver leads to, as a rule."""
+        if V.shape[1] > 1 or len(index) > min(FETCHED_NONZEROS, self.capacity):
+            return index[:0]
+        count = -(-(len(index) // 4 + 1) // COLUMNS_AT_A_TIME) * COLUMNS_AT_A_TIME - 1
+        count = min(count, len(index), LIKELY_BYTES // (self.p * self.dtype.itemsize))
+        chosen = index[_core.select_largest(np.ascontiguousarray(V[:, 0]), count)] if count else index[:0]
+        return chosen[self.slot[chosen] < 0]
+
+    def _weighted(self, index: Index, V: NDArray[Any]) -> tuple[Index | None, NDArray[Any], NDArray[Any]]:
+        """What the blocks need for F[:, index] V."""
+        W = V * (self.weight[index] * self.dtype.type(self.range))[:, None]
+        few = 4 * len(index) <= self.p
+        if not few:
+            full = np.zeros((self.p, V.shape[1]), self.dtype, order="F")
+            full[index] = W
+        return index if few else None, W if few else full, self.mean[index] @ W
+
+    def _times(self, index: Index, V: NDArray[Any]) -> NDArray[Any]:
+        """A[:, index] V from the blocks."""
+        return self._product(*self._weighted(index, V))
+
+    def image(self, V: NDArray[Any]) -> NDArray[Any]:
+        """F V, (n, b)."""
+        index = np.flatnonzero(V.any(axis=1))
+        return np.asarray(self.blocks.stacked(image, *self._weighted(index, V[index]), self.range))
+
+    def transposed(self, U: NDArray[Any]) -> NDArray[Any]:
+        """F'U factor, (p, b)."""
+        U = U * U.dtype.type(self.range) * U.dtype.type(self.factor)
+        return self._centred(*self.blocks.reduced(added, transposed, each=self.blocks.split(U)))
+
+    def _product(self, index: Index | None, W: NDArray[Any], shift: NDArray[Any]) -> NDArray[Any]:
+        """Of the blocks, in one pass."""
+        return self._centred(*self.blocks.reduced(added, products, index, W, shift, self.range, self.factor))
+
+    def _centred(self, Y: NDArray[np.float64], total: NDArray[np.float64]) -> NDArray[Any]:
+        """Of what the blocks return, without their means, in the units of A."""
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            Y -= np.multiply.outer(self.mean.astype(np.float64), total)
+            Y *= self.weight[:, None]
+            Y *= self.range
+            return np.asarray(Y, self.dtype)
+
+    def _has(self, index: Index) -> bool:
+        """Whether these columns are kept, after a pass where that pays."""
+        missing = index[self.slot[index] < 0]
+        if len(missing) == 0:
+            return True
+        if self._all():
+            return True
+        if len(index) > min(FETCHED_NONZEROS, self.capacity):
+            return False
+        if len(missing) > COLUMNS_AT_A_TIME + 16 * self.debt:
+            self.debt += 1
+            return False
+        self.debt = 0
+        self._fetch(index, missing)
+        return True
+
+    def _all(self) -> bool:
+        """Form A where it is small, or would have cost no more than the passes so far."""
+        p = self.p
+        if self.capacity < p or (p > FETCH_ALL_ORDER and self.cost < p):
+            return False
+        everything = np.arange(p)
+        self.column = np.ascontiguousarray(self._submatrix(everything))
+        self.slot, self.owner, self.used = everything, everything.copy(), np.zeros(p, np.int64)
+        self.formed = True
+        return True
+
+    def _fetch(self, index: Index, missing: Index) -> None:
+        """Keep the missing columns of these variables, and some more while they cost little."""
+        more = min(-len(missing) % COLUMNS_AT_A_TIME, LIKELY_BYTES // (self.p * self.dtype.itemsize))
+        free = np.setdiff1d(np.flatnonzero(self.slot < 0), missing)
+        if 0 < more <= min(len(free), self.capacity - len(index)):
+            likely = _core.select_largest(self.promise[free], more)
+            missing = np.union1d(missing, free[likely])
+        W = self.weight[missing] * self.dtype.type(self.range)
+        self.cost += 3 * PASS_COLUMNS + len(missing)
+        self._keep(index, missing, self._product(missing, W, self.mean[missing] * W))
+
+    def _keep(self, index: Index, joining: Index, columns: NDArray[Any]) -> None:
+        """These columns, and those of `index` that are kept already."""
+        self._make_room(index, len(joining))
+        slots = np.flatnonzero(self.owner < 0)[: len(joining)]
+        self.column[slots] = columns.T
+        self.slot[joining], self.owner[slots], self.used[slots] = slots, joining, self.clock
+
+    def _make_room(self, index: Index, count: int) -> None:
+        """Free slots for `count` more columns: new ones, or those used longest ago but of `index`."""
+        size = len(self.owner)
+        lacking = count - int(np.count_nonzero(self.owner < 0))
+        grown = min(max(size + lacking, 2 * size), self.capacity)
+        if lacking > 0 and grown > size:
+            column = np.empty((grown, self.p), self.dtype)
+            column[:size] = self.column
+            self.column = column
+            self.owner = np.append(self.owner, np.full(grown - size, -1, np.intp))
+            self.used = np.append(self.used, np.zeros(grown - size, np.int64))
+            lacking -= grown - size
+        if lacking > 0:
+            kept = self.slot[index]
+            self.used[kept[kept >= 0]] = self.clock + 1
+            for slot in np.argsort(np.where(self.owner < 0, self.clock + 2, self.used), kind="stable")[
+                :lacking
+            ]:
+                self.slot[self.owner[slot]] = -1
+                self.owner[slot] = -1
+
+    def submatrix(self, index: Index) -> NDArray[Any]:
+        """A[index, index]; without a pass where the columns are kept."""
+        missing = index[self.slot[index] < 0]
+        if len(missing) and self.p <= FETCH_ALL_ORDER and self._all():
+            missing = missing[:0]
+        if 0 < len(missing) <= COLUMNS_AT_A_TIME // 4 and len(index) <= min(FETCHED_NONZEROS, self.capacity):
+            self._fetch(index, missing)
+        elif len(missing):
+            if not np.isin(index, self.part[0]).all():
+                more = (
+                    min(len(index) // 2, BLOCKS_SUBMATRIX_ORDER - len(index))
+                    if len(index) <= FETCHED_NONZEROS
+                    else 0
+                )
+                rest = np.setdiff1d(np.arange(self.p), index)
+                likely = _core.select_largest(self.diagonal[rest], min(max(more, 0), len(rest)))
+                wider = np.union1d(index, rest[likely])
+                self.part = wider, self._submatrix(wider)
+            place = np.searchsorted(self.part[0], index)
+            return self.part[1][np.ix_(place, place)]
+        G = self.column[np.ix_(self.slot[index], index)]
+        return (G + G.T) / 2
+
+    def _submatrix(self, index: Index) -> NDArray[Any]:
+        k = len(index)
+        if k > BLOCKS_SUBMATRIX_ORDER:
+            raise ValueError(
+                f"this needs the covariance of {k} variables at once, and X is in blocks of rows, of which "
+                f"that of at most {BLOCKS_SUBMATRIX_ORDER} is formed"
+            )
+        W = self.weight[index] * self.dtype.type(self.range)
+        double = self.dtype == np.float64 or k <= DOUBLE_ORDER
+        (G,) = self.blocks.reduced(added, submatrix, index, W, self.mean[index] * W, self.range, double)
+        G *= self.factor
+        return np.asarray(G, self.dtype)
+
+
+Step = tuple[Index, NDArray[np.float64], "NDArray[np.float64] | None", float]
+
+
+class BlockOperator:
+    """What solvers see: `_core.Operator` for the products, and A[S, S] or blocks of products in one pass.
+
+    `covariance` is True: it acts on vectors of length p alone. `n` is the number of samples.
+    """
+
+    dense, covariance = False, True
+
+    def __init__(
+        self, gram: Gram, inner: _core.Operator, method: str = "", steps: tuple[Step, ...] = ()
+    ) -> None:
+        self.gram, self.inner, self.method, self.steps = gram, inner, method, steps
+        self.n, self.p, self.m, self.t = gram.blocks.shape[0], gram.p, gram.p, len(steps)
+        self.dtype, self.single = gram.dtype, inner.single
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("outer", "row_weighted", "screened"):
+            raise TypeError("this needs the data in memory, and X is in blocks of rows")
+        return getattr(self.inner, name)
+
+    def unscreened(self) -> BlockOperator:
+        return self
+
+    def with_quotient(self) -> BlockOperator:
+        return BlockOperator(self.gram, self.inner.with_quotient(), self.method, self.steps)
+
+    def with_penalty(self, weight: float) -> BlockOperator:
+        return BlockOperator(self.gram, self.inner.with_penalty(weight), self.method, self.steps)
+
+    def deflated(
+        self, method: str, index: Index, value: NDArray[Any], image: NDArray[Any] | None, amount: float
+    ) -> BlockOperator:
+        inner = self.inner.deflated(method, index, value, image, amount)
+        g = None if image is None else np.asarray(image, np.float64)
+        step = index, np.asarray(value, np.float64), g, float(amount)
+        return BlockOperator(self.gram, inner, method, (*self.steps, step))
+
+    def apply_block(self, V: NDArray[Any]) -> NDArray[Any]:
+        """A V, in one pass."""
+        V = np.asarray(V, self.dtype)
+        index = np.flatnonzero(V.any(axis=1))
+        self.gram.answers.extend(np.ascontiguousarray(self.gram.block(index, V[index]).T))
+        try:
+            return self.inner.apply_block(V)
+        finally:
+            self.gram.answers.clear()
+
+    def image_block(self, V: NDArray[Any]) -> NDArray[Any]:
+        """F V (n, b), of data that are not deflated, in one pass."""
+        return self.gram.image(np.asarray(V, self.dtype))
+
+    def transposed_block(self, U: NDArray[Any]) -> NDArray[Any]:
+        """F'U times factor (p, b), of data that are not deflated, in one pass."""
+        return self.gram.transposed(np.asarray(U, self.dtype, order="F"))
+
+    def submatrix(self, index: Index) -> NDArray[Any]:
+        """A[S, S], S = index, of the deflated operator.
+
+        After projections (operator.c), of `(I - x_t x_t') .. (I - x_1 x_1') (A - sum_i g_i x_i')`; row i of R
+        is x_i' times what the first i - 1 factors leave, at S.
+        """
+        G = self.gram.submatrix(index)
+        if not self.steps:
+            return G
+        G = G.astype(np.float64)
+        k, t = len(index), self.t
+        X = np.zeros((t, self.p))
+        for x, (where, value, _, _) in zip(X, self.steps, strict=True):
+            x[where] = value
+        at = X[:, index]
+        if self.method == "hotelling":
+            for x, (_, _, _, amount) in zip(at, self.steps, strict=True):
+                G -= amount * np.multiply.outer(x, x)
+        elif self.method == "schur":
+            for _, _, g, amount in self.steps:
+                assert g is not None
+                G -= amount * np.multiply.outer(g[index], g[index])
+        else:
+            images = np.stack([g for _, _, g, _ in self.steps if g is not None])
+            G -= images[:, index].T @ at
+            overlap = X @ X.T
+            R = np.empty((t, k))  # x_i'A = g_i' + sum_j<i (x_j'x_i) g_j'
+            for i in range(t):
+                R[i] = images[i, index] + overlap[i, :i] @ images[:i, index]
+            R -= (X @ images.T) @ at
+            for i in range(t):
+                G -= np.multiply.outer(at[i], R[i])
+                R[i + 1 :] -= np.multiply.outer(overlap[i + 1 :, i], R[i])
+        return ((G + G.T) / 2).astype(self.dtype)

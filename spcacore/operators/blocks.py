@@ -1,0 +1,459 @@
+"""Data read a block of rows at a time: from a file, or where a cluster holds them.
+
+A solver sees the p x p operator `A = F'F factor`, F the scaled centred data, and no vector of length n: block
+b answers with `X_b'(X_b W - 1 s)` and its sums, for W = weight V and s = mean'W, so the means are subtracted
+where the rows are and one pass over the data serves all columns of V. What comes back is added in double, in
+the order of the rows, whatever ran where.
+
+A pass costs more than its arithmetic, and that of 32 columns little more than that of one. So columns of A
+are fetched for the variables that a solver has in use, with some that are likely to follow, and are kept:
+products with sparse vectors and submatrices need no further pass. Where products have cost as much as all of
+A would, A is formed: at most twice the least cost (Karlin, Manasse, Rudolph and Sleator 1988, Algorithmica 3,
+for renting and buying).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _core
+from .._messages import counted, warn_repeated
+from .._validation import float_type, is_sparse, real_array
+from .dense import blas_layout
+from .sparse_format import canonical_arrays, compressed
+
+Index = NDArray[np.intp]
+Combine = Callable[[list[Any]], Any]
+
+
+class RowBlocks:
+    """Data in blocks of rows; see `row_blocks`.
+
+    Attributes
+    ----------
+    shape : (n, p)
+    dtype : numpy dtype
+        As stored.
+    n_blocks : int
+    names : tuple of str or None
+    passes : int
+        How often the data have been read so far.
+    """
+
+    __row_blocks__ = True
+
+    def __init__(self, shape: Any, dtype: Any, starts: list[int], names: Any) -> None:
+        if len(shape) != 2:
+            raise ValueError(f"X must have 2 dimensions, not shape {tuple(shape)}")
+        self.shape = int(shape[0]), int(shape[1])
+        if 0 in self.shape:
+            raise ValueError(f"X is empty: shape {self.shape}")
+        self.dtype = np.dtype(dtype)
+        if self.dtype.kind not in "fiub":
+            raise TypeError(f"X has dtype {self.dtype}; real numbers are needed")
+        self.starts, self._passes = starts, [0]
+        if names is not None and not hasattr(names, "__iter__"):
+            raise TypeError(f"names must be a sequence of names or None, not {names!r}")
+        self.names = None if names is None else tuple(str(name) for name in names)
+        warn_repeated(self.names)
+        if self.names is not None and len(self.names) != self.shape[1]:
+            raise ValueError(
+                f"names has {counted(len(self.names), 'entry')} for {counted(self.shape[1], 'variable')}"
+            )
+
+    ndim = 2
+
+    @property
+    def n_blocks(self) -> int:
+        return len(self.starts)
+
+    @property
+    def passes(self) -> int:
+        return self._passes[0]
+
+    def expected(self) -> list[Expected]:
+        """What each block must be."""
+        bounds = pairwise([*self.starts, self.shape[0]])
+        return [Expected(b, *rows, self.shape[1], self.dtype) for b, rows in enumerate(bounds)]
+
+    def results(
+        self, task: Callable[..., Any], *arguments: Any, each: list[Any] | None = None
+    ) -> Iterator[Any]:
+        """`task(block, *arguments)` of each block, in order; its entry of `each` goes first."""
+        raise NotImplementedError
+
+    def reduced(self, combine: Combine, task: Callable[..., Any], *arguments: Any, each: Any = None) -> Any:
+        """`combine` of what `task` returns, in order; of some of that first, and then of what came of it."""
+        parts: list[Any] = []
+        for part in self.results(task, *arguments, each=each):
+            parts.append(part)
+            if len(parts) == 2:
+                parts = [combine(parts)]
+        return combine(parts)
+
+    def stacked(self, task: Callable[..., Any], *arguments: Any, each: list[Any] | None = None) -> Any:
+        """What `task` returns of each block, an array of as many rows, one below the other."""
+        return np.concatenate(list(self.results(task, *arguments, each=each)))
+
+    def mapped(
+        self, task: Callable[..., Any], tail: tuple[int, ...], dtype: np.dtype[Any], *arguments: Any
+    ) -> Any:
+        """The same for the caller, of shape (n, *tail); of a dask array a dask array, not yet computed."""
+        return self.stacked(task, *arguments)
+
+    def split(self, a: Any) -> list[Any]:
+        """The rows of `a`, of which there are n, block by block."""
+        return [a[i:j] for i, j in pairwise([*self.starts, self.shape[0]])]
+
+    def beside(self, other: RowBlocks) -> Any:
+        """The same rows of other data, block by block, to go as `each`."""
+        raise NotImplementedError
+
+    def rows(self, index: Index) -> NDArray[Any]:
+        """Some rows in memory, in any order, dense."""
+        which = np.searchsorted(self.starts, index, "right") - 1
+        parts = [
+            self._slice(b, i - self.starts[b]) for b, i in zip(which.tolist(), index.tolist(), strict=True)
+        ]
+        return np.concatenate([finite(part.toarray() if is_sparse(part) else part) for part in parts])
+
+    def _slice(self, b: int, i: int) -> Any:
+        """One row of block b."""
+        raise NotImplementedError
+
+    def taken(self, rows: Index) -> RowBlocks:
+        """Some rows, ascending."""
+        return TakenRows(self, rows)
+
+    def held(self) -> RowBlocks:
+        """The same with blocks that are kept as long as this object is, where that saves computing them."""
+        return self
+
+    def repaired(self) -> RowBlocks:
+        """The same with blocks that need not be copied to be read, where copies can be kept."""
+        return self
+
+    def whole(self) -> Any:
+        """All rows in memory."""
+        parts = [part for part in self.results(prepared) if part.shape[0]]
+        if any(map(is_sparse, parts)):
+            from scipy.sparse import vstack
+
+            return vstack(parts, "csr")
+        return np.concatenate(parts)
+
+    def __repr__(self) -> str:
+        n, p = self.shape
+        return f"RowBlocks({n} x {p}, {self.dtype}, {counted(self.n_blocks, 'block')})"
+
+
+class SlicedRows(RowBlocks):
+    """Blocks that slices of rows of one object bring into memory, one at a time."""
+
+    def __init__(self, X: Any, block_bytes: int, names: Any) -> None:
+        if is_sparse(X):
+            X = compressed(X)
+        if not (hasattr(X, "shape") and hasattr(X, "dtype") and hasattr(X, "__getitem__")):
+            raise TypeError(f"X must have shape, dtype and slices of rows, which {type(X).__name__} has not")
+        if is_sparse(X):  # slices hide what is wrong with indices
+            compressed(X)
+        shape = tuple(X.shape)
+        rows = block_bytes // max(1, math.prod(shape[1:]) * np.dtype(X.dtype).itemsize)
+        chunks = getattr(X, "chunks", None)
+        if isinstance(chunks, tuple) and chunks and isinstance(chunks[0], int):
+            rows = max(rows // chunks[0], 1) * chunks[0]
+        super().__init__(shape, X.dtype, list(range(0, sum(shape[:1]), max(rows, 1))), names)
+        self.source = X
+
+    def results(
+        self, task: Callable[..., Any], *arguments: Any, each: list[Any] | None = None
+    ) -> Iterator[Any]:
+        self._passes[0] += 1
+        for block in self.expected():
+            rows = block.check(self.source[block.start : block.stop])
+            yield task(rows, *(() if each is None else (each[block.number],)), *arguments)
+
+    def _slice(self, b: int, i: int) -> Any:
+        return self.source[self.starts[b] + i : self.starts[b] + i + 1]
+
+    def beside(self, other: RowBlocks) -> Any:
+        return _Slices(other, [*self.starts, self.shape[0]])
+
+
+class _Slices:
+    """Rows of a source, read where they are asked for."""
+
+    def __init__(self, blocks: Any, bounds: list[int]) -> None:
+        self.blocks, self.bounds = blocks, bounds
+
+    def __getitem__(self, b: int) -> Any:
+        return self.blocks.source[self.bounds[b] : self.bounds[b + 1]]
+
+
+class TakenRows(RowBlocks):
+    """Some rows of other blocks."""
+
+    def __init__(self, source: RowBlocks, rows: Index) -> None:
+        ends = np.searchsorted(rows, [*source.starts, source.shape[0]]).tolist()
+        super().__init__((len(rows), source.shape[1]), source.dtype, ends[:-1], source.names)
+        self.source, self._passes = source, source._passes
+        self.own = [part - start for part, start in zip(self.split(rows), source.starts, strict=True)]
+
+    def _own(self, each: Any) -> list[Any]:
+        return [(rows, *(() if each is None else (each[b],))) for b, rows in enumerate(self.own)]
+
+    def results(
+        self, task: Callable[..., Any], *arguments: Any, each: list[Any] | None = None
+    ) -> Iterator[Any]:
+        return self.source.results(_on_rows, task, *arguments, each=self._own(each))
+
+    def reduced(self, combine: Combine, task: Callable[..., Any], *arguments: Any, each: Any = None) -> Any:
+        return self.source.reduced(combine, _on_rows, task, *arguments, each=self._own(each))
+
+
+def _on_rows(block: Any, own: tuple[Any, ...], task: Callable[..., Any], *arguments: Any) -> Any:
+    rows, *each = own
+    return task(prepared(block)[rows], *each, *arguments)
+
+
+def added(parts: list[tuple[NDArray[Any], ...]]) -> tuple[NDArray[np.float64], ...]:
+    """The sums of arrays, in double precision and in this order."""
+    out = tuple(np.array(part, np.float64) for part in parts[0])
+    for part in parts[1:]:
+        for total, one in zip(out, part, strict=True):
+            total += one
+    return out
+
+
+class Expected(NamedTuple):
+    """The rows, columns and dtype of a block, as the whole has them."""
+
+    number: int
+    start: int
+    stop: int
+    p: int
+    dtype: np.dtype[Any]
+
+    def check(self, block: Any) -> Any:
+        """The block, if it is as expected; its source may change between two passes."""
+        name = f"block {self.number} of X (rows {self.start} to {self.stop - 1})"
+        shape, dtype = getattr(block, "shape", None), getattr(block, "dtype", None)
+        if not isinstance(shape, tuple):
+            raise TypeError(f"{name} is {type(block).__name__}, not an array")
+        if isinstance(dtype, np.dtype) and dtype.kind not in "fiub":
+            raise TypeError(f"{name} has dtype {dtype}; real numbers are needed")
+        if shape != (self.stop - self.start, self.p):
+            raise ValueError(f"{name} has shape {shape}, not {(self.stop - self.start, self.p)} as X says")
+        if isinstance(dtype, np.dtype) and float_type(dtype) != float_type(self.dtype):
+            raise ValueError(f"{name} has dtype {dtype}, not {self.dtype} as X says")
+        return block
+
+
+def prepared(block: Any) -> Any:
+    """A block that the tasks below read in place: of a float dtype, aligned, rows or columns contiguous."""
+    if is_sparse(block):
+        if block.shape[0] == 0:
+            return np.empty(block.shape, float_type(block.dtype))
+        X, (data, indices, indptr) = canonical_arrays(block)
+        return type(X)((data, indices, indptr), shape=X.shape)
+    return blas_layout(real_array(block, "a block of X", ndim=2, finite=False, empty=True))
+
+
+def finite(block: Any) -> Any:
+    """The same, where nothing in it is NaN or infinite."""
+    X = prepared(block)
+    if not np.isfinite(X.data if is_sparse(X) else X).all():
+        raise ValueError("X has entries that are NaN or infinite")
+    return X
+
+
+def dense_rows(X: Any, entries: int = 1 << 22) -> Iterator[tuple[slice, NDArray[Any]]]:
+    """A prepared block as dense rows, so many entries at a time."""
+    n, p = X.shape
+    step = max(1, entries // p)
+    for part in (slice(start, start + step) for start in range(0, n, step)):
+        yield part, X[part].toarray() if is_sparse(X) else X[part]
+
+
+def _operator(block: Any) -> _core.Operator:
+    """X'X."""
+    if is_sparse(block):
+        arrays = block.data, block.indices, block.indptr
+        n, p = block.shape
+        return _core.compressed(n, p, block.format == "csr", *arrays, False, None, None, 1.0, 1.0)
+    return _core.dense(block, False, None, None, 1.0, 1.0)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Statistics:
+    """Of some rows: their number and that of stored entries; mean, sum of squared deviations, lowest and
+    highest entry of each column; whether all of it was read in place.
+
+    Of sparse rows, lowest and highest only bound the magnitude, and tell whether a column is constant.
+    """
+
+    n: int
+    stored: int
+    mean: NDArray[np.float64]
+    square: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    plain: bool
+
+
+def statistics(block: Any) -> Statistics | None:
+    """Of a block; None where it has no rows."""
+    X = prepared(block)
+    n, p = X.shape
+    if n == 0:
+        return None
+    if is_sparse(X):
+        arrays = X.data, X.indices, X.indptr
+        mean, square, spread = _core.compressed_statistics(n, p, X.format == "csr", *arrays)
+        low, high = np.where(spread == 0, mean, -spread), np.where(spread == 0, mean, spread)
+        return Statistics(n, X.nnz, mean, square, low, high, np.may_share_memory(X.data, block.data))
+    sums, _ = _core.dense_statistics(X, True, None)
+    plain = isinstance(block, np.ndarray) and np.may_share_memory(X, block)
+    return Statistics(n, n * p, sums[0], sums[1], sums[2], sums[3], plain)
+
+
+def merged(parts: list[Statistics | None]) -> Statistics | None:
+    """Of all rows, from those of some (Chan, Golub and LeVeque 1983, as in statistics.c)."""
+    out: Statistics | None = None
+    for b in parts:
+        a = out
+        if a is None or b is None:
+            out = b if a is None else a
+            continue
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            n, d = a.n + b.n, b.mean - a.mean
+            out = Statistics(
+                n,
+                a.stored + b.stored,
+                a.mean + d * (b.n / n),
+                a.square + (b.square + d * d * (a.n * (b.n / n))),
+                np.minimum(a.low, b.low),
+                np.maximum(a.high, b.high),
+                a.plain and b.plain,
+            )
+    return out
+
+
+def not_finite(block: Any, start: int) -> tuple[int, tuple[int, int] | None]:
+    """How many entries are NaN or infinite, and the row and column of the first."""
+    X = prepared(block)
+    if is_sparse(X):
+        X = X.tocsr()
+        bad = np.flatnonzero(~np.isfinite(X.data))
+        row = np.searchsorted(X.indptr, bad[:1], "right") - 1
+        where = None if len(bad) == 0 else (int(row[0]) + start, int(X.indices[bad[0]]))
+        return len(bad), where
+    rows, columns = np.nonzero(~np.isfinite(X))
+    return len(rows), (int(rows[0]) + start, int(columns[0])) if len(rows) else None
+
+
+def scaled_statistics(block: Any, index: Index, unit: NDArray[np.float64]) -> Statistics | None:
+    """`statistics` of some columns, multiplied twice by their unit."""
+    X = prepared(block)[:, index]
+    X = (X.toarray() if is_sparse(X) else X).astype(np.float64)
+    return statistics(np.ascontiguousarray(X * unit * unit))
+
+
+def _times(X: Any, index: Index | None, W: NDArray[Any], shift: NDArray[Any], range_: float) -> NDArray[Any]:
+    """range (X[:, index] W - 1 shift'); W of one dimension is a diagonal."""
+    if index is not None and W.shape == (len(index), 1):
+        U = _operator(X).image(index, np.ascontiguousarray(W[:, 0]))[:, None]
+    elif is_sparse(X):
+        if index is not None:
+            full = np.zeros((X.shape[1], len(shift)), W.dtype, order="F")
+            full[index] = np.diag(W) if W.ndim == 1 else W
+            W = full
+        U = _operator(X).image_block(W)
+    elif index is None:
+        U = X @ W
+    else:
+        U = X[:, index] * W if W.ndim == 1 else X[:, index] @ W
+    U -= shift
+    U *= W.dtype.type(range_)
+    return U
+
+
+def products(
+    block: Any, index: Index | None, W: NDArray[Any], shift: NDArray[Any], range_: float, factor: float
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """X'U and 1'U, U = factor range^2 (X[:, index] W - 1 shift')."""
+    X = prepared(block)
+    b = len(shift)
+    if X.shape[0] == 0:
+        return np.zeros((X.shape[1], b), W.dtype), np.zeros(b)
+    U = _times(X, index, W, shift, range_)
+    U *= W.dtype.type(factor)
+    U *= W.dtype.type(range_)
+    return transposed(X, U)
+
+
+def transposed(block: Any, U: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    """X'U and 1'U."""
+    X, b = prepared(block), U.shape[1]
+    if X.shape[0] == 0:
+        return np.zeros((X.shape[1], b), U.dtype), np.zeros(b)
+    Y = _operator(X).transposed_block(U) if is_sparse(X) or b < 8 else X.T @ U
+    return Y, U.sum(axis=0, dtype=np.float64)
+
+
+def image(
+    block: Any, index: Index | None, W: NDArray[Any], shift: NDArray[Any], range_: float
+) -> NDArray[Any]:
+    """range (X[:, index] W - 1 shift')."""
+    X = prepared(block)
+    return _times(X, index, W, shift, range_) if X.shape[0] else np.zeros((0, len(shift)), W.dtype)
+
+
+def submatrix(
+    block: Any, index: Index, W: NDArray[Any], shift: NDArray[Any], range_: float, double: bool
+) -> tuple[NDArray[Any]]:
+    """U'U, U = range (X[:, index] diag(W) - 1 shift')."""
+    X = prepared(block)
+    part = X[:, index].toarray() if is_sparse(X) else X[:, index]
+    if double:
+        part, W, shift = part.astype(np.float64), W.astype(np.float64), shift.astype(np.float64)
+    U = part * W
+    U -= shift
+    U *= U.dtype.type(range_)
+    return (U.T @ U,)
+
+
+def scores_of(block: Any, index: Index, V: NDArray[Any], shift: NDArray[Any] | None) -> NDArray[Any]:
+    """X[:, index] V - 1 shift'."""
+    X = prepared(block)
+    out = np.asarray(X[:, index] @ V)
+    if not np.isfinite(out).all():
+        raise ValueError("X has entries that are NaN or infinite, or too large")
+    return out if shift is None else out - shift
+
+
+def _locate(blocks: RowBlocks) -> None:
+    count, first = 0, None
+    for number, where in blocks.results(not_finite, each=blocks.starts):
+        count, first = count + number, where if first is None else first
+    if count:
+        which, it = ("entry that is", "it") if count == 1 else ("entries that are", "them")
+        raise ValueError(f"X has {count} {which} NaN or infinite, the first at {first}; impute or drop {it}")
+
+
+@contextmanager
+def naming_not_finite(blocks: RowBlocks) -> Iterator[None]:
+    """Where a task refuses what is not finite, says where that is in the whole."""
+    try:
+        yield
+    except ValueError:
+        _locate(blocks)
+        raise

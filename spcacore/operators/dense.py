@@ -1,0 +1,138 @@
+"""Dense data and covariance matrices."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _core
+from .._limits import CHOLESKY_ORDER, CHUNK
+from .._validation import column_names, raise_not_finite, real_array
+from ..linalg.scaling import power_of_two_scale
+from . import screening as _screening
+from .missing import MissingData
+from .problem import Problem, covariance_problem, data_problem
+from .statistics import column_statistics, recomputed_statistics
+
+
+def from_dense(
+    X: Any, covariance: bool, center: bool, scale: bool, definite: bool, screening: str, missing: bool = False
+) -> Problem:
+    names = column_names(X)
+    a = real_array(X, "X", ndim=2, finite=False)
+    a = blas_layout(a)
+    if not covariance:
+        n, p = a.shape
+        plan = _screening.plan(a, screening)
+        sums, size = _core.dense_statistics(a, center, None if plan is None else plan.shadow)
+        with np.errstate(over="ignore", invalid="ignore"):
+            statistics = sums[0], sums[1], sums[3] - sums[2]
+        if missing and np.isnan(a[:, np.isnan(sums[0])]).any():
+            return from_missing(a, center, scale, names)
+        columns = column_statistics(
+            n, center, statistics,
+            partial(recomputed_statistics, lambda block: columns_as_float64(a, block), n, center),
+            lambda: raise_not_finite(a, "X"),
+        )  # fmt: skip
+        problem = data_problem(
+            columns, n, a.dtype, center, scale, names, n * p, lambda *s: _core.dense(a, False, *s)
+        )
+        return problem if plan is None else _screening.screened(problem, plan, a, sums, size)
+    if a.shape[0] != a.shape[1]:
+        raise ValueError(f"a covariance must be square, not of shape {a.shape}; data go with kind='data'")
+    largest, asymmetry, excess = _core.symmetry(a)
+    if not math.isfinite(largest):
+        raise_not_finite(a, "X")
+    tolerance = largest * (1e-8 if a.dtype == np.float64 else 1e-5)
+    if asymmetry > tolerance:
+        raise ValueError(
+            f"a covariance must be symmetric; X differs from its transpose by up to {asymmetry:.3g}"
+        )
+    if definite:
+        refuse_indefinite(a if len(a) <= CHOLESKY_ORDER else None, largest, excess, tolerance)
+    return covariance_problem(
+        a.diagonal(), largest, a.dtype, scale, names, len(a), lambda *s: _core.dense(a, True, *s)
+    )
+
+
+def from_missing(a: NDArray[Any], center: bool, scale: bool, names: tuple[str, ...] | None) -> Problem:
+    """Data with NaN entries: centred and scaled by what is observed, then 0 where nothing is."""
+    n, p = a.shape
+    mean, deviation = np.zeros(p), np.ones(p)
+    filled = np.empty((n, p), a.dtype, order="F")
+    step = max(1, CHUNK // n)
+    for block in (slice(start, start + step) for start in range(0, p, step)):
+        x = a[:, block].astype(np.float64)
+        missing = np.isnan(x)
+        count = n - missing.sum(axis=0)
+        if not count.all():
+            raise ValueError(f"column {block.start + int(np.argmin(count))} of X has no entry but NaN")
+        if np.isinf(x).any():
+            raise_not_finite(np.where(np.isnan(a), 0, a), "X")
+        first = x[np.argmin(missing, axis=0), np.arange(len(count))]
+        constant = (missing | (x == first)).all(axis=0)
+        x[missing] = 0
+        unit = np.array([power_of_two_scale(size) for size in np.abs(x).max(axis=0)])
+        x *= unit
+        x *= unit
+        if center:
+            mean[block] = x.sum(axis=0) / count
+            x -= mean[block]
+            x[missing | constant] = 0
+        if scale:
+            square = np.sum(x**2, axis=0) / np.maximum(count - 1, 1)
+            deviation[block] = np.sqrt(np.where(square == 0, 1, square))
+            x /= deviation[block]
+            deviation[block] *= np.where(square == 0, unit * unit, 1)
+        with np.errstate(over="ignore", under="ignore"):
+            for part in (mean[block], deviation[block], *(() if scale else (x,))):
+                part /= unit
+                part /= unit
+            filled[:, block] = x
+    problem = from_dense(filled, False, False, False, True, "none")
+    with np.errstate(under="ignore"):
+        return replace(
+            problem,
+            mean=mean.astype(a.dtype) if center else None,
+            scale=deviation.astype(a.dtype) if scale else None,
+            names=names,
+            filled=MissingData(a, filled, problem.range, {}),
+        )
+
+
+def refuse_indefinite(a: Any, largest: float, excess: float, tolerance: float) -> None:
+    """Raise unless `a` is positive semidefinite to rounding.
+
+    By Cholesky factorization of `a` where it is small, and by its 2 x 2 minors otherwise.
+    """
+    bad = excess > tolerance
+    if not bad and largest > 0 and a is not None:
+        with np.errstate(under="ignore"):
+            scaled = a.astype(np.float64) / largest
+        scaled[np.diag_indices(len(a))] += tolerance / largest * np.abs(scaled).sum(axis=0).max()
+        try:
+            np.linalg.cholesky(scaled)
+        except np.linalg.LinAlgError:
+            bad = True
+    if bad:
+        raise ValueError("a covariance must be positive semidefinite, and X is not")
+
+
+def blas_layout(a: NDArray[Any]) -> NDArray[Any]:
+    """`a` itself where rows or columns are contiguous and apart, else a copy."""
+    size = a.itemsize
+    for inner, outer in ((1, 0), (0, 1)):
+        apart = a.strides[outer] >= size * a.shape[inner] and a.strides[outer] % size == 0
+        if a.strides[inner] == size and (apart or a.shape[outer] == 1):
+            return a
+    return np.ascontiguousarray(a)
+
+
+def columns_as_float64(a: NDArray[Any], columns: Any = slice(None)) -> NDArray[np.float64]:
+    """Columns as float64 in the order of `a`."""
+    return np.array(a[:, columns], np.float64, order="C" if a.strides[1] == a.itemsize else "F")

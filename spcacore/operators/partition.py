@@ -1,0 +1,142 @@
+"""Data in blocks of rows: from what the caller gives to blocks, their problem, their scores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _core
+from .._limits import BLOCK_BYTES
+from .._messages import refuse_no_array
+from .._validation import float_type, integer
+from ..linalg.scaling import power_of_two_scale
+from .block_operator import BlockOperator, Gram
+from .blocks import (
+    Index,
+    RowBlocks,
+    SlicedRows,
+    Statistics,
+    _locate,
+    merged,
+    scaled_statistics,
+    scores_of,
+    statistics,
+)
+from .problem import Problem, data_problem
+from .statistics import column_statistics
+
+
+def row_blocks(
+    X: Any, *, block_bytes: int | None = None, persist: bool | None = None, names: Any = None
+) -> RowBlocks:
+    """Data that are read a block of rows at a time, for `sparse_pca` and the other functions of (n, p) data.
+
+    Each pass reads every row once; memory holds one block, and at most 1 GB of columns of the covariance. A
+    solver makes a pass for the statistics of the columns and then some ten for each component.
+
+    Parameters
+    ----------
+    X : object with `shape`, `dtype` and slices of rows, or dask array, of shape (n, p)
+        An `h5py.Dataset`, a `zarr.Array`, the `X` of a backed AnnData, a memory map; rows are read as
+        ``X[i:j]``, dense or as a sparse matrix. A dask array, or a dask dataframe, is worked on where its
+        blocks are, by the distributed client if there is one.
+    block_bytes : int, optional
+        Bytes of X in a block, 128 MB by default; rounded to whole chunks of files that have them. Blocks of a
+        dask array are its chunks.
+    persist : bool, optional
+        Of a dask array: True computes its blocks once and keeps them while a function runs, False computes
+        them in every pass. By default they are kept where they fit in half of the memory that is free. Blocks
+        that `X.persist()` has computed are used in place.
+    names : sequence of str, optional
+        Of the variables; by default the columns of a dataframe.
+
+    Returns
+    -------
+    RowBlocks
+        To be given in place of X.
+
+    Raises
+    ------
+    TypeError
+        For what cannot be read by rows, is not real, or an option that does not go with this X.
+    ValueError
+        For an empty X, or a dask array of unknown shape; while a function reads them, for blocks of another
+        shape or precision than X says.
+
+    References
+    ----------
+    The means and variances of blocks are merged as in T. F. Chan, G. H. Golub and R. J. LeVeque (1983).
+    Algorithms for computing the sample variance. The American Statistician 37, 242-247.
+
+    Examples
+    --------
+    >>> import numpy as np, spcacore
+    >>> X, _ = spcacore.datasets.make_spiked(200, 50, cardinality=5, rng=0)
+    >>> by_rows = spcacore.row_blocks(X, block_bytes=20_000)
+    >>> by_rows
+    RowBlocks(200 x 50, float64, 4 blocks)
+    >>> result = spcacore.sparse_pca(by_rows, 1, cardinality=5)
+    >>> np.abs(result.loadings - spcacore.sparse_pca(X, 1, cardinality=5).loadings).max() < 1e-12
+    np.True_
+    """
+    if isinstance(X, RowBlocks):
+        if block_bytes is not None or persist is not None or names is not None:
+            raise TypeError("X has been made by row_blocks already: options must be given there")
+        return X
+    if getattr(X, "__dask_graph__", None) is not None:
+        from . import dask
+
+        if block_bytes is not None:
+            raise TypeError("block_bytes is not for dask arrays, whose blocks are their chunks: see rechunk")
+        return dask.DaskBlocks(X, persist, names)
+    if persist is not None:
+        raise TypeError("persist is for dask arrays; other data are read in every pass")
+    refuse_no_array(X, "X")
+    size = BLOCK_BYTES if block_bytes is None else integer(block_bytes, "block_bytes", 1)
+    return SlicedRows(X, size, names)
+
+
+def problem_of(X: Any, center: bool, scale: bool) -> Problem:
+    """The problem of data in blocks of rows."""
+    blocks = row_blocks(X).held()
+    (n, p), dtype = blocks.shape, float_type(blocks.dtype)
+    found: Statistics = blocks.reduced(merged, statistics)
+    if not found.plain:
+        blocks = blocks.repaired()
+
+    def again(index: Index) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        unit = np.array(
+            [power_of_two_scale(size) for size in np.maximum(-found.low[index], found.high[index])]
+        )
+        scaled: Statistics = blocks.reduced(merged, scaled_statistics, index, unit)
+        square = scaled.square if center else scaled.square + n * scaled.mean**2
+        return scaled.mean / unit / unit, np.sqrt(square / max(n - 1, 1)) / unit / unit
+
+    def make(mean: NDArray[Any] | None, weight: NDArray[Any] | None, range_: float, factor: float) -> Any:
+        gram = Gram(blocks, dtype, mean, weight, range_, factor)
+        return BlockOperator(gram, _core.products(gram, p, p, True, 1.0, dtype == np.float32))
+
+    with np.errstate(over="ignore", invalid="ignore"):
+        sums = found.mean, found.square, found.high - found.low
+    columns = column_statistics(n, center, sums, again, lambda: _locate(blocks))
+    problem = data_problem(columns, n, dtype, center, scale, blocks.names, max(found.stored, p), make)
+    operator: Any = problem.operator
+    assert problem.diagonal is not None
+    operator.gram.diagonal = operator.gram.promise = problem.diagonal.astype(dtype)
+    return problem
+
+
+def scores(X: Any, loadings: NDArray[Any], mean: NDArray[Any] | None, scale: NDArray[Any] | None) -> Any:
+    """((X - mean) / scale) @ loadings; of a dask array, a dask array."""
+    blocks = row_blocks(X)
+    if blocks.shape[1] != len(loadings):
+        raise ValueError(f"X has shape {blocks.shape} where (m, {len(loadings)}) is needed")
+    index = np.flatnonzero(loadings.any(axis=1))
+    V = loadings[index]
+    if scale is not None:
+        V = V / scale[index, None]
+    dtype = np.result_type(float_type(blocks.dtype), V)
+    shift = None if mean is None else mean[index] @ V
+    return blocks.mapped(scores_of, V.shape[1:], dtype, index, V, shift)

@@ -1,0 +1,225 @@
+"""An operator with what Python needs to know of it."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _core
+from ..linalg.scaling import exponent_of, power_of_two_scale
+from .missing import MissingData
+from .statistics import ColumnStatistics
+
+OUT_OF_RANGE = "a variance exceeds the number range and is given as inf"
+BELOW_RANGE = "a variance is below the number range and is given as 0"
+
+
+def warn_out_of_range(inside: Any, given: Any, stacklevel: int) -> None:
+    """Where a variance is not what it is in the operator's units, but inf or 0."""
+    given = np.asarray(given)
+    if not np.isfinite(given).all():
+        warnings.warn(OUT_OF_RANGE, RuntimeWarning, stacklevel=stacklevel + 1)
+    if ((given == 0) & (np.asarray(inside) != 0)).any():
+        warnings.warn(BELOW_RANGE, RuntimeWarning, stacklevel=stacklevel + 1)
+
+
+def data_problem(
+    columns: ColumnStatistics,
+    n: int,
+    dtype: np.dtype,
+    center: bool,
+    scale: bool,
+    names: tuple[str, ...] | None,
+    cost: int,
+    make: Callable[..., _core.Operator],
+) -> Problem:
+    zero = columns.deviation == 0
+    weight = deviation = None
+    if scale:
+        with np.errstate(over="ignore", under="ignore", divide="ignore"):
+            deviation = np.where(zero, 1, columns.deviation).astype(dtype)
+            weight = np.where(zero, 0, 1 / deviation).astype(dtype)
+        for wrong, much in ((~np.isfinite(weight), "little"), (~np.isfinite(deviation), "much")):
+            if wrong.any():
+                j = int(np.argmax(wrong))
+                raise ValueError(f"column {j} of X varies too {much} to be divided by its standard deviation")
+    elif center and zero.any():  # a constant column must not return as rounding noise
+        weight = np.where(zero, 0, 1).astype(dtype)
+    largest = max(float(np.abs(columns.mean).max()), float(columns.deviation.max()))
+    range_ = 1.0 if scale else power_of_two_scale(largest, dtype)
+    with np.errstate(under="ignore"):
+        diagonal = np.where(zero, 0.0, 1.0) if scale else (columns.deviation * range_ * range_) ** 2
+    with np.errstate(under="ignore"):
+        mean = columns.mean.astype(dtype) if center else None
+    factor = 1.0 / max(n - 1, 1)
+    operator = make(mean, weight, range_, factor)
+    moment = diagonal
+    if center:
+        with np.errstate(over="ignore", under="ignore"):
+            offset = columns.mean * range_ * range_
+            moment = diagonal + (offset if weight is None else offset * weight) ** 2
+    return Problem(
+        operator=operator,
+        n_samples=n,
+        diagonal=diagonal,
+        exponent=0 if scale else -4 * exponent_of(range_),
+        moment=moment,
+        floor=0.0,
+        mean=mean,
+        scale=deviation,
+        names=names,
+        cost=cost,
+        weight=weight,
+        range=range_,
+    )
+
+
+def covariance_problem(
+    diagonal: NDArray[Any],
+    largest: float,
+    dtype: np.dtype,
+    scale: bool,
+    names: tuple[str, ...] | None,
+    cost: int,
+    make: Callable[..., _core.Operator],
+) -> Problem:
+    deviation = np.sqrt(np.maximum(diagonal, 0)).astype(np.float64)
+    weight = None
+    range_ = 1.0
+    if scale:
+        if (diagonal < -1e-8 * largest).any():
+            raise ValueError("scale=True needs variances, and X has a negative diagonal entry")
+        zero = deviation == 0
+        weight = np.where(zero, 0, 1 / np.where(zero, 1, deviation)).astype(dtype)
+        diagonal = np.where(zero, 0.0, 1.0)
+    else:
+        range_ = power_of_two_scale(largest, dtype)
+        diagonal = diagonal.astype(np.float64) * range_ * range_
+    return Problem(
+        operator=make(None, weight, range_, 1.0),
+        n_samples=None,
+        diagonal=diagonal,
+        exponent=-2 * exponent_of(range_),
+        moment=diagonal,
+        floor=0.0,
+        mean=None,
+        scale=np.where(zero, 1, deviation).astype(dtype) if scale else None,
+        names=names,
+        cost=cost,
+    )
+
+
+@dataclass(frozen=True)
+class Screening:
+    """How much of dense data a call has read.
+
+    Attributes
+    ----------
+    mode : {"both", "shadow", "references", "none"}
+        What screened the columns: an int8 shadow of X, the products with earlier directions, both, or
+        nothing, so that every product read all of X.
+    reads : float or None
+        Bytes read of X and of its shadow, setting up included, over the bytes of X; None with "none".
+    columns : int
+        Exact products with a column of X.
+    questions : int
+        Products with X that the solver asked for; a plain loop reads X once for each.
+    """
+
+    mode: str = "none"
+    reads: float | None = None
+    columns: int = 0
+    questions: int = 0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Problem:
+    """An operator with what Python needs to know of it.
+
+    Attributes
+    ----------
+    operator : _core.Operator
+    n_samples : int or None
+        None for a covariance.
+    diagonal : ndarray of shape (p,) or None
+        Of the operator, in its own units; None where only products are known.
+    exponent : int
+        A value of the operator times `2**exponent` is a variance in the caller's units.
+    moment : ndarray of shape (p,) or None
+        Second moment about 0 of each column as it is stored, in the operator's units; of a covariance
+        the diagonal.
+    floor : float
+        Where there are no entries: variance that rounding alone may leave.
+    mean, scale : ndarray of shape (p,) or None
+        What is subtracted from, then divides, each column.
+    names : tuple of str or None
+    cost : int
+        Multiplications of one product, for deciding how many starts to afford.
+    weight : ndarray of shape (p,) or None
+        What the operator multiplies each centred column by, besides `range`**2.
+    row_weight : ndarray of shape (n,) or None
+        What it multiplies each row by, before it is centred.
+    range : float
+    screening : callable
+        Says what has been read so far.
+    filled : Filled or None
+        Where entries are missing.
+    """
+
+    operator: _core.Operator
+    n_samples: int | None
+    diagonal: NDArray[Any] | None
+    exponent: int
+    moment: NDArray[Any] | None
+    floor: float
+    mean: NDArray[Any] | None
+    scale: NDArray[Any] | None
+    names: tuple[str, ...] | None
+    cost: int
+    weight: NDArray[Any] | None = None
+    row_weight: NDArray[Any] | None = None
+    range: float = 1.0
+    screening: Callable[[], Screening] = Screening
+    filled: MissingData | None = None
+
+    @property
+    def p(self) -> int:
+        return self.operator.p
+
+    @property
+    def total_variance(self) -> float | None:
+        """The trace of A in the caller's units."""
+        return None if self.diagonal is None else self.in_units(self.diagonal.sum())
+
+    @property
+    def unit(self) -> float:
+        """The variance in the caller's units that 1 stands for; inf or 0 out of range."""
+        return float(self.in_units(1.0))
+
+    def noise(self, index: NDArray[np.intp], deflation: str = "projection") -> float:
+        """Variance, in the operator's units, that rounding alone may leave along k variables.
+
+        Of data, entries with errors of eps leave eps^2. A covariance leaves eps, and so do the
+        deflations that subtract a variance rather than a column.
+        """
+        eps, k = float(np.finfo(self.operator.dtype).eps), len(index)
+        first_order = self.operator.covariance or not deflation.endswith("projection")
+        if self.moment is None or self.diagonal is None:
+            return math.sqrt(self.floor) if first_order and not self.operator.covariance else self.floor
+        noise = 4 * eps * k * float(self.diagonal[index].max()) if first_order else 0.0
+        return noise if self.operator.covariance else noise + 4 * eps**2 * k * float(self.moment[index].sum())
+
+    def unscreened(self) -> Problem:
+        """The same with the plain operator."""
+        return replace(self, operator=self.operator.unscreened(), screening=Screening)
+
+    def in_units(self, value: Any) -> Any:
+        """Operator values as the caller's variances; inf or 0 where those leave the number range."""
+        with np.errstate(over="ignore", under="ignore"):
+            return np.ldexp(value, self.exponent)

@@ -1,0 +1,63 @@
+"""Scores: data times loadings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._limits import CHUNK
+from .._validation import is_operator, is_row_blocks, is_sparse, raise_not_finite, real_array
+from .sparse_format import compressed
+
+
+def scores(
+    X: Any,
+    loadings: NDArray[Any],
+    mean: NDArray[Any] | None,
+    scale: NDArray[Any] | None,
+    row_weight: NDArray[Any] | None = None,
+) -> NDArray[Any]:
+    """((diag(row_weight) X - mean) / scale) @ loadings, reading only the columns that some loading uses."""
+    p = len(loadings)
+    if is_row_blocks(X):
+        from . import partition
+
+        return partition.scores(X, loadings, mean, scale)
+    if row_weight is not None:
+        result = row_weight[:, None] * scores(X, loadings, None, scale)
+        if mean is not None:
+            result -= mean @ (loadings if scale is None else loadings / scale[:, None])
+        return result
+    used = np.flatnonzero(loadings.any(axis=1))
+    V = loadings[used]
+    if scale is not None:
+        V = V / scale[used, None]
+    if is_sparse(X) or is_operator(X):
+        if is_sparse(X):
+            X = compressed(X)
+        if X.shape[1] != p:
+            raise ValueError(f"X has shape {X.shape} where (m, {p}) is needed")
+        full = np.zeros_like(loadings)
+        full[used] = V
+        result = np.asarray(X @ full)
+        if result.dtype.kind not in "fiu":
+            raise TypeError(f"X, an operator, returned dtype {result.dtype}; real numbers are needed")
+        if not np.isfinite(result).all():
+            if is_sparse(X):
+                raise_not_finite(X.data, "X.data")
+            raise ValueError("X, an operator, returned NaN or infinity")
+        return result if mean is None else result - mean[used] @ V
+    a = real_array(X, "X", ndim=2, finite=False)
+    if a.shape[1] != p:
+        raise ValueError(f"X has shape {a.shape} where (m, {p}) is needed")
+    out = np.empty((len(a), V.shape[1]), np.result_type(a, V))
+    step = max(1, CHUNK // max(1, len(used)))
+    for start in range(0, len(a), step):  # rows of the columns in use are copied, some at a time
+        part = a[start : start + step, used]
+        if not np.isfinite(part).all():
+            raise_not_finite(a, "X")
+        with np.errstate(under="ignore"):
+            out[start : start + step] = (part if mean is None else part - mean[used]) @ V
+    return out

@@ -1,0 +1,1 @@
+"""How sparse and how many: paths, folds, permutations."""

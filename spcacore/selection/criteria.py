@@ -1,0 +1,515 @@
+"""How sparse, and how many components: paths over the sparsity, and choices that the data make."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._messages import counted
+from .._validation import (
+    Hook,
+    check_callback,
+    check_choice,
+    column_names,
+    integer,
+    is_operator,
+    is_row_blocks,
+    is_sparse,
+    real_array,
+)
+from ..linalg.threads import check_jobs
+from ..models.components import SparsePCAResult
+from ..operators.partition import row_blocks
+from ..operators.sparse_format import canonical_arrays
+from ..progress import SelectionProgress
+from ..results import frame
+from .tuning import Array, Plan, SparsityPath
+
+CRITERIA = ("cv", "permutation", "sparseness")
+RULES = ("one_se", "best")
+Callback = Callable[[SelectionProgress], object]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SparsitySelection:
+    """How well each value of the sparsity, or number of components, does, and which is chosen.
+
+    Attributes
+    ----------
+    parameter : {"cardinality", "l1_bound", "penalty", "n_components"}
+    criterion : {"cv", "permutation", "sparseness"}
+    values : ndarray of shape (m,)
+        From the sparsest to the densest; numbers of components from 0.
+    score : ndarray of shape (m,)
+        Larger is better. "cv": the share of the variance of left-out entries that is predicted, averaged over
+        folds and repeats. "permutation": the logarithm of the share explained, less its mean after
+        permutations; of a number of components t, that of the t-th among what the earlier ones leave.
+        "sparseness": the index of sparseness.
+    standard_error : ndarray of shape (m,) or None
+        Of the score; None for "sparseness".
+    scores : ndarray of shape (runs, m) or None
+        "cv": of each fold of each repeat. "permutation": logarithms of the shares after each permutation.
+    best : int or float
+        The value of the best score; of a number of components by permutation, see `select_n_components`.
+    one_se : int or float
+        The sparsest value (the fewest components) whose score is within one standard error of the best.
+    chosen : int or float
+        One of these two, by the rule asked for.
+    chosen_index : int
+        Where it is among the values.
+    rule : {"one_se", "best"}
+    result : SparsePCAResult or None
+        Of all the data, at the chosen value; None for no component.
+    path : SparsityPath or None
+        Of all the data, over the values; None for numbers of components.
+    """
+
+    parameter: str
+    criterion: str
+    values: NDArray[Any]
+    score: Array
+    standard_error: Array | None
+    scores: Array | None
+    best: Any
+    one_se: Any
+    chosen: Any
+    chosen_index: int
+    rule: str
+    result: SparsePCAResult | None
+    path: SparsityPath | None = field(default=None)
+
+    def to_frame(self) -> Any:
+        """One row a value, as a pandas DataFrame: the score, its standard error, and which is chosen.
+
+        Returns
+        -------
+        pandas.DataFrame
+
+        Raises
+        ------
+        ImportError
+            Without pandas.
+        """
+        columns: dict[str, Any] = {"score": self.score}
+        if self.standard_error is not None:
+            columns["standard_error"] = self.standard_error
+        columns["chosen"] = np.arange(len(self.values)) == self.chosen_index
+        return frame(columns, self.values.tolist(), self.parameter)
+
+    def __repr__(self) -> str:
+        return (
+            f"SparsitySelection(criterion={self.criterion!r}, "
+            f"{counted(len(self.values), 'value')} of {self.parameter}, best={self.best:.6g}, "
+            f"one_se={self.one_se:.6g}, chosen={self.chosen:.6g})"
+        )
+
+
+def sparsity_path(
+    X: Any,
+    *,
+    n_components: int = 1,
+    cardinality: Any = None,
+    l1_bound: Any = None,
+    penalty: Any = None,
+    method: str = "tpower",
+    deflation: str = "projection",
+    kind: str = "data",
+    center: bool = True,
+    scale: bool = False,
+    rng: Any = None,
+    callback: Callback | None = None,
+    **options: Any,
+) -> SparsityPath:
+    """Sparse components for each of several values of their sparsity.
+
+    Each value gives what `sparse_pca` gives, or a first component with a better objective of the method:
+    components are sought from its starts and from those of the neighboring, denser value. X is checked,
+    summarized and screened once. Of "tpower", the variance of the first component never falls as it becomes
+    denser, unless ``refine=True`` changes it afterwards.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, p), sparse matrix, LinearOperator or callable
+        Data or, with ``kind="covariance"``, a symmetric positive semidefinite matrix, as in `sparse_pca`.
+    n_components : int, default 1
+        In [1, min(n, p)].
+    cardinality, l1_bound, penalty : sequence of numbers, optional
+        Just the one that the method takes: the values, in any order, each for all components. Default of
+        the first two: up to 15 between one variable and, at most, 1000.
+    method, deflation, kind, center, scale
+        As in `sparse_pca`.
+    rng : None, int or numpy Generator, optional
+        As in `sparse_pca`; None is a fixed seed.
+    callback : callable, optional
+        Called with a `SelectionProgress` after each value. Raising StopIteration ends the search early,
+        see `Progress`.
+    **options
+        Any other option of `sparse_pca`, or of the method.
+
+    Returns
+    -------
+    SparsityPath
+        `parameter`, `values` (m,), `explained_variance_ratio` (m, r), `cardinality` (m, r),
+        `dense_ratio` (r,), `index_of_sparseness` (m,), `results`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As in `sparse_pca`; for no values, or a value given twice.
+
+    References
+    ----------
+    A. d'Aspremont, F. Bach and L. El Ghaoui (2008). Optimal solutions for sparse principal component
+    analysis. Journal of Machine Learning Research 9, 1269-1294. N. T. Trendafilov (2014). From simple
+    structure to sparse components: a review. Computational Statistics 29, 431-454.
+
+    Examples
+    --------
+    >>> import spcacore
+    >>> A = spcacore.datasets.load_pitprops().correlation
+    >>> path = spcacore.sparsity_path(A, cardinality=[1, 2, 4, 6, 8, 13], kind="covariance")
+    >>> path.explained_variance_ratio.ravel().round(3)
+    array([0.077, 0.15 , 0.226, 0.29 , 0.313, 0.325])
+    >>> path[3].cardinality
+    array([6])
+    """
+    given = {"cardinality": cardinality, "l1_bound": l1_bound, "penalty": penalty}
+    plan = Plan(X, n_components, given, method, deflation, kind, center, scale, rng, options)
+    path = plan.path(ProgressCounter(check_callback(callback), len(plan.values)))
+    plan.warn(path.results)
+    return path
+
+
+def select_sparsity(
+    X: Any,
+    *,
+    n_components: int = 1,
+    cardinality: Any = None,
+    l1_bound: Any = None,
+    penalty: Any = None,
+    criterion: str = "cv",
+    rule: str = "one_se",
+    n_folds: int = 5,
+    n_repeats: int = 1,
+    n_permutations: int = 20,
+    method: str = "tpower",
+    deflation: str = "projection",
+    kind: str = "data",
+    center: bool = True,
+    scale: bool = False,
+    n_jobs: int = 1,
+    rng: Any = None,
+    callback: Callback | None = None,
+    **options: Any,
+) -> SparsitySelection:
+    """Choose how sparse the components are to be.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, p), sparse matrix, RowBlocks or dask array
+        Data, or for "sparseness" anything that `sparse_pca` takes, with its entries. "permutation" needs it
+        in memory.
+    n_components : int, default 1
+        In [1, min(n, p)], n the number of rows without those of a fold.
+    cardinality, l1_bound, penalty : sequence of numbers, optional
+        As in `sparsity_path`.
+    criterion : {"cv", "permutation", "sparseness"}, default "cv"
+        "cv": the share of the variance of left-out entries that is predicted. A model is fitted to the rows
+        outside of a fold, and each entry of the fold is predicted from the other entries of its row; with
+        ``scale=True`` but for variables that are constant outside of the fold.
+        "permutation": the gap between the share explained and what is explained after the entries of each
+        column are permuted, in logarithms. "sparseness": the index of sparseness, which needs no more than
+        the path, and for many variables mostly counts zeros.
+    rule : {"one_se", "best"}, default "one_se"
+        The sparsest value whose score is within one standard error of the best, or the best.
+    n_folds : int, default 5
+        In [2, n]. Folds of "cv" are drawn at random.
+    n_repeats : int, default 1
+        How often "cv" draws folds anew.
+    n_permutations : int, default 20
+        At least 2.
+    method, deflation, kind, center, scale
+        As in `sparse_pca`. Missing entries, which "pmd" allows, are neither predicted nor used to predict.
+    n_jobs : int, default 1
+        Threads, each with a copy of the rows or permuted columns at work; -1: one for each processor. The
+        result does not depend on it.
+    rng : None, int or numpy Generator, optional
+        For folds, permutations and random starts; None is a fixed seed.
+    callback : callable, optional
+        Called with a `SelectionProgress` after each value of each fold or permutation, in the thread of the
+        caller. Raising StopIteration ends the search early, see `Progress`.
+    **options
+        Any other option of `sparse_pca`, or of the method.
+
+    Returns
+    -------
+    SparsitySelection
+        `values` (m,), `score` (m,), `standard_error` (m,), `scores`, `best`, `one_se`, `chosen`, `result`,
+        `path`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As in `sparsity_path`; for a covariance with a criterion that needs rows.
+
+    References
+    ----------
+    D. M. Witten, R. Tibshirani and T. Hastie (2009). A penalized matrix decomposition, with applications to
+    sparse principal components and canonical correlation analysis. Biostatistics 10, 515-534, section 3.4.
+    R. Bro, K. Kjeldahl, A. K. Smilde and H. A. L. Kiers (2008). Cross-validation of component models: a
+    critical look at current methods. Analytical and Bioanalytical Chemistry 390, 1241-1251. R. Tibshirani,
+    G. Walther and T. Hastie (2001). Estimating the number of clusters in a data set via the gap statistic.
+    Journal of the Royal Statistical Society B 63, 411-423.
+
+    Examples
+    --------
+    >>> import spcacore
+    >>> X, planted = spcacore.datasets.make_spiked(100, 200, cardinality=10, rng=0)
+    >>> selection = spcacore.select_sparsity(X, cardinality=[2, 5, 10, 20, 50], n_components=planted.shape[1])
+    >>> selection.best, selection.result.cardinality.tolist()
+    (10, [10, 10])
+    """
+    check_choice(criterion, "criterion", CRITERIA)
+    check_choice(rule, "rule", RULES)
+    n_folds, n_repeats = integer(n_folds, "n_folds", 2), integer(n_repeats, "n_repeats", 1)
+    n_permutations = integer(n_permutations, "n_permutations", 2)
+    threads, tell = check_jobs(n_jobs), check_callback(callback)
+    given = {"cardinality": cardinality, "l1_bound": l1_bound, "penalty": penalty}
+    if criterion != "sparseness":
+        X = _rows(X, kind, criterion, n_folds)
+    plan = Plan(X, n_components, given, method, deflation, kind, center, scale, rng, options)
+    runs = {"cv": n_folds * n_repeats, "permutation": 1 + n_permutations, "sparseness": 0}[criterion]
+    counted = ProgressCounter(tell, (1 + runs) * len(plan.values))
+    path = plan.path(counted)
+    plan.warn(path.results)
+    error = scores = None
+    if criterion == "sparseness":
+        if path.index_of_sparseness is None:
+            raise ValueError(
+                "criterion='sparseness' needs the entries of X; an operator offers only products"
+            )
+        score = path.index_of_sparseness
+    elif criterion == "cv":
+        scores = _folds(plan, n_folds, n_repeats, threads, counted)
+        score, error = scores.mean(axis=0), _error_of_folds(scores, n_folds)
+    else:
+        own, *permuted = _logarithm(_permutations(plan, n_permutations, threads, counted).sum(axis=2))
+        scores = np.array(permuted)
+        score = own - scores.mean(axis=0)
+        error = _error_of_permutations(scores)
+    best = int(np.argmax(score))
+    near = best if error is None else int(np.argmax(score >= score[best] - error[best]))
+    return _selection(plan.parameter, criterion, plan.values, score, error, scores, best, near, rule, path)
+
+
+def select_n_components(
+    X: Any,
+    n_components: int,
+    *,
+    cardinality: Any = None,
+    l1_bound: Any = None,
+    penalty: Any = None,
+    criterion: str = "cv",
+    rule: str = "one_se",
+    n_folds: int = 5,
+    n_repeats: int = 1,
+    n_permutations: int = 20,
+    method: str = "tpower",
+    deflation: str = "projection",
+    center: bool = True,
+    scale: bool = False,
+    n_jobs: int = 1,
+    rng: Any = None,
+    callback: Callback | None = None,
+    **options: Any,
+) -> SparsitySelection:
+    """Choose how many sparse components to keep.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, p), sparse matrix, RowBlocks or dask array
+        Data. "permutation" needs it in memory.
+    n_components : int
+        The largest number to consider. Components are found one after another, so that one search serves
+        all numbers.
+    cardinality, l1_bound, penalty : number or sequence of numbers
+        Just the one that the method takes, for every component or for each, as in `sparse_pca`.
+    criterion : {"cv", "permutation"}, default "cv"
+        "cv": as in `select_sparsity`; no component at all has the score 0. "permutation": parallel analysis.
+        The share that a component explains of what the earlier ones leave is compared with the same after the
+        entries of each column are permuted; "best" counts components until one falls below the mean of
+        that, "one_se" until one is not two standard deviations above it.
+    rule : {"one_se", "best"}, default "one_se"
+    n_folds, n_repeats, n_permutations, n_jobs, rng, callback
+        As in `select_sparsity`.
+    method, deflation, center, scale
+        As in `sparse_pca`.
+    **options
+        Any other option of `sparse_pca`, or of the method, but `refine` and `block`.
+
+    Returns
+    -------
+    SparsitySelection
+        With `values` 0, 1, ..., n_components.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As in `sparse_pca`.
+
+    References
+    ----------
+    A. Buja and N. Eyuboglu (1992). Remarks on parallel analysis. Multivariate Behavioral Research 27,
+    509-540. R. Bro et al. (2008), see `select_sparsity`.
+
+    Examples
+    --------
+    >>> import spcacore
+    >>> X, planted = spcacore.datasets.make_spiked(100, 200, cardinality=10, rng=0)
+    >>> planted.shape[1], spcacore.select_n_components(X, 6, cardinality=10).chosen
+    (2, 2)
+    """
+    check_choice(criterion, "criterion", CRITERIA[:2])
+    check_choice(rule, "rule", RULES)
+    n_folds, n_repeats = integer(n_folds, "n_folds", 2), integer(n_repeats, "n_repeats", 1)
+    n_permutations = integer(n_permutations, "n_permutations", 2)
+    threads, tell = check_jobs(n_jobs), check_callback(callback)
+    for name in ("refine", "block"):
+        if options.get(name):
+            raise ValueError(f"{name}=True finds all components together, so that they cannot be counted")
+    X = _rows(X, "data", criterion, n_folds)
+    given = {"cardinality": cardinality, "l1_bound": l1_bound, "penalty": penalty}
+    plan = Plan(X, n_components, given, method, deflation, "data", center, scale, rng, options, counting=True)
+    runs = n_folds * n_repeats if criterion == "cv" else 1 + n_permutations
+    counted = ProgressCounter(tell, 1 + runs)
+    found = plan.searched(plan.problem, None)
+    counted(plan.r)
+    values = np.arange(plan.r + 1)
+    if criterion == "cv":
+        scores = _folds(plan, n_folds, n_repeats, threads, counted)
+        score, error = scores.mean(axis=0), _error_of_folds(scores, n_folds)
+        best = int(np.argmax(score))
+        near = int(np.argmax(score >= score[best] - error[best]))
+    else:
+        own, *permuted = _logarithm(_of_the_rest(_permutations(plan, n_permutations, threads, counted)))
+        scores = np.array(permuted)
+        score = own - scores.mean(axis=0)
+        score, scores = (np.insert(a, 0, 0.0, axis=-1) for a in (score, scores))
+        error = _error_of_permutations(scores)
+        best = int(np.argmin(np.append(score[1:] > 0, False)))
+        near = int(np.argmin(np.append(score[1:] > 2 * error[1:], False)))
+    chosen = near if rule == "one_se" else best
+    result = plan.result(found[0][:chosen], plan.settings[0]) if chosen else None
+    plan.warn([result] if result else [])
+    found_by = _selection("n_components", criterion, values, score, error, scores, best, near, rule, None)
+    return replace(found_by, result=result)
+
+
+def _selection(
+    parameter: str,
+    criterion: str,
+    values: NDArray[Any],
+    score: Array,
+    error: Array | None,
+    scores: Array | None,
+    best: int,
+    near: int,
+    rule: str,
+    path: SparsityPath | None,
+) -> SparsitySelection:
+    chosen = near if rule == "one_se" else best
+    return SparsitySelection(
+        parameter, criterion, values, score, error, scores, values[best].item(), values[near].item(),
+        values[chosen].item(), chosen, rule, None if path is None else path[chosen], path,
+    )  # fmt: skip
+
+
+def _folds(plan: Plan, n_folds: int, n_repeats: int, threads: int, counted: ProgressCounter) -> Array:
+    """Scores of all folds; of those done, in whole repeats if there are any, where the callback ends it."""
+    done = [] if counted.ended else plan.cross_validated(n_folds, n_repeats, threads, counted)
+    if len(done) < 2:
+        raise RuntimeError("the callback ended the selection before two folds were done: nothing is chosen")
+    return done[: max(len(done) // n_folds, 1) * n_folds]
+
+
+def _permutations(plan: Plan, count: int, threads: int, counted: ProgressCounter) -> Array:
+    """Shares of X as it is and after all permutations, or those done where the callback ends it."""
+    done = [] if counted.ended else plan.permuted(count, threads, counted)
+    if len(done) < 3:
+        raise RuntimeError(
+            "the callback ended the selection before two permutations were done: nothing is chosen"
+        )
+    return done
+
+
+def _error_of_folds(scores: Array, n_folds: int) -> Array:
+    """Standard error of the mean over folds, from the deviations within each repeat."""
+    n_folds = min(n_folds, len(scores))
+    within = scores.reshape(-1, n_folds, scores.shape[1]).var(axis=1, ddof=1)
+    return np.sqrt(within.mean(axis=0) / n_folds)
+
+
+def _error_of_permutations(scores: Array) -> Array:
+    return scores.std(axis=0, ddof=1) * math.sqrt(1 + 1 / len(scores))
+
+
+def _logarithm(shares: Array) -> Array:
+    return np.log(np.maximum(shares, np.finfo(float).tiny))
+
+
+def _of_the_rest(shares: Array) -> Array:
+    """Each share of the variance as one of what the earlier components leave."""
+    before = np.cumsum(shares, axis=-1) - shares
+    return shares / np.maximum(1 - before, np.finfo(float).eps)
+
+
+class ProgressCounter:
+    """Tells how much of the work is done."""
+
+    def __init__(self, tell: Hook | None, total: int):
+        self.tell, self.total, self.done = tell, total, 0
+
+    @property
+    def ended(self) -> bool:
+        return self.tell is not None and self.tell.ended
+
+    def __call__(self, value: Any) -> bool:
+        self.done += 1
+        return self.tell is not None and self.tell(SelectionProgress(self.done, self.total, value))
+
+
+def _rows(X: Any, kind: str, criterion: str, n_folds: int) -> Any:
+    """X as an array, CSR matrix or row blocks, whose rows can be taken."""
+    if check_choice(kind, "kind", ("data", "covariance")) != "data":
+        raise ValueError(f"criterion={criterion!r} needs data; a covariance goes with 'sparseness'")
+    if is_row_blocks(X) and criterion == "permutation":
+        raise TypeError(
+            "criterion='permutation' needs the data in memory, and X is in blocks of rows: use 'cv'"
+        )
+    if is_operator(X) or (callable(X) and not hasattr(X, "__array__") and not is_sparse(X)):
+        raise TypeError(f"X must have entries for criterion={criterion!r}; an operator offers only products")
+    rows: Any
+    if is_row_blocks(X):
+        rows = row_blocks(X).held()
+    else:
+        rows = canonical_arrays(X)[0].tocsr() if is_sparse(X) else real_array(X, "X", ndim=2, finite=False)
+    if criterion == "cv" and n_folds > rows.shape[0]:
+        raise ValueError(f"n_folds must be at most the number of rows, {rows.shape[0]}, not {n_folds}")
+    if rows.shape[0] < 3:
+        raise ValueError(f"at least three rows are needed for criterion={criterion!r}, not {rows.shape[0]}")
+    return rows if is_sparse(X) or is_row_blocks(X) else _Named(rows, column_names(X))
+
+
+class _Named:
+    """An array with the names of its columns."""
+
+    def __init__(self, array: NDArray[Any], columns: tuple[str, ...] | None):
+        self.array, self.columns = array, columns
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
+        return self.array

@@ -1,0 +1,486 @@
+"""Searches over several values of the sparsity, of all the data, of folds and of permutations.
+
+Left-out entries. Rows are split into folds. The other rows give loadings V, their additional variances d,
+the mean, and the noise `s2 = (total - sum d)/(p - r)` of the model `x ~ N(mean, WW' + s2 I)`,
+`W = V diag(max(d - s2, 0))^(1/2)`. In each row y of the fold every entry is left out in its turn, and
+predicted by its expectation given the other entries of the row. With `M = W'W + s2 I`,
+`e = y - W M^-1 W'y` and `h_j = w_j'M^-1 w_j`, the error of that is `e_j/(1 - h_j)`: posterior means of the
+scores are a ridge regression of the row on W, whose leave-one-out errors have this closed form. Variables
+without a loading are predicted by their means. The score is the share of the variance of the fold that is
+predicted so, `1 - sum of squared errors/sum of squares about the mean`. It falls where loadings fit noise, as
+the share explained by a projection never does.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._limits import GRID_CARDINALITY, GRID_VALUES, HELD_OUT_ENTRIES, WIDE_SAMPLES
+from .._messages import counted
+from .._validation import check_callback, check_choice, integer, is_row_blocks, is_sparse, number
+from ..linalg.eigen import leading_eigenvectors
+from ..linalg.lapack import interruptible
+from ..linalg.threads import Report, in_threads
+from ..models.alternation import prepare, refine_all
+from ..models.components import SparsePCAResult, components_result
+from ..models.variance import operator_variances
+from ..operators.permutation import permuted_columns
+from ..operators.problem import Problem, warn_out_of_range
+from ..results import frame
+from ..solvers.base import Solution
+from ..solvers.table import METHODS, SPARSITY
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SparsityPath:
+    """Sparse components for each of several values of their sparsity, from `sparsity_path`.
+
+    It is a sequence: ``path[i]`` is the `SparsePCAResult` of the i-th value.
+
+    Attributes
+    ----------
+    parameter : {"cardinality", "l1_bound", "penalty"}
+    values : ndarray of shape (m,)
+        From the sparsest to the densest: ascending, but for a penalty.
+    explained_variance_ratio : ndarray of shape (m, r) or None
+        Additional share of the variance of each component, as in `SparsePCAResult`; 0 where none was left.
+        None where the total is unknown.
+    cardinality : ndarray of shape (m, r), int
+        Nonzeros of each loading.
+    dense_ratio : ndarray of shape (r,) or None
+        Shares of the variance of the first r ordinary principal components.
+    index_of_sparseness : ndarray of shape (m,) or None
+        `(share explained) (share of the ordinary components) (share of zeros among the loadings)`
+        (Trendafilov 2014): it rewards both variance and zeros.
+    results : tuple of m SparsePCAResult
+    method, deflation, kind : str
+    n_samples : int or None
+    names : tuple of str or None
+        Names of the variables, when the input had any.
+    """
+
+    parameter: str
+    values: NDArray[Any]
+    explained_variance_ratio: NDArray[Any] | None
+    cardinality: NDArray[np.intp]
+    dense_ratio: Array | None
+    index_of_sparseness: Array | None
+    results: tuple[SparsePCAResult, ...]
+    method: str
+    deflation: str
+    kind: str
+    n_samples: int | None
+    names: tuple[str, ...] | None
+
+    @property
+    def n_components(self) -> int:
+        """Number of components."""
+        return self.cardinality.shape[1]
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def __getitem__(self, i: int) -> SparsePCAResult:
+        return self.results[i]
+
+    def __iter__(self) -> Iterator[SparsePCAResult]:
+        return iter(self.results)
+
+    def to_frame(self) -> Any:
+        """One row a value, as a pandas DataFrame: nonzeros, share explained, index of sparseness.
+
+        Returns
+        -------
+        pandas.DataFrame
+
+        Raises
+        ------
+        ImportError
+            Without pandas.
+        """
+        columns: dict[str, Any] = {"nonzeros": self.cardinality.sum(axis=1)}
+        if self.explained_variance_ratio is not None:
+            columns["explained_variance_ratio"] = self.explained_variance_ratio.sum(axis=1)
+            columns["index_of_sparseness"] = self.index_of_sparseness
+        return frame(columns, self.values.tolist(), self.parameter)
+
+    def __repr__(self) -> str:
+        r = self.n_components
+        share = ""
+        if self.explained_variance_ratio is not None:
+            low, high = 100 * self.explained_variance_ratio.sum(axis=1)[[0, -1]]
+            share = f", {low:.1f} to {high:.1f} % of the variance explained"
+        return (
+            f"SparsityPath(method={self.method!r}, {counted(r, 'component')}, "
+            f"{counted(len(self), 'value')} of {self.parameter} "
+            f"from {self.values[0]:.6g} to {self.values[-1]:.6g}{share})"
+        )
+
+
+class Plan:
+    """What to fit, for any rows: values from the sparsest to the densest, and options."""
+
+    def __init__(
+        self,
+        X: Any,
+        n_components: Any,
+        given: dict[str, Any],
+        method: str,
+        deflation: str,
+        kind: str,
+        center: bool,
+        scale: bool,
+        rng: Any,
+        options: dict[str, Any],
+        counting: bool = False,
+    ):
+        self.X, self.method, self.deflation, self.kind = X, method, deflation, kind
+        self.parameter = METHODS[check_choice(method, "method", tuple(METHODS))].sparsity
+        self.counting = counting
+        self.options = options | {
+            "method": method, "deflation": deflation, "kind": kind, "center": center, "scale": scale,
+        }  # fmt: skip
+        self.values = np.zeros(1) if counting else _values(X, self.parameter, given, options)
+        self.sparsities = [given]
+        if not counting:
+            self.sparsities = [given | {self.parameter: value} for value in self.values.tolist()]
+        self.problem, self.r, self.settings = prepare(
+            X, n_components, self.sparsities, rng=rng, **self.options
+        )
+        self.seed = self.settings[0]["seed"]
+        self.found: list[list[Solution]] = []
+
+    def on(self, X: Any) -> Problem:
+        """The same for other rows."""
+        return prepare(X, self.r, self.sparsities, rng=self.seed, **self.options)[0]
+
+    def searched(
+        self, problem: Problem, told: Callable[[Any], object] | None, report: Report | None = None
+    ) -> list[list[Solution]]:
+        """The components of each value.
+
+        From the densest value to the sparsest, each from the one before as well; then once more where the
+        first component of a denser value explains less than that of a sparser one. Of folds and permutations,
+        with a report, the search is a quick one.
+        """
+        tell = None if report is None else check_callback(lambda progress: report())
+        found: list[list[Solution]] = [[] for _ in self.settings]
+        ended = False
+
+        def search(i: int, near: Sequence[Solution]) -> list[Solution]:
+            settings = self.settings[i]
+            new = search(
+                problem, self.method, self.deflation, settings, [], self.r, tell, near,
+                quick=report is not None, quiet=True,
+            )  # fmt: skip
+            if settings["refine"] and len(new) > 1:
+                new = refine_all(problem, new, settings, tell, quiet=True)
+            return new
+
+        for i in range(len(found) - 1, -1, -1):
+            found[i] = search(i, found[i + 1] if i + 1 < len(found) else ())
+            if told is not None and told(self.values[i].item()) is True:
+                self._keep(i)
+                found, ended = found[i:], True
+                break
+        for i in range(1, len(found)) if self.parameter != "penalty" and not ended else ():
+            if found[i - 1] and found[i] and found[i][0].objective < found[i - 1][0].objective:
+                new = search(i, found[i - 1])
+                if new and new[0].objective > found[i][0].objective:
+                    found[i] = new
+        if report is None:
+            self.found = found
+        return found
+
+    def _keep(self, first: int) -> None:
+        """Forget the values before that one: the callback has ended the search."""
+        self.values, self.settings = self.values[first:], self.settings[first:]
+
+    def warn(self, results: Sequence[SparsePCAResult]) -> None:
+        """What was amiss with the search on all the data, and its results."""
+        by_value = list(zip(self.values.tolist(), self.found, strict=True))
+        fewer = [value for value, found in by_value if len(found) < self.r]
+        unfinished = [value for value, found in by_value if not all(x.converged for x in found)]
+        for some, what in (
+            (fewer, f"fewer than {counted(self.r, 'component')} are left"),
+            (unfinished, "not converged"),
+        ):
+            if some:
+                where = "" if self.counting else f" at {self.parameter} {', '.join(f'{v:g}' for v in some)}"
+                warnings.warn(f"{what}{where}", RuntimeWarning, stacklevel=3)
+        if results:
+            given = [result.explained_variance for result in results]
+            shares = [
+                np.zeros(result.n_components) if (share := result.explained_variance_ratio) is None else share
+                for result in results
+            ]
+            warn_out_of_range(np.concatenate(shares), np.concatenate(given), stacklevel=3)
+
+    def result(self, found: list[Solution], settings: dict[str, Any]) -> SparsePCAResult:
+        read, problem = self.problem.screening(), self.problem.unscreened()
+        return components_result(
+            problem, found, read, self.method, self.deflation, self.kind, settings, quiet=True
+        )
+
+    def path(self, told: Callable[[Any], object]) -> SparsityPath:
+        problem = self.problem
+        found = self.searched(problem, told)
+        results = tuple(self.result(f, s) for f, s in zip(found, self.settings, strict=True))
+        m, r = len(results), self.r
+        shares = dense = index = None
+        if problem.diagonal is not None:
+            shares = np.zeros((m, r))
+            for i, result in enumerate(results):
+                assert result.explained_variance_ratio is not None
+                shares[i, : result.n_components] = result.explained_variance_ratio
+            dense = _dense_shares(problem, r)
+        cardinality = np.zeros((m, r), np.intp)
+        for i, result in enumerate(results):
+            cardinality[i, : result.n_components] = result.cardinality
+        if shares is not None and dense is not None:
+            zeros = 1 - cardinality.sum(axis=1) / (problem.p * r)
+            index = shares.sum(axis=1) * dense.sum() * zeros
+        return SparsityPath(
+            self.parameter, self.values, shares, cardinality, dense, index, results, self.method,
+            self.deflation, self.kind, problem.n_samples, problem.names,
+        )  # fmt: skip
+
+    def shares(self, problem: Problem, found: list[list[Solution]]) -> Array:
+        """Additional shares (m, r) of the variance; 0 where no component was left."""
+        assert problem.diagonal is not None
+        total = float(problem.diagonal.sum())
+        out = np.zeros((len(found), self.r))
+        for i, components in enumerate(found):
+            variances = operator_variances(problem, _loadings(problem, components), "cumulative")
+            out[i, : len(components)] = variances / total if total > 0 else 0.0
+        return out
+
+    def _rows(self) -> Any:
+        return self.X if is_sparse(self.X) or is_row_blocks(self.X) else self.X.array
+
+    def cross_validated(
+        self,
+        n_folds: int,
+        n_repeats: int,
+        threads: int,
+        told: Callable[[Any], object],
+    ) -> Array:
+        """Scores (folds, m) of left-out entries; where components are counted, of the first 0, 1, ..., r."""
+        X, by_blocks = self._rows(), is_row_blocks(self.X)
+        n = X.shape[0]
+        folds = []
+        for repeat in range(n_repeats):
+            order = np.random.default_rng([self.seed, repeat]).permutation(n)
+            folds += [np.sort(fold) for fold in np.array_split(order, n_folds)]
+        fewest = min(n - len(fold) for fold in folds)
+        if fewest < self.r:
+            raise ValueError(
+                f"n_components must be at most {fewest}, the rows outside of a fold, not {self.r}"
+            )
+        if isinstance(X, np.ndarray) and np.isnan(X).any():
+            for fold in folds:
+                empty = np.isnan(np.delete(X, fold, axis=0)).all(axis=0)
+                if empty.any():
+                    j = int(np.argmax(empty))
+                    raise ValueError(f"column {j} of X has entries, but for NaN, in one fold alone")
+
+        def score(fold: NDArray[np.intp], report: Report) -> list[float]:
+            rows = np.delete(np.arange(n), fold)
+            problem = self.on(X.taken(rows) if by_blocks else X[rows])
+            found = self.searched(problem, None if self.counting else report, report)
+            held = HeldOutRows(X.taken(fold) if by_blocks else X[fold], problem.unscreened())
+            if not self.counting:
+                return [held.score(components) for components in found]
+            scores = [held.score(found[0][:t]) for t in range(self.r + 1)]
+            report(self.r)
+            return scores
+
+        return np.array(in_threads(score, folds, threads, told))
+
+    def permuted(self, count: int, threads: int, told: Callable[[Any], object]) -> Array:
+        """Shares (1 + count, m, r), or (1 + count, r) of counted components: as X is, then permuted."""
+        X = self._rows()
+
+        def shares(i: int, report: Report) -> Array:
+            problem = self.on(permuted_columns(X, np.random.default_rng([self.seed, 1, i])) if i else X)
+            found = self.searched(problem, None if self.counting else report, report)
+            out = self.shares(problem.unscreened(), found)
+            if self.counting:
+                report(self.r)
+            return out[0] if self.counting else out
+
+        return np.array(in_threads(shares, range(1 + count), threads, told))
+
+
+def _values(X: Any, parameter: str, given: dict[str, Any], options: dict[str, Any]) -> NDArray[Any]:
+    """The values, from the sparsest to the densest."""
+    for name in SPARSITY:
+        if name != parameter and given[name] is not None:
+            raise TypeError(f"this method takes {parameter}, not {name}")
+    values = given[parameter]
+    if values is None:
+        if parameter == "penalty":
+            raise TypeError("penalty must be given: a sequence of numbers")
+        most = min(_variables(X, options.get("n_features")), GRID_CARDINALITY)
+        if parameter == "l1_bound":
+            return np.geomspace(1, math.sqrt(most), GRID_VALUES if most > 1 else 1)
+        return np.unique(np.geomspace(1, most, GRID_VALUES).round().astype(np.intp))
+    if isinstance(values, (str, bytes, dict)) or not np.iterable(values) or getattr(values, "ndim", 1) != 1:
+        raise TypeError(f"{parameter} must be a sequence of numbers, one for each choice, not {values!r}")
+    values = list(values)
+    if not values:
+        raise ValueError(f"{parameter} is empty: there is nothing to choose from")
+    whole = parameter == "cardinality"
+    for i, value in enumerate(values):
+        number(value, f"{parameter}[{i}]", 0)
+        if whole:
+            integer(value, f"{parameter}[{i}]", 1)
+    array = np.array(values, np.intp if whole else np.float64)
+    array = np.sort(array)[:: -1 if parameter == "penalty" else 1]
+    if (array[1:] == array[:-1]).any():
+        raise ValueError(f"{parameter} has a value twice: {array[1:][array[1:] == array[:-1]][0]:g}")
+    return array
+
+
+def _variables(X: Any, n_features: Any) -> int:
+    """Their number; 1 for what is not a matrix, which is refused later."""
+    try:
+        shape = np.shape(X)
+    except ValueError:  # ragged
+        return 1
+    p = shape[1] if len(shape) == 2 else n_features
+    return int(p) if isinstance(p, (int, np.integer)) and p > 0 else 1
+
+
+def _loadings(problem: Problem, found: list[Solution]) -> NDArray[Any]:
+    V = np.zeros((problem.p, len(found)), problem.operator.dtype)
+    for t, x in enumerate(found):
+        V[x.index, t] = x.value
+    return V
+
+
+def _dense_shares(problem: Problem, r: int) -> Array:
+    assert problem.diagonal is not None
+    total = float(problem.diagonal.sum())
+    if not total > 0:
+        return np.zeros(r)
+    op = problem.operator.unscreened()
+    if op.covariance or op.n > min(op.p, WIDE_SAMPLES):
+        values = leading_eigenvectors(op, r)[0]
+    else:
+        products = op.outer().astype(np.float64)
+        values = interruptible(lambda: np.linalg.eigvalsh(products))[: -r - 1 : -1]
+    return np.maximum(values, 0) / total
+
+
+# ---- left-out entries ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Units:
+    """What is subtracted from entries, what divides them, and the power of two that multiplies them then."""
+
+    mean: Array
+    scale: Array
+    exponent: int = 0
+
+    def of(self, entries: NDArray[Any], columns: Any) -> Array:
+        with np.errstate(over="ignore", under="ignore"):
+            return np.ldexp((entries - self.mean[columns]) / self.scale[columns], self.exponent)
+
+    def parts(self, rows: Any) -> Iterator[Array]:
+        """All entries, some columns at a time."""
+        m, p = rows.shape
+        if is_sparse(rows):  # what is not stored is -mean
+            rows = rows.tocsc()
+            columns = np.repeat(np.arange(p), np.diff(rows.indptr))
+            yield self.of(rows.data, columns)
+            yield np.sqrt(m - np.diff(rows.indptr)) * self.of(np.zeros(p), slice(p))
+            return
+        step = max(1, HELD_OUT_ENTRIES // max(m, 1))
+        for start in range(0, p, step):
+            block = slice(start, start + step)
+            yield self.of(rows[:, block], block)
+
+
+def _largest(rows: Any, units: _Units) -> float:
+    return max(float(np.fmax.reduce(np.abs(part), None, initial=0)) for part in units.parts(rows))
+
+
+def _sum_of_squares(rows: Any, units: _Units) -> float:
+    return sum(float(np.nansum(part**2)) for part in units.parts(rows))
+
+
+def _gained(rows: Any, units: _Units, used: NDArray[np.intp], W: Array, noise: float) -> float:
+    """The sum of squares of the variables in use, less that of the errors of prediction."""
+    gained, step = 0.0, max(1, HELD_OUT_ENTRIES // (len(used) * W.shape[1] + W.shape[1] ** 2))
+    for start in range(0, rows.shape[0], step):
+        part = rows[start : start + step]
+        part = part[:, used].toarray() if is_sparse(part) else part[:, used]
+        Y = units.of(part, used)
+        gained += float(np.nansum(Y**2)) - left_out_error(Y, W, noise)
+    return gained
+
+
+class HeldOutRows:
+    """Rows outside of a fit, centred and scaled by its means and deviations, times a power of two."""
+
+    def __init__(self, rows: Any, problem: Problem):
+        self.rows, self.problem = rows, problem
+        p = problem.p
+        mean = np.zeros(p) if problem.mean is None else problem.mean.astype(np.float64)
+        scale = np.ones(p)
+        if problem.scale is not None:  # where the fit saw no variance there is no unit
+            assert problem.diagonal is not None
+            scale = np.where(problem.diagonal > 0, problem.scale, np.inf)
+        self.units = _Units(mean, scale)
+        largest = max(self._of_rows(_largest))
+        if not math.isfinite(largest):
+            raise ValueError("the left-out rows exceed the number range; rescale X")
+        self.units = _Units(mean, scale, -math.frexp(largest)[1])
+        self.total = sum(self._of_rows(_sum_of_squares))
+
+    def _of_rows(self, task: Callable[..., float], *arguments: Any) -> list[float]:
+        """Of all rows, or of each block of them."""
+        if is_row_blocks(self.rows):
+            return list(self.rows.results(task, self.units, *arguments))
+        return [task(self.rows, self.units, *arguments)]
+
+    def score(self, found: list[Solution]) -> float:
+        """The share of the sum of squares that is predicted."""
+        problem = self.problem
+        assert problem.diagonal is not None
+        if not found or not self.total > 0:
+            return 0.0
+        V = _loadings(problem, found)
+        variances = operator_variances(problem, V, "cumulative")
+        total = float(problem.diagonal.sum())
+        left = max(total - float(variances.sum()), 0.0) / max(problem.p - len(found), 1)
+        noise = max(left, 1e-10 * total / problem.p)
+        used = np.flatnonzero(V.any(axis=1))
+        W = V[used].astype(np.float64) * np.sqrt(np.maximum(variances - noise, 0))
+        return sum(self._of_rows(_gained, used, W, noise)) / self.total
+
+
+def left_out_error(Y: Array, W: Array, noise: float) -> float:
+    """Sum of squared errors of each entry of Y, predicted from the others of its row, but for NaN entries."""
+    observed = ~np.isnan(Y)
+    M = (W.T @ W)[None]
+    if not observed.all():
+        Y = np.where(observed, Y, 0)
+        products = W[:, :, None] * W[:, None, :]
+        M = np.tensordot(observed.astype(np.float64), products, 1)
+    inverse = np.linalg.inv(M + noise * np.eye(W.shape[1]))
+    scores = ((Y @ W)[:, None, :] @ inverse)[:, 0]
+    leverage = ((W @ inverse) * W).sum(axis=-1)
+    errors = (Y - scores @ W.T) / np.maximum(1 - leverage, np.finfo(float).eps)
+    return float(np.sum(errors**2, where=observed))

@@ -1,0 +1,1 @@
+"""One sparse component: each solver in a file of its own, and what they share."""

@@ -1,0 +1,562 @@
+"""Branch and bound: the best component of given cardinality, with a proof."""
+
+from __future__ import annotations
+
+import heapq
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _core
+from .._limits import (
+    BATCH_SECONDS,
+    CALLBACK_SECONDS,
+    EXACT_ORDER,
+    FRONTIER_BYTES,
+    NODE_CHILDREN,
+    STRONG_VARIABLES,
+)
+from .._validation import LARGEST, as_seed, check_bool, check_choice, integer, number
+from ..operators.deflation import DeflatedOperator
+from ..operators.inputs import as_problem
+from ..operators.problem import Problem
+from ..operators.submatrix import largest_submatrix
+from ..progress import Callback
+from ..results import ExactComponent
+from .base import ProgressHook, Solution, component_result, drop_zeros, ended, progress_hook
+from .refitting import refit
+from .starts import check_start
+from .truncated_power import check_options as start_options
+from .truncated_power import solve as start_solve
+
+_EPS = float(np.finfo(np.float64).eps)
+_PENALTY = 100.0  # of what lies in the span of Q where that is forbidden, over the level
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Options:
+    """How one component is searched for."""
+
+    tol: float
+    time_limit: float
+    node_limit: int | None
+
+
+def check_options(
+    problem: Problem,
+    *,
+    renormalize: Any = True,
+    tol: Any = 0.0,
+    time_limit: Any = None,
+    node_limit: Any = None,
+) -> Options:
+    """Validate what `branch_and_bound` and `sparse_pca` share."""
+    if not check_bool(renormalize, "renormalize"):
+        raise ValueError("branch_and_bound needs renormalize=True: it compares supports by their best values")
+    return Options(
+        number(tol, "tol", 0, 1),
+        math.inf if time_limit is None else number(time_limit, "time_limit", 0),
+        None if node_limit is None else integer(node_limit, "node_limit", 1, LARGEST),
+    )
+
+
+def branch_and_bound(
+    X: Any,
+    cardinality: int,
+    *,
+    tol: float = 0.0,
+    time_limit: float | None = None,
+    node_limit: int | None = None,
+    start: Any = "tpower",
+    kind: str = "data",
+    center: bool = True,
+    scale: bool = False,
+    n_features: int | None = None,
+    rng: Any = None,
+    callback: Callback | None = None,
+) -> ExactComponent:
+    """The best sparse principal component of given cardinality, proved.
+
+    Solves `max x'Ax` subject to `||x|| = 1` and at most `cardinality` nonzeros, where `A` is the
+    covariance matrix, over all supports: it divides them into ever smaller sets and rules out those
+    that a bound shows to be no better than the best component known. When a limit ends the search, the
+    result is the best component found, and an upper bound on all others.
+
+    The time depends on the matrix as much as on its size: a few strong variables, or a group of
+    correlated ones, are proved quickly; cardinalities in the tens among many equal variables are not.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, p), sparse matrix, LinearOperator or callable
+        Data, one row a sample; with ``kind="covariance"`` a symmetric (p, p) matrix, which may be
+        indefinite, or a callable `v -> A v`. The search holds matrices of the variables that the
+        variances and a few columns of A do not rule out, in float64, of which there may be up to 3000;
+        up to that p nothing is asked of X, beyond it the matrix must be positive semidefinite, and have
+        entries.
+    cardinality : int
+        Number of nonzeros, in [1, p].
+    tol : float, default 0
+        The search ends when the value is proved to be within this proportion of the optimum, in [0, 1].
+    time_limit : float, optional
+        Seconds after which the search ends.
+    node_limit : int, optional
+        Number of nodes of the search tree after which it ends.
+    start : "tpower" or array-like of shape (p,), default "tpower"
+        What the search compares with at first: the result of `tpower`, or the best component on the
+        support of an array, truncated.
+    kind : {"data", "covariance"}, default "data"
+    center : bool, default True
+        Subtract the column means, implicitly. Ignored for a covariance.
+    scale : bool, default False
+        Divide each column by its standard deviation, implicitly; constant columns by 1. For a
+        covariance: use the correlation.
+    n_features : int, optional
+        p, needed when X is a bare callable; of anything else, it must be its number of columns.
+    rng : None, int or numpy Generator, optional
+        For the random starts of `tpower` and for probing operators without entries; None is a fixed
+        seed.
+    callback : callable, optional
+        Called with a `Progress`, whose `n_iter` counts nodes, at most twenty times a second, and once at
+        the end. Raising StopIteration ends the search early, see `Progress`.
+
+    Returns
+    -------
+    ExactComponent
+        `loading` (p,), `value`, `upper_bound`, `gap`, `optimal`, `n_nodes`, `cardinality`, `converged`
+        (no limit ended the search), `method`. For a matrix without any variance the loading is the
+        first unit vector, the value 0, and a RuntimeWarning is given.
+
+    Raises
+    ------
+    ValueError
+        For NaN, infinite or empty input, an asymmetric covariance, an option out of range, or more than
+        3000 variables that may belong to the optimum.
+    TypeError
+        For input that is not real numbers, masked arrays, or an option of the wrong type.
+
+    References
+    ----------
+    B. Moghaddam, Y. Weiss and S. Avidan (2006). Spectral bounds for sparse PCA: exact and greedy
+    algorithms. Advances in Neural Information Processing Systems 18, section 3. L. Berk and D. Bertsimas
+    (2019). Certifiably optimal sparse principal component analysis. Mathematical Programming Computation
+    11, 381-420, algorithm 1.
+
+    Examples
+    --------
+    >>> import spcacore
+    >>> pitprops = spcacore.datasets.load_pitprops()
+    >>> x = spcacore.branch_and_bound(pitprops.correlation, 6, kind="covariance")
+    >>> print(f"{x.value:.4f}", x.optimal, [name for name, w in zip(pitprops.names, x.loading) if w])
+    3.7710 True ['topdiam', 'length', 'ringbut', 'bowmax', 'bowdist', 'whorls']
+    """
+    began = time.monotonic()
+    problem = as_problem(X, kind=kind, center=center, scale=scale, n_features=n_features, definite=False)
+    k = integer(cardinality, "cardinality", 1, problem.p)
+    options = check_options(problem, tol=tol, time_limit=time_limit, node_limit=node_limit)
+    support = None
+    if isinstance(start, str):
+        check_choice(start, "start", ("tpower",))
+    else:
+        support = _core.select_largest(check_start(problem.p, start, None)[0], k)
+    seed, told = as_seed(rng), progress_hook(callback)
+    if kind == "covariance" and problem.p > EXACT_ORDER and problem.diagonal is not None:
+        problem = as_problem(X, kind=kind, scale=scale, definite=True)
+    proof = solve_to_optimality(
+        problem, DeflatedOperator.nothing(problem), k, options, [seed, 0], told, support, began
+    )
+    found = None if proof is None else drop_zeros(proof.found)
+    x = component_result(
+        problem, None if found is None else replace(found, converged=True), "branch_and_bound", told, None
+    )
+    complete = proof is None or proof.complete
+    upper = 0.0 if proof is None else float(problem.in_units(proof.upper))
+    return ExactComponent(
+        x.loading, x.value, x.cardinality, x.n_iter, complete, x.method, x.screening, max(upper, x.value),
+        x.names,        optimal=complete and options.tol == 0, n_nodes=x.n_iter,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Proof:
+    """The best component found, in the units of the operator, and what is known of all others."""
+
+    found: Solution
+    upper: float
+    complete: bool
+
+
+def solve(
+    problem: Problem,
+    state: DeflatedOperator,
+    cardinality: int,
+    options: Options,
+    seed: list[int],
+    told: ProgressHook | None,
+) -> Solution | None:
+    """The best component of the deflated operator, or quotient, or under a constraint."""
+    proof = solve_to_optimality(problem, state, cardinality, options, seed, told)
+    return None if proof is None else drop_zeros(proof.found)
+
+
+class _OutOfTime(Exception):
+    pass
+
+
+def solve_to_optimality(
+    problem: Problem,
+    state: DeflatedOperator,
+    k: int,
+    options: Options,
+    seed: list[int],
+    told: ProgressHook | None,
+    support: NDArray[np.intp] | None = None,
+    began: float | None = None,
+) -> Proof | None:
+    """Incumbent, elimination, tree; None where `tpower` finds no variance or nothing feasible."""
+    nodes, told_at = 0, time.monotonic()
+    end = (told_at if began is None else began) + options.time_limit
+
+    def watch(_: int = 0) -> None:
+        nonlocal told_at
+        now = time.monotonic()
+        if told is not None and (now >= told_at + CALLBACK_SECONDS or ended(told)):
+            told_at = now
+            if told(nodes):
+                raise _OutOfTime
+        if now > end:
+            raise _OutOfTime
+
+    refuse_large(problem, state)
+    best = _on_support(state, support)
+    if best is None:
+        best = start_solve(problem, state, k, start_options(problem, n_starts=1), seed, None)
+    search, upper, complete = None, _trace_bound(problem, state, k), False
+    try:
+        if support is None:
+            best = start_solve(problem, state, k, start_options(problem), seed, watch) or best
+        if best is None:
+            return None
+        best = _on_support(state, best.index) or best
+        if state.operator.t > 0 and not best.objective > problem.noise(best.index, state.method):
+            return Proof(best, upper, True)  # what rounding left after the earlier components
+        kept, best = surviving_variables(problem, state, k, best, options.tol, watch)
+        search = Search(state, _matrix(state, kept, watch), kept, k, best, options.tol, watch=watch)
+        size = 1
+        while search.open() and nodes < (options.node_limit or LARGEST):
+            watch()
+            turn = time.monotonic()
+            nodes += search.step(min(size, (options.node_limit or LARGEST) - nodes), watch)
+            size = min(256, 2 * size) if time.monotonic() - turn < BATCH_SECONDS / 2 else max(1, size // 2)
+        complete = not search.open()
+    except _OutOfTime:
+        pass
+    if search is not None:
+        best, upper = search.best(), search.upper()
+    if best is None:
+        return None
+    return Proof(replace(best, n_iter=nodes, converged=complete), max(upper, best.objective), complete)
+
+
+def _on_support(state: DeflatedOperator, support: NDArray[np.intp] | None) -> Solution | None:
+    if support is None:
+        return None
+    best = refit(state, Solution(support, np.ones(len(support), state.operator.dtype), 0.0, 0, True))
+    return best if best.objective > -np.inf else None
+
+
+# ---- what need not be searched ----------------------------------------------------------------------
+
+
+def refuse_large(problem: Problem, state: DeflatedOperator) -> None:
+    """Raise where elimination would need what is not known."""
+    p = problem.p
+    if p <= EXACT_ORDER:
+        return
+    limit = f"branch_and_bound takes at most {EXACT_ORDER} variables"
+    if state.diagonal is None:
+        raise ValueError(f"{limit} of an operator without entries, not {p}")
+    if state.method in ("hotelling", "orthogonalized_hotelling", "generalized"):
+        raise ValueError(f"{limit} with deflation={state.method!r}, not {p}")
+
+
+def _trace_bound(problem: Problem, state: DeflatedOperator, k: int) -> float:
+    """The sum of the k largest variances, where A is known to be semidefinite."""
+    if state.diagonal is None or problem.operator.covariance or "hotelling" in state.method or state.quotient:
+        return np.inf
+    return float(np.sort(state.diagonal)[-k:].sum()) * (1 + 1e-5)
+
+
+def surviving_variables(
+    problem: Problem,
+    state: DeflatedOperator,
+    k: int,
+    best: Solution,
+    tol: float,
+    watch: Callable[[int], object],
+) -> tuple[NDArray[np.intp], Solution]:
+    """The variables that may belong to a better support, all where there are few; and a better `best`.
+
+    Let U bound x'Ax for k - 1 nonzeros. No support with j beats the level if the k - 1 largest a_jl^2 sum
+    to at most (level - a_jj) (level - U) (bordered, as in bnb.c, step 4). Only the columns of A of some
+    strong variables are computed; of two weak ones, a_jl^2 <= a_jj a_ll.
+    """
+    p, op = problem.p, state.operator
+    if p <= EXACT_ORDER:
+        return np.arange(p), best
+    assert state.diagonal is not None  # refuse_large
+    assert problem.diagonal is not None
+    assert problem.moment is not None
+    slack = 1e-9 if op.dtype == np.float64 else 1e-4  # far above what rounding does
+    d = state.diagonal + slack * problem.diagonal
+    lost = np.sqrt(problem.moment) * (1e-6 if op.dtype == np.float64 else 1e-3)  # by removing a mean
+    kept = np.union1d(np.flatnonzero(d >= best.objective), best.index)
+    if k == 1 and not state.constrained:
+        kept = np.union1d(kept[_core.select_largest(d[kept], min(len(kept), EXACT_ORDER // 2))], best.index)
+    left = len(kept) if k == 1 else p
+    if left <= EXACT_ORDER:
+        return kept, best
+    for count in STRONG_VARIABLES if k > 1 else ():
+        strong = np.union1d(_core.select_largest(d, min(count, p)), best.index)
+        weak = np.setdiff1d(np.arange(p), strong)
+        top = np.zeros((k - 1, len(weak)))  # the largest a_jl^2 of weak j
+        for s in range(0, len(strong), 32):
+            part = strong[s : s + 32]
+            rows = np.empty((len(part), len(weak)))
+            for row, j in zip(rows, part, strict=True):
+                watch(0)
+                row[:] = np.abs(op.apply(np.array([j]), np.ones(1, op.dtype))[weak])
+            rows += slack * np.sqrt(d[part, None] * d[weak]) + lost[part, None] * lost[weak]
+            top = np.partition(np.concatenate([top, rows**2]), -(k - 1), axis=0)[-(k - 1) :]
+        top = np.sort(top, axis=0)[::-1]
+        bounds, best = _bounds(state, strong, k, best, watch)
+        level = best.objective * (1 + tol)
+        fewer = _fewer(bounds, np.sort(d[weak])[::-1], np.cumsum(top, axis=0))
+        among = np.sort(d[weak])[:-k:-1, None] * d[weak]
+        coupling = np.partition(np.concatenate([top, among]), -(k - 1), axis=0)[-(k - 1) :].sum(axis=0)
+        weak = weak[coupling > (level - d[weak]) * max(level - fewer, 0.0)]
+        left = len(strong) + len(weak)
+        if left <= EXACT_ORDER:
+            return np.union1d(strong, weak), best
+    raise ValueError(
+        f"{left} of {p} variables may belong to the optimum, and branch_and_bound takes at most "
+        f"{EXACT_ORDER} of them"
+    )
+
+
+def _bounds(
+    state: DeflatedOperator, strong: NDArray[np.intp], k: int, best: Solution, watch: Callable[[int], object]
+) -> tuple[NDArray[np.float64], Solution]:
+    """By short searches among some variables: upper bounds for 0 to k - 1 nonzeros, and the best of k."""
+    A = _matrix(state, strong, watch)
+    bounds = np.zeros(k)
+    order = np.argsort(-np.abs(best.value), kind="stable")
+    for size in range(1, k + 1):
+        start = replace(best, index=np.sort(best.index[order[:size]]))
+        search, nodes = Search(state, A, strong, size, start, 0.0, plain=size < k or None), 0
+        while search.open() and nodes < max(20, 1000 // k):
+            watch(0)
+            nodes += search.step(4, watch)
+        if size < k:
+            bounds[size] = search.upper()
+        elif search.value > best.objective:
+            best = search.best()
+    return bounds, best
+
+
+def _fewer(bounds: NDArray[Any], d: NDArray[Any], coupling: NDArray[Any]) -> float:
+    """A bound of x'Ax for k - 1 nonzeros, of which any number t is weak.
+
+    lambda_1 of [v c; c e], v for k - 1 - t strong variables, e the t largest variances d of the weak, c^2 the
+    t largest sums of k - 1 - t squares that couple the two (`coupling`, by number of squares).
+    """
+    k = len(bounds)
+    most = bounds[k - 1]
+    for t in range(1, k):
+        v, e, c2 = bounds[k - 1 - t], d[:t].sum(), 0.0
+        if t < k - 1:
+            c2 = np.sort(coupling[k - 2 - t])[-t:].sum()
+        most = max(most, (v + e) / 2 + math.sqrt(((v - e) / 2) ** 2 + c2))
+    return float(most)
+
+
+def _matrix(
+    state: DeflatedOperator, kept: NDArray[np.intp], watch: Callable[[int], object]
+) -> NDArray[np.float64]:
+    """A[kept, kept], in blocks, between which the call can be interrupted."""
+    op, q = state.operator, len(kept)
+    whole = q if op.covariance else max(64, largest_submatrix(op))
+    A = np.empty((q, q))
+    blocks = [slice(s, s + whole // 2) for s in range(0, q, whole // 2)] if q > whole else [slice(0, q)]
+    for b, rows in enumerate(blocks):
+        for columns in blocks[b:]:
+            watch(0)
+            if rows is columns:
+                A[rows, rows] = op.submatrix(kept[rows])
+                continue
+            both = op.submatrix(np.append(kept[rows], kept[columns]))
+            count = len(kept[rows])
+            A[rows, columns] = both[:count, count:]
+            A[columns, rows] = A[rows, columns].T
+    return (A + A.T) / 2
+
+
+# ---- the tree ---------------------------------------------------------------------------------------
+
+
+Node = tuple[float, int, int]
+
+
+class Search:
+    """A tree whose nodes are rows of a pool, a byte a variable (bnb.c).
+
+    Nodes wait in a heap, the largest bound first; beyond `_FRONTIER` on a stack that is taken first, so
+    that their number stops to grow.
+    """
+
+    def __init__(
+        self,
+        state: DeflatedOperator,
+        A: NDArray[np.float64],
+        kept: NDArray[np.intp],
+        k: int,
+        best: Solution,
+        tol: float,
+        plain: bool | None = None,
+        watch: Callable[[], object] = lambda: None,
+    ):
+        q = len(kept)
+        self.state, self.A, self.kept, self.tol, self.k = state, A, kept, tol, min(k, q)
+        self.plain = not (state.quotient or state.constrained) if plain is None else plain
+        if not self.plain:
+            self.Q = np.stack([b[kept] for b in state.basis], axis=1)
+        self.pool = np.ones((1, q), np.uint8)
+        self.free: list[int] = []
+        self.heap: list[Node] = [(-self._root_bound(watch), 0, 0)]
+        self.stack: list[Node] = []
+        self.turn = 0
+        self.work = np.empty(_core.branch_work(q, self.k))
+        self.index, self.vector, self.value = best.index, best.value, best.objective
+        if self.plain:
+            self.value = -np.inf
+            self._judge(np.searchsorted(kept, best.index))
+        self._set_level()
+
+    def best(self) -> Solution:
+        return Solution(self.index, self.vector.astype(self.state.operator.dtype), self.value, 0, True)
+
+    def open(self) -> bool:
+        """Whether a node is left that may hold something better."""
+        return bool(self.stack) or bool(self.heap and -self.heap[0][0] > self.settled)
+
+    def upper(self) -> float:
+        """No support has a larger value."""
+        waiting = [-node[0] for node in (*self.heap[:1], *self.stack)]
+        return max(self.settled, *waiting) if waiting else self.settled
+
+    def step(self, count: int, watch: Callable[[int], object]) -> int:
+        """Divide up to `count` nodes; how many there were."""
+        nodes: list[Node] = []
+        while len(nodes) < count and (self.stack or self.heap):
+            node = self.stack.pop() if self.stack else heapq.heappop(self.heap)
+            if -node[0] > self.settled:
+                nodes.append(node)
+            else:
+                self.free.append(node[2])
+        if not nodes:
+            return 0
+        empty = self._places(len(nodes) * NODE_CHILDREN).reshape(len(nodes), NODE_CHILDREN)
+        which = np.array([node[2] for node in nodes], np.intp)
+        try:
+            born, excess = _core.branch(self.N, self.k, self.pool, which, empty, self.work, watch)
+        except BaseException:
+            for node in nodes:  # whose children are not known
+                heapq.heappush(self.heap, node)
+            raise
+        self._keep(nodes, empty, born, excess)
+        return len(nodes)
+
+    def _places(self, count: int) -> NDArray[np.intp]:
+        if len(self.free) < count:
+            size, q = self.pool.shape
+            more = max(size, count)
+            self.pool = np.concatenate([self.pool, np.empty((more, q), np.uint8)])
+            self.free = [*range(size + more - 1, size - 1, -1), *self.free]
+        return np.array(self.free[: -count - 1 : -1], np.intp)
+
+    def _keep(
+        self, nodes: list[Node], empty: NDArray[np.intp], born: NDArray[np.intp], excess: NDArray[np.float64]
+    ) -> None:
+        """Queue the children that a batch of nodes leaves, and judge those that are a single support."""
+        del self.free[-empty.size :]
+        settled, improved = self.settled, False
+        waiting = self.stack if self.pool.nbytes > FRONTIER_BYTES else None
+        for (bound, _, slot), places, count, more in zip(nodes, empty, born, excess, strict=True):
+            self.free.append(slot)
+            self.free.extend(places[count:].tolist())
+            for place, e in zip(places[:count].tolist(), more[:count].tolist(), strict=True):
+                if e < 0:
+                    improved |= self._judge(np.flatnonzero(self.pool[place] == 2))
+                    self.free.append(place)
+                    continue
+                self.turn -= 1
+                node = (max(bound, -(settled + e)) if self.plain else bound, self.turn, place)
+                if waiting is None:
+                    heapq.heappush(self.heap, node)
+                else:
+                    waiting.append(node)
+        if improved:
+            self._set_level()
+
+    def _judge(self, support: NDArray[np.intp]) -> bool:
+        """Whether the best values on a support make it the incumbent."""
+        if self.plain:
+            values, vectors = np.linalg.eigh(self.A[np.ix_(support, support)])
+            value, vector = float(values[-1]), vectors[:, -1]
+            unused = ~self.A[np.ix_(support, support)].any(axis=0)
+            vector[unused] = 0
+        else:
+            found = _on_support(self.state, self.kept[support])
+            if found is None:
+                return False
+            value, vector = found.objective, found.value
+        if not value > self.value:
+            return False
+        self.index, self.vector, self.value = self.kept[support], vector, value
+        return True
+
+    def _set_level(self) -> None:
+        """N, definite on the supports that do not beat the level, but for rounding.
+
+        Under a constraint level I - A + penalty QQ', which is definite only if x'Ax is at most the level
+        wherever Q'x = 0; under generalized deflation level (I - QQ') - A.
+        """
+        level = self.value + self.tol * abs(self.value)
+        N, diagonal = -self.A, np.diag_indices_from(self.A)
+        if self.state.quotient:
+            N -= level * self.Q @ self.Q.T
+        elif self.state.constrained:
+            N += _PENALTY * abs(level) * self.Q @ self.Q.T
+        N[diagonal] += level
+        size = max(float(np.abs(N[diagonal]).max()), abs(level))  # the level itself is rounded too
+        margin = 16 * (self.k + 4) ** 2 * _EPS * size
+        N[diagonal] += margin
+        self.N, self.settled = N, level + 2 * margin
+
+    def _root_bound(self, watch: Callable[[], object]) -> float:
+        """The largest sum of k magnitudes in a row, the diagonal's sign kept (Gershgorin)."""
+        if not self.plain:
+            return np.inf
+        q, most = len(self.A), -np.inf
+        first = q - self.k + 1
+        for rows in (np.arange(s, min(s + 256, q)) for s in range(0, q, 256)):
+            watch()
+            size = np.abs(self.A[rows])
+            size[np.arange(len(rows)), rows] = 0
+            rest = np.partition(size, min(first, q - 1), axis=1)[:, first:].sum(axis=1)
+            most = max(most, float((self.A[rows, rows] + rest).max()))
+        return most + abs(most) * q * _EPS  # decides for no matrix: the margin of the level is larger

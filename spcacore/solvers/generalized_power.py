@@ -1,0 +1,493 @@
+"""The generalized power method: sparse components by an l1 or l0 penalty, one or all at once."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _core
+from .._limits import CALLBACK_SECONDS, GPOWER_ORDER, SUBSPACE_ROUNDS, SUBSPACE_SPARE
+from .._validation import as_seed, check_bool, check_choice, number, per_component
+from ..operators.deflation import DeflatedOperator
+from ..operators.inputs import as_problem
+from ..operators.problem import Problem
+from ..progress import Callback
+from ..results import SparseComponent
+from .base import (
+    ProgressHook,
+    Solution,
+    check_iterations,
+    component_result,
+    default_tol,
+    drop_zeros,
+    ended,
+    progress_hook,
+)
+from .refitting import refit
+from .starts import Start, WarmStart, check_start, power_start, starts
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Options:
+    """How components are searched for; arrays only in `start`."""
+
+    start: Any
+    n_starts: int | None
+    max_iter: int
+    tol: float | None
+    renormalize: bool
+    norm: str
+    relative: bool
+    block: bool
+    mu: Any
+
+    def rounding(self, op: _core.Operator) -> float:
+        """Fraction by which objectives differ only in rounding."""
+        return 1e-5 if op.single else 1e-12
+
+
+def check_options(
+    problem: Problem,
+    *,
+    norm: Any = "l1",
+    relative: Any = False,
+    start: Any = None,
+    n_starts: Any = None,
+    max_iter: Any = 1000,
+    tol: Any = None,
+    renormalize: Any = True,
+    block: Any = False,
+    mu: Any = None,
+) -> Options:
+    """Validate what `gpower` and `sparse_pca` share."""
+    options = Options(
+        *check_start(problem.p, start, n_starts),
+        *check_iterations(max_iter, tol),
+        check_bool(renormalize, "renormalize"),
+        check_choice(norm, "norm", ("l1", "l0")),
+        check_bool(relative, "relative"),
+        check_bool(block, "block"),
+        mu,
+    )
+    if mu is not None and not options.block:
+        raise ValueError("mu weights the components of block=True; without it there is nothing to weight")
+    if problem.diagonal is None:
+        diagonal = isinstance(start, str) and start == "diagonal"
+        for needed, what in ((options.relative, "relative=True"), (diagonal, "start='diagonal'")):
+            if needed:
+                raise ValueError(f"{what} needs the entries of X; an operator offers only products")
+    return options
+
+
+def check_penalty(value: Any, name: str, problem: Problem) -> float:
+    """Validate one penalty."""
+    return number(value, name, 0)
+
+
+def check_together(options: Options, penalties: tuple[float, ...]) -> None:
+    """Validate penalties and weights of several components against the options."""
+    for i, penalty in enumerate(penalties if options.relative else ()):
+        number(penalty, f"penalty[{i}]" if len(set(penalties)) > 1 else "penalty", 0, 1)
+    if options.mu is not None:
+        _weights(options, len(penalties))
+
+
+def gpower(
+    X: Any,
+    penalty: float,
+    *,
+    norm: str = "l1",
+    relative: bool = False,
+    start: Any = None,
+    n_starts: int | None = None,
+    max_iter: int = 1000,
+    tol: float | None = None,
+    renormalize: bool = True,
+    kind: str = "data",
+    center: bool = True,
+    scale: bool = False,
+    screening: str = "auto",
+    n_features: int | None = None,
+    rng: Any = None,
+    callback: Callback | None = None,
+) -> SparseComponent:
+    """One sparse principal component by the generalized power method.
+
+    Searches, over unit z and with `S = X'X` of the centred data,
+
+        max sqrt(z'Sz) - penalty ||z||_1      (norm "l1"),
+        max z'Sz - penalty ||z||_0            (norm "l0"),
+
+    by `u <- Xz/||Xz||`, `z <-` the entries of `X'u` beyond the threshold `penalty` (l1: diminished by it;
+    l0: those whose square exceeds it), normalized. The objective never decreases along a run.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, p), sparse matrix, LinearOperator or callable
+        Data, one row a sample; with ``kind="covariance"`` a symmetric positive semidefinite (p, p)
+        matrix, which is S itself: the Gram matrix of centred data takes the same penalty as the data,
+        their covariance one divided by `sqrt(n - 1)` (l1) or `n - 1` (l0).
+    penalty : float
+        At least 0. 0 is the power method. The largest column norm of X (l1), or its square (l0), and
+        all above force every loading to zero.
+    norm : {"l1", "l0"}, default "l1"
+    relative : bool, default False
+        The penalty is given in [0, 1], as a fraction of the largest column norm (l1) or its square (l0).
+    start : None, "diagonal", "eigenvector" or array-like of shape (p,), optional
+        None (default) and "diagonal": the variable of largest variance, the first if tied; where X
+        offers products alone, None is a dense vector near the leading eigenvector. "eigenvector": the
+        leading eigenvector. An array is taken for z.
+    n_starts : int, optional
+        Number of starts when `start` is None: single variables by decreasing variance, beyond p random
+        ones. The run of largest objective is returned. Default: one.
+    max_iter : int, default 1000
+        Iterations of each start.
+    tol : float, optional
+        A run ends when its support is stable and an iteration raises the objective by at most `tol`
+        times its first term. Default 1e-8 for float64, 1e-5 for float32.
+    renormalize : bool, default True
+        Replace the values on the support by the leading eigenvector there, which undoes the shrinkage
+        of an l1 penalty. False returns z.
+    kind : {"data", "covariance"}, default "data"
+    center : bool, default True
+        Subtract the column means, implicitly. Ignored for a covariance.
+    scale : bool, default False
+        Divide each column by its standard deviation, implicitly; constant columns by 1. For a
+        covariance: use the correlation.
+    screening : {"auto", "both", "shadow", "references", "none"}, default "auto"
+        How dense data are kept from being read for every product, see `sparse_pca`.
+    n_features : int, optional
+        p, needed when X is a bare callable; of anything else, it must be its number of columns.
+    rng : None, int or numpy Generator, optional
+        For random starts and for probing operators without entries; None is a fixed seed.
+    callback : callable, optional
+        Called with a `Progress` at most twenty times a second, and once at the end.
+        Raising StopIteration ends the search early, see `Progress`.
+
+    Returns
+    -------
+    SparseComponent
+        `loading` (p,), `value` (the variance `z'Az`, in units of the covariance matrix `A`),
+        `cardinality`, `n_iter`, `converged`, `method`. Where the penalty forces every entry to zero,
+        the loading is zero, its value and cardinality are 0, and a RuntimeWarning is given.
+
+    Raises
+    ------
+    ValueError
+        For NaN, infinite or empty input, a covariance that is not symmetric positive semidefinite, or
+        an option out of range.
+    TypeError
+        For input that is not real numbers, masked arrays, or an option of the wrong type.
+
+    References
+    ----------
+    M. Journee, Yu. Nesterov, P. Richtarik and R. Sepulchre (2010). Generalized power method for sparse
+    principal component analysis. Journal of Machine Learning Research 11, 517-553, sections 2.1 and
+    2.2, algorithms 2 and 3.
+
+    Examples
+    --------
+    >>> import spcacore
+    >>> pitprops = spcacore.datasets.load_pitprops()
+    >>> x = spcacore.gpower(pitprops.correlation, 0.3, kind="covariance")
+    >>> print(f"{x.value:.4f}", [name for name, w in zip(pitprops.names, x.loading) if w])
+    3.9962 ['topdiam', 'length', 'ringtop', 'ringbut', 'bowmax', 'bowdist', 'whorls']
+    """
+    problem = as_problem(X, kind=kind, center=center, scale=scale, n_features=n_features, screening=screening)
+    options = check_options(
+        problem, norm=norm, relative=relative, start=start, n_starts=n_starts, max_iter=max_iter, tol=tol,
+        renormalize=renormalize,
+    )  # fmt: skip
+    penalty = number(penalty, "penalty", 0, 1 if options.relative else math.inf)
+    seed = as_seed(rng)
+    told = progress_hook(callback)
+    found = solve(problem, DeflatedOperator.nothing(problem), penalty, options, [seed, 0], told)
+    if found is None and (problem.diagonal is None or problem.diagonal.any()):
+        warnings.warn("the penalty is too large: every loading is zero", RuntimeWarning, stacklevel=2)
+        nothing = np.zeros(problem.p, problem.operator.dtype)
+        return SparseComponent(nothing, 0.0, 0, 0, True, "gpower", problem.screening(), names=problem.names)
+    return component_result(problem, found, "gpower", told, max_iter)
+
+
+def solve(
+    problem: Problem,
+    state: DeflatedOperator,
+    penalty: float,
+    options: Options,
+    seed: list[int],
+    told: ProgressHook | None,
+) -> Solution | None:
+    """The best run over all starts on the deflated operator; None where the penalty leaves nothing."""
+    op, l0 = state.operator, options.norm == "l0"
+    gamma = float(_thresholds(problem, state, [penalty], options)[0])
+    rounding = options.rounding(op)
+    limits = options.max_iter, default_tol(op, options.tol), told
+    best, most = None, -math.inf
+    for index, value, _ in _starts(problem, state, options, seed):
+        if best is not None and ended(told):
+            break
+        status, index, value, objective, variance, n_iter = op.gpower(index, value, l0, gamma, *limits)
+        first_term = abs(variance) if l0 else math.sqrt(abs(variance))
+        if status < 0 or (status == 0 and objective <= rounding * first_term):
+            continue
+        if best is not None and objective <= most + rounding * abs(most):
+            continue
+        new = Solution(index, value, variance, n_iter, status == 0)
+        if options.renormalize:
+            new = refit(state, new)
+        if new.objective > -math.inf:
+            best, most = new, objective
+    return drop_zeros(best)
+
+
+def _thresholds(
+    problem: Problem, state: DeflatedOperator, penalties: Any, options: Options, weights: Any = 1.0
+) -> NDArray[np.float64]:
+    """Penalties of z'Az or sqrt(z'Az) in the units of the operator."""
+    l0 = options.norm == "l0"
+    given = np.asarray(penalties, np.float64)
+    with np.errstate(over="ignore", under="ignore"):
+        if options.relative:
+            assert state.diagonal is not None
+            largest = max(float(state.diagonal.max()), 0.0)
+            gamma = given * weights**2 * largest if l0 else given * weights * math.sqrt(largest)
+        else:
+            samples = max((problem.n_samples or 2) - 1, 1)
+            exponent = problem.exponent if l0 else problem.exponent // 2
+            gamma = np.ldexp(given / (samples if l0 else math.sqrt(samples)), -exponent)
+    ceiling = math.sqrt(np.finfo(state.operator.dtype).max)  # so that its products stay finite
+    return np.minimum(gamma, ceiling)
+
+
+def _starts(problem: Problem, state: DeflatedOperator, options: Options, seed: list[int]) -> Iterator[Start]:
+    """Nonzeros of each start."""
+    op, p, diagonal = state.operator, state.operator.p, state.diagonal
+    if isinstance(options.start, WarmStart):
+        yield options.start.index, options.start.value, ()
+    elif isinstance(options.start, np.ndarray) or options.start == "eigenvector":
+        yield from starts(problem, state, p, options.start, None, seed)
+        return
+    count, everything = options.n_starts or 1, np.arange(p)
+    rng = np.random.default_rng(seed)
+    if diagonal is None:
+        yield everything, power_start(op, rng), ()
+        count -= 1
+    else:
+        for j in _core.select_largest(diagonal, 1) if count == 1 else np.argsort(-diagonal, kind="stable"):
+            if count > 0 and diagonal[j] > 0:
+                yield np.array([j]), np.ones(1, op.dtype), ()
+            count -= 1
+    for _ in range(count):
+        yield everything, rng.standard_normal(p).astype(op.dtype), ()
+
+
+# ---- all components at once -------------------------------------------------------------------------
+
+
+def _weights(options: Options, m: int) -> NDArray[np.float64]:
+    """One positive weight a component."""
+
+    def positive(value: Any, name: str) -> float:
+        value = number(value, name, 0)
+        if not 0 < value < math.inf:
+            raise ValueError(f"{name} must be positive and finite, not {value!r}")
+        return value
+
+    given = 1.0 if options.mu is None else options.mu
+    return np.array(per_component(given, "mu", m, positive))
+
+
+def solve_block(
+    problem: Problem,
+    penalties: tuple[float, ...],
+    options: Options,
+    seed: list[int],
+    told: ProgressHook | None,
+) -> list[Solution]:
+    """Components that together have the largest objective; those that the penalty leaves nothing of are out.
+
+    Over U with orthonormal columns (Journee et al. 2010, sections 2.3 and 2.4, algorithms 4 and 5), with
+    S = F'F, c_ij = F_i'u_j, weights mu_j and thresholds gamma_j:
+
+        l1:  max sum_ij (mu_j |c_ij| - gamma_j)_+^2      l0:  max sum_ij ((mu_j c_ij)^2 - gamma_j)_+
+
+    U <- the polar factor of F W, w_j the gradient by c_j, so that C = A W (W'A W)^(-1/2) is all that is
+    needed. The objective is convex in U, hence never decreases.
+    """
+    op, m = problem.operator, len(penalties)
+    mu = _weights(options, m)
+    gamma = _thresholds(problem, DeflatedOperator.nothing(problem), penalties, options, mu)
+    l0 = options.norm == "l0"
+
+    def threshold(C: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+        B = mu * C
+        if l0:
+            excess = B**2 - gamma
+            return mu * np.where(excess > 0, B, 0), float(np.maximum(excess, 0).sum())
+        T = np.maximum(np.abs(B) - gamma, 0)
+        return mu * np.copysign(T, B), float((T**2).sum())
+
+    best: _Block | None = None
+    for W in _block_starts(problem, m, options, seed):
+        if best is not None and ended(told):
+            break
+        new = _ascend(op, W, threshold, options, told)
+        if best is None or new.objective > best.objective * (1 + options.rounding(op)):
+            best = new
+    assert best is not None
+    if options.renormalize and best.W.any():
+        best = _fill(op, best, mu, options, told)
+    return _components(problem, best)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Block:
+    W: NDArray[np.float64]
+    objective: float
+    n_iter: int
+    converged: bool
+
+
+def _ascend(
+    op: _core.Operator,
+    W: NDArray[np.float64],
+    step: Callable[[NDArray[np.float64]], tuple[NDArray[np.float64], float]],
+    options: Options,
+    told: ProgressHook | None,
+) -> _Block:
+    """W <- step(C) for C = F'U, U the polar factor of F W, while the objective grows."""
+    rounding = 64 * float(np.finfo(op.dtype).eps)
+    tol = max(default_tol(op, options.tol), rounding)
+    W, previous = step(_projections(op, W))
+    due = time.monotonic() + CALLBACK_SECONDS
+    for n_iter in range(1, options.max_iter + 1):
+        if told is not None and time.monotonic() >= due:
+            told(n_iter)
+            due = time.monotonic() + CALLBACK_SECONDS
+        if ended(told):
+            return _Block(W, previous, n_iter - 1, False)
+        new, objective = step(_projections(op, W))
+        stable = np.array_equal(new != 0, W != 0)
+        W = new
+        if objective - previous <= (tol if stable else rounding) * objective:
+            return _Block(W, objective, n_iter, True)
+        previous = objective
+    return _Block(W, previous, options.max_iter, False)
+
+
+def _projections(op: _core.Operator, W: NDArray[np.float64]) -> NDArray[np.float64]:
+    """F'U, U the polar factor of F W, or the part of it on the columns of F W that are not zero.
+
+    With F W = V D, V of unit columns, and V'V = E diag(h) E': V E h^(-1/2) has orthonormal columns, and
+    the polar factor is that times the polar factor of h^(1/2) E'D, at any ratio of the columns.
+    """
+    largest = np.abs(W).max(axis=0)
+    V = (W / np.where(largest > 0, largest, 1)).astype(op.dtype)
+    Y = op.apply_block(V).astype(np.float64)
+    G = _times(V.T.astype(np.float64), Y)
+    size = np.sqrt(np.maximum(np.diagonal(G), 0))
+    alive = size > 0
+    C = np.zeros(W.shape)
+    if not alive.any():
+        return C
+    one = 1 / size[alive]
+    h, E = np.linalg.eigh((G + G.T)[np.ix_(alive, alive)] / 2 * np.outer(one, one))
+    kept = h > 8 * len(h) * float(np.finfo(op.dtype).eps)
+    root, E = np.sqrt(h[kept]), E[:, kept]
+    P, _, Q = np.linalg.svd(root[:, None] * E.T * (largest * size)[alive], full_matrices=False)
+    C[:, alive] = _times(Y[:, alive], (one[:, None] * E / root) @ (P @ Q))
+    return C
+
+
+def _times(A: NDArray[np.float64], B: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A B for long matrices: a BLAS would round by the number of its threads."""
+    return np.einsum("ia,ab->ib", A, B)
+
+
+def _fill(
+    op: _core.Operator, found: _Block, mu: NDArray[np.float64], options: Options, told: ProgressHook | None
+) -> _Block:
+    """The values on the supports that maximize Tr(U'F Z diag(mu)) over U'U = I and unit z_j.
+
+    The authors' pattern filling for several components: those with the same support stay apart, which
+    they would not if each were re-fitted by itself.
+    """
+    pattern = found.W != 0
+
+    def within(C: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+        Z = np.where(pattern, mu * C, 0)
+        norm = np.linalg.norm(Z, axis=0)
+        return mu * Z / np.where(norm > 0, norm, 1), float(norm.sum())
+
+    filled = _ascend(op, found.W, within, options, told)
+    return _Block(
+        filled.W, filled.objective, found.n_iter + filled.n_iter, found.converged and filled.converged
+    )
+
+
+def _components(problem: Problem, found: _Block) -> list[Solution]:
+    """The columns that are not zero, as unit loadings with their variances."""
+    op, out = problem.operator, []
+    for w in found.W.T:
+        index = np.flatnonzero(w)
+        if len(index) == 0:
+            continue
+        value = (w[index] / np.abs(w).max()).astype(op.dtype)
+        value /= np.sqrt(np.square(value).sum())
+        variance = float(value @ op.apply(index, value)[index])
+        new = drop_zeros(Solution(index, value, variance, found.n_iter, found.converged))
+        if new is not None and new.objective > problem.noise(index):
+            out.append(new)
+    return out
+
+
+def _block_starts(
+    problem: Problem, m: int, options: Options, seed: list[int]
+) -> Iterator[NDArray[np.float64]]:
+    """p x m: columns of large variance that are far from dependent, leading eigenvectors, random ones."""
+    op, p = problem.operator, problem.p
+    rng = np.random.default_rng(seed)
+
+    def each() -> Iterator[NDArray[np.float64]]:
+        if problem.diagonal is not None and options.start != "eigenvector":
+            yield _columns(problem, m)
+        if options.start != "diagonal":
+            yield _eigenvectors(op, m, rng)
+        while True:
+            yield rng.standard_normal((p, m))
+
+    one = options.start is not None
+    yield from itertools.islice(each(), 1 if one else options.n_starts or 1 + (problem.diagonal is not None))
+
+
+def _columns(problem: Problem, m: int) -> NDArray[np.float64]:
+    """Unit vectors of the variables that explain most, given those taken before."""
+    op, p = problem.operator, problem.p
+    assert problem.diagonal is not None
+    index = _core.select_largest(problem.diagonal, min(p, 4 * m))
+    G = op.submatrix(index).astype(np.float64)
+    W = np.zeros((p, m))
+    for t in range(m):
+        j = int(np.argmax(np.diagonal(G)))
+        W[index[j], t] = 1
+        if G[j, j] > 0:
+            G = G - np.outer(G[:, j], G[j]) / G[j, j]
+    return W
+
+
+def _eigenvectors(op: _core.Operator, m: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    """The m leading eigenvectors of A, where it is large to a few digits by subspace iteration."""
+    p = op.p
+    small = p <= max(GPOWER_ORDER, m + SUBSPACE_SPARE)
+    C = np.eye(p) if small else rng.standard_normal((p, m + SUBSPACE_SPARE))
+    for _ in range(1 if small else SUBSPACE_ROUNDS):
+        C = _projections(op, C)
+    return _times(C, np.linalg.eigh(_times(C.T, C))[1][:, ::-1][:, :m])

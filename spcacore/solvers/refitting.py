@@ -1,0 +1,179 @@
+"""The best values on a given support."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _core
+from ..linalg.eigen import largest_eigenpairs
+from ..linalg.orthogonal import fix_sign
+from ..operators.deflation import DeflatedOperator
+from ..operators.submatrix import largest_submatrix
+from .base import Solution
+
+PENALTIES = (0.25, 1.0, 4.0, 16.0, 64.0)  # of the variance found
+Run = Callable[[_core.Operator, NDArray[np.intp], NDArray[Any]], tuple[Any, ...]]
+
+
+def penalty_continuation(
+    state: DeflatedOperator, x: Solution, run: Run, weights: tuple[float, ...] = PENALTIES
+) -> Solution | None:
+    """What a run found, with Q'x = 0 where the state asks for that; None where no vector met is feasible.
+
+    Then the run is repeated with a growing penalty on what of x lies in the span of Q, while its support
+    settles, and the best of the supports on the way is kept. `run(operator, index, value)` returns status,
+    index, value, objective, n_iter.
+    """
+    if not state.constrained:
+        return x
+    if not x.objective > 0:  # rounding is all that is left
+        return None
+    best, total, index, value = refit(state, x), x.n_iter, x.index, x.value
+    for weight in weights:
+        penalized = state.operator.with_penalty(weight * x.objective)
+        status, index, value, _, n_iter = run(penalized, index, value)
+        total += n_iter
+        if status < 0:
+            break
+        new = refit(state, replace(x, index=index, value=value, converged=status == 0))
+        if new.objective > best.objective:
+            best = new
+    return None if best.objective == -np.inf else replace(best, n_iter=total)
+
+
+def is_better(
+    state: DeflatedOperator, new: Solution, best: Solution, tol: float, nonnegative: bool = False
+) -> bool:
+    """Whether `new` has the larger objective or, where the two tie, the support that comes first.
+
+    Runs end within `tol` of their limits, so those that close are compared at the limits themselves.
+    """
+    values = new.objective, best.objective
+    if np.array_equal(new.index, best.index):
+        return values[0] > values[1]
+    if tol > 0 and abs(values[0] - values[1]) <= 100 * tol * abs(values[1]):
+        values = refit(state, new, nonnegative).objective, refit(state, best, nonnegative).objective
+    rounding = 1e-12 if state.operator.dtype == np.float64 else 1e-6
+    if abs(values[0] - values[1]) > rounding * abs(values[1]):
+        return values[0] > values[1]
+    return tuple(new.index) < tuple(best.index)
+
+
+def refit(state: DeflatedOperator, x: Solution, nonnegative: bool = False) -> Solution:
+    """The best values on the support of x (variational renormalization, Moghaddam et al. 2006).
+
+    They maximize x'Ax over unit vectors, subject to Q'x = 0 where the state is constrained, or x'Ax/x'Bx
+    under generalized deflation. The objective is -inf where no vector of this support is feasible.
+    """
+    if nonnegative:
+        value, objective = _nonnegative_vector(state, x)
+    else:
+        value, objective = leading_vector(state.operator, x.index, x.value, _feasible_span(state, x.index))
+    return replace(x, value=value, objective=objective)
+
+
+Span = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+
+def _feasible_span(state: DeflatedOperator, index: NDArray[np.intp]) -> Span | None:
+    """Y and s, with W = I + Y diag(s) Y' such that x = W z are the feasible vectors on a support.
+
+    Let Q_S = Y diag(h)^(1/2) E' be the rows of Q there. Under a constraint W = I - YY'. Under generalized
+    deflation W = B_S^(-1/2), B_S = I - Y diag(h) Y', but for what lies in the span of Q, to rounding.
+    """
+    if not (state.quotient or state.constrained):
+        return None
+    Q = np.stack([q[index] for q in state.basis], axis=1)
+    Y, root, _ = np.linalg.svd(Q, full_matrices=False)
+    if state.constrained:
+        Y = Y[:, root > 1e-11]
+        return Y, np.full(Y.shape[1], -1.0)
+    outside = 1 - root**2
+    kept = outside > (1e-8 if state.operator.dtype == np.float64 else 1e-3)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return Y, np.where(kept, 1 / np.sqrt(outside), 0) - 1
+
+
+def leading_vector(
+    op: _core.Operator, index: NDArray[np.intp], value: NDArray[Any], span: Span | None = None
+) -> tuple[NDArray[Any], float]:
+    """Leading eigenvector of A[index, index], and its eigenvalue; `value` starts the large case.
+
+    With a span, the unit vector W z for the leading eigenvector z of W A[index, index] W.
+    """
+    k = len(index)
+    if k <= largest_submatrix(op):
+        G = op.submatrix(index)
+        unused = np.asarray(~G.any(axis=0))  # rounding must not give these variables a loading
+        if span is not None:
+            G = _within(span, _within(span, G).T).astype(op.dtype)
+        eigenvalue, vector = _core.leading_eigenvector(np.ascontiguousarray(G))
+        if span is not None:
+            return _feasible(span, vector, unused, eigenvalue)
+        vector[unused] = 0
+        return vector, eigenvalue
+    from scipy.sparse.linalg import LinearOperator
+
+    def product(z: NDArray[Any]) -> NDArray[Any]:
+        x = z.ravel() if span is None else _within(span, z.ravel())
+        y = op.apply(index, np.ascontiguousarray(x, op.dtype))[index]
+        return y if span is None else _within(span, y)
+
+    restricted = LinearOperator((k, k), dtype=op.dtype, matvec=product)
+    eigenvalues, vectors = largest_eigenpairs(restricted, 1, v0=value)
+    if span is not None:
+        return _feasible(span, vectors[:, 0], np.zeros(k, bool), float(eigenvalues[0]))
+    return np.ascontiguousarray(vectors[:, 0], op.dtype), float(eigenvalues[0])
+
+
+def _within(span: Span, z: NDArray[Any]) -> NDArray[np.float64]:
+    """W z."""
+    Y, s = span
+    return z + Y @ ((s if z.ndim == 1 else s[:, None]) * (Y.T @ z))
+
+
+def _feasible(
+    span: Span, z: NDArray[Any], unused: NDArray[np.bool_], objective: float
+) -> tuple[NDArray[Any], float]:
+    """W z over its norm; the eigenvectors that W maps to zero are not feasible."""
+    x = _within(span, z.astype(np.float64))
+    norm = float(np.linalg.norm(x))
+    if norm < 1e-6:
+        return np.zeros_like(z), -np.inf
+    x /= norm
+    if not (span[1] == -1).all():
+        x[unused] = 0
+        if not x.any():
+            return np.zeros_like(z), -np.inf
+        x /= np.linalg.norm(x)
+    elif unused.any() or z.dtype == np.float32:  # once more, since rounding counts here
+        x = _within(span, x)
+    return x.astype(z.dtype), objective
+
+
+def _nonnegative_vector(state: DeflatedOperator, x: Solution) -> tuple[NDArray[Any], float]:
+    """A maximizer of x'Ax over x >= 0 on the support: x <- (A x)_+/||.||, which ascends, to its limit."""
+    op, k = state.operator, len(x.index)
+    if k > largest_submatrix(op) or state.quotient:
+        return x.value, x.objective
+    G = op.submatrix(x.index).astype(np.float64)
+    eigenvalues, vectors = np.linalg.eigh(G)
+    vector = fix_sign(vectors[:, -1])
+    if vector.min() < -1e-12:
+        shift, objective = max(0.0, -eigenvalues[0]), -np.inf
+        vector = x.value.astype(np.float64)
+        for _ in range(100 * k + 1000):
+            y = G @ vector
+            previous, objective = objective, float(vector @ y)
+            y = np.maximum(y + shift * vector, 0)
+            if not objective - previous > 1e-15 * abs(objective) or not y.any():
+                break
+            vector = y / np.linalg.norm(y)
+    vector = np.maximum(vector, 0)
+    vector /= np.linalg.norm(vector)
+    return vector.astype(op.dtype), float(vector @ (G @ vector))

@@ -1,0 +1,395 @@
+"""The semidefinite relaxation of sparse PCA: one component, and a bound on what any could explain."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _core
+from .._limits import COLUMNS_AT_A_TIME, REDUCED_ORDER, RELAXATION_ORDER
+from .._validation import LARGEST, check_bool, integer, number
+from ..operators.deflation import DeflatedOperator
+from ..operators.inputs import as_problem
+from ..operators.problem import Problem
+from ..operators.submatrix import largest_submatrix
+from ..progress import Callback
+from ..results import DSPCAComponent
+from .base import ProgressHook, Solution, component_result, drop_zeros, ended, progress_hook
+from .refitting import refit
+
+_DESCENT = 0.7  # from one penalty tried to the next
+_ROUGH, _ROUGH_ITERATIONS = 1e-2, 100  # how well each is solved
+_NEGLIGIBLE = 1e-3  # of the largest entry of the leading eigenvector
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Options:
+    """How one component is searched for."""
+
+    max_iter: int
+    tol: float
+    renormalize: bool
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Relaxed:
+    """A solved relaxation, in the units of the operator; objectives without what the diagonal costs."""
+
+    kept: NDArray[np.intp]
+    matrix: NDArray[np.float64]
+    primal: float
+    dual: float
+    n_iter: int
+    converged: bool
+
+
+def check_options(
+    problem: Problem, *, max_iter: Any = 1000, tol: Any = 1e-3, renormalize: Any = True
+) -> Options:
+    """Validate what `dspca` and `sparse_pca` share."""
+    return Options(
+        integer(max_iter, "max_iter", 0, LARGEST),
+        number(tol, "tol", 0),
+        check_bool(renormalize, "renormalize"),
+    )
+
+
+def dspca(
+    X: Any,
+    cardinality: int | None = None,
+    *,
+    penalty: float | None = None,
+    tol: float = 1e-3,
+    max_iter: int = 1000,
+    renormalize: bool = True,
+    kind: str = "data",
+    center: bool = True,
+    scale: bool = False,
+    n_features: int | None = None,
+    callback: Callback | None = None,
+) -> DSPCAComponent:
+    """One sparse principal component by semidefinite relaxation, with a bound on all others.
+
+    Solves, where `A` is the covariance matrix and `1'|M|1` the sum of magnitudes, the convex problem
+
+        maximize Tr(AM)  subject to  Tr M = 1,  1'|M|1 <= cardinality,  M positive semidefinite
+
+    or, given a penalty, `maximize Tr(AM) - penalty 1'|M|1`. The loading is the leading eigenvector of M.
+    Variables that are proved not to be in the solution are left out beforehand, so that p may be large
+    where few variables have large covariances: at most 2000 may remain.
+
+    With `M = xx'` these are `max x'Ax` over unit x with `||x||_1^2 <= cardinality`, which holds of
+    every x with that many nonzeros, and `max x'Ax - penalty ||x||_1^2`. So the dual bounds what any
+    loading can reach.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, p), sparse matrix, LinearOperator or callable
+        Data, one row a sample; with ``kind="covariance"`` a symmetric positive semidefinite (p, p)
+        matrix, or a callable `v -> A v`. The relaxation is solved in float64.
+    cardinality : int, optional
+        In [1, p].
+    penalty : float, optional
+        At least 0, in the units of A; instead of a cardinality. A variable whose covariances with all
+        others are at most `penalty` in magnitude is not in the solution, unless it is the one of largest
+        variance. From the largest variance on, the solution is that one variable.
+    tol : float, default 1e-3
+        Stop when `relaxation` and `dual` are within this proportion of each other, each counted
+        without what the diagonal of M is charged, `penalty * Tr M = penalty`.
+    max_iter : int, default 1000
+        Each iteration decomposes a matrix of the variables that remain.
+    renormalize : bool, default True
+        Replace the values on the support by the leading eigenvector of A there.
+    kind : {"data", "covariance"}, default "data"
+    center : bool, default True
+        Subtract the column means, implicitly. Ignored for a covariance.
+    scale : bool, default False
+        Divide each column by its standard deviation; for a covariance, use the correlation.
+    n_features : int, optional
+        p, needed when X is a bare callable; of anything else, it must be its number of columns.
+    callback : callable, optional
+        Called with a `Progress` at most twenty times a second, and once at the end.
+        Raising StopIteration ends the search early, see `Progress`.
+
+    Returns
+    -------
+    DSPCAComponent
+        Besides what every component has: `relaxation` and `dual`, the objective of the matrix found and
+        an upper bound of the optimum; `upper_bound` of `x'Ax` at this cardinality, hence `gap`; `kept`
+        and `matrix`. The loading keeps the `cardinality` entries of the eigenvector largest in
+        magnitude, without those below 0.001 of the largest. Bounds allow for rounding: the order of the
+        matrix times the precision times its Frobenius norm, and, of data, what forming A may have lost.
+        A RuntimeWarning is given when `tol` is not reached; the bounds hold all the same.
+
+    Raises
+    ------
+    ValueError
+        For NaN, infinite or empty input, a covariance that is not symmetric positive semidefinite, an
+        option out of range, or more than 2000 variables to solve for.
+    TypeError
+        For input that is not real numbers, an option of the wrong type, or not just one of cardinality
+        and penalty.
+
+    References
+    ----------
+    A. d'Aspremont, L. El Ghaoui, M. I. Jordan and G. R. G. Lanckriet (2007). A direct formulation for
+    sparse PCA using semidefinite programming. SIAM Review 49, 434-448, equations 2.4 and 2.7.
+    Y. Zhang and L. El Ghaoui (2011). Large-scale sparse principal component analysis with application to
+    text data. Advances in Neural Information Processing Systems 24 (elimination of variables before
+    solving; by variances for a penalty on the number of nonzeros, here by covariances for the l1 norm).
+
+    Examples
+    --------
+    >>> import spcacore
+    >>> pitprops = spcacore.datasets.load_pitprops()
+    >>> x = spcacore.dspca(pitprops.correlation, 5, kind="covariance", tol=1e-5)
+    >>> print(f"{x.value:.4f} of at most {x.upper_bound:.4f}")
+    3.4062 of at most 3.4581
+    >>> x = spcacore.dspca(pitprops.correlation, penalty=0.5, kind="covariance")
+    >>> x.cardinality, x.kept.size
+    (5, 9)
+    """
+    if (cardinality is None) == (penalty is None):
+        raise TypeError("dspca takes either cardinality or penalty")
+    problem = as_problem(X, kind=kind, center=center, scale=scale, n_features=n_features)
+    options = check_options(problem, max_iter=max_iter, tol=tol, renormalize=renormalize)
+    told = progress_hook(callback)
+    state = DeflatedOperator.nothing(problem)
+    k, charge = problem.p, 0.0
+    if cardinality is not None:
+        k = integer(cardinality, "cardinality", 1, problem.p)
+        relaxed = _constrained(state, k, options, told)
+    else:
+        charge = number(penalty, "penalty", 0, float(np.finfo(np.float64).max))
+        with np.errstate(over="ignore", under="ignore"):
+            relaxed = _penalized(state, float(np.ldexp(charge, -problem.exponent)), options, told)
+    found = None if relaxed is None else _loading(state, relaxed, k, options)
+    component = component_result(problem, found, "dspca", told, max_iter)
+    if relaxed is None or found is None:
+        relaxed = _Relaxed(np.zeros(1, np.intp), np.ones((1, 1)), 0.0, 0.0, 0, True)
+    dual = float(problem.in_units(relaxed.dual))
+    shared = {f.name: getattr(component, f.name) for f in fields(component)}
+    return DSPCAComponent(
+        **shared | {"upper_bound": dual + charge * (component.cardinality - 1)},
+        relaxation=float(problem.in_units(relaxed.primal)) - charge,
+        dual=dual - charge,
+        kept=relaxed.kept,
+        matrix=relaxed.matrix,
+    )
+
+
+def solve(
+    problem: Problem,
+    state: DeflatedOperator,
+    cardinality: int,
+    options: Options,
+    seed: list[int],
+    told: ProgressHook | None,
+) -> Solution | None:
+    """From the constrained relaxation of the deflated matrix; None where no variance is left."""
+    relaxed = _constrained(state, cardinality, options, told)
+    return None if relaxed is None else _loading(state, relaxed, cardinality, options)
+
+
+def dual_bound(state: DeflatedOperator, cardinality: int) -> float:
+    """An upper bound of x'Ax over unit vectors of the cardinality, in the operator's units."""
+    relaxed = _constrained(state, cardinality, Options(1000, 1e-3, False), None)
+    return 0.0 if relaxed is None else relaxed.dual
+
+
+def _loading(state: DeflatedOperator, relaxed: _Relaxed, k: int, options: Options) -> Solution | None:
+    """The leading eigenvector of M, cut to k entries."""
+    vector = np.zeros(state.operator.p)
+    vector[relaxed.kept] = _core.leading_eigenvector(relaxed.matrix.copy())[1]
+    index = _core.select_largest(vector, min(k, len(relaxed.kept)))
+    size = np.abs(vector[index])
+    index = index[size > _NEGLIGIBLE * size.max()]
+    value = vector[index] / np.linalg.norm(vector[index])
+    value = value.astype(state.operator.dtype)
+    x = Solution(index, value, 0.0, relaxed.n_iter, relaxed.converged)
+    if options.renormalize:
+        return drop_zeros(refit(state, x))
+    objective = float(value @ (state.operator.submatrix(index) @ value))
+    return drop_zeros(Solution(index, value, objective, relaxed.n_iter, relaxed.converged))
+
+
+# ---- the relaxations --------------------------------------------------------------------------------
+
+
+def _constrained(
+    state: DeflatedOperator, k: int, options: Options, told: ProgressHook | None
+) -> _Relaxed | None:
+    kept, limit = _with_variance(state), float(k - 1)
+    if len(kept) > REDUCED_ORDER and state.diagonal is not None and _definite(state):
+        reduced = _by_penalties(state, len(kept), limit, options, told)
+        if isinstance(reduced, _Relaxed):
+            return reduced
+        kept = kept if reduced is None else reduced
+    if len(kept) > RELAXATION_ORDER:
+        raise ValueError(
+            f"of this cardinality {len(kept)} variables remain, of which dspca solves for at most "
+            f"{RELAXATION_ORDER}; lower it, or leave out the smallest variances"
+        )
+    return _relax(state, kept, True, limit, options, told)
+
+
+def _by_penalties(
+    state: DeflatedOperator, p: int, limit: float, options: Options, told: ProgressHook | None
+) -> _Relaxed | NDArray[np.intp] | None:
+    """The constrained relaxation, or fewer variables with the same optimum, where penalties tell.
+
+    The optimum h(r) subject to s(M) <= r is concave. A penalty rho, solved to M with a gap g, shows
+    - where s(M) <= r: M is feasible, and h(r) is above its objective by g + rho (r - s(M)) at most;
+    - where s(M) > r: h(s(M)) - h(r) >= rho (s(M) - r) - g, so that the multiplier at r is at least
+      rho - g / (s(M) - r), and what that penalty eliminates is not needed.
+    """
+    assert state.diagonal is not None
+    most = RELAXATION_ORDER if p > RELAXATION_ORDER else p // 2
+    rough = Options(_ROUGH_ITERATIONS, _ROUGH, False)
+    fine = Options(options.max_iter, options.tol / 4, False)
+    rho = float(state.diagonal.max())
+    while rho > 0:
+        rho *= _DESCENT
+        survivors = _survivors(state, rho)
+        if len(survivors) > most:
+            break
+        relaxed = _relax(state, survivors, False, rho, rough, told)
+        if relaxed is None:
+            break
+        excess = _off_diagonal(relaxed) - limit
+        if ended(told):
+            return _within(relaxed, state, rho, limit)
+        if excess > 0:
+            multiplier = rho - (relaxed.dual - relaxed.primal) / excess
+            if multiplier > _DESCENT * rho:
+                survivors = _survivors(state, multiplier * (1 - 1e-9))
+                return survivors if len(survivors) <= most else None
+        elif -rho * excess <= fine.tol * (relaxed.dual + rho * limit):
+            relaxed = _relax(state, survivors, False, rho, fine, told)
+            assert relaxed is not None
+            off = _off_diagonal(relaxed)
+            primal, dual = relaxed.primal + rho * off, relaxed.dual + rho * limit
+            if off <= limit and dual - primal <= options.tol * dual:
+                return replace(relaxed, primal=primal, dual=dual, converged=True)
+    return None
+
+
+def _within(relaxed: _Relaxed, state: DeflatedOperator, rho: float, limit: float) -> _Relaxed:
+    """A matrix of the penalized relaxation, as one with s(M) <= limit, and the bounds that it gives."""
+    M, off = relaxed.matrix, _off_diagonal(relaxed)
+    primal = relaxed.primal + rho * off
+    if off > limit:  # mixed with its diagonal, which is feasible
+        own = float(_submatrix(state.operator, relaxed.kept).diagonal() @ M.diagonal())
+        primal = own + (primal - own) * limit / off
+        M = M * (limit / off) + np.diag(M.diagonal()) * (1 - limit / off)
+    dual = relaxed.dual + rho * limit
+    return replace(relaxed, matrix=M, primal=primal, dual=dual, converged=False)
+
+
+def _off_diagonal(relaxed: _Relaxed) -> float:
+    """s(M)."""
+    return float(np.abs(relaxed.matrix).sum()) - 1
+
+
+def _penalized(
+    state: DeflatedOperator, rho: float, options: Options, told: ProgressHook | None
+) -> _Relaxed | None:
+    kept = _survivors(state, rho)
+    if len(kept) > RELAXATION_ORDER:
+        raise ValueError(
+            f"at this penalty {len(kept)} variables remain, of which dspca solves for at most "
+            f"{RELAXATION_ORDER}; raise it"
+        )
+    return _relax(state, kept, False, rho, options, told)
+
+
+def _relax(
+    state: DeflatedOperator,
+    kept: NDArray[np.intp],
+    constrained: bool,
+    limit: float,
+    options: Options,
+    told: ProgressHook | None,
+) -> _Relaxed | None:
+    """The relaxation over the variables kept; None where they have no variance."""
+    if len(kept) == 0:
+        return None
+    op = state.operator
+    A = _submatrix(op, kept).astype(np.float64)
+    A = (A + A.T) / 2
+    if not A.diagonal().max() > 0:
+        return None
+    status, M, primal, dual, n_iter = _core.dspca(A, constrained, limit, options.tol, options.max_iter, told)
+    dual += _rounding(op) * A.diagonal().sum() * (not op.covariance)
+    return _Relaxed(kept, M, primal, dual, n_iter, status == 0)
+
+
+def _definite(state: DeflatedOperator) -> bool:
+    """Whether |A_ij|^2 <= A_ii A_jj is known: Hotelling deflation may leave A indefinite."""
+    return state.operator.t == 0 or "hotelling" not in state.method
+
+
+def _with_variance(state: DeflatedOperator) -> NDArray[np.intp]:
+    """A variable without any is in no solution: its trace is better used by the others."""
+    if state.diagonal is None or not _definite(state):
+        return np.arange(state.operator.p)
+    return np.flatnonzero(state.diagonal != 0)
+
+
+def _survivors(state: DeflatedOperator, rho: float) -> NDArray[np.intp]:
+    """The variables of some covariance above rho in magnitude, and the one of largest variance.
+
+    With Y_ij = A_ij in the rows of all others, these rows of A - Y are zero but for A_ii, which is
+    at most the largest variance, hence at most the optimum over the survivors: their dual bound holds
+    for all. As |A_ij|^2 <= A_ii A_jj, one of the two has to have a variance above rho.
+    """
+    op, diagonal = state.operator, state.diagonal
+    if diagonal is None:
+        return np.arange(op.p)
+    largest = diagonal.max()
+    level = max(rho - _rounding(op) * largest, 0.0)
+    possible = np.sqrt(diagonal) * math.sqrt(largest) > level
+    kept = np.zeros(op.p, bool)
+    kept[np.argmax(diagonal)] = True
+    index = np.flatnonzero(possible)
+    if len(index) <= largest_submatrix(op):
+        A = np.abs(op.submatrix(index))
+        np.fill_diagonal(A, 0)
+        kept[index] |= (level < A).any(axis=0)
+        return np.flatnonzero(kept)
+    large = index[diagonal[index] > level]
+    for start in range(0, len(large), COLUMNS_AT_A_TIME):
+        block = large[start : start + COLUMNS_AT_A_TIME]
+        W = np.abs(_columns(op, block))
+        W[block, np.arange(len(block))] = 0
+        above = (level < W) & possible[:, None]
+        kept |= above.any(axis=1)
+        kept[block] |= above.any(axis=0)
+    return np.flatnonzero(kept)
+
+
+def _rounding(op: _core.Operator) -> float:
+    """What an entry of A may have lost, relative to the largest variance, or all together to the trace.
+
+    Sums of m products, whose roundings grow like sqrt(m) (Higham & Mary 2019, SIAM J. Sci. Comput. 41).
+    """
+    return 4 * float(np.finfo(op.dtype).eps) * (4 + math.sqrt(op.m))
+
+
+def _columns(op: _core.Operator, index: NDArray[np.intp]) -> NDArray[Any]:
+    """A[:, index]."""
+    V = np.zeros((op.p, len(index)), op.dtype, order="F")
+    V[index, np.arange(len(index))] = 1
+    return op.apply_block(V)
+
+
+def _submatrix(op: _core.Operator, index: NDArray[np.intp]) -> NDArray[Any]:
+    """A[index, index], without a copy of many columns of data."""
+    if op.covariance or len(index) <= largest_submatrix(op):
+        return op.submatrix(index)
+    starts = range(0, len(index), COLUMNS_AT_A_TIME)
+    return np.concatenate([_columns(op, index[s : s + COLUMNS_AT_A_TIME])[index] for s in starts], axis=1)

@@ -1,0 +1,161 @@
+"""Where a search starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _core
+from .._limits import KRYLOV_WORK, START_WORK
+from .._messages import counted
+from .._validation import check_choice, integer, real_array
+from ..linalg.eigen import largest_eigenpairs, products_of
+from ..operators.deflation import DeflatedOperator
+from ..operators.problem import Problem
+from ..operators.submatrix import largest_submatrix
+from .refitting import leading_vector
+
+
+def check_start(p: int, start: Any, n_starts: Any) -> tuple[Any, int | None]:
+    """Validate where a search starts."""
+    if isinstance(start, str):
+        check_choice(start, "start", ("diagonal", "eigenvector"))
+    elif start is not None:
+        start = real_array(start, "start", ndim=1).astype(np.float64)
+        if start.size != p:
+            raise ValueError(f"start has {counted(start.size, 'entry')} for {counted(p, 'variable')}")
+        if not start.any():
+            raise ValueError("start is the zero vector")
+        start = start / np.abs(start).max()
+    if n_starts is not None:
+        if start is not None:
+            raise ValueError("n_starts goes with start=None; a given start is the only one")
+        n_starts = integer(n_starts, "n_starts", 1)
+    return start, n_starts
+
+
+Start = tuple[NDArray[np.intp], NDArray[Any], tuple[int, ...]]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WarmStart:
+    """A start besides the default ones: the component of a problem nearby."""
+
+    index: NDArray[np.intp]
+    value: NDArray[Any]
+
+
+def starts(
+    problem: Problem, state: DeflatedOperator, k: int, start: Any, n_starts: int | None, seed: list[int]
+) -> Iterator[Start]:
+    """Nonzeros of each start, and the cardinalities to run through from there."""
+    op, diagonal = state.operator, variance_alone(state)
+    p, dtype = op.p, op.dtype
+    rng = np.random.default_rng(seed)
+    if isinstance(start, WarmStart):
+        yield start.index, start.value, (k,)
+        start = None
+    if isinstance(start, np.ndarray):
+        index = _core.select_largest(start, k)
+        yield index, start[index].astype(dtype), (k,)
+    elif start == "diagonal":
+        if diagonal is None:
+            raise ValueError("start='diagonal' needs the entries of X; an operator offers only products")
+        yield np.array([np.argmax(diagonal)]), np.ones(1, dtype), (k,)
+    elif start == "eigenvector":
+        vector, _ = leading_vector(op, np.arange(p), power_start(op, rng))
+        yield np.arange(p), vector, tuple(min(c * k, p) for c in (8, 4, 2, 1))
+    else:
+        if _variances_tie(op, diagonal, min(4 * k, p)):  # then dense vectors say what is promising
+            dense = power_start(op, rng)
+            yield _leading_start(op, dense, k)
+            directions = _leading_directions(op, dense, 8 if problem.cost <= KRYLOV_WORK else 1)
+            del dense
+            yield _leading_start(op, directions[0], k)
+            index = _core.select_largest(directions[0], k)
+            yield index, directions[0][index], (k,)
+            for j in sorted({int(np.argmax(np.abs(direction))) for direction in directions}):
+                yield np.array([j]), np.ones(1, dtype), (k,)
+            del directions
+        else:
+            yield _leading_start(op, diagonal, k)
+        if n_starts is None:
+            runs = (
+                0
+                if diagonal is None
+                else START_WORK / (20 * problem.cost * (k if problem.n_samples is None else 1))
+            )
+            n_starts = 1 + min(p, int(runs))
+        singles = 0
+        if diagonal is not None:
+            singles = min(n_starts - 1, p)
+            chosen = _core.select_largest(diagonal, singles)
+            for j in chosen[np.argsort(-diagonal[chosen], kind="stable")]:
+                yield np.array([j]), np.ones(1, dtype), (k,)
+        for _ in range(n_starts - 1 - singles):
+            yield np.arange(p), rng.standard_normal(p).astype(dtype), (k,)
+
+
+def variance_alone(state: DeflatedOperator) -> NDArray[Any] | None:
+    """What each variable explains by itself."""
+    if state.diagonal is None:
+        return None
+    promise = np.maximum(state.diagonal, 0)  # an indefinite matrix may have negative entries there
+    if state.quotient:
+        outside = 1 - sum(q**2 for q in state.basis)
+        kept = outside > 1e-3
+        promise = np.where(kept, promise / np.where(kept, outside, 1), 0)
+    return promise
+
+
+def _variances_tie(op: _core.Operator, diagonal: NDArray[Any] | None, width: int) -> bool:
+    """Whether the variances do not say which `width` of the variables are promising."""
+    if diagonal is None or width == op.p:
+        return diagonal is None
+    largest = diagonal.max()
+    return bool(np.count_nonzero(diagonal >= (1 - 1e-6) * largest) > width)
+
+
+def _leading_start(op: _core.Operator, promise: NDArray[Any] | None, k: int) -> Start:
+    """Nearly the leading eigenvector of the submatrix of the 4k most promising variables."""
+    width = min(op.p, 4 * k, largest_submatrix(op))
+    if width < k or promise is None:
+        return np.arange(op.p), np.ones(op.p, op.dtype), (k,)
+    index = _core.select_largest(promise, width)
+    G = op.submatrix(index)
+    vector = G[:, np.argmax(G.diagonal())]
+    with np.errstate(under="ignore"):
+        for _ in range(20):  # a start needs no more; a whole decomposition would cost several products
+            vector = G @ (vector / (np.linalg.norm(vector) or 1))
+    if not vector.any():
+        vector = np.ones(width, op.dtype)
+    return index, np.ascontiguousarray(vector), (k,)
+
+
+def _leading_directions(op: _core.Operator, start: NDArray[Any], count: int) -> NDArray[Any]:
+    """As rows, the leading eigenvectors of the whole operator to a few digits; at least one."""
+    if op.p < 32:
+        return start[None]
+    from scipy.sparse.linalg import ArpackError
+
+    basis = 4 if count == 1 else 2 * count + 4
+    try:
+        vectors = largest_eigenpairs(products_of(op), count, v0=start, tol=1e-2, maxiter=5, ncv=basis)[1]
+    except ArpackError:  # not converged, or no variance: the power steps will do
+        return start[None]
+    return np.ascontiguousarray(vectors.T[::-1], op.dtype)
+
+
+def power_start(op: _core.Operator, rng: np.random.Generator) -> NDArray[Any]:
+    """A dense vector near the leading eigenspace, by eight power steps from a random one."""
+    v = rng.standard_normal(op.p).astype(op.dtype)
+    for _ in range(8):
+        norm = np.linalg.norm(v)
+        if norm == 0:
+            break
+        v = op.apply(None, np.ascontiguousarray(v / norm, op.dtype))
+    return v if v.any() else np.ones(op.p, op.dtype)

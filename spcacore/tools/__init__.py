@@ -1,0 +1,1 @@
+"""Kernels as functions: thresholds, rotations, deflation of a matrix in place."""

@@ -1,0 +1,178 @@
+"""Removing a component in place from the caller's matrix."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _core
+from .._messages import counted
+from .._validation import (
+    check_bool,
+    check_choice,
+    output_array,
+    raise_not_finite,
+    real_array,
+    refuse_not_finite,
+)
+from ..linalg.orthogonal import orthogonal_part, unit
+from ..operators.deflation import METHODS, matrix_update, orthogonalizes
+from ..operators.dense import blas_layout
+
+
+def deflate(
+    A: Any,
+    x: Any,
+    method: str = "projection",
+    *,
+    kind: str = "covariance",
+    earlier: Any = None,
+    center: bool = True,
+    overwrite: bool = False,
+) -> NDArray[Any]:
+    """Remove the component `x` from a covariance matrix or from data.
+
+    ============================  =====================================  ===========================
+    method                        covariance                             data
+    ============================  =====================================  ===========================
+    "hotelling"                   `A - x x'Ax x'`                        none (not a Gram matrix)
+    "projection"                  `(I - xx') A (I - xx')`                `X (I - xx')`
+    "schur"                       `A - A xx'A / x'Ax`                    `(I - uu') X`, u ~ `X x`
+    "orthogonalized_hotelling"    Hotelling with q                       none
+    "orthogonalized_projection"   projection with q                      `X (I - qq')`
+    "generalized"                 the same, where x solved               `X (I - qq')`
+                                  `max x'Ax, x'Bx = 1, B = I - QQ'`
+    "naive"                       of the residual of data                `X - (X x) x'`
+    ============================  =====================================  ===========================
+
+    with `q` the normalized part of x orthogonal to the `earlier` loadings, and Q an orthonormal basis of
+    these. Hotelling touches a k x k block, projection k rows and columns, where k is the number of
+    nonzeros of x (or q). The residual `X - d u x'` with `d u = X x` is the projection; the two differ
+    where a solver makes u sparse or leaves out missing entries, see `pmd`.
+
+    Parameters
+    ----------
+    A : array-like of shape (p, p), or (n, p) with ``kind="data"``
+        A symmetric matrix, or data.
+    x : array-like of shape (p,)
+        The loading; normalized here.
+    method : str, default "projection"
+    kind : {"covariance", "data"}, default "covariance"
+    earlier : array-like of shape (p, t), optional
+        Loadings already removed, for the orthogonalized and generalized methods only.
+    center : bool, default True
+        Data only: take the covariance about the column means. It matters for "schur" alone.
+    overwrite : bool, default False
+        Work in place; A must then be a writable contiguous float32 or float64 array, and is returned.
+        Hotelling and projection then read, and check, only what the support of x reaches.
+
+    Returns
+    -------
+    ndarray of the shape and dtype of A
+        Unchanged where nothing is left to remove: x in the span of the earlier loadings, or
+        `x'Ax = 0` in the Schur complement.
+
+    Raises
+    ------
+    ValueError
+        For an asymmetric matrix, a zero or non-finite x, a method without a data form, or `earlier`
+        with a method that does not use it.
+    TypeError
+        For input that is not real numbers.
+
+    References
+    ----------
+    L. Mackey (2008). Deflation methods for sparse PCA. Advances in Neural Information Processing
+    Systems 21, sections 2 and 3.
+
+    Examples
+    --------
+    >>> import numpy as np, spcacore
+    >>> A = np.array([[2.0, 1.0], [1.0, 1.0]])
+    >>> spcacore.deflate(A, [1.0, 0.0])
+    array([[0., 0.],
+           [0., 1.]])
+    >>> spcacore.deflate(A, [1.0, 0.0], "hotelling")  # no longer positive semidefinite
+    array([[0., 1.],
+           [1., 1.]])
+    """
+    check_choice(method, "method", METHODS)
+    covariance = check_choice(kind, "kind", ("covariance", "data")) == "covariance"
+    center, overwrite = check_bool(center, "center"), check_bool(overwrite, "overwrite")
+    orthogonalized = orthogonalizes(method)
+    step = matrix_update(method)
+    if step == "hotelling" and not covariance:
+        raise ValueError(f"{method!r} deflation of data does not exist: the result is no Gram matrix")
+    if earlier is not None and not orthogonalized:
+        raise ValueError(f"earlier goes with the orthogonalized methods, not with {method!r}")
+    a = real_array(A, "A", ndim=2, finite=False)
+    p = a.shape[1]
+    if covariance and a.shape[0] != p:
+        raise ValueError(f"a covariance must be square, not of shape {a.shape}")
+    v = real_array(x, "x", ndim=1, finite=False)
+    if v.size != p:
+        raise ValueError(f"x has {counted(v.size, 'entry')} for {counted(p, 'variable')}")
+    index = np.flatnonzero(v != 0)  # several times faster than on floats
+    if not np.isfinite(v[index]).all():
+        raise_not_finite(v, "x")
+    value = unit(v[index].astype(np.float64)) if len(index) else None
+    if value is None:
+        raise ValueError("x is the zero vector")
+    plain = blas_layout(a)
+    if orthogonalized:
+        direction = np.zeros(p)
+        direction[index] = value
+        q = orthogonal_part(direction, _basis(earlier, p))
+        index = np.flatnonzero(q) if q is not None else index[:0]
+        value = direction[index] if q is None else q[index]
+    _check(plain, step, covariance, index if overwrite and step != "schur" else None)
+    out = output_array(A, plain, "A", overwrite)
+    if len(index) == 0:
+        return out
+    value = value.astype(a.dtype)
+    if covariance:
+        done = _core.deflate_covariance(step, out, index, value)
+    else:
+        with np.errstate(under="ignore"):
+            mean = out.mean(axis=0, dtype=np.float64).astype(a.dtype) if center and step == "schur" else None
+        done = _core.deflate_data(step, out, index, value, mean)
+    if not done:
+        refuse_not_finite(out[:, index], "A, where x is not zero,")
+        raise ValueError("A is too large: A x is not finite")
+    return out
+
+
+def _basis(earlier: Any, p: int) -> list[NDArray[np.float64]]:
+    """An orthonormal basis of the span of the earlier loadings."""
+    basis: list[NDArray[np.float64]] = []
+    if earlier is None:
+        return basis
+    E = real_array(earlier, "earlier", ndim=2)
+    if E.shape[0] != p:
+        raise ValueError(f"earlier has shape {E.shape} where ({p}, t) is needed")
+    for column in E.T.astype(np.float64):
+        q = orthogonal_part(column, basis)
+        if q is not None:
+            basis.append(q)
+    return basis
+
+
+def _check(a: NDArray[Any], step: str, covariance: bool, touched: NDArray[np.intp] | None) -> None:
+    """Refuse what is not finite or not symmetric, in the whole matrix or where it will be touched."""
+    if not covariance:
+        if touched is None:  # else the kernel sees to it
+            refuse_not_finite(a, "A")
+        return
+    if touched is None or len(touched) > len(a) // 8:
+        largest, asymmetry, _ = _core.symmetry(a)
+        if not np.isfinite(largest):
+            raise_not_finite(a, "A")
+    else:
+        part = a[np.ix_(touched, touched)] if step == "hotelling" else a[:, touched]
+        refuse_not_finite(part, "A, where x is not zero,")
+        across = part if step == "hotelling" else a[touched]
+        largest, asymmetry = np.abs(part).max(initial=0), np.abs(part - across.T).max(initial=0)
+    if asymmetry > largest * (1e-8 if a.dtype == np.float64 else 1e-5):
+        raise ValueError(f"a covariance must be symmetric; A differs from its transpose by {asymmetry:.3g}")

@@ -1,0 +1,327 @@
+"""Orthogonal rotation of loadings to simple structure."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .. import _core
+from .._messages import counted
+from .._validation import check_bool, integer, number, output_array, real_array
+
+
+def orthomax(
+    loadings: ArrayLike,
+    gamma: float = 1.0,
+    *,
+    normalize: bool = False,
+    max_iter: int = 1000,
+    tol: float = 1e-6,
+    overwrite: bool = False,
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    r"""Rotate loadings to maximize an orthomax criterion.
+
+    Finds the orthogonal :math:`R` for which :math:`Y = LR` maximizes
+
+    .. math:: \sum_j \left[\sum_i y_{ij}^4 - \frac{\gamma}{p} \left(\sum_i y_{ij}^2\right)^2\right]
+
+    by rotating two columns at a time through the angle that is best for the two, or, where there are
+    many rows, all pairs at once.  The result is never worse than the start, and it is a maximum that
+    no rotation of two columns improves.
+
+    Parameters
+    ----------
+    loadings : array_like, shape (p, r)
+        One row a variable, one column a component.  float32 and float64 are kept; float16 becomes
+        float32, other real types float64.
+    gamma : float, default 1.0
+        The member of the family, any finite number >= 0: 0 is *quartimax*, 1 *varimax*, r/2 *equamax*.
+    normalize : bool, default False
+        Kaiser's normalization: find the rotation for rows scaled to length one, and apply it to the
+        loadings as they are.  Rows of zeros stay zeros (and count in p).
+    max_iter : int, default 1000
+        Most sweeps over all pairs of columns, or steps that turn all pairs at once.
+    tol : float, default 1e-6
+        A pair of columns x, y is left as it is when turning it raises the criterion by at most
+        ``(1 + gamma) * tol**2 * sum((x**2 + y**2)**2)``, as every angle below about `tol` radians
+        does; the iteration ends when that holds for all pairs.  0 goes on to the rounding of the
+        loadings, which takes long where the maximum is flat.
+    overwrite : bool, default False
+        Write the result into `loadings`, which must be a contiguous, writable float32 or float64
+        ndarray.  In Fortran order no other array of that size is made; in C order the work is done
+        in a copy that is then written back.  After an exception or an interrupt the contents are
+        undefined.
+
+    Returns
+    -------
+    rotated : ndarray, shape (p, r), float32 or float64
+        ``loadings @ rotation``; with `overwrite` the array `loadings` itself, otherwise a new array in
+        Fortran order.
+    rotation : ndarray, shape (r, r), dtype of `rotated`
+        Orthogonal, with determinant 1.  Columns are neither sorted nor given a sign.
+
+    Raises
+    ------
+    TypeError
+        If an argument has the wrong type.
+    ValueError
+        If `loadings` is empty, not a matrix, or has entries that are NaN or infinite; if a parameter
+        is out of range; or if `overwrite` is not possible.
+
+    Warns
+    -----
+    RuntimeWarning
+        If `max_iter` sweeps or steps were not enough; the result is still a rotation that raised the
+        criterion.
+
+    See Also
+    --------
+    varimax : The same with gamma = 1.
+
+    Notes
+    -----
+    Loadings of fewer than 4096 rows, or fewer than 80 rows a column, are rotated by sweeps over the
+    pairs of columns [1]_.  Longer ones start from the rotation of some rows of large norm (a twentieth
+    of the rows or less, but 20 a column), unless that is no better than none, and go on by limited-memory
+    quasi-Newton steps [3]_, which turn all pairs at once; a sweep takes over where a step does not raise
+    the criterion.  The steps are found in single precision.  That no pair is left to turn is tested on
+    the rotated loadings, with that rounding counted against it, and in double precision where it matters.
+    Where the criterion has several maxima, the start decides which one is found.
+
+    When ``loadings.T @ loadings`` is a multiple of the identity the second sum is the same for every
+    rotation, and all members of the family agree.
+
+    References
+    ----------
+    .. [1] H. F. Kaiser (1958). The varimax criterion for analytic rotation in factor analysis.
+           Psychometrika 23(3), 187-200.
+    .. [2] D. B. Clarkson and R. I. Jennrich (1988). Quartic rotation criteria and algorithms.
+           Psychometrika 53(2), 251-259.
+    .. [3] J. Nocedal and S. J. Wright (2006). Numerical Optimization, 2nd edition. Springer, chapter 7.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from spcacore import orthomax
+    >>> simple = np.array([[2.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 3.0]])
+    >>> turn = np.array([[0.8, -0.6], [0.6, 0.8]])
+    >>> rotated, rotation = orthomax(simple @ turn, gamma=0)
+    >>> np.abs(rotated).round(6)
+    array([[2., 0.],
+           [1., 0.],
+           [0., 1.],
+           [0., 3.]])
+    >>> np.allclose(rotation, turn.T)
+    True
+    """
+    return _rotate(loadings, gamma, normalize, max_iter, tol, overwrite)
+
+
+def varimax(
+    loadings: ArrayLike,
+    *,
+    normalize: bool = False,
+    max_iter: int = 1000,
+    tol: float = 1e-6,
+    overwrite: bool = False,
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Rotate loadings to maximize the summed variance of their squares: `orthomax` with gamma = 1.
+
+    Parameters
+    ----------
+    loadings : array_like, shape (p, r)
+        One row a variable, one column a component.  float32 and float64 are kept; float16 becomes
+        float32, other real types float64.
+    normalize : bool, default False
+        Kaiser's normalization: find the rotation for rows scaled to length one.
+    max_iter : int, default 1000
+        Most sweeps or steps; see `orthomax`.
+    tol : float, default 1e-6
+        Largest angle, in radians, not worth a rotation; see `orthomax`.
+    overwrite : bool, default False
+        Write the result into `loadings`; see `orthomax`.
+
+    Returns
+    -------
+    rotated : ndarray, shape (p, r), float32 or float64
+        ``loadings @ rotation``.
+    rotation : ndarray, shape (r, r), dtype of `rotated`
+        Orthogonal, with determinant 1.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `orthomax` does.
+
+    Warns
+    -----
+    RuntimeWarning
+        If `max_iter` sweeps or steps were not enough.
+
+    See Also
+    --------
+    orthomax : The whole family, with the details.
+
+    References
+    ----------
+    .. [1] H. F. Kaiser (1958). The varimax criterion for analytic rotation in factor analysis.
+           Psychometrika 23(3), 187-200.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from spcacore import varimax
+    >>> rotated, rotation = varimax([[1.0, 1.0], [2.0, 2.0], [3.0, -3.0]])
+    >>> (np.abs(rotated) / np.sqrt(2)).round(6)
+    array([[1., 0.],
+           [2., 0.],
+           [0., 3.]])
+    """
+    return _rotate(loadings, 1.0, normalize, max_iter, tol, overwrite)
+
+
+def l1_rotation(
+    loadings: ArrayLike,
+    *,
+    max_iter: int = 1000,
+    tol: float = 1e-8,
+    overwrite: bool = False,
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    r"""Rotate loadings to minimize the sum of their magnitudes.
+
+    Seeks the orthogonal :math:`R` for which :math:`Y = LR` minimizes :math:`\sum_{ij} |y_{ij}|`, from
+    the varimax rotation, by rotating two columns at a time through the best of all angles for the two.
+    At that angle some row has a zero in one of them, and the best of such angles is found exactly.
+
+    Parameters
+    ----------
+    loadings : array_like, shape (p, r)
+        One row a variable, one column a component.  float32 and float64 are kept; float16 becomes
+        float32, other real types float64.
+    max_iter : int, default 1000
+        Most sweeps over the pairs of columns.
+    tol : float, default 1e-8
+        A pair of columns is left as it is when turning it lowers the sum of their magnitudes by at most
+        `tol` times that; the iteration ends when that holds for all pairs.
+    overwrite : bool, default False
+        Write the result into `loadings`; see `orthomax`.
+
+    Returns
+    -------
+    rotated : ndarray, shape (p, r), float32 or float64
+        ``loadings @ rotation``, whose magnitudes sum to no more than after `varimax`.
+    rotation : ndarray, shape (r, r), dtype of `rotated`
+        Orthogonal, with determinant 1.  Columns are neither sorted nor given a sign.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `orthomax` does.
+
+    Warns
+    -----
+    RuntimeWarning
+        If `max_iter` sweeps were not enough.
+
+    See Also
+    --------
+    varimax : A smooth criterion of simplicity, where this one starts.
+
+    Notes
+    -----
+    No rotation of two columns improves the result; of three or more at once one might, since the
+    criterion has kinks.  A sweep reads each pair of columns about once: no sorting but of rows whose
+    angle is among the candidates.
+
+    References
+    ----------
+    .. [1] F. Chen and K. Rohe (2020). A new basis for sparse principal component analysis.
+           arXiv:2007.00596: the problem, of which varimax is the relaxation.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from spcacore import l1_rotation
+    >>> simple = np.array([[2.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 3.0]])
+    >>> turn = np.array([[0.8, -0.6], [0.6, 0.8]])
+    >>> rotated, rotation = l1_rotation(simple @ turn)
+    >>> np.abs(rotated).round(6)
+    array([[2., 0.],
+           [1., 0.],
+           [0., 1.],
+           [0., 3.]])
+    """
+    a = real_array(loadings, "loadings", ndim=2)
+    overwrite = check_bool(overwrite, "overwrite")
+    max_iter = integer(max_iter, "max_iter", 0)
+    tol = number(tol, "tol", 0)
+    rotated = output_array(loadings, a, "loadings", overwrite, "F")
+    work = np.asfortranarray(rotated)
+    rotation, converged = l1_rotate(work, max_iter, tol)
+    if work is not rotated:
+        rotated[...] = work
+    if not converged:
+        warnings.warn(
+            f"l1_rotation did not converge in {counted(max_iter, 'iteration')}; raise max_iter or tol",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    return rotated, rotation.astype(rotated.dtype, copy=False)
+
+
+def l1_rotate(
+    Y: NDArray[Any], max_iter: int, tol: float, varimax: bool = True
+) -> tuple[NDArray[np.float64], bool]:
+    """Y <- Y R in place, in Fortran order; R, and whether the sweeps came to rest."""
+    peak = max(float(Y.max()), -float(Y.min()))
+    exponent = math.frexp(peak)[1] if not 1e-30 < peak < 1e30 else 0
+    if exponent:
+        Y[...] = np.ldexp(Y, -exponent)
+    R = np.eye(Y.shape[1], order="F")
+    if varimax:
+        R = np.asfortranarray(_core.orthomax(Y, 1.0, max_iter, 1e-6)[1])
+    status, _ = _core.l1_sweeps(Y, max_iter, tol, R)
+    if exponent:
+        with np.errstate(under="ignore"):
+            Y[...] = np.ldexp(Y, exponent)
+    return R, status == 0
+
+
+def _rotate(
+    loadings: ArrayLike, gamma: float, normalize: bool, max_iter: int, tol: float, overwrite: bool
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    a = real_array(loadings, "loadings", ndim=2)
+    normalize, overwrite = check_bool(normalize, "normalize"), check_bool(overwrite, "overwrite")
+    gamma = number(gamma, "gamma", 0)
+    if gamma == math.inf:
+        raise ValueError("gamma must be finite, not inf")
+    max_iter = integer(max_iter, "max_iter", 0)
+    tol = number(tol, "tol", 0)
+    rotated = output_array(loadings, a, "loadings", overwrite, "F")
+    work = np.asfortranarray(rotated)  # a copy only of loadings in C order that are overwritten
+    if normalize:
+        # Two factors a row: neither their squares nor their product can leave the range.
+        peak = np.maximum(work.max(axis=1), -work.min(axis=1))[:, np.newaxis]
+        peak[peak == 0] = 1
+        work /= peak
+        length = np.sqrt(np.einsum("ij,ij->i", work, work))[:, np.newaxis]
+        length[length == 0] = 1
+        work /= length
+    status, rotation, _ = _core.orthomax(work, gamma, max_iter, tol)
+    if normalize:
+        work *= length
+        with np.errstate(under="ignore"):
+            work *= peak
+    if work is not rotated:
+        rotated[...] = work
+    if status:
+        warnings.warn(
+            f"orthomax did not converge in {counted(max_iter, 'iteration')}; raise max_iter or tol",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+    return rotated, rotation.astype(rotated.dtype, copy=False)
