@@ -92,7 +92,7 @@ def refuse_no_array(x: Any, name: str) -> None:
     for convert in ("to_pandas", "toPandas", "df"):
         if callable(getattr(x, convert, None)) and not hasattr(x, "__array__"):
             raise TypeError(f"{name} is of type {kind}; pass {name}.{convert}()")
-    if isinstance(x, Mapping):
+    if isinstance(x, Mapping) and not hasattr(x, "tocsr"):  # a sparse matrix may be one
         raise TypeError(f"{name} is a {kind}; pass a dataframe, or an array with its values as columns")
     if isinstance(x, Set):
         raise TypeError(f"{name} is a {kind}, which has no order; pass an array of numbers")

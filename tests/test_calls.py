@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import spcacore
-from spcacore import _validation as _input
+from spcacore import _validation
 from spcacore._validation import Hook
 
 
@@ -104,10 +104,10 @@ def give(monkeypatch, callback, ended):
         made.ended = ended
         return made
 
-    original = _input.hook
+    original = _validation.check_callback
     for name, module in list(sys.modules.items()):
-        if name.startswith("spcacore") and vars(module).get("hook") is original:
-            monkeypatch.setattr(module, "hook", hook)
+        if name.startswith("spcacore") and vars(module).get("check_callback") is original:
+            monkeypatch.setattr(module, "check_callback", hook)
 
 
 def check_found(call, result):

@@ -169,7 +169,7 @@ def _bounds_in_turn(
             options = exact.check_options(problem, time_limit=args.time_limit)
             told = lambda n: progress(f"{n} nodes")  # noqa: E731
             seed = [as_seed(args.seed), t]
-            proof = exact.prove(problem, state, len(index), options, seed, told)
+            proof = exact.solve_to_optimality(problem, state, len(index), options, seed, told)
             bound = variance if proof is None else proof.upper
             if proof is not None and proof.complete:
                 level = proof.found.objective

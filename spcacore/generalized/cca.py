@@ -861,7 +861,7 @@ class _Generalized:
         starts = self._starts()
         rough, n_iter = self._from(starts, False, told)
         order = sorted(rough, key=lambda i: -rough[i].strength)
-        fine = {}
+        fine: dict[int, _Pair] = {}
         if not ended(told):
             fine, more = self._from([starts[i] for i in order[:CCA_REFINED_STARTS]], True, told)
             n_iter += more

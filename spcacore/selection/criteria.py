@@ -431,7 +431,7 @@ def _selection(
 
 def _folds(plan: Plan, n_folds: int, n_repeats: int, threads: int, counted: ProgressCounter) -> Array:
     """Scores of all folds; of those done, in whole repeats if there are any, where the callback ends it."""
-    done = [] if counted.ended else plan.cross_validated(n_folds, n_repeats, threads, counted)
+    done = np.empty(0) if counted.ended else plan.cross_validated(n_folds, n_repeats, threads, counted)
     if len(done) < 2:
         raise RuntimeError("the callback ended the selection before two folds were done: nothing is chosen")
     return done[: max(len(done) // n_folds, 1) * n_folds]
@@ -439,7 +439,7 @@ def _folds(plan: Plan, n_folds: int, n_repeats: int, threads: int, counted: Prog
 
 def _permutations(plan: Plan, count: int, threads: int, counted: ProgressCounter) -> Array:
     """Shares of X as it is and after all permutations, or those done where the callback ends it."""
-    done = [] if counted.ended else plan.permuted(count, threads, counted)
+    done = np.empty(0) if counted.ended else plan.permuted(count, threads, counted)
     if len(done) < 3:
         raise RuntimeError(
             "the callback ended the selection before two permutations were done: nothing is chosen"

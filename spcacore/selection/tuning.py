@@ -28,7 +28,7 @@ from .._validation import check_callback, check_choice, integer, is_row_blocks, 
 from ..linalg.eigen import leading_eigenvectors
 from ..linalg.lapack import interruptible
 from ..linalg.threads import Report, in_threads
-from ..models.alternation import prepare, refine_all
+from ..models.alternation import prepare, refine_all, search
 from ..models.components import SparsePCAResult, components_result
 from ..models.variance import operator_variances
 from ..operators.permutation import permuted_columns
@@ -176,7 +176,7 @@ class Plan:
         found: list[list[Solution]] = [[] for _ in self.settings]
         ended = False
 
-        def search(i: int, near: Sequence[Solution]) -> list[Solution]:
+        def found_at(i: int, near: Sequence[Solution]) -> list[Solution]:
             settings = self.settings[i]
             new = search(
                 problem, self.method, self.deflation, settings, [], self.r, tell, near,
@@ -187,14 +187,14 @@ class Plan:
             return new
 
         for i in range(len(found) - 1, -1, -1):
-            found[i] = search(i, found[i + 1] if i + 1 < len(found) else ())
+            found[i] = found_at(i, found[i + 1] if i + 1 < len(found) else ())
             if told is not None and told(self.values[i].item()) is True:
                 self._keep(i)
                 found, ended = found[i:], True
                 break
         for i in range(1, len(found)) if self.parameter != "penalty" and not ended else ():
             if found[i - 1] and found[i] and found[i][0].objective < found[i - 1][0].objective:
-                new = search(i, found[i - 1])
+                new = found_at(i, found[i - 1])
                 if new and new[0].objective > found[i][0].objective:
                     found[i] = new
         if report is None:

@@ -37,8 +37,8 @@ class ProgressHook:
     Of components found in turn only finished ones are returned: with `whole` it raises `Ended` instead.
     """
 
-    def __init__(self, check_callback: Hook, t: int, r: int, whole: bool = False):
-        self.hook, self.t, self.r, self.whole = check_callback, t, r, whole
+    def __init__(self, hook: Hook, t: int, r: int, whole: bool = False):
+        self.hook, self.t, self.r, self.whole = hook, t, r, whole
 
     @property
     def ended(self) -> bool:

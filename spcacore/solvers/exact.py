@@ -28,7 +28,7 @@ from ..operators.problem import Problem
 from ..operators.submatrix import largest_submatrix
 from ..progress import Callback
 from ..results import ExactComponent
-from .base import ProgressHook, Solution, component_result, drop_zeros, ended, progress_hook
+from .base import Solution, component_result, drop_zeros, ended, progress_hook
 from .refitting import refit
 from .starts import check_start
 from .truncated_power import check_options as start_options
@@ -196,7 +196,7 @@ def solve(
     cardinality: int,
     options: Options,
     seed: list[int],
-    told: ProgressHook | None,
+    told: Callable[[int], object] | None,
 ) -> Solution | None:
     """The best component of the deflated operator, or quotient, or under a constraint."""
     proof = solve_to_optimality(problem, state, cardinality, options, seed, told)
@@ -213,7 +213,7 @@ def solve_to_optimality(
     k: int,
     options: Options,
     seed: list[int],
-    told: ProgressHook | None,
+    told: Callable[[int], object] | None,
     support: NDArray[np.intp] | None = None,
     began: float | None = None,
 ) -> Proof | None:

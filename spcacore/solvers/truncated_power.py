@@ -194,7 +194,7 @@ def solve(
     cardinality: int,
     options: Options,
     seed: list[int],
-    told: ProgressHook | None,
+    told: Callable[[int], object] | None,
 ) -> Solution | None:
     """The best run over all starts on the deflated operator; None when it maps them all to zero."""
     op, positive = state.operator, options.nonnegative
