@@ -106,7 +106,7 @@ def lint(session):
     environment(session, groups=["lint"])
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
-    sources = [*ROOT.glob("src_c/*.[ch]"), *ROOT.glob("tests/**/*.[ch]")]
+    sources = [*ROOT.glob("src_c/**/*.[ch]"), *ROOT.glob("tests/**/*.[ch]")]
     session.run("clang-format", "--dry-run", "-Werror", *map(str, sources))
     session.run("cython-lint", "spcacore", "tests/downstream")
     for script in ROOT.glob(".ci/*"):

@@ -36,7 +36,7 @@ typedef enum {
 } spca_deflation;
 
 enum { SPCA_OUTER_BLOCK = 64 };
-enum { SPCA_LANES = 32 };   /* columns whose sums over pairs stand side by side (cluster.c) */
+enum { SPCA_LANES = 32 };   /* columns whose sums over pairs stand side by side (distances.c) */
 enum { SPCA_TOGETHER = 4 }; /* columns of a block that share one read of X (block.c) */
 enum { SPCA_MANY = 160 };   /* bytes of a row of a block that share one (compressed.c) */
 enum { SPCA_SHADOW_BLOCK = 32, SPCA_REFERENCES = 4, SPCA_GUESS_SHARE = 8 };

@@ -252,7 +252,7 @@ spca_status SPCA(gpower)(const SPCA(operator) * A, int l0, REAL gamma, spca_int 
                          REAL *work, spca_int *iwork, REAL *objective, REAL *quadratic,
                          spca_int *n_iter);
 /* v <- argmax (A v)'w over ||w|| = 1, ||w||_1 <= bound (and w >= 0), which maximizes v'Av.  Witten,
- * Tibshirani & Hastie (2009), Biostatistics 10(3), section 3.2 (pmd.c).  The start v (nnz nonzeros,
+ * Tibshirani & Hastie (2009), Biostatistics 10(3), section 3.2 (penalized_decomposition.c).  The start v (nnz nonzeros,
  * of any norm) is overwritten by the result; index and value hold p.  work (3p + m + t), iwork (p).
  */
 spca_status SPCA(pmd)(const SPCA(operator) * A, double bound, int nonnegative, spca_int max_iter,
@@ -313,14 +313,14 @@ spca_status SPCA(dspca)(spca_int p, const REAL *A, int constrained, REAL limit, 
  * (p x p) is symmetric semidefinite.  A guess of the support (guess variables at index, with the
  * signs of value) is tried first.  Pivots below least (of 1) count as 0.  Variables of the support
  * in order of joining at index, value (limit).  work (limit^2 + 3 limit + 2p), iwork (limit + p)
- * (enet.c). */
+ * (elastic_net.c). */
 spca_status SPCA(elastic_net)(spca_int p, spca_int limit, const REAL *G, const REAL *c, REAL ridge,
                               REAL floor, REAL least, spca_int guess, spca_stop stop, void *ctx,
                               spca_int *index, REAL *value, REAL *work, spca_int *iwork,
                               spca_int *count, REAL *level);
 
 /* Branch and bound: which supports of k variables may make a principal submatrix of symmetric N (p
- * x p) indefinite (bnb.c).  A node is p bytes of the pool: 0 left out, 1 candidate, 2 included.
+ * x p) indefinite (branch_and_bound.c).  A node is p bytes of the pool: 0 left out, 1 candidate, 2 included.
  * Divides each of the nodes `which` (count) into born_b <= room children, whose union has all such
  * supports of the node, and which are written to its places `empty` (count x room, room >= 2).
  * excess (count x room) of a child: -1 where no candidates are left, the support is to be judged by
@@ -366,7 +366,7 @@ void SPCA(tile_gram)(spca_int r, const REAL *z, double *G);
 /* Squared norms of the rows; returns the sum of z^4. */
 double SPCA(tile_norms)(spca_int r, const REAL *z, REAL *norm /* SPCA_TILE */);
 
-/* ---- sparse clustering (cluster.c) ---------------------------------------------------------- */
+/* ---- sparse clustering (distances.c) ---------------------------------------------------------- */
 
 /* D_ii' += sum_j w_j |t_ij - t_i'j|, or of the squared differences: n(n-1)/2 pairs i < i', row by
  * row, for b columns T (n x b by columns). */

@@ -16,7 +16,7 @@ no D, which has n^2 rows. For centered columns and squared differences, over all
     (M w)_j = 2 [n sum_i x_ij^2 s_i + (sum s) ||x_j||^2 + 2 x_j'G x_j],   G = X diag(w) X',  s = diag G,
 
 matrix products of n x p with n x min(n, number of nonzero weights). Absolute differences have no such form;
-their sums over pairs are made anew for each product (cluster.c).
+their sums over pairs are made anew for each product (distances.c).
 
 A partition in place of the pairs gives sparse K-means: b_j, the sum of squares between clusters of variable
 j, takes the place of D'u, and K-means on the columns sqrt(w_j) x_j that of u.

@@ -302,7 +302,7 @@ def surviving_variables(
     """The variables that may belong to a better support, all where there are few; and a better `best`.
 
     Let U bound x'Ax for k - 1 nonzeros. No support with j beats the level if the k - 1 largest a_jl^2 sum
-    to at most (level - a_jj) (level - U) (bordered, as in bnb.c, step 4). Only the columns of A of some
+    to at most (level - a_jj) (level - U) (bordered, as in branch_and_bound.c, step 4). Only the columns of A of some
     strong variables are computed; of two weak ones, a_jl^2 <= a_jj a_ll.
     """
     p, op = problem.p, state.operator
@@ -412,7 +412,7 @@ Node = tuple[float, int, int]
 
 
 class Search:
-    """A tree whose nodes are rows of a pool, a byte a variable (bnb.c).
+    """A tree whose nodes are rows of a pool, a byte a variable (branch_and_bound.c).
 
     Nodes wait in a heap, the largest bound first; beyond `_FRONTIER` on a stack that is taken first, so
     that their number stops to grow.

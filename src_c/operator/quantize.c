@@ -1,4 +1,4 @@
-/* shadow.c - an int8 copy of the columns, from which products are estimated at an eighth (double)
+/* quantize.c - an int8 copy of the columns, from which products are estimated at an eighth (double)
  * or a quarter (float) of the bytes.
  *
  * x_j - mean_j = step_j (q_j + r_j), step_j = max |x_ij - mean_j|/127, q_j the nearest integers,

@@ -1,4 +1,4 @@
-/* bnb.c - what branch and bound asks of one node.
+/* branch_and_bound.c - what branch and bound asks of one node.
  *
  * max x'Ax over ||x|| = 1 with at most k nonzeros exceeds a level exactly when some principal
  * submatrix N_SS, |S| = k, of N = level I - A is not positive semidefinite.  A node is the supports

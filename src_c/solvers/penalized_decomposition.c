@@ -1,4 +1,4 @@
-/* pmd.c - the penalized matrix decomposition of rank one.
+/* penalized_decomposition.c - the penalized matrix decomposition of rank one.
  *
  * maximize u'F v subject to ||u|| = ||v|| = 1, ||v||_1 <= c, and in the two-way form ||u||_1 <= c_u
  * (Witten, Tibshirani & Hastie 2009, Biostatistics 10(3), sections 2.2 and 3.2).  By turns u
@@ -7,7 +7,7 @@
  *
  * Without a bound on u, F'u is A v over a number: v <- argmax (A v)'w needs A alone, and for
  * positive semidefinite A its objective v'Av never decreases, since w'Aw >= v'Av + 2 (A v)'(w - v).
- * An indefinite A is shifted as in power.c.
+ * An indefinite A is shifted as in truncated_power.c.
  *
  * The entries of A v below the level do not matter, and the entries above any tau tell the level or
  * a better tau.  Let L be the level that they give by themselves.  If L >= tau, it is the level of

@@ -1,4 +1,4 @@
-/* enet.c - the path of the elastic net, given the matrix of products.
+/* elastic_net.c - the path of the elastic net, given the matrix of products.
  *
  * For K = G + ridge I and targets c (of data: G = X'X, c = X'y) minimize over b
  *

@@ -1,4 +1,4 @@
-/* cluster.c - differences between samples, variable by variable, for sparse clustering.
+/* distances.c - differences between samples, variable by variable, for sparse clustering.
  *
  * T holds the data by columns, t_j of length n; pairs i < i' are in the order of
  * scipy.spatial.distance.pdist.  Column j of the matrix D of Witten and Tibshirani (2010, JASA 105,

@@ -1,4 +1,4 @@
-/* gpower.c - the generalized power method for one component.
+/* generalized_power.c - the generalized power method for one component.
  *
  * Over unit w (Journee, Nesterov, Richtarik & Sepulchre 2010, sections 2.1 and 2.2, A = F'F):
  *   l1   max sqrt(w'Aw) - gamma ||w||_1  = max sqrt(sum_i (|F_i'u| - gamma)_+^2),

@@ -1,4 +1,4 @@
-/* power.c - the truncated power method.
+/* truncated_power.c - the truncated power method.
  *
  * x <- T_k(A x)/||T_k(A x)|| (Yuan & Zhang 2013, algorithm 1).  For positive semidefinite A the
  * objective x'Ax never decreases (their proposition 1).  Hotelling deflation can leave A
