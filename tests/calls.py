@@ -368,7 +368,7 @@ def numbers(result: Any) -> dict[str, np.ndarray]:
     elif isinstance(result, (tuple, list)):
         fields = {str(i): v for i, v in enumerate(result)}
     else:
-        fields = {"": result}
+        fields = {"": result.to_numpy() if hasattr(result, "to_numpy") else result}  # of a dataframe
     out: dict[str, np.ndarray] = {}
     for name, value in fields.items():
         if dataclasses.is_dataclass(value) or isinstance(value, (tuple, list)):

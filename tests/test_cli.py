@@ -663,7 +663,7 @@ PICKLED = np.array([[{}]])
     ("name", "write", "argv", "words"),
     [
         ("missing.csv", None, (), "cannot read missing.csv: No such file or directory"),
-        ("dir.csv", Path.mkdir, (), "cannot read dir.csv: Is a directory"),
+        ("dir.csv", Path.mkdir, (), "cannot read dir.csv: it is a directory"),
         ("m.txt", raw(b""), (), "m.txt: unknown extension; .csv, .tsv, .npy, .npz and .mtx"),
         ("m", raw(b""), (), "m: unknown extension"),
         ("m.npy.gz", raw(b""), (), "m.npy.gz: unknown extension"),

@@ -343,7 +343,7 @@ def test_few_strong_variables_of_many(dtype):
 
 
 def test_what_is_too_large():
-    p = exact.LARGEST_ORDER + 1
+    p = exact.EXACT_ORDER + 1
     with pytest.raises(ValueError, match="at most 3000 variables of an operator without entries"):
         branch_and_bound(lambda v: v, 2, kind="covariance", n_features=p)
     X = scipy.sparse.random_array((40, p), density=0.1, rng=np.random.default_rng(0)).tocsr()

@@ -215,7 +215,7 @@ def test_every_form_of_cardinality(value):
 @pytest.mark.parametrize("kind", KINDS)
 def test_few_iterations_are_reported(max_iter, kind, dtype):
     A = CLEAN[kind].astype(dtype)
-    with pytest.warns(RuntimeWarning, match=f"not converged in {max_iter} iterations"):
+    with pytest.warns(RuntimeWarning, match=f"not converged in {max_iter} iterations?"):
         x = tpower(A, K, max_iter=max_iter, tol=0, kind=kind, n_starts=1, renormalize=False)
     assert not x.converged
     assert x.n_iter == max_iter

@@ -459,7 +459,7 @@ def test_operator_and_diagonal_of_a_naive_residual(holes):
         ({"cardinality": 3, "constraint": "orthogonal", "nonnegative": True}, ValueError, "nonnegative"),
         ({"cardinality": 3, "nonnegative": 1}, TypeError, "nonnegative"),
         ({"cardinality": 3, "fast": True}, TypeError, "fast is no option of method 'tpower', which takes"),
-        ({"cardinality": [3]}, ValueError, "1 entries for 2 components"),
+        ({"cardinality": [3]}, ValueError, "1 entry for 2 components"),
         ({"cardinality": "3"}, TypeError, "cardinality"),
     ],
 )  # fmt: skip
