@@ -35,8 +35,8 @@ def uncounted(source):
 
 
 MANY = (  # what follows numbers that are never 1, or lists of numbers
-    " samples, ", " variables remain, ", " variables may belong ", " variables at once, ", " entries are formed",
-    " entries (", " nodes", " classes; ", " columns of the fit, ",
+    " samples, ", " variables remain, ", " variables may belong ", " variables at once, ",
+    " entries are formed", " entries (", " nodes", " classes; ", " columns of the fit, ",
 )  # fmt: skip
 
 

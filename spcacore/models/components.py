@@ -294,8 +294,8 @@ def extend(
     before, p = result.n_components, len(result.loadings)
     if problem.p != p or problem.n_samples != result.n_samples:
         raise ValueError(
-            f"X has shape ({problem.n_samples}, {problem.p}), samples by variables; this result came from "
-            f"({result.n_samples}, {p})"
+            f"X is {problem.n_samples} x {problem.p}, samples by variables; this result came from "
+            f"{result.n_samples} x {p}"
         )
     if settings["options"].get("block"):
         raise ValueError("block=True found all components at once; ask sparse_pca for more of them")
