@@ -105,7 +105,8 @@ LOGARITHMS = {"log_likelihood": -1, "free_energy": -1, "bic": 2}  # of densities
 
 
 def power(call, name):
-    own = POWERS_OF.get(call.name, POWERS_OF.get(call.function, {}))
+    name_of_data = call.name.removesuffix(", covariance")
+    own = POWERS_OF.get(call.name, POWERS_OF.get(name_of_data, POWERS_OF.get(call.function, {})))
     parts = [part for part in name.split(".") if not part.isdigit()] or [name]
     return own.get(name, own.get(parts[-1], POWERS.get(parts[-1], 0)))
 

@@ -506,7 +506,7 @@ def test_rows_by_blocks(dtype, tmp_path, monkeypatch):
     expected = kernel_pca(X, 3, random_features=64)
     np.save(tmp_path / "X.npy", X)
     with monkeypatch.context() as patch:
-        patch.setattr(_gram, "_ENTRIES", 64 * 1000)
+        patch.setattr(_gram, "COPIED_ENTRIES", 64 * 1000)
         rows = Slices(X)
         stored = np.load(tmp_path / "X.npy", mmap_mode="r")
         options = {"random_features": 64, "bandwidth": expected.bandwidth}
