@@ -32,7 +32,7 @@ KINDS = {
 }
 OWN = {"row_blocks", "sparse_cca", "sparse_cca_permutation"}  # take slices of the matrix, here or in calls.py
 SMALL = {"loadings", "scores", "vector", "priors"}  # few numbers, which must be in memory
-ENTRIES = {"deflate", "sparse_eigen"}  # take no operator, however small
+ENTRIES = {"deflate", "sparse_eigen", "sca", "sca_path"}  # take no operator, however small
 DRAWN = ("gap", "permutation")  # by other permutations for sparse matrices
 MATRICES = [
     call
