@@ -3,8 +3,8 @@
  * maximize v'Av subject to ||v|| = 1, ||v||_1 <= c, Q'v = 0 (Jolliffe, Trendafilov & Uddin 2003,
  * Journal of Computational and Graphical Statistics 12(3), equations 4 to 6), Q an orthonormal
  * basis of the earlier loadings.  Each step maximizes a'w, a = A v, over ||w|| <= 1, ||w||_1 <= c,
- * Q'w = 0, a convex problem; as in penalized_decomposition.c, v'Av never decreases for positive semidefinite A, and an
- * indefinite A is shifted.
+ * Q'w = 0, a convex problem; as in penalized_decomposition.c, v'Av never decreases for positive
+ * semidefinite A, and an indefinite A is shifted.
  *
  * The step has t constraints and is solved by its dual in R^t: minimize over mu
  *
