@@ -1,8 +1,8 @@
-"""What _core.pyx knows of the C core, written from its prototypes: `externs.py spca_proto.h spca_double.h OUT`.
+"""What _core.pyx knows of the C core: `externs.py spca_proto.h spca_double.h OUT`.
 
-Structs and functions of the first are declared for float and for double, those of the second as they are.  Each function that takes a REAL also gets one
-of a fused type, `kernel_NAME`, which calls the one or the other: for it an operator is a `const void *`, and
-a vector its three fields.
+Structs and functions of the first are declared for float and for double, functions of the second as they are.
+Each function of the first that takes a REAL also gets one of a fused type, `kernel_NAME`, which calls the one
+or the other: for it an operator is a `const void *`, and a vector its three fields.
 """
 
 import re
@@ -76,7 +76,7 @@ def externs(header: str, double: str) -> str:
         named = [split_argument(argument) for argument in re.split(r",\s*", arguments)]
         if None not in named and any("REAL" in kind or kind == "SPCA(vector)" for kind, _ in named):
             both.append(fused(result.strip(), name, named))
-    lines = ["# Written by externs.py from spca_proto.h and spca_double.h.", 'cdef extern from "spca.h" nogil:']
+    lines = ["# Written by externs.py.", 'cdef extern from "spca.h" nogil:']
     for real in PRECISIONS:
         lines += [of_precision(text, real) for text in declared]
     lines += [f"    {function.strip()} noexcept" for function in plain(double).split(";") if function.strip()]

@@ -38,6 +38,7 @@ SEARCHES = "solvers at_rest questions stopped_solvers screened_solvers corners"
 # For each file, checks of the harness that concern it, the quickest first.
 CHECKS = {
     "ascent.c": "few_reads ascent tiles rotation rows",
+    "ascent.h": SEARCHES,
     "block.c": "operator stops",
     "branch_and_bound.c": "branch singular search_corners early_searches",
     "centring.h": "operator",
@@ -71,6 +72,7 @@ TRIALS = {"early": 30, "rows": 30, "ascent": 600, "few_reads": 300}  # the other
 # And tests of the package: a file, and which of its tests.
 PYTHON = {
     "ascent.c": [("rotation", "")],
+    "ascent.h": [("tpower", "")],
     "block.c": [("block", ""), ("probabilistic", "closed or matches")],
     "branch_and_bound.c": [("exact", "")],
     "centring.h": [("operator", "products or deflation"), ("block", "")],
