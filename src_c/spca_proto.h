@@ -226,7 +226,7 @@ spca_status SPCA(l1_threshold)(spca_int p, const REAL *a, double bound, int nonn
 
 /* The level at which sum_i (|a_i| - level)_+ = bound, by Newton's method on that convex function of
  * the level from `start`, which decides nothing but the time; 0 where sum |a_i| <= bound.  Duchi,
- * Shalev-Shwartz, Singer & Chandra (2008), ICML (threshold.c). */
+ * Shalev-Shwartz, Singer & Chandra (2008), ICML (l1_level.c). */
 double SPCA(l1_ball_level)(spca_int p, const REAL *a, double bound, double start);
 
 /* The largest |a_i| such that the magnitudes from it upwards sum to more than bound; 0 if none.

@@ -50,6 +50,7 @@ CHECKS = {
     "elastic_net.c": "elastic_net guesses search_corners early_searches",
     "generalized_power.c": SEARCHES,
     "greedy.c": "greedy corners early",
+    "l1_level.c": "l1_threshold lone_entries levels",
     "l1_rotate.c": "rotation rest stopped_rotation corners early",
     "moments.c": "tiles few_reads ascent rotation rows",
     "operator.c": "operator stops solvers screened stopped_solvers",
@@ -111,6 +112,8 @@ PYTHON = {
         ),
     ],
 }
+
+PYTHON["l1_level.c"] = PYTHON["threshold.c"]
 
 TOKEN = re.compile(
     r"(?P<skip>/\*.*?\*/|//[^\n]*|\s+|\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*')"
