@@ -50,24 +50,27 @@ typedef struct {
     double *y, *z, *w, *square;    /* tiles of either precision */
 } state_t;
 
+/* The next n of work, or NULL where only the length is asked for. */
 static double *take(double *work, spca_int *used, spca_int n)
 {
     *used += n;
     return work ? work + *used - n : NULL;
 }
 
-/* Rows the start is found from, and the tiles they are chosen among: every which one. */
+/* How many rows the start is found from. */
 static spca_int subset_rows(spca_int p, spca_int r)
 {
     return min_int(p / 20, 400 * r) > 20 * r ? min_int(p / 20, 400 * r) : 20 * r;
 }
 
+/* s, of every s-th tile, so that 40 candidates stand for one row of the subset. */
 static spca_int tile_stride(spca_int p, spca_int r)
 {
     spca_int stride = p / (40 * subset_rows(p, r));
     return stride > 1 ? stride : 1;
 }
 
+/* Rows of every s-th tile, at most. */
 static spca_int candidates(spca_int p, spca_int r)
 {
     return (p / SPCA_TILE / tile_stride(p, r) + 1) * SPCA_TILE;
@@ -75,12 +78,14 @@ static spca_int candidates(spca_int p, spca_int r)
 
 /* ---- passes --------------------------------------------------------------------------------- */
 
+/* y = range x, in single precision. */
 VECTORIZED static void narrow(spca_int n, double range, const real *restrict x, float *restrict y)
 {
     real scale = (real)range;
     for (spca_int i = 0; i < n; i++) y[i] = (float)(x[i] * scale);
 }
 
+/* y = range x, in double. */
 VECTORIZED static void widen(spca_int n, double range, const real *restrict x, double *restrict y)
 {
     for (spca_int i = 0; i < n; i++) y[i] = (double)x[i] * range;
@@ -101,6 +106,7 @@ static void fetch(const state_t *s, spca_int start, spca_int from, spca_int to)
 #endif
 }
 
+/* y = range times the rows from start on, zeros behind the last. */
 static void load_single(const state_t *s, spca_int start, spca_int n, float *y)
 {
     for (spca_int a = 0; a < s->r; a++) {
@@ -164,6 +170,7 @@ static spca_status sum_moments(state_t *s, pass_t pass)
     return SPCA_OK;
 }
 
+/* x'y */
 static double inner(spca_int n, const double *restrict x, const double *restrict y)
 {
     double sum = 0;
@@ -222,7 +229,8 @@ static double unit(const state_t *s, spca_int stride)
     int exponent, least = sizeof(real) == sizeof(float) ? FLT_MIN_EXP : DBL_MIN_EXP;
     for (spca_int a = 0; a < s->r; a++)
         for (spca_int start = 0; start < s->p; start += stride * SPCA_TILE)
-            top = fmax(top, SPCA(peak)(min_int(SPCA_TILE, s->p - start), s->Y + a * s->p + start));
+            top = fmax(
+                top, largest_magnitude(min_int(SPCA_TILE, s->p - start), s->Y + a * s->p + start));
     (void)frexp((double)top, &exponent);
     return top > 0 && exponent > least ? ldexp(1.0, -exponent) : 0;
 }
@@ -322,7 +330,7 @@ static void direction(const state_t *s, spca_int kept, spca_int newest, const do
         for (spca_int q = 0; q < n; q++) angle[q] *= 0.5 / largest;
 }
 
-/* R <- R times the planar rotations. */
+/* R <- R times the planar rotations by angle_ab. */
 static void turn_all(spca_int r, const double *angle, double *R)
 {
     for (spca_int a = 0; a < r; a++)
@@ -346,6 +354,7 @@ typedef struct {
     double shrink;      /* by what factor the last step lowered the expected gain, rooted */
 } search_t;
 
+/* The arrays of a search within work; *used: how long they are. */
 static search_t lay_out(spca_int p, spca_int r, double *work, spca_int *used)
 {
     search_t m;
@@ -379,6 +388,7 @@ static search_t lay_out(spca_int p, spca_int r, double *work, spca_int *used)
     return m;
 }
 
+/* Whether planar sweeps alone take less time. */
 static int few_rows(spca_int p, spca_int r)
 {
     return r == 1 || p < 4096 || p < 80 * r;
@@ -499,6 +509,7 @@ static spca_status step(search_t *m, int *ascended)
     return SPCA_OK;
 }
 
+/* Steps, or sweeps where a step does not ascend, until all pairs rest. */
 static spca_status ascend(search_t *m)
 {
     state_t *s = &m->s;

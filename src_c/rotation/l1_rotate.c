@@ -27,6 +27,7 @@ typedef struct {
     double q, a, b;
 } row_t;
 
+/* (a, b), a > 0, b >= 0: (x, y) turned by a multiple of pi/2. */
 static inline void first_quadrant(double x, double y, double *a, double *b)
 {
     int turned = (x < 0) != (y < 0) && y != 0; /* second and fourth: a quarter more */
@@ -39,6 +40,7 @@ static inline void first_quadrant(double x, double y, double *a, double *b)
     }
 }
 
+/* qsort: b/(a + b) ascending. */
 static int by_place(const void *x, const void *y)
 {
     double a = ((const row_t *)x)->q, b = ((const row_t *)y)->q;
@@ -62,6 +64,7 @@ static double before(double c, double s, double a, double b)
     return ((c - s) * a + (s + c) * b) / hypot(c, s);
 }
 
+/* floor(BINS b/(a + b)) */
 static int bin_of(double a, double b)
 {
     int bin = (int)(b / (a + b) * BINS);

@@ -7,9 +7,6 @@
 void SPCA(turn_pair)(spca_int p, spca_int r, double c, double s, real *x, real *y, double *u,
                      double *v);
 
-/* max |x_i|; NaN is left out. */
-real SPCA(peak)(spca_int n, const real *x);
-
 /* Whether a pair with W = D + iN (rotate.c), N known to noise, gains at most tol^2 energy by
  * turning. */
 static inline int rests(double D, double N, double noise, double energy, double tol)

@@ -52,13 +52,6 @@ VECTORIZED static sums_t pair_sums(spca_int p, const real *restrict x, const rea
     return total;
 }
 
-VECTORIZED real SPCA(peak)(spca_int n, const real *x)
-{
-    real top = 0;
-    for (spca_int i = 0; i < n; i++) top = fabs(x[i]) > top ? fabs(x[i]) : top;
-    return top;
-}
-
 /* phi, or 0 where turning gains nothing above tol; SPCA_NONFINITE when Y overflowed. */
 static spca_status pair_angle(spca_int p, const real *x, const real *y, double gamma, double tol,
                               double *phi)
@@ -69,7 +62,7 @@ static spca_status pair_angle(spca_int p, const real *x, const real *y, double g
     energy = sum.uu + 4 * sum.vv;
     if (!(energy > 1e-250 && energy < 1e250)) { /* the same columns times a power of two */
         int exponent;
-        double largest = (double)fmax(SPCA(peak)(p, x), SPCA(peak)(p, y));
+        double largest = (double)fmax(largest_magnitude(p, x), largest_magnitude(p, y));
         if (largest == 0) return SPCA_OK;
         if (!(largest <= (double)REAL_MAX)) return SPCA_NONFINITE;
         (void)frexp(largest, &exponent);
@@ -84,6 +77,7 @@ static spca_status pair_angle(spca_int p, const real *x, const real *y, double g
     return SPCA_OK;
 }
 
+/* x, y <- c x + s y, c y - s x */
 VECTORIZED static void turn(spca_int p, real c, real s, real *restrict x, real *restrict y)
 {
     for (spca_int i = 0; i < p; i++) {

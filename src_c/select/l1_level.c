@@ -260,6 +260,7 @@ VECTORIZED static void snap_to_sample(const sample_t *s, double low, double high
     b->high = (real)above;
 }
 
+/* How many of the sample are strictly between low and high. */
 VECTORIZED static spca_int inside(const sample_t *s, const bracket_t *b)
 {
     double low = (double)b->low, high = (double)b->high;

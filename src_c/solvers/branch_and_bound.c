@@ -15,9 +15,9 @@
  *      threshold             (m - 1) rho + lambda_1(S(H_CC, rho)), S the soft threshold: of
  *                            H = U + S(H, rho), x'Ux <= rho (||x||_1^2 - 1) for x with m nonzeros
  *                            (d'Aspremont et al. 2007, section 2.4); rho = 0 is lambda_1(H_CC).
- * 4. Elimination.  No T that holds j can be at fault when, d being such a bound for m - 1 nonzeros,
- *      f_j <= 1 - d                              (bordered: lambda_1 [0 s; s d] <= 1, s^2 = f_j),
- * or r-_l + |H_lj| r_j <= 1 for all l          (discs with the weight r_j for x_j).
+ * 4. Elimination.  lambda_1(H_TT) <= 1 for all T that hold j when, d being such a bound for m - 1
+ * nonzeros, f_j <= 1 - d                              (bordered: lambda_1 [0 s; s d] <= 1, s^2 =
+ * f_j), or r-_l + |H_lj| r_j <= 1 for all l          (discs with the weight r_j for x_j).
  *
  * Moghaddam, Weiss & Avidan (2006), Advances in Neural Information Processing Systems 18, and
  * Berk & Bertsimas (2019), Mathematical Programming Computation 11, branch in this way, with
@@ -47,6 +47,7 @@ typedef struct {
     int stopped;
 } node_t;
 
+/* Whether the caller stops, now or before. */
 static int halted(node_t *node)
 {
     return node->stopped |= asked_to_stop(node->stop, node->ctx);
@@ -80,6 +81,7 @@ static void largest_of(spca_int n, const double *x, spca_int s, double *top)
     }
 }
 
+/* The sum of the s largest |x|. */
 static double sum_of_largest(spca_int n, const double *x, spca_int s, double *top)
 {
     double sum = 0;
@@ -88,7 +90,7 @@ static double sum_of_largest(spca_int n, const double *x, spca_int s, double *to
     return sum;
 }
 
-/* Z of step 1, in H; 0 where N_II is not definite, or the rest of Z was not to be waited for. */
+/* Z of step 1, in H; 0 where N_II is not definite, or the caller stopped. */
 static int reduce(spca_int p, spca_int given, const double *N, const spca_int *in, double *R,
                   double *Y, node_t *node)
 {
@@ -127,7 +129,7 @@ static void scale(node_t *node)
     }
 }
 
-/* Forgets candidate j; the last takes its place. */
+/* Drops candidate j; the last takes its place. */
 static void drop(node_t *node, spca_int j)
 {
     spca_int p = node->p, last = --node->count;
@@ -221,7 +223,7 @@ static void write_child(const node_t *node, spca_int given, const spca_int *in, 
     if (with >= 0) child[node->at[with]] = IN;
 }
 
-/* A candidate that already is at fault with I alone, or -1. */
+/* A candidate with z_j <= 0: N is not definite on I and j alone.  Or -1. */
 static spca_int infeasible_candidate(const node_t *node)
 {
     for (spca_int j = 0; j < node->count; j++)
@@ -249,13 +251,13 @@ static spca_int divide(node_t *node, spca_int given, const spca_int *in, int kno
     for (;;) {
         uint8_t *child = pool + empty[children] * node->p;
         spca_int with = 0;
-        int fault;
+        int infeasible;
         for (spca_int j = node->count - 1; known && m == 1 && j >= 0; j--)
             if (node->z[j] > 0) drop(node, j);
         if (known) with = infeasible_candidate(node);
-        fault = with >= 0;
+        infeasible = with >= 0;
         excess[children] = DBL_MAX;
-        if (node->count > m && !fault) {
+        if (node->count > m && !infeasible) {
             double bound = bound_after_elimination(node), widest = 0;
             if (bound <= 1 || node->stopped) return children;
             if (node->count > m) {
@@ -274,7 +276,7 @@ static spca_int divide(node_t *node, spca_int given, const spca_int *in, int kno
         }
         if (node->stopped) return children;
         if (node->count <= m) {
-            if (!fault && within(node, 1)) return children;
+            if (!infeasible && within(node, 1)) return children;
             write_child(node, given, in, -1, 1, child);
             excess[children] = -1;
             return children + 1;

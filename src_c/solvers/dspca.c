@@ -16,15 +16,15 @@
  *   Z <- Z + alpha (M - N).
  * Y = sigma C is feasible for the dual at every step.  M keeps the few eigenvalues above a level,
  * so that a part of the spectrum will do.  Symmetric matrices are stored by columns, and only
- * their upper triangles are looked at. */
+ * their upper triangles are read. */
 #include "real.h"
 
-#define OVER_RELAXATION (1.6)
-#define CHECKED_EVERY 10
-#define SETTLED                                                                                    \
-    100              /* iterations after which sigma changes a tenth as often, so that all settles \
-                      */
-#define PRESENT 1e-3 /* of the trace: variables that a solution without products is made of */
+static const double OVER_RELAXATION = 1.6;
+static const double PRESENT = 1e-3; /* of the trace: variables in a solution without products */
+enum {
+    CHECKED_EVERY = 10, /* iterations: bounds, and the choice of sigma */
+    SLOWER_AFTER = 100  /* after which sigma changes a tenth as often, so that the steps converge */
+};
 
 typedef struct {
     spca_int p;
@@ -32,6 +32,7 @@ typedef struct {
     blas_int *iwork;
 } spectrum_t;
 
+/* max(-t, min(z, t)) */
 static double clipped(double z, double t)
 {
     return z > t ? t : z < -t ? -t : z;
@@ -311,7 +312,7 @@ spca_status spca_dspca(spca_int p, const double *A, int constrained, double limi
         t = constrained ? level_of(p, Z, limit / 2, t) : limit / sigma;
         change = shrink(p, Z, t, N);
         if (*n_iter % CHECKED_EVERY == CHECKED_EVERY - 1 &&
-            (*n_iter < SETTLED || *n_iter % SETTLED == SETTLED - 1)) {
+            (*n_iter < SLOWER_AFTER || *n_iter % SLOWER_AFTER == SLOWER_AFTER - 1)) {
             double scale = rebalance(p, apart, change, N, Z);
             sigma *= scale;
             t /= scale;

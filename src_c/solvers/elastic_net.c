@@ -84,6 +84,7 @@ VECTORIZED static void accumulate(spca_int p, const double *Gj, double g, double
     }
 }
 
+/* g = K_S^-1 c_S, d = K_S^-1 s, u = c - G_S g, w = G_S d */
 static void line_of(support_t *S, const double *c)
 {
     for (spca_int i = 0; i < S->count; i++) {

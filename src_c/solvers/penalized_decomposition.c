@@ -8,7 +8,7 @@
  * Without a bound on u, F'u is A v over a number: v <- argmax (A v)'w needs A alone, and for
  * positive semidefinite A its objective v'Av never decreases (ascent.h).
  *
- * The entries of A v below the level do not matter, and the entries above any tau tell the level or
+ * The entries of A v below the level do not matter, and the entries above any tau give the level or
  * a better tau.  Let L be the level that they give by themselves.  If L >= tau, it is the level of
  * all.  Otherwise the level of all is at least L: a further entry smaller than all others raises
  * ||s||_1/||s||, for with S = sum s_i, Q = sum s_i^2 and x <= min s_i <= Q/S,
@@ -92,6 +92,7 @@ static spca_status maximize(const operator_t *A, vector_t v, double bound, int n
     }
 }
 
+/* next = argmax (A v)'w, the level guessed from the last one and its change. */
 static spca_status step(ascent_t *s, const void *solver)
 {
     const bound_t *o = solver;
