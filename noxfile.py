@@ -196,9 +196,9 @@ HARNESS = {  # what must be here; compiler; options of Meson; options of its tes
 def harness(session):
     """The C core without Python, on a reference BLAS, under every sanitizer: `-- plain asan` for some."""
     work = environment(session, *BUILD)
-    prototypes = (ROOT / "src_c" / "spca_proto.h").read_text()
+    prototypes = "".join((ROOT / "src_c" / f"spca_{name}.h").read_text() for name in ("proto", "double"))
     called = "".join(path.read_text() for path in CORE.glob("*.c"))
-    uncalled = {name for name in re.findall(r"SPCA\((\w+)\)\(", prototypes) if f"SPCA({name})" not in called}
+    uncalled = {name for name in re.findall(r"(SPCA\(\w+\)|\bspca_\w+)\(", prototypes) if name not in called}
     if uncalled:
         session.error(f"not called: {', '.join(sorted(uncalled))}")
     missing = []

@@ -144,7 +144,7 @@ def bordered_eigenvalues(
     C: _Real,
     candidate: _Index,
     diagonal: NDArray[np.float64],
-    pole: NDArray[np.float64],
+    eigenvalues: NDArray[np.float64],
     W: NDArray[np.float64],
     norm: NDArray[np.float64] | None = None,
     Q: NDArray[np.float64] | None = None,
@@ -152,7 +152,7 @@ def bordered_eigenvalues(
     strength: float = 0,
     least: float = 0,
 ) -> NDArray[np.float64]: ...
-def deleted_eigenvalues(pole: NDArray[np.float64], W: NDArray[np.float64]) -> NDArray[np.float64]: ...
+def deleted_eigenvalues(eigenvalues: NDArray[np.float64], W: NDArray[np.float64]) -> NDArray[np.float64]: ...
 def dspca(
     A: NDArray[np.float64],
     constrained: bool,

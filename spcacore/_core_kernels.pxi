@@ -110,12 +110,12 @@ def l1_kept_level(const floating[::1] a, double bound):
 # ---- greedy search -----------------------------------------------------------------------------------
 
 def bordered_eigenvalues(const floating[:, ::1] C, Py_ssize_t[::1] candidate, const double[::1] diagonal,
-                         const double[::1] pole, const double[::1, :] W, const double[::1] norm=None,
+                         const double[::1] eigenvalues, const double[::1, :] W, const double[::1] norm=None,
                          const double[:, ::1] Q=None, const double[::1, :] R=None, double strength=0, double least=0):
     """Largest eigenvalue on the support with each candidate more (spca_proto.h)."""
     cdef Call call = Call()
     cdef spca_status status
-    cdef Py_ssize_t k = C.shape[0], p = C.shape[1], w = pole.shape[0], t = 0 if Q is None else Q.shape[0]
+    cdef Py_ssize_t k = C.shape[0], p = C.shape[1], w = eigenvalues.shape[0], t = 0 if Q is None else Q.shape[0]
     cdef Py_ssize_t count = candidate.shape[0]
     cdef const double *norm_ = &norm[0] if norm is not None else NULL
     cdef const double *Q_ = &Q[0, 0] if t > 0 else NULL
@@ -124,27 +124,27 @@ def bordered_eigenvalues(const floating[:, ::1] C, Py_ssize_t[::1] candidate, co
     if count == 0:
         return np.asarray(value)
     with nogil:
-        status = kernel_bordered_eigenvalues(p, k, w, t, count, &candidate[0], &C[0, 0], &diagonal[0], &pole[0], &W[0,
+        status = kernel_bordered_eigenvalues(p, k, w, t, count, &candidate[0], &C[0, 0], &diagonal[0], &eigenvalues[0], &W[0,
                                              0], norm_, Q_, R_, strength, least, on_stop, &call.c, &work[0], &value[0])
     call.check(status)
     return np.asarray(value)
 
 
-def deleted_eigenvalues(const double[::1] pole, const double[::1, :] W):
+def deleted_eigenvalues(const double[::1] eigenvalues, const double[::1, :] W):
     """The same without each variable of the support."""
     cdef Call call = Call()
     cdef spca_status status
-    cdef Py_ssize_t k = W.shape[0], w = pole.shape[0]
+    cdef Py_ssize_t k = W.shape[0], w = eigenvalues.shape[0]
     cdef double[::1] value = np.empty(k), work = np.empty(2 * w)
     with nogil:
-        status = spca_ddeleted_eigenvalues(k, w, &pole[0], &W[0, 0], on_stop, &call.c, &work[0], &value[0])
+        status = spca_deleted_eigenvalues(k, w, &eigenvalues[0], &W[0, 0], on_stop, &call.c, &work[0], &value[0])
     call.check(status)
     return np.asarray(value)
 # ---- the semidefinite relaxation --------------------------------------------------------------------
 
 
 def dspca(const double[:, ::1] A, bint constrained, double limit, double tol, Py_ssize_t max_iter, progress=None):
-    """(status, M, objective, bound, n_iter) of symmetric A; see spca_proto.h for what limit is."""
+    """(status, M, objective, bound, n_iter) of symmetric A; see spca_double.h for what limit is."""
     cdef Call call = Call(progress)
     cdef spca_status status
     cdef Py_ssize_t p = A.shape[0], i, j
@@ -153,7 +153,7 @@ def dspca(const double[:, ::1] A, bint constrained, double limit, double tol, Py
     cdef double[::1] work = np.empty(4 * p * p + 28 * p)
     cdef char[::1] iwork = np.empty(12 * p * sizeof(blas_int), np.int8)
     with nogil:
-        status = spca_ddspca(p, &A[0, 0], constrained, limit, tol, max_iter, on_stop, &call.c, &work[0],
+        status = spca_dspca(p, &A[0, 0], constrained, limit, tol, max_iter, on_stop, &call.c, &work[0],
                              <blas_int *> &iwork[0], &M[0, 0], &primal, &dual, &call.c.n_iter)
     if call.again(status):
         status = SPCA_NOT_CONVERGED
@@ -168,7 +168,7 @@ def dspca(const double[:, ::1] A, bint constrained, double limit, double tol, Py
 
 def elastic_net(const double[:, ::1] G, const double[::1] c, Py_ssize_t limit, double ridge, double floor,
                 double least, const Py_ssize_t[::1] index, const double[::1] value):
-    """(status, index, value, level) from a guess of the support and its signs; see spca_proto.h."""
+    """(status, index, value, level) from a guess of the support and its signs; see spca_double.h."""
     cdef Call call = Call()
     cdef spca_status status
     cdef Py_ssize_t p = G.shape[0], guess = index.shape[0], count = 0
@@ -180,7 +180,7 @@ def elastic_net(const double[:, ::1] G, const double[::1] c, Py_ssize_t limit, d
     chosen[:guess] = index[:guess]
     values[:guess] = value[:guess]
     with nogil:
-        status = spca_delastic_net(p, limit, &G[0, 0], &c[0], ridge, floor, least, guess, on_stop, &call.c,
+        status = spca_elastic_net(p, limit, &G[0, 0], &c[0], ridge, floor, least, guess, on_stop, &call.c,
                                    &chosen[0], &values[0], &work[0], &iwork[0], &count, &level)
     call.check(status)
     return <int> status, np.asarray(chosen)[:count], np.asarray(values)[:count], level
@@ -190,22 +190,22 @@ def elastic_net(const double[:, ::1] G, const double[::1] c, Py_ssize_t limit, d
 
 def branch(const double[:, ::1] N, Py_ssize_t k, uint8_t[:, ::1] pool, Py_ssize_t[::1] which,
            Py_ssize_t[:, ::1] empty, double[::1] work, progress=None):
-    """(born, excess) of the children of some nodes of the pool (spca_proto.h), written to its empty rows."""
+    """(n_children, excess) of the children of some nodes of the pool (spca_double.h), written to its empty rows."""
     cdef Call call = Call(progress, 0.01)  # which keeps a limit of time
     cdef spca_status status
     cdef Py_ssize_t p = N.shape[0], count = which.shape[0], room = empty.shape[1]
-    cdef Py_ssize_t[::1] born = np.empty(count, np.intp), iwork = np.empty(p + k, np.intp)
+    cdef Py_ssize_t[::1] n_children = np.empty(count, np.intp), iwork = np.empty(p + k, np.intp)
     cdef double[:, ::1] excess = np.empty((count, room))
     with nogil:
-        status = spca_dbranch(p, k, &N[0, 0], count, &which[0], room, &empty[0, 0], on_stop, &call.c, &pool[0, 0],
-                              &work[0], &iwork[0], &born[0], &excess[0, 0])
+        status = spca_branch(p, k, &N[0, 0], count, &which[0], room, &empty[0, 0], on_stop, &call.c, &pool[0, 0],
+                              &work[0], &iwork[0], &n_children[0], &excess[0, 0])
     call.check(status)
-    return np.asarray(born), np.asarray(excess)
+    return np.asarray(n_children), np.asarray(excess)
 
 
 def branch_work(Py_ssize_t p, Py_ssize_t k):
     """The length of `work`."""
-    return spca_dbranch_work(p, k)
+    return spca_branch_work(p, k)
 
 
 # ---- sparse clustering -------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
  * 2008).
  *
  * The orthogonalized forms are the same updates with q = (I - QQ')x/||.|| in place of x.  A is full
- * and symmetric, so rows and columns may be exchanged: every loop runs along a line. */
+ * and symmetric, so a column is a row: every loop runs along a line. */
 #include "real.h"
 
 /* w = A x */

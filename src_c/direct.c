@@ -1,7 +1,7 @@
 /* direct.c - one component for callers who hold plain arrays: an operator is made on the stack, and
  * vectors are dense.  Other Cython packages get these by _core.pxd.
  *
- * A power of two brings the entries near 1, as _operator.py does for the Python functions. */
+ * A power of two brings the entries near 1, as linalg/scaling.py does for the Python functions. */
 #include "real.h"
 
 /* h with 4^h near the largest; 0 where that is 0 or not finite. */
@@ -12,20 +12,12 @@ static int half_exponent(real largest)
     return e / 2;
 }
 
+/* max |x_ij| */
 VECTORIZED static real largest_entry(spca_int lines, spca_int length, spca_int ld, const real *X)
 {
-    real top[STRANDS] = {0}, largest = 0;
-    for (spca_int a = 0; a < lines; a++) {
-        const real *x = X + a * ld;
-        spca_int i = 0;
-        for (; i + STRANDS <= length; i += STRANDS)
-            for (int l = 0; l < STRANDS; l++) {
-                real size = fabs(x[i + l]);
-                top[l] = size > top[l] ? size : top[l];
-            }
-        for (int l = 0; i < length; i++, l++) top[l] = fmax(top[l], fabs(x[i]));
-    }
-    for (int l = 0; l < STRANDS; l++) largest = fmax(largest, top[l]);
+    real largest = 0;
+    for (spca_int a = 0; a < lines; a++)
+        largest = fmax(largest, largest_magnitude(length, X + a * ld));
     return largest;
 }
 

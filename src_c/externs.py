@@ -1,8 +1,8 @@
-"""What _core.pyx knows of the C core, written from its prototypes: `externs.py spca_proto.h OUT`.
+"""What _core.pyx knows of the C core: `externs.py spca_proto.h spca_double.h OUT`.
 
-Structs and functions are declared for float and for double.  Each function that takes a REAL also gets one
-of a fused type, `kernel_NAME`, which calls the one or the other: for it an operator is a `const void *`, and
-a vector its three fields.
+Structs and functions of the first are declared for float and for double, functions of the second as they are.
+Each function of the first that takes a REAL also gets one of a fused type, `kernel_NAME`, which calls the one
+or the other: for it an operator is a `const void *`, and a vector its three fields.
 """
 
 import re
@@ -59,9 +59,14 @@ def fused(result: str, name: str, arguments: list[tuple[str, str]]) -> str:
     )
 
 
-def externs(header: str) -> str:
+def plain(header: str) -> str:
+    """A header without comments and line ends."""
+    return " ".join(re.sub(r"/\*.*?\*/", " ", header, flags=re.S).split())
+
+
+def externs(header: str, double: str) -> str:
     """The text of the whole file."""
-    header = " ".join(re.sub(r"/\*.*?\*/", " ", header, flags=re.S).split())
+    header = plain(header)
     declared = [struct(m["name"], m["body"]) for pattern in STRUCTS for m in re.finditer(pattern, header)]
     declared += [f"    {variable}" for variable in re.findall(r"extern ([^;]*);", header)]
     functions = re.sub(r"(typedef )?struct [^{;]*\{[^}]*\}[^;]*;", " ", header)
@@ -71,13 +76,14 @@ def externs(header: str) -> str:
         named = [split_argument(argument) for argument in re.split(r",\s*", arguments)]
         if None not in named and any("REAL" in kind or kind == "SPCA(vector)" for kind, _ in named):
             both.append(fused(result.strip(), name, named))
-    lines = ["# Written by externs.py from spca_proto.h.", 'cdef extern from "spca.h" nogil:']
+    lines = ["# Written by externs.py.", 'cdef extern from "spca.h" nogil:']
     for real in PRECISIONS:
         lines += [of_precision(text, real) for text in declared]
+    lines += [f"    {function.strip()} noexcept" for function in plain(double).split(";") if function.strip()]
     lines += [of_precision(VECTOR, real) for real in PRECISIONS]
     return "\n".join(lines + both) + "\n"
 
 
 if __name__ == "__main__":
-    source, out = map(Path, sys.argv[1:])
-    out.write_text(externs(source.read_text(encoding="utf-8")), encoding="utf-8")
+    *sources, out = map(Path, sys.argv[1:])
+    out.write_text(externs(*(source.read_text(encoding="utf-8") for source in sources)), encoding="utf-8")

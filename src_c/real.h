@@ -75,6 +75,21 @@ static inline int is_finite(spca_int n, const real *x)
     return !bad;
 }
 
+/* max |x_i|; NaN is left out. */
+static inline real largest_magnitude(spca_int n, const real *x)
+{
+    real top[STRANDS] = {0};
+    spca_int i = 0;
+    for (; i + STRANDS <= n; i += STRANDS)
+        for (int l = 0; l < STRANDS; l++) {
+            real size = fabs(x[i + l]);
+            top[l] = size > top[l] ? size : top[l];
+        }
+    for (int l = 0; i < n; i++, l++) top[l] = fmax(top[l], fabs(x[i]));
+    for (int l = 1; l < STRANDS; l++) top[0] = fmax(top[0], top[l]);
+    return top[0];
+}
+
 static inline real nrm2(spca_int n, const real *x)
 {
     real norm = 0;

@@ -1,4 +1,5 @@
-/* spca.h - the map of the C core: shared types, then every prototype for float and for double.
+/* spca.h - the map of the C core: shared types, then every prototype, for float and for
+ * double or for double alone.
  *
  * Kernels are plain C11: they never allocate, print or keep state (but the BLAS table, filled once
  * at import), take every size as spca_int, and may be called from many threads at once.  Order of
@@ -89,4 +90,5 @@ typedef struct {
 #include "spca_proto.h"
 #undef REAL
 #undef SPCA
+#include "spca_double.h"
 #endif

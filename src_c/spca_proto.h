@@ -226,7 +226,7 @@ spca_status SPCA(l1_threshold)(spca_int p, const REAL *a, double bound, int nonn
 
 /* The level at which sum_i (|a_i| - level)_+ = bound, by Newton's method on that convex function of
  * the level from `start`, which decides nothing but the time; 0 where sum |a_i| <= bound.  Duchi,
- * Shalev-Shwartz, Singer & Chandra (2008), ICML (threshold.c). */
+ * Shalev-Shwartz, Singer & Chandra (2008), ICML (l1_level.c). */
 double SPCA(l1_ball_level)(spca_int p, const REAL *a, double bound, double start);
 
 /* The largest |a_i| such that the magnitudes from it upwards sum to more than bound; 0 if none.
@@ -252,8 +252,9 @@ spca_status SPCA(gpower)(const SPCA(operator) * A, int l0, REAL gamma, spca_int 
                          REAL *work, spca_int *iwork, REAL *objective, REAL *quadratic,
                          spca_int *n_iter);
 /* v <- argmax (A v)'w over ||w|| = 1, ||w||_1 <= bound (and w >= 0), which maximizes v'Av.  Witten,
- * Tibshirani & Hastie (2009), Biostatistics 10(3), section 3.2 (penalized_decomposition.c).  The start v (nnz nonzeros,
- * of any norm) is overwritten by the result; index and value hold p.  work (3p + m + t), iwork (p).
+ * Tibshirani & Hastie (2009), Biostatistics 10(3), section 3.2 (penalized_decomposition.c).  The
+ * start v (nnz nonzeros, of any norm) is overwritten by the result; index and value hold p.  work
+ * (3p + m + t), iwork (p).
  */
 spca_status SPCA(pmd)(const SPCA(operator) * A, double bound, int nonnegative, spca_int max_iter,
                       REAL tol, spca_stop stop, void *ctx, spca_int *nnz, spca_int *index,
@@ -283,54 +284,18 @@ spca_status SPCA(orthogonal_l1_threshold)(spca_int p, spca_int t, const REAL *a,
 
 /* Largest eigenvalue of the pencil (A, I + strength QQ') on a support of k variables and each of
  * the candidates (ascending) more.  C (k x p by rows): A at the support; diagonal (p): of A; W (k x
- * w by columns) and pole (w, descending): of the pencil on the support; Q (t x p by rows), R (w x t
- * by columns): W'Q at the support.  A direction that the candidate adds counts if its square in the
- * metric is above least.  t = 0: plain A; then norm (p), the squared norms of the columns of C, or
- * NULL: with these, candidates that others surpass may get -infinity.
- * work (p + 64 (k + t + 2w) + 3w). */
+ * w by columns) and eigenvalues (w, descending): of the pencil on the support; Q (t x p by rows), R
+ * (w x t by columns): W'Q at the support.  A direction that the candidate adds counts if its square
+ * in the metric is above least.  t = 0: plain A; then norm (p), the squared norms of the columns of
+ * C, or NULL: with these, candidates that others surpass may get -infinity. work (p + 64 (k + t +
+ * 2w) + 3w). */
 spca_status SPCA(bordered_eigenvalues)(spca_int p, spca_int k, spca_int w, spca_int t,
                                        spca_int count, const spca_int *candidate, const REAL *C,
-                                       const double *diagonal, const double *pole, const double *W,
-                                       const double *norm, const double *Q, const double *R,
-                                       double strength, double least, spca_stop stop, void *ctx,
-                                       double *work, double *value /* count */);
-
-/* The same on the support without each of its k variables; -infinity where nothing is left.
- * work (2w). */
-spca_status SPCA(deleted_eigenvalues)(spca_int k, spca_int w, const double *pole, const double *W,
-                                      spca_stop stop, void *ctx, double *work,
-                                      double *value /* k */);
-/* max Tr(AM) - rho s(M), or (constrained) max Tr(AM) subject to s(M) <= limit, over Tr M = 1, M
- * semidefinite, s(M) the sum of |M_ij| off the diagonal; limit = rho or the bound.  A (p x p) is
- * symmetric, of any definiteness, with a positive diagonal entry.  The best M found, its objective
- * and an upper bound of the relaxation, rounding included; SPCA_OK where they are within tol of
- * each other, relative to the bound.  work (4p^2 + 28p), iwork (12p) (dspca.c). */
-spca_status SPCA(dspca)(spca_int p, const REAL *A, int constrained, REAL limit, REAL tol,
-                        spca_int max_iter, spca_stop stop, void *ctx, REAL *work, blas_int *iwork,
-                        REAL *M /* p x p */, REAL *primal, REAL *dual, spca_int *n_iter);
-/* The naive elastic net of level floor, b'(G + ridge I)b - 2 c'b + 2 floor ||b||_1 least, or, where
- * its path has limit < p variables first, the last such point before one more joins, at *level.  G
- * (p x p) is symmetric semidefinite.  A guess of the support (guess variables at index, with the
- * signs of value) is tried first.  Pivots below least (of 1) count as 0.  Variables of the support
- * in order of joining at index, value (limit).  work (limit^2 + 3 limit + 2p), iwork (limit + p)
- * (elastic_net.c). */
-spca_status SPCA(elastic_net)(spca_int p, spca_int limit, const REAL *G, const REAL *c, REAL ridge,
-                              REAL floor, REAL least, spca_int guess, spca_stop stop, void *ctx,
-                              spca_int *index, REAL *value, REAL *work, spca_int *iwork,
-                              spca_int *count, REAL *level);
-
-/* Branch and bound: which supports of k variables may make a principal submatrix of symmetric N (p
- * x p) indefinite (branch_and_bound.c).  A node is p bytes of the pool: 0 left out, 1 candidate, 2 included.
- * Divides each of the nodes `which` (count) into born_b <= room children, whose union has all such
- * supports of the node, and which are written to its places `empty` (count x room, room >= 2).
- * excess (count x room) of a child: -1 where no candidates are left, the support is to be judged by
- * itself; else N + excess I is definite on all of its supports, REAL_MAX where none is known.  work
- * (branch_work), iwork (p + k). */
-spca_status SPCA(branch)(spca_int p, spca_int k, const REAL *N, spca_int count,
-                         const spca_int *which, spca_int room, const spca_int *empty,
-                         spca_stop stop, void *ctx, uint8_t *pool, REAL *work, spca_int *iwork,
-                         spca_int *born, REAL *excess);
-spca_int SPCA(branch_work)(spca_int p, spca_int k);
+                                       const double *diagonal, const double *eigenvalues,
+                                       const double *W, const double *norm, const double *Q,
+                                       const double *R, double strength, double least,
+                                       spca_stop stop, void *ctx, double *work,
+                                       double *value /* count */);
 
 /* ---- rotations ------------------------------------------------------------------------------ */
 
@@ -366,7 +331,8 @@ void SPCA(tile_gram)(spca_int r, const REAL *z, double *G);
 /* Squared norms of the rows; returns the sum of z^4. */
 double SPCA(tile_norms)(spca_int r, const REAL *z, REAL *norm /* SPCA_TILE */);
 
-/* ---- sparse clustering (distances.c) ---------------------------------------------------------- */
+/* ---- sparse clustering (distances.c) ----------------------------------------------------------
+ */
 
 /* D_ii' += sum_j w_j |t_ij - t_i'j|, or of the squared differences: n(n-1)/2 pairs i < i', row by
  * row, for b columns T (n x b by columns). */

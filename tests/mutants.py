@@ -5,7 +5,7 @@ python tests/mutants.py [FILE[:FUNCTION] ...] [--sample 300] [--seed 0] [--jobs 
                         [--build build/mutants] [--output FILE.json]
 
 A mutant changes one operator, comparison, constant or bound, negates a condition or leaves out a statement
-of a file below src_c.  That file alone is compiled, for both precisions, and linked into the harness of
+of a file below src_c.  That file alone is compiled, for its precisions, and linked into the harness of
 tests/core, of which the checks of CHECKS run; where none notices, into an extension, of which the tests of
 PYTHON run.  A sample is drawn over all the functions that are asked for.  What does not compile, or to the
 code of the file as it is, is not counted, nor are survivors for which tests/mutants.txt gives a reason.
@@ -32,33 +32,38 @@ ROOT = Path(__file__).resolve().parents[1]
 MODULE = "_core.abi3.so"
 PLAIN = ["-std=c11", "-O1", "-fopenmp-simd", "-ffp-contract=off", "-w"]
 SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+DOUBLE = {"branch_and_bound.c", "check_search.c", "dspca.c", "elastic_net.c", "secular.c"}  # alone
 SEARCHES = "solvers at_rest questions stopped_solvers screened_solvers corners"
 
 # For each file, checks of the harness that concern it, the quickest first.
 CHECKS = {
     "ascent.c": "few_reads ascent tiles rotation rows",
+    "ascent.h": SEARCHES,
     "block.c": "operator stops",
-    "branch_and_bound.c": "branch singular corners early",
+    "branch_and_bound.c": "branch singular search_corners early_searches",
     "centring.h": "operator",
     "distances.c": "distances early",
     "compressed.c": "operator stops compressed_statistics lengths",
     "deflate.c": "deflation no_variance data_deflation",
     "direct.c": "direct refit corners early",
-    "dspca.c": "dspca tight_bounds corners early",
-    "elastic_net.c": "elastic_net guesses corners early",
+    "dspca.c": "dspca tight_bounds search_corners early_searches",
+    "elastic_net.c": "elastic_net guesses search_corners early_searches",
     "generalized_power.c": SEARCHES,
     "greedy.c": "greedy corners early",
+    "l1_level.c": "l1_threshold lone_entries levels",
     "l1_rotate.c": "rotation rest stopped_rotation corners early",
     "moments.c": "tiles few_reads ascent rotation rows",
     "operator.c": "operator stops solvers screened stopped_solvers",
     "pivot.h": "select l1_threshold levels",
     "penalized_decomposition.c": SEARCHES,
     "truncated_power.c": SEARCHES,
+    "planar.h": "rotation rest few_reads ascent rows",
     "products.c": "operator screen stops screened lengths",
     "real.h": "operator select refit elastic_net dspca rotation",
     "rotate.c": "rotation rest stopped_rotation corners",
     "scotlass.c": "orthogonal_threshold only_direction " + SEARCHES,
     "screen.c": "screened screen screened_solvers stops",
+    "secular.c": "greedy corners search_corners early_searches",
     "select.c": "select levels solvers",
     "quantize.c": "screen statistics",
     "statistics.c": "statistics compressed_statistics symmetry lengths",
@@ -69,6 +74,7 @@ TRIALS = {"early": 30, "rows": 30, "ascent": 600, "few_reads": 300}  # the other
 # And tests of the package: a file, and which of its tests.
 PYTHON = {
     "ascent.c": [("rotation", "")],
+    "ascent.h": [("tpower", "")],
     "block.c": [("block", ""), ("probabilistic", "closed or matches")],
     "branch_and_bound.c": [("exact", "")],
     "centring.h": [("operator", "products or deflation"), ("block", "")],
@@ -86,6 +92,7 @@ PYTHON = {
     "pivot.h": [("kernels", "selection or threshold")],
     "penalized_decomposition.c": [("pmd", "")],
     "truncated_power.c": [("tpower", "")],
+    "planar.h": [("rotation", "")],
     "products.c": [("operator", ""), ("block", "")],
     "real.h": [("kernels", ""), ("operator", "")],
     "rotate.c": [("rotation", "")],
@@ -95,6 +102,7 @@ PYTHON = {
         ("screening", "integers or cancel or nearly or evicted or counts or flow or leaves"),
         ("screening", "shift or 2.4-F"),
     ],
+    "secular.c": [("greedy", "")],
     "select.c": [("kernels", "selection")],
     "quantize.c": [("kernels", "shadow")],
     "statistics.c": [("kernels", "statistics")],
@@ -106,6 +114,8 @@ PYTHON = {
         ),
     ],
 }
+
+PYTHON["l1_level.c"] = PYTHON["threshold.c"]
 
 TOKEN = re.compile(
     r"(?P<skip>/\*.*?\*/|//[^\n]*|\s+|\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*')"
@@ -301,9 +311,11 @@ class Build:
         ]
 
     def objects(self, file, out, source, package=False):
-        """The file for both precisions, or nothing where it does not compile."""
+        """The file for its precisions, or nothing where it does not compile."""
         made = []
         for i, real in enumerate(("SPCA_SINGLE", "SPCA_DOUBLE")):
+            if file.name in DOUBLE and real == "SPCA_SINGLE":
+                continue
             flags = self.flags[i] if package else ["gcc", *PLAIN, *self.strict, f"-D{real}"]
             made.append(out / f"{file.stem}{i}{'p' if package else ''}.o")
             command = [*flags, *self.include(source), "-c", file, "-o", made[-1]]

@@ -18,7 +18,7 @@
  * is decided with the rounding of N, NOISE times the energy of the pair, counted against it; where
  * that leaves a doubt, all sums are in double from then on.  Columns so far below the others that
  * their fourth powers would be lost are left to sweeps, which scale each pair. */
-#include "real.h"
+#include "planar.h"
 #include <string.h>
 
 #define MEMORY 8
@@ -50,24 +50,27 @@ typedef struct {
     double *y, *z, *w, *square;    /* tiles of either precision */
 } state_t;
 
+/* The next n of work, or NULL where only the length is asked for. */
 static double *take(double *work, spca_int *used, spca_int n)
 {
     *used += n;
     return work ? work + *used - n : NULL;
 }
 
-/* Rows the start is found from, and the tiles they are chosen among: every which one. */
+/* How many rows the start is found from. */
 static spca_int subset_rows(spca_int p, spca_int r)
 {
     return min_int(p / 20, 400 * r) > 20 * r ? min_int(p / 20, 400 * r) : 20 * r;
 }
 
+/* s, of every s-th tile, so that 40 candidates stand for one row of the subset. */
 static spca_int tile_stride(spca_int p, spca_int r)
 {
     spca_int stride = p / (40 * subset_rows(p, r));
     return stride > 1 ? stride : 1;
 }
 
+/* Rows of every s-th tile, at most. */
 static spca_int candidates(spca_int p, spca_int r)
 {
     return (p / SPCA_TILE / tile_stride(p, r) + 1) * SPCA_TILE;
@@ -75,19 +78,14 @@ static spca_int candidates(spca_int p, spca_int r)
 
 /* ---- passes --------------------------------------------------------------------------------- */
 
-VECTORIZED static real peak(spca_int n, const real *x)
-{
-    real top = 0;
-    for (spca_int i = 0; i < n; i++) top = fabs(x[i]) > top ? fabs(x[i]) : top;
-    return top;
-}
-
+/* y = range x, in single precision. */
 VECTORIZED static void narrow(spca_int n, double range, const real *restrict x, float *restrict y)
 {
     real scale = (real)range;
     for (spca_int i = 0; i < n; i++) y[i] = (float)(x[i] * scale);
 }
 
+/* y = range x, in double. */
 VECTORIZED static void widen(spca_int n, double range, const real *restrict x, double *restrict y)
 {
     for (spca_int i = 0; i < n; i++) y[i] = (double)x[i] * range;
@@ -108,6 +106,7 @@ static void fetch(const state_t *s, spca_int start, spca_int from, spca_int to)
 #endif
 }
 
+/* y = range times the rows from start on, zeros behind the last. */
 static void load_single(const state_t *s, spca_int start, spca_int n, float *y)
 {
     for (spca_int a = 0; a < s->r; a++) {
@@ -171,6 +170,7 @@ static spca_status sum_moments(state_t *s, pass_t pass)
     return SPCA_OK;
 }
 
+/* x'y */
 static double inner(spca_int n, const double *restrict x, const double *restrict y)
 {
     double sum = 0;
@@ -229,7 +229,8 @@ static double unit(const state_t *s, spca_int stride)
     int exponent, least = sizeof(real) == sizeof(float) ? FLT_MIN_EXP : DBL_MIN_EXP;
     for (spca_int a = 0; a < s->r; a++)
         for (spca_int start = 0; start < s->p; start += stride * SPCA_TILE)
-            top = fmax(top, peak(min_int(SPCA_TILE, s->p - start), s->Y + a * s->p + start));
+            top = fmax(
+                top, largest_magnitude(min_int(SPCA_TILE, s->p - start), s->Y + a * s->p + start));
     (void)frexp((double)top, &exponent);
     return top > 0 && exponent > least ? ldexp(1.0, -exponent) : 0;
 }
@@ -264,40 +265,35 @@ static spca_int gather(const state_t *s, spca_int stride, spca_int room, float *
 
 /* ---- steps ---------------------------------------------------------------------------------- */
 
-/* Whether a pair with W = D + iN, N known to noise, gains at most tol^2 energy by turning. */
-static int at_rest(double D, double N, double noise, double energy, double tol)
-{
-    double n = fabs(N) + noise, W = hypot(D, n);
-    if ((D < 0 ? W : n) <= 4 * (double)REAL_EPSILON * energy) return 1;
-    return (D < 0 ? W - D : n * (n / (W + D))) / 4 <= tol * tol * energy;
-}
-
 typedef struct {
-    int surely, maybe, saddle; /* all pairs rest, for all we know; only minima do not */
+    int surely, maybe; /* all pairs rest: whatever the rounding; but for rounding */
+    int saddle;        /* the pairs that do not rest are at minima */
 } rest_t;
 
-static rest_t judge(const state_t *s, pass_t pass, double tol)
+/* Whether all pairs rest, with the rounding of N for and against it. */
+static rest_t pairs_at_rest(const state_t *s, pass_t pass, double tol)
 {
     rest_t rest = {1, 1, 1};
     for (spca_int q = 0; q < s->pairs; q++) {
         double E = s->energy[q], noise = pass == PRECISE ? 0 : NOISE * E;
         double N = fmax(fabs(s->N[q]) - noise, 0);
-        if (at_rest(s->D[q], s->N[q], noise, E, tol)) continue;
+        if (rests(s->D[q], s->N[q], noise, E, tol)) continue;
         rest.surely = 0;
-        if (at_rest(s->D[q], N, 0, E, tol)) continue;
+        if (rests(s->D[q], N, 0, E, tol)) continue;
         rest.maybe = 0;
         if (s->D[q] >= 0) rest.saddle = 0;
     }
     return rest;
 }
 
+/* 4 |D + iN|, bounded from below: the second derivative at the maximum over one pair. */
 static double stiffness(const state_t *s, spca_int q)
 {
     return 4 * fmax(hypot(s->D[q], s->N[q]), 1e-3 * s->energy[q]);
 }
 
-/* What a step by the diagonal of the Hessian would gain. */
-static double promise(const state_t *s)
+/* sum N^2/(2 stiffness): what a step by the diagonal of the Hessian would gain. */
+static double expected_gain(const state_t *s)
 {
     double sum = 0;
     for (spca_int q = 0; q < s->pairs; q++)
@@ -334,19 +330,12 @@ static void direction(const state_t *s, spca_int kept, spca_int newest, const do
         for (spca_int q = 0; q < n; q++) angle[q] *= 0.5 / largest;
 }
 
-/* R <- R times the planar rotations. */
+/* R <- R times the planar rotations by angle_ab. */
 static void turn_all(spca_int r, const double *angle, double *R)
 {
     for (spca_int a = 0; a < r; a++)
-        for (spca_int b = a + 1; b < r; b++) {
-            double c = cos(*angle), d = sin(*angle), *x = R + a * r, *y = R + b * r;
-            angle++;
-            for (spca_int i = 0; i < r; i++) {
-                double u = x[i], v = y[i];
-                x[i] = c * u + d * v;
-                y[i] = c * v - d * u;
-            }
-        }
+        for (spca_int b = a + 1; b < r; b++, angle++)
+            SPCA(turn_pair)(0, r, cos(*angle), sin(*angle), NULL, NULL, R + a * r, R + b * r);
 }
 
 /* ---- the iteration -------------------------------------------------------------------------- */
@@ -356,12 +345,19 @@ typedef struct {
     float *norm, *sample;
     spca_int *index;
     real *subset;
-    double *before, *slope, *angle, *X, *V;
-} room_t;
+    double *before, *slope, *angle; /* R and N before the step, and its angles */
+    double *X, *V;                  /* rings of differences of angles and of -N */
+    spca_int kept, newest;          /* of the rings */
+    double gamma, tol, *R;
+    spca_int max_iter, *n_iter;
+    pass_t pass, usual; /* of the sums as they stand, and of the next */
+    double shrink;      /* by what factor the last step lowered the expected gain, rooted */
+} search_t;
 
-static room_t lay_out(spca_int p, spca_int r, double *work, spca_int *used)
+/* The arrays of a search within work; *used: how long they are. */
+static search_t lay_out(spca_int p, spca_int r, double *work, spca_int *used)
 {
-    room_t m;
+    search_t m;
     spca_int n = r * r, tile = (r + r % 2) * SPCA_TILE, pairs = r * (r - 1) / 2;
     spca_int size = (spca_int)sizeof(real);
     memset(&m, 0, sizeof m);
@@ -392,6 +388,7 @@ static room_t lay_out(spca_int p, spca_int r, double *work, spca_int *used)
     return m;
 }
 
+/* Whether planar sweeps alone take less time. */
 static int few_rows(spca_int p, spca_int r)
 {
     return r == 1 || p < 4096 || p < 80 * r;
@@ -404,109 +401,141 @@ spca_int SPCA(orthomax_work)(spca_int p, spca_int r)
     return used;
 }
 
-static spca_status ascend(room_t *m, spca_int max_iter, double gamma, double tol, double *R,
-                          spca_int *n_iter)
+/* Planar rotations of the rows, as many sweeps as `most`. */
+static spca_status sweeps(search_t *m, spca_int most)
 {
     state_t *s = &m->s;
-    spca_int r = s->r, n = s->pairs, kept = 0, newest = 0, chosen, ignored = 0;
-    size_t matrix = (size_t)(r * r) * sizeof(double), list = (size_t)n * sizeof(double);
-    pass_t pass = START, usual = TRIAL;
-    double start, shrink = 0.05;
-    spca_int stride = tile_stride(s->p, r);
-    spca_status status;
-    int sweep = 0, again;
+    return SPCA(planar_sweeps)(s->p, s->r, m->gamma, most, m->tol, s->stop, s->ctx, s->Y, m->R,
+                               m->n_iter);
+}
 
-    memcpy(s->done, R, matrix);
-    s->range = unit(s, stride);
-    if (s->range == 0) s->range = unit(s, 1);
-    if (s->range == 0)
-        return SPCA(planar_sweeps)(s->p, r, gamma, max_iter, tol, s->stop, s->ctx, s->Y, R, n_iter);
-    chosen = gather(s, stride, subset_rows(s->p, r), m->norm, m->index, m->sample, m->subset);
-    status = SPCA(planar_sweeps)(chosen, r, gamma, SUBSET_SWEEPS, fmax(tol, 1e-4), s->stop, s->ctx,
-                                 m->subset, R, &ignored);
+/* The rows times what of R is still to apply. */
+static spca_status finish(search_t *m)
+{
+    state_t *s = &m->s;
+    if (memcmp(s->done, m->R, (size_t)(s->r * s->r) * sizeof(double)) == 0) return SPCA_OK;
+    return evaluate(s, ROTATE, m->R);
+}
+
+/* R <- the rotation of the rows of largest norm, and its sums; where it is no better than none, R
+ * <- I and *better = 0. */
+static spca_status start(search_t *m, int *better)
+{
+    state_t *s = &m->s;
+    spca_int r = s->r, stride = tile_stride(s->p, r), ignored = 0;
+    spca_int chosen =
+        gather(s, stride, subset_rows(s->p, r), m->norm, m->index, m->sample, m->subset);
+    double unrotated;
+    spca_status status = SPCA(planar_sweeps)(chosen, r, m->gamma, SUBSET_SWEEPS, fmax(m->tol, 1e-4),
+                                             s->stop, s->ctx, m->subset, m->R, &ignored);
     if (status < 0) return status;
-    status = evaluate(s, START, R);
+    status = evaluate(s, START, m->R);
     if (status == SPCA_STOPPED) return status;
     if (status == SPCA_NONFINITE || s->level > 0x1p100) {
         s->range = unit(s, 1); /* the largest rows are in other tiles */
-        status = evaluate(s, START, R);
+        status = evaluate(s, START, m->R);
     }
     if (status < 0) return status;
-    start = s->part * s->fourth;
-    for (spca_int a = 0; a < r; a++) start -= s->share * s->G0[a * r + a] * s->G0[a * r + a];
-    if (s->f <= start + 1e-6 * s->level) {
-        memcpy(R, s->done, matrix);
-        sweep = 1;
+    unrotated = s->part * s->fourth;
+    for (spca_int a = 0; a < r; a++) unrotated -= s->share * s->G0[a * r + a] * s->G0[a * r + a];
+    *better = !(s->f <= unrotated + 1e-6 * s->level);
+    if (!*better) memcpy(m->R, s->done, (size_t)(r * r) * sizeof(double));
+    return SPCA_OK;
+}
+
+/* One sweep over the rows, and the sums there; SPCA_OK: no pair was turned. */
+static spca_status sweep_once(search_t *m)
+{
+    state_t *s = &m->s;
+    spca_status status = finish(m);
+    if (status < 0) return status;
+    status = sweeps(m, 1);
+    if (status <= 0) return status;
+    memcpy(s->done, m->R, (size_t)(s->r * s->r) * sizeof(double));
+    m->kept = 0;
+    status = evaluate(s, m->pass = m->usual, m->R);
+    return status < 0 ? status : SPCA_NOT_CONVERGED;
+}
+
+/* X <- angles, V <- -(change of N), where V'X is clearly positive. */
+static void remember(search_t *m)
+{
+    spca_int n = m->s.pairs, next = (m->newest + 1) % MEMORY;
+    double *x = m->X + next * n, *v = m->V + next * n;
+    memcpy(x, m->angle, (size_t)n * sizeof(double));
+    for (spca_int q = 0; q < n; q++) v[q] = m->slope[q] - m->s.N[q];
+    if (!(inner(n, x, v) > 1e-10 * sqrt(inner(n, x, x) * inner(n, v, v)))) return;
+    m->newest = next;
+    m->kept = m->kept < MEMORY ? m->kept + 1 : MEMORY;
+}
+
+/* A quasi-Newton step, or a quarter of it.  *ascended = 0: neither ascends.  Where single precision
+ * cannot decide that, the sums are in double from then on. */
+static spca_status step(search_t *m, int *ascended)
+{
+    state_t *s = &m->s;
+    spca_int n = s->pairs;
+    size_t matrix = (size_t)(s->r * s->r) * sizeof(double);
+    double f = s->f, left = expected_gain(s), gain;
+    direction(s, m->kept, m->newest, m->X, m->V, m->angle);
+    gain = inner(n, s->N, m->angle);
+    memcpy(m->before, m->R, matrix);
+    memcpy(m->slope, s->N, (size_t)n * sizeof(double));
+    *ascended = 1;
+    for (int attempt = 0; attempt < 2 && *m->n_iter < m->max_iter; attempt++) {
+        double noise = s->level * (m->usual == PRECISE ? 1e-14 : 1e-7), now;
+        int last = left * m->shrink * m->shrink <= m->tol * m->tol * s->level;
+        spca_status status;
+        turn_all(s->r, m->angle, m->R);
+        ++*m->n_iter;
+        m->pass = m->usual == TRIAL && last ? ROTATE : m->usual;
+        status = evaluate(s, m->pass, m->R);
+        if (status < 0) return status;
+        now = expected_gain(s);
+        if (gain > noise ? s->f > f : now < left) {
+            m->shrink = sqrt(now / left);
+            remember(m);
+            return SPCA_OK;
+        }
+        memcpy(m->R, m->before, matrix);
+        if (gain <= noise && m->usual == TRIAL) {
+            m->kept = 0;
+            return evaluate(s, m->pass = m->usual = PRECISE, m->R);
+        }
+        gain /= 4;
+        for (spca_int q = 0; q < n; q++) m->angle[q] /= 4;
     }
-    while (*n_iter < max_iter) {
-        rest_t rest = judge(s, pass, tol);
-        double f = s->f, gain, left;
-        if (!sweep && rest.surely && pass > TRIAL) {
-            if (!s->faint) return SPCA_OK;
-            return SPCA(planar_sweeps)(s->p, r, gamma, max_iter - *n_iter, tol, s->stop, s->ctx,
-                                       s->Y, R, n_iter);
-        }
-        if (!sweep && rest.maybe) {
-            usual = rest.surely ? usual : PRECISE;
-            pass = rest.surely ? ROTATE : PRECISE;
-            status = evaluate(s, pass, R);
-            if (status < 0) return status;
-            continue;
-        }
-        if (sweep || rest.saddle) {
-            if (memcmp(s->done, R, matrix) != 0) status = evaluate(s, ROTATE, R);
-            if (status < 0) return status;
-            status = SPCA(planar_sweeps)(s->p, r, gamma, 1, tol, s->stop, s->ctx, s->Y, R, n_iter);
-            if (status <= 0) return status;
-            memcpy(s->done, R, matrix);
-            status = evaluate(s, pass = usual, R);
-            if (status < 0) return status;
-            sweep = 0;
-            kept = 0;
-            continue;
-        }
-        direction(s, kept, newest, m->X, m->V, m->angle);
-        gain = inner(n, s->N, m->angle);
-        left = promise(s);
-        memcpy(m->before, R, matrix);
-        memcpy(m->slope, s->N, list);
-        again = 0;
-        for (spca_int attempt = 0; !sweep; attempt++) {
-            double noise = s->level * (usual == PRECISE ? 1e-14 : 1e-7), now;
-            turn_all(r, m->angle, R);
-            ++*n_iter;
-            pass =
-                usual == TRIAL && left * shrink * shrink <= tol * tol * s->level ? ROTATE : usual;
-            status = evaluate(s, pass, R);
-            if (status < 0) return status;
-            now = promise(s);
-            if (gain > noise ? s->f > f : now < left) {
-                shrink = sqrt(now / left);
-                break;
-            }
-            memcpy(R, m->before, matrix);
-            if (gain <= noise && usual == TRIAL) { /* single precision cannot tell any more */
-                status = evaluate(s, pass = usual = PRECISE, R);
-                if (status < 0) return status;
-                again = 1;
-                kept = 0;
-                break;
-            }
-            sweep = attempt == 1 || *n_iter == max_iter;
-            gain /= 4;
-            for (spca_int q = 0; q < n; q++) m->angle[q] /= 4;
-        }
-        if (!sweep && !again) {
-            double *x = m->X + (newest + 1) % MEMORY * n, *v = m->V + (newest + 1) % MEMORY * n;
-            memcpy(x, m->angle, list);
-            for (spca_int q = 0; q < n; q++) v[q] = m->slope[q] - s->N[q];
-            if (inner(n, x, v) > 1e-10 * sqrt(inner(n, x, x) * inner(n, v, v))) {
-                newest = (newest + 1) % MEMORY;
-                kept = kept < MEMORY ? kept + 1 : MEMORY;
-            }
-        }
+    *ascended = 0;
+    return SPCA_OK;
+}
+
+/* Steps, or sweeps where a step does not ascend, until all pairs rest. */
+static spca_status ascend(search_t *m)
+{
+    state_t *s = &m->s;
+    int ascended;
+    spca_status status;
+    memcpy(s->done, m->R, (size_t)(s->r * s->r) * sizeof(double));
+    s->range = unit(s, tile_stride(s->p, s->r));
+    if (s->range == 0) s->range = unit(s, 1);
+    if (s->range == 0) return sweeps(m, m->max_iter);
+    status = start(m, &ascended);
+    while (status >= 0 && *m->n_iter < m->max_iter) {
+        rest_t rest = pairs_at_rest(s, m->pass, m->tol);
+        if (ascended && rest.surely && m->pass > TRIAL)
+            return s->faint ? sweeps(m, m->max_iter - *m->n_iter) : SPCA_OK;
+        if (ascended && rest.maybe) { /* of the rotated rows too? */
+            m->usual = rest.surely ? m->usual : PRECISE;
+            m->pass = rest.surely ? ROTATE : PRECISE;
+            status = evaluate(s, m->pass, m->R);
+        } else if (!ascended || rest.saddle) {
+            status = sweep_once(m);
+            if (status == SPCA_OK) return status;
+            ascended = 1;
+        } else
+            status = step(m, &ascended);
     }
-    if (memcmp(s->done, R, matrix) != 0) status = evaluate(s, ROTATE, R);
+    if (status >= 0) status = finish(m);
     return status < 0 ? status : SPCA_NOT_CONVERGED;
 }
 
@@ -515,7 +544,7 @@ spca_status SPCA(orthomax)(spca_int p, spca_int r, double gamma, spca_int max_it
                            spca_int *n_iter)
 {
     spca_int used;
-    room_t m;
+    search_t m;
     for (spca_int i = 0; i < r * r; i++) R[i] = i % (r + 1) == 0;
     *n_iter = 0;
     if (r == 1) return SPCA_OK;
@@ -531,6 +560,14 @@ spca_status SPCA(orthomax)(spca_int p, spca_int r, double gamma, spca_int max_it
     m.s.stop = stop;
     m.s.ctx = ctx;
     m.s.Y = Y;
+    m.gamma = gamma;
+    m.tol = tol;
+    m.R = R;
+    m.max_iter = max_iter;
+    m.n_iter = n_iter;
+    m.pass = START;
+    m.usual = TRIAL;
+    m.shrink = 0.05;
     memset(m.s.G, 0, (size_t)(r * r) * sizeof(double));
-    return ascend(&m, max_iter, gamma, tol, R, n_iter);
+    return ascend(&m);
 }

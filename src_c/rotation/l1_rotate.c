@@ -18,7 +18,7 @@
  *
  * m >= hypot(sum a, sum b).  Only bins whose bound is below the best end are looked into, and their
  * rows sorted: a read of the two columns and little more finds the minimum exactly. */
-#include "real.h"
+#include "planar.h"
 #include <stdlib.h>
 
 enum { BINS = 512 };
@@ -27,6 +27,7 @@ typedef struct {
     double q, a, b;
 } row_t;
 
+/* (a, b), a > 0, b >= 0: (x, y) turned by a multiple of pi/2. */
 static inline void first_quadrant(double x, double y, double *a, double *b)
 {
     int turned = (x < 0) != (y < 0) && y != 0; /* second and fourth: a quarter more */
@@ -39,6 +40,7 @@ static inline void first_quadrant(double x, double y, double *a, double *b)
     }
 }
 
+/* qsort: b/(a + b) ascending. */
 static int by_place(const void *x, const void *y)
 {
     double a = ((const row_t *)x)->q, b = ((const row_t *)y)->q;
@@ -62,6 +64,7 @@ static double before(double c, double s, double a, double b)
     return ((c - s) * a + (s + c) * b) / hypot(c, s);
 }
 
+/* floor(BINS b/(a + b)) */
 static int bin_of(double a, double b)
 {
     int bin = (int)(b / (a + b) * BINS);
@@ -144,15 +147,6 @@ static spca_status best_turn(spca_int p, const real *x, const real *y, double to
     return SPCA_OK;
 }
 
-VECTORIZED static void turn(spca_int p, real c, real s, real *restrict x, real *restrict y)
-{
-    for (spca_int i = 0; i < p; i++) {
-        real a = x[i], b = y[i];
-        x[i] = c * a + s * b;
-        y[i] = c * b - s * a;
-    }
-}
-
 spca_status SPCA(l1_sweeps)(spca_int p, spca_int r, spca_int max_iter, double tol, spca_stop stop,
                             void *ctx, real *Y, double *work, spca_int *iwork, double *R,
                             spca_int *n_iter)
@@ -173,12 +167,7 @@ spca_status SPCA(l1_sweeps)(spca_int p, spca_int r, spca_int max_iter, double to
                 if (s != 0) {
                     resting = 0;
                     turned[a] = turned[b] = ++now;
-                    turn(p, (real)c, (real)s, Y + a * p, Y + b * p);
-                    for (spca_int i = 0; i < r; i++) {
-                        double u = R[a * r + i], v = R[b * r + i];
-                        R[a * r + i] = c * u + s * v;
-                        R[b * r + i] = c * v - s * u;
-                    }
+                    SPCA(turn_pair)(p, r, c, s, Y + a * p, Y + b * p, R + a * r, R + b * r);
                 }
                 seen[a * r + b] = now; /* turned, the pair is at its best */
             }

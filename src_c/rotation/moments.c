@@ -21,6 +21,7 @@ VECTORIZED static void turn_block(const double *c, const double *d, const real *
     }
 }
 
+/* z0, z1 += c y, d y */
 VECTORIZED static void turn_rest(double c, double d, const real *restrict y, real *restrict z0,
                                  real *restrict z1)
 {
@@ -93,6 +94,7 @@ VECTORIZED static void pair_sums(const real *restrict x, const real *restrict X,
     out[3] = (double)f1;
 }
 
+/* Z = z^2 */
 VECTORIZED static void squares(spca_int n, const real *restrict z, real *restrict Z)
 {
     for (spca_int i = 0; i < n; i++) Z[i] = z[i] * z[i];
@@ -122,6 +124,7 @@ void SPCA(tile_moments)(spca_int r, const real *z, real *square, double *S, doub
     }
 }
 
+/* The sums of x y of two columns and two others, in the order 00, 01, 10, 11. */
 VECTORIZED static void block_products(const real *restrict x, const real *restrict y, double *out)
 {
     const real *x1 = x + ROWS, *y1 = y + ROWS;

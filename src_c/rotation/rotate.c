@@ -17,7 +17,7 @@
  * epsilon sum |z|^2; an N and a negative D below that are no reason to turn.
  *
  * Everything below is divided by 1 + gamma, so that |W| <= sum |z|^2 for every gamma. */
-#include "real.h"
+#include "planar.h"
 
 #define TILE 2048 /* rows summed before the totals grow: errors stay near epsilon for any p */
 
@@ -52,24 +52,17 @@ VECTORIZED static sums_t pair_sums(spca_int p, const real *restrict x, const rea
     return total;
 }
 
-static real peak(spca_int p, const real *x)
-{
-    real largest = 0;
-    for (spca_int i = 0; i < p; i++) largest = fmax(largest, fabs(x[i]));
-    return largest;
-}
-
 /* phi, or 0 where turning gains nothing above tol; SPCA_NONFINITE when Y overflowed. */
 static spca_status pair_angle(spca_int p, const real *x, const real *y, double gamma, double tol,
                               double *phi)
 {
-    double energy, share = gamma / (1 + gamma) / (double)p, D, N, W, against, gain;
+    double energy, share = gamma / (1 + gamma) / (double)p, D, N;
     sums_t sum = pair_sums(p, x, y, 1);
     *phi = 0;
     energy = sum.uu + 4 * sum.vv;
     if (!(energy > 1e-250 && energy < 1e250)) { /* the same columns times a power of two */
         int exponent;
-        double largest = (double)fmax(peak(p, x), peak(p, y));
+        double largest = (double)fmax(largest_magnitude(p, x), largest_magnitude(p, y));
         if (largest == 0) return SPCA_OK;
         if (!(largest <= (double)REAL_MAX)) return SPCA_NONFINITE;
         (void)frexp(largest, &exponent);
@@ -80,20 +73,28 @@ static spca_status pair_angle(spca_int p, const real *x, const real *y, double g
     }
     D = (sum.uu - 4 * sum.vv) / (1 + gamma) - share * (sum.u - 2 * sum.v) * (sum.u + 2 * sum.v);
     N = 4 * (sum.uv / (1 + gamma) - share * sum.u * sum.v);
-    W = hypot(D, N);
-    against = D < 0 ? W : fabs(N);
-    if (against <= 4 * (double)REAL_EPSILON * energy) return SPCA_OK;
-    gain = (D < 0 ? W - D : N * (N / (W + D))) / 4;
-    if (gain > tol * tol * energy) *phi = atan2(N, D) / 4;
+    if (!rests(D, N, 0, energy, tol)) *phi = atan2(N, D) / 4;
     return SPCA_OK;
 }
 
+/* x, y <- c x + s y, c y - s x */
 VECTORIZED static void turn(spca_int p, real c, real s, real *restrict x, real *restrict y)
 {
     for (spca_int i = 0; i < p; i++) {
         real a = x[i], b = y[i];
         x[i] = c * a + s * b;
         y[i] = c * b - s * a;
+    }
+}
+
+void SPCA(turn_pair)(spca_int p, spca_int r, double c, double s, real *x, real *y, double *u,
+                     double *v)
+{
+    turn(p, (real)c, (real)s, x, y);
+    for (spca_int i = 0; i < r; i++) {
+        double a = u[i], b = v[i];
+        u[i] = c * a + s * b;
+        v[i] = c * b - s * a;
     }
 }
 
@@ -105,7 +106,7 @@ spca_status SPCA(planar_sweeps)(spca_int p, spca_int r, double gamma, spca_int m
         ++*n_iter;
         for (spca_int a = 0; a < r; a++)
             for (spca_int b = a + 1; b < r; b++) {
-                double phi, c, s;
+                double phi;
                 spca_status status;
                 if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
                 status = pair_angle(p, Y + a * p, Y + b * p, gamma, tol, &phi);
@@ -115,14 +116,8 @@ spca_status SPCA(planar_sweeps)(spca_int p, spca_int r, double gamma, spca_int m
                     continue;
                 }
                 resting = 0;
-                c = cos(phi);
-                s = sin(phi);
-                turn(p, (real)c, (real)s, Y + a * p, Y + b * p);
-                for (spca_int i = 0; i < r; i++) {
-                    double u = R[a * r + i], v = R[b * r + i];
-                    R[a * r + i] = c * u + s * v;
-                    R[b * r + i] = c * v - s * u;
-                }
+                SPCA(turn_pair)(p, r, cos(phi), sin(phi), Y + a * p, Y + b * p, R + a * r,
+                                R + b * r);
             }
     }
     return SPCA_NOT_CONVERGED;

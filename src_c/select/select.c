@@ -3,7 +3,7 @@
  * Two entries of a sample enclose the k-th largest most likely; one pass counts the entries above
  * and collects those within; partition finds the k-th among them (Floyd & Rivest 1975, Comm. ACM
  * 18(3)). Where the k-th is not rare, a sample leaves many within; then a pass that only counts
- * comes first, and the sample tells no more than how far its level is from the k-th.  If the sample
+ * comes first, and the sample gives no more than how far its level is from the k-th.  If the sample
  * misled, all entries are collected: the answer never depends on it. */
 #include "pivot.h"
 #include <assert.h>
@@ -16,6 +16,7 @@ enum {
     FEW = 32 /* ranks of a sample worth collecting */
 };
 
+/* a, b <- b, a */
 static inline void swap(real *a, real *b)
 {
     real t = *a;

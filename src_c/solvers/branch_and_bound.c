@@ -15,9 +15,9 @@
  *      threshold             (m - 1) rho + lambda_1(S(H_CC, rho)), S the soft threshold: of
  *                            H = U + S(H, rho), x'Ux <= rho (||x||_1^2 - 1) for x with m nonzeros
  *                            (d'Aspremont et al. 2007, section 2.4); rho = 0 is lambda_1(H_CC).
- * 4. Elimination.  No T that holds j can be at fault when, d being such a bound for m - 1 nonzeros,
- *      f_j <= 1 - d                              (bordered: lambda_1 [0 s; s d] <= 1, s^2 = f_j),
- * or r-_l + |H_lj| r_j <= 1 for all l          (discs with the weight r_j for x_j).
+ * 4. Elimination.  lambda_1(H_TT) <= 1 for all T that hold j when, d being such a bound for m - 1
+ * nonzeros, f_j <= 1 - d                              (bordered: lambda_1 [0 s; s d] <= 1, s^2 =
+ * f_j), or r-_l + |H_lj| r_j <= 1 for all l          (discs with the weight r_j for x_j).
  *
  * Moghaddam, Weiss & Avidan (2006), Advances in Neural Information Processing Systems 18, and
  * Berk & Bertsimas (2019), Mathematical Programming Computation 11, branch in this way, with
@@ -37,26 +37,27 @@ enum { LEVELS = 4 /* thresholds tried */, HALVINGS = 4 /* of the excess of a bou
 enum { WHOLE = 512 /* candidates of which matrices are factored */ };
 
 typedef struct {
-    spca_int p, m, count;       /* count candidates left */
-    spca_int *at;               /* (p) which they are */
-    real *H, *z;                /* p x p by rows, symmetric; diag Z */
-    real *r, *less, *f, *lessf; /* (p) r, r-, f, f- */
-    real *top, *rest;           /* (k), (p^2 + p) scratch */
+    spca_int p, m, count;         /* count candidates left */
+    spca_int *at;                 /* (p) which they are */
+    double *H, *z;                /* p x p by rows, symmetric; diag Z */
+    double *r, *less, *f, *lessf; /* (p) r, r-, f, f- */
+    double *top, *rest;           /* (k), (p^2 + p) scratch */
     spca_stop stop;
     void *ctx;
     int stopped;
 } node_t;
 
+/* Whether the caller stops, now or before. */
 static int halted(node_t *node)
 {
     return node->stopped |= asked_to_stop(node->stop, node->ctx);
 }
 
 /* Whether G (n x n, the upper triangle by rows, ld apart) is positive definite; destroyed. */
-static int definite(spca_int n, spca_int ld, real *G)
+static int definite(spca_int n, spca_int ld, double *G)
 {
     for (spca_int i = 0; i < n; i++) {
-        real *row = G + i * ld, pivot = row[i];
+        double *row = G + i * ld, pivot = row[i];
         if (!(pivot > 0)) return 0;
         pivot = sqrt(pivot);
         for (spca_int j = i; j < n; j++) row[j] /= pivot;
@@ -67,11 +68,11 @@ static int definite(spca_int n, spca_int ld, real *G)
 }
 
 /* The s largest |x|, descending. */
-static void largest_of(spca_int n, const real *x, spca_int s, real *top)
+static void largest_of(spca_int n, const double *x, spca_int s, double *top)
 {
     spca_int have = 0;
     for (spca_int l = 0; l < n; l++) {
-        real value = fabs(x[l]);
+        double value = fabs(x[l]);
         spca_int a;
         if (have == s && value <= top[s - 1]) continue;
         have += have < s;
@@ -80,31 +81,32 @@ static void largest_of(spca_int n, const real *x, spca_int s, real *top)
     }
 }
 
-static real sum_of_largest(spca_int n, const real *x, spca_int s, real *top)
+/* The sum of the s largest |x|. */
+static double sum_of_largest(spca_int n, const double *x, spca_int s, double *top)
 {
-    real sum = 0;
+    double sum = 0;
     largest_of(n, x, s, top);
     for (spca_int a = 0; a < s; a++) sum += top[a];
     return sum;
 }
 
-/* Z of step 1, in H; 0 where N_II is not definite, or the rest of Z was not to be waited for. */
-static int reduce(spca_int p, spca_int given, const real *N, const spca_int *in, real *R, real *Y,
-                  node_t *node)
+/* Z of step 1, in H; 0 where N_II is not definite, or the caller stopped. */
+static int reduce(spca_int p, spca_int given, const double *N, const spca_int *in, double *R,
+                  double *Y, node_t *node)
 {
     spca_int c = node->count;
     for (spca_int a = 0; a < given; a++)
         for (spca_int b = a; b < given; b++) R[a * given + b] = N[in[a] * p + in[b]];
     if (!definite(given, given, R)) return 0;
     for (spca_int a = 0; a < given; a++) {
-        real *y = Y + a * c;
+        double *y = Y + a * c;
         for (spca_int j = 0; j < c; j++) y[j] = N[in[a] * p + node->at[j]];
         for (spca_int b = 0; b < a; b++) subtract_multiple(c, R[b * given + a], Y + b * c, y);
         for (spca_int j = 0; j < c; j++) y[j] /= R[a * given + a];
     }
     for (spca_int j = 0; j < c && !halted(node); j++) {
-        real *row = node->H + j * p;
-        const real *n = N + node->at[j] * p;
+        double *row = node->H + j * p;
+        const double *n = N + node->at[j] * p;
         for (spca_int l = j; l < c; l++) row[l] = n[node->at[l]];
         for (spca_int a = 0; a < given; a++)
             subtract_multiple(c - j, Y[a * c + j], Y + a * c + j, row + j);
@@ -117,17 +119,17 @@ static int reduce(spca_int p, spca_int given, const real *N, const spca_int *in,
 static void scale(node_t *node)
 {
     spca_int p = node->p, c = node->count;
-    real *w = node->rest;
+    double *w = node->rest;
     for (spca_int j = 0; j < c; j++) w[j] = node->z[j] > 0 ? 1 / sqrt(node->z[j]) : 0;
     for (spca_int j = 0; j < c; j++) {
-        real *row = node->H + j * p;
+        double *row = node->H + j * p;
         row[j] = 0;
         for (spca_int l = j + 1; l < c; l++) row[l] *= -w[j] * w[l];
         for (spca_int l = j + 1; l < c; l++) node->H[l * p + j] = row[l];
     }
 }
 
-/* Forgets candidate j; the last takes its place. */
+/* Drops candidate j; the last takes its place. */
 static void drop(node_t *node, spca_int j)
 {
     spca_int p = node->p, last = --node->count;
@@ -140,18 +142,18 @@ static void drop(node_t *node, spca_int j)
 }
 
 /* Whether step 3 with some threshold shows that lambda_1(H_TT) <= bound. */
-static int within(node_t *node, real bound)
+static int within(node_t *node, double bound)
 {
     spca_int c = node->count, s = node->m - 1;
-    real *G = node->rest, rounding = (real)(c * (c + 2)) * REAL_EPSILON * bound;
+    double *G = node->rest, rounding = (double)(c * (c + 2)) * DBL_EPSILON * bound;
     for (int level = 0; level < (s > 0 ? LEVELS : 1); level++) {
         if (halted(node)) return 0;
-        real share = bound * (real)level / LEVELS, rho = s > 0 ? share / (real)s : 0;
+        double share = bound * (double)level / LEVELS, rho = s > 0 ? share / (double)s : 0;
         for (spca_int j = 0; j < c; j++) {
-            const real *row = node->H + j * node->p;
-            real *g = G + j * c;
+            const double *row = node->H + j * node->p;
+            double *g = G + j * c;
             for (spca_int l = j; l < c; l++) {
-                real over = fmax(fabs(row[l]) - rho, (real)0);
+                double over = fmax(fabs(row[l]) - rho, 0);
                 g[l] = row[l] > 0 ? -over : over;
             }
             g[j] = bound - share - rounding;
@@ -163,15 +165,15 @@ static int within(node_t *node, real bound)
 
 /* A bound on lambda_1(H_TT), after dropping all candidates that step 4 eliminates; none where no
  * more than m are left. */
-static real settle(node_t *node)
+static double bound_after_elimination(node_t *node)
 {
     for (;;) {
         spca_int p = node->p, m = node->m, c = node->count, s = m - 1, before = c;
-        real bound, fewer, weighted = 0, disc = 0, disc_less = 0, *x = node->rest;
-        real order = (real)m, *worst = node->rest + p;
-        if (c <= m || halted(node)) return REAL_MAX;
+        double bound, fewer, weighted = 0, disc = 0, disc_less = 0, *x = node->rest;
+        double order = (double)m, *worst = node->rest + p;
+        if (c <= m || halted(node)) return DBL_MAX;
         for (spca_int j = 0; j < c; j++) {
-            real r = 0, f = 0, last;
+            double r = 0, f = 0, last;
             largest_of(c, node->H + j * p, s, node->top);
             for (spca_int a = 0; a < s; a++) {
                 r += node->top[a];
@@ -191,15 +193,15 @@ static real settle(node_t *node)
         fewer = fmin(disc_less, fewer);
         if (bound <= 1) return bound;
         for (spca_int j = 0; j < c; j++) {
-            const real *row = node->H + j * p;
+            const double *row = node->H + j * p;
             for (spca_int l = 0; l < c; l++) x[l] = fabs(row[l]) * node->r[l];
             weighted = fmax(weighted, sum_of_largest(c, x, s, node->top));
         }
         bound = fmin(bound, sqrt(weighted));
         if (bound <= 1) return bound;
         for (spca_int j = 0; j < c; j++) {
-            const real *row = node->H + j * p;
-            real most = 0;
+            const double *row = node->H + j * p;
+            double most = 0;
             for (spca_int l = 0; l < c; l++)
                 most = fmax(most, node->less[l] + fabs(row[l]) * node->r[j]);
             worst[j] = most;
@@ -211,8 +213,8 @@ static real settle(node_t *node)
 }
 
 /* A child: candidate `with` included, or, with < 0, none, or, all, every one. */
-static void bear(const node_t *node, spca_int given, const spca_int *in, spca_int with, int all,
-                 uint8_t *child)
+static void write_child(const node_t *node, spca_int given, const spca_int *in, spca_int with,
+                        int all, uint8_t *child)
 {
     uint8_t others = all ? IN : node->m == 1 && with >= 0 ? OUT : CANDIDATE;
     for (spca_int i = 0; i < node->p; i++) child[i] = OUT;
@@ -221,8 +223,8 @@ static void bear(const node_t *node, spca_int given, const spca_int *in, spca_in
     if (with >= 0) child[node->at[with]] = IN;
 }
 
-/* A candidate that already is at fault with I alone, or -1. */
-static spca_int at_fault(const node_t *node)
+/* A candidate with z_j <= 0: N is not definite on I and j alone.  Or -1. */
+static spca_int infeasible_candidate(const node_t *node)
 {
     for (spca_int j = 0; j < node->count; j++)
         if (!(node->z[j] > 0)) return j;
@@ -242,27 +244,27 @@ static spca_int branching(const node_t *node)
 
 /* The children of one node; how many. */
 static spca_int divide(node_t *node, spca_int given, const spca_int *in, int known, spca_int room,
-                       const spca_int *empty, uint8_t *pool, real *excess)
+                       const spca_int *empty, uint8_t *pool, double *excess)
 {
     spca_int children = 0, m = node->m;
-    real sharp = REAL_MAX; /* a bound on lambda_1(H_TT) for all candidates left */
+    double sharp = DBL_MAX; /* a bound on lambda_1(H_TT) for all candidates left */
     for (;;) {
         uint8_t *child = pool + empty[children] * node->p;
         spca_int with = 0;
-        int fault;
+        int infeasible;
         for (spca_int j = node->count - 1; known && m == 1 && j >= 0; j--)
             if (node->z[j] > 0) drop(node, j);
-        if (known) with = at_fault(node);
-        fault = with >= 0;
-        excess[children] = REAL_MAX;
-        if (node->count > m && !fault) {
-            real bound = settle(node), widest = 0;
+        if (known) with = infeasible_candidate(node);
+        infeasible = with >= 0;
+        excess[children] = DBL_MAX;
+        if (node->count > m && !infeasible) {
+            double bound = bound_after_elimination(node), widest = 0;
             if (bound <= 1 || node->stopped) return children;
             if (node->count > m) {
                 int factored = node->count <= WHOLE;
                 if (factored && within(node, 1)) return children;
-                for (int h = 0; h < HALVINGS && factored && sharp == REAL_MAX; h++) {
-                    real half = (1 + bound) / 2;
+                for (int h = 0; h < HALVINGS && factored && sharp == DBL_MAX; h++) {
+                    double half = (1 + bound) / 2;
                     if (!within(node, half)) break;
                     bound = half;
                 }
@@ -274,35 +276,35 @@ static spca_int divide(node_t *node, spca_int given, const spca_int *in, int kno
         }
         if (node->stopped) return children;
         if (node->count <= m) {
-            if (!fault && within(node, 1)) return children;
-            bear(node, given, in, -1, 1, child);
+            if (!infeasible && within(node, 1)) return children;
+            write_child(node, given, in, -1, 1, child);
             excess[children] = -1;
             return children + 1;
         }
         if (children == room - 1) {
-            bear(node, given, in, -1, 0, child);
+            write_child(node, given, in, -1, 0, child);
             return room;
         }
-        bear(node, given, in, with, 0, child);
+        write_child(node, given, in, with, 0, child);
         if (m == 1) excess[children] = -1;
         drop(node, with);
         children++;
     }
 }
 
-spca_int SPCA(branch_work)(spca_int p, spca_int k)
+spca_int spca_branch_work(spca_int p, spca_int k)
 {
     return 2 * p * p + (k + 7) * p + k * k + k;
 }
 
-spca_status SPCA(branch)(spca_int p, spca_int k, const real *N, spca_int count,
-                         const spca_int *which, spca_int room, const spca_int *empty,
-                         spca_stop stop, void *ctx, uint8_t *pool, real *work, spca_int *iwork,
-                         spca_int *born, real *excess)
+spca_status spca_branch(spca_int p, spca_int k, const double *N, spca_int count,
+                        const spca_int *which, spca_int room, const spca_int *empty, spca_stop stop,
+                        void *ctx, uint8_t *pool, double *work, spca_int *iwork,
+                        spca_int *n_children, double *excess)
 {
     node_t node = {.p = p, .at = iwork, .stop = stop, .ctx = ctx};
     spca_int *in = iwork + p;
-    real *R = work, *Y = R + k * k;
+    double *R = work, *Y = R + k * k;
     node.H = Y + k * p;
     node.rest = node.H + p * p;
     node.z = node.rest + p * p + 2 * p;
@@ -324,7 +326,8 @@ spca_status SPCA(branch)(spca_int p, spca_int k, const real *N, spca_int count,
         known = reduce(p, given, N, in, R, Y, &node);
         if (node.stopped) return SPCA_STOPPED;
         if (known) scale(&node);
-        born[b] = divide(&node, given, in, known, room, empty + b * room, pool, excess + b * room);
+        n_children[b] =
+            divide(&node, given, in, known, room, empty + b * room, pool, excess + b * room);
         if (halted(&node)) return SPCA_STOPPED;
     }
     return SPCA_OK;

@@ -16,35 +16,36 @@
  *   Z <- Z + alpha (M - N).
  * Y = sigma C is feasible for the dual at every step.  M keeps the few eigenvalues above a level,
  * so that a part of the spectrum will do.  Symmetric matrices are stored by columns, and only
- * their upper triangles are looked at. */
+ * their upper triangles are read. */
 #include "real.h"
 
-#define OVER_RELAXATION ((real)1.6)
-#define CHECKED_EVERY 10
-#define SETTLED                                                                                    \
-    100              /* iterations after which sigma changes a tenth as often, so that all settles \
-                      */
-#define PRESENT 1e-3 /* of the trace: variables that a solution without products is made of */
+static const double OVER_RELAXATION = 1.6;
+static const double PRESENT = 1e-3; /* of the trace: variables in a solution without products */
+enum {
+    CHECKED_EVERY = 10, /* iterations: bounds, and the choice of sigma */
+    SLOWER_AFTER = 100  /* after which sigma changes a tenth as often, so that the steps converge */
+};
 
 typedef struct {
     spca_int p;
-    real *vectors, *values, *work;
+    double *vectors, *values, *work;
     blas_int *iwork;
 } spectrum_t;
 
-static real clipped(real z, real t)
+/* max(-t, min(z, t)) */
+static double clipped(double z, double t)
 {
     return z > t ? t : z < -t ? -t : z;
 }
 
 /* The count largest eigenvalues of S (destroyed), ascending, and with job "V" their vectors. */
-static spca_status leading_part(spectrum_t *e, char *job, spca_int count, real *S)
+static spca_status leading_part(spectrum_t *e, char *job, spca_int count, double *S)
 {
     blas_int n = (blas_int)e->p, first = (blas_int)(e->p - count + 1),
              lwork = (blas_int)(26 * e->p);
     blas_int liwork = (blas_int)(10 * e->p), found = 0, info = 0;
-    real unused = 0;
-    SPCA(blas).syevr(job, "I", "U", &n, S, &n, &unused, &unused, &first, &n, &unused, &found,
+    double unused = 0;
+    spca_dblas.syevr(job, "I", "U", &n, S, &n, &unused, &unused, &first, &n, &unused, &found,
                      e->values, e->vectors, &n, e->iwork + 10 * e->p, e->work, &lwork, e->iwork,
                      &liwork, &info);
     return ((info == 0) & (found == count)) ? SPCA_OK : SPCA_LAPACK_FAILED;
@@ -53,22 +54,22 @@ static spca_status leading_part(spectrum_t *e, char *job, spca_int count, real *
 /* A bound on the largest eigenvalue of S (destroyed).  The eigenvalues computed are those of S + E
  * with ||E|| a modest multiple of epsilon ||S||; p epsilon ||S||_F is far more than is ever seen.
  */
-static spca_status eigenvalue_bound(spectrum_t *e, real *S, real *bound)
+static spca_status eigenvalue_bound(spectrum_t *e, double *S, double *bound)
 {
-    real square = 0;
+    double square = 0;
     spca_status status;
     for (spca_int j = 0; j < e->p; j++) {
         square += 2 * strands_dot(j, S + j * e->p, S + j * e->p);
         square += S[j + j * e->p] * S[j + j * e->p];
     }
     status = leading_part(e, "N", 1, S);
-    *bound = e->values[0] + (real)e->p * REAL_EPSILON * sqrt(square);
+    *bound = e->values[0] + (double)e->p * DBL_EPSILON * sqrt(square);
     return status;
 }
 
 /* S = N - C + A/sigma, of which N = Z - C. */
-static void gradient_step(spca_int p, const real *A, const real *Z, const real *N, real sigma,
-                          real *S)
+static void gradient_step(spca_int p, const double *A, const double *Z, const double *N,
+                          double sigma, double *S)
 {
     for (spca_int j = 0; j < p; j++)
         for (spca_int i = 0; i <= j; i++) {
@@ -79,12 +80,12 @@ static void gradient_step(spca_int p, const real *A, const real *Z, const real *
 
 /* The level c with sum of (values - c)_+ = 1, and how many exceed it; rank = count where more
  * values may be needed. */
-static real trace_level(spca_int count, const real *ascending, spca_int *rank)
+static double trace_level(spca_int count, const double *ascending, spca_int *rank)
 {
-    real sum = 0, level = 0;
+    double sum = 0, level = 0;
     *rank = 0;
     for (spca_int a = count - 1; a >= 0; a--) {
-        real next = (sum + ascending[a] - 1) / (real)(*rank + 1);
+        double next = (sum + ascending[a] - 1) / (double)(*rank + 1);
         if (!(ascending[a] > next)) break;
         sum += ascending[a];
         level = next;
@@ -95,12 +96,12 @@ static real trace_level(spca_int count, const real *ascending, spca_int *rank)
 
 /* M = argmin ||M - N + C - A/sigma||_F, M semidefinite of trace 1.  rank: that of the last M in,
  * of this one out. */
-static spca_status project(spectrum_t *e, const real *A, const real *Z, const real *N, real sigma,
-                           spca_int *rank, real *M)
+static spca_status project(spectrum_t *e, const double *A, const double *Z, const double *N,
+                           double sigma, spca_int *rank, double *M)
 {
     spca_int p = e->p, count = *rank + 2;
     blas_int n = (blas_int)p, r;
-    real level, one = 1, zero = 0;
+    double level, one = 1, zero = 0;
     for (;;) {
         spca_status status;
         if (count > p / 5) count = p; /* all are found faster than so many */
@@ -116,25 +117,25 @@ static spca_status project(spectrum_t *e, const real *A, const real *Z, const re
     for (spca_int a = count - *rank; a < count; a++)
         scal(p, sqrt(e->values[a] - level), e->vectors + a * p);
     r = (blas_int)*rank;
-    SPCA(blas).syrk("U", "N", &n, &r, &one, e->vectors + (count - *rank) * p, &n, &zero, M, &n);
+    spca_dblas.syrk("U", "N", &n, &r, &one, e->vectors + (count - *rank) * p, &n, &zero, M, &n);
     return SPCA_OK;
 }
 
 /* t >= 0 with sum over i < j of (|Z_ij| - t)_+ = half, by Newton's method from a guess; 0 where the
  * sum is less.  The sum is convex and piecewise linear in t, so all steps but the first ascend, and
  * they end. */
-static real level_of(spca_int p, const real *Z, real half, real t)
+static double level_of(spca_int p, const double *Z, double half, double t)
 {
     for (int pass = 0;; pass++) {
-        real sum = 0, next;
+        double sum = 0, next;
         spca_int count = 0;
         for (spca_int j = 1; j < p; j++)
             for (spca_int i = 0; i < j; i++) {
-                real z = fabs(Z[i + j * p]);
+                double z = fabs(Z[i + j * p]);
                 sum += z > t ? z : 0;
                 count += z > t;
             }
-        next = count > 0 ? (sum - half) / (real)count : 0;
+        next = count > 0 ? (sum - half) / (double)count : 0;
         if (next < 0) next = 0;
         if (pass > 0 && next <= t) return t;
         if (next == t) return t;
@@ -143,13 +144,13 @@ static real level_of(spca_int p, const real *Z, real half, real t)
 }
 
 /* N = Z - C; returns ||N - N before||_F. */
-static real shrink(spca_int p, const real *Z, real t, real *N)
+static double shrink(spca_int p, const double *Z, double t, double *N)
 {
-    real change = 0;
+    double change = 0;
     for (spca_int j = 0; j < p; j++)
         for (spca_int i = 0; i <= j; i++) {
             spca_int a = i + j * p;
-            real new = i == j ? Z[a] : Z[a] - clipped(Z[a], t);
+            double new = i == j ? Z[a] : Z[a] - clipped(Z[a], t);
             change += (new - N[a]) * (new - N[a]) * (i == j ? 1 : 2);
             N[a] = new;
         }
@@ -159,18 +160,18 @@ static real shrink(spca_int p, const real *Z, real t, real *N)
 /* The best feasible matrix near M: without the variables that N has left out, with trace 1, and
  * mixed with the best single variable until s(M) <= r.  Becomes best where its objective is above
  * primal. */
-static void improve(spca_int p, const real *A, const real *M, const real *N, int constrained,
-                    real limit, spca_int top, real *present, real *best, real *primal)
+static void improve(spca_int p, const double *A, const double *M, const double *N, int constrained,
+                    double limit, spca_int top, double *present, double *best, double *primal)
 {
-    real trace = 0, off = 0, product = 0, share = 0, objective;
-    for (spca_int j = 0; j < p; j++) present[j] = N[j + j * p] > (real)PRESENT;
+    double trace = 0, off = 0, product = 0, share = 0, objective;
+    for (spca_int j = 0; j < p; j++) present[j] = N[j + j * p] > PRESENT;
     for (spca_int j = 1; j < p; j++)
         for (spca_int i = 0; i < j; i++)
             if (N[i + j * p] != 0) present[i] = present[j] = 1;
     for (spca_int j = 0; j < p; j++) {
         if (present[j] == 0) continue;
         for (spca_int i = 0; i < j; i++) {
-            real m = present[i] * M[i + j * p];
+            double m = present[i] * M[i + j * p];
             product += 2 * A[i + j * p] * m;
             off += 2 * fabs(m);
         }
@@ -194,16 +195,16 @@ static void improve(spca_int p, const real *A, const real *M, const real *N, int
 }
 
 /* Y = sigma C in the dual; lowers *dual where its bound is better.  S is scratch. */
-static spca_status bound_by(spectrum_t *e, const real *A, const real *Z, const real *N, real sigma,
-                            int constrained, real limit, real *S, real *dual)
+static spca_status bound_by(spectrum_t *e, const double *A, const double *Z, const double *N,
+                            double sigma, int constrained, double limit, double *S, double *dual)
 {
     spca_int p = e->p;
-    real largest = 0, bound;
+    double largest = 0, bound;
     spca_status status;
     for (spca_int j = 0; j < p; j++) {
         for (spca_int i = 0; i < j; i++) {
             spca_int a = i + j * p;
-            real y = sigma * (Z[a] - N[a]);
+            double y = sigma * (Z[a] - N[a]);
             if (!constrained) y = clipped(y, limit);
             largest = fmax(largest, fabs(y));
             S[a] = A[a] - y;
@@ -211,46 +212,46 @@ static spca_status bound_by(spectrum_t *e, const real *A, const real *Z, const r
         S[j + j * p] = A[j + j * p];
     }
     status = eigenvalue_bound(e, S, &bound);
-    if (constrained) bound += limit * largest * (1 + 4 * REAL_EPSILON);
+    if (constrained) bound += limit * largest * (1 + 4 * DBL_EPSILON);
     *dual = fmin(*dual, bound);
     return status;
 }
 
 /* The bound of Y = A off the diagonal or, penalized, of A clipped there, by Gershgorin's circles.
  */
-static real first_bound(spca_int p, const real *A, int constrained, real limit)
+static double first_bound(spca_int p, const double *A, int constrained, double limit)
 {
-    real largest = 0, bound = A[0];
+    double largest = 0, bound = A[0];
     for (spca_int j = 0; j < p; j++) {
-        real radius = 0;
+        double radius = 0;
         for (spca_int i = 0; i < p; i++) {
-            real a = i == j ? 0 : fabs(A[i + j * p]);
+            double a = i == j ? 0 : fabs(A[i + j * p]);
             largest = fmax(largest, a);
             radius += a > limit ? a - limit : 0;
         }
         if (constrained) radius = 0;
-        bound = fmax(bound, A[j + j * p] + radius * (1 + 2 * (real)p * REAL_EPSILON));
+        bound = fmax(bound, A[j + j * p] + radius * (1 + 2 * (double)p * DBL_EPSILON));
     }
-    return constrained ? bound + limit * largest * (1 + 4 * REAL_EPSILON) : bound;
+    return constrained ? bound + limit * largest * (1 + 4 * DBL_EPSILON) : bound;
 }
 
 /* ||.||_F of an upper triangle. */
-static real size_of(spca_int p, const real *M)
+static double size_of(spca_int p, const double *M)
 {
-    real square = 0;
+    double square = 0;
     for (spca_int j = 0; j < p; j++)
         square += 2 * strands_dot(j, M + j * p, M + j * p) + M[j + j * p] * M[j + j * p];
     return sqrt(square);
 }
 
 /* Z <- Z + alpha (M - N); returns ||M - N||_F. */
-static real advance(spca_int p, const real *M, const real *N, real *Z)
+static double advance(spca_int p, const double *M, const double *N, double *Z)
 {
-    real square = 0;
+    double square = 0;
     for (spca_int j = 0; j < p; j++)
         for (spca_int i = 0; i <= j; i++) {
             spca_int a = i + j * p;
-            real difference = M[a] - N[a];
+            double difference = M[a] - N[a];
             square += difference * difference * (i == j ? 1 : 2);
             Z[a] += OVER_RELAXATION * difference;
         }
@@ -261,15 +262,15 @@ static real advance(spca_int p, const real *M, const real *N, real *Z)
  * distance of M from N small at the expense of the steps of N; each is taken relative to the size
  * of N or C.  That twice the second is to equal the first took the fewest iterations, over counts,
  * correlations and noise. */
-static real rebalance(spca_int p, real apart, real change, const real *N, real *Z)
+static double rebalance(spca_int p, double apart, double change, const double *N, double *Z)
 {
-    real square = 0, scale;
+    double square = 0, scale;
     for (spca_int j = 1; j < p; j++)
         for (spca_int i = 0; i < j; i++) {
-            real c = Z[i + j * p] - N[i + j * p];
+            double c = Z[i + j * p] - N[i + j * p];
             square += 2 * c * c;
         }
-    scale = apart * sqrt(square) > 2 * change * size_of(p, N) ? 2 : (real)0.5;
+    scale = apart * sqrt(square) > 2 * change * size_of(p, N) ? 2 : 0.5;
     for (spca_int j = 1; j < p; j++)
         for (spca_int i = 0; i < j; i++) {
             spca_int a = i + j * p;
@@ -278,13 +279,13 @@ static real rebalance(spca_int p, real apart, real change, const real *N, real *
     return scale;
 }
 
-spca_status SPCA(dspca)(spca_int p, const real *A, int constrained, real limit, real tol,
-                        spca_int max_iter, spca_stop stop, void *ctx, real *work, blas_int *iwork,
-                        real *best, real *primal, real *dual, spca_int *n_iter)
+spca_status spca_dspca(spca_int p, const double *A, int constrained, double limit, double tol,
+                       spca_int max_iter, spca_stop stop, void *ctx, double *work, blas_int *iwork,
+                       double *best, double *primal, double *dual, spca_int *n_iter)
 {
-    real *Z = work, *N = Z + p * p, *M = N + p * p, *present = M + (2 * p + 27) * p;
+    double *Z = work, *N = Z + p * p, *M = N + p * p, *present = M + (2 * p + 27) * p;
     spectrum_t e = {p, M + p * p, M + 2 * p * p, M + (2 * p + 1) * p, iwork};
-    real sigma, t = 0;
+    double sigma, t = 0;
     spca_int top = 0, rank = 1;
     spca_status status;
     for (spca_int j = 0; j < p; j++)
@@ -294,7 +295,7 @@ spca_status SPCA(dspca)(spca_int p, const real *A, int constrained, real limit, 
     *primal = sigma = A[top + top * p];
     *dual = first_bound(p, A, constrained, limit);
     for (*n_iter = 0;; ++*n_iter) {
-        real apart, change;
+        double apart, change;
         int last = *n_iter == max_iter;
         if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
         if (*n_iter > 0 && (*n_iter <= 3 || *n_iter % CHECKED_EVERY == 0 || last)) {
@@ -311,8 +312,8 @@ spca_status SPCA(dspca)(spca_int p, const real *A, int constrained, real limit, 
         t = constrained ? level_of(p, Z, limit / 2, t) : limit / sigma;
         change = shrink(p, Z, t, N);
         if (*n_iter % CHECKED_EVERY == CHECKED_EVERY - 1 &&
-            (*n_iter < SETTLED || *n_iter % SETTLED == SETTLED - 1)) {
-            real scale = rebalance(p, apart, change, N, Z);
+            (*n_iter < SLOWER_AFTER || *n_iter % SLOWER_AFTER == SLOWER_AFTER - 1)) {
+            double scale = rebalance(p, apart, change, N, Z);
             sigma *= scale;
             t /= scale;
         }

@@ -24,19 +24,19 @@ enum { OUTSIDE, INSIDE, LEFT_ABOVE, LEFT_BELOW, BARRED };
 
 typedef struct {
     spca_int p, room, count;
-    const real *G;
-    real ridge, least; /* the smallest pivot, in units of K_jj */
+    const double *G;
+    double ridge, least; /* the smallest pivot, in units of K_jj */
     spca_int *index, *place;
-    real *R, *sign, *g, *d, *u, *w;
+    double *R, *sign, *g, *d, *u, *w;
 } support_t;
 
 /* Appends variable j; 0 where it is a combination of the others. */
-static int append(support_t *S, spca_int j, real sign)
+static int append(support_t *S, spca_int j, double sign)
 {
-    real *r = S->R + S->count * S->room, pivot = S->G[j + j * S->p] + S->ridge;
-    real least = S->least * pivot;
+    double *r = S->R + S->count * S->room, pivot = S->G[j + j * S->p] + S->ridge;
+    double least = S->least * pivot;
     for (spca_int i = 0; i < S->count; i++) {
-        const real *ri = S->R + i * S->room;
+        const double *ri = S->R + i * S->room;
         r[i] = (S->G[S->index[i] + j * S->p] - strands_dot(i, ri, r)) / ri[i];
         pivot -= r[i] * r[i];
     }
@@ -61,21 +61,22 @@ static void leave(support_t *S, spca_int i)
 }
 
 /* x = K_S^-1 x */
-static void solve(const support_t *S, real *x)
+static void solve(const support_t *S, double *x)
 {
     for (spca_int i = 0; i < S->count; i++) {
-        const real *r = S->R + i * S->room;
+        const double *r = S->R + i * S->room;
         x[i] = (x[i] - strands_dot(i, r, x)) / r[i];
     }
     for (spca_int i = S->count - 1; i >= 0; i--) {
-        const real *r = S->R + i * S->room;
+        const double *r = S->R + i * S->room;
         x[i] /= r[i];
         subtract_multiple(i, x[i], r, x);
     }
 }
 
 /* u -= g G_j, w += d G_j */
-VECTORIZED static void accumulate(spca_int p, const real *Gj, real g, real d, real *u, real *w)
+VECTORIZED static void accumulate(spca_int p, const double *Gj, double g, double d, double *u,
+                                  double *w)
 {
     for (spca_int j = 0; j < p; j++) {
         u[j] -= g * Gj[j];
@@ -83,7 +84,8 @@ VECTORIZED static void accumulate(spca_int p, const real *Gj, real g, real d, re
     }
 }
 
-static void line_of(support_t *S, const real *c)
+/* g = K_S^-1 c_S, d = K_S^-1 s, u = c - G_S g, w = G_S d */
+static void line_of(support_t *S, const double *c)
 {
     for (spca_int i = 0; i < S->count; i++) {
         S->g[i] = c[S->index[i]];
@@ -101,35 +103,35 @@ static void line_of(support_t *S, const real *c)
 
 /* Where the interval of levels of a support ends below. */
 typedef struct {
-    real level;
+    double level;
     spca_int joins, leaves; /* the variable, or the place in the support; else -1 */
-    real sign;
+    double sign;
 } end_t;
 
 /* The last event as the level falls from t to floor. */
-static end_t end_of(const support_t *S, real t, real floor)
+static end_t end_of(const support_t *S, double t, double floor)
 {
-    const real parallel = 64 * REAL_EPSILON;
+    const double parallel = 64 * DBL_EPSILON;
     end_t end = {floor, -1, -1, 0};
     for (spca_int j = 0; j < S->p; j++)
         for (int side = 1; side >= -1; side -= 2) {
             if (S->place[j] != OUTSIDE && S->place[j] != (side > 0 ? LEFT_BELOW : LEFT_ABOVE))
                 continue;
-            real u = (real)side * S->u[j], slope = 1 - (real)side * S->w[j];
-            real at = fmin(slope > parallel ? u / slope : -1, t);
-            if (at > end.level) end = (end_t){at, j, -1, (real)side};
+            double u = (double)side * S->u[j], slope = 1 - (double)side * S->w[j];
+            double at = fmin(slope > parallel ? u / slope : -1, t);
+            if (at > end.level) end = (end_t){at, j, -1, (double)side};
         }
     for (spca_int i = 0; i < S->count; i++) {
-        real at = fmin(S->sign[i] * S->d[i] < 0 ? S->g[i] / S->d[i] : -1, t);
+        double at = fmin(S->sign[i] * S->d[i] < 0 ? S->g[i] / S->d[i] : -1, t);
         if (at > end.level) end = (end_t){at, -1, i, 0};
     }
     return end;
 }
 
 /* Whether the support is that of the level t, to rounding. */
-static int serves(const support_t *S, real t)
+static int serves(const support_t *S, double t)
 {
-    const real above = t * (1 + 1024 * REAL_EPSILON);
+    const double above = t * (1 + 1024 * DBL_EPSILON);
     for (spca_int i = 0; i < S->count; i++)
         if (!(S->sign[i] * (S->g[i] - t * S->d[i]) >= 0)) return 0;
     for (spca_int j = 0; j < S->p; j++)
@@ -139,23 +141,23 @@ static int serves(const support_t *S, real t)
 
 /* The support of a guess, if it is the answer: the one of level floor, or one of `room` variables
  * whose interval a joining variable ends. */
-static int guessed(support_t *S, spca_int limit, const real *c, real floor, spca_int guess,
-                   const spca_int *index, const real *value, real *t)
+static int guessed(support_t *S, spca_int limit, const double *c, double floor, spca_int guess,
+                   const spca_int *index, const double *value, double *t)
 {
     end_t end;
     for (spca_int i = 0; i < guess; i++)
         if (!append(S, index[i], value[i] > 0 ? 1 : -1)) return 0;
     line_of(S, c);
-    end = end_of(S, REAL_MAX, floor);
+    end = end_of(S, DBL_MAX, floor);
     *t = end.level;
     if (end.leaves >= 0 || (end.joins >= 0 && guess < limit)) return 0;
     return serves(S, *t);
 }
 
-spca_status SPCA(elastic_net)(spca_int p, spca_int limit, const real *G, const real *c, real ridge,
-                              real floor, real least, spca_int guess, spca_stop stop, void *ctx,
-                              spca_int *index, real *value, real *work, spca_int *iwork,
-                              spca_int *count, real *level)
+spca_status spca_elastic_net(spca_int p, spca_int limit, const double *G, const double *c,
+                             double ridge, double floor, double least, spca_int guess,
+                             spca_stop stop, void *ctx, spca_int *index, double *value,
+                             double *work, spca_int *iwork, spca_int *count, double *level)
 {
     spca_int most = 8 * p + 64; /* steps; variables that leave are few */
     support_t S = {.p = p,
@@ -166,7 +168,7 @@ spca_status SPCA(elastic_net)(spca_int p, spca_int limit, const real *G, const r
                    .index = iwork,
                    .place = iwork + limit,
                    .R = work};
-    real t = 0;
+    double t = 0;
     end_t end;
     S.sign = work + limit * limit;
     S.g = S.sign + limit;
@@ -177,7 +179,7 @@ spca_status SPCA(elastic_net)(spca_int p, spca_int limit, const real *G, const r
     if (guess == 0 || !guessed(&S, limit, c, floor, guess, index, value, &t)) {
         S.count = 0;
         for (spca_int j = 0; j < p; j++) S.place[j] = OUTSIDE;
-        t = REAL_MAX;
+        t = DBL_MAX;
         for (;; most--) {
             if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
             line_of(&S, c);

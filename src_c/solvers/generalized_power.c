@@ -7,11 +7,15 @@
  * same iterates are w <- S(F'u, gamma)/||.|| or the entries of F'u beyond sqrt(gamma) over their
  * norm, with F'u = A w/sqrt(w'Aw), and A alone is needed.  The objective never decreases.
  *
- * Hotelling deflation can leave A indefinite; when the objective falls, A + shift I takes over in
- * the step, with shift doubled until it no longer does.  For l0 that only adds shift to the
- * objective.  For l1 it is a proximal step of length 1/shift along the gradient of
- * sqrt(w'Aw). */
-#include "real.h"
+ * The shift of an indefinite A (ascent.h) only adds to the objective for l0.  For l1 it is a
+ * proximal step of length 1/shift along the gradient of sqrt(w'Aw). */
+#include "ascent.h"
+
+typedef struct {
+    int l0;
+    real gamma, tau; /* tau = gamma, for l0 its root */
+    real *quadratic;
+} penalty_t;
 
 /* The entries of y = (A + shift I) w that stay, of those listed, with their new values. */
 static spca_int threshold(int l0, real level, spca_int count, spca_int *index, real *y)
@@ -26,58 +30,52 @@ static spca_int threshold(int l0, real level, spca_int count, spca_int *index, r
     return kept;
 }
 
+/* next = the entries of A w beyond tau sqrt(w'Aw), for l1 less that, over their norm. */
+static spca_status step(ascent_t *s, const void *solver)
+{
+    const penalty_t *o = solver;
+    vector_t w = {*s->nnz, s->index, s->value};
+    real level, norm, l1 = 0, *quadratic = o->quadratic;
+    spca_status status = SPCA(above)(&s->A, w, o->tau, 1, s->stop, s->ctx, s->work, &s->count,
+                                     s->next_index, s->next, quadratic);
+    if (status < 0) return status;
+    level = o->tau * sqrt(fmax(*quadratic - (o->l0 ? 0 : s->A.shift), (real)0));
+    set_objective(s, *quadratic);
+    s->raise = *quadratic = *s->objective;
+    s->feasible = 1;
+    if (o->l0)
+        *s->objective = *quadratic - o->gamma * (real)w.nnz;
+    else {
+        for (spca_int a = 0; a < w.nnz; a++) l1 += fabs(w.value[a]);
+        *s->objective = copysign(sqrt(fabs(*quadratic)), *quadratic) - o->gamma * l1;
+        s->scale = sqrt(s->scale);
+        if (s->noise > 0) s->noise /= sqrt(fmax(fabs(*quadratic), s->noise)); /* of the root */
+    }
+    s->count = threshold(o->l0, level, s->count, s->next_index, s->next);
+    if (s->count == 0) return SPCA_ZERO_VECTOR;
+    norm = nrm2(s->count, s->next);
+    for (spca_int a = 0; a < s->count; a++) s->next[a] /= norm;
+    return SPCA_OK;
+}
+
 spca_status SPCA(gpower)(const operator_t *A, int l0, real gamma, spca_int max_iter, real tol,
                          spca_stop stop, void *ctx, spca_int *nnz, spca_int *index, real *value,
                          real *work, spca_int *iwork, real *objective, real *quadratic,
                          spca_int *n_iter)
 {
-    operator_t shifted = *A;
-    real *next = work, *rest = work + A->p, tau = l0 ? sqrt(gamma) : gamma;
-    real previous = 0, rounding = 64 * REAL_EPSILON;
-    *n_iter = 0;
+    const penalty_t penalty = {l0, gamma, l0 ? sqrt(gamma) : gamma, quadratic};
+    ascent_t s = {.A = *A,
+                  .max_iter = max_iter,
+                  .tol = tol,
+                  .stop = stop,
+                  .ctx = ctx,
+                  .nnz = nnz,
+                  .index = index,
+                  .value = value,
+                  .next_index = iwork,
+                  .next = work,
+                  .work = work + A->p,
+                  .objective = objective};
     scal(*nnz, 1 / nrm2(*nnz, value), value);
-    for (;;) {
-        vector_t w = {*nnz, index, value};
-        real level, scale, noise, penalty = 0, norm;
-        spca_int count;
-        int same;
-        spca_status status;
-        if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
-        status = SPCA(above)(&shifted, w, tau, 1, stop, ctx, rest, &count, iwork, next, quadratic);
-        if (status < 0) return status;
-        level = tau * sqrt(fmax(*quadratic - (l0 ? 0 : shifted.shift), (real)0));
-        *quadratic -= shifted.shift;
-        scale = fabs(*quadratic) + shifted.shift;
-        noise = rounding * scale;
-        if (l0) {
-            penalty = gamma * (real)*nnz;
-            *objective = *quadratic - penalty;
-        } else {
-            for (spca_int a = 0; a < *nnz; a++) penalty += fabs(value[a]);
-            *objective = copysign(sqrt(fabs(*quadratic)), *quadratic) - gamma * penalty;
-            scale = sqrt(scale);
-            if (noise > 0) noise /= sqrt(fmax(fabs(*quadratic), noise)); /* of the root */
-        }
-        count = threshold(l0, level, count, iwork, next);
-        if (count == 0) return SPCA_ZERO_VECTOR;
-        norm = nrm2(count, next);
-
-        same = *nnz == count;
-        for (spca_int a = 0; same && a < count; a++) same = index[a] == iwork[a];
-        if (*n_iter > 0) {
-            real gain = *objective - previous;
-            if (gain < -noise)
-                shifted.shift = 2 * shifted.shift + fabs(*quadratic) / 2;
-            else if (gain <= (same ? fmax(tol * scale, noise) : noise))
-                return SPCA_OK;
-        }
-        if (*n_iter == max_iter) return SPCA_NOT_CONVERGED;
-        previous = *objective;
-        *nnz = count;
-        for (spca_int a = 0; a < count; a++) {
-            index[a] = iwork[a];
-            value[a] = next[a] / norm;
-        }
-        ++*n_iter;
-    }
+    return ascend(&s, step, &penalty, n_iter);
 }

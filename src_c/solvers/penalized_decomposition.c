@@ -6,15 +6,20 @@
  * sets (threshold.c), or, without a bound, the vector over its norm.
  *
  * Without a bound on u, F'u is A v over a number: v <- argmax (A v)'w needs A alone, and for
- * positive semidefinite A its objective v'Av never decreases, since w'Aw >= v'Av + 2 (A v)'(w - v).
- * An indefinite A is shifted as in truncated_power.c.
+ * positive semidefinite A its objective v'Av never decreases (ascent.h).
  *
- * The entries of A v below the level do not matter, and the entries above any tau tell the level or
+ * The entries of A v below the level do not matter, and the entries above any tau give the level or
  * a better tau.  Let L be the level that they give by themselves.  If L >= tau, it is the level of
  * all.  Otherwise the level of all is at least L: a further entry smaller than all others raises
  * ||s||_1/||s||, for with S = sum s_i, Q = sum s_i^2 and x <= min s_i <= Q/S,
  * (S + x)^2/(Q + x^2) >= S^2/Q. */
-#include "real.h"
+#include "ascent.h"
+
+typedef struct {
+    double bound;
+    int nonnegative;
+    double *level, *change; /* the last level, and by how much it moved */
+} bound_t;
 
 /* Drops the zeros of x (n) and lists where the others stood: list, where given, or 0..n-1. */
 static spca_int compress(spca_int n, const spca_int *list, real *x, spca_int *index)
@@ -57,9 +62,9 @@ static spca_status prepare(spca_int *nnz, spca_int *index, real *value, double b
 
 /* next = argmax (A v)'w over the feasible w, by its nonzeros; *level: in, a guess of the level, or
  * 0 for none: then some of the largest entries give one. */
-static spca_status ascend(const operator_t *A, vector_t v, double bound, int nonnegative,
-                          spca_stop stop, void *ctx, real *work, double *level, spca_int *nnz,
-                          spca_int *index, real *next, real *quadratic)
+static spca_status maximize(const operator_t *A, vector_t v, double bound, int nonnegative,
+                            spca_stop stop, void *ctx, real *work, double *level, spca_int *nnz,
+                            spca_int *index, real *next, real *quadratic)
 {
     real tau = (real)*level;
     spca_int count = 4 * (spca_int)ceil(bound * bound);
@@ -87,53 +92,44 @@ static spca_status ascend(const operator_t *A, vector_t v, double bound, int non
     }
 }
 
+/* next = argmax (A v)'w, the level guessed from the last one and its change. */
+static spca_status step(ascent_t *s, const void *solver)
+{
+    const bound_t *o = solver;
+    vector_t v = {*s->nnz, s->index, s->value};
+    double level = *o->level * (1 - fmin(0.3, fmax(0.01, 4 * *o->change))); /* what to expect */
+    real quadratic;
+    spca_status status = maximize(&s->A, v, o->bound, o->nonnegative, s->stop, s->ctx, s->work,
+                                  &level, &s->count, s->next_index, s->next, &quadratic);
+    if (status < 0) return status;
+    *o->change = level > 0 ? fabs(*o->level - level) / level : 1;
+    *o->level = level;
+    set_objective(s, quadratic);
+    s->feasible = s->feasible || satisfies(v, o->bound, o->nonnegative);
+    return s->count > 0 ? SPCA_OK : SPCA_ZERO_VECTOR;
+}
+
 spca_status SPCA(pmd)(const operator_t *A, double bound, int nonnegative, spca_int max_iter,
                       real tol, spca_stop stop, void *ctx, spca_int *nnz, spca_int *index,
                       real *value, real *work, spca_int *iwork, real *objective, spca_int *n_iter)
 {
-    operator_t shifted = *A;
-    real *next = work, *rest = work + A->p, previous = 0, rounding = 64 * REAL_EPSILON;
-    double level = 0, change = 1, guess; /* the last level, by how much it moved, what to expect */
-    spca_status status = prepare(nnz, index, value, bound, nonnegative, max_iter == 0, rest);
-    int feasible = 0; /* whether previous is the objective of a feasible vector */
+    double level = 0, change = 1;
+    const bound_t bounded = {bound, nonnegative, &level, &change};
+    ascent_t s = {.A = *A,
+                  .max_iter = max_iter,
+                  .tol = tol,
+                  .stop = stop,
+                  .ctx = ctx,
+                  .nnz = nnz,
+                  .index = index,
+                  .value = value,
+                  .next_index = iwork,
+                  .next = work,
+                  .work = work + A->p,
+                  .objective = objective};
+    spca_status status = prepare(nnz, index, value, bound, nonnegative, max_iter == 0, s.work);
     *n_iter = 0;
-    if (status < 0) return status;
-    for (;;) {
-        vector_t v = {*nnz, index, value};
-        real quadratic, gain, size;
-        spca_int count;
-        int same;
-        if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
-        guess = level * (1 - fmin(0.3, fmax(0.01, 4 * change)));
-        status = ascend(&shifted, v, bound, nonnegative, stop, ctx, rest, &guess, &count, iwork,
-                        next, &quadratic);
-        if (status < 0) return status;
-        change = guess > 0 ? fabs(level - guess) / guess : 1;
-        level = guess;
-        quadratic -= shifted.shift;
-        *objective = quadratic;
-        if (count == 0) return SPCA_ZERO_VECTOR;
-
-        same = *nnz == count;
-        for (spca_int a = 0; same && a < count; a++) same = index[a] == iwork[a];
-        gain = quadratic - previous;
-        size = fabs(quadratic) + shifted.shift;
-        if (feasible) {
-            if (gain < -rounding * size)
-                shifted.shift = 2 * shifted.shift + fabs(previous) / 2;
-            else if (gain <= (same ? fmax(tol, rounding) : rounding) * size)
-                return SPCA_OK;
-        }
-        if (*n_iter == max_iter) return SPCA_NOT_CONVERGED;
-        feasible = feasible || satisfies(v, bound, nonnegative);
-        previous = quadratic;
-        *nnz = count;
-        for (spca_int a = 0; a < count; a++) {
-            index[a] = iwork[a];
-            value[a] = next[a];
-        }
-        ++*n_iter;
-    }
+    return status < 0 ? status : ascend(&s, step, &bounded, n_iter);
 }
 
 spca_status SPCA(pmd_two_way)(const operator_t *A, double bound, double sample_bound,
@@ -142,7 +138,6 @@ spca_status SPCA(pmd_two_way)(const operator_t *A, double bound, double sample_b
                               spca_int *iwork, real *u, real *objective, spca_int *n_iter)
 {
     real *next = work, *f = next + A->p, *rest = f + A->m, previous = 0;
-    real rounding = 64 * REAL_EPSILON;
     int feasible = 0, same = 0;
     spca_status status = prepare(nnz, index, value, bound, nonnegative, max_iter == 0, rest);
     *n_iter = 0;
@@ -158,7 +153,7 @@ spca_status SPCA(pmd_two_way)(const operator_t *A, double bound, double sample_b
         if (status < 0) return status;
         *objective = strands_dot(A->m, u, f);
         if (!(*objective > 0)) return SPCA_ZERO_VECTOR;
-        if (feasible && *objective - previous <= (same ? fmax(tol, rounding) : rounding) * previous)
+        if (feasible && *objective - previous <= (same ? fmax(tol, ROUNDING) : ROUNDING) * previous)
             return SPCA_OK;
         if (*n_iter == max_iter) return SPCA_NOT_CONVERGED;
 
@@ -168,13 +163,8 @@ spca_status SPCA(pmd_two_way)(const operator_t *A, double bound, double sample_b
         if ((count = compress(A->p, NULL, next, iwork)) == 0) return SPCA_ZERO_VECTOR;
         feasible = feasible || satisfies(v, bound, nonnegative);
         previous = *objective;
-        same = *nnz == count;
-        for (spca_int a = 0; a < count; a++) {
-            same = same && index[a] == iwork[a];
-            index[a] = iwork[a];
-            value[a] = next[a];
-        }
-        *nnz = count;
+        same = same_support(*nnz, index, count, iwork);
+        replace(count, iwork, next, nnz, index, value);
         ++*n_iter;
     }
 }

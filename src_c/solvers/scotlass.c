@@ -3,8 +3,7 @@
  * maximize v'Av subject to ||v|| = 1, ||v||_1 <= c, Q'v = 0 (Jolliffe, Trendafilov & Uddin 2003,
  * Journal of Computational and Graphical Statistics 12(3), equations 4 to 6), Q an orthonormal
  * basis of the earlier loadings.  Each step maximizes a'w, a = A v, over ||w|| <= 1, ||w||_1 <= c,
- * Q'w = 0, a convex problem; as in penalized_decomposition.c, v'Av never decreases for positive semidefinite A, and an
- * indefinite A is shifted.
+ * Q'w = 0, a convex problem, and an indefinite A is shifted (ascent.h).
  *
  * The step has t constraints and is solved by its dual in R^t: minimize over mu
  *
@@ -20,7 +19,7 @@
  *
  * Where no unit vector attains the maximum, the magnitudes of b tie, w(mu) jumps, and the steps
  * come to no end with Q'w = 0. */
-#include "real.h"
+#include "ascent.h"
 
 enum { STEPS = 200 };
 
@@ -164,7 +163,7 @@ spca_status SPCA(scotlass)(const operator_t *A, spca_int t, const real *Q, doubl
 {
     operator_t shifted = *A;
     spca_int p = A->p;
-    real *a = work, *next = a + p, *rest = next + p, previous = 0, rounding = 64 * REAL_EPSILON;
+    real *a = work, *next = a + p, *rest = next + p, previous = 0;
     double *mu = dwork;
     int feasible = 0;
     *n_iter = 0;
@@ -178,20 +177,17 @@ spca_status SPCA(scotlass)(const operator_t *A, spca_int t, const real *Q, doubl
     }
     for (;;) {
         vector_t x = {p, NULL, v};
-        real quadratic, gain, size;
+        real gain, size, noise;
         int same = 1;
         spca_status status;
         if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
         status = SPCA(apply)(&shifted, x, stop, ctx, rest, a);
         if (status < 0) return status;
-        quadratic = strands_dot(p, v, a) - shifted.shift;
-        *objective = quadratic;
-        gain = quadratic - previous;
-        size = fabs(quadratic) + shifted.shift;
-        if (feasible && gain < -rounding * size)
-            shifted.shift = 2 * shifted.shift + fabs(previous) / 2;
-        else if (feasible && gain <= rounding * size)
-            return SPCA_OK;
+        *objective = strands_dot(p, v, a) - shifted.shift;
+        gain = *objective - previous;
+        size = fabs(*objective) + shifted.shift;
+        noise = ROUNDING * size;
+        if (feasible && at_rest(&shifted, gain, noise, noise, previous)) return SPCA_OK;
         if (*n_iter == max_iter) return SPCA_NOT_CONVERGED;
 
         for (spca_int l = 0; l < t && *n_iter == 0; l++)
@@ -202,10 +198,10 @@ spca_status SPCA(scotlass)(const operator_t *A, spca_int t, const real *Q, doubl
         if (status == SPCA_ZERO_VECTOR && feasible) return SPCA_NOT_CONVERGED;
         if (status < 0) return status;
         for (spca_int i = 0; i < p; i++) same = same && (next[i] == 0) == (v[i] == 0);
-        if (feasible && same && gain >= -rounding * size && gain <= tol * size) return SPCA_OK;
+        if (feasible && same && gain >= -noise && gain <= tol * size) return SPCA_OK;
         for (spca_int i = 0; i < p; i++) v[i] = next[i];
         feasible = 1;
-        previous = quadratic;
+        previous = *objective;
         ++*n_iter;
     }
 }

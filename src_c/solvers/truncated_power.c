@@ -1,27 +1,56 @@
 /* truncated_power.c - the truncated power method.
  *
  * x <- T_k(A x)/||T_k(A x)|| (Yuan & Zhang 2013, algorithm 1).  For positive semidefinite A the
- * objective x'Ax never decreases (their proposition 1).  Hotelling deflation can leave A
- * indefinite; when the objective falls, A + shift I takes over, with shift doubled until it no
- * longer does, as the authors advise.  Every product tells the objective of the vector it was
- * applied to, so the result is the last vector whose objective is known.
+ * objective x'Ax never decreases (their proposition 1); Hotelling deflation can leave A indefinite,
+ * and the authors advise the shift of ascent.h.
  *
  * Over x >= 0 the same holds with the positive part of A x: both maximize y'x, y = A x, over the
  * feasible vectors, and x'Ax is convex. */
-#include "real.h"
+#include "ascent.h"
+
+typedef struct {
+    spca_int k;
+    int nonnegative;
+} sparsity_t;
+
+/* next = T_k(A x)/||T_k(A x)|| */
+static spca_status step(ascent_t *s, const void *solver)
+{
+    const sparsity_t *o = solver;
+    vector_t x = {*s->nnz, s->index, s->value};
+    real quadratic, norm;
+    spca_status status = SPCA(largest)(&s->A, x, o->k, o->nonnegative, s->stop, s->ctx, s->work,
+                                       s->next_index, s->next, &quadratic);
+    if (status < 0) return status;
+    set_objective(s, quadratic);
+    s->feasible = *s->nnz <= o->k;
+    s->count = o->k;
+    if ((norm = nrm2(o->k, s->next)) == 0) return SPCA_ZERO_VECTOR;
+    scal(o->k, 1 / norm, s->next);
+    return SPCA_OK;
+}
 
 spca_status SPCA(truncated_power)(const operator_t *A, spca_int k, int nonnegative,
                                   spca_int max_iter, real tol, spca_stop stop, void *ctx,
                                   spca_int *nnz, spca_int *index, real *value, real *work,
                                   spca_int *iwork, real *objective, spca_int *n_iter)
 {
-    operator_t shifted = *A;
-    real *next = work, *rest = work + k, previous = 0, rounding = 64 * REAL_EPSILON;
-    int feasible = 0; /* whether previous is the objective of a k-sparse vector */
-    *n_iter = 0;
+    const sparsity_t sparsity = {k, nonnegative};
+    ascent_t s = {.A = *A,
+                  .max_iter = max_iter,
+                  .tol = tol,
+                  .stop = stop,
+                  .ctx = ctx,
+                  .nnz = nnz,
+                  .index = index,
+                  .value = value,
+                  .next_index = iwork,
+                  .next = work,
+                  .work = work + k,
+                  .objective = objective};
     scal(*nnz, 1 / nrm2(*nnz, value), value);
     if (max_iter == 0 && *nnz > k) {
-        SPCA(select_largest)(*nnz, value, k, rest, iwork);
+        SPCA(select_largest)(*nnz, value, k, s.work, iwork);
         for (spca_int a = 0; a < k; a++) {
             index[a] = index[iwork[a]];
             value[a] = value[iwork[a]];
@@ -29,38 +58,5 @@ spca_status SPCA(truncated_power)(const operator_t *A, spca_int k, int nonnegati
         *nnz = k;
         scal(k, 1 / nrm2(k, value), value);
     }
-    for (;;) {
-        vector_t x = {*nnz, index, value};
-        real quadratic, norm, gain, level;
-        int same;
-        spca_status status;
-        if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
-        status =
-            SPCA(largest)(&shifted, x, k, nonnegative, stop, ctx, rest, iwork, next, &quadratic);
-        if (status < 0) return status;
-        quadratic -= shifted.shift;
-        *objective = quadratic;
-        if ((norm = nrm2(k, next)) == 0) return SPCA_ZERO_VECTOR;
-        scal(k, 1 / norm, next);
-
-        same = *nnz == k;
-        for (spca_int a = 0; same && a < k; a++) same = index[a] == iwork[a];
-        gain = quadratic - previous;
-        level = fabs(quadratic) + shifted.shift;
-        if (feasible) {
-            if (gain < -rounding * level)
-                shifted.shift = 2 * shifted.shift + fabs(previous) / 2;
-            else if (gain <= (same ? fmax(tol, rounding) : rounding) * level)
-                return SPCA_OK;
-        }
-        if (*n_iter == max_iter) return SPCA_NOT_CONVERGED;
-        feasible = *nnz <= k;
-        previous = quadratic;
-        *nnz = k;
-        for (spca_int a = 0; a < k; a++) {
-            index[a] = iwork[a];
-            value[a] = next[a];
-        }
-        ++*n_iter;
-    }
+    return ascend(&s, step, &sparsity, n_iter);
 }

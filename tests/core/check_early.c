@@ -152,46 +152,14 @@ static void run_l1_sweeps(trial_t *t, early_t *e)
                         SCRATCH(t, 3 * e->p, double), SCRATCH(t, r + r * r, spca_int), R, &n_iter);
 }
 
-static void run_dspca(trial_t *t, early_t *e)
-{
-    spca_int n_iter, p = e->p;
-    real primal, dual;
-    e->status = SPCA(dspca)(p, e->X, e->kind, 1, 0, 4, stop_at, &e->stop, WORK(t, (4 * p + 28) * p),
-                            SCRATCH(t, 12 * p, blas_int), WORK(t, p * p), &primal, &dual, &n_iter);
-}
-
-static void run_enet(trial_t *t, early_t *e)
-{
-    spca_int p = e->p, count;
-    real level;
-    e->status = SPCA(elastic_net)(p, p, e->X, e->X + p, 1, 0, 0, 0, stop_at, &e->stop,
-                                  SCRATCH(t, p, spca_int), WORK(t, p), WORK(t, p * p + 5 * p),
-                                  SCRATCH(t, 2 * p, spca_int), &count, &level);
-}
-
-static void run_branch(trial_t *t, early_t *e)
-{
-    enum { ROOM = 4 };
-    spca_int p = e->p, k = e->r, which = ROOM, empty[ROOM] = {0, 1, 2, 3}, born;
-    uint8_t *pool = SCRATCH(t, (ROOM + 1) * p, uint8_t);
-    memset(pool + ROOM * p, 1, (size_t)p);
-    e->status = SPCA(branch)(p, k, e->X, 1, &which, ROOM, empty, stop_at, &e->stop, pool,
-                             WORK(t, SPCA(branch_work)(p, k)), SCRATCH(t, p + k, spca_int), &born,
-                             WORK(t, ROOM));
-}
-
-static void run_eigenvalues(trial_t *t, early_t *e)
+static void run_bordered(trial_t *t, early_t *e)
 {
     spca_int p = e->p, k = 2;
     spca_int *candidate = SCRATCH(t, p, spca_int);
     for (spca_int j = 0; j < p; j++) candidate[j] = j;
-    e->status =
-        e->kind ? SPCA(deleted_eigenvalues)(k, k, e->w, e->w + 2, stop_at, &e->stop,
-                                            SCRATCH(t, 2 * k, double), SCRATCH(t, k, double))
-                : SPCA(bordered_eigenvalues)(p, k, k, 0, p, candidate, e->X, e->w + 6, e->w,
-                                             e->w + 2, e->w + 6, NULL, NULL, 0, 0, stop_at,
-                                             &e->stop, SCRATCH(t, p + 64 * 3 * k + 3 * k, double),
-                                             SCRATCH(t, p, double));
+    e->status = SPCA(bordered_eigenvalues)(
+        p, k, k, 0, p, candidate, e->X, e->w + 6, e->w, e->w + 2, e->w + 6, NULL, NULL, 0, 0,
+        stop_at, &e->stop, SCRATCH(t, p + 64 * 3 * k + 3 * k, double), SCRATCH(t, p, double));
 }
 
 static void run_distances(trial_t *t, early_t *e)
@@ -210,8 +178,8 @@ static void run_symmetry(trial_t *t, early_t *e)
     e->status = SPCA(symmetry)(e->p, e->X, e->p, stop_at, &e->stop, &largest, &asymmetry, &excess);
 }
 
-static run_t *const OTHERS[] = {run_direct, run_orthomax,    run_l1_sweeps, run_dspca,   run_enet,
-                                run_branch, run_eigenvalues, run_distances, run_symmetry};
+static run_t *const OTHERS[] = {run_direct,   run_orthomax,  run_l1_sweeps,
+                                run_bordered, run_distances, run_symmetry};
 
 void SPCA(check_early)(trial_t *t)
 {
@@ -365,17 +333,6 @@ void SPCA(check_rows)(trial_t *t)
 /* ---- corners -----------------------------------------------------------------------------------
  */
 
-/* A node of many candidates, of which no matrix is factored. */
-static void many_candidates(trial_t *t)
-{
-    spca_int p = 520;
-    real *N = WORK(t, p * p);
-    for (spca_int i = 0; i < p * p; i++) N[i] = i % (p + 1) ? (real)((i % p + i / p) % 5) / 4 : 1;
-    early_t e = {.p = p, .r = 3, .X = N, .stop = {0, -1}};
-    run_branch(t, &e);
-    CHECK(t, e.status == SPCA_OK);
-}
-
 /* Candidates to a support of three: leading entries that are zero or all of a border, subnormal
  * numbers, and none that may surpass the best. */
 static void bordering(trial_t *t)
@@ -415,10 +372,6 @@ static void bordering(trial_t *t)
                          : fabs(value[j] - values[K]) <= 1e-12 * fabs(values[K]) + DBL_MIN);
         }
     }
-    for (spca_int l = 0; l < K; l++) W[1 + l * K] = 0; /* nothing of the second variable */
-    CHECK(t, SPCA(deleted_eigenvalues)(K, K, pole, W, NULL, NULL, SCRATCH(t, 2 * K, double),
-                                       value) == SPCA_OK);
-    CHECK(t, value[0] == 19 && value[1] == 20 && value[2] == 20);
 }
 
 /* What does not fit into the range of numbers, or is not a number. */
@@ -535,59 +488,10 @@ static void duals(trial_t *t)
                             &objective, &n_iter) == SPCA_NONFINITE);
 }
 
-/* Matrices of which LAPACK finds no eigenvalues.  Where a part of the spectrum was asked for, all
- * of it is the second try. */
-static void relaxations(trial_t *t)
-{
-    for (spca_int p = 2; p <= 20; p += 18)
-        for (spca_int at = 0;; at++) {
-            early_t e = {.p = p, .kind = 1, .stop = {0, -1}};
-            real *A = WORK(t, p * p);
-            for (spca_int i = 0; i < p * p; i++) A[i] = i % (p + 1) ? (real)0.1 : 1;
-            e.X = A;
-            lapack_fails = at;
-            run_dspca(t, &e);
-            if (lapack_fails >= 0) break;
-            CHECK(t, e.status == SPCA_LAPACK_FAILED || (p > 2 && e.status >= 0));
-        }
-    lapack_fails = -1;
-}
-
-/* Variables that are nearly combinations of others, and guesses of the wrong support. */
-static void paths(trial_t *t)
-{
-    for (int trial = 0; trial < 300; trial++) {
-        spca_int p = between(t, 1, 8), limit = between(t, 1, p), guess = below(t, limit + 1), count;
-        spca_int *index = SCRATCH(t, limit, spca_int);
-        real *G = WORK(t, p * p), *c = WORK(t, p), *value = WORK(t, limit), level, floor;
-        real *B = WORK(t, p * p), least = chance(t, 50) ? (real)0.3 : (real)1e-5;
-        for (spca_int i = 0; i < p * p; i++)
-            B[i] = (real)(chance(t, 50) ? (double)between(t, -1, 1)
-                                        : number(PLAIN, scramble(&t->state), SINGLE));
-        for (spca_int b = 0; b < p; b++) {
-            c[b] = (real)number(PLAIN, scramble(&t->state), SINGLE);
-            for (spca_int a = 0; a < p; a++) G[a + b * p] = strands_dot(p, B + a * p, B + b * p);
-        }
-        for (spca_int a = 0; a < guess; a++) {
-            index[a] = a;
-            value[a] = chance(t, 50) ? 1 : -1;
-        }
-        floor = chance(t, 50) ? 0 : (real)0.1;
-        CHECK(t, SPCA(elastic_net)(p, limit, G, c, chance(t, 50) ? 0 : (real)0.01, floor, least,
-                                   guess, NULL, NULL, index, value,
-                                   WORK(t, limit * limit + 3 * limit + 2 * p),
-                                   SCRATCH(t, limit + p, spca_int), &count, &level) >= 0);
-        CHECK(t, count <= limit && level >= floor);
-    }
-}
-
 void SPCA(check_corners)(trial_t *t)
 {
-    many_candidates(t);
     bordering(t);
     out_of_range(t);
     starts(t);
     duals(t);
-    relaxations(t);
-    paths(t);
 }

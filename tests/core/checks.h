@@ -1,5 +1,6 @@
 /* checks.h - the one list of the checks: of so many percent of the trials. Each is a target of the
- * fuzzer too, but for those that are RARE, being large. */
+ * fuzzer too, but for those that are RARE, being large.  Those of DOUBLE_CHECKS are of what is
+ * compiled for double alone. */
 #ifndef SPCA_TESTS_CHECKS_H
 #define SPCA_TESTS_CHECKS_H
 #define CHECKS(ROW)                                                                                \
@@ -34,17 +35,22 @@
     ROW(direct, 400)                                                                               \
     ROW(refit, 400)                                                                                \
     ROW(greedy, 100)                                                                               \
+    ROW(early, 60)                                                                                 \
+    ROW(rows, 3)                                                                                   \
+    ROW(corners, 1)                                                                                \
+    ROW(lengths, 1)
+#define DOUBLE_CHECKS(ROW)                                                                         \
     ROW(branch, 600)                                                                               \
     ROW(singular, 100)                                                                             \
     ROW(elastic_net, 400)                                                                          \
     ROW(guesses, 400)                                                                              \
     ROW(dspca, 60)                                                                                 \
     ROW(tight_bounds, 400)                                                                         \
-    ROW(early, 60)                                                                                 \
-    ROW(rows, 3)                                                                                   \
-    ROW(corners, 1)                                                                                \
-    ROW(lengths, 1)
+    ROW(early_searches, 60)                                                                        \
+    ROW(search_corners, 1)
 enum { RARE = 5 }; /* percent */
 #define DECLARE(name, percent) void spca_scheck_##name(trial_t *), spca_dcheck_##name(trial_t *);
 CHECKS(DECLARE)
+#define DECLARE_DOUBLE(name, percent) void spca_dcheck_##name(trial_t *);
+DOUBLE_CHECKS(DECLARE_DOUBLE)
 #endif

@@ -109,6 +109,9 @@ const spca_int *SPCA(subset)(trial_t *t, spca_int n, spca_int count);
 /* A vector by its nonzeros or, where dense, by all of its entries. */
 vector_t SPCA(sparse)(trial_t *t, style_t style, spca_int p, spca_int nnz, int dense);
 
+/* A symmetric p x p matrix, definite or not, and the same in double. */
+real *SPCA(symmetric)(trial_t *t, spca_int p, style_t style, int definite, double *dense);
+
 /* ---- problems: an operator, and what it stands for in double (makers.c) ---- */
 typedef enum { ROWS, COLUMNS, CSR, CSC, CALLBACK, STORAGES } storage_t;
 

@@ -479,3 +479,19 @@ spca_screen *SPCA(screen_of)(trial_t *t, const problem_t *q, int shadow, int ref
     s->rounded = SCRATCH(t, ld, int16_t);
     return s;
 }
+
+real *SPCA(symmetric)(trial_t *t, spca_int p, style_t style, int definite, double *dense)
+{
+    const real *x = SPCA(numbers)(t, style, p * p);
+    real *A = WORK(t, p * p);
+    for (spca_int b = 0; b < p; b++)
+        for (spca_int a = 0; a <= b; a++) {
+            double sum = (double)x[a + b * p];
+            for (spca_int i = 0; definite && i < p; i++)
+                sum += i == 0 ? (double)x[a * p] * (double)x[b * p] - sum
+                              : (double)x[a * p + i] * (double)x[b * p + i];
+            A[a + b * p] = A[b + a * p] = (real)sum;
+        }
+    for (spca_int a = 0; a < p * p; a++) dense[a] = (double)A[a];
+    return A;
+}

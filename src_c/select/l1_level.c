@@ -1,0 +1,489 @@
+/* l1_level.c - the level of the soft threshold for a bound on the l1 norm.
+ *
+ * maximize w'a subject to ||w|| <= 1, ||w||_1 <= c.  Solution (Witten, Tibshirani & Hastie 2009,
+ * Biostatistics 10(3), lemma 2.2): w = S(a, L)/||S(a, L)||, where L = 0 if that is feasible and
+ * otherwise the root of
+ *
+ *     f(L) = ||S(a, L)||_1/||S(a, L)|| = c,       f continuous and decreasing on [0, max|a|).
+ *
+ * A search over the breakpoints |a_i| ends with low <= L < high, no breakpoint between.  Let the j
+ * active entries, |a_i| >= high, exceed high by b_i, with mean mu and ss = sum (b_i - mu)^2.  Then
+ *
+ *     L = high - d,   d = c sqrt(ss/(j (j - c^2))) - mu,   S(a, L)_i = sign(a_i) (b_i + d).
+ *
+ * Everything is kept as an excess over high: differences of neighbouring numbers are exact, and all
+ * sums are of nonnegative terms, so near-ties lose nothing.
+ *
+ * The level is approached from a sample (Floyd & Rivest 1975, in spirit): it gives a guess, one
+ * pass the exact sums there, and these with the sample, which then only stands for the entries
+ * between the guess and L, a bracket that few entries lie in.  The next pass collects them. Nothing
+ * but the time depends on the sample: every bracket is checked against exact sums. */
+#include "l1_level.h"
+#include "pivot.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    LANES = 64 / sizeof(real),
+    BLOCK = 16 * LANES, /* a power of two */
+    STRETCH = 8 * BLOCK,
+    SAMPLE = 4096,
+    WHOLE = 1024, /* a set up to this size is its own sample */
+    FEW = 100,    /* a bracket is collected when it holds up to 1/FEW of the sample */
+    ATTEMPTS = 8
+};
+
+/* A share of the entries of a set; rest: what it lacks of the sums at rest.level. */
+typedef struct {
+    spca_int size;
+    double weight, value[SAMPLE];
+    sums_t rest;
+} sample_t;
+
+/* a[BLOCK] = magnitudes from start on, then zeros. */
+static inline void load(const magnitudes_t *m, spca_int start, real *restrict a)
+{
+    const real *x = m->x + start;
+    real scale = m->scale, rest[BLOCK];
+    if (m->p - start < BLOCK) {
+        memset(rest, 0, sizeof rest);
+        x = memcpy(rest, x, (size_t)(m->p - start) * sizeof *x);
+    }
+    if (m->nonnegative == 2) /* 0 x is NaN where x is not finite */
+        for (int i = 0; i < BLOCK; i++) a[i] = (x[i] > 0 ? x[i] : 0) * scale + 0 * x[i];
+    else if (m->nonnegative)
+        for (int i = 0; i < BLOCK; i++) a[i] = (x[i] > 0 ? x[i] : 0) * scale;
+    else
+        for (int i = 0; i < BLOCK; i++) a[i] = fabs(x[i]) * scale;
+}
+
+/* Sums the entries >= high in t and, if low < high, collects those between into out, which may be
+ * m->x.  No branch and a sum a lane, for vectors; short sums in `real`, long ones in double, so
+ * that the error hardly grows with p. */
+VECTORIZED static spca_int sweep(const magnitudes_t *m, real low, real high, real *out, sums_t *t)
+{
+    spca_int found = 0;
+    int plain = !m->nonnegative && m->scale == 1 && m->x != out;
+    real room[BLOCK];
+    *t = (sums_t){(double)high, 0, 0, 0};
+    for (spca_int start = 0; start < m->p;) {
+        real sum[LANES] = {0}, square[LANES] = {0};
+        whole count[LANES] = {0};
+        spca_int end = min_int(start + STRETCH, m->p);
+        for (; start < end; start += BLOCK) {
+            const real *a = m->x + start;
+            int n = (int)min_int(BLOCK, m->p - start);
+            if (!plain || n < BLOCK) {
+                load(m, start, room);
+                a = room;
+            }
+            if (low >= high) {
+                for (int i = 0; i < BLOCK; i += LANES)
+#pragma omp simd
+                    for (int l = 0; l < LANES; l++) {
+                        real y = fabs(a[i + l]), b = (high > y ? high : y) - high; /* NaN stays */
+                        count[l] += y >= high;
+                        sum[l] += b;
+                        square[l] += b * b;
+                    }
+                continue;
+            }
+            whole above[LANES] = {0}, inside[LANES] = {0}, any = 0;
+            for (int i = 0; i < BLOCK; i += LANES)
+#pragma omp simd
+                for (int l = 0; l < LANES; l++) {
+                    real y = fabs(a[i + l]), b = (high > y ? high : y) - high;
+                    above[l] += y >= high;
+                    inside[l] += y > low;
+                    sum[l] += b;
+                    square[l] += b * b;
+                }
+            for (int l = 0; l < LANES; l++) {
+                count[l] += above[l];
+                inside[l] -= above[l];
+                any |= inside[l];
+            }
+            if (!any) continue;
+            for (int l = 0; l < LANES; l++) {
+                if (!inside[l]) continue; /* most lanes hold no candidate */
+                for (int i = l; i < n; i += LANES) {
+                    real y = fabs(a[i]);
+                    out[found] = y;
+                    found += (y > low) & (y < high);
+                }
+            }
+        }
+        for (int l = 0; l < LANES; l++) {
+            t->count += (double)count[l];
+            t->sum += (double)sum[l];
+            t->square += (double)square[l];
+        }
+    }
+    if (high == 0) t->count -= (double)(-m->p & (BLOCK - 1)); /* the zeros that load() added */
+    return found;
+}
+
+/* Moves the level at which t sums to `level`, given what lies in between, summed at `level`. */
+static void move(sums_t *t, double level, const sums_t *between)
+{
+    double gap = t->level - level; /* may be huge where t is empty */
+    t->square += gap * (gap * t->count + 2 * t->sum) + between->square;
+    t->sum += gap * t->count + between->sum;
+    t->count += between->count;
+    t->level = level;
+}
+
+/* f(t->level) >= c */
+static int reaches(const sums_t *t, double c)
+{
+    return t->sum > 0 && t->sum * t->sum >= c * c * t->square;
+}
+
+/* Compares f(pivot) with c, moves low or high there, and keeps those of a (n) still inside. */
+static spca_int split(real pivot, double c, spca_int n, real *a, bracket_t *b)
+{
+    spca_int kept = 0;
+    sums_t between, at_pivot = b->above;
+    sweep(&(magnitudes_t){n, a, 0, 1}, pivot, pivot, NULL, &between);
+    move(&at_pivot, (double)pivot, &between);
+    if (reaches(&at_pivot, c)) {
+        b->low = pivot;
+        for (spca_int i = 0; i < n; i++) {
+            real t = a[i];
+            a[kept] = t;
+            kept += t > pivot;
+        }
+    } else {
+        b->high = pivot;
+        b->above = at_pivot;
+        for (spca_int i = 0; i < n; i++) {
+            real t = a[i];
+            a[kept] = t;
+            kept += t < pivot;
+        }
+    }
+    return kept;
+}
+
+/* Takes entries of m at equal strides, but for a jitter against periods; returns the largest. */
+static double sample_magnitudes(const magnitudes_t *m, sample_t *s)
+{
+    double top = 0;
+    spca_int wanted = m->p / 16 < WHOLE / 2 ? WHOLE / 2 : min_int(m->p / 16, SAMPLE);
+    spca_int stride = m->p <= WHOLE ? 1 : (m->p + wanted - 1) / wanted;
+    s->size = m->p / stride;
+    s->weight = (double)m->p / (double)s->size;
+    s->rest = (sums_t){0};
+    for (spca_int i = 0, phase = 0; i < s->size; i++) {
+        real x = m->x[i * stride + phase];
+        double a = (double)((m->nonnegative && !(x > 0) ? 0 : fabs(x)) * m->scale);
+        s->value[i] = a;
+        top = a > top ? a : top;
+        if (++phase == stride) phase = 0;
+    }
+    return top;
+}
+
+/* The sums at t: of the sample, times its weight, and rest. */
+VECTORIZED static sums_t estimate(const sample_t *s, double t)
+{
+    enum { WIDTH = 8 };
+    double sum[WIDTH] = {0}, square[WIDTH] = {0};
+    int64_t count[WIDTH] = {0};
+    sums_t e = {t, 0, 0, 0}, rest = s->rest;
+    spca_int i = 0;
+    for (; i + WIDTH <= s->size; i += WIDTH)
+#pragma omp simd
+        for (int l = 0; l < WIDTH; l++) {
+            double a = s->value[i + l], b = (t > a ? t : a) - t;
+            count[l] += a >= t;
+            sum[l] += b;
+            square[l] += b * b;
+        }
+    for (; i < s->size; i++) {
+        double a = s->value[i], b = (t > a ? t : a) - t;
+        count[0] += a >= t;
+        sum[0] += b;
+        square[0] += b * b;
+    }
+    for (int l = 0; l < WIDTH; l++) {
+        e.count += s->weight * (double)count[l];
+        e.sum += s->weight * sum[l];
+        e.square += s->weight * square[l];
+    }
+    move(&rest, t, &e);
+    return rest;
+}
+
+/* rest = exact sums - those of the sample, at exact->level; near it, estimates are good. */
+static void calibrate(sample_t *s, const sums_t *exact)
+{
+    sums_t e;
+    s->rest = (sums_t){0};
+    e = estimate(s, exact->level);
+    s->rest = (sums_t){exact->level, exact->count - e.count, exact->sum - e.sum,
+                       exact->square - e.square};
+}
+
+/* high - d of the closed form above, for the entries that t sums. */
+static double closed_form(const sums_t *t, double c)
+{
+    double mean = t->sum / t->count, deviations = t->square - t->sum * mean,
+           slack = t->count - c * c;
+    return t->level -
+           (deviations > 0 && slack > 0 ? c * sqrt(deviations / (t->count * slack)) - mean : 0);
+}
+
+/* The level by the sample, from low upwards: with too many entries the closed form is too low. */
+static double predict(const sample_t *s, double c, double low)
+{
+    double t = low, count = -1;
+    for (;;) {
+        sums_t e = estimate(s, t);
+        double next = closed_form(&e, c);
+        if (e.count == count || !reaches(&e, c) || !(next > t)) return t;
+        count = e.count;
+        t = next;
+    }
+}
+
+/* Moves the ends of b to the entries of the sample inside that are next to low and high. */
+VECTORIZED static void snap_to_sample(const sample_t *s, double low, double high, bracket_t *b)
+{
+    double below = (double)b->low, above = (double)b->high, least = below, most = above;
+    for (spca_int i = 0; i < s->size; i++) {
+        double a = s->value[i];
+        below = ((a <= low) & (a > below) & (a < most)) ? a : below;
+        above = ((a >= high) & (a < above) & (a > least)) ? a : above;
+    }
+    b->low = (real)below;
+    b->high = (real)above;
+}
+
+/* How many of the sample are strictly between low and high. */
+VECTORIZED static spca_int inside(const sample_t *s, const bracket_t *b)
+{
+    double low = (double)b->low, high = (double)b->high;
+    int64_t n = 0;
+    for (spca_int i = 0; i < s->size; i++) n += (s->value[i] > low) & (s->value[i] < high);
+    return (spca_int)n;
+}
+
+/* Where to look next within b: a bracket with few entries, or if that would be bold a single level,
+ * low == high.  anchored: the sample was calibrated by sums of its own set. */
+static bracket_t choose(const sample_t *s, double c, int anchored, bracket_t b)
+{
+    bracket_t near = b;
+    double least = (double)b.low, most = (double)b.high, at = predict(s, c, least);
+    if (s->weight == 1)
+        snap_to_sample(s, at, at, &near);
+    else if (anchored) { /* what the sample adds to the sums is off by a small part of itself */
+        double margin = fabs(at - s->rest.level) / 4;
+        snap_to_sample(s, at - margin, at + margin, &near);
+    } else /* the f of a sample, sqrt(weight) times smaller, is off by some 1/2 whatever it is */
+        snap_to_sample(s, predict(s, c + 2 * sqrt(s->weight), least), most, &near);
+    if (s->weight == 1 || inside(s, &near) * FEW <= s->size) return near;
+    if (at == 0) return (bracket_t){0};
+    near = b;
+    snap_to_sample(s, at, at, &near);
+    if (near.high < b.high)
+        near.low = near.high;
+    else
+        near.high = near.low;
+    return near;
+}
+
+/* Ends with no entry strictly between b->low and b->high, or with high = 0 when even f(0) < c.
+ * s: a sample of m.  SPCA_NONFINITE: not all sums are finite. */
+static spca_status locate(const magnitudes_t *m, double c, sample_t *s, real *work, bracket_t *b)
+{
+    magnitudes_t set = *m;
+    sums_t outer = {0}; /* of the entries above the set */
+    int anchored = 0;
+    *b = (bracket_t){.high = REAL_MAX};
+    for (int attempt = 0;; attempt++) {
+        int last = set.p <= BLOCK || attempt == ATTEMPTS;
+        bracket_t near = last ? *b : choose(s, c, anchored, *b);
+        sums_t t, between;
+        spca_int n = sweep(&set, near.low, near.high, work, &between);
+        t = outer;
+        move(&t, (double)near.high, &between);
+        if (!isfinite(t.square)) return SPCA_NONFINITE;
+        anchored = 1;
+        if (near.high < b->high && reaches(&t, c)) { /* L is above */
+            b->low = near.high;
+            calibrate(s, &t);
+            continue;
+        }
+        b->high = near.high;
+        b->above = t;
+        if (near.low < near.high) {
+            sweep(&(magnitudes_t){n, work, 0, 1}, near.low, near.low, NULL, &between);
+            move(&t, (double)near.low, &between);
+            if (!isfinite(t.square)) return SPCA_NONFINITE;
+            if ((near.low > b->low || near.low == 0) && !reaches(&t, c)) { /* L is below */
+                b->high = near.low;
+                b->above = t; /* only the count lacks the entries at low */
+            } else {
+                b->low = near.low;
+                outer = b->above;
+                set = (magnitudes_t){n, work, 0, 1};
+                if (last || n == 0) break;
+                sample_magnitudes(&set, s);
+                anchored = 0;
+                t = outer;
+            }
+        }
+        if (b->high == 0) return SPCA_OK;
+        calibrate(s, &t);
+    }
+    while (set.p > 0) set.p = split(pivot_of(set.p, work), c, set.p, work, b);
+    return SPCA_OK;
+}
+
+/* NaN if an entry is not finite. */
+VECTORIZED static real largest(const magnitudes_t *m)
+{
+    real top[LANES] = {0}, bad[LANES] = {0}, a[BLOCK];
+    for (spca_int start = 0; start < m->p; start += BLOCK) {
+        load(m, start, a);
+        for (int i = 0; i < BLOCK; i += LANES)
+            for (int l = 0; l < LANES; l++) {
+                top[l] = a[i + l] > top[l] ? a[i + l] : top[l];
+                bad[l] += a[i + l] * 0;
+            }
+    }
+    for (int l = 1; l < LANES; l++) {
+        top[0] = top[l] > top[0] ? top[l] : top[0];
+        bad[0] += bad[l];
+    }
+    return top[0] + bad[0];
+}
+
+/* The power of two that brings a far off `top` near 1, so that squares neither over- nor underflow.
+ */
+static real scale_of(real top)
+{
+    const int limit = sizeof(real) == sizeof(double) ? DBL_MAX_EXP : FLT_MAX_EXP;
+    int exponent;
+    (void)frexp(top, &exponent);
+    if (abs(exponent) < limit / 4) return 1;
+    return ldexp((real)1, exponent < 2 - limit    ? limit - 2
+                          : -exponent > 2 - limit ? -exponent
+                                                  : 2 - limit);
+}
+
+/* How far L lies below b->high; norm = ||S(a, L)||. */
+static double descent(const bracket_t *b, double c, double *norm)
+{
+    const sums_t *t = &b->above;
+    double j = t->count, slack = j - c * c, d = 0;
+    if (b->high > 0) {
+        double mean = t->sum / j, deviations = t->square - t->sum * mean;
+        d = deviations > 0 && slack > 0 ? c * sqrt(deviations / (j * slack)) - mean : HUGE_VAL;
+        d = fmin(fmax(d, 0), t->level - (double)b->low);
+    }
+    *norm = sqrt(t->square + 2 * d * t->sum + d * d * j);
+    return d;
+}
+
+spca_status SPCA(l1_level)(magnitudes_t *m, double c, real *work, bracket_t *b, double *d,
+                           double *norm)
+{
+    sample_t s;
+    double top = sample_magnitudes(m, &s);
+    *b = (bracket_t){0};
+    *d = *norm = 0;
+    for (int exact = 0;; exact = 1) {
+        spca_status status = SPCA_NONFINITE;
+        if (top > 0 && isfinite(top)) {
+            m->scale = scale_of((real)top);
+            if (m->scale != 1) sample_magnitudes(m, &s);
+            status = locate(m, c, &s, work, b);
+            *d = descent(b, c, norm);
+        }
+        if (exact || status == SPCA_OK) return SPCA_OK; /* sums at low are finite, hence the norm */
+        m->scale = 1; /* the sample missed the range, or there are entries that are not finite */
+        top = (double)largest(m);
+        if (!isfinite(top)) return SPCA_NONFINITE;
+        if (top == 0) return SPCA_OK;
+        sample_magnitudes(m, &s);
+    }
+}
+
+/* Count and summed excess of the magnitudes above level, in double. */
+VECTORIZED static void excess_over(spca_int p, const real *a, double level, double *count,
+                                   double *sum)
+{
+    enum { WIDTH = 8, TILE = 4096 };
+    *count = *sum = 0;
+    for (spca_int start = 0; start < p; start += TILE) {
+        spca_int end = min_int(p, start + TILE), i = start;
+        double s[WIDTH] = {0}, n[WIDTH] = {0};
+        for (; i + WIDTH <= end; i += WIDTH)
+#pragma omp simd
+            for (int l = 0; l < WIDTH; l++) {
+                double b = (double)fabs(a[i + l]) - level;
+                s[l] += b > 0 ? b : 0;
+                n[l] += b > 0 ? 1 : 0;
+            }
+        for (int l = 0; i < end; i++, l++) {
+            double b = (double)fabs(a[i]) - level;
+            s[l] += b > 0 ? b : 0;
+            n[l] += b > 0 ? 1 : 0;
+        }
+        for (int l = 0; l < WIDTH; l++) {
+            *count += n[l];
+            *sum += s[l];
+        }
+    }
+}
+
+/* From below the root, where sets of entries only shrink, each step but the last loses one; from
+ * above it, one step leads below.  A bound below the rounding of the largest entry leaves nothing.
+ * Where the bound is the sum but for rounding, the root from below may be no root from above.
+ */
+double SPCA(l1_ball_level)(spca_int p, const real *a, double bound, double start)
+{
+    double level = start > 0 && start <= (double)REAL_MAX ? start : 0, before = -1;
+    for (;;) {
+        double count, sum, next;
+        excess_over(p, a, level, &count, &sum);
+        if (count == 0 && before >= 0) return level;
+        next = count > 0 ? level + (sum - bound) / count : 0;
+        if (!(next > 0)) {
+            if (level == 0 || before >= 0) return level;
+            next = 0;
+        } else if (count == before || fabs(next - level) <= 2 * DBL_EPSILON * level)
+            return next;
+        before = next > level ? count : -1;
+        level = next;
+    }
+}
+
+real SPCA(l1_kept_level)(spca_int p, const real *a, double bound, real *work)
+{
+    double above = 0; /* of entries that are known to be kept */
+    for (spca_int i = 0; i < p; i++) work[i] = fabs(a[i]);
+    while (p > 0) {
+        real pivot = pivot_of(p, work);
+        double more = 0, ties = 0;
+        spca_int left = 0;
+        int lower;
+        for (spca_int i = 0; i < p; i++) {
+            more += work[i] > pivot ? (double)work[i] : 0;
+            ties += work[i] == pivot;
+        }
+        ties *= (double)pivot;
+        lower = above + more <= bound; /* the level is the pivot or below */
+        if (lower && above + more + ties > bound) return pivot;
+        if (lower) above += more + ties;
+        for (spca_int i = 0; i < p; i++) {
+            real x = work[i];
+            work[left] = x;
+            left += lower ? x < pivot : x > pivot;
+        }
+        p = left;
+    }
+    return 0;
+}

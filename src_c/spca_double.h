@@ -1,0 +1,45 @@
+/* spca_double.h - prototypes of what is compiled for double alone; included by spca.h. */
+
+/* ---- greedy search (secular.c) -------------------------------------------------------------- */
+
+/* Largest eigenvalue of the pencil of SPCA(bordered_eigenvalues) on the support without each of its
+ * k variables; -infinity where nothing is left.  work (2w). */
+spca_status spca_deleted_eigenvalues(spca_int k, spca_int w, const double *eigenvalues,
+                                     const double *W, spca_stop stop, void *ctx, double *work,
+                                     double *value /* k */);
+
+/* ---- convex problems ------------------------------------------------------------------------ */
+
+/* max Tr(AM) - rho s(M), or (constrained) max Tr(AM) subject to s(M) <= limit, over Tr M = 1, M
+ * semidefinite, s(M) the sum of |M_ij| off the diagonal; limit = rho or the bound.  A (p x p) is
+ * symmetric, of any definiteness, with a positive diagonal entry.  The best M found, its objective
+ * and an upper bound of the relaxation, rounding included; SPCA_OK where they are within tol of
+ * each other, relative to the bound.  work (4p^2 + 28p), iwork (12p) (dspca.c). */
+spca_status spca_dspca(spca_int p, const double *A, int constrained, double limit, double tol,
+                       spca_int max_iter, spca_stop stop, void *ctx, double *work, blas_int *iwork,
+                       double *M /* p x p */, double *primal, double *dual, spca_int *n_iter);
+
+/* The naive elastic net of level floor, b'(G + ridge I)b - 2 c'b + 2 floor ||b||_1 least, or, where
+ * its path has limit < p variables first, the last such point before one more joins, at *level.  G
+ * (p x p) is symmetric semidefinite.  A guess of the support (guess variables at index, with the
+ * signs of value) is tried first.  Pivots below least (of 1) count as 0.  Variables of the support
+ * in order of joining at index, value (limit).  work (limit^2 + 3 limit + 2p), iwork (limit + p)
+ * (elastic_net.c). */
+spca_status spca_elastic_net(spca_int p, spca_int limit, const double *G, const double *c,
+                             double ridge, double floor, double least, spca_int guess,
+                             spca_stop stop, void *ctx, spca_int *index, double *value,
+                             double *work, spca_int *iwork, spca_int *count, double *level);
+
+/* ---- branch and bound (branch_and_bound.c) -------------------------------------------------- */
+
+/* Which supports of k variables may make a principal submatrix of symmetric N (p x p) indefinite.
+ * A node is p bytes of the pool: 0 left out, 1 candidate, 2 included.  Divides each of the nodes
+ * `which` (count) into n_children_b <= room children, whose union has all such supports of the
+ * node; they are written to the nodes `empty` (count x room, room >= 2).  excess (count x room) of
+ * a child: -1 where it is a single support; else N + excess I is definite on all of its supports,
+ * DBL_MAX where no such number is known.  work (branch_work), iwork (p + k). */
+spca_status spca_branch(spca_int p, spca_int k, const double *N, spca_int count,
+                        const spca_int *which, spca_int room, const spca_int *empty, spca_stop stop,
+                        void *ctx, uint8_t *pool, double *work, spca_int *iwork,
+                        spca_int *n_children, double *excess);
+spca_int spca_branch_work(spca_int p, spca_int k);

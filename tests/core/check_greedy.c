@@ -1,0 +1,124 @@
+/* check_greedy.c - eigenvalues when one variable joins or leaves a support, against those of each
+ * submatrix. */
+#include "core.h"
+
+/* W and eigenvalues (descending) of the pencil (A, B) on a support: W'BW = I, W'AW =
+ * diag(eigenvalues). */
+static void pencil(trial_t *t, spca_int p, const double *A, const double *B, spca_int k,
+                   const spca_int *index, double *eigenvalues, double *W)
+{
+    double *G = zeros(t, k * k), *V = zeros(t, k * k), *values = zeros(t, k),
+           *root = zeros(t, k * k);
+    for (spca_int a = 0; a < k * k; a++) G[a] = B[index[a % k] + index[a / k] * p];
+    CHECK(t, jacobi(k, G, values, V)); /* root = B^-1/2 */
+    for (spca_int a = 0; a < k * k; a++)
+        for (spca_int l = 0; l < k; l++)
+            root[a] += V[a % k + l * k] * V[a / k + l * k] / sqrt(values[l]);
+    for (spca_int a = 0; a < k * k; a++) {
+        G[a] = 0;
+        for (spca_int i = 0; i < k; i++)
+            for (spca_int l = 0; l < k; l++)
+                G[a] += root[a % k + i * k] * A[index[i] + index[l] * p] * root[l + a / k * k];
+    }
+    for (spca_int b = 0; b < k; b++)
+        for (spca_int a = 0; a < b; a++) G[b + a * k] = G[a + b * k];
+    CHECK(t, jacobi(k, G, values, V));
+    for (spca_int l = 0; l < k; l++) {
+        eigenvalues[l] = values[k - 1 - l];
+        for (spca_int i = 0; i < k; i++) {
+            W[i + l * k] = 0;
+            for (spca_int m = 0; m < k; m++)
+                W[i + l * k] += root[i + m * k] * V[m + (k - 1 - l) * k];
+        }
+    }
+}
+
+void SPCA(check_greedy)(trial_t *t)
+{
+    spca_int p = between(t, 2, chance(t, 15) ? 90 : 14), k = between(t, 1, p - 1 < 8 ? p - 1 : 8),
+             w = k;
+    spca_int directions = chance(t, 50) ? 0 : between(t, 1, 3), count = 0,
+             *larger = SCRATCH(t, k + 1, spca_int);
+    style_t style = SPCA(style)(t, 1);
+    double *A = zeros(t, p * p), *B = zeros(t, p * p), size = 0,
+           strength = (double)below(t, 30) / 10;
+    double *diagonal = SCRATCH(t, p, double), *eigenvalues = SCRATCH(t, w, double),
+           *W = SCRATCH(t, k * w, double);
+    double *norm = SCRATCH(t, p, double), *Q = SCRATCH(t, directions * p, double);
+    double *R = SCRATCH(t, w * directions, double), best = -HUGE_VAL;
+    const spca_int *support = SPCA(subset)(t, p, k);
+    spca_int *candidate = SCRATCH(t, p - k, spca_int);
+    real *C = WORK(t, k * p);
+    int pruned = directions == 0 && chance(t, 50);
+    SPCA(symmetric)(t, p, style, chance(t, 70), A);
+    for (spca_int a = 0; a < directions * p;
+         a++) /* orthogonal: rows of a Hadamard matrix, or nearly */
+        Q[a] = (__builtin_popcountll((unsigned long long)((a / p + 1) & (a % p))) & 1 ? -1 : 1) /
+               sqrt((double)p);
+    for (spca_int a = 0; a < p * p; a++) {
+        B[a] = a % p == a / p;
+        for (spca_int l = 0; l < directions; l++)
+            B[a] += strength * Q[a % p + l * p] * Q[a / p + l * p];
+        size = fmax(size, fabs(A[a]));
+    }
+    pencil(t, p, A, B, k, support, eigenvalues, W);
+    for (spca_int j = 0, a = 0; j < p; j++) {
+        diagonal[j] = A[j + j * p];
+        norm[j] = 0;
+        for (spca_int i = 0; i < k; i++) {
+            C[i * p + j] = (real)A[support[i] + j * p];
+            norm[j] += A[support[i] + j * p] * A[support[i] + j * p];
+        }
+        if (a < k && support[a] == j)
+            a++;
+        else if (chance(t, 90))
+            candidate[count++] = j;
+    }
+    for (spca_int l = 0; l < w; l++)
+        for (spca_int m = 0; m < directions; m++) {
+            R[l + m * w] = 0;
+            for (spca_int i = 0; i < k; i++) R[l + m * w] += W[i + l * k] * Q[support[i] + m * p];
+        }
+    double *value = SCRATCH(t, count, double), *deleted = SCRATCH(t, k, double);
+    spca_int room = p + 64 * (k + directions + 2 * w) + 3 * w;
+    CHECK(t, SPCA(bordered_eigenvalues)(p, k, w, directions, count, candidate, C, diagonal,
+                                        eigenvalues, W, pruned ? norm : NULL, Q, R, strength, 1e-10,
+                                        NULL, NULL, SCRATCH(t, room, double), value) == SPCA_OK);
+    digest(t, value, (size_t)count * sizeof *value);
+    for (int exact = 1; exact >= 0; exact--)
+        for (spca_int a = 0; a < count; a++) {
+            double want;
+            memcpy(larger, support, (size_t)k * sizeof *larger);
+            larger[k] = candidate[a];
+            want = largest_eigenvalue(t, p, A, B, k + 1, larger);
+            if (exact)
+                best = fmax(best, want);
+            else if (pruned && isinf(value[a]))
+                CHECK(t, value[a] < 0 && want <= best + 1e-9 * size);
+            else
+                CHECK(t, fabs(value[a] - want) <=
+                             (SINGLE ? 1e-4 : 1e-8) * size * (double)(k + 1) * (1 + strength));
+        }
+    CHECK(t, spca_deleted_eigenvalues(k, w, eigenvalues, W, NULL, NULL, SCRATCH(t, 2 * w, double),
+                                      deleted) == SPCA_OK);
+    digest(t, deleted, (size_t)k * sizeof *deleted);
+    for (spca_int i = 0; i < k; i++) {
+        if (k == 1) {
+            CHECK(t, isinf(deleted[i]) && deleted[i] < 0);
+            continue;
+        }
+        for (spca_int a = 0, b = 0; a < k; a++)
+            if (a != i) larger[b++] = support[a];
+        CHECK(t, fabs(deleted[i] - largest_eigenvalue(t, p, A, B, k - 1, larger)) <=
+                     1e-8 * size * (double)k * (1 + strength));
+    }
+    for (spca_int at = 0;; at++) {
+        stop_t stop = {0, at};
+        spca_status status =
+            SPCA(bordered_eigenvalues)(p, k, w, directions, count, candidate, C, diagonal,
+                                       eigenvalues, W, pruned ? norm : NULL, Q, R, strength, 1e-10,
+                                       stop_at, &stop, SCRATCH(t, room, double), value);
+        CHECK(t, status == (stop.asked > at ? SPCA_STOPPED : SPCA_OK));
+        if (stop.asked <= at) break;
+    }
+}
