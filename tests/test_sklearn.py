@@ -568,7 +568,7 @@ BAD = [
     (SparsePCA(random_state="x"), TypeError, "rng"),
     (SPCA(penalty=1.0, cardinality=2), ValueError, "either"),
     (SPCA(max_iter=0), ValueError, "max_iter"),
-    (SCA(l1_bound=0.1), ValueError, "l1_bound"),
+    (SCA(l1_bound=0.0), ValueError, "l1_bound"),
     (SCA(scale="degree"), TypeError, "scale must be True or False"),
     (PPCA(9), ValueError, "n_components must be in"),
     (SparseLDA(cardinality=0), ValueError, "cardinality"),
