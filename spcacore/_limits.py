@@ -108,3 +108,8 @@ GRID_CARDINALITY = 1000  # the largest tried by default
 
 # Callbacks
 CALLBACK_SECONDS = 0.05  # between calls of a callback: twenty times a second
+
+# Pictures
+CLUSTERED_VARIABLES = 3000  # of a heatmap, ordered by a clustering; beyond, that takes seconds
+NAME_LETTERS = 24  # of a name in a picture, the middle of a longer one being left out
+LOG_SPAN = 10**1.5  # largest over least value from which an axis is logarithmic

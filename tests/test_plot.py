@@ -612,7 +612,7 @@ BAD = [
     (lambda: plot.bars(V2, -1), ValueError, "component must be"),
     (lambda: plot.bars(V2, 1.0), TypeError, "component must be an integer"),
     (lambda: plot.bars(V2, n_variables=0), ValueError, "n_variables must be at least 1"),
-    (lambda: plot.bars(V2, names=["a"]), ValueError, "names has 1 entries for 6"),
+    (lambda: plot.bars(V2, names=["a"]), ValueError, "names has 1 entry for 6"),
     (lambda: plot.bars(V2, names="abcdef"), TypeError, "names must be a sequence of 6 strings"),
     (lambda: plot.bars(V2, ax=3), TypeError, "ax must be a matplotlib Axes or None, not int"),
     (lambda: plot.bars([np.nan]), ValueError, "loadings has 1 entry that is NaN"),
