@@ -304,7 +304,7 @@ def test_names_file_may_have_a_byte_order_mark_and_any_line_ends(run, tmp_path, 
 
 
 def read(path, *argv):
-    args = arguments.parser().parse_args(["fit", str(path), *argv])
+    args = arguments.make_parser().parse_args(["fit", str(path), *argv])
     args.notes = []
     return reading.read(args)
 
@@ -938,6 +938,6 @@ def test_every_option_has_a_help_text():
             if not action.help and action.nargs != "A...":
                 yield command, action.dest
 
-    parser = arguments.parser()
+    parser = arguments.make_parser()
     assert not list(lacking(parser, "spcacore"))
     assert any(action.nargs == "A..." for action in parser._actions)

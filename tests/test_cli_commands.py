@@ -987,7 +987,7 @@ def test_a_total_beyond_the_numbers_leaves_out_the_shares(tmp_path, capfd):
 @pytest.mark.parametrize("orientation", ["rows", "columns"])
 @pytest.mark.parametrize("form", ["dense", "fortran", "csr", "csc"])
 def test_info_counts_what_numpy_counts(as_json, output, tmp_path, X, form, orientation, monkeypatch):
-    monkeypatch.setattr(info, "BLOCK", 40)
+    monkeypatch.setattr(info, "INFO_ENTRIES", 40)
     X[np.abs(X) < 1] = 0
     X[:, 5] = X[1:, 6] = 2.5
     X[0, 6] = 0
@@ -1056,7 +1056,7 @@ def test_info_never_fails_on_numbers(tmp_path_factory, data):
     X = np.array([[data.draw(cells) for _ in range(p)] for _ in range(n)])
     path = tmp_path_factory.getbasetemp() / "numbers.npy"
     np.save(path, X)
-    facts = info._facts(info.Table(X), arguments.parser().parse_args(["info", str(path)]))
+    facts = info._facts(info.Table(X), arguments.make_parser().parse_args(["info", str(path)]))
     assert facts["missing"] + facts["infinite"] == np.count_nonzero(~np.isfinite(X))
     assert cli.main(["info", str(path)]) == 0
     assert cli.main(["info", str(path), "--json"]) == 0
@@ -1091,7 +1091,7 @@ def test_info_of_a_constant_matrix(output, as_json, tmp_path):
 
 
 def test_info_times_a_product(as_json, tmp_path, monkeypatch):
-    monkeypatch.setattr(info, "TIMED", 10)
+    monkeypatch.setattr(info, "INFO_TIMED_ENTRIES", 10)
     np.save(tmp_path / "x.npy", np.random.default_rng(0).standard_normal((5, 3)))
     assert 0 < as_json("info", tmp_path / "x.npy")["seconds_per_product"] < 60
     np.save(tmp_path / "x.npy", np.full((5, 3), np.nan))
@@ -1139,7 +1139,7 @@ def test_help_lists_the_commands(capsys):
 
 def test_the_command_imports_what_it_needs_and_no_more():
     script = (
-        "import sys; from spcacore.cli import arguments; arguments.parser();"
+        "import sys; from spcacore.cli import arguments; arguments.make_parser();"
         "print(*{'matplotlib', 'pandas', 'pyarrow', 'h5py', 'spcacore.plot', 'spcacore.selection', "
         "'spcacore.cli.stores', 'spcacore.cli.info'} & set(sys.modules))"
     )

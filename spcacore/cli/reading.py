@@ -19,10 +19,10 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from .._limits import ERROR_LETTERS
 from .._messages import counted, repeated
 from .table import Table, UserError, compressed
 
-LONGEST = 200  # letters of what a library says of a damaged file
 FORMULA = re.compile(r"'*[=+\-@\t\r]")  # what a spreadsheet computes, with or without quotes before it
 MISSING = ("", "na", "nan", "n/a", "null", "none", "?", "-", ".")
 
@@ -99,7 +99,9 @@ def _reading(path: str) -> Iterator[None]:
     except Exception as error:  # of a damaged file, whatever the library that reads it comes upon
         if "Python objects" in str(error) or "allow_pickle" in str(error):
             raise UserError(_pickled(path)) from None
-        why = str(error) if len(str(error)) <= LONGEST else f"{str(error)[:LONGEST]}..."  # with data in it
+        why = (
+            str(error) if len(str(error)) <= ERROR_LETTERS else f"{str(error)[:ERROR_LETTERS]}..."
+        )  # with data in it
         raise UserError(f"{path} cannot be read as {kind_of(path)}: {why}") from None
 
 

@@ -15,25 +15,7 @@ from .._messages import counted
 from .._validation import real_array
 from ..operators.transform import scores
 
-_ROWS = """\
-Parameters
-----------
-X : array-like or sparse matrix of shape (m, p)
-"""
-_SCORES = """\
-Parameters
-----------
-X : array-like of shape (m, r)
-
-Returns
--------
-ndarray of shape (m, p)"""
-
-
-def _returns(kind: str) -> str:
-    return f"\nReturns\n-------\n{kind}"
-
-
+_ROWS = "Parameters\n----------\nX : array-like or sparse matrix of shape (m, p)\n"
 PARAGRAPHS = {
     "count": "n_components : int or None, default 2\n    In [1, min(n, p)]. None: as many as there can be, "
     "`min(n - 1, p)` (n without centering).",
@@ -47,13 +29,11 @@ PARAGRAPHS = {
     "fit": "Parameters\n----------\nX : array-like or sparse matrix of shape (n, p)\n"
     "    CSR and CSC matrices are not made dense; float32 stays float32. Nothing is copied.\n"
     "y : ignored\n\nReturns\n-------\nself",
-    "rows_to_scores": _ROWS + _returns("ndarray of shape (m, r)"),
-    "rows_to_numbers": _ROWS + _returns("ndarray of shape (m,)"),
-    "rows_to_classes": _ROWS + _returns("ndarray of shape (m, c)"),
-    "missing_to_scores": _ROWS + "    NaN entries are missing.\n" + _returns("ndarray of shape (m, r)"),
-    "missing_to_numbers": _ROWS + "    NaN entries are missing.\n" + _returns("ndarray of shape (m,)"),
-    "scores_to_rows": _SCORES,
-    "covariance": _returns("ndarray of shape (p, p)").lstrip(),
+    "rows_to": f"{_ROWS}\nReturns\n-------",
+    "missing_to": f"{_ROWS}    NaN entries are missing.\n\nReturns\n-------",
+    "scores_to_rows": "Parameters\n----------\nX : array-like of shape (m, r)\n\n"
+    "Returns\n-------\nndarray of shape (m, p)",
+    "covariance": "Returns\n-------\nndarray of shape (p, p)",
 }
 
 
@@ -110,7 +90,8 @@ class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def transform(self, X: Any) -> NDArray[Any]:
         """Scores of the rows of X, centered and scaled, times the loadings.
 
-        {rows_to_scores}
+        {rows_to}
+        ndarray of shape (m, r)
         """
         return self._transformed(X)
 

@@ -149,7 +149,8 @@ class Likelihood(Invertible):
         The model has covariance `W W' + s2 I`, with W in the span of the components and both fitted to the
         training data; with ``scale=True`` that of the scaled variables.
 
-        {rows_to_numbers}
+        {rows_to}
+        ndarray of shape (m,)
 
         Raises
         ------

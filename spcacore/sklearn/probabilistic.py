@@ -123,7 +123,8 @@ class PPCA(Likelihood):
     def transform(self, X: Any) -> NDArray[Any]:
         """Posterior means `(W'W + s2 I)^-1 W'(x - mean)` of z, from the observed entries of each row.
 
-        {missing_to_scores}
+        {missing_to}
+        ndarray of shape (m, r)
         """
         X = self._new(X, finite=False)
         return self.result_.transform(X)
@@ -145,7 +146,8 @@ class PPCA(Likelihood):
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """Log-density of the observed entries of each row.
 
-        {missing_to_numbers}
+        {missing_to}
+        ndarray of shape (m,)
 
         Raises
         ------

@@ -125,7 +125,8 @@ class SparseLDA(ClassifierMixin, Transformer):
     def transform(self, X: Any) -> NDArray[Any]:
         """Discriminant scores `(X - mean) @ scalings`.
 
-        {rows_to_scores}
+        {rows_to}
+        ndarray of shape (m, r)
         """
         X = self._new(X)
         return self.result_.transform(X)
@@ -133,12 +134,7 @@ class SparseLDA(ClassifierMixin, Transformer):
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """`log pi_c - d^2/2`, d the distance to each centroid; of two classes, the second less the first.
 
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (m, p)
-
-        Returns
-        -------
+        {rows_to}
         ndarray of shape (m, c), or (m,) for two classes
         """
         X = self._new(X)
@@ -148,7 +144,8 @@ class SparseLDA(ClassifierMixin, Transformer):
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of largest `decision_function`.
 
-        {rows_to_numbers}
+        {rows_to}
+        ndarray of shape (m,)
         """
         X = self._new(X)
         return self.result_.predict(X)
@@ -156,7 +153,8 @@ class SparseLDA(ClassifierMixin, Transformer):
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """Log-probabilities of the classes.
 
-        {rows_to_classes}
+        {rows_to}
+        ndarray of shape (m, c)
         """
         X = self._new(X)
         values = self.result_.decision_function(X)
@@ -166,7 +164,8 @@ class SparseLDA(ClassifierMixin, Transformer):
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probabilities of the classes, were they normal with the scatter within as their covariance.
 
-        {rows_to_classes}
+        {rows_to}
+        ndarray of shape (m, c)
         """
         return np.exp(self.predict_log_proba(X))
 
@@ -347,12 +346,7 @@ class SparseCCA(Invertible):
     def predict(self, X: Any) -> NDArray[np.float64]:
         """y from the scores of X, by least squares.
 
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (m, p)
-
-        Returns
-        -------
+        {rows_to}
         ndarray of shape (m, q), or (m,) after a fit to one y
         """
         out = self._transformed(X) @ self._regression + self.y_mean_
