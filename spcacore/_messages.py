@@ -67,7 +67,7 @@ def instead_of(word: str, allowed: Mapping[str, str]) -> str:
     if not names and not found:
         from difflib import get_close_matches
 
-        names = get_close_matches(word, allowed, 1, 0.75)
+        names = [name for name in get_close_matches(word, allowed, 1, 0.75) if name != word]
     return f"; do you mean {listed(allowed[name] for name in names)}?" if names else ""
 
 

@@ -52,7 +52,7 @@ def _abandon_stdout() -> None:
 
 def _run(argv: list[str]) -> None:
     if argv and argv[0] not in COMMANDS and not argv[0].startswith("-"):
-        raise UserError(f"unknown command {argv[0]!r}; to analyse a file: spcacore fit {argv[0]}")
+        raise UserError(f"unknown command {argv[0]!r}; to analyze a file: spcacore fit {argv[0]}")
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")
     args, others = make_parser().parse_known_args(argv)

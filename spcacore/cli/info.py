@@ -1,4 +1,4 @@
-"""What `spcacore info` tells of a file: what a user should know before fitting."""
+"""What `spcacore info` prints of a file: what a user should know before fitting."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ def check_outputs(
             raise UserError(f"cannot write {path}: it is a directory")
         if not os.access(path if os.path.exists(path) else parent, os.W_OK):
             raise UserError(f"cannot write {path}: permission denied")
-        for source, role in ((args.file, "to analyse"), (args.names, "of the names")):
+        for source, role in ((args.file, "to analyze"), (args.names, "of the names")):
             if source and os.path.exists(path) and os.path.exists(source) and os.path.samefile(path, source):
                 raise UserError(f"cannot write {path}: it is the file {role}")
         other = seen.setdefault(Path(path).resolve(), what)

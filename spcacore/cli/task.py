@@ -43,7 +43,7 @@ class Task:
 
     @property
     def treatment(self) -> dict[str, Any]:
-        """What all functions of the library are told of the matrix."""
+        """How all functions of the library are to take the matrix."""
         args = self.args
         kind = "covariance" if args.covariance else "data"
         return {"kind": kind, "center": args.center, "scale": args.scale}
@@ -106,7 +106,7 @@ class Task:
         if args.covariance:
             kind = "correlation" if args.scale else "covariance"
             return f"{what} of {args.file}: {counted(self.p, 'variable')}, {kind} matrix"
-        treatment = f"{'' if args.center else 'not '}centred, {'' if args.scale else 'not '}scaled"
+        treatment = f"{'' if args.center else 'not '}centered, {'' if args.scale else 'not '}scaled"
         size = f"{counted(self.n, 'sample')}, {counted(self.p, 'variable')}"
         return f"{what} of {args.file}: {size}, {treatment}"
 

@@ -98,7 +98,7 @@ def X():
         ("1,2\n3,4\n", ("-o", "no/out.csv"), "cannot write no/out.csv: no is not a directory"),
         ("1,2\n3,4\n", ("-o", "m.csv/out.csv"), "cannot write m.csv/out.csv: m.csv is not a directory"),
         ("1,2\n3,4\n", ("-o", "dir.csv"), "cannot write dir.csv: it is a directory"),
-        ("1,2\n3,4\n", ("-o", "./m.csv"), "cannot write ./m.csv: it is the file to analyse"),
+        ("1,2\n3,4\n", ("-o", "./m.csv"), "cannot write ./m.csv: it is the file to analyze"),
         ("1,2\n3,4\n", ("-o", "a.csv", "--scores", "./a.csv"), "for both loadings and scores"),
         ("1,2\n3,4\n", ("-n1", "-k1", "-o", "full.csv"), "cannot write full.csv: No space left on device"),
         ("2,1\n1,2\n", ("--covariance", "--scores", "a.csv"), "--scores: a covariance has no samples"),
@@ -181,7 +181,7 @@ PICKLED = np.array([[{}]])
     ("name", "write", "argv", "words"),
     [
         ("missing.csv", None, (), "cannot read missing.csv: No such file or directory"),
-        ("dir.csv", Path.mkdir, (), "cannot read dir.csv: Is a directory"),
+        ("dir.csv", Path.mkdir, (), "cannot read dir.csv: it is a directory"),
         ("m.txt", raw(b""), (), "m.txt: unknown extension; .csv, .tsv, .npy, .npz and .mtx"),
         ("m", raw(b""), (), "m: unknown extension"),
         ("m.npy.gz", raw(b""), (), "m.npy.gz: unknown extension"),
@@ -294,7 +294,7 @@ def test_a_damaged_file_is_read_or_is_one_line(tmp_path_factory, kind, where, by
 
 
 def test_a_file_name_as_the_command_gets_the_right_advice(run):
-    assert "unknown command 'data.csv'; to analyse a file: spcacore fit data.csv" in one_error_line(
+    assert "unknown command 'data.csv'; to analyze a file: spcacore fit data.csv" in one_error_line(
         run("data.csv")
     )
     assert "arguments are required: FILE" in one_error_line(run("fit"))
