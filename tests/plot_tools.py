@@ -1,6 +1,5 @@
 """What the tests of pictures share: a clean matplotlib, loadings with zeros, and what was drawn."""
 
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,7 +11,6 @@ matplotlib = pytest.importorskip("matplotlib", reason="needs matplotlib")
 matplotlib.use("Agg")
 from matplotlib import pyplot  # noqa: E402
 
-STORED = Path(__file__).parent / "data" / "plots"
 RED, BLUE, ORANGE = "#b2182b", "#2166ac", "#d55e00"
 PROPS = spcacore.datasets.load_pitprops()
 NASTY = ("$a_1$ b$", "_under_score", "größe λ ∑", "line\nbreak", "%d \\frac{ $\\frac{$", "x" * 60)
@@ -39,25 +37,10 @@ def texts(labels):
     return [label.get_text() for label in labels]
 
 
-def rows(ax):
-    return texts(ax.get_yticklabels())
-
-
 def drawn(ax):
     """The picture as numbers in [0, 1]; a warning while drawing is an error."""
     ax.figure.canvas.draw()
     return np.asarray(ax.figure.canvas.buffer_rgba())[..., :3] / 255
-
-
-def tips(ax):
-    """The arrows of a biplot, from the origin."""
-    arrows = [a for a in ax.texts if not a.get_text() and a.arrow_patch is not None]
-    assert all(a.xyann == (0, 0) and a.arrow_patch.shrinkA == a.arrow_patch.shrinkB == 0 for a in arrows)
-    return np.array([a.xy for a in arrows]).reshape(-1, 2)
-
-
-def points(ax):
-    return np.vstack([np.asarray(c.get_offsets()) for c in ax.collections])
 
 
 def stand_in(values=(1, 2, 4, 8, 16, 32, 64), **more):
@@ -74,11 +57,6 @@ def selection(**more):
     return SimpleNamespace(
         **{"parameter": "cardinality", "values": values, "scores": None, "chosen": 4, **fields, **more}
     )
-
-
-def labeled(ax, start):
-    (line,) = [line for line in ax.lines if line.get_label().startswith(start)]
-    return line
 
 
 def heights(ax):

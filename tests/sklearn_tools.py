@@ -10,15 +10,6 @@ from spcacore.sklearn import PPCA, SCA, SPCA, SparseCCA, SparseLDA, SparsePCA
 ALL = (SparsePCA, SPCA, SCA, PPCA, SparseLDA, SparseCCA)
 
 
-def fitted(estimator, X, y=None):
-    """With the classes or the second matrix that it needs."""
-    if y is None and isinstance(estimator, SparseLDA):
-        y = np.asarray(X[:, [0]].sum(axis=1)).ravel() > np.asarray(X[:, [0]].mean())
-    if y is None and isinstance(estimator, SparseCCA):
-        y = np.random.default_rng(1).standard_normal((X.shape[0], 4))
-    return estimator.fit(X, y)
-
-
 def counts(n=40, p=30, seed=0):
     """Sparse counts of which no column is zero, as CSR."""
     rng = np.random.default_rng(seed)

@@ -16,6 +16,7 @@ from spcacore import plot
 
 matplotlib = pytest.importorskip("matplotlib", reason="needs matplotlib")
 matplotlib.use("Agg")
+import plot_tools  # noqa: E402
 from matplotlib import pyplot  # noqa: E402
 from matplotlib.colors import same_color  # noqa: E402
 from matplotlib.figure import Figure  # noqa: E402
@@ -24,18 +25,32 @@ from plot_tools import (  # noqa: E402
     NASTY,
     PROPS,
     RED,
-    closed_figures,  # noqa: F401
     drawn,
     eigenvalue_shares,
     heights,
-    points,
-    rows,
     selection,
     sparse,
     stand_in,
     texts,
-    tips,
 )
+
+closed_figures = plot_tools.closed_figures
+
+
+def points(ax):
+    return np.vstack([np.asarray(c.get_offsets()) for c in ax.collections])
+
+
+def tips(ax):
+    """The arrows of a biplot, from the origin."""
+    arrows = [a for a in ax.texts if not a.get_text() and a.arrow_patch is not None]
+    assert all(a.xyann == (0, 0) and a.arrow_patch.shrinkA == a.arrow_patch.shrinkB == 0 for a in arrows)
+    return np.array([a.xy for a in arrows]).reshape(-1, 2)
+
+
+def rows(ax):
+    return texts(ax.get_yticklabels())
+
 
 # ---- bars -------------------------------------------------------------------------------------------
 

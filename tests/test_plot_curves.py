@@ -19,22 +19,30 @@ from spcacore import plot
 
 matplotlib = pytest.importorskip("matplotlib", reason="needs matplotlib")
 matplotlib.use("Agg")
+import plot_tools  # noqa: E402
 from matplotlib import pyplot  # noqa: E402
 from matplotlib.colors import same_color  # noqa: E402
 from plot_tools import (  # noqa: E402
     ORANGE,
     PROPS,
-    STORED,
-    closed_figures,  # noqa: F401
     drawn,
     eigenvalue_shares,
     heights,
-    labeled,
     selection,
     sparse,
     stand_in,
     texts,
 )
+
+STORED = Path(__file__).parent / "data" / "plots"
+
+
+closed_figures = plot_tools.closed_figures
+
+
+def labeled(ax, start):
+    (line,) = [line for line in ax.lines if line.get_label().startswith(start)]
+    return line
 
 
 def lines(ax):

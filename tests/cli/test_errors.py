@@ -12,12 +12,7 @@ import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse
-from cli_tools import (
-    made,
-    one_error_line,
-    read,
-    saved,
-)
+from cli_tools import made, one_error_line, read, saved
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

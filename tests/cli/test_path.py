@@ -8,11 +8,7 @@ import re
 import numpy as np
 import oracles
 import pytest
-from cli_tools import (
-    loadings_of,
-    one_error_line,
-    results,
-)
+from cli_tools import loadings_of, one_error_line, results
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -8,14 +8,7 @@ import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse
-from cli_tools import (
-    OPTIONS,
-    api,
-    assert_same,
-    made,
-    read,
-    results,
-)
+from cli_tools import OPTIONS, api, assert_same, made, read, results
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
