@@ -134,7 +134,7 @@ def formulas_of_docstrings(app, what, name, obj, options, lines):
 
 def no_signature(app, what, name, obj, options, signature, annotation):
     """Results are made by functions, not by their readers."""
-    if what == "class" and dataclasses.is_dataclass(obj):
+    if what == "class" and dataclasses.is_dataclass(obj) and not hasattr(obj, "fit"):
         return "", None
     return None
 

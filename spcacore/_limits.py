@@ -108,3 +108,19 @@ GRID_CARDINALITY = 1000  # the largest tried by default
 
 # Callbacks
 CALLBACK_SECONDS = 0.05  # between calls of a callback: twenty times a second
+
+# Pictures
+CLUSTERED_VARIABLES = 3000  # of a heatmap, ordered by a clustering; beyond, that takes seconds
+NAME_LETTERS = 24  # of a name in a picture, the middle of a longer one being left out
+LOG_SPAN = 10**1.5  # largest over least value from which an axis is logarithmic
+
+# The command
+COMMAND_GRID_VALUES = 10_000  # of one path
+COMMAND_RELAXATION_ORDER = 100  # variables up to which the semidefinite relaxation takes a moment
+INFO_ENTRIES = 1 << 20  # of a matrix that are looked at together
+INFO_NAMES = 5  # that are printed of many
+INFO_TIMED_ENTRIES = 1 << 22  # from which the time of a fit is mostly that of products with the matrix
+INFO_VARIANCE_RATIO = 10  # largest over median variance from which scaling is worth a thought
+ERROR_LETTERS = 200  # of what a library says of a damaged file
+TABLE_ROWS, TABLE_COLUMNS = 40, 10  # of a printed table; more variables or components are listed instead
+LISTED_LOADINGS = 50  # of one component on the screen

@@ -1,4 +1,4 @@
-"""What a callback is told, and a progress bar by tqdm (``pip install "spcacore[progress]"``)."""
+"""What a callback receives, and a progress bar by tqdm (``pip install "spcacore[progress]"``)."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Progress:
-    """What a `callback` is told.
+    """What a `callback` receives.
 
     Attributes
     ----------
     component : int
-        Index of the component under way, or just finished, from 0.
+        Index of the component in progress, or just finished, from 0.
     n_components : int
     n_iter : int
         Iterations of the present start, or of the component once finished.
     value : float or None
-        Its variance once finished; None while under way.
+        Its variance once finished; None before.
 
     Notes
     -----
     A callback that raises StopIteration ends the search early. It is not called again, and the call returns
     what was found so far:
 
-    * of components found in turn (`sparse_pca`, `oppca`, `soppca`, `extend`) those that are finished, maybe
+    * of components found in turn (`sparse_pca`, `oppca`, `soppca`, `extend`) those that are finished, perhaps
       none; of directions (`sparse_eigen`, `sparse_lda`) and pairs (`sparse_cca`) the first at least, from a
       search cut short, with ``converged=False``;
     * of one component, or several found together, the best point so far with ``converged=False``;
@@ -49,7 +49,7 @@ Callback = Callable[[Progress], object]
 
 @dataclass(frozen=True)
 class SelectionProgress:
-    """What a `callback` of a path or a selection is told.
+    """What a `callback` of a path or a selection receives.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class ProgressBar:
     """A `callback` that draws a progress bar.
 
     It counts components, or the searches of `sparsity_path` and the selections, and shows the iteration or
-    the value under way. One bar may serve several calls, one after another; `with` closes it at the end.
+    the value in progress. One bar may serve several calls, one after another; `with` closes it at the end.
 
     Parameters
     ----------
@@ -100,18 +100,18 @@ class ProgressBar:
     def __call__(self, progress: Progress | SelectionProgress) -> None:
         if isinstance(progress, Progress):
             done, total = progress.component + (progress.value is not None), progress.n_components
-            told = f"iteration {progress.n_iter}"
+            text = f"iteration {progress.n_iter}"
         else:
-            done, total, told = progress.done, progress.total, f"{progress.value:g}"
+            done, total, text = progress.done, progress.total, f"{progress.value:g}"
         if self._bar is None or self._bar.total != total or done < self._bar.n:
             self.close()
             self._bar = self._new(total)
-        self._bar.set_postfix_str(told, refresh=False)
+        self._bar.set_postfix_str(text, refresh=False)
         self._bar.update(done - self._bar.n)
         self._bar.refresh()
 
     def close(self) -> None:
-        """End the bar that is under way."""
+        """End the bar that is shown."""
         if self._bar is not None:
             self._bar.close()
             self._bar = None

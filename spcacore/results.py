@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._messages import counted
+from ._validation import aligned, framed, integer, real_array
 from .operators.problem import Screening
+from .operators.transform import scores as scores_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -78,7 +80,7 @@ class PMDComponent(SparseComponent):
     sample_loading : ndarray of shape (n,) or None
         u, of unit 2-norm, or zero for data without any variance; None for a covariance.
     strength : float
-        `d = u'Xv`, of the centred and scaled data in the units of X; for a covariance `sqrt(v'Av)`.
+        `d = u'Xv`, of the centered and scaled data in the units of X; for a covariance `sqrt(v'Av)`.
     """
 
     sample_loading: NDArray[Any] | None = None
@@ -117,8 +119,6 @@ class GreedyComponent(SparseComponent):
         -------
         SparseComponent
         """
-        from ._validation import integer
-
         k = integer(k, "k", 1, len(self.path_value))
         part = slice(k * (k - 1) // 2, k * (k + 1) // 2)
         loading = np.zeros_like(self.loading)
@@ -232,7 +232,7 @@ class Named:
         return frame(columns, labels(self.names, len(self.loadings)), "variable")
 
 
-class _Loadings(Named):
+class LoadingsResult(Named):
     """What any result with loadings, and the mean and scale of its data, can do."""
 
     mean: NDArray[Any] | None
@@ -257,10 +257,7 @@ class _Loadings(Named):
         ValueError
             Where the columns of a dataframe are not those of the fit.
         """
-        from ._validation import aligned, framed
-        from .operators.transform import scores
-
-        return framed(X, scores(aligned(X, self.names), self.loadings, self.mean, self.scale))
+        return framed(X, scores_of(aligned(X, self.names), self.loadings, self.mean, self.scale))
 
     def reconstruct(self, scores: Any) -> NDArray[Any]:
         """Rows from their scores: the orthogonal projection of the data onto the span of the loadings.
@@ -276,8 +273,6 @@ class _Loadings(Named):
         -------
         ndarray of shape (m, p)
         """
-        from ._validation import real_array
-
         V = self.loadings
         S = real_array(scores, "scores", ndim=2, empty=V.shape[1] == 0)
         if S.shape[1] != V.shape[1]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from .._messages import instead_of
-from .arguments import parser
+from .arguments import make_parser
 from .console import say
 from .fit import show_pitprops
 from .table import UserError
@@ -52,10 +52,10 @@ def _abandon_stdout() -> None:
 
 def _run(argv: list[str]) -> None:
     if argv and argv[0] not in COMMANDS and not argv[0].startswith("-"):
-        raise UserError(f"unknown command {argv[0]!r}; to analyse a file: spcacore fit {argv[0]}")
+        raise UserError(f"unknown command {argv[0]!r}; to analyze a file: spcacore fit {argv[0]}")
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")
-    args, others = parser().parse_known_args(argv)
+    args, others = make_parser().parse_known_args(argv)
     if others:
         program = f"spcacore {args.command}" if args.command else "spcacore"
         hint = instead_of(others[0].lstrip("-").split("=")[0].replace("-", "_"), FLAGS)
@@ -67,8 +67,7 @@ def _run(argv: list[str]) -> None:
     elif args.command is None:
         show_pitprops()
     else:
-        module = import_module(f".{args.command}", __name__)  # what no other command needs
-        getattr(module, args.command)(args)
+        import_module(f".{args.command}", __name__).run(args)  # imports what no other command needs
 
 
 def _fail(message: str) -> int:

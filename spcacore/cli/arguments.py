@@ -9,13 +9,13 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from .._limits import COMMAND_GRID_VALUES
 from ..models.alternation import CONSTRAINTS
 from ..operators.deflation import METHODS as DEFLATIONS
 from ..solvers.table import METHODS
 from . import help
 from .table import UserError
 
-LARGEST_GRID = 10_000  # values of one path
 LARGEST_VALUE = Decimal("1e300")
 
 
@@ -24,27 +24,33 @@ class _Parser(argparse.ArgumentParser):
         raise UserError(f"{message}; see {self.prog} --help")
 
 
-def parser() -> argparse.ArgumentParser:
-    style: dict[str, Any] = {
-        "formatter_class": argparse.RawDescriptionHelpFormatter, "allow_abbrev": False,
-    }  # fmt: skip
+_STYLE: dict[str, Any] = {"formatter_class": argparse.RawDescriptionHelpFormatter, "allow_abbrev": False}
+
+
+def make_parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="spcacore", description=help.DESCRIPTION, epilog=help.STATUS,
-        usage="spcacore [COMMAND FILE [options]]", **style,
+        usage="spcacore [COMMAND FILE [options]]", **_STYLE,
     )  # fmt: skip
     parser.add_argument("--version", action="store_true", help="print the version and exit")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", help=argparse.SUPPRESS)
+    for add in (_add_fit, _add_path, _add_certify, _add_info):
+        add(commands)
+    return parser
 
-    def command(name: str, description: str, epilog: str) -> Any:
-        new = commands.add_parser(
-            name, prog=f"spcacore {name}", description=description, epilog=epilog,
-            usage=f"spcacore {name} FILE [options]", **style,
-        )  # fmt: skip
-        new.add_argument("file", metavar="FILE", help=".csv, .npy, .npz, .mtx, .parquet, .h5ad, see below")
-        new.set_defaults(nan=False)
-        return new
 
-    fit = command("fit", help.FIT_DESCRIPTION, help.FIT_EPILOG)
+def _add_command(commands: Any, name: str, description: str, epilog: str) -> Any:
+    new = commands.add_parser(
+        name, prog=f"spcacore {name}", description=description, epilog=epilog,
+        usage=f"spcacore {name} FILE [options]", **_STYLE,
+    )  # fmt: skip
+    new.add_argument("file", metavar="FILE", help=".csv, .npy, .npz, .mtx, .parquet, .h5ad, see below")
+    new.set_defaults(nan=False)
+    return new
+
+
+def _add_fit(commands: Any) -> None:
+    fit = _add_command(commands, "fit", help.FIT_DESCRIPTION, help.FIT_EPILOG)
     what = fit.add_argument_group("components")
     _add_size(what, "5")
     what.add_argument(
@@ -64,7 +70,9 @@ def parser() -> argparse.ArgumentParser:
         help="no apostrophe in .csv before names that a spreadsheet takes for formulas: =, +, - or @ first",
     )  # fmt: skip
 
-    path = command("path", help.PATH_DESCRIPTION, help.PATH_EPILOG)
+
+def _add_path(commands: Any) -> None:
+    path = _add_command(commands, "path", help.PATH_DESCRIPTION, help.PATH_EPILOG)
     what = path.add_argument_group("components")
     _add_size(what, "1")
     what.add_argument(
@@ -90,7 +98,9 @@ def parser() -> argparse.ArgumentParser:
     writing = _add_writing(path, "the curve (.csv, or .npz with what was chosen)")
     writing.add_argument("--plot", metavar="FILE", help="draw the curve (.png, .pdf or .svg)")
 
-    certify = command("certify", help.CERTIFY_DESCRIPTION, help.CERTIFY_EPILOG)
+
+def _add_certify(commands: Any) -> None:
+    certify = _add_command(commands, "certify", help.CERTIFY_DESCRIPTION, help.CERTIFY_EPILOG)
     what = certify.add_argument_group("what to certify")
     what.add_argument(
         "-k", "--cardinality", metavar="K", type=whole_grid, help="variables: -k 10, -k 5,10, -k 1:9"
@@ -111,11 +121,12 @@ def parser() -> argparse.ArgumentParser:
     _add_reading(certify)
     _add_writing(certify, None)
 
-    info = command("info", help.INFO_DESCRIPTION, help.INFO_EPILOG)
+
+def _add_info(commands: Any) -> None:
+    info = _add_command(commands, "info", help.INFO_DESCRIPTION, help.INFO_EPILOG)
     _add_reading(info)
     _add_writing(info, None)
     info.set_defaults(nan=True, float32=False, covariance=None)
-    return parser
 
 
 def _add_size(group: Any, default: str) -> None:
@@ -270,8 +281,8 @@ def _decimals(text: str) -> list[Decimal]:
             step = numbers[2]
         if step == 0 or last < first:
             raise argparse.ArgumentTypeError(f"{part!r} is a range without values")
-        if len(values) + float(last - first) / max(float(step), 1e-300) >= LARGEST_GRID:
-            raise argparse.ArgumentTypeError(f"{text!r} has more than {LARGEST_GRID} values")
+        if len(values) + float(last - first) / max(float(step), 1e-300) >= COMMAND_GRID_VALUES:
+            raise argparse.ArgumentTypeError(f"{text!r} has more than {COMMAND_GRID_VALUES} values")
         values += [first + i * step for i in range(int((last - first) / step) + 1)]
     if len(set(values)) < len(values):
         raise argparse.ArgumentTypeError(f"{text!r} has a value twice")

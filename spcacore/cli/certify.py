@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._limits import COMMAND_RELAXATION_ORDER
 from .._validation import as_seed
 from ..models.variance import explained_variance
 from ..operators.deflation import DeflatedOperator
@@ -23,11 +24,10 @@ from .report import gap, json_loading, percent, print_aligned, print_json, print
 from .table import UserError
 from .task import Task
 
-RELAXED = 100  # variables up to which the semidefinite relaxation takes a moment
 DEFINITIONS = ("cumulative", "adjusted", "raw")
 
 
-def certify(args: argparse.Namespace) -> None:
+def run(args: argparse.Namespace) -> None:
     if (args.cardinality is None) == (args.loadings is None):
         raise UserError("give either -k/--cardinality or --loadings; see spcacore certify --help")
     for name in ("time_limit", "seed"):
@@ -48,7 +48,7 @@ def _certify_cardinalities(task: Task) -> None:
     """How much variance a component of each cardinality can have, and how much the best one found has."""
     args, found = task.args, []
     cardinalities = task.sparsity("cardinality", args.cardinality)
-    relaxation = task.p <= RELAXED if args.relaxation is None else args.relaxation
+    relaxation = task.p <= COMMAND_RELAXATION_ORDER if args.relaxation is None else args.relaxation
     with task.work() as progress:
         for k in cardinalities:
             progress.task = f"cardinality {k}: "
@@ -56,7 +56,7 @@ def _certify_cardinalities(task: Task) -> None:
             if args.exact:
                 x: Any = exact.branch_and_bound(
                     task.matrix, k, time_limit=args.time_limit, rng=args.seed,
-                    callback=lambda told: progress(f"{told.n_iter} nodes"), **task.treatment,
+                    callback=lambda state: progress(f"{state.n_iter} nodes"), **task.treatment,
                 )  # fmt: skip
                 bounds = {"branch and bound": x.upper_bound}
             else:
@@ -65,7 +65,7 @@ def _certify_cardinalities(task: Task) -> None:
                 x = tpower(
                     task.matrix,
                     k,
-                    callback=lambda told: progress(f"iteration {told.n_iter}"),
+                    callback=lambda state: progress(f"iteration {state.n_iter}"),
                     **task.treatment,
                 )
                 x = replace(x, upper_bound=max(best.bound, x.value))
@@ -167,9 +167,9 @@ def _bounds_in_turn(
             variance /= 1 - sum(float(q[index] @ value) ** 2 for q in state.basis)
         if args.exact:
             options = exact.check_options(problem, time_limit=args.time_limit)
-            told = lambda n: progress(f"{n} nodes")  # noqa: E731
+            report_nodes = lambda n: progress(f"{n} nodes")  # noqa: E731
             seed = [as_seed(args.seed), t]
-            proof = exact.solve_to_optimality(problem, state, len(index), options, seed, told)
+            proof = exact.solve_to_optimality(problem, state, len(index), options, seed, report_nodes)
             bound = variance if proof is None else proof.upper
             if proof is not None and proof.complete:
                 level = proof.found.objective

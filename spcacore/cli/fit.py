@@ -8,22 +8,11 @@ from typing import Any
 from .. import datasets
 from .._messages import counted
 from ..models.components import sparse_pca
-from ..solvers.table import METHODS
 from .console import Work
 from .reading import where_not_finite
-from .report import check_outputs, json_result, print_json, report, write, write_result, write_scores
+from .report import json_result, print_json, print_result, write, write_result, write_scores
 from .table import UserError
-from .task import (
-    PICTURES,
-    SPARSITY,
-    TABLES,
-    Task,
-    check_matplotlib,
-    check_together,
-    draw_figure,
-    given_sparsity,
-    method_options,
-)
+from .task import PICTURES, SPARSITY, TABLES, Task, checked_options, draw_figure
 
 
 def show_pitprops() -> None:
@@ -37,23 +26,15 @@ def show_pitprops() -> None:
         "Sparse PCA of the pit props: correlations of 13 measurements of 180 mine timbers (Jeffers 1967)\n"
         "6 components of 7, 4, 4, 1, 1 and 1 variables, as in Zou, Hastie and Tibshirani (2006)\n"
     )
-    report(result, pitprops.names)
+    print_result(result, pitprops.names)
     print(f"\n{work.seconds:.3f} s\nYour own data: spcacore fit FILE      More: spcacore --help")
 
 
-def fit(args: argparse.Namespace) -> None:
-    parameter, value = given_sparsity(args)
-    options = method_options(args)
-    check_together(args)
-    check_outputs(
-        args,
-        [
-            (args.output, "loadings", TABLES), (args.scores, "scores", TABLES),
-            (args.plot, "the picture", PICTURES),
-        ],
+def run(args: argparse.Namespace) -> None:
+    parameter, value, options = checked_options(
+        args, (args.output, "loadings", TABLES), (args.scores, "scores", TABLES),
+        (args.plot, "the picture", PICTURES),
     )  # fmt: skip
-    check_matplotlib(args)
-    args.nan = METHODS[args.method].missing
     task = Task(args)
     where = where_not_finite(task.table, args) if args.scores and args.nan else None
     if where is not None:
@@ -86,7 +67,7 @@ def fit(args: argparse.Namespace) -> None:
         print_json(task.document({parameter: value, "result": json_result(result, names)}))
     elif not args.quiet:
         print(task.title("Sparse PCA"), end="\n\n")
-        report(result, names)
+        print_result(result, names)
         task.last_line("fitted", args.output, args.scores, args.plot)
 
 

@@ -1,4 +1,4 @@
-"""What `spcacore info` tells of a file: what a user should know before fitting."""
+"""What `spcacore info` prints of a file: what a user should know before fitting."""
 
 from __future__ import annotations
 
@@ -12,19 +12,15 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from .._limits import INFO_ENTRIES, INFO_NAMES, INFO_TIMED_ENTRIES, INFO_VARIANCE_RATIO
 from ..operators.inputs import as_problem
 from .console import printable
 from .reading import kind_of, read, symmetric
 from .report import print_json, significant
 from .table import Table
 
-SHOWN = 5  # names
-BLOCK = 1 << 20  # entries looked at together
-UNEQUAL = 10  # largest over median variance beyond which scaling is worth a thought
-TIMED = 1 << 22  # entries from which on the time of a fit is mostly that of products with the matrix
 
-
-def info(args: argparse.Namespace) -> None:
+def run(args: argparse.Namespace) -> None:
     args.notes = []
     table = read(args)
     facts = _facts(table, args)
@@ -71,7 +67,7 @@ def _facts(table: Table, args: argparse.Namespace) -> dict[str, Any]:
         "unit_diagonal": square and bool(np.allclose(X.diagonal(), 1)),
     }
     facts["seconds_per_product"] = None
-    if columns.first is None and (X.nnz if sparse else n * p) >= TIMED and not square:
+    if columns.first is None and (X.nnz if sparse else n * p) >= INFO_TIMED_ENTRIES and not square:
         facts["seconds_per_product"] = _product_time(X)
     return facts
 
@@ -177,7 +173,7 @@ def _blocks(X: NDArray[Any]) -> Iterator[tuple[slice, slice, NDArray[np.float64]
     """Pieces of X in float64, in the order in which it is stored."""
     n, p = X.shape
     by_columns = X.flags.f_contiguous and not X.flags.c_contiguous
-    step = max(1, BLOCK // (n if by_columns else p))
+    step = max(1, INFO_ENTRIES // (n if by_columns else p))
     for start in range(0, p if by_columns else n, step):
         part = slice(start, start + step)
         rows, columns = (slice(0, n), part) if by_columns else (part, slice(0, p))
@@ -186,8 +182,8 @@ def _blocks(X: NDArray[Any]) -> Iterator[tuple[slice, slice, NDArray[np.float64]
 
 def _entries(X: Any) -> Iterator[tuple[NDArray[Any], NDArray[Any], NDArray[np.float64]]]:
     """Rows, columns and values of the entries stored of a CSR or CSC matrix, some at a time."""
-    for start in range(0, len(X.data), BLOCK):
-        part = slice(start, min(start + BLOCK, len(X.data)))
+    for start in range(0, len(X.data), INFO_ENTRIES):
+        part = slice(start, min(start + INFO_ENTRIES, len(X.data)))
         minor = X.indices[part]
         major = np.searchsorted(X.indptr, np.arange(part.start, part.stop), side="right") - 1
         value = np.asarray(X.data[part], np.float64)
@@ -265,7 +261,7 @@ def _advice(facts: dict[str, Any], args: argparse.Namespace) -> list[str]:
         advice.append(f"The matrix is symmetric; if it holds {what}, say --covariance.")
     elif facts["median_variance"]:
         ratio = facts["largest_variance"] / facts["median_variance"]
-        if ratio > UNEQUAL:
+        if ratio > INFO_VARIANCE_RATIO:
             advice.append(
                 f"The largest variance is {ratio:.2g} times the median: such variables will make up the "
                 "components, unless --scale gives all of them the same weight."
@@ -284,8 +280,8 @@ def _some(names: Any) -> str:
     """The first few in brackets."""
     if not names:
         return ""
-    shown = ", ".join(printable(name.strip()) or "?" for name in names[:SHOWN])
-    return f" ({shown}{', ...' if len(names) > SHOWN else ''})"
+    shown = ", ".join(printable(name.strip()) or "?" for name in names[:INFO_NAMES])
+    return f" ({shown}{', ...' if len(names) > INFO_NAMES else ''})"
 
 
 def _count_of(number: int, total: int) -> str:

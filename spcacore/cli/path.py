@@ -10,42 +10,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._messages import counted
-from ..solvers.table import METHODS
 from .report import (
-    check_outputs,
     json_result,
     percent,
     print_aligned,
     print_json,
-    report,
+    print_result,
     result_fields,
     write,
     write_csv,
     write_npz,
 )
 from .table import UserError
-from .task import (
-    PICTURES,
-    TABLES,
-    Task,
-    check_matplotlib,
-    check_together,
-    draw_figure,
-    given_sparsity,
-    method_options,
-)
+from .task import PICTURES, TABLES, Task, checked_options, draw_figure
 
 _DEFAULT_CARDINALITIES = (1, 2, 3, 4, 5, 7, 10, 14, 20, 28, 40, 56, 80, 112, 160)
 
 
-def path(args: argparse.Namespace) -> None:
-    parameter, values = given_sparsity(args)
-    options = method_options(args)
-    check_together(args)
+def run(args: argparse.Namespace) -> None:
+    parameter, values, options = checked_options(
+        args, (args.output, "the curve", TABLES), (args.plot, "the picture", PICTURES)
+    )
     selecting = _selection_options(args)
-    check_outputs(args, [(args.output, "the curve", TABLES), (args.plot, "the picture", PICTURES)])
-    check_matplotlib(args)
-    args.nan = METHODS[args.method].missing
     from ..selection.criteria import select_sparsity, sparsity_path
 
     task = Task(args)
@@ -82,7 +68,7 @@ def path(args: argparse.Namespace) -> None:
         else:
             _print_selection(curve)
             print()
-            report(curve.result, task.names)
+            print_result(curve.result, task.names)
         task.last_line("computed", args.output, args.plot)
 
 

@@ -19,10 +19,10 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from .._limits import ERROR_LETTERS
 from .._messages import counted, repeated
 from .table import Table, UserError, compressed
 
-LONGEST = 200  # letters of what a library says of a damaged file
 FORMULA = re.compile(r"'*[=+\-@\t\r]")  # what a spreadsheet computes, with or without quotes before it
 MISSING = ("", "na", "nan", "n/a", "null", "none", "?", "-", ".")
 
@@ -99,7 +99,9 @@ def _reading(path: str) -> Iterator[None]:
     except Exception as error:  # of a damaged file, whatever the library that reads it comes upon
         if "Python objects" in str(error) or "allow_pickle" in str(error):
             raise UserError(_pickled(path)) from None
-        why = str(error) if len(str(error)) <= LONGEST else f"{str(error)[:LONGEST]}..."  # with data in it
+        why = str(error)  # with data in it
+        if len(why) > ERROR_LETTERS:
+            why = f"{why[:ERROR_LETTERS]}..."
         raise UserError(f"{path} cannot be read as {kind_of(path)}: {why}") from None
 
 
@@ -253,7 +255,7 @@ def _read_mtx(path: str, args: argparse.Namespace) -> Table:
     import scipy.io
 
     with warnings.catch_warnings(), _open_bytes(path) as stream:
-        warnings.simplefilter("ignore", DeprecationWarning)  # of sparse matrices in favour of arrays
+        warnings.simplefilter("ignore", DeprecationWarning)  # of sparse matrices in favor of arrays
         matrix = scipy.io.mmread(_Lines(stream))
     return Table(compressed(matrix) if scipy.sparse.issparse(matrix) else matrix)
 
@@ -373,16 +375,16 @@ def _layout(
 ) -> tuple[bool, bool]:
     """Whether there are a header and row names, from the first two lines where the user does not say."""
     short = second is not None and len(first) + 1 == len(second)
-    labelled = second is not None and len(second) > 1 and _is_label(second[0])
+    labeled = second is not None and len(second) > 1 and _is_label(second[0])
     corner = len(first) > 1 and not first[0].strip() and not short
     if header is None:
         cells = first if short or len(first) == 1 or _is_number(first[0]) else first[1:]
         mostly_text = sum(map(_is_text, cells)) > sum(map(_is_number, cells))
-        numbered = corner and (labelled or _counts_up(first[1:]))
-        header = mostly_text or numbered or (short and labelled)
+        numbered = corner and (labeled or _counts_up(first[1:]))
+        header = mostly_text or numbered or (short and labeled)
     if row_names is None:
         own = not header and len(first) > 1 and _is_label(first[0])
-        row_names = own or (header and (short or corner or labelled))
+        row_names = own or (header and (short or corner or labeled))
     return header, row_names
 
 

@@ -14,19 +14,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._limits import LISTED_LOADINGS, TABLE_COLUMNS, TABLE_ROWS
 from ..models.components import SparsePCAResult
 from .console import printable
 from .reading import quoted
 from .table import UserError
 
-TABLE_ROWS, TABLE_COLUMNS = 40, 10  # more variables or components than this are listed instead
-LISTED = 50  # variables of one component on the screen
 SCHEMA = 1  # of --json; grows when a field changes its meaning or goes away
 
 # ---- text -------------------------------------------------------------------------------------------
 
 
-def report(result: SparsePCAResult, names: Sequence[str]) -> None:
+def print_result(result: SparsePCAResult, names: Sequence[str]) -> None:
     """Loadings and variances: a table where it fits, else a list for each component."""
     if result.n_components == 0:
         print("no component: the variables do not vary")
@@ -51,10 +50,10 @@ def print_loading(v: NDArray[Any], names: Sequence[str]) -> None:
     """The nonzeros, the largest first."""
     chosen = np.flatnonzero(v)
     chosen = chosen[np.argsort(-np.abs(v[chosen]), kind="stable")]
-    for j in chosen[:LISTED]:
+    for j in chosen[:LISTED_LOADINGS]:
         print(f"  {v[j]:6.3f}  {printable(names[j])}")
-    if len(chosen) > LISTED:
-        print(f"  and {len(chosen) - LISTED} more; -o FILE writes all")
+    if len(chosen) > LISTED_LOADINGS:
+        print(f"  and {len(chosen) - LISTED_LOADINGS} more; -o FILE writes all")
 
 
 def _summary(result: SparsePCAResult) -> list[list[str]]:
@@ -170,7 +169,7 @@ def check_outputs(
             raise UserError(f"cannot write {path}: it is a directory")
         if not os.access(path if os.path.exists(path) else parent, os.W_OK):
             raise UserError(f"cannot write {path}: permission denied")
-        for source, role in ((args.file, "to analyse"), (args.names, "of the names")):
+        for source, role in ((args.file, "to analyze"), (args.names, "of the names")):
             if source and os.path.exists(path) and os.path.exists(source) and os.path.samefile(path, source):
                 raise UserError(f"cannot write {path}: it is the file {role}")
         other = seen.setdefault(Path(path).resolve(), what)

@@ -109,7 +109,7 @@ def _matrix(path: str, place: str, node: Any) -> Any:
     parts = [_numbers(path, f"{place}/{part}", node[part]) for part in ("data", "indices", "indptr")]
     shape = _attribute(node, "shape", "h5sparse_shape")
     if shape is None:
-        raise UserError(f"{path}: {place} does not tell its shape")
+        raise UserError(f"{path}: {place} lacks its shape")
     return compressed(make(tuple(parts), shape=tuple(map(int, shape))))
 
 

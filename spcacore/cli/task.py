@@ -17,7 +17,7 @@ from .._messages import counted, listed
 from ..solvers.table import METHODS
 from .console import Work, say
 from .reading import read, where_not_finite
-from .report import write
+from .report import check_outputs, write
 from .table import Table, UserError
 
 SPARSITY = {"cardinality": "-k/--cardinality", "l1_bound": "--l1-bound", "penalty": "--penalty"}
@@ -43,7 +43,7 @@ class Task:
 
     @property
     def treatment(self) -> dict[str, Any]:
-        """What all functions of the library are told of the matrix."""
+        """How all functions of the library are to take the matrix."""
         args = self.args
         kind = "covariance" if args.covariance else "data"
         return {"kind": kind, "center": args.center, "scale": args.scale}
@@ -106,7 +106,7 @@ class Task:
         if args.covariance:
             kind = "correlation" if args.scale else "covariance"
             return f"{what} of {args.file}: {counted(self.p, 'variable')}, {kind} matrix"
-        treatment = f"{'' if args.center else 'not '}centred, {'' if args.scale else 'not '}scaled"
+        treatment = f"{'' if args.center else 'not '}centered, {'' if args.scale else 'not '}scaled"
         size = f"{counted(self.n, 'sample')}, {counted(self.p, 'variable')}"
         return f"{what} of {args.file}: {size}, {treatment}"
 
@@ -169,6 +169,19 @@ def method_options(args: argparse.Namespace) -> dict[str, Any]:
             )
         options[name] = value
     return options
+
+
+def checked_options(
+    args: argparse.Namespace, *outputs: tuple[str | None, str, tuple[str, ...]]
+) -> tuple[str, Any, dict[str, Any]]:
+    """The sparsity, its value and the options of the method, where nothing is wrong with the arguments."""
+    parameter, value = given_sparsity(args)
+    options = method_options(args)
+    check_together(args)
+    check_outputs(args, outputs)
+    check_matplotlib(args)
+    args.nan = METHODS[args.method].missing
+    return parameter, value, options
 
 
 def check_together(args: argparse.Namespace) -> None:

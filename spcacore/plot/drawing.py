@@ -1,0 +1,163 @@
+"""What all pictures share: axes, names, colors, and the paragraphs of their docstrings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._limits import NAME_LETTERS
+from .._messages import counted
+from .._validation import integer, real_array
+from ..results import labels
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+
+
+DIVERGING, ABOVE, BELOW = "RdBu_r", "#b2182b", "#2166ac"
+SPARSE, DENSE, ORDINARY, CHOSEN = "#0072b2", "#7d7d7d", "#c4c4c4", "#d55e00"
+VERBATIM: dict[str, Any] = {"parse_math": False, "usetex": False}  # a name may contain $ and _
+LETTER_WIDTH = 0.6  # of its height
+NO_LOADINGS = "all loadings are zero"
+PARAGRAPHS = {
+    "names": "names : sequence of p str, optional\n"
+    "    Of the variables. Default: those of the result, else x1, x2, ...",
+    "components": "components : int or sequence of int, optional\n"
+    "    Which, and in which order. Default: all.",
+    "axes": "ax : matplotlib.axes.Axes, optional\n    Default: a new figure.\n\n"
+    "Returns\n-------\nmatplotlib.axes.Axes",
+    "wrong": "Raises\n------\nValueError, TypeError",
+    "no_matplotlib": "ImportError\n    Without matplotlib.",
+    "examples": "Examples\n--------\n>>> import matplotlib\n"
+    '>>> matplotlib.use("Agg")\n>>> from spcacore import plot',
+}
+
+
+def given_or_new_axes(ax: Axes | None, size: tuple[float, float]) -> Any:
+    """The Axes to draw into."""
+    try:
+        from matplotlib.axes import Axes
+    except ImportError:
+        raise ImportError('spcacore.plot needs matplotlib: pip install "spcacore[plot]"') from None
+    if ax is None:
+        from matplotlib import pyplot
+
+        figure: Any
+        figure, ax = pyplot.subplots(figsize=size, layout="constrained")
+        figure.get_layout_engine().set(w_pad=0.09, h_pad=0.09)
+        return ax
+    if not isinstance(ax, Axes):
+        raise TypeError(f"ax must be a matplotlib Axes or None, not {type(ax).__name__}")
+    return ax
+
+
+def loadings_of(result: Any) -> NDArray[np.float64]:
+    V = getattr(result, "loadings", None)
+    if V is None:
+        V = getattr(result, "loading", result)
+    V = real_array(V, "loadings", ndim=(1, 2)).astype(np.float64)
+    return V[:, None] if V.ndim == 1 else V
+
+
+def chosen_components(components: Any, r: int) -> list[int]:
+    if components is None:
+        return list(range(r))
+    if isinstance(components, (str, bytes)) or not hasattr(components, "__len__"):
+        return [integer(components, "components", 0, r - 1)]
+    if len(components) == 0:
+        raise ValueError("components is empty")
+    return [integer(t, f"components[{i}]", 0, r - 1) for i, t in enumerate(components)]
+
+
+def variable_names(result: Any, names: Any, p: int) -> list[str]:
+    if names is None:
+        return labels(getattr(result, "names", None), p)
+    if isinstance(names, (str, bytes)) or not hasattr(names, "__len__"):
+        raise TypeError(f"names must be a sequence of {p} strings, not {names!r}")
+    if len(names) != p:
+        raise ValueError(f"names has {counted(len(names), 'entry')} for {counted(p, 'variable')}")
+    return [str(name) for name in names]
+
+
+def variance_shares(result: Any, r: int, chosen: Sequence[int] | None = None) -> NDArray[np.float64] | None:
+    """Of the variance, for each component; None where the result does not say."""
+    shares = getattr(result, "explained_variance_ratio", None)
+    if shares is None and getattr(result, "pve", None) is not None:
+        shares = np.diff(np.asarray(result.pve, np.float64), prepend=0)
+    if shares is None:
+        return None
+    shares = np.asarray(shares, np.float64)
+    return shares if chosen is None else shares[list(chosen)]
+
+
+def shortened(name: str) -> str:
+    """On one line; the middle of a long one is left out, as names tend to differ at their ends."""
+    name = " ".join(name.split())
+    if len(name) <= NAME_LETTERS:
+        return name
+    tail = NAME_LETTERS // 3
+    return f"{name[: NAME_LETTERS - tail - 1].rstrip()}…{name[-tail:].lstrip()}"
+
+
+def percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def points_per_row(ax: Any, m: int) -> float:
+    """Points that each of m rows has."""
+    return ax.get_window_extent().height / ax.figure.dpi * 72 / max(m, 1)
+
+
+def label_rows(ax: Any, names: list[str]) -> bool:
+    """Names beside the rows, in letters that fit; none where those would be too small to read."""
+    from matplotlib.font_manager import FontProperties
+
+    room = points_per_row(ax, len(names))
+    if room < 5.5:
+        ax.set_yticks([])
+        return False
+    size = min(0.9 * room, FontProperties(size="small").get_size_in_points())
+    ax.set_yticks(np.arange(len(names)), [shortened(name) for name in names], fontsize=size, **VERBATIM)
+    return True
+
+
+def text_color() -> str:
+    """What the style in use writes in: dark styles are light here."""
+    import matplotlib
+
+    return matplotlib.rcParams["text.color"]
+
+
+def hide_spines(ax: Any, *more: str) -> None:
+    ax.spines[["top", "right", *more]].set_visible(False)
+
+
+def add_grid(ax: Any, axis: str) -> None:
+    """Lines behind the picture, across one axis."""
+    ax.grid(True, axis=axis, color="0.92", linewidth=0.8)
+    ax.set_axisbelow(True)
+
+
+def write_in_the_middle(ax: Any, text: str) -> None:
+    ax.text(0.5, 0.5, text, transform=ax.transAxes, ha="center", va="center", color="0.5")
+
+
+def add_color_bar(ax: Any, image: Any) -> None:
+    inches = ax.get_window_extent().height / ax.figure.dpi
+    bar = ax.figure.colorbar(
+        image, ax=ax, label="loading", fraction=0.05, pad=0.03, aspect=18, shrink=min(1, 2.8 / inches)
+    )
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(length=2)
+
+
+def legend_above(ax: Any, drawn: Sequence[Any], said: Sequence[str]) -> None:
+    """Above the picture, where it hides nothing."""
+    ax.legend(
+        drawn, said, frameon=False, fontsize="small", loc="lower left", bbox_to_anchor=(0, 1), ncols=2,
+        borderaxespad=0.2,
+    )  # fmt: skip

@@ -1,0 +1,281 @@
+"""Loadings as bars, as a table of colors, and as images."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._docstrings import filled
+from .._limits import CLUSTERED_VARIABLES
+from .._messages import counted
+from .._validation import check_choice, integer
+from . import drawing
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+
+
+@filled(drawing.PARAGRAPHS)
+def bars(
+    result: Any,
+    component: int = 0,
+    *,
+    n_variables: int = 30,
+    names: Sequence[str] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """The loadings of one component as horizontal bars, the largest magnitude first.
+
+    Parameters
+    ----------
+    result : object with `loadings`, or array-like of shape (p, r) or (p,)
+        `SparsePCAResult`, `SPCAResult`, `RotatedResult` and the like; a `SparseComponent` has one component.
+    component : int, default 0
+    n_variables : int, default 30
+        At most so many bars; the title says how many loadings there are.
+    {names}
+    {axes}
+
+    {wrong}
+        For a component that is not there, or names that are not p strings.
+    {no_matplotlib}
+
+    {examples}
+    >>> import spcacore
+    >>> props = spcacore.datasets.load_pitprops()
+    >>> result = spcacore.sparse_pca(props.correlation, 2, cardinality=4, kind="covariance")
+    >>> ax = plot.bars(result, names=props.names)
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['length', 'topdiam', 'bowdist', 'whorls']
+    >>> ax.get_title(loc="left")
+    'component 1: 4 loadings, 22.6 % of the variance'
+    """
+    V = drawing.loadings_of(result)
+    t = integer(component, "component", 0, V.shape[1] - 1)
+    limit = integer(n_variables, "n_variables", 1)
+    named = drawing.variable_names(result, names, len(V))
+    v = V[:, t]
+    count = int(np.count_nonzero(v))
+    index = np.argsort(-abs(v), kind="stable")[: min(count, limit)]
+    ax = drawing.given_or_new_axes(ax, (5.6, min(1.1 + 0.24 * max(len(index), 3), 10)))
+    position = np.arange(len(index))
+    thick = 0.72 * min(1, 30 / drawing.points_per_row(ax, len(index)))
+    ax.barh(
+        position, v[index], height=thick, color=[drawing.ABOVE if x > 0 else drawing.BELOW for x in v[index]]
+    )
+    if count:
+        ax.axvline(0, color=drawing.text_color(), linewidth=0.8)
+    ax.set_ylim(max(len(index), 1) - 0.4, -0.6)
+    drawing.label_rows(ax, [named[j] for j in index])
+    ax.tick_params(axis="y", length=0)
+    ax.set_xlabel("loading" if len(index) == count else f"loading (the {len(index)} largest of {count})")
+    drawing.add_grid(ax, "x")
+    drawing.hide_spines(ax, "left")
+    share = drawing.variance_shares(result, V.shape[1])
+    variance = "" if share is None else f", {drawing.percent(share[t])} of the variance"
+    shown = counted(count, "loading")
+    ax.set_title(f"component {t + 1}: {shown}{variance}", loc="left", fontsize="medium")
+    if count == 0:
+        ax.set_xticks([])
+        drawing.write_in_the_middle(ax, drawing.NO_LOADINGS)
+    return ax
+
+
+@filled(drawing.PARAGRAPHS)
+def heatmap(
+    result: Any,
+    *,
+    names: Sequence[str] | None = None,
+    components: int | Sequence[int] | None = None,
+    n_variables: int | None = None,
+    order: str = "cluster",
+    ax: Axes | None = None,
+) -> Axes:
+    """The loadings as a table of colors, variables down and components across.
+
+    Only variables that some of these components select are shown, and no color where a loading is exactly
+    zero. Names are written where there is room for them.
+
+    Parameters
+    ----------
+    result : object with `loadings`, or array-like of shape (p, r) or (p,)
+    {names}
+    {components}
+    n_variables : int, optional
+        Show only so many, those with the largest loadings by magnitude. Default: all that are selected.
+    order : {"cluster", "loading", "given"}, default "cluster"
+        "cluster": hierarchical clustering (average linkage) by the magnitudes of the loadings, and less by
+        their signs, a variable's loadings divided by the root of their length, so that the components
+        count more than the sizes; of two clusters that merge, that of the earlier components comes first.
+        For more than 3000 variables, "loading". "loading": by the component in which a variable has its
+        largest magnitude, there from positive to negative. "given": as in the data.
+    {axes}
+        Its figure has the color bar too.
+
+    {wrong}
+        For components that are not there, an order that is not, or names that are not p strings.
+    {no_matplotlib}
+
+    References
+    ----------
+    M. B. Eisen, P. T. Spellman, P. O. Brown and D. Botstein (1998). Cluster analysis and display of
+    genome-wide expression patterns. Proceedings of the National Academy of Sciences 95, 14863-14868.
+
+    {examples}
+    >>> ax = plot.heatmap([[0.8, 0], [0, 0], [0, -1], [0.6, 0]], names=["a", "b", "c", "d"])
+    >>> [label.get_text() for label in ax.get_yticklabels()]  # b has no loading
+    ['a', 'd', 'c']
+    """
+    V = drawing.loadings_of(result)
+    chosen = drawing.chosen_components(components, V.shape[1])
+    check_choice(order, "order", ("cluster", "loading", "given"))
+    named = drawing.variable_names(result, names, len(V))
+    V = V[:, chosen]
+    magnitude = abs(V).max(axis=1)
+    rows = np.flatnonzero(magnitude)
+    selected = len(rows)
+    if n_variables is not None:
+        most = integer(n_variables, "n_variables", 1)
+        rows = np.sort(rows[np.argsort(-magnitude[rows], kind="stable")[:most]])
+    if order == "cluster" and 2 < len(rows) <= CLUSTERED_VARIABLES:
+        rows = rows[_clustered(V[rows])]
+    elif order != "given":
+        rows = rows[_by_component(V[rows])]
+    m, r = len(rows), len(chosen)
+    ax = drawing.given_or_new_axes(ax, (min(2.8 + 0.6 * r, 11), min(1.2 + 0.21 * max(m, 6), 9)))
+    ax.spines[:].set_visible(False)
+    ax.tick_params(length=0)
+    if m == 0:
+        ax.set_xticks([])
+        ax.set_yticks([])
+        drawing.write_in_the_middle(ax, drawing.NO_LOADINGS)
+        return ax
+    largest = float(magnitude[rows].max())
+    table = np.ma.masked_equal(V[rows], 0)
+    image = ax.imshow(
+        table, cmap=drawing.DIVERGING, vmin=-largest, vmax=largest, aspect="auto", interpolation="nearest"
+    )
+    if drawing.points_per_row(ax, m) > 4:
+        ax.hlines(np.arange(m + 1) - 0.5, -0.5, r - 0.5, color="0.92", linewidth=0.6)
+    ax.vlines(np.arange(r + 1) - 0.5, -0.5, m - 0.5, color="0.8", linewidth=0.8)
+    ax.set_xlim(-0.5, r - 0.5)
+    ax.set_ylim(m - 0.5, -0.5)
+    shares = drawing.variance_shares(result, r, chosen)
+    thin = max(1, -(-r // 20))
+    ticks = [str(t + 1) for t in chosen]
+    if shares is not None and r <= 8:
+        ticks = [f"{tick}\n{drawing.percent(share)}" for tick, share in zip(ticks, shares, strict=True)]
+    ax.set_xticks(np.arange(0, r, thin), ticks[::thin])
+    ax.set_xlabel("component" if shares is None or r > 8 else "component, and its share of the variance")
+    if not drawing.label_rows(ax, [named[j] for j in rows]) or m < selected:
+        ax.set_ylabel(
+            counted(m, "variable") if m == selected else f"{m} of {counted(selected, 'selected variable')}"
+        )
+    drawing.add_color_bar(ax, image)
+    return ax
+
+
+@filled(drawing.PARAGRAPHS)
+def images(
+    result: Any,
+    shape: tuple[int, int],
+    *,
+    components: int | Sequence[int] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Each loading as an image, side by side in one Axes, on one symmetric scale of colors; zeros are blank.
+
+    Parameters
+    ----------
+    result : object with `loadings`, or array-like of shape (p, r) or (p,)
+        Variables are the pixels, row by row.
+    shape : (int, int)
+        Rows and columns of an image; the product is p.
+    {components}
+    {axes}
+        Its `images` are in the order of the components; its figure has the color bar too.
+
+    {wrong}
+        For components that are not there, or a shape that does not hold p pixels.
+    {no_matplotlib}
+
+    {examples}
+    >>> ax = plot.images([0.6, 0.0, 0.0, 0.0, -0.8, 0.0], (2, 3))
+    >>> ax.images[0].get_array().filled(0).tolist(), ax.images[0].get_clim()
+    ([[0.6, 0.0, 0.0], [0.0, -0.8, 0.0]], (-0.8, 0.8))
+    """
+    V = drawing.loadings_of(result)
+    chosen = drawing.chosen_components(components, V.shape[1])
+    if not isinstance(shape, (tuple, list)) or len(shape) != 2:
+        raise TypeError(f"shape must be two integers, the rows and columns of an image, not {shape!r}")
+    rows, columns = (integer(size, f"shape[{i}]", 1) for i, size in enumerate(shape))
+    if rows * columns != len(V):
+        raise ValueError(
+            f"shape ({rows}, {columns}) has {counted(rows * columns, 'pixel')} "
+            f"for {counted(len(V), 'variable')}"
+        )
+    r = len(chosen)
+    tall = rows / columns
+    across = min(r, math.ceil(math.sqrt(1.5 * r * tall)))
+    down = -(-r // across)
+    across = -(-r // down)
+    shares = drawing.variance_shares(result, r, chosen)
+    gap, title = 0.08, 0.24 if r > 1 or shares is not None else 0.0  # of a width, and in inches
+    side = min(1.6, 9 / across, 8 / (down * tall))
+    high = down * (side * tall + max(title, gap * side))
+    own = ax is None
+    ax = drawing.given_or_new_axes(ax, (side * across * (1 + gap) + 1.2, max(high + 0.3, 1.8)))
+    if not own:
+        box = ax.get_window_extent()
+        width, height = 0.85 * box.width / ax.figure.dpi, box.height / ax.figure.dpi
+        side = min(width / (across * (1 + gap)), max(height / down - title, 0.1) / tall)
+    head = max(title / side, gap)
+    limit = float(abs(V[:, chosen]).max()) or 1.0
+    for i, t in enumerate(chosen):
+        left, top = i % across * (1 + gap), i // across * (tall + head)
+        picture = np.ma.masked_equal(V[:, t].reshape(rows, columns), 0)
+        image = ax.imshow(
+            picture, cmap=drawing.DIVERGING, vmin=-limit, vmax=limit, interpolation="nearest",
+            extent=(left, left + 1, top + tall, top),
+        )  # fmt: skip
+        edge = [(left, top), (left + 1, top), (left + 1, top + tall), (left, top + tall), (left, top)]
+        ax.plot(*zip(*edge, strict=True), color="0.75", linewidth=0.8)
+        if title:
+            said = f"{t + 1}" if shares is None else f"{t + 1}:  {drawing.percent(shares[i])}"
+            ax.text(left, top - 0.03, said, fontsize="small", va="bottom")
+    ax.set_xlim(-0.02, across * (1 + gap) - gap + 0.02)
+    ax.set_ylim(down * (tall + head) - head + 0.02, -head)
+    ax.set_axis_off()
+    drawing.add_color_bar(ax, image)
+    return ax
+
+
+_SIGN = 0.3  # what the sign of a loading counts in the clustering of variables, beside its magnitude
+
+
+def _clustered(V: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Leaves of a hierarchical clustering; at each node the half of the earlier components comes first."""
+    from scipy.cluster.hierarchy import linkage
+
+    largest = abs(V).max(axis=1)
+    W = V / largest[:, None]  # so that no sum of squares vanishes
+    U = W * np.sqrt(largest / largest.max() / np.linalg.norm(W, axis=1))[:, None]
+    tree = linkage(np.hstack([abs(U), _SIGN * U]), "average")
+    size = abs(W)
+    leading = W[np.arange(len(W)), size.argmax(axis=1)] * (largest / largest.max())
+    weight = size @ np.arange(W.shape[1]) / size.sum(axis=1) - 1e-3 * leading
+    leaves = [np.array([j]) for j in range(len(V))]
+    for left, right in tree[:, :2].astype(int):
+        pair = sorted((leaves[left], leaves[right]), key=lambda part: weight[part].mean())
+        leaves.append(np.concatenate(pair))
+    return leaves[-1]
+
+
+def _by_component(V: NDArray[np.float64]) -> NDArray[np.intp]:
+    leading = abs(V).argmax(axis=1)
+    return np.lexsort((-V[np.arange(len(V)), leading], leading))

@@ -1,0 +1,242 @@
+"""Samples and variables by two components."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._docstrings import filled
+from .._messages import counted
+from .._validation import integer, real_array
+from . import drawing
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+
+_COLORS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c564b", "#4d4d4d")
+_STYLES = list(product("osD^", _COLORS))  # of the classes
+
+
+@filled(drawing.PARAGRAPHS)
+def biplot(
+    result: Any,
+    scores_or_X: Any,
+    *,
+    components: tuple[int, int] = (0, 1),
+    labels: Any = None,
+    names: Sequence[str] | None = None,
+    n_variables: int = 10,
+    ax: Axes | None = None,
+) -> Axes:
+    """The samples by two components, with an arrow for each selected variable.
+
+    A point is a sample, at its scores as `result.transform` gives them: its centered and scaled variables
+    times the loadings. The arrow of variable j ends at `c (v_j1, v_j2)`, its loadings of the two components
+    times one factor c, the same for both directions and all variables, so that the arrows fill the
+    picture. A variable that only one component selects hence has an arrow along that axis, and one that
+    neither selects has none. Both axes have the same unit, so that angles are as they are.
+
+    Parameters
+    ----------
+    result : object with `loadings`, or array-like of shape (p, r)
+    scores_or_X : array-like of shape (n, r), or data of shape (n, p)
+        The scores of all components, or the data to compute them from (dense or sparse) by the `transform` of
+        the result. A matrix of p columns is taken as data.
+    components : (int, int), default (0, 1)
+        To the right, and up.
+    labels : array-like of shape (n,), optional
+        Classes of the samples, at most 32, for the colors.
+    {names}
+    n_variables : int, default 10
+        At most so many arrows, the longest.
+    {axes}
+
+    {wrong}
+        For components that are not there, or shapes that do not match.
+    {no_matplotlib}
+
+    References
+    ----------
+    K. R. Gabriel (1971). The biplot graphic display of matrices with application to principal component
+    analysis. Biometrika 58, 453-467.
+
+    {examples}
+    >>> import spcacore
+    >>> X, _ = spcacore.datasets.make_spiked(40, 30, cardinality=3, rng=0)
+    >>> ax = plot.biplot(spcacore.sparse_pca(X, 2, cardinality=3), X)
+    >>> sorted(text.get_text() for text in ax.texts if text.get_text())
+    ['x1', 'x2', 'x3', 'x4', 'x5', 'x6']
+    """
+    V = drawing.loadings_of(result)
+    p, r = V.shape
+    if not isinstance(components, (tuple, list)) or len(components) != 2:
+        raise TypeError(f"components must be two integers, not {components!r}")
+    if r < 2:
+        raise ValueError("a biplot needs two components, and the result has one")
+    first, second = drawing.chosen_components(components, r)
+    if first == second:
+        raise ValueError(f"components must be two different ones, not {components!r}")
+    limit = integer(n_variables, "n_variables", 0)
+    named = drawing.variable_names(result, names, p)
+    Z = _scores(result, scores_or_X, p, r)[:, [first, second]].astype(np.float64)
+    V = V[:, [first, second]]
+    classes = None if labels is None else _classes(labels, len(Z))
+    length = np.hypot(*V.T)
+    selected = np.flatnonzero(length)
+    index = selected[np.argsort(-length[selected], kind="stable")[:limit]]
+    own = ax is None
+    ax = drawing.given_or_new_axes(ax, (6.8, 5.6))
+    style: dict[str, Any] = {
+        "s": float(np.clip(15000 / len(Z), 6, 26)),
+        "linewidth": 0.4,
+        "edgecolor": ax.get_facecolor(),
+        "zorder": 2,
+    }
+    style["rasterized"] = len(Z) > 5000
+    if classes is None:
+        ax.scatter(*Z.T, color="0.6", **style)
+    else:
+        _scatter_classes(ax, Z, *classes, style)
+    for line in (ax.axhline, ax.axvline):
+        line(0, color="0.85", linewidth=0.8, zorder=0)
+    reach, size = abs(Z).max(axis=0), abs(V[index]).max(axis=0, initial=0)
+    fits = [a / b for a, b in zip(reach, size, strict=True) if a > 0 and b > 0]
+    tips = V[index] * (0.95 * min(fits) if fits else 1.0)
+    for tip in tips:
+        arrow = {
+            "arrowstyle": "-|>",
+            "shrinkA": 0,
+            "shrinkB": 0,
+            "color": drawing.text_color(),
+            "linewidth": 1.2,
+        }
+        ax.annotate("", tuple(tip), (0, 0), arrowprops={**arrow, "mutation_scale": 9}, zorder=3)
+    ax.update_datalim(np.vstack([tips * 1.08, np.zeros((1, 2))]))
+    shared = any(
+        len(grouper.get_siblings(ax)) > 1 for grouper in (ax.get_shared_x_axes(), ax.get_shared_y_axes())
+    )
+    ax.set_aspect("equal", adjustable="box" if shared else "datalim")
+    ax.autoscale_view()
+    shares = drawing.variance_shares(result, 2, (first, second))
+    for i, (t, axis) in enumerate(((first, ax.xaxis), (second, ax.yaxis))):
+        share = "" if shares is None else f"  ({drawing.percent(shares[i])} of the variance)"
+        axis.set_label_text(f"component {t + 1}{share}")
+    if 0 < len(index) < len(selected):
+        ax.text(
+            1, 0.005, f"arrows: the {len(index)} longest of {len(selected)}", transform=ax.transAxes,
+            fontsize="x-small", color="0.45", ha="right", va="bottom",
+        )  # fmt: skip
+    drawing.hide_spines(ax)
+    if own:
+        whole: Any = ax.figure
+        whole.draw_without_rendering()  # labels are placed by where the tips will be
+    else:
+        ax.apply_aspect()
+    _label_tips(ax, tips, [drawing.shortened(named[j]) for j in index])
+    return ax
+
+
+def _scores(result: Any, source: Any, p: int, r: int) -> NDArray[Any]:
+    """As given, or of the data given."""
+    shape = getattr(source, "shape", None) or np.shape(source)
+    if len(shape) == 2 and shape[1] == p:
+        if not hasattr(result, "transform"):
+            raise TypeError(f"{type(result).__name__} has no transform: pass scores of shape (n, {r})")
+        Z = result.transform(source)
+        return real_array(Z, "scores", ndim=2)
+    Z = real_array(source, "scores_or_X", ndim=2)
+    if Z.shape[1] != r:
+        raise ValueError(
+            f"scores_or_X must have {counted(r, 'column')} (scores) or {p} (data), not shape {Z.shape}"
+        )
+    return Z
+
+
+def _classes(labels: Any, n: int) -> tuple[list[str], NDArray[np.intp]]:
+    given = np.asarray(labels)
+    if given.shape != (n,):
+        raise ValueError(f"labels must have shape ({n},), not {given.shape}")
+    try:
+        kinds, member = np.unique(given, return_inverse=True)
+    except TypeError:
+        kinds, member = np.unique(given.astype(str), return_inverse=True)
+    if len(kinds) > len(_STYLES):
+        raise ValueError(f"labels have {len(kinds)} classes; at most {len(_STYLES)} can be told apart")
+    return [str(kind) for kind in kinds], member
+
+
+def _scatter_classes(
+    ax: Any, Z: NDArray[Any], kinds: list[str], member: NDArray[np.intp], style: dict[str, Any]
+) -> None:
+    drawn = []
+    for c, (marker, color) in zip(range(len(kinds)), _STYLES):  # noqa: B905
+        drawn.append(ax.scatter(*Z[member == c].T, color=color, marker=marker, alpha=0.75, **style))
+    few = len(kinds) <= 8
+    place = (
+        {"loc": "lower left", "bbox_to_anchor": (0, 1)}
+        if few
+        else {"loc": "upper left", "bbox_to_anchor": (1, 1)}
+    )
+    legend = ax.legend(
+        drawn, [f"{c}" for c in range(len(kinds))], frameon=False, ncols=min(len(kinds), 4) if few else 1,
+        fontsize="small", handletextpad=0.2, columnspacing=1.2, borderaxespad=0.2, **place,
+    )  # fmt: skip
+    for handle, text, kind in zip(legend.legend_handles, legend.get_texts(), kinds, strict=True):
+        handle.set_sizes([30])
+        text.set(
+            text=drawing.shortened(kind), **drawing.VERBATIM
+        )  # a label that begins with _ would be left out
+
+
+def _label_tips(ax: Any, tips: NDArray[np.float64], names: list[str]) -> None:
+    """Each name beyond its arrow, or as near as leaves room for those of longer arrows."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.patheffects import withStroke
+
+    size = FontProperties(size="small").get_size_in_points()
+    scale = 72 / ax.figure.dpi
+    at = ax.transData.transform(tips).reshape(-1, 2) * scale
+    origin = ax.transData.transform((0, 0)) * scale
+    low, high = (np.array(corner) * scale for corner in ax.get_window_extent().get_points())
+    lines = np.concatenate([np.linspace(origin, tip, 60) for tip in at]) if len(at) else at
+    taken = np.zeros((len(names), 2, 2))
+    for i, name in enumerate(names):
+        half = np.array([drawing.LETTER_WIDTH * size * len(name) / 2, 0.7 * size])
+        angle = math.atan2(*(at[i] - origin)[::-1])
+        best: tuple[float, NDArray[Any], int] | None = None
+        for reach in (3, 9, 16, 24, 33, 44, 56):
+            for turn in (0, 25, -25, 50, -50, 90, -90):
+                way = np.array([math.cos(angle + math.radians(turn)), math.sin(angle + math.radians(turn))])
+                offset = way * (reach + half)
+                box = np.array([at[i] + offset - half, at[i] + offset + half])
+                cost = _overlap(box, taken[:i])
+                cost += 4.0 * int(np.count_nonzero(((lines > box[0]) & (lines < box[1])).all(axis=1)))
+                cost += 2 * float(np.maximum(low - box[0], 0).sum() + np.maximum(box[1] - high, 0).sum())
+                if best is None or cost < best[0] - 1e-9:
+                    best = cost, offset, reach
+                if cost == 0:
+                    break
+            if best is not None and best[0] == 0:
+                break
+        assert best is not None
+        _, offset, reach = best
+        taken[i] = at[i] + offset - half, at[i] + offset + half
+        leader = {"arrowstyle": "-", "color": "0.6", "linewidth": 0.6, "shrinkA": 0, "shrinkB": 1}
+        ax.annotate(
+            name, tuple(tips[i]), tuple(offset), textcoords="offset points", ha="center", va="center",
+            fontsize="small", zorder=5, arrowprops=leader if reach > 9 else None,
+            path_effects=[withStroke(linewidth=2.2, foreground=ax.get_facecolor(), alpha=0.85)],
+            **drawing.VERBATIM,
+        )  # fmt: skip
+
+
+def _overlap(box: NDArray[np.float64], others: NDArray[np.float64]) -> float:
+    """Area that a box has in common with others."""
+    sides = np.minimum(box[1], others[:, 1]) - np.maximum(box[0], others[:, 0])
+    return float(np.prod(np.maximum(sides, 0), axis=1).sum())

@@ -1,0 +1,183 @@
+"""Paths of sparsity, and the choice of a value."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._docstrings import filled
+from .._limits import LOG_SPAN
+from .._messages import counted
+from .._validation import real_array
+from . import drawing
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+_PARAMETERS = {
+    "cardinality": "cardinality: nonzero loadings of each component",
+    "l1_bound": "bound of the l1 norm of each component",
+    "penalty": "penalty",
+    "n_components": "number of components",
+}
+_CRITERIA = {
+    "cv": "predicted share of left-out variance",
+    "permutation": "logarithm of the share, less that of permuted data",
+    "sparseness": "index of sparseness",
+}
+
+
+@filled(drawing.PARAGRAPHS)
+def path(path_or_selection: Any, *, chosen: float | None = None, ax: Axes | None = None) -> Axes:
+    """What sparsity costs: variance, or a score with its standard errors, against cardinality or penalty.
+
+    Of a `SparsityPath`, the share of the variance that all components explain together and, for up to six,
+    that of each; the dashed line is what as many ordinary principal components explain. Of a
+    `SparsitySelection`, the score with error bars of one standard error, the best value, and the one chosen:
+    with the one-standard-error rule, the sparsest whose score reaches the dashed line, the best score less
+    its standard error. (A number of components by permutation counts those above permuted data, where the
+    dashed line is then.) The axis is logarithmic where values span more than a factor of 32.
+
+    Parameters
+    ----------
+    path_or_selection : SparsityPath or SparsitySelection
+        From `sparsity_path`, `select_sparsity` or `select_n_components`.
+    chosen : float, optional
+        One of the values, to be marked. Default: what a selection chose; on a path, none.
+    {axes}
+
+    {wrong}
+        For anything else, or a chosen value that is not there.
+    {no_matplotlib}
+
+    References
+    ----------
+    L. Breiman, J. H. Friedman, R. A. Olshen and C. J. Stone (1984). Classification and Regression Trees,
+    section 3.4.3, for the one-standard-error rule.
+
+    {examples}
+    >>> import spcacore
+    >>> A = spcacore.datasets.load_pitprops().correlation
+    >>> found = spcacore.sparsity_path(A, n_components=2, cardinality=range(1, 14), kind="covariance")
+    >>> ax = plot.path(found, chosen=5)
+    >>> for text in ax.get_legend().get_texts():
+    ...     print(text.get_text())
+    each component
+    2 components together
+    ordinary: 50.7 %
+    chosen: 5, 42.9 %
+    """
+    source = path_or_selection
+    is_selection = all(hasattr(source, name) for name in ("parameter", "values", "score", "criterion"))
+    if not is_selection and not all(
+        hasattr(source, name) for name in ("parameter", "values", "explained_variance_ratio", "dense_ratio")
+    ):
+        raise TypeError(f"a SparsityPath or a SparsitySelection is needed, not {type(source).__name__}")
+    values = real_array(source.values, "values", ndim=1).astype(np.float64)
+    if chosen is None and is_selection:
+        chosen = source.chosen
+    if chosen is not None and not np.any(values == chosen):
+        raise ValueError(f"chosen must be one of the values {_value_list(values)}, not {chosen!r}")
+    if not is_selection and source.explained_variance_ratio is None:
+        raise ValueError("the path has no explained_variance_ratio: the total variance is unknown")
+    ax = drawing.given_or_new_axes(ax, (6, 4))
+    order = np.argsort(values, kind="stable")
+    draw = _draw_selection if is_selection else _draw_path
+    y = draw(ax, source, values, order)
+    _value_axis(ax, values)
+    ax.set_xlabel(_PARAMETERS.get(source.parameter, source.parameter))
+    drawing.add_grid(ax, "y")
+    drawing.hide_spines(ax)
+    if chosen is not None:
+        i = int(np.flatnonzero(values == chosen)[0])
+        reached = "" if is_selection else f", {y[i]:.1f} %"
+        ax.plot(
+            values[i], y[i], "o", markersize=11, markerfacecolor="none", markeredgecolor=drawing.CHOSEN,
+            markeredgewidth=1.8, linestyle="none", zorder=4, label=f"chosen: {values[i]:g}{reached}",
+        )  # fmt: skip
+        ax.axvline(values[i], color=drawing.CHOSEN, linewidth=0.8, alpha=0.6, zorder=1)
+    drawing.legend_above(ax, *ax.get_legend_handles_labels())
+    return ax
+
+
+def _draw_path(ax: Any, source: Any, values: NDArray[Any], order: NDArray[Any]) -> NDArray[np.float64]:
+    shares = 100 * np.asarray(source.explained_variance_ratio, np.float64)
+    total, r = shares.sum(axis=1), shares.shape[1]
+    x = values[order]
+    if 1 < r <= 6:
+        for t in range(r):
+            ax.plot(
+                x, shares[order, t], "-", color=drawing.SPARSE, linewidth=1, alpha=0.45,
+                label="each component" if t == 0 else "_",
+            )  # fmt: skip
+            ax.annotate(
+                f"{t + 1}", (x[-1], shares[order[-1], t]), xytext=(4, 0), textcoords="offset points",
+                fontsize="x-small", color=drawing.SPARSE, va="center",
+            )  # fmt: skip
+    name = "variance explained" if r == 1 else f"{counted(r, 'component')} together"
+    ax.plot(x, total[order], "o-", color=drawing.SPARSE, markersize=4.5, label=name)
+    top = np.nanmax(total)
+    if source.dense_ratio is not None:
+        dense = 100 * float(np.sum(source.dense_ratio))
+        ax.axhline(
+            dense,
+            color=drawing.DENSE,
+            linewidth=1.2,
+            linestyle="--",
+            zorder=1,
+            label=f"ordinary: {dense:.1f} %",
+        )
+        top = max(top, dense)
+    ax.set_ylim(0, min(max(1.08 * top, 1e-9), 105))
+    ax.set_ylabel("share of the variance, %")
+    return total
+
+
+def _draw_selection(ax: Any, source: Any, values: NDArray[Any], order: NDArray[Any]) -> NDArray[np.float64]:
+    score = np.asarray(source.score, np.float64)
+    error = None if source.standard_error is None else np.asarray(source.standard_error, np.float64)
+    ax.plot(values[order], score[order], "o-", color=drawing.SPARSE, markersize=4.5, label="score")
+    if error is not None:
+        ax.errorbar(
+            values, score, error, fmt="none", ecolor="#8fbfe0", elinewidth=1.4, capsize=2.5, zorder=1.5
+        )  # fmt: skip
+    best = int(np.flatnonzero(values == source.best)[0])
+    ax.plot(
+        values[best], score[best], "D", color=drawing.SPARSE, markersize=7, linestyle="none", zorder=3,
+        label=f"best: {values[best]:g}",
+    )  # fmt: skip
+    if error is not None:
+        level, meaning = score[best] - error[best], "best less its standard error"
+        if (source.parameter, source.criterion) == ("n_components", "permutation"):
+            level, meaning = 0.0, "permuted data"
+        ax.axhline(level, color=drawing.DENSE, linewidth=1.2, linestyle="--", zorder=1, label=meaning)
+        sparsest = int(np.flatnonzero(values == source.one_se)[0])
+        ax.plot(
+            values[sparsest], score[sparsest], "s", color="#009e73", markersize=6.5, linestyle="none",
+            label=f"one standard error: {values[sparsest]:g}", zorder=3,
+        )  # fmt: skip
+    ax.set_ylabel(_CRITERIA.get(source.criterion, source.criterion))
+    return score
+
+
+def _value_axis(ax: Any, values: NDArray[Any]) -> None:
+    """Logarithmic where the values span decades; ticks that read as numbers."""
+    from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
+
+    if values.min() > 0 and values.max() / values.min() > LOG_SPAN:
+        ax.set_xscale("log")
+        ax.xaxis.set_major_locator(
+            LogLocator(subs=(1.0, 2.0, 5.0) if values.max() < 1e4 * values.min() else (1.0,))
+        )
+        ax.xaxis.set_major_formatter("{x:g}")
+        ax.xaxis.set_minor_locator(NullLocator())
+    elif np.all(values == np.rint(values)):
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+
+def _value_list(values: NDArray[Any]) -> str:
+    shown = [f"{value:g}" for value in values]
+    return ", ".join(shown if len(shown) <= 8 else [*shown[:4], "...", *shown[-2:]])

@@ -1,0 +1,165 @@
+"""Shares of the variance, beside those of ordinary principal components."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._docstrings import filled
+from .._messages import counted
+from .._validation import real_array
+from ..linalg.eigen import leading_eigenvectors
+from ..models.variance import checked_loadings, operator_variances
+from ..operators.inputs import as_problem
+from . import drawing
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+_SCREE = ("sparse", "sparse, cumulative", "ordinary", "ordinary, cumulative")
+
+
+@filled(drawing.PARAGRAPHS)
+def scree(
+    result: Any,
+    X: Any = None,
+    *,
+    dense: Any = None,
+    kind: str | None = None,
+    center: bool | None = None,
+    scale: bool | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """The share of the variance of each component and of all up to it, beside ordinary principal components.
+
+    Shares of sparse components are additional variances (`explained_variance`, definition "cumulative"), so
+    that their sums are what components explain together; no r components explain more than the first r
+    ordinary ones, whose shares are the r largest eigenvalues of the covariance matrix over its trace.
+
+    Parameters
+    ----------
+    result : object with `loadings`, or array-like of shape (p, r) or (p,)
+        Its own shares are drawn where it has them; else X is needed.
+    X : array-like of shape (n, p), sparse matrix, optional
+        The data, or the covariance, which the result was computed from. Ordinary principal components are
+        drawn if it is given.
+    dense : array-like, optional
+        Shares of ordinary principal components, if they are known: numbers in [0, 1], not cumulated.
+    kind : {"data", "covariance"}, optional
+    center, scale : bool, optional
+        How X is to be taken, as in `sparse_pca`. Default: as the result says, else "data", True, False.
+    {axes}
+
+    {wrong}
+        For an X that is not the one of the result, both X and dense, or no known shares.
+    {no_matplotlib}
+
+    References
+    ----------
+    H. Shen and J. Z. Huang (2008). Sparse principal component analysis via regularized low rank
+    matrix approximation. Journal of Multivariate Analysis 99, section 2.3.
+
+    {examples}
+    >>> import spcacore
+    >>> A = spcacore.datasets.load_pitprops().correlation
+    >>> result = spcacore.sparse_pca(A, 3, cardinality=5, kind="covariance")
+    >>> ax = plot.scree(result, A)
+    >>> for bars in ax.containers:
+    ...     print(bars.get_label(), [round(float(bar.get_height()), 1) for bar in bars])
+    sparse [26.2, 16.7, 15.2]
+    ordinary [32.5, 18.3, 14.4]
+    """
+    V = drawing.loadings_of(result)
+    r = V.shape[1]
+    if X is not None and dense is not None:
+        raise ValueError("give either X or dense, not both")
+    options: dict[str, Any] = {"kind": kind, "center": center, "scale": scale}
+    shares = drawing.variance_shares(result, r)
+    if X is None:
+        if any(option is not None for option in options.values()):
+            raise ValueError("kind, center and scale say how X is to be taken, and there is no X")
+        if shares is None:
+            raise ValueError("the result has no explained_variance_ratio: pass X")
+    ordinary = None if dense is None else _known_shares(dense)[:r]
+    if X is not None:
+        options = {name: _option_of(result, name) if v is None else v for name, v in options.items()}
+        ordinary, own = _computed_shares(X, V, shares is None, options)
+        shares = own if shares is None else shares
+    assert shares is not None
+    ax = drawing.given_or_new_axes(ax, (min(4.4 + 0.35 * r, 10), 4))
+    x = np.arange(1, r + 1)
+    width = 0.38 if ordinary is not None else 0.6
+    ax.bar(
+        x - (width / 2 if ordinary is not None else 0),
+        100 * shares,
+        width,
+        color=drawing.SPARSE,
+        label="sparse",
+    )
+    ax.plot(
+        x, 100 * np.cumsum(shares), "o-", color=drawing.SPARSE, markersize=4.5, label="sparse, cumulative"
+    )
+    if ordinary is not None:
+        at = x[: len(ordinary)]
+        ax.bar(at + width / 2, 100 * ordinary, width, color=drawing.ORDINARY, label="ordinary")
+        ax.plot(
+            at, 100 * np.cumsum(ordinary), "s--", color=drawing.DENSE, markersize=4, linewidth=1.2,
+            label="ordinary, cumulative", zorder=1.9,
+        )  # fmt: skip
+    _ticks_of_components(ax, r)
+    ax.set_xlim(0.4, r + 0.6)
+    top = 100 * max(shares.sum(), 0 if ordinary is None else ordinary.sum())
+    ax.set_ylim(0, min(max(1.12 * top, 1e-9), 105))
+    ax.set_xlabel("component")
+    ax.set_ylabel("share of the variance, %")
+    drawing.add_grid(ax, "y")
+    drawn, said = ax.get_legend_handles_labels()
+    order = [said.index(label) for label in _SCREE if label in said]
+    drawing.legend_above(ax, [drawn[i] for i in order], [said[i] for i in order])
+    drawing.hide_spines(ax)
+    return ax
+
+
+def _ticks_of_components(ax: Any, r: int) -> None:
+    step = max(1, -(-r // 15))
+    ax.set_xticks(np.arange(1, r + 1, step))
+
+
+def _known_shares(dense: Any) -> NDArray[np.float64]:
+    shares = real_array(dense, "dense", ndim=1).astype(np.float64)
+    if shares.min() < 0 or shares.sum() > 1 + 1e-6:
+        raise ValueError("dense must be shares of the variance: numbers in [0, 1] that add up to at most 1")
+    return shares
+
+
+def _option_of(result: Any, name: str) -> Any:
+    """How the result took its data."""
+    if name == "kind":
+        return getattr(result, "kind", "data")
+    if name == "center":
+        return not (hasattr(result, "mean") and result.mean is None)
+    return getattr(result, "scale", None) is not None
+
+
+def _computed_shares(
+    X: Any, V: NDArray[Any], wanted: bool, options: dict[str, Any]
+) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+    """Of r ordinary principal components, and if wanted of these loadings."""
+    problem = as_problem(X, definite=False, **options)
+    p, r = V.shape
+    if problem.p != p:
+        raise ValueError(f"X has {counted(problem.p, 'column')} for {counted(p, 'variable')}")
+    if problem.diagonal is None:
+        raise ValueError("X must have entries: shares need the total variance")
+    total = float(problem.diagonal.sum())
+    if not total > 0:
+        raise ValueError("X has no variance")
+    op = problem.operator
+    rank = min(r, p if op.covariance else min(p, op.n))
+    ordinary = np.zeros(r)
+    ordinary[:rank] = np.maximum(leading_eigenvectors(op, rank)[0], 0) / total
+    own = operator_variances(problem, checked_loadings(V, p), "cumulative") / total if wanted else None
+    return ordinary, own

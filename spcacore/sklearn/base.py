@@ -1,0 +1,130 @@
+"""What the estimators share: checks of their input, scores, and rows from scores."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .._docstrings import filled
+from .._messages import counted
+from .._validation import real_array
+from ..operators.transform import scores
+
+_ROWS = "Parameters\n----------\nX : array-like or sparse matrix of shape (m, p)\n"
+PARAGRAPHS = {
+    "count": "n_components : int or None, default 2\n    In [1, min(n, p)]. None: as many as there can be, "
+    "`min(n - 1, p)` (n without centering).",
+    "center_scale": "center : bool, default True\nscale : bool, default False\n"
+    "    Divide each variable by its standard deviation.",
+    "random_state": "random_state : int, RandomState or None, default None\n"
+    "    For random starts. None is a fixed seed here, so that results repeat.",
+    "features": "n_features_in_ : int\nfeature_names_in_ : ndarray of shape (p,)",
+    "noise_variance": "noise_variance_ : float\n"
+    "    Of the model that `score` uses: the mean variance left in all other directions.",
+    "fit": "Parameters\n----------\nX : array-like or sparse matrix of shape (n, p)\n"
+    "    CSR and CSC matrices are not made dense; float32 stays float32. Nothing is copied.\n"
+    "y : ignored\n\nReturns\n-------\nself",
+    "rows_to": f"{_ROWS}\nReturns\n-------",
+    "missing_to": f"{_ROWS}    NaN entries are missing.\n\nReturns\n-------",
+    "scores_to_rows": "Parameters\n----------\nX : array-like of shape (m, r)\n\n"
+    "Returns\n-------\nndarray of shape (m, p)",
+    "covariance": "Returns\n-------\nndarray of shape (p, p)",
+}
+
+
+def default_cardinality(p: int) -> int:
+    """Nonzeros where no number is given: the root of the number of variables, rounded up."""
+    return math.isqrt(p - 1) + 1
+
+
+def as_rng(random_state: Any) -> Any:
+    """As the functions take it: None is a fixed seed, and a RandomState gives a number."""
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31 - 1))
+    return random_state
+
+
+@filled(PARAGRAPHS)
+class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Scores of the components."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.components_.shape[0]
+
+    def _checked(self, X: Any, *y: Any, finite: Any = True, **checks: Any) -> Any:
+        return validate_data(
+            self, X, *y, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32),
+            ensure_all_finite=finite, **checks,
+        )  # fmt: skip
+
+    def _training(self, X: Any, *y: Any, finite: Any = False, **checks: Any) -> Any:
+        """X as the functions take it, not copied; they look for NaN themselves."""
+        return self._checked(X, *y, finite=finite, ensure_min_samples=2, **checks)
+
+    def _new(self, X: Any, finite: Any = True) -> Any:
+        check_is_fitted(self)
+        return self._checked(X, finite=finite, reset=False)
+
+    def _set(self, result: Any) -> None:
+        """The attributes that all results with one matrix of loadings give."""
+        self.result_ = result
+        self.components_ = result.loadings.T
+        self.n_components_ = result.loadings.shape[1]
+        self._set_iterations(result)
+
+    def _set_iterations(self, result: Any) -> None:
+        self.n_iter_ = max(1, int(np.max(result.n_iter, initial=1)))
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Scores of the rows of X, centered and scaled, times the loadings.
+
+        {rows_to}
+        ndarray of shape (m, r)
+        """
+        return self._transformed(X)
+
+    def _transformed(self, X: Any) -> NDArray[Any]:
+        """An array, whatever the container that `transform` is set to give."""
+        return scores(self._new(X), self.components_.T, self.mean_, self.scale_)
+
+
+@filled(PARAGRAPHS)
+class Invertible(Transformer):
+    """Scores that give rows back."""
+
+    def inverse_transform(self, X: Any) -> NDArray[Any]:
+        """Rows from their scores: of `transform(X)`, the projection of X onto the span of the components.
+
+        {scores_to_rows}
+        """
+        check_is_fitted(self)
+        S = self._scores(X)
+        return self._rows(S @ np.linalg.pinv(self.components_.T).astype(S.dtype, copy=False))
+
+    def _scores(self, X: Any) -> NDArray[Any]:
+        S = real_array(X, "X", ndim=2, empty=self._n_features_out == 0)
+        if S.shape[1] != self._n_features_out:
+            raise ValueError(
+                f"X has {counted(S.shape[1], 'column')} for {counted(self._n_features_out, 'component')}"
+            )
+        return S
+
+    def _rows(self, X: NDArray[Any]) -> NDArray[Any]:
+        """In the units of the data."""
+        if self.scale_ is not None:
+            X *= self.scale_
+        if self.mean_ is not None:
+            X += self.mean_
+        return X

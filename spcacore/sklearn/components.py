@@ -1,0 +1,318 @@
+"""Sparse components of a matrix: one after the other, or all at once."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from .._docstrings import filled
+from .._validation import column_names
+from ..models.components import sparse_pca
+from ..models.elastic_net import spca
+from ..models.rotated import sca
+from ..solvers.table import METHODS
+from .base import PARAGRAPHS, as_rng, default_cardinality
+from .likelihood import Density, Likelihood
+
+
+@filled(PARAGRAPHS)
+class Components(Likelihood):
+    """Sparse components of a matrix."""
+
+    n_components: int | None
+    center: bool
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the components of X.
+
+        {fit}
+        """
+        names = column_names(X)
+        X = self._training(X)
+        r = self.n_components
+        if r is None:
+            r = max(1, min(X.shape[0] - bool(self.center), X.shape[1]))
+        result = self._components(X, r)
+        self._set(replace(result, names=names))
+        self.mean_, self.scale_ = result.mean, result.scale
+        self.explained_variance_, self.explained_variance_ratio_ = self._variances(result)
+        self._density = Density.of(X, result.loadings, self.mean_, self.scale_, result.total_variance)
+        self.noise_variance_ = self._density.noise
+        return self
+
+    def _components(self, X: Any, r: int) -> Any:
+        """The result of the function."""
+        raise NotImplementedError
+
+    def _variances(self, result: Any) -> tuple[Any, Any]:
+        """Additional variance of each component, and the same as a proportion."""
+        return result.explained_variance, result.explained_variance_ratio
+
+
+@filled(PARAGRAPHS)
+@dataclass(eq=False, repr=False)
+class SparsePCA(Components):
+    """Sparse principal components, one after the other, each of few variables and large variance.
+
+    Each maximizes `x'Ax` subject to `||x|| = 1` and its cardinality, where A is the covariance matrix
+    from which the earlier components have been removed. This is `spcacore.sparse_pca`, which explains the
+    parameters in full. Sparse X is centered implicitly and never made dense.
+
+    Parameters
+    ----------
+    {count}
+    cardinality, l1_bound, penalty : number or sequence of numbers, optional
+        How sparse every component, or each, is to be; just the one that the method takes. Default: for
+        methods that take a cardinality the root of the number of variables, rounded up; for those that take
+        an l1 bound, that which as many equal loadings meet. "gpower" must be given its penalty.
+    method, deflation, constraint, renormalize, refine, certify
+        As in `sparse_pca`.
+    {center_scale}
+    start, n_starts, max_iter, tol, screening
+        As in `sparse_pca`.
+    options : dict, optional
+        Further options of the method, such as ``{"nonnegative": True}``.
+    {random_state}
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (r, p)
+        One unit row a component; in each, the entry of largest magnitude is positive.
+    explained_variance_ : ndarray of shape (r,)
+        Additional variance of each component given the earlier ones: the sum is the variance of the
+        projection onto their span. `spcacore.explained_variance` has two other definitions.
+    explained_variance_ratio_ : ndarray of shape (r,)
+        The same as a proportion of the total variance.
+    {noise_variance}
+    mean_, scale_ : ndarray of shape (p,) or None
+    n_components_ : int
+        Components found: fewer than asked for, after a RuntimeWarning, where no variance is left.
+    n_iter_ : int
+        Iterations of the component that took most.
+    result_ : SparsePCAResult
+        With the cardinalities, the iterations of each component, bounds, and the screening.
+    {features}
+
+    See Also
+    --------
+    spcacore.sparse_pca : The function.
+    SPCA, SCA : All components at once.
+
+    References
+    ----------
+    X.-T. Yuan and T. Zhang (2013). Truncated power method for sparse eigenvalue problems. Journal of
+    Machine Learning Research 14, 899-925. M. E. Tipping and C. M. Bishop (1999). Probabilistic principal
+    component analysis. Journal of the Royal Statistical Society B 61(3), 611-622, equations 7 and 8: `score`.
+
+    Examples
+    --------
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from spcacore.datasets import make_spiked
+    >>> from spcacore.sklearn import SparsePCA
+    >>> X, planted = make_spiked(100, 200, cardinality=10, variances=(20, 10), rng=0)
+    >>> search = GridSearchCV(SparsePCA(), {"cardinality": [3, 10, 30, 100]}).fit(X)
+    >>> search.best_params_
+    {'cardinality': 10}
+    >>> search.best_estimator_.explained_variance_ratio_.round(3)
+    array([0.092, 0.033])
+    """
+
+    n_components: int | None = 2
+    _: KW_ONLY
+    cardinality: Any = None
+    l1_bound: Any = None
+    penalty: Any = None
+    method: str = "tpower"
+    deflation: str = "projection"
+    constraint: str | None = None
+    renormalize: bool = True
+    refine: bool = False
+    certify: bool = False
+    center: bool = True
+    scale: bool = False
+    start: str | None = None
+    n_starts: int | None = None
+    max_iter: int | None = None
+    tol: float | None = None
+    screening: str = "auto"
+    options: dict[str, Any] | None = None
+    random_state: Any = None
+
+    def _training(self, X: Any, *y: Any, **checks: Any) -> Any:
+        return super()._training(X, *y, finite=self.method == "pmd", **checks)  # pmd would leave NaN out
+
+    def _components(self, X: Any, r: int) -> Any:
+        sparsity = {"cardinality": self.cardinality, "l1_bound": self.l1_bound, "penalty": self.penalty}
+        if all(value is None for value in sparsity.values()) and self.method in METHODS:
+            k = default_cardinality(X.shape[1])
+            defaults = {"cardinality": k, "l1_bound": math.sqrt(k), "penalty": None}
+            wanted = METHODS[self.method].sparsity
+            sparsity[wanted] = defaults[wanted]
+        return sparse_pca(
+            X, r, **sparsity, method=self.method, deflation=self.deflation, constraint=self.constraint,
+            renormalize=self.renormalize, refine=self.refine, certify=self.certify, kind="data",
+            center=self.center, scale=self.scale, start=self.start, n_starts=self.n_starts,
+            max_iter=self.max_iter, tol=self.tol, screening=self.screening, rng=as_rng(self.random_state),
+            **(self.options or {}),
+        )  # fmt: skip
+
+
+@filled(PARAGRAPHS)
+@dataclass(eq=False, repr=False)
+class SPCA(Components):
+    """Sparse principal components as a regression, all at once.
+
+    Minimizes `sum_i ||x_i - V B'x_i||^2 + ridge sum_j ||b_j||^2 + sum_j penalty_j ||b_j||_1` over B and
+    V with `V'V = I`; the components are the columns of B at unit length. This is `spcacore.spca`, which
+    explains the parameters in full.
+
+    Parameters
+    ----------
+    {count}
+    cardinality : int or sequence of ints, optional
+        Nonzeros of each component. Default, without a penalty: the root of the number of variables,
+        rounded up.
+    penalty : float or sequence of floats, optional
+        Of the l1 norms, instead of `cardinality`.
+    ridge, start, max_iter, tol
+        As in `spca`.
+    {center_scale}
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (r, p)
+        Rows of unit length, or zero; in each, the entry of largest magnitude is positive.
+    explained_variance_, explained_variance_ratio_ : ndarray of shape (r,)
+        Additional variance of each component given the earlier ones, as in `SparsePCA`;
+        `result_.adjusted_variance` has that of the paper.
+    {noise_variance}
+    mean_, scale_ : ndarray of shape (p,) or None
+    n_components_ : int
+    n_iter_ : int
+    result_ : SPCAResult
+    {features}
+
+    See Also
+    --------
+    spcacore.spca : The function.
+
+    References
+    ----------
+    H. Zou, T. Hastie and R. Tibshirani (2006). Sparse principal component analysis. Journal of
+    Computational and Graphical Statistics 15, 265-286, equation 3.12.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_wine
+    >>> from spcacore.sklearn import SPCA
+    >>> wine = load_wine(as_frame=True)
+    >>> model = SPCA(cardinality=4, ridge=np.inf, scale=True).fit(wine.data)
+    >>> model.feature_names_in_[model.components_[0] != 0].tolist()
+    ['total_phenols', 'flavanoids', 'proanthocyanins', 'od280/od315_of_diluted_wines']
+    >>> model.explained_variance_ratio_.round(3)
+    array([0.237, 0.17 ])
+    """
+
+    n_components: int | None = 2
+    _: KW_ONLY
+    cardinality: Any = None
+    penalty: Any = None
+    ridge: float | None = None
+    start: Any = None
+    max_iter: int = 1000
+    tol: float | None = None
+    center: bool = True
+    scale: bool = False
+
+    def _components(self, X: Any, r: int) -> Any:
+        cardinality = self.cardinality
+        if cardinality is None and self.penalty is None:
+            cardinality = default_cardinality(X.shape[1])
+        return spca(
+            X, r, penalty=self.penalty, cardinality=cardinality, ridge=self.ridge, start=self.start,
+            max_iter=self.max_iter, tol=self.tol, center=self.center, scale=self.scale,
+        )  # fmt: skip
+
+
+@filled(PARAGRAPHS)
+@dataclass(eq=False, repr=False)
+class SCA(Components):
+    """Sparse component analysis: sparse loadings Y of a rotated basis, all at once.
+
+    Maximizes `||Z'XY||_F` over scores `Z'Z = I` and loadings with `sum |y_ij| <= l1_bound`. This is
+    `spcacore.sca`, which explains the parameters in full.
+
+    Parameters
+    ----------
+    {count}
+    l1_bound : float, optional
+        Positive, at most `r sqrt(p)`, of all loadings together. Default: `sqrt(p r)`.
+    rotation : {"varimax", "l1", "none"}, default "varimax"
+    threshold : {"soft", "hard"}, default "soft"
+    start, max_iter, tol
+        As in `sca`.
+    {center_scale}
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (r, p)
+        As they were shrunk, not of unit length, by the variance of their scores.
+    explained_variance_, explained_variance_ratio_ : ndarray of shape (r,)
+        Additional variance of each component given the earlier ones, as in `SparsePCA`.
+    {noise_variance}
+    mean_, scale_ : ndarray of shape (p,) or None
+    n_components_ : int
+    n_iter_ : int
+    result_ : RotatedResult
+    {features}
+
+    See Also
+    --------
+    spcacore.sca : The function; it also scales graphs by degrees.
+
+    References
+    ----------
+    F. Chen and K. Rohe (2020). A new basis for sparse principal component analysis. arXiv:2007.00596.
+
+    Examples
+    --------
+    >>> from spcacore.datasets import make_spiked
+    >>> from spcacore.sklearn import SCA
+    >>> X, planted = make_spiked(100, 500, cardinality=10, rng=0)
+    >>> model = SCA(l1_bound=6).fit(X)
+    >>> [sorted(abs(y).argsort()[-10:].tolist()) for y in model.components_]
+    [[0, 1, 2, 3, 4, 5, 6, 7, 8, 9], [10, 11, 12, 13, 14, 15, 16, 17, 18, 19]]
+
+    >>> from sklearn.datasets import load_wine
+    >>> wine = load_wine(as_frame=True)
+    >>> model = SCA(l1_bound=2.5, scale=True).fit(wine.data)
+    >>> model.feature_names_in_[model.components_[1] != 0].tolist()
+    ['alcohol', 'ash', 'magnesium', 'color_intensity', 'hue', 'proline']
+    """
+
+    n_components: int | None = 2
+    _: KW_ONLY
+    l1_bound: float | None = None
+    rotation: str = "varimax"
+    threshold: str = "soft"
+    start: Any = None
+    max_iter: int = 1000
+    tol: float = 1e-5
+    center: bool = True
+    scale: bool = False
+
+    def _components(self, X: Any, r: int) -> Any:
+        if isinstance(self.scale, str):
+            raise TypeError(f"scale must be True or False, not {self.scale!r}")
+        return sca(
+            X, r, l1_bound=self.l1_bound, rotation=self.rotation, threshold=self.threshold, start=self.start,
+            max_iter=self.max_iter, tol=self.tol, center=self.center, scale=self.scale,
+        )  # fmt: skip
+
+    def _variances(self, result: Any) -> tuple[Any, Any]:
+        ratio = np.diff(result.pve, prepend=0.0)
+        return ratio * result.total_variance, ratio

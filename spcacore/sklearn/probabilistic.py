@@ -1,0 +1,166 @@
+"""Probabilistic principal components."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from .._docstrings import filled
+from .._validation import column_names
+from ..models.probabilistic import ppca
+from .base import PARAGRAPHS
+from .likelihood import Likelihood
+
+
+@filled(PARAGRAPHS)
+@dataclass(eq=False, repr=False)
+class PPCA(Likelihood):
+    """Probabilistic principal components by maximum likelihood, also with missing entries.
+
+    Maximizes `sum_i log N(x_i; mu, W W' + s2 I)` over mu, W (p x r) and s2; where entries are missing
+    (NaN), the likelihood of the observed ones. The components are dense. This is `spcacore.ppca`, which
+    explains the parameters in full.
+
+    Parameters
+    ----------
+    n_components : int, default 2
+        At most the rank of the centered data.
+    center : bool, default True
+    scale : bool, default False
+        Divide each variable by its standard deviation first.
+    ddof, max_iter, tol
+        As in `ppca`.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (r, p)
+        W': orthogonal rows of squared length `explained_variance_ - noise_variance_`;
+        `result_.directions` has them at unit length.
+    explained_variance_ : ndarray of shape (r,)
+        Variance along each direction, noise included.
+    explained_variance_ratio_ : ndarray of shape (r,)
+        As a proportion of the total variance of the model, `sum explained_variance_ + (p - r) s2`.
+    noise_variance_ : float
+        s2: the mean of all other eigenvalues. For n <= p scikit-learn's `PCA` averages only those that are
+        not 0, which is more, and no maximum of the likelihood.
+    mean_, scale_ : ndarray of shape (p,) or None
+    n_components_ : int
+    n_iter_ : int
+        1 without missing entries, where the solution is in closed form.
+    result_ : PPCAResult
+        With the BIC, samples of the model, and `impute` for missing entries.
+    {features}
+
+    See Also
+    --------
+    spcacore.ppca : The function.
+
+    References
+    ----------
+    M. E. Tipping and C. M. Bishop (1999). Probabilistic principal component analysis. Journal of the Royal
+    Statistical Society B 61(3), 611-622, equations 7 and 8.
+
+    Examples
+    --------
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from spcacore.datasets import make_spiked
+    >>> from spcacore.sklearn import PPCA
+    >>> X, planted = make_spiked(200, 30, variances=(9, 6, 4), rng=0)
+    >>> GridSearchCV(PPCA(), {"n_components": [1, 2, 3, 4, 8]}).fit(X).best_params_
+    {'n_components': 3}
+
+    >>> from sklearn.datasets import load_digits
+    >>> GridSearchCV(PPCA(), {"n_components": [20, 50, 55]}).fit(load_digits().data).best_params_
+    {'n_components': 50}
+    """
+
+    n_components: int = 2
+    _: KW_ONLY
+    center: bool = True
+    scale: bool = False
+    ddof: int = 1
+    max_iter: int = 1000
+    tol: float = 1e-9
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Fit the model to X.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, p)
+            Dense data may have NaN entries, missing at random.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        X, names = self._training(X), column_names(X)
+        result = ppca(
+            X, self.n_components, center=self.center, scale=self.scale, ddof=self.ddof,
+            max_iter=self.max_iter, tol=self.tol,
+        )  # fmt: skip
+        self._set(replace(result, names=names))
+        self.mean_, self.scale_ = result.mean, result.scale
+        self.explained_variance_, self.noise_variance_ = result.explained_variance, result.noise_variance
+        rest = (X.shape[1] - self.n_components_) * self.noise_variance_
+        total = float(self.explained_variance_.sum()) + rest
+        if not 0 < total < math.inf:
+            raise ValueError("the variances exceed the number range; rescale X")
+        self.explained_variance_ratio_ = self.explained_variance_ / total
+        return self
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Posterior means `(W'W + s2 I)^-1 W'(x - mean)` of z, from the observed entries of each row.
+
+        {missing_to}
+        ndarray of shape (m, r)
+        """
+        X = self._new(X, finite=False)
+        return self.result_.transform(X)
+
+    def inverse_transform(self, X: Any) -> NDArray[Any]:
+        """Rows from their posterior means: `W (W'W)^-1 (W'W + s2 I) z + mean`.
+
+        Of `transform(X)` that is the projection of X onto the span of the components; `transform` of it
+        gives the posterior means again.
+
+        {scores_to_rows}
+        """
+        check_is_fitted(self)
+        S = self._scores(X)
+        length = np.sqrt(np.maximum(self.explained_variance_ - self.noise_variance_, 0))
+        back = np.where(length > 0, self.explained_variance_ / np.where(length > 0, length, 1), 0)
+        return self._rows((S * back.astype(S.dtype)) @ self.result_.directions.T)
+
+    def score_samples(self, X: Any) -> NDArray[np.float64]:
+        """Log-density of the observed entries of each row.
+
+        {missing_to}
+        ndarray of shape (m,)
+
+        Raises
+        ------
+        ValueError
+            When the covariance is singular: the components leave no noise.
+        """
+        X = self._new(X, finite=False)
+        return self.result_.score_samples(X)
+
+    def get_covariance(self) -> NDArray[Any]:
+        """The covariance `W W' + s2 I` of the model.
+
+        {covariance}
+        """
+        check_is_fitted(self)
+        return self.result_.covariance()

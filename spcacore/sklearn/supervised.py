@@ -1,0 +1,377 @@
+"""Directions and pairs of directions, found with class labels or a second matrix."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils import check_array
+from sklearn.utils.multiclass import check_classification_targets
+
+from .._docstrings import filled
+from .._validation import column_names
+from ..generalized.cca import sparse_cca
+from ..generalized.lda import sparse_lda
+from ..operators.transform import scores
+from .base import PARAGRAPHS, Invertible, Transformer, as_rng, default_cardinality
+
+
+@filled(PARAGRAPHS)
+@dataclass(eq=False, repr=False)
+class SparseLDA(ClassifierMixin, Transformer):
+    """Sparse linear discriminant analysis: directions of few variables that separate classes.
+
+    Each maximizes `x'S_b x / x'B x` over x with few nonzeros, S_b the scatter between the class means and
+    B the scatter within classes, shrunk if asked; rows go to the nearest centroid in the space of the
+    directions, in the metric of the scatter within. This is `spcacore.sparse_lda`, which explains the
+    parameters in full.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        In [1, classes - 1]. Default: `min(classes - 1, p)`.
+    cardinality : int or sequence of ints, optional
+        Nonzeros of each direction. Default: the root of the number of variables, rounded up.
+    priors : array-like of shape (c,), optional
+        Of the classes, in the order of the sorted labels. Default: their shares of y.
+    shrinkage : None, float or "auto", default None
+        Towards a multiple of the identity. Not invariant to the units of the variables: put a
+        `StandardScaler` before.
+    method, strategy, swaps, deflation, max_iter, tol
+        As in `sparse_lda`.
+    {random_state}
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (c,)
+    components_ : ndarray of shape (r, p)
+        The directions at unit length.
+    scalings_ : ndarray of shape (p, r)
+        The same of unit variance within classes; `transform` uses these.
+    means_ : ndarray of shape (c, p)
+    priors_ : ndarray of shape (c,)
+    mean_ : ndarray of shape (p,)
+    n_components_ : int
+    n_iter_ : int
+        Iterations of the direction that took most.
+    result_ : SparseLDAResult
+    {features}
+
+    See Also
+    --------
+    spcacore.sparse_lda : The function.
+
+    References
+    ----------
+    B. Moghaddam, Y. Weiss and S. Avidan (2006). Generalized spectral bounds for sparse LDA. Proceedings of
+    the 23rd International Conference on Machine Learning, 641-648.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from spcacore.sklearn import SparseLDA
+    >>> X, y = load_wine(return_X_y=True, as_frame=True)
+    >>> model = SparseLDA(cardinality=3).fit(X, y)
+    >>> model.feature_names_in_[model.components_[0] != 0].tolist()
+    ['flavanoids', 'color_intensity', 'proline']
+    >>> round(model.score(X, y), 2)
+    0.97
+    """
+
+    n_components: int | None = None
+    _: KW_ONLY
+    cardinality: Any = None
+    priors: Any = None
+    shrinkage: Any = None
+    method: str = "auto"
+    strategy: str = "auto"
+    swaps: bool = True
+    deflation: str = "projection"
+    max_iter: int = 1000
+    tol: float = 1e-8
+    random_state: Any = None
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Find the directions.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, p)
+        y : array-like of shape (n,)
+            Class labels.
+
+        Returns
+        -------
+        self
+        """
+        names = column_names(X)
+        X, y = self._training(X, y)
+        check_classification_targets(y)
+        cardinality = default_cardinality(X.shape[1]) if self.cardinality is None else self.cardinality
+        result = sparse_lda(
+            X, y, self.n_components, cardinality=cardinality, priors=self.priors,
+            shrinkage=self.shrinkage, method=self.method, strategy=self.strategy, swaps=self.swaps,
+            deflation=self.deflation, max_iter=self.max_iter, tol=self.tol, rng=as_rng(self.random_state),
+        )  # fmt: skip
+        self._set(replace(result, names=names))
+        self.classes_, self.priors_, self.means_ = result.classes, result.priors, result.means
+        self.scalings_, self.mean_ = result.scalings, result.mean
+        return self
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Discriminant scores `(X - mean) @ scalings`.
+
+        {rows_to}
+        ndarray of shape (m, r)
+        """
+        X = self._new(X)
+        return self.result_.transform(X)
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """`log pi_c - d^2/2`, d the distance to each centroid; of two classes, the second less the first.
+
+        {rows_to}
+        ndarray of shape (m, c), or (m,) for two classes
+        """
+        X = self._new(X)
+        values = self.result_.decision_function(X)
+        return values[:, 1] - values[:, 0] if len(self.classes_) == 2 else values
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of largest `decision_function`.
+
+        {rows_to}
+        ndarray of shape (m,)
+        """
+        X = self._new(X)
+        return self.result_.predict(X)
+
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Log-probabilities of the classes.
+
+        {rows_to}
+        ndarray of shape (m, c)
+        """
+        X = self._new(X)
+        values = self.result_.decision_function(X)
+        values -= values.max(axis=1, keepdims=True)
+        return values - np.log(np.exp(values).sum(axis=1, keepdims=True))
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Probabilities of the classes, were they normal with the scatter within as their covariance.
+
+        {rows_to}
+        ndarray of shape (m, c)
+        """
+        return np.exp(self.predict_log_proba(X))
+
+
+@filled(PARAGRAPHS)
+@dataclass(eq=False, repr=False)
+class SparseCCA(Invertible):
+    """Sparse canonical correlation analysis: few variables of two sides that go together.
+
+    "pmd" maximizes `u'X'Yv` over u and v of unit 2-norm and bounded l1 norms, "generalized" maximizes the
+    correlation of `Xu` and `Yv` over u and v with few nonzeros. This is `spcacore.sparse_cca`, which
+    explains the parameters in full. `fit_transform` gives the scores of X alone, so that it works in a
+    pipeline.
+
+    Parameters
+    ----------
+    n_components : int, default 1
+        Pairs, in [1, min(n, p, q)].
+    method : {"pmd", "generalized"}, default "pmd"
+    l1_bound : float or pair of floats, optional
+        Of "pmd". Default: what as many equal loadings as the root of the number of variables meet.
+    cardinality : int or pair of ints, optional
+        Of "generalized". Default: the root of the number of variables of each side, rounded up.
+    ridge, max_iter, tol
+        As in `sparse_cca`.
+    scale : bool, default True
+        Divide each variable by its standard deviation.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (r, p)
+        u of each pair.
+    y_components_ : ndarray of shape (r, q)
+        v of each pair.
+    correlations_ : ndarray of shape (r,)
+        Of the scores of the training data.
+    mean_, scale_ : ndarray of shape (p,) or None
+    y_mean_, y_scale_ : ndarray of shape (q,) or None
+    n_components_ : int
+        Pairs found: fewer than asked for, after a RuntimeWarning, where nothing is left to correlate.
+    n_iter_ : int
+        Iterations of the pair that took most.
+    result_ : SparseCCAResult
+    {features}
+
+    See Also
+    --------
+    spcacore.sparse_cca : The function.
+    spcacore.sparse_cca_permutation : The choice of bounds by permutation.
+
+    References
+    ----------
+    D. M. Witten, R. Tibshirani and T. Hastie (2009). A penalized matrix decomposition, with applications to
+    sparse principal components and canonical correlation analysis. Biostatistics 10(3), 515-534, section 3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from spcacore.sklearn import SparseCCA
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.standard_normal((60, 100)), rng.standard_normal((60, 80))
+    >>> common = 1.5 * rng.standard_normal(60)
+    >>> X[:, :4] += common[:, None]
+    >>> Y[:, 5:8] -= common[:, None]
+    >>> search = GridSearchCV(SparseCCA(), {"l1_bound": [1, 1.5, 3, 7]}).fit(X, Y)
+    >>> search.best_params_, round(float(search.best_score_), 2)
+    ({'l1_bound': 1.5}, 0.83)
+
+    The left and right halves of handwritten digits, by a few pixels of each:
+
+    >>> from sklearn.datasets import load_digits
+    >>> images = load_digits().images
+    >>> left, right = images[:, :, :4].reshape(-1, 32), images[:, :, 4:].reshape(-1, 32)
+    >>> model = SparseCCA(l1_bound=2).fit(left[:900], right[:900])
+    >>> int((model.components_ != 0).sum()), round(model.score(left[900:], right[900:]), 2)
+    (5, 0.7)
+    """
+
+    n_components: int = 1
+    _: KW_ONLY
+    method: str = "pmd"
+    l1_bound: Any = None
+    cardinality: Any = None
+    ridge: Any = 0.0
+    scale: bool = True
+    max_iter: int = 1000
+    tol: float | None = None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        return tags
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Find the pairs.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, p)
+        y : array-like or sparse matrix of shape (n, q) or (n,)
+
+        Returns
+        -------
+        self
+        """
+        names_x, names_y = column_names(X), column_names(y)
+        X, y = self._training(X, y, multi_output=True, y_numeric=True)
+        self._flat = y.ndim == 1
+        y = self._second(y, X.dtype)
+        p, q = X.shape[1], y.shape[1]
+        l1_bound, cardinality = self.l1_bound, self.cardinality
+        if l1_bound is None and cardinality is None:
+            counts = default_cardinality(p), default_cardinality(q)
+            if self.method == "generalized":
+                cardinality = counts
+            else:
+                l1_bound = math.sqrt(counts[0]), math.sqrt(counts[1])
+        result = sparse_cca(
+            X, y, self.n_components, method=self.method, l1_bound=l1_bound, cardinality=cardinality,
+            ridge=self.ridge, scale=self.scale, max_iter=self.max_iter, tol=self.tol,
+        )  # fmt: skip
+        self.result_ = replace(result, names_x=names_x, names_y=names_y)
+        self.components_, self.y_components_ = result.loadings_x.T, result.loadings_y.T
+        self.mean_, self.scale_ = result.mean_x, result.scale_x
+        self.y_mean_, self.y_scale_ = result.mean_y, result.scale_y
+        self.correlations_, self.n_components_ = result.correlations, result.n_components
+        self._set_iterations(result)
+        T, mean = result.scores_x.astype(np.float64), np.asarray(result.mean_y)
+        together = np.asarray(y.T @ T).T - np.outer(T.sum(axis=0), mean)
+        self._regression = np.linalg.pinv(T.T @ T) @ together
+        return self
+
+    @staticmethod
+    def _second(y: Any, dtype: Any) -> Any:
+        """The other side as a matrix."""
+        y = y.reshape(-1, 1) if y.ndim == 1 else y
+        return y if y.dtype.kind == "f" else y.astype(dtype)
+
+    def transform(self, X: Any, y: Any = None) -> Any:
+        """Scores of the rows of X, and of y if given.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (m, p)
+        y : array-like or sparse matrix of shape (m, q) or (m,), optional
+
+        Returns
+        -------
+        ndarray of shape (m, r), or a pair of them
+        """
+        return self._transformed(X) if y is None else self._both(X, y)
+
+    def _both(self, X: Any, y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+        own = self._transformed(X)
+        y = check_array(y, accept_sparse=("csr", "csc"), ensure_2d=False, input_name="y")
+        y = self._second(y, own.dtype)
+        needed = len(own), self.y_components_.shape[1]
+        if y.shape != needed:
+            raise ValueError(f"y has shape {y.shape} where {needed} is needed")
+        return own, scores(y, self.y_components_.T, self.y_mean_, self.y_scale_)
+
+    def fit_transform(self, X: Any, y: Any) -> NDArray[Any]:
+        """Fit, and the scores of the rows of X.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, p)
+        y : array-like or sparse matrix of shape (n, q) or (n,)
+
+        Returns
+        -------
+        ndarray of shape (n, r)
+        """
+        return self.fit(X, y).transform(X)
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """y from the scores of X, by least squares.
+
+        {rows_to}
+        ndarray of shape (m, q), or (m,) after a fit to one y
+        """
+        out = self._transformed(X) @ self._regression + self.y_mean_
+        return out[:, 0] if self._flat else out
+
+    def score(self, X: Any, y: Any) -> float:
+        """Mean correlation of the pairs of scores of rows of X and y.
+
+        It has the sign of the training data: pairs that are opposed in new rows count as negative.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (m, p)
+        y : array-like or sparse matrix of shape (m, q) or (m,)
+
+        Returns
+        -------
+        float
+        """
+        if y is None:
+            raise ValueError("score needs y, the other side of the pairs")
+        pairs = [S.astype(np.float64) for S in self._both(X, y)]
+        for S in pairs:
+            S /= np.maximum(np.abs(S).max(axis=0), np.finfo(float).tiny)
+            S -= S.mean(axis=0)
+        norm = np.linalg.norm(pairs[0], axis=0) * np.linalg.norm(pairs[1], axis=0)
+        found = np.sum(pairs[0] * pairs[1], axis=0) / np.where(norm > 0, norm, 1)
+        return float(found.mean()) if len(found) else 0.0

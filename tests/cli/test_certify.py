@@ -1,0 +1,218 @@
+"""`spcacore certify`: bounds, searches, given loadings."""
+
+import csv
+import re
+
+import numpy as np
+import oracles
+import pytest
+from cli_tools import loadings_of, one_error_line
+
+import spcacore
+from spcacore import cli
+from spcacore.cli import report
+
+
+def test_certify_bounds_the_optimum(as_json, output, pitprops):
+    A = spcacore.datasets.load_pitprops().correlation
+    rows = as_json("certify", *pitprops, "-k", "2,4,6")["components"]
+    for row in rows:
+        k = row["cardinality"]
+        best = oracles.optimum(A, k)
+        assert row["value"] <= best * (1 + 1e-12)
+        assert row["upper_bound"] >= best * (1 - 1e-12)
+        expected = spcacore.optimality_bound(A, k, kind="covariance", relaxation=True)
+        assert row["bounds"] == expected.bounds
+        assert row["upper_bound"] == expected.bound
+        assert row["gap"] == 1 - row["value"] / row["upper_bound"]
+        v = loadings_of([row], 13)[:, 0]
+        assert v @ A @ v == pytest.approx(row["value"])
+        assert np.count_nonzero(v) == k
+    lines = {
+        line[:14].strip(): line[14:].split()
+        for line in output("certify", *pitprops, "-k", "2,4,6").splitlines()
+    }
+    assert lines["cardinality"] == ["2", "4", "6"]
+    for name, key in (("upper bound", "upper_bound"), ("variance found", "value")):
+        np.testing.assert_allclose(np.array(lines[name], float), [row[key] for row in rows], rtol=5.001e-4)
+    for name in rows[0]["bounds"]:
+        np.testing.assert_allclose(
+            np.array(lines[name], float), [row["bounds"][name] for row in rows], rtol=5.001e-4
+        )
+
+
+def test_certify_by_search_finds_the_optimum(as_json, output, file, X):
+    A = oracles.covariance(X)
+    for row in as_json("certify", file, "-k", "1:5", "--exact")["components"]:
+        assert row["optimal"] is True
+        assert row["gap"] == 0
+        assert row["value"] == pytest.approx(oracles.optimum(A, row["cardinality"]), rel=1e-9)
+    text = output("certify", file, "-k", "3", "--exact", "--scale")
+    assert "the component found, optimal, proved" in text
+    assert re.search(r"^gap % +0$", text, re.M)
+    x = spcacore.branch_and_bound(X, 3, scale=True).loading
+    order = np.argsort(-np.abs(x))[:3]
+    assert [line.split() for line in text.split("proved\n")[1].splitlines()[:3]] == [
+        [f"{x[j]:.3f}", f"x{j + 1}"] for j in order
+    ]
+
+
+def test_relaxation_can_be_asked_for_and_declined(as_json, pitprops):
+    assert (
+        "relaxation" not in as_json("certify", *pitprops, "-k3", "--no-relaxation")["components"][0]["bounds"]
+    )
+    assert "relaxation" in as_json("certify", *pitprops, "-k3", "--relaxation")["components"][0]["bounds"]
+
+
+@pytest.mark.parametrize("extension", ["csv", "npz"])
+@pytest.mark.parametrize("deflation", ["projection", "hotelling", "schur", "generalized"])
+def test_loadings_that_fit_wrote_have_the_bounds_that_fit_gave(
+    as_json, file, tmp_path, X, extension, deflation
+):
+    path, argv = tmp_path / f"l.{extension}", ("--deflation", deflation)
+    fit = as_json("fit", file, "-k", "4,3,3", *argv, "--certify", "-o", path)["result"]["components"]
+    document = as_json("certify", file, "--loadings", path, *argv)
+    for before, after in zip(fit, document["components"], strict=True):
+        assert after["upper_bound"] == pytest.approx(before["upper_bound"], rel=1e-9)
+        assert after["gap"] == pytest.approx(before["gap"], abs=1e-9)
+        assert after["cardinality"] == before["cardinality"]
+        assert after["cumulative"] == pytest.approx(before["explained_variance"], rel=1e-9)
+
+
+def test_variances_of_given_loadings(as_json, output, tmp_path, pitprops):
+    """In three definitions, by QR decompositions of explicit matrices; whatever their length and order."""
+    names, A = spcacore.datasets.load_pitprops().names, spcacore.datasets.load_pitprops().correlation
+    rng = np.random.default_rng(5)
+    V = rng.standard_normal((13, 3)) * (rng.random((13, 3)) < 0.4)
+    order = rng.permutation(13)
+    with open(tmp_path / "l.csv", "w") as f:
+        csv.writer(f).writerow(["variable", "a", "b", "c"])
+        csv.writer(f).writerows([names[j], *V[j].tolist()] for j in order)
+    components = as_json("certify", *pitprops, "--loadings", tmp_path / "l.csv")["components"]
+    U = V / np.linalg.norm(V, axis=0)
+    root = np.linalg.cholesky(A).T
+    spanned = [oracles.spanned_variance(A, U[:, : t + 1]) for t in range(3)]
+    expected = {
+        "raw": np.einsum("jt,ji,it->t", U, A, U),
+        "adjusted": np.diag(np.linalg.qr(root @ U)[1]) ** 2,
+        "cumulative": np.diff(spanned, prepend=0),
+    }
+    for name, values in expected.items():
+        np.testing.assert_allclose([c[name] for c in components], values, rtol=1e-10)
+    B = A.copy()
+    for t, component in enumerate(components):
+        assert component["value"] == pytest.approx(U[:, t] @ B @ U[:, t])
+        best = oracles.optimum(B, component["cardinality"])
+        assert component["upper_bound"] >= best * (1 - 1e-12)
+        exact = as_json("certify", *pitprops, "--loadings", tmp_path / "l.csv", "--exact")["components"][t]
+        assert exact["upper_bound"] == pytest.approx(best, rel=1e-9)
+        assert exact["gap"] == pytest.approx(1 - exact["value"] / best, rel=1e-6)
+        B = oracles.deflated(B, U[:, t], "projection")
+    lines = output("certify", *pitprops, "--loadings", tmp_path / "l.csv").splitlines()
+    printed = next(line for line in lines if line.startswith("adjusted variance")).split()[2:]
+    values = [*expected["adjusted"], expected["adjusted"].sum()]
+    np.testing.assert_allclose(np.array(printed, float), values, rtol=5.001e-4)
+
+
+def test_the_optimum_given_as_loadings_has_no_gap(as_json, tmp_path, pitprops):
+    argv = ("--method", "branch_and_bound", "-k4", "-n2", "-o", tmp_path / "l.csv", "-q")
+    as_json("fit", *pitprops, *argv)
+    document = as_json("certify", *pitprops, "--loadings", tmp_path / "l.csv", "--exact")
+    assert [component["gap"] for component in document["components"]] == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        ([], "give either -k/--cardinality or --loadings"),
+        (["-k", "3", "--loadings", "l.csv"], "give either -k/--cardinality or --loadings"),
+        (["-k", "3", "--time-limit", "3"], "--time-limit: goes with --exact"),
+        (["-k", "3", "--deflation", "schur"], "--deflation: goes with --loadings"),
+        (["-k", "3", "--exact", "--relaxation"], "--relaxation: goes with -k/--cardinality, without --exact"),
+        (["-k", "14"], "-k/--cardinality: 14 is too many, at most 13"),
+        (["--loadings", "none.csv"], "cannot read none.csv: No such file or directory"),
+        (["--loadings", "l.txt"], "--loadings: l.txt is neither .csv nor .npz"),
+        (["--loadings", "short.csv"], "short.csv has 2 variables, "),
+        (["--loadings", "other.csv"], "other.csv has no variable 'topdiam', as "),
+        (["--loadings", "twice.csv"], "twice.csv has no variable 'topdiam', as "),
+        (["--loadings", "zero.csv"], "component 2 of zero.csv has no loading that is not zero"),
+        (["--loadings", "m.npz"], "argument --array: m.npz has no array 'loadings', but: X 2x2"),
+    ],
+)
+def test_wrong_options_of_certify(run, pitprops, tmp_path, monkeypatch, argv, words):
+    monkeypatch.chdir(tmp_path)
+    names = spcacore.datasets.load_pitprops().names
+    files = {
+        "short": names[:2], "other": ["x", *names[1:]], "twice": [names[1], *names[1:]], "zero": names,
+    }  # fmt: skip
+    for name, variables in files.items():
+        rows = [f"{variable},1,{0 if name == 'zero' else 2}" for variable in variables]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["variable,component_1,component_2", *rows]))
+    np.savez(tmp_path / "m.npz", X=np.eye(2))
+    assert words in one_error_line(run("certify", *pitprops, *argv))
+
+
+def test_names_that_occur_twice_are_told_and_matched_in_their_order_only(run, as_json, tmp_path, X):
+    names = ["a", "a", *"cdefghi"]
+    np.savez(tmp_path / "m.npz", X=X, names=names)
+    note = "several variables have the same name: 'a'; a name does not tell them apart"
+    said = run("fit", tmp_path / "m.npz", "-k3", "-n1", "-o", tmp_path / "l.csv")[2]
+    assert said == f"spcacore: note: {note}\n"
+    assert as_json("info", tmp_path / "m.npz")["notes"] == [note]
+    status, out, said = run("certify", tmp_path / "m.npz", "--loadings", tmp_path / "l.csv")
+    assert (status, said) == (0, f"spcacore: note: {note}\n")
+    assert "gap %" in out
+    first, *lines = (tmp_path / "l.csv").read_text().splitlines()
+    (tmp_path / "l.csv").write_text("\n".join([first, *lines[::-1]]))
+    error = one_error_line(run("certify", tmp_path / "m.npz", "--loadings", tmp_path / "l.csv"))
+    assert "l.csv names variables twice" in error
+
+
+FORMULAS = ["=SUM(A1)", "+1", "-1", "@x", "'=SUM(A1)", "''@x", "'quoted", "plain", "a=b"]
+
+
+@pytest.mark.parametrize("raw", [False, True])
+@pytest.mark.parametrize("turned", [1, -1])
+def test_names_that_are_formulas_are_quoted_and_found_again(output, as_json, tmp_path, X, raw, turned):
+    np.savez(tmp_path / "m.npz", X=X, names=FORMULAS)
+    argv = ["-k9", "-n1", "-q", "-o", tmp_path / "l.csv"]
+    output("fit", tmp_path / "m.npz", *argv, *["--raw-names"] * raw)
+    with open(tmp_path / "l.csv", newline="") as file:
+        first, *rows = csv.reader(file)
+    written = [name for name, _ in rows]
+    assert written == (FORMULAS if raw else [f"'{name}" for name in FORMULAS[:6]] + FORMULAS[6:])
+    with open(tmp_path / "l.csv", "w", newline="") as file:
+        csv.writer(file).writerows([first, *rows[::turned]])
+    found = as_json("certify", tmp_path / "m.npz", "--loadings", tmp_path / "l.csv")
+    leading = np.linalg.eigvalsh(np.cov(X.T))[-1]
+    np.testing.assert_allclose(found["components"][0]["raw"], leading, rtol=1e-6)
+
+
+def test_names_of_samples_that_are_formulas_are_quoted(output, tmp_path, X):
+    labels = ["=1+1", "+", "-x", "@", *(f"s{i}" for i in range(26))]
+    lines = [",".join([label, *map(str, row)]) for label, row in zip(labels, X, strict=True)]
+    (tmp_path / "m.csv").write_text("\n".join([",a,b,c,d,e,f,g,h,i", *lines]))
+    for flags, mark in (([], "'"), (["--raw-names"], "")):
+        output("fit", tmp_path / "m.csv", "-k3", "-q", "--scores", tmp_path / "s.csv", *flags)
+        with open(tmp_path / "s.csv", newline="") as file:
+            written = [row[0] for row in csv.reader(file)][1:]
+        assert written == [mark + label for label in labels[:4]] + labels[4:]
+
+
+@pytest.mark.parametrize("first", ["\t", "\r", "=", "+", "-", "@"])
+@pytest.mark.parametrize("before", ["", "'", "''"])
+def test_what_starts_a_formula_is_quoted(tmp_path, first, before):
+    name = f"{before}{first}cmd"
+    report.write_matrix(tmp_path / "l.csv", "variable", [name], np.ones((1, 1)), False)
+    with open(tmp_path / "l.csv", newline="") as file:
+        assert list(csv.reader(file))[1] == ["'" + name, "1.0"]
+
+
+def test_a_total_beyond_the_numbers_leaves_out_the_shares(tmp_path, capfd):
+    np.save(tmp_path / "m.npy", 1e200 * np.random.default_rng(0).standard_normal((9, 3)))
+    np.savez(tmp_path / "l.npz", loadings=np.eye(3)[:, :2])
+    assert cli.main(["certify", str(tmp_path / "m.npy"), "--loadings", str(tmp_path / "l.npz")]) == 0
+    out, err = capfd.readouterr()
+    assert "raw variance" in out
+    assert "raw %" not in out
+    assert err == "spcacore: warning: a variance exceeds the number range and is given as inf\n"

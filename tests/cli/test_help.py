@@ -1,0 +1,107 @@
+"""Help texts, and what the command imports."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from spcacore import cli
+from spcacore.cli import arguments, help
+
+
+def test_version(run):
+    from importlib.metadata import version
+
+    assert run("--version") == (0, f"spcacore {version('spcacore')}\n", "")
+
+
+@pytest.mark.parametrize("argv", [["--help"], ["-h"], ["fit", "--help"]])
+def test_help_names_every_option_and_an_example(capsys, argv):
+    with pytest.raises(SystemExit) as exit_:
+        cli.main(argv)
+    assert exit_.value.code == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    words = ["spcacore fit FILE", "--version", "variance"]
+    if argv[0] == "fit":
+        words = [
+            "--components", "--cardinality", "--deflation", "--no-center", "--scale", "--covariance",
+            "--orientation", "--no-header", "--no-row-names", "--names", "--array", "--seed", "--max-iter",
+            "--tol", "--float32", "--output", "--scores", "--quiet", "-k 7,4,4", ".mtx", ".npz",
+        ]  # fmt: skip
+    for word in words:
+        assert word in out
+
+
+def test_every_option_has_a_help_text():
+    def lacking(parser, command):
+        for action in parser._actions:
+            for name, subparser in (action.choices or {}).items() if action.nargs == "A..." else ():
+                yield from lacking(subparser, f"{command} {name}")
+            if not action.help and action.nargs != "A...":
+                yield command, action.dest
+
+    parser = arguments.make_parser()
+    assert not list(lacking(parser, "spcacore"))
+    assert any(action.nargs == "A..." for action in parser._actions)
+
+
+@pytest.mark.parametrize("command", cli.COMMANDS)
+def test_help_of_each_command(capsys, command):
+    with pytest.raises(SystemExit) as exit_:
+        cli.main([command, "--help"])
+    assert exit_.value.code == 0
+    out = capsys.readouterr().out
+    for word in (f"usage: spcacore {command} FILE [options]", ".parquet", ".h5ad", "--json", "--orientation"):
+        assert word in out
+    assert max(map(len, out.split("file formats:")[1].splitlines())) <= 110
+
+
+def test_help_names_every_field_of_the_json(capsys, as_json, file, tmp_path):
+    """And those that it names are there."""
+    as_json("fit", file, "-k3", "-n1", "-o", tmp_path / "l.csv")
+    described = set(re.findall(r"[a-z]\w*", help.JSON_MATRIX))
+    for command, text, calls in (
+        ("fit", help.JSON_FIT + help.JSON_RESULT, [("-k3", "-n1", "--certify")]),
+        ("path", help.JSON_PATH + help.JSON_RESULT, [("-k1:3",), ("-k1:3", "--select", "cv")]),
+        ("certify", help.JSON_CERTIFY, [("-k3", "--exact"), ("--loadings", tmp_path / "l.csv")]),
+        ("info", help.JSON_INFO, [()]),
+    ):
+        words, found = described | set(re.findall(r"[a-z]\w*", text)), set()
+        for argv in calls:
+            fields(as_json(command, file, *argv), found)
+        assert found - {"reading", "computing", "branch and bound"} <= words
+        named = {word for word in words if "_" in word} - {"l1_bound"}
+        assert named <= found | (set() if command != "path" else {"n_iter"})
+    capsys.readouterr()
+
+
+def fields(value, found):
+    """The names of all fields, however deep."""
+    if isinstance(value, dict):
+        found |= set(value)
+    for entry in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        fields(entry, found)
+
+
+def test_help_lists_the_commands(capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["--help"])
+    out = capsys.readouterr().out
+    assert [line.split()[1] for line in out.splitlines() if "FILE  " in line] == [
+        "info",
+        "fit",
+        "path",
+        "certify",
+    ]
+
+
+def test_the_command_imports_what_it_needs_and_no_more():
+    script = (
+        "import sys; from spcacore.cli import arguments; arguments.make_parser();"
+        "print(*{'matplotlib', 'pandas', 'pyarrow', 'h5py', 'spcacore.plot', 'spcacore.selection', "
+        "'spcacore.cli.stores', 'spcacore.cli.info'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd="/")
+    assert done.stdout == "\n"

@@ -1,0 +1,111 @@
+"""`spcacore info`: what it says of a matrix."""
+
+import numpy as np
+import pytest
+import scipy.io
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spcacore import cli
+from spcacore.cli import arguments, info
+
+
+@pytest.mark.parametrize("orientation", ["rows", "columns"])
+@pytest.mark.parametrize("form", ["dense", "fortran", "csr", "csc"])
+def test_info_counts_what_numpy_counts(as_json, output, tmp_path, X, form, orientation, monkeypatch):
+    monkeypatch.setattr(info, "INFO_ENTRIES", 40)
+    X[np.abs(X) < 1] = 0
+    X[:, 5] = X[1:, 6] = 2.5
+    X[0, 6] = 0
+    X[3, 2] = X[4, 7] = X[2, 7] = np.nan
+    X[6, 0] = -np.inf
+    X[:, 8] = np.nan
+    if form in ("csr", "csc"):
+        path = tmp_path / "m.npz"
+        scipy.sparse.save_npz(path, scipy.sparse.csr_array(X).asformat(form))
+    else:
+        path = tmp_path / "m.npy"
+        np.save(path, np.asfortranarray(X) if form == "fortran" else X)
+    facts = as_json("info", path, "--orientation", orientation)
+    X = X.T if orientation == "columns" else X
+    known = np.ma.masked_invalid(X)
+    count = known.count(axis=0)
+    low, high = known.min(axis=0).filled(np.nan), known.max(axis=0).filled(np.nan)
+    assert (facts["samples"], facts["variables"]) == X.shape
+    assert facts["missing"] == np.isnan(X).sum()
+    assert facts["infinite"] == np.isinf(X).sum() == 1
+    assert facts["first_not_finite"] == np.argwhere(~np.isfinite(X))[0].tolist()
+    assert facts["nonzeros"] == np.count_nonzero(X)
+    assert facts["constant_variables"] == np.flatnonzero((low == high) & (count > 0)).tolist()
+    assert facts["empty_variables"] == np.flatnonzero(count == 0).tolist()
+    variances = known.var(axis=0, ddof=1).filled(np.nan)[(count > 1) & (low != high)]
+    for name, function in (("smallest", np.min), ("median", np.median), ("largest", np.max)):
+        assert facts[f"{name}_variance"] == pytest.approx(function(variances), rel=1e-12)
+    assert facts["bytes_on_disk"] == path.stat().st_size
+    assert facts["sparse"] == (None if form in ("dense", "fortran") else facts["sparse"])
+    text = output("info", path, "--orientation", orientation)
+    i, j = facts["first_not_finite"]
+    assert f"the first: sample {i + 1}, variable x{j + 1}\n" in text
+    assert "Missing entries must be filled in or dropped" in text
+
+
+@pytest.mark.parametrize("size", [1e-150, 1, 1e150])
+def test_info_of_numbers_of_any_size(as_json, tmp_path, X, size):
+    np.save(tmp_path / "m.npy", X * size + 1e6 * size)
+    facts = as_json("info", tmp_path / "m.npy")
+    variance = np.var(X + 1e6, axis=0, ddof=1).max()
+    assert facts["largest_variance"] == pytest.approx(variance * size * size, rel=1e-6)
+    assert facts["smallest_variance"] > 0
+
+
+def test_info_advises(output, pitprops, tmp_path, X):
+    text = output("info", pitprops[0])
+    assert "symmetric  yes" in text
+    assert "if it holds correlations, say --covariance" in text
+    assert "variables  13 (topdiam, length, moist, testsg, ovensg, ...)" in text
+    X[:, 4] *= 100
+    np.save(tmp_path / "m.npy", X)
+    variances = np.var(X, axis=0, ddof=1)
+    text = output("info", tmp_path / "m.npy")
+    assert f"The largest variance is {variances.max() / np.median(variances):.2g} times the median" in text
+    assert "--scale" in text
+    np.savez(tmp_path / "m.npz", X=X, names=[f"n{j}" for j in range(9)], other=3)
+    assert "contents   X 30x9, names 9, other scalar" in output("info", tmp_path / "m.npz")
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(st.data())
+def test_info_never_fails_on_numbers(tmp_path_factory, data):
+    """Whatever finite and other numbers a matrix holds."""
+    n, p = data.draw(st.integers(1, 4)), data.draw(st.integers(1, 4))
+    cells = st.floats(width=64) | st.sampled_from([0.0, 1.0, np.nan, np.inf, 1.7e308, 5e-324])
+    X = np.array([[data.draw(cells) for _ in range(p)] for _ in range(n)])
+    path = tmp_path_factory.getbasetemp() / "numbers.npy"
+    np.save(path, X)
+    facts = info._facts(info.Table(X), arguments.make_parser().parse_args(["info", str(path)]))
+    assert facts["missing"] + facts["infinite"] == np.count_nonzero(~np.isfinite(X))
+    assert cli.main(["info", str(path)]) == 0
+    assert cli.main(["info", str(path), "--json"]) == 0
+
+
+def test_info_of_text_with_missing_entries(as_json, tmp_path):
+    (tmp_path / "m.csv").write_text("id,a,b\ns,1,NA\nt,inf,4\n")
+    facts = as_json("info", tmp_path / "m.csv")
+    assert (facts["missing"], facts["infinite"], facts["first_not_finite"]) == (1, 1, [0, 1])
+    assert facts["names"] == ["a", "b"]
+    assert facts["sample_names"] == ["s", "t"]
+
+
+def test_info_of_a_constant_matrix(output, as_json, tmp_path):
+    np.save(tmp_path / "x.npy", np.ones((5, 3)))
+    assert output("info", tmp_path / "x.npy").splitlines()[-1] == "No variable varies."
+    assert as_json("info", tmp_path / "x.npy")["constant_variables"] == [0, 1, 2]
+
+
+def test_info_times_a_product(as_json, tmp_path, monkeypatch):
+    monkeypatch.setattr(info, "INFO_TIMED_ENTRIES", 10)
+    np.save(tmp_path / "x.npy", np.random.default_rng(0).standard_normal((5, 3)))
+    assert 0 < as_json("info", tmp_path / "x.npy")["seconds_per_product"] < 60
+    np.save(tmp_path / "x.npy", np.full((5, 3), np.nan))
+    assert as_json("info", tmp_path / "x.npy")["seconds_per_product"] is None

@@ -1,0 +1,241 @@
+"""`spcacore fit`: methods and their options, JSON, pictures."""
+
+import csv
+import json
+import sys
+
+import numpy as np
+import pytest
+from cli_tools import loadings_of, one_error_line, results
+
+import spcacore
+from spcacore.solvers.table import METHODS
+
+METHOD_OPTIONS = [
+    (["-k", "4", "-n3"], {"cardinality": 4}),
+    (["-k", "4", "-n3", "--nonnegative"], {"cardinality": 4, "nonnegative": True}),
+    (["-k", "4,3,2", "--certify"], {"cardinality": [4, 3, 2], "certify": True}),
+    (["-k", "4", "-n3", "--refine"], {"cardinality": 4, "refine": True}),
+    (["-k", "4", "-n3", "--constraint", "orthogonal"], {"cardinality": 4, "constraint": "orthogonal"}),
+    (["-k", "4", "-n3", "--constraint", "uncorrelated"], {"cardinality": 4, "constraint": "uncorrelated"}),
+    (["--method", "greedy", "-k", "4", "-n3"], {"cardinality": 4}),
+    (
+        ["--method", "greedy", "-k4", "-n3", "--strategy", "backward"],
+        {"cardinality": 4, "strategy": "backward"},
+    ),
+    (
+        ["--method", "branch_and_bound", "-k3", "-n3", "--time-limit", "60"],
+        {"cardinality": 3, "time_limit": 60.0},
+    ),
+    (["--method", "dspca", "-k3", "-n3", "--tol", "0.01"], {"cardinality": 3, "tol": 0.01}),
+    (["--method", "pmd", "--l1-bound", "1.7,1.5,1.3"], {"l1_bound": [1.7, 1.5, 1.3]}),
+    (
+        ["--method", "pmd", "--l1-bound", "1.7", "-n3", "--nonnegative"],
+        {"l1_bound": 1.7, "nonnegative": True},
+    ),
+    (["--method", "scotlass", "--l1-bound", "1.7", "-n3"], {"l1_bound": 1.7}),
+    (["--method", "gpower", "--penalty", "3.5", "-n3"], {"penalty": 3.5}),
+    (
+        ["--method", "gpower", "--penalty", "0.1", "-n3", "--relative", "--norm", "l0"],
+        {"penalty": 0.1, "relative": True, "norm": "l0"},
+    ),
+    (["--method", "gpower", "--penalty", "2", "-n3", "--block"], {"penalty": 2.0, "block": True}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("argv", "options"), METHOD_OPTIONS)
+def test_methods_and_their_options_reach_the_api_to_the_bit(run, tmp_path, file, X, argv, options):
+    method = argv[1] if argv[0] == "--method" else "tpower"
+    expected = spcacore.sparse_pca(X, 3, method=method, **options)
+    status, out, err = run("fit", file, *argv, "-o", tmp_path / "r.npz", "--json")
+    assert (status, err) == (0, "")
+    fields, document = results(tmp_path / "r.npz"), json.loads(out, parse_constant=pytest.fail)["result"]
+    assert document["method"] == fields["method"] == method
+    assert document["constraint"] == options.get("constraint")
+    names = ("explained_variance", "explained_variance_ratio", "cardinality", "upper_bound", "gap", "n_iter")
+    for name in (*names, "converged"):
+        value = getattr(expected, name)
+        assert [c[name] for c in document["components"]] == ([None] * 3 if value is None else value.tolist())
+        if value is None:
+            assert name not in fields
+        else:
+            np.testing.assert_array_equal(fields[name], value)
+    np.testing.assert_array_equal(fields["loadings"], expected.loadings)
+    np.testing.assert_array_equal(loadings_of(document["components"], 9), expected.loadings)
+    assert document["total_variance"] == expected.total_variance
+
+
+def test_every_method_is_tested_and_offered():
+    assert {argv[1] if argv[0] == "--method" else "tpower" for argv, _ in METHOD_OPTIONS} == set(METHODS)
+
+
+def test_certify_adds_two_rows(output, pitprops):
+    rows = {
+        line[:12].strip(): line[12:].split()
+        for line in output("fit", *pitprops, "-k4", "-n3", "--certify").splitlines()
+    }
+    A = spcacore.datasets.load_pitprops().correlation
+    expected = spcacore.sparse_pca(A, 3, cardinality=4, kind="covariance", certify=True)
+    np.testing.assert_allclose(np.array(rows["upper bound"], float), expected.upper_bound, rtol=5.001e-4)
+    np.testing.assert_allclose(np.array(rows["gap %"], float), 100 * expected.gap, rtol=0.05001)
+    assert "upper bound" not in output("fit", *pitprops, "-k4", "-n3")
+
+
+def test_json_of_a_fit_has_this_form(as_json, pitprops, tmp_path):
+    document = as_json("fit", *pitprops, "-k", "3,1", "-o", tmp_path / "l.csv", "-q")
+    assert (tmp_path / "l.csv").exists()
+    seconds = document.pop("seconds")
+    assert set(seconds) == {"reading", "computing"}
+    assert min(seconds.values()) >= 0
+    [first, second] = document.pop("result")["components"]
+    names = list(spcacore.datasets.load_pitprops().names)
+    assert document == {
+        "spcacore": document["spcacore"], "schema": 1, "command": "fit", "file": str(pitprops[0]),
+        "samples": None, "variables": 13, "kind": "covariance", "center": False, "scale": False,
+        "names": names, "cardinality": [3, 1], "warnings": [], "notes": [],
+    }  # fmt: skip
+    assert set(first) == {
+        "index", "cardinality", "explained_variance", "explained_variance_ratio", "upper_bound", "gap",
+        "n_iter", "converged", "loadings",
+    }  # fmt: skip
+    assert (first["index"], second["index"]) == (0, 1)
+    [entry] = second["loadings"]
+    assert entry == {"index": names.index(entry["variable"]), "variable": entry["variable"], "loading": 1.0}
+
+
+def test_json_of_single_precision_reads_back_exactly(as_json, file, X):
+    document = as_json("fit", file, "-k4", "-n2", "--float32")
+    expected = spcacore.sparse_pca(X.astype(np.float32), 2, cardinality=4)
+    assert document["names"] is None
+    got = loadings_of(document["result"]["components"], 9)
+    np.testing.assert_array_equal(got.astype(np.float32), expected.loadings)
+    np.testing.assert_array_equal(got, expected.loadings.astype(np.float64))
+
+
+def test_json_says_null_where_a_number_is_beyond_the_range(run, tmp_path, X):
+    np.save(tmp_path / "m.npy", X * 1e160)
+    status, out, err = run("fit", tmp_path / "m.npy", "-k4", "-n1", "--json")
+    document = json.loads(out, parse_constant=pytest.fail)
+    assert status == 0
+    assert document["result"]["components"][0]["explained_variance"] is None
+    assert document["result"]["components"][0]["explained_variance_ratio"] > 0
+    assert [f"spcacore: warning: {text}" for text in document["warnings"]] == err.splitlines()
+
+
+def test_notes_and_warnings_are_in_the_json(run, tmp_path, X):
+    np.save(tmp_path / "m.npy", X[:4])
+    status, out, err = run("fit", tmp_path / "m.npy", "--max-iter", "0", "-k3", "--json")
+    document = json.loads(out)
+    assert status == 0
+    lines = [*(f"warning: {w}" for w in document["warnings"]), *(f"note: {n}" for n in document["notes"])]
+    assert [f"spcacore: {line}" for line in lines] == err.splitlines()
+    assert len(document["notes"]) == 1
+    assert any(w.endswith("not converged in 0 iterations; raise --max-iter") for w in document["warnings"])
+    _, out, err = run("fit", tmp_path / "m.npy", "--max-iter", "0", "-k3", "--json", "-q")
+    assert json.loads(out)["result"] == document["result"]
+    assert "note: " not in err
+
+
+def test_pmd_leaves_missing_entries_out(run, as_json, tmp_path, X):
+    X[2, 3] = X[7, 1] = np.nan
+    np.save(tmp_path / "m.npy", X)
+    with open(tmp_path / "m.csv", "w") as f:
+        csv.writer(f).writerows([["NA" if np.isnan(v) else repr(v) for v in row] for row in X.tolist()])
+    expected = spcacore.sparse_pca(X, 2, method="pmd", l1_bound=1.6)
+    argv = ("--method", "pmd", "--l1-bound", "1.6", "-n2")
+    for name in ("m.npy", "m.csv"):
+        got = as_json("fit", tmp_path / name, *argv)["result"]["components"]
+        np.testing.assert_array_equal(loadings_of(got, 9), expected.loadings)
+        outcome = run("fit", tmp_path / name, *argv, "--scores", tmp_path / "s.csv")
+        assert "--scores: " in (error := one_error_line(outcome))
+        assert f"{'line' if name == 'm.csv' else 'row'} 3, column 4 is nan (and 1 more)" in error
+    X[5, 0] = np.inf
+    np.save(tmp_path / "m.npy", X)
+    assert "row 6, column 1 is inf; impute" in one_error_line(run("fit", tmp_path / "m.npy", *argv))
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["--method", "pmd", "-k", "3"], "argument -k/--cardinality: method pmd takes --l1-bound"),
+        (["--method", "gpower", "--l1-bound", "2"], "argument --l1-bound: method gpower takes --penalty"),
+        (["--penalty", "2"], "argument --penalty: method tpower takes -k/--cardinality"),
+        (["--method", "scotlass"], "method scotlass needs --l1-bound"),
+        (["--method", "gpower"], "method gpower needs --penalty"),
+        (["--method", "lasso"], "argument --method: invalid choice: 'lasso'"),
+        (["--method", "pmd", "--l1-bound", "3.5"], "--l1-bound: 3.5 is not between 1 and 3, the root of the"),
+        (["--method", "pmd", "--l1-bound", "0.5,2"], "--l1-bound: 0.5 is not between 1 and 3"),
+        (["--method", "pmd", "--l1-bound", "2,2", "-n3"], "--l1-bound: 2 numbers for 3 components"),
+        (["--method", "pmd", "--l1-bound", "x"], "--l1-bound: 'x' is not a number of at least 0"),
+        (
+            ["--method", "gpower", "--penalty", "-1"],
+            "'-1' is not a number of at least 0; see spcacore fit --help",
+        ),
+        (["--method", "gpower", "--penalty", "2", "--relative"], "penalty must be in [0, 1], not 2.0"),
+        (["--method", "greedy", "--nonnegative"], "--nonnegative: not for method greedy, but tpower, pmd"),
+        (["--strategy", "forward"], "--strategy: not for method tpower, but greedy"),
+        (["--relative"], "--relative: not for method tpower, but gpower"),
+        (["--block"], "--block: not for method tpower, but gpower"),
+        (["--time-limit", "3"], "--time-limit: not for method tpower, but branch_and_bound"),
+        (["--method", "greedy", "--max-iter", "3"], "--max-iter: not for method greedy, but tpower, gpower"),
+        (["--constraint", "orthogonal", "--deflation", "schur"], "--constraint: not with --deflation"),
+        (["--constraint", "orthogonal", "--nonnegative"], "--constraint: not with --nonnegative"),
+        (["--constraint", "uncorrelated", "--refine"], "--refine: not with --constraint uncorrelated"),
+        (["--refine", "--nonnegative"], "--refine: not with --nonnegative"),
+        (["--method", "gpower", "--penalty", "1", "--block", "--certify"], "--block: not with --certify"),
+        (["--plot", "picture.gif"], "picture.gif: unknown extension; .png, .pdf and .svg can be written"),
+        (["--plot", "no/picture.png"], "cannot write no/picture.png: no is not a directory"),
+    ],
+)
+def test_wrong_options_of_fit(run, file, argv, words):
+    assert words in one_error_line(run("fit", file, *argv))
+
+
+def test_a_search_that_ran_out_of_time_says_so(run, tmp_path):
+    rng = np.random.default_rng(0)
+    np.save(tmp_path / "m.npy", rng.standard_normal((60, 60)))
+    argv = ("--method", "branch_and_bound", "-k", "12", "-n1", "--time-limit", "0")
+    status, _, err = run("fit", tmp_path / "m.npy", *argv)
+    assert status == 0
+    assert err == "spcacore: warning: component 1 not converged in the limits given; raise --time-limit\n"
+
+
+def test_plot_shows_the_selected_variables(output, pitprops, tmp_path):
+    pytest.importorskip("matplotlib", reason="matplotlib draws")
+    out = output("fit", *pitprops, "-n2", "-k4", "--plot", tmp_path / "f.svg")
+    assert out.splitlines()[-1] == f"wrote {tmp_path / 'f.svg'}"
+    A, names = spcacore.datasets.load_pitprops().correlation, spcacore.datasets.load_pitprops().names
+    used = spcacore.sparse_pca(A, 2, cardinality=4, kind="covariance").loadings.any(axis=1)
+    svg = (tmp_path / "f.svg").read_text()  # where words are curves, with the words as comments
+    assert [f"<!-- {name} -->" in svg for name in names] == used.tolist()
+
+
+@pytest.mark.parametrize(("extension", "start"), [("png", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<?xml")])
+def test_plot_writes_pictures_of_any_data(output, tmp_path, file, extension, start):
+    pytest.importorskip("matplotlib", reason="matplotlib draws")
+    path = tmp_path / f"f.{extension}"
+    assert output("fit", file, "-n2", "-k4", "--plot", path, "-q") == ""
+    assert path.read_bytes().startswith(start)
+    assert output("path", file, "-k1:4", "--plot", path, "-q") == ""
+    assert path.read_bytes().startswith(start)
+    assert output("path", file, "-k1:4", "--plot", path, "-q", "--select", "sparseness") == ""
+
+
+def test_plot_without_a_component_or_with_missing_entries(run, output, tmp_path, X):
+    pytest.importorskip("matplotlib", reason="matplotlib draws")
+    np.save(tmp_path / "m.npy", np.ones((4, 3)))
+    status, _, err = run("fit", tmp_path / "m.npy", "-n1", "--plot", tmp_path / "f.png")
+    assert status == 2
+    assert "there is no component to draw" in err
+    X[0, 0] = np.nan
+    np.save(tmp_path / "m.npy", X)
+    argv = ("--method", "pmd", "--l1-bound", "2", "-n2", "--plot", tmp_path / "f.png", "-q")
+    assert output("fit", tmp_path / "m.npy", *argv) == ""
+
+
+@pytest.mark.parametrize("command", ["fit", "path"])
+def test_without_matplotlib_the_error_comes_before_the_work(run, command, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    error = one_error_line(run(command, "no_such_file.csv", "--plot", "f.png"))
+    assert "argument --plot: drawing needs matplotlib; pip install matplotlib" in error

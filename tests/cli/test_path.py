@@ -1,0 +1,218 @@
+"""`spcacore path`: grids, curves, and the choice of a value."""
+
+import csv
+import decimal
+import json
+import re
+
+import numpy as np
+import oracles
+import pytest
+from cli_tools import loadings_of, one_error_line, results
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import spcacore
+from spcacore.cli import arguments
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("3", [3]),
+        ("1:5", [1, 2, 3, 4, 5]),
+        ("1,2,5,10", [1, 2, 5, 10]),
+        ("1:3,10:30:10", [1, 2, 3, 10, 20, 30]),
+        ("1:6:2", [1, 3, 5]),
+        ("4:4", [4]),
+        ("1e1", [10]),
+    ],
+)
+def test_whole_grids(text, values):
+    assert arguments.whole_grid(text) == values
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(st.integers(0, 500), st.integers(0, 60), st.integers(1, 99), st.sampled_from(["1", "10", "100"]))
+def test_grids_hold_the_decimals_that_they_name(first, count, step, unit):
+    """0:1:0.1 holds 0.3, not 0.30000000000000004, and its last value."""
+    d = decimal.Decimal
+    text = ":".join(str(d(n) / d(unit)) for n in (first, first + count * step, step))
+    assert arguments.grid(text) == [float(str(d(first + i * step) / d(unit))) for i in range(count + 1)]
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["-k", "0:3"], "'0:3' has values that are not whole numbers of at least 1"),
+        (["-k", "1:2:0.5"], "not whole numbers of at least 1"),
+        (["-k", "5:1"], "'5:1' is a range without values"),
+        (["-k", "1:5:0"], "'1:5:0' is a range without values"),
+        (["-k", "1:2:3:4"], "'1:2:3:4' is neither a number of at least 0 nor a range"),
+        (["-k", "1,,2"], "'' is neither a number"),
+        (["-k", "1:x"], "'1:x' is neither a number"),
+        (["-k", "nan"], "'nan' is neither a number"),
+        (["-k", "1:1e9"], "more than 10000 values"),
+        (["-k", "1:1e200:1e-200"], "more than 10000 values"),
+        (["-k", "1:3,3"], "has a value twice"),
+        (["-k", "5:12"], "-k/--cardinality: 12 is too many, at most 9"),
+        (["-n", "10"], "-n/--components: 10 is too many, at most 9"),
+        (["--method", "pmd"], "method pmd needs --l1-bound"),
+        (["--method", "pmd", "--l1-bound", "1:4"], "--l1-bound: 4 is not between 1 and 3"),
+        (["--l1-bound", "1:2:0.5"], "--l1-bound: method tpower takes -k/--cardinality"),
+        (["--select", "aic"], "--select: invalid choice: 'aic'"),
+        (["--folds", "3"], "--folds: goes with --select cv"),
+        (["--folds", "40", "--select", "cv"], "--folds: 40 is too many, at most 30"),
+        (["--folds", "1", "--select", "cv"], "--folds: '1' is not a whole number of at least 2"),
+        (["--constraint", "orthogonal", "--deflation", "schur"], "--constraint: not with --deflation"),
+        (["--folds", "3", "--select", "permutation"], "--folds: goes with --select cv"),
+        (["--permutations", "3", "--select", "cv"], "--permutations: goes with --select permutation"),
+        (["--rule", "best"], "--rule: goes with --select"),
+        (["--jobs", "2"], "--jobs: goes with --select"),
+        (["--select", "cv", "--covariance"], "--select: a covariance has no samples to divide into folds"),
+        (["--select", "permutation", "--covariance"], "--select: a covariance has no samples to permute"),
+        (["-o", "curve.txt"], "curve.txt: unknown extension; .csv and .npz"),
+        (["--plot", "curve.jpg"], "curve.jpg: unknown extension; .png, .pdf and .svg"),
+        (["--scores", "s.csv"], "unrecognized arguments: --scores"),
+    ],
+)
+def test_wrong_options_of_path(run, file, argv, words):
+    assert words in one_error_line(run("path", file, *argv))
+
+
+def test_selection_needs_samples(run, tmp_path, X):
+    np.save(tmp_path / "m.npy", X[:4])
+    error = one_error_line(run("path", tmp_path / "m.npy", "--select", "cv"))
+    assert "argument --folds: 5 is too many, at most 4" in error
+    np.save(tmp_path / "m.npy", X[:2])
+    error = one_error_line(run("path", tmp_path / "m.npy", "--select", "permutation"))
+    assert "argument --select: at least 3 samples are needed" in error
+
+
+PATH_FIELDS = ("values", "explained_variance_ratio", "cardinality", "index_of_sparseness", "dense_ratio")
+
+
+@pytest.mark.parametrize(
+    ("argv", "options"),
+    [
+        (["-k", "1:9"], {"cardinality": range(1, 10)}),
+        (["-k", "2,5", "-n3", "--scale"], {"cardinality": [2, 5], "n_components": 3, "scale": True}),
+        (
+            ["--method", "pmd", "--l1-bound", "1:2.5:0.3", "-n2", "--deflation", "hotelling"],
+            {"l1_bound": [1, 1.3, 1.6, 1.9, 2.2, 2.5], "n_components": 2, "method": "pmd",
+             "deflation": "hotelling"},
+        ),
+        (
+            ["--method", "gpower", "--penalty", "0.1,0.2", "--relative", "--no-center"],
+            {"penalty": [0.1, 0.2], "method": "gpower", "relative": True, "center": False},
+        ),
+        (
+            ["-k", "5,3", "-n2", "--constraint", "uncorrelated"],
+            {"cardinality": [3, 5], "n_components": 2, "constraint": "uncorrelated"},
+        ),
+        (["-k", "3,5", "-n2", "--refine"], {"cardinality": [3, 5], "n_components": 2, "refine": True}),
+    ],
+)  # fmt: skip
+def test_path_equals_the_api_to_the_bit(run, tmp_path, file, X, argv, options):
+    options = {name: list(v) if isinstance(v, range) else v for name, v in options.items()}
+    expected = spcacore.sparsity_path(X, **options)
+    status, out, err = run("path", file, *argv, "-o", tmp_path / "c.npz", "--json")
+    document, fields = json.loads(out, parse_constant=pytest.fail), results(tmp_path / "c.npz")
+    assert (status, err) == (0, "")
+    for name in PATH_FIELDS:
+        np.testing.assert_array_equal(fields[name], getattr(expected, name))
+        assert document[name] == np.asarray(getattr(expected, name)).tolist()
+    assert document["parameter"] == fields["parameter"] == expected.parameter
+    assert (document["method"], document["deflation"]) == (expected.method, expected.deflation)
+    out = run("path", file, *argv, "-o", tmp_path / "c.csv")[1]
+    with open(tmp_path / "c.csv") as f:
+        rows = list(csv.DictReader(f))
+    table = out.split("\n\n")[1].splitlines()[1:]
+    for i, (row, line) in enumerate(zip(rows, table, strict=True)):
+        shares, nonzeros = expected.explained_variance_ratio[i], expected.cardinality[i]
+        assert float(row[expected.parameter]) == expected.values[i]
+        assert [
+            float(row[f"explained_variance_ratio_{t + 1}"]) for t in range(len(shares))
+        ] == shares.tolist()
+        assert float(row["index_of_sparseness"]) == expected.index_of_sparseness[i]
+        assert int(row["nonzeros"]) == nonzeros.sum()
+        value, printed, share, index = line.split()
+        assert float(value) == pytest.approx(expected.values[i])
+        assert printed.split("+") == [str(k) for k in nonzeros]
+        np.testing.assert_allclose(float(share), 100 * shares.sum(), atol=0.05001)
+        np.testing.assert_allclose(float(index), expected.index_of_sparseness[i], atol=5.001e-4)
+
+
+def test_path_has_default_cardinalities_up_to_all_variables(as_json, file):
+    assert as_json("path", file)["values"] == [1, 2, 3, 4, 5, 7]
+
+
+def test_path_by_branch_and_bound_reaches_the_optima(as_json, pitprops):
+    A = spcacore.datasets.load_pitprops().correlation
+    document = as_json("path", *pitprops, "-k", "1:5", "--method", "branch_and_bound")
+    best = [oracles.optimum(A, k) / 13 for k in range(1, 6)]
+    np.testing.assert_allclose(np.ravel(document["explained_variance_ratio"]), best, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("argv", "options"),
+    [
+        (["--select", "cv", "--folds", "3"], {"criterion": "cv", "n_folds": 3}),
+        (["--select", "cv", "--rule", "best", "--seed", "4"], {"criterion": "cv", "rule": "best", "rng": 4}),
+        (
+            ["--select", "permutation", "--permutations", "6"],
+            {"criterion": "permutation", "n_permutations": 6},
+        ),
+        (["--select", "sparseness", "-n2"], {"criterion": "sparseness", "n_components": 2}),
+        (["--select", "cv", "--jobs", "2"], {"criterion": "cv", "n_jobs": 2}),
+    ],
+)  # fmt: skip
+def test_selection_equals_the_api_to_the_bit(run, tmp_path, file, X, argv, options):
+    expected = spcacore.select_sparsity(X, cardinality=[1, 2, 4, 7], **options)
+    argv = ["path", file, "-k", "1,2,4,7", *argv]
+    status, out, err = run(*argv, "-o", tmp_path / "c.npz", "--json")
+    document, fields = json.loads(out, parse_constant=pytest.fail), results(tmp_path / "c.npz")
+    assert (status, err) == (0, "")
+    for name in ("values", "score", "standard_error", "scores", "best", "one_se", "chosen", "chosen_index"):
+        value = getattr(expected, name)
+        if value is None:
+            assert name not in fields
+            assert document[name] is None
+        else:
+            np.testing.assert_array_equal(fields[name], value)
+            assert document[name] == np.asarray(value).tolist()
+    for name in PATH_FIELDS:
+        assert document["path"][name] == np.asarray(getattr(expected.path, name)).tolist()
+    np.testing.assert_array_equal(fields["loadings"], expected.result.loadings)
+    got = loadings_of(document["result"]["components"], 9)
+    np.testing.assert_array_equal(got, expected.result.loadings)
+    out = run(*argv, "-o", tmp_path / "c.csv")[1]
+    with open(tmp_path / "c.csv") as f:
+        rows = list(csv.DictReader(f))
+    assert [float(row["score"]) for row in rows] == expected.score.tolist()
+    shares = [float(row["explained_variance_ratio"]) for row in rows]
+    assert shares == expected.path.explained_variance_ratio.sum(axis=1).tolist()
+    assert [int(row["cardinality"]) for row in rows] == [1, 2, 4, 7]
+    lines = out.split("\n\n")[1].splitlines()[1:]
+    marked = {word: [line.split()[0] for line in lines if word in line] for word in ("best", "chosen")}
+    assert marked == {"best": [f"{expected.best}"], "chosen": [f"{expected.chosen}"]}
+    assert f"cardinality {expected.chosen}\n" in out
+    nonzeros = next(line for line in out.splitlines() if line.startswith("nonzeros")).split()[1:]
+    assert nonzeros == [str(k) for k in expected.result.cardinality]
+
+
+@pytest.mark.parametrize(
+    ("argv", "line"),
+    [
+        (["path", "-k1:9"], r"\d of 9 done"),
+        (["path", "-k1:9", "--select", "permutation"], r"\d+ of \d{3} done"),
+        (["certify", "-k1:5"], r"cardinality [1-5]: (bounds|iteration \d+)"),
+        (["certify", "-k1:5", "--exact"], r"cardinality [1-5]: (bounds|\d+ nodes)"),
+    ],
+)
+def test_long_work_tells_how_far_it_is(run, file, slow_clock, argv, line):
+    status, _, err = run(argv[0], file, *argv[1:])
+    assert status == 0
+    assert len(err.splitlines()) >= 2
+    for said in err.splitlines():
+        assert re.fullmatch(rf"spcacore: {line}, \d+ s", said)

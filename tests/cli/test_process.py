@@ -1,0 +1,120 @@
+"""Progress, interruption, pipes, and the installed command."""
+
+import io
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from cli_tools import COMMAND, OPTIONS, assert_same, made, results, saved
+
+import spcacore
+
+
+@pytest.fixture
+def X():
+    return made(12)
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_progress_on_a_terminal_is_one_line_that_goes_away(run, tmp_path, X, slow_clock, monkeypatch):
+    path = saved(tmp_path / "m.npy", X)
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    assert run("fit", path, *OPTIONS)[0] == 0
+    shown = sys.stderr.getvalue()
+    lines = shown.split("\r")
+    assert "\n" not in shown
+    assert re.fullmatch(r"component 1 of 3, iteration \d+, \d+ s *", lines[1])
+    assert re.fullmatch(r"component 3 of 3, iteration \d+, \d+ s *", lines[-3])
+    assert lines[-2].isspace()
+    assert len(lines[-2]) >= len(lines[-3].rstrip())
+    assert lines[-1] == ""
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    assert run("fit", path, *OPTIONS, "-q")[0] == 0
+    assert sys.stderr.getvalue() == ""
+
+
+def test_progress_elsewhere_is_a_line_now_and_then(run, tmp_path, X, slow_clock):
+    err = run("fit", saved(tmp_path / "m.npy", X), "-n", "12", "-k", "5")[2].splitlines()
+    assert len(err) >= 2
+    for line in err:
+        assert re.fullmatch(r"spcacore: component \d+ of 12, iteration \d+, \d+ s", line)
+    seconds = [int(line.split()[-2]) for line in err]
+    assert min(np.diff(seconds)) >= 5
+
+
+def test_quick_work_shows_no_progress(run, tmp_path, X, monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    assert run("fit", saved(tmp_path / "m.npy", X), *OPTIONS)[0] == 0
+    assert sys.stderr.getvalue() == ""
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_interrupt_ends_long_work(tmp_path):
+    path = tmp_path / "m.npy"
+    np.save(path, np.random.default_rng(0).standard_normal((1500, 3000), dtype=np.float32))
+    argv = [*COMMAND, "fit", path, "-n", "500", "-k", "300", "-o", tmp_path / "r.npz"]
+    with subprocess.Popen(
+        argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path
+    ) as process:
+        try:
+            line = process.stderr.readline()  # a second after it has begun
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert re.fullmatch(r"spcacore: component \d+ of 500, iteration \d+, \d+ s\n", line)
+    assert (process.returncode, out) == (130, "")
+    assert err.splitlines()[-1] == "spcacore: interrupted"
+    assert "Traceback" not in err
+    assert not (tmp_path / "r.npz").exists()
+
+
+@pytest.fixture(params=["buffered", "unbuffered"])
+def environment(request):
+    """With and without buffers, in which output waits until the command is about to exit."""
+    others = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    return others | ({"PYTHONUNBUFFERED": "1"} if request.param == "unbuffered" else {})
+
+
+@pytest.mark.parametrize("argv", [[], ["fit", "m.npy", "-o", "r.npz"], ["--version"]])
+def test_broken_pipe_is_silent_and_results_are_written(tmp_path, X, argv, environment):
+    np.save(tmp_path / "m.npy", X)
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [*COMMAND, *argv], stdout=writer, stderr=subprocess.PIPE, cwd=tmp_path, env=environment
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (0, b"")
+    if "-o" in argv:
+        assert_same(results(tmp_path / "r.npz"), spcacore.sparse_pca(X, 5, cardinality=10))
+
+
+def test_a_full_disk_on_stdout_is_one_line(tmp_path, environment):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            COMMAND, stdout=full, stderr=subprocess.PIPE, cwd=tmp_path, text=True, env=environment
+        )
+    assert done.returncode == 2
+    assert done.stderr == "spcacore: error: cannot write to the standard output: No space left on device\n"
+
+
+def test_the_installed_command(tmp_path, X):
+    np.save(tmp_path / "m.npy", X)
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    (tmp_path / "n.txt").write_text("\n".join(f"größe{j}" for j in range(12)), encoding="utf-8")
+    argv = ["fit", "m.npy", "--names", "n.txt", "-n1", "-k3"]
+    done = subprocess.run([*COMMAND, *argv], capture_output=True, cwd=tmp_path, text=True, env=environment)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "gr\\xf6\\xdfe" in done.stdout
+    done = subprocess.run([*COMMAND, "fit", "no.csv"], capture_output=True, cwd=tmp_path, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "spcacore: error: cannot read no.csv: No such file or directory\n"

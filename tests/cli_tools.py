@@ -1,0 +1,77 @@
+"""What the tests of the command share: how it is called, and what it wrote."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import spcacore
+from spcacore.cli import arguments, reading
+
+SCRIPT = Path(sys.executable).parent / "spcacore"
+COMMAND = [str(SCRIPT)] if SCRIPT.exists() else [sys.executable, "-m", "spcacore.cli"]
+
+
+def saved(path, array):
+    np.save(path, array)
+    return path
+
+
+def results(path):
+    with np.load(path, allow_pickle=False) as file:
+        return dict(file)
+
+
+def assert_same(fields, result, names=None):
+    """All that was written equals the API's result to the bit."""
+    for field in ("loadings", "explained_variance", "explained_variance_ratio", "total_variance"):
+        np.testing.assert_array_equal(fields[field], getattr(result, field))
+        assert fields[field].dtype == np.asarray(getattr(result, field)).dtype
+    for field in ("cardinality", "n_iter", "converged", "method", "deflation", "kind"):
+        np.testing.assert_array_equal(fields[field], getattr(result, field))
+    for field in ("mean", "scale", "n_samples"):
+        if getattr(result, field) is None:
+            assert field not in fields
+        else:
+            np.testing.assert_array_equal(fields[field], getattr(result, field))
+    if names is not None:
+        assert fields["names"].tolist() == list(names)
+
+
+def one_error_line(outcome):
+    status, out, err = outcome
+    assert (status, out) == (2, "")
+    assert err.startswith("spcacore: error: ")
+    assert err.endswith("\n")
+    assert err.count("\n") == 1
+    return err
+
+
+OPTIONS = ("-n", "3", "-k", "5,3,4")
+
+
+def api(matrix, **options):
+    return spcacore.sparse_pca(matrix, 3, cardinality=[5, 3, 4], **options)
+
+
+def loadings_of(components, p):
+    V = np.zeros((p, len(components)))
+    for t, component in enumerate(components):
+        for entry in component["loadings"]:
+            V[entry["index"], t] = entry["loading"]
+    return V
+
+
+def made(p):
+    """30 samples of p variables, of which the first four go together."""
+    rng = np.random.default_rng(3)
+    data = rng.standard_normal((30, p)) * np.linspace(1, 3, p) + rng.standard_normal(p)
+    data[:, :4] += 3 * rng.standard_normal((30, 1))
+    return data
+
+
+def read(path, *argv):
+    """A file as the command reads it."""
+    args = arguments.make_parser().parse_args(["fit", str(path), *argv])
+    args.notes = []
+    return reading.read(args)

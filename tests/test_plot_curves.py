@@ -1,0 +1,276 @@
+"""Pictures of variances and paths, against NumPy; and how all pictures look, against stored ones.
+
+Stored pictures are compared after averaging blocks of pixels, so that letters may be drawn a little
+differently. After an intended change, look at what `python tests/test_plot_curves.py DIRECTORY` writes, and
+store it in tests/data/plots.
+"""
+
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import scipy.sparse
+from oracles import covariance, spanned_variance
+
+import spcacore
+from spcacore import plot
+
+matplotlib = pytest.importorskip("matplotlib", reason="needs matplotlib")
+matplotlib.use("Agg")
+import plot_tools  # noqa: E402
+from matplotlib import pyplot  # noqa: E402
+from matplotlib.colors import same_color  # noqa: E402
+from plot_tools import (  # noqa: E402
+    ORANGE,
+    PROPS,
+    drawn,
+    eigenvalue_shares,
+    heights,
+    selection,
+    sparse,
+    stand_in,
+    texts,
+)
+
+STORED = Path(__file__).parent / "data" / "plots"
+
+
+closed_figures = plot_tools.closed_figures
+
+
+def labeled(ax, start):
+    (line,) = [line for line in ax.lines if line.get_label().startswith(start)]
+    return line
+
+
+def lines(ax):
+    return {line.get_label(): line.get_ydata() / 100 for line in ax.lines}
+
+
+@pytest.mark.parametrize("container", [np.asarray, scipy.sparse.csr_array, np.float32])
+@pytest.mark.parametrize("options", [{}, {"scale": True}, {"center": False}])
+def test_shares_beside_those_of_principal_components(container, options):
+    X = np.random.default_rng(14).poisson(2, (50, 8)).astype(float) * np.arange(1, 9)
+    X = container(X)
+    result = spcacore.sparse_pca(X, 4, cardinality=3, **options)
+    ax = plot.scree(result, X)
+    A = covariance(X.toarray() if scipy.sparse.issparse(X) else X, **options)
+    dense = eigenvalue_shares(A, 4)
+    tolerance = {"rel": 1e-4 if container is np.float32 else 1e-9}
+    assert heights(ax)["ordinary"] == pytest.approx(dense, **tolerance)
+    assert heights(ax)["sparse"] == pytest.approx(result.explained_variance_ratio)
+    assert lines(ax)["ordinary, cumulative"] == pytest.approx(np.cumsum(dense), **tolerance)
+    together = spanned_variance(A, result.loadings.astype(float)) / np.trace(A)
+    assert lines(ax)["sparse, cumulative"][-1] == pytest.approx(together, **tolerance)
+
+
+def test_shares_of_more_variables_than_samples():
+    X = np.random.default_rng(15).standard_normal((6, 700))
+    result = spcacore.sparse_pca(X, 6, cardinality=30)
+    s = np.linalg.svd(X - X.mean(axis=0), compute_uv=False) ** 2
+    assert heights(plot.scree(result, X))["ordinary"] == pytest.approx(s / s.sum(), abs=1e-9)
+
+
+def test_shares_of_a_covariance_and_of_given_numbers():
+    A = PROPS.correlation
+    result = spcacore.sparse_pca(A, 5, cardinality=3, kind="covariance")
+    dense = eigenvalue_shares(A, 5)
+    assert heights(plot.scree(result, A))["ordinary"] == pytest.approx(dense)
+    assert heights(plot.scree(result, dense=dense))["ordinary"] == pytest.approx(dense)
+    assert heights(plot.scree(result, dense=dense[:2]))["ordinary"] == pytest.approx(dense[:2])
+    assert set(heights(plot.scree(result))) == {"sparse"}
+
+
+def test_shares_of_an_indefinite_matrix():
+    """As Hotelling's deflation leaves it."""
+    A = np.diag([4.0, 3, 2, -1])
+    ax = plot.scree(np.eye(4)[:, :2], A, kind="covariance")
+    np.testing.assert_allclose(heights(ax)["sparse"], [0.5, 0.375])
+
+
+def test_shares_that_the_result_does_not_know():
+    A = PROPS.correlation
+    V = sparse(16, 13, 3)
+    ax = plot.scree(V, A, kind="covariance")
+    own = [spanned_variance(A, V[:, : t + 1]) / 13 for t in range(3)]
+    assert lines(ax)["sparse, cumulative"] == pytest.approx(own)
+    X = np.random.default_rng(16).standard_normal((30, 13)) * np.arange(1, 14)
+    rotated = spcacore.sca(X, 3, l1_bound=4)
+    assert lines(plot.scree(rotated, X))["sparse, cumulative"] == pytest.approx(rotated.pve)
+    A = covariance(X, scale=True)
+    ax = plot.scree(V, X, scale=True)
+    assert heights(ax)["ordinary"] == pytest.approx(eigenvalue_shares(A, 3))
+
+
+def test_a_path_has_the_variances():
+    source = stand_in()
+    ax = plot.path(source, chosen=8)
+    total = 100 * source.explained_variance_ratio.sum(axis=1)
+    line = labeled(ax, "2 components together")
+    assert np.array_equal(line.get_xdata(), source.values)
+    assert line.get_ydata() == pytest.approx(total)
+    dense = labeled(ax, "ordinary: 53.0 %")
+    assert list(dense.get_ydata()) == pytest.approx([53, 53])
+    assert dense.get_linestyle() == "--"
+    ring = labeled(ax, f"chosen: 8, {total[3]:.1f} %")
+    assert (ring.get_xdata()[0], ring.get_ydata()[0]) == (8, pytest.approx(total[3]))
+    assert same_color(ring.get_markeredgecolor(), ORANGE)
+    assert ax.get_xscale() == "log"
+    each = [line.get_ydata() for line in ax.lines if line.get_linewidth() == 1]
+    assert np.array(each) == pytest.approx(100 * source.explained_variance_ratio.T)
+    drawn(ax)
+
+
+def test_values_in_any_order_and_of_one_component():
+    source = stand_in([9, 1, 5])
+    source.explained_variance_ratio = source.explained_variance_ratio[:, :1]
+    source.dense_ratio = None
+    ax = plot.path(source)
+    assert ax.get_xscale() == "linear"
+    line = labeled(ax, "variance explained")
+    assert line.get_xdata().tolist() == [1, 5, 9]
+    assert np.all(np.diff(line.get_ydata()) > 0)
+    assert not [line for line in ax.lines if line.get_label().startswith(("chosen", "ordinary"))]
+    assert plot.path(stand_in([0, 10, 1000])).get_xscale() == "linear"  # a zero has no logarithm
+
+
+def test_a_few_whole_values_have_whole_ticks():
+    ticks = plot.path(stand_in([1, 2, 3])).get_xticks()
+    assert np.array_equal(ticks, np.rint(ticks))
+    ticks = plot.path(stand_in([1.0, 1.2, 1.4])).get_xticks()
+    assert not np.array_equal(ticks, np.rint(ticks))
+
+
+def test_the_first_of_equal_arrows_are_shown():
+    V = np.where(np.arange(300) % 3 == 0, 2.0, 1.0)[:, None] * np.ones(2)
+    ax = plot.biplot(V, np.random.default_rng(0).standard_normal((20, 2)), n_variables=7)
+    assert {t for t in texts(ax.texts) if t.startswith("x")} == {f"x{j}" for j in range(1, 20, 3)}
+
+
+def test_a_selection_has_errors_and_a_rule():
+    ax = plot.path(selection())
+    (bars,) = ax.containers
+    segments = bars.lines[2][0].get_segments()
+    for x, y, segment in zip([1, 2, 4, 8, 16], [0.1, 0.3, 0.36, 0.4, 0.37], segments, strict=True):
+        assert segment == pytest.approx(np.array([[x, y - 0.05], [x, y + 0.05]]))
+    assert labeled(ax, "best less").get_ydata()[0] == pytest.approx(0.35)
+    for start, where in (
+        ("best: 8", (8, 0.4)),
+        ("one standard error: 4", (4, 0.36)),
+        ("chosen: 4", (4, 0.36)),
+    ):
+        line = labeled(ax, start)
+        assert (line.get_xdata()[0], line.get_ydata()[0]) == where
+    assert ax.get_ylabel() == "predicted share of left-out variance"
+    counted = selection(parameter="n_components", criterion="permutation")
+    assert labeled(plot.path(counted), "permuted data").get_ydata()[0] == 0
+    ax = plot.path(selection(standard_error=None, criterion="sparseness"), chosen=16)
+    assert not ax.containers
+    assert labeled(ax, "chosen").get_xdata()[0] == 16
+    assert ax.get_ylabel() == "index of sparseness"
+
+
+def test_a_path_and_selections_as_they_are_found():
+    A = PROPS.correlation
+    found = spcacore.sparsity_path(A, n_components=2, cardinality=[2, 5, 13], kind="covariance")
+    ax = plot.path(found)
+    dense = eigenvalue_shares(A, 2).sum()
+    assert labeled(ax, "ordinary").get_ydata()[0] == pytest.approx(100 * dense)
+    total = labeled(ax, "2 components").get_ydata()
+    assert total == pytest.approx([100 * spanned_variance(A, r.loadings) / 13 for r in found.results])
+    assert total[-1] == pytest.approx(100 * dense)
+    X = np.random.default_rng(18).standard_normal((30, 6)) * [5, 4, 1, 1, 1, 1]
+    for chosen in (
+        spcacore.select_sparsity(X, cardinality=[1, 2, 4]),
+        spcacore.select_sparsity(X, cardinality=[4, 2], criterion="permutation", n_permutations=3),
+        spcacore.select_sparsity(X, cardinality=[1, 2, 4], criterion="sparseness"),
+        spcacore.select_n_components(X, 3, cardinality=2),
+    ):
+        ax = plot.path(chosen)
+        assert labeled(ax, "chosen").get_xdata()[0] == chosen.chosen
+        order = np.argsort(chosen.values)
+        assert np.array_equal(labeled(ax, "score").get_ydata(), chosen.score[order])
+        drawn(ax)
+
+
+# ---- stored pictures --------------------------------------------------------------------------------
+
+
+def example():
+    """Loadings and scores that no solver can change."""
+    V = np.zeros((13, 4))
+    V[[0, 1, 6, 7, 8, 9], 0] = 0.48, 0.47, 0.41, 0.42, 0.35, 0.29
+    V[[2, 3], 1] = 0.71, 0.70
+    V[[4, 5, 12], 2] = 0.55, 0.62, -0.56
+    V[[5, 10, 11], 3] = -0.25, 0.93, -0.27
+    shares = np.array([0.29, 0.14, 0.13, 0.09])
+    return SimpleNamespace(loadings=V, explained_variance_ratio=shares, names=PROPS.names)
+
+
+def scores():
+    t = np.arange(60)
+    return np.column_stack([np.cos(t) * (2 + t % 5), np.sin(t) * (1 + t % 3), np.cos(2 * t), np.sin(3 * t)])
+
+
+def disk():
+    y, x = np.indices((9, 12))
+    waves = [np.cos(x / 2 + k) * np.sin(y / 3 + k) for k in range(5)]
+    return np.column_stack([np.where(abs(wave) > 0.5, wave, 0).ravel() / 5 for wave in waves])
+
+
+PICTURES = {
+    "bars": lambda: plot.bars(example(), 3),
+    "bars_many": lambda: plot.bars(np.sin(np.arange(1, 201.0)), n_variables=20),
+    "heatmap": lambda: plot.heatmap(example()),
+    "heatmap_many": lambda: plot.heatmap(np.sin(np.outer(np.arange(200), [1, 2, 3])), order="loading"),
+    "images": lambda: plot.images(disk(), (9, 12)),
+    "biplot": lambda: plot.biplot(example(), scores(), labels=np.arange(60) % 3),
+    "biplot_plain": lambda: plot.biplot(example(), scores(), components=(3, 2), n_variables=3),
+    "scree": lambda: plot.scree(example(), dense=[0.32, 0.18, 0.14, 0.09]),
+    "path": lambda: plot.path(stand_in(), chosen=8),
+    "selection": lambda: plot.path(selection()),
+}
+
+
+def at_low_resolution(name):
+    with matplotlib.style.context("default"):
+        ax = PICTURES[name]()
+        ax.figure.set_dpi(60)
+        return drawn(ax)
+
+
+def blocks(picture, size=6):
+    """Means of blocks of pixels."""
+    height, width = (n // size * size for n in picture.shape[:2])
+    return picture[:height, :width].reshape(height // size, size, width // size, size, 3).mean(axis=(1, 3))
+
+
+def apart(a, b):
+    """Root mean square difference of the means, and the largest."""
+    difference = blocks(a) - blocks(b)
+    return np.sqrt(np.mean(difference**2)), abs(difference).max()
+
+
+@pytest.mark.skipif(
+    matplotlib.__version_info__ < (3, 11),
+    reason="stored pictures are by matplotlib 3.11, which sets text anew",
+)
+@pytest.mark.parametrize("name", PICTURES)
+def test_stored_pictures(name, tmp_path):
+    ours, stored = at_low_resolution(name), pyplot.imread(STORED / f"{name}.png")[..., :3]
+    assert ours.shape == stored.shape
+    pyplot.imsave(tmp_path / "ours.png", ours)
+    mean, largest = apart(ours, stored)
+    assert mean < 0.01, f"see {tmp_path / 'ours.png'}"
+    assert largest < 0.15, f"see {tmp_path / 'ours.png'}"
+
+
+def main(directory):
+    for name in PICTURES:
+        pyplot.imsave(Path(directory) / f"{name}.png", at_low_resolution(name))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,232 @@
+"""The estimators' likelihood of rows, against densities of SciPy, scikit-learn's PCA and a maximizer."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.stats import multivariate_normal
+
+import spcacore
+from spcacore.datasets import make_spiked
+
+pytest.importorskip("sklearn", reason="needs scikit-learn")
+from sklearn.datasets import load_digits, load_wine
+from sklearn.decomposition import PCA
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn_tools import counts
+
+from spcacore.sklearn import PPCA, SCA, SPCA, SparsePCA
+
+
+@pytest.mark.parametrize("E", [SparsePCA, SPCA])
+def test_with_all_variables_it_is_principal_component_analysis(E):
+    X = load_wine().data
+    oracle = PCA(3).fit(X)
+    model = E(3, cardinality=13, tol=1e-12).fit(X)
+    signs = np.sign(np.sum(model.components_ * oracle.components_, axis=1))
+    tolerance = 1e-9 if E is SparsePCA else 1e-4  # the default ridge, which is not 0
+    np.testing.assert_allclose(model.components_ * signs[:, None], oracle.components_, atol=tolerance)
+    np.testing.assert_allclose(model.explained_variance_, oracle.explained_variance_, rtol=tolerance)
+    np.testing.assert_allclose(
+        model.explained_variance_ratio_, oracle.explained_variance_ratio_, rtol=tolerance
+    )
+    np.testing.assert_allclose(model.noise_variance_, oracle.noise_variance_, rtol=tolerance)
+    np.testing.assert_allclose(model.transform(X) * signs, oracle.transform(X), atol=1e5 * tolerance)
+    again = model.inverse_transform(model.transform(X))
+    np.testing.assert_allclose(again, oracle.inverse_transform(oracle.transform(X)), atol=1e3 * tolerance)
+    np.testing.assert_allclose(model.score_samples(X), oracle.score_samples(X), rtol=tolerance)
+    np.testing.assert_allclose(model.get_covariance(), oracle.get_covariance(), atol=1e5 * tolerance)
+    assert model.score(X) == pytest.approx(oracle.score(X), rel=tolerance)
+
+
+def test_the_likelihood_depends_on_the_span_alone():
+    X = load_wine().data
+    model = SCA(3, l1_bound=3 * 13**0.5, scale=True).fit(X)
+    assert abs(model.components_ @ model.components_.T - np.eye(3)).max() < 1e-6  # rotated, not shrunk
+    oracle = make_pipeline(StandardScaler(), PCA(3)).fit(X)
+    shift = np.log(X.std(axis=0)).sum()
+    size = np.sqrt(178 / 177)  # the scaler divides by n
+    Z = StandardScaler().fit_transform(X)
+    expected = PCA(3).fit(Z / size).score(Z / size) - shift - 13 * np.log(size)
+    assert model.score(X) == pytest.approx(expected, abs=1e-6)
+    assert PPCA(3, scale=True).fit(X).score(X) == pytest.approx(expected, abs=1e-9)
+    assert oracle.score(X) != pytest.approx(expected, abs=0.1)  # that of the scaled data
+
+
+@pytest.mark.parametrize("scale", [False, True])
+def test_probabilistic_components_are_those_of_pca(scale):
+    X = load_wine().data
+    Z = (X - X.mean(axis=0)) / (X.std(axis=0, ddof=1) if scale else 1)
+    oracle, model = PCA(2).fit(Z), PPCA(2, scale=scale).fit(X)
+    np.testing.assert_allclose(model.noise_variance_, oracle.noise_variance_)
+    np.testing.assert_allclose(model.explained_variance_ratio_, oracle.explained_variance_ratio_)
+    projected = oracle.inverse_transform(oracle.transform(Z)) * (X.std(axis=0, ddof=1) if scale else 1)
+    again = model.inverse_transform(model.transform(X))
+    np.testing.assert_allclose(again, projected + X.mean(axis=0), rtol=1e-7)
+    np.testing.assert_allclose(model.transform(again), model.transform(X), atol=1e-9)
+
+
+# ---- the likelihood ---------------------------------------------------------------------------------
+
+
+def gaussian(A, C):
+    """Mean log-density of data with covariance A under N(0, C), but for its constant."""
+    return -0.5 * (np.linalg.slogdet(C)[1] + np.trace(np.linalg.solve(C, A)))
+
+
+@pytest.mark.parametrize("case", ["spread", "below the noise"])
+def test_the_model_is_the_likeliest_in_the_span(case):
+    """Against a maximizer that knows nothing of the closed form."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((50, 6)) @ np.diag([3, 2, 1, 1, 1, 1]) + rng.standard_normal(6)
+    if case == "below the noise":
+        X = X * [1, 0.1, 1, 1, 1, 1]
+    model = SCA(2, start=np.eye(6)[:, :2], max_iter=1, l1_bound=2.0, rotation="none")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # one iteration does not converge
+        model.fit(X)
+    V = np.linalg.qr(model.components_.T)[0]
+    A = np.cov(X.T)
+
+    def objective(z):
+        W = V @ z[:4].reshape(2, 2)
+        return -gaussian(A, W @ W.T + np.exp(z[4]) * np.eye(6))
+
+    best = min(minimize(objective, rng.standard_normal(5), tol=1e-10).fun for _ in range(3))
+    assert gaussian(A, model.get_covariance()) == pytest.approx(-best, abs=1e-6)
+
+
+@pytest.mark.parametrize("scale", [False, True])
+@pytest.mark.parametrize("E", [SparsePCA, SPCA, SCA, PPCA])
+def test_log_densities_are_those_of_the_normal_distribution(E, scale):
+    X = make_spiked(80, 12, cardinality=4, variances=(9, 4), rng=1)[0] * np.linspace(0.5, 4, 12) + 3
+    model = E(scale=scale).fit(X[:50])
+    oracle = multivariate_normal(model.mean_, model.get_covariance())
+    np.testing.assert_allclose(model.score_samples(X[50:]), oracle.logpdf(X[50:]), rtol=1e-9)
+    assert model.score(X[50:]) == pytest.approx(oracle.logpdf(X[50:]).mean())
+
+
+@pytest.mark.parametrize("E", [SparsePCA, SPCA, SCA])
+@pytest.mark.parametrize("options", [{}, {"center": False}, {"scale": True}])
+def test_sparse_input_equals_dense_input(E, options):
+    S = counts()
+    options = options | ({"ridge": np.inf} if E is SPCA else {})
+    sparse, dense = E(**options).fit(S), E(**options).fit(S.toarray())
+    for name in ("components_", "explained_variance_", "noise_variance_"):
+        np.testing.assert_allclose(getattr(sparse, name), getattr(dense, name), rtol=1e-10, atol=1e-12)
+    new = counts(20, seed=1)
+    for M in (new, new.tocsc(), new.tocoo()):
+        np.testing.assert_allclose(sparse.transform(M), dense.transform(new.toarray()), atol=1e-12)
+        np.testing.assert_allclose(sparse.score_samples(M), dense.score_samples(new.toarray()), rtol=1e-12)
+
+
+@pytest.mark.parametrize("form", ["csr", "csc"])
+@pytest.mark.parametrize("E", [SparsePCA, SPCA, SCA, PPCA])
+def test_entries_stored_twice_are_summed(E, form):
+    S = counts()
+    twice = S.copy()
+    twice.indices, twice.data, twice.indptr = np.repeat(S.indices, 2), np.repeat(S.data, 2), 2 * S.indptr
+    twice = twice.asformat(form)
+    model = E(1, **({"cardinality": 2} if E in (SparsePCA, SPCA) else {})).fit(twice)
+    nonzeros = twice.nnz
+    np.testing.assert_allclose(model.score_samples(twice), model.score_samples(2 * S.toarray()), rtol=1e-10)
+    assert twice.nnz == nonzeros
+
+
+@pytest.mark.parametrize("E", [SparsePCA, SPCA, SCA, PPCA])
+def test_a_row_far_away_has_no_density(E):
+    X = make_spiked(60, 20, cardinality=4, variances=(9, 4), rng=0)[0]
+    assert E().fit(X).score(X[:1] * 1e200) == -np.inf
+
+
+def test_held_out_likelihood_is_largest_at_the_planted_cardinality():
+    grid = {"cardinality": [2, 5, 8, 10, 12, 20, 40, 100]}
+    for E in (SparsePCA, SPCA):
+        X = make_spiked(100, 100, cardinality=10, variances=(20, 10), rng=0)[0]
+        search = GridSearchCV(E(), grid, cv=4).fit(X)
+        assert search.best_params_ == {"cardinality": 10}
+        scores = search.cv_results_["mean_test_score"].tolist()
+        assert scores[3] > max(scores[:3]) + 0.5
+        assert scores[3:] == sorted(scores[3:], reverse=True)
+
+
+def test_held_out_likelihood_finds_the_number_of_components():
+    X = make_spiked(150, 40, cardinality=8, variances=(12, 8, 5), rng=0)[0]
+    for model in (SparsePCA(cardinality=8), PPCA()):
+        search = GridSearchCV(model, {"n_components": [1, 2, 3, 4, 6]}).fit(X)
+        assert search.best_params_ == {"n_components": 3}
+
+
+@pytest.mark.parametrize("size", [1e-140, 1e-3, 1e140])
+def test_the_size_of_the_data_shifts_the_likelihood(size):
+    X = make_spiked(60, 20, cardinality=4, variances=(9, 4), rng=0)[0]
+    for E in (SparsePCA, SPCA, SCA):
+        plain, scaled = E().fit(X), E().fit(X * size)
+        np.testing.assert_allclose(
+            scaled.score_samples(X * size), plain.score_samples(X) - 20 * np.log(size), rtol=1e-8
+        )
+
+
+@pytest.mark.parametrize("size", [1e-170, 1e170])
+def test_probabilistic_components_beyond_the_number_range(size):
+    X = make_spiked(60, 20, cardinality=4, variances=(9, 4), rng=0)[0] * size
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of infinite variances
+        with pytest.raises(ValueError, match="number range; rescale X"):
+            PPCA().fit(X)
+
+
+def test_there_is_no_density_without_noise():
+    X = np.outer(np.arange(6.0), [1, 2, 0])
+    model = SparsePCA(1, cardinality=2).fit(X)
+    assert model.noise_variance_ == 0
+    with pytest.raises(ValueError, match="leave no noise"):
+        model.score(X)
+    whole = SparsePCA(3, cardinality=3).fit(np.random.default_rng(0).standard_normal((20, 3)))
+    assert np.isfinite(whole.score(X))  # all directions are components
+
+
+@pytest.mark.filterwarnings("ignore:the penalty leaves")
+def test_without_any_loading_all_is_noise():
+    """The density is then that of independent variables with equal variances."""
+    X = make_spiked(60, 7, cardinality=3, variances=(9, 6), rng=0)[0]
+    model = SPCA(2, penalty=1e6).fit(X)
+    assert not model.components_.any()
+    assert (model.transform(X) == 0).all()
+    spread = X.var(axis=0, ddof=1).mean()
+    expected = multivariate_normal(X.mean(axis=0), spread * np.eye(7)).logpdf(X)
+    np.testing.assert_allclose(model.score_samples(X), expected, rtol=1e-10)
+
+
+def test_digits_from_few_pixels():
+    """Of every component ten pixels are enough to recognize most digits, and no pixel is made dense."""
+    X, y = load_digits(return_X_y=True)
+    model = make_pipeline(SparsePCA(15, cardinality=10), LogisticRegression(max_iter=5000, tol=1e-2))
+    assert model.fit(X[:1000], y[:1000]).score(X[1000:], y[1000:]) > 0.85
+    assert (np.count_nonzero(model[0].components_, axis=1) == 10).all()
+
+
+def test_missing_entries():
+    X = make_spiked(120, 15, cardinality=5, variances=(12, 8), rng=0)[0]
+    holes = X.copy()
+    holes[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan
+    model = PPCA().fit(holes)
+    result = spcacore.ppca(holes, 2)
+    assert np.array_equal(model.transform(holes), result.transform(holes))
+    assert model.score(holes) == result.score(holes)
+    assert model.n_iter_ == result.n_iter > 1
+    filled = make_pipeline(PPCA()).fit(holes)
+    assert filled.transform(holes).shape == (120, 2)
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        SparsePCA(method="pmd").fit(holes)
+
+
+def test_all_components_that_there_can_be():
+    X = np.random.default_rng(0).standard_normal((6, 9))
+    assert SparsePCA(None, cardinality=9).fit(X).n_components_ == 5
+    assert SparsePCA(None, cardinality=9, center=False).fit(X).n_components_ == 6
+    assert SPCA(None, cardinality=3).fit(X.T).n_components_ == 6
