@@ -24,15 +24,9 @@ from .tools.rotation import l1_rotation, orthomax, varimax
 from .tools.thresholding import l1_threshold, soft_threshold, truncate
 
 if TYPE_CHECKING:
-    from .clustering.sparse import (
-        GapStatistic,
-        SparseDissimilarity,
-        SparseKMeans,
-        sparse_dissimilarity,
-        sparse_dissimilarity_gap,
-        sparse_kmeans,
-        sparse_kmeans_gap,
-    )
+    from .clustering.dissimilarity import SparseDissimilarity, sparse_dissimilarity
+    from .clustering.gap import GapStatistic, sparse_dissimilarity_gap, sparse_kmeans_gap
+    from .clustering.kmeans import SparseKMeans, sparse_kmeans
     from .generalized.cca import CCAPermutation, SparseCCAResult, sparse_cca, sparse_cca_permutation
     from .generalized.eigen import SparseEigenResult, sparse_eigen
     from .generalized.lda import SparseLDAResult, sparse_lda
@@ -45,15 +39,9 @@ if TYPE_CHECKING:
     from .selection.tuning import SparsityPath
 
 _LATER = {  # imported when first asked for: together they take longer than all the rest
-    "clustering.sparse": (
-        "GapStatistic",
-        "SparseDissimilarity",
-        "SparseKMeans",
-        "sparse_dissimilarity",
-        "sparse_dissimilarity_gap",
-        "sparse_kmeans",
-        "sparse_kmeans_gap",
-    ),
+    "clustering.dissimilarity": ("SparseDissimilarity", "sparse_dissimilarity"),
+    "clustering.gap": ("GapStatistic", "sparse_dissimilarity_gap", "sparse_kmeans_gap"),
+    "clustering.kmeans": ("SparseKMeans", "sparse_kmeans"),
     "generalized.cca": (
         "CCAPermutation",
         "SparseCCAResult",

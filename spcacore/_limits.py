@@ -7,6 +7,7 @@ COPIED_ENTRIES = 1 << 21  # of rows that are centred into a copy
 HELD_OUT_ENTRIES = 1 << 20  # of rows left out of a fold
 ESTIMATOR_ENTRIES = 1 << 19  # of rows whose density an estimator computes
 CLUSTERING_ENTRIES = 1 << 20  # of the columns whose distances are added
+KMEANS_ENTRIES = 1 << 24  # of the products of points and centers of all starts that share a pass
 TILE_ROWS = 512  # rows and columns of a tile of the kernel matrix
 BLOCK_BYTES = 1 << 27  # of X, read at a time as a block of rows
 COLUMNS_AT_A_TIME = 32  # columns of A that cost about as much as one, which is some products
