@@ -30,8 +30,9 @@ if TYPE_CHECKING:
     from .generalized.cca import CCAPermutation, SparseCCAResult, sparse_cca, sparse_cca_permutation
     from .generalized.eigen import SparseEigenResult, sparse_eigen
     from .generalized.lda import SparseLDAResult, sparse_lda
-    from .models.kernel import KernelPCAResult, RandomFeatures, kernel_pca, random_fourier_features
+    from .models.kernel import KernelPCAResult, kernel_pca
     from .models.probabilistic import PPCAResult, ppca
+    from .models.random_features import RandomFeatures, random_fourier_features
     from .models.structured import StructuredPCAResult, grid_laplacian, oppca, soppca
     from .operators.blocks import RowBlocks
     from .operators.partition import row_blocks
@@ -56,16 +57,9 @@ _LATER = {  # imported when first asked for: together they take longer than all 
         "SparseLDAResult",
         "sparse_lda",
     ),
-    "models.kernel": (
-        "KernelPCAResult",
-        "RandomFeatures",
-        "kernel_pca",
-        "random_fourier_features",
-    ),
-    "models.probabilistic": (
-        "PPCAResult",
-        "ppca",
-    ),
+    "models.kernel": ("KernelPCAResult", "kernel_pca"),
+    "models.probabilistic": ("PPCAResult", "ppca"),
+    "models.random_features": ("RandomFeatures", "random_fourier_features"),
     "models.structured": (
         "StructuredPCAResult",
         "grid_laplacian",

@@ -49,6 +49,7 @@ JOINING_VARIABLES = 32  # of each component that join the working set of the ela
 GPOWER_ORDER = 64  # up to which all eigenvectors of A are computed for a start
 KERNEL_BYTES = 2**31  # of the largest kernel matrix that is held, by default
 BANDWIDTH_ROWS = 1000  # whose distances give the default bandwidth
+FLOAT32_HALF_NORM = 50.0  # half a squared norm, beyond which float32 loses digits of the Gaussian kernel
 
 # Data in blocks of rows: which columns of A are fetched and kept
 KEPT_BYTES = 1 << 30  # of columns of A

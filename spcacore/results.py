@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._messages import counted
+from ._validation import aligned, framed, integer, real_array
 from .operators.problem import Screening
+from .operators.transform import scores
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -117,8 +119,6 @@ class GreedyComponent(SparseComponent):
         -------
         SparseComponent
         """
-        from ._validation import integer
-
         k = integer(k, "k", 1, len(self.path_value))
         part = slice(k * (k - 1) // 2, k * (k + 1) // 2)
         loading = np.zeros_like(self.loading)
@@ -204,8 +204,17 @@ def frame(columns: dict[str, Any], index: Sequence[Any], index_name: str) -> Any
     return pandas.DataFrame(columns, index=pandas.Index(index, name=index_name))
 
 
+def to_data_units(X: NDArray[Any], mean: Any, scale: Any) -> NDArray[Any]:
+    """X * scale + mean, in place: the inverse of centring and scaling."""
+    if scale is not None:
+        X *= scale
+    if mean is not None:
+        X += mean
+    return X
+
+
 class Named:
-    """What any result with loadings can do."""
+    """A result with loadings of named variables."""
 
     loadings: NDArray[Any]
     names: tuple[str, ...] | None
@@ -232,8 +241,8 @@ class Named:
         return frame(columns, labels(self.names, len(self.loadings)), "variable")
 
 
-class _Loadings(Named):
-    """What any result with loadings, and the mean and scale of its data, can do."""
+class Projection(Named):
+    """A result with loadings, and the mean and scale of its data."""
 
     mean: NDArray[Any] | None
     scale: NDArray[Any] | None
@@ -257,9 +266,6 @@ class _Loadings(Named):
         ValueError
             Where the columns of a dataframe are not those of the fit.
         """
-        from ._validation import aligned, framed
-        from .operators.transform import scores
-
         return framed(X, scores(aligned(X, self.names), self.loadings, self.mean, self.scale))
 
     def reconstruct(self, scores: Any) -> NDArray[Any]:
@@ -276,17 +282,10 @@ class _Loadings(Named):
         -------
         ndarray of shape (m, p)
         """
-        from ._validation import real_array
-
         V = self.loadings
         S = real_array(scores, "scores", ndim=2, empty=V.shape[1] == 0)
         if S.shape[1] != V.shape[1]:
             raise ValueError(
                 f"scores have {counted(S.shape[1], 'column')} for {counted(V.shape[1], 'component')}"
             )
-        X = S @ np.linalg.pinv(V)
-        if self.scale is not None:
-            X *= self.scale
-        if self.mean is not None:
-            X += self.mean
-        return X
+        return to_data_units(S @ np.linalg.pinv(V), self.mean, self.scale)

@@ -13,7 +13,7 @@ from .._validation import aligned, check_callback, integer
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem, Screening, warn_out_of_range
 from ..progress import Callback
-from ..results import _Loadings
+from ..results import Projection
 from ..solvers.base import Solution
 from ..solvers.table import METHODS
 from .alternation import check_sparsities, prepare, refine_all, refuse_sparsity, search
@@ -21,7 +21,7 @@ from .variance import operator_variances
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SparsePCAResult(_Loadings):
+class SparsePCAResult(Projection):
     """Sparse principal components, in the order in which they were found.
 
     Attributes
