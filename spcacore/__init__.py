@@ -31,9 +31,10 @@ if TYPE_CHECKING:
     from .generalized.eigen import SparseEigenResult, sparse_eigen
     from .generalized.lda import SparseLDAResult, sparse_lda
     from .models.kernel import KernelPCAResult, kernel_pca
+    from .models.priors import grid_laplacian
     from .models.probabilistic import PPCAResult, ppca
     from .models.random_features import RandomFeatures, random_fourier_features
-    from .models.structured import StructuredPCAResult, grid_laplacian, oppca, soppca
+    from .models.structured import StructuredPCAResult, oppca, soppca
     from .operators.blocks import RowBlocks
     from .operators.partition import row_blocks
     from .selection.criteria import SparsitySelection, select_n_components, select_sparsity, sparsity_path
@@ -58,14 +59,10 @@ _LATER = {  # imported when first asked for: together they take longer than all 
         "sparse_lda",
     ),
     "models.kernel": ("KernelPCAResult", "kernel_pca"),
+    "models.priors": ("grid_laplacian",),
     "models.probabilistic": ("PPCAResult", "ppca"),
     "models.random_features": ("RandomFeatures", "random_fourier_features"),
-    "models.structured": (
-        "StructuredPCAResult",
-        "grid_laplacian",
-        "oppca",
-        "soppca",
-    ),
+    "models.structured": ("StructuredPCAResult", "oppca", "soppca"),
     "operators.blocks": ("RowBlocks",),
     "operators.partition": ("row_blocks",),
     "selection.criteria": (
