@@ -46,6 +46,7 @@ PENCIL_SUPPORT = 4000  # variables of a support whose pencil is decomposed
 GRADIENT_SUPPORT = 100  # variables that a gradient search selects, at one decomposition each
 POLAR_ENTRIES = 1 << 16  # up to which a polar factor is found by an SVD
 JOINING_VARIABLES = 32  # of each component that join the working set of the elastic net at a time
+LARGEST_RIDGE = 2.0**300  # in the operator's units; beyond, only the size of B would change, and underflow
 GPOWER_ORDER = 64  # up to which all eigenvectors of A are computed for a start
 KERNEL_BYTES = 2**31  # of the largest kernel matrix that is held, by default
 BANDWIDTH_ROWS = 1000  # whose distances give the default bandwidth

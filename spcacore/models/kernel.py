@@ -31,12 +31,12 @@ from .._validation import (
     is_row_blocks,
     is_sparse,
     number,
-    real_array,
-)  # fmt: skip
+)
 from ..linalg.lapack import interruptible
 from ..operators.blocks import naming_not_finite
 from ..operators.partition import row_blocks
 from ..operators.problem import warn_out_of_range
+from ..results import check_scores
 from .gram import (
     Kernel,
     KernelFunction,
@@ -49,7 +49,7 @@ from .gram import (
     power_of_two,
     signed,
     tiles,
-)  # fmt: skip
+)
 from .kernel_inputs import as_kernel_input, as_rows, column_means, median_distance, of_block, positive
 from .random_features import (
     RandomFeatures,
@@ -57,7 +57,7 @@ from .random_features import (
     feature_scores,
     merge_moments,
     random_fourier_features,
-)  # fmt: skip
+)
 
 _OPTIONS: dict[str, tuple[str, ...]] = {
     "linear": (),
@@ -166,11 +166,7 @@ class KernelPCAResult:
         """
         if self._preimages is None:
             raise ValueError("pre-images need kernel_pca(.., ridge=)")
-        S = real_array(scores, "scores", ndim=2)
-        if S.shape[1] != self.n_components:
-            raise ValueError(
-                f"scores have {counted(S.shape[1], 'column')} for {counted(self.n_components, 'component')}"
-            )
+        S = check_scores(scores, self.n_components)
         kernel, rows, dual = self._preimages
         out = expanded(kernel, rows, S, np.zeros(len(dual), dual.dtype), dual)
         return out + dual.sum(axis=0) if kernel.function == "rbf" else out

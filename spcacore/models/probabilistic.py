@@ -33,7 +33,7 @@ from .._validation import (
     number,
     real_array,
     refuse_not_finite,
-)  # fmt: skip
+)
 from ..operators.blocks import prepared
 from ..operators.inputs import as_problem
 from ..operators.partition import row_blocks

@@ -39,7 +39,7 @@ from .._validation import (
     integer,
     number,
     per_component,
-)  # fmt: skip
+)
 from ..linalg.orthogonal import fix_sign
 from ..operators.deflation import DeflatedOperator
 from ..operators.inputs import as_problem

@@ -34,7 +34,7 @@ class Component:
 
 
 def project_out(v: Vector, Q: Vector) -> Vector:
-    """(I - QQ') v, twice."""
+    """What of v is orthogonal to Q, twice."""
     if Q.shape[1] == 0:
         return v
     v = v - Q @ (Q.T @ v)
