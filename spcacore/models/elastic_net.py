@@ -412,7 +412,7 @@ def _unit_columns(B: NDArray[np.float64]) -> NDArray[np.float64]:
     return B / np.where(norm > 0, norm, 1)
 
 
-# ---- options and results ----------------------------------------------------------------------------
+# ---- what comes in and goes out ---------------------------------------------------------------------
 
 
 def _wanted(problem: Problem, r: int, penalty: Any, cardinality: Any) -> tuple[_Wanted, ...]:

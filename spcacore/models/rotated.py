@@ -332,7 +332,7 @@ def _sca(
         AY = op.apply_block(Y).astype(np.float64, copy=False)
         before = Y
         Y = shrink(AY, _inverse_root(Y.T @ AY))
-        return _largest_sine(Y, before)
+        return _turned(Y, before)
 
     n_iter, converged = _iterate(step, Y.shape[1], max_iter, tol, hook, 4)
     variances = np.einsum("ij,ij->j", Y, op.apply_block(Y))
@@ -429,7 +429,7 @@ def sma(
         before = Y, Z
         Z = shrink_samples(op.image_block(Y).astype(np.float64, copy=False))
         Y = shrink(op.transposed_block(Z).astype(np.float64, copy=False))
-        return max(_largest_sine(Y, before[0]), _largest_sine(Z, before[1]))
+        return max(_turned(Y, before[0]), _turned(Z, before[1]))
 
     n_iter, converged = _iterate(step, Y.shape[1], max_iter, tol, hook)
     Y, Z, B = _ordered(Y, Z, Z.T @ op.image_block(Y))
@@ -513,7 +513,7 @@ class _Shrinkage:
     def __call__(
         self, M: NDArray[np.float64], factor: NDArray[np.float64] | None = None
     ) -> NDArray[np.float64]:
-        """The sparse matrix for M, or for M times the symmetric `factor`."""
+        """Of M, or of M times the symmetric `factor`."""
         Y = _polar(M, factor)
         if Y.shape[1] > 1 and self.rotation == "varimax":
             orthomax(Y, 1.0, overwrite=True)
@@ -562,7 +562,7 @@ def _inverse_root(G: NDArray[np.float64]) -> NDArray[np.float64]:
         return (vectors * np.where(kept, 1 / np.sqrt(np.where(kept, values, 1)), 0)) @ vectors.T
 
 
-def _largest_sine(new: NDArray[np.float64], old: NDArray[np.float64]) -> float:
+def _turned(new: NDArray[np.float64], old: NDArray[np.float64]) -> float:
     """The largest sine between columns, matched one to one; a zero column matches a zero column."""
     from scipy.optimize import linear_sum_assignment
 
