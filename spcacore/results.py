@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ._messages import counted
 from ._validation import aligned, framed, integer, real_array
 from .operators.problem import Screening
-from .operators.transform import scores
+from .operators.transform import scores as scores_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -80,7 +80,7 @@ class PMDComponent(SparseComponent):
     sample_loading : ndarray of shape (n,) or None
         u, of unit 2-norm, or zero for data without any variance; None for a covariance.
     strength : float
-        `d = u'Xv`, of the centred and scaled data in the units of X; for a covariance `sqrt(v'Av)`.
+        `d = u'Xv`, of the centered and scaled data in the units of X; for a covariance `sqrt(v'Av)`.
     """
 
     sample_loading: NDArray[Any] | None = None
@@ -251,8 +251,8 @@ class Named:
         return frame(columns, labels(self.names, len(self.loadings)), "variable")
 
 
-class Projection(Named):
-    """A result with loadings, and the mean and scale of its data."""
+class LoadingsResult(Named):
+    """What any result with loadings, and the mean and scale of its data, can do."""
 
     mean: NDArray[Any] | None
     scale: NDArray[Any] | None
@@ -276,7 +276,7 @@ class Projection(Named):
         ValueError
             Where the columns of a dataframe are not those of the fit.
         """
-        return framed(X, scores(aligned(X, self.names), self.loadings, self.mean, self.scale))
+        return framed(X, scores_of(aligned(X, self.names), self.loadings, self.mean, self.scale))
 
     def reconstruct(self, scores: Any) -> NDArray[Any]:
         """Rows from their scores: the orthogonal projection of the data onto the span of the loadings.

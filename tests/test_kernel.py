@@ -362,7 +362,7 @@ def test_an_indefinite_kernel_gives_its_positive_part():
         ours = kernel_pca(K, 2, kernel="precomputed", **options)
         np.testing.assert_allclose(ours.eigenvalues, [5, 2], rtol=1e-10)
         assert ours.explained_variance_ratio is None  # a negative trace
-        with pytest.raises(ValueError, match="of which the centred kernel matrix has only 2"):
+        with pytest.raises(ValueError, match="of which the centered kernel matrix has only 2"):
             kernel_pca(K, 3, kernel="precomputed", **options)
 
 

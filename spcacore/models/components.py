@@ -13,7 +13,7 @@ from .._validation import aligned, check_callback, integer
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem, Screening, warn_out_of_range
 from ..progress import Callback
-from ..results import Projection
+from ..results import LoadingsResult
 from ..solvers.base import Solution
 from ..solvers.table import METHODS
 from .alternation import check_sparsities, prepare, refine_all, refuse_sparsity, search
@@ -21,7 +21,7 @@ from .variance import operator_variances
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SparsePCAResult(Projection):
+class SparsePCAResult(LoadingsResult):
     """Sparse principal components, in the order in which they were found.
 
     Attributes

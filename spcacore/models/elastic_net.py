@@ -22,12 +22,12 @@ from ..operators.inputs import as_problem
 from ..operators.leading import leading_vectors
 from ..operators.problem import Problem, warn_out_of_range
 from ..progress import Callback, Progress
-from ..results import Projection
+from ..results import LoadingsResult
 from .variance import operator_variances
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SPCAResult(Projection):
+class SPCAResult(LoadingsResult):
     """Sparse principal components by elastic nets, from `spca`.
 
     Attributes

@@ -1,4 +1,4 @@
-"""The kernel matrix of all pairs of rows: its tiles, and its leading eigenvectors once doubly centred.
+"""The kernel matrix of all pairs of rows: its tiles, and its leading eigenvectors once doubly centered.
 
 Square tiles of its lower triangle are computed, each by a matrix product and a function applied in place:
 once, into an n x n array for LAPACK or Lanczos, or again for each product of a block Lanczos method.
@@ -197,7 +197,7 @@ def expanded(
 
 
 class KernelMatrix:
-    """The kernel matrix of all samples, doubly centred and times 2^-exponent."""
+    """The kernel matrix of all samples, doubly centered and times 2^-exponent."""
 
     def __init__(self, kernel: Kernel, rows: Rows, n: int, dtype: np.dtype) -> None:
         self.kernel, self.rows, self.n, self.dtype = kernel, rows, n, dtype
@@ -216,7 +216,7 @@ class KernelMatrix:
         """Eigenvalues up to this size may be rounding errors."""
         return 100 * float(np.finfo(self.dtype).eps) * max(first, math.sqrt(self.n) * self.largest)
 
-    def _uncentred_tiles(self) -> Iterator[tuple[slice, slice, NDArray[Any]]]:
+    def _uncentered_tiles(self) -> Iterator[tuple[slice, slice, NDArray[Any]]]:
         """Each tile, in the array `held` or in a buffer."""
         buffer = None if self.held is not None else np.empty((TILE_ROWS, TILE_ROWS), self.dtype)
         for i, j in tiles(self.n):
@@ -228,7 +228,7 @@ class KernelMatrix:
             self.kernel.tile(self.rows, i, self.rows, j, tile)
             yield i, j, tile
 
-    def _centre(self, tile: NDArray[Any], i: slice, j: slice) -> None:
+    def _center(self, tile: NDArray[Any], i: slice, j: slice) -> None:
         """tile_ab -= mean_a + mean_b - mean of means."""
         tile -= self.mean[j].astype(self.dtype)
         tile -= (self.mean[i] - self.mean.mean()).astype(self.dtype)[:, None]
@@ -236,10 +236,10 @@ class KernelMatrix:
             tile *= 2.0**-self.exponent
 
     def _measure(self) -> float:
-        """One pass over the tiles: sets means and exponent, checks symmetry, returns the centred trace."""
+        """One pass over the tiles: sets means and exponent, checks symmetry, returns the centered trace."""
         n, function = self.n, self.kernel.function
         total, trace, largest, asymmetry = np.zeros(n), 0.0, 0.0, 0.0
-        for i, j, tile in self._uncentred_tiles():
+        for i, j, tile in self._uncentered_tiles():
             with np.errstate(over="ignore", invalid="ignore"):
                 total[i] += tile.sum(axis=1, dtype=np.float64)
                 if i == j:
@@ -270,7 +270,7 @@ class KernelMatrix:
         K = self.held = np.empty((n, n), self.dtype)
         self._measure()
         for i, j in tiles(n):
-            self._centre(K[i, j], i, j)
+            self._center(K[i, j], i, j)
         self.held = None
         trace = float(K.diagonal().sum(dtype=np.float64))
         values, U, solver = leading(K, r, dense, seed)
@@ -285,8 +285,8 @@ class KernelMatrix:
     def _product(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
         V = V.astype(self.dtype, copy=False)
         out = np.zeros(V.shape)
-        for i, j, tile in self._uncentred_tiles():
-            self._centre(tile, i, j)
+        for i, j, tile in self._uncentered_tiles():
+            self._center(tile, i, j)
             out[i] += tile @ V[j]
             if i != j:
                 out[j] += tile.T @ V[i]
@@ -315,7 +315,7 @@ def _arpack(K: NDArray[Any], r: int, seed: int) -> tuple[Vector, Vector] | None:
         K.shape, dtype=np.float64,
         matvec=lambda v: product(1.0, K.T, v.ravel().astype(K.dtype, copy=False), lower=0).astype(float),
     )  # fmt: skip
-    start = _centred_start(len(K), 1, seed)[:, 0]
+    start = _centered_start(len(K), 1, seed)[:, 0]
     try:
         values, U = largest_eigenpairs(
             symmetric, r, v0=start, tol=tolerance(K.dtype), maxiter=max(30, len(K) // 15)
@@ -335,7 +335,7 @@ def large(size: int, r: int) -> bool:
     return size > KERNEL_LAPACK_ORDER and r <= size // 10
 
 
-def _centred_start(n: int, width: int, seed: int) -> NDArray[np.float64]:
+def _centered_start(n: int, width: int, seed: int) -> NDArray[np.float64]:
     V = np.random.default_rng(seed).standard_normal((n, width))
     return V - V.mean(axis=0)
 
@@ -351,7 +351,7 @@ def _block_lanczos(
     width = min(n - 1, max(16, 2 * r))
     capacity = min(n, 8 * width) + width
     Q, W, T = np.empty((n, capacity)), np.empty((n, capacity)), np.zeros((capacity, capacity))
-    V = np.linalg.qr(_centred_start(n, width, seed))[0]
+    V = np.linalg.qr(_centered_start(n, width, seed))[0]
     k = 0
     for _ in range(LANCZOS_PASSES):
         new = slice(k, k + V.shape[1])

@@ -1,7 +1,7 @@
 """Kernel PCA, from the kernel matrix or from random Fourier features.
 
 With K the n x n matrix of k(x_i, x_j) and H = I - 11'/n, kernel PCA is the eigendecomposition of the doubly
-centred HKH = U diag(lambda) U'. The scores are U diag(lambda)^(1/2), as those of PCA are in the space that
+centered HKH = U diag(lambda) U'. The scores are U diag(lambda)^(1/2), as those of PCA are in the space that
 the kernel maps to. A row y has the scores (k(y, x_i) - mean_l k(x_l, x_i))_i U diag(lambda)^(-1/2): terms
 that are the same for all i vanish, as 1'U = 0 (Schoelkopf, Smola and Mueller 1998, appendix A). For the same
 reason a constant may be subtracted from K: of the Gaussian kernel exp(-d) - 1 is computed, which keeps its
@@ -77,7 +77,7 @@ class KernelPCAResult:
     scores : ndarray of shape (n, r)
         Of the samples; in each column the entry of largest magnitude is positive.
     eigenvalues : ndarray of shape (r,)
-        Of the doubly centred kernel matrix; the sum of squares of each column of scores.
+        Of the doubly centered kernel matrix; the sum of squares of each column of scores.
     explained_variance_ratio : ndarray of shape (r,) or None
         Over the trace of that matrix. An indefinite kernel's negative eigenvalues count in the trace, so that
         the sum may exceed 1; None where the trace is not positive.
@@ -124,7 +124,7 @@ class KernelPCAResult:
         return self.eigenvalues / (len(self.scores) - 1)
 
     def transform(self, X: Any) -> NDArray[Any]:
-        """Scores of new rows, centred with the means of the training rows.
+        """Scores of new rows, centered with the means of the training rows.
 
         Parameters
         ----------
@@ -206,7 +206,7 @@ def kernel_pca(
     """Kernel PCA: the principal components of the data in the space that a kernel maps to.
 
     Solves `HKH U = U diag(eigenvalues)` for the largest eigenvalues, where K holds the kernel between all
-    pairs of samples and H = I - 11'/n centres. Scores are `U diag(eigenvalues)^(1/2)`. Kernels:
+    pairs of samples and H = I - 11'/n centers. Scores are `U diag(eigenvalues)^(1/2)`. Kernels:
 
     * "linear": `x'y`, which gives the scores of PCA.
     * "polynomial": `(gamma x'y + coef0)^degree`.
@@ -226,7 +226,7 @@ def kernel_pca(
         slices, such as a `np.memmap`; it is then read twice, by blocks of rows, after a sample for the
         bandwidth, and no copy is kept.
     n_components : int
-        r, in [1, n - 1], and at most the rank of the centred matrix (or m).
+        r, in [1, n - 1], and at most the rank of the centered matrix (or m).
     kernel : str or callable, default "rbf"
     bandwidth : float, optional
         Of "rbf", positive, in units of X. Default: the median distance between rows, of at most 1000 rows
@@ -270,7 +270,7 @@ def kernel_pca(
     References
     ----------
     B. Schoelkopf, A. Smola and K.-R. Mueller (1998). Nonlinear component analysis as a kernel eigenvalue
-    problem. Neural Computation 10, 1299-1319 (centring: appendix A). G. Bakir, J. Weston and B. Schoelkopf
+    problem. Neural Computation 10, 1299-1319 (centering: appendix A). G. Bakir, J. Weston and B. Schoelkopf
     (2003). Learning to find pre-images. Advances in Neural Information Processing Systems 16. A. Rahimi and
     B. Recht (2007). Random features for large-scale kernel machines. Advances in Neural Information
     Processing Systems 20, algorithm 1.
@@ -408,11 +408,13 @@ def _check_rank(values: NDArray[np.float64], noise: float) -> None:
     rank = int(np.count_nonzero(values > noise))
     if rank == 0:
         raise ValueError(
-            "X has no variance that the kernel sees: no eigenvalue of the centred kernel matrix is positive; "
-            "rows may all be equal, or bandwidth, gamma or the size of X make the kernel constant"
+            "X has no variance that the kernel sees: no eigenvalue of the centered kernel matrix is positive;"
+            " rows may all be equal, or bandwidth, gamma or the size of X make the kernel constant"
         )
     if rank < len(values):
-        raise ValueError(f"n_components is {len(values)}, of which the centred kernel matrix has only {rank}")
+        raise ValueError(
+            f"n_components is {len(values)}, of which the centered kernel matrix has only {rank}"
+        )
 
 
 # ---- the kernel, and pre-images ---------------------------------------------------------------------

@@ -44,7 +44,7 @@ def leading_and_rest(problem: Problem, X: Any, r: int, total: float) -> tuple[Ar
         values, U = _by_products(problem, X, r, np.dtype(np.float64))
         rest, exact = total - float(values.sum()), 10 * eps * order
     if inaccurate(eps, 1e6) and not (op.single and eps > 1e-10):
-        F = _centred(problem, X, slice(None), slice(None), np.dtype(np.float64))
+        F = _centered(problem, X, slice(None), slice(None), np.dtype(np.float64))
         _, s, Vt = interruptible(
             lambda: linalg.svd(F, full_matrices=False, overwrite_a=True, check_finite=False)
         )
@@ -92,20 +92,20 @@ def _by_products(problem: Problem, X: Any, r: int, dtype: np.dtype[Any]) -> tupl
     G = np.zeros((min(n, p),) * 2)
     if p <= n:
         for start in range(0, n, step):
-            F = _centred(problem, X, slice(start, start + step), all_, dtype)
+            F = _centered(problem, X, slice(start, start + step), all_, dtype)
             G += interruptible(partial(np.matmul, F.T, F))
         G /= n - 1
         return _eigenvectors(G.astype(dtype), r)
     blocks = [slice(start, start + step) for start in range(0, p, step)]
     for columns in blocks:
-        F = _centred(problem, X, all_, columns, dtype)
+        F = _centered(problem, X, all_, columns, dtype)
         G += interruptible(partial(np.matmul, F, F.T))
     G /= n - 1
     values, Z = _eigenvectors(G.astype(dtype), r)
     U = np.empty((p, r))
     for columns in blocks:
         if len(blocks) > 1:
-            F = _centred(problem, X, all_, columns, dtype)
+            F = _centered(problem, X, all_, columns, dtype)
         U[columns] = F.T @ Z.astype(dtype)
     norm = np.linalg.norm(U, axis=0)
     return values, U / np.where(norm > 0, norm, 1)
@@ -120,8 +120,8 @@ def _by_lanczos(op: Any, r: int) -> tuple[Array, Array]:
     return values[::-1].astype(np.float64), U[:, ::-1].astype(np.float64)
 
 
-def _centred(problem: Problem, X: Any, rows: slice, columns: slice, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Rows and columns of F, the centred and scaled data whose covariance the operator multiplies by."""
+def _centered(problem: Problem, X: Any, rows: slice, columns: slice, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Rows and columns of F, the centered and scaled data whose covariance the operator multiplies by."""
     a = real_array(X, "X", ndim=2, finite=False)[rows, columns].astype(dtype)
     with np.errstate(under="ignore"):
         if problem.mean is not None:

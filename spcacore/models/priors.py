@@ -323,12 +323,12 @@ def _square(x: Any, name: str, p: int) -> tuple[Vector, float]:
 
 
 def grid_laplacian(shape: Any, mask: Any = None) -> Any:
-    """The graph Laplacian of a grid, `sum over neighbours (w_i - w_j)^2` as `w'L w`: a prior of smooth maps.
+    """The graph Laplacian of a grid, `sum over neighbors (w_i - w_j)^2` as `w'L w`: a prior of smooth maps.
 
     Parameters
     ----------
     shape : tuple of ints
-        Points along each axis; neighbours differ by 1 along one of them.
+        Points along each axis; neighbors differ by 1 along one of them.
     mask : array-like of bool of that shape, optional
         Which points there are; the others have no variable.
 

@@ -425,7 +425,7 @@ def ppca(
 
 
 def samples_of(problem: Problem, n_samples: Any) -> int | None:
-    """The number of samples; for a covariance the caller's number, or None."""
+    """The number of samples; of a covariance as the caller says, or None."""
     if problem.n_samples is None:
         return None if n_samples is None else integer(n_samples, "n_samples", 2)
     if n_samples is not None:
@@ -448,7 +448,7 @@ def total_variance(problem: Problem) -> float:
 
 
 def _log_likelihood(problem: Problem, values: Array, noise: float, n: int, ddof: int) -> float:
-    """Of the closed form: `-n/2 (p log 2 pi + log det C) - (n - ddof)/2 p`."""
+    """At the closed form: `-n/2 (p log 2 pi + log det C) - (n - ddof)/2 p`."""
     p, r = problem.p, len(values)
     if noise == 0 and r < p:
         return math.inf

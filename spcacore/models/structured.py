@@ -1,6 +1,6 @@
 """Probabilistic components one at a time, with a prior that says what loadings look like.
 
-The centred data are `T = x w' + noise` with weights x (n), noise of variance s2, and a loading w with prior
+The centered data are `T = x w' + noise` with weights x (n), noise of variance s2, and a loading w with prior
 N(0, C). Variational EM raises the free energy
 
     F = E_q log p(T | x, w, s2) + E_q log p(w) + entropy of q
@@ -239,7 +239,7 @@ def oppca(
     """Probabilistic components with a prior, one at a time, with orthogonal posterior means.
 
     Maximizes, over normal distributions q of the loading w, weights x and the noise variance s2, the free
-    energy of `T = x w' + noise`, w ~ N(0, C), by variational EM; T is the centred data, deflated by the
+    energy of `T = x w' + noise`, w ~ N(0, C), by variational EM; T is the centered data, deflated by the
     earlier components. Each q is supported on the complement of the earlier means. With C = I the loadings
     are the principal components.
 
@@ -249,7 +249,7 @@ def oppca(
         Data, one row a sample; with ``kind="covariance"`` a symmetric positive semidefinite (p, p) matrix. Not
         copied.
     n_components : int
-        r, at most the rank of the centred data.
+        r, at most the rank of the centered data.
     prior_covariance : array-like of shape (p, p), optional
         C, nonsingular. Only its shape matters: C times a number gives the same loadings.
     prior_precision : sparse matrix or array-like of shape (p, p), optional
