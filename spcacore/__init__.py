@@ -24,36 +24,26 @@ from .tools.rotation import l1_rotation, orthomax, varimax
 from .tools.thresholding import l1_threshold, soft_threshold, truncate
 
 if TYPE_CHECKING:
-    from .clustering.sparse import (
-        GapStatistic,
-        SparseDissimilarity,
-        SparseKMeans,
-        sparse_dissimilarity,
-        sparse_dissimilarity_gap,
-        sparse_kmeans,
-        sparse_kmeans_gap,
-    )
+    from .clustering.dissimilarity import SparseDissimilarity, sparse_dissimilarity
+    from .clustering.gap import GapStatistic, sparse_dissimilarity_gap, sparse_kmeans_gap
+    from .clustering.kmeans import SparseKMeans, sparse_kmeans
     from .generalized.cca import CCAPermutation, SparseCCAResult, sparse_cca, sparse_cca_permutation
     from .generalized.eigen import SparseEigenResult, sparse_eigen
     from .generalized.lda import SparseLDAResult, sparse_lda
-    from .models.kernel import KernelPCAResult, RandomFeatures, kernel_pca, random_fourier_features
+    from .models.kernel import KernelPCAResult, kernel_pca
+    from .models.priors import grid_laplacian
     from .models.probabilistic import PPCAResult, ppca
-    from .models.structured import StructuredPCAResult, grid_laplacian, oppca, soppca
+    from .models.random_features import RandomFeatures, random_fourier_features
+    from .models.structured import StructuredPCAResult, oppca, soppca
     from .operators.blocks import RowBlocks
     from .operators.partition import row_blocks
     from .selection.criteria import SparsitySelection, select_n_components, select_sparsity, sparsity_path
     from .selection.tuning import SparsityPath
 
 _LATER = {  # imported when first asked for: together they take longer than all the rest
-    "clustering.sparse": (
-        "GapStatistic",
-        "SparseDissimilarity",
-        "SparseKMeans",
-        "sparse_dissimilarity",
-        "sparse_dissimilarity_gap",
-        "sparse_kmeans",
-        "sparse_kmeans_gap",
-    ),
+    "clustering.dissimilarity": ("SparseDissimilarity", "sparse_dissimilarity"),
+    "clustering.gap": ("GapStatistic", "sparse_dissimilarity_gap", "sparse_kmeans_gap"),
+    "clustering.kmeans": ("SparseKMeans", "sparse_kmeans"),
     "generalized.cca": (
         "CCAPermutation",
         "SparseCCAResult",
@@ -68,22 +58,11 @@ _LATER = {  # imported when first asked for: together they take longer than all 
         "SparseLDAResult",
         "sparse_lda",
     ),
-    "models.kernel": (
-        "KernelPCAResult",
-        "RandomFeatures",
-        "kernel_pca",
-        "random_fourier_features",
-    ),
-    "models.probabilistic": (
-        "PPCAResult",
-        "ppca",
-    ),
-    "models.structured": (
-        "StructuredPCAResult",
-        "grid_laplacian",
-        "oppca",
-        "soppca",
-    ),
+    "models.kernel": ("KernelPCAResult", "kernel_pca"),
+    "models.priors": ("grid_laplacian",),
+    "models.probabilistic": ("PPCAResult", "ppca"),
+    "models.random_features": ("RandomFeatures", "random_fourier_features"),
+    "models.structured": ("StructuredPCAResult", "oppca", "soppca"),
     "operators.blocks": ("RowBlocks",),
     "operators.partition": ("row_blocks",),
     "selection.criteria": (

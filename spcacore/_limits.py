@@ -7,6 +7,7 @@ COPIED_ENTRIES = 1 << 21  # of rows that are centred into a copy
 HELD_OUT_ENTRIES = 1 << 20  # of rows left out of a fold
 ESTIMATOR_ENTRIES = 1 << 19  # of rows whose density an estimator computes
 CLUSTERING_ENTRIES = 1 << 20  # of the columns whose distances are added
+KMEANS_ENTRIES = 1 << 24  # of the products of points and centers of all starts that share a pass
 TILE_ROWS = 512  # rows and columns of a tile of the kernel matrix
 BLOCK_BYTES = 1 << 27  # of X, read at a time as a block of rows
 COLUMNS_AT_A_TIME = 32  # columns of A that cost about as much as one, which is some products
@@ -45,9 +46,11 @@ PENCIL_SUPPORT = 4000  # variables of a support whose pencil is decomposed
 GRADIENT_SUPPORT = 100  # variables that a gradient search selects, at one decomposition each
 POLAR_ENTRIES = 1 << 16  # up to which a polar factor is found by an SVD
 JOINING_VARIABLES = 32  # of each component that join the working set of the elastic net at a time
+LARGEST_RIDGE = 2.0**300  # in the operator's units; beyond, only the size of B would change, and underflow
 GPOWER_ORDER = 64  # up to which all eigenvectors of A are computed for a start
 KERNEL_BYTES = 2**31  # of the largest kernel matrix that is held, by default
 BANDWIDTH_ROWS = 1000  # whose distances give the default bandwidth
+FLOAT32_HALF_NORM = 50.0  # half a squared norm, beyond which float32 loses digits of the Gaussian kernel
 
 # Data in blocks of rows: which columns of A are fetched and kept
 KEPT_BYTES = 1 << 30  # of columns of A
@@ -93,6 +96,8 @@ LANCZOS_PASSES = 200  # of block Lanczos
 SUBSPACE_ROUNDS = 6  # of subspace iteration
 SUBSPACE_SPARE = 8  # directions that it keeps beyond those wanted
 GRADIENT_STEPS = 5000  # of conjugate gradients
+GRADIENT_RESIDUAL = 1e-12  # at which they end, over the norm of the right-hand side
+PRIOR_SHIFT = 1e-6  # least eigenvalue of a prior precision, over the mean of its diagonal
 TRACE_STEPS = 80  # of Lanczos for the logarithm of a determinant
 TRACE_ENTRIES = 1 << 18  # of the random vectors for it, of which there are 16 to 128
 

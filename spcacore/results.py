@@ -204,8 +204,27 @@ def frame(columns: dict[str, Any], index: Sequence[Any], index_name: str) -> Any
     return pandas.DataFrame(columns, index=pandas.Index(index, name=index_name))
 
 
+def check_scores(scores: Any, n_components: int) -> NDArray[Any]:
+    """Scores as an array with a column for each component."""
+    S = real_array(scores, "scores", ndim=2, empty=n_components == 0)
+    if S.shape[1] != n_components:
+        raise ValueError(
+            f"scores have {counted(S.shape[1], 'column')} for {counted(n_components, 'component')}"
+        )
+    return S
+
+
+def to_data_units(X: NDArray[Any], mean: Any, scale: Any) -> NDArray[Any]:
+    """X * scale + mean, in place: the inverse of centring and scaling."""
+    if scale is not None:
+        X *= scale
+    if mean is not None:
+        X += mean
+    return X
+
+
 class Named:
-    """What any result with loadings can do."""
+    """A result with loadings of named variables."""
 
     loadings: NDArray[Any]
     names: tuple[str, ...] | None
@@ -273,15 +292,5 @@ class LoadingsResult(Named):
         -------
         ndarray of shape (m, p)
         """
-        V = self.loadings
-        S = real_array(scores, "scores", ndim=2, empty=V.shape[1] == 0)
-        if S.shape[1] != V.shape[1]:
-            raise ValueError(
-                f"scores have {counted(S.shape[1], 'column')} for {counted(V.shape[1], 'component')}"
-            )
-        X = S @ np.linalg.pinv(V)
-        if self.scale is not None:
-            X *= self.scale
-        if self.mean is not None:
-            X += self.mean
-        return X
+        S = check_scores(scores, self.n_components)
+        return to_data_units(S @ np.linalg.pinv(self.loadings), self.mean, self.scale)

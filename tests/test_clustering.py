@@ -15,7 +15,8 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import pdist, squareform
 
 from spcacore import sparse_dissimilarity, sparse_dissimilarity_gap, sparse_kmeans, sparse_kmeans_gap
-from spcacore.clustering import sparse as clustering
+from spcacore.clustering import columns as memory
+from spcacore.clustering.kmeans import lloyd
 
 pd = optional("pandas")
 KMeans = optional("sklearn.cluster", "KMeans")
@@ -325,7 +326,7 @@ def test_kmeans_of_all_partitions():
 )
 def test_a_point_moves_where_that_gains_more_than_rounding(gain, moves):
     """Two pairs at which Lloyd's steps end; moving one point gains a share `gain` of the sum of squares."""
-    columns = clustering._columns(np.arange(4.0)[:, None])
+    columns = memory.as_columns(np.arange(4.0)[:, None])
     low, high = 1.0, 3.0  # at the distance sqrt(3) both partitions are as good
 
     def of(distance):
@@ -339,7 +340,7 @@ def test_a_point_moves_where_that_gains_more_than_rounding(gain, moves):
         low, high = (middle, high) if of(middle)[1] > gain else (low, middle)
     points, reached = of(low)
     assert reached == pytest.approx(gain, rel=0.05, abs=5e-14)
-    labels, value = clustering._lloyd(columns, points, np.array([0, 0, 1, 1]), 2)
+    labels, value = memory.run_search(points, lloyd(columns, np.array([0, 0, 1, 1]), 2))
     assert labels.tolist() == ([0, 1, 1, 1] if moves else [0, 0, 1, 1])
     assert value == pytest.approx(sums_between(points, labels).sum(), rel=1e-12)
 
@@ -525,7 +526,7 @@ def test_points_have_the_weighted_distances(p):
     """Of few variables these are the points, of many they come from the products of the samples."""
     rng = np.random.default_rng(p)
     X, w = 0.1 * rng.standard_normal((9, p)), rng.random(p)
-    points = clustering._points(clustering._columns(X), w)
+    points = memory.as_columns(X).points(w)
     unit = np.median(pdist(X * np.sqrt(w))) / np.median(pdist(points))  # a power of two
     assert np.log2(unit) == pytest.approx(np.rint(np.log2(unit)), abs=1e-12)
     np.testing.assert_allclose(pdist(points) * unit, pdist(X * np.sqrt(w)), rtol=1e-9)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist, pdist
 
 from spcacore import RandomFeatures, kernel_pca, random_fourier_features
-from spcacore.models import gram as _gram
+from spcacore.models import gram
 
 PCA = optional("sklearn.decomposition", "PCA")
 KernelPCA = optional("sklearn.decomposition", "KernelPCA")
@@ -201,7 +201,7 @@ def test_tiles_of_any_size_give_the_same(kernel, monkeypatch):
     X, new = TRAIN[:111], NEW[:7]
     expected = kernel_pca(X, 3, kernel=kernel, **options)
     for size in (1, 16, 50, 111):
-        monkeypatch.setattr(_gram, "TILE_ROWS", size)
+        monkeypatch.setattr(gram, "TILE_ROWS", size)
         for way in (WAYS["lapack"][0], WAYS["streamed"][0]):
             if size == 1 and "memory_limit" in way:
                 continue
@@ -225,7 +225,7 @@ def test_lapack_takes_over_where_lanczos_does_not_converge(monkeypatch):
     def never(*args, **options):
         raise ArpackNoConvergence("no", np.zeros(0), np.zeros((0, 0)))
 
-    monkeypatch.setattr(_gram, "largest_eigenpairs", never)
+    monkeypatch.setattr(gram, "largest_eigenpairs", never)
     ours = kernel_pca(TRAIN, 3, solver="lanczos")
     assert ours.solver == "lapack"
     np.testing.assert_allclose(ours.scores, kernel_pca(TRAIN, 3, solver="lapack").scores, atol=1e-10)
@@ -235,14 +235,14 @@ def test_block_lanczos_restarts_and_says_when_it_does_not_converge(monkeypatch):
     """A flat spectrum, close to the edge of noise, takes more vectors than are kept."""
     X = np.random.default_rng(0).standard_normal((900, 300))
     expected = kernel_pca(X, 2, kernel="linear", solver="lapack")
-    counted, product = [], _gram.KernelMatrix._product
+    counted, product = [], gram.KernelMatrix._product
     monkeypatch.setattr(
-        _gram.KernelMatrix, "_product", lambda self, V: counted.append(V.shape[1]) or product(self, V)
+        gram.KernelMatrix, "_product", lambda self, V: counted.append(V.shape[1]) or product(self, V)
     )
     ours = kernel_pca(X, 2, kernel="linear", memory_limit=0)
     assert sum(counted) > 9 * 16
     np.testing.assert_allclose(ours.scores, expected.scores, atol=1e-6)
-    monkeypatch.setattr(_gram, "LANCZOS_PASSES", 3)
+    monkeypatch.setattr(gram, "LANCZOS_PASSES", 3)
     with pytest.warns(RuntimeWarning, match="not converged in 3 products"):
         kernel_pca(X, 2, kernel="linear", memory_limit=0)
 
@@ -296,7 +296,7 @@ def test_tight_groups_far_apart(dtype):
     X = np.repeat(groups, 5, axis=0)
     ours = kernel_pca(X, 3, bandwidth=1.0)
     np.testing.assert_allclose(ours.eigenvalues, 5, rtol=1e-5 if dtype == np.float32 else 1e-12)
-    kernel = _gram.Kernel("rbf", 6, bandwidth=1.0, shift=X.mean(axis=0))
+    kernel = gram.Kernel("rbf", 6, bandwidth=1.0, shift=X.mean(axis=0))
     rows = kernel.rows(groups + np.linspace(0, 1, 4)[:, None].astype(dtype))
     tile = np.empty((4, 4), dtype)
     kernel.tile(rows, slice(0, 4), rows, slice(0, 4), tile)
@@ -362,7 +362,7 @@ def test_an_indefinite_kernel_gives_its_positive_part():
         ours = kernel_pca(K, 2, kernel="precomputed", **options)
         np.testing.assert_allclose(ours.eigenvalues, [5, 2], rtol=1e-10)
         assert ours.explained_variance_ratio is None  # a negative trace
-        with pytest.raises(ValueError, match="of which the centred kernel matrix has only 2"):
+        with pytest.raises(ValueError, match="of which the centered kernel matrix has only 2"):
             kernel_pca(K, 3, kernel="precomputed", **options)
 
 
@@ -506,7 +506,7 @@ def test_rows_by_blocks(dtype, tmp_path, monkeypatch):
     expected = kernel_pca(X, 3, random_features=64)
     np.save(tmp_path / "X.npy", X)
     with monkeypatch.context() as patch:
-        patch.setattr(_gram, "COPIED_ENTRIES", 64 * 1000)
+        patch.setattr(gram, "COPIED_ENTRIES", 64 * 1000)
         rows = Slices(X)
         stored = np.load(tmp_path / "X.npy", mmap_mode="r")
         options = {"random_features": 64, "bandwidth": expected.bandwidth}

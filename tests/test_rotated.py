@@ -40,7 +40,7 @@ def samples(seed, n=30, p=12):
 # ---- the authors' package, epca ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("bound", "atol"), [(4, 2e-4), (6, 2e-4), (9, 5e-4)])
+@pytest.mark.parametrize(("bound", "atol"), [(6, 2e-4), (9, 5e-4)])
 def test_pit_props_root_matrix(bound, atol):
     """Both stop at 1e-5, after a few iterations more or less."""
     X, theirs = (
@@ -313,7 +313,7 @@ def test_a_path_is_as_good_as_cold_starts(threshold, loss):
     with pytest.raises(TypeError, match="sequence"):
         sca_path(X, 2, 3.0)
     with pytest.raises(ValueError, match=r"l1_bounds\[1\]"):
-        sca_path(X, 2, [3.0, 1.0])
+        sca_path(X, 2, [3.0, -1.0])
 
 
 @pytest.mark.parametrize("bounds", [(9.0, 5.0, 7.0), (5.0, 9.0, 7.0)])

@@ -395,7 +395,7 @@ def test_rank_scale_and_precision():
         (1e-200, {"ridge": np.inf}),
     ):
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "a variance exceeds the number range")
+            warnings.filterwarnings("ignore", "a variance (exceeds|is below) the number range")
             far = spca(Y * scale, 2, cardinality=4, **options)
         near = spca(Y, 2, cardinality=4, **options)
         np.testing.assert_allclose(far.loadings, near.loadings, atol=1e-7)
@@ -466,7 +466,7 @@ def test_default_ridge(kind):
 
 @pytest.mark.parametrize("max_iter", [1, 4])
 def test_iterations_end_at_the_limit(max_iter):
-    with pytest.warns(RuntimeWarning, match=f"not converged in {max_iter} iterations"):
+    with pytest.warns(RuntimeWarning, match=f"not converged in {max_iter} iterations?$"):
         result = spca(samples(3), 2, penalty=1.0, tol=0, max_iter=max_iter)
     assert result.n_iter == len(result.objective) == max_iter
     assert not result.converged

@@ -14,7 +14,7 @@ from oracles import covariance
 
 import spcacore
 from spcacore import grid_laplacian, oppca, ppca, soppca, sparse_pca
-from spcacore.models import priors as _prior
+from spcacore.models import priors
 
 
 def samples(seed=0, n=60, p=20):
@@ -106,8 +106,8 @@ def test_a_covariance_is_singular_relative_to_its_largest_eigenvalue():
     """Which is 20 times its largest entry here."""
     eps, C = np.finfo(float).eps, np.ones((20, 20))
     with pytest.raises(ValueError, match="singular to rounding"):
-        _prior.as_prior(C + 60 * eps * np.eye(20), None, 20, 0)
-    _prior.as_prior(C + 4000 * eps * np.eye(20), None, 20, 0)
+        priors.as_prior(C + 60 * eps * np.eye(20), None, 20, 0)
+    priors.as_prior(C + 4000 * eps * np.eye(20), None, 20, 0)
 
 
 @pytest.mark.parametrize("C", [prior(8), smooth(8), np.eye(8)], ids="abc")
@@ -264,11 +264,11 @@ def test_the_greedy_support(seed, k, sparse):
     p, a = 10, float(np.exp(rng.uniform(-2, 2)))
     if sparse:
         L = sp.csr_array(grid_laplacian((2, 5)) * rng.uniform(0.1, 3))
-        chooser = _prior.Sparse(L, L.diagonal(), np.ones(1), np.ones(1))
+        chooser = priors.Sparse(L, L.diagonal(), np.ones(1), np.ones(1))
         L = L.toarray()
     else:
         L = np.linalg.inv(prior(p, seed))
-        chooser = _prior.Spectral.of((L + L.T) / 2)
+        chooser = priors.Spectral.of((L + L.T) / 2)
     r, K = 3 * rng.standard_normal(p), a * np.eye(p) + L
     chosen = []
     for _ in range(k):
@@ -293,8 +293,8 @@ def test_the_identity_is_a_prior_like_any_other():
     np.testing.assert_allclose(b.free_energy[0][-1], a.free_energy[0][-1], rtol=1e-9)
     r = np.random.default_rng(0).standard_normal(20)
     expected = np.sort(np.argsort(-np.abs(r))[:7]).tolist()
-    assert _prior.Isotropic(20).support(r, 2.0, 7).tolist() == expected
-    assert _prior.Spectral.of(np.eye(20)).support(r, 2.0, 7).tolist() == expected
+    assert priors.Isotropic(20).support(r, 2.0, 7).tolist() == expected
+    assert priors.Spectral.of(np.eye(20)).support(r, 2.0, 7).tolist() == expected
 
 
 def test_posteriors_on_a_support():
@@ -333,7 +333,7 @@ def test_a_large_sparse_precision_agrees_with_its_decomposition(monkeypatch):
     X, W = maps(0)
     L = grid_laplacian((26, 40)) + 0.02 * sp.eye_array(1040)
     many, sparse = oppca(X, 2, prior_precision=L), soppca(X, 2, 60, prior_precision=L)
-    monkeypatch.setattr(_prior, "SPECTRAL_ORDER", 2000)
+    monkeypatch.setattr(priors, "SPECTRAL_ORDER", 2000)
     few = oppca(X, 2, prior_precision=L)
     np.testing.assert_allclose(np.abs(np.sum(many.loadings * few.loadings, axis=0)), 1, atol=1e-5)
     np.testing.assert_allclose(many.posterior_trace, few.posterior_trace, rtol=3e-2)
@@ -352,7 +352,7 @@ def test_a_large_sparse_precision_agrees_with_its_decomposition(monkeypatch):
 
 def test_solves_traces_and_determinants():
     L = sp.csr_array(grid_laplacian((20, 30)))
-    exact, sparse = _prior.Spectral.of(L.toarray()), _prior.Sparse.of(L, 0)
+    exact, sparse = priors.Spectral.of(L.toarray()), priors.Sparse.of(L, 0)
     V = np.random.default_rng(0).standard_normal((600, 3))
     for a in (0.3, 1.0, 100.0):
         np.testing.assert_allclose(sparse.solve(a, V), exact.solve(a, V), rtol=1e-8, atol=1e-10)
@@ -367,9 +367,9 @@ def test_a_precision_without_a_stored_diagonal():
     """An empty row of the precision: a variable the prior says nothing of."""
     L = sp.csr_array(grid_laplacian((5,)).toarray() * np.outer([1, 1, 1, 1, 0], [1, 1, 1, 1, 0]))
     L.eliminate_zeros()
-    chooser = _prior.Sparse(L, L.diagonal(), np.ones(1), np.ones(1))
+    chooser = priors.Sparse(L, L.diagonal(), np.ones(1), np.ones(1))
     r = np.array([1.0, 0.5, 0.2, 2, 3])
-    dense = _prior.Spectral.of(L.toarray())
+    dense = priors.Spectral.of(L.toarray())
     for k in range(1, 6):
         assert chooser.support(r, 0.7, k).tolist() == dense.support(r, 0.7, k).tolist()
 

@@ -1,4 +1,7 @@
-"""What the solvers return: frozen, picklable, made of arrays, numbers and names alone."""
+"""Sparse principal components by elastic nets (Zou, Hastie and Tibshirani 2006).
+
+Alternates elastic nets for B, given V, with V = the polar factor of X'X B, given B.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import JOINING_VARIABLES, SAMPLE_ORDER, WORKING_SET_VARIABLES
+from .._limits import JOINING_VARIABLES, LARGEST_RIDGE, SAMPLE_ORDER, WORKING_SET_VARIABLES
 from .._messages import counted
 from .._validation import LARGEST, check_callback, integer, number, per_component, real_array
 from ..linalg.orthogonal import fix_sign
@@ -79,9 +82,6 @@ class SPCAResult(LoadingsResult):
             f"{share}{state} in "
             f"{counted(self.n_iter, 'iteration')})"
         )
-
-
-_LARGEST_RIDGE = 2.0**300  # in the operator's units; beyond, only the size of B would change, and underflow
 
 
 def spca(
@@ -187,7 +187,7 @@ def spca(
     if tol is None:
         tol = 1e-3 if op.single or (cardinality is not None and lam < math.inf) else 1e-5
     tol = number(tol, "tol", 0)
-    tell = check_callback(callback)
+    hook = check_callback(callback)
     V = leading_vectors(problem, r) if start is None else _start(problem, r, start)
 
     space = (_SampleSpace if _few_samples(problem) else _VariableSpace)(op)
@@ -205,12 +205,12 @@ def spca(
             objective.append(trace - 2 * nuclear + quadratic + 2 * float(levels @ np.abs(B).sum(axis=0)))
         before, unit_B = unit_B, _unit_columns(B)
         converged = bool(np.abs(unit_B - before).max() <= tol)
-        if (tell is not None and tell(Progress(0, r, n_iter))) or converged:
+        if (hook is not None and hook(Progress(0, r, n_iter))) or converged:
             break
     return _result(problem, unit_B, levels, lam, objective, converged, kind, ridge)
 
 
-# ---- the turns --------------------------------------------------------------------------------------
+# ---- the two half-steps -----------------------------------------------------------------------------
 
 
 class _VariableSpace:
@@ -225,7 +225,7 @@ class _VariableSpace:
         return self.op.apply_block(V).astype(np.float64)
 
     def image(self, B: NDArray[np.float64]) -> NDArray[np.float64]:
-        """What the other methods want of B: G B."""
+        """G B, from which the other methods compute."""
         return self.op.apply_block(B).astype(np.float64)
 
     def products(self, f: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -245,7 +245,7 @@ class _VariableSpace:
 class _SampleSpace:
     """The same for n < p, where V = F'T, by Y = H T, H = (FF')^(1/2): Y'Y = V'V, and F V = H Y.
 
-    Of its products with X, those with the columns of B are short, and only F'H Y reads all of it.
+    Products with the sparse columns of B read few columns of X; only F'H Y reads all of it.
     """
 
     def __init__(self, op: _core.Operator):
@@ -283,7 +283,7 @@ class _SampleSpace:
 
 
 def _few_samples(problem: Problem) -> bool:
-    """Whether a dense matrix has so few rows that FF' costs less than it saves."""
+    """Whether a dense matrix has so few rows that FF' pays."""
     return (
         problem.n_samples is not None
         and problem.n_samples < min(problem.p, SAMPLE_ORDER)
@@ -323,8 +323,8 @@ class _Thresholds:
 class _ElasticNets:
     """The nets for a finite ridge, on a working set of variables.
 
-    Their path needs the products of all variables in the set, and one read of X tells whether another
-    variable should have joined; if so, it joins the set. Sets and supports are kept from turn to turn.
+    Their path needs the Gram matrix of the set. One pass over X then finds variables outside of the set that
+    violate the optimality conditions, and these join it. Sets and supports are kept between iterations.
     """
 
     def __init__(self, op: _core.Operator, space: Space, wanted: tuple[_Wanted, ...], ridge: float):
@@ -346,11 +346,11 @@ class _ElasticNets:
             self.B = B
             if len(self.working) == self.op.p:
                 return B, levels
-            excess = np.abs(C - self.space.products(self.space.image(B))) - levels * (1 + 1e-9) - noise
-            excess[self.working] = 0
-            if not (excess > 0).any():
+            violation = np.abs(C - self.space.products(self.space.image(B))) - levels * (1 + 1e-9) - noise
+            violation[self.working] = 0
+            if not (violation > 0).any():
                 return B, levels
-            self._enlarge(excess)
+            self._enlarge(violation)
 
     def _net(
         self, c: NDArray[np.float64], wanted: _Wanted, last: NDArray[np.float64]
@@ -373,11 +373,11 @@ class _ElasticNets:
         b[index] = value
         return b, level
 
-    def _enlarge(self, excess: NDArray[np.float64]) -> None:
-        """Take in the variables of largest excess: all if p is small, else some of each component."""
+    def _enlarge(self, violation: NDArray[np.float64]) -> None:
+        """Add the variables of largest violation: all if p is small, else some of each component."""
         first = len(self.working) == 0
         joining = [self.working]
-        for wanted, size in zip(self.wanted, np.maximum(excess, 0).T, strict=False):
+        for wanted, size in zip(self.wanted, np.maximum(violation, 0).T, strict=False):
             most = (
                 max(JOINING_VARIABLES, 2 * wanted.limit) if first and wanted.floor == 0 else JOINING_VARIABLES
             )
@@ -423,18 +423,18 @@ def _wanted(problem: Problem, r: int, penalty: Any, cardinality: Any) -> tuple[_
         counts = per_component(cardinality, "cardinality", r, lambda v, name: integer(v, name, 1, p))
         return tuple(_Wanted(k, 0.0) for k in counts)
     penalties = per_component(penalty, "penalty", r, lambda v, name: number(v, name, 0, np.finfo(float).max))
-    return tuple(_Wanted(p, _inward(problem, value / 2)) for value in penalties)
+    return tuple(_Wanted(p, _to_operator_units(problem, value / 2)) for value in penalties)
 
 
-def _inward(problem: Problem, value: float) -> float:
-    """A number in the units of X'X in those of the operator's covariance; what is out of range at its end."""
+def _to_operator_units(problem: Problem, value: float) -> float:
+    """A number in the units of X'X, in those of the operator's covariance; clipped to the range."""
     with np.errstate(over="ignore", under="ignore"):
         inside = np.ldexp(value, -problem.exponent) / max((problem.n_samples or 2) - 1, 1)
     return float(min(inside, np.finfo(float).max / 4))
 
 
-def _outward(problem: Problem, value: Any) -> Any:
-    """The other way; inf or 0 out of range."""
+def _from_operator_units(problem: Problem, value: Any) -> Any:
+    """The inverse; inf or 0 out of range."""
     with np.errstate(over="ignore", under="ignore"):
         return problem.in_units(np.asarray(value) * max((problem.n_samples or 2) - 1, 1))
 
@@ -443,7 +443,7 @@ def _ridge(problem: Problem, ridge: Any) -> float:
     """In the operator's units."""
     if ridge is not None:
         ridge = number(ridge, "ridge", 0)
-        return ridge if ridge == math.inf else min(_inward(problem, ridge), _LARGEST_RIDGE)
+        return ridge if ridge == math.inf else min(_to_operator_units(problem, ridge), LARGEST_RIDGE)
     if problem.n_samples is not None and problem.n_samples < problem.p:
         return math.inf
     if problem.diagonal is None:
@@ -488,9 +488,9 @@ def _result(
         adjusted_variance=problem.in_units(variances[1]),
         total_variance=problem.total_variance,
         cardinality=np.count_nonzero(loadings, axis=0),
-        penalty=_outward(problem, 2 * levels),
-        ridge=float(_outward(problem, ridge) if given is None else given),
-        objective=_outward(problem, objective),
+        penalty=_from_operator_units(problem, 2 * levels),
+        ridge=float(_from_operator_units(problem, ridge) if given is None else given),
+        objective=_from_operator_units(problem, objective),
         mean=problem.mean,
         scale=problem.scale,
         n_iter=len(objective),

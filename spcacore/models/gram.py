@@ -1,7 +1,7 @@
-"""The kernel matrix of all pairs of rows: its tiles, and its leading eigenvectors once doubly centred.
+"""The kernel matrix of all pairs of rows: its tiles, and its leading eigenvectors once doubly centered.
 
-It is made in square tiles of its lower triangle, each one matrix product and a function applied in place:
-in one buffer of n x n for LAPACK or Lanczos, or again for each product of a block Lanczos method.
+Square tiles of its lower triangle are computed, each by a matrix product and a function applied in place:
+once, into an n x n array for LAPACK or Lanczos, or again for each product of a block Lanczos method.
 """
 
 from __future__ import annotations
@@ -16,35 +16,35 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas, eigh, qr
 
-from .._limits import COPIED_ENTRIES, KERNEL_LAPACK_ORDER, LANCZOS_PASSES, TILE_ROWS
+from .._limits import COPIED_ENTRIES, FLOAT32_HALF_NORM, KERNEL_LAPACK_ORDER, LANCZOS_PASSES, TILE_ROWS
 from .._validation import is_sparse, real_array
 from ..linalg.eigen import largest_eigenpairs
 from ..linalg.lapack import interruptible
 
 KernelFunction = Callable[[Any, Any], Any]
 Vector = NDArray[np.float64]
-_FAR = 50.0  # half a squared norm from which distances in float32 would lose digits of the kernel
 
 
 def blocks(n: int, width: int) -> Iterator[slice]:
-    """Blocks of rows of such width."""
+    """Slices of n rows, as many at a time as `COPIED_ENTRIES` of this width allow."""
     step = max(1, COPIED_ENTRIES // width)
     return (slice(start, min(n, start + step)) for start in range(0, n, step))
 
 
 def largest_magnitude(a: Any) -> float:
+    """Of the entries of an array, without a copy, or of a sparse matrix."""
     if is_sparse(a):
         return float(abs(a).max())
     return max(float(a.max(initial=0)), -float(a.min(initial=0)))
 
 
 def power_of_two(largest: float) -> int:
-    """The exponent of the power of two just above."""
+    """The e with 2^(e - 1) <= largest < 2^e; 0 for zero."""
     return math.frexp(largest)[1] if largest > 0 else 0
 
 
 def signed(U: NDArray[Any]) -> NDArray[Any]:
-    """Columns whose entry of largest magnitude, the first if tied, is positive."""
+    """Columns with signs such that the entry of largest magnitude, the first if tied, is positive."""
     largest = U[np.abs(U).argmax(axis=0), np.arange(U.shape[1])]
     return U * np.where(largest < 0, -1, 1).astype(U.dtype)
 
@@ -54,7 +54,7 @@ def signed(U: NDArray[Any]) -> NDArray[Any]:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows as the kernel takes them, with half their squared norms for distances."""
+    """Shifted and scaled rows, with half their squared norms for distances."""
 
     matrix: Any
     half: NDArray[Any] | None
@@ -63,7 +63,7 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class Kernel:
-    """A kernel and what is done to rows before: `(x - shift) * factor`."""
+    """A kernel of rows that are first shifted and scaled: `(x - shift) * factor`."""
 
     function: str | KernelFunction
     p: int
@@ -82,24 +82,24 @@ class Kernel:
             raise ValueError(f"X has shape {X.shape} where (n, {self.p}) is needed")
         if self.function == "precomputed":
             return Rows(X, None, n)
-        matrix = self._moved(X, X.dtype)
+        matrix = self._shift_and_scale(X, X.dtype)
         if self.function != "rbf":
             return Rows(matrix, None, n)
-        half = self._half(matrix)
-        if matrix.dtype == np.float32 and half.max() > _FAR:
-            matrix = self._moved(X, np.dtype(np.float64))
-            half = self._half(matrix)
+        half = self._half_squared_norms(matrix)
+        if matrix.dtype == np.float32 and half.max() > FLOAT32_HALF_NORM:
+            matrix = self._shift_and_scale(X, np.dtype(np.float64))
+            half = self._half_squared_norms(matrix)
         if not np.isfinite(half).all():
             raise ValueError(f"bandwidth is too small for distances in X: {self.bandwidth:g}")
         return Rows(matrix, half, n)
 
-    def _moved(self, X: Any, dtype: np.dtype) -> Any:
+    def _shift_and_scale(self, X: Any, dtype: np.dtype) -> Any:
         if self.sparse:
             from scipy.sparse import csr_array
 
-            moved = csr_array(X, dtype=dtype, copy=True)
-            moved.data *= self.factor
-            return moved
+            scaled = csr_array(X, dtype=dtype, copy=True)
+            scaled.data *= self.factor
+            return scaled
         matrix = np.empty(X.shape, dtype)
         for part in blocks(*X.shape):
             block = X[part].toarray() if is_sparse(X) else X[part]
@@ -107,7 +107,7 @@ class Kernel:
             np.multiply(block, self.factor, out=matrix[part], casting="same_kind")
         return matrix
 
-    def _half(self, matrix: Any) -> NDArray[Any]:
+    def _half_squared_norms(self, matrix: Any) -> NDArray[Any]:
         with np.errstate(over="ignore"):
             if self.sparse:
                 return np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel() / 2
@@ -147,12 +147,12 @@ class Kernel:
                 if self.function == "sigmoid":
                     np.tanh(values, out=values)
                 else:
-                    _raise_to(values, self.degree)
+                    _power(values, self.degree)
             if values is not out:
                 out[...] = values
 
 
-def _raise_to(out: NDArray[Any], degree: int | None) -> None:
+def _power(out: NDArray[Any], degree: int | None) -> None:
     """Integer powers in place, by squarings."""
     base = out.copy()
     for bit in f"{degree:b}"[1:]:
@@ -162,7 +162,7 @@ def _raise_to(out: NDArray[Any], degree: int | None) -> None:
 
 
 def tiles(n: int) -> Iterator[tuple[slice, slice]]:
-    """Those of the lower triangle."""
+    """The tiles of the lower triangle."""
     for s in range(0, n, TILE_ROWS):
         i = slice(s, min(n, s + TILE_ROWS))
         for t in range(0, s + 1, TILE_ROWS):
@@ -185,7 +185,7 @@ def expanded(
             j = slice(t, min(samples.n, t + TILE_ROWS))
             tile = buffer[: rows.n, : j.stop - t]
             kernel.tile(rows, slice(0, rows.n), samples, j, tile)
-            with np.errstate(over="ignore", invalid="ignore"):  # said below
+            with np.errstate(over="ignore", invalid="ignore"):  # raised below
                 tile -= mean[j]
                 out[part] += tile @ coefficients[j]
     if not np.isfinite(out).all():
@@ -197,7 +197,7 @@ def expanded(
 
 
 class KernelMatrix:
-    """The kernel between all samples, doubly centred and times 2^-exponent."""
+    """The kernel matrix of all samples, doubly centered and times 2^-exponent."""
 
     def __init__(self, kernel: Kernel, rows: Rows, n: int, dtype: np.dtype) -> None:
         self.kernel, self.rows, self.n, self.dtype = kernel, rows, n, dtype
@@ -208,16 +208,16 @@ class KernelMatrix:
 
     @property
     def half_exponent(self) -> int:
-        """Scores are to be multiplied by 2 to this power."""
+        """The power of two that scores are multiplied by in the end."""
         kernel = self.kernel
         return self.exponent // 2 - (power_of_two(kernel.factor) - 1 if kernel.function == "linear" else 0)
 
     def noise(self, first: float) -> float:
-        """Eigenvalues up to this may be rounding."""
+        """Eigenvalues up to this size may be rounding errors."""
         return 100 * float(np.finfo(self.dtype).eps) * max(first, math.sqrt(self.n) * self.largest)
 
-    def _raw(self) -> Iterator[tuple[slice, slice, NDArray[Any]]]:
-        """Each tile, in the matrix that is held or in a buffer."""
+    def _uncentered_tiles(self) -> Iterator[tuple[slice, slice, NDArray[Any]]]:
+        """Each tile, in the array `held` or in a buffer."""
         buffer = None if self.held is not None else np.empty((TILE_ROWS, TILE_ROWS), self.dtype)
         for i, j in tiles(self.n):
             if self.held is not None:
@@ -228,17 +228,18 @@ class KernelMatrix:
             self.kernel.tile(self.rows, i, self.rows, j, tile)
             yield i, j, tile
 
-    def _centre(self, tile: NDArray[Any], i: slice, j: slice) -> None:
+    def _center(self, tile: NDArray[Any], i: slice, j: slice) -> None:
+        """tile_ab -= mean_a + mean_b - mean of means."""
         tile -= self.mean[j].astype(self.dtype)
         tile -= (self.mean[i] - self.mean.mean()).astype(self.dtype)[:, None]
         if self.exponent:
             tile *= 2.0**-self.exponent
 
     def _measure(self) -> float:
-        """Make every tile once: means, size, symmetry; returns the trace of the centred matrix."""
+        """One pass over the tiles: sets means and exponent, checks symmetry, returns the centered trace."""
         n, function = self.n, self.kernel.function
         total, trace, largest, asymmetry = np.zeros(n), 0.0, 0.0, 0.0
-        for i, j, tile in self._raw():
+        for i, j, tile in self._uncentered_tiles():
             with np.errstate(over="ignore", invalid="ignore"):
                 total[i] += tile.sum(axis=1, dtype=np.float64)
                 if i == j:
@@ -264,19 +265,19 @@ class KernelMatrix:
         return math.ldexp(trace - float(total.sum()) / n, -self.exponent)
 
     def held_components(self, r: int, dense: bool, seed: int) -> tuple[Vector, Vector, float, str]:
-        """The r largest eigenvalues, their vectors, the trace, and what found them."""
+        """The r largest eigenvalues, their vectors, the trace and the solver, of a matrix in memory."""
         n = self.n
         K = self.held = np.empty((n, n), self.dtype)
         self._measure()
         for i, j in tiles(n):
-            self._centre(K[i, j], i, j)
+            self._center(K[i, j], i, j)
         self.held = None
         trace = float(K.diagonal().sum(dtype=np.float64))
         values, U, solver = leading(K, r, dense, seed)
         return values, U, trace, solver
 
     def streamed_components(self, r: int, seed: int) -> tuple[Vector, Vector, float]:
-        """Eigenvalues, vectors and trace by block Lanczos, the tiles made again for each product."""
+        """Eigenvalues, vectors and trace by block Lanczos; each product computes the tiles again."""
         trace = self._measure()
         values, U = _block_lanczos(self._product, self.n, r, tolerance(self.dtype), seed)
         return values, U, trace
@@ -284,8 +285,8 @@ class KernelMatrix:
     def _product(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
         V = V.astype(self.dtype, copy=False)
         out = np.zeros(V.shape)
-        for i, j, tile in self._raw():
-            self._centre(tile, i, j)
+        for i, j, tile in self._uncentered_tiles():
+            self._center(tile, i, j)
             out[i] += tile @ V[j]
             if i != j:
                 out[j] += tile.T @ V[i]
@@ -295,9 +296,9 @@ class KernelMatrix:
 def leading(K: NDArray[Any], r: int, dense: bool, seed: int) -> tuple[Vector, Vector, str]:
     """The r largest eigenvalues and their vectors from the lower triangle, which is overwritten."""
     if not dense:
-        found = _arpack(K, r, seed)
-        if found is not None:
-            return *found, "lanczos"
+        pairs = _arpack(K, r, seed)
+        if pairs is not None:
+            return *pairs, "lanczos"
     n = len(K)
     values, U = interruptible(
         lambda: eigh(K.T, lower=False, subset_by_index=(n - r, n - 1), overwrite_a=True, check_finite=False)
@@ -306,18 +307,18 @@ def leading(K: NDArray[Any], r: int, dense: bool, seed: int) -> tuple[Vector, Ve
 
 
 def _arpack(K: NDArray[Any], r: int, seed: int) -> tuple[Vector, Vector] | None:
-    """None where it does not converge soon."""
+    """The same by ARPACK; None where it does not converge soon."""
     from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator
 
     product = blas.dsymv if K.dtype == np.float64 else blas.ssymv
-    whole = LinearOperator(
+    symmetric = LinearOperator(
         K.shape, dtype=np.float64,
         matvec=lambda v: product(1.0, K.T, v.ravel().astype(K.dtype, copy=False), lower=0).astype(float),
     )  # fmt: skip
-    start = _centred_start(len(K), 1, seed)[:, 0]
+    start = _centered_start(len(K), 1, seed)[:, 0]
     try:
         values, U = largest_eigenpairs(
-            whole, r, v0=start, tol=tolerance(K.dtype), maxiter=max(30, len(K) // 15)
+            symmetric, r, v0=start, tol=tolerance(K.dtype), maxiter=max(30, len(K) // 15)
         )
     except ArpackNoConvergence:
         return None
@@ -325,7 +326,7 @@ def _arpack(K: NDArray[Any], r: int, seed: int) -> tuple[Vector, Vector] | None:
 
 
 def tolerance(dtype: np.dtype) -> float:
-    """Of the residual of an eigenvector."""
+    """Of the residual of an eigenvector, relative to the largest eigenvalue."""
     return 1e-10 if dtype == np.float64 else 1e-5
 
 
@@ -334,7 +335,7 @@ def large(size: int, r: int) -> bool:
     return size > KERNEL_LAPACK_ORDER and r <= size // 10
 
 
-def _centred_start(n: int, width: int, seed: int) -> NDArray[np.float64]:
+def _centered_start(n: int, width: int, seed: int) -> NDArray[np.float64]:
     V = np.random.default_rng(seed).standard_normal((n, width))
     return V - V.mean(axis=0)
 
@@ -344,13 +345,13 @@ def _block_lanczos(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The r largest eigenvalues and their vectors from few products with many columns.
 
-    Lanczos with blocks, orthogonalized against all earlier ones, and restarted with the leading half of the
-    Ritz vectors (K. Wu and H. Simon 2000, SIAM J. Matrix Anal. Appl. 22, for a single vector).
+    Block Lanczos with full orthogonalization, restarted with the leading half of the Ritz vectors
+    (K. Wu and H. Simon 2000, SIAM J. Matrix Anal. Appl. 22, for a single vector).
     """
     width = min(n - 1, max(16, 2 * r))
     capacity = min(n, 8 * width) + width
     Q, W, T = np.empty((n, capacity)), np.empty((n, capacity)), np.zeros((capacity, capacity))
-    V = np.linalg.qr(_centred_start(n, width, seed))[0]
+    V = np.linalg.qr(_centered_start(n, width, seed))[0]
     k = 0
     for _ in range(LANCZOS_PASSES):
         new = slice(k, k + V.shape[1])
@@ -377,7 +378,7 @@ def _block_lanczos(
 
 
 def _new_directions(block: NDArray[np.float64], Q: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
-    """An orthonormal basis of what the block adds to the span of Q."""
+    """An orthonormal basis of the part of the block that is orthogonal to Q."""
     V = block - Q @ (Q.T @ block)
     V, R, _ = qr(V, mode="economic", pivoting=True)
     V = V[:, np.abs(R.diagonal()) > 1e-12 * scale]

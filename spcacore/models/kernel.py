@@ -1,29 +1,24 @@
-"""Kernel PCA, exact and on random Fourier features.
+"""Kernel PCA, from the kernel matrix or from random Fourier features.
 
 With K the n x n matrix of k(x_i, x_j) and H = I - 11'/n, kernel PCA is the eigendecomposition of the doubly
-centred HKH = U diag(lambda) U'. The scores are U diag(lambda)^(1/2), as those of PCA are in the space that
-the kernel maps to, and a row y has the scores (k(y, x_i) - mean_l k(x_l, x_i))_i U diag(lambda)^(-1/2), what
-is the same for all i being removed by 1'U = 0 (Schoelkopf, Smola and Mueller 1998, appendix A).
-For the same reason a constant may be taken from K beforehand: of the Gaussian kernel exp(-d) - 1 is computed,
-which keeps its digits where the bandwidth is large.
-
-The Gaussian kernel exp(-||x - y||^2 / (2 sigma^2)) is the mean of 2 cos(w'x + b) cos(w'y + b) over
-w ~ N(0, I / sigma^2) and b uniform in [0, 2 pi) (Rahimi and Recht 2007). With m draws as features Z, K is
-nearly ZZ', whose components are those of the m x m matrix Z'HZ, summed over blocks of rows.
+centered HKH = U diag(lambda) U'. The scores are U diag(lambda)^(1/2), as those of PCA are in the space that
+the kernel maps to. A row y has the scores (k(y, x_i) - mean_l k(x_l, x_i))_i U diag(lambda)^(-1/2): terms
+that are the same for all i vanish, as 1'U = 0 (Schoelkopf, Smola and Mueller 1998, appendix A). For the same
+reason a constant may be subtracted from K: of the Gaussian kernel exp(-d) - 1 is computed, which keeps its
+digits where the bandwidth is large.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import blas, lapack
+from scipy.linalg import lapack
 
-from .._limits import BANDWIDTH_ROWS, KERNEL_BYTES
+from .._limits import KERNEL_BYTES
 from .._messages import counted
 from .._validation import (
     aligned,
@@ -33,25 +28,20 @@ from .._validation import (
     float_type,
     framed,
     integer,
-    is_operator,
     is_row_blocks,
     is_sparse,
     number,
-    raise_not_finite,
-    real_array,
-    refuse_not_finite,
 )
 from ..linalg.lapack import interruptible
-from ..operators.blocks import finite, naming_not_finite
+from ..operators.blocks import naming_not_finite
 from ..operators.partition import row_blocks
 from ..operators.problem import warn_out_of_range
-from ..operators.sparse_format import compressed
+from ..results import check_scores
 from .gram import (
     Kernel,
     KernelFunction,
     KernelMatrix,
     Rows,
-    blocks,
     expanded,
     large,
     largest_magnitude,
@@ -59,6 +49,14 @@ from .gram import (
     power_of_two,
     signed,
     tiles,
+)
+from .kernel_inputs import as_kernel_input, as_rows, column_means, median_distance, of_block, positive
+from .random_features import (
+    RandomFeatures,
+    feature_moments,
+    feature_scores,
+    merge_moments,
+    random_fourier_features,
 )
 
 _OPTIONS: dict[str, tuple[str, ...]] = {
@@ -68,96 +66,6 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
     "sigmoid": ("gamma", "coef0"),
     "precomputed": (),
 }
-
-# ---- results ----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class RandomFeatures:
-    """A map to m features whose products approximate the Gaussian kernel.
-
-    The features of x are `sqrt(2 / m) cos(weights' (x - shift) + offset)`.
-
-    Attributes
-    ----------
-    weights : ndarray of shape (p, m)
-        Independent normal entries with standard deviation `1 / bandwidth`.
-    offset : ndarray of shape (m,)
-        Uniform in [0, 2 pi).
-    shift : ndarray of shape (p,)
-        Near the middle of the data; the kernel does not depend on it, and rounding is less.
-    bandwidth : float
-        sigma in `exp(-||x - y||^2 / (2 sigma^2))`.
-    names : tuple of str or None
-        Names of the variables, when the data had any.
-    """
-
-    weights: NDArray[np.float64]
-    offset: NDArray[np.float64]
-    shift: NDArray[np.float64]
-    bandwidth: float
-    names: tuple[str, ...] | None = None
-
-    @property
-    def n_features(self) -> int:
-        """Number m of features."""
-        return self.weights.shape[1]
-
-    def transform(self, X: Any) -> NDArray[Any]:
-        """The features of the rows of X, computed by blocks of rows.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, p), or anything with `shape` that gives rows by slices
-
-        Returns
-        -------
-        ndarray of shape (n, m)
-            float32 for float32 rows, else float64. Of a dataframe of pandas or polars, a dataframe with its
-            index, and columns feature_1, feature_2, ...
-        """
-        features = self._by_rows(_features, X, "X", self.n_features)
-        return framed(X, features, [f"feature_{j + 1}" for j in range(self.n_features)])
-
-    def _by_rows(self, task: Callable[..., Any], X: Any, name: str, width: int, *arguments: Any) -> Any:
-        """`task` of the rows of X and these features, where X is or block by block."""
-        rows = _sliceable(aligned(X, self.names, name), len(self.weights), name)
-        if not is_row_blocks(rows):
-            return task(rows, self, *arguments)
-        return rows.mapped(_of_block, (width,), float_type(rows.dtype), task, self, *arguments)
-
-    def kernel(self, X: Any, Y: Any = None) -> NDArray[Any]:
-        """The approximate kernel between the rows of X and those of Y.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, p)
-        Y : array-like or sparse matrix of shape (l, p), optional
-            Default: X.
-
-        Returns
-        -------
-        ndarray of shape (n, l)
-        """
-        Z = self._by_rows(_features, X, "X", self.n_features)
-        return Z @ (Z if Y is None else self._by_rows(_features, Y, "Y", self.n_features)).T
-
-    def _into(self, rows: Any, out: NDArray[Any]) -> None:
-        fits = np.abs(self.weights).max() < np.finfo(out.dtype).max
-        with np.errstate(under="ignore"):
-            weights = self.weights.astype(out.dtype if fits else np.float64)
-            if is_sparse(rows):
-                out[...] = rows @ weights
-                out += (self.offset - self.shift @ self.weights).astype(out.dtype)
-            else:
-                np.matmul((rows - self.shift).astype(weights.dtype, copy=False), weights, out=out)
-                out += self.offset.astype(out.dtype)
-        np.cos(out, out=out)
-        out *= math.sqrt(2 / self.n_features)
-
-    def __repr__(self) -> str:
-        p, m = self.weights.shape
-        return f"RandomFeatures(p={p}, n_features={m}, bandwidth={self.bandwidth:.6g})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,7 +77,7 @@ class KernelPCAResult:
     scores : ndarray of shape (n, r)
         Of the samples; in each column the entry of largest magnitude is positive.
     eigenvalues : ndarray of shape (r,)
-        Of the doubly centred kernel matrix; the sum of squares of each column of scores.
+        Of the doubly centered kernel matrix; the sum of squares of each column of scores.
     explained_variance_ratio : ndarray of shape (r,) or None
         Over the trace of that matrix. An indefinite kernel's negative eigenvalues count in the trace, so that
         the sum may exceed 1; None where the trace is not positive.
@@ -178,7 +86,7 @@ class KernelPCAResult:
     bandwidth, degree, gamma, coef0 : number or None
         Of the kernel, as given or as found; None where it has no such parameter.
     solver : {"lapack", "lanczos"}
-        What found the eigenvectors.
+        The algorithm that found the eigenvectors.
     coefficients : ndarray of shape (n, r), or (m, r)
         A row's scores are its kernel with the samples (or its m features), less `kernel_mean`, times these.
     kernel_mean : ndarray of shape (n,), or (m,)
@@ -216,7 +124,7 @@ class KernelPCAResult:
         return self.eigenvalues / (len(self.scores) - 1)
 
     def transform(self, X: Any) -> NDArray[Any]:
-        """Scores of new rows, centred with the means of the training rows.
+        """Scores of new rows, centered with the means of the training rows.
 
         Parameters
         ----------
@@ -229,8 +137,8 @@ class KernelPCAResult:
         """
         given, X = X, aligned(X, self.names)
         if self.features is not None:
-            scores = self.features._by_rows(
-                _feature_scores, X, "X", self.n_components, self.kernel_mean, self.coefficients
+            scores = self.features.map_rows(
+                feature_scores, X, "X", self.n_components, self.kernel_mean, self.coefficients
             )
             return framed(given, scores)
         assert self._samples is not None
@@ -240,7 +148,7 @@ class KernelPCAResult:
             dtype = np.result_type(float_type(by_rows.dtype), self.coefficients)
             tail = (self.n_components,)
             return by_rows.mapped(_expanded, tail, dtype, kernel, rows, self.kernel_mean, self.coefficients)
-        return framed(given, expanded(kernel, rows, _matrix(X), self.kernel_mean, self.coefficients))
+        return framed(given, expanded(kernel, rows, as_kernel_input(X), self.kernel_mean, self.coefficients))
 
     def inverse_transform(self, scores: Any) -> NDArray[Any]:
         """Approximate pre-images: rows whose scores are near the given ones.
@@ -258,11 +166,7 @@ class KernelPCAResult:
         """
         if self._preimages is None:
             raise ValueError("pre-images need kernel_pca(.., ridge=)")
-        S = real_array(scores, "scores", ndim=2)
-        if S.shape[1] != self.n_components:
-            raise ValueError(
-                f"scores have {counted(S.shape[1], 'column')} for {counted(self.n_components, 'component')}"
-            )
+        S = check_scores(scores, self.n_components)
         kernel, rows, dual = self._preimages
         out = expanded(kernel, rows, S, np.zeros(len(dual), dual.dtype), dual)
         return out + dual.sum(axis=0) if kernel.function == "rbf" else out
@@ -284,9 +188,6 @@ class KernelPCAResult:
         )
 
 
-# ---- public functions -------------------------------------------------------------------------------
-
-
 def kernel_pca(
     X: Any,
     n_components: int,
@@ -305,7 +206,7 @@ def kernel_pca(
     """Kernel PCA: the principal components of the data in the space that a kernel maps to.
 
     Solves `HKH U = U diag(eigenvalues)` for the largest eigenvalues, where K holds the kernel between all
-    pairs of samples and H = I - 11'/n centres. Scores are `U diag(eigenvalues)^(1/2)`. Kernels:
+    pairs of samples and H = I - 11'/n centers. Scores are `U diag(eigenvalues)^(1/2)`. Kernels:
 
     * "linear": `x'y`, which gives the scores of PCA.
     * "polynomial": `(gamma x'y + coef0)^degree`.
@@ -325,7 +226,7 @@ def kernel_pca(
         slices, such as a `np.memmap`; it is then read twice, by blocks of rows, after a sample for the
         bandwidth, and no copy is kept.
     n_components : int
-        r, in [1, n - 1], and at most the rank of the centred matrix (or m).
+        r, in [1, n - 1], and at most the rank of the centered matrix (or m).
     kernel : str or callable, default "rbf"
     bandwidth : float, optional
         Of "rbf", positive, in units of X. Default: the median distance between rows, of at most 1000 rows
@@ -369,7 +270,7 @@ def kernel_pca(
     References
     ----------
     B. Schoelkopf, A. Smola and K.-R. Mueller (1998). Nonlinear component analysis as a kernel eigenvalue
-    problem. Neural Computation 10, 1299-1319 (centring: appendix A). G. Bakir, J. Weston and B. Schoelkopf
+    problem. Neural Computation 10, 1299-1319 (centering: appendix A). G. Bakir, J. Weston and B. Schoelkopf
     (2003). Learning to find pre-images. Advances in Neural Information Processing Systems 16. A. Rahimi and
     B. Recht (2007). Random features for large-scale kernel machines. Advances in Neural Information
     Processing Systems 20, algorithm 1.
@@ -391,27 +292,27 @@ def kernel_pca(
     """
     name = kernel if callable(kernel) else check_choice(kernel, "kernel", tuple(_OPTIONS))
     given = {"bandwidth": bandwidth, "degree": degree, "gamma": gamma, "coef0": coef0}
-    options = _checked_options(name, given)
-    ridge = None if ridge is None else _positive(ridge, "ridge")
+    options = _check_options(name, given)
+    ridge = None if ridge is None else positive(ridge, "ridge")
     if solver is not None:
         check_choice(solver, "solver", ("lapack", "lanczos"))
     limit = KERNEL_BYTES if memory_limit is None else number(memory_limit, "memory_limit", 0)
     if random_features is not None:
-        _refuse_beside_features(name, ridge=ridge, solver=solver, memory_limit=memory_limit)
-        return _on_features(X, n_components, random_features, options["bandwidth"], rng)
+        _check_feature_options(name, ridge=ridge, solver=solver, memory_limit=memory_limit)
+        return _kernel_pca_by_features(X, n_components, random_features, options["bandwidth"], rng)
     if is_row_blocks(X):
         raise TypeError(
             "a kernel matrix of all pairs of rows needs the data in memory, and X is in blocks of rows: use "
             "random_features, which read one block at a time"
         )
     seed = as_seed(rng)
-    data = _matrix(X, square=name == "precomputed")
+    data = as_kernel_input(X, square=name == "precomputed")
     n = data.shape[0]
     r = _check_components(n_components, n)
     size = n * n * data.dtype.itemsize
     _check_size(size, limit, name, solver, ridge)
     options = _with_defaults(name, options, data, seed)
-    k = _fitted(name, options, data)
+    k = _build_kernel(name, options, data)
     matrix = KernelMatrix(k, k.rows(data), n, data.dtype)
     if size <= limit:
         dense = solver == "lapack" if solver is not None else not large(n, r)
@@ -446,79 +347,11 @@ def kernel_pca(
     )
 
 
-def random_fourier_features(
-    X: Any, n_features: int, *, bandwidth: float | None = None, rng: Any = None
-) -> RandomFeatures:
-    """Random features whose products approximate the Gaussian kernel.
-
-    `z(x)'z(y)` has mean `exp(-||x - y||^2 / (2 bandwidth^2))` and a standard deviation of at most
-    `1 / sqrt(m)` over the draws of m features `sqrt(2 / m) cos(w'x + b)`, `w ~ N(0, I / bandwidth^2)`,
-    `b ~ U(0, 2 pi)`.
-
-    Parameters
-    ----------
-    X : array-like or sparse matrix of shape (n, p), anything that gives rows by slices, or int
-        Data, of which at most 1000 rows are read; or the number p of variables alone.
-    n_features : int
-        m, at least 1.
-    bandwidth : float, optional
-        Positive, in units of X. Default: the median distance between the rows that are read; needed where X
-        is a number.
-    rng : None, int or numpy Generator, optional
-        None gives the same features at each call.
-
-    Returns
-    -------
-    RandomFeatures
-        With `weights` (p, m), `offset` (m,), `transform(X)` and `kernel(X, Y)`.
-
-    Raises
-    ------
-    ValueError
-        For NaN, infinite or empty input, rows that are all equal, or an option out of range.
-    TypeError
-        For input that is not real numbers, or an option of the wrong type.
-
-    References
-    ----------
-    A. Rahimi and B. Recht (2007). Random features for large-scale kernel machines. Advances in Neural
-    Information Processing Systems 20, algorithm 1.
-
-    Examples
-    --------
-    >>> import numpy as np, spcacore
-    >>> features = spcacore.random_fourier_features(3, 10000, bandwidth=2.0, rng=0)
-    >>> approximate = features.kernel([[0.0, 0.0, 0.0]], [[1.0, 1.0, 1.0]])
-    >>> print(approximate.round(2), np.exp(-3 / 8).round(2))
-    [[0.69]] 0.69
-    """
-    m = integer(n_features, "n_features", 1)
-    sigma = None if bandwidth is None else _positive(bandwidth, "bandwidth")
-    rng = np.random.default_rng(as_seed(rng))
-    if isinstance(X, (int, np.integer)):
-        p = integer(X, "X", 1)
-        if sigma is None:
-            raise ValueError("bandwidth is needed where X is the number of variables")
-        shift = np.zeros(p)
-    else:
-        rows = _sliceable(X)
-        p = rows.shape[1]
-        sample = _row_sample(rows, rng)
-        shift = _mean(sample)
-        if sigma is None:
-            sigma = _median_distance(sample, 0)
-    with np.errstate(over="ignore"):
-        weights = rng.standard_normal((p, m)) / sigma
-    if not np.isfinite(weights).all():
-        raise ValueError(f"bandwidth is too small: {sigma:g}")
-    return RandomFeatures(weights, rng.uniform(0, 2 * np.pi, m), shift, sigma, column_names(X))
-
-
 # ---- options ----------------------------------------------------------------------------------------
 
 
-def _checked_options(name: str | KernelFunction, given: dict[str, Any]) -> dict[str, Any]:
-    """The options of the kernel, checked; any other that was given is refused."""
+def _check_options(name: str | KernelFunction, given: dict[str, Any]) -> dict[str, Any]:
+    """The checked options of the kernel; one that it does not use is an error."""
     used = _OPTIONS[name] if isinstance(name, str) else ()
     for option, value in given.items():
         if value is not None and option not in used:
@@ -528,7 +361,7 @@ def _checked_options(name: str | KernelFunction, given: dict[str, Any]) -> dict[
     options = dict(given)
     for option in ("bandwidth", "gamma"):
         if options[option] is not None:
-            options[option] = _positive(options[option], option)
+            options[option] = positive(options[option], option)
     if "degree" in used:
         options["degree"] = 3 if given["degree"] is None else integer(given["degree"], "degree", 1)
     if "coef0" in used:
@@ -536,7 +369,7 @@ def _checked_options(name: str | KernelFunction, given: dict[str, Any]) -> dict[
     return options
 
 
-def _refuse_beside_features(name: Any, **options: Any) -> None:
+def _check_feature_options(name: Any, **options: Any) -> None:
     if name != "rbf":
         raise ValueError("random_features approximate the kernel 'rbf' alone")
     for option, value in options.items():
@@ -544,23 +377,16 @@ def _refuse_beside_features(name: Any, **options: Any) -> None:
             raise ValueError(f"{option} needs the kernel matrix, which random_features do without")
 
 
-def _positive(value: Any, name: str) -> float:
-    result = number(value, name, -math.inf) if value == value else math.nan
-    if not 0 < result < math.inf:
-        raise ValueError(f"{name} must be positive and finite, not {value!r}")
-    return result
-
-
 def _with_defaults(
     name: str | KernelFunction, options: dict[str, Any], data: Any, seed: int
 ) -> dict[str, Any]:
-    """Those that depend on the data."""
-    filled = dict(options)
+    """The options, with defaults that depend on the data."""
+    complete = dict(options)
     if name == "rbf" and options["bandwidth"] is None:
-        filled["bandwidth"] = _median_distance(data, seed)
+        complete["bandwidth"] = median_distance(data, seed)
     if name in ("polynomial", "sigmoid") and options["gamma"] is None:
-        filled["gamma"] = 1 / data.shape[1]
-    return filled
+        complete["gamma"] = 1 / data.shape[1]
+    return complete
 
 
 def _check_components(n_components: Any, n: int, most: int | None = None) -> int:
@@ -582,115 +408,23 @@ def _check_rank(values: NDArray[np.float64], noise: float) -> None:
     rank = int(np.count_nonzero(values > noise))
     if rank == 0:
         raise ValueError(
-            "X has no variance that the kernel sees: no eigenvalue of the centred kernel matrix is positive; "
-            "rows may all be equal, or bandwidth, gamma or the size of X make the kernel constant"
+            "X has no variance that the kernel sees: no eigenvalue of the centered kernel matrix is positive;"
+            " rows may all be equal, or bandwidth, gamma or the size of X make the kernel constant"
         )
     if rank < len(values):
-        raise ValueError(f"n_components is {len(values)}, of which the centred kernel matrix has only {rank}")
+        raise ValueError(
+            f"n_components is {len(values)}, of which the centered kernel matrix has only {rank}"
+        )
 
 
-# ---- the caller's matrix ----------------------------------------------------------------------------
+# ---- the kernel, and pre-images ---------------------------------------------------------------------
 
 
-def _matrix(X: Any, square: bool = False, name: str = "X") -> Any:
-    """A float array, or a CSR matrix, without NaN; by reference where possible."""
-    if is_operator(X):
-        raise TypeError(f"{name} is a LinearOperator, and a kernel needs its rows")
-    if not is_sparse(X) or square:
-        a = real_array(X, name, ndim=2)
-        if square and a.shape[0] != a.shape[1]:
-            raise ValueError(f"a precomputed kernel matrix must be square, not of shape {a.shape}")
-        return a
-    S = compressed(X, name).tocsr()
-    S = S.astype(float_type(S.dtype), copy=False)
-    refuse_not_finite(S.data, f"{name}.data")
-    return S
-
-
-def _mean(a: Any) -> NDArray[np.float64]:
-    with np.errstate(under="ignore"):
-        return np.asarray(a.mean(axis=0, dtype=np.float64)).ravel()
-
-
-def _median_distance(data: Any, seed: int) -> float:
-    """The median distance between rows, of those that differ; of a sample where there are many."""
-    a = _row_sample(data, np.random.default_rng(seed))
-    a = a.toarray().astype(np.float64) if is_sparse(a) else a.astype(np.float64)
-    exponent = power_of_two(largest_magnitude(a))
-    a = np.ldexp(a, -exponent)
-    a -= a.mean(axis=0)
-    square = np.einsum("ij,ij->i", a, a)
-    sums = square[:, None] + square
-    distance = sums - 2 * (a @ a.T)
-    distance[distance <= (16 + a.shape[1]) * np.finfo(float).eps * sums] = 0
-    distance = distance[np.tri(len(a), k=-1, dtype=bool)]
-    distance = distance[distance > 0]
-    if not len(distance):
-        raise ValueError("X has no variance: all rows are equal, and bandwidth has no default")
-    return math.ldexp(float(np.median(np.sqrt(distance))), exponent)
-
-
-class _Sliceable:
-    """Anything that gives rows by slices; entries are looked at when they are read."""
-
-    def __init__(self, X: Any, name: str = "X") -> None:
-        self.source, self.name = X, name
-        self.shape = tuple(map(int, X.shape))
-        if len(self.shape) != 2 or 0 in self.shape:
-            raise ValueError(f"{name} must have 2 dimensions and not be empty: shape {self.shape}")
-        self.dtype = float_type(X.dtype)
-
-    def __getitem__(self, part: Any) -> NDArray[Any]:
-        block = real_array(self.source[part], self.name, ndim=2, finite=False)
-        if not np.isfinite(block).all():
-            if isinstance(self.source, np.ndarray):
-                raise_not_finite(real_array(self.source, self.name, ndim=2, finite=False), self.name)
-            raise ValueError(f"{self.name} has NaN or infinite entries among the rows {part}")
-        return block
-
-
-def _sliceable(X: Any, p: int | None = None, name: str = "X") -> Any:
-    """X, as CSR, in row blocks, or to be sliced; converted at once only where it knows no slices."""
-    by_slices = isinstance(getattr(X, "dtype", None), np.dtype) and X.dtype.kind in "fiub"
-    rows: Any
-    if isinstance(X, _Sliceable):
-        rows = X
-    elif is_row_blocks(X):
-        rows = row_blocks(X)
-    elif is_sparse(X) or is_operator(X):
-        rows = _matrix(X, name=name)
-    elif by_slices and hasattr(X, "__getitem__") and not isinstance(X, np.ma.MaskedArray):
-        rows = _Sliceable(X, name)
-    else:
-        rows = _Sliceable(real_array(X, name, ndim=2, finite=False), name)
-    if p is not None and rows.shape[1] != p:
-        raise ValueError(f"{name} has shape {rows.shape} where (n, {p}) is needed")
-    return rows
-
-
-def _row_sample(data: Any, rng: np.random.Generator) -> Any:
-    """At most so many rows, in their order."""
-    n = data.shape[0]
-    if n > BANDWIDTH_ROWS:
-        chosen = np.sort(rng.choice(n, BANDWIDTH_ROWS, replace=False))
-    if is_row_blocks(data):
-        with naming_not_finite(data):
-            return _matrix((data if n <= BANDWIDTH_ROWS else data.taken(chosen)).whole())
-    if n <= BANDWIDTH_ROWS:
-        return data[0:n]
-    if isinstance(data, _Sliceable) and not isinstance(data.source, np.ndarray):
-        return np.concatenate([data[i : i + 1] for i in chosen.tolist()])
-    return data[chosen]
-
-
-# ---- kernels ----------------------------------------------------------------------------------------
-
-
-def _fitted(name: str | KernelFunction, options: dict[str, Any], data: Any) -> Kernel:
-    """The kernel, with the shift and scaling of rows that lessen rounding and change no component."""
+def _build_kernel(name: str | KernelFunction, options: dict[str, Any], data: Any) -> Kernel:
+    """The kernel, with a shift and scaling of rows that reduce rounding and change no component."""
     sparse, shift, factor = is_sparse(data), None, 1.0
     if name in ("linear", "rbf") and not sparse:
-        shift = _mean(data)
+        shift = column_means(data)
     if name == "linear":
         factor = 2.0 ** -max(power_of_two(largest_magnitude(data)), -1000)
     elif name == "rbf":
@@ -724,17 +458,17 @@ def _preimages(
     norm = float(sums.max()) + ridge
     wrong = "the kernel of the scores is not finite"
     if math.isfinite(norm):
-        dual, wrong = interruptible(lambda: _solved(K.T, right, definite, norm))
+        dual, wrong = interruptible(lambda: _solve(K.T, right, definite, norm))
     if wrong:
         raise ValueError(f"pre-images cannot be fitted, a larger ridge may help: {wrong}")
     return kernel, rows, dual
 
 
-def _solved(K: NDArray[Any], right: NDArray[Any], definite: bool, norm: float) -> tuple[NDArray[Any], str]:
-    """K^-1 right by the upper triangle of K, which is destroyed, and what is wrong with it.
+def _solve(K: NDArray[Any], right: NDArray[Any], definite: bool, norm: float) -> tuple[NDArray[Any], str]:
+    """K^-1 right by the upper triangle of K, which is overwritten, and a message where that is not accurate.
 
-    Not by scipy.linalg.solve: what is nearly singular it tells by a warning, and to hear that takes a
-    filter that is the whole process's.
+    scipy.linalg.solve reports a nearly singular matrix by a warning, which only a filter of the whole process
+    could catch.
     """
     names = ("posv", "pocon") if definite else ("sysv", "sycon")
     solve, condition = lapack.get_lapack_funcs(names, (K, right))
@@ -745,23 +479,28 @@ def _solved(K: NDArray[Any], right: NDArray[Any], definite: bool, norm: float) -
     return dual, f"it is nearly singular, rcond={rcond:.3g}" if rcond < np.finfo(K.dtype).eps else ""
 
 
+def _expanded(block: Any, kernel: Kernel, rows: Rows, *arguments: Any) -> NDArray[Any]:
+    """`expanded` of a block of rows."""
+    return of_block(block, lambda new: expanded(kernel, rows, new, *arguments))
+
+
 # ---- random features --------------------------------------------------------------------------------
 
 
-def _on_features(
+def _kernel_pca_by_features(
     X: Any, n_components: Any, random_features: Any, bandwidth: Any, rng: Any
 ) -> KernelPCAResult:
     given = isinstance(random_features, RandomFeatures)
     if given and bandwidth is not None:
         raise ValueError("random_features have a bandwidth of their own; give one of the two")
-    rows = _sliceable(X, len(random_features.weights) if given else None)
+    rows = as_rows(X, len(random_features.weights) if given else None)
     if not is_row_blocks(rows):
-        return _of_rows(rows, column_names(X), n_components, random_features, bandwidth, rng)
+        return _fit_features(rows, column_names(X), n_components, random_features, bandwidth, rng)
     with naming_not_finite(rows):
-        return _of_rows(rows.held(), rows.names, n_components, random_features, bandwidth, rng)
+        return _fit_features(rows.held(), rows.names, n_components, random_features, bandwidth, rng)
 
 
-def _of_rows(
+def _fit_features(
     rows: Any,
     names: tuple[str, ...] | None,
     n_components: Any,
@@ -778,15 +517,15 @@ def _of_rows(
     n, m = rows.shape[0], features.n_features
     r = _check_components(n_components, n, m)
     by_blocks, dtype = is_row_blocks(rows), float_type(rows.dtype)
-    moments = rows.reduced(_merged, _of_block, _feature_moments, features) if by_blocks else None
-    _, mean, C = _feature_moments(rows, features) if moments is None else moments
+    moments = rows.reduced(merge_moments, of_block, feature_moments, features) if by_blocks else None
+    _, mean, C = feature_moments(rows, features) if moments is None else moments
     trace = float(C.diagonal().sum())
     values, V, solver = leading(C.T, r, not large(m, r), 0)
     _check_rank(values, 100 * float(np.finfo(dtype).eps) * max(values.max(initial=0), math.sqrt(n)))
     if by_blocks:
-        scores = rows.stacked(_of_block, _feature_scores, features, mean, V)
+        scores = rows.stacked(of_block, feature_scores, features, mean, V)
     else:
-        scores = _feature_scores(rows, features, mean, V)
+        scores = feature_scores(rows, features, mean, V)
     largest = np.array([z[np.abs(z).argmax()] for z in scores.T])
     sign = np.where(largest < 0, -1, 1).astype(scores.dtype)
     scores *= sign
@@ -796,77 +535,3 @@ def _of_rows(
         coefficients=V * sign, kernel_mean=mean, features=features, _samples=None, _preimages=None,
         names=names,
     )  # fmt: skip
-
-
-def _feature_blocks(rows: Any, features: RandomFeatures) -> Iterator[tuple[slice, NDArray[Any]]]:
-    parts = list(blocks(rows.shape[0], max(features.weights.shape)))
-    buffer = np.empty((parts[0].stop if parts else 0, features.n_features), rows.dtype)
-    for part in parts:
-        Z = buffer[: part.stop - part.start]
-        features._into(rows[part], Z)
-        yield part, Z
-
-
-_Moments = tuple[int, NDArray[np.float64], NDArray[np.float64]]
-
-
-def _feature_moments(rows: Any, features: RandomFeatures) -> _Moments:
-    """The number of rows, the mean of their features, and the upper triangle of Z'HZ, in one pass."""
-    n, m = rows.shape[0], features.n_features
-    syrk = blas.dsyrk if rows.dtype == np.float64 else blas.ssyrk
-    C, total, near = np.zeros((m, m), order="F"), np.zeros(m), np.zeros(m)
-    for part, Z in _feature_blocks(rows, features):
-        if part.start == 0:  # about the mean of the first block, so that little cancels at the end
-            near = Z.mean(axis=0)
-        Z -= near
-        total += Z.sum(axis=0, dtype=np.float64)
-        if Z.dtype == np.float64:
-            C = syrk(1.0, Z.T, beta=1.0, c=C, overwrite_c=True, lower=0)
-        else:
-            C += syrk(1.0, Z.T, lower=0)
-    total /= max(n, 1)
-    C -= n * np.outer(total, total)
-    return n, near + total, C
-
-
-def _merged(parts: list[_Moments]) -> _Moments:
-    """Of all rows, from those of some."""
-    n, mean, C = parts[0]
-    C = C.copy(order="F")
-    for size, other, more in parts[1:]:
-        apart, whole = other - mean, max(n + size, 1)
-        mean = mean + apart * (size / whole)
-        C += more
-        C += np.outer(apart, apart * (n * (size / whole)))
-        n += size
-    return n, mean, C
-
-
-def _features(rows: Any, features: RandomFeatures) -> NDArray[Any]:
-    out = np.empty((rows.shape[0], features.n_features), rows.dtype)
-    for part in blocks(len(out), max(features.weights.shape)):
-        features._into(rows[part], out[part])
-    return out
-
-
-def _feature_scores(
-    rows: Any, features: RandomFeatures, mean: NDArray[Any], coefficients: NDArray[Any]
-) -> NDArray[Any]:
-    """(Z - mean) @ coefficients."""
-    mean, coefficients = mean.astype(rows.dtype), coefficients.astype(rows.dtype)
-    out = np.empty((rows.shape[0], coefficients.shape[1]), rows.dtype)
-    for part, Z in _feature_blocks(rows, features):
-        Z -= mean
-        np.matmul(Z, coefficients, out=out[part])
-    return out
-
-
-def _of_block(block: Any, task: Callable[..., Any], *arguments: Any) -> Any:
-    """`task` of a block of rows, once all of it is known to be finite."""
-    rows = finite(block)
-    return task(rows.tocsr() if is_sparse(rows) else rows, *arguments)
-
-
-def _expanded(block: Any, kernel: Kernel, rows: Rows, *arguments: Any) -> NDArray[Any]:
-    """`expanded` of a block of rows."""
-    return _of_block(block, lambda new: expanded(kernel, rows, new, *arguments))

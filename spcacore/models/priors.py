@@ -2,8 +2,8 @@
 
 An iteration needs `K = a I + L` for one number a after another: `K^-1 v`, the trace of K^-1 and log det K.
 With few variables, the eigenvectors of L give all three. With many, conjugate gradients give the first, and
-Gauss quadrature of the spectrum of L, by Lanczos from random vectors, the others: one set of nodes serves
-every a, and the trace remains the derivative of the determinant.
+stochastic Lanczos quadrature the others: one set of nodes and weights serves every a, and the trace is
+the derivative of the log determinant.
 """
 
 from __future__ import annotations
@@ -17,14 +17,19 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from .. import _core
-from .._limits import GRADIENT_STEPS, SPECTRAL_ORDER, TRACE_ENTRIES, TRACE_STEPS
+from .._limits import (
+    GRADIENT_RESIDUAL,
+    GRADIENT_STEPS,
+    PRIOR_SHIFT,
+    SPECTRAL_ORDER,
+    TRACE_ENTRIES,
+    TRACE_STEPS,
+)
 from .._messages import counted
-from .._validation import is_sparse, real_array, refuse_not_finite
+from .._validation import integer, is_sparse, real_array, refuse_not_finite
 from ..linalg.lapack import interruptible
 from ..operators.sparse_format import compressed
 
-_RESIDUAL = 1e-12  # of a system solved by conjugate gradients, over its right-hand side
-_PROPER = 1e-6  # of the mean of the diagonal: the least that a precision says of any direction
 Vector = NDArray[np.float64]
 
 
@@ -106,7 +111,7 @@ class Spectral:
         return Spectral.of(self.matrix[np.ix_(index, index)])
 
     def support(self, r: Vector, a: float, k: int) -> NDArray[np.intp]:
-        """Greedy, with the rows of the Cholesky factor for all variables."""
+        """Greedy in r_S'(K_S)^-1 r_S - log det K_S, by rows of the Cholesky factor for all variables."""
         rest, d = r.copy(), a + self.matrix.diagonal()
         rows, chosen = np.empty((k, self.p)), np.empty(k, np.intp)
         gain = rest**2 / d - np.log(d)
@@ -126,7 +131,7 @@ class Spectral:
 
 @dataclass(frozen=True)
 class Sparse:
-    """L sparse; `nodes` and `weights` stand for its spectrum."""
+    """L sparse; trace f(L) is about `weights @ f(nodes)`."""
 
     matrix: Any
     diagonal: Vector
@@ -150,7 +155,7 @@ class Sparse:
         R = B - (a * X + self.matrix @ X)
         Z = scale * R
         D, rz = Z, np.sum(R * Z, axis=0)
-        goal = _RESIDUAL * np.linalg.norm(B, axis=0)
+        goal = GRADIENT_RESIDUAL * np.linalg.norm(B, axis=0)
         for _ in range(GRADIENT_STEPS):
             if (np.linalg.norm(R, axis=0) <= goal).all():
                 break
@@ -182,7 +187,7 @@ class Sparse:
         return Spectral.of(self.matrix[index][:, index].toarray())
 
     def support(self, r: Vector, a: float, k: int) -> NDArray[np.intp]:
-        """Greedy, as `Spectral.support`; only what is next to the chosen ones has a row that is not 0."""
+        """Greedy, as `Spectral.support`; only neighbors of the chosen variables have a nonzero row."""
         ptr, idx, data = self.matrix.indptr, self.matrix.indices, self.matrix.data
         rest, d = r.copy(), a + self.diagonal
         gain = rest**2 / d - np.log(d)
@@ -194,11 +199,11 @@ class Sparse:
         for s in range(k):
             i = chosen[s] = int(np.argmax(gain))
             near, value = idx[ptr[i] : ptr[i + 1]], data[ptr[i] : ptr[i + 1]]
-            fresh = near[slot[near] < 0]
-            slot[fresh] = np.arange(len(active), len(active) + len(fresh))
-            active = np.concatenate((active, fresh))
+            added = near[slot[near] < 0]
+            slot[added] = np.arange(len(active), len(active) + len(added))
+            active = np.concatenate((active, added))
             if len(active) > len(rows):
-                rows = np.concatenate((rows, np.zeros((max(len(rows), len(fresh)), k))))
+                rows = np.concatenate((rows, np.zeros((max(len(rows), len(added)), k))))
             own = rows[slot[i], :s] if slot[i] >= 0 else np.zeros(s)  # a zero diagonal may not be stored
             row = -(rows[: len(active), :s] @ own)
             row[slot[near]] += value
@@ -257,7 +262,7 @@ def refuse_negative(theta: Vector, name: str) -> None:
 
 
 def as_prior(covariance: Any, precision: Any, p: int, seed: int) -> tuple[Prior, float]:
-    """The caller's prior, and a number: its precision is that number times L."""
+    """The prior, and the number that times L is the caller's precision."""
     if covariance is not None and precision is not None:
         raise ValueError("give prior_covariance or prior_precision, not both")
     if covariance is None and precision is None:
@@ -288,21 +293,21 @@ def as_prior(covariance: Any, precision: Any, p: int, seed: int) -> tuple[Prior,
         L = L / largest
         if abs(L - L.T).max() > 1e-8:
             raise ValueError("prior_precision must be symmetric")
-        if p > SPECTRAL_ORDER:  # its smallest eigenvalue is not known
+        if p > SPECTRAL_ORDER:  # its smallest eigenvalue is unknown
             from scipy.sparse import eye_array
 
-            proper = _PROPER * float(L.diagonal().mean())
-            return Sparse.of((L + proper * eye_array(p, format="csr")).tocsr(), seed), largest
+            shift = PRIOR_SHIFT * float(L.diagonal().mean())
+            return Sparse.of((L + shift * eye_array(p, format="csr")).tocsr(), seed), largest
         matrix = L.toarray()
     theta, U = interruptible(lambda: linalg.eigh(matrix))
     refuse_negative(theta, "prior_precision")
-    # A direction of which the prior says nothing would let the free energy grow without bound.
-    shift = max(0.0, _PROPER * float(matrix.diagonal().mean()) - theta[0])
+    # In a direction of precision 0 the free energy would grow without bound.
+    shift = max(0.0, PRIOR_SHIFT * float(matrix.diagonal().mean()) - theta[0])
     return Spectral(theta + shift, U, matrix + shift * np.eye(p)), largest
 
 
 def _square(x: Any, name: str, p: int) -> tuple[Vector, float]:
-    """A symmetric matrix over its largest entry, and that."""
+    """A symmetric matrix divided by its largest magnitude, and that."""
     if is_sparse(x):
         x = compressed(x, name).toarray()
     a = real_array(x, name, ndim=2).astype(np.float64)
@@ -315,3 +320,67 @@ def _square(x: Any, name: str, p: int) -> tuple[Vector, float]:
     if np.abs(a - a.T).max() > 1e-8:
         raise ValueError(f"{name} must be symmetric")
     return (a + a.T) / 2, largest
+
+
+def grid_laplacian(shape: Any, mask: Any = None) -> Any:
+    """The graph Laplacian of a grid, `sum over neighbors (w_i - w_j)^2` as `w'L w`: a prior of smooth maps.
+
+    Parameters
+    ----------
+    shape : tuple of ints
+        Points along each axis; neighbors differ by 1 along one of them.
+    mask : array-like of bool of that shape, optional
+        Which points there are; the others have no variable.
+
+    Returns
+    -------
+    csr_array of shape (p, p)
+        p points in C order. It is singular: a constant map costs nothing. `L + c I` pulls maps to 0, too.
+
+    Raises
+    ------
+    ValueError
+        For an empty grid, or a mask of another shape.
+    TypeError
+        For sizes that are not integers, or a mask that is not boolean.
+
+    References
+    ----------
+    H. Rue and L. Held (2005). Gaussian Markov random fields. Chapman & Hall, section 3.3.
+
+    Examples
+    --------
+    >>> import spcacore
+    >>> spcacore.grid_laplacian((3,)).toarray()
+    array([[ 1., -1.,  0.],
+           [-1.,  2., -1.],
+           [ 0., -1.,  1.]])
+    """
+    from scipy.sparse import coo_array, diags_array
+
+    if not isinstance(shape, (tuple, list)):
+        shape = (shape,)
+    sizes = tuple(integer(s, "shape", 1) for s in shape)
+    if not sizes:
+        raise ValueError("shape must have at least one dimension, not ()")
+    if mask is None:
+        inside = np.ones(sizes, np.bool_)
+    else:
+        inside = np.asarray(mask)
+        if inside.dtype != np.bool_:
+            raise TypeError(f"mask must be boolean, not {inside.dtype}")
+        if inside.shape != sizes:
+            raise ValueError(f"mask has shape {inside.shape} for a grid of shape {sizes}")
+        if not inside.any():
+            raise ValueError("mask leaves no points")
+    number_of = np.cumsum(inside).reshape(sizes) - 1
+    pairs = []
+    for axis in range(len(sizes)):
+        low = tuple(slice(None, -1) if i == axis else slice(None) for i in range(len(sizes)))
+        high = tuple(slice(1, None) if i == axis else slice(None) for i in range(len(sizes)))
+        both = inside[low] & inside[high]
+        pairs.append(np.stack([number_of[low][both], number_of[high][both]]))
+    i, j = np.concatenate(pairs, axis=1)
+    p = int(inside.sum())
+    near = coo_array((np.ones(2 * len(i)), (np.concatenate([i, j]), np.concatenate([j, i]))), (p, p)).tocsr()
+    return (diags_array(near.sum(axis=1)) - near).tocsr()

@@ -12,14 +12,12 @@ import math
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
 
-from .._limits import COPIED_ENTRIES, LANCZOS_SHARE, PPCA_ORDER
+from .._limits import COPIED_ENTRIES
 from .._messages import counted
 from .._validation import (
     aligned,
@@ -36,17 +34,17 @@ from .._validation import (
     real_array,
     refuse_not_finite,
 )
-from ..linalg.eigen import largest_eigenpairs, products_of
-from ..linalg.lapack import interruptible
 from ..operators.blocks import prepared
 from ..operators.inputs import as_problem
 from ..operators.partition import row_blocks
 from ..operators.problem import Problem, warn_out_of_range
 from ..operators.sparse_format import compressed
-from ..progress import Callback, Progress
-from ..results import Named
+from ..progress import Callback
+from ..results import Named, to_data_units
+from .ppca_eigenpairs import leading_and_rest
+from .ppca_missing import LOG_2PI, fit_missing, log_density, posterior, refuse_infinite
 
-_LOG_2PI = math.log(2 * math.pi)
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,11 +88,11 @@ class PPCAResult(Named):
     noise_variance: float
     mean: NDArray[Any] | None
     scale: NDArray[Any] | None
-    explained_variance: NDArray[np.float64]
+    explained_variance: Array
     log_likelihood: float | None
     bic: float | None
     n_parameters: int
-    trace: NDArray[np.float64]
+    trace: Array
     n_iter: int
     converged: bool
     n_samples: int | None
@@ -106,7 +104,7 @@ class PPCAResult(Named):
         """The loadings at unit length, (p, r); zero where a variance is that of the noise."""
         return self._axes().astype(self.loadings.dtype)
 
-    def _axes(self) -> NDArray[np.float64]:
+    def _axes(self) -> Array:
         W = self.loadings.astype(np.float64)
         size = np.abs(W).max(axis=0)
         W /= np.where(size > 0, size, 1)
@@ -128,9 +126,9 @@ class PPCAResult(Named):
         dtype = np.result_type(self.loadings, np.float32)
         if is_row_blocks(X):
             return self._by_blocks("transform", X, (self.n_components,), dtype)
-        return framed(X, np.concatenate([_posterior(self, rows)[0] for rows in self._rows(X)]).astype(dtype))
+        return framed(X, np.concatenate([self._posterior(rows)[0] for rows in self._rows(X)]).astype(dtype))
 
-    def posterior_covariance(self, X: Any = None) -> NDArray[np.float64]:
+    def posterior_covariance(self, X: Any = None) -> Array:
         """Posterior covariance `s2 (W'W + s2 I)^-1` of z.
 
         Parameters
@@ -147,9 +145,9 @@ class PPCAResult(Named):
                 return np.diag(self.noise_variance / self.explained_variance)
         if is_row_blocks(X):
             return self._by_blocks("posterior_covariance", X, 2 * (self.n_components,))
-        return np.concatenate([_posterior(self, rows)[1] for rows in self._rows(X)])
+        return np.concatenate([self._posterior(rows)[1] for rows in self._rows(X)])
 
-    def score_samples(self, X: Any) -> NDArray[np.float64]:
+    def score_samples(self, X: Any) -> Array:
         """Log-density of the observed entries of each row.
 
         Parameters
@@ -170,7 +168,12 @@ class PPCAResult(Named):
             raise ValueError("the covariance is singular, so there is no density; fit fewer components")
         if is_row_blocks(X):
             return self._by_blocks("score_samples", X, ())
-        return np.concatenate([_log_density(self, rows) for rows in self._rows(X)])
+        W, axes = self.loadings.astype(np.float64), self._axes()
+        variances, noise = self.explained_variance, self.noise_variance
+        log_scale = np.zeros(len(W)) if self.scale is None else np.log(self.scale.astype(np.float64))
+        return np.concatenate(
+            [log_density(W, axes, variances, noise, log_scale, rows) for rows in self._rows(X)]
+        )
 
     def score(self, X: Any) -> float:
         """Mean log-density of the rows of X, as `score_samples` gives it.
@@ -210,11 +213,7 @@ class PPCAResult(Named):
         out, start = a.copy(order="C"), 0
         W = self.loadings.astype(np.float64)
         for rows in self._rows(a):
-            filled = _posterior(self, rows)[0] @ W.T
-            if self.scale is not None:
-                filled *= self.scale
-            if self.mean is not None:
-                filled += self.mean
+            filled = to_data_units(self._posterior(rows)[0] @ W.T, self.mean, self.scale)
             part = out[start : start + len(rows)]
             np.copyto(part, filled.astype(a.dtype), where=np.isnan(part))
             start += len(rows)
@@ -239,20 +238,19 @@ class PPCAResult(Named):
         Z = draw.standard_normal((n, r))
         X = Z @ self.loadings.T.astype(np.float64)
         X += math.sqrt(self.noise_variance) * draw.standard_normal((n, p))
-        if self.scale is not None:
-            X *= self.scale
-        if self.mean is not None:
-            X += self.mean
-        return X.astype(self.loadings.dtype)
+        return to_data_units(X, self.mean, self.scale).astype(self.loadings.dtype)
+
+    def _posterior(self, rows: Array) -> tuple[Array, Array]:
+        return posterior(self.loadings.astype(np.float64), self.explained_variance, self.noise_variance, rows)
 
     def _by_blocks(self, method: str, X: Any, tail: tuple[int, ...], dtype: Any = np.float64) -> Any:
-        """A method of each block of rows."""
+        """The results of a method for each block of rows."""
         blocks = row_blocks(X)
         if blocks.shape[1] != len(self.loadings):
             raise ValueError(f"X has shape {blocks.shape} where (m, {len(self.loadings)}) is needed")
         return blocks.mapped(_of_block, tail, np.dtype(dtype), self, method, tail, dtype)
 
-    def _rows(self, X: Any) -> Iterator[NDArray[np.float64]]:
+    def _rows(self, X: Any) -> Iterator[Array]:
         """The rows of X, centred and scaled, some at a time."""
         p, X = len(self.loadings), aligned(X, self.names)
         if is_sparse(X):
@@ -390,7 +388,7 @@ def ppca(
     covariance = problem.n_samples is None
     ddof = integer(ddof, "ddof", 0, 1)
     max_iter, tol = integer(max_iter, "max_iter", 1), number(tol, "tol", 0)
-    tell = check_callback(callback)
+    hook = check_callback(callback)
     n = samples_of(problem, n_samples)
     if n is None and ddof == 0:
         raise ValueError("ddof=0 needs n_samples: a covariance is taken to be divided by n_samples - 1")
@@ -398,8 +396,8 @@ def ppca(
     center = check_bool(center, "center") and not covariance
     total = total_variance(problem)
     if problem.filled is not None:
-        return _fit_missing(problem, r, ddof, max_iter, tol, tell)
-    values, U, rest = _leading(problem, X, r, total)
+        return _result(problem, *fit_missing(problem, r, ddof, max_iter, tol, hook), "em", center)
+    values, U, rest = leading_and_rest(problem, X, r, total)
     noise = rest / (problem.p - r) if r < problem.p else 0.0
     if rest == 0 and r < problem.p:
         warnings.warn(
@@ -411,7 +409,19 @@ def ppca(
         if ddof == 0:
             values, noise = values * ((n - 1) / n), noise * ((n - 1) / n)
         likelihood = _log_likelihood(problem, values, noise, n, ddof)
-    return _result(problem, U, values, noise, n, likelihood, np.zeros(0), True, "eigendecomposition", center)
+    return _result(
+        problem,
+        U,
+        values,
+        noise,
+        n,
+        likelihood,
+        np.zeros(0),
+        True,
+        problem.mean,
+        "eigendecomposition",
+        center,
+    )
 
 
 def samples_of(problem: Problem, n_samples: Any) -> int | None:
@@ -437,132 +447,7 @@ def total_variance(problem: Problem) -> float:
     return float(problem.diagonal.sum())
 
 
-# ---- eigenvalues and eigenvectors -------------------------------------------------------------------
-
-
-def _leading(
-    problem: Problem, X: Any, r: int, total: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-    """The r leading eigenvalues (operator's units), their vectors, and the sum of all others.
-
-    A matrix of products knows eigenvalues to eps times the largest. Where that is too coarse, dense data are
-    multiplied as float64, and then decomposed themselves.
-    """
-    op, p = problem.operator, problem.p
-    eps = float(np.finfo(op.dtype).eps)
-    dense = not (op.covariance or is_sparse(X) or is_operator(X))
-    order = p if op.covariance else min(op.n, p)
-    if order > PPCA_ORDER or not (dense or p == order):
-        values, U = _by_lanczos(op, r)
-    elif not dense:
-        values, U = _eigenvectors(op.submatrix(np.arange(p)).astype(np.float64), r)
-    else:
-        values, U = _by_products(problem, X, r, op.dtype)
-    rest, exact = total - float(values.sum()), 10 * eps * order
-
-    def coarse(eps: float, digits: float) -> bool:
-        return dense and order <= PPCA_ORDER and min(values[-1], rest) < digits * eps * values[0]
-
-    if op.single and coarse(eps, 1e5):
-        eps = float(np.finfo(np.float64).eps)
-        values, U = _by_products(problem, X, r, np.dtype(np.float64))
-        rest, exact = total - float(values.sum()), 10 * eps * order
-    if coarse(eps, 1e6) and not (op.single and eps > 1e-10):
-        F = _centred(problem, X, slice(None), slice(None), np.dtype(np.float64))
-        _, s, Vt = interruptible(
-            lambda: linalg.svd(F, full_matrices=False, overwrite_a=True, check_finite=False)
-        )
-        squares = s**2 / max(op.n - 1, 1)
-        values, U, rest = squares[:r], Vt[:r].T, float(squares[r:].sum())
-        exact = (eps * max(op.n, p)) ** 2
-        assert problem.moment is not None  # what was subtracted may have been larger
-        exact += 16 * float(np.finfo(op.dtype).eps) ** 2 * float(problem.moment.sum() / values[0])
-    rank = int(np.count_nonzero(values > exact * values[0]))
-    if rank < r:
-        raise ValueError(f"X has rank {rank}, so n_components must be at most {rank}, not {r}")
-    if r == p or rest <= exact * values[0] * (order - r + 1):
-        rest = 0.0
-    return values, U, rest
-
-
-def _eigenvectors(A: NDArray[Any], r: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The r largest eigenvalues and their vectors: by Lanczos where they are few of many, else by LAPACK."""
-    m = len(A)
-    found = _few(A, r) if m > LANCZOS_SHARE * r and m > 500 else None
-    if found is None:
-        found = interruptible(
-            lambda: linalg.eigh(A, subset_by_index=[m - r, m - 1], overwrite_a=True, check_finite=False)
-        )
-    values, U = found
-    return np.maximum(values[::-1], 0).astype(np.float64), U[:, ::-1].astype(np.float64)
-
-
-def _few(A: NDArray[Any], r: int) -> tuple[NDArray[Any], NDArray[Any]] | None:
-    """To rounding; None where that takes too many products."""
-    from scipy.sparse.linalg import ArpackNoConvergence
-
-    try:
-        return largest_eigenpairs(
-            A, r, v0=np.random.default_rng(0).standard_normal(len(A)).astype(A.dtype), maxiter=60
-        )
-    except ArpackNoConvergence:
-        return None
-
-
-def _by_products(
-    problem: Problem, X: Any, r: int, dtype: np.dtype[Any]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """From the smaller of F'F and FF', summed in float64 over blocks multiplied in `dtype`."""
-    n, p = problem.operator.n, problem.p
-    all_, step = slice(None), max(1, COPIED_ENTRIES // min(n, p))
-    G = np.zeros((min(n, p),) * 2)
-    if p <= n:
-        for start in range(0, n, step):
-            F = _centred(problem, X, slice(start, start + step), all_, dtype)
-            G += interruptible(partial(np.matmul, F.T, F))
-        G /= n - 1
-        return _eigenvectors(G.astype(dtype), r)
-    blocks = [slice(start, start + step) for start in range(0, p, step)]
-    for columns in blocks:
-        F = _centred(problem, X, all_, columns, dtype)
-        G += interruptible(partial(np.matmul, F, F.T))
-    G /= n - 1
-    values, Z = _eigenvectors(G.astype(dtype), r)
-    U = np.empty((p, r))
-    for columns in blocks:
-        if len(blocks) > 1:
-            F = _centred(problem, X, all_, columns, dtype)
-        U[columns] = F.T @ Z.astype(dtype)
-    norm = np.linalg.norm(U, axis=0)
-    return values, U / np.where(norm > 0, norm, 1)
-
-
-def _by_lanczos(op: Any, r: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    if r >= op.p - 1:
-        raise ValueError(f"n_components must be below {op.p - 1} for so large a matrix, not {r}")
-    start = np.random.default_rng(0).standard_normal(op.p).astype(op.dtype)
-    values, U = largest_eigenpairs(products_of(op), r, v0=start)
-    return values[::-1].astype(np.float64), U[:, ::-1].astype(np.float64)
-
-
-def _centred(problem: Problem, X: Any, rows: slice, columns: slice, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """F: what the operator multiplies by, as an array."""
-    a = real_array(X, "X", ndim=2, finite=False)[rows, columns].astype(dtype)
-    with np.errstate(under="ignore"):
-        if problem.mean is not None:
-            a -= problem.mean[columns]
-        if problem.weight is not None:
-            a *= problem.weight[columns]
-        if problem.range != 1:
-            a *= problem.range
-            a *= problem.range
-    return a
-
-
-# ---- the result -------------------------------------------------------------------------------------
-
-
-def _log_likelihood(problem: Problem, values: NDArray[np.float64], noise: float, n: int, ddof: int) -> float:
+def _log_likelihood(problem: Problem, values: Array, noise: float, n: int, ddof: int) -> float:
     """At the closed form: `-n/2 (p log 2 pi + log det C) - (n - ddof)/2 p`."""
     p, r = problem.p, len(values)
     if noise == 0 and r < p:
@@ -571,23 +456,23 @@ def _log_likelihood(problem: Problem, values: NDArray[np.float64], noise: float,
     determinant += p * problem.exponent * math.log(2)
     if problem.scale is not None:
         determinant += 2 * float(np.log(problem.scale.astype(np.float64)).sum())
-    return -0.5 * n * (p * _LOG_2PI + determinant) - 0.5 * (n - ddof) * p
+    return -0.5 * n * (p * LOG_2PI + determinant) - 0.5 * (n - ddof) * p
 
 
 def _result(
     problem: Problem,
-    U: NDArray[np.float64],
-    values: NDArray[np.float64],
+    U: Array,
+    values: Array,
     noise: float,
     n: int | None,
     likelihood: float | None,
-    trace: NDArray[np.float64],
+    trace: Array,
     converged: bool,
+    mean: NDArray[Any] | None,
     method: str,
     center: bool,
-    mean: NDArray[Any] | None = None,
 ) -> PPCAResult:
-    """From orthonormal directions, and variances in the operator's units."""
+    """The result from orthonormal directions, and variances in the operator's units."""
     p, r = U.shape
     U = U * np.where(U[np.abs(U).argmax(axis=0), np.arange(r)] < 0, -1, 1)
     with np.errstate(under="ignore", over="ignore"):
@@ -599,7 +484,7 @@ def _result(
     return PPCAResult(
         loadings=loadings,
         noise_variance=s2,
-        mean=problem.mean if mean is None else mean,
+        mean=mean,
         scale=problem.scale,
         explained_variance=explained,
         log_likelihood=likelihood,
@@ -612,202 +497,3 @@ def _result(
         names=problem.names,
         method=method,
     )
-
-
-# ---- rows and their posteriors ----------------------------------------------------------------------
-
-
-def refuse_infinite(a: NDArray[Any]) -> None:
-    """NaN may stand for what is missing, infinity for nothing."""
-    step = max(1, COPIED_ENTRIES // max(1, a.shape[1]))
-    for start in range(0, len(a), step):
-        if np.isinf(a[start : start + step]).any():
-            refuse_not_finite(np.where(np.isnan(a), 0, a), "X")
-
-
-def _patterns(missing: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
-    """The different rows of a mask, and which of them each row is."""
-    _, first, which = np.unique(np.packbits(missing, axis=1), axis=0, return_index=True, return_inverse=True)
-    return missing[first], which.reshape(-1)
-
-
-def _posterior(model: PPCAResult, Y: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Means and covariances of z given the rows of Y, NaN where missing."""
-    W, noise = model.loadings.astype(np.float64), model.noise_variance
-    r = W.shape[1]
-    whole = np.diag(noise / model.explained_variance)
-    missing = np.isnan(Y)
-    if not missing.any():
-        return Y @ (W / model.explained_variance), np.broadcast_to(whole, (len(Y), r, r))
-    mean, spread = np.empty((len(Y), r)), np.empty((len(Y), r, r))
-    patterns, which = _patterns(missing)
-    for g, absent in enumerate(patterns):
-        rows, seen = np.flatnonzero(which == g), ~absent
-        part = W[seen]
-        if noise > 0:
-            inverse = linalg.pinvh(part.T @ part + noise * np.eye(r))
-            back, spread[rows] = part @ inverse, noise * inverse
-        else:
-            back = np.linalg.pinv(part).T
-            spread[rows] = np.eye(r) - part.T @ back
-        mean[rows] = Y[np.ix_(rows, seen)] @ back
-    return mean, spread
-
-
-def _log_density(model: PPCAResult, Y: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Of each row, over its observed entries, in the caller's units."""
-    p = len(model.loadings)
-    noise, values = model.noise_variance, model.explained_variance
-    missing = np.isnan(Y)
-    scale = np.zeros(p) if model.scale is None else np.log(model.scale.astype(np.float64))
-    out = -0.5 * _LOG_2PI * (~missing).sum(axis=1) - (~missing) @ scale
-    W = model.loadings.astype(np.float64)
-    complete = not missing.any()
-    patterns, which = (missing[:1], np.zeros(len(Y), np.intp)) if complete else _patterns(missing)
-    for g, absent in enumerate(patterns):
-        rows, seen = np.flatnonzero(which == g), ~absent
-        if not seen.any():
-            continue
-        y = Y if complete else Y[np.ix_(rows, seen)]
-        if seen.all():
-            U = model._axes()
-            kept = U.any(axis=0)
-            U, along = U[:, kept], values[kept]
-        elif noise > 0:
-            U, s, _ = linalg.svd(W[seen], full_matrices=False)
-            along = s**2 + noise
-        else:
-            along, U = linalg.eigh(W[seen] @ W[seen].T)
-        t = y @ U
-        determinant = np.log(along).sum()
-        with np.errstate(over="ignore", under="ignore"):  # of rows far away
-            square = ((t / np.sqrt(along)) ** 2).sum(axis=1)
-            if U.shape[1] < y.shape[1]:
-                determinant += (y.shape[1] - U.shape[1]) * math.log(noise)
-                square += ((y - t @ U.T) ** 2).sum(axis=1) / noise
-        out[rows] -= 0.5 * (determinant + square)
-    return out
-
-
-# ---- missing entries --------------------------------------------------------------------------------
-
-
-def _fit_missing(problem: Problem, r: int, ddof: int, max_iter: int, tol: float, tell: Any) -> PPCAResult:
-    """EM for the likelihood of the observed entries, with an expanded model.
-
-    Per row, with its observed variables o: `M = W_o'W_o + s2 I`, `E z = M^-1 W_o'(x_o - mu_o)`, covariance
-    `s2 M^-1`. Then each variable is regressed on the expected z and 1 over the rows that observe it, and s2
-    is the mean of what is left. The expanded model lets z have any mean and covariance, which are estimated
-    too and then absorbed by mu and W (PX-EM): the likelihood never falls, and rises faster.
-    """
-    filled = problem.filled
-    assert filled is not None
-    n, p = filled.array.shape
-    seen = (~np.isnan(filled.source)).astype(np.float64)
-    Y = np.ascontiguousarray(filled.array, np.float64) * (filled.range * filled.range)
-    center = problem.mean is not None
-    count = float(seen.sum())
-    rows = int(seen.any(axis=1).sum())
-    if rows < 2:
-        raise ValueError("X has fewer than 2 samples with observed entries")
-    if r > min(rows - center, p):
-        raise ValueError(f"X has at most rank {min(rows - center, p)}; n_components is {r}")
-    patterns, which = _patterns(seen == 0)
-    masks = (~patterns).astype(np.float64)
-    values, U = _by_lanczos_or_dense(Y, r)
-    floor = float(np.sum(Y**2)) / count
-    noise = max((float(np.sum(Y**2)) / n - values.sum()) / p, 1e-3 * floor)
-    W, mu = U * np.sqrt(np.maximum(values, noise)), np.zeros(p)
-    trace: list[float] = []
-    converged = False
-    for _ in range(max_iter):
-        likelihood, W, mu, s2 = _em_step(Y, seen, masks, which, W, mu, noise, center)
-        trace.append(likelihood)
-        fell = len(trace) > 1 and trace[-1] < trace[-2] and noise < 1e-8 * floor  # by rounding
-        if fell or not s2 > 1e-13 * floor:
-            raise ValueError(
-                f"too few entries are observed for {counted(r, 'component')}: "
-                "these leave no noise, and the likelihood is unbounded; ask for fewer"
-            )
-        noise = s2
-        enough = tell is not None and tell(Progress(0, 1, len(trace)))
-        converged = len(trace) > 1 and trace[-1] - trace[-2] <= tol * count
-        if converged or enough:
-            break
-    if not converged:
-        warnings.warn(f"not converged in {counted(len(trace), 'iteration')}", RuntimeWarning, stacklevel=3)
-    if ddof:
-        W, noise = W * math.sqrt(n / (n - 1)), noise * n / (n - 1)
-    likelihood = _em_step(Y, seen, masks, which, W, mu, noise, center)[0]
-    shift = 0.5 * problem.exponent * math.log(2) * count
-    if problem.scale is not None:
-        shift += float(seen.sum(axis=0) @ np.log(problem.scale.astype(np.float64)))
-    U, s, _ = linalg.svd(W, full_matrices=False)
-    mean = None
-    if center:
-        assert problem.mean is not None
-        change = np.ldexp(mu, problem.exponent // 2)
-        mean = problem.mean + change * (1 if problem.scale is None else problem.scale)
-        mean = mean.astype(problem.operator.dtype)
-    path = np.array(trace) - shift
-    return _result(
-        problem, U, s**2 + noise, noise, n, likelihood - shift, path, converged, "em", center, mean
-    )
-
-
-def _by_lanczos_or_dense(Y: NDArray[np.float64], r: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Leading eigenvalues of Y'Y/n and their vectors."""
-    n, p = Y.shape
-    wide = n < p
-    G = Y @ Y.T if wide else Y.T @ Y
-    m = len(G)
-    values, V = linalg.eigh(G, subset_by_index=[m - r, m - 1], overwrite_a=True)
-    values, V = values[::-1], V[:, ::-1]
-    if wide:
-        V = linalg.qr(Y.T @ V, mode="economic")[0]
-    return np.maximum(values, 0) / n, V
-
-
-def _em_step(
-    Y: NDArray[np.float64],
-    seen: NDArray[np.float64],
-    masks: NDArray[np.float64],
-    which: NDArray[np.intp],
-    W: NDArray[np.float64],
-    mu: NDArray[np.float64],
-    noise: float,
-    center: bool,
-) -> tuple[float, NDArray[np.float64], NDArray[np.float64], float]:
-    """The log-likelihood of (W, mu, noise), and the next three."""
-    n, p = Y.shape
-    r = W.shape[1]
-    q = r + center
-    M = (masks @ (W[:, :, None] * W[:, None, :]).reshape(p, r * r)).reshape(-1, r, r) + noise * np.eye(r)
-    inverse = np.linalg.inv(M)
-    right = Y @ W - seen @ (mu[:, None] * W)
-    Z = np.einsum("ia,iab->ib", right, inverse[which])
-    left = Y - seen * (Z @ W.T + mu)
-    observed = masks.sum(axis=1)
-    determinant = (observed - r) * math.log(noise) + np.linalg.slogdet(M)[1]
-    square = np.sum(left**2) / noise + np.sum(Z**2)
-    likelihood = -0.5 * (_LOG_2PI * seen.sum() + determinant[which].sum() + square)
-
-    moment, b = np.zeros((p, q * q)), np.zeros((p, q))
-    whole = np.zeros((r, r))
-    step = max(1, COPIED_ENTRIES // (q * q + p))
-    for rows in (slice(start, start + step) for start in range(0, n, step)):
-        z, spread = Z[rows], noise * inverse[which[rows]]
-        full = np.concatenate((z, np.ones((len(z), 1))), axis=1) if center else z
-        outer = full[:, :, None] * full[:, None, :]
-        outer[:, :r, :r] += spread
-        whole += outer[:, :r, :r].sum(axis=0)
-        moment += seen[rows].T @ outer.reshape(len(z), q * q)
-        b += Y[rows].T @ full
-    theta = np.linalg.solve(moment.reshape(p, q, q), b[:, :, None])[:, :, 0]
-    V, shift = theta[:, :r], theta[:, r] if center else mu
-    left = Y - seen * (Z @ V.T + shift)
-    spread = noise * (masks @ (V[:, :, None] * V[:, None, :]).reshape(p, r * r)).reshape(-1, r, r)
-    rest = np.sum(left**2) + np.sum(spread * inverse, axis=(1, 2))[which].sum()
-    mean = Z.mean(axis=0) if center else np.zeros(r)
-    root = np.linalg.cholesky(whole / n - np.outer(mean, mean))
-    return float(likelihood), V @ root, shift + V @ mean, float(rest / seen.sum())

@@ -1,4 +1,4 @@
-"""What the solvers return: frozen, picklable, made of arrays, numbers and names alone."""
+"""Sparse loadings of a rotated basis: polar factor, rotation, shrinkage (Chen and Rohe 2020)."""
 
 from __future__ import annotations
 
@@ -231,9 +231,9 @@ def sca(
         bound,
     )
     max_iter, tol = integer(max_iter, "max_iter", 1), number(tol, "tol", 0)
-    tell = check_callback(callback)
-    Y = leading_vectors(problem, r) if start is None else _given(problem, r, start)
-    return _sca(X, problem, Y, shrink, max_iter, tol, tell)
+    hook = check_callback(callback)
+    Y = leading_vectors(problem, r) if start is None else _check_start(problem, r, start)
+    return _sca(X, problem, Y, shrink, max_iter, tol, hook)
 
 
 def sca_path(
@@ -304,12 +304,12 @@ def sca_path(
     check_choice(rotation, "rotation", _ROTATIONS)
     check_choice(threshold, "threshold", _THRESHOLDS)
     max_iter, tol = integer(max_iter, "max_iter", 1), number(tol, "tol", 0)
-    tell = check_callback(callback)
+    hook = check_callback(callback)
     Y = leading_vectors(problem, r)
     results: dict[int, RotatedResult] = {}
     for i in sorted(range(len(bounds)), key=lambda i: -bounds[i]):
         shrink = _Shrinkage(rotation, threshold, bounds[i], rotated=bool(results))
-        results[i] = _sca(X, problem, Y, shrink, max_iter, tol, tell)
+        results[i] = _sca(X, problem, Y, shrink, max_iter, tol, hook)
         loadings = results[i].loadings.astype(np.float64, order="F")
         if loadings.any(axis=0).all():
             Y = loadings
@@ -323,7 +323,7 @@ def _sca(
     shrink: _Shrinkage,
     max_iter: int,
     tol: float,
-    tell: Hook | None,
+    hook: Hook | None,
 ) -> RotatedResult:
     op = problem.operator
 
@@ -334,9 +334,9 @@ def _sca(
         Y = shrink(AY, _inverse_root(Y.T @ AY))
         return _turned(Y, before)
 
-    n_iter, converged = _iterated(step, Y.shape[1], max_iter, tol, tell, 4)
-    spread = np.einsum("ij,ij->j", Y, op.apply_block(Y))
-    order = np.argsort(-spread, kind="stable")
+    n_iter, converged = _iterate(step, Y.shape[1], max_iter, tol, hook, 4)
+    variances = np.einsum("ij,ij->j", Y, op.apply_block(Y))
+    order = np.argsort(-variances, kind="stable")
     Y = (Y * np.where(np.einsum("ij,ij,ij->j", Y, Y, Y) < 0, -1, 1))[:, order]
     loadings = (Y + 0.0).astype(op.dtype)  # no zero with a sign
     return RotatedResult(
@@ -420,7 +420,7 @@ def sma(
     check_choice(threshold, "threshold", _THRESHOLDS)
     shrink, shrink_samples = (_Shrinkage(rotation, threshold, limit) for limit in (bound, sample_bound))
     max_iter, tol = integer(max_iter, "max_iter", 1), number(tol, "tol", 0)
-    tell = check_callback(callback)
+    hook = check_callback(callback)
     Y = leading_vectors(problem, r)
     Z = np.zeros((n, Y.shape[1]), order="F")
 
@@ -431,7 +431,7 @@ def sma(
         Y = shrink(op.transposed_block(Z).astype(np.float64, copy=False))
         return max(_turned(Y, before[0]), _turned(Z, before[1]))
 
-    n_iter, converged = _iterated(step, Y.shape[1], max_iter, tol, tell)
+    n_iter, converged = _iterate(step, Y.shape[1], max_iter, tol, hook)
     Y, Z, B = _ordered(Y, Z, Z.T @ op.image_block(Y))
     with np.errstate(under="ignore"):
         B = B * math.ldexp(1.0, problem.exponent // 2)
@@ -442,22 +442,22 @@ def sma(
     )  # fmt: skip
 
 
-def _iterated(
+def _iterate(
     step: Callable[[], float],
     r: int,
     max_iter: int,
     tol: float,
-    tell: Hook | None,
+    hook: Hook | None,
     stacklevel: int = 3,
 ) -> tuple[int, bool]:
-    """Steps until one turns no column by more than `tol`: how many were made, and whether that was so."""
+    """Steps until none rotates a column by a sine above `tol`: their number, and whether that was reached."""
     n_iter = 0
     for n_iter in range(1, max_iter + 1):
-        turned = step()
-        enough = tell is not None and tell(Progress(0, r, n_iter))
-        if turned <= tol:
+        sine = step()
+        stop = hook is not None and hook(Progress(0, r, n_iter))
+        if sine <= tol:
             return n_iter, True
-        if enough:
+        if stop:
             break
     warnings.warn(f"not converged in {counted(n_iter, 'iteration')}", RuntimeWarning, stacklevel=stacklevel)
     return n_iter, False
@@ -483,8 +483,8 @@ def _problem(X: Any, kind: Any, center: Any, scale: Any) -> Problem:
     return degree_problem(X, center=check_bool(center, "center"))
 
 
-def _given(problem: Problem, r: int, start: Any) -> NDArray[np.float64]:
-    """Loadings to begin with, each of which must explain something that the others do not."""
+def _check_start(problem: Problem, r: int, start: Any) -> NDArray[np.float64]:
+    """The initial loadings at unit length; each must explain variance that the others do not."""
     a = real_array(start, "start", ndim=2)
     if a.shape != (problem.p, r):
         raise ValueError(f"start has shape {a.shape} where {(problem.p, r)} is needed")
@@ -503,11 +503,11 @@ def _given(problem: Problem, r: int, start: Any) -> NDArray[np.float64]:
 
 
 class _Shrinkage:
-    """Polar, rotate, shrink, again and again: the level of one call is where the next begins to search."""
+    """Polar factor, rotation and threshold; the search for the level starts from that of the call before."""
 
     def __init__(self, rotation: str, threshold: str, bound: float, rotated: bool = False):
         self.rotation, self.threshold, self.bound = rotation, threshold, bound
-        self.rotated = rotated  # what comes has been rotated before
+        self.rotated = rotated  # whether the input of the next call comes from a rotation
         self.level = 0.0
 
     def __call__(
@@ -520,12 +520,12 @@ class _Shrinkage:
         elif Y.shape[1] > 1 and self.rotation == "l1":
             l1_rotate(Y, 1000, 1e-8, varimax=not self.rotated)
             self.rotated = True
-        return self.shrunk(Y)
+        return self.threshold_entries(Y)
 
-    def shrunk(self, Y: NDArray[np.float64]) -> NDArray[np.float64]:
+    def threshold_entries(self, Y: NDArray[np.float64]) -> NDArray[np.float64]:
         """All entries thresholded at one level, so that their magnitudes sum to at most the bound."""
         flat = Y.ravel(order="K")
-        if self.threshold == "hard":  # of equal entries all go, or all stay
+        if self.threshold == "hard":  # equal entries are all kept or all dropped
             level = _core.l1_kept_level(flat, self.bound)
             flat[np.abs(flat) <= level] = 0
             return Y
@@ -576,7 +576,7 @@ def _turned(new: NDArray[np.float64], old: NDArray[np.float64]) -> float:
 def _ordered(
     Y: NDArray[np.float64], Z: NDArray[np.float64], B: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Both sides by the size of their part of B, each column with the sum of its cubes positive."""
+    """Columns in descending order of the norms of rows and columns of B, with positive sums of cubes."""
     size = float(np.abs(B).max(initial=0)) or 1.0
     for axis in (0, 1):
         order = np.argsort(-np.sum((B / size) ** 2, axis=axis), kind="stable")

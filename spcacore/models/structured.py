@@ -1,6 +1,6 @@
 """Probabilistic components one at a time, with a prior that says what loadings look like.
 
-The centred data are `T = x w' + noise` with weights x (n), noise of variance s2, and a loading w with prior
+The centered data are `T = x w' + noise` with weights x (n), noise of variance s2, and a loading w with prior
 N(0, C). Variational EM raises the free energy
 
     F = E_q log p(T | x, w, s2) + E_q log p(w) + entropy of q
@@ -11,15 +11,16 @@ orthonormal basis of the earlier means:
     S = K^-1 - K^-1 Q (Q'K^-1 Q)^-1 Q'K^-1,   m = S Z'x/s2,
     x = Z m/e,   s2 = (|Z|^2 - m'Z'Z m/e)/(n p),   e = m'm + Tr S.
 
-All of that is in terms of Z'Z, so an iteration takes one product with the covariance matrix. It is sped up in
-two ways that never lower F: w is rescaled so that E w'C^-1 w is its dimension (x the other way), and before
-a step m is replaced by the best combination of itself and the two before it, where that raises F.
+All of that depends on Z through Z'Z alone, so an iteration needs one product with the covariance matrix. Two
+steps accelerate it and never lower F: w is rescaled so that E w'C^-1 w is its dimension (and x inversely),
+and m is replaced by the best combination of itself and the two before it, where that raises F.
 """
 
 from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -29,6 +30,7 @@ from scipy import linalg
 
 from .._messages import counted
 from .._validation import (
+    Hook,
     aligned,
     as_seed,
     check_callback,
@@ -170,16 +172,16 @@ class StructuredPCAResult(Named):
             Q = Q[support]
         inner = prior if len(support) == p else prior.restricted(support)
         a = float(self.posterior_precision[t] / unit)
-        place = {int(j): i for i, j in enumerate(support)}
-        inside = [i for i, j in enumerate(wanted) if int(j) in place]
+        position = {int(j): i for i, j in enumerate(support)}
+        inside = [i for i, j in enumerate(wanted) if int(j) in position]
+        rows = [position[int(wanted[i])] for i in inside]
         E = np.zeros((len(support), len(inside)))
-        E[[place[int(wanted[i])] for i in inside], np.arange(len(inside))] = 1
+        E[rows, np.arange(len(inside))] = 1
         columns = inner.solve(a, E)
         if Q.shape[1]:
             Y = inner.solve(a, Q)
             columns -= Y @ np.linalg.solve(Q.T @ Y, Y.T @ E)
         out = np.zeros((len(wanted), len(wanted)))
-        rows = [place[int(wanted[i])] for i in inside]
         out[np.ix_(inside, inside)] = columns[rows] / unit
         return (out + out.T) / 2
 
@@ -237,7 +239,7 @@ def oppca(
     """Probabilistic components with a prior, one at a time, with orthogonal posterior means.
 
     Maximizes, over normal distributions q of the loading w, weights x and the noise variance s2, the free
-    energy of `T = x w' + noise`, w ~ N(0, C), by variational EM; T is the centred data, deflated by the
+    energy of `T = x w' + noise`, w ~ N(0, C), by variational EM; T is the centered data, deflated by the
     earlier components. Each q is supported on the complement of the earlier means. With C = I the loadings
     are the principal components.
 
@@ -247,7 +249,7 @@ def oppca(
         Data, one row a sample; with ``kind="covariance"`` a symmetric positive semidefinite (p, p) matrix. Not
         copied.
     n_components : int
-        r, at most the rank of the centred data.
+        r, at most the rank of the centered data.
     prior_covariance : array-like of shape (p, p), optional
         C, nonsingular. Only its shape matters: C times a number gives the same loadings.
     prior_precision : sparse matrix or array-like of shape (p, p), optional
@@ -311,7 +313,7 @@ def oppca(
     options = {"prior_covariance": prior_covariance, "prior_precision": prior_precision, "max_iter": max_iter}
     options |= {"tol": tol, "center": center, "scale": scale, "n_samples": n_samples, "seed": as_seed(rng)}
     check_choice(deflation, "deflation", _DEFLATIONS[:2])
-    return _fitted(X, n_components, None, "oppca", deflation, kind, options, [], callback)
+    return _fit(X, n_components, None, "oppca", deflation, kind, options, [], callback)
 
 
 def soppca(
@@ -378,77 +380,13 @@ def soppca(
     options = {"prior_covariance": prior_covariance, "prior_precision": prior_precision, "max_iter": max_iter}
     options |= {"tol": tol, "center": center, "scale": scale, "n_samples": n_samples, "seed": as_seed(rng)}
     check_choice(deflation, "deflation", _DEFLATIONS)
-    return _fitted(X, n_components, cardinality, "soppca", deflation, kind, options, [], callback)
-
-
-def grid_laplacian(shape: Any, mask: Any = None) -> Any:
-    """The graph Laplacian of a grid, `sum over neighbours (w_i - w_j)^2` as `w'L w`: a prior of smooth maps.
-
-    Parameters
-    ----------
-    shape : tuple of ints
-        Points along each axis; neighbours differ by 1 along one of them.
-    mask : array-like of bool of that shape, optional
-        Which points there are; the others have no variable.
-
-    Returns
-    -------
-    csr_array of shape (p, p)
-        p points in C order. It is singular: a constant map costs nothing. `L + c I` pulls maps to 0, too.
-
-    Raises
-    ------
-    ValueError
-        For an empty grid, or a mask of another shape.
-    TypeError
-        For sizes that are not integers, or a mask that is not boolean.
-
-    References
-    ----------
-    H. Rue and L. Held (2005). Gaussian Markov random fields. Chapman & Hall, section 3.3.
-
-    Examples
-    --------
-    >>> import spcacore
-    >>> spcacore.grid_laplacian((3,)).toarray()
-    array([[ 1., -1.,  0.],
-           [-1.,  2., -1.],
-           [ 0., -1.,  1.]])
-    """
-    from scipy.sparse import coo_array, diags_array
-
-    if not isinstance(shape, (tuple, list)):
-        shape = (shape,)
-    sizes = tuple(integer(s, "shape", 1) for s in shape)
-    if not sizes:
-        raise ValueError("shape must have at least one dimension, not ()")
-    if mask is None:
-        inside = np.ones(sizes, np.bool_)
-    else:
-        inside = np.asarray(mask)
-        if inside.dtype != np.bool_:
-            raise TypeError(f"mask must be boolean, not {inside.dtype}")
-        if inside.shape != sizes:
-            raise ValueError(f"mask has shape {inside.shape} for a grid of shape {sizes}")
-        if not inside.any():
-            raise ValueError("mask leaves no points")
-    number_of = np.cumsum(inside).reshape(sizes) - 1
-    pairs = []
-    for axis in range(len(sizes)):
-        low = tuple(slice(None, -1) if i == axis else slice(None) for i in range(len(sizes)))
-        high = tuple(slice(1, None) if i == axis else slice(None) for i in range(len(sizes)))
-        both = inside[low] & inside[high]
-        pairs.append(np.stack([number_of[low][both], number_of[high][both]]))
-    i, j = np.concatenate(pairs, axis=1)
-    p = int(inside.sum())
-    near = coo_array((np.ones(2 * len(i)), (np.concatenate([i, j]), np.concatenate([j, i]))), (p, p)).tocsr()
-    return (diags_array(near.sum(axis=1)) - near).tocsr()
+    return _fit(X, n_components, cardinality, "soppca", deflation, kind, options, [], callback)
 
 
 # ---- several components -----------------------------------------------------------------------------
 
 
-def _fitted(
+def _fit(
     X: Any,
     n_components: Any,
     cardinality: Any,
@@ -459,52 +397,70 @@ def _fitted(
     known: list[Component],
     callback: Callback | None,
 ) -> StructuredPCAResult:
+    """The components after the known ones, and the result of all."""
     problem = as_problem(X, kind=kind, center=options["center"], scale=options["scale"])
     max_iter = integer(options["max_iter"], "max_iter", 1)
     tol = options["tol"]
     tol = (1e-4 if problem.operator.single else 1e-8) if tol is None else number(tol, "tol", 0)
-    tell = check_callback(callback)
+    hook = check_callback(callback)
     n = samples_of(problem, options["n_samples"])
     if n is None:
         raise ValueError("kind='covariance' needs n_samples, which says how it weighs against the prior")
     r = integer(n_components, "n_components", 1, min(problem.p, n))
-    total = total_variance(problem)
-    sizes: tuple[int, ...] = (problem.p,) * r
+    total_variance(problem)
+    sizes: tuple[int, ...] | None = None
     if method == "soppca":
-        sizes = per_component(
-            cardinality, "cardinality", r, lambda value, name: integer(value, name, 1, problem.p)
-        )
+        sizes = per_component(cardinality, "cardinality", r, lambda k, name: integer(k, name, 1, problem.p))
     prior, unit = as_prior(
         options["prior_covariance"], options["prior_precision"], problem.p, options["seed"]
     )
-    root = math.sqrt(unit)
+
+    def start_search(residual: Residual, t: int, report: Callable[[], None]) -> Search:
+        return Search(problem, residual, prior, n, max_iter, tol, [options["seed"], t + 1], report)
+
+    components = _fit_components(problem, n, r, sizes, deflation, unit, start_search, known, hook)
+    unconverged = [t for t, c in enumerate(components) if not c.converged]
+    if unconverged:
+        warnings.warn(
+            f"component{'s' * (len(unconverged) > 1)} {', '.join(map(str, unconverged))} not converged in "
+            f"{counted(max_iter, 'iteration')}",
+            RuntimeWarning, stacklevel=3,
+        )  # fmt: skip
+    return _result(X, problem, components, n, method, deflation, kind, options | {"cardinality": sizes})
+
+
+def _fit_components(
+    problem: Problem,
+    n: int,
+    r: int,
+    sizes: tuple[int, ...] | None,
+    deflation: str,
+    unit: float,
+    start_search: Callable[[Residual, int, Callable[[], None]], Search],
+    known: list[Component],
+    hook: Hook | None,
+) -> list[Component]:
+    """Up to r components, each in the scale of the caller's prior, whose precision is `unit` times L."""
+    op, root = problem.operator, math.sqrt(unit)
     residual = Residual(problem, n, deflation != "naive")
     state = DeflatedOperator.nothing(problem, "orthogonalized_projection" if residual.orthogonal else "naive")
     sparse_state: DeflatedOperator | None = state
+    rounding = (30 if op.single else 1e3) * float(np.finfo(op.dtype).eps)
     components: list[Component] = []
-    single = problem.operator.single
-    rounding = (30 if single else 1e3) * float(np.finfo(problem.operator.dtype).eps)
     for t in range(r):
-        if residual.square <= rounding * total * (n - 1):
+        if residual.square <= rounding * residual.total:
             raise ValueError(f"X has rank {t}, to rounding, so n_components must be at most {t}, not {r}")
-        steps = 0
-
-        def told(t: int = t) -> None:
-            nonlocal steps
-            steps += 1
-            if tell is not None and tell(Progress(t, r, steps)):
-                raise Ended
-
         if t < len(known):
             new = known[t]
         else:
-            search = Search(problem, residual, prior, n, max_iter, tol, [options["seed"], t + 1], told)
             try:
-                if method == "oppca":
-                    constraint = residual.basis if deflation == "orthogonal" else residual.basis[:, :0]
-                    new = search.dense(constraint)
+                search = start_search(residual, t, _step_counter(hook, t, r))
+                if sizes is None:
+                    new = search.on_all(
+                        residual.basis if deflation == "orthogonal" else residual.basis[:, :0]
+                    )
                 else:
-                    new = search.sparse(sizes[t], sparse_state, deflation == "constrained")
+                    new = search.on_support(sizes[t], sparse_state, deflation == "constrained")
             except Ended:
                 break
             shift = n * problem.p * problem.exponent * math.log(2) + new.dimension * math.log(unit)
@@ -514,24 +470,29 @@ def _fitted(
             )  # fmt: skip
         components.append(new)
         residual.remove(new.m * root, (float(new.m @ new.m) + new.trace) * unit)
-        if method == "soppca" and sparse_state is not None and t + 1 < r:
+        if sizes is not None and sparse_state is not None and t + 1 < r:
             index = np.flatnonzero(new.m)
-            value = new.m[index] / np.linalg.norm(new.m[index])
-            sparse_state = sparse_state.without(index, value.astype(problem.operator.dtype), problem.noise)
-        if tell is not None and t >= len(known):
-            value = new.m / np.linalg.norm(new.m)
-            at = problem.operator.apply(None, value.astype(problem.operator.dtype))
-            if tell(Progress(t, r, len(new.free_energy), float(problem.in_units(value @ at)))):
+            loading = new.m[index] / np.linalg.norm(new.m[index])
+            sparse_state = sparse_state.without(index, loading.astype(op.dtype), problem.noise)
+        if hook is not None and t >= len(known):
+            loading = new.m / np.linalg.norm(new.m)
+            variance = float(problem.in_units(loading @ op.apply(None, loading.astype(op.dtype))))
+            if hook(Progress(t, r, len(new.free_energy), variance)):
                 break
-    some = [t for t, c in enumerate(components) if not c.converged]
-    if some:
-        warnings.warn(
-            f"component{'s' * (len(some) > 1)} {', '.join(map(str, some))} not converged in "
-            f"{counted(max_iter, 'iteration')}",
-            RuntimeWarning, stacklevel=3,
-        )  # fmt: skip
-    options = options | {"cardinality": sizes if method == "soppca" else None}
-    return _result(X, problem, components, n, method, deflation, kind, options)
+    return components
+
+
+def _step_counter(hook: Hook | None, t: int, r: int) -> Callable[[], None]:
+    """To be called after each iteration of component t."""
+    steps = 0
+
+    def report() -> None:
+        nonlocal steps
+        steps += 1
+        if hook is not None and hook(Progress(t, r, steps)):
+            raise Ended
+
+    return report
 
 
 def _result(
@@ -613,7 +574,7 @@ def _extended(
         )
         for t in range(before)
     ]  # fmt: skip
-    return _fitted(
+    return _fit(
         X, before + more, sizes, result.method, result.deflation, result.kind, options, known, callback
     )
 

@@ -22,7 +22,7 @@ _LOG_2PI = math.log(2 * math.pi)
 
 @dataclass(frozen=True)
 class Component:
-    """One posterior; first in the scale of the prior's L, then of the caller's prior."""
+    """The posterior of one component, in the scale of the prior's L or of the caller's prior."""
 
     m: Vector
     a: float
@@ -30,7 +30,7 @@ class Component:
     noise: float  # in the operator's units
     free_energy: Vector
     converged: bool
-    dimension: int = 0  # of the subspace it lives on
+    dimension: int = 0  # of its support, less that of the constraint
 
 
 def project_out(v: Vector, Q: Vector) -> Vector:
@@ -49,7 +49,10 @@ def append_orthonormal(Q: Vector, m: Vector) -> Vector:
 
 
 class Residual:
-    """Z'Z of the deflated data `Z = T (I - B M')`: B = M orthonormal, or x_t = T b_t and the means."""
+    """Z'Z of the deflated data `Z = T (I - B M')`.
+
+    B = M is an orthonormal basis of the means; with naive deflation M has the means, and x_t = T b_t.
+    """
 
     def __init__(self, problem: Problem, n: int, orthogonal: bool):
         self.op, self.n, self.orthogonal = problem.operator, n, orthogonal
@@ -107,7 +110,7 @@ class Residual:
 
 @dataclass(frozen=True)
 class Posterior:
-    """A posterior N(m, S), and all that F needs of it."""
+    """A posterior N(m, S), with the products and traces in F."""
 
     m: Vector
     g: Vector  # Z'Z m
@@ -118,7 +121,7 @@ class Posterior:
     a: float = 0.0
 
     def scaled(self, dimension: int) -> Posterior:
-        """With `E w'Lw` the dimension."""
+        """Rescaled so that `E w'Lw` is the dimension."""
         spread = float(self.m @ self.Lm) + self.prior_trace
         if not spread > 0:
             return self
@@ -130,7 +133,7 @@ class Posterior:
 
 
 class ExpectationMaximization:
-    """EM on all variables of a prior, on the complement of Q."""
+    """EM on all variables of a prior, in the orthogonal complement of Q."""
 
     def __init__(
         self,
@@ -143,7 +146,7 @@ class ExpectationMaximization:
     ):
         self.U: Vector | None = None
         self.prior: Isotropic | Diagonal | Sparse
-        if isinstance(prior, Spectral):  # all of it in the basis of the eigenvectors, where L is diagonal
+        if isinstance(prior, Spectral):  # in the basis of the eigenvectors, where L is diagonal
             U = self.U = prior.U
             self.product: Callable[[Vector], Vector] = lambda v: U.T @ product(U @ v)
             self.prior, self.Q = prior.rotated, U.T @ Q
@@ -155,7 +158,7 @@ class ExpectationMaximization:
         self.guess: list[Vector | None] = [None, None]
 
     def m_step(self, x: Posterior) -> tuple[float, float, float, float]:
-        """e, s2, |x|^2/s2 and F, with the best weights and noise."""
+        """e, s2, |x|^2/s2 and F, at the best weights x and noise s2."""
         e = float(x.m @ x.m) + x.trace
         gain = float(x.m @ x.g) / e
         noise = max(self.square - gain, 1e-15 * self.square) / self.entries
@@ -191,7 +194,7 @@ class ExpectationMaximization:
         return x.scaled(self.dimension)
 
     def run(
-        self, v: Vector, max_iter: int, tol: float, told: Callable[[], None]
+        self, v: Vector, max_iter: int, tol: float, report: Callable[[], None]
     ) -> tuple[Posterior, float, Vector, bool]:
         """From the direction v: the posterior, s2, F after each iteration, and whether it converged."""
         x = self.e_step(self.start(v if self.U is None else self.U.T @ v)).scaled(self.dimension)
@@ -200,24 +203,24 @@ class ExpectationMaximization:
         earlier: list[Posterior] = []
         converged, idle = False, 0
         while len(path) < max_iter and not converged:
-            if float(x.m @ x.m) < 1e-14 * x.trace:  # no signal that the prior would allow
+            if float(x.m @ x.m) < 1e-14 * x.trace:  # no signal beside the prior
                 converged = True
                 break
-            z = self.combined(x, earlier)
+            z = self.best_combination(x, earlier)
             y = self.e_step(z)
             after = self.m_step(y)[3]
             if z is not x and after < F:
                 z, y = x, self.e_step(x)
                 after = self.m_step(y)[3]
-            if path and after < path[-1]:  # by rounding
+            if path and after < path[-1]:  # only by rounding
                 converged = True
                 break
-            turned = y.m / np.linalg.norm(y.m) - z.m / np.linalg.norm(z.m)
-            converged = float(np.linalg.norm(turned)) <= tol and abs(y.a - x.a) <= 1e-3 * y.a
+            change = y.m / np.linalg.norm(y.m) - z.m / np.linalg.norm(z.m)
+            converged = float(np.linalg.norm(change)) <= tol and abs(y.a - x.a) <= 1e-3 * y.a
             idle = idle + 1 if after - F <= 1e-15 * self.entries else 0
             converged |= idle == 3
             path.append(after)
-            told()
+            report()
             earlier = [x, *earlier][:2]
             x = y if converged else y.scaled(self.dimension)
             F = self.m_step(x)[3]
@@ -226,8 +229,8 @@ class ExpectationMaximization:
             x = replace(x, m=self.U @ x.m, g=self.U @ x.g, Lm=self.U @ x.Lm)
         return x, noise, np.array(path or [F]), converged
 
-    def combined(self, y: Posterior, earlier: list[Posterior]) -> Posterior:
-        """y, or if better the leading vector of (Z'Z, K) in its span with the points before it."""
+    def best_combination(self, y: Posterior, earlier: list[Posterior]) -> Posterior:
+        """y, or where F is larger the leading eigenvector of (Z'Z, K) in the span of y and earlier points."""
         norm = float(np.linalg.norm(y.m))
         basis: list[tuple[Vector, ...]] = [tuple(part / norm for part in (y.m, y.g, y.Lm))]
         for x in earlier:
@@ -236,7 +239,7 @@ class ExpectationMaximization:
             for b in basis + basis:
                 d = tuple(part - (b[0] @ d[0]) * other for part, other in zip(d, b, strict=True))
             left = float(np.linalg.norm(d[0]))
-            if left > self.exact * max(norm, 1e3 * before):  # else it has lost its digits
+            if left > self.exact * max(norm, 1e3 * before):  # a smaller difference is rounding
                 basis.append(tuple(part / left for part in d))
         if len(basis) == 1:
             return y
@@ -259,7 +262,7 @@ class ExpectationMaximization:
 
 @dataclass(frozen=True)
 class Search:
-    """How one component is searched for."""
+    """The search for one component."""
 
     problem: Problem
     residual: Residual
@@ -268,7 +271,7 @@ class Search:
     max_iter: int
     tol: float
     seed: list[int]
-    told: Callable[[], None]
+    report: Callable[[], None]
 
     @property
     def entries(self) -> int:
@@ -280,49 +283,51 @@ class Search:
         return math.sqrt(float(np.finfo(self.problem.operator.dtype).eps))
 
     def start(self) -> Vector:
-        """A dense direction near the leading eigenvectors of Z'Z."""
+        """Four steps of power iteration with Z'Z from a random vector."""
         v = np.random.default_rng(self.seed).standard_normal(self.problem.p)
         for _ in range(4):
             v = self.residual.apply(v / np.linalg.norm(v))
         return v
 
-    def dense(self, Q: Vector) -> Component:
-        climb = ExpectationMaximization(
+    def on_all(self, Q: Vector) -> Component:
+        """A component on all variables, orthogonal to Q."""
+        em = ExpectationMaximization(
             self.residual.apply, self.residual.square, self.entries, self.prior, Q, self.exact
         )
-        x, noise, path, converged = climb.run(self.start(), self.max_iter, self.tol, self.told)
-        return Component(x.m, x.a, x.trace, noise, path, converged, climb.dimension)
+        x, noise, path, converged = em.run(self.start(), self.max_iter, self.tol, self.report)
+        return Component(x.m, x.a, x.trace, noise, path, converged, em.dimension)
 
-    def sparse(self, k: int, state: DeflatedOperator | None, constrained: bool) -> Component:
+    def on_support(self, k: int, state: DeflatedOperator | None, constrained: bool) -> Component:
+        """The better of two: from the support of truncated power, and from that of EM on all variables."""
         supports: list[NDArray[np.intp]] = []
         if state is not None:
             options = check_options(self.problem)
-            found = solve(self.problem, state, k, options, [self.seed[0], self.seed[1] - 1], None)
-            if found is not None:
-                index = found.index
+            solution = solve(self.problem, state, k, options, [self.seed[0], self.seed[1] - 1], None)
+            if solution is not None:
+                index = solution.index
                 if len(index) < k:
-                    spare = np.setdiff1d(np.arange(self.problem.p), index)[: k - len(index)]
-                    index = np.sort(np.concatenate((index, spare)))
+                    others = np.setdiff1d(np.arange(self.problem.p), index)[: k - len(index)]
+                    index = np.sort(np.concatenate((index, others)))
                 supports.append(index)
         none = np.zeros((self.problem.p, 0))
         residual = self.residual
-        climb = ExpectationMaximization(
+        em = ExpectationMaximization(
             residual.apply, residual.square, self.entries, self.prior, none, self.exact
         )
-        x, *_ = climb.run(self.start(), 30, max(self.tol, 1e-3), self.told)
-        e, noise, a, _ = climb.m_step(x)
+        x, *_ = em.run(self.start(), 30, max(self.tol, 1e-3), self.report)
+        e, noise, a, _ = em.m_step(x)
         supports.append(self.prior.support(x.g / (e * noise), a, k))
         best: Component | None = None
         for S in supports:
-            new = self._settled(S, k, constrained)
+            new = self._em_on_support(S, k, constrained)
             if new is not None and (best is None or new.free_energy[-1] > best.free_energy[-1]):
                 best = new
         if best is None:
             raise ValueError(f"no loading of {counted(k, 'variable')} is orthogonal to the earlier ones")
         return best
 
-    def _settled(self, S: NDArray[np.intp], k: int, constrained: bool) -> Component | None:
-        """EM on a support, which changes while that raises F."""
+    def _em_on_support(self, S: NDArray[np.intp], k: int, constrained: bool) -> Component | None:
+        """EM on a support, which changes as long as that raises F."""
         path: list[Vector] = []
         start: Vector | None = None
         best: tuple[Component, float] | None = None
@@ -335,12 +340,12 @@ class Search:
                 if Q.shape[1] >= len(S):
                     break
             G = self.residual.submatrix(S)
-            climb = ExpectationMaximization(G.dot, self.residual.square, self.entries, inner, Q, self.exact)
+            em = ExpectationMaximization(G.dot, self.residual.square, self.entries, inner, Q, self.exact)
             if start is None:
                 start = linalg.eigh(G, subset_by_index=[len(S) - 1] * 2)[1][:, 0]
             if np.linalg.norm(project_out(start, Q)) < 1e-8 * np.linalg.norm(start):
                 start = np.random.default_rng(self.seed).standard_normal(len(S))
-            x, noise, energies, converged = climb.run(start, self.max_iter, self.tol, self.told)
+            x, noise, energies, converged = em.run(start, self.max_iter, self.tol, self.report)
             if best is not None and not energies[-1] > best[1]:
                 break
             if best is not None:
@@ -348,10 +353,10 @@ class Search:
             path.append(energies)
             m = np.zeros(self.problem.p)
             m[S] = x.m
-            new = Component(m, x.a, x.trace, noise, np.concatenate(path), converged, climb.dimension)
+            new = Component(m, x.a, x.trace, noise, np.concatenate(path), converged, em.dimension)
             best = new, float(energies[-1])
             g = self.residual.apply(m)
-            e, s2, a, _ = climb.m_step(x)
+            e, s2, a, _ = em.m_step(x)
             right = g / (e * s2)
             after = self.prior.support(right, a, k)
             if np.array_equal(after, S):

@@ -27,8 +27,7 @@ from ..models.components import SparsePCAResult
 from ..operators.partition import row_blocks
 from ..operators.sparse_format import canonical_arrays
 from ..progress import SelectionProgress
-from ..results import frame
-from .tuning import Array, Plan, SparsityPath
+from .tuning import Array, ByValue, Plan, SparsityPath
 
 CRITERIA = ("cv", "permutation", "sparseness")
 RULES = ("one_se", "best")
@@ -36,7 +35,7 @@ Callback = Callable[[SelectionProgress], object]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SparsitySelection:
+class SparsitySelection(ByValue):
     """How well each value of the sparsity, or number of components, does, and which is chosen.
 
     Attributes
@@ -83,23 +82,12 @@ class SparsitySelection:
     result: SparsePCAResult | None
     path: SparsityPath | None = field(default=None)
 
-    def to_frame(self) -> Any:
-        """One row a value, as a pandas DataFrame: the score, its standard error, and which is chosen.
-
-        Returns
-        -------
-        pandas.DataFrame
-
-        Raises
-        ------
-        ImportError
-            Without pandas.
-        """
+    def _columns(self) -> dict[str, Any]:
         columns: dict[str, Any] = {"score": self.score}
         if self.standard_error is not None:
             columns["standard_error"] = self.standard_error
         columns["chosen"] = np.arange(len(self.values)) == self.chosen_index
-        return frame(columns, self.values.tolist(), self.parameter)
+        return columns
 
     def __repr__(self) -> str:
         return (
@@ -278,14 +266,14 @@ def select_sparsity(
     check_choice(rule, "rule", RULES)
     n_folds, n_repeats = integer(n_folds, "n_folds", 2), integer(n_repeats, "n_repeats", 1)
     n_permutations = integer(n_permutations, "n_permutations", 2)
-    threads, tell = check_jobs(n_jobs), check_callback(callback)
+    threads, hook = check_jobs(n_jobs), check_callback(callback)
     given = {"cardinality": cardinality, "l1_bound": l1_bound, "penalty": penalty}
     if criterion != "sparseness":
-        X = _rows(X, kind, criterion, n_folds)
+        X = _as_rows(X, kind, criterion, n_folds)
     plan = Plan(X, n_components, given, method, deflation, kind, center, scale, rng, options)
     runs = {"cv": n_folds * n_repeats, "permutation": 1 + n_permutations, "sparseness": 0}[criterion]
-    counted = ProgressCounter(tell, (1 + runs) * len(plan.values))
-    path = plan.path(counted)
+    progress = ProgressCounter(hook, (1 + runs) * len(plan.values))
+    path = plan.path(progress)
     plan.warn(path.results)
     error = scores = None
     if criterion == "sparseness":
@@ -295,16 +283,16 @@ def select_sparsity(
             )
         score = path.index_of_sparseness
     elif criterion == "cv":
-        scores = _folds(plan, n_folds, n_repeats, threads, counted)
+        scores = _folds(plan, n_folds, n_repeats, threads, progress)
         score, error = scores.mean(axis=0), _error_of_folds(scores, n_folds)
     else:
-        own, *permuted = _logarithm(_permutations(plan, n_permutations, threads, counted).sum(axis=2))
+        own, *permuted = _logarithm(_permutations(plan, n_permutations, threads, progress).sum(axis=2))
         scores = np.array(permuted)
         score = own - scores.mean(axis=0)
         error = _error_of_permutations(scores)
     best = int(np.argmax(score))
-    near = best if error is None else int(np.argmax(score >= score[best] - error[best]))
-    return _selection(plan.parameter, criterion, plan.values, score, error, scores, best, near, rule, path)
+    one_se = best if error is None else int(np.argmax(score >= score[best] - error[best]))
+    return _selection(plan.parameter, criterion, plan.values, score, error, scores, best, one_se, rule, path)
 
 
 def select_n_components(
@@ -378,36 +366,38 @@ def select_n_components(
     check_choice(rule, "rule", RULES)
     n_folds, n_repeats = integer(n_folds, "n_folds", 2), integer(n_repeats, "n_repeats", 1)
     n_permutations = integer(n_permutations, "n_permutations", 2)
-    threads, tell = check_jobs(n_jobs), check_callback(callback)
+    threads, hook = check_jobs(n_jobs), check_callback(callback)
     for name in ("refine", "block"):
         if options.get(name):
             raise ValueError(f"{name}=True finds all components together, so that they cannot be counted")
-    X = _rows(X, "data", criterion, n_folds)
+    X = _as_rows(X, "data", criterion, n_folds)
     given = {"cardinality": cardinality, "l1_bound": l1_bound, "penalty": penalty}
     plan = Plan(X, n_components, given, method, deflation, "data", center, scale, rng, options, counting=True)
     runs = n_folds * n_repeats if criterion == "cv" else 1 + n_permutations
-    counted = ProgressCounter(tell, 1 + runs)
-    found = plan.searched(plan.problem, None)
-    counted(plan.r)
+    progress = ProgressCounter(hook, 1 + runs)
+    solutions = plan.search_values(plan.problem, None)
+    progress(plan.r)
     values = np.arange(plan.r + 1)
     if criterion == "cv":
-        scores = _folds(plan, n_folds, n_repeats, threads, counted)
+        scores = _folds(plan, n_folds, n_repeats, threads, progress)
         score, error = scores.mean(axis=0), _error_of_folds(scores, n_folds)
         best = int(np.argmax(score))
-        near = int(np.argmax(score >= score[best] - error[best]))
+        one_se = int(np.argmax(score >= score[best] - error[best]))
     else:
-        own, *permuted = _logarithm(_of_the_rest(_permutations(plan, n_permutations, threads, counted)))
+        own, *permuted = _logarithm(
+            _share_of_remainder(_permutations(plan, n_permutations, threads, progress))
+        )
         scores = np.array(permuted)
         score = own - scores.mean(axis=0)
         score, scores = (np.insert(a, 0, 0.0, axis=-1) for a in (score, scores))
         error = _error_of_permutations(scores)
         best = int(np.argmin(np.append(score[1:] > 0, False)))
-        near = int(np.argmin(np.append(score[1:] > 2 * error[1:], False)))
-    chosen = near if rule == "one_se" else best
-    result = plan.result(found[0][:chosen], plan.settings[0]) if chosen else None
+        one_se = int(np.argmin(np.append(score[1:] > 2 * error[1:], False)))
+    chosen = one_se if rule == "one_se" else best
+    result = plan.result(solutions[0][:chosen], plan.settings[0]) if chosen else None
     plan.warn([result] if result else [])
-    found_by = _selection("n_components", criterion, values, score, error, scores, best, near, rule, None)
-    return replace(found_by, result=result)
+    selection = _selection("n_components", criterion, values, score, error, scores, best, one_se, rule, None)
+    return replace(selection, result=result)
 
 
 def _selection(
@@ -418,28 +408,28 @@ def _selection(
     error: Array | None,
     scores: Array | None,
     best: int,
-    near: int,
+    one_se: int,
     rule: str,
     path: SparsityPath | None,
 ) -> SparsitySelection:
-    chosen = near if rule == "one_se" else best
+    chosen = one_se if rule == "one_se" else best
     return SparsitySelection(
-        parameter, criterion, values, score, error, scores, values[best].item(), values[near].item(),
+        parameter, criterion, values, score, error, scores, values[best].item(), values[one_se].item(),
         values[chosen].item(), chosen, rule, None if path is None else path[chosen], path,
     )  # fmt: skip
 
 
-def _folds(plan: Plan, n_folds: int, n_repeats: int, threads: int, counted: ProgressCounter) -> Array:
+def _folds(plan: Plan, n_folds: int, n_repeats: int, threads: int, progress: ProgressCounter) -> Array:
     """Scores of all folds; of those done, in whole repeats if there are any, where the callback ends it."""
-    done = np.empty(0) if counted.ended else plan.cross_validated(n_folds, n_repeats, threads, counted)
+    done = np.empty(0) if progress.ended else plan.cross_validated(n_folds, n_repeats, threads, progress)
     if len(done) < 2:
         raise RuntimeError("the callback ended the selection before two folds were done: nothing is chosen")
     return done[: max(len(done) // n_folds, 1) * n_folds]
 
 
-def _permutations(plan: Plan, count: int, threads: int, counted: ProgressCounter) -> Array:
+def _permutations(plan: Plan, count: int, threads: int, progress: ProgressCounter) -> Array:
     """Shares of X as it is and after all permutations, or those done where the callback ends it."""
-    done = np.empty(0) if counted.ended else plan.permuted(count, threads, counted)
+    done = np.empty(0) if progress.ended else plan.permuted(count, threads, progress)
     if len(done) < 3:
         raise RuntimeError(
             "the callback ended the selection before two permutations were done: nothing is chosen"
@@ -462,28 +452,28 @@ def _logarithm(shares: Array) -> Array:
     return np.log(np.maximum(shares, np.finfo(float).tiny))
 
 
-def _of_the_rest(shares: Array) -> Array:
-    """Each share of the variance as one of what the earlier components leave."""
+def _share_of_remainder(shares: Array) -> Array:
+    """Each share of the variance, divided by the share that the earlier components leave."""
     before = np.cumsum(shares, axis=-1) - shares
     return shares / np.maximum(1 - before, np.finfo(float).eps)
 
 
 class ProgressCounter:
-    """Tells how much of the work is done."""
+    """Calls the progress hook with the number of steps done."""
 
-    def __init__(self, tell: Hook | None, total: int):
-        self.tell, self.total, self.done = tell, total, 0
+    def __init__(self, hook: Hook | None, total: int):
+        self.hook, self.total, self.done = hook, total, 0
 
     @property
     def ended(self) -> bool:
-        return self.tell is not None and self.tell.ended
+        return self.hook is not None and self.hook.ended
 
     def __call__(self, value: Any) -> bool:
         self.done += 1
-        return self.tell is not None and self.tell(SelectionProgress(self.done, self.total, value))
+        return self.hook is not None and self.hook(SelectionProgress(self.done, self.total, value))
 
 
-def _rows(X: Any, kind: str, criterion: str, n_folds: int) -> Any:
+def _as_rows(X: Any, kind: str, criterion: str, n_folds: int) -> Any:
     """X as an array, CSR matrix or row blocks, whose rows can be taken."""
     if check_choice(kind, "kind", ("data", "covariance")) != "data":
         raise ValueError(f"criterion={criterion!r} needs data; a covariance goes with 'sparseness'")
@@ -502,10 +492,10 @@ def _rows(X: Any, kind: str, criterion: str, n_folds: int) -> Any:
         raise ValueError(f"n_folds must be at most the number of rows, {rows.shape[0]}, not {n_folds}")
     if rows.shape[0] < 3:
         raise ValueError(f"at least three rows are needed for criterion={criterion!r}, not {rows.shape[0]}")
-    return rows if is_sparse(X) or is_row_blocks(X) else _Named(rows, column_names(X))
+    return rows if is_sparse(X) or is_row_blocks(X) else _NamedArray(rows, column_names(X))
 
 
-class _Named:
+class _NamedArray:
     """An array with the names of its columns."""
 
     def __init__(self, array: NDArray[Any], columns: tuple[str, ...] | None):

@@ -40,8 +40,34 @@ from ..solvers.table import METHODS, SPARSITY
 Array = NDArray[np.float64]
 
 
+class ByValue:
+    """A result with something for each of several values of a parameter."""
+
+    parameter: str
+    values: NDArray[Any]
+
+    def to_frame(self) -> Any:
+        """One row for each value, as a pandas DataFrame with the values as its index.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Of a path: nonzeros, share explained, index of sparseness. Of a selection: the score, its standard
+            error, and which value is chosen.
+
+        Raises
+        ------
+        ImportError
+            Without pandas.
+        """
+        return frame(self._columns(), self.values.tolist(), self.parameter)
+
+    def _columns(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class SparsityPath:
+class SparsityPath(ByValue):
     """Sparse components for each of several values of their sparsity, from `sparsity_path`.
 
     It is a sequence: ``path[i]`` is the `SparsePCAResult` of the i-th value.
@@ -95,23 +121,12 @@ class SparsityPath:
     def __iter__(self) -> Iterator[SparsePCAResult]:
         return iter(self.results)
 
-    def to_frame(self) -> Any:
-        """One row a value, as a pandas DataFrame: nonzeros, share explained, index of sparseness.
-
-        Returns
-        -------
-        pandas.DataFrame
-
-        Raises
-        ------
-        ImportError
-            Without pandas.
-        """
+    def _columns(self) -> dict[str, Any]:
         columns: dict[str, Any] = {"nonzeros": self.cardinality.sum(axis=1)}
         if self.explained_variance_ratio is not None:
             columns["explained_variance_ratio"] = self.explained_variance_ratio.sum(axis=1)
             columns["index_of_sparseness"] = self.index_of_sparseness
-        return frame(columns, self.values.tolist(), self.parameter)
+        return columns
 
     def __repr__(self) -> str:
         r = self.n_components
@@ -157,26 +172,26 @@ class Plan:
             X, n_components, self.sparsities, rng=rng, **self.options
         )
         self.seed = self.settings[0]["seed"]
-        self.found: list[list[Solution]] = []
+        self.solutions: list[list[Solution]] = []
 
-    def on(self, X: Any) -> Problem:
-        """The same for other rows."""
+    def problem_of(self, X: Any) -> Problem:
+        """The same problem for other rows."""
         return prepare(X, self.r, self.sparsities, rng=self.seed, **self.options)[0]
 
-    def searched(
-        self, problem: Problem, told: Callable[[Any], object] | None, report: Report | None = None
+    def search_values(
+        self, problem: Problem, hook: Callable[[Any], object] | None, report: Report | None = None
     ) -> list[list[Solution]]:
-        """The components of each value.
+        """The components of each value, from the densest value to the sparsest.
 
-        From the densest value to the sparsest, each from the one before as well; then once more where the
-        first component of a denser value explains less than that of a sparser one. Of folds and permutations,
-        with a report, the search is a quick one.
+        The solution of one value is a start for the next. Where the first component of a denser value then
+        explains less than that of a sparser one, it is searched for again from there. Of folds and
+        permutations, which pass a report, the search has fewer starts.
         """
         tell = None if report is None else check_callback(lambda progress: report())
-        found: list[list[Solution]] = [[] for _ in self.settings]
+        solutions: list[list[Solution]] = [[] for _ in self.settings]
         ended = False
 
-        def found_at(i: int, near: Sequence[Solution]) -> list[Solution]:
+        def solve_at(i: int, near: Sequence[Solution]) -> list[Solution]:
             settings = self.settings[i]
             new = search(
                 problem, self.method, self.deflation, settings, [], self.r, tell, near,
@@ -186,33 +201,34 @@ class Plan:
                 new = refine_all(problem, new, settings, tell, quiet=True)
             return new
 
-        for i in range(len(found) - 1, -1, -1):
-            found[i] = found_at(i, found[i + 1] if i + 1 < len(found) else ())
-            if told is not None and told(self.values[i].item()) is True:
-                self._keep(i)
-                found, ended = found[i:], True
+        for i in range(len(solutions) - 1, -1, -1):
+            solutions[i] = solve_at(i, solutions[i + 1] if i + 1 < len(solutions) else ())
+            if hook is not None and hook(self.values[i].item()) is True:
+                self._drop_values_before(i)
+                solutions, ended = solutions[i:], True
                 break
-        for i in range(1, len(found)) if self.parameter != "penalty" and not ended else ():
-            if found[i - 1] and found[i] and found[i][0].objective < found[i - 1][0].objective:
-                new = found_at(i, found[i - 1])
-                if new and new[0].objective > found[i][0].objective:
-                    found[i] = new
+        for i in range(1, len(solutions)) if self.parameter != "penalty" and not ended else ():
+            sparser, denser = solutions[i - 1], solutions[i]
+            if sparser and denser and denser[0].objective < sparser[0].objective:
+                new = solve_at(i, sparser)
+                if new and new[0].objective > denser[0].objective:
+                    solutions[i] = new
         if report is None:
-            self.found = found
-        return found
+            self.solutions = solutions
+        return solutions
 
-    def _keep(self, first: int) -> None:
-        """Forget the values before that one: the callback has ended the search."""
+    def _drop_values_before(self, first: int) -> None:
+        """The callback has ended the search at this value."""
         self.values, self.settings = self.values[first:], self.settings[first:]
 
     def warn(self, results: Sequence[SparsePCAResult]) -> None:
-        """What was amiss with the search on all the data, and its results."""
-        by_value = list(zip(self.values.tolist(), self.found, strict=True))
-        fewer = [value for value, found in by_value if len(found) < self.r]
-        unfinished = [value for value, found in by_value if not all(x.converged for x in found)]
+        """Warn of what the search on all the data did not reach."""
+        by_value = list(zip(self.values.tolist(), self.solutions, strict=True))
+        fewer = [value for value, components in by_value if len(components) < self.r]
+        unconverged = [value for value, components in by_value if not all(x.converged for x in components)]
         for some, what in (
             (fewer, f"fewer than {counted(self.r, 'component')} are left"),
-            (unfinished, "not converged"),
+            (unconverged, "not converged"),
         ):
             if some:
                 where = "" if self.counting else f" at {self.parameter} {', '.join(f'{v:g}' for v in some)}"
@@ -225,16 +241,16 @@ class Plan:
             ]
             warn_out_of_range(np.concatenate(shares), np.concatenate(given), stacklevel=3)
 
-    def result(self, found: list[Solution], settings: dict[str, Any]) -> SparsePCAResult:
+    def result(self, solutions: list[Solution], settings: dict[str, Any]) -> SparsePCAResult:
         read, problem = self.problem.screening(), self.problem.unscreened()
         return components_result(
-            problem, found, read, self.method, self.deflation, self.kind, settings, quiet=True
+            problem, solutions, read, self.method, self.deflation, self.kind, settings, quiet=True
         )
 
-    def path(self, told: Callable[[Any], object]) -> SparsityPath:
+    def path(self, hook: Callable[[Any], object]) -> SparsityPath:
         problem = self.problem
-        found = self.searched(problem, told)
-        results = tuple(self.result(f, s) for f, s in zip(found, self.settings, strict=True))
+        solutions = self.search_values(problem, hook)
+        results = tuple(self.result(f, s) for f, s in zip(solutions, self.settings, strict=True))
         m, r = len(results), self.r
         shares = dense = index = None
         if problem.diagonal is not None:
@@ -254,12 +270,12 @@ class Plan:
             self.deflation, self.kind, problem.n_samples, problem.names,
         )  # fmt: skip
 
-    def shares(self, problem: Problem, found: list[list[Solution]]) -> Array:
+    def shares(self, problem: Problem, solutions: list[list[Solution]]) -> Array:
         """Additional shares (m, r) of the variance; 0 where no component was left."""
         assert problem.diagonal is not None
         total = float(problem.diagonal.sum())
-        out = np.zeros((len(found), self.r))
-        for i, components in enumerate(found):
+        out = np.zeros((len(solutions), self.r))
+        for i, components in enumerate(solutions):
             variances = operator_variances(problem, _loadings(problem, components), "cumulative")
             out[i, : len(components)] = variances / total if total > 0 else 0.0
         return out
@@ -272,7 +288,7 @@ class Plan:
         n_folds: int,
         n_repeats: int,
         threads: int,
-        told: Callable[[Any], object],
+        hook: Callable[[Any], object],
     ) -> Array:
         """Scores (folds, m) of left-out entries; where components are counted, of the first 0, 1, ..., r."""
         X, by_blocks = self._rows(), is_row_blocks(self.X)
@@ -295,30 +311,32 @@ class Plan:
 
         def score(fold: NDArray[np.intp], report: Report) -> list[float]:
             rows = np.delete(np.arange(n), fold)
-            problem = self.on(X.taken(rows) if by_blocks else X[rows])
-            found = self.searched(problem, None if self.counting else report, report)
+            problem = self.problem_of(X.taken(rows) if by_blocks else X[rows])
+            solutions = self.search_values(problem, None if self.counting else report, report)
             held = HeldOutRows(X.taken(fold) if by_blocks else X[fold], problem.unscreened())
             if not self.counting:
-                return [held.score(components) for components in found]
-            scores = [held.score(found[0][:t]) for t in range(self.r + 1)]
+                return [held.score(components) for components in solutions]
+            scores = [held.score(solutions[0][:t]) for t in range(self.r + 1)]
             report(self.r)
             return scores
 
-        return np.array(in_threads(score, folds, threads, told))
+        return np.array(in_threads(score, folds, threads, hook))
 
-    def permuted(self, count: int, threads: int, told: Callable[[Any], object]) -> Array:
+    def permuted(self, count: int, threads: int, hook: Callable[[Any], object]) -> Array:
         """Shares (1 + count, m, r), or (1 + count, r) of counted components: as X is, then permuted."""
         X = self._rows()
 
         def shares(i: int, report: Report) -> Array:
-            problem = self.on(permuted_columns(X, np.random.default_rng([self.seed, 1, i])) if i else X)
-            found = self.searched(problem, None if self.counting else report, report)
-            out = self.shares(problem.unscreened(), found)
+            problem = self.problem_of(
+                permuted_columns(X, np.random.default_rng([self.seed, 1, i])) if i else X
+            )
+            solutions = self.search_values(problem, None if self.counting else report, report)
+            out = self.shares(problem.unscreened(), solutions)
             if self.counting:
                 report(self.r)
             return out[0] if self.counting else out
 
-        return np.array(in_threads(shares, range(1 + count), threads, told))
+        return np.array(in_threads(shares, range(1 + count), threads, hook))
 
 
 def _values(X: Any, parameter: str, given: dict[str, Any], options: dict[str, Any]) -> NDArray[Any]:
@@ -352,7 +370,7 @@ def _values(X: Any, parameter: str, given: dict[str, Any], options: dict[str, An
 
 
 def _variables(X: Any, n_features: Any) -> int:
-    """Their number; 1 for what is not a matrix, which is refused later."""
+    """Their number; 1 for input that is not a matrix, which is an error later."""
     try:
         shape = np.shape(X)
     except ValueError:  # ragged
@@ -361,9 +379,9 @@ def _variables(X: Any, n_features: Any) -> int:
     return int(p) if isinstance(p, (int, np.integer)) and p > 0 else 1
 
 
-def _loadings(problem: Problem, found: list[Solution]) -> NDArray[Any]:
-    V = np.zeros((problem.p, len(found)), problem.operator.dtype)
-    for t, x in enumerate(found):
+def _loadings(problem: Problem, solutions: list[Solution]) -> NDArray[Any]:
+    V = np.zeros((problem.p, len(solutions)), problem.operator.dtype)
+    for t, x in enumerate(solutions):
         V[x.index, t] = x.value
     return V
 
@@ -387,7 +405,7 @@ def _dense_shares(problem: Problem, r: int) -> Array:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Units:
-    """What is subtracted from entries, what divides them, and the power of two that multiplies them then."""
+    """Centring and scaling of entries, and a power of two that multiplies them then."""
 
     mean: Array
     scale: Array
@@ -398,7 +416,7 @@ class _Units:
             return np.ldexp((entries - self.mean[columns]) / self.scale[columns], self.exponent)
 
     def parts(self, rows: Any) -> Iterator[Array]:
-        """All entries, some columns at a time."""
+        """All entries, a few columns at a time."""
         m, p = rows.shape
         if is_sparse(rows):  # what is not stored is -mean
             rows = rows.tocsc()
@@ -420,15 +438,15 @@ def _sum_of_squares(rows: Any, units: _Units) -> float:
     return sum(float(np.nansum(part**2)) for part in units.parts(rows))
 
 
-def _gained(rows: Any, units: _Units, used: NDArray[np.intp], W: Array, noise: float) -> float:
-    """The sum of squares of the variables in use, less that of the errors of prediction."""
-    gained, step = 0.0, max(1, HELD_OUT_ENTRIES // (len(used) * W.shape[1] + W.shape[1] ** 2))
+def _predicted(rows: Any, units: _Units, used: NDArray[np.intp], W: Array, noise: float) -> float:
+    """The sum of squares of the variables with loadings, less that of the prediction errors."""
+    predicted, step = 0.0, max(1, HELD_OUT_ENTRIES // (len(used) * W.shape[1] + W.shape[1] ** 2))
     for start in range(0, rows.shape[0], step):
         part = rows[start : start + step]
         part = part[:, used].toarray() if is_sparse(part) else part[:, used]
         Y = units.of(part, used)
-        gained += float(np.nansum(Y**2)) - left_out_error(Y, W, noise)
-    return gained
+        predicted += float(np.nansum(Y**2)) - left_out_error(Y, W, noise)
+    return predicted
 
 
 class HeldOutRows:
@@ -443,32 +461,32 @@ class HeldOutRows:
             assert problem.diagonal is not None
             scale = np.where(problem.diagonal > 0, problem.scale, np.inf)
         self.units = _Units(mean, scale)
-        largest = max(self._of_rows(_largest))
+        largest = max(self._per_block(_largest))
         if not math.isfinite(largest):
             raise ValueError("the left-out rows exceed the number range; rescale X")
         self.units = _Units(mean, scale, -math.frexp(largest)[1])
-        self.total = sum(self._of_rows(_sum_of_squares))
+        self.total = sum(self._per_block(_sum_of_squares))
 
-    def _of_rows(self, task: Callable[..., float], *arguments: Any) -> list[float]:
-        """Of all rows, or of each block of them."""
+    def _per_block(self, task: Callable[..., float], *arguments: Any) -> list[float]:
+        """The results of a task for all rows, or for each block of them."""
         if is_row_blocks(self.rows):
             return list(self.rows.results(task, self.units, *arguments))
         return [task(self.rows, self.units, *arguments)]
 
-    def score(self, found: list[Solution]) -> float:
+    def score(self, solutions: list[Solution]) -> float:
         """The share of the sum of squares that is predicted."""
         problem = self.problem
         assert problem.diagonal is not None
-        if not found or not self.total > 0:
+        if not solutions or not self.total > 0:
             return 0.0
-        V = _loadings(problem, found)
+        V = _loadings(problem, solutions)
         variances = operator_variances(problem, V, "cumulative")
         total = float(problem.diagonal.sum())
-        left = max(total - float(variances.sum()), 0.0) / max(problem.p - len(found), 1)
+        left = max(total - float(variances.sum()), 0.0) / max(problem.p - len(solutions), 1)
         noise = max(left, 1e-10 * total / problem.p)
         used = np.flatnonzero(V.any(axis=1))
         W = V[used].astype(np.float64) * np.sqrt(np.maximum(variances - noise, 0))
-        return sum(self._of_rows(_gained, used, W, noise)) / self.total
+        return sum(self._per_block(_predicted, used, W, noise)) / self.total
 
 
 def left_out_error(Y: Array, W: Array, noise: float) -> float:

@@ -1,0 +1,226 @@
+"""Data in memory, centered: some variables at a time, or as points for K-means."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._limits import CLUSTERING_ENTRIES
+from .._validation import (
+    column_names,
+    float_type,
+    is_row_blocks,
+    is_sparse,
+    real_array,
+    refuse_not_finite,
+)
+from ..linalg.lapack import interruptible
+from ..operators.permutation import permuted_columns
+from ..operators.sparse_format import compressed
+
+Array = NDArray[np.float64]
+Labels = NDArray[np.intp]
+Search = Generator[tuple[str, Any], Any, Any]  # yields queries about points, receives the answers
+Weighted = tuple[Array, Search]  # a search, and the weights of its points
+PAIRS = "X must have at least two rows: there are no pairs of samples"
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The variables, centered and scaled to about 1 by a power of two, one block at a time.
+
+    Attributes
+    ----------
+    source : ndarray or CSC matrix of shape (n, p)
+        The caller's data.
+    middle : ndarray of shape (p,)
+        Between the smallest and the largest entry of each variable: where it is constant, the constant.
+    exponent : int
+        Entries times `2**exponent` are in the caller's units.
+    names : tuple of str or None
+    rows : ndarray of shape (p, n) or None
+        All variables as `blocks` yields them; None where it computes them from `source`.
+    poll : callable
+        Called before each block; what it raises ends the call.
+    """
+
+    source: NDArray[Any]
+    middle: NDArray[Any]
+    exponent: int
+    names: tuple[str, ...] | None
+    rows: NDArray[Any] | None = None
+    poll: Callable[[], object] = lambda: None
+
+    @property
+    def n(self) -> int:
+        return self.source.shape[0]
+
+    @property
+    def p(self) -> int:
+        return self.source.shape[1]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.source.dtype
+
+    def tolerance(self, tol: float | None) -> float:
+        return tol if tol is not None else 1e-6 if self.dtype == np.float64 else 1e-4
+
+    def blocks(
+        self, index: Labels | None = None, centered: bool = True
+    ) -> Iterator[tuple[Any, NDArray[Any]]]:
+        """Some variables, and their entries as the rows of a C-ordered matrix."""
+        width = max(1, CLUSTERING_ENTRIES // self.n)
+        for first in range(0, self.p if index is None else len(index), width):
+            self.poll()
+            part: Any = slice(first, first + width) if index is None else index[first : first + width]
+            yield part, self._block(part, centered)
+
+    def _block(self, part: Any, centered: bool) -> NDArray[Any]:
+        if self.rows is not None:  # centered
+            return self.rows[part]
+        middle = self.middle[part]
+        T = np.empty((len(middle), self.n), self.dtype)
+        columns: Any = self.source[:, part].T
+        np.subtract(columns.toarray() if is_sparse(columns) else columns, middle[:, None], out=T)
+        T *= self.dtype.type(math.ldexp(1.0, -self.exponent))
+        if centered:
+            T -= T.mean(axis=1, keepdims=True)
+        return T
+
+    def weighted_rows(self, w: Array) -> NDArray[Any]:
+        """sqrt(w_j) x_j for the variables of nonzero weight, as rows."""
+        index = np.flatnonzero(w)
+        rows = [T * np.sqrt(w[part, None]).astype(T.dtype) for part, T in self.blocks(index)]
+        return np.concatenate(rows)
+
+    def weighted_gram(self, w: Array) -> NDArray[Any]:
+        """G = X diag(w) X'."""
+        G = np.zeros((self.n, self.n), self.dtype)
+        for part, T in self.blocks(np.flatnonzero(w)):
+            T = T * np.sqrt(w[part, None]).astype(T.dtype)
+            G += T.T @ T
+        return G
+
+    def points(self, w: Array) -> Array:
+        """(n, m) with the distances of the rows of X diag(sqrt(w)), m at most n."""
+        if np.count_nonzero(w) <= self.n:
+            return np.ascontiguousarray(self.weighted_rows(w).T, np.float64)
+        G = self.weighted_gram(w).astype(np.float64)
+        values, vectors = interruptible(lambda: np.linalg.eigh(G))
+        return vectors * np.sqrt(np.maximum(values, 0))
+
+    def run_searches(self, searches: list[Weighted]) -> list[Any]:
+        """The result of each search, one after the other."""
+        results, points, last = [], np.empty((0, 0)), None
+        for weights, search in searches:
+            if weights is not last:
+                points, last = self.points(weights), weights
+            results.append(run_search(points, search))
+        return results
+
+    def sums_between(self, partitions: list[Labels], n_clusters: int) -> Array:
+        """Sums of squares between clusters, a row for each partition; the means of all samples are 0."""
+        out = np.empty((len(partitions), self.p))
+        each = [
+            member / np.sqrt(counts) for member, counts in (membership(l, n_clusters) for l in partitions)
+        ]
+        members = np.hstack(each).astype(self.dtype) if each else np.empty((self.n, 0), self.dtype)
+        for part, T in self.blocks():
+            sums = (T @ members) ** 2
+            out[:, part] = sums.reshape(len(T), len(partitions), n_clusters).sum(axis=2).T
+        return out
+
+    def centers(self, labels: Labels, n_clusters: int) -> NDArray[Any]:
+        """Means of the clusters, in the caller's units."""
+        centers = np.empty((n_clusters, self.p), self.dtype)
+        member, counts = membership(labels, n_clusters)
+        member = (member / counts).astype(self.dtype)
+        for part, T in self.blocks(centered=False):
+            centers[:, part] = self.middle[part] + np.ldexp(T @ member, self.exponent).T
+        return centers
+
+    def permuted(self, generator: np.random.Generator, poll: Callable[[], object]) -> Columns:
+        """A copy with the entries of each variable in random order."""
+        if is_sparse(self.source):
+            return replace(self, source=permuted_columns(self.source, generator), poll=poll)
+        rows = np.empty((self.p, self.n), self.dtype)
+        for part, T in self.blocks():
+            rows[part] = T
+        generator.permuted(rows, axis=1, out=rows)
+        return Columns(self.source, self.middle, self.exponent, self.names, rows, poll)
+
+
+def membership(labels: Labels, n_clusters: int) -> tuple[Array, Labels]:
+    """The (n, n_clusters) matrix of zeros and ones, and the sizes of the clusters."""
+    member = (labels[:, None] == np.arange(n_clusters)).astype(np.float64)
+    return member, np.bincount(labels, minlength=n_clusters)
+
+
+def run_search(points: Array, search: Search) -> Any:
+    """The result of a search on points in memory."""
+    try:
+        query = next(search)
+        while True:
+            query = search.send(_answer(points, *query))
+    except StopIteration as end:
+        return end.value
+
+
+def _answer(points: Array, kind: str, given: Any) -> Array:
+    """The answer to a query about points in memory; `BlockColumns` has a method for each kind of query."""
+    if kind == "squared_norms":
+        return np.einsum("ij,ij->i", points, points)
+    if kind == "products":
+        return points @ given.T
+    if kind == "sums":
+        return membership(*given)[0].T @ points
+    if kind == "rows":
+        return points[given]
+    return ((points - points[given[0]]) ** 2).sum(axis=1)  # "distances_from"
+
+
+def _as_float(X: Any) -> Any:
+    """X as a float array or CSC matrix."""
+    if not is_sparse(X):
+        return real_array(X, "X", ndim=2)
+    a = compressed(X).tocsc()
+    refuse_not_finite(a.data, "X.data")
+    return a.astype(float_type(a.dtype), copy=False)
+
+
+def as_columns(X: Any) -> Columns:
+    """The checked variables of data in memory."""
+    names, a = column_names(X), _as_float(X)
+    if a.shape[0] < 2:
+        raise ValueError(PAIRS)
+    low, high = (np.asarray(m.toarray()).ravel() if is_sparse(m) else m for m in (a.min(0), a.max(0)))
+    with np.errstate(under="ignore"):
+        spread = float((high / 2 - low / 2).max())
+        middle = np.where(low == high, low, low / 2 + high / 2)
+    if not spread > 0:
+        raise ValueError("X has no variance: all its rows are equal")
+    return Columns(a, middle, math.frexp(spread)[1], names)
+
+
+def check_number_range(columns: Any, power: int, bound: float) -> None:
+    """Raise where a sum of differences to this power would over- or underflow."""
+    limits = np.finfo(columns.dtype)
+    high = power * (columns.exponent + 1) + math.log2(columns.n * bound)
+    if not (high < limits.maxexp and power * (columns.exponent - 1) > limits.minexp):
+        size = f"2**{columns.exponent}"
+        raise ValueError(
+            f"X has differences of the order of {size}, whose {'squares' * (power == 2) or 'sums'} are "
+            f"beyond the number range of {columns.dtype}; rescale it"
+        )
+
+
+def require_memory(X: Any, what: str) -> None:
+    """Raise for blocks of rows."""
+    if is_row_blocks(X):
+        raise TypeError(f"{what} the data in memory, and X is in blocks of rows")

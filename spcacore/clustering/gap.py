@@ -1,0 +1,230 @@
+"""The gap statistic: the bound at which the objective exceeds that of permuted data most."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._validation import as_seed, check_choice, integer
+from ..linalg.threads import Report, check_jobs, in_threads
+from .columns import Array, Columns, Labels, as_columns, check_number_range, require_memory
+from .dissimilarity import METRICS, best_weights, check_iterations, starting_vectors
+from .kmeans import as_kmeans_input, best_partition, first_partitions
+from .kmeans_blocks import BlockColumns
+from .weights import Fit, check_l1_bounds, warn_unless_converged
+
+
+@dataclass(frozen=True, eq=False)
+class GapStatistic:
+    """How far above chance the objective is, by the bound on the weights.
+
+    Attributes
+    ----------
+    l1_bounds : ndarray of shape (m,)
+        Ascending.
+    gap : ndarray of shape (m,)
+        `log objective - mean log permuted`.
+    deviation : ndarray of shape (m,)
+        Standard deviation of `log permuted`.
+    objective : ndarray of shape (m,)
+        Of the data.
+    permuted : ndarray of shape (m, n_permutations)
+        Of the data with the entries of each variable permuted.
+    cardinality : ndarray of shape (m,), intp
+        Nonzero weights of the data.
+    l1_bound : float
+        The bound of the largest gap.
+    smallest_l1_bound : float
+        The smallest bound whose gap is within one standard deviation of the largest.
+    """
+
+    l1_bounds: Array
+    gap: Array
+    deviation: Array
+    objective: Array
+    permuted: Array
+    cardinality: Labels
+    l1_bound: float
+    smallest_l1_bound: float
+
+    def __repr__(self) -> str:
+        return (
+            f"GapStatistic(l1_bound={self.l1_bound:.4g}, smallest_l1_bound={self.smallest_l1_bound:.4g}, "
+            f"{len(self.l1_bounds)} bounds, {self.permuted.shape[1]} permutations)"
+        )
+
+
+def sparse_dissimilarity_gap(
+    X: Any,
+    l1_bounds: Any = None,
+    metric: str = "sqeuclidean",
+    *,
+    n_permutations: int = 10,
+    max_iter: int = 200,
+    tol: float | None = None,
+    n_jobs: int = 1,
+    rng: Any = None,
+) -> GapStatistic:
+    """The bound of `sparse_dissimilarity`, by permutations of each variable.
+
+    For each bound c, with O(c) the largest `||D w||` found, takes
+    `gap(c) = log O(c) - mean over permutations of log O*(c)`, O* of the data with the entries of every
+    variable permuted independently, and chooses the c of the largest gap.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, p), or sparse matrix
+        As in `sparse_dissimilarity`.
+    l1_bounds : array-like of shape (m,), optional
+        Each in [1, sqrt(p)]; sorted here. Default: ten in geometric progression from 1.2 to `0.7 sqrt(p)`.
+    metric : {"sqeuclidean", "absolute"}, default "sqeuclidean"
+    n_permutations : int, default 10
+    max_iter, tol
+        As in `sparse_dissimilarity`.
+    n_jobs : int, default 1
+        Threads; -1: one for each processor. Each holds one permuted copy of X. The result does not depend on
+        their number.
+    rng : None, int or numpy Generator, optional
+        For the permutations; None is a fixed seed.
+
+    Returns
+    -------
+    GapStatistic
+        `l1_bound` of the largest gap, `smallest_l1_bound` within one standard deviation of it, and the
+        curve: `l1_bounds`, `gap`, `deviation`, `objective`, `permuted`, `cardinality`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `sparse_dissimilarity`.
+
+    References
+    ----------
+    D. M. Witten and R. Tibshirani (2010). A framework for feature selection in clustering. Journal of the
+    American Statistical Association 105(490), 713-726, sections 3 and 4.
+
+    Examples
+    --------
+    >>> import numpy as np, spcacore
+    >>> X = np.random.default_rng(0).standard_normal((30, 200))
+    >>> X[15:, :10] += 3
+    >>> spcacore.sparse_dissimilarity_gap(X, [1.5, 3, 6, 12])
+    GapStatistic(l1_bound=3, smallest_l1_bound=3, 4 bounds, 10 permutations)
+    """
+    check_choice(metric, "metric", tuple(METRICS))
+    max_iter, tol = check_iterations(max_iter, tol)
+    permutations = _Permutations(n_permutations, n_jobs, rng)
+    require_memory(X, "all pairs of rows are compared, which needs")
+    columns = as_columns(X)
+    bounds = check_l1_bounds(l1_bounds, columns.p)
+    check_number_range(columns, METRICS[metric], bounds[-1])
+    limits = max_iter, columns.tolerance(tol)
+
+    def solve(columns: Columns, generator: np.random.Generator) -> list[Fit]:
+        starts = starting_vectors(columns, metric)
+        return [best_weights(columns, metric, bound, starts, *limits) for bound in bounds]
+
+    return permutations.gap(columns, bounds, METRICS[metric] * columns.exponent, solve, max_iter)
+
+
+def sparse_kmeans_gap(
+    X: Any,
+    n_clusters: int,
+    l1_bounds: Any = None,
+    *,
+    n_permutations: int = 10,
+    n_init: int = 20,
+    max_iter: int = 100,
+    n_jobs: int = 1,
+    rng: Any = None,
+) -> GapStatistic:
+    """The bound of `sparse_kmeans`, by permutations of each variable.
+
+    As `sparse_dissimilarity_gap`, with O(c) the largest `sum_j w_j b_j` found for the bound c.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, p), or sparse matrix
+        As in `sparse_kmeans`, but in memory: entries are permuted.
+    n_clusters, n_init, max_iter
+        As in `sparse_kmeans`.
+    l1_bounds, n_permutations, n_jobs
+        As in `sparse_dissimilarity_gap`.
+    rng : None, int or numpy Generator, optional
+        For permutations and starts; None is a fixed seed.
+
+    Returns
+    -------
+    GapStatistic
+        As of `sparse_dissimilarity_gap`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `sparse_kmeans`.
+
+    References
+    ----------
+    D. M. Witten and R. Tibshirani (2010). A framework for feature selection in clustering. Journal of the
+    American Statistical Association 105(490), 713-726, section 3.
+
+    Examples
+    --------
+    >>> import numpy as np, spcacore
+    >>> X = np.random.default_rng(0).standard_normal((30, 200))
+    >>> X[20:, :10] += 3
+    >>> spcacore.sparse_kmeans_gap(X, 2, [1.5, 3, 6, 12])
+    GapStatistic(l1_bound=6, smallest_l1_bound=3, 4 bounds, 10 permutations)
+    """
+    max_iter = integer(max_iter, "max_iter", 1)
+    n_init = integer(n_init, "n_init", 1)
+    permutations = _Permutations(n_permutations, n_jobs, rng)
+    require_memory(X, "permutations need")
+    columns = as_kmeans_input(X)
+    n_clusters = integer(n_clusters, "n_clusters", 2, columns.n)
+    bounds = check_l1_bounds(l1_bounds, columns.p)
+    check_number_range(columns, 2, bounds[-1])
+
+    def solve(columns: Columns | BlockColumns, generator: np.random.Generator) -> list[Fit]:
+        starts = first_partitions(columns, n_clusters, n_init, generator)
+        return [best_partition(columns, n_clusters, c, starts, max_iter, generator) for c in bounds]
+
+    return permutations.gap(columns, bounds, 2 * columns.exponent, solve, max_iter)
+
+
+class _Permutations:
+    """The options of the permutations, checked."""
+
+    def __init__(self, n_permutations: Any, n_jobs: Any, rng: Any) -> None:
+        self.count = integer(n_permutations, "n_permutations", 2)
+        self.threads = check_jobs(n_jobs)
+        self.seed = as_seed(rng)
+
+    def gap(
+        self,
+        columns: Columns | BlockColumns,
+        bounds: list[float],
+        exponent: int,
+        solve: Callable[[Any, np.random.Generator], list[Fit]],
+        max_iter: int,
+    ) -> GapStatistic:
+        def permuted(i: int, report: Report) -> list[float]:
+            report()
+            generator = np.random.default_rng([self.seed, i])
+            return [fit.trace[-1] for fit in solve(columns.permuted(generator, report), generator)]
+
+        fits = solve(columns, np.random.default_rng([self.seed, 0]))
+        warn_unless_converged(all(fit.converged for fit in fits), max_iter)
+        objective = np.array([fit.trace[-1] for fit in fits])
+        reference = np.array(in_threads(permuted, range(1, self.count + 1), self.threads)).T
+        logs = np.log(reference)
+        gap, deviation = np.log(objective) - logs.mean(axis=1), logs.std(axis=1, ddof=1)
+        best = int(np.argmax(gap))
+        smallest = int(np.argmax(gap >= gap[best] - deviation[best]))
+        return GapStatistic(
+            np.array(bounds), gap, deviation, np.ldexp(objective, exponent), np.ldexp(reference, exponent),
+            np.array([np.count_nonzero(fit.weights) for fit in fits]), bounds[best], bounds[smallest],
+        )  # fmt: skip

@@ -1,0 +1,328 @@
+"""Sparse K-means: weights of the variables, chosen along with the clusters.
+
+    maximize sum_j w_j b_j   subject to   w >= 0, ||w||_2 <= 1, ||w||_1 <= c
+
+over w and partitions, b_j the sum of squares between clusters of variable j: by turns w = the soft threshold
+of b, and K-means on the columns sqrt(w_j) x_j. A K-means search is a generator that yields queries about its
+points ("squared_norms", "products", "sums", "rows", "distances_from"), which data in memory and in blocks of
+rows answer each in their way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._limits import LLOYD_STEPS
+from .._messages import counted
+from .._validation import LARGEST, as_seed, integer, is_row_blocks, is_sparse
+from ..operators.partition import row_blocks
+from ..operators.sparse_format import compressed
+from .columns import PAIRS, Array, Columns, Labels, Search, as_columns, check_number_range
+from .kmeans_blocks import BlockColumns
+from .weights import Fit, WeightedResult, check_l1_bound, l1_threshold, warn_unless_converged
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SparseKMeans(WeightedResult):
+    """Clusters of samples that rest on few variables.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n,), intp
+        Clusters, numbered from 0 as they first occur.
+    weights : ndarray of shape (p,)
+        Nonnegative, of norm at most 1, with a sum of at most `l1_bound`.
+    centers : ndarray of shape (n_clusters, p)
+        Means of the clusters, of all variables.
+    objective : float
+        `sum_j weights[j] b_j`, b_j the sum of squares between clusters.
+    trace : ndarray of shape (n_iter,)
+        The objective at each iteration, which never decreases.
+    n_iter : int
+    converged : bool
+    l1_bound : float
+    names : tuple of str or None
+        Names of the variables, when the input had any.
+    """
+
+    labels: Labels
+    weights: NDArray[Any]
+    centers: NDArray[Any]
+    objective: float
+    trace: Array
+    n_iter: int
+    converged: bool
+    l1_bound: float
+    names: tuple[str, ...] | None
+
+    def __repr__(self) -> str:
+        return (
+            f"SparseKMeans(clusters of {', '.join(map(str, np.bincount(self.labels)))} samples, "
+            f"{self.cardinality} of {counted(len(self.weights), 'variable')}, l1_bound={self.l1_bound:.6g}, "
+            f"{self._state()})"
+        )
+
+
+def sparse_kmeans(
+    X: Any,
+    n_clusters: int,
+    l1_bound: float,
+    *,
+    n_init: int = 20,
+    max_iter: int = 100,
+    rng: Any = None,
+) -> SparseKMeans:
+    """K-means on few variables, chosen along with the clusters.
+
+    Maximizes `sum_j w_j b_j` over partitions into `n_clusters` and weights
+    `w >= 0, ||w||_2 <= 1, ||w||_1 <= l1_bound`, with b_j the sum of squares of variable j between clusters
+    (total less within). It alternates K-means on the columns `sqrt(w_j) x_j` with w <- the soft threshold of
+    b at the bound, so that the objective never decreases, from `n_init` partitions, which K-means of all
+    variables finds from random centers (k-means++). At the best end, as many new ones are tried with the
+    weights found. K-means is Lloyd's iteration with moves of single samples where that ends.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, p), sparse matrix, RowBlocks or dask array
+        Data, one row a sample; float32 stays float32. Variables are centered implicitly, and not scaled: do
+        that first where units differ. Not copied; sparse matrices stay sparse. Blocks of rows are read twice
+        a step of K-means, for as many starts as go together: fewer of them, `n_init`, are fewer passes.
+    n_clusters : int
+        In [2, n].
+    l1_bound : float
+        In [1, sqrt(p)]. See `sparse_kmeans_gap`.
+    n_init : int, default 20
+        Random starts.
+    max_iter : int, default 100
+        Changes of the weights. It ends by itself when no label changes.
+    rng : None, int or numpy Generator, optional
+        For the starts; None is a fixed seed.
+
+    Returns
+    -------
+    SparseKMeans
+        `labels` (n,), numbered as they first occur, none of them empty; `weights` (p,), `centers`
+        (n_clusters, p), `objective`, `trace`, `selected`, `n_iter`, `converged`, `names`.
+
+    Raises
+    ------
+    ValueError
+        For NaN, infinite or empty input, samples that are all equal, differences beyond the number range
+        of the dtype, or an option out of range.
+    TypeError
+        For input that is not real numbers, or an option of the wrong type.
+
+    References
+    ----------
+    D. M. Witten and R. Tibshirani (2010). A framework for feature selection in clustering. Journal of the
+    American Statistical Association 105(490), 713-726, section 3.
+
+    Examples
+    --------
+    >>> import numpy as np, spcacore
+    >>> X = np.random.default_rng(0).standard_normal((30, 200))
+    >>> X[20:, :10] += 3
+    >>> result = spcacore.sparse_kmeans(X, 2, 3)
+    >>> np.bincount(result.labels).tolist(), sorted(result.selected[:10].tolist())
+    ([20, 10], [0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
+    """
+    max_iter = integer(max_iter, "max_iter", 1)
+    n_init = integer(n_init, "n_init", 1)
+    seed = as_seed(rng)
+    columns = as_kmeans_input(X)
+    n_clusters = integer(n_clusters, "n_clusters", 2, columns.n)
+    bound = check_l1_bound(l1_bound, "l1_bound", columns.p)
+    check_number_range(columns, 2, bound)
+    generator = np.random.default_rng([seed, 0])
+    starts = first_partitions(columns, n_clusters, n_init, generator)
+    fit = best_partition(columns, n_clusters, bound, starts, max_iter, generator)
+    warn_unless_converged(fit.converged, max_iter)
+    labels = _renumber(fit.labels)
+    trace = np.ldexp(np.array(fit.trace), 2 * columns.exponent)
+    return SparseKMeans(
+        labels, fit.weights.astype(columns.dtype), columns.centers(labels, n_clusters), float(trace[-1]),
+        trace, len(trace), fit.converged, bound, columns.names,
+    )  # fmt: skip
+
+
+def as_kmeans_input(X: Any) -> Columns | BlockColumns:
+    """Dense data by variables; sparse data and row blocks by blocks of rows."""
+    if not (is_sparse(X) or is_row_blocks(X)):
+        return as_columns(X)
+    blocks = row_blocks(compressed(X), block_bytes=LARGEST) if is_sparse(X) else row_blocks(X).held()
+    if blocks.shape[0] < 2:
+        raise ValueError(PAIRS)
+    return BlockColumns(blocks)
+
+
+def first_partitions(
+    columns: Columns | BlockColumns, n_clusters: int, n_init: int, generator: np.random.Generator
+) -> list[Labels]:
+    """Partitions by K-means on all variables, equally weighted."""
+    weights = np.full(columns.p, columns.p**-0.5)
+    return [labels for labels, _ in _kmeans_runs(columns, weights, n_clusters, n_init, generator)]
+
+
+def best_partition(
+    columns: Columns | BlockColumns,
+    n_clusters: int,
+    bound: float,
+    starts: list[Labels],
+    max_iter: int,
+    generator: np.random.Generator,
+) -> Fit:
+    """The best result from some partitions, improved by new K-means starts with its weights."""
+    best = _from_partitions(columns, n_clusters, bound, starts, max_iter)
+    while best.converged:
+        runs = _kmeans_runs(columns, best.weights, n_clusters, len(starts), generator)
+        labels, value = max(runs, key=lambda run: run[1])
+        remaining = max_iter - len(best.trace)
+        if remaining == 0 or not value > best.trace[-1] * (1 + 1e-9):
+            break
+        more = _from_partitions(columns, n_clusters, bound, [labels], remaining)
+        more.trace[:0] = best.trace
+        best = more
+    return best
+
+
+def _from_partitions(
+    columns: Columns | BlockColumns,
+    n_clusters: int,
+    bound: float,
+    starts: list[Labels],
+    max_iter: int,
+) -> Fit:
+    """The best result over all starts, which advance together, so that they share the passes over the data.
+
+    Starts that reach the same partition continue as one.
+    """
+    finished: list[Fit] = []
+    seen: set[bytes] = set()
+    active = [Fit(np.empty(0), [], False, labels) for labels in starts]
+    for n_iter in range(1, max_iter + 1):
+        active = [run for run in active if _add_if_new(_renumber(run.labels).tobytes(), seen)]
+        sums = columns.sums_between([run.labels for run in active], n_clusters)
+        for run, between in zip(active, sums, strict=True):
+            run.weights = l1_threshold(between, bound)
+            run.trace.append(float(run.weights @ between))
+        searches = [(run.weights, lloyd(columns, run.labels, n_clusters)) for run in active]
+        for run, (new, _) in zip(active, columns.run_searches(searches), strict=True):
+            run.converged = np.array_equal(new, run.labels)  # which fixes the weights, too
+            if n_iter < max_iter:
+                run.labels = new
+        finished += [run for run in active if run.converged or n_iter == max_iter]
+        active = [run for run in active if not run.converged]
+        if not active:
+            break
+    return max(finished, key=lambda run: run.trace[-1])
+
+
+def _add_if_new(key: bytes, seen: set[bytes]) -> bool:
+    """Whether the key was not in the set, which it joins."""
+    new = key not in seen
+    seen.add(key)
+    return new
+
+
+def _kmeans_runs(
+    columns: Columns | BlockColumns,
+    weights: Array,
+    n_clusters: int,
+    n_init: int,
+    generator: np.random.Generator,
+) -> list[tuple[Labels, float]]:
+    """K-means from some starts: partitions, and their sums of squares between clusters."""
+
+    def run(first: int, draws: list[float]) -> Search:
+        labels = yield from _kmeans_plus_plus(n_clusters, first, draws)
+        return (yield from lloyd(columns, labels, n_clusters))
+
+    starts = [
+        (int(generator.integers(columns.n)), generator.random(n_clusters - 1).tolist()) for _ in range(n_init)
+    ]
+    return columns.run_searches([(weights, run(*start)) for start in starts])
+
+
+def lloyd(columns: Columns | BlockColumns, labels: Labels, n_clusters: int) -> Search:
+    """Lloyd's steps and, where they end, the best move of one point, until neither helps (Hartigan 1975).
+
+    Returns the partition and its sum of squares between clusters, which grows with every step.
+    """
+    squares = yield "squared_norms", None
+    least = 1e-11 * squares.sum()
+    centers, value = yield from _means(labels, n_clusters)
+    for _ in range(LLOYD_STEPS):
+        columns.poll()
+        products = yield "products", centers
+        distance = squares[:, None] - 2 * products + np.einsum("ij,ij->i", centers, centers)
+        new = _fill_empty_clusters(distance, np.argmin(distance, axis=1))
+        new_centers, new_value = yield from _means(new, n_clusters)
+        if not new_value > value + least:
+            new = _hartigan_move(distance, labels, least)
+            new_centers, new_value = yield from _means(new, n_clusters)
+            if not new_value > value + least:
+                break
+        labels, centers, value = new, new_centers, new_value
+    return labels, value
+
+
+def _means(labels: Labels, n_clusters: int) -> Search:
+    """The centers, and the sum of squares between clusters."""
+    sums = yield "sums", (labels, n_clusters)
+    counts = np.bincount(labels, minlength=n_clusters)
+    centers = sums / counts[:, None]
+    return centers, float(counts @ np.einsum("ij,ij->i", centers, centers))
+
+
+def _hartigan_move(distance: Array, labels: Labels, least: float) -> Labels:
+    """The labels after the move of one point that lowers the sum of squares within clusters most."""
+    counts = np.bincount(labels, minlength=distance.shape[1])
+    rows, own = np.arange(len(labels)), counts[labels]
+    saving = distance[rows, labels] * np.where(own > 1, own / np.maximum(own - 1, 1), 0)
+    cost = distance * (counts / (counts + 1))
+    cost[rows, labels] = np.inf
+    to = np.argmin(cost, axis=1)
+    gain = saving - cost[rows, to]
+    i = int(np.argmax(gain))
+    if gain[i] > least:
+        labels = labels.copy()
+        labels[i] = to[i]
+    return labels
+
+
+def _fill_empty_clusters(distance: Array, labels: Labels) -> Labels:
+    """The labels after every empty cluster took the point farthest from its center."""
+    counts = np.bincount(labels, minlength=distance.shape[1])
+    if counts.all():
+        return labels
+    own = distance[np.arange(len(labels)), labels]
+    for empty in np.flatnonzero(counts == 0):
+        i = int(np.argmax(np.where(counts[labels] > 1, own, -np.inf)))
+        counts[labels[i]] -= 1
+        labels[i], counts[empty], own[i] = empty, 1, 0.0
+    return labels
+
+
+def _kmeans_plus_plus(n_clusters: int, first: int, draws: list[float]) -> Search:
+    """Labels by random centers far apart (k-means++: Arthur and Vassilvitskii 2007, SODA, 1027-1035)."""
+    squares = yield "squared_norms", None
+    chosen, nearest = [first], np.full(len(squares), np.inf)
+    for draw in draws:
+        nearest = np.minimum(nearest, (yield "distances_from", (chosen[-1], squares)))
+        total = np.cumsum(nearest)
+        i = int(np.searchsorted(total, draw * total[-1], side="right"))
+        chosen.append(min(i, len(nearest) - 1))
+    centers = yield "rows", chosen
+    products = yield "products", centers
+    distance = squares[:, None] - 2 * products + np.einsum("ij,ij->i", centers, centers)
+    return _fill_empty_clusters(distance, np.argmin(distance, axis=1))
+
+
+def _renumber(labels: Labels) -> Labels:
+    """Labels in the order in which clusters first occur."""
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[inverse]
