@@ -8,6 +8,7 @@ import warnings
 import calls
 import numpy as np
 import pytest
+from kinds import untouched
 
 import spcacore
 from spcacore import _validation
@@ -170,12 +171,16 @@ def test_stop_iteration_before_the_first_step(call, monkeypatch):
 
 @pytest.mark.parametrize("call", HEARD, ids=repr)
 def test_what_else_a_callback_raises_reaches_the_caller(call, monkeypatch):
-    def callback(progress):
-        raise LookupError("mine")
-
     if call.function == "ppca":
-        pytest.skip("nothing is told of a closed form")
-    call.run(call.clean())
-    give(monkeypatch, callback, False)
-    with pytest.raises(LookupError, match="mine"):
-        call.run(call.clean())
+        pytest.skip("a closed form reports no progress")
+    X = call.clean()
+    call.run(X)
+    for raised in (LookupError("mine"), ValueError("mine"), KeyboardInterrupt(), SystemExit(3)):
+
+        def callback(progress, raised=raised):
+            raise raised
+
+        give(monkeypatch, callback, False)
+        with untouched(X), pytest.raises(type(raised)) as caught:
+            call.run(X)
+        assert caught.value is raised

@@ -167,3 +167,33 @@ def test_names_that_differ_are_not_told():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         spcacore.row_blocks(X, names=[f"x{j}" for j in range(X.shape[1])])
+
+
+@pytest.mark.parametrize(
+    ("result", "words"),
+    [
+        (
+            lambda: spcacore.sparsity_path(calls.X0, cardinality=[calls.P, 3]),
+            "2 values of cardinality from 3 to 12",
+        ),
+        (lambda: spcacore.sca(calls.X0, calls.R, l1_bound=3), "p=12, 2 components, nonzeros="),
+        (lambda: spcacore.sparse_eigen(calls.COVARIANCE, np.eye(calls.P), cardinality=3), "p=12"),
+        (
+            lambda: spcacore.random_fourier_features(calls.X0, 20, bandwidth=2.0),
+            "p=12, n_features=20, bandwidth=2)",
+        ),
+        (lambda: spcacore.sparse_lda(calls.X0, calls.LABELS, cardinality=3), "p=12"),
+        (
+            lambda: spcacore.ppca(np.where(calls.X0.max() == calls.X0, np.nan, calls.X0), 1, tol=1e-3),
+            "converged in",
+        ),
+        (lambda: spcacore.select_n_components(calls.X0, 2, cardinality=3, n_folds=3), "n_components"),
+    ],
+)
+def test_results_say_what_they_are(result, words):
+    assert words in repr(result())
+
+
+def test_a_path_counts_its_results_and_components():
+    path = spcacore.sparsity_path(calls.X0, n_components=calls.R, cardinality=[6, 3])
+    assert (len(path), path.n_components) == (2, calls.R)
