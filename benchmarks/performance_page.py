@@ -8,15 +8,15 @@ N = 500  # samples of the data of most rows
 
 # Why a row is missed, for the document; by row
 WHY: dict[int, str] = {
-    3: "the bytes would allow less: in C order the statistics and the shadow read each panel of X "
-    "twice, from the second-level cache at best; the starts take ten Gram matrices of 400 "
-    "columns; the rest is the shadow, read at the memory's bandwidth by one core. Beside two BLAS"
+    3: "the bytes would allow less: in C order the statistics and the quantized copy read each panel "
+    "of X twice, from the second-level cache at best; the starts take ten Gram matrices of 400 "
+    "columns; the rest is the quantized copy, read at the memory's bandwidth by one core. Beside two BLAS"
     " threads the same loops still use one core, and g itself is shorter.",
     4: "the loops read X with one core, and in an order of additions that does not depend on the "
-    "number of threads, while g uses two cores. OpenMP in the loops over the columns and in the "
-    "shadow made screened calls faster with BLAS limited to one thread, but far slower next to "
+    "number of threads, while g uses two cores. OpenMP in the loops over the columns and over "
+    "the quantized copy made screened calls faster with BLAS limited to one thread, but far slower next to "
     "BLAS with two threads, whose pool spins beside the other: it was not kept.",
-    5: "the kernel keeps the target; the public function also looks through the loading, p numbers that "
+    5: "the kernel keeps the target; the public function also searches the loading, p numbers that "
     "are not in cache, for its nonzeros, in NumPy.",
     6: "removing the component takes two products with it, each of which reads 100 columns; a product "
     "afterwards costs nothing measurable.",
@@ -171,7 +171,7 @@ def screening_section(m):
     parts = [
         "## Screening, by kind of data",
         f"A whole call, {N} × {m['p']:,}, ten components of {K} nonzeros from the default start. Passes: "
-        "products with X that the plain loop makes. Reads: bytes of X and of its coarse copy that the "
+        "products with X that the plain loop makes. Reads: bytes of X and of its quantized copy that the "
         "screened call reads, setup included, over the bytes of X. Times in g. Cells are C order / F order.",
         "\n".join(f"* *{name}*: {what}." for name, what in FAMILIES.items()),
     ]

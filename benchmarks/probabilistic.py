@@ -20,7 +20,7 @@ DEFLATIONS = (
 
 
 def held_out(test, V):
-    """Percent of the variance of centred rows that the span of V explains."""
+    """Percent of the variance of centered rows that the span of V explains."""
     test = test - test.mean(axis=0)
     Q = np.linalg.qr(np.asarray(V, test.dtype))[0]
     return 100 * float(np.sum((test @ Q) ** 2, dtype=np.float64) / np.sum(test**2, dtype=np.float64))

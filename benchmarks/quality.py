@@ -45,7 +45,7 @@ def ms(seconds):
 
 def one_component():
     lines = [
-        "| matrix | p | k | optimum (proved) | greedy | one start | all starts | with exchanges | ms | "
+        "| matrix | p | k | optimum (proved) | greedy | one start | all starts | with swaps | ms | "
         "branch and bound, ms | bound above optimum | relaxation above |",
         "| --- |" + " ---: |" * 11,
     ]
@@ -75,7 +75,7 @@ def one_component():
 
 def several_components():
     lines = [
-        "| matrix | k | projection | with exchanges | branch and bound | generalized | refined | ms | "
+        "| matrix | k | projection | with swaps | branch and bound | generalized | refined | ms | "
         "orthogonal, refined | dense |",
         "| --- |" + " ---: |" * 9,
     ]
@@ -132,7 +132,7 @@ thread.
 
 The optimum is proved by `branch_and_bound`. The next columns are the value of a heuristic over the optimum:
 forward greedy search, truncated power from the variable of largest variance alone, from all its starts, and
-with the exchanges of variables that end it by default (time: of the latter). Bounds, by `optimality_bound`,
+with the swaps of variables that end it by default (time: of the latter). Bounds, by `optimality_bound`,
 need no search: the best of the cheap ones, and the semidefinite relaxation.
 
 {one}
@@ -140,7 +140,7 @@ need no search: the best of the cheap ones, and the semidefinite relaxation.
 ## Four components
 
 Percent of the total variance that the loadings explain together, with k nonzeros each: truncated power with
-projection deflation, without and with exchanges; the optimum of each component in its turn; generalized
+projection deflation, without and with swaps; the optimum of each component in its turn; generalized
 deflation; that refined jointly (`refine=True`; time: of this); orthogonal loadings, refined; and dense
 components, which no sparse ones can exceed. Where refinement explains more than the optimum of each component
 in its turn, greed is what was lost.

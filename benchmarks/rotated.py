@@ -119,7 +119,7 @@ def leading(problem):
 
 
 def plain(X, bound, n_iter):
-    """PRS iterations as one would write them, on a centred copy of dense X; sparse X is not centred."""
+    """PRS iterations as one would write them, on a centered copy of dense X; sparse X is not centered."""
     if not scipy.sparse.issparse(X):
         X = X - X.mean(axis=0)
     Y = svds(X, R, v0=np.ones(min(X.shape)))[2].T
@@ -213,10 +213,10 @@ def section(m):
         "than ARPACK's single vectors, which are what is used. LOBPCG was stopped after 60 iterations.",
         table(["", "graph: s", "residual", "dense: s", "residual"], solvers),
         "The same bound of the l1 norm and the same number of iterations: `sca`; the iteration as one would "
-        "write it in NumPy (SVDs, the usual varimax by SVDs, a sort), on a centred copy; and "
+        "write it in NumPy (SVDs, the usual varimax by SVDs, a sort), on a centered copy; and "
         "`sparse-decomposition` 0.1.0, from its repository, since what PyPI has lacks the modules, and "
         "repaired at run time for today's scikit-learn. Leading vectors included. pve: the variance "
-        "explained. On dense data the time is that of the products, and `sca` only saves the centred copy: "
+        "explained. On dense data the time is that of the products, and `sca` only saves the centered copy: "
         "its loops, which add in a fixed order, are no faster than the BLAS at twenty columns.",
         table(["", "dense: s", "iterations", "pve", "graph: s", "iterations", "pve"], peers),
     ]

@@ -114,26 +114,14 @@ def corrupt(X):
     return X
 
 
+ALWAYS_BAD = {
+    "complex", "masked", "str", "datetime", "two dimensions more", "no rows", "None", "string", "ragged",
+}  # fmt: skip
 BAD = {  # none of them may give a result
     "NaN": with_cell(np.nan),
     "infinite": with_cell(np.inf),
     "corrupt": corrupt,
-    **{
-        name: make
-        for name, make, *_ in bad_kinds.BAD
-        if name
-        in {
-            "complex",
-            "masked",
-            "str",
-            "datetime",
-            "two dimensions more",
-            "no rows",
-            "None",
-            "string",
-            "ragged",
-        }
-    },
+    **{name: make for name, make, *_ in bad_kinds.BAD if name in ALWAYS_BAD},
 }
 TAKEN = {  # NaN is a missing value; a column that no component uses is not read
     **{name: {"NaN"} for name in ("pmd", "pmd, two-way", "sparse_pca, pmd", "sparse_pca, naive", "ppca")},

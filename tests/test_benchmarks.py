@@ -34,7 +34,7 @@ SMALL = {  # instead of the constants of these names
 }  # fmt: skip
 SMALL_PARAMETERS = {
     "shape": {str: "40x1200", tuple: (40, 300)}, "loadings": {str: "200x4"},
-    "n": {int: 60}, "k": {int: 100},
+    "n": {int: 60}, "k": {int: 100}, "p": {int: 13},
 }  # fmt: skip
 
 

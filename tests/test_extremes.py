@@ -294,14 +294,16 @@ def test_sparse_components_of_a_low_rank_matrix_carry_variance(k, form, dtype):
 def test_ties_go_to_the_lowest_index(kind, form, dtype):
     rng = np.random.default_rng(11)
     for trial in range(20):
-        B = rng.integers(-4, 5, (9, 5)).astype(float)  # uncentred: products without rounding, so exact ties
+        B = rng.integers(-4, 5, (9, 5)).astype(
+            float
+        )  # not centered: products without rounding, so exact ties
         copies = np.concatenate([np.arange(5), rng.permutation(5), rng.permutation(5)])
         X = B[:, rng.permutation(copies)]
         A = X if kind == "data" else X.T @ X
         x = tpower(form[1](A.astype(dtype)), 1, kind=kind, center=False)
         first = int(np.argmax((X**2).sum(axis=0)))
         assert np.flatnonzero(x.loading).tolist() == [first], trial
-        x = tpower(form[1](X.astype(dtype)), 1)  # centred: rounding may prefer another copy
+        x = tpower(form[1](X.astype(dtype)), 1)  # centered: rounding may prefer another copy
         (chosen,) = np.flatnonzero(x.loading)
         variance = X.var(axis=0)
         assert variance[chosen] == pytest.approx(variance.max(), rel=tolerance(dtype))
@@ -328,7 +330,7 @@ def test_one_column_repeated(form, dtype):
 @pytest.mark.parametrize("scale", [False, True])
 @pytest.mark.parametrize("center", [False, True])
 @pytest.mark.parametrize("form", [f for f in SPARSE if f[0] != "int8"], **ids)
-def test_sparse_centred_and_scaled(form, center, scale):
+def test_sparse_centered_and_scaled(form, center, scale):
     X = form[1](X0)
     out = sparse_pca(X, 3, cardinality=K, center=center, scale=scale)
     assert_same(out, sparse_pca(X0, 3, cardinality=K, center=center, scale=scale), 1e-12)

@@ -108,7 +108,8 @@ LOGARITHMS = {"log_likelihood": -1, "free_energy": -1, "bic": 2}  # of densities
 
 
 def power(call, name):
-    own = POWERS_OF.get(call.name, POWERS_OF.get(call.function, {}))
+    names = (call.name, call.name.removesuffix(", covariance"), call.function)
+    own = next((POWERS_OF[n] for n in names if n in POWERS_OF), {})
     parts = [part for part in name.split(".") if not part.isdigit()] or [name]
     return own.get(name, own.get(parts[-1], POWERS.get(parts[-1], 0)))
 

@@ -414,7 +414,7 @@ def test_signs_of_columns_are_signs_of_loadings(problem):
 
 @given(sparse_problems())
 def test_rotations_of_rows_do_not_matter(problem):
-    """Without centring, X and QX have the same products."""
+    """Without centering, X and QX have the same products."""
     X, _, k = problem
     Q = np.linalg.qr(some(X).standard_normal((len(X), len(X))))[0]
     a, b = (quietly(tpower, M, k, center=False).value for M in (X, Q @ X))
@@ -470,7 +470,7 @@ def test_likelihood_of_ppca_is_that_of_its_normal_distribution(X, r):
 
 
 @given(data(n=(5, 12), p=(2, 4), families=("normal", "offset")))
-def test_all_scores_of_kernel_pca_hold_the_centred_kernel(X):
+def test_all_scores_of_kernel_pca_hold_the_centered_kernel(X):
     out = quietly(kernel_pca, X, len(X) - 1, bandwidth=float(np.median(pdist(X))))
     D = (X[:, None] - X[None]) ** 2
     G = np.exp(-D.sum(axis=2) / (2 * out.bandwidth**2))

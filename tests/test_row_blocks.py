@@ -38,7 +38,7 @@ KINDS = {
 }
 CALLS = {
     "sma": lambda X: spcacore.sma(X, 2, l1_bound=4.0, sample_l1_bound=30.0),
-    "sma, centred and scaled": lambda X: spcacore.sma(X, 3, center=True, scale=True, rotation="none"),
+    "sma, centered and scaled": lambda X: spcacore.sma(X, 3, center=True, scale=True, rotation="none"),
     "random features": lambda X: spcacore.kernel_pca(X, 3, random_features=40, rng=5),
     "sparse_lda": lambda X: spcacore.sparse_lda(X, LABELS, cardinality=3),
     "sparse_lda, shrunk": lambda X: spcacore.sparse_lda(
