@@ -30,7 +30,7 @@ for name in {names!r}:
 """
 SMALL = {  # instead of the constants of these names
     "SHAPE": (40, 1200), "SHAPES": {"data": (40, 300), "covariance": (80, 60)}, "P": 1200,
-    "WIDE": (20, 300), "TALL": (100, 120), "BOUNDS": [1.0, 30.0], "VALUES": [3, 6],
+    "R": 2, "WIDE": (20, 300), "TALL": (100, 120), "BOUNDS": [1.0, 30.0], "VALUES": [3, 6],
 }  # fmt: skip
 SMALL_PARAMETERS = {
     "shape": {str: "40x1200", tuple: (40, 300)}, "loadings": {str: "200x4"},

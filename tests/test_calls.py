@@ -86,7 +86,7 @@ def takes_callback(call):
     return "callback" in inspect.signature(owner).parameters
 
 
-HEARD = [c for c in (*calls.CALLS, *calls.ARGUMENTS) if takes_callback(c)]
+WITH_CALLBACK = [c for c in (*calls.CALLS, *calls.ARGUMENTS) if takes_callback(c)]
 
 
 def test_every_function_with_a_callback_is_there():
@@ -94,7 +94,7 @@ def test_every_function_with_a_callback_is_there():
         n for n in spcacore.__all__
         if inspect.isfunction(f := getattr(spcacore, n)) and "callback" in inspect.signature(f).parameters
     }  # fmt: skip
-    assert functions <= {c.function for c in HEARD}
+    assert functions <= {c.function for c in WITH_CALLBACK}
 
 
 def give(monkeypatch, callback, ended):
@@ -125,7 +125,7 @@ def check_found(call, result):
             np.testing.assert_allclose(norm[norm > 0], 1, rtol=1e-6)
 
 
-@pytest.mark.parametrize("call", HEARD, ids=repr)
+@pytest.mark.parametrize("call", WITH_CALLBACK, ids=repr)
 def test_stop_iteration_returns_what_was_found(call, monkeypatch):
     told = []
 
@@ -145,7 +145,7 @@ def test_stop_iteration_returns_what_was_found(call, monkeypatch):
     assert len(told) == (call.function != "ppca")  # in closed form there is nothing to tell
 
 
-@pytest.mark.parametrize("call", HEARD, ids=repr)
+@pytest.mark.parametrize("call", WITH_CALLBACK, ids=repr)
 def test_stop_iteration_before_the_first_step(call, monkeypatch):
     """What no clock can bring about in a short call: the search is ended when it begins."""
     call.run(call.clean())
@@ -169,7 +169,7 @@ def test_stop_iteration_before_the_first_step(call, monkeypatch):
             assert not np.any(one.converged)
 
 
-@pytest.mark.parametrize("call", HEARD, ids=repr)
+@pytest.mark.parametrize("call", WITH_CALLBACK, ids=repr)
 def test_what_else_a_callback_raises_reaches_the_caller(call, monkeypatch):
     if call.function == "ppca":
         pytest.skip("a closed form reports no progress")

@@ -32,15 +32,15 @@ def strictly(form):
 
 
 @contextlib.contextmanager
-def told_of_range(expected=1.0):
-    """Of variances that should be `expected`, were numbers without bounds: inf and 0 are told, no others."""
-    with warnings.catch_warnings(record=True) as told:
+def range_warning(expected=1.0):
+    """Of variances that should be `expected`, were numbers without bounds: inf and 0 give a warning, no others."""
+    with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         yield
-    assert all(issubclass(w.category, RuntimeWarning) and "number range" in str(w.message) for w in told), [
-        str(w.message) for w in told
+    assert all(issubclass(w.category, RuntimeWarning) and "number range" in str(w.message) for w in warned), [
+        str(w.message) for w in warned
     ]
-    assert bool(told) == (not (np.isfinite(expected) & (np.asarray(expected) != 0)).all())
+    assert bool(warned) == (not (np.isfinite(expected) & (np.asarray(expected) != 0)).all())
 
 
 @pytest.mark.parametrize(("dtype", "c"), SCALE_CASES)
@@ -53,18 +53,18 @@ def test_data_of_any_scale(center, form, dtype, c):
     out, ref = None, sparse_pca(form[1](X), 3, cardinality=3, center=center)
     with np.errstate(all="ignore"):
         expected = np.ldexp(ref.explained_variance, 2 * exponent)
-    with strictly(form), told_of_range(expected):
+    with strictly(form), range_warning(expected):
         out = sparse_pca(form[1](Y), 3, cardinality=3, center=center)
     np.testing.assert_allclose(out.loadings, ref.loadings, atol=tol)
     np.testing.assert_allclose(out.explained_variance, expected, rtol=10 * tol)
     if out.explained_variance_ratio is not None:
         np.testing.assert_allclose(out.explained_variance_ratio, ref.explained_variance_ratio, rtol=10 * tol)
-    with told_of_range(expected[:1]):
+    with range_warning(expected[:1]):
         x = tpower(form[1](Y), 3, center=center)
     np.testing.assert_allclose(x.loading, ref.loadings[:, 0], atol=tol)
     assert x.value == pytest.approx(expected[0], rel=10 * tol)
     zero_too = np.column_stack([ref.loadings, np.zeros(8)])
-    with told_of_range(expected):
+    with range_warning(expected):
         v = explained_variance(form[1](Y), zero_too, center=center)
     np.testing.assert_allclose(v, [*expected, 0], rtol=10 * tol)
     w = renormalize(form[1](Y), ref.loadings, center=center)
@@ -83,7 +83,7 @@ def test_covariance_of_any_scale(form, dtype, c):
     lost = not np.array_equal(np.ldexp(B, -exponent), A)
     tol = {True: 1e-2 if dtype == np.float32 else 1e-6, False: tolerance(dtype)}[lost]
     ref = sparse_pca(form[1](A), 3, cardinality=3, kind="covariance")
-    with strictly(form), told_of_range():
+    with strictly(form), range_warning():
         out = sparse_pca(form[1](B), 3, cardinality=3, kind="covariance")
         x = tpower(form[1](B), 3, kind="covariance")
     np.testing.assert_allclose(out.loadings, ref.loadings, atol=tol)
@@ -131,7 +131,7 @@ def test_largest_and_smallest_columns_together(form):
     np.testing.assert_allclose(out.transform(Y), ref.transform(X), rtol=1e-10, atol=1e-12)
     back = out.reconstruct(out.transform(Y)) / (Y[0] / X[0])
     np.testing.assert_allclose(back, ref.reconstruct(ref.transform(X)), rtol=1e-9, atol=1e-9)
-    with np.errstate(all="raise"), told_of_range(np.inf):
+    with np.errstate(all="raise"), range_warning(np.inf):
         plain = sparse_pca(form[1](Y), 1, cardinality=2)
     assert np.flatnonzero(plain.loadings[:, 0]).tolist() == [0, 3]
     C = np.cov(X[:, [0, 3]].T)
@@ -150,11 +150,11 @@ def test_entries_at_the_end_of_the_number_range(dtype):
     X = np.where(X0 > 0, top, np.where(X0 < 0, -top, 0)).astype(dtype)
     ref = sparse_pca(np.sign(X0), 2, cardinality=K)
     beyond = dtype == np.float64  # variances are float64
-    with np.errstate(all="raise"), told_of_range(np.inf if beyond else 1.0):
+    with np.errstate(all="raise"), range_warning(np.inf if beyond else 1.0):
         out = sparse_pca(X, 2, cardinality=K)
     np.testing.assert_allclose(np.abs(out.loadings), np.abs(ref.loadings), atol=tolerance(dtype))
     two = np.array([[top, top], [-top, -top]], dtype)  # their standard deviation is above the range
-    with contextlib.suppress(ValueError), told_of_range(np.inf if beyond else 1.0):
+    with contextlib.suppress(ValueError), range_warning(np.inf if beyond else 1.0):
         np.testing.assert_allclose(tpower(two, 2).loading, np.sqrt([0.5, 0.5]), rtol=tolerance(dtype))
 
 
@@ -204,7 +204,7 @@ def test_floating_point_flags_stay_as_they_were():
         lambda X: spcacore.select_n_components(X, 1, cardinality=K, n_folds=2, rule="best"),
     ],
 )
-def test_variances_below_the_number_range_are_told(call):
+def test_variances_below_the_number_range_give_one_warning(call):
     """They are 0 where the ratios are not, and said to be so, once."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
