@@ -33,7 +33,7 @@ def strictly(form):
 
 @contextlib.contextmanager
 def range_warning(expected=1.0):
-    """Of variances that should be `expected`, were numbers without bounds: inf and 0 give a warning, no others."""
+    """Of variances that would be `expected` without bounds on numbers: inf and 0 warn, no others."""
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         yield
@@ -205,7 +205,7 @@ def test_floating_point_flags_stay_as_they_were():
     ],
 )
 def test_variances_below_the_number_range_give_one_warning(call):
-    """They are 0 where the ratios are not, and said to be so, once."""
+    """They are 0 where the ratios are not, with one warning."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         call(np.round(8 * X0) * 1e-170)
