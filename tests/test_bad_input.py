@@ -264,9 +264,9 @@ def test_not_finite_past_the_first_tiles():
 def test_wrong_number_of_columns(call):
     for X in (X0[:, :-1], sp.csr_array(X0[:, :-1]), aslinearoperator(X0[:, :-1])):
         if call[0] not in DENSE_ONLY or isinstance(X, np.ndarray):
-            with pytest.raises(ValueError, match=r"rows|entries|shape|samples"):
+            with pytest.raises(ValueError, match=r"rows|entries|shape|samples|came from"):
                 call[1](X, "data")
-    with pytest.raises(ValueError, match=r"rows|entries|shape|samples"):
+    with pytest.raises(ValueError, match=r"rows|entries|shape|samples|came from"):
         call[1](CLEAN["covariance"][:-1, :-1], "covariance")
     if call[0] == "extend":
         with pytest.raises(ValueError, match="samples"):
