@@ -4,14 +4,16 @@ import numpy as np
 
 from spcacore import sparse_dissimilarity, sparse_kmeans
 
+SHAPE = (200, 5000)
+
 
 class Clustering:
     params = (["float32", "float64"], [5.0, 20.0])
     param_names = ("dtype", "bound")
 
     def setup(self, dtype, bound):
-        X = np.random.default_rng(0).standard_normal((200, 5000))
-        X[100:, :50] += 1
+        X = np.random.default_rng(0).standard_normal(SHAPE)
+        X[len(X) // 2 :, :50] += 1
         self.X = X.astype(dtype)
 
     def time_squares(self, dtype, bound):

@@ -11,7 +11,7 @@ K = 100
 def numpy_loop(X, n_components, k, n_iter):
     """Truncated power with projection deflation, as one writes it in NumPy; n_iter iterations each.
 
-    X is centred already. Starts from the column of largest norm.
+    X is centered already. Starts from the column of largest norm.
     """
     X = X.copy()
     loadings = np.zeros((X.shape[1], n_components), X.dtype)

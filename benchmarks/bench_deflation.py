@@ -2,11 +2,13 @@
 
 import numpy as np
 
-from spcacore import deflate
+from spcacore import _core, deflate
 from spcacore.operators.deflation import DeflatedOperator as Deflated
 from spcacore.operators.inputs import as_problem
 
 K = 100
+SHAPE = (500, 100_000)  # of data
+P = 5000  # variables of covariances
 
 
 def loading(p, dtype):
@@ -21,17 +23,15 @@ class Data:
     param_names = ("dtype", "order")
 
     def setup(self, dtype, order):
-        self.X = np.asarray(np.random.default_rng(0).standard_normal((500, 100_000)), dtype, order=order)
-        self.u = np.ones(500, dtype)
-        self.x = loading(100_000, dtype)
+        self.X = np.asarray(np.random.default_rng(0).standard_normal(SHAPE), dtype, order=order)
+        self.u = np.ones(SHAPE[0], dtype)
+        self.x = loading(SHAPE[1], dtype)
         self.S = np.flatnonzero(self.x)
 
     def time_read(self, dtype, order):
         self.X.T @ self.u
 
     def time_kernel(self, dtype, order):
-        from spcacore import _core
-
         _core.deflate_data("projection", self.X, self.S, self.x[self.S], None)
 
     def time_deflate(self, dtype, order):
@@ -47,10 +47,10 @@ class Covariance:
     param_names = ("method",)
 
     def setup(self, method):
-        B = np.random.default_rng(0).standard_normal((200, 5000))
+        B = np.random.default_rng(0).standard_normal((200, P))
         self.A = B.T @ B
-        self.v = np.ones(5000)
-        self.x = loading(5000, np.float64)
+        self.v = np.ones(P)
+        self.x = loading(P, np.float64)
         self.problem = as_problem(self.A, kind="covariance", definite=False)
 
     def time_product(self, method):

@@ -5,6 +5,7 @@ import numpy as np
 import spcacore
 from spcacore.solvers.table import METHODS
 
+SHAPES = {"data": (500, 10_000), "covariance": (2000, 1000)}
 K = 20
 R = 3
 SPIKES = (60, 45, 30)
@@ -13,8 +14,7 @@ SLOW = ("branch_and_bound", "dspca")  # have benchmarks of their own
 
 def problem(kind):
     """Data 500 x 10,000, or the covariance matrix of 1000 variables, with three planted components."""
-    n, p = (500, 10_000) if kind == "data" else (2000, 1000)
-    X, planted = spcacore.datasets.make_spiked(n, p, cardinality=K, variances=SPIKES, rng=0)
+    X, planted = spcacore.datasets.make_spiked(*SHAPES[kind], cardinality=K, variances=SPIKES, rng=0)
     return (X if kind == "data" else np.cov(X.T)), planted
 
 

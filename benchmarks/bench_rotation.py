@@ -44,7 +44,7 @@ def svd_iteration(loadings, tol=1e-8, max_iter=1000):
 
 class Varimax:
     params = (["20000x10", "20000x50", "100000x20"], list(DATA))
-    param_names = ("shape", "data")
+    param_names = ("loadings", "data")
 
     def setup(self, shape, data):
         self.loadings = DATA[data](*map(int, shape.split("x")), np.float64)
@@ -64,7 +64,7 @@ class Kernel:
     """The kernel alone, in place; asv must not call it twice on one input."""
 
     params = (["float32", "float64"], ["1000000x10", "20000x50"])
-    param_names = ("dtype", "shape")
+    param_names = ("dtype", "loadings")
     number = 1
     warmup_time = 0
 

@@ -30,7 +30,7 @@ class Screening:
 
 
 class Reads:
-    """Counts, the same on every machine: bytes of X and of its coarse copy that are read, over those of X."""
+    """Counts, the same on every machine: bytes read of X and of its quantized copy, over those of X."""
 
     params = (DTYPES, list(FAMILIES))
     param_names = ("dtype", "family")

@@ -4,6 +4,7 @@ import numpy as np
 
 import spcacore
 
+SHAPE = (200, 5000)  # of the data for a choice
 VALUES = [5, 10, 20, 40, 80, 160]
 
 
@@ -30,7 +31,7 @@ class Select:
 
     def setup(self, threads):
         rng = np.random.default_rng(0)
-        self.X = spcacore.datasets.make_spiked(200, 5000, cardinality=20, rng=rng)[0]
+        self.X = spcacore.datasets.make_spiked(*SHAPE, cardinality=20, rng=rng)[0]
 
     def time_five_folds(self, threads):
         spcacore.select_sparsity(self.X, cardinality=VALUES, n_components=2, n_jobs=threads)

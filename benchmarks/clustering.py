@@ -8,12 +8,11 @@ import os
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import statistics
-import subprocess
-import sys
 import time
-from pathlib import Path
 
+import memory
 import numpy as np
+import pages
 
 import spcacore
 
@@ -34,31 +33,17 @@ def planted(n, p, k, shift, dtype=np.float64, seed=0):
     return X, y
 
 
-def status(field):
-    """VmRSS or VmHWM in bytes."""
-    with open("/proc/self/status") as lines:
-        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(field))
-
-
 def one(what, dtype, bound):
     """CPU seconds, peak of memory beyond X in MB, variables and iterations, in this process."""
     CALLS[what](planted(40, 60, 5, 1.0)[0], 3.0)  # libraries are loaded, BLAS has its buffers
     X, _ = planted(N, P, 100, 1.0, np.dtype(dtype).type)
-    before = status("VmRSS")
-    with open("/proc/self/clear_refs", "w") as reset:
-        reset.write("5")
-    start = time.process_time()
-    result = CALLS[what](X, float(bound))
-    seconds = time.process_time() - start
-    print(seconds, (status("VmHWM") - before) / 1e6, result.cardinality, result.n_iter)
+    peak, (seconds, result) = memory.above(lambda: pages.timed(lambda: CALLS[what](X, float(bound))))
+    print(seconds, peak / 1e6, result.cardinality, result.n_iter)
 
 
 def measured(what, dtype, bound, repeats=3):
-    runs = []
-    for _ in range(repeats):
-        command = [sys.executable, str(Path(__file__).resolve()), "--one", what, dtype, str(bound)]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        runs.append([float(v) for v in done.stdout.split()])
+    outputs = (memory.in_process(__file__, "--one", what, dtype, bound) for _ in range(repeats))
+    runs = [[float(value) for value in output.split()] for output in outputs]
     return [statistics.median(column) for column in zip(*runs, strict=True)]
 
 
@@ -116,9 +101,8 @@ def recovered(repeats=10):
 def curve(n_permutations=2):
     """Seconds of the gap statistic at ten bounds."""
     X, _ = planted(N, P, 100, 1.0, np.float32)
-    start = time.process_time()
-    gap = spcacore.sparse_dissimilarity_gap(X, n_permutations=n_permutations)
-    return (time.process_time() - start) / (n_permutations + 1), gap
+    seconds, gap = pages.timed(lambda: spcacore.sparse_dissimilarity_gap(X, n_permutations=n_permutations))
+    return seconds / (n_permutations + 1), gap
 
 
 def page():
@@ -145,9 +129,9 @@ def page():
     for what in CALLS:
         for dtype in ("float64", "float32"):
             for bound in (8, 30) if dtype == "float64" else (8,):
-                seconds, memory, variables, n_iter = measured(what, dtype, bound)
+                seconds, peak, variables, n_iter = measured(what, dtype, bound)
                 counts = f"{variables:.0f} | {n_iter:.0f}"
-                lines.append(f"| {what} | {dtype} | {bound} | {seconds:.1f} | {memory:.0f} | {counts} |")
+                lines.append(f"| {what} | {dtype} | {bound} | {seconds:.1f} | {peak:.0f} | {counts} |")
     each, gap = curve()
     n, p, slow, fast, size, error = beside_explicit()
     lines += [
@@ -182,18 +166,13 @@ def page():
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("-o", "--output")
+    parser = pages.parser(__doc__)
     parser.add_argument("--one", nargs=3, metavar=("WHAT", "DTYPE", "BOUND"), help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.one:
         one(*args.one)
-        return
-    text = page()
-    if args.output:
-        Path(args.output).write_text(text)
     else:
-        print(text)
+        pages.write(page(), args.output)
 
 
 if __name__ == "__main__":

@@ -5,17 +5,11 @@ positions of the embryo (Berkeley Drosophila Transcription Network Project), eig
 3, 2, 2 and 2 genes, on covariances and on correlations.
 """
 
-import argparse
-import sys
-from pathlib import Path
-
 import numpy as np
+import pages
 
 import spcacore
 from spcacore.operators.deflation import METHODS
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
-from files import arrays
 
 CARDINALITY = (9, 7, 6, 5, 3, 2, 2, 2)
 SHORT = {
@@ -30,7 +24,7 @@ SEARCHES = {
 
 
 def matrices():
-    X = arrays("drosophila_atlas.npz")["X"].astype(np.float64)
+    X = pages.arrays("drosophila_atlas.npz")["X"].astype(np.float64)
     pitprops = spcacore.datasets.load_pitprops().correlation
     return {
         "Drosophila, covariance": (np.cov(X.T), CARDINALITY),
@@ -137,17 +131,7 @@ CONCLUSION = """## What follows
   together is what counts, and for `refine=True` where it counts more than the order of the components."""
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("-o", "--output")
-    args = parser.parse_args()
-    assert set(SHORT) == set(METHODS) - {"naive"}
-    text = page()
-    if args.output:
-        Path(args.output).write_text(text)
-    else:
-        print(text)
-
-
 if __name__ == "__main__":
-    main()
+    options = pages.parser(__doc__).parse_args()
+    assert set(SHORT) == set(METHODS) - {"naive"}
+    pages.write(page(), options.output)

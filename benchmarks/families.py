@@ -23,7 +23,7 @@ _SPIKES = {"weak": (16, 9), "medium": (30, 10), "strong": (60, 20)}
 
 
 def make(family, n=500, p=100_000, dtype=np.float64, order="C", seed=0):
-    """The (n, p) matrix of a family; its columns are not centred.
+    """The (n, p) matrix of a family; its columns are not centered.
 
     Made in blocks of columns, so that little memory beyond X is used.
     """

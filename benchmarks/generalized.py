@@ -5,10 +5,7 @@ tests/test_lda.py, which needs pytest and scikit-learn.
 """
 
 import sys
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 import pages
 
 

@@ -10,17 +10,12 @@ component, the peak of memory beyond the matrix, and how well the blocks are rec
 import argparse
 import json
 import os
-import subprocess
 import sys
 import time
 import warnings
-from pathlib import Path
 
+import memory
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))  # for asv, which imports every file here
-
-from memory import status
 
 
 def block_model(n, p, nonzeros, k, *, inside=0.8, seed=0, dtype=np.float64):
@@ -78,16 +73,13 @@ def one(method, n, p, nonzeros, k, order, scale):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         function(small, k, max_iter=2, scale=scale)  # libraries are loaded, BLAS has its buffers
-    before = status("VmRSS")
     X, row_block, column_block = block_model(n, p, nonzeros, k)
     X = X.asformat(order)
     size = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
-    with open("/proc/self/clear_refs", "w") as reset:
-        reset.write("5")
     times = [time.process_time()]
-    result = function(X, k, scale=scale, center=False, callback=lambda _: times.append(time.process_time()))
+    options = {"scale": scale, "center": False, "callback": lambda _: times.append(time.process_time())}
+    above, result = memory.above(lambda: function(X, k, **options))
     whole = time.process_time() - times[0]
-    above = status("VmHWM") - before - size
     steps = np.diff(times)
     return {
         "method": method, "format": order, "scale": scale, "n": n, "p": p, "nnz": int(X.nnz), "k": k,
@@ -102,12 +94,8 @@ def one(method, n, p, nonzeros, k, order, scale):
 
 
 def run(*arguments):
-    done = subprocess.run(
-        [sys.executable, str(Path(__file__).resolve()), "--one", *map(str, arguments)],
-        capture_output=True, text=True, check=True,
-        env=os.environ | {"MALLOC_MMAP_THRESHOLD_": "131072"},  # what is freed leaves the process
-    )  # fmt: skip
-    return json.loads(done.stdout.splitlines()[-1])
+    freed = os.environ | {"MALLOC_MMAP_THRESHOLD_": "131072"}  # what is freed leaves the process
+    return json.loads(memory.in_process(__file__, "--one", *arguments, env=freed).splitlines()[-1])
 
 
 def main():

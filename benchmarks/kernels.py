@@ -9,16 +9,11 @@ import os
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import statistics
-import subprocess
-import sys
-import time
-from pathlib import Path
 
+import memory
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+import pages
 from bench_kernel import data
-from memory import status
 
 from spcacore import kernel_pca, random_fourier_features
 
@@ -127,12 +122,6 @@ WAYS = {
 }
 
 
-def timed(call):
-    start = time.process_time()
-    call()
-    return time.process_time() - start
-
-
 def race(samples):
     X = data(N, P)
     times = {name: [] for name in WAYS}
@@ -140,19 +129,13 @@ def race(samples):
         way(X[:600])
     for _ in range(samples):
         for name, way in WAYS.items():
-            times[name].append(timed(lambda way=way: way(X)))
+            times[name].append(pages.timed(lambda way=way: way(X))[0])
     return {name: statistics.median(seconds) for name, seconds in times.items()}
 
 
 def peak(what):
     """Bytes and CPU seconds of one call, in a fresh process."""
-    done = subprocess.run(
-        [sys.executable, str(Path(__file__).resolve()), "--peak", what],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return tuple(map(float, done.stdout.split()))
+    return tuple(map(float, memory.in_process(__file__, "--peak", what).split()))
 
 
 def measure(what):
@@ -164,11 +147,8 @@ def measure(what):
         X = data(n, p).astype(what)
         way = lambda X: kernel_pca(X, R, random_features=m)  # noqa: E731
     way(X[:600])  # libraries are loaded
-    before = status("VmRSS")
-    with open("/proc/self/clear_refs", "w") as reset:
-        reset.write("5")
-    seconds = timed(lambda: way(X))
-    print(status("VmHWM") - before, seconds)
+    size, (seconds, _) = memory.above(lambda: pages.timed(lambda: way(X)))
+    print(size, seconds)
 
 
 def errors():
@@ -188,8 +168,7 @@ def errors():
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("-o", "--output", type=Path)
+    parser = pages.parser(__doc__)
     parser.add_argument("--samples", type=int, default=5)
     parser.add_argument("--peak", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -209,10 +188,7 @@ def main():
         many=f"{n:,}", variables=p, features=m,
         seconds=seconds, peak=large / 1e6, single=single, small=small / 1e6,
     )  # fmt: skip
-    if options.output:
-        options.output.write_text(page)
-    else:
-        print(page)
+    pages.write(page, options.output)
 
 
 if __name__ == "__main__":

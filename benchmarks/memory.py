@@ -1,6 +1,6 @@
-"""Peak memory of one `sparse_pca` call above X, as a fraction of X.
+"""Peak memory of calls in processes of their own.
 
-A process of its own: python memory.py FAMILY N P DTYPE ORDER SCREENING
+python memory.py FAMILY N P DTYPE ORDER SCREENING: that of one `sparse_pca` call above X, as a fraction of X.
 """
 
 import subprocess
@@ -14,16 +14,24 @@ def status(field):
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(field))
 
 
+def above(call):
+    """Bytes of the peak of resident memory above what there was before, and what the call returns."""
+    before = status("VmRSS")
+    with open("/proc/self/clear_refs", "w") as reset:
+        reset.write("5")  # VmHWM starts anew from the present size
+    result = call()
+    return status("VmHWM") - before, result
+
+
+def in_process(file, *arguments, **options):
+    """What a script prints in a fresh process."""
+    command = [sys.executable, str(Path(file).resolve()), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=True, **options).stdout
+
+
 def peak(family, n, p, dtype, order, screening):
     """Run this file in a fresh process."""
-    arguments = [str(a) for a in (family, n, p, dtype, order, screening)]
-    done = subprocess.run(
-        [sys.executable, str(Path(__file__).resolve()), *arguments],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return float(done.stdout)
+    return float(in_process(__file__, family, n, p, dtype, order, screening))
 
 
 def main(family, n, p, dtype, order, screening):
@@ -37,11 +45,7 @@ def main(family, n, p, dtype, order, screening):
     small.T @ small[:, 0]
     sparse_pca(small, 2, cardinality=3)
     X = make(family, int(n), int(p), np.dtype(dtype), order)
-    before = status("VmRSS")
-    with open("/proc/self/clear_refs", "w") as reset:
-        reset.write("5")  # VmHWM starts anew from the present size
-    sparse_pca(X, R, cardinality=K, screening=screening)
-    print((status("VmHWM") - before) / X.nbytes)
+    print(above(lambda: sparse_pca(X, R, cardinality=K, screening=screening))[0] / X.nbytes)
 
 
 if __name__ == "__main__":

@@ -6,12 +6,8 @@ tests/test_oracle.py, which needs pytest. Shares are rounded down.
 
 import math
 import sys
-from pathlib import Path
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 import pages
 
 SEEDS = range(25)

@@ -1,12 +1,59 @@
-"""The parts of a page between `<!-- NAME -->` and `<!-- end -->`, which a script writes."""
+"""What the scripts of this folder share: the data of the tests, CPU times, and pages of docs."""
 
+import argparse
 import re
+import statistics
+import sys
+import time
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+
+from files import arrays
+
+__all__ = ["arrays", "main", "parser", "rewrite", "table", "timed", "write"]
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 
+def timed(call, repeats=1, enough=float("inf")):
+    """Median CPU seconds, and the last result; once is enough where it takes more than `enough` seconds."""
+    times = []
+    while not times or (len(times) < repeats and times[0] <= enough):
+        start = time.process_time()
+        result = call()
+        times.append(time.process_time() - start)
+    return statistics.median(times), result
+
+
+def parser(description):
+    """The options of a script that writes a page."""
+    options = argparse.ArgumentParser(description=description.splitlines()[0])
+    options.add_argument("-o", "--output", type=Path, help="the Markdown document; default: standard output")
+    return options
+
+
+def write(text, output):
+    if output:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        output.write_text(text, encoding="utf-8")
+    else:
+        print(text)
+
+
+def main(page, description):
+    """The whole of a script whose `page()` is the page."""
+    output = parser(description).parse_args().output
+    write(page(), output)
+
+
+def table(header, rows):
+    return "\n".join(
+        "| " + " | ".join(map(str, row)) + " |" for row in (header, ["---"] * len(header), *rows)
+    )
+
+
 def rewrite(page, name, text):
+    """Write the part of a page between `<!-- NAME -->` and `<!-- end -->` anew."""
     path = DOCS / page
     pattern = rf"(?s)(<!-- {name} -->\n).*?(<!-- end -->)"
     new, count = re.subn(pattern, lambda m: f"{m[1]}{text}\n{m[2]}", path.read_text(encoding="utf-8"))

@@ -55,7 +55,7 @@ def spcacore(X, k):
 
 
 def expert_numpy(X, k, tol=1e-8):
-    """Truncated power as an expert writes it: centring and deflation implicit, supports gathered.
+    """Truncated power as an expert writes it: centering and deflation implicit, supports gathered.
 
     Starts from the k variables of largest variance, weighted by it.
     """

@@ -7,7 +7,6 @@ of threads, over a unit that is named. Measurements can be kept with --save and 
 completed, with --load.
 """
 
-import argparse
 import json
 import os
 import platform
@@ -22,45 +21,21 @@ from importlib.metadata import PackageNotFoundError, version
 from itertools import cycle
 from pathlib import Path
 
+import memory
 import numpy as np
+import pages
+import peers
+import rotated
 import threadpoolctl
+from bench_rotation import planted, svd_iteration
+from families import FAMILIES, K, R, make
+from performance_page import N, document
 
 from spcacore import _core, deflate, l1_threshold, sparse_pca, varimax
 from spcacore.operators.deflation import DeflatedOperator as Deflated
 from spcacore.operators.inputs import as_problem
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))  # for asv, which imports every file here
-
-import memory
-import peers
-from bench_rotation import planted, svd_iteration
-from families import FAMILIES, K, R, make
-
-N = 500
 SAMPLES = 3  # how often whole calls are timed
-
-# Why a row is missed, for the document; by row
-WHY: dict[int, str] = {
-    3: "the bytes would allow less: in C order the statistics and the shadow read each panel of X "
-    "twice, from the second-level cache at best; the starts take ten Gram matrices of 400 "
-    "columns; the rest is the shadow, read at the memory's bandwidth by one core. Beside two BLAS"
-    " threads the same loops still use one core, and g itself is shorter.",
-    4: "the loops read X with one core, and in an order of additions that does not depend on the "
-    "number of threads, while g uses two cores. OpenMP in the loops over the columns and in the "
-    "shadow made screened calls faster with BLAS limited to one thread, but far slower next to "
-    "BLAS with two threads, whose pool spins beside the other: it was not kept.",
-    5: "the kernel keeps the target; the public function also looks through the loading, p numbers that "
-    "are not in cache, for its nonzeros, in NumPy.",
-    6: "removing the component takes two products with it, each of which reads 100 columns; a product "
-    "afterwards costs nothing measurable.",
-    8: "three passes are made (start, one quasi-Newton step, rotation), and each takes several reads, "
-    "since the sums over the pairs of ten columns are bound by arithmetic. A fourth-moment tensor was"
-    " tried and would have taken about as long.",
-    9: "in C order the block is read once, but from three columns on the arithmetic of one core takes "
-    "longer than the read: multiplications and additions are kept apart, so that results do not "
-    "depend on the processor. In Fortran order a block of rows of a wide matrix does not fit in "
-    "cache, and X is read twice.",
-}
 
 
 def race(options, functions, samples, share=1.0):
@@ -345,214 +320,6 @@ def row_11(options):
 MEASURE = {3: rows_1_to_3, 4: row_4, 5: row_5, 6: row_6, 7: row_7, 8: row_8, 9: row_9, 10: row_10, 11: row_11}
 
 
-# ---- the document --------------------------------------------------------------------------------------
-
-ROWS = {
-    1: "screened result equal to the plain loop in every bit",
-    2: "reads of X with setup",
-    3: "time with setup, in g",
-    4: "one plain iteration, in g",
-    5: "data deflation in place, in g",
-    6: "covariance projection deflation in a solver, in g = A @ v",
-    7: "soft threshold at an l1 bound, in memcpys of the vector",
-    8: "varimax, in reads of the loadings",
-    9: "X'(XV) of 1 to 8 columns, in g",
-    10: "peak memory of a whole call above X",
-    11: "import beyond NumPy and scipy.linalg",
-}
-TARGETS_2 = {"medium": 4.5, "gene": 6, "noise": 18}
-TARGETS_3 = {"medium": 8, "gene": 12, "noise": 45}
-
-
-def by_order(values, form="{:.1f}"):
-    """C and F side by side."""
-    return ", ".join(f"{order} {form.format(values[order])}" for order in "CF")
-
-
-def summary(m):
-    """(row, label, target, measured at each number of threads, met or None) of what was measured."""
-    lines = []
-
-    def add(row, label, target, cells, met):
-        lines.append((row, label, target, cells, met))
-
-    screened = {t: m[f"3 threads {t}"] for t in (1, 2) if m.get(f"3 threads {t}")}
-    if screened:
-        cells, met = {}, True
-        for threads, results in screened.items():
-            equal = [r["equal"] for r in results.values()]
-            if threads == 1 and "modes" in m:
-                equal += m["modes"].values()
-            cells[threads] = f"{sum(equal)} of {len(equal)} cases"
-            met &= all(equal)
-        add(1, "six families, C and F, float32 and float64", "all", cells, met)
-        for row, key, targets in ((2, "reads", TARGETS_2), (3, "time", TARGETS_3)):
-            for family, target in targets.items():
-                values = {
-                    t: {order: results[f"{family} float64 {order}"][key] for order in "CF"}
-                    for t, results in screened.items()
-                }
-                met = all(v <= target for of in values.values() for v in of.values())
-                add(row, family, f"{target:g}", {t: by_order(v) for t, v in values.items()}, met)
-    four = {t: m[f"4 threads {t}"] for t in (1, 2) if m.get(f"4 threads {t}")}
-    for dtype in ("float64", "float32") if four else ():
-        values = {t: {order: v[f"{dtype} {order}"] for order in "CF"} for t, v in four.items()}
-        met = all(v <= 1.1 for of in values.values() for v in of.values())
-        add(4, dtype, "1.1", {t: by_order(v, "{:.2f}") for t, v in values.items()}, met)
-    five = m.get("5")
-    for order, target in (("F", 0.005), ("C", 0.03)) if five else ():
-        cell = f"{five[order]['call']:.4f} (kernel alone {five[order]['kernel']:.4f})"
-        add(5, order, f"{target:g}", {1: cell}, five[order]["call"] <= target)
-    if six := m.get("6"):
-        cell = f"{six['update']:.4f}, and {six['product']:.4f} a product"
-        add(6, "p = 10,000", "0.02", {1: cell}, six["update"] + six["product"] <= 0.02)
-    if seven := m.get("7"):
-        for dtype, v in seven.items():
-            cell = f"worst {v['worst']:.1f} ({v['where']}), median {v['median']:.1f}"
-            cell += f", over 8 in {v['over']} of {v['cases']}"
-            add(7, f"p = 10⁶, {dtype}", "8", {1: cell}, v["worst"] <= 8)
-    eight = m.get("8")
-    for shape, target in (("1000000 x 10", 14), ("20000 x 50", 400)) if eight else ():
-        cell = f"{eight[shape]['reads']:.0f}"
-        if "numpy" in eight[shape]:
-            cell += (
-                f" (SVD iteration in NumPy {eight[shape]['numpy']:.0f}; "
-                f"criterion over its: {eight[shape]['optimum']:.6f})"
-            )
-        add(8, shape.replace(" x ", " × "), f"{target}", {1: cell}, eight[shape]["reads"] <= target)
-    if "9" in m:
-        if nine := m["9"]:
-            for order in "CF":
-                blocks = [nine[f"{order} {c}"]["block"] for c in range(1, 9)]
-                blas = [nine[f"{order} {c}"]["blas"] for c in range(1, 9)]
-                cell = f"{' '.join(f'{b:.2f}' for b in blocks)} (BLAS {' '.join(f'{b:.1f}' for b in blas)})"
-                add(9, order, "1.3", {1: cell}, max(blocks) <= 1.3)
-        else:
-            add(9, "", "1.3", {1: "not there yet"}, None)
-    if ten := m.get("10"):
-        for dtype, target in (("float64", 0.2), ("float32", None)):
-            of = {key: v for key, v in ten.items() if dtype in key}
-            worst = max(of, key=of.get)
-            family, _, order = worst.split()
-            add(
-                10, dtype, f"{target:.0%}" if target else "–",
-                {1: f"{of[worst]:.1%} ({family}, {order})"}, of[worst] <= target if target else None,
-            )  # fmt: skip
-    if eleven := m.get("11"):
-        add(11, "", "20 ms", {1: f"{eleven['ms']:.1f} ms"}, eleven["ms"] <= 20)
-    return lines
-
-
-def table(header, rows):
-    return "\n".join(
-        "| " + " | ".join(map(str, row)) + " |" for row in (header, ["---"] * len(header), *rows)
-    )
-
-
-def document(m):
-    p = f"{m['p']:,}"
-    parts = [
-        "# How fast it is",
-        "Written by `python benchmarks/performance.py --peers -o docs/performance.md`, which anyone can run; "
-        "edit that script, not this file.",
-        "Times are ratios: medians taken alternately in one process, on the same array, with the same number "
-        "of BLAS threads; CPU time of one thread, wall time of two. The unit **g** is one `X.T @ u` by the "
-        "linked BLAS. Ratios of times vary from run to run and from machine to machine; "
-        "reads, bits and memory do not.",
-        f"Measured on {m['date']}: {m['machine']}.",
-    ]
-    if m["quick"]:
-        parts.append("**A quick run**: fewer columns, fewer samples, one thread.")
-    lines = summary(m)
-    if lines:
-        parts += [
-            "## Targets",
-            f"Data are {N} × {p} and float64, ten components of {K} nonzeros, unless said.",
-        ]
-        body, last = [], None
-        for row, label, target, cells, met in lines:
-            what = ROWS[row] if row != last else ""
-            state = {True: "met", False: "**missed**", None: "–"}[met]
-            number = row if row != last else ""
-            body.append([number, what, label, target, cells.get(1, "–"), cells.get(2, "–"), state])
-            last = row
-        parts.append(table(["#", "what", "", "target", "1 thread", "2 threads", ""], body))
-        missed = sorted({row for row, *_, met in lines if met is False})
-        if missed:
-            parts.append("Missed: " + "; ".join(f"row {row}, {ROWS[row]}" for row in missed) + ".")
-            parts += [f"Row {row}: {WHY[row]}" for row in missed if row in WHY]
-        else:
-            parts.append("No target measured here is missed.")
-    if m.get("3 threads 1"):
-        parts += screening_section(m)
-    if m.get("peers"):
-        parts += peers_section(m)
-    return "\n\n".join(parts) + "\n"
-
-
-def screening_section(m):
-    parts = [
-        "## Screening, by kind of data",
-        f"A whole call, {N} × {m['p']:,}, ten components of {K} nonzeros from the default start. Passes: "
-        "products with X that the plain loop makes. Reads: bytes of X and of its coarse copy that the "
-        "screened call reads, setup included, over the bytes of X. Times in g. Cells are C order / F order.",
-        "\n".join(f"* *{name}*: {what}." for name, what in FAMILIES.items()),
-    ]
-    for threads in (1, 2):
-        results = m.get(f"3 threads {threads}")
-        if not results:
-            continue
-        rows = []
-        for dtype in ("float64", "float32"):
-            for family in FAMILIES:
-                c, f = (results[f"{family} {dtype} {order}"] for order in "CF")
-                rows.append(
-                    [
-                        family,
-                        dtype,
-                        c["passes"],
-                        f"{c['plain']:.0f} / {f['plain']:.0f}",
-                        c["mode"] if c["mode"] == f["mode"] else f"{c['mode']} / {f['mode']}",
-                        f"{c['reads']:.1f} / {f['reads']:.1f}",
-                        f"{c['time']:.1f} / {f['time']:.1f}",
-                    ]
-                )
-        parts.append(f"{threads} BLAS thread{'s' * (threads > 1)}:")
-        header = ["data", "", "plain passes", "plain time", "screening", "reads", "time"]
-        parts.append(table(header, rows))
-    return parts
-
-
-def peers_section(m):
-    def cells(package, name):
-        result, planted = m["peers"][f"{package} {name}"], peers.R * peers.SETS[name][2]
-        if "failure" in result:
-            tried = f"; one fit takes {result['fit']:.0f}" if "fit" in result else ""
-            return [result["failure"] + tried, "–", "–"]
-        fits = f"{result['fits']:g}"
-        if abs(result["nonzeros"] - planted) > 0.05 * planted:
-            fits += f", unmatched: {result['nonzeros']:.0f} nonzeros for {planted}"
-        return [f"{result['seconds']:.3g}", fits, f"{result['recall']:.2f}"]
-
-    (n1, p1, k1, v1), (n2, p2, k2, v2) = peers.SETS["small"], peers.SETS["large"]
-    rows = [[package, *cells(package, "small"), *cells(package, "large")] for package in peers.PACKAGES]
-    return [
-        "## What users of Python run today",
-        f"Spiked data (`make_spiked`), {peers.R} components: {n1} × {p1:,} with {k1} nonzeros each and "
-        f"variances {', '.join(f'{v:g}' for v in v1)}; {n2} × {p2:,} with {k2} nonzeros and "
-        f"{', '.join(f'{v:g}' for v in v2)}; unit noise. CPU seconds of one thread, median over at most "
-        f"{peers.DRAWS} draws (as many as a package finishes in {m['limit']:g} s); recall is the mean "
-        "fraction of the planted supports that is found. Sparsity is matched: a penalty is bisected until "
-        "the nonzeros agree to 5 %; the time is that of the last fit alone, beside it the number of fits it "
-        f"took to get there. A package may use {peers.MEMORY >> 30} GiB.",
-        table(["", "small: CPU s", "fits", "recall", "large: CPU s", "fits", "recall"], rows),
-        f"For scale, `X.T @ u` takes {1e3 * m['unit large']:.1f} ms on the large set. "
-        "`sparse-decomposition` 0.1.0 cannot be imported: its wheel lacks the modules. `nnpcapy` 0.1.0 has "
-        "no parameter for sparsity. "
-        "Versions: " + ", ".join(f"{name} {v}" for name, v in m["peer versions"].items()) + ".",
-    ]
-
-
 # ---- main -----------------------------------------------------------------------------------------------
 
 
@@ -597,14 +364,13 @@ def measure_peers(m, options):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = pages.parser(__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer columns and samples, one thread")
     parser.add_argument("--rows", default="1-11", help="e.g. 2,3,7-9, or none")
     parser.add_argument("--peers", action="store_true", help="other packages too")
     parser.add_argument("--limit", type=float, default=120, help="CPU seconds a package may take on one set")
     parser.add_argument("--load", help="start from measurements saved earlier")
     parser.add_argument("--save", help="keep the measurements as JSON")
-    parser.add_argument("-o", "--output", help="the Markdown document; default: standard output")
     options = parser.parse_args()
     options.p = 30_000 if options.quick else 100_000
     options.samples = 2 if options.quick else SAMPLES
@@ -641,15 +407,11 @@ def main():
             measure_peers(m, options)
     if options.save:
         Path(options.save).write_text(json.dumps(m, indent=1))
-    if options.output:
-        Path(options.output).parent.mkdir(parents=True, exist_ok=True)
-        import rotated  # which writes a section of its own
-
-        path = Path(options.output)
-        kept = rotated.section_of(path.read_text(encoding="utf-8")) if path.exists() else ""
-        path.write_text(document(m) + ("\n" + kept if kept else ""), encoding="utf-8")
-    else:
-        print(document(m))
+    text = document(m)
+    if options.output and options.output.exists():  # which has a section that another script writes
+        kept = rotated.section_of(options.output.read_text(encoding="utf-8"))
+        text += "\n" + kept if kept else ""
+    pages.write(text, options.output)
 
 
 if __name__ == "__main__":

@@ -4,19 +4,14 @@ Writes docs/probabilistic.md: python benchmarks/probabilistic.py -o docs/probabi
 the part on 1669 x 65,598 (some ten minutes, 2 GB).
 """
 
-import argparse
 import resource
-import sys
 import time
-from pathlib import Path
 
 import numpy as np
+import pages
 
 import spcacore
 from spcacore import grid_laplacian
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
-from files import arrays
 
 DEFLATIONS = (
     "hotelling", "projection", "schur", "orthogonalized_hotelling", "orthogonalized_projection",
@@ -25,7 +20,7 @@ DEFLATIONS = (
 
 
 def held_out(test, V):
-    """Percent of the variance of centred rows that the span of V explains."""
+    """Percent of the variance of centered rows that the span of V explains."""
     test = test - test.mean(axis=0)
     Q = np.linalg.qr(np.asarray(V, test.dtype))[0]
     return 100 * float(np.sum((test @ Q) ** 2, dtype=np.float64) / np.sum(test**2, dtype=np.float64))
@@ -100,7 +95,7 @@ def figure_4():
     data = {}
     Y, L = resting_state(), grid_laplacian((25, 40))
     data["synthetic maps, 120×1000"] = (Y[::2], Y[1::2], {"prior_precision": L @ L})
-    X = np.log(np.maximum(arrays("golub_leukemia.npz")["X"], 20).astype(np.float64))
+    X = np.log(np.maximum(pages.arrays("golub_leukemia.npz")["X"], 20).astype(np.float64))
     X = X[:, np.argsort(-X.var(axis=0))[:1000]]
     train, test = X[::2], X[1::2]
     C = 0.5 * np.corrcoef(train.T) + 0.5 * np.eye(1000)
@@ -254,11 +249,11 @@ WHAT_FOLLOWS = """\
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("-o", "--output", type=Path, required=True)
+    parser = pages.parser(__doc__)
     parser.add_argument("--large", action="store_true", help="also the part on 1669 x 65,598")
     options = parser.parse_args()
-    old = options.output.read_text(encoding="utf-8") if options.output.exists() else ""
+    known = options.output and options.output.exists()
+    old = options.output.read_text(encoding="utf-8") if known else ""
     text = [
         "# Probabilistic components", "",
         "Written by `python benchmarks/probabilistic.py -o docs/probabilistic.md`; edit that script, not "
@@ -292,7 +287,7 @@ def main():
         ]  # fmt: skip
     elif marker in old:
         text += [old[old.index(marker) :].rstrip(), ""]
-    options.output.write_text("\n".join(text), encoding="utf-8")
+    pages.write("\n".join(text), options.output)
 
 
 if __name__ == "__main__":

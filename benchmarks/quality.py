@@ -3,22 +3,15 @@
 python benchmarks/quality.py -o docs/quality.md. One BLAS thread; CPU time, median of three below a second.
 """
 
-import argparse
 import os
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-import statistics
-import sys
-import time
 import warnings
-from pathlib import Path
 
 import numpy as np
+import pages
 
 import spcacore
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
-from files import arrays
 
 CARDINALITIES = (5, 10)
 COMPONENTS = 4
@@ -28,7 +21,7 @@ def matrices():
     from sklearn.datasets import load_wine
 
     wine = load_wine().data
-    uci = arrays("uci_correlations.npz")
+    uci = pages.arrays("uci_correlations.npz")
     return {
         "pit props": spcacore.datasets.load_pitprops().correlation,
         "wine, correlation": np.corrcoef(wine.T),
@@ -36,19 +29,14 @@ def matrices():
         "geography": uci["geography"],
         "communities": uci["communities"],
         "gait": uci["gait"],
-        "S&P 500": arrays("snp500_correlation.npz")["A"],
-        "Drosophila": np.cov(arrays("drosophila_atlas.npz")["X"].astype(np.float64).T),
+        "S&P 500": pages.arrays("snp500_correlation.npz")["A"],
+        "Drosophila": np.cov(pages.arrays("drosophila_atlas.npz")["X"].astype(np.float64).T),
     }
 
 
 def timed(call):
-    times = []
-    while True:
-        start = time.process_time()
-        result = call()
-        times.append(time.process_time() - start)
-        if len(times) == 3 or times[0] > 1:
-            return result, statistics.median(times)
+    """Median seconds of three calls, or of one that takes long, and the result."""
+    return pages.timed(call, 3, enough=1.0)
 
 
 def ms(seconds):
@@ -57,13 +45,13 @@ def ms(seconds):
 
 def one_component():
     lines = [
-        "| matrix | p | k | optimum (proved) | greedy | one start | all starts | with exchanges | ms | "
+        "| matrix | p | k | optimum (proved) | greedy | one start | all starts | with swaps | ms | "
         "branch and bound, ms | bound above optimum | relaxation above |",
         "| --- |" + " ---: |" * 11,
     ]
     for name, A in matrices().items():
         for k in CARDINALITIES:
-            exact, slow = timed(
+            slow, exact = timed(
                 lambda A=A, k=k: spcacore.branch_and_bound(A, k, kind="covariance", time_limit=300)
             )
             assert exact.optimal
@@ -75,11 +63,11 @@ def one_component():
                 lambda A=A, k=k: spcacore.tpower(A, k, kind="covariance"),
             )
             found = [timed(call) for call in calls]
-            share = " | ".join(f"{x.value / best:.4f}" for x, _ in found)
+            share = " | ".join(f"{x.value / best:.4f}" for _, x in found)
             bounds = spcacore.optimality_bound(A, k, kind="covariance", relaxation=True).bounds
             cheap = min(v for n, v in bounds.items() if n != "relaxation") / best - 1
             lines.append(
-                f"| {name} | {len(A)} | {k} | {best:.8g} | {share} | {ms(found[-1][1])} | {ms(slow)} "
+                f"| {name} | {len(A)} | {k} | {best:.8g} | {share} | {ms(found[-1][0])} | {ms(slow)} "
                 f"| {100 * cheap:.2f} % | {100 * (bounds['relaxation'] / best - 1):.2f} % |"
             )
     return lines
@@ -87,7 +75,7 @@ def one_component():
 
 def several_components():
     lines = [
-        "| matrix | k | projection | with exchanges | branch and bound | generalized | refined | ms | "
+        "| matrix | k | projection | with swaps | branch and bound | generalized | refined | ms | "
         "orthogonal, refined | dense |",
         "| --- |" + " ---: |" * 9,
     ]
@@ -101,7 +89,7 @@ def several_components():
                 result = spcacore.sparse_pca(A, COMPONENTS, **options, **more)
                 return result.explained_variance.sum() / np.trace(A)
 
-            refined, seconds = timed(lambda share=share: share(deflation="generalized", refine=True))
+            seconds, refined = timed(lambda share=share: share(deflation="generalized", refine=True))
             cells = [
                 share(swaps=False), share(), share(method="branch_and_bound", time_limit=60),
                 share(deflation="generalized"), refined,
@@ -144,7 +132,7 @@ thread.
 
 The optimum is proved by `branch_and_bound`. The next columns are the value of a heuristic over the optimum:
 forward greedy search, truncated power from the variable of largest variance alone, from all its starts, and
-with the exchanges of variables that end it by default (time: of the latter). Bounds, by `optimality_bound`,
+with the swaps of variables that end it by default (time: of the latter). Bounds, by `optimality_bound`,
 need no search: the best of the cheap ones, and the semidefinite relaxation.
 
 {one}
@@ -152,7 +140,7 @@ need no search: the best of the cheap ones, and the semidefinite relaxation.
 ## Four components
 
 Percent of the total variance that the loadings explain together, with k nonzeros each: truncated power with
-projection deflation, without and with exchanges; the optimum of each component in its turn; generalized
+projection deflation, without and with swaps; the optimum of each component in its turn; generalized
 deflation; that refined jointly (`refine=True`; time: of this); orthogonal loadings, refined; and dense
 components, which no sparse ones can exceed. Where refinement explains more than the optimum of each component
 in its turn, greed is what was lost.
@@ -174,16 +162,5 @@ def page():
     return PAGE.format(**{name: "\n".join(lines) for name, lines in tables.items()})
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("-o", "--output")
-    args = parser.parse_args()
-    text = page()
-    if args.output:
-        Path(args.output).write_text(text)
-    else:
-        print(text)
-
-
 if __name__ == "__main__":
-    main()
+    pages.main(page, __doc__)

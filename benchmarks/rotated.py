@@ -8,10 +8,8 @@ wheel and source archive on PyPI lack its modules; it needs `factor_analyzer`. -
 --save` wrote.
 """
 
-import argparse
 import json
 import sys
-import time
 import types
 import warnings
 from pathlib import Path
@@ -19,17 +17,14 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse
 import threadpoolctl
+from bench_rotation import svd_iteration
+from graph import block_model
+from pages import parser, table, timed
 from scipy.sparse.linalg import LinearOperator, eigsh, lobpcg, svds
 
 from spcacore import explained_variance, sca
 from spcacore.operators.degrees import degree_problem
 from spcacore.operators.inputs import as_problem
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))  # for asv, which imports every file here
-
-from bench_rotation import svd_iteration
-from graph import block_model
-from performance import table
 
 R = 20
 TITLE = "## Rotated components and graphs"
@@ -46,12 +41,6 @@ def dense():
 
 def graph():
     return block_model(50_000, 75_000, 5_000_000, R)[0]
-
-
-def clock(call):
-    start = time.process_time()
-    result = call()
-    return time.process_time() - start, result
 
 
 # ---- leading vectors --------------------------------------------------------------------------------
@@ -117,7 +106,7 @@ def leading(problem):
     for name, solve in solvers.items():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            seconds, V = clock(solve)
+            seconds, V = timed(solve)
         V = np.asfortranarray(V)
         AV = op.apply_block(V)
         values = np.einsum("ij,ij->j", V, AV)
@@ -130,7 +119,7 @@ def leading(problem):
 
 
 def plain(X, bound, n_iter):
-    """PRS iterations as one would write them, on a centred copy of dense X; sparse X is not centred."""
+    """PRS iterations as one would write them, on a centered copy of dense X; sparse X is not centered."""
     if not scipy.sparse.issparse(X):
         X = X - X.mean(axis=0)
     Y = svds(X, R, v0=np.ones(min(X.shape)))[2].T
@@ -175,16 +164,16 @@ def load_peer(path):
 def others(X, bound, peer):
     center = not scipy.sparse.issparse(X)
     pve = lambda Y: float(explained_variance(X, Y, ratio=True, center=center).sum())  # noqa: E731
-    seconds, ours = clock(lambda: sca(X, R, l1_bound=bound, center=center))
+    seconds, ours = timed(lambda: sca(X, R, l1_bound=bound, center=center))
     found = {"spcacore": (seconds, ours.n_iter, pve(ours.loadings))}
-    seconds, one = clock(lambda: sca(X.astype(np.float32), R, l1_bound=bound, center=center))
+    seconds, one = timed(lambda: sca(X.astype(np.float32), R, l1_bound=bound, center=center))
     found["spcacore, float32"] = (seconds, one.n_iter, pve(one.loadings))
-    seconds, Y = clock(lambda: plain(X, bound, ours.n_iter))
+    seconds, Y = timed(lambda: plain(X, bound, ours.n_iter))
     found["plain NumPy"] = (seconds, ours.n_iter, pve(Y))
     if peer:
         model = load_peer(peer)(R, gamma=bound, max_iter=ours.n_iter, tol=0, center=center)
         Z = model._preprocess_data(X)
-        seconds, _ = clock(lambda: model.fit_transform(Z))
+        seconds, _ = timed(lambda: model.fit_transform(Z))
         found["sparse-decomposition"] = (seconds, model.n_iter_, pve(model.components_.T))
     print(found, file=sys.stderr)
     return found
@@ -224,10 +213,10 @@ def section(m):
         "than ARPACK's single vectors, which are what is used. LOBPCG was stopped after 60 iterations.",
         table(["", "graph: s", "residual", "dense: s", "residual"], solvers),
         "The same bound of the l1 norm and the same number of iterations: `sca`; the iteration as one would "
-        "write it in NumPy (SVDs, the usual varimax by SVDs, a sort), on a centred copy; and "
+        "write it in NumPy (SVDs, the usual varimax by SVDs, a sort), on a centered copy; and "
         "`sparse-decomposition` 0.1.0, from its repository, since what PyPI has lacks the modules, and "
         "repaired at run time for today's scikit-learn. Leading vectors included. pve: the variance "
-        "explained. On dense data the time is that of the products, and `sca` only saves the centred copy: "
+        "explained. On dense data the time is that of the products, and `sca` only saves the centered copy: "
         "its loops, which add in a fixed order, are no faster than the BLAS at twenty columns.",
         table(["", "dense: s", "iterations", "pve", "graph: s", "iterations", "pve"], peers),
     ]
@@ -284,15 +273,12 @@ def section_of(document):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--peer", help="a checkout of sparse_decomposition")
-    parser.add_argument("--graphs", help="measurements of graph.py")
-    parser.add_argument("--save", help="keep the measurements as JSON")
-    parser.add_argument("--load", help="take those kept; with --graphs, the graphs anew")
-    parser.add_argument(
-        "-o", "--output", help="the document whose section is written; default: standard output"
-    )
-    options = parser.parse_args()
+    options = parser(__doc__)
+    options.add_argument("--peer", help="a checkout of sparse_decomposition")
+    options.add_argument("--graphs", help="measurements of graph.py")
+    options.add_argument("--save", help="keep the measurements as JSON")
+    options.add_argument("--load", help="take those kept; with --graphs, the graphs anew")
+    options = options.parse_args()
     if options.load:
         m = json.loads(Path(options.load).read_text())
         if options.graphs:
@@ -304,11 +290,10 @@ def main():
     if not options.output:
         print(section(m))
         return
-    path = Path(options.output)
-    text = path.read_text(encoding="utf-8")
+    text = options.output.read_text(encoding="utf-8")
     old = section_of(text)
     text = text.replace(old, section(m)) if old else text.rstrip("\n") + "\n\n" + section(m)
-    path.write_text(text, encoding="utf-8")
+    options.output.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -8,11 +8,8 @@ With --estimate nothing is measured: only the estimate for a billion rows is wri
 import statistics
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))  # for asv, which imports every file here
 import pages
 
 P, ROWS, BLOCKS, R = 4000, 8000, 4, 10
@@ -34,14 +31,9 @@ def make(block, n=ROWS, p=P):
     return X + 1
 
 
-def median(f, count=3):
+def median(f):
     """Median CPU time of this process, in seconds."""
-    times = []
-    for _ in range(count):
-        start = time.process_time()
-        f()
-        times.append(time.process_time() - start)
-    return statistics.median(times)
+    return pages.timed(f, 3)[0]
 
 
 def constants():

@@ -5,37 +5,21 @@ and a covariance matrix of 1000 variables; gene expression 72 x 7129. One BLAS t
 the one fit at the sparsity found; scikit-learn, which takes no covariance, is given data.
 """
 
-import argparse
 import os
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-import statistics
-import sys
 import time
 import warnings
-from pathlib import Path
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
-sys.path.insert(0, str(Path(__file__).resolve().parent))
 from bench_methods import K, R, problem, sparsity
-from files import arrays
+from pages import arrays, main, timed
 from peers import recall
 
 import spcacore
 from spcacore.solvers.table import METHODS
 
 LIMIT = 400  # seconds that bisecting scikit-learn's penalty may take
-
-
-def timed(fit, repeats):
-    times = []
-    for _ in range(repeats):
-        start = time.process_time()
-        result = fit()
-        times.append(time.process_time() - start)
-    return statistics.median(times), result
 
 
 def ours(M, kind):
@@ -69,7 +53,7 @@ def theirs(X, r=R, wanted=R * K, high=50.0, slack=2):
         model = SparsePCA(r, alpha=alpha, max_iter=200, random_state=0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            seconds, model = timed(lambda model=model: model.fit(X), 1)
+            seconds, model = timed(lambda model=model: model.fit(X))
         V = model.components_.T
         nonzeros = np.count_nonzero(V)
         if best is None or abs(nonzeros - wanted) < abs(np.count_nonzero(best[1]) - wanted):
@@ -154,16 +138,5 @@ def page():
     return "\n".join(lines)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("-o", "--output")
-    args = parser.parse_args()
-    text = page()
-    if args.output:
-        Path(args.output).write_text(text)
-    else:
-        print(text)
-
-
 if __name__ == "__main__":
-    main()
+    main(page, __doc__)

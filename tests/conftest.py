@@ -22,7 +22,7 @@ settings.load_profile("repeatable")
 
 @pytest.fixture
 def interruptible():
-    """Ctrl-C is heard, here and in new processes, also where a shell in the background has it ignored."""
+    """Ctrl-C interrupts, here and in new processes, also where a shell in the background ignores it."""
     old = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, old)

@@ -1,4 +1,4 @@
-"""What the tests of faults share: inputs that stay as they are, and an allocator of NumPy that refuses."""
+"""What the tests of faults share: forms of the inputs, and an allocator of NumPy that refuses."""
 
 import contextlib
 import ctypes
@@ -21,25 +21,6 @@ try:
     from numpy._core import _multiarray_umath as umath
 except ImportError:  # before NumPy 2
     from numpy.core import _multiarray_umath as umath
-
-
-def parts(X: Any) -> list[np.ndarray]:
-    """The arrays that an input is made of."""
-    if isinstance(X, np.ndarray):
-        return [X]
-    if sp.issparse(X):
-        return [X.data, X.indices, X.indptr] if hasattr(X, "indptr") else [X.tocsr().data]
-    return parts(X.A) if hasattr(X, "A") else []
-
-
-@contextlib.contextmanager
-def untouched(*inputs: Any) -> Iterator[None]:
-    """Not a byte of the inputs changes, whatever happens inside."""
-    before = [a.tobytes() for X in inputs for a in parts(X)]
-    try:
-        yield
-    finally:
-        assert [a.tobytes() for X in inputs for a in parts(X)] == before
 
 
 def sparse(X: np.ndarray) -> sp.csr_array:

@@ -1,6 +1,6 @@
 """Data files of tests and benchmarks: those of tests/data, and those of a folder that a variable names.
 
-The licences of the latter do not let them be copied; CONTRIBUTING.md says where they are to be had.
+The licenses of the latter do not let them be copied; CONTRIBUTING.md says where they are to be had.
 """
 
 import os

@@ -52,7 +52,7 @@ def l1_threshold(a, bound):
 def l1_value(a, bound):
     """max w'a over ||w|| <= 1, ||w||_1 <= bound, by duality: min over t >= 0 of ||S(a, t)|| + bound t.
 
-    Convex and piecewise smooth in t, hence the minimum of the minima between neighbouring magnitudes.
+    Convex and piecewise smooth in t, hence the minimum of the minima between neighboring magnitudes.
     """
     a = np.abs(np.asarray(a, np.longdouble))
     top = a.max()

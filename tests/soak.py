@@ -25,6 +25,7 @@ import traceback
 import warnings
 from pathlib import Path
 
+import bad_kinds
 import calls
 import matplotlib
 
@@ -34,6 +35,7 @@ import numpy as np
 import pandas as pd
 import scipy.io
 import scipy.sparse as sp
+from kinds import backward, every_second, frame, read_only
 from matplotlib import pyplot
 
 import spcacore
@@ -80,39 +82,24 @@ def structured(rng, n, p):
     return X
 
 
-def every_second(X):
-    big = np.full([2 * m for m in X.shape], np.nan, X.dtype)
-    big[(slice(None, None, 2),) * X.ndim] = X
-    return big[(slice(None, None, 2),) * X.ndim]
-
-
-def read_only(X):
-    X = X.copy()
-    X.flags.writeable = False
-    return X
-
-
 ARRAYS = [
     np.asarray,
     np.asfortranarray,
     every_second,
     read_only,
-    lambda X: X[::-1].copy()[::-1],
+    backward,
     lambda X: X.astype(np.float32),
     lambda X: np.asfortranarray(X.astype(np.float32)),
     lambda X: X.astype(X.dtype.newbyteorder(">")),
     lambda X: X.astype(object),
 ]
-OTHERS = [
-    lambda X: X.tolist(),
-    lambda X: pd.DataFrame(X) if X.ndim == 2 else pd.Series(X),
-]
+OTHERS = [lambda X: X.tolist(), frame]
 SPARSE = [sp.csr_array, sp.csc_array, sp.csr_matrix, sp.lil_array]
 
 
 def with_cell(value):
     def place(X):
-        X = X.astype(type(value) if isinstance(value, complex) else np.float64)
+        X = X.astype(np.float64)
         X.flat[X.size // 2] = value
         return X
 
@@ -127,19 +114,14 @@ def corrupt(X):
     return X
 
 
+ALWAYS_BAD = {
+    "complex", "masked", "str", "datetime", "two dimensions more", "no rows", "None", "string", "ragged",
+}  # fmt: skip
 BAD = {  # none of them may give a result
     "NaN": with_cell(np.nan),
     "infinite": with_cell(np.inf),
-    "complex": with_cell(1j),
-    "masked": lambda X: np.ma.masked_less(X, 0),
-    "words": lambda X: X.astype(str),
-    "dates": lambda X: X.astype("datetime64[s]"),
-    "two more dimensions": lambda X: X[None, None],
-    "no rows": lambda X: X[:0],
-    "None": lambda X: None,
-    "a word": lambda X: "X",
-    "ragged": lambda X: [*X.tolist(), []] if X.ndim == 2 else [[1.0], [1.0, 2.0]],
     "corrupt": corrupt,
+    **{name: make for name, make, *_ in bad_kinds.BAD if name in ALWAYS_BAD},
 }
 TAKEN = {  # NaN is a missing value; a column that no component uses is not read
     **{name: {"NaN"} for name in ("pmd", "pmd, two-way", "sparse_pca, pmd", "sparse_pca, naive", "ppca")},

@@ -1,8 +1,10 @@
 """Every kind of bad array in every call is refused by the name of its argument, and stays as it was.
 
-calls.py has the calls and kinds.py the kinds; options are in test_options.py, good arrays in test_layouts.py.
+calls.py has the calls, bad_kinds.py the kinds; options are in test_options.py, good arrays in
+test_layouts.py.
 """
 
+import itertools
 import re
 import warnings
 
@@ -10,12 +12,28 @@ import calls
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from kinds import BAD, BROKEN, DTYPES, SPARSE, bad_cells, ids, is_covariance, untouched
+import small
+from bad_kinds import BAD, BROKEN, bad_cells
+from extras import optional
+from kinds import (
+    DTYPES,
+    SPARSE,
+    every_second,
+    ids,
+    is_covariance,
+    read_only,
+    unaligned,
+    untouched,
+)
+from scipy.sparse.linalg import aslinearoperator
+from small import CLEAN, COVARIANCE_CALLS, DENSE_ONLY, KINDS, MAKERS, SOLVERS, X0, P
 from test_layouts import SLICED, TAKES, each
 
 import spcacore
+from spcacore import deflate, sparse_pca, tpower
 from spcacore._validation import refuse_not_finite
 
+pd = optional("pandas")
 MISSING = ("pmd", "ppca", "sparse_pca, pmd", "sparse_pca, naive", "PPCAResult")  # NaN is a missing entry
 USED = {"SparseLDAResult", "SparseCCAResult", "SparsePCAResult", "SPCAResult", "StructuredPCAResult"}
 NOT_FINITE = re.compile(r"has \d+ entr(y that is|ies that are) NaN or infinite, the first at")
@@ -207,3 +225,169 @@ def check_degenerate(call, kind, dtype):
 @pytest.mark.parametrize(("call", "dtype"), halves(TAKES))
 def test_degenerate_input_has_an_answer_or_a_clear_error(call, dtype):
     each(check_degenerate, call, degenerate(call.clean(dtype)), dtype)
+
+
+# ---- refused at some place, in some call ---------------------------------------------------------------
+
+
+def with_value(a, value, *cells):
+    a = a.astype(np.float64)
+    for cell in cells:
+        a[cell] = value
+    return a
+
+
+def test_not_finite_in_one_triangle_alone():
+    A = CLEAN["covariance"].copy()
+    for i, j in ((4, 1), (1, 4), (5, 5)):
+        B = A.copy()
+        B[i, j] = np.nan
+        for B_ in (B, np.asfortranarray(B), B.astype(np.float32)):
+            for _, call in small.CALLS:
+                with untouched(B_), pytest.raises(ValueError, match=rf"1 entry.*\({i}, {j}\)"):
+                    call(B_, "covariance")
+
+
+def test_not_finite_past_the_first_tiles():
+    """Positions far from the start, in both orders, by the streaming pass."""
+    X = np.random.default_rng(0).standard_normal((300, 700))
+    for i, j in ((299, 699), (64, 256), (150, 511)):
+        Y = X.copy()
+        Y[i, j] = np.inf
+        for Z in (Y, np.asfortranarray(Y), Y[:, ::-1], Y.astype(np.float32)):
+            at = (i, 699 - j) if Z.strides[1] < 0 else (i, j)
+            with pytest.raises(ValueError, match=re.escape(f"the first at {at}")):
+                tpower(Z, 3)
+
+
+@pytest.mark.parametrize("call", [c for c in small.CALLS if c not in SOLVERS and c[0] != "gpower"], ids=ids)
+def test_wrong_number_of_columns(call):
+    for X in (X0[:, :-1], sp.csr_array(X0[:, :-1]), aslinearoperator(X0[:, :-1])):
+        if call[0] not in DENSE_ONLY or isinstance(X, np.ndarray):
+            with pytest.raises(ValueError, match=r"rows|entries|shape|samples|came from"):
+                call[1](X, "data")
+    with pytest.raises(ValueError, match=r"rows|entries|shape|samples|came from"):
+        call[1](CLEAN["covariance"][:-1, :-1], "covariance")
+    if call[0] == "extend":
+        with pytest.raises(ValueError, match="samples"):
+            call[1](X0[:-1], "data")
+
+
+# ---- matrices that are no covariance --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("make", MAKERS, ids=ids)
+@pytest.mark.parametrize("call", COVARIANCE_CALLS, ids=ids)
+def test_asymmetric_covariance(call, make, dtype):
+    for i, j in ((0, 1), (5, 2)):
+        for scale in (1.0, 1e-30, 1e30):
+            A = (CLEAN["covariance"] * scale).astype(dtype)
+            A[i, j] *= 1.5
+            B = make[1](A)
+            if call[0] in DENSE_ONLY and sp.issparse(B):
+                continue
+            with untouched(B), pytest.raises(ValueError, match="symmetric"):
+                call[1](B, "covariance")
+    A = CLEAN["covariance"] * (1 + 1e-13 * np.triu(np.ones((P, P)), 1))  # rounding is tolerated
+    B = make[1](A.astype(dtype))
+    if not (call[0] in DENSE_ONLY and sp.issparse(B)):
+        call[1](B, "covariance")
+
+
+@pytest.mark.parametrize("call", COVARIANCE_CALLS, ids=ids)
+def test_covariance_must_be_square(call):
+    for A in (X0, sp.csr_array(X0), aslinearoperator(X0)):
+        if call[0] in DENSE_ONLY and not isinstance(A, np.ndarray):
+            continue
+        with pytest.raises(ValueError, match="square"):
+            call[1](A, "covariance")
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("make", MAKERS, ids=ids)
+def test_indefinite_covariance(make, dtype):
+    """sparse_pca refuses it; tpower, a single step of which Hotelling deflation is the next, does not."""
+    negative = np.diag([3.0, 2, 1, -1])
+    minor = np.array([[1.0, 5, 0, 0], [5, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]])
+    hollow = np.ones((4, 4)) - np.eye(4)
+    for A in (negative, minor, hollow):
+        B = make[1](A.astype(dtype))
+        with untouched(B), pytest.raises(ValueError, match="semidefinite"):
+            sparse_pca(B, 2, cardinality=2, kind="covariance")
+        x = tpower(B, 2, kind="covariance")
+        assert x.value == pytest.approx(
+            max(np.linalg.eigvalsh(A[np.ix_(s, s)])[-1] for s in itertools.combinations(range(4), 2)),
+            rel=1e-5,
+        )
+    beyond_minors = 0.4 * np.eye(4) + 0.6 * np.ones((4, 4))
+    beyond_minors[0, 1] = beyond_minors[1, 0] = -0.6
+    assert np.linalg.eigvalsh(beyond_minors)[0] < -0.1
+    with pytest.raises(ValueError, match="semidefinite"):
+        sparse_pca(make[1](beyond_minors.astype(dtype)), 2, cardinality=2, kind="covariance")
+    slightly = CLEAN["covariance"] - 1e-10 * np.eye(P)
+    slightly[:, 0] = slightly[0] = 0
+    assert sparse_pca(make[1](slightly), 2, cardinality=2, kind="covariance").n_components == 2
+
+
+@pytest.mark.parametrize("form", [np.ascontiguousarray, sp.csr_array])
+def test_covariance_too_large_for_a_factorization(form):
+    """There the 2 x 2 minors alone tell."""
+    A = np.diag(np.linspace(2, 1, 1600))
+    A[0, 1] = A[1, 0] = 1
+    out = sparse_pca(form(A), 1, cardinality=2, kind="covariance", n_starts=1)
+    assert np.flatnonzero(out.loadings).tolist() == [0, 1]
+    A[0, 1] = A[1, 0] = 3
+    with pytest.raises(ValueError, match="semidefinite"):
+        sparse_pca(form(A), 1, cardinality=2, kind="covariance")
+
+
+def test_correlation_of_a_negative_variance():
+    with pytest.raises(ValueError, match="scale"):
+        tpower(np.diag([3.0, 2, -1]), 2, kind="covariance", scale=True)
+    with pytest.raises(ValueError, match="scale"):
+        tpower(sp.csr_array(np.diag([3.0, 2, 1])) * np.array([1, 1, -1.0]), 2, kind="covariance", scale=True)
+
+
+# ---- working in place -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_overwrite_touches_nothing_when_it_fails(order, kind, dtype):
+    good = CLEAN[kind].astype(dtype, order=order)
+    for A, x, options in (
+        (good, np.zeros(P), {}),
+        (good, np.full(P, np.nan), {}),
+        (good, np.ones(P - 1), {}),
+        (with_value(good, np.nan, (1, 1)).astype(dtype, order=order), np.ones(P), {}),
+        (good, np.ones(P), {"method": "nothing"}),
+        (good, np.ones(P), {"earlier": np.ones((P, 1))}),
+        (good, np.ones(P), {"method": "orthogonalized_projection", "earlier": np.ones((P + 1, 1))}),
+    ):
+        with untouched(A), pytest.raises(ValueError):
+            deflate(A, x, kind=kind, overwrite=True, **options)
+    for A in (
+        read_only(good), every_second(good), unaligned(good), good.astype(good.dtype.newbyteorder(">")),
+        good.astype(np.float16), good.astype(int), np.broadcast_to(good[:1] * 0, good.shape),
+    ):  # fmt: skip
+        with untouched(A), pytest.raises(ValueError, match="overwrite=True needs A"):
+            deflate(A, np.ones(P), kind=kind, overwrite=True)
+    with pytest.raises(ValueError, match="overwrite=True needs A"):
+        deflate(good.tolist(), np.ones(P), kind=kind, overwrite=True)
+
+
+def test_overwrite_does_not_touch_a_frame():
+    frame = pd.DataFrame(CLEAN["covariance"])
+    with untouched(frame), pytest.raises(ValueError, match="overwrite=True needs A"):
+        deflate(frame, np.ones(P), overwrite=True)
+
+
+@pytest.mark.parametrize("method", ["hotelling", "projection", "schur"])
+def test_overwrite_with_a_direction_inside_of_the_matrix(method):
+    A = CLEAN["covariance"].copy()
+    expected = deflate(A, A[0].copy(), method)
+    out = deflate(A, A[0], method, overwrite=True)
+    assert out is A
+    np.testing.assert_array_equal(out, expected)

@@ -8,6 +8,7 @@ import warnings
 import calls
 import numpy as np
 import pytest
+from kinds import untouched
 
 import spcacore
 from spcacore import _validation
@@ -85,7 +86,7 @@ def takes_callback(call):
     return "callback" in inspect.signature(owner).parameters
 
 
-HEARD = [c for c in (*calls.CALLS, *calls.ARGUMENTS) if takes_callback(c)]
+WITH_CALLBACK = [c for c in (*calls.CALLS, *calls.ARGUMENTS) if takes_callback(c)]
 
 
 def test_every_function_with_a_callback_is_there():
@@ -93,7 +94,7 @@ def test_every_function_with_a_callback_is_there():
         n for n in spcacore.__all__
         if inspect.isfunction(f := getattr(spcacore, n)) and "callback" in inspect.signature(f).parameters
     }  # fmt: skip
-    assert functions <= {c.function for c in HEARD}
+    assert functions <= {c.function for c in WITH_CALLBACK}
 
 
 def give(monkeypatch, callback, ended):
@@ -124,7 +125,17 @@ def check_found(call, result):
             np.testing.assert_allclose(norm[norm > 0], 1, rtol=1e-6)
 
 
-@pytest.mark.parametrize("call", HEARD, ids=repr)
+def ended(call, words):
+    """What a call gives whose search was ended, or None where it must refuse in these words to choose."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        if call.function not in CHOOSING or "sparseness" in call.name:
+            return call.run(call.clean())
+        with pytest.raises(RuntimeError, match=words):
+            call.run(call.clean())
+
+
+@pytest.mark.parametrize("call", WITH_CALLBACK, ids=repr)
 def test_stop_iteration_returns_what_was_found(call, monkeypatch):
     told = []
 
@@ -134,28 +145,20 @@ def test_stop_iteration_returns_what_was_found(call, monkeypatch):
 
     call.run(call.clean())  # what it extends or refines is made without the callback
     give(monkeypatch, callback, False)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        if call.function in CHOOSING and "sparseness" not in call.name:
-            with pytest.raises(RuntimeError, match="the callback ended the selection before two"):
-                call.run(call.clean())
-        else:
-            check_found(call, call.run(call.clean()))
-    assert len(told) == (call.function != "ppca")  # in closed form there is nothing to tell
+    result = ended(call, "the callback ended the selection before two")
+    if result is not None:
+        check_found(call, result)
+    assert len(told) == (call.function != "ppca")  # a closed form reports no progress
 
 
-@pytest.mark.parametrize("call", HEARD, ids=repr)
+@pytest.mark.parametrize("call", WITH_CALLBACK, ids=repr)
 def test_stop_iteration_before_the_first_step(call, monkeypatch):
     """What no clock can bring about in a short call: the search is ended when it begins."""
     call.run(call.clean())
     give(monkeypatch, None, True)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        if call.function in CHOOSING and "sparseness" not in call.name:
-            with pytest.raises(RuntimeError, match="nothing is chosen"):
-                call.run(call.clean())
-            return
-        result = call.run(call.clean())
+    result = ended(call, "nothing is chosen")
+    if result is None:
+        return
     check_found(call, result)
     if call.function == "sparsity_path":
         assert len(result.results) == 1
@@ -168,14 +171,18 @@ def test_stop_iteration_before_the_first_step(call, monkeypatch):
             assert not np.any(one.converged)
 
 
-@pytest.mark.parametrize("call", HEARD, ids=repr)
+@pytest.mark.parametrize("call", WITH_CALLBACK, ids=repr)
 def test_what_else_a_callback_raises_reaches_the_caller(call, monkeypatch):
-    def callback(progress):
-        raise LookupError("mine")
-
     if call.function == "ppca":
-        pytest.skip("nothing is told of a closed form")
-    call.run(call.clean())
-    give(monkeypatch, callback, False)
-    with pytest.raises(LookupError, match="mine"):
-        call.run(call.clean())
+        pytest.skip("a closed form reports no progress")
+    X = call.clean()
+    call.run(X)
+    for raised in (LookupError("mine"), ValueError("mine"), KeyboardInterrupt(), SystemExit(3)):
+
+        def callback(progress, raised=raised):
+            raise raised
+
+        give(monkeypatch, callback, False)
+        with untouched(X), pytest.raises(type(raised)) as caught:
+            call.run(X)
+        assert caught.value is raised

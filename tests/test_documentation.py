@@ -5,6 +5,7 @@ import importlib
 import inspect
 import pkgutil
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -187,3 +188,11 @@ def test_version_is_that_of_the_build():
     build = (Path(__file__).resolve().parents[1] / "meson.build").read_text(encoding="utf-8")
     assert f"version: '{spcacore.__version__}'" in build
     assert "__version__" in dir(spcacore)
+
+
+def test_python_m_is_the_command(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["spcacore", "--version"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("spcacore.cli", run_name="__main__")
+    assert not ended.value.code
+    assert capsys.readouterr().out.split() == ["spcacore", spcacore.__version__]

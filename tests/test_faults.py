@@ -15,12 +15,15 @@ from pathlib import Path
 import calls
 import numpy as np
 import pytest
-from faults import FORMS, allocations, outcome, untouched
+from faults import FORMS, allocations, outcome
+from kinds import untouched
 from scipy.sparse.linalg import LinearOperator
 from threadpoolctl import threadpool_limits
 
 from spcacore import branch_and_bound
 from spcacore.linalg import lapack as _lapack
+from spcacore.linalg.lapack import interruptible
+from spcacore.linalg.threads import Stopped, in_threads
 from spcacore.solvers import exact
 
 FEW = ["f64", "csr f32"]  # forms that share the least code
@@ -371,3 +374,36 @@ def test_processes(pool, tmp_path):
         [sys.executable, str(script)], capture_output=True, text=True, timeout=240, cwd=tmp_path, check=False
     )
     assert done.stdout.strip() == "same", done.stderr
+
+
+def test_lapack_is_called_where_it_is_and_its_errors_are_raised():
+    def fail():
+        raise np.linalg.LinAlgError("singular")
+
+    with pytest.raises(np.linalg.LinAlgError, match="singular"):
+        interruptible(fail)
+    where = []
+    thread = threading.Thread(target=lambda: where.append(interruptible(threading.current_thread)))
+    thread.start()
+    thread.join()
+    assert where == [thread]
+
+
+def test_the_first_error_ends_the_other_tasks():
+    stopped, begun = [], threading.Event()
+
+    def task(item, report):
+        if item == "fail":
+            begun.wait(10)
+            raise KeyError(item)
+        try:
+            while True:
+                begun.set()
+                report()
+        except Stopped:
+            stopped.append(item)
+            raise
+
+    with pytest.raises(KeyError, match="fail"):
+        in_threads(task, ["go on", "fail"], 2)
+    assert stopped == ["go on"]

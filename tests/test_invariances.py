@@ -10,8 +10,10 @@ import warnings
 import calls
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from calls import CALLS, CLEAN, K, N, P, R, numbers
 
+import spcacore
 from spcacore import (
     deflate,
     explained_variance,
@@ -23,6 +25,7 @@ from spcacore import (
     sparse_pca,
     spca,
 )
+from spcacore.models.priors import _square
 
 DTYPES = [np.float64, np.float32]
 ids = {"ids": lambda v: getattr(v, "__name__", None) or repr(v)}
@@ -105,8 +108,8 @@ LOGARITHMS = {"log_likelihood": -1, "free_energy": -1, "bic": 2}  # of densities
 
 
 def power(call, name):
-    name_of_data = call.name.removesuffix(", covariance")
-    own = POWERS_OF.get(call.name, POWERS_OF.get(name_of_data, POWERS_OF.get(call.function, {})))
+    names = (call.name, call.name.removesuffix(", covariance"), call.function)
+    own = next((POWERS_OF[n] for n in names if n in POWERS_OF), {})
     parts = [part for part in name.split(".") if not part.isdigit()] or [name]
     return own.get(name, own.get(parts[-1], POWERS.get(parts[-1], 0)))
 
@@ -345,3 +348,20 @@ def test_a_copy_of_a_column_is_not_preferred(call):
     v = out["loadings"][:, 0] if "loadings" in out else out["loading"]
     pairs = v.reshape(2, 6)
     assert (np.abs(pairs[0]) >= np.abs(pairs[1]) * (1 - 1e-9)).all()
+
+
+def test_scaled_models_answer_in_the_units_of_the_data():
+    """What a model of Z = (X - mean) / sd says of X, by hand."""
+    sd, mean = calls.X0.std(axis=0, ddof=1), calls.X0.mean(axis=0)
+    scaled, plain = spcacore.ppca(calls.X0, R, scale=True), spcacore.ppca((calls.X0 - mean) / sd, R)
+    np.testing.assert_allclose(scaled.sample(5, rng=0), mean + sd * plain.sample(5, rng=0), rtol=1e-9)
+    some = calls.X0[:4].copy()
+    some[1, 2] = np.nan
+    filled = mean + sd * plain.impute((some - mean) / sd)
+    np.testing.assert_allclose(scaled.impute(some), filled, rtol=1e-9)
+
+
+def test_a_sparse_penalty_is_scaled_as_a_dense_one():
+    L = np.array([[4.0, -1.0], [-1.0, 2.0]])
+    for dense, sparse in zip(_square(L, "penalty", 2), _square(sp.csr_array(L), "penalty", 2), strict=True):
+        np.testing.assert_array_equal(dense, sparse)

@@ -12,10 +12,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from calls import COVARIANCE, LABELS, METRIC, SPARSE, V0, X0, K, P, R, found
+from calls import COVARIANCE, LABELS, METRIC, SPARSE, V0, X0, K, N, P, R, found
 from extras import skipping
+from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 import spcacore
+from spcacore import datasets
 
 STRANGE = [object(), 1j, [[1.0]], {"a": 1}, "three", b"3"]
 FLAG = [1, 0, 1.0, "yes", None, np.nan, [True]]
@@ -129,6 +131,13 @@ ARRAYS = {  # whose rows are in test_bad_input
 ALLOWED = {  # what one function takes and no other of these names
     ("truncate", "k"): [0],
 }
+MORE = {  # what one function does not take, where another of these names may
+    ("sparse_pca", "n_components"): [P + 1, 10**30, "2"],
+    ("sparse_pca", "cardinality"): [
+        [K], [K] * 3, [], [K, 0], [K, P + 1], [K, 2.0], [K, True], [[K, K]], [[K], [K]], [K, [K]], {K, 4},
+        (k for k in (K, K)), np.array([3.0, 3.0]), "33",
+    ],
+}  # fmt: skip
 FUNCTIONS = [name for name in spcacore.__all__ if inspect.isfunction(getattr(spcacore, name))]
 
 
@@ -203,7 +212,7 @@ def test_bad_values_are_refused_by_name(name):
         f"{option}={value!r} {complaint}"
         for option, parameter in signature.parameters.items()
         if option not in ARRAYS
-        for value in without(BAD[option], *ALLOWED.get((name, option), ()))
+        for value in [*without(BAD[option], *ALLOWED.get((name, option), ())), *MORE.get((name, option), ())]
         if not (value is None and parameter.default is None)
         if (complaint := refused(call, given, option, value)) is not None
     ]
@@ -247,3 +256,106 @@ def test_bad_values_of_methods(function, method, option, arguments, values):
     given = inspect.signature(call).bind_partial(*arguments).arguments
     wrong = {repr(v): c for v in values if (c := refused(call, given, option, v)) is not None}
     assert not wrong
+
+
+# ---- options and inputs that do not go together ---------------------------------------------------------
+
+OPERATOR = aslinearoperator(X0)
+FIT = spcacore.sparse_pca(X0, R, cardinality=3)
+HOLLOW = np.diag([0.0, *np.ones(P - 1)]) + 0.1 * (np.eye(P, k=1) + np.eye(P, k=-1))
+MIXED = np.eye(P) + 2 * (np.eye(P, k=1) + np.eye(P, k=-1))
+
+
+def holes(*filled):
+    """Data of which only some rows have entries."""
+    X = np.full((N, P), np.nan)
+    X[list(filled)] = X0[list(filled)]
+    return X
+
+
+def spiked(**options):
+    return lambda: datasets.make_spiked(9, P, **options)
+
+
+def nonfinite(shape):
+    return LinearOperator(shape, dtype=float, matvec=lambda v: np.full(shape[0], np.nan))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (
+            lambda: spcacore.tpower(aslinearoperator(np.empty((0, P))), 3),
+            ValueError,
+            r"empty: shape \(0, 12\)",
+        ),
+        (lambda: FIT.transform(nonfinite((N, P))), ValueError, "an operator, returned NaN or infinity"),
+        (lambda: FIT.reconstruct(np.ones((3, R + 1))), ValueError, "3 columns for 2 components"),
+        (
+            lambda: FIT.transform(spcacore.row_blocks(X0[:, :-1])),
+            ValueError,
+            r"\(40, 11\) where \(m, 12\) is needed",
+        ),
+        (lambda: spcacore.tpower(X0, 3, start=V0[:, 0], n_starts=2), ValueError, "goes with start=None"),
+        (lambda: spcacore.tpower(OPERATOR, 3, start="diagonal"), ValueError, "'diagonal' needs the entries"),
+        (
+            lambda: spcacore.spca(aslinearoperator(np.zeros((N, P))), R, cardinality=3, ridge=1.0),
+            ValueError,
+            "X has no variance",
+        ),
+        (lambda: spcacore.sparse_cca(OPERATOR, X0, l1_bound=2), TypeError, "X must have entries"),
+        (lambda: spcacore.sparse_cca(X0, OPERATOR, l1_bound=2), TypeError, "Y must have entries"),
+        (
+            lambda: spcacore.sparse_pca(
+                X0, R, penalty=0.1, method="gpower", block=True, constraint="orthogonal"
+            ),
+            ValueError,
+            "leave deflation and constraint out",
+        ),
+        (
+            lambda: spcacore.sparse_pca(X0, R, penalty=0.1, method="gpower", block=True, certify=True),
+            ValueError,
+            "certify=True bounds one component after another",
+        ),
+        (
+            lambda: spcacore.sparse_pca(X0, R, penalty=0.1, method="gpower", mu=[1.0, 0.5]),
+            ValueError,
+            "mu weights the components of block=True",
+        ),
+        (
+            lambda: spcacore.sparse_pca(X0, R, penalty=0.1, method="gpower", block=True, mu=[1.0, 0.0]),
+            ValueError,
+            r"mu\[1\] must be positive and finite, not 0",
+        ),
+        (spiked(cardinality=P), ValueError, "of 12 variables do not fit into 12"),
+        (spiked(cardinality=2, variances=[3.0, 0.5]), ValueError, "at least the noise, 1"),
+        (spiked(cardinality=2, dtype=np.int32), ValueError, "float32 or float64, not int32"),
+        (
+            lambda: spcacore.deflate(X0, V0[:, 0], "hotelling", kind="data"),
+            ValueError,
+            "of data does not exist",
+        ),
+        (
+            lambda: spcacore.sparse_eigen(COVARIANCE, HOLLOW, cardinality=3),
+            ValueError,
+            "a row with diagonal entry 0 is not zero",
+        ),
+        (lambda: spcacore.sparse_eigen(COVARIANCE, MIXED, cardinality=3), ValueError, "semidefinite"),
+        (lambda: spcacore.kernel_pca(X0, R).transform(X0[:, :-1]), ValueError, r"\(n, 12\) is needed"),
+        (
+            lambda: spcacore.ppca(holes(3), 1, center=False),
+            ValueError,
+            "fewer than 2 samples with observed entries",
+        ),
+        (lambda: spcacore.explained_variance(OPERATOR, SPARSE, ratio=True), ValueError, "does not tell"),
+        (
+            lambda: spcacore.explained_variance(np.ones((N, P)), SPARSE, ratio=True),
+            ValueError,
+            "positive total variance",
+        ),
+        (lambda: spcacore.nothing, AttributeError, "module 'spcacore' has no attribute 'nothing'"),
+    ],
+)
+def test_refusals(call, error, words):
+    with pytest.raises(error, match=words):
+        call()

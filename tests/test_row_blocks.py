@@ -2,6 +2,7 @@
 
 import tracemalloc
 
+import calls
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -9,6 +10,7 @@ from extras import optional
 
 import spcacore
 from spcacore.operators.blocks import TakenRows, added, statistics
+from spcacore.operators.inputs import as_problem
 
 N, P, Q = 1300, 30, 9  # more rows than the bandwidth looks at
 from_array = optional("dask.array", "from_array")
@@ -36,7 +38,7 @@ KINDS = {
 }
 CALLS = {
     "sma": lambda X: spcacore.sma(X, 2, l1_bound=4.0, sample_l1_bound=30.0),
-    "sma, centred and scaled": lambda X: spcacore.sma(X, 3, center=True, scale=True, rotation="none"),
+    "sma, centered and scaled": lambda X: spcacore.sma(X, 3, center=True, scale=True, rotation="none"),
     "random features": lambda X: spcacore.kernel_pca(X, 3, random_features=40, rng=5),
     "sparse_lda": lambda X: spcacore.sparse_lda(X, LABELS, cardinality=3),
     "sparse_lda, shrunk": lambda X: spcacore.sparse_lda(
@@ -281,3 +283,11 @@ def test_sparse_kmeans_keeps_sparse_matrices_sparse():
         tracemalloc.stop()
     assert 7 in result.selected
     assert peak < 4000 * 3000 * 8 / 8
+
+
+def test_blocks_without_rows_add_nothing():
+    whole = as_problem(calls.X0)
+    parts = as_problem(from_array(calls.X0, chunks=((0, 7, 0, calls.N - 7), calls.P)))
+    np.testing.assert_allclose(parts.diagonal, whole.diagonal, rtol=1e-12)
+    v = np.ones(calls.P)
+    np.testing.assert_allclose(parts.operator.apply(None, v), whole.operator.apply(None, v), rtol=1e-12)

@@ -14,7 +14,6 @@ the scores of the digits held out, colored by the digit.
     python canonical_pairs.py
 """
 
-import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -103,12 +102,9 @@ def picture(result):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=Path, default=Path(__file__).with_suffix(".png"))
-    arguments = parser.parse_args()
     result = analyze(*data())
     print(result.fitted.round(3), result.held_out.round(3), result.dense.round(3))
-    picture(result).savefig(arguments.output)
+    picture(result).savefig(Path(__file__).with_suffix(".png"))
 
 
 if __name__ == "__main__":

@@ -213,7 +213,6 @@ def draw_values(ax, result, order):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True, help="an .npz with X, genes and labels")
-    parser.add_argument("--output", type=Path, default=Path(__file__).with_suffix(".png"))
     options = parser.parse_args()
     X, genes, labels = data(options.data)
     result = analyze(X, genes, labels)
@@ -229,7 +228,7 @@ def main():
     print(
         "all genes, complete:", round(float(tree(pdist(X, "sqeuclidean"), labels, "complete").rand_index), 2)
     )
-    picture(result).savefig(options.output, dpi=90)
+    picture(result).savefig(Path(__file__).with_suffix(".png"), dpi=90)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,6 @@ all of them 95 %.
     python discriminants.py
 """
 
-import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -117,12 +116,9 @@ def picture(result):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=Path, default=Path(__file__).with_suffix(".png"))
-    arguments = parser.parse_args()
     result = analyze(*data())
     print(result.model, dict(zip(result.counts, result.shares.round(3).tolist(), strict=True)))
-    picture(result).savefig(arguments.output)
+    picture(result).savefig(Path(__file__).with_suffix(".png"))
 
 
 if __name__ == "__main__":

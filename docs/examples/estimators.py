@@ -114,12 +114,11 @@ def picture(curves):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--output", type=Path, default=Path(__file__).with_suffix(".png"))
     arguments = parser.parse_args()
     curves = {"wines": wines(), "leukemias": leukemias(*genes(arguments.data)), "digits": digits()}
     for name, curve in curves.items():
         print(name, dict(zip(curve.counts, curve.accuracy.round(3).tolist(), strict=True)), curve.dense)
-    picture(curves).savefig(arguments.output)
+    picture(curves).savefig(Path(__file__).with_suffix(".png"))
 
 
 if __name__ == "__main__":

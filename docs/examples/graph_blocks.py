@@ -123,12 +123,11 @@ def picture(result, bins=400):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True, help="adjacency matrix, a SciPy .npz")
-    parser.add_argument("--output", type=Path, default=Path(__file__).with_suffix(".png"))
     options = parser.parse_args()
     result = analyze(data(options.data))
     print(f"communities of {np.bincount(result.columns + 1)[1:].tolist()}, in none {sum(result.columns < 0)}")
     print(f"links in diagonal blocks: {result.inside:.1%}, at random {result.expected:.1%}")
-    picture(result).savefig(options.output, dpi=110)
+    picture(result).savefig(Path(__file__).with_suffix(".png"), dpi=110)
 
 
 if __name__ == "__main__":

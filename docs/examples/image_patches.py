@@ -23,7 +23,6 @@ In the picture: the 25 leading principal components of 4000 patches, and the 25 
 decreasing variance. Medium gray is zero.
 """
 
-import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -107,9 +106,6 @@ def picture(result):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=Path, default=Path(__file__).with_suffix(".png"))
-    options = parser.parse_args()
     result = analyze(data())
     for name in ("pca", "sca"):
         components = getattr(result, name)
@@ -119,7 +115,7 @@ def main():
             f"variance {getattr(result, name + '_variance'):.0%}"
         )
     print(f"zeros in the code: {result.zeros:.0%}")
-    picture(result).savefig(options.output, dpi=100)
+    picture(result).savefig(Path(__file__).with_suffix(".png"), dpi=100)
 
 
 if __name__ == "__main__":

@@ -110,7 +110,6 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True, help="counts, cells x genes, a SciPy .npz")
     parser.add_argument("--genes", type=Path, required=True, help="names of the genes, one a line")
-    parser.add_argument("--output", type=Path, default=Path(__file__).with_suffix(".png"))
     options = parser.parse_args()
     X, genes = data(options.data, options.genes)
     result = analyze(X, genes)
@@ -118,7 +117,7 @@ def main():
     print(f"{np.mean(result.loadings == 0):.1%} of the loadings are zero")
     print("sca:", ", ".join(result.types))
     print("sparse_pca:", ", ".join(cell_types(one_by_one.loadings, genes)))
-    picture(result).savefig(options.output, dpi=90)
+    picture(result).savefig(Path(__file__).with_suffix(".png"), dpi=90)
 
 
 if __name__ == "__main__":

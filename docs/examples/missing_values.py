@@ -7,10 +7,10 @@ by an EM algorithm that never lowers its likelihood; `impute` replaces every gap
 other stations of the same month, and the posterior tells how sure that is. Nothing is deleted and nothing is
 filled beforehand. The number of components comes from the same fit: the smallest BIC.
 
-    python docs/examples/missing_values.py --output docs/examples/missing_values.png
+    python docs/examples/missing_values.py
 """
 
-import argparse
+from pathlib import Path
 
 import numpy as np
 
@@ -120,15 +120,12 @@ def picture(result):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", metavar="PNG", default="missing_values.png")
-    options = parser.parse_args()
     result = analyze()
     print(result["model"])
     for name, error in result["error"].items():
         print(f"{name:30s} {error:.2f}")
     print(f"{100 * result['covered']:.1f} % of the lost readings lie within the band of 95 %")
-    picture(result).savefig(options.output, dpi=110)
+    picture(result).savefig(Path(__file__).with_suffix(".png"), dpi=110)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,6 @@ colored by its distance to the curve (gray); and the mean of that distance by th
     python nonlinear_manifold.py
 """
 
-import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -119,16 +118,13 @@ def picture(result):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=Path, default=Path(__file__).with_suffix(".png"))
-    options = parser.parse_args()
     rng = np.random.default_rng(0)
     result = analyze(data(1500, rng), data(500, rng))
     print(f"distance to the curve: {distance(result.noisy).mean():.3f} at first")
     print(f"{distance(result.kernel).mean():.3f} by kernel PCA, {result.linear_distance.round(3)} by PCA")
     print(f"by components {dict(zip(COUNTS, result.kernel_distance.round(3).tolist(), strict=True))}")
     print(f"span shared with random features {result.agreement:.3f}")
-    picture(result).savefig(options.output, dpi=110)
+    picture(result).savefig(Path(__file__).with_suffix(".png"), dpi=110)
 
 
 if __name__ == "__main__":

@@ -81,12 +81,11 @@ def picture(result):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=Path, default=Path(__file__).with_suffix(".png"))
     parser.add_argument("--directory", type=Path, help="where each picture by itself goes")
     arguments = parser.parse_args()
     result = analyze()
     print(result.components, result.pixels, sep="\n")
-    picture(result).savefig(arguments.output)
+    picture(result).savefig(Path(__file__).with_suffix(".png"))
     for name, draw in PICTURES.items() if arguments.directory else ():
         draw(result).figure.savefig(arguments.directory / f"plot_{name}.png", dpi=80)
 

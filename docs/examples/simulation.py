@@ -135,7 +135,6 @@ def picture(result):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--replicates", type=int, default=50)
-    parser.add_argument("--output", type=Path, default=Path(__file__).with_suffix(".png"))
     options = parser.parse_args()
     result = analyze(options.replicates)
     chosen = np.searchsorted(GRID, BUDGETS)
@@ -146,7 +145,7 @@ def main():
             f"turn {result.change[name].mean(axis=1)}"
         )
     print(f"PMD at as many nonzeros: {100 * result.equal.mean(axis=1)} %")
-    picture(result).savefig(options.output, dpi=100)
+    picture(result).savefig(Path(__file__).with_suffix(".png"), dpi=100)
 
 
 if __name__ == "__main__":

@@ -6,10 +6,10 @@ are wrong: to it, pixels are strangers to one another. `soppca` with the squared
 precision of its prior says that a pixel tends to be like the mean of its neighbors, and no more; which 480
 pixels to take is still free. The maps come out nearly whole, and explain more of images that were not used.
 
-    python docs/examples/smooth_maps.py --output docs/examples/smooth_maps.png
+    python docs/examples/smooth_maps.py
 """
 
-import argparse
+from pathlib import Path
 
 import numpy as np
 
@@ -112,14 +112,11 @@ def picture(result):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", metavar="PNG", default="smooth_maps.png")
-    options = parser.parse_args()
     result = analyze()
     for name, cosine in result["cosine"].items():
         print(f"{name:22s} cosines {cosine.round(3)}, {100 * result['held_out'][name]:.2f} % of new images")
     print(f"{'the maps themselves':22s} {100 * result['held_out']['the maps themselves']:.2f} %")
-    picture(result).savefig(options.output, dpi=110)
+    picture(result).savefig(Path(__file__).with_suffix(".png"), dpi=110)
 
 
 if __name__ == "__main__":

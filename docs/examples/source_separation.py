@@ -22,7 +22,6 @@ In the picture, each column follows one photograph: the photograph, a mixture, t
 the component of `sca` that match it best, with their correlations.
 """
 
-import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -110,13 +109,10 @@ def picture(result):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=Path, default=Path(__file__).with_suffix(".png"))
-    options = parser.parse_args()
     result = analyze(*data())
     for name, correlation in result.correlation.items():
         print(f"{name:18}", correlation.round(4))
-    picture(result).savefig(options.output, dpi=80)
+    picture(result).savefig(Path(__file__).with_suffix(".png"), dpi=80)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,213 @@
+"""At every scale of the numbers: the same loadings, and variances that are right or out of range."""
+
+import contextlib
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from kinds import DTYPES
+from small import CALLS, CLEAN, FORMS, KINDS, V0, X0, K, P, ids, tolerance
+
+import spcacore
+from spcacore import deflate, explained_variance, renormalize, sparse_pca, tpower
+
+SCALES = {np.float64: [1e300, 1e-300, 1e160, 1e-160, 1e-310, 1e100], np.float32: [1e30, 1e-30, 1e20, 1e-38]}
+SCALE_CASES = [(d, c) for d, cs in SCALES.items() for c in cs]
+
+
+def scaled(c, dtype, shape=(40, 8)):
+    """Data whose spread is known to the last digit at either scale: integers times a power of two."""
+    rng = np.random.default_rng(17)
+    X = rng.integers(-1000, 1001, shape) * np.array([8, 5, 1, 7, 3, 6, 2, 4])[: shape[1]]
+    exponent = int(np.floor(np.log2(c)))
+    X = X.astype(dtype)
+    Y = np.ldexp(X, exponent - 12)
+    return X, Y, exponent - 12
+
+
+def strictly(form):
+    """No floating-point exception in the package's own arithmetic; an operator's belongs to its maker."""
+    return np.errstate(all="ignore" if form[0] == "operator" else "raise")
+
+
+@contextlib.contextmanager
+def range_warning(expected=1.0):
+    """Of variances that would be `expected` without bounds on numbers: inf and 0 warn, no others."""
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        yield
+    assert all(issubclass(w.category, RuntimeWarning) and "number range" in str(w.message) for w in warned), [
+        str(w.message) for w in warned
+    ]
+    assert bool(warned) == (not (np.isfinite(expected) & (np.asarray(expected) != 0)).all())
+
+
+@pytest.mark.parametrize(("dtype", "c"), SCALE_CASES)
+@pytest.mark.parametrize("form", FORMS, **ids)
+@pytest.mark.parametrize("center", [True, False])
+def test_data_of_any_scale(center, form, dtype, c):
+    X, Y, exponent = scaled(c, dtype)
+    lost = not np.array_equal(np.ldexp(Y, -exponent), X)  # denormal numbers have fewer digits
+    tol = {True: 1e-3 if dtype == np.float32 else 1e-6, False: tolerance(dtype)}[lost]
+    out, ref = None, sparse_pca(form[1](X), 3, cardinality=3, center=center)
+    with np.errstate(all="ignore"):
+        expected = np.ldexp(ref.explained_variance, 2 * exponent)
+    with strictly(form), range_warning(expected):
+        out = sparse_pca(form[1](Y), 3, cardinality=3, center=center)
+    np.testing.assert_allclose(out.loadings, ref.loadings, atol=tol)
+    np.testing.assert_allclose(out.explained_variance, expected, rtol=10 * tol)
+    if out.explained_variance_ratio is not None:
+        np.testing.assert_allclose(out.explained_variance_ratio, ref.explained_variance_ratio, rtol=10 * tol)
+    with range_warning(expected[:1]):
+        x = tpower(form[1](Y), 3, center=center)
+    np.testing.assert_allclose(x.loading, ref.loadings[:, 0], atol=tol)
+    assert x.value == pytest.approx(expected[0], rel=10 * tol)
+    zero_too = np.column_stack([ref.loadings, np.zeros(8)])
+    with range_warning(expected):
+        v = explained_variance(form[1](Y), zero_too, center=center)
+    np.testing.assert_allclose(v, [*expected, 0], rtol=10 * tol)
+    w = renormalize(form[1](Y), ref.loadings, center=center)
+    np.testing.assert_allclose(
+        np.abs(w.T @ w), np.abs(renormalize(X, ref.loadings, center=center).T @ w), atol=tol
+    )
+
+
+@pytest.mark.parametrize(("dtype", "c"), SCALE_CASES)
+@pytest.mark.parametrize("form", FORMS, **ids)
+def test_covariance_of_any_scale(form, dtype, c):
+    X, _, _ = scaled(1.0, np.float64)
+    A = np.cov(X.T).astype(dtype)
+    exponent = int(np.floor(np.log2(c))) - 24
+    B = np.ldexp(A, exponent)
+    lost = not np.array_equal(np.ldexp(B, -exponent), A)
+    tol = {True: 1e-2 if dtype == np.float32 else 1e-6, False: tolerance(dtype)}[lost]
+    ref = sparse_pca(form[1](A), 3, cardinality=3, kind="covariance")
+    with strictly(form), range_warning():
+        out = sparse_pca(form[1](B), 3, cardinality=3, kind="covariance")
+        x = tpower(form[1](B), 3, kind="covariance")
+    np.testing.assert_allclose(out.loadings, ref.loadings, atol=tol)
+    np.testing.assert_allclose(x.loading, ref.loadings[:, 0], atol=tol)
+    np.testing.assert_allclose(
+        out.explained_variance, np.ldexp(ref.explained_variance, exponent), rtol=10 * tol
+    )
+    if form[0] in "CF":
+        for method in ("hotelling", "projection", "schur"):
+            D = deflate(B, ref.loadings[:, 0], method)
+            E = np.ldexp(deflate(A, ref.loadings[:, 0], method).astype(float), exponent)
+            np.testing.assert_allclose(D, E, atol=tol * float(np.abs(B).max()))
+
+
+@pytest.mark.parametrize(("dtype", "c"), SCALE_CASES)
+@pytest.mark.parametrize("form", FORMS[:5], **ids)
+def test_scaled_columns_of_any_scale(form, dtype, c):
+    """With scale=True every column may have its own scale."""
+    X, Y, exponent = scaled(c, dtype)
+    if (X.std(axis=0, ddof=1) * 2.0**exponent).min() < 1 / float(np.finfo(dtype).max):
+        with pytest.raises(ValueError, match="varies too little"):
+            sparse_pca(form[1](Y), 3, cardinality=3, scale=True)
+        return
+    ref = sparse_pca(X, 3, cardinality=3, scale=True)
+    mixed = X.copy()
+    mixed[:, ::2] = Y[:, ::2]
+    for Z in (Y, mixed):
+        with np.errstate(all="raise"):
+            out = sparse_pca(form[1](Z), 3, cardinality=3, scale=True)
+        np.testing.assert_allclose(out.loadings, ref.loadings, atol=tolerance(dtype))
+        np.testing.assert_allclose(out.explained_variance, ref.explained_variance, rtol=10 * tolerance(dtype))
+        np.testing.assert_allclose(out.transform(Z), ref.transform(X), atol=100 * tolerance(dtype))
+
+
+@pytest.mark.parametrize("form", FORMS[:5], **ids)
+def test_largest_and_smallest_columns_together(form):
+    X, _, _ = scaled(1.0, np.float64)
+    big, small = 2.0**985, 2.0**-985
+    Y = X * np.array([big, small, 1, big, small, 1, 2.0**500, 2.0**-500])
+    with np.errstate(all="raise"):
+        out = sparse_pca(form[1](Y), 3, cardinality=3, scale=True)
+    ref = sparse_pca(X, 3, cardinality=3, scale=True)
+    np.testing.assert_allclose(out.loadings, ref.loadings, atol=1e-12)
+    np.testing.assert_allclose(out.explained_variance, ref.explained_variance, rtol=1e-12)
+    np.testing.assert_allclose(out.transform(Y), ref.transform(X), rtol=1e-10, atol=1e-12)
+    back = out.reconstruct(out.transform(Y)) / (Y[0] / X[0])
+    np.testing.assert_allclose(back, ref.reconstruct(ref.transform(X)), rtol=1e-9, atol=1e-9)
+    with np.errstate(all="raise"), range_warning(np.inf):
+        plain = sparse_pca(form[1](Y), 1, cardinality=2)
+    assert np.flatnonzero(plain.loadings[:, 0]).tolist() == [0, 3]
+    C = np.cov(X[:, [0, 3]].T)
+    np.testing.assert_allclose(
+        np.abs(plain.loadings[[0, 3], 0]), np.abs(np.linalg.eigh(C)[1][:, -1]), atol=1e-12
+    )
+    assert plain.explained_variance.tolist() == [np.inf]
+    assert plain.explained_variance_ratio[0] == pytest.approx(
+        np.linalg.eigvalsh(C)[-1] / np.trace(C), rel=1e-12
+    )
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_entries_at_the_end_of_the_number_range(dtype):
+    top = np.finfo(dtype).max
+    X = np.where(X0 > 0, top, np.where(X0 < 0, -top, 0)).astype(dtype)
+    ref = sparse_pca(np.sign(X0), 2, cardinality=K)
+    beyond = dtype == np.float64  # variances are float64
+    with np.errstate(all="raise"), range_warning(np.inf if beyond else 1.0):
+        out = sparse_pca(X, 2, cardinality=K)
+    np.testing.assert_allclose(np.abs(out.loadings), np.abs(ref.loadings), atol=tolerance(dtype))
+    two = np.array([[top, top], [-top, -top]], dtype)  # their standard deviation is above the range
+    with contextlib.suppress(ValueError), range_warning(np.inf if beyond else 1.0):
+        np.testing.assert_allclose(tpower(two, 2).loading, np.sqrt([0.5, 0.5]), rtol=tolerance(dtype))
+
+
+def test_extreme_loadings_and_starts():
+    """Directions count, lengths do not."""
+    for c in (1e300, 1e-300, 1e-310, 5e-324):
+        W = np.sign(V0) * c
+        with np.errstate(all="raise"):
+            np.testing.assert_allclose(
+                explained_variance(X0, W), explained_variance(X0, np.sign(V0)), rtol=1e-12
+            )
+            np.testing.assert_allclose(renormalize(X0, W), renormalize(X0, np.sign(V0)), atol=1e-12)
+            x = tpower(X0, K, start=W[:, 0])
+            np.testing.assert_allclose(x.loading, tpower(X0, K, start=np.sign(V0[:, 0])).loading, atol=1e-12)
+            for method in ("hotelling", "projection", "schur"):
+                A = CLEAN["covariance"]
+                D = deflate(A, W[:, 0], method)
+                np.testing.assert_allclose(D, deflate(A, np.sign(V0[:, 0]), method), atol=1e-11)
+
+
+def test_floating_point_flags_stay_as_they_were():
+    """Neither a call nor the import may leave flush-to-zero or another rounding mode behind."""
+    with np.errstate(all="raise"):
+        for _, call in CALLS:
+            for kind in KINDS:
+                call(CLEAN[kind], kind)
+    tiny = np.array([5e-324])
+    assert (tiny * 1.0)[0] == 5e-324
+    assert (np.array([2.0**-1022]) / 4)[0] == 2.0**-1024
+    assert 1.0 + 2.0**-53 == 1.0
+    assert 1.0 - 2.0**-54 == 1.0
+    assert sys.float_info.rounds == 1
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda X: sparse_pca(X, 1, cardinality=K),
+        lambda X: tpower(X, K),
+        lambda X: spcacore.pmd(X, 1.5),
+        lambda X: spcacore.spca(X, 1, cardinality=K),
+        lambda X: spcacore.ppca(X, 1),
+        lambda X: spcacore.oppca(X, 1),
+        lambda X: spcacore.kernel_pca(X, 1, kernel="linear"),
+        lambda X: spcacore.explained_variance(X, np.eye(P, 1)),
+        lambda X: spcacore.sparsity_path(X, cardinality=[K]),
+        lambda X: spcacore.select_n_components(X, 1, cardinality=K, n_folds=2, rule="best"),
+    ],
+)
+def test_variances_below_the_number_range_give_one_warning(call):
+    """They are 0 where the ratios are not, with one warning."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        call(np.round(8 * X0) * 1e-170)
+    assert [str(w.message) for w in caught] == ["a variance is below the number range and is given as 0"]
+    assert caught[0].filename == __file__

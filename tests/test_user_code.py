@@ -1,0 +1,215 @@
+"""The caller's own functions: operators that fail, at first or later, and callbacks that end the search."""
+
+import itertools
+import time
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.sparse.linalg import LinearOperator, aslinearoperator
+from small import CLEAN, V0, X0, K, N, P, assert_same, ids, result
+
+from spcacore import explained_variance, renormalize, sparse_pca, tpower
+
+
+class Broken(Exception):
+    pass
+
+
+def explode(v):
+    raise Broken("inside the product")
+
+
+def operator(matvec, rmatvec=None, dtype=np.float64, shape=(N, P)):
+    return LinearOperator(shape, matvec=matvec, rmatvec=rmatvec or (lambda f: X0.T @ f), dtype=dtype)
+
+
+def covariance(v):
+    return X0.T @ (X0 @ v)
+
+
+PRODUCTS = [
+    ("complex", lambda v: covariance(v) + 0j, TypeError, "complex"),
+    ("strings", lambda v: np.array(["a"] * P), TypeError, "dtype"),
+    ("objects", lambda v: np.array([object()] * P), TypeError, "dtype"),
+    ("None", lambda v: None, TypeError, "dtype"),
+    ("too short", lambda v: covariance(v)[:-1], ValueError, "shape"),
+    ("too long", lambda v: np.append(covariance(v), 0), ValueError, "shape"),
+    ("scalar", lambda v: 3.0, ValueError, "shape"),
+    ("3-d", lambda v: covariance(v)[None, None], ValueError, "shape"),
+    ("NaN", lambda v: covariance(v) * np.nan, ValueError, "NaN or inf"),
+    ("inf", lambda v: covariance(v) + np.inf, ValueError, "NaN or inf"),
+    ("raises", explode, Broken, "inside"),
+    ("sparse", lambda v: sp.csr_array(covariance(v)[None]), TypeError, "dtype"),
+]
+
+
+# ---- operators ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("product", PRODUCTS, **ids)
+@pytest.mark.parametrize("late", [0, 1, 3, 6])
+@pytest.mark.parametrize("solver", ["sparse_pca", "tpower", "explained_variance", "renormalize"])
+def test_callable_that_fails_at_some_call(product, late, solver):
+    """Whether the first product is wrong or a later one, the error arrives and names the operator."""
+    _, wrong, error, message = product
+    count = itertools.count()
+
+    def A(v):
+        return covariance(v) if next(count) < late else wrong(v)
+
+    options = {"kind": "covariance", "n_features": P}
+    calls = {
+        "sparse_pca": lambda: sparse_pca(A, 3, cardinality=K, **options),
+        "tpower": lambda: tpower(A, K, **options),
+        "explained_variance": lambda: explained_variance(A, V0[:, [0, 1] * 5], "raw", **options),
+        "renormalize": lambda: renormalize(A, V0[:, [0, 1] * 5], **options),
+    }
+    with pytest.raises(error, match=message):
+        calls[solver]()
+
+
+@pytest.mark.parametrize(
+    "product", [p for p in PRODUCTS if p[0] in ("complex", "NaN", "raises", "objects")], **ids
+)
+@pytest.mark.parametrize("late", range(0, 30, 3))
+@pytest.mark.parametrize("side", ["forward", "backward"])
+def test_linear_operator_that_fails_at_some_call(product, late, side):
+    _, wrong, error, message = product
+    count = itertools.count()
+    if product[0] in ("complex", "NaN", "objects"):
+        wrong = {
+            "complex": lambda y: y + 0j, "NaN": lambda y: np.append(y[:-1], np.nan),
+            "objects": lambda y: np.array([object()] * y.size),
+        }[product[0]]  # fmt: skip
+
+    def tamper(y):
+        return y if next(count) < late else wrong(y)
+
+    forward = side == "forward"
+    X = operator(
+        lambda v: tamper(X0 @ v) if forward else X0 @ v, lambda f: X0.T @ f if forward else tamper(X0.T @ f)
+    )
+    with pytest.raises(error, match=message):
+        sparse_pca(X, 6, cardinality=K)
+
+
+def test_operator_may_change_its_argument_and_reuse_its_result():
+    buffer = np.empty(P)
+
+    def A(v):
+        np.matmul(CLEAN["covariance"], v, out=buffer)
+        v[:] = np.nan
+        return buffer
+
+    options = {"kind": "covariance", "n_features": P}
+    out = sparse_pca(A, 3, cardinality=K, **options)
+    assert_same(out, sparse_pca(lambda v: CLEAN["covariance"] @ v, 3, cardinality=K, **options), 0)
+    identity = sparse_pca(lambda v: v, 3, cardinality=1, **options)
+    np.testing.assert_array_equal(identity.loadings.sum(axis=0), 1)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.int32])
+def test_operator_of_any_dtype(dtype):
+    X = aslinearoperator(X0.astype(dtype))
+    out = sparse_pca(X, 2, cardinality=K)
+    single = dtype in (np.float32, np.float16)
+    assert out.loadings.dtype == (np.float32 if single else np.float64)
+    np.testing.assert_allclose(
+        out.loadings, sparse_pca(X0, 2, cardinality=K).loadings, atol=2e-5 if single else 1e-12
+    )
+
+
+def test_operator_without_a_transpose():
+    X = LinearOperator((N, P), matvec=lambda v: X0 @ v)
+    with pytest.raises(NotImplementedError):
+        sparse_pca(X, 2, cardinality=K)
+
+
+def test_operator_that_calls_the_solver():
+    inner = []
+
+    def A(v):
+        inner.append(sparse_pca(X0, 2, cardinality=K, callback=lambda p: None).loadings)
+        with pytest.raises(ValueError, match="NaN"):
+            tpower(X0 * np.nan, K)
+        return covariance(v)
+
+    options = {"kind": "covariance", "n_features": P}
+    out = sparse_pca(A, 2, cardinality=K, **options)
+    assert_same(out, sparse_pca(covariance, 2, cardinality=K, **options), 0)
+    expected = sparse_pca(X0, 2, cardinality=K).loadings
+    assert all(np.array_equal(V, expected) for V in inner)
+
+
+def test_callables_need_their_shape_and_kind():
+    with pytest.raises(TypeError, match="kind"):
+        sparse_pca(covariance, 2, cardinality=K, n_features=P)
+    with pytest.raises(TypeError, match="n_features"):
+        sparse_pca(covariance, 2, cardinality=K, kind="covariance")
+    for value, error in ((0, ValueError), (2.0, TypeError), (True, TypeError)):
+        with pytest.raises(error, match="n_features"):
+            sparse_pca(covariance, 2, cardinality=1, kind="covariance", n_features=value)
+    with pytest.raises(ValueError, match="scale"):
+        sparse_pca(lambda v: v, 2, cardinality=K, kind="covariance", n_features=257, scale=True)
+    with pytest.raises(TypeError, match="X"):
+        result("data").transform(covariance)
+
+
+# ---- callbacks ------------------------------------------------------------------------------------------
+
+
+def test_callback_that_calls_the_solver():
+    seen = []
+    out = sparse_pca(X0, 3, cardinality=K, callback=lambda p: seen.append(sparse_pca(X0, 3, cardinality=K)))
+    assert_same(out, seen[0], 0)
+
+
+@pytest.mark.parametrize("after", [0, 1, 2])
+def test_stop_iteration_returns_what_is_finished(after):
+    def callback(progress):
+        if progress.value is not None and progress.component == after:
+            raise StopIteration
+
+    out = sparse_pca(X0, 4, cardinality=K, callback=callback)
+    assert out.n_components == after + 1
+    whole = sparse_pca(X0, 4, cardinality=K)
+    np.testing.assert_array_equal(out.loadings, whole.loadings[:, : after + 1])
+    np.testing.assert_array_equal(out.explained_variance, whole.explained_variance[: after + 1])
+
+
+def test_stop_iteration_before_anything_is_finished():
+    calls = []
+
+    def slow(v):
+        return X0.T @ (X0 @ v)
+
+    def callback(progress):
+        calls.append(progress)
+        raise StopIteration
+
+    def slower(v):
+        time.sleep(0.02)
+        return slow(v)
+
+    out = sparse_pca(slower, 2, cardinality=K, kind="covariance", n_features=P, callback=callback)
+    assert len(calls) == 1
+    assert out.n_components <= 1
+
+
+def test_stop_iteration_of_an_operator_is_an_error():
+    """Only the callback may end the search; an operator that raises StopIteration has failed."""
+    for fatal, kind in [*((i, "data") for i in range(25)), *((i, "covariance") for i in range(P + 1))]:
+        count = itertools.count()
+
+        def failing(y, count=count, fatal=fatal):
+            if next(count) == fatal:
+                raise StopIteration("from the operator")
+            return y
+
+        X = operator(lambda v, failing=failing: failing(X0 @ v), lambda f: X0.T @ f)
+        options = {"cardinality": K, "kind": kind}
+        if kind == "covariance":
+            X, options["n_features"] = (lambda v, failing=failing: failing(covariance(v))), P
+        with pytest.raises(RuntimeError, match="X, an operator, raised StopIteration: from the operator"):
+            sparse_pca(X, 2, callback=lambda progress: None, **options)
