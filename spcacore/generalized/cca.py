@@ -65,7 +65,9 @@ from ..operators.transform import scores
 from ..progress import Callback, Progress
 from ..results import frame, labels
 from ..solvers.base import Ended, ProgressHook, ended, hook_of_component
-from .eigen import Form, Pencil, Solution, forward_search, swap_search
+from .form import Form
+from .pencil import Pencil, Solution
+from .search import forward_search, swap_search
 
 Array = NDArray[np.float64]
 
@@ -875,7 +877,7 @@ class _Generalized:
         u, v = best.u, best.v
         if u[np.argmax(np.abs(u))] < 0:
             u, v = -u, -v
-        self.cross.factors.append((u, self.metric[0].apply(u), v, self.metric[1].apply(v)))
+        self.cross.factors.append((u, self.metric[0].matvec(u), v, self.metric[1].matvec(v)))
         return _Pair(u, v, best.strength, n_iter, best.converged)
 
     def _from(

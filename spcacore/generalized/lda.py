@@ -44,7 +44,10 @@ from ..operators.sparse_format import compressed
 from ..operators.transform import scores
 from ..progress import Callback
 from ..results import Named
-from .eigen import Form, Pencil, Unbounded, check_options, directions
+from .eigen import directions
+from .form import Form
+from .options import check_options
+from .pencil import Pencil, Unbounded
 
 
 @dataclass(frozen=True, eq=False)
