@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas, eigh, qr
 
-from .._limits import COPIED_ENTRIES, KERNEL_LAPACK_ORDER, LANCZOS_PASSES, TILE_ROWS
+from .._limits import COPIED_ENTRIES, LAPACK_ORDER, LANCZOS_PASSES, TILE_ROWS
 from .._validation import is_sparse, real_array
 from ..linalg.eigen import largest_eigenpairs
 from ..linalg.lapack import interruptible
@@ -331,7 +331,7 @@ def tolerance(dtype: np.dtype) -> float:
 
 def large(size: int, r: int) -> bool:
     """Whether Lanczos takes less time than LAPACK."""
-    return size > KERNEL_LAPACK_ORDER and r <= size // 10
+    return size > LAPACK_ORDER and r <= size // 10
 
 
 def _centred_start(n: int, width: int, seed: int) -> NDArray[np.float64]:
