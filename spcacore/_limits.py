@@ -23,6 +23,7 @@ SYMMETRY = Precision(1e-8, 1e-5)  # that a matrix may differ from its transpose,
 TIE = Precision(1e-12, 1e-6)  # values this close are equal, and the lower index is preferred
 RISE = 1e-10  # by which an objective must rise for a swap or another start to count
 EIGENVECTOR_TOL = Precision(1e-8, 1e-4)  # of ARPACK's eigenvectors that are only started from or summed
+KERNEL_TOL = Precision(1e-10, 1e-5)  # of the residual of an eigenvector of a kernel matrix
 IN_SPAN = 1e-7  # norm that is left of a unit vector in the span of a basis: half of the digits
 SPAN = 1e-10  # the same of loadings on a part of their variables, which are orthonormal
 RANK = 1e-13  # singular values of a triangular factor that are rounding
