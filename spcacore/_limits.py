@@ -33,9 +33,7 @@ NULL_WEIGHT = 1e-8  # square of a unit vector's entry that counts as part of wha
 PENCIL_SCHUR = Precision(1e-10, 1e-5)  # x'Bx that a variable adds to a support: less is rounding, as B has 1
 PENCIL_NULL = Precision(1e-12, 1e-6)  # eigenvalues of B on a support that are rounding
 PENCIL_SLACK = Precision(1e-7, 1e-3)  # entries of A, or negative eigenvalues of B, that are rounding
-PENCIL_LEFT = Precision(
-    1e-10, 1e-5
-)  # share of the first value: below it nothing is left
+PENCIL_LEFT = Precision(1e-10, 1e-5)  # share of the first value: below it nothing is left
 PENCIL_DEFLATED_NULL = 1e-8  # eigenvalues of a deflated B that are rounding
 PENCIL_ROUNDING = 1e-13  # share of |x|'|A||x| that deflation leaves of x'Ax
 FLOW_NULL = 1e-14  # x'Bx of a unit vector that is rounding

@@ -13,7 +13,7 @@ from extras import drawn, example, optional
 from scipy.linalg import eigh
 
 from spcacore import sparse_cca, sparse_cca_permutation
-from spcacore.generalized import cca
+from spcacore.generalized import cca_alternation
 
 CCA = optional("sklearn.cross_decomposition", "CCA")
 
@@ -140,8 +140,8 @@ def test_generalized_form_by_enumeration():
 
 def test_exchanges_from_the_best_starts_only(monkeypatch):
     """Thirteen starts of two turns and two sides each would ask for 52 at least."""
-    asked, swapped = [], cca.swap_search
-    monkeypatch.setattr(cca, "swap_search", lambda *a: asked.append(1) or swapped(*a))
+    asked, swapped = [], cca_alternation.swap_search
+    monkeypatch.setattr(cca_alternation, "swap_search", lambda *a: asked.append(1) or swapped(*a))
     X, Y = data(80, 25, 20, np.random.default_rng(0), pairs=1)
     result = sparse_cca(X, Y, method="generalized", cardinality=3)
     assert np.flatnonzero(result.loadings_x).tolist() == [0, 1, 2]

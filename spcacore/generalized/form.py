@@ -34,6 +34,12 @@ class Form:
         p = (matrix if matrix is not None else factor).shape[1]
         return cls(matrix, factor, ridge, np.ones(p), np.zeros((p, 0)), np.zeros((0, 0)))
 
+    @classmethod
+    def with_level(cls, matrix: Array, level: float) -> Form:
+        """matrix + level I, in place."""
+        matrix[np.diag_indices(len(matrix))] += level
+        return cls.of(matrix)
+
     @property
     def p(self) -> int:
         return len(self.unit)
