@@ -64,7 +64,8 @@ SUBMATRIX_ORDER = 1024  # of a submatrix that is formed and decomposed in a tent
 SUBMATRIX_ENTRIES = 1 << 24  # of the columns of X gathered for it
 SUBMATRIX_WORK = 4e9  # multiplications of their product
 CHOLESKY_ORDER = 1500  # the check that a covariance is semidefinite takes a tenth of a second
-LAPACK_ORDER = 500  # decomposed in a moment; beyond, Lanczos is faster for few vectors, and Ctrl-C would wait
+KERNEL_LAPACK_ORDER = 500  # of a kernel matrix; beyond, block Lanczos is faster
+UNINTERRUPTED_ORDER = 500  # of a decomposition that may keep Ctrl-C waiting
 SPECTRAL_ORDER = 1000  # variables up to which a sparse precision is decomposed
 CALLABLE_ORDER = (
     256  # variables of a callable whose entries are obtained by products: no more than one search makes

@@ -42,7 +42,6 @@ from .._validation import (
     refuse_not_finite,
 )
 from ..linalg.lapack import interruptible
-from ..linalg.scaling import exponent_above
 from ..operators.blocks import finite, naming_not_finite
 from ..operators.partition import row_blocks
 from ..operators.problem import warn_out_of_range
@@ -57,6 +56,7 @@ from .gram import (
     large,
     largest_magnitude,
     leading,
+    power_of_two,
     signed,
     tiles,
 )
@@ -616,7 +616,7 @@ def _median_distance(data: Any, seed: int) -> float:
     """The median distance between rows, of those that differ; of a sample where there are many."""
     a = _row_sample(data, np.random.default_rng(seed))
     a = a.toarray().astype(np.float64) if is_sparse(a) else a.astype(np.float64)
-    exponent = exponent_above(largest_magnitude(a))
+    exponent = power_of_two(largest_magnitude(a))
     a = np.ldexp(a, -exponent)
     a -= a.mean(axis=0)
     square = np.einsum("ij,ij->i", a, a)
@@ -692,7 +692,7 @@ def _fitted(name: str | KernelFunction, options: dict[str, Any], data: Any) -> K
     if name in ("linear", "rbf") and not sparse:
         shift = _mean(data)
     if name == "linear":
-        factor = 2.0 ** -max(exponent_above(largest_magnitude(data)), -1000)
+        factor = 2.0 ** -max(power_of_two(largest_magnitude(data)), -1000)
     elif name == "rbf":
         factor = 1 / options["bandwidth"]
     if not math.isfinite(factor):

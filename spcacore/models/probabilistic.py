@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from .._limits import COPIED_ENTRIES, LANCZOS_SHARE, LAPACK_ORDER, PPCA_ORDER
+from .._limits import COPIED_ENTRIES, LANCZOS_SHARE, PPCA_ORDER
 from .._messages import counted
 from .._validation import (
     aligned,
@@ -36,7 +36,7 @@ from .._validation import (
     real_array,
     refuse_not_finite,
 )
-from ..linalg.eigen import largest_eigenpairs, leading_eigenpairs, products_of
+from ..linalg.eigen import largest_eigenpairs, products_of
 from ..linalg.lapack import interruptible
 from ..operators.blocks import prepared
 from ..operators.inputs import as_problem
@@ -488,10 +488,25 @@ def _leading(
 def _eigenvectors(A: NDArray[Any], r: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The r largest eigenvalues and their vectors: by Lanczos where they are few of many, else by LAPACK."""
     m = len(A)
-    few = m > LANCZOS_SHARE * r and m > LAPACK_ORDER
-    start = np.random.default_rng(0).standard_normal(m).astype(A.dtype)
-    values, U, _ = leading_eigenpairs(A, r, A if few else None, v0=start, maxiter=60)
-    return np.maximum(values, 0), U
+    found = _few(A, r) if m > LANCZOS_SHARE * r and m > 500 else None
+    if found is None:
+        found = interruptible(
+            lambda: linalg.eigh(A, subset_by_index=[m - r, m - 1], overwrite_a=True, check_finite=False)
+        )
+    values, U = found
+    return np.maximum(values[::-1], 0).astype(np.float64), U[:, ::-1].astype(np.float64)
+
+
+def _few(A: NDArray[Any], r: int) -> tuple[NDArray[Any], NDArray[Any]] | None:
+    """To rounding; None where that takes too many products."""
+    from scipy.sparse.linalg import ArpackNoConvergence
+
+    try:
+        return largest_eigenpairs(
+            A, r, v0=np.random.default_rng(0).standard_normal(len(A)).astype(A.dtype), maxiter=60
+        )
+    except ArpackNoConvergence:
+        return None
 
 
 def _by_products(
@@ -745,7 +760,9 @@ def _by_lanczos_or_dense(Y: NDArray[np.float64], r: int) -> tuple[NDArray[np.flo
     n, p = Y.shape
     wide = n < p
     G = Y @ Y.T if wide else Y.T @ Y
-    values, V, _ = leading_eigenpairs(G, r)
+    m = len(G)
+    values, V = linalg.eigh(G, subset_by_index=[m - r, m - 1], overwrite_a=True)
+    values, V = values[::-1], V[:, ::-1]
     if wide:
         V = linalg.qr(Y.T @ V, mode="economic")[0]
     return np.maximum(values, 0) / n, V

@@ -38,7 +38,7 @@ from .._validation import (
     number,
     per_component,
 )
-from ..linalg.orthogonal import append_orthonormal, column_span, fix_sign, project_out
+from ..linalg.orthogonal import fix_sign
 from ..operators.deflation import DeflatedOperator
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem, warn_out_of_range
@@ -49,7 +49,7 @@ from ..solvers.base import Ended
 from .priors import as_prior
 from .probabilistic import samples_of, total_variance
 from .variance import operator_variances
-from .variational import Component, Residual, Search, Vector
+from .variational import Component, Residual, Search, Vector, append_orthonormal, project_out
 
 _DEFLATIONS = ("orthogonal", "naive", "constrained")
 
@@ -164,7 +164,8 @@ class StructuredPCAResult(Named):
         Q = np.zeros((p, 0))
         if t > 0 and (self.deflation == "constrained" or (prior.p == p and self._constrained)):
             Q = linalg.qr(self.means[:, :t], mode="economic")[0][support]
-            Q = column_span(Q)
+            U, s, _ = linalg.svd(Q, full_matrices=False)
+            Q = U[:, s > 1e-10]
         else:
             Q = Q[support]
         inner = prior if len(support) == p else prior.restricted(support)

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import CHOLESKY_ORDER, CHUNK, SYMMETRY
+from .._limits import CHOLESKY_ORDER, CHUNK
 from .._validation import column_names, raise_not_finite, real_array
-from ..linalg.scaling import power_of_two_scales
+from ..linalg.scaling import power_of_two_scale
 from . import screening as _screening
 from .missing import MissingData
 from .problem import Problem, covariance_problem, data_problem
@@ -48,7 +48,7 @@ def from_dense(
     largest, asymmetry, excess = _core.symmetry(a)
     if not math.isfinite(largest):
         raise_not_finite(a, "X")
-    tolerance = largest * SYMMETRY.of(a.dtype)
+    tolerance = largest * (1e-8 if a.dtype == np.float64 else 1e-5)
     if asymmetry > tolerance:
         raise ValueError(
             f"a covariance must be symmetric; X differs from its transpose by up to {asymmetry:.3g}"
@@ -77,7 +77,7 @@ def from_missing(a: NDArray[Any], center: bool, scale: bool, names: tuple[str, .
         first = x[np.argmin(missing, axis=0), np.arange(len(count))]
         constant = (missing | (x == first)).all(axis=0)
         x[missing] = 0
-        unit = power_of_two_scales(np.abs(x).max(axis=0))
+        unit = np.array([power_of_two_scale(size) for size in np.abs(x).max(axis=0)])
         x *= unit
         x *= unit
         if center:

@@ -11,7 +11,7 @@ from .. import _core
 from .._limits import BLOCK_BYTES
 from .._messages import refuse_no_array
 from .._validation import float_type, integer
-from ..linalg.scaling import power_of_two_scales
+from ..linalg.scaling import power_of_two_scale
 from .block_operator import BlockOperator, Gram
 from .blocks import (
     Index,
@@ -107,7 +107,9 @@ def problem_of(X: Any, center: bool, scale: bool) -> Problem:
         blocks = blocks.repaired()
 
     def again(index: Index) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        unit = power_of_two_scales(np.maximum(-found.low[index], found.high[index]))
+        unit = np.array(
+            [power_of_two_scale(size) for size in np.maximum(-found.low[index], found.high[index])]
+        )
         scaled: Statistics = blocks.reduced(merged, scaled_statistics, index, unit)
         square = scaled.square if center else scaled.square + n * scaled.mean**2
         return scaled.mean / unit / unit, np.sqrt(square / max(n - 1, 1)) / unit / unit

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._limits import CHOLESKY_ORDER, CHUNK, SYMMETRY
+from .._limits import CHOLESKY_ORDER, CHUNK
 from .._validation import raise_not_finite
 from ..linalg.scaling import exponent_of, power_of_two_scale
 from .dense import columns_as_float64, refuse_indefinite
@@ -46,7 +46,7 @@ def from_sparse(X: Any, covariance: bool, center: bool, scale: bool, definite: b
     if not all(np.isfinite(data[s : s + CHUNK]).all() for s in range(0, data.size, CHUNK)):
         locate()
     largest = max(float(data.max(initial=0)), -float(data.min(initial=0)))
-    relative = SYMMETRY.of(data.dtype)
+    relative = 1e-8 if data.dtype == np.float64 else 1e-5
     range_ = power_of_two_scale(largest, data.dtype)  # A'v = Av for every v, without a transposed copy
     probe = np.random.default_rng(0).standard_normal(p) * range_
     asymmetry = float(np.abs(X @ probe - X.T @ probe).max()) * range_

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import CHUNK
-from ..linalg.scaling import power_of_two_scales
+from ..linalg.scaling import power_of_two_scale
 
 _TINY = 1e-280  # below this a sum of squares has lost terms to underflow
 
@@ -60,7 +60,7 @@ def recomputed_statistics(
     mean, deviation, step = np.empty(len(odd)), np.empty(len(odd)), max(1, CHUNK // n)
     for part in (slice(i, i + step) for i in range(0, len(odd), step)):
         x = columns(odd[part])
-        unit = power_of_two_scales(np.abs(x).max(axis=0))
+        unit = np.array([power_of_two_scale(size) for size in np.abs(x).max(axis=0)])
         x *= unit
         x *= unit
         sums, _ = _core.dense_statistics(x, center)

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from .. import _core
 from .._limits import CALLBACK_SECONDS, GPOWER_ORDER, SUBSPACE_ROUNDS, SUBSPACE_SPARE
 from .._validation import as_seed, check_bool, check_choice, number, per_component
-from ..linalg.orthogonal import polar_factor
 from ..operators.deflation import DeflatedOperator
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
@@ -403,8 +402,8 @@ def _projections(op: _core.Operator, W: NDArray[np.float64]) -> NDArray[np.float
     h, E = np.linalg.eigh((G + G.T)[np.ix_(alive, alive)] / 2 * np.outer(one, one))
     kept = h > 8 * len(h) * float(np.finfo(op.dtype).eps)
     root, E = np.sqrt(h[kept]), E[:, kept]
-    turn = polar_factor(root[:, None] * E.T * (largest * size)[alive])
-    C[:, alive] = _times(Y[:, alive], (one[:, None] * E / root) @ turn)
+    P, _, Q = np.linalg.svd(root[:, None] * E.T * (largest * size)[alive], full_matrices=False)
+    C[:, alive] = _times(Y[:, alive], (one[:, None] * E / root) @ (P @ Q))
     return C
 
 
