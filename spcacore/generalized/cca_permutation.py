@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._limits import CCA_TOL
+from .._limits import CCA_TOL, TIE
 from .._validation import LARGEST, as_seed, check_bool, integer, is_row_blocks, number
 from ..linalg.threads import Report, check_jobs, in_threads
 from .cca_pmd import PenalizedDecomposition, check_l1_bound, pmd_starts
@@ -148,9 +148,10 @@ def sparse_cca_permutation(
 
     table = np.array(in_threads(permuted_by, orders, threads)).T
     own, permuted = table[:, 0], table[:, 1:]
-    fisher = np.arctanh(np.clip(table, -1 + 1e-12, 1 - 1e-12))
+    fisher = np.arctanh(np.clip(table, -1 + TIE.double, 1 - TIE.double))
     deviation = fisher[:, 1:].std(axis=1, ddof=1)
     apart = fisher[:, 0] - fisher[:, 1:].mean(axis=1)
-    z = np.where(deviation > 1e-12, apart / np.where(deviation > 1e-12, deviation, 1), 0.0)
-    p_values = (1 + (permuted >= own[:, None] - 1e-12).sum(axis=1)) / (1 + count)
+    differ = deviation > TIE.double
+    z = np.where(differ, apart / np.where(differ, deviation, 1), 0.0)
+    p_values = (1 + (permuted >= own[:, None] - TIE.double).sum(axis=1)) / (1 + count)
     return CCAPermutation(np.array(bounds), own, permuted, z, p_values, int(np.argmax(z)))

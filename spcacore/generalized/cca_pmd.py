@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._limits import CCA_LEFT, PAIR_WORK, RISE
+from .._limits import CCA_LEFT, PAIR_WORK, RISE, TIE
 from .._validation import number
 from ..solvers.base import ProgressHook, ended
 from .form import Array
@@ -24,8 +24,9 @@ from .sides import CrossCovariance, Pair, Side, common_dtype, leading_singular_v
 
 
 def check_l1_bound(value: Any, name: str, side: Side) -> float:
+    """A number in [1, sqrt(p)]; what exceeds it by rounding is sqrt(p)."""
     root = math.sqrt(side.p)
-    return min(number(value, name, 1, root * (1 + 1e-12)), root)
+    return min(number(value, name, 1, root * (1 + TIE.double)), root)
 
 
 class PenalizedDecomposition:

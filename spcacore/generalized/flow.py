@@ -12,7 +12,15 @@ from dataclasses import replace
 import numpy as np
 
 from .. import _core
-from .._limits import FLOW_NULL, FLOW_ROUGH_STEPS, FLOW_ROUNDS, GRADIENT_SUPPORT, RISE
+from .._limits import (
+    FLOW_NULL,
+    FLOW_ROUGH_STEPS,
+    FLOW_ROUGH_TOL,
+    FLOW_ROUNDS,
+    FLOW_STEP_TOL,
+    GRADIENT_SUPPORT,
+    RISE,
+)
 from ..linalg.eigen import largest_eigenpairs
 from ..solvers.base import ProgressHook
 from .form import Array, Form, Index
@@ -36,7 +44,7 @@ def flows(pencil: Pencil, k: int, options: Options, progress: ProgressHook | Non
     for size in (8 * k, 4 * k, 2 * k):
         if size >= len(active):
             continue
-        S, v, n_iter, _ = _flow(pencil, S, v, size, step, FLOW_ROUGH_STEPS, 1e-4, progress)
+        S, v, n_iter, _ = _flow(pencil, S, v, size, step, FLOW_ROUGH_STEPS, FLOW_ROUGH_TOL, progress)
         total += n_iter
     x = _refined(pencil, S, v, k, step, options, progress)
     yield replace(x, n_iter=x.n_iter + total)
@@ -120,8 +128,8 @@ def _step_bound(B: Form, active: Index, seed: int) -> float:
 
     v = np.random.default_rng(seed).standard_normal(B.p)
     operator = LinearOperator((B.p, B.p), dtype=np.float64, matvec=lambda x: B.matvec(x.ravel()))
-    values, _ = largest_eigenpairs(operator, 1, v0=v, tol=1e-2)
-    return 1.02 * float(values[0])
+    values, _ = largest_eigenpairs(operator, 1, v0=v, tol=FLOW_STEP_TOL)
+    return (1 + 2 * FLOW_STEP_TOL) * float(values[0])
 
 
 def _dense_start(pencil: Pencil, seed: int) -> Array:

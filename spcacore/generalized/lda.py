@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._limits import SPAN
+from .._limits import PRIOR_SUM, SPAN
 from .._messages import counted
 from .._validation import (
     aligned,
@@ -337,6 +337,6 @@ def _priors(priors: Any, labels: NDArray[np.intp], c: int) -> NDArray[np.float64
     given = real_array(priors, "priors", ndim=1).astype(np.float64)
     if len(given) != c:
         raise ValueError(f"priors has {counted(len(given), 'entry')} for {counted(c, 'class')}")
-    if not (given > 0).all() or abs(given.sum() - 1) > 1e-5:
+    if not (given > 0).all() or abs(given.sum() - 1) > PRIOR_SUM:
         raise ValueError(f"priors must be positive with sum 1, not {given.tolist()}")
     return given / given.sum()

@@ -38,7 +38,9 @@ from .. import _core
 from .._limits import (
     CHOLESKY_ORDER,
     CHUNK,
+    CROSS_COLUMNS,
     IN_SPAN,
+    NAMED_WEIGHT,
     PENCIL_DEFLATED_NULL,
     PENCIL_NULL,
     PENCIL_ROUNDING,
@@ -59,7 +61,7 @@ class Unbounded(ValueError):
 def unbounded(index: Index, direction: Array, advice: str) -> Unbounded:
     """Names the variables of that direction."""
     weight = np.abs(direction)
-    named = index[weight > 1e-6 * weight.max()]
+    named = index[weight > NAMED_WEIGHT * weight.max()]
     shown = ", ".join(map(str, named[:8].tolist())) + ", ..." * (len(named) > 8)
     return Unbounded(
         f"x'Bx = 0 where A x is not 0, for an x on the variables {shown}: the ratio has no bound; {advice}"
@@ -127,8 +129,8 @@ class Pencil:
         return other
 
     def _refuse_unused(self, A: Form, B: Form, unused: NDArray[np.bool_]) -> None:
-        for start in range(0, np.count_nonzero(unused), 64):
-            S = np.flatnonzero(unused)[start : start + 64]
+        for start in range(0, np.count_nonzero(unused), CROSS_COLUMNS):
+            S = np.flatnonzero(unused)[start : start + CROSS_COLUMNS]
             if B.rows(S).any():
                 raise ValueError("B must be positive semidefinite; a row with diagonal entry 0 is not zero")
             wrong = A.rows(S).any(axis=1)
