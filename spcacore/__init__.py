@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from .clustering.dissimilarity import SparseDissimilarity, sparse_dissimilarity
     from .clustering.gap import GapStatistic, sparse_dissimilarity_gap, sparse_kmeans_gap
     from .clustering.kmeans import SparseKMeans, sparse_kmeans
-    from .generalized.cca import CCAPermutation, SparseCCAResult, sparse_cca, sparse_cca_permutation
+    from .generalized.cca import SparseCCAResult, sparse_cca
+    from .generalized.cca_permutation import CCAPermutation, sparse_cca_permutation
     from .generalized.eigen import SparseEigenResult, sparse_eigen
     from .generalized.lda import SparseLDAResult, sparse_lda
     from .models.kernel import KernelPCAResult, kernel_pca
@@ -45,9 +46,11 @@ _LATER = {  # imported when first asked for: together they take longer than all 
     "clustering.gap": ("GapStatistic", "sparse_dissimilarity_gap", "sparse_kmeans_gap"),
     "clustering.kmeans": ("SparseKMeans", "sparse_kmeans"),
     "generalized.cca": (
-        "CCAPermutation",
         "SparseCCAResult",
         "sparse_cca",
+    ),
+    "generalized.cca_permutation": (
+        "CCAPermutation",
         "sparse_cca_permutation",
     ),
     "generalized.eigen": (

@@ -1,4 +1,49 @@
-"""Every limit that is a matter of policy: how much at a time, how large, how long; each with its reason."""
+"""Every limit that is a matter of policy: how much at a time, how large, how long, how precise; and why."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Precision(NamedTuple):
+    """A tolerance in double and in single precision."""
+
+    double: float
+    single: float
+
+    def of(self, dtype: Any) -> float:
+        """That of float64 or float32."""
+        return self.double if dtype == np.float64 else self.single
+
+
+# Precision, relative to the largest magnitude where nothing else is said
+SYMMETRY = Precision(1e-8, 1e-5)  # that a matrix may differ from its transpose, as sums in another order do
+TIE = Precision(1e-12, 1e-6)  # values this close are equal, and the lower index is preferred
+RISE = 1e-10  # by which an objective must rise for a swap or another start to count
+EIGENVECTOR_TOL = Precision(1e-8, 1e-4)  # of ARPACK's eigenvectors that are only started from or summed
+KERNEL_TOL = Precision(1e-10, 1e-5)  # of the residual of an eigenvector of a kernel matrix
+IN_SPAN = 1e-7  # norm that is left of a unit vector in the span of a basis: half of the digits
+SPAN = 1e-10  # the same of loadings on a part of their variables, which are orthonormal
+RANK = 1e-13  # singular values of a triangular factor that are rounding
+NULL_DIRECTION = 1e-14  # eigenvalues of a Gram matrix that are rounding
+GRAM_LOSS = 1e-6  # least ratio of eigenvalues of M'M for which its root gives a polar factor to ten digits
+NULL_WEIGHT = 1e-8  # square of a unit vector's entry that counts as part of what B maps to zero
+PENCIL_SCHUR = Precision(1e-10, 1e-5)  # x'Bx that a variable adds to a support: less is rounding, as B has 1
+PENCIL_NULL = Precision(1e-12, 1e-6)  # eigenvalues of B on a support that are rounding
+PENCIL_SLACK = Precision(1e-7, 1e-3)  # entries of A, or negative eigenvalues of B, that are rounding
+PENCIL_LEFT = Precision(1e-10, 1e-5)  # share of the first value: below it nothing is left
+PENCIL_DEFLATED_NULL = 1e-8  # eigenvalues of a deflated B that are rounding
+PENCIL_ROUNDING = 1e-13  # share of |x|'|A||x| that deflation leaves of x'Ax
+FLOW_NULL = 1e-14  # x'Bx of a unit vector that is rounding
+FLOW_ROUGH_TOL = 1e-4  # rise of the ratio at which the flow to a larger support ends
+FLOW_STEP_TOL = 1e-2  # of the largest eigenvalue of B, which bounds the step of the flow
+PRIOR_SUM = 1e-5  # that the probabilities of classes may miss 1 by, as printed ones do
+NAMED_WEIGHT = 1e-6  # of the largest entry, from which a variable is named as part of a direction
+CCA_TOL = Precision(1e-10, 1e-5)  # by default: share by which an iteration must raise the objective
+CCA_LEFT = Precision(1e-12, 1e-5)  # share of the first strength below which nothing is left, of "pmd"
+CCA_GENERALIZED_LEFT = Precision(1e-10, 1e-5)  # and of "generalized", whose metrics are inverted
 
 # Entries, rows and columns worked on at a time: large enough to be fast, small enough for a cache or for
 # Ctrl-C
@@ -10,6 +55,8 @@ CLUSTERING_ENTRIES = 1 << 20  # of the columns whose distances are added
 KMEANS_ENTRIES = 1 << 24  # of the products of points and centers of all starts that share a pass
 TILE_ROWS = 512  # rows and columns of a tile of the kernel matrix
 BLOCK_BYTES = 1 << 27  # of X, read at a time as a block of rows
+PRODUCT_ENTRIES = 1 << 20  # of a dense matrix that is multiplied by a vector, in rows that may be copied
+CROSS_COLUMNS = 64  # of the matrix of covariances of two sides, or rows of a pencil
 COLUMNS_AT_A_TIME = 32  # columns of A that cost about as much as one, which is some products
 DASK_ON_CLIENT = 100  # results that are added by the client rather than by tasks
 DASK_WIDE = 10_000_000  # numbers of a result from which fewer are added by the client
@@ -79,6 +126,7 @@ PENCIL_GREEDY_WORK = 4e10  # beyond which "auto" prefers the flow
 PENCIL_SWAP_WORK = 1e9  # of one round of swaps
 PENCIL_ALL_SWAPS_WORK = 2e10  # of all swaps from one start, which may also cost twice its greedy search
 PENCIL_SWAP_ROUNDS = 50  # rounds of swaps
+PENCIL_ENTERING = 64  # variables, at least, that may enter by a swap
 PENCIL_STARTS = 8  # first variables of further forward searches
 PENCIL_START_WORK = 2e8  # of these
 PAIR_WORK = 2e9  # of the search for the most correlated pair of variables
@@ -93,6 +141,8 @@ QUOTIENT_ROUNDS = 5  # of power iteration and re-fitting under generalized defla
 CCA_ROUNDS = 100  # of the two sides in turn
 LLOYD_STEPS = 300  # of one K-means
 LANCZOS_PASSES = 200  # of block Lanczos
+FLOW_ROUNDS = 10  # of the flow and the best values on its support
+FLOW_ROUGH_STEPS = 100  # of the flow to each of the larger supports from a dense start
 SUBSPACE_ROUNDS = 6  # of subspace iteration
 SUBSPACE_SPARE = 8  # directions that it keeps beyond those wanted
 GRADIENT_STEPS = 5000  # of conjugate gradients

@@ -13,7 +13,7 @@ from extras import drawn, example, optional
 from scipy.linalg import eigh
 
 from spcacore import sparse_cca, sparse_cca_permutation
-from spcacore.generalized import cca
+from spcacore.generalized import cca_alternation
 
 CCA = optional("sklearn.cross_decomposition", "CCA")
 
@@ -140,8 +140,8 @@ def test_generalized_form_by_enumeration():
 
 def test_exchanges_from_the_best_starts_only(monkeypatch):
     """Thirteen starts of two turns and two sides each would ask for 52 at least."""
-    asked, swapped = [], cca.swap_search
-    monkeypatch.setattr(cca, "swap_search", lambda *a: asked.append(1) or swapped(*a))
+    asked, swapped = [], cca_alternation.swap_search
+    monkeypatch.setattr(cca_alternation, "swap_search", lambda *a: asked.append(1) or swapped(*a))
     X, Y = data(80, 25, 20, np.random.default_rng(0), pairs=1)
     result = sparse_cca(X, Y, method="generalized", cardinality=3)
     assert np.flatnonzero(result.loadings_x).tolist() == [0, 1, 2]
@@ -328,7 +328,7 @@ GENERALIZED = {"method": "generalized", "l1_bound": None}
         (X0, Y0[:8], {}, ValueError, "same number of rows, not 9 and 8"),
         (X0[:1], Y0[:1], {}, ValueError, "at least two rows"),
         (X0, Y0[0], {}, ValueError, "Y must have 2 dimensions"),
-        (X0, Y0.astype(str), {}, TypeError, "Y holds strings"),
+        (X0, Y0.astype(str), {}, TypeError, "Y holds"),
         (X0, Y0, {"l1_bound": 0.9}, ValueError, r"l1_bound of X must be in \[1, 2.23607\]"),
         (X0, Y0, {"l1_bound": (2.0, 2.1)}, ValueError, r"l1_bound of Y must be in \[1, 2\]"),
         (X0, Y0, {"l1_bound": np.nan}, ValueError, "l1_bound of X"),

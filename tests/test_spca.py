@@ -219,20 +219,6 @@ def test_the_objective_never_rises(seed, ridge, share):
     np.testing.assert_allclose(norms[norms > 0], 1, atol=1e-12)
 
 
-@pytest.mark.parametrize("rank", [0, 1, 3])
-def test_procrustes_of_any_rank(rank):
-    """V'V = I and Tr V'M the nuclear norm, also where a component has no nonzeros."""
-    rng = np.random.default_rng(rank)
-    M = rng.standard_normal((9, rank)) @ rng.standard_normal((rank, 3))
-    old = np.linalg.qr(rng.standard_normal((9, 3)))[0]
-    V, nuclear = elastic_net._polar(M, old)
-    np.testing.assert_allclose(V.T @ V, np.eye(3), atol=1e-13)
-    assert np.trace(V.T @ M) == pytest.approx(np.linalg.norm(M, "nuc"), rel=1e-12)
-    assert nuclear == pytest.approx(np.linalg.norm(M, "nuc"), rel=1e-12)
-    if rank == 0:
-        np.testing.assert_allclose(V, old, atol=1e-13)
-
-
 def test_no_penalty_gives_the_principal_components():
     X = samples(1)
     vectors = np.linalg.eigh(covariance(X))[1][:, ::-1][:, :3]

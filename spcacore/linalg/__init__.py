@@ -1,1 +1,1 @@
-"""Linear algebra that every floor above uses: eigenpairs, orthonormal bases, scaling, threads."""
+"""Linear algebra that every floor above uses: eigenpairs, orthonormal bases, pencils, scaling, threads."""

@@ -1,4 +1,14 @@
-"""Leading eigenpairs by LAPACK, or by ARPACK from products."""
+"""Eigenpairs of symmetric matrices, and of operators that offer only products.
+
+| wanted | of | function | algorithm |
+|---|---|---|---|
+| all | a matrix | `all_eigenpairs` | LAPACK; backward stable, errors of some eps ||A|| |
+| r largest | a matrix | `leading_eigenpairs` | ARPACK if asked and soon converged, else LAPACK |
+| r largest | products | `largest_eigenpairs` | ARPACK (implicitly restarted Lanczos), to `tol` |
+| r largest | an operator | `leading_eigenvectors` | LAPACK up to `ALL_VECTORS_ORDER`, then ARPACK |
+
+Eigenvalues of `leading_` functions descend; the others keep the order of LAPACK and ARPACK, ascending.
+"""
 
 from __future__ import annotations
 
@@ -9,18 +19,51 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import ALL_VECTORS_ORDER
+from .._limits import ALL_VECTORS_ORDER, EIGENVECTOR_TOL, UNINTERRUPTED_ORDER
+from .lapack import interruptible
+
+Array = NDArray[np.float64]
 
 
-def leading_eigenvectors(op: _core.Operator, r: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The r largest eigenvalues, descending, and their vectors: by LAPACK, or by ARPACK from products."""
+def all_eigenpairs(G: Array) -> tuple[Array, Array]:
+    """All eigenvalues of a symmetric matrix, ascending, and their vectors; Ctrl-C need not wait for many."""
+    if len(G) <= UNINTERRUPTED_ORDER:
+        return np.linalg.eigh(G)
+    return interruptible(lambda: np.linalg.eigh(G))
+
+
+def leading_eigenpairs(
+    A: NDArray[Any], r: int, products: Any = None, **options: Any
+) -> tuple[Array, Array, bool]:
+    """The r largest eigenvalues of a symmetric matrix, their vectors, and whether ARPACK found them.
+
+    It is asked if `products` (the matrix, or a `LinearOperator`) is given, with its options; LAPACK is asked
+    if not, or if `maxiter` restarts do not suffice. LAPACK reads the lower triangle, and may overwrite A.
+    """
+    if products is not None:
+        from scipy.sparse.linalg import ArpackNoConvergence
+
+        try:
+            values, vectors = largest_eigenpairs(products, r, **options)
+            return values[::-1].astype(np.float64), vectors[:, ::-1].astype(np.float64), True
+        except ArpackNoConvergence:
+            pass
+    from scipy.linalg import eigh
+
+    m = len(A)
+    values, vectors = interruptible(
+        lambda: eigh(A.T, lower=False, subset_by_index=(m - r, m - 1), overwrite_a=True, check_finite=False)
+    )
+    return values[::-1].astype(np.float64), vectors[:, ::-1].astype(np.float64), False
+
+
+def leading_eigenvectors(op: _core.Operator, r: int) -> tuple[Array, Array]:
+    """The r largest eigenvalues of an operator, and their vectors: by LAPACK where it is small."""
     if op.p <= ALL_VECTORS_ORDER or r >= op.p - 1:
         values, vectors = np.linalg.eigh(op.submatrix(np.arange(op.p)).astype(np.float64))
         return values[::-1][:r], vectors[:, ::-1][:, :r]
     start = np.random.default_rng(0).standard_normal(op.p).astype(op.dtype)
-    values, vectors = largest_eigenpairs(
-        products_of(op), r, v0=start, tol=1e-8 if op.dtype == np.float64 else 1e-4
-    )
+    values, vectors = largest_eigenpairs(products_of(op), r, v0=start, tol=EIGENVECTOR_TOL.of(op.dtype))
     return values[::-1].astype(np.float64), vectors[:, ::-1].astype(np.float64)
 
 
@@ -34,10 +77,14 @@ def products_of(op: Any) -> Any:
     )  # fmt: skip
 
 
-def largest_eigenpairs(A: Any, count: int, **options: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The largest eigenvalues and their vectors, the same at each call: SciPy may restart at random."""
+def largest_eigenpairs(A: Any, r: int, **options: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The r largest eigenvalues, ascending, and their vectors by ARPACK, the same at each call.
+
+    SciPy would restart at random. The options are those of `scipy.sparse.linalg.eigsh`: start, tolerance,
+    number of restarts; `ArpackNoConvergence` is raised after these.
+    """
     from scipy.sparse.linalg import eigsh
 
     if "rng" in inspect.signature(eigsh).parameters:
         options["rng"] = np.random.default_rng(0)
-    return eigsh(A, count, which="LA", **options)
+    return eigsh(A, r, which="LA", **options)

@@ -1,16 +1,37 @@
-"""Orthonormal bases and signs."""
+"""Orthonormal bases, polar factors and signs.
+
+Gram-Schmidt is made twice, which suffices for a basis that is orthonormal to rounding (Giraud, Langou and
+Rozloznik 2005). Two forms: `orthogonal_part` by one vector of the basis after the other (a list, of which
+none need be stacked), `project_out` by matrix products (columns of Q, and several vectors at a time).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._limits import GRAM_LOSS, IN_SPAN, NULL_DIRECTION, POLAR_ENTRIES, RANK, SPAN
+
+Array = NDArray[np.float64]
+
+
+# ---- signs ------------------------------------------------------------------------------------------
+
+
+def sign_of(value: NDArray[Any]) -> float:
+    """The sign of the entry of largest magnitude, the first if tied."""
+    return -1.0 if value[np.argmax(np.abs(value))] < 0 else 1.0
+
 
 def fix_sign(value: NDArray[Any]) -> NDArray[Any]:
     """The entry of largest magnitude, the first if tied, becomes positive."""
-    return -value if value[np.argmax(np.abs(value))] < 0 else value
+    return -value if sign_of(value) < 0 else value
+
+
+# ---- Gram-Schmidt -----------------------------------------------------------------------------------
 
 
 def unit(x: NDArray[Any]) -> NDArray[Any] | None:
@@ -22,22 +43,40 @@ def unit(x: NDArray[Any]) -> NDArray[Any] | None:
     return x / np.linalg.norm(x)
 
 
-def orthogonal_part(x: NDArray[Any], basis: list[NDArray[Any]]) -> NDArray[Any] | None:
+def unit_columns(B: Array) -> Array:
+    """Each column over its norm, at any scale; a zero column stays."""
+    with np.errstate(under="ignore"):  # of entries far below the largest
+        B = np.ldexp(B, -np.frexp(np.abs(B).max(axis=0))[1])
+    norm = np.linalg.norm(B, axis=0)
+    return B / np.where(norm > 0, norm, 1)
+
+
+def orthogonal_part(x: NDArray[Any], basis: Iterable[NDArray[Any]]) -> NDArray[Any] | None:
     """The normalized part of x orthogonal to an orthonormal basis; None if that is only rounding."""
-    q = unit(x)
+    q, basis = unit(x), list(basis)
     if q is None:
         return None
     for _ in range(2):
         for b in basis:
             q = q - b * (b @ q)
         norm = np.linalg.norm(q)
-        if norm < 1e-7:
+        if norm < IN_SPAN:
             return None
         q = q / norm
     return q
 
 
-def orthonormal(V: NDArray[Any]) -> NDArray[np.float64]:
+def orthonormal_basis(vectors: Iterable[NDArray[Any]], basis: Iterable[NDArray[Any]] = ()) -> list[Array]:
+    """The basis, continued by the orthogonal part of each vector that has one."""
+    out = list(basis)
+    for v in vectors:
+        q = orthogonal_part(v, out)
+        if q is not None:
+            out.append(q)
+    return out
+
+
+def orthonormal(V: NDArray[Any]) -> Array:
     """Gram-Schmidt in order; a column in the span of the earlier ones becomes zero."""
     Q = np.zeros(V.shape)
     basis: list[NDArray[Any]] = []
@@ -47,3 +86,73 @@ def orthonormal(V: NDArray[Any]) -> NDArray[np.float64]:
             Q[:, t] = q
             basis.append(q)
     return Q
+
+
+def project_out(v: Array, Q: Array) -> Array:
+    """(I - QQ') v of one vector or several, for Q with orthonormal columns."""
+    if Q.shape[1] == 0:
+        return v
+    for _ in range(2):
+        v = v - Q @ (Q.T @ v)
+    return v
+
+
+def append_orthonormal(Q: Array, v: Array) -> Array:
+    """Q, and the normalized part of v orthogonal to it where that is more than rounding, as columns."""
+    q = project_out(v / np.linalg.norm(v), Q)
+    norm = np.linalg.norm(q)
+    return Q if norm < SPAN else np.column_stack([Q, project_out(q / norm, Q)])
+
+
+def column_span(M: Array) -> Array:
+    """An orthonormal basis of the span of columns that are orthonormal, or rows of such: by an SVD."""
+    U, s, _ = np.linalg.svd(M, full_matrices=False)
+    return U[:, s > SPAN]
+
+
+# ---- polar factors ----------------------------------------------------------------------------------
+
+
+def polar_factor(M: Array, factor: Array | None = None) -> Array:
+    """The nearest matrix with orthonormal columns to M, or to M times `factor`, in Fortran order.
+
+    UV' of the SVD M = U diag(s) V'; of a large M, M (M'M)^(-1/2), which loses the digits of
+    (s_1/s_r)^2, where that is little.
+    """
+    if M.size > POLAR_ENTRIES:
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            G = M.T @ M
+            G = G if factor is None else factor @ G @ factor
+        if np.isfinite(G).all():
+            values, vectors = np.linalg.eigh(G)
+            if values[0] > max(GRAM_LOSS * values[-1], 1e-200):
+                root = (vectors / np.sqrt(values)) @ vectors.T
+                root = root if factor is None else factor @ root
+                return (root.T @ M.T).T
+    U, _, Vt = np.linalg.svd(M if factor is None else M @ factor, full_matrices=False)
+    return np.asfortranarray(U @ Vt)
+
+
+def procrustes(M: Array, near: Array) -> tuple[Array, float]:
+    """V with V'V = I that maximizes Tr(V'M), close to `near` where M leaves it open; and the maximum.
+
+    By the SVD of R in M = QR. Where M has rank r < k, V = U_r W_r' + (polar factor of (I - U_r U_r') near
+    W_0) W_0', W_0 the right singular vectors of zero; the maximum is the nuclear norm of M.
+    """
+    Q, R = np.linalg.qr(M)
+    U, size, Wt = np.linalg.svd(R)
+    rank = int(np.count_nonzero(size > RANK * max(size[0], 0.0)))
+    U = Q @ U[:, :rank]
+    V = U @ Wt[:rank]
+    if rank < len(size):
+        left, _, right = np.linalg.svd(project_out(near @ Wt[rank:].T, U), full_matrices=False)
+        V += left @ right @ Wt[rank:]
+    return V, float(size.sum())
+
+
+def inverse_root(G: Array) -> Array:
+    """G^(-1/2) of a symmetric semidefinite matrix, 0 where it is singular."""
+    values, vectors = np.linalg.eigh((G + G.T) / 2)
+    kept = values > NULL_DIRECTION * max(values[-1], 0.0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return (vectors * np.where(kept, 1 / np.sqrt(np.where(kept, values, 1)), 0)) @ vectors.T

@@ -1,4 +1,4 @@
-"""Powers of two that bring entries near 1."""
+"""Powers of two that bring entries near 1: to multiply by them rounds nothing."""
 
 from __future__ import annotations
 
@@ -6,14 +6,35 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 
 def power_of_two_scale(largest: float, dtype: Any = np.float64) -> float:
-    """The power of two whose square brings `largest` near 1, or as near as that square can be had."""
+    """The power of two whose square brings `largest` near 1, or as near as it can without overflow."""
     most = np.finfo(dtype).maxexp // 2 - 1
     return 2.0 ** min(-(math.frexp(largest)[1] // 2), most) if largest > 0 else 1.0
+
+
+def power_of_two_scales(largest: NDArray[Any]) -> NDArray[np.float64]:
+    """The same of each column, given its largest magnitude."""
+    return np.array([power_of_two_scale(size) for size in largest])
 
 
 def exponent_of(range_: float) -> int:
     """The logarithm of a power of two."""
     return math.frexp(range_)[1] - 1
+
+
+def exponent_above(largest: float) -> int:
+    """The e with 2^(e - 1) <= largest < 2^e; 0 for zero."""
+    return math.frexp(largest)[1]
+
+
+def even_exponent(largest: float, dtype: Any = np.float64) -> int:
+    """An even e with `largest` 2^-e near 1, and 2^-e representable: that of the square of the scale above."""
+    return -2 * exponent_of(power_of_two_scale(largest, dtype))
+
+
+def largest_magnitude(a: Any) -> float:
+    """Of the entries of an array, without a copy; NaN where one is."""
+    return max(float(a.max(initial=0)), -float(a.min(initial=0)))

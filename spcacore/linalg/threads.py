@@ -23,17 +23,17 @@ class Stopped(Exception):
 class Report:
     """What a task calls now and then: it raises `Stopped` once the other tasks are to end too.
 
-    What is passed reaches `tell` in the thread of the caller.
+    A message is passed to `on_message` in the thread of the caller.
     """
 
-    def __init__(self, tell: Callable[[Any], object] | None):
-        self.tell = tell
+    def __init__(self, on_message: Callable[[Any], object] | None):
+        self.on_message = on_message
         self.stop = threading.Event()
 
     def __call__(self, message: Any = None) -> None:
         if self.stop.is_set():
             raise Stopped
-        if message is not None and self.tell is not None and self.tell(message) is True:
+        if message is not None and self.on_message is not None and self.on_message(message) is True:
             self.stop.set()  # from the next report on
 
 
@@ -49,15 +49,15 @@ def in_threads(
     task: Callable[[Item, Report], Result],
     items: Sequence[Item],
     threads: int,
-    tell: Callable[[Any], object] | None = None,
+    on_message: Callable[[Any], object] | None = None,
 ) -> list[Result]:
     """`[task(item, report) for item in items]`; the first exception, or Ctrl-C, ends all of them.
 
-    Where `tell` says True, those that are not done by then are left out, and all after them.
+    Where `on_message` returns True, those that are not done by then are left out, and all after them.
     """
     threads = min(threads, len(items))
     if threads <= 1:
-        report, results = Report(tell), []
+        report, results = Report(on_message), []
         for item in items:
             try:
                 results.append(task(item, report))
@@ -74,8 +74,8 @@ def in_threads(
             waiting = set(futures)
             while waiting:
                 done, waiting = wait(waiting, 0.05, FIRST_COMPLETED)
-                while tell is not None and not messages.empty():
-                    if tell(messages.get()) is True:
+                while on_message is not None and not messages.empty():
+                    if on_message(messages.get()) is True:
                         report.stop.set()
                         waiting = {future for future in waiting if not future.cancel()}
                 for future in done:

@@ -17,7 +17,7 @@ from .. import _core
 from .._limits import JOINING_VARIABLES, LARGEST_RIDGE, SAMPLE_ORDER, WORKING_SET_VARIABLES
 from .._messages import counted
 from .._validation import LARGEST, check_callback, integer, number, per_component, real_array
-from ..linalg.orthogonal import fix_sign
+from ..linalg.orthogonal import fix_sign, procrustes, unit_columns
 from ..operators.inputs import as_problem
 from ..operators.leading import leading_vectors
 from ..operators.problem import Problem, warn_out_of_range
@@ -203,7 +203,7 @@ def spca(
         quadratic = square if lam == math.inf else space.quadratic(B, f) + lam * square
         with np.errstate(under="ignore"):
             objective.append(trace - 2 * nuclear + quadratic + 2 * float(levels @ np.abs(B).sum(axis=0)))
-        before, unit_B = unit_B, _unit_columns(B)
+        before, unit_B = unit_B, unit_columns(B)
         converged = bool(np.abs(unit_B - before).max() <= tol)
         if (hook is not None and hook(Progress(0, r, n_iter))) or converged:
             break
@@ -238,7 +238,7 @@ class _VariableSpace:
 
     def turn(self, f: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
         """G V for the V that maximizes Tr V'G B, and that maximum."""
-        self.V, nuclear = _polar(f, self.V)
+        self.V, nuclear = procrustes(f, self.V)
         return self.op.apply_block(self.V).astype(np.float64), nuclear
 
 
@@ -258,7 +258,7 @@ class _SampleSpace:
         self.inverse = (vectors[:, kept] / root[kept]) @ vectors[:, kept].T
 
     def begin(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
-        self.Y = _polar(self.inverse @ self.image(V), np.eye(*self.H.shape)[:, : V.shape[1]])[0]
+        self.Y = procrustes(self.inverse @ self.image(V), np.eye(*self.H.shape)[:, : V.shape[1]])[0]
         return self.op.apply_block(V).astype(np.float64)
 
     def image(self, B: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -278,7 +278,7 @@ class _SampleSpace:
         return float(np.sum(f * f))
 
     def turn(self, f: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-        self.Y, nuclear = _polar(self.H @ f, self.Y)
+        self.Y, nuclear = procrustes(self.H @ f, self.Y)
         return self.products(self.H @ self.Y), nuclear
 
 
@@ -389,29 +389,6 @@ class _ElasticNets:
         self.G = np.ascontiguousarray(self.op.submatrix(self.working), np.float64)
 
 
-def _polar(M: NDArray[np.float64], old: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-    """V with V'V = I that maximizes Tr(V'M), near `old` where M leaves it open, and the maximum."""
-    Q, R = np.linalg.qr(M)
-    U, size, Wt = np.linalg.svd(R)
-    rank = int(np.count_nonzero(size > 1e-13 * max(size[0], 0.0)))
-    U = Q @ U[:, :rank]
-    V = U @ Wt[:rank]
-    if rank < len(size):
-        rest = old @ Wt[rank:].T
-        for _ in range(2):
-            rest -= U @ (U.T @ rest)
-        left, _, right = np.linalg.svd(rest, full_matrices=False)
-        V += left @ right @ Wt[rank:]
-    return V, float(size.sum())
-
-
-def _unit_columns(B: NDArray[np.float64]) -> NDArray[np.float64]:
-    with np.errstate(under="ignore"):  # of entries far below the largest
-        B = np.ldexp(B, -np.frexp(np.abs(B).max(axis=0))[1])
-    norm = np.linalg.norm(B, axis=0)
-    return B / np.where(norm > 0, norm, 1)
-
-
 # ---- what comes in and goes out ---------------------------------------------------------------------
 
 
@@ -458,7 +435,7 @@ def _start(problem: Problem, r: int, start: Any) -> NDArray[np.float64]:
     S = S / (np.abs(S).max() or 1)
     if np.linalg.matrix_rank(S) < r:
         raise ValueError(f"start must have {r} linearly independent columns")
-    return _polar(S, S)[0]
+    return procrustes(S, S)[0]
 
 
 def _result(

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import POLAR_ENTRIES
 from .._messages import counted
 from .._validation import (
     Hook,
@@ -24,7 +23,7 @@ from .._validation import (
     number,
     real_array,
 )
-from ..linalg.orthogonal import orthonormal
+from ..linalg.orthogonal import inverse_root, orthonormal, polar_factor
 from ..operators.degrees import degree_problem
 from ..operators.inputs import as_problem
 from ..operators.leading import leading_vectors, negligible
@@ -331,7 +330,7 @@ def _sca(
         nonlocal Y
         AY = op.apply_block(Y).astype(np.float64, copy=False)
         before = Y
-        Y = shrink(AY, _inverse_root(Y.T @ AY))
+        Y = shrink(AY, inverse_root(Y.T @ AY))
         return _turned(Y, before)
 
     n_iter, converged = _iterate(step, Y.shape[1], max_iter, tol, hook, 4)
@@ -514,7 +513,7 @@ class _Shrinkage:
         self, M: NDArray[np.float64], factor: NDArray[np.float64] | None = None
     ) -> NDArray[np.float64]:
         """Of M, or of M times the symmetric `factor`."""
-        Y = _polar(M, factor)
+        Y = polar_factor(M, factor)
         if Y.shape[1] > 1 and self.rotation == "varimax":
             orthomax(Y, 1.0, overwrite=True)
         elif Y.shape[1] > 1 and self.rotation == "l1":
@@ -533,33 +532,6 @@ class _Shrinkage:
         if self.level > 0:
             _core.soft_threshold(flat, self.level, flat)
         return Y
-
-
-def _polar(M: NDArray[np.float64], factor: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-    """The nearest matrix with orthonormal columns to M, or to M times `factor`, in Fortran order.
-
-    As M (M'M)^(-1/2) where M is large and squaring loses less than the iteration can see.
-    """
-    if M.size > POLAR_ENTRIES:
-        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            G = M.T @ M
-            G = G if factor is None else factor @ G @ factor
-        if np.isfinite(G).all():
-            values, vectors = np.linalg.eigh(G)
-            if values[0] > max(1e-6 * values[-1], 1e-200):
-                root = (vectors / np.sqrt(values)) @ vectors.T
-                root = root if factor is None else factor @ root
-                return (root.T @ M.T).T
-    U, _, Vt = np.linalg.svd(M if factor is None else M @ factor, full_matrices=False)
-    return np.asfortranarray(U @ Vt)
-
-
-def _inverse_root(G: NDArray[np.float64]) -> NDArray[np.float64]:
-    """G^(-1/2) of a symmetric semidefinite matrix, 0 where it is singular."""
-    values, vectors = np.linalg.eigh((G + G.T) / 2)
-    kept = values > 1e-14 * max(values[-1], 0.0)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return (vectors * np.where(kept, 1 / np.sqrt(np.where(kept, values, 1)), 0)) @ vectors.T
 
 
 def _turned(new: NDArray[np.float64], old: NDArray[np.float64]) -> float:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from .._messages import counted
+from ..linalg.orthogonal import append_orthonormal, column_span, project_out
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..solvers.truncated_power import check_options, solve
@@ -31,21 +32,6 @@ class Component:
     free_energy: Vector
     converged: bool
     dimension: int = 0  # of its support, less that of the constraint
-
-
-def project_out(v: Vector, Q: Vector) -> Vector:
-    """What of v is orthogonal to Q, twice."""
-    if Q.shape[1] == 0:
-        return v
-    v = v - Q @ (Q.T @ v)
-    return v - Q @ (Q.T @ v)
-
-
-def append_orthonormal(Q: Vector, m: Vector) -> Vector:
-    """An orthonormal basis of Q and m."""
-    q = project_out(m / np.linalg.norm(m), Q)
-    norm = np.linalg.norm(q)
-    return Q if norm < 1e-10 else np.column_stack([Q, project_out(q / norm, Q)])
 
 
 class Residual:
@@ -335,8 +321,7 @@ class Search:
         for _ in range(self.max_iter):
             Q = np.zeros((len(S), 0))
             if constrained and self.residual.basis.shape[1]:
-                U, s, _ = linalg.svd(self.residual.basis[S], full_matrices=False)
-                Q = U[:, s > 1e-10]
+                Q = column_span(self.residual.basis[S])
                 if Q.shape[1] >= len(S):
                     break
             G = self.residual.submatrix(S)

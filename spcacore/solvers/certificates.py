@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from .._limits import BOUND_ENTRIES, BOUND_ORDER, BOUND_ROWS, BOUND_VECTORS
 from .._validation import check_bool, integer
+from ..linalg.orthogonal import project_out
 from ..operators.deflation import DeflatedOperator
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
@@ -259,8 +260,7 @@ def _lanczos(op: Any, count: int) -> NDArray[Any]:
     V = np.zeros((op.p, count), order="F")
     w = rng.standard_normal(op.p)
     for i in range(count):
-        for _ in range(2):
-            w -= V[:, :i] @ (V[:, :i].T @ w)
+        w = project_out(w, V[:, :i])
         norm = np.linalg.norm(w)
         if not norm > 1e-10 * np.abs(V[:, :i]).max(initial=0):  # the space is invariant: on with any vector
             w = rng.standard_normal(op.p)

@@ -1,0 +1,168 @@
+"""Pairs of the generalized eigenproblem of two sides, by the best support for one given the other, in turn.
+
+`max u'Cv` over `u'B_x u = v'B_y v = 1` and the cardinalities, B the covariance of a side and a ridge; this is
+the pencil ([0 C; C' 0], [B_x 0; 0 B_y]).  For a given v the best u is that of the pencil (gg', B_x), g = Cv,
+of rank one, whose supports are searched as in search.py; then v likewise; then both on their supports, from
+the singular vectors of W_x'CW_y with W'BW = I.  Turns go on while that raises the value, by forward search
+from every start, and with swaps too from the best three of these.  Further pairs are those of
+`(I - z_x u') C (I - v z_y')`, z = Bu and Bv.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from .. import _core
+from .._limits import CCA_GENERALIZED_LEFT, CCA_REFINED_STARTS, CCA_START_WORK, CCA_STARTS, PAIR_WORK, RISE
+from ..linalg.pencil import whitening
+from ..solvers.base import ProgressHook, ended
+from .form import Array, Form, Index
+from .pencil import Pencil, Solution
+from .search import forward_search, swap_search
+from .sides import CrossCovariance, Pair, Side, common_dtype, leading_singular_vector, max_abs_per_column
+
+
+class Alternation:
+    """Pairs one after another, by the best supports for one side given the other, in turn."""
+
+    def __init__(
+        self,
+        x: Side,
+        y: Side,
+        counts: tuple[int, int],
+        ridges: tuple[float, float],
+        max_iter: int,
+        tol: float,
+    ):
+        self.cross, self.max_iter, self.tol = CrossCovariance(x, y), max_iter, tol
+        nothing = [Form.of(factor=np.zeros((1, s.p))) for s in (x, y)]
+        self.metric = [s.metric(ridge) for s, ridge in zip((x, y), ridges, strict=True)]
+        self.empty = any(not (form.diagonal() > 0).any() for form in self.metric)
+        if self.empty:
+            return
+        dtype = common_dtype(x, y)
+        self.pencil = [
+            Pencil(A, B, dtype=dtype, advice="use ridge") for A, B in zip(nothing, self.metric, strict=True)
+        ]
+        self.counts = [min(k, len(pencil.active)) for k, pencil in zip(counts, self.pencil, strict=True)]
+        self.first = 0.0
+        self.noise = CCA_GENERALIZED_LEFT.of(dtype)
+
+    def next(self, progress: ProgressHook | None) -> Pair | None:
+        if self.empty:
+            return None
+        starts = self._starts()
+        rough, n_iter = self._from(starts, False, progress)
+        order = sorted(rough, key=lambda i: -rough[i].strength)
+        fine: dict[int, Pair] = {}
+        if not ended(progress):
+            fine, more = self._from([starts[i] for i in order[:CCA_REFINED_STARTS]], True, progress)
+            n_iter += more
+        best: Pair | None = None
+        for pair in (*fine.values(), *rough.values()):
+            if best is None or pair.strength > best.strength * (1 + RISE):
+                best = pair
+        if best is None or not best.strength > self.noise * self.first:
+            return None
+        self.first = max(self.first, best.strength)
+        best = best.with_sign()
+        u, v = best.u, best.v
+        self.cross.factors.append((u, self.metric[0].matvec(u), v, self.metric[1].matvec(v)))
+        return replace(best, n_iter=n_iter)
+
+    def _from(
+        self, starts: list[Array], swaps: bool, progress: ProgressHook | None
+    ) -> tuple[dict[int, Pair], int]:
+        """Where each start leads, unless it meets supports that an earlier one has met; and all turns."""
+        pairs, n_iter, seen = dict[int, Pair](), 0, set[bytes]()
+        for i, start in enumerate(starts):
+            pair, turns = self._alternate(start, swaps, seen, progress)
+            n_iter += turns
+            if pair is not None:
+                pairs[i] = pair
+            if pairs and ended(progress):
+                break
+        return pairs, n_iter
+
+    def _starts(self) -> list[Array]:
+        """The leading singular vector, made sparse, and the variables of Y most correlated with one of X."""
+        cross = self.cross
+        v = leading_singular_vector(cross)
+        if v is None:
+            return []
+        k = self.counts[1]
+        sparse = np.zeros_like(v)
+        kept = _core.select_largest(v, k)
+        sparse[kept] = v[kept]
+        starts = [sparse]
+        if float(cross.x.n) * cross.x.p * cross.y.p <= PAIR_WORK:
+            spread = [np.sqrt(np.maximum(form.diagonal(), 0)) for form in self.metric]
+            inverse = [np.where(s > 0, 1 / np.where(s > 0, s, 1), 0) for s in spread]
+            largest = max_abs_per_column(cross, *inverse)
+            count = 1 + min(cross.y.p - 1, int(CCA_START_WORK / (float(cross.x.n) * cross.x.p * cross.y.p)))
+            for j in np.argsort(-largest, kind="stable")[: min(count, CCA_STARTS)]:
+                starts.append(np.eye(1, cross.y.p, j)[0])
+        return starts
+
+    def _alternate(
+        self, v: Array, swaps: bool, seen: set[bytes], progress: ProgressHook | None
+    ) -> tuple[Pair | None, int]:
+        """u for v, v for u, then both on their supports, until that raises nothing; and how many turns."""
+        supports: list[Index | None] = [None, None]
+        best: Pair | None = None
+        n_iter = 0
+        for n_iter in range(1, self.max_iter + 1):
+            x = self._support(0, self.cross.matvec(v), supports[0], swaps)
+            if x is None:
+                return best, n_iter
+            u = np.zeros(self.cross.x.p)
+            u[x.index] = x.value * self.pencil[0].unit[x.index]
+            y = self._support(1, self.cross.transpose_matvec(u), supports[1], swaps)
+            if y is None:
+                return best, n_iter
+            supports = [x.index, y.index]
+            u, v, strength = self._both(x.index, y.index)
+            enough = progress is not None and progress(n_iter)
+            if best is not None and strength <= best.strength * (1 + self.tol):
+                return replace(best, n_iter=n_iter, converged=True), n_iter
+            key = x.index.tobytes() + y.index.tobytes()
+            if key in seen:
+                return None, n_iter
+            seen.add(key)
+            best = Pair(u, v, strength, n_iter, False)
+            if enough:
+                break
+        return best, n_iter
+
+    def _support(self, side: int, g: Array, earlier: Index | None, swaps: bool) -> Solution | None:
+        """The best on the supports that a forward search, and swaps from it and the earlier one, find."""
+        pencil, k = self.pencil[side], self.counts[side]
+        g = np.where(pencil.unit > 0, g, 0)
+        if not g.any():
+            return None
+        pencil = pencil.with_numerator(Form.of(factor=g[None]))
+        if k == len(pencil.active):
+            if side == 0:
+                return pencil.leading(pencil.active, 0)
+            return Solution(pencil.active, np.zeros(k), 0.0, 0, True)  # its values are not asked for
+        found = [forward_search(pencil, k, None)]
+        if earlier is not None and not np.array_equal(earlier, found[0].index):
+            found.append(pencil.leading(earlier, 0))
+        if swaps:
+            found = [swap_search(pencil, x, None) for x in found]
+        return max(found, key=lambda x: x.objective)
+
+    def _both(self, S: Index, T: Index) -> tuple[Array, Array, float]:
+        """The best values on two supports."""
+        W = []
+        for side, index in ((0, S), (1, T)):
+            pencil = self.pencil[side]
+            mu, U = np.linalg.eigh(pencil.B.block(index))
+            kept = mu > pencil.null * mu[-1]
+            full = np.zeros((pencil.B.p, np.count_nonzero(kept)))
+            full[index] = whitening(mu, U, kept) * pencil.unit[index, None]
+            W.append(full)
+        left, value, right = np.linalg.svd(W[0].T @ self.cross.matvec(W[1]), full_matrices=False)
+        return W[0] @ left[:, 0], W[1] @ right[0], float(value[0])

@@ -1,0 +1,55 @@
+"""The options that `sparse_eigen` and `sparse_lda` share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._limits import PENCIL_BACKWARD_ORDER, PENCIL_SUPPORT
+from .._validation import LARGEST, as_seed, check_bool, check_choice, integer, number, per_component
+from ..operators.deflation import METHODS
+
+DEFLATIONS = tuple(method for method in METHODS if method != "naive")
+SOLVERS = ("auto", "greedy", "rayleigh_flow")
+STRATEGIES = ("auto", "forward", "backward", "bidirectional")
+
+
+@dataclass(frozen=True)
+class Options:
+    """How directions are sought."""
+
+    cardinality: tuple[int, ...]
+    method: str
+    strategy: str
+    swaps: bool
+    deflation: str
+    max_iter: int
+    tol: float
+    seed: int
+
+
+def check_options(
+    p: int, cardinality: Any, n_components: Any, method: Any, strategy: Any, swaps: Any, deflation: Any,
+    max_iter: Any, tol: Any, rng: Any, dtype: np.dtype,
+) -> Options:  # fmt: skip
+    """Validate what `sparse_eigen` and `sparse_lda` share."""
+
+    r = integer(n_components, "n_components", 1, p)
+    k = per_component(
+        cardinality, "cardinality", r, lambda v, name: integer(v, name, 1, min(p, PENCIL_SUPPORT))
+    )
+    check_choice(method, "method", SOLVERS)
+    check_choice(strategy, "strategy", STRATEGIES)
+    if strategy in ("backward", "bidirectional") and p > PENCIL_BACKWARD_ORDER:
+        raise ValueError(
+            f"strategy={strategy!r} takes at most {PENCIL_BACKWARD_ORDER} variables, not {p}: "
+            "use strategy='forward'"
+        )
+    if strategy != "auto" and method == "rayleigh_flow":
+        raise ValueError("strategy goes with the greedy method, not with method='rayleigh_flow'")
+    return Options(
+        k, method, strategy, check_bool(swaps, "swaps"), check_choice(deflation, "deflation", DEFLATIONS),
+        integer(max_iter, "max_iter", 1, LARGEST), number(tol, "tol", 0), as_seed(rng),
+    )  # fmt: skip

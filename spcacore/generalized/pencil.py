@@ -1,0 +1,362 @@
+"""The pencil (A, B): its leading x on a support, its deflation, and a bound on all of its values.
+
+All work is done in units in which the diagonals of B are near 1: with a diagonal D of powers of two,
+`x = Dy` has the support of y, and the pencil (DAD, DBD) its values.
+
+On a support S let the columns of W have `W'B_S W = I` and `W'A_S W = diag(lambda)`. With `b = W'A_Sj`,
+`d = W'B_Sj` and `sigma = B_jj - d'd`, the pencil on S and j is, by one step of a Cholesky factorization, the
+bordered matrix
+
+    diag(lambda)  e         e = (b - lambda d)/sqrt(sigma)
+    e'            corner    corner = (a_jj - 2 d'b + sum lambda d^2)/sigma,
+
+whose largest eigenvalue is a root of one equation (greedy.c).  Where sigma is 0 the direction `e_j - Wd` has
+x'Bx = 0; it must be one that A maps to zero.
+
+Deflation.  With y = B^(1/2)x the problem is that of sparse principal components, and what deflates
+`B^(-1/2) A B^(-1/2)` there (Mackey 2008) is here, with x'Bx = 1, z = Bx and w = Ax,
+
+    Hotelling      A - (x'w) zz'
+    projection     (I - zx') A (I - xz') = A - zw' - wz' + (x'w) zz'
+    Schur          A - ww'/(x'w)
+
+and with x replaced by its part B-orthogonal to the earlier ones in the orthogonalized forms; generalized
+deflation takes zz' of that part from B, too.  These are terms of low rank and never enter A or B.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _core
+from .._limits import (
+    CHOLESKY_ORDER,
+    CHUNK,
+    CROSS_COLUMNS,
+    IN_SPAN,
+    NAMED_WEIGHT,
+    PENCIL_DEFLATED_NULL,
+    PENCIL_NULL,
+    PENCIL_ROUNDING,
+    PENCIL_SCHUR,
+    PENCIL_SLACK,
+    SUBMATRIX_ORDER,
+)
+from .._validation import is_sparse
+from ..linalg.eigen import all_eigenpairs
+from ..linalg.pencil import PencilBasis, whitening
+from .form import Array, Form, Index
+
+
+class Unbounded(ValueError):
+    """B maps a direction to zero that A does not."""
+
+
+def unbounded(index: Index, direction: Array, advice: str) -> Unbounded:
+    """Names the variables of that direction."""
+    weight = np.abs(direction)
+    named = index[weight > NAMED_WEIGHT * weight.max()]
+    shown = ", ".join(map(str, named[:8].tolist())) + ", ..." * (len(named) > 8)
+    return Unbounded(
+        f"x'Bx = 0 where A x is not 0, for an x on the variables {shown}: the ratio has no bound; {advice}"
+    )
+
+
+@dataclass(frozen=True)
+class Solution:
+    """x on its support, in units of the pencil, with x'Bx = 1."""
+
+    index: Index
+    value: Array
+    objective: float
+    n_iter: int
+    converged: bool
+
+
+class Pencil:
+    """Both forms in units in which B has diagonals near 1, with what was found so far removed."""
+
+    def __init__(self, A: Form, B: Form, *, dtype: np.dtype, advice: str = "add to the diagonal of B"):
+        self.dtype, self.advice = dtype, advice
+        self.least, self.null, self.slack = (
+            precision.of(dtype) for precision in (PENCIL_SCHUR, PENCIL_NULL, PENCIL_SLACK)
+        )
+        variance = B.diagonal()
+        if variance.min() < -self.slack * variance.max():
+            raise ValueError("B must be positive semidefinite; it has a negative diagonal entry")
+        used = variance > 0
+        exponent = np.where(used, np.round(np.log2(np.where(used, variance, 1.0)) / 2), 0.0)
+        unit = np.ldexp(1.0, -exponent.astype(int))
+        self.active = np.flatnonzero(used)
+        self._refuse_unused(A, B, ~used)
+        if not used.any():
+            raise ValueError("B is zero")
+        self.B = self.B0 = B.in_units(np.where(used, unit, 0.0))
+        self.unit = np.where(used, unit, 0.0)
+        self.basis: list[tuple[Array, Array]] = []
+        self._numerator(A)
+        self._whiten: Array | None = None
+        self._whitened = False
+        self._refuse_indefinite()
+
+    def _numerator(self, A: Form) -> None:
+        """Set A, with its largest entry near 1."""
+        A = A.in_units(self.unit)
+        self.exponent = 0
+        with np.errstate(over="ignore", invalid="ignore"):
+            largest = float(np.abs(A.diagonal()).max())
+            if is_sparse(A.matrix):
+                largest = max(largest, float(A.stored()[0].max(initial=0)))
+            elif A.matrix is not None:
+                largest = max(largest, *(float(np.abs(rows).max()) for _, rows in _row_parts(A)))
+        if not math.isfinite(largest):
+            raise ValueError("A is so large beside B that x'Ax / x'Bx exceeds the number range; rescale one")
+        if largest > 0:
+            self.exponent = 2 * round(math.log2(largest) / 2)
+        self.A = self.A0 = A.in_units(np.full(A.p, math.ldexp(1.0, -self.exponent // 2)))
+        self._diagonals()
+
+    def with_numerator(self, A: Form) -> Pencil:
+        """The same B with another A."""
+        other = copy.copy(self)
+        other._numerator(A)
+        return other
+
+    def _refuse_unused(self, A: Form, B: Form, unused: NDArray[np.bool_]) -> None:
+        for start in range(0, np.count_nonzero(unused), CROSS_COLUMNS):
+            S = np.flatnonzero(unused)[start : start + CROSS_COLUMNS]
+            if B.rows(S).any():
+                raise ValueError("B must be positive semidefinite; a row with diagonal entry 0 is not zero")
+            wrong = A.rows(S).any(axis=1)
+            if wrong.any():
+                raise unbounded(S[wrong][:1], np.ones(1), self.advice)
+
+    def _refuse_indefinite(self) -> None:
+        """By Cholesky factorization where B is small and given, else by its 2 x 2 minors."""
+        if self.B.matrix is None:
+            return
+        bad = False
+        if len(self.active) <= CHOLESKY_ORDER:
+            block = self.B.block(self.active)
+            block[np.diag_indices(len(block))] += self.slack * np.abs(block).sum(axis=0).max()
+            try:
+                np.linalg.cholesky(block)
+            except np.linalg.LinAlgError:
+                bad = True
+        elif is_sparse(self.B.matrix):
+            root = np.sqrt(self.Bd)
+            size, row, column = self.B.stored()
+            bad = bool((size > root[row] * root[column] + self.slack).any())
+        else:
+            root = np.sqrt(self.Bd)
+            bad = any(
+                (np.abs(rows) > root[S, None] * root + self.slack).any() for S, rows in _row_parts(self.B)
+            )
+        if bad:
+            raise ValueError("B must be positive semidefinite, and is not")
+
+    def _diagonals(self) -> None:
+        self.Ad, self.Bd = self.A.diagonal(), self.B.diagonal()
+
+    def basis_of(self, GA: Array, GB: Array, index: Index) -> PencilBasis:
+        """Of a support on which the matrices are GA and GB."""
+        mu, U = all_eigenpairs(GB)
+        top = float(mu[-1])
+        if top <= self.least:
+            return PencilBasis.empty(len(index))
+        if mu[0] < -self.slack * (top if self.B is self.B0 else max(top, 1.0)):
+            raise ValueError("B must be positive semidefinite, and is not")
+        kept = mu > self.cut(top)
+        if not kept.all():
+            if self.A is self.A0:
+                self._refuse_unbounded(GA, U[:, ~kept], index)
+            else:
+                self._refuse_unbounded_on(index)
+        return PencilBasis.of(GA, mu, U, kept)
+
+    def cut(self, top: float) -> float:
+        """Eigenvalues of B_S up to this are rounding; of a deflated B, the largest may be, too."""
+        return (
+            self.null * top if self.B is self.B0 else max(self.null * top, self.least, PENCIL_DEFLATED_NULL)
+        )
+
+    def _refuse_unbounded(self, GA: Array, N: Array, index: Index) -> None:
+        product = np.abs(GA @ N).max(axis=0, initial=0)
+        if product.max(initial=0) > self.slack * np.abs(GA).max():
+            raise unbounded(index, N[:, np.argmax(product)], self.advice)
+
+    def _refuse_unbounded_on(self, S: Index) -> None:
+        """Judged before deflation, which leaves only rounding of A where its rank is used up."""
+        mu, U = all_eigenpairs(self.B0.block(S))
+        self._refuse_unbounded(self.A0.block(S), U[:, mu <= self.null * mu[-1]], S)
+
+    def basis_on(self, S: Index) -> PencilBasis:
+        """Of a support."""
+        return self.basis_of(self.A.block(S), self.B.block(S), S)
+
+    def leading(
+        self, S: Index, n_iter: int, converged: bool = True, basis: PencilBasis | None = None
+    ) -> Solution:
+        """The leading x on a support: the first column of W."""
+        order = np.argsort(S)
+        basis = self.basis_on(S) if basis is None else basis
+        if len(basis.eigenvalues) == 0:
+            return Solution(S[order], np.zeros(len(S)), -np.inf, n_iter, converged)
+        return Solution(S[order], basis.W[order, 0], float(basis.eigenvalues[0]), n_iter, converged)
+
+    def least_norm(self, x: Solution) -> Solution:
+        """Of all x that differ by what deflation has made B map to zero, the one with least x'B_0 x."""
+        if self.B is self.B0:
+            return x
+        mu, U = all_eigenpairs(self.B.block(x.index))
+        N = U[:, mu <= self.cut(float(mu[-1]))]
+        if not N.shape[1]:
+            return x
+        BN = self.B0.block(x.index) @ N
+        y = x.value - N @ np.linalg.lstsq(N.T @ BN, BN.T @ x.value, rcond=self.null)[0]
+        return replace(x, value=y)
+
+    def bordered_eigenvalues(
+        self, rows_A: Array, rows_B: Array, basis: PencilBasis, index: Index, candidate: Index,
+        rough: bool = True,
+    ) -> Array:  # fmt: skip
+        """The largest value with each candidate more; -inf where, if `rough`, it cannot be the best."""
+        lam = basis.eigenvalues
+        # b = W'A_Sj, d = W'B_Sj
+        b, d = basis.W.T @ rows_A, basis.W.T @ rows_B
+        if len(candidate) != rows_A.shape[1]:
+            b, d = b[:, candidate], d[:, candidate]
+        # sigma = B_jj - d'd; e sqrt(sigma) = b - lambda d; corner sigma = a_jj - 2 d'b + sum lambda d^2
+        sigma = self.Bd[candidate] - np.einsum("ij,ij->j", d, d)
+        b -= lam[:, None] * d
+        corner = self.Ad[candidate] - np.einsum("ij,ij->j", d, 2 * b + lam[:, None] * d)
+        usable = sigma > self.least
+        if not usable.all():
+            self._refuse_unbounded_border(basis, index, candidate, b, corner, d, ~usable)
+        root = np.sqrt(np.where(usable, sigma, 1.0))
+        corner /= root
+        corner /= root
+        if len(lam) == 0:
+            return np.where(usable, corner, -np.inf)
+        b /= root
+        b = np.ascontiguousarray(b)
+        norm = np.einsum("ij,ij->j", b, b) if rough else None
+        if norm is not None:
+            norm[~usable], corner[~usable] = 0, lam[0]
+            b[:, ~usable] = 0
+        value = _core.bordered_eigenvalues(
+            b, np.arange(len(candidate)), corner, lam, np.asfortranarray(np.eye(len(lam))), norm
+        )
+        value[~usable] = lam[0]
+        return value
+
+    def _refuse_unbounded_border(
+        self, basis: PencilBasis, index: Index, candidate: Index, b: Array, corner: Array, d: Array,
+        null: NDArray[np.bool_],
+    ) -> None:  # fmt: skip
+        """Where sigma is 0, e_j - W d has x'Bx = 0: A must map it to zero, too."""
+        size = np.maximum(np.abs(corner), np.abs(b).max(axis=0, initial=0)) * null
+        limit = self.slack * max(1.0, float(np.abs(basis.eigenvalues).max(initial=0)))
+        worst = int(np.argmax(size))
+        if size[worst] > limit:
+            support = np.append(index, candidate[worst])
+            if self.A is self.A0:
+                raise unbounded(support, np.append(-basis.W @ d[:, worst], 1.0), self.advice)
+            self._refuse_unbounded_on(support)
+
+    def rounding(self, x: Solution) -> float:
+        """Of the x'Ax that deflation has left."""
+        return PENCIL_ROUNDING * float(np.abs(x.value) @ np.abs(self.A0.block(x.index)) @ np.abs(x.value))
+
+    def ratio(self, x: Solution) -> tuple[float, float]:
+        """x'Ax/x'Bx of the caller's pencil, and x'Bx as it is there."""
+        v = x.value
+        square = float(v @ (self.B0.block(x.index) @ v))
+        with np.errstate(under="ignore"):
+            return float(np.ldexp(v @ (self.A0.block(x.index) @ v) / square, self.exponent)), square
+
+    def remove(self, x: Solution, deflation: str) -> None:
+        """Deflate by x."""
+        q = np.zeros(self.B.p)
+        q[x.index] = x.value
+        z = self.B0.matvec(x.value, x.index)
+        if deflation == "generalized" or deflation.startswith("orthogonalized"):
+            before = math.sqrt(q @ z)
+            for _ in range(2):
+                for other, z in self.basis:
+                    q = q - other * (z @ q)
+            z = self.B0.matvec(q)
+            if not float(q @ z) > (IN_SPAN * before) ** 2:
+                return
+        size = math.sqrt(q @ z)
+        q, z = q / size, z / size
+        self.basis.append((q, z))
+        w = self.A.matvec(q)
+        value = float(q @ w)
+        step = "projection" if deflation == "generalized" else deflation.removeprefix("orthogonalized_")
+        if step == "hotelling":
+            self.A = self.A.with_term(z[:, None], np.array([[-value]]))
+        elif step == "projection":
+            self.A = self.A.with_term(np.stack([z, w], axis=1), np.array([[value, -1.0], [-1.0, 0.0]]))
+        elif abs(value) > 0:
+            self.A = self.A.with_term(w[:, None], np.array([[-1 / value]]))
+        if deflation == "generalized":
+            self.B = self.B.with_term(z[:, None], np.array([[-1.0]]))
+        self._diagonals()
+
+    def bound(self) -> float | None:
+        """The largest value of the whole pencil; None where that is not computed, or has no bound."""
+        if len(self.active) > SUBMATRIX_ORDER:
+            return self._small_bound()
+        if not self._whitened:
+            self._whitened, self._whiten = True, self._whitening()
+        if self._whiten is None:
+            return None
+        G = self._whiten.T @ self.A.block(self.active) @ self._whiten
+        return float(np.linalg.eigvalsh((G + G.T) / 2)[-1])
+
+    def _whitening(self) -> Array | None:
+        """T with T'BT = I for the whole of B; None where A does not map to zero what B does."""
+        mu, U = all_eigenpairs(self.B0.block(self.active))
+        kept = mu > self.null * mu[-1]
+        GA = self.A0.block(self.active)
+        product = GA @ U[:, ~kept]
+        large = np.abs(GA).max()
+        rounding = 16 * len(GA) * float(np.finfo(self.dtype).eps)
+        if np.abs(product).max(initial=0) > self.slack * large:
+            return None
+        if np.abs(U[:, ~kept].T @ product).max(initial=0) > rounding * large:
+            return None
+        return whitening(mu, U, kept)
+
+    def _small_bound(self) -> float | None:
+        """Where A = G'NG has few rows and B = H'H + diag(ridge) too: the eigenvalues of N G inv(B) G'."""
+        A, B = self.A, self.B0
+        if A.factor is None or B.factor is None or B.ridge is None or is_sparse(B.factor):
+            return None
+        if A.ridge is not None or len(B.K) or len(B.factor) > SUBMATRIX_ORDER or not (B.ridge > 0).all():
+            return None
+        G = np.vstack([A.factor * A.unit, A.U.T])[:, self.active]
+        N = np.eye(len(G))
+        N[len(A.factor) :, len(A.factor) :] = A.K
+        H = (B.factor * B.unit)[:, self.active]
+        R = (B.ridge * B.unit * B.unit)[self.active]
+        inner = np.linalg.solve(np.eye(len(H)) + (H / R) @ H.T, (H / R) @ G.T)
+        small = (G / R) @ G.T - (G / R) @ H.T @ inner
+        values, vectors = np.linalg.eigh((small + small.T) / 2)
+        root = (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
+        return float(np.linalg.eigvalsh(root @ N @ root)[-1])
+
+
+def _row_parts(form: Form) -> Iterator[tuple[Index, Array]]:
+    """All rows of a form, some at a time, with their numbers."""
+    step = max(1, CHUNK // form.p)
+    for start in range(0, form.p, step):
+        S = np.arange(start, min(form.p, start + step))
+        yield S, form.rows(S)

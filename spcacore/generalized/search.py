@@ -1,0 +1,214 @@
+"""Searches for the support of a sparse x: one variable more, one less, or one for another.
+
+All variables that may join a support are judged by two products of matrices and one root each, and those
+that may leave by one root each (Moghaddam, Weiss and Avidan 2006).
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from .. import _core
+from .._limits import (
+    PENCIL_ALL_SWAPS_WORK,
+    PENCIL_ENTERING,
+    PENCIL_START_WORK,
+    PENCIL_STARTS,
+    PENCIL_SWAP_ROUNDS,
+    PENCIL_SWAP_WORK,
+    PENCIL_TIED_VARIABLES,
+    RISE,
+    TIE,
+    USUAL_BACKWARD_ORDER,
+)
+from ..linalg.pencil import PencilBasis, ties
+from ..solvers.base import ProgressHook, ended
+from .form import Array, Index
+from .pencil import Pencil, Solution, Unbounded
+
+
+def greedy_searches(
+    pencil: Pencil, k: int, strategy: str, progress: ProgressHook | None
+) -> Iterator[Solution]:
+    """The supports that the searches of a strategy find."""
+    if strategy != "backward":
+        yield forward_search(pencil, k, progress)
+    if strategy in ("backward", "bidirectional"):
+        yield backward_search(pencil, k, progress)
+    if strategy != "auto" or k == 1:
+        return
+    if len(pencil.active) <= USUAL_BACKWARD_ORDER:
+        # the ratio of all variables may have no bound where that of a few has
+        with contextlib.suppress(Unbounded):
+            yield backward_search(pencil, k, progress)
+    starts = min(
+        PENCIL_STARTS, len(pencil.active), int(PENCIL_START_WORK / (4 / 3 * k**3 * len(pencil.active)))
+    )
+    ratio = single_ratios(pencil)
+    chosen = pencil.active[_core.select_largest(ratio - ratio.min(), starts)] if starts > 0 else ()
+    for first in chosen:
+        yield forward_search(pencil, k, progress, int(first))
+
+
+def single_ratios(pencil: Pencil) -> Array:
+    """Of the active variables, each by itself; the least of all where earlier directions span it."""
+    A, B = pencil.Ad[pencil.active], pencil.Bd[pencil.active]
+    counts = pencil.least < B
+    ratio = np.where(counts, A / np.where(counts, B, 1), np.inf)
+    return np.where(counts, ratio, ratio[counts].min(initial=0.0))
+
+
+def first_variable(pencil: Pencil) -> int:
+    """The variable with the largest ratio or, of several, that with the best partner."""
+    active = pencil.active
+    tied = active[ties(single_ratios(pencil), TIE.of(pencil.dtype))][:PENCIL_TIED_VARIABLES]
+    if len(tied) == 1 or len(active) == 1:
+        return int(tied[0])
+    pairs = []
+    for i in tied:
+        S = np.array([i])
+        basis = pencil.basis_on(S)
+        others = np.delete(active, np.searchsorted(active, i))
+        pairs.append(pencil.bordered_eigenvalues(pencil.A.rows(S), pencil.B.rows(S), basis, S, others).max())
+    return int(tied[ties(np.array(pairs))[0]])
+
+
+class _Growing:
+    """A support to which variables are added, with the rows of A and of B that belong to them."""
+
+    def __init__(self, pencil: Pencil, K: int):
+        self.pencil, self.size = pencil, 0
+        self.A, self.B = np.empty((K, pencil.A.p)), np.empty((K, pencil.A.p))
+        self.index, self.free = np.empty(K, np.intp), np.zeros(pencil.A.p, bool)
+        self.free[pencil.active] = True
+
+    def add(self, new: int) -> tuple[Index, Array, Array, PencilBasis]:
+        """The support with one variable more, its rows, and the pencil on it."""
+        k = self.size
+        self.size = k + 1
+        self.index[k], self.free[new] = new, False
+        S, A, B = self.index[: k + 1], self.A[: k + 1], self.B[: k + 1]
+        A[k], B[k] = self.pencil.A.rows(S[k:])[0], self.pencil.B.rows(S[k:])[0]
+        return S, A, B, self.pencil.basis_of(A[:, S], B[:, S], S)
+
+
+def forward_search(
+    pencil: Pencil, K: int, progress: ProgressHook | None, first: int | None = None
+) -> Solution:
+    """Up to cardinality K, by the largest value."""
+    support = _Growing(pencil, K)
+    new = first_variable(pencil) if first is None else first
+    while True:
+        S, A, B, basis = support.add(new)
+        if progress is not None:
+            progress(len(S))
+        if len(S) == K:
+            return pencil.leading(S, K, basis=basis)
+        candidate = np.flatnonzero(support.free)
+        new = int(candidate[ties(pencil.bordered_eigenvalues(A, B, basis, S, candidate))[0]])
+
+
+def gradient_search(pencil: Pencil, K: int) -> Index:
+    """Up to cardinality K, by the largest slope of the ratio."""
+    support, new = _Growing(pencil, K), first_variable(pencil)
+    while True:
+        S, A, B, basis = support.add(new)
+        if len(S) == K:
+            return np.sort(S)
+        x, value = (basis.W[:, 0], basis.eigenvalues[0]) if len(basis.eigenvalues) else (np.ones(len(S)), 0.0)
+        # |Ax - rho Bx| for x'Bx = 1, in units in which B_jj = 1
+        slope = np.abs(x @ A - value * (x @ B))
+        slope = np.where(support.free, slope / np.sqrt(np.maximum(pencil.Bd, 1e-3)), -1.0)
+        new = int(np.argmax(slope))
+
+
+def backward_search(pencil: Pencil, K: int, progress: ProgressHook | None) -> Solution:
+    """From all variables, down to cardinality K."""
+    S = pencil.active
+    GA, GB = pencil.A.block(S), pencil.B.block(S)
+    removed = 0
+    while True:
+        basis = pencil.basis_of(GA, GB, S)
+        if len(S) == K:
+            return pencil.leading(S, removed, basis=basis)
+        worst = int(ties(basis.without_each())[-1])
+        S = np.delete(S, worst)
+        GA, GB = (np.delete(np.delete(G, worst, 0), worst, 1) for G in (GA, GB))
+        removed += 1
+        if progress is not None:
+            progress(removed)
+
+
+def swap_search(
+    pencil: Pencil, x: Solution, progress: ProgressHook | None, work: float | None = None
+) -> Solution:
+    """Variables swapped, one for one, for as long as that raises the value and costs no more than `work`."""
+    S, k = x.index.copy(), len(x.index)
+    if not x.objective > -np.inf:
+        return replace(x, n_iter=0)
+    RA, RB = pencil.A.rows(S), pencil.B.rows(S)
+    room = int(PENCIL_SWAP_WORK / (4.0 * k**3))
+    best, n_iter, unchanged = x, 0, 0
+    order = np.argsort(np.abs(x.value), kind="stable")
+    candidates = promising_variables(pencil, RA, RB, S, room)
+    if len(candidates) == 0:
+        return replace(x, n_iter=0)
+    p = len(pencil.active)
+    if work is None:
+        work = max(PENCIL_ALL_SWAPS_WORK, 2 * (4 / 3 * k**3 * p + 6 * k**4))
+    decomposition, refreshment = 25.0 * k**3, 25.0 * k**3 + 2.0 * k**2 * p
+    reading = sum(50.0 * form.factor.shape[0] * p for form in (pencil.A, pencil.B) if form.factor is not None)
+    stale = False
+    while unchanged < k and n_iter < PENCIL_SWAP_ROUNDS * k and work > 0 and not ended(progress):
+        if stale and n_iter % k == 0:
+            candidates, stale = promising_variables(pencil, RA, RB, S, room), False
+            work -= refreshment
+        work -= decomposition + 2.0 * k**2 * len(candidates)
+        place = order[n_iter % k]
+        n_iter += 1
+        rest = np.delete(np.arange(k), place)
+        if k == 1:
+            basis = PencilBasis.empty(0)
+        else:
+            basis = pencil.basis_of(RA[np.ix_(rest, S[rest])], RB[np.ix_(rest, S[rest])], S[rest])
+        outside = candidates[~np.isin(candidates, S)]
+        if len(outside) == 0:
+            break
+        part = np.ix_(rest, outside)
+        value = pencil.bordered_eigenvalues(RA[part], RB[part], basis, S[rest], outside)
+        unchanged += 1
+        enough = best.objective + RISE * abs(best.objective)
+        if not value.max() > enough:
+            continue
+        trial = S.copy()
+        trial[place] = outside[ties(value)[0]]
+        one, before = trial[[place]], (RA[place].copy(), RB[place].copy())
+        RA[place], RB[place] = pencil.A.rows(one)[0], pencil.B.rows(one)[0]
+        work -= decomposition + reading
+        new = pencil.leading(trial, 0, basis=pencil.basis_of(RA[:, trial], RB[:, trial], trial))
+        if new.objective > enough:
+            S, best, unchanged = trial, new, 0
+            if progress is not None:
+                progress(n_iter)
+            stale = room < p
+        else:
+            RA[place], RB[place] = before
+    return replace(best, n_iter=n_iter, converged=x.converged and unchanged >= k)
+
+
+def promising_variables(pencil: Pencil, RA: Array, RB: Array, S: Index, room: int) -> Index:
+    """The variables outside a support that may enter: those that would add most."""
+    free = np.zeros(pencil.A.p, bool)
+    free[pencil.active] = True
+    free[S] = False
+    outside = np.flatnonzero(free)
+    room = max(room, PENCIL_ENTERING)
+    if len(outside) <= room:
+        return outside
+    basis = pencil.basis_of(RA[:, S], RB[:, S], S)
+    value = pencil.bordered_eigenvalues(RA, RB, basis, S, outside, rough=False)
+    return np.sort(outside[_core.select_largest(value - value.min(), room)])

@@ -1,0 +1,320 @@
+"""The two sides of a canonical correlation: their columns, and the products of C = X'Y/(n - 1)."""
+
+from __future__ import annotations
+
+import math
+import re
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._limits import CHUNK, CROSS_COLUMNS, EIGENVECTOR_TOL, KEPT_BYTES, SUBMATRIX_ORDER
+from .._validation import column_names, is_operator, is_row_blocks, is_sparse, real_array
+from ..linalg.eigen import largest_eigenpairs
+from ..linalg.orthogonal import sign_of
+from ..operators.blocks import RowBlocks, added, dense_rows, prepared
+from ..operators.inputs import as_problem
+from ..operators.partition import row_blocks
+from ..operators.problem import Problem
+from ..operators.sparse_format import compressed
+from .form import Array, Form
+
+
+def one_of_each(
+    value: Any, name: str, check: Callable[..., Any], sides: tuple[Side, Side]
+) -> tuple[Any, Any]:
+    """One value for each side."""
+    values = value if isinstance(value, (tuple, list, np.ndarray)) else (value, value)
+    if len(values) != 2:
+        raise ValueError(f"{name} must be one number or a pair, for X and Y, not {value!r}")
+    checked = [check(v, f"{name} of {s.name}", s) for v, s in zip(values, sides, strict=True)]
+    return checked[0], checked[1]
+
+
+def correlation(a: Array, b: Array) -> float:
+    """The cosine of two centred vectors; 0 where one is zero."""
+    size = float(np.linalg.norm(a)) * float(np.linalg.norm(b))
+    return float(np.clip(a @ b / size, -1, 1)) if size > 0 else 0.0
+
+
+def speaking_of_y(call: Callable[[], Any]) -> Any:
+    """What is said of X is meant of Y."""
+    try:
+        return call()
+    except (TypeError, ValueError) as error:
+        raise type(error)(re.sub(r"(?<!\.)\bX\b", "Y", str(error))) from None
+
+
+def names_of(X: Any) -> tuple[str, ...] | None:
+    if not is_row_blocks(X):
+        return column_names(X)
+    return row_blocks(X).names
+
+
+def both_sides(X: Any, Y: Any, scale: bool) -> tuple[Side, Side]:
+    of = BlockSide.of if is_row_blocks(X) or is_row_blocks(Y) else Side.of
+    x, y = of(X, scale, "X"), speaking_of_y(lambda: of(Y, scale, "Y"))
+    if x.n != y.n:
+        raise ValueError(f"X and Y must have the same number of rows, not {x.n} and {y.n}")
+    if x.n < 2:
+        raise ValueError("at least two rows are needed")
+    return x, y
+
+
+def _column_weights(problem: Problem) -> Array:
+    """What the centred columns are multiplied by."""
+    assert problem.diagonal is not None
+    unit = problem.range * problem.range
+    weight = np.full(problem.p, unit) if problem.scale is None else unit / problem.scale.astype(float)
+    weight[problem.diagonal == 0] = 0
+    return weight / math.sqrt(max((problem.n_samples or 1) - 1, 1))
+
+
+def common_dtype(x: Side, y: Side) -> np.dtype[Any]:
+    """float32 where both sides are."""
+    return np.dtype(np.float32 if x.dtype == y.dtype == np.float32 else np.float64)
+
+
+@dataclass(frozen=True)
+class Side:
+    """Z - 1 offset', the centred and scaled columns over sqrt(n - 1), Z sparse where there is an offset.
+
+    Columns of a sparse matrix that store every entry are centred in place: with an offset, means that are
+    large beside the deviations would cost their digits.  Others deviate by at least mean/sqrt(n).
+
+    `order` permutes the rows. Times `2**exponent`, columns are in the caller's units.
+    """
+
+    Z: Any
+    offset: Array | None
+    order: NDArray[np.intp] | None
+    mean: NDArray[Any] | None
+    scale: NDArray[Any] | None
+    exponent: int
+    name: str
+
+    @classmethod
+    def of(cls, X: Any, scale: bool, name: str) -> Side:
+        if is_operator(X) or (callable(X) and not hasattr(X, "__array__")):
+            raise TypeError("X must have entries; an operator offers only products")
+        problem = as_problem(X, scale=scale)
+        assert problem.mean is not None
+        dtype, weight = problem.operator.dtype, _column_weights(problem)
+        if is_sparse(X):
+            Z = compressed(X).tocsr().astype(dtype)
+            full = np.bincount(Z.indices, minlength=problem.p) == Z.shape[0]
+            if full.any():
+                Z.data -= np.where(full, problem.mean, 0)[Z.indices]
+            Z = Z.multiply(weight).tocsr().astype(dtype)
+            offset = np.where(full, 0, problem.mean) * weight
+        else:
+            Z = np.array(real_array(X, "X", ndim=2), order="C")
+            with np.errstate(under="ignore"):
+                Z -= problem.mean
+                Z *= weight.astype(dtype)
+            offset = None
+        return cls(Z, offset, None, problem.mean, problem.scale, problem.exponent // 2, name)
+
+    @property
+    def n(self) -> int:
+        return self.Z.shape[0]
+
+    @property
+    def p(self) -> int:
+        return self.Z.shape[1]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.Z.dtype
+
+    def permuted(self, order: NDArray[np.intp]) -> Side:
+        return Side(self.Z, self.offset, order, self.mean, self.scale, self.exponent, self.name)
+
+    def matvec(self, v: Array) -> Array:
+        """Z v, of one vector or several."""
+        f = np.asarray(self.Z @ v.astype(self.Z.dtype), np.float64)
+        if self.offset is not None:
+            f = f - self.offset @ v
+        return f if self.order is None else f[self.order]
+
+    def transpose_matvec(self, f: Array) -> Array:
+        """Z' f."""
+        if self.order is not None:
+            g = np.empty_like(f)
+            g[self.order] = f
+            f = g
+        v = np.asarray(self.Z.T @ f.astype(self.Z.dtype), np.float64)
+        if self.offset is not None:
+            v = v - (self.offset * f.sum() if f.ndim == 1 else np.outer(self.offset, f.sum(axis=0)))
+        return v
+
+    def metric(self, ridge: float) -> Form:
+        """The covariance, and a ridge."""
+        form = Form.of(factor=self.Z)
+        if self.offset is not None:
+            form = form.with_term(self.offset[:, None], np.array([[-float(self.n)]]))
+        level = ridge * float(form.diagonal().mean())
+        if self.p > SUBMATRIX_ORDER:
+            return replace(form, ridge=np.full(self.p, level) if level > 0 else None)
+        return Form.with_level(form.block(np.arange(self.p)), level)
+
+
+@dataclass(frozen=True)
+class BlockSide(Side):
+    """The same in blocks of rows, of which the operator makes the products, so that Z is None."""
+
+    problem: Problem
+    blocks: RowBlocks
+    weight: Array
+
+    @classmethod
+    def of(cls, X: Any, scale: bool, name: str) -> Side:
+        if not (is_row_blocks(X) or is_sparse(X)):
+            X = real_array(X, "X", ndim=2)
+        blocks = row_blocks(X).held()
+        problem = as_problem(blocks, scale=scale)
+        assert problem.mean is not None
+        return cls(
+            None, None, None, problem.mean, problem.scale, problem.exponent // 2, name, problem, blocks,
+            _column_weights(problem),
+        )  # fmt: skip
+
+    @property
+    def n(self) -> int:
+        return self.blocks.shape[0]
+
+    @property
+    def p(self) -> int:
+        return self.problem.p
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.problem.operator.dtype
+
+    def matvec(self, v: Array) -> Array:
+        """Z v, of one vector, in one pass."""
+        f = self.problem.operator.image_block(v[:, None])[:, 0]
+        return f.astype(np.float64) / math.sqrt(self.n - 1)
+
+    def metric(self, ridge: float) -> Form:
+        matrix = self.problem.operator.submatrix(np.arange(self.p)).astype(np.float64)
+        return Form.with_level(matrix, ridge * float(matrix.diagonal().mean()))
+
+    def cross(self, other: BlockSide) -> Array:
+        """Z'Z of both sides, (p, q), in one pass."""
+        if 8 * self.p * other.p > KEPT_BYTES:
+            raise ValueError(
+                f"X and Y are in blocks of rows, of which products of p q <= {KEPT_BYTES // 8} entries are "
+                f"formed, not of {self.p} x {other.p}: choose variables first, or bring both into memory"
+            )
+        if hasattr(other.blocks, "array") and not hasattr(self.blocks, "array"):  # a dask array goes first
+            return other.cross(self).T
+        units = [(side.mean, side.weight.astype(side.dtype)) for side in (self, other)]
+        return self.blocks.reduced(added, _products, units, each=self.blocks.beside(other.blocks))[0]
+
+
+def _products(block: Any, other: Any, units: Any) -> tuple[Array]:
+    """Of the rows of two blocks, centred and scaled."""
+    left, right = prepared(block), prepared(other)
+    out = np.zeros((left.shape[1], right.shape[1]))
+    entries = max(1, CHUNK // max(left.shape[1], right.shape[1]))
+    for (_, a), (_, b) in zip(
+        dense_rows(left, entries * left.shape[1]), dense_rows(right, entries * right.shape[1]), strict=True
+    ):
+        (u, v), (w, z) = units
+        with np.errstate(under="ignore"):
+            out += ((a - u) * v).T @ ((b - w) * z)
+    return (out,)
+
+
+class CrossCovariance:
+    """C = X'Y, of whose products X'(Yv) the earlier pairs are taken away; nothing more once `stop` is set."""
+
+    def __init__(self, x: Side, y: Side, stop: threading.Event | None = None):
+        self.x, self.y, self.stop = x, y, stop
+        self.matrix = x.cross(y) if isinstance(x, BlockSide) and isinstance(y, BlockSide) else None
+        self.terms: list[tuple[float, Array, Array]] = []  # d uv'
+        self.factors: list[tuple[Array, Array, Array, Array]] = []  # I - z u', I - v w'
+
+    def matvec(self, v: Array) -> Array:
+        """C v, of one vector or several."""
+        self._refuse_stopped()
+        for _, _, own, w in reversed(self.factors):
+            v = v - _outer(own, w @ v)
+        u = self.x.transpose_matvec(self.y.matvec(v)) if self.matrix is None else self.matrix @ v
+        for own, z, _, _ in self.factors:
+            u = u - _outer(z, own @ u)
+        for d, own, other in self.terms:
+            u = u - _outer(own, d * (other @ v))
+        return u
+
+    def transpose_matvec(self, u: Array) -> Array:
+        """C' u."""
+        self._refuse_stopped()
+        for own, z, _, _ in reversed(self.factors):
+            u = u - _outer(own, z @ u)
+        v = self.y.transpose_matvec(self.x.matvec(u)) if self.matrix is None else self.matrix.T @ u
+        for _, _, own, w in self.factors:
+            v = v - _outer(w, own @ v)
+        for d, own, other in self.terms:
+            v = v - _outer(other, d * (own @ u))
+        return v
+
+    def _refuse_stopped(self) -> None:
+        if self.stop is not None and self.stop.is_set():
+            raise InterruptedError("another thread was interrupted")
+
+
+def _outer(a: Array, b: Any) -> Array:
+    return a * b if np.ndim(b) == 0 else np.outer(a, b)
+
+
+def leading_singular_vector(cross: CrossCovariance) -> Array | None:
+    """The leading right singular vector of C; None if C is zero."""
+    q = cross.y.p
+    if q <= CROSS_COLUMNS:
+        C = cross.matvec(np.eye(q))
+        if not C.any():
+            return None
+        return np.linalg.eigh(C.T @ C)[1][:, -1].copy()
+    from scipy.sparse.linalg import LinearOperator
+
+    v0 = cross.transpose_matvec(cross.matvec(np.random.default_rng(0).standard_normal(q)))
+    if not v0.any():
+        return None
+    size = float(np.linalg.norm(v0))
+    operator = LinearOperator(
+        (q, q), dtype=np.float64, matvec=lambda v: cross.transpose_matvec(cross.matvec(v.ravel())) / size
+    )
+    _, vectors = largest_eigenpairs(operator, 1, v0=v0 / size, tol=EIGENVECTOR_TOL.double)
+    return vectors[:, 0].copy()
+
+
+def max_abs_per_column(cross: CrossCovariance, left: Array, right: Array) -> Array:
+    """Of each column of diag(left) C diag(right) the largest magnitude."""
+    q = cross.y.p
+    largest = np.zeros(q)
+    for first in range(0, q, CROSS_COLUMNS):
+        E = np.eye(q, min(CROSS_COLUMNS, q - first), -first)
+        part = slice(first, first + CROSS_COLUMNS)
+        largest[part] = np.abs(cross.matvec(E) * left[:, None]).max(axis=0) * right[part]
+    return largest
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Weights of both sides, and what they maximize."""
+
+    u: Array
+    v: Array
+    strength: float
+    n_iter: int
+    converged: bool
+
+    def with_sign(self) -> Pair:
+        """The entry of u of largest magnitude becomes positive; v turns with u."""
+        return self if sign_of(self.u) > 0 else replace(self, u=-self.u, v=-self.v)

@@ -1,0 +1,64 @@
+"""The pencil (A, B) on a support: its eigenvalues, and what one variable more or less makes of them.
+
+A greedy search needs no more of any pencil, B = I included.  With the eigendecomposition B = U diag(mu) U'
+and T = U diag(mu)^(-1/2) on the directions that B does not map to zero, the eigenvalues of T'AT are those of
+the pencil.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _core
+from .._limits import NULL_WEIGHT, TIE
+from .eigen import all_eigenpairs
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PencilBasis:
+    """W with W'BW = I and W'AW = diag(eigenvalues), descending.
+
+    `in_null_space` marks the variables that can be made zero by adding what B maps to zero.
+    """
+
+    eigenvalues: Array
+    W: Array
+    in_null_space: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, A: Array, mu: Array, U: Array, kept: NDArray[np.bool_]) -> PencilBasis:
+        """Of A and B = U diag(mu) U', of which the directions `kept` count."""
+        T = whitening(mu, U, kept)
+        G = T.T @ A @ T
+        eigenvalues, Y = all_eigenpairs((G + G.T) / 2)
+        W = np.asfortranarray(T @ Y[:, ::-1])
+        return cls(eigenvalues[::-1].copy(), W, (U[:, ~kept] ** 2).sum(axis=1) > NULL_WEIGHT)
+
+    @classmethod
+    def empty(cls, k: int) -> PencilBasis:
+        """Of k variables along none of which B is positive."""
+        return cls(np.zeros(0), np.zeros((k, 0), order="F"), np.ones(k, bool))
+
+    def without_each(self) -> Array:
+        """The largest eigenvalue that is left without each variable in turn; 0 where there is none."""
+        if len(self.eigenvalues) == 0:
+            return np.zeros(len(self.W))
+        value = _core.deleted_eigenvalues(self.eigenvalues, self.W)
+        value[self.in_null_space] = self.eigenvalues[0]
+        return value
+
+
+def whitening(mu: Array, U: Array, kept: NDArray[np.bool_]) -> Array:
+    """T = U diag(mu)^(-1/2) on the directions `kept`, so that T'BT = I for B = U diag(mu) U'."""
+    return U[:, kept] / np.sqrt(mu[kept])
+
+
+def ties(value: NDArray[np.float64], tolerance: float = TIE.double) -> NDArray[np.intp]:
+    """Where the largest value is, to rounding."""
+    largest = value.max()
+    return np.flatnonzero(value >= largest - tolerance * abs(largest))
