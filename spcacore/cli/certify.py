@@ -56,7 +56,7 @@ def _certify_cardinalities(task: Task) -> None:
             if args.exact:
                 x: Any = exact.branch_and_bound(
                     task.matrix, k, time_limit=args.time_limit, rng=args.seed,
-                    callback=lambda state: progress(f"{state.n_iter} nodes"), **task.treatment,
+                    callback=lambda told: progress(f"{told.n_iter} nodes"), **task.treatment,
                 )  # fmt: skip
                 bounds = {"branch and bound": x.upper_bound}
             else:
@@ -167,9 +167,9 @@ def _bounds_in_turn(
             variance /= 1 - sum(float(q[index] @ value) ** 2 for q in state.basis)
         if args.exact:
             options = exact.check_options(problem, time_limit=args.time_limit)
-            report_nodes = lambda n: progress(f"{n} nodes")  # noqa: E731
+            told = lambda n: progress(f"{n} nodes")  # noqa: E731
             seed = [as_seed(args.seed), t]
-            proof = exact.solve_to_optimality(problem, state, len(index), options, seed, report_nodes)
+            proof = exact.solve_to_optimality(problem, state, len(index), options, seed, told)
             bound = variance if proof is None else proof.upper
             if proof is not None and proof.complete:
                 level = proof.found.objective
