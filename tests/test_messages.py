@@ -35,7 +35,7 @@ def uncounted(source):
 
 
 MANY = {  # numbers that are never 1, or lists of numbers
-    ("_blocks.py", "variables"), ("clustering.py", "samples"), ("dspca.py", "variables"),
+    ("_blocks.py", "variables"), ("kmeans.py", "samples"), ("dspca.py", "variables"),
     ("exact.py", "variables"), ("greedy.py", "variables"), ("generalized.py", "variables"),
     ("arguments.py", "values"), ("report.py", "variables"), ("info.py", "entries"), ("task.py", "components"),
     ("certify.py", "nodes"), ("plot.py", "classes"),
