@@ -201,11 +201,11 @@ def as_columns(X: Any) -> Columns:
         raise ValueError(PAIRS)
     low, high = (np.asarray(m.toarray()).ravel() if is_sparse(m) else m for m in (a.min(0), a.max(0)))
     with np.errstate(under="ignore"):
-        spread = float((high / 2 - low / 2).max())
+        half_range = float((high / 2 - low / 2).max())
         middle = np.where(low == high, low, low / 2 + high / 2)
-    if not spread > 0:
+    if not half_range > 0:
         raise ValueError("X has no variance: all its rows are equal")
-    return Columns(a, middle, math.frexp(spread)[1], names)
+    return Columns(a, middle, math.frexp(half_range)[1], names)
 
 
 def check_number_range(columns: Any, power: int, bound: float) -> None:

@@ -43,11 +43,11 @@ class BlockColumns:
         if not all(np.isfinite(a).all() for a in (stats.mean, stats.low, stats.high)):
             _locate(blocks)
         with np.errstate(under="ignore"):
-            spread = float((stats.high / 2 - stats.low / 2).max())
-        if self.n > 1 and not spread > 0:
+            half_range = float((stats.high / 2 - stats.low / 2).max())
+        if self.n > 1 and not half_range > 0:
             raise ValueError("X has no variance: all its rows are equal")
         self.mean = np.where(stats.low == stats.high, stats.low, stats.mean)
-        self.exponent = math.frexp(spread)[1]
+        self.exponent = math.frexp(half_range)[1]
         self.unit = math.ldexp(1.0, -self.exponent)
 
     def permuted(self, generator: np.random.Generator, poll: Callable[[], object]) -> BlockColumns:

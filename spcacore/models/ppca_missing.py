@@ -206,18 +206,18 @@ def _em_step(
     whole = np.zeros((r, r))
     step = max(1, COPIED_ENTRIES // (q * q + p))
     for rows in (slice(start, start + step) for start in range(0, n, step)):
-        z, spread = Z[rows], noise * inverse[which[rows]]
+        z, covariance = Z[rows], noise * inverse[which[rows]]
         full = np.concatenate((z, np.ones((len(z), 1))), axis=1) if center else z
         outer = full[:, :, None] * full[:, None, :]
-        outer[:, :r, :r] += spread
+        outer[:, :r, :r] += covariance
         whole += outer[:, :r, :r].sum(axis=0)
         moment += seen[rows].T @ outer.reshape(len(z), q * q)
         b += Y[rows].T @ full
     theta = np.linalg.solve(moment.reshape(p, q, q), b[:, :, None])[:, :, 0]
     V, shift = theta[:, :r], theta[:, r] if center else mu
     left = Y - seen * (Z @ V.T + shift)
-    spread = noise * (masks @ (V[:, :, None] * V[:, None, :]).reshape(p, r * r)).reshape(-1, r, r)
-    rest = np.sum(left**2) + np.sum(spread * inverse, axis=(1, 2))[which].sum()
+    covariance = noise * (masks @ (V[:, :, None] * V[:, None, :]).reshape(p, r * r)).reshape(-1, r, r)
+    rest = np.sum(left**2) + np.sum(covariance * inverse, axis=(1, 2))[which].sum()
     mean = Z.mean(axis=0) if center else np.zeros(r)
     root = np.linalg.cholesky(whole / n - np.outer(mean, mean))
     return float(likelihood), V @ root, shift + V @ mean, float(rest / seen.sum())

@@ -108,10 +108,10 @@ class Posterior:
 
     def scaled(self, dimension: int) -> Posterior:
         """Rescaled so that `E w'Lw` is the dimension."""
-        spread = float(self.m @ self.Lm) + self.prior_trace
-        if not spread > 0:
+        expected = float(self.m @ self.Lm) + self.prior_trace
+        if not expected > 0:
             return self
-        c = math.sqrt(dimension / spread)
+        c = math.sqrt(dimension / expected)
         return Posterior(
             c * self.m, c * self.g, c * self.Lm, c**2 * self.trace, c**2 * self.prior_trace,
             self.logdet + 2 * dimension * math.log(c), self.a,
@@ -148,8 +148,8 @@ class ExpectationMaximization:
         e = float(x.m @ x.m) + x.trace
         gain = float(x.m @ x.g) / e
         noise = max(self.square - gain, 1e-15 * self.square) / self.entries
-        spread = float(x.m @ x.Lm) + x.prior_trace
-        F = -0.5 * self.entries * (_LOG_2PI + math.log(noise) + 1) - 0.5 * spread
+        expected = float(x.m @ x.Lm) + x.prior_trace
+        F = -0.5 * self.entries * (_LOG_2PI + math.log(noise) + 1) - 0.5 * expected
         F += 0.5 * (self.dimension * (1 + _LOG_2PI) + x.logdet)
         return e, noise, gain / e / noise, F
 
