@@ -19,12 +19,13 @@ typedef struct {
     void *ctx;
     spca_int *nnz, *index; /* v */
     real *value;
-    spca_int count, *next_index; /* the next vector */
-    real *next, *work;
-    real *objective, previous; /* of v, and of the vector before */
-    real noise, scale;         /* what rounding does to the objective; what tol is relative to */
-    real raise;                /* twice the first shift */
-    int feasible;              /* whether v is feasible */
+    spca_int *next_index; /* the next vector, of count nonzeros */
+    real *next, *work, *objective;
+    spca_int count;
+    real previous;     /* objective, of the vector before */
+    real noise, scale; /* what rounding does to the objective; what tol is relative to */
+    real raise;        /* twice the first shift */
+    int feasible;      /* whether v is feasible */
 } ascent_t;
 
 /* The product with v, its objective, and the next vector. */

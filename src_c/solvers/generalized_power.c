@@ -64,18 +64,8 @@ spca_status SPCA(gpower)(const operator_t *A, int l0, real gamma, spca_int max_i
                          spca_int *n_iter)
 {
     const penalty_t penalty = {l0, gamma, l0 ? sqrt(gamma) : gamma, quadratic};
-    ascent_t s = {.A = *A,
-                  .max_iter = max_iter,
-                  .tol = tol,
-                  .stop = stop,
-                  .ctx = ctx,
-                  .nnz = nnz,
-                  .index = index,
-                  .value = value,
-                  .next_index = iwork,
-                  .next = work,
-                  .work = work + A->p,
-                  .objective = objective};
+    ascent_t s = {*A,    max_iter, tol,  stop,        ctx,       nnz,          index,
+                  value, iwork,    work, work + A->p, objective, .previous = 0};
     scal(*nnz, 1 / nrm2(*nnz, value), value);
     return ascend(&s, step, &penalty, n_iter);
 }

@@ -115,18 +115,8 @@ spca_status SPCA(pmd)(const operator_t *A, double bound, int nonnegative, spca_i
 {
     double level = 0, change = 1;
     const bound_t bounded = {bound, nonnegative, &level, &change};
-    ascent_t s = {.A = *A,
-                  .max_iter = max_iter,
-                  .tol = tol,
-                  .stop = stop,
-                  .ctx = ctx,
-                  .nnz = nnz,
-                  .index = index,
-                  .value = value,
-                  .next_index = iwork,
-                  .next = work,
-                  .work = work + A->p,
-                  .objective = objective};
+    ascent_t s = {*A,    max_iter, tol,  stop,        ctx,       nnz,          index,
+                  value, iwork,    work, work + A->p, objective, .previous = 0};
     spca_status status = prepare(nnz, index, value, bound, nonnegative, max_iter == 0, s.work);
     *n_iter = 0;
     return status < 0 ? status : ascend(&s, step, &bounded, n_iter);

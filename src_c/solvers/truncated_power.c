@@ -36,18 +36,8 @@ spca_status SPCA(truncated_power)(const operator_t *A, spca_int k, int nonnegati
                                   spca_int *iwork, real *objective, spca_int *n_iter)
 {
     const sparsity_t sparsity = {k, nonnegative};
-    ascent_t s = {.A = *A,
-                  .max_iter = max_iter,
-                  .tol = tol,
-                  .stop = stop,
-                  .ctx = ctx,
-                  .nnz = nnz,
-                  .index = index,
-                  .value = value,
-                  .next_index = iwork,
-                  .next = work,
-                  .work = work + k,
-                  .objective = objective};
+    ascent_t s = {*A,    max_iter, tol,  stop,     ctx,       nnz,          index,
+                  value, iwork,    work, work + k, objective, .previous = 0};
     scal(*nnz, 1 / nrm2(*nnz, value), value);
     if (max_iter == 0 && *nnz > k) {
         SPCA(select_largest)(*nnz, value, k, s.work, iwork);
