@@ -16,7 +16,7 @@ from scipy.sparse.linalg import aslinearoperator
 
 import spcacore
 from spcacore import gpower, sparse_pca
-from spcacore.operators.deflation import METHODS as DEFLATIONS
+from spcacore.operators.deflation import DEFLATIONS
 from spcacore.operators.inputs import as_problem
 
 PITPROPS = spcacore.datasets.load_pitprops().correlation

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..models.alternation import CONSTRAINTS
-from ..operators.deflation import METHODS as DEFLATIONS
+from ..operators.deflation import DEFLATIONS
 from ..solvers.table import METHODS
 from . import help
 from .table import UserError

@@ -78,7 +78,8 @@ from .._validation import (
 from ..linalg.eigen import largest_eigenpairs
 from ..linalg.lapack import interruptible
 from ..linalg.orthogonal import fix_sign
-from ..operators.deflation import METHODS
+from ..operators.deflation import DEFLATIONS as ALL_DEFLATIONS
+from ..operators.deflation import Deflation
 from ..operators.dense import blas_layout
 from ..operators.sparse_format import compressed
 from ..progress import Callback, Progress
@@ -86,7 +87,7 @@ from ..results import Named
 from ..solvers.base import Ended, ProgressHook, ended, hook_of_component
 from ..solvers.greedy_search import ties
 
-DEFLATIONS = tuple(method for method in METHODS if method != "naive")
+DEFLATIONS = {name: one for name, one in ALL_DEFLATIONS.items() if not one.residual}
 SOLVERS = ("auto", "greedy", "rayleigh_flow")
 STRATEGIES = ("auto", "forward", "backward", "bidirectional")
 Array = NDArray[np.float64]
@@ -192,7 +193,7 @@ def sparse_eigen(
         more.
     deflation : str, default "projection"
         As in `deflate`, in the metric of B: "hotelling", "projection", "schur",
-        "orthogonalized_hotelling", "orthogonalized_projection" or "generalized".
+        "orthogonalized_hotelling", "orthogonalized_projection", "orthogonalized_schur" or "generalized".
     max_iter : int, default 1000
         Steps of the flow from each start.
     tol : float, default 1e-8
@@ -686,12 +687,12 @@ class Pencil:
         with np.errstate(under="ignore"):
             return float(np.ldexp(v @ (self.A0.block(x.index) @ v) / square, self.exponent)), square
 
-    def remove(self, x: Solution, deflation: str) -> None:
+    def remove(self, x: Solution, deflation: Deflation) -> None:
         """Deflate by x."""
         q = np.zeros(self.B.p)
         q[x.index] = x.value
         z = self.B0.apply(x.value, x.index)
-        if deflation == "generalized" or deflation.startswith("orthogonalized"):
+        if deflation.orthogonalized:
             before = math.sqrt(q @ z)
             for _ in range(2):
                 for other, image in self.basis:
@@ -704,14 +705,13 @@ class Pencil:
         self.basis.append((q, z))
         w = self.A.apply(q)
         value = float(q @ w)
-        step = "projection" if deflation == "generalized" else deflation.removeprefix("orthogonalized_")
-        if step == "hotelling":
+        if deflation.update == "hotelling":
             self.A = self.A.with_term(z[:, None], np.array([[-value]]))
-        elif step == "projection":
+        elif deflation.update == "projection":
             self.A = self.A.with_term(np.stack([z, w], axis=1), np.array([[value, -1.0], [-1.0, 0.0]]))
         elif abs(value) > 0:
             self.A = self.A.with_term(w[:, None], np.array([[-1 / value]]))
-        if deflation == "generalized":
+        if deflation.quotient:
             self.B = self.B.with_term(z[:, None], np.array([[-1.0]]))
         self._diagonals()
 
@@ -783,7 +783,7 @@ def directions(pencil: Pencil, options: Options, tell: Hook | None) -> SparseEig
         if tell is not None and tell(Progress(t, r, x.n_iter, pencil.ratio(x)[0])):
             break
         if t + 1 < r:
-            pencil.remove(x, options.deflation)
+            pencil.remove(x, DEFLATIONS[options.deflation])
     loadings = np.zeros((p, len(found)), pencil.dtype, order="F")
     values, norms = np.zeros(len(found)), np.zeros(len(found))
     for t, x in enumerate(found):

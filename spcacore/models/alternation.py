@@ -14,8 +14,7 @@ from .._limits import REFINEMENT_ROUNDS
 from .._messages import counted, instead_of, listed
 from .._validation import Hook, as_seed, check_bool, check_choice, integer, per_component
 from ..linalg.orthogonal import fix_sign
-from ..operators.deflation import METHODS as DEFLATIONS
-from ..operators.deflation import DeflatedOperator
+from ..operators.deflation import DEFLATIONS, DeflatedOperator
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
 from ..operators.screening import MODES as SCREENING
@@ -162,7 +161,8 @@ def search(
         raise ValueError("block=True finds all components at once; leave deflation and constraint out")
     if block is not None and settings["certify"]:
         raise ValueError("certify=True bounds one component after another; block=True finds all at once")
-    state = DeflatedOperator.nothing(problem, deflation, constraint)
+    removal = DEFLATIONS[deflation]
+    state = DeflatedOperator.from_problem(problem, removal, constraint)
     found: list[Solution] = []
     if settings["certify"] and problem.diagonal is None:
         raise ValueError("certify=True needs the entries of X; an operator offers only products")
@@ -192,7 +192,7 @@ def search(
                     if quick and options.n_starts is None:
                         here = replace(here, n_starts=1)
                 new = solver.solve(problem, state, sparsity[t], here, [settings["seed"], t], told)
-                if new is not None and not new.objective > problem.noise(new.index, deflation):
+                if new is not None and not new.objective > problem.noise(new.index, removal.first_order):
                     new = None
             if new is None:
                 what = "no variance" if constraint is None and not solver.orthogonal else "nothing feasible"
@@ -210,10 +210,10 @@ def search(
             found.append(new)
             if t + 1 < r:
                 image = None
-                if deflation == "naive" and solver.image is not None:
+                if removal.residual and solver.image is not None:
                     image = solver.image(state, new, options)
-                state = state.without(
-                    new.index, new.value, lambda index: problem.noise(index, deflation), image
+                state = state.deflate(
+                    new.index, new.value, lambda index: problem.noise(index, removal.first_order), image
                 )
             if tell is not None and t >= len(known):
                 variance = float(problem.in_units(new.objective))
@@ -255,13 +255,13 @@ def refine_all(
     )
     if not (converged or quiet or (tell is not None and tell.ended)):
         warnings.warn(NOT_CONVERGED.format(REFINEMENT_ROUNDS), RuntimeWarning, stacklevel=3)
-    state = DeflatedOperator.nothing(problem, "generalized")
+    state = DeflatedOperator.from_problem(problem, DEFLATIONS["generalized"])
     out = []
     for x, (index, value) in zip(found, loadings, strict=True):
         new = replace(x, index=index, value=fix_sign(value), converged=x.converged and converged)
         if settings["certify"]:
             new = _certified(problem, state, new)
-            state = state.without(new.index, new.value, problem.noise)
+            state = state.deflate(new.index, new.value, problem.noise)
         out.append(new)
     return out
 

@@ -173,7 +173,7 @@ def sparse_pca(
         functions of these names.
     deflation : str, default "projection"
         "hotelling", "projection", "schur", "orthogonalized_hotelling", "orthogonalized_projection",
-        "generalized" or "naive", see `deflate`. "generalized" seeks the greatest additional variance
+        "orthogonalized_schur", "generalized" or "naive", see `deflate`. "generalized" seeks the greatest additional variance
         itself, `max x'Ax` subject to `x'Bx = 1` with `B` the projection away from the earlier loadings. So do
         "tpower", "greedy" and "branch_and_bound"; of "pmd", "gpower", "dspca" and "scotlass" only the values
         are re-fitted so, on supports that they seek as under "orthogonalized_projection".

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from .._validation import Hook, as_seed, check_callback, check_choice, integer, number, per_component
 from ..linalg.orthogonal import fix_sign, orthogonal_part
-from ..operators.deflation import DeflatedOperator
+from ..operators.deflation import DEFLATIONS, DeflatedOperator
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
 from ..progress import Callback, Progress
@@ -198,10 +198,11 @@ def _again(
     rng: np.random.Generator,
 ) -> Loading | None:
     """Loading t solved again given the others: from itself, or at random; wide: from all starts too."""
-    state = DeflatedOperator.nothing(problem, "projection" if constraint else "generalized", constraint)
+    deflation = DEFLATIONS["projection" if constraint else "generalized"]
+    state = DeflatedOperator.from_problem(problem, deflation, constraint)
     for i, x in enumerate(loadings):
         if i != t and x is not None:
-            state = state.without(*x, problem.noise)
+            state = state.deflate(*x, problem.noise)
     start, best, most, now = rng.standard_normal(problem.p), None, 0.0, loadings[t]
     options = tpower.check_options(problem, swaps=False)
     if now is not None:
@@ -277,13 +278,13 @@ def _newton_step(V: NDArray[Any], used: NDArray[np.bool_], error: NDArray[Any]) 
 
 def _orthogonal(problem: Problem, loadings: list[Loading]) -> list[Loading] | None:
     """The best values on the same supports, each orthogonal to the earlier ones; None if there are none."""
-    state, out = DeflatedOperator.nothing(problem, "projection", "orthogonal"), []
+    state, out = DeflatedOperator.from_problem(problem, constraint="orthogonal"), []
     for index, value in loadings:
         x = refit(state, Solution(index, value, 0.0, 0, True))
         if x.objective == -np.inf:
             return None
         out.append((index, x.value))
-        state = state.without(index, x.value, problem.noise)
+        state = state.deflate(index, x.value, problem.noise)
     return out
 
 

@@ -39,7 +39,7 @@ from .._validation import (
     per_component,
 )
 from ..linalg.orthogonal import fix_sign
-from ..operators.deflation import DeflatedOperator
+from ..operators.deflation import DEFLATIONS, DeflatedOperator
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem, warn_out_of_range
 from ..operators.transform import scores
@@ -479,7 +479,8 @@ def _fitted(
     )
     root = math.sqrt(unit)
     residual = Residual(problem, n, deflation != "naive")
-    state = DeflatedOperator.nothing(problem, "orthogonalized_projection" if residual.orthogonal else "naive")
+    removal = DEFLATIONS["orthogonalized_projection" if residual.orthogonal else "naive"]
+    state = DeflatedOperator.from_problem(problem, removal)
     sparse_state: DeflatedOperator | None = state
     components: list[Component] = []
     single = problem.operator.single
@@ -517,7 +518,7 @@ def _fitted(
         if method == "soppca" and sparse_state is not None and t + 1 < r:
             index = np.flatnonzero(new.m)
             value = new.m[index] / np.linalg.norm(new.m[index])
-            sparse_state = sparse_state.without(index, value.astype(problem.operator.dtype), problem.noise)
+            sparse_state = sparse_state.deflate(index, value.astype(problem.operator.dtype), problem.noise)
         if tell is not None and t >= len(known):
             value = new.m / np.linalg.norm(new.m)
             at = problem.operator.apply(None, value.astype(problem.operator.dtype))

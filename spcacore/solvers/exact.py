@@ -167,7 +167,7 @@ def branch_and_bound(
     if kind == "covariance" and problem.p > EXACT_ORDER and problem.diagonal is not None:
         problem = as_problem(X, kind=kind, scale=scale, definite=True)
     proof = solve_to_optimality(
-        problem, DeflatedOperator.nothing(problem), k, options, [seed, 0], told, support, began
+        problem, DeflatedOperator.from_problem(problem), k, options, [seed, 0], told, support, began
     )
     found = None if proof is None else drop_zeros(proof.found)
     x = component_result(
@@ -242,7 +242,9 @@ def solve_to_optimality(
         if best is None:
             return None
         best = _on_support(state, best.index) or best
-        if state.operator.t > 0 and not best.objective > problem.noise(best.index, state.method):
+        if state.operator.t > 0 and not best.objective > problem.noise(
+            best.index, state.deflation.first_order
+        ):
             return Proof(best, upper, True)  # what rounding left after the earlier components
         kept, best = surviving_variables(problem, state, k, best, options.tol, watch)
         search = Search(state, _matrix(state, kept, watch), kept, k, best, options.tol, watch=watch)
@@ -280,13 +282,14 @@ def refuse_large(problem: Problem, state: DeflatedOperator) -> None:
     limit = f"branch_and_bound takes at most {EXACT_ORDER} variables"
     if state.diagonal is None:
         raise ValueError(f"{limit} of an operator without entries, not {p}")
-    if state.method in ("hotelling", "orthogonalized_hotelling", "generalized"):
-        raise ValueError(f"{limit} with deflation={state.method!r}, not {p}")
+    if state.deflation.quotient or not state.deflation.semidefinite:
+        raise ValueError(f"{limit} with deflation={state.deflation.name!r}, not {p}")
 
 
 def _trace_bound(problem: Problem, state: DeflatedOperator, k: int) -> float:
     """The sum of the k largest variances, where A is known to be semidefinite."""
-    if state.diagonal is None or problem.operator.covariance or "hotelling" in state.method or state.quotient:
+    indefinite = problem.operator.covariance or not state.deflation.semidefinite
+    if state.diagonal is None or indefinite or state.quotient:
         return np.inf
     return float(np.sort(state.diagonal)[-k:].sum()) * (1 + 1e-5)
 

@@ -209,7 +209,7 @@ def gpower(
     penalty = number(penalty, "penalty", 0, 1 if options.relative else math.inf)
     seed = as_seed(rng)
     told = progress_hook(callback)
-    found = solve(problem, DeflatedOperator.nothing(problem), penalty, options, [seed, 0], told)
+    found = solve(problem, DeflatedOperator.from_problem(problem), penalty, options, [seed, 0], told)
     if found is None and (problem.diagonal is None or problem.diagonal.any()):
         warnings.warn("the penalty is too large: every loading is zero", RuntimeWarning, stacklevel=2)
         nothing = np.zeros(problem.p, problem.operator.dtype)
@@ -324,7 +324,7 @@ def solve_block(
     """
     op, m = problem.operator, len(penalties)
     mu = _weights(options, m)
-    gamma = _thresholds(problem, DeflatedOperator.nothing(problem), penalties, options, mu)
+    gamma = _thresholds(problem, DeflatedOperator.from_problem(problem), penalties, options, mu)
     l0 = options.norm == "l0"
 
     def threshold(C: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:

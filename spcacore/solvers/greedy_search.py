@@ -160,7 +160,7 @@ def greedy(
         first = integer(first, "first", 0, problem.p - 1)
         if strategy == "backward":
             raise ValueError("first goes with the strategies that add variables, not with 'backward'")
-    seed, state = [as_seed(rng), 0], DeflatedOperator.nothing(problem)
+    seed, state = [as_seed(rng), 0], DeflatedOperator.from_problem(problem)
     told = progress_hook(callback)
     clock = _ProgressClock(told)
     path: list[Solution | None] = [None] * K

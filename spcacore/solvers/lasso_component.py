@@ -156,10 +156,10 @@ def scotlass(
     options = check_options(
         problem, start=start, n_starts=n_starts, max_iter=max_iter, tol=tol, renormalize=renormalize
     )
-    state = DeflatedOperator.nothing(problem, constraint="orthogonal")
+    state = DeflatedOperator.from_problem(problem, constraint="orthogonal")
     for x in _columns(earlier, problem.p):
         index = np.flatnonzero(x)
-        state = state.without(index, x[index].astype(problem.operator.dtype), problem.noise)
+        state = state.deflate(index, x[index].astype(problem.operator.dtype), problem.noise)
     seed = as_seed(rng)
     told = progress_hook(callback)
     found = solve(problem, state, bound, options, [seed, 0], told)

@@ -198,7 +198,7 @@ def pmd(
     )  # fmt: skip
     seed = as_seed(rng)
     told = progress_hook(callback)
-    state = DeflatedOperator.nothing(problem)
+    state = DeflatedOperator.from_problem(problem)
     found = solve(problem, state, bound, options, [seed, 0], told)
     component = component_result(problem, found, "pmd", told, max_iter)
     data = problem.n_samples is not None and not problem.operator.covariance
@@ -244,8 +244,10 @@ def solve(
 ) -> Solution | None:
     """The best run over all starts on the deflated operator; None when it maps them all to zero."""
     tol = default_tol(state.operator, options.tol)
-    if options.sample_l1_bound is not None and state.method.endswith("hotelling"):
-        raise ValueError(f"sample_l1_bound needs data, and {state.method!r} deflation has no data form")
+    if options.sample_l1_bound is not None and not state.deflation.semidefinite:
+        raise ValueError(
+            f"sample_l1_bound needs data, and {state.deflation.name!r} deflation has no data form"
+        )
     best = None
     for index, value, _ in bounded_starts(problem, state, l1_bound, options.start, options.n_starts, seed):
         if best is not None and ended(told):

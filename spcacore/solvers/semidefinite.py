@@ -158,7 +158,7 @@ def dspca(
     problem = as_problem(X, kind=kind, center=center, scale=scale, n_features=n_features)
     options = check_options(problem, max_iter=max_iter, tol=tol, renormalize=renormalize)
     told = progress_hook(callback)
-    state = DeflatedOperator.nothing(problem)
+    state = DeflatedOperator.from_problem(problem)
     k, charge = problem.p, 0.0
     if cardinality is not None:
         k = integer(cardinality, "cardinality", 1, problem.p)
@@ -330,7 +330,7 @@ def _relax(
 
 def _definite(state: DeflatedOperator) -> bool:
     """Whether |A_ij|^2 <= A_ii A_jj is known: Hotelling deflation may leave A indefinite."""
-    return state.operator.t == 0 or "hotelling" not in state.method
+    return state.operator.t == 0 or state.deflation.semidefinite
 
 
 def _with_variance(state: DeflatedOperator) -> NDArray[np.intp]:

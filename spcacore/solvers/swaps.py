@@ -52,7 +52,7 @@ def best_swap(
     if plain:
         basis = metric.basis(op.submatrix(S).astype(np.float64), S)
         without = _core.deleted_eigenvalues(basis.pole, basis.W)
-        if not state.method.endswith("hotelling"):  # A is semidefinite: j adds at most a_jj
+        if state.deflation.semidefinite:  # A is semidefinite: j adds at most a_jj
             outside &= diagonal + without.max() > enough
     candidate = np.flatnonzero(outside)
     if len(candidate) == 0:

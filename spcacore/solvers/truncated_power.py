@@ -185,7 +185,7 @@ def tpower(
     )  # fmt: skip
     seed = as_seed(rng)
     told = progress_hook(callback)
-    found = solve(problem, DeflatedOperator.nothing(problem), k, options, [seed, 0], told)
+    found = solve(problem, DeflatedOperator.from_problem(problem), k, options, [seed, 0], told)
     return component_result(problem, found, "tpower", told, max_iter)
 
 
