@@ -19,7 +19,7 @@ from spcacore.operators.deflation import DEFLATIONS
 from spcacore.operators.deflation import DeflatedOperator as Deflated
 from spcacore.operators.inputs import as_problem
 from spcacore.solvers.starts import variance_alone as _promise
-from spcacore.solvers.table import METHODS
+from spcacore.solvers.table import SOLVERS
 
 PITPROPS = spcacore.datasets.load_pitprops().correlation
 SPARSITY = {
@@ -30,7 +30,7 @@ SPARSITY = {
 
 
 def sparse(method, **more):
-    return {"method": method, **SPARSITY[METHODS[method].sparsity], **more}
+    return {"method": method, **SPARSITY[SOLVERS[method].sparsity], **more}
 
 
 def samples(seed, n=30, p=12):
@@ -49,7 +49,7 @@ def quiet(*args, **kwargs):
 
 
 @pytest.mark.parametrize("deflation", DEFLATIONS)
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", SOLVERS)
 @given(seed=st.integers(0, 2**32))
 @settings(max_examples=8, deadline=None, derandomize=True)
 def test_what_each_deflation_promises_of_each_method(method, deflation, seed):
@@ -77,7 +77,7 @@ def test_what_each_deflation_promises_of_each_method(method, deflation, seed):
 
 
 @pytest.mark.parametrize("deflation", DEFLATIONS)
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", SOLVERS)
 def test_data_and_covariance_and_sparse_data_agree(method, deflation):
     X = samples(5)
     A = covariance(X)
@@ -93,7 +93,7 @@ def test_data_and_covariance_and_sparse_data_agree(method, deflation):
 
 
 @pytest.mark.parametrize("deflation", DEFLATIONS)
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", SOLVERS)
 def test_extending_is_the_same_as_asking_at_once(method, deflation):
     X = samples(6)
     whole = quiet(X, 4, deflation=deflation, **sparse(method))
@@ -105,7 +105,7 @@ def test_extending_is_the_same_as_asking_at_once(method, deflation):
 
 
 @pytest.mark.parametrize("constraint", ["orthogonal", "uncorrelated"])
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", SOLVERS)
 @given(seed=st.integers(0, 2**32))
 @settings(max_examples=10, deadline=None, derandomize=True)
 def test_constraints_hold(method, constraint, seed):
@@ -113,7 +113,7 @@ def test_constraints_hold(method, constraint, seed):
     A = covariance(X)
     for M, kind in ((X, "data"), (A, "covariance")):
         V = quiet(M, 3, kind=kind, constraint=constraint, **sparse(method)).loadings
-        if METHODS[method].sparsity == "cardinality":
+        if SOLVERS[method].sparsity == "cardinality":
             assert V.shape[1] == 3
         product = V.T @ V if constraint == "orthogonal" else V.T @ A @ V / A.max()
         assert np.abs(product - np.diag(product.diagonal())).max(initial=0) < 1e-8
@@ -144,7 +144,7 @@ def best_constrained(A, C, k):
     return best
 
 
-@pytest.mark.parametrize("method", [m for m in METHODS if METHODS[m].generalized])
+@pytest.mark.parametrize("method", [m for m in SOLVERS if SOLVERS[m].maximizes_quotient])
 def test_generalized_deflation_nearly_always_finds_the_largest_quotient(method):
     exact = []
     for seed in range(25):
@@ -202,7 +202,7 @@ def test_nothing_feasible():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", SOLVERS)
 def test_the_end_of_the_rank(method, dtype):
     """Where rounding is all that is left, whatever is asked, nothing is found and nothing fails."""
     dense = {"cardinality": {"cardinality": 6}, "l1_bound": {"l1_bound": 2.4}, "penalty": {"penalty": 0.0}}
@@ -215,7 +215,7 @@ def test_the_end_of_the_rank(method, dtype):
         A = covariance(X).astype(dtype)
         options = [{"deflation": d} for d in DEFLATIONS] + [{"constraint": c} for c in CONSTRAINTS]
         for more in options:
-            result = quiet(A, 3, method=method, kind="covariance", **dense[METHODS[method].sparsity], **more)
+            result = quiet(A, 3, method=method, kind="covariance", **dense[SOLVERS[method].sparsity], **more)
             assert 1 <= result.n_components <= 3
             assert np.isfinite(result.loadings).all()
             assert result.explained_variance_ratio.sum() < 1 + (1e-3 if dtype == np.float32 else 1e-9)

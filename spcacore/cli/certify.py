@@ -14,8 +14,8 @@ from ..models.variance import explained_variance
 from ..operators.deflation import DEFLATIONS, DeflatedOperator, Deflation
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
-from ..solvers import exact
 from ..solvers.certificates import optimality_bound, upper_bounds
+from ..solvers.exact import BranchAndBound, branch_and_bound, solve_to_optimality
 from ..solvers.truncated_power import tpower
 from .console import ProgressLine
 from .reading import read_loadings
@@ -54,7 +54,7 @@ def _certify_cardinalities(task: Task) -> None:
             progress.task = f"cardinality {k}: "
             progress("bounds")
             if args.exact:
-                x: Any = exact.branch_and_bound(
+                x: Any = branch_and_bound(
                     task.matrix, k, time_limit=args.time_limit, rng=args.seed,
                     callback=lambda told: progress(f"{told.n_iter} nodes"), **task.treatment,
                 )  # fmt: skip
@@ -166,10 +166,10 @@ def _bounds_in_turn(
         if state.quotient:
             variance /= 1 - sum(float(q[index] @ value) ** 2 for q in state.basis)
         if args.exact:
-            options = exact.check_options(problem, time_limit=args.time_limit)
-            told = lambda n: progress(f"{n} nodes")  # noqa: E731
+            solver = BranchAndBound.from_options(problem, time_limit=args.time_limit)
+            hook = lambda n: progress(f"{n} nodes")  # noqa: E731
             seed = [as_seed(args.seed), t]
-            proof = exact.solve_to_optimality(problem, state, len(index), options, seed, told)
+            proof = solve_to_optimality(problem, state, len(index), solver, seed, hook)
             bound = variance if proof is None else proof.upper
             if proof is not None and proof.complete:
                 level = proof.found.objective

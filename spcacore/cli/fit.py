@@ -8,7 +8,7 @@ from typing import Any
 from .. import datasets
 from .._messages import counted
 from ..models.components import sparse_pca
-from ..solvers.table import METHODS
+from ..solvers.table import SOLVERS
 from .console import Work
 from .reading import where_not_finite
 from .report import check_outputs, json_result, print_json, report, write, write_result, write_scores
@@ -53,7 +53,7 @@ def fit(args: argparse.Namespace) -> None:
         ],
     )  # fmt: skip
     check_matplotlib(args)
-    args.nan = METHODS[args.method].missing
+    args.nan = SOLVERS[args.method].missing
     task = Task(args)
     where = where_not_finite(task.table, args) if args.scores and args.nan else None
     if where is not None:

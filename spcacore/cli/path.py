@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._messages import counted
-from ..solvers.table import METHODS
+from ..solvers.table import SOLVERS
 from .report import (
     check_outputs,
     json_result,
@@ -45,7 +45,7 @@ def path(args: argparse.Namespace) -> None:
     selecting = _selection_options(args)
     check_outputs(args, [(args.output, "the curve", TABLES), (args.plot, "the picture", PICTURES)])
     check_matplotlib(args)
-    args.nan = METHODS[args.method].missing
+    args.nan = SOLVERS[args.method].missing
     from ..selection.criteria import select_sparsity, sparsity_path
 
     task = Task(args)

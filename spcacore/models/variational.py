@@ -13,7 +13,7 @@ from scipy import linalg
 from .._messages import counted
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
-from ..solvers.truncated_power import check_options, solve
+from ..solvers.truncated_power import TruncatedPower
 from .priors import Diagonal, Isotropic, Prior, Sparse, Spectral
 
 Vector = NDArray[np.float64]
@@ -296,8 +296,8 @@ class Search:
     def sparse(self, k: int, state: DeflatedOperator | None, constrained: bool) -> Component:
         supports: list[NDArray[np.intp]] = []
         if state is not None:
-            options = check_options(self.problem)
-            found = solve(self.problem, state, k, options, [self.seed[0], self.seed[1] - 1], None)
+            solver = TruncatedPower.from_options(self.problem)
+            found = solver.solve(self.problem, state, k, [self.seed[0], self.seed[1] - 1], None)
             if found is not None:
                 index = found.index
                 if len(index) < k:

@@ -39,7 +39,7 @@ from ..models.probabilistic import ppca
 from ..models.rotated import sca
 from ..operators.sparse_format import canonical_arrays
 from ..operators.transform import scores
-from ..solvers.table import METHODS
+from ..solvers.table import SOLVERS
 
 __all__ = ["PPCA", "SCA", "SPCA", "SparseCCA", "SparseLDA", "SparsePCA"]
 _LOG_2PI = math.log(2 * math.pi)
@@ -461,10 +461,10 @@ class SparsePCA(_Components):
         names = column_names(X)
         X = self._training(X, finite=self.method == "pmd")  # the function would leave NaN out
         sparsity = {"cardinality": self.cardinality, "l1_bound": self.l1_bound, "penalty": self.penalty}
-        if all(value is None for value in sparsity.values()) and self.method in METHODS:
+        if all(value is None for value in sparsity.values()) and self.method in SOLVERS:
             k = _few(X.shape[1])
             defaults = {"cardinality": k, "l1_bound": math.sqrt(k), "penalty": None}
-            wanted = METHODS[self.method].sparsity
+            wanted = SOLVERS[self.method].sparsity
             sparsity[wanted] = defaults[wanted]
         result = sparse_pca(
             X, self._count(X), **sparsity, method=self.method, deflation=self.deflation,
