@@ -107,6 +107,8 @@ class Solver(ABC):
         Whether its loadings are orthogonal to the earlier ones, so that there may be none.
     missing : bool
         Whether dense data may have NaN entries.
+    whole_products : bool
+        Whether steps need all entries of A x, whatever the options.
     """
 
     name: ClassVar[str]
@@ -114,6 +116,7 @@ class Solver(ABC):
     maximizes_quotient: ClassVar[bool] = False
     orthogonal: ClassVar[bool] = False
     missing: ClassVar[bool] = False
+    whole_products: ClassVar[bool] = False
 
     @classmethod
     @abstractmethod
@@ -132,8 +135,8 @@ class Solver(ABC):
 
     @classmethod
     def needs_whole_products(cls, options: dict[str, Any]) -> bool:
-        """Whether the steps need all entries of A x, so that screening is of no use."""
-        return False
+        """Whether the steps with these options need all entries of A x, so that screening is of no use."""
+        return cls.whole_products
 
     @abstractmethod
     def solve(

@@ -55,6 +55,7 @@ class BranchAndBound(Solver):
     time_limit: float
     node_limit: int | None
     name = "branch_and_bound"
+    whole_products = True
     maximizes_quotient = True
 
     @classmethod
@@ -76,10 +77,6 @@ class BranchAndBound(Solver):
             math.inf if time_limit is None else number(time_limit, "time_limit", 0),
             None if node_limit is None else integer(node_limit, "node_limit", 1, LARGEST),
         )
-
-    @classmethod
-    def needs_whole_products(cls, options: dict[str, Any]) -> bool:
-        return True
 
     def solve(
         self, problem: Problem, state: DeflatedOperator, cardinality: int, seed: list[int],

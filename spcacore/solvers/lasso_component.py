@@ -33,6 +33,7 @@ class LassoComponent(IterativeSolver):
     """SCoTLASS: the l1 bound and orthogonality to the earlier loadings, met exactly in each step."""
 
     name = "scotlass"
+    whole_products = True
     sparsity = "l1_bound"
     orthogonal = True
 
@@ -52,10 +53,6 @@ class LassoComponent(IterativeSolver):
     @classmethod
     def check_sparsity(cls, value: Any, name: str, problem: Problem) -> float:
         return check_bound(value, name, problem.p)
-
-    @classmethod
-    def needs_whole_products(cls, options: dict[str, Any]) -> bool:
-        return True
 
     def solve(
         self, problem: Problem, state: DeflatedOperator, l1_bound: float, seed: list[int],

@@ -26,14 +26,11 @@ class Thresholding(Solver):
 
     renormalize: bool
     name = "thresholding"
+    whole_products = True
 
     @classmethod
     def from_options(cls, problem: Problem, *, renormalize: Any = True) -> Self:
         return cls(check_bool(renormalize, "renormalize"))
-
-    @classmethod
-    def needs_whole_products(cls, options: dict[str, Any]) -> bool:
-        return True
 
     def solve(
         self, problem: Problem, state: DeflatedOperator, cardinality: int, seed: list[int],

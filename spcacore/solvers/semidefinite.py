@@ -48,6 +48,7 @@ class SemidefiniteRelaxation(Solver):
     tol: float
     renormalize: bool
     name = "dspca"
+    whole_products = True
 
     @classmethod
     def from_options(
@@ -58,10 +59,6 @@ class SemidefiniteRelaxation(Solver):
             number(tol, "tol", 0),
             check_bool(renormalize, "renormalize"),
         )
-
-    @classmethod
-    def needs_whole_products(cls, options: dict[str, Any]) -> bool:
-        return True
 
     def solve(
         self, problem: Problem, state: DeflatedOperator, cardinality: int, seed: list[int],
