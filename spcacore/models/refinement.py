@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._limits import ORTHOGONAL_PROJECTIONS, ORTHOGONAL_TOLERANCE
 from .._validation import Hook, as_seed, check_callback, check_choice, integer, number, per_component
 from ..linalg.orthogonal import fix_sign, orthogonal_part
 from ..operators.deflation import DEFLATIONS, DeflatedOperator
@@ -27,8 +28,6 @@ from ..solvers.truncated_power import TruncatedPower
 from .variance import checked_loadings, operator_variances
 
 NOT_CONVERGED = "refinement not converged in {} rounds"
-_ORTHOGONAL = 1e-13  # largest entry of V'V - I of loadings that are orthogonal as they are
-_PROJECTIONS = 100
 Loading = tuple[NDArray[np.intp], NDArray[Any]]
 
 
@@ -245,9 +244,9 @@ def _near_orthogonal(problem: Problem, loadings: list[Loading]) -> list[Loading]
     """
     V = _matrix(problem, loadings).astype(np.float64)
     used, r = V != 0, V.shape[1]
-    for _ in range(_PROJECTIONS):
+    for _ in range(ORTHOGONAL_PROJECTIONS):
         error = V.T @ V - np.eye(r)
-        if np.abs(error).max() <= _ORTHOGONAL:
+        if np.abs(error).max() <= ORTHOGONAL_TOLERANCE:
             return [(i := np.flatnonzero(v), v[i].astype(problem.operator.dtype)) for v in V.T]
         if np.abs(error).max() > 0.1:
             left, _, right = np.linalg.svd(V, full_matrices=False)

@@ -20,6 +20,7 @@ from .._limits import (
     FRONTIER_BYTES,
     NODE_CHILDREN,
     STRONG_VARIABLES,
+    TREE_PENALTY,
 )
 from .._validation import LARGEST, as_seed, check_bool, check_choice, integer, number
 from ..operators.deflation import DeflatedOperator
@@ -44,7 +45,6 @@ from .refitting import refit
 from .truncated_power import TruncatedPower
 
 _EPS = float(np.finfo(np.float64).eps)
-_PENALTY = 100.0  # of what lies in the span of Q where that is forbidden, over the level
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -556,7 +556,7 @@ class Search:
         if self.state.quotient:
             N -= level * self.Q @ self.Q.T
         elif self.state.constrained:
-            N += _PENALTY * abs(level) * self.Q @ self.Q.T
+            N += TREE_PENALTY * abs(level) * self.Q @ self.Q.T
         N[diagonal] += level
         size = max(float(np.abs(N[diagonal]).max()), abs(level))  # the level itself is rounded too
         margin = 16 * (self.k + 4) ** 2 * _EPS * size

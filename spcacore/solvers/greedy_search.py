@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import BACKWARD_ORDER, TIE_WORK, TIED_VARIABLES
+from .._limits import BACKWARD_ORDER, GREEDY_PENALTIES, TIE_TOLERANCE, TIE_WORK, TIED_VARIABLES
 from .._validation import as_seed, check_bool, check_choice, integer
 from ..linalg.orthogonal import fix_sign
 from ..operators.deflation import DeflatedOperator
@@ -35,10 +35,6 @@ from .base import (
 from .parameters import shared_parameters
 from .refitting import is_better, refit
 from .starts import power_start
-
-_TIE = 1e-12  # values this close are equal, and the lower index is preferred
-# What x'QQ'x costs while variables are chosen of which Q'x = 0 is asked at the end
-STRENGTHS = (0.0, 1.0, 1e6)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -78,7 +74,7 @@ class GreedySearch(Solver):
     ) -> Solution | None:  # fmt: skip
         best = None
         n_iter, clock = 0, ProgressClock(hook)
-        strengths = STRENGTHS if state.constrained else (-1.0,) if state.quotient else (0.0,)
+        strengths = GREEDY_PENALTIES if state.constrained else (-1.0,) if state.quotient else (0.0,)
         for pencil in (Pencil.of(state, strength) for strength in strengths):
             for search in _SEARCHES[self.strategy]:
                 steps = search(state, pencil, cardinality, None, seed, clock)
@@ -306,7 +302,7 @@ class Pencil:
         )
 
 
-def ties(value: NDArray[np.float64], tolerance: float = _TIE) -> NDArray[np.intp]:
+def ties(value: NDArray[np.float64], tolerance: float = TIE_TOLERANCE) -> NDArray[np.intp]:
     """Where the largest value is, to rounding."""
     largest = value.max()
     return np.flatnonzero(value >= largest - tolerance * abs(largest))
@@ -423,7 +419,7 @@ def _first(state: DeflatedOperator, pencil: Pencil, seed: list[int]) -> int | No
     if not counts.any():
         return None
     promise = np.where(counts, diagonal / np.where(counts, square, 1), -np.inf)
-    tied = ties(promise, _TIE if op.dtype == np.float64 else 1e-6)
+    tied = ties(promise, TIE_TOLERANCE if op.dtype == np.float64 else 1e-6)
     if len(tied) == 1 or promise[tied[0]] == 0:
         return int(tied[0])
     room = max(16, min(TIED_VARIABLES, int(TIE_WORK / ((1 if op.covariance else op.m) * op.p))))
@@ -439,7 +435,7 @@ def _first(state: DeflatedOperator, pencil: Pencil, seed: list[int]) -> int | No
             basis = pencil.basis(diagonal[[[i]]], np.array([i]))
             others = np.delete(np.arange(op.p), i)
             pair = pencil.bordered_eigenvalues(np.ascontiguousarray(row[None]), others, diagonal, basis).max()
-            if pair > best + _TIE * abs(best) or best == -np.inf:
+            if pair > best + TIE_TOLERANCE * abs(best) or best == -np.inf:
                 chosen, best = int(i), pair
     return chosen
 

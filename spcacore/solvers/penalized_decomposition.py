@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
+from .._limits import CONTINUATION
 from .._validation import check_bool, number
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
@@ -27,7 +28,7 @@ from .base import (
     run_one,
 )
 from .parameters import shared_parameters
-from .refitting import PENALTIES, best_run, penalty_continuation, refit
+from .refitting import best_run, penalty_continuation, refit
 from .starts import Start, starts
 
 
@@ -90,7 +91,7 @@ class PenalizedDecomposition(IterativeSolver):
         limits = (
             l1_bound, sample_bound, self.max_iter, self.tolerance(op), hook, self.nonnegative,
         )  # fmt: skip
-        weights = () if two_way else PENALTIES  # two-way steps know no penalty
+        weights = () if two_way else CONTINUATION  # two-way steps know no penalty
 
         def run(index: NDArray[np.intp], entries: NDArray[Any], _: tuple[int, ...]) -> Solution | None:
             status, index, entries, objective, n_iter = op.pmd(index, entries, *limits)

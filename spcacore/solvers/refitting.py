@@ -10,18 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
+from .._limits import CONTINUATION
 from ..linalg.eigen import largest_eigenpairs
 from ..linalg.orthogonal import fix_sign
 from ..operators.deflation import DeflatedOperator
 from ..operators.submatrix import largest_submatrix
 from .base import Report, Solution, ended
 
-PENALTIES = (0.25, 1.0, 4.0, 16.0, 64.0)  # of the variance found
 Run = Callable[[_core.Operator, NDArray[np.intp], NDArray[Any]], tuple[Any, ...]]
 
 
 def penalty_continuation(
-    state: DeflatedOperator, x: Solution, run: Run, weights: tuple[float, ...] = PENALTIES
+    state: DeflatedOperator, x: Solution, run: Run, weights: tuple[float, ...] = CONTINUATION
 ) -> Solution | None:
     """What a run found, with Q'x = 0 where the state asks for that; None where no vector met is feasible.
 

@@ -10,7 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import COLUMNS_AT_A_TIME, REDUCED_ORDER, RELAXATION_ORDER
+from .._limits import (
+    COLUMNS_AT_A_TIME,
+    NEGLIGIBLE_ENTRY,
+    PENALTY_DESCENT,
+    REDUCED_ORDER,
+    RELAXATION_ORDER,
+    ROUGH_ITERATIONS,
+    ROUGH_TOLERANCE,
+)
 from .._messages import counted
 from .._validation import LARGEST, check_bool, integer, number
 from ..operators.deflation import DeflatedOperator
@@ -22,10 +30,6 @@ from ..results import DSPCAComponent
 from .base import Report, Run, Solution, Solver, component_result, drop_zeros, ended, progress_hook
 from .parameters import shared_parameters
 from .refitting import refit
-
-_DESCENT = 0.7  # from one penalty tried to the next
-_ROUGH, _ROUGH_ITERATIONS = 1e-2, 100  # how well each is solved
-_NEGLIGIBLE = 1e-3  # of the largest entry of the leading eigenvector
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -203,7 +207,7 @@ def _loading(
     vector[relaxed.kept] = _core.leading_eigenvector(relaxed.matrix.copy())[1]
     index = _core.select_largest(vector, min(k, len(relaxed.kept)))
     size = np.abs(vector[index])
-    index = index[size > _NEGLIGIBLE * size.max()]
+    index = index[size > NEGLIGIBLE_ENTRY * size.max()]
     value = vector[index] / np.linalg.norm(vector[index])
     value = value.astype(state.operator.dtype)
     x = Solution(index, value, 0.0, relaxed.n_iter, relaxed.converged)
@@ -245,11 +249,11 @@ def _by_penalties(
     """
     assert state.diagonal is not None
     most = RELAXATION_ORDER if p > RELAXATION_ORDER else p // 2
-    rough = SemidefiniteRelaxation(_ROUGH_ITERATIONS, _ROUGH, False)
+    rough = SemidefiniteRelaxation(ROUGH_ITERATIONS, ROUGH_TOLERANCE, False)
     fine = replace(solver, tol=solver.tol / 4)
     rho = float(state.diagonal.max())
     while rho > 0:
-        rho *= _DESCENT
+        rho *= PENALTY_DESCENT
         survivors = _survivors(state, rho)
         if len(survivors) > most:
             break
@@ -261,7 +265,7 @@ def _by_penalties(
             return _within(relaxed, state, rho, limit)
         if excess > 0:
             multiplier = rho - (relaxed.dual - relaxed.primal) / excess
-            if multiplier > _DESCENT * rho:
+            if multiplier > PENALTY_DESCENT * rho:
                 survivors = _survivors(state, multiplier * (1 - 1e-9))
                 return survivors if len(survivors) <= most else None
         elif -rho * excess <= fine.tol * (relaxed.dual + rho * limit):

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
+from .._limits import GREEDY_PENALTIES
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..operators.submatrix import largest_submatrix
 from .base import ProgressClock, Report, Solution, ended
-from .greedy_search import STRENGTHS, Pencil, ties
+from .greedy_search import Pencil, ties
 from .refitting import refit
 
 
@@ -28,7 +29,7 @@ def swap_search(
     k, p = len(x.index), problem.p
     if budget <= 0 or state.diagonal is None or k == p or k < 2 or x.objective == -np.inf or ended(hook):
         return x
-    strength = -1.0 if state.quotient else STRENGTHS[-1] if state.constrained else 0.0
+    strength = -1.0 if state.quotient else GREEDY_PENALTIES[-1] if state.constrained else 0.0
     pencil, clock = Pencil.of(state, strength), ProgressClock(hook)
     while (new := best_swap(problem, state, pencil, x, budget)) is not None:
         x = new
