@@ -3,6 +3,7 @@
 import numpy as np
 
 from spcacore import _core, deflate
+from spcacore.operators.deflation import DEFLATIONS
 from spcacore.operators.deflation import DeflatedOperator as Deflated
 from spcacore.operators.inputs import as_problem
 
@@ -61,6 +62,6 @@ class Covariance:
         deflate(self.A, self.x, method, overwrite=True)
 
     def time_implicit(self, method):
-        Deflated.nothing(self.problem, method).without(
+        Deflated.from_problem(self.problem, DEFLATIONS[method]).deflate(
             np.flatnonzero(self.x), self.x[self.x != 0], lambda index: 0.0
         )

@@ -3,7 +3,7 @@
 import numpy as np
 
 import spcacore
-from spcacore.solvers.table import METHODS
+from spcacore.solvers.table import SOLVERS
 
 SHAPES = {"data": (500, 10_000), "covariance": (2000, 1000)}
 K = 20
@@ -20,7 +20,7 @@ def problem(kind):
 
 def sparsity(method, M, kind, **more):
     """The options that give each of three components about K nonzeros."""
-    wanted = METHODS[method].sparsity
+    wanted = SOLVERS[method].sparsity
     if wanted == "cardinality":
         return {"cardinality": K}
     return {
@@ -44,7 +44,7 @@ def matched(method, wanted, M, kind, **more):
 
 
 class Methods:
-    params = (["data", "covariance"], [m for m in METHODS if m not in SLOW])
+    params = (["data", "covariance"], [m for m in SOLVERS if m not in SLOW])
     param_names = ("kind", "method")
     timeout = 600
 

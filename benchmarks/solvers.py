@@ -17,13 +17,13 @@ from pages import arrays, main, timed
 from peers import recall
 
 import spcacore
-from spcacore.solvers.table import METHODS
+from spcacore.solvers.table import SOLVERS
 
 LIMIT = 400  # seconds that bisecting scikit-learn's penalty may take
 
 
 def ours(M, kind):
-    variants = [(m, {}) for m in METHODS if m not in ("branch_and_bound", "dspca")]
+    variants = [(m, {}) for m in SOLVERS if m not in ("branch_and_bound", "dspca")]
     variants += [
         ("greedy", {"strategy": "gradient"}),
         ("gpower", {"norm": "l0"}),

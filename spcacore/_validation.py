@@ -6,7 +6,7 @@ import math
 import numbers
 import operator
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -271,7 +271,7 @@ def number(value: Any, name: str, low: float, high: float = math.inf) -> float:
     return result
 
 
-def check_choice(value: Any, name: str, allowed: tuple[str, ...]) -> str:
+def check_choice(value: Any, name: str, allowed: Collection[str]) -> str:
     """One of the allowed words."""
     if not isinstance(value, str) or value not in allowed:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, not {value!r}")

@@ -153,6 +153,7 @@ CALLS: list[Call] = [
     *several("gpower", "penalty", 0.5),
     *several("pmd", "l1_bound", 1.5),
     *several("scotlass", "l1_bound", 1.5),
+    *several("thresholding", "cardinality", K),
     *[
         call
         for deflation in (
@@ -160,6 +161,7 @@ CALLS: list[Call] = [
             "schur",
             "orthogonalized_hotelling",
             "orthogonalized_projection",
+            "orthogonalized_schur",
             "generalized",
         )
         for call in either(

@@ -42,7 +42,7 @@ import spcacore
 from spcacore import plot
 from spcacore import sklearn as estimators
 from spcacore.cli import main as command
-from spcacore.solvers.table import METHODS
+from spcacore.solvers.table import SOLVERS
 
 INTERVAL = 10.0  # seconds between two looks at the memory
 SMALL, LARGE = 2, 60  # of n and p
@@ -258,7 +258,7 @@ def options_of(rng, n, p):
     return {"method": method, SPARSITY[method]: value} | chosen
 
 
-SPARSITY = {name: method.sparsity for name, method in METHODS.items()}
+SPARSITY = {name: method.sparsity for name, method in SOLVERS.items()}
 
 
 def options_and_methods(rng):

@@ -6,7 +6,7 @@ import scipy.sparse
 from oracles import covariance, deflated
 from scipy.sparse.linalg import LinearOperator
 
-from spcacore.operators.deflation import METHODS
+from spcacore.operators.deflation import DEFLATIONS
 from spcacore.operators.deflation import DeflatedOperator as Deflated
 from spcacore.operators.inputs import as_problem
 
@@ -71,7 +71,7 @@ def test_weights(center, scale, order, dtype):
     np.testing.assert_array_equal(Y, columns(problem.operator, V))
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", DEFLATIONS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize(("n", "p"), [(131, 517), (5003, 300)])
@@ -79,7 +79,7 @@ def test_deflations(n, p, order, dtype, method):
     X = data(n, p, dtype, order)
     A = covariance(X)
     problem = as_problem(X)
-    state = Deflated.nothing(problem, method)
+    state = Deflated.from_problem(problem, DEFLATIONS[method])
     rng = np.random.default_rng(2)
     earlier = []
     for _ in range(3):
@@ -88,7 +88,7 @@ def test_deflations(n, p, order, dtype, method):
         x = (x / np.linalg.norm(x)).astype(dtype)
         A = deflated(A, x.astype(np.float64), method, earlier)
         earlier.append(x.astype(np.float64))
-        state = state.without(np.flatnonzero(x), x[x != 0], problem.noise)
+        state = state.deflate(np.flatnonzero(x), x[x != 0], problem.noise)
     V, U = (rng.standard_normal((size, 6)).astype(dtype) for size in (p, n))
     Y = state.operator.apply_block(V)
     np.testing.assert_allclose(problem.unit * Y, A @ V, atol=tolerance(dtype, A @ V))
@@ -116,12 +116,12 @@ def test_other_inputs(dtype):
         (LinearOperator(S.shape, matvec=lambda v: S @ v, dtype=dtype), "covariance"),
     ]:
         problem = as_problem(M, kind=kind)
-        state = Deflated.nothing(problem)
+        state = Deflated.from_problem(problem)
         for W in (V, np.asfortranarray(V), np.repeat(V, 2, axis=1)[:, ::2]):
             Y = problem.operator.apply_block(W)
             np.testing.assert_allclose(problem.unit * Y, A @ V, atol=tolerance(dtype, A @ V))
         x = np.array([0.6, 0.8], dtype)
-        state = state.without(np.array([2, 5]), x, problem.noise)
+        state = state.deflate(np.array([2, 5]), x, problem.noise)
         e = np.zeros(23)
         e[[2, 5]] = 0.6, 0.8
         D = deflated(A, e, "projection", [])

@@ -10,7 +10,7 @@ from oracles import covariance, deflated, optimum
 
 import spcacore
 from spcacore import optimality_bound, sparse_pca, tpower
-from spcacore.operators.deflation import METHODS as DEFLATIONS
+from spcacore.operators.deflation import DEFLATIONS
 from spcacore.operators.inputs import as_problem
 from spcacore.solvers import certificates
 

@@ -11,7 +11,7 @@ from scipy.sparse.linalg import LinearOperator
 
 import spcacore
 from spcacore import explained_variance, sparse_pca, tpower
-from spcacore.operators.deflation import METHODS
+from spcacore.operators.deflation import DEFLATIONS
 
 PITPROPS = spcacore.datasets.load_pitprops()
 
@@ -91,7 +91,7 @@ def test_planted_supports_are_recovered(n, p, cardinality):
     assert overlap.max(axis=1).min() >= 0.95 * cardinality
 
 
-@pytest.mark.parametrize("deflation", METHODS)
+@pytest.mark.parametrize("deflation", DEFLATIONS)
 @pytest.mark.parametrize(("n", "p"), [(40, 7), (7, 40)])
 def test_full_cardinality_is_pca(deflation, n, p):
     X = np.random.default_rng(1).standard_normal((n, p)) * np.geomspace(1, 0.05, p) + 4
@@ -103,7 +103,7 @@ def test_full_cardinality_is_pca(deflation, n, p):
     np.testing.assert_allclose(scores.T @ scores / (n - 1), np.diag(s[:4] ** 2 / (n - 1)), atol=1e-8)
 
 
-@pytest.mark.parametrize("deflation", [m for m in METHODS if m != "generalized"])
+@pytest.mark.parametrize("deflation", [m for m in DEFLATIONS if m != "generalized"])
 @pytest.mark.parametrize("kind", ["data", "covariance", "csr"])
 def test_the_same_as_deflating_by_hand(deflation, kind):
     X = np.random.default_rng(11).standard_normal((60, 30)) @ np.random.default_rng(12).standard_normal(
@@ -164,7 +164,7 @@ def test_input_kinds_agree():
     )
 
 
-@pytest.mark.parametrize("deflation", METHODS)
+@pytest.mark.parametrize("deflation", DEFLATIONS)
 def test_extend_is_asking_for_all_at_once(deflation):
     X, _ = spcacore.datasets.make_spiked(40, 120, variances=[50, 40, 30, 20], rng=5)
     whole = sparse_pca(X, 5, cardinality=8, deflation=deflation, n_starts=200, rng=9)
@@ -286,7 +286,7 @@ def test_dataframe_names():
     assert sparse_pca(frame, 1, cardinality=2, kind="covariance").names == PITPROPS.names
 
 
-@pytest.mark.parametrize("deflation", METHODS)
+@pytest.mark.parametrize("deflation", DEFLATIONS)
 @pytest.mark.parametrize("form", [np.asarray, np.asfortranarray, scipy.sparse.csr_array])
 def test_no_deflation_goes_beyond_the_rank(deflation, form):
     rng = np.random.default_rng(4)

@@ -15,7 +15,7 @@ from oracles import covariance
 from scipy.sparse.linalg import LinearOperator
 
 import spcacore
-from spcacore.operators.deflation import METHODS as DEFLATIONS
+from spcacore.operators.deflation import DEFLATIONS
 from spcacore.operators.partition import problem_of
 
 N, P = 420, 300
@@ -134,7 +134,7 @@ def test_submatrices_of_deflated_operators(deflation):
     X = data()
     A, earlier = covariance(X), []
     problem = problem_of(spcacore.row_blocks(X, block_bytes=X.nbytes // 3), True, False)
-    state = Deflated.nothing(problem, deflation)
+    state = Deflated.from_problem(problem, DEFLATIONS[deflation])
     rng = np.random.default_rng(1)
     index = np.sort(rng.choice(P, 40, replace=False))
     V = np.asfortranarray(rng.standard_normal((P, 3)))
@@ -146,7 +146,7 @@ def test_submatrices_of_deflated_operators(deflation):
         x[support] = value
         A = deflated(A, x, deflation, earlier)
         earlier.append(x)
-        state = state.without(support, value, problem.noise)
+        state = state.deflate(support, value, problem.noise)
         np.testing.assert_allclose(
             problem.in_units(state.operator.submatrix(index)), A[np.ix_(index, index)], atol=1e-12
         )

@@ -16,7 +16,7 @@ from scipy.sparse.linalg import aslinearoperator
 
 import spcacore
 from spcacore import gpower, sparse_pca
-from spcacore.operators.deflation import METHODS as DEFLATIONS
+from spcacore.operators.deflation import DEFLATIONS
 from spcacore.operators.inputs import as_problem
 
 PITPROPS = spcacore.datasets.load_pitprops().correlation
@@ -485,9 +485,9 @@ def test_block_objective_never_decreases(seed, share, m, norm, rank):
         return mu * excess, values[-1]
 
     problem = as_problem(F, center=False)
-    options = module.check_options(problem, block=True, tol=0, max_iter=20)
+    solver = module.GeneralizedPower.from_options(problem, block=True, tol=0, max_iter=20)
     op = spcacore._core.dense(F, False, None, None, 1.0, 1.0)
-    module._ascend(op, rng.standard_normal((12, m)), step, options, None)
+    module._ascend(op, rng.standard_normal((12, m)), step, solver, None)
     assert len(values) > 1
     assert (np.diff(values) >= -1e-10 * bound(F, "l0")).all()
 

@@ -15,11 +15,11 @@ from scipy.sparse.linalg import aslinearoperator
 import spcacore
 from spcacore import explained_variance, sparse_pca, tpower
 from spcacore.models.alternation import CONSTRAINTS
-from spcacore.operators.deflation import METHODS as DEFLATIONS
+from spcacore.operators.deflation import DEFLATIONS
 from spcacore.operators.deflation import DeflatedOperator as Deflated
 from spcacore.operators.inputs import as_problem
 from spcacore.solvers.starts import variance_alone as _promise
-from spcacore.solvers.table import METHODS
+from spcacore.solvers.table import SOLVERS
 
 PITPROPS = spcacore.datasets.load_pitprops().correlation
 SPARSITY = {
@@ -30,7 +30,7 @@ SPARSITY = {
 
 
 def sparse(method, **more):
-    return {"method": method, **SPARSITY[METHODS[method].sparsity], **more}
+    return {"method": method, **SPARSITY[SOLVERS[method].sparsity], **more}
 
 
 def samples(seed, n=30, p=12):
@@ -49,7 +49,7 @@ def quiet(*args, **kwargs):
 
 
 @pytest.mark.parametrize("deflation", DEFLATIONS)
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", SOLVERS)
 @given(seed=st.integers(0, 2**32))
 @settings(max_examples=8, deadline=None, derandomize=True)
 def test_what_each_deflation_promises_of_each_method(method, deflation, seed):
@@ -69,7 +69,7 @@ def test_what_each_deflation_promises_of_each_method(method, deflation, seed):
         if "hotelling" not in deflation:
             assert np.abs(after @ x).max() < 1e-9 * size
             assert np.linalg.eigvalsh(after)[0] > -1e-9 * size
-    if deflation in ("schur", "orthogonalized_projection", "generalized"):
+    if deflation in ("schur", "orthogonalized_projection", "orthogonalized_schur", "generalized"):
         assert np.abs(after @ V).max() < 1e-9 * size
     together = result.explained_variance.sum()
     assert together == pytest.approx(spanned_variance(A, V), rel=1e-9)
@@ -77,7 +77,7 @@ def test_what_each_deflation_promises_of_each_method(method, deflation, seed):
 
 
 @pytest.mark.parametrize("deflation", DEFLATIONS)
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", SOLVERS)
 def test_data_and_covariance_and_sparse_data_agree(method, deflation):
     X = samples(5)
     A = covariance(X)
@@ -93,7 +93,7 @@ def test_data_and_covariance_and_sparse_data_agree(method, deflation):
 
 
 @pytest.mark.parametrize("deflation", DEFLATIONS)
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", SOLVERS)
 def test_extending_is_the_same_as_asking_at_once(method, deflation):
     X = samples(6)
     whole = quiet(X, 4, deflation=deflation, **sparse(method))
@@ -105,7 +105,7 @@ def test_extending_is_the_same_as_asking_at_once(method, deflation):
 
 
 @pytest.mark.parametrize("constraint", ["orthogonal", "uncorrelated"])
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", SOLVERS)
 @given(seed=st.integers(0, 2**32))
 @settings(max_examples=10, deadline=None, derandomize=True)
 def test_constraints_hold(method, constraint, seed):
@@ -113,7 +113,7 @@ def test_constraints_hold(method, constraint, seed):
     A = covariance(X)
     for M, kind in ((X, "data"), (A, "covariance")):
         V = quiet(M, 3, kind=kind, constraint=constraint, **sparse(method)).loadings
-        if METHODS[method].sparsity == "cardinality":
+        if SOLVERS[method].sparsity == "cardinality":
             assert V.shape[1] == 3
         product = V.T @ V if constraint == "orthogonal" else V.T @ A @ V / A.max()
         assert np.abs(product - np.diag(product.diagonal())).max(initial=0) < 1e-8
@@ -144,7 +144,7 @@ def best_constrained(A, C, k):
     return best
 
 
-@pytest.mark.parametrize("method", [m for m in METHODS if METHODS[m].generalized])
+@pytest.mark.parametrize("method", [m for m in SOLVERS if SOLVERS[m].maximizes_quotient])
 def test_generalized_deflation_nearly_always_finds_the_largest_quotient(method):
     exact = []
     for seed in range(25):
@@ -202,7 +202,7 @@ def test_nothing_feasible():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", SOLVERS)
 def test_the_end_of_the_rank(method, dtype):
     """Where rounding is all that is left, whatever is asked, nothing is found and nothing fails."""
     dense = {"cardinality": {"cardinality": 6}, "l1_bound": {"l1_bound": 2.4}, "penalty": {"penalty": 0.0}}
@@ -215,7 +215,7 @@ def test_the_end_of_the_rank(method, dtype):
         A = covariance(X).astype(dtype)
         options = [{"deflation": d} for d in DEFLATIONS] + [{"constraint": c} for c in CONSTRAINTS]
         for more in options:
-            result = quiet(A, 3, method=method, kind="covariance", **dense[METHODS[method].sparsity], **more)
+            result = quiet(A, 3, method=method, kind="covariance", **dense[SOLVERS[method].sparsity], **more)
             assert 1 <= result.n_components <= 3
             assert np.isfinite(result.loadings).all()
             assert result.explained_variance_ratio.sum() < 1 + (1e-3 if dtype == np.float32 else 1e-9)
@@ -334,11 +334,11 @@ def test_the_operator_of_the_quotient(kind):
     X = samples(9)
     A = covariance(X)
     problem = as_problem(X if kind == "data" else A, kind=kind)
-    state, rng = Deflated.nothing(problem, "generalized"), np.random.default_rng(0)
+    state, rng = Deflated.from_problem(problem, DEFLATIONS["generalized"]), np.random.default_rng(0)
     for _ in range(2):
         x = np.zeros(12)
         x[rng.choice(12, 3, replace=False)] = 1 / np.sqrt(3)
-        state = state.without(np.flatnonzero(x), x[x != 0], problem.noise)
+        state = state.deflate(np.flatnonzero(x), x[x != 0], problem.noise)
     Q = np.stack(state.basis, axis=1)
     P = np.eye(12) - Q @ Q.T
     B = P @ A @ P / problem.unit
@@ -365,12 +365,12 @@ def test_the_operator_of_the_quotient(kind):
 def test_transposed_product(deflation):
     X = samples(9)
     problem = as_problem(X)
-    state, F = Deflated.nothing(problem, deflation), (X - X.mean(axis=0))
+    state, F = Deflated.from_problem(problem, DEFLATIONS[deflation]), (X - X.mean(axis=0))
     rng = np.random.default_rng(1)
     for _ in range(2):
         x = np.zeros(12)
         x[rng.choice(12, 3, replace=False)] = 1 / np.sqrt(3)
-        state = state.without(np.flatnonzero(x), x[x != 0], problem.noise)
+        state = state.deflate(np.flatnonzero(x), x[x != 0], problem.noise)
         u = F @ x / np.linalg.norm(F @ x)
         F = F - np.outer(F @ x, x) if deflation == "projection" else F - np.outer(u, u @ F)
     u = rng.standard_normal(30)
@@ -390,14 +390,18 @@ def test_operator_and_diagonal_after_each_component(deflation, constraint, kind)
     X = samples(9)
     A = start = covariance(X)
     problem = as_problem(X if kind == "data" else A, kind=kind)
-    state, rng, earlier = Deflated.nothing(problem, deflation, constraint), np.random.default_rng(3), []
+    state, rng, earlier = (
+        Deflated.from_problem(problem, DEFLATIONS[deflation], constraint),
+        np.random.default_rng(3),
+        [],
+    )
     formula = "orthogonalized_projection" if constraint else deflation
     for _ in range(3):
         x = np.zeros(12)
         x[rng.choice(12, 4, replace=False)] = rng.standard_normal(4)
         x /= np.linalg.norm(x)
         before = state.diagonal.copy()
-        after = state.without(np.flatnonzero(x), x[x != 0], problem.noise)
+        after = state.deflate(np.flatnonzero(x), x[x != 0], problem.noise)
         np.testing.assert_array_equal(state.diagonal, before)
         state = after
         y = start @ x if constraint == "uncorrelated" else x
@@ -410,7 +414,7 @@ def test_operator_and_diagonal_after_each_component(deflation, constraint, kind)
         Q = np.stack(state.basis, axis=1)
         np.testing.assert_allclose(Q.T @ Q, np.eye(3), atol=1e-12)
         np.testing.assert_allclose(Q @ (Q.T @ np.array(earlier).T), np.array(earlier).T, atol=atol)
-        again = state.without(np.flatnonzero(x), x[x != 0], problem.noise)
+        again = state.deflate(np.flatnonzero(x), x[x != 0], problem.noise)
         assert again.operator is state.operator
         assert len(again.loadings) == 4
 
@@ -424,20 +428,20 @@ def test_operator_and_diagonal_of_a_naive_residual(holes):
     seen = ~np.isnan(X)
     problem = as_problem(X, missing=True)
     F = np.where(seen, X - np.nanmean(X, axis=0), 0)
-    state = Deflated.nothing(problem, "naive")
+    state = Deflated.from_problem(problem, DEFLATIONS["naive"])
     for x in (np.eye(12)[2] * 0.6 + np.eye(12)[5] * 0.8, np.full(12, 12**-0.5)):
         index = np.flatnonzero(x)
         g = 0.7 * state.operator.image(index, x[index])
         atol = 1e-12 * np.sum(F**2)
         np.testing.assert_allclose(g * np.sqrt(problem.unit), 0.7 * F @ x, atol=atol)
-        state = state.without(index, x[index], problem.noise, g)
+        state = state.deflate(index, x[index], problem.noise, g)
         F = F - np.where(seen, np.outer(0.7 * F @ x, x), 0)
         A = F.T @ F / 29
         np.testing.assert_allclose(dense_of(state.operator) * problem.unit, A, atol=atol)
         np.testing.assert_allclose(state.diagonal * problem.unit, np.diagonal(A), atol=atol)
     for j in range(12):  # of a variable that is removed only rounding is left, which is no variance below 0
         one, e = np.array([j]), np.ones(1)
-        removed = Deflated.nothing(problem, "naive").without(
+        removed = Deflated.from_problem(problem, DEFLATIONS["naive"]).deflate(
             one, e, problem.noise, problem.operator.image(one, e)
         )
         assert 0 <= removed.diagonal[j] <= 1e-14 * problem.diagonal[j]

@@ -12,7 +12,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from spcacore import _core
 from spcacore.linalg.scaling import power_of_two_scale as _range
-from spcacore.operators.deflation import METHODS
+from spcacore.operators.deflation import DEFLATIONS
 from spcacore.operators.deflation import DeflatedOperator as Deflated
 from spcacore.operators.inputs import as_problem
 
@@ -101,13 +101,13 @@ def test_products_and_submatrices(name, dtype, center, scale):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", [n for n in NAMES if n not in ("coo", "csr int64", "every other column")])
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", DEFLATIONS)
 def test_implicit_deflation_is_explicit_deflation(name, dtype, method):
     X = data(dtype)
     A = covariance(X)
     M, kind = inputs(X, A)[name]
     problem = as_problem(M, kind=kind)
-    state = Deflated.nothing(problem, method)
+    state = Deflated.from_problem(problem, DEFLATIONS[method])
     rng = np.random.default_rng(2)
     earlier = []
     atol = A.max() * (1e-12 if dtype == np.float64 else 2e-5)
@@ -117,7 +117,7 @@ def test_implicit_deflation_is_explicit_deflation(name, dtype, method):
         x = (x / np.linalg.norm(x)).astype(dtype)
         A = deflated(A, x.astype(np.float64), method, earlier)
         earlier.append(x.astype(np.float64))
-        state = state.without(np.flatnonzero(x), x[x != 0], problem.noise)
+        state = state.deflate(np.flatnonzero(x), x[x != 0], problem.noise)
         v = rng.standard_normal(P).astype(dtype)
         np.testing.assert_allclose(problem.unit * state.operator.apply(None, v), A @ v, atol=10 * atol)
         index = np.array([1, 4, 7, 20])

@@ -13,7 +13,7 @@ from scipy.sparse.linalg import LinearOperator
 
 import spcacore
 from spcacore import PMDComponent, pmd, sparse_pca
-from spcacore.operators.deflation import METHODS as DEFLATIONS
+from spcacore.operators.deflation import DEFLATIONS
 from spcacore.operators.deflation import DeflatedOperator as Deflated
 from spcacore.operators.inputs import as_problem
 
@@ -398,14 +398,14 @@ def test_residual_with_any_left_side():
     rng = np.random.default_rng(0)
     X = spiked()
     problem = as_problem(X)
-    state, Z = Deflated.nothing(problem, "naive"), X - X.mean(axis=0)
+    state, Z = Deflated.from_problem(problem, DEFLATIONS["naive"]), X - X.mean(axis=0)
     for _ in range(3):
         index = np.sort(rng.choice(60, 5, replace=False))
         value = rng.standard_normal(5)
         value /= np.linalg.norm(value)
         g = 3 * rng.standard_normal(50)
         Z[:, index] -= np.outer(g, value)
-        state = state.without(index, value, problem.noise, g * problem.range**2)
+        state = state.deflate(index, value, problem.noise, g * problem.range**2)
         A = Z.T @ Z / 49
         np.testing.assert_allclose(problem.in_units(state.diagonal), A.diagonal(), rtol=1e-10)
         np.testing.assert_allclose(problem.in_units(state.operator.submatrix(np.arange(60))), A, atol=1e-11)

@@ -12,7 +12,7 @@ from scipy.sparse.linalg import LinearOperator
 
 import spcacore
 from spcacore import pmd, scotlass, sparse_pca
-from spcacore.operators.deflation import METHODS as DEFLATIONS
+from spcacore.operators.deflation import DEFLATIONS
 
 CORRELATION = spcacore.datasets.load_pitprops().correlation
 

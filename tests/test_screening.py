@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from spcacore import _core, sparse_pca, tpower
 from spcacore.operators import screening as _screening
-from spcacore.operators.deflation import METHODS
+from spcacore.operators.deflation import DEFLATIONS
 from spcacore.operators.deflation import DeflatedOperator as Deflated
 from spcacore.operators.inputs import as_problem
 
@@ -124,7 +124,7 @@ def compare(rng, X, mode, deflation, center, scale):
     """A chain of questions and deflations, asked of the plain and of the screened operator."""
     p, dtype = X.shape[1], X.dtype.type
     plain, screened = (as_problem(X, center=center, scale=scale, screening=m) for m in ("none", mode))
-    a, b = (Deflated.nothing(q, deflation) for q in (plain, screened))
+    a, b = (Deflated.from_problem(q, DEFLATIONS[deflation]) for q in (plain, screened))
     noise, last = partial(plain.noise, deflation=deflation), None
     for _ in range(10):
         index, value = vectors(rng, p, dtype, last)
@@ -141,7 +141,7 @@ def compare(rng, X, mode, deflation, center, scale):
         if not last[1].any():
             last = None
         elif rng.random() < 0.2 and index is not None:
-            a, b = (d.without(index.astype(np.intp), value, noise) for d in (a, b))
+            a, b = (d.deflate(index.astype(np.intp), value, noise) for d in (a, b))
 
 
 def sweep(kind, seeds):
@@ -153,7 +153,7 @@ def sweep(kind, seeds):
             X = stored(DATA[kind](rng, n, p), REAL[rng.integers(2)], "CF"[rng.integers(2)])
         options = (
             MODES[rng.integers(3)],
-            METHODS[rng.integers(len(METHODS))],
+            str(rng.choice(list(DEFLATIONS))),
             rng.random() < 0.6,
             rng.random() < 0.25,
         )
@@ -256,7 +256,7 @@ def test_whole_calls(kind, order, dtype):
         turn = number + i + 2 * (order == "C") + 3 * (dtype == np.float32)
         options = {
             "cardinality": 12, "n_starts": 2, "max_iter": 40, "tol": 1e-5,
-            "deflation": METHODS[turn % len(METHODS)],
+            "deflation": list(DEFLATIONS)[turn % len(DEFLATIONS)],
             "scale": kind == "gene",
         }  # fmt: skip
         results = []

@@ -320,7 +320,7 @@ def test_number_of_starts(n_starts):
     """The leading one, variables by variance, then random ones."""
     X = np.random.default_rng(0).standard_normal((30, 12)) * np.arange(1, 13)
     problem = as_problem(X)
-    tried = list(starts(problem, Deflated.nothing(problem), 3, None, n_starts, [0]))
+    tried = list(starts(problem, Deflated.from_problem(problem), 3, None, n_starts, [0]))
     assert len(tried) == n_starts
     singles = [int(index[0]) for index, _, _ in tried[1:] if len(index) == 1]
     assert singles == np.argsort(-problem.diagonal)[: n_starts - 1].tolist()

@@ -11,8 +11,8 @@ import numpy as np
 
 from .._limits import COMMAND_GRID_VALUES
 from ..models.alternation import CONSTRAINTS
-from ..operators.deflation import METHODS as DEFLATIONS
-from ..solvers.table import METHODS
+from ..operators.deflation import DEFLATIONS
+from ..solvers.table import SOLVERS
 from . import help
 from .table import UserError
 
@@ -137,12 +137,12 @@ def _add_size(group: Any, default: str) -> None:
 
 def _add_method(group: Any, numbers: Callable[[str], Any], which: str) -> None:
     takers = {
-        name: ", ".join(method for method in METHODS if METHODS[method].sparsity == name)
+        name: ", ".join(method for method in SOLVERS if SOLVERS[method].sparsity == name)
         for name in ("l1_bound", "penalty")
     }
     group.add_argument(
-        "--method", choices=tuple(METHODS), default="tpower", metavar="NAME",
-        help=f"{', '.join(METHODS)} (default: tpower)",
+        "--method", choices=tuple(SOLVERS), default="tpower", metavar="NAME",
+        help=f"{', '.join(SOLVERS)} (default: tpower)",
     )  # fmt: skip
     group.add_argument(
         "--l1-bound", metavar="C", type=numbers, help=f"instead of -k for {takers['l1_bound']}: {which}"

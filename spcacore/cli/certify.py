@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from .._limits import COMMAND_RELAXATION_ORDER
 from .._validation import as_seed
 from ..models.variance import explained_variance
-from ..operators.deflation import DeflatedOperator
+from ..operators.deflation import DEFLATIONS, DeflatedOperator, Deflation
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
-from ..solvers import exact
 from ..solvers.certificates import optimality_bound, upper_bounds
+from ..solvers.exact import BranchAndBound, branch_and_bound, solve_to_optimality
 from ..solvers.truncated_power import tpower
 from .console import ProgressLine
 from .reading import read_loadings
@@ -54,7 +54,7 @@ def _certify_cardinalities(task: Task) -> None:
             progress.task = f"cardinality {k}: "
             progress("bounds")
             if args.exact:
-                x: Any = exact.branch_and_bound(
+                x: Any = branch_and_bound(
                     task.matrix, k, time_limit=args.time_limit, rng=args.seed,
                     callback=lambda told: progress(f"{told.n_iter} nodes"), **task.treatment,
                 )  # fmt: skip
@@ -111,7 +111,7 @@ def _certify_loadings(task: Task) -> None:
     with task.work() as progress:
         variances = {name: explained_variance(task.matrix, V, name, **task.treatment) for name in DEFINITIONS}
         problem = as_problem(task.matrix, **task.treatment)
-        values, bounds = _bounds_in_turn(problem, V, deflation, args, progress)
+        values, bounds = _bounds_in_turn(problem, V, DEFLATIONS[deflation], args, progress)
     total = problem.total_variance
     gaps = [max(0.0, 1 - v / b) if b > 0 else 0.0 for v, b in zip(values, bounds, strict=True)]
     if args.json:
@@ -149,13 +149,13 @@ def _certify_loadings(task: Task) -> None:
 
 
 def _bounds_in_turn(
-    problem: Problem, V: NDArray[Any], deflation: str, args: argparse.Namespace, progress: ProgressLine
+    problem: Problem, V: NDArray[Any], deflation: Deflation, args: argparse.Namespace, progress: ProgressLine
 ) -> tuple[list[float], list[float]]:
     """v'Av of each loading, A without the earlier ones, and a bound for vectors as sparse, in variances.
 
     Where a search was completed, the bound is the optimum, not the little above it that rounding may hide.
     """
-    state = DeflatedOperator.nothing(problem, deflation)
+    state = DeflatedOperator.from_problem(problem, deflation)
     values, bounds = [], []
     for t, v in enumerate(V.T):
         progress.task = f"component {t + 1} of {V.shape[1]}: "
@@ -166,10 +166,10 @@ def _bounds_in_turn(
         if state.quotient:
             variance /= 1 - sum(float(q[index] @ value) ** 2 for q in state.basis)
         if args.exact:
-            options = exact.check_options(problem, time_limit=args.time_limit)
-            told = lambda n: progress(f"{n} nodes")  # noqa: E731
+            solver = BranchAndBound.from_options(problem, time_limit=args.time_limit)
+            hook = lambda n: progress(f"{n} nodes")  # noqa: E731
             seed = [as_seed(args.seed), t]
-            proof = exact.solve_to_optimality(problem, state, len(index), options, seed, told)
+            proof = solve_to_optimality(problem, state, len(index), solver, seed, hook)
             bound = variance if proof is None else proof.upper
             if proof is not None and proof.complete:
                 level = proof.found.objective
@@ -179,5 +179,5 @@ def _bounds_in_turn(
             bound = min(upper_bounds(problem, state, len(index)).values())
         values.append(float(problem.in_units(variance)))
         bounds.append(float(problem.in_units(max(bound, variance))))
-        state = state.without(index, value, lambda index: problem.noise(index, deflation))
+        state = state.deflate(index, value, lambda index: problem.noise(index, deflation.first_order))
     return values, bounds

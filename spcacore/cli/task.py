@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import inspect
 import re
 import time
 import warnings
@@ -14,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .._messages import counted, listed
-from ..solvers.table import METHODS
+from ..solvers.table import SOLVERS
 from .console import Work, say
 from .reading import read, where_not_finite
 from .report import check_outputs, write
@@ -136,10 +135,10 @@ class Task:
 
 def given_sparsity(args: argparse.Namespace) -> tuple[str, Any]:
     """What the method takes, and the value given for it, or None."""
-    wanted = METHODS[args.method].sparsity
+    wanted = SOLVERS[args.method].sparsity
     for name, flag in SPARSITY.items():
         if name != wanted and getattr(args, name) is not None:
-            others = listed(method for method in METHODS if METHODS[method].sparsity == name)
+            others = listed(method for method in SOLVERS if SOLVERS[method].sparsity == name)
             raise UserError(
                 f"argument {flag}: method {args.method} takes {SPARSITY[wanted]}; "
                 f"{flag} is for --method {others}"
@@ -156,14 +155,14 @@ def given_sparsity(args: argparse.Namespace) -> tuple[str, Any]:
 
 def method_options(args: argparse.Namespace) -> dict[str, Any]:
     """Those options of the method that were given."""
-    takes = {name: inspect.signature(method.check_options).parameters for name, method in METHODS.items()}
+    takes = {name: method.option_names() for name, method in SOLVERS.items()}
     options = {}
     for name in OPTIONS:
         value = getattr(args, name)
         if value is None or value is False:
             continue
         if name not in takes[args.method]:
-            others = ", ".join(method for method in METHODS if name in takes[method])
+            others = ", ".join(method for method in SOLVERS if name in takes[method])
             raise UserError(
                 f"argument --{name.replace('_', '-')}: not for method {args.method}, but {others}"
             )
@@ -180,7 +179,7 @@ def checked_options(
     check_together(args)
     check_outputs(args, outputs)
     check_matplotlib(args)
-    args.nan = METHODS[args.method].missing
+    args.nan = SOLVERS[args.method].missing
     return parameter, value, options
 
 

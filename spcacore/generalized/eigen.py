@@ -135,7 +135,7 @@ def sparse_eigen(
         more.
     deflation : str, default "projection"
         As in `deflate`, in the metric of B: "hotelling", "projection", "schur",
-        "orthogonalized_hotelling", "orthogonalized_projection" or "generalized".
+        "orthogonalized_hotelling", "orthogonalized_projection", "orthogonalized_schur" or "generalized".
     max_iter : int, default 1000
         Steps of the flow from each start.
     tol : float, default 1e-8
@@ -248,7 +248,7 @@ def directions(pencil: Pencil, options: Options, hook: Hook | None) -> SparseEig
         if hook is not None and hook(Progress(t, r, x.n_iter, pencil.ratio(x)[0])):
             break
         if t + 1 < r:
-            pencil.remove(x, options.deflation)
+            pencil.remove(x, DEFLATIONS[options.deflation])
     loadings = np.zeros((p, len(found)), pencil.dtype, order="F")
     values, norms = np.zeros(len(found)), np.zeros(len(found))
     for t, x in enumerate(found):

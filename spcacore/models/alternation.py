@@ -6,6 +6,7 @@ import inspect
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,16 +15,14 @@ from .._limits import REFINEMENT_ROUNDS
 from .._messages import counted, instead_of, listed
 from .._validation import Hook, as_seed, check_bool, check_choice, integer, per_component
 from ..linalg.orthogonal import fix_sign
-from ..operators.deflation import METHODS as DEFLATIONS
-from ..operators.deflation import DeflatedOperator
+from ..operators.deflation import DEFLATIONS, PROJECTION, DeflatedOperator, Deflation
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
 from ..operators.screening import MODES as SCREENING
 from ..progress import Progress
-from ..solvers.base import Ended, Solution, ended, hook_of_component
+from ..solvers.base import Ended, Solution, Solver, ended, hook_of_component
 from ..solvers.certificates import upper_bounds
-from ..solvers.starts import WarmStart
-from ..solvers.table import METHODS, SPARSITY, Method, methods_of
+from ..solvers.table import SOLVERS, SPARSITY, methods_of
 from .refinement import NOT_CONVERGED, refined
 
 CONSTRAINTS = ("orthogonal", "uncorrelated")
@@ -51,18 +50,18 @@ def prepare(
     n_features: int | None = None,
     rng: Any = None,
     **options: Any,
-) -> tuple[Problem, int, list[dict[str, Any]]]:
-    """All that `sparse_pca` is given, checked: the problem, r, and settings for each choice of sparsity."""
+) -> tuple[Problem, Solver, int, list[dict[str, Any]]]:
+    """What `sparse_pca` is given, checked: problem, solver, r, and settings for each choice of sparsity."""
     settings: dict[str, Any] = {
         "renormalize": renormalize, "center": center, "scale": scale, "n_features": n_features,
         "screening": screening, "constraint": constraint, "certify": check_bool(certify, "certify"),
         "refine": check_bool(refine, "refine"),
     }  # fmt: skip
-    chosen = METHODS[check_choice(method, "method", tuple(METHODS))]
-    check_choice(deflation, "deflation", DEFLATIONS)
+    chosen = SOLVERS[check_choice(method, "method", SOLVERS)]
+    removal = DEFLATIONS[check_choice(deflation, "deflation", DEFLATIONS)]
     if constraint is not None:
         check_choice(constraint, "constraint", CONSTRAINTS)
-        if deflation != "projection":
+        if removal is not PROJECTION:
             raise ValueError("a constraint takes the place of a deflation; leave deflation='projection'")
     if refine and (not renormalize or constraint == "uncorrelated" or options.get("nonnegative")):
         raise ValueError("refine=True goes with renormalize=True, without nonnegative or uncorrelated")
@@ -70,20 +69,17 @@ def prepare(
         check_choice(start, "start", ("diagonal", "eigenvector"))
     options |= {"start": start, "n_starts": n_starts, "max_iter": max_iter, "tol": tol}
     options = {name: value for name, value in options.items() if value is not None}
-    _refuse_options(method, options)
+    _refuse_options(chosen, options)
     for given in sparsities:
-        refuse_sparsity(method, given)
+        refuse_sparsity(chosen, given)
     settings["screening"] = check_choice(screening, "screening", SCREENING)
-    if chosen.whole(options) and screening != "none":
+    if chosen.needs_whole_products(options) and screening != "none":
         if screening != "auto":
             raise ValueError(
                 f"screening={screening!r} does not help {method} with these options: leave it out"
             )
         settings["screening"] = "none"
-    problem = as_problem(
-        X, kind=kind, center=center, scale=scale, n_features=n_features, screening=settings["screening"],
-        missing=chosen.missing,
-    )  # fmt: skip
+    problem = problem_of(X, chosen, kind, settings)
     size = counted(problem.p, "variable")
     if problem.n_samples:
         size = f"{counted(problem.n_samples, 'row')} of {size}"
@@ -92,38 +88,73 @@ def prepare(
     settings["options"] = options
     several = [check_sparsities(chosen, given[chosen.sparsity], r, problem) for given in sparsities]
     settings["seed"] = as_seed(rng)
-    return problem, r, [settings | {chosen.sparsity: sparsity} for sparsity in several]
+    solver = make_solver(problem, chosen, removal, settings)
+    for sparsity in several:
+        solver.check_together(sparsity)
+    return problem, solver, r, [settings | {chosen.sparsity: sparsity} for sparsity in several]
 
 
-def _refuse_options(method: str, options: dict[str, Any]) -> None:
-    takes = {name: [*inspect.signature(one.check_options).parameters][1:] for name, one in METHODS.items()}
-    allowed = [name for name in takes[method] if name != "renormalize"]
+def problem_of(X: Any, method: type[Solver], kind: str, settings: dict[str, Any]) -> Problem:
+    """X as the settings have it, which may be those of other rows."""
+    return as_problem(
+        X, kind=kind, center=settings["center"], scale=settings["scale"], n_features=settings["n_features"],
+        screening=settings["screening"], missing=method.missing,
+    )  # fmt: skip
+
+
+def make_solver(
+    problem: Problem, method: type[Solver], deflation: Deflation, settings: dict[str, Any]
+) -> Solver:
+    """The solver with its options, validated, also against what several components ask of it."""
+    constraint, options = settings["constraint"], settings["options"]
+    solver: Solver = method.from_options(problem, renormalize=settings["renormalize"], **options)
+    if not settings["renormalize"] and (
+        constraint is not None or (deflation.quotient and not solver.maximizes_quotient)
+    ):
+        what = f"deflation={deflation.name!r} of {solver.name}"
+        what = what if constraint is None else f"constraint={constraint!r}"
+        raise ValueError(f"{what} needs renormalize=True: it re-fits the values on the supports found")
+    if constraint is not None and options.get("nonnegative"):
+        raise ValueError("a constraint cannot be met by nonnegative loadings; drop one of the two")
+    if solver.solves_block and (deflation is not PROJECTION or constraint is not None):
+        raise ValueError("block=True finds all components at once; leave deflation and constraint out")
+    if solver.solves_block and settings["certify"]:
+        raise ValueError("certify=True bounds one component after another; block=True finds all at once")
+    if settings["certify"] and problem.diagonal is None:
+        raise ValueError("certify=True needs the entries of X; an operator offers only products")
+    return solver
+
+
+def _refuse_options(method: type[Solver], options: dict[str, Any]) -> None:
+    takes = {name: one.option_names() for name, one in SOLVERS.items()}
+    allowed = [name for name in method.option_names() if name != "renormalize"]
     for name in options:
         if name in allowed:
             continue
         others = [repr(other) for other in takes if name in takes[other]]
         if others:
-            raise TypeError(f"{name} is no option of method {method!r}, but of {listed(others, 'and')}")
+            raise TypeError(f"{name} is no option of method {method.name!r}, but of {listed(others, 'and')}")
         known = {n: n for n in ("callback", *SPARSITY, *inspect.signature(prepare).parameters, *allowed)}
         for sparsity in SPARSITY:
-            if sparsity != METHODS[method].sparsity:
+            if sparsity != method.sparsity:
                 known[sparsity] = f"{sparsity} (with method={methods_of(sparsity)})"
-        hint = instead_of(name, known) or f", which takes {listed(allowed, 'and')}"
-        raise TypeError(f"{name} is no option of method {method!r}{hint}")
+        hint = instead_of(name, known) or (f", which takes {listed(allowed, 'and')}" if allowed else "")
+        raise TypeError(f"{name} is no option of method {method.name!r}{hint}")
 
 
-def refuse_sparsity(method: str, given: dict[str, Any]) -> None:
-    wanted = METHODS[method].sparsity
+def refuse_sparsity(method: type[Solver], given: dict[str, Any]) -> None:
+    wanted = method.sparsity
     for name, value in given.items():
         if name != wanted and value is not None:
             raise TypeError(
-                f"method {method!r} takes {wanted}, not {name}, which goes with method={methods_of(name)}"
+                f"method {method.name!r} takes {wanted}, not {name}, "
+                f"which goes with method={methods_of(name)}"
             )
     if given[wanted] is None:
-        raise TypeError(f"method {method!r} needs {wanted}, {SPARSITY[wanted]}")
+        raise TypeError(f"method {method.name!r} needs {wanted}, {SPARSITY[wanted]}")
 
 
-def check_sparsities(method: Method, value: Any, r: int, problem: Problem) -> tuple[Any, ...]:
+def check_sparsities(method: type[Solver], value: Any, r: int, problem: Problem) -> tuple[Any, ...]:
     return per_component(
         value, method.sparsity, r, lambda one, name: method.check_sparsity(one, name, problem)
     )
@@ -131,12 +162,12 @@ def check_sparsities(method: Method, value: Any, r: int, problem: Problem) -> tu
 
 def search(
     problem: Problem,
-    method: str,
-    deflation: str,
+    solver: Solver,
+    deflation: Deflation,
     settings: dict[str, Any],
     known: list[Solution],
     r: int,
-    tell: Hook | None,
+    hook: Hook | None,
     near: Sequence[Solution] = (),
     quick: bool = False,
     quiet: bool = False,
@@ -145,92 +176,29 @@ def search(
 
     Those of a problem `near` are starts too; `quick` spares the single variables beside them.
     """
-    solver, constraint = METHODS[method], settings["constraint"]
-    sparsity = settings[solver.sparsity]
-    options = solver.check_options(problem, renormalize=settings["renormalize"], **settings["options"])
-    if not settings["renormalize"] and (
-        constraint is not None or (deflation == "generalized" and not solver.generalized)
-    ):
-        what = f"deflation={deflation!r} of {method}" if constraint is None else f"constraint={constraint!r}"
-        raise ValueError(f"{what} needs renormalize=True: it re-fits the values on the supports found")
-    if constraint is not None and settings["options"].get("nonnegative"):
-        raise ValueError("a constraint cannot be met by nonnegative loadings; drop one of the two")
-    if solver.check_together is not None:
-        solver.check_together(options, sparsity)
-    block = solver.solve_block if getattr(options, "block", False) else None
-    if block is not None and (deflation != "projection" or constraint is not None):
-        raise ValueError("block=True finds all components at once; leave deflation and constraint out")
-    if block is not None and settings["certify"]:
-        raise ValueError("certify=True bounds one component after another; block=True finds all at once")
-    state = DeflatedOperator.nothing(problem, deflation, constraint)
     found: list[Solution] = []
-    if settings["certify"] and problem.diagonal is None:
-        raise ValueError("certify=True needs the entries of X; an operator offers only products")
+    lacking, limit = None, solver.limit()
     try:
-        if block is not None:
-            told = hook_of_component(tell, 0, r)
-            found = block(problem, sparsity, options, [settings["seed"], 0], told)
-            if ended(told):
-                found = [replace(f, converged=False) for f in found]
-                options = replace(options, max_iter=max((f.n_iter for f in found), default=0))
-            if len(found) < r and not quiet:
-                warnings.warn(
-                    f"{r - len(found)} of the {counted(r, 'component')} vanished under the penalty",
-                    RuntimeWarning, stacklevel=3,
-                )  # fmt: skip
-            for t, f in enumerate(found):
-                if tell is not None:
-                    tell(Progress(t, r, f.n_iter, float(problem.in_units(f.objective))))
-        for t in range(r if block is None else 0):
-            if t < len(known):
-                new: Solution | None = known[t]
-            else:
-                told = hook_of_component(tell, t, r, whole=True)
-                here = options
-                if t < len(near) and getattr(options, "start", "none") is None:
-                    here = replace(options, start=WarmStart(near[t].index, near[t].value))
-                    if quick and options.n_starts is None:
-                        here = replace(here, n_starts=1)
-                new = solver.solve(problem, state, sparsity[t], here, [settings["seed"], t], told)
-                if new is not None and not new.objective > problem.noise(new.index, deflation):
-                    new = None
-            if new is None:
-                what = "no variance" if constraint is None and not solver.orthogonal else "nothing feasible"
-                if solver.sparsity == "penalty" and what == "no variance":
-                    what += " above the penalty"
-                if not quiet:
-                    warnings.warn(
-                        f"{what} is left after {t} of the {counted(r, 'component')} asked for",
-                        RuntimeWarning,
-                        stacklevel=3,
-                    )
-                break
-            if settings["certify"]:
-                new = _certified(problem, state, new)
-            found.append(new)
-            if t + 1 < r:
-                image = None
-                if deflation == "naive" and solver.image is not None:
-                    image = solver.image(state, new, options)
-                state = state.without(
-                    new.index, new.value, lambda index: problem.noise(index, deflation), image
-                )
-            if tell is not None and t >= len(known):
-                variance = float(problem.in_units(new.objective))
-                if tell(Progress(t, r, new.n_iter, variance)):
-                    break
+        if solver.solves_block:
+            lacking = _all_at_once(problem, solver, settings, r, hook, found)
+            if hook is not None and hook.ended:
+                limit = counted(max((x.n_iter for x in found), default=0), "iteration")
+        else:
+            state = DeflatedOperator.from_problem(problem, deflation, settings["constraint"])
+            solvers = [solver.near(x, quick) for x in near[:r]]
+            solvers += [solver] * (r - len(solvers))
+            lacking = _in_turn(problem, state, solvers, settings, known, hook, found)
     except Ended:
         pass
     finally:
         if problem.filled is not None:
             problem.filled.restore()
-    if not quiet and not all(f.converged for f in found):
-        some = [t for t, f in enumerate(found) if not f.converged]
-        limit = (
-            "the limits given"
-            if method == "branch_and_bound"
-            else f"{counted(options.max_iter, 'iteration')}"
-        )
+    if quiet:
+        return found
+    if lacking is not None:
+        warnings.warn(lacking, RuntimeWarning, stacklevel=3)
+    some = [t for t, x in enumerate(found) if not x.converged]
+    if some:
         warnings.warn(
             f"component{'s' * (len(some) > 1)} {', '.join(map(str, some))} not converged in {limit}",
             RuntimeWarning, stacklevel=3,
@@ -238,39 +206,89 @@ def search(
     return found
 
 
+def _all_at_once(
+    problem: Problem, solver: Solver, settings: dict[str, Any], r: int, hook: Hook | None,
+    found: list[Solution],
+) -> str | None:  # fmt: skip
+    """Append to `found` what a block solver finds; a warning if that is less than r components."""
+    report = hook_of_component(hook, 0, r)
+    block = solver.solve_block(problem, settings[solver.sparsity], [settings["seed"], 0], report)
+    found += [replace(x, converged=x.converged and not ended(report)) for x in block]
+    for t, x in enumerate(found):
+        if hook is not None:
+            hook(Progress(t, r, x.n_iter, float(problem.in_units(x.objective))))
+    if len(found) < r:
+        return f"{r - len(found)} of the {counted(r, 'component')} vanished under the penalty"
+    return None
+
+
+def _in_turn(
+    problem: Problem, state: DeflatedOperator, solvers: list[Solver], settings: dict[str, Any],
+    known: list[Solution], hook: Hook | None, found: list[Solution],
+) -> str | None:  # fmt: skip
+    """Append to `found` one component after another, each removed; a warning where nothing is left."""
+    r, first_order = len(solvers), state.deflation.first_order
+    for t, solver in enumerate(solvers):
+        if t < len(known):
+            new: Solution | None = known[t]
+        else:
+            report = hook_of_component(hook, t, r, whole=True)
+            sparsity, seed = settings[solver.sparsity][t], [settings["seed"], t]
+            new = solver.solve(problem, state, sparsity, seed, report)
+            if new is not None and not new.objective > problem.noise(new.index, first_order):
+                new = None
+        if new is None:
+            what = "no variance" if state.constraint is None and not solver.orthogonal else "nothing feasible"
+            if solver.sparsity == "penalty" and what == "no variance":
+                what += " above the penalty"
+            return f"{what} is left after {t} of the {counted(r, 'component')} asked for"
+        if settings["certify"]:
+            new = _certified(problem, state, new)
+        found.append(new)
+        if t + 1 < r:
+            image = solver.image(state, new) if state.deflation.residual else None
+            noise = partial(problem.noise, first_order=first_order)
+            state = state.deflate(new.index, new.entries, noise, image)
+        if hook is not None and t >= len(known):
+            variance = float(problem.in_units(new.objective))
+            if hook(Progress(t, r, new.n_iter, variance)):
+                break
+    return None
+
+
 def refine_all(
     problem: Problem,
     found: list[Solution],
     settings: dict[str, Any],
-    tell: Hook | None,
+    hook: Hook | None,
     quiet: bool = False,
 ) -> list[Solution]:
     """The components solved again, each given all the others."""
-    if tell is not None and tell.ended:
+    if hook is not None and hook.ended:
         return [replace(x, converged=False) for x in found]
     sizes = settings.get("cardinality", tuple(len(x.index) for x in found))
-    start = [(x.index, x.value) for x in found]
+    start = [(x.index, x.entries) for x in found]
     loadings, converged = refined(
-        problem, start, sizes, settings["constraint"], 0, REFINEMENT_ROUNDS, 1e-7, settings["seed"], tell
+        problem, start, sizes, settings["constraint"], 0, REFINEMENT_ROUNDS, 1e-7, settings["seed"], hook
     )
-    if not (converged or quiet or (tell is not None and tell.ended)):
+    if not (converged or quiet or (hook is not None and hook.ended)):
         warnings.warn(NOT_CONVERGED.format(REFINEMENT_ROUNDS), RuntimeWarning, stacklevel=3)
-    state = DeflatedOperator.nothing(problem, "generalized")
+    state = DeflatedOperator.from_problem(problem, DEFLATIONS["generalized"])
     out = []
-    for x, (index, value) in zip(found, loadings, strict=True):
-        new = replace(x, index=index, value=fix_sign(value), converged=x.converged and converged)
+    for x, (index, entries) in zip(found, loadings, strict=True):
+        new = replace(x, index=index, entries=fix_sign(entries), converged=x.converged and converged)
         if settings["certify"]:
             new = _certified(problem, state, new)
-            state = state.without(new.index, new.value, problem.noise)
+            state = state.deflate(new.index, new.entries, problem.noise)
         out.append(new)
     return out
 
 
 def _certified(problem: Problem, state: DeflatedOperator, x: Solution) -> Solution:
     """With the objective of the deflated matrix, and an upper bound on it."""
-    value = np.ascontiguousarray(x.value)
-    objective = float(value @ state.operator.apply(x.index, value)[x.index])
+    entries = np.ascontiguousarray(x.entries)
+    objective = float(entries @ state.operator.apply(x.index, entries)[x.index])
     if state.quotient:
-        objective /= 1 - sum(float(q[x.index] @ value) ** 2 for q in state.basis)
+        objective /= 1 - sum(float(q[x.index] @ entries) ** 2 for q in state.basis)
     bound = min(upper_bounds(problem, state, len(x.index)).values())
     return replace(x, objective=objective, upper_bound=max(bound, objective))

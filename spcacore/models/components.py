@@ -10,13 +10,21 @@ from numpy.typing import NDArray
 
 from .._messages import counted
 from .._validation import aligned, check_callback, integer
-from ..operators.inputs import as_problem
+from ..operators.deflation import DEFLATIONS
 from ..operators.problem import Problem, Screening, warn_out_of_range
 from ..progress import Callback
 from ..results import LoadingsResult
 from ..solvers.base import Solution
-from ..solvers.table import METHODS
-from .alternation import check_sparsities, prepare, refine_all, refuse_sparsity, search
+from ..solvers.table import SOLVERS
+from .alternation import (
+    check_sparsities,
+    make_solver,
+    prepare,
+    problem_of,
+    refine_all,
+    refuse_sparsity,
+    search,
+)
 from .variance import operator_variances
 
 
@@ -101,8 +109,6 @@ class SparsePCAResult(LoadingsResult):
         -------
         SparsePCAResult
         """
-        from .components import extend
-
         sparsity = {"cardinality": cardinality, "l1_bound": l1_bound, "penalty": penalty}
         return extend(self, X, more, sparsity, callback)
 
@@ -170,10 +176,11 @@ def sparse_pca(
         of each component in its turn, with limits for each. "dspca": the semidefinite relaxation, of up to
         2000 variables. "gpower": the generalized power method. "pmd": penalized matrix decomposition.
         "scotlass": the same with loadings orthogonal to the earlier ones, whatever the deflation. See the
-        functions of these names.
+        functions of these names. "thresholding": the leading eigenvector, truncated, which the others are
+        compared with.
     deflation : str, default "projection"
         "hotelling", "projection", "schur", "orthogonalized_hotelling", "orthogonalized_projection",
-        "generalized" or "naive", see `deflate`. "generalized" seeks the greatest additional variance
+        "orthogonalized_schur", "generalized" or "naive", see `deflate`. "generalized" seeks the greatest additional variance
         itself, `max x'Ax` subject to `x'Bx = 1` with `B` the projection away from the earlier loadings. So do
         "tpower", "greedy" and "branch_and_bound"; of "pmd", "gpower", "dspca" and "scotlass" only the values
         are re-fitted so, on supports that they seek as under "orthogonalized_projection".
@@ -258,16 +265,16 @@ def sparse_pca(
     >>> result.explained_variance_ratio.round(3)
     array([0.307, 0.157, 0.138])
     """  # noqa: E501
-    problem, r, (settings,) = prepare(
+    problem, solver, r, (settings,) = prepare(
         X, n_components, [{"cardinality": cardinality, "l1_bound": l1_bound, "penalty": penalty}],
         method=method, deflation=deflation, constraint=constraint, renormalize=renormalize, refine=refine,
         certify=certify, kind=kind, center=center, scale=scale, start=start, n_starts=n_starts,
         max_iter=max_iter, tol=tol, screening=screening, n_features=n_features, rng=rng, **options,
     )  # fmt: skip
-    tell = check_callback(callback)
-    found = search(problem, method, deflation, settings, [], r, tell)
+    hook = check_callback(callback)
+    found = search(problem, solver, DEFLATIONS[deflation], settings, [], r, hook)
     if refine and len(found) > 1:
-        found = refine_all(problem, found, settings, tell)
+        found = refine_all(problem, found, settings, hook)
     read, problem = problem.screening(), problem.unscreened()  # frees the shadow
     return components_result(problem, found, read, method, deflation, kind, settings)
 
@@ -280,17 +287,9 @@ def extend(
     settings = dict(result.options)
     if settings["refine"]:
         raise ValueError("refined loadings depend on one another: ask sparse_pca for all of them at once")
-    method = METHODS[result.method]
-    problem = as_problem(
-        X,
-        kind=result.kind,
-        center=settings["center"],
-        scale=settings["scale"],
-        n_features=settings["n_features"],
-        screening=settings["screening"],
-        missing=method.missing,
-    )
-    tell = check_callback(callback)
+    method, deflation = SOLVERS[result.method], DEFLATIONS[result.deflation]
+    problem = problem_of(X, method, result.kind, settings)
+    hook = check_callback(callback)
     before, p = result.n_components, len(result.loadings)
     if problem.p != p or problem.n_samples != result.n_samples:
         raise ValueError(
@@ -308,13 +307,15 @@ def extend(
                 "left"
             )
         sparsity = sparsity | {method.sparsity: earlier[0]}
-    refuse_sparsity(result.method, sparsity)
+    refuse_sparsity(method, sparsity)
     settings[method.sparsity] = earlier + check_sparsities(method, sparsity[method.sparsity], more, problem)
     known = [
         Solution(np.flatnonzero(x), x[x != 0], 0.0, int(result.n_iter[t]), bool(result.converged[t]))
         for t, x in enumerate(np.asarray(result.loadings, problem.operator.dtype).T)
     ]
-    found = search(problem, result.method, result.deflation, settings, known, before + more, tell)
+    solver = make_solver(problem, method, deflation, settings)
+    solver.check_together(settings[method.sparsity])
+    found = search(problem, solver, deflation, settings, known, before + more, hook)
     read, problem = problem.screening(), problem.unscreened()
     return components_result(problem, found, read, result.method, result.deflation, result.kind, settings)
 
@@ -331,7 +332,7 @@ def components_result(
 ) -> SparsePCAResult:
     V = np.zeros((problem.p, len(found)), problem.operator.dtype)
     for t, f in enumerate(found):
-        V[f.index, t] = f.value
+        V[f.index, t] = f.entries
     variances = operator_variances(problem, V, "cumulative")
     ratio = None
     if problem.diagonal is not None:

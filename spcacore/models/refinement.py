@@ -15,20 +15,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._limits import ORTHOGONAL_PROJECTIONS, ORTHOGONAL_TOLERANCE
 from .._validation import Hook, as_seed, check_callback, check_choice, integer, number, per_component
 from ..linalg.orthogonal import fix_sign, orthogonal_part
-from ..operators.deflation import DeflatedOperator
+from ..operators.deflation import DEFLATIONS, DeflatedOperator
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
 from ..progress import Callback, Progress
-from ..solvers import truncated_power as tpower
 from ..solvers.base import Solution
 from ..solvers.refitting import refit
+from ..solvers.truncated_power import TruncatedPower
 from .variance import checked_loadings, operator_variances
 
 NOT_CONVERGED = "refinement not converged in {} rounds"
-_ORTHOGONAL = 1e-13  # largest entry of V'V - I of loadings that are orthogonal as they are
-_PROJECTIONS = 100
 Loading = tuple[NDArray[np.intp], NDArray[Any]]
 
 
@@ -134,10 +133,10 @@ def refine(
     max_iter = integer(max_iter, "max_iter", 1)
     tol = number(tol, "tol", 0)
     seed = as_seed(rng)
-    tell = check_callback(callback)
+    hook = check_callback(callback)
     start = [(np.flatnonzero(v), v[v != 0].astype(problem.operator.dtype)) for v in V.T]
-    best, converged = refined(problem, start, sizes, constraint, n_restarts, max_iter, tol, seed, tell)
-    if not (converged or (tell is not None and tell.ended)):
+    best, converged = refined(problem, start, sizes, constraint, n_restarts, max_iter, tol, seed, hook)
+    if not (converged or (hook is not None and hook.ended)):
         warnings.warn(NOT_CONVERGED.format(max_iter), RuntimeWarning, stacklevel=2)
     return _matrix(problem, [(index, fix_sign(value)) for index, value in best])
 
@@ -151,7 +150,7 @@ def refined(
     max_iter: int,
     tol: float,
     seed: int,
-    tell: Hook | None,
+    hook: Hook | None,
 ) -> tuple[list[Loading], bool]:
     """The best loadings over all attempts, and whether the first, without restarts, came to its end."""
     rng = np.random.default_rng(seed)
@@ -175,9 +174,9 @@ def refined(
             explained = _explained(problem, whole)
             if len(whole) == len(start) and explained > most:
                 best, most = whole, explained
-            if tell is not None:
+            if hook is not None:
                 value = float(problem.in_units(explained))
-                if tell(Progress(attempt, 1 + n_restarts, n_iter + 1, value)):
+                if hook(Progress(attempt, 1 + n_restarts, n_iter + 1, value)):
                     return best, converged and attempt > 0
             stalled = not explained - previous > max(tol, _rounding(problem)) * explained
             if stalled and wide:
@@ -198,25 +197,26 @@ def _again(
     rng: np.random.Generator,
 ) -> Loading | None:
     """Loading t solved again given the others: from itself, or at random; wide: from all starts too."""
-    state = DeflatedOperator.nothing(problem, "projection" if constraint else "generalized", constraint)
+    deflation = DEFLATIONS["projection" if constraint else "generalized"]
+    state = DeflatedOperator.from_problem(problem, deflation, constraint)
     for i, x in enumerate(loadings):
         if i != t and x is not None:
-            state = state.without(*x, problem.noise)
+            state = state.deflate(*x, problem.noise)
     start, best, most, now = rng.standard_normal(problem.p), None, 0.0, loadings[t]
-    options = tpower.check_options(problem, swaps=False)
+    solver = TruncatedPower.from_options(problem, swaps=False)
     if now is not None:
         best, most = now, _additional(problem, state, *now)
         start[:] = 0
         start[now[0]] = now[1]
         fitted = refit(state, Solution(*now, 0.0, 0, True))
-        if (explained := _additional(problem, state, fitted.index, fitted.value)) > most:
-            best, most = (fitted.index, fitted.value), explained
-    for way in (replace(options, start=start), options)[: 1 + (wide or now is None)]:
-        new = tpower.solve(problem, state, cardinality, way, [0, t], None)
+        if (explained := _additional(problem, state, fitted.index, fitted.entries)) > most:
+            best, most = (fitted.index, fitted.entries), explained
+    for way in (replace(solver, start=start), solver)[: 1 + (wide or now is None)]:
+        new = way.solve(problem, state, cardinality, [0, t], None)
         if new is not None:
-            explained = _additional(problem, state, new.index, new.value)
+            explained = _additional(problem, state, new.index, new.entries)
             if explained > most * (1 + _rounding(problem)):
-                best, most = (new.index, new.value), explained
+                best, most = (new.index, new.entries), explained
         if now is None and best is not None:
             break
     return best
@@ -244,9 +244,9 @@ def _near_orthogonal(problem: Problem, loadings: list[Loading]) -> list[Loading]
     """
     V = _matrix(problem, loadings).astype(np.float64)
     used, r = V != 0, V.shape[1]
-    for _ in range(_PROJECTIONS):
+    for _ in range(ORTHOGONAL_PROJECTIONS):
         error = V.T @ V - np.eye(r)
-        if np.abs(error).max() <= _ORTHOGONAL:
+        if np.abs(error).max() <= ORTHOGONAL_TOLERANCE:
             return [(i := np.flatnonzero(v), v[i].astype(problem.operator.dtype)) for v in V.T]
         if np.abs(error).max() > 0.1:
             left, _, right = np.linalg.svd(V, full_matrices=False)
@@ -277,13 +277,13 @@ def _newton_step(V: NDArray[Any], used: NDArray[np.bool_], error: NDArray[Any]) 
 
 def _orthogonal(problem: Problem, loadings: list[Loading]) -> list[Loading] | None:
     """The best values on the same supports, each orthogonal to the earlier ones; None if there are none."""
-    state, out = DeflatedOperator.nothing(problem, "projection", "orthogonal"), []
+    state, out = DeflatedOperator.from_problem(problem, constraint="orthogonal"), []
     for index, value in loadings:
         x = refit(state, Solution(index, value, 0.0, 0, True))
         if x.objective == -np.inf:
             return None
-        out.append((index, x.value))
-        state = state.without(index, x.value, problem.noise)
+        out.append((index, x.entries))
+        state = state.deflate(index, x.entries, problem.noise)
     return out
 
 

@@ -41,7 +41,7 @@ from .._validation import (
     per_component,
 )
 from ..linalg.orthogonal import fix_sign
-from ..operators.deflation import DeflatedOperator
+from ..operators.deflation import DEFLATIONS, DeflatedOperator
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem, warn_out_of_range
 from ..operators.transform import scores
@@ -443,7 +443,8 @@ def _fit_components(
     """Up to r components, each in the scale of the caller's prior, whose precision is `unit` times L."""
     op, root = problem.operator, math.sqrt(unit)
     residual = Residual(problem, n, deflation != "naive")
-    state = DeflatedOperator.nothing(problem, "orthogonalized_projection" if residual.orthogonal else "naive")
+    removal = DEFLATIONS["orthogonalized_projection" if residual.orthogonal else "naive"]
+    state = DeflatedOperator.from_problem(problem, removal)
     sparse_state: DeflatedOperator | None = state
     rounding = (30 if op.single else 1e3) * float(np.finfo(op.dtype).eps)
     components: list[Component] = []
@@ -473,7 +474,7 @@ def _fit_components(
         if sizes is not None and sparse_state is not None and t + 1 < r:
             index = np.flatnonzero(new.m)
             loading = new.m[index] / np.linalg.norm(new.m[index])
-            sparse_state = sparse_state.without(index, loading.astype(op.dtype), problem.noise)
+            sparse_state = sparse_state.deflate(index, loading.astype(op.dtype), problem.noise)
         if hook is not None and t >= len(known):
             loading = new.m / np.linalg.norm(new.m)
             variance = float(problem.in_units(loading @ op.apply(None, loading.astype(op.dtype))))

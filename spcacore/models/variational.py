@@ -14,7 +14,7 @@ from .._messages import counted
 from ..linalg.orthogonal import append_orthonormal, column_span, project_out
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
-from ..solvers.truncated_power import check_options, solve
+from ..solvers.truncated_power import TruncatedPower
 from .priors import Diagonal, Isotropic, Prior, Sparse, Spectral
 
 Vector = NDArray[np.float64]
@@ -287,8 +287,8 @@ class Search:
         """The better of two: from the support of truncated power, and from that of EM on all variables."""
         supports: list[NDArray[np.intp]] = []
         if state is not None:
-            options = check_options(self.problem)
-            solution = solve(self.problem, state, k, options, [self.seed[0], self.seed[1] - 1], None)
+            solver = TruncatedPower.from_options(self.problem)
+            solution = solver.solve(self.problem, state, k, [self.seed[0], self.seed[1] - 1], None)
             if solution is not None:
                 index = solution.index
                 if len(index) < k:

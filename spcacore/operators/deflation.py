@@ -14,21 +14,55 @@ from .. import _core
 from ..linalg.orthogonal import orthogonal_part
 from .missing import MissingData
 from .problem import Problem
-
-METHODS = (
-    "hotelling", "projection", "schur", "orthogonalized_hotelling", "orthogonalized_projection",
-    "generalized", "naive",
-)  # fmt: skip
+from .submatrix import largest_submatrix
 
 
-def orthogonalizes(method: str) -> bool:
-    """Whether q, not x, is removed."""
-    return method == "generalized" or method.startswith("orthogonalized_")
+@dataclass(frozen=True)
+class Deflation:
+    """How a component is removed from A. What depends on the deflation asks its record, not its name.
+
+    Attributes
+    ----------
+    name : str
+    update : {"hotelling", "projection", "schur"}
+        With the direction z: A - zz'Az z', (I - zz')A(I - zz') or A - Azz'A/z'Az. The cases in C go by it.
+    orthogonalized : bool
+        Whether z is the normalized part of the loading orthogonal to the earlier ones, not the loading.
+    quotient : bool
+        Whether the next component maximizes x'Ax/x'Bx, B = I - QQ', rather than x'Ax/x'x.
+    residual : bool
+        Whether data become F - g x', with the g of the solver in the place of F x.
+    first_order : bool
+        Whether rounding may leave variances of the order of the precision, also of data.
+    """
+
+    name: str
+    update: str
+    orthogonalized: bool = False
+    quotient: bool = False
+    residual: bool = False
+    first_order: bool = True
+
+    @property
+    def semidefinite(self) -> bool:
+        """Whether a semidefinite matrix stays so. If not, there is no form on data either: no Gram matrix."""
+        return self.update != "hotelling"
 
 
-def matrix_update(method: str) -> str:
-    """The update of the matrix that a method makes: Hotelling, projection or Schur."""
-    return "projection" if method in ("generalized", "naive") else method.removeprefix("orthogonalized_")
+DEFLATIONS = {
+    one.name: one
+    for one in (
+        Deflation("hotelling", "hotelling"),
+        Deflation("projection", "projection", first_order=False),
+        Deflation("schur", "schur"),
+        Deflation("orthogonalized_hotelling", "hotelling", orthogonalized=True),
+        Deflation("orthogonalized_projection", "projection", orthogonalized=True, first_order=False),
+        Deflation("orthogonalized_schur", "schur", orthogonalized=True),
+        Deflation("generalized", "projection", orthogonalized=True, quotient=True),
+        Deflation("naive", "projection", residual=True),
+    )
+}
+PROJECTION = DEFLATIONS["projection"]  # the default
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -39,22 +73,21 @@ class DeflatedOperator:
     ----------
     operator : _core.Operator
     diagonal : ndarray of shape (p,) or None
-    method : str
-        The deflation.
+    deflation : Deflation
     constraint : None, "orthogonal" or "uncorrelated"
     basis : tuple of ndarray of shape (p,)
-        Orthonormal, of what the earlier components span, where the method or the constraint needs it: Q.
+        Orthonormal, of what the earlier components span, where the deflation or the constraint needs it: Q.
     original : _core.Operator
         Before any deflation.
     loadings : tuple of (ndarray, ndarray)
         The nonzeros, as positions and values, of each loading removed.
-    filled : Filled or None
+    filled : MissingData or None
         Where entries of the data are missing.
     """
 
     operator: _core.Operator
     diagonal: NDArray[Any] | None
-    method: str
+    deflation: Deflation
     constraint: str | None
     basis: tuple[NDArray[Any], ...]
     original: _core.Operator
@@ -62,103 +95,98 @@ class DeflatedOperator:
     filled: MissingData | None = None
 
     @classmethod
-    def nothing(
-        cls, problem: Problem, method: str = "projection", constraint: str | None = None
+    def from_problem(
+        cls, problem: Problem, deflation: Deflation = PROJECTION, constraint: str | None = None
     ) -> DeflatedOperator:
         """Before the first component."""
-        return cls(
-            problem.operator, problem.diagonal, method, constraint, (), problem.operator, (), problem.filled
-        )
+        op = problem.operator
+        return cls(op, problem.diagonal, deflation, constraint, (), op, (), problem.filled)
 
     @property
     def quotient(self) -> bool:
         """Whether x'Ax/x'Bx, B = I - QQ', is to be maximized rather than x'Ax/x'x."""
-        return self.method == "generalized" and bool(self.basis)
+        return self.deflation.quotient and bool(self.basis)
 
     @property
     def constrained(self) -> bool:
         """Whether Q'x must be zero."""
         return self.constraint is not None and bool(self.basis)
 
-    def without(
+    def deflate(
         self,
         index: NDArray[np.intp],
-        value: NDArray[Any],
+        entries: NDArray[Any],
         noise: Callable[[NDArray[np.intp]], float],
         image: NDArray[Any] | None = None,
     ) -> DeflatedOperator:
         """Remove one more loading, by its nonzeros; nothing changes where its variance is only noise.
 
-        `image` is what takes the place of F x in the residual F - F x x' of data ("naive").
+        `image` takes the place of F x in the residual F - F x x' of data, of a deflation with `residual`.
         """
-        op, diagonal, basis = self.operator, self.diagonal, self.basis
-        after = replace(self, loadings=(*self.loadings, (index, value)))
-        step = matrix_update(self.method)
-        if self.constraint is not None or orthogonalizes(self.method):
+        op, diagonal, basis, update = self.operator, self.diagonal, self.basis, self.deflation.update
+        after = replace(self, loadings=(*self.loadings, (index, entries)))
+        if self.constraint is not None or self.deflation.orthogonalized:
             if self.constraint == "uncorrelated":
-                direction = self.original.apply(index, np.ascontiguousarray(value)).astype(np.float64)
+                direction = self.original.apply(index, np.ascontiguousarray(entries)).astype(np.float64)
             else:
                 direction = np.zeros(op.p)
-                direction[index] = value
+                direction[index] = entries
             q = orthogonal_part(direction, list(basis))
             if q is None:
                 return after
             q[np.abs(q) < np.finfo(op.dtype).eps / 4] = 0  # rounding must not make q dense
             basis = (*basis, q)
             index = np.flatnonzero(q)
-            value = q[index].astype(op.dtype)
-        value = np.ascontiguousarray(value)
-        w = op.apply(index, value) if step == "schur" else _products_on_support(op, index, value)
+            entries = q[index].astype(op.dtype)
+        z = np.ascontiguousarray(entries)
+        w = op.apply(index, z) if update == "schur" else _products_on_support(op, index, z)
         on_support = w[index] if len(w) == op.p else w
-        variance = float(value @ on_support)
-        if step != "hotelling" and self.constraint is None and not abs(variance) > noise(index):
+        variance = float(z @ on_support)
+        if update != "hotelling" and self.constraint is None and not abs(variance) > noise(index):
             return replace(after, basis=basis)
-        if self.method == "naive" and not op.covariance and (image is not None or self.filled is not None):
-            return replace(after, **self._residual(index, value, image))
-        amount = variance
-        if step != "hotelling":
-            image = op.image(index, value)
-            amount = math.copysign(1.0, variance) if op.covariance else 1.0
-            if step == "schur":  # of unit size, since the inverse of a tiny variance may overflow
+        if self.deflation.residual and not op.covariance and (image is not None or self.filled is not None):
+            return replace(after, **self._residual(index, z, image))
+        coefficient = variance
+        if update != "hotelling":
+            image = op.image(index, z)
+            coefficient = math.copysign(1.0, variance) if op.covariance else 1.0
+            if update == "schur":  # of unit size, since the inverse of a tiny variance may overflow
                 size = math.sqrt(abs(variance)) if op.covariance else np.linalg.norm(image.astype(float))
                 image = (image.astype(np.float64) / size).astype(op.dtype)
         if diagonal is not None:
             diagonal = diagonal.copy()
-            if step == "schur":
+            if update == "schur":
                 diagonal -= w.astype(np.float64) ** 2 / variance
-            elif step == "projection":
-                diagonal[index] -= (2 * on_support - variance * value) * value
+            elif update == "projection":
+                diagonal[index] -= (2 * on_support - variance * z) * z
             else:
-                diagonal[index] -= variance * value**2
-            if step != "hotelling":
+                diagonal[index] -= variance * z**2
+            if update != "hotelling":
                 np.maximum(diagonal, 0, out=diagonal)
-        return replace(
-            after, operator=op.deflated(step, index, value, image, amount), diagonal=diagonal, basis=basis
-        )
+        operator = op.deflated(update, index, z, image, coefficient)
+        return replace(after, operator=operator, diagonal=diagonal, basis=basis)
 
     def _residual(
-        self, index: NDArray[np.intp], value: NDArray[Any], image: NDArray[Any] | None
+        self, index: NDArray[np.intp], x: NDArray[Any], image: NDArray[Any] | None
     ) -> dict[str, Any]:
         """Operator and diagonal of F - g x', without the entries that are missing."""
         op, diagonal = self.operator, self.diagonal
-        g = op.image(index, value) if image is None else np.ascontiguousarray(image, op.dtype)
+        g = op.image(index, x) if image is None else np.ascontiguousarray(image, op.dtype)
         diagonal = None if diagonal is None else diagonal.copy()
         if self.filled is not None:
-            variances = self.filled.subtract(g, index, value)
+            variances = self.filled.subtract(g, index, x)
             if diagonal is not None:
                 diagonal[index] = variances
             return {"diagonal": diagonal}
         if diagonal is not None:
             size = float(g.astype(np.float64) @ g) / max(op.n - 1, 1)
-            diagonal[index] += (size * value - 2 * op.apply_transposed(g)[index]) * value
+            diagonal[index] += (size * x - 2 * op.apply_transposed(g)[index]) * x
             np.maximum(diagonal, 0, out=diagonal)
-        return {"operator": op.deflated("projection", index, value, g, 1.0), "diagonal": diagonal}
+        return {"operator": op.deflated("projection", index, x, g, 1.0), "diagonal": diagonal}
 
 
-def _products_on_support(op: _core.Operator, index: NDArray[np.intp], value: NDArray[Any]) -> NDArray[Any]:
+def _products_on_support(op: _core.Operator, index: NDArray[np.intp], x: NDArray[Any]) -> NDArray[Any]:
     """(A x) on the support of x, without a pass over X where that is small."""
-    from .submatrix import largest_submatrix
-
     if not op.covariance and len(index) <= largest_submatrix(op):
-        return op.submatrix(index) @ value
-    return op.apply(index, value)[index]
+        return op.submatrix(index) @ x
+    return op.apply(index, x)[index]

@@ -202,14 +202,14 @@ class Problem:
         """The variance in the caller's units that 1 stands for; inf or 0 out of range."""
         return float(self.in_units(1.0))
 
-    def noise(self, index: NDArray[np.intp], deflation: str = "projection") -> float:
+    def noise(self, index: NDArray[np.intp], first_order: bool = False) -> float:
         """Variance, in the operator's units, that rounding alone may leave along k variables.
 
-        Of data, entries with errors of eps leave eps^2. A covariance leaves eps, and so do the
-        deflations that subtract a variance rather than a column.
+        Of data, entries with errors of eps leave eps^2. A covariance leaves eps, and so do deflations of
+        `first_order`.
         """
         eps, k = float(np.finfo(self.operator.dtype).eps), len(index)
-        first_order = self.operator.covariance or not deflation.endswith("projection")
+        first_order = first_order or self.operator.covariance
         if self.moment is None or self.diagonal is None:
             return math.sqrt(self.floor) if first_order and not self.operator.covariance else self.floor
         noise = 4 * eps * k * float(self.diagonal[index].max()) if first_order else 0.0

@@ -28,14 +28,15 @@ from .._validation import check_callback, check_choice, integer, is_row_blocks, 
 from ..linalg.eigen import leading_eigenvectors
 from ..linalg.lapack import interruptible
 from ..linalg.threads import Report, in_threads
-from ..models.alternation import prepare, refine_all, search
+from ..models.alternation import prepare, problem_of, refine_all, search
 from ..models.components import SparsePCAResult, components_result
 from ..models.variance import operator_variances
+from ..operators.deflation import DEFLATIONS
 from ..operators.permutation import permuted_columns
 from ..operators.problem import Problem, warn_out_of_range
 from ..results import frame
 from ..solvers.base import Solution
-from ..solvers.table import METHODS, SPARSITY
+from ..solvers.table import SOLVERS, SPARSITY
 
 Array = NDArray[np.float64]
 
@@ -159,7 +160,7 @@ class Plan:
         counting: bool = False,
     ):
         self.X, self.method, self.deflation, self.kind = X, method, deflation, kind
-        self.parameter = METHODS[check_choice(method, "method", tuple(METHODS))].sparsity
+        self.parameter = SOLVERS[check_choice(method, "method", SOLVERS)].sparsity
         self.counting = counting
         self.options = options | {
             "method": method, "deflation": deflation, "kind": kind, "center": center, "scale": scale,
@@ -168,7 +169,7 @@ class Plan:
         self.sparsities = [given]
         if not counting:
             self.sparsities = [given | {self.parameter: value} for value in self.values.tolist()]
-        self.problem, self.r, self.settings = prepare(
+        self.problem, self.solver, self.r, self.settings = prepare(
             X, n_components, self.sparsities, rng=rng, **self.options
         )
         self.seed = self.settings[0]["seed"]
@@ -176,7 +177,7 @@ class Plan:
 
     def problem_of(self, X: Any) -> Problem:
         """The same problem for other rows."""
-        return prepare(X, self.r, self.sparsities, rng=self.seed, **self.options)[0]
+        return problem_of(X, SOLVERS[self.method], self.kind, self.settings[0])
 
     def search_values(
         self, problem: Problem, hook: Callable[[Any], object] | None, report: Report | None = None
@@ -194,7 +195,7 @@ class Plan:
         def solve_at(i: int, near: Sequence[Solution]) -> list[Solution]:
             settings = self.settings[i]
             new = search(
-                problem, self.method, self.deflation, settings, [], self.r, tell, near,
+                problem, self.solver, DEFLATIONS[self.deflation], settings, [], self.r, tell, near,
                 quick=report is not None, quiet=True,
             )  # fmt: skip
             if settings["refine"] and len(new) > 1:
@@ -382,7 +383,7 @@ def _variables(X: Any, n_features: Any) -> int:
 def _loadings(problem: Problem, solutions: list[Solution]) -> NDArray[Any]:
     V = np.zeros((problem.p, len(solutions)), problem.operator.dtype)
     for t, x in enumerate(solutions):
-        V[x.index, t] = x.value
+        V[x.index, t] = x.entries
     return V
 
 

@@ -13,7 +13,7 @@ from .._validation import column_names
 from ..models.components import sparse_pca
 from ..models.elastic_net import spca
 from ..models.rotated import sca
-from ..solvers.table import METHODS
+from ..solvers.table import SOLVERS
 from .base import PARAGRAPHS, as_rng, default_cardinality
 from .likelihood import Density, Likelihood
 
@@ -146,10 +146,10 @@ class SparsePCA(Components):
 
     def _components(self, X: Any, r: int) -> Any:
         sparsity = {"cardinality": self.cardinality, "l1_bound": self.l1_bound, "penalty": self.penalty}
-        if all(value is None for value in sparsity.values()) and self.method in METHODS:
+        if all(value is None for value in sparsity.values()) and self.method in SOLVERS:
             k = default_cardinality(X.shape[1])
             defaults = {"cardinality": k, "l1_bound": math.sqrt(k), "penalty": None}
-            wanted = METHODS[self.method].sparsity
+            wanted = SOLVERS[self.method].sparsity
             sparsity[wanted] = defaults[wanted]
         return sparse_pca(
             X, r, **sparsity, method=self.method, deflation=self.deflation, constraint=self.constraint,

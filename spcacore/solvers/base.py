@@ -1,30 +1,40 @@
-"""What every one-component solver shares.
-
-A solver is a module with `Options` of its own and a function
-
-    solve(problem, state, sparsity, options, seed, told) -> Found or None
-
-that seeks a component of the deflated operator `state.operator`, and returns None where no variance,
-or nothing feasible, is left.
-"""
+"""What every one-component solver shares."""
 
 from __future__ import annotations
 
+import inspect
+import time
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
+from .._limits import CALLBACK_SECONDS
 from .._messages import counted
-from .._validation import LARGEST, Hook, check_callback, integer, number
+from .._validation import (
+    LARGEST,
+    Hook,
+    as_seed,
+    check_bool,
+    check_callback,
+    check_choice,
+    integer,
+    number,
+    real_array,
+)
 from ..linalg.orthogonal import fix_sign
+from ..operators.deflation import DeflatedOperator
+from ..operators.inputs import as_problem
 from ..operators.problem import Problem, warn_out_of_range
 from ..progress import Callback, Progress
 from ..results import SparseComponent
+
+Report = Callable[[int], object]  # told the number of iterations
 
 
 class Ended(Exception):
@@ -51,9 +61,22 @@ class ProgressHook:
         return ended
 
 
-def ended(told: Callable[[int], object] | None) -> bool:
+def ended(hook: Report | None) -> bool:
     """Whether the callback has ended the search."""
-    return isinstance(told, ProgressHook) and told.ended
+    return isinstance(hook, ProgressHook) and hook.ended
+
+
+class ProgressClock:
+    """Reports progress, twenty times a second at most; True where the search is to end."""
+
+    def __init__(self, hook: Report | None):
+        self.hook, self.due = hook, time.monotonic() + CALLBACK_SECONDS
+
+    def __call__(self, n_iter: int) -> bool:
+        if self.hook is not None and time.monotonic() >= self.due:
+            self.hook(n_iter)
+            self.due = time.monotonic() + CALLBACK_SECONDS
+        return ended(self.hook)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -61,26 +84,151 @@ class Solution:
     """One component in the units of the operator."""
 
     index: NDArray[np.intp]
-    value: NDArray[Any]
+    entries: NDArray[Any]
     objective: float
     n_iter: int
     converged: bool
     upper_bound: float | None = None
 
 
-def default_tol(op: _core.Operator, tol: float | None) -> float:
-    """The tolerance of an iteration, by precision where it is not given."""
-    return tol if tol is not None else 1e-5 if op.single else 1e-8
+@dataclass(frozen=True, eq=False, repr=False)
+class Solver(ABC):
+    """A method of finding one sparse component; the fields of an instance are its validated options.
+
+    Attributes
+    ----------
+    name : str
+        What `method=` calls it.
+    sparsity : {"cardinality", "l1_bound", "penalty"}
+        What says how sparse a component is to be.
+    maximizes_quotient : bool
+        Whether it maximizes x'Ax/x'Bx itself; of others the entries are re-fitted on the supports found.
+    orthogonal : bool
+        Whether its loadings are orthogonal to the earlier ones, so that there may be none.
+    missing : bool
+        Whether dense data may have NaN entries.
+    whole_products : bool
+        Whether steps need all entries of A x, whatever the options.
+    """
+
+    name: ClassVar[str]
+    sparsity: ClassVar[str] = "cardinality"
+    maximizes_quotient: ClassVar[bool] = False
+    orthogonal: ClassVar[bool] = False
+    missing: ClassVar[bool] = False
+    whole_products: ClassVar[bool] = False
+
+    @classmethod
+    @abstractmethod
+    def from_options(cls, problem: Problem, *, renormalize: Any = True) -> Self:
+        """The solver with options, each validated; their names are the keywords of this function."""
+
+    @classmethod
+    def option_names(cls) -> list[str]:
+        """The keywords of `from_options`."""
+        return [*inspect.signature(cls.from_options).parameters][1:]
+
+    @classmethod
+    def check_sparsity(cls, value: Any, name: str, problem: Problem) -> Any:
+        """Validate how sparse one component is to be."""
+        return integer(value, name, 1, problem.p, f": X has {counted(problem.p, 'variable')}")
+
+    @classmethod
+    def needs_whole_products(cls, options: dict[str, Any]) -> bool:
+        """Whether the steps with these options need all entries of A x, so that screening is of no use."""
+        return cls.whole_products
+
+    @abstractmethod
+    def solve(
+        self, problem: Problem, state: DeflatedOperator, sparsity: Any, seed: list[int],
+        hook: Report | None,
+    ) -> Solution | None:  # fmt: skip
+        """A component of the deflated operator; None where no variance, or nothing feasible, is left."""
+
+    def near(self, x: Solution, only: bool) -> Solver:
+        """The solver that starts from a component of a similar problem too, or from it and one more."""
+        return self
+
+    def check_together(self, sparsities: tuple[Any, ...]) -> None:
+        """Validate the sparsities of all components against the options."""
+        return None
+
+    @property
+    def solves_block(self) -> bool:
+        """Whether `solve_block` finds all components at once."""
+        return False
+
+    def solve_block(
+        self, problem: Problem, sparsities: tuple[Any, ...], seed: list[int], hook: Report | None
+    ) -> list[Solution]:
+        """All components at once."""
+        raise NotImplementedError
+
+    def image(self, state: DeflatedOperator, found: Solution) -> NDArray[Any] | None:
+        """What takes the place of F x in the residual of the data; None for F x itself."""
+        return None
+
+    def limit(self) -> str:
+        """What a component that has not converged has reached."""
+        return "the limits given"
 
 
-def check_iterations(max_iter: Any, tol: Any) -> tuple[int, float | None]:
-    """Validate when an iteration ends."""
-    return integer(max_iter, "max_iter", 0, LARGEST), None if tol is None else number(tol, "tol", 0)
+@dataclass(frozen=True, eq=False, repr=False)
+class IterativeSolver(Solver):
+    """A solver that iterates from several starts and keeps the best run; arrays only in `start`."""
+
+    start: Any
+    n_starts: int | None
+    max_iter: int
+    tol: float | None
+    renormalize: bool
+
+    def near(self, x: Solution, only: bool) -> Solver:
+        if self.start is not None:
+            return self
+        return replace(self, start=x, n_starts=1 if only and self.n_starts is None else self.n_starts)
+
+    def limit(self) -> str:
+        return counted(self.max_iter, "iteration")
+
+    def tolerance(self, op: _core.Operator) -> float:
+        """Of an iteration, by precision where it is not given."""
+        return self.tol if self.tol is not None else 1e-5 if op.single else 1e-8
 
 
-def hook_of_component(tell: Hook | None, t: int, r: int, whole: bool = False) -> ProgressHook | None:
-    """`Told`, where there is a callback."""
-    return None if tell is None else ProgressHook(tell, t, r, whole)
+def check_start(p: int, start: Any, n_starts: Any) -> tuple[Any, int | None]:
+    """Validate where a search starts."""
+    if isinstance(start, str):
+        check_choice(start, "start", ("diagonal", "eigenvector"))
+    elif start is not None:
+        start = real_array(start, "start", ndim=1).astype(np.float64)
+        if start.size != p:
+            raise ValueError(f"start has {counted(start.size, 'entry')} for {counted(p, 'variable')}")
+        if not start.any():
+            raise ValueError("start is the zero vector")
+        start = start / np.abs(start).max()
+    if n_starts is not None:
+        if start is not None:
+            raise ValueError("n_starts goes with start=None; a given start is the only one")
+        n_starts = integer(n_starts, "n_starts", 1)
+    return start, n_starts
+
+
+def check_iterations(
+    p: int, start: Any, n_starts: Any, max_iter: Any, tol: Any, renormalize: Any
+) -> tuple[Any, int | None, int, float | None, bool]:
+    """Validate the options of an `IterativeSolver`."""
+    return (
+        *check_start(p, start, n_starts),
+        integer(max_iter, "max_iter", 0, LARGEST),
+        None if tol is None else number(tol, "tol", 0),
+        check_bool(renormalize, "renormalize"),
+    )
+
+
+def hook_of_component(hook: Hook | None, t: int, r: int, whole: bool = False) -> ProgressHook | None:
+    """The `ProgressHook` of a component, where there is a callback."""
+    return None if hook is None else ProgressHook(hook, t, r, whole)
 
 
 def progress_hook(callback: Callback | None) -> ProgressHook | None:
@@ -88,26 +236,58 @@ def progress_hook(callback: Callback | None) -> ProgressHook | None:
     return hook_of_component(check_callback(callback), 0, 1)
 
 
-def component_result(
-    problem: Problem, found: Solution | None, method: str, told: ProgressHook | None, max_iter: int | None
-) -> SparseComponent:
+@dataclass(frozen=True, eq=False, repr=False)
+class Run:
+    """A solver at work on one component of a matrix, and what it found."""
+
+    problem: Problem
+    state: DeflatedOperator
+    solver: Solver
+    seed: list[int]
+    hook: ProgressHook | None
+    found: Solution | None = None
+
+
+def run_one(
+    method: type[Solver],
+    X: Any,
+    sparsity: Any,
+    options: dict[str, Any],
+    rng: Any,
+    callback: Callback | None,
+    deflate: Callable[[DeflatedOperator], DeflatedOperator] = lambda state: state,
+    **matrix: Any,
+) -> Run:
+    """Validate what a one-component function is given, and solve; `matrix` is for `as_problem`."""
+    problem = as_problem(X, missing=method.missing, **matrix)
+    sparsity = method.check_sparsity(sparsity, method.sparsity, problem)
+    solver: Solver = method.from_options(problem, **options)
+    solver.check_together((sparsity,))
+    state = deflate(DeflatedOperator.from_problem(problem))
+    run = Run(problem, state, solver, [as_seed(rng), 0], progress_hook(callback))
+    return replace(run, found=solver.solve(problem, state, sparsity, run.seed, run.hook))
+
+
+def component_result(run: Run) -> SparseComponent:
     """The result of a one-component function, with its warnings."""
+    problem, found, hook = run.problem, run.found, run.hook
     if found is None or abs(found.objective) <= problem.noise(found.index):
         warnings.warn("X has no variance: the loading is the first unit vector", RuntimeWarning, stacklevel=3)
         one = np.ones(1, problem.operator.dtype)
         found = Solution(np.zeros(1, np.intp), one, 0.0, 0, True)
-    if ended(told):
-        found, max_iter = replace(found, converged=False), found.n_iter
+    limit = counted(found.n_iter, "iteration") if ended(hook) else run.solver.limit()
+    if ended(hook):
+        found = replace(found, converged=False)
     if not found.converged:
-        warnings.warn(f"not converged in {counted(max_iter or 0, 'iteration')}", RuntimeWarning, stacklevel=3)
+        warnings.warn(f"not converged in {limit}", RuntimeWarning, stacklevel=3)
     value = float(problem.in_units(found.objective))
     warn_out_of_range(found.objective, value, stacklevel=3)
-    if told is not None:
-        told(found.n_iter, value)
+    if hook is not None:
+        hook(found.n_iter, value)
     loading = np.zeros(problem.p, problem.operator.dtype)
-    loading[found.index] = found.value
+    loading[found.index] = found.entries
     return SparseComponent(
-        loading, value, int(np.count_nonzero(loading)), found.n_iter, found.converged, method,
+        loading, value, int(np.count_nonzero(loading)), found.n_iter, found.converged, run.solver.name,
         problem.screening(), names=problem.names,
     )  # fmt: skip
 
@@ -116,9 +296,12 @@ def drop_zeros(found: Solution | None) -> Solution | None:
     """Without entries that are zero, and with its sign; None if nothing is left."""
     if found is None or not found.objective > -np.inf:
         return None
-    kept = np.flatnonzero(found.value)
+    kept = np.flatnonzero(found.entries)
     if len(kept) == 0:  # a deflated matrix may be zero, and yet no product with it, by rounding
         return None
     return replace(
-        found, index=found.index[kept], value=fix_sign(found.value[kept]), objective=float(found.objective)
+        found,
+        index=found.index[kept],
+        entries=fix_sign(found.entries[kept]),
+        objective=float(found.objective),
     )

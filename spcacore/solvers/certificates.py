@@ -121,9 +121,9 @@ def optimality_bound(
     k = integer(cardinality, "cardinality", 1, problem.p)
     if problem.diagonal is None:
         raise ValueError("an optimality bound needs the entries of X; an operator offers only products")
-    bounds = upper_bounds(problem, DeflatedOperator.nothing(problem), k)
+    bounds = upper_bounds(problem, DeflatedOperator.from_problem(problem), k)
     if check_bool(relaxation, "relaxation"):
-        bounds["relaxation"] = dual_bound(DeflatedOperator.nothing(problem), k)
+        bounds["relaxation"] = dual_bound(DeflatedOperator.from_problem(problem), k)
     bounds = {name: float(problem.in_units(value)) for name, value in bounds.items()}
     which = min(bounds, key=lambda name: bounds[name])
     return OptimalityBound(bounds[which], which, bounds)
@@ -136,7 +136,7 @@ def upper_bounds(problem: Problem, state: DeflatedOperator, k: int) -> dict[str,
     p, op = problem.p, state.operator
     whole = p <= BOUND_ORDER and (op.covariance or op.m * p <= BOUND_ENTRIES)
     if not whole:
-        if state.method.endswith("hotelling"):  # it only lowers A, but may leave it indefinite
+        if not state.deflation.semidefinite:  # it only lowers A, but may leave it indefinite
             state = replace(state, operator=state.original, diagonal=problem.diagonal)
         bounds = _from_few_vectors(problem, state, k)
     else:

@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from .._limits import (
     FRONTIER_BYTES,
     NODE_CHILDREN,
     STRONG_VARIABLES,
+    TREE_PENALTY,
 )
 from .._validation import LARGEST, as_seed, check_bool, check_choice, integer, number
 from ..operators.deflation import DeflatedOperator
@@ -28,43 +29,64 @@ from ..operators.problem import Problem
 from ..operators.submatrix import largest_submatrix
 from ..progress import Callback
 from ..results import ExactComponent
-from .base import Solution, component_result, drop_zeros, ended, progress_hook
+from .base import (
+    Report,
+    Run,
+    Solution,
+    Solver,
+    check_start,
+    component_result,
+    drop_zeros,
+    ended,
+    progress_hook,
+)
+from .parameters import shared_parameters
 from .refitting import refit
-from .starts import check_start
-from .truncated_power import check_options as start_options
-from .truncated_power import solve as start_solve
+from .truncated_power import TruncatedPower
 
 _EPS = float(np.finfo(np.float64).eps)
-_PENALTY = 100.0  # of what lies in the span of Q where that is forbidden, over the level
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Options:
-    """How one component is searched for."""
+class BranchAndBound(Solver):
+    """Branch and bound: the best support of each component, within limits."""
 
     tol: float
     time_limit: float
     node_limit: int | None
+    name = "branch_and_bound"
+    whole_products = True
+    maximizes_quotient = True
+
+    @classmethod
+    def from_options(
+        cls,
+        problem: Problem,
+        *,
+        renormalize: Any = True,
+        tol: Any = 0.0,
+        time_limit: Any = None,
+        node_limit: Any = None,
+    ) -> Self:
+        if not check_bool(renormalize, "renormalize"):
+            raise ValueError(
+                "branch_and_bound needs renormalize=True: it compares supports by their best values"
+            )
+        return cls(
+            number(tol, "tol", 0, 1),
+            math.inf if time_limit is None else number(time_limit, "time_limit", 0),
+            None if node_limit is None else integer(node_limit, "node_limit", 1, LARGEST),
+        )
+
+    def solve(
+        self, problem: Problem, state: DeflatedOperator, cardinality: int, seed: list[int],
+        hook: Report | None,
+    ) -> Solution | None:  # fmt: skip
+        proof = solve_to_optimality(problem, state, cardinality, self, seed, hook)
+        return None if proof is None else drop_zeros(proof.found)
 
 
-def check_options(
-    problem: Problem,
-    *,
-    renormalize: Any = True,
-    tol: Any = 0.0,
-    time_limit: Any = None,
-    node_limit: Any = None,
-) -> Options:
-    """Validate what `branch_and_bound` and `sparse_pca` share."""
-    if not check_bool(renormalize, "renormalize"):
-        raise ValueError("branch_and_bound needs renormalize=True: it compares supports by their best values")
-    return Options(
-        number(tol, "tol", 0, 1),
-        math.inf if time_limit is None else number(time_limit, "time_limit", 0),
-        None if node_limit is None else integer(node_limit, "node_limit", 1, LARGEST),
-    )
-
-
+@shared_parameters
 def branch_and_bound(
     X: Any,
     cardinality: int,
@@ -109,14 +131,8 @@ def branch_and_bound(
     start : "tpower" or array-like of shape (p,), default "tpower"
         What the search compares with at first: the result of `tpower`, or the best component on the
         support of an array, truncated.
-    kind : {"data", "covariance"}, default "data"
-    center : bool, default True
-        Subtract the column means, implicitly. Ignored for a covariance.
-    scale : bool, default False
-        Divide each column by its standard deviation, implicitly; constant columns by 1. For a
-        covariance: use the correlation.
-    n_features : int, optional
-        p, needed when X is a bare callable; of anything else, it must be its number of columns.
+    %(matrix)s
+    %(n_features)s
     rng : None, int or numpy Generator, optional
         For the random starts of `tpower` and for probing operators without entries; None is a fixed
         seed.
@@ -136,8 +152,7 @@ def branch_and_bound(
     ValueError
         For NaN, infinite or empty input, an asymmetric covariance, an option out of range, or more than
         3000 variables that may belong to the optimum.
-    TypeError
-        For input that is not real numbers, masked arrays, or an option of the wrong type.
+    %(type_error)s
 
     References
     ----------
@@ -156,28 +171,27 @@ def branch_and_bound(
     """
     began = time.monotonic()
     problem = as_problem(X, kind=kind, center=center, scale=scale, n_features=n_features, definite=False)
-    k = integer(cardinality, "cardinality", 1, problem.p)
-    options = check_options(problem, tol=tol, time_limit=time_limit, node_limit=node_limit)
+    k = BranchAndBound.check_sparsity(cardinality, "cardinality", problem)
+    solver = BranchAndBound.from_options(problem, tol=tol, time_limit=time_limit, node_limit=node_limit)
     support = None
     if isinstance(start, str):
         check_choice(start, "start", ("tpower",))
     else:
         support = _core.select_largest(check_start(problem.p, start, None)[0], k)
-    seed, told = as_seed(rng), progress_hook(callback)
+    seed, hook = as_seed(rng), progress_hook(callback)
     if kind == "covariance" and problem.p > EXACT_ORDER and problem.diagonal is not None:
         problem = as_problem(X, kind=kind, scale=scale, definite=True)
-    proof = solve_to_optimality(
-        problem, DeflatedOperator.nothing(problem), k, options, [seed, 0], told, support, began
-    )
+    state = DeflatedOperator.from_problem(problem)
+    proof = solve_to_optimality(problem, state, k, solver, [seed, 0], hook, support, began)
     found = None if proof is None else drop_zeros(proof.found)
-    x = component_result(
-        problem, None if found is None else replace(found, converged=True), "branch_and_bound", told, None
-    )
+    if found is not None:
+        found = replace(found, converged=True)
+    x = component_result(Run(problem, state, solver, [seed, 0], hook, found))
     complete = proof is None or proof.complete
     upper = 0.0 if proof is None else float(problem.in_units(proof.upper))
     return ExactComponent(
         x.loading, x.value, x.cardinality, x.n_iter, complete, x.method, x.screening, max(upper, x.value),
-        x.names,        optimal=complete and options.tol == 0, n_nodes=x.n_iter,
+        x.names,        optimal=complete and solver.tol == 0, n_nodes=x.n_iter,
     )  # fmt: skip
 
 
@@ -190,19 +204,6 @@ class Proof:
     complete: bool
 
 
-def solve(
-    problem: Problem,
-    state: DeflatedOperator,
-    cardinality: int,
-    options: Options,
-    seed: list[int],
-    told: Callable[[int], object] | None,
-) -> Solution | None:
-    """The best component of the deflated operator, or quotient, or under a constraint."""
-    proof = solve_to_optimality(problem, state, cardinality, options, seed, told)
-    return None if proof is None else drop_zeros(proof.found)
-
-
 class _OutOfTime(Exception):
     pass
 
@@ -211,22 +212,22 @@ def solve_to_optimality(
     problem: Problem,
     state: DeflatedOperator,
     k: int,
-    options: Options,
+    solver: BranchAndBound,
     seed: list[int],
-    told: Callable[[int], object] | None,
+    hook: Report | None,
     support: NDArray[np.intp] | None = None,
     began: float | None = None,
 ) -> Proof | None:
     """Incumbent, elimination, tree; None where `tpower` finds no variance or nothing feasible."""
     nodes, told_at = 0, time.monotonic()
-    end = (told_at if began is None else began) + options.time_limit
+    end = (told_at if began is None else began) + solver.time_limit
 
-    def watch(_: int = 0) -> None:
+    def check_limits(_: int = 0) -> None:
         nonlocal told_at
         now = time.monotonic()
-        if told is not None and (now >= told_at + CALLBACK_SECONDS or ended(told)):
+        if hook is not None and (now >= told_at + CALLBACK_SECONDS or ended(hook)):
             told_at = now
-            if told(nodes):
+            if hook(nodes):
                 raise _OutOfTime
         if now > end:
             raise _OutOfTime
@@ -234,23 +235,27 @@ def solve_to_optimality(
     refuse_large(problem, state)
     best = _on_support(state, support)
     if best is None:
-        best = start_solve(problem, state, k, start_options(problem, n_starts=1), seed, None)
+        best = TruncatedPower.from_options(problem, n_starts=1).solve(problem, state, k, seed, None)
     search, upper, complete = None, _trace_bound(problem, state, k), False
     try:
         if support is None:
-            best = start_solve(problem, state, k, start_options(problem), seed, watch) or best
+            best = TruncatedPower.from_options(problem).solve(problem, state, k, seed, check_limits) or best
         if best is None:
             return None
         best = _on_support(state, best.index) or best
-        if state.operator.t > 0 and not best.objective > problem.noise(best.index, state.method):
+        if state.operator.t > 0 and not best.objective > problem.noise(
+            best.index, state.deflation.first_order
+        ):
             return Proof(best, upper, True)  # what rounding left after the earlier components
-        kept, best = surviving_variables(problem, state, k, best, options.tol, watch)
-        search = Search(state, _matrix(state, kept, watch), kept, k, best, options.tol, watch=watch)
+        kept, best = surviving_variables(problem, state, k, best, solver.tol, check_limits)
+        search = Search(
+            state, _matrix(state, kept, check_limits), kept, k, best, solver.tol, check_limits=check_limits
+        )
         size = 1
-        while search.open() and nodes < (options.node_limit or LARGEST):
-            watch()
+        while search.open() and nodes < (solver.node_limit or LARGEST):
+            check_limits()
             turn = time.monotonic()
-            nodes += search.step(min(size, (options.node_limit or LARGEST) - nodes), watch)
+            nodes += search.step(min(size, (solver.node_limit or LARGEST) - nodes), check_limits)
             size = min(256, 2 * size) if time.monotonic() - turn < BATCH_SECONDS / 2 else max(1, size // 2)
         complete = not search.open()
     except _OutOfTime:
@@ -280,13 +285,14 @@ def refuse_large(problem: Problem, state: DeflatedOperator) -> None:
     limit = f"branch_and_bound takes at most {EXACT_ORDER} variables"
     if state.diagonal is None:
         raise ValueError(f"{limit} of an operator without entries, not {p}")
-    if state.method in ("hotelling", "orthogonalized_hotelling", "generalized"):
-        raise ValueError(f"{limit} with deflation={state.method!r}, not {p}")
+    if state.deflation.quotient or not state.deflation.semidefinite:
+        raise ValueError(f"{limit} with deflation={state.deflation.name!r}, not {p}")
 
 
 def _trace_bound(problem: Problem, state: DeflatedOperator, k: int) -> float:
     """The sum of the k largest variances, where A is known to be semidefinite."""
-    if state.diagonal is None or problem.operator.covariance or "hotelling" in state.method or state.quotient:
+    indefinite = problem.operator.covariance or not state.deflation.semidefinite
+    if state.diagonal is None or indefinite or state.quotient:
         return np.inf
     return float(np.sort(state.diagonal)[-k:].sum()) * (1 + 1e-5)
 
@@ -297,13 +303,13 @@ def surviving_variables(
     k: int,
     best: Solution,
     tol: float,
-    watch: Callable[[int], object],
+    check_limits: Callable[[int], object],
 ) -> tuple[NDArray[np.intp], Solution]:
     """The variables that may belong to a better support, all where there are few; and a better `best`.
 
     Let U bound x'Ax for k - 1 nonzeros. No support with j beats the level if the k - 1 largest a_jl^2 sum
-    to at most (level - a_jj) (level - U) (bordered, as in branch_and_bound.c, step 4). Only the columns of A
-    of some strong variables are computed; of two weak ones, a_jl^2 <= a_jj a_ll.
+    to at most (level - a_jj) (level - U) (bordered, as in branch_and_bound.c, step 4).
+    Only the columns of A of some strong variables are computed; of two weak ones, a_jl^2 <= a_jj a_ll.
     """
     p, op = problem.p, state.operator
     if p <= EXACT_ORDER:
@@ -328,12 +334,12 @@ def surviving_variables(
             part = strong[s : s + 32]
             rows = np.empty((len(part), len(weak)))
             for row, j in zip(rows, part, strict=True):
-                watch(0)
+                check_limits(0)
                 row[:] = np.abs(op.apply(np.array([j]), np.ones(1, op.dtype))[weak])
             rows += slack * np.sqrt(d[part, None] * d[weak]) + lost[part, None] * lost[weak]
             top = np.partition(np.concatenate([top, rows**2]), -(k - 1), axis=0)[-(k - 1) :]
         top = np.sort(top, axis=0)[::-1]
-        bounds, best = _bounds(state, strong, k, best, watch)
+        bounds, best = _bounds(state, strong, k, best, check_limits)
         level = best.objective * (1 + tol)
         fewer = _fewer(bounds, np.sort(d[weak])[::-1], np.cumsum(top, axis=0))
         among = np.sort(d[weak])[:-k:-1, None] * d[weak]
@@ -349,18 +355,22 @@ def surviving_variables(
 
 
 def _bounds(
-    state: DeflatedOperator, strong: NDArray[np.intp], k: int, best: Solution, watch: Callable[[int], object]
+    state: DeflatedOperator,
+    strong: NDArray[np.intp],
+    k: int,
+    best: Solution,
+    check_limits: Callable[[int], object],
 ) -> tuple[NDArray[np.float64], Solution]:
     """By short searches among some variables: upper bounds for 0 to k - 1 nonzeros, and the best of k."""
-    A = _matrix(state, strong, watch)
+    A = _matrix(state, strong, check_limits)
     bounds = np.zeros(k)
-    order = np.argsort(-np.abs(best.value), kind="stable")
+    order = np.argsort(-np.abs(best.entries), kind="stable")
     for size in range(1, k + 1):
         start = replace(best, index=np.sort(best.index[order[:size]]))
         search, nodes = Search(state, A, strong, size, start, 0.0, plain=size < k or None), 0
         while search.open() and nodes < max(20, 1000 // k):
-            watch(0)
-            nodes += search.step(4, watch)
+            check_limits(0)
+            nodes += search.step(4, check_limits)
         if size < k:
             bounds[size] = search.upper()
         elif search.value > best.objective:
@@ -385,7 +395,7 @@ def _fewer(bounds: NDArray[Any], d: NDArray[Any], coupling: NDArray[Any]) -> flo
 
 
 def _matrix(
-    state: DeflatedOperator, kept: NDArray[np.intp], watch: Callable[[int], object]
+    state: DeflatedOperator, kept: NDArray[np.intp], check_limits: Callable[[int], object]
 ) -> NDArray[np.float64]:
     """A[kept, kept], in blocks, between which the call can be interrupted."""
     op, q = state.operator, len(kept)
@@ -394,7 +404,7 @@ def _matrix(
     blocks = [slice(s, s + whole // 2) for s in range(0, q, whole // 2)] if q > whole else [slice(0, q)]
     for b, rows in enumerate(blocks):
         for columns in blocks[b:]:
-            watch(0)
+            check_limits(0)
             if rows is columns:
                 A[rows, rows] = op.submatrix(kept[rows])
                 continue
@@ -414,8 +424,8 @@ Node = tuple[float, int, int]
 class Search:
     """A tree whose nodes are rows of a pool, a byte a variable (branch_and_bound.c).
 
-    Nodes wait in a heap, the largest bound first; beyond `_FRONTIER` on a stack that is taken first, so
-    that their number stops to grow.
+    Nodes wait in a heap, the largest bound first; beyond `FRONTIER_BYTES` on a stack that is taken first, so
+    that their number stops growing.
     """
 
     def __init__(
@@ -427,7 +437,7 @@ class Search:
         best: Solution,
         tol: float,
         plain: bool | None = None,
-        watch: Callable[[], object] = lambda: None,
+        check_limits: Callable[[], object] = lambda: None,
     ):
         q = len(kept)
         self.state, self.A, self.kept, self.tol, self.k = state, A, kept, tol, min(k, q)
@@ -436,14 +446,14 @@ class Search:
             self.Q = np.stack([b[kept] for b in state.basis], axis=1)
         self.pool = np.ones((1, q), np.uint8)
         self.free: list[int] = []
-        self.heap: list[Node] = [(-self._root_bound(watch), 0, 0)]
+        self.heap: list[Node] = [(-self._root_bound(check_limits), 0, 0)]
         self.stack: list[Node] = []
         self.turn = 0
         self.work = np.empty(_core.branch_work(q, self.k))
-        self.index, self.vector, self.value = best.index, best.value, best.objective
+        self.index, self.vector, self.value = best.index, best.entries, best.objective
         if self.plain:
             self.value = -np.inf
-            self._judge(np.searchsorted(kept, best.index))
+            self._update_incumbent(np.searchsorted(kept, best.index))
         self._set_level()
 
     def best(self) -> Solution:
@@ -458,7 +468,7 @@ class Search:
         waiting = [-node[0] for node in (*self.heap[:1], *self.stack)]
         return max(self.settled, *waiting) if waiting else self.settled
 
-    def step(self, count: int, watch: Callable[[int], object]) -> int:
+    def step(self, count: int, check_limits: Callable[[int], object]) -> int:
         """Divide up to `count` nodes; how many there were."""
         nodes: list[Node] = []
         while len(nodes) < count and (self.stack or self.heap):
@@ -469,18 +479,20 @@ class Search:
                 self.free.append(node[2])
         if not nodes:
             return 0
-        empty = self._places(len(nodes) * NODE_CHILDREN).reshape(len(nodes), NODE_CHILDREN)
+        empty = self._allocate_nodes(len(nodes) * NODE_CHILDREN).reshape(len(nodes), NODE_CHILDREN)
         which = np.array([node[2] for node in nodes], np.intp)
         try:
-            born, excess = _core.branch(self.N, self.k, self.pool, which, empty, self.work, watch)
+            n_children, excess = _core.branch(
+                self.N, self.k, self.pool, which, empty, self.work, check_limits
+            )
         except BaseException:
             for node in nodes:  # whose children are not known
                 heapq.heappush(self.heap, node)
             raise
-        self._keep(nodes, empty, born, excess)
+        self._keep(nodes, empty, n_children, excess)
         return len(nodes)
 
-    def _places(self, count: int) -> NDArray[np.intp]:
+    def _allocate_nodes(self, count: int) -> NDArray[np.intp]:
         if len(self.free) < count:
             size, q = self.pool.shape
             more = max(size, count)
@@ -489,18 +501,22 @@ class Search:
         return np.array(self.free[: -count - 1 : -1], np.intp)
 
     def _keep(
-        self, nodes: list[Node], empty: NDArray[np.intp], born: NDArray[np.intp], excess: NDArray[np.float64]
+        self,
+        nodes: list[Node],
+        empty: NDArray[np.intp],
+        n_children: NDArray[np.intp],
+        excess: NDArray[np.float64],
     ) -> None:
-        """Queue the children that a batch of nodes leaves, and judge those that are a single support."""
+        """Queue the children that a batch of nodes leaves, and try those that are a single support."""
         del self.free[-empty.size :]
         settled, improved = self.settled, False
         waiting = self.stack if self.pool.nbytes > FRONTIER_BYTES else None
-        for (bound, _, slot), places, count, more in zip(nodes, empty, born, excess, strict=True):
+        for (bound, _, slot), places, count, more in zip(nodes, empty, n_children, excess, strict=True):
             self.free.append(slot)
             self.free.extend(places[count:].tolist())
             for place, e in zip(places[:count].tolist(), more[:count].tolist(), strict=True):
                 if e < 0:
-                    improved |= self._judge(np.flatnonzero(self.pool[place] == 2))
+                    improved |= self._update_incumbent(np.flatnonzero(self.pool[place] == 2))
                     self.free.append(place)
                     continue
                 self.turn -= 1
@@ -512,7 +528,7 @@ class Search:
         if improved:
             self._set_level()
 
-    def _judge(self, support: NDArray[np.intp]) -> bool:
+    def _update_incumbent(self, support: NDArray[np.intp]) -> bool:
         """Whether the best values on a support make it the incumbent."""
         if self.plain:
             values, vectors = np.linalg.eigh(self.A[np.ix_(support, support)])
@@ -523,7 +539,7 @@ class Search:
             found = _on_support(self.state, self.kept[support])
             if found is None:
                 return False
-            value, vector = found.objective, found.value
+            value, vector = found.objective, found.entries
         if not value > self.value:
             return False
         self.index, self.vector, self.value = self.kept[support], vector, value
@@ -540,21 +556,21 @@ class Search:
         if self.state.quotient:
             N -= level * self.Q @ self.Q.T
         elif self.state.constrained:
-            N += _PENALTY * abs(level) * self.Q @ self.Q.T
+            N += TREE_PENALTY * abs(level) * self.Q @ self.Q.T
         N[diagonal] += level
         size = max(float(np.abs(N[diagonal]).max()), abs(level))  # the level itself is rounded too
         margin = 16 * (self.k + 4) ** 2 * _EPS * size
         N[diagonal] += margin
         self.N, self.settled = N, level + 2 * margin
 
-    def _root_bound(self, watch: Callable[[], object]) -> float:
+    def _root_bound(self, check_limits: Callable[[], object]) -> float:
         """The largest sum of k magnitudes in a row, the diagonal's sign kept (Gershgorin)."""
         if not self.plain:
             return np.inf
         q, most = len(self.A), -np.inf
         first = q - self.k + 1
         for rows in (np.arange(s, min(s + 256, q)) for s in range(0, q, 256)):
-            watch()
+            check_limits()
             size = np.abs(self.A[rows])
             size[np.arange(len(rows)), rows] = 0
             rest = np.partition(size, min(first, q - 1), axis=1)[:, first:].sum(axis=1)

@@ -4,102 +4,168 @@ from __future__ import annotations
 
 import itertools
 import math
-import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import CALLBACK_SECONDS, GPOWER_ORDER, SUBSPACE_ROUNDS, SUBSPACE_SPARE
-from .._validation import as_seed, check_bool, check_choice, number, per_component
+from .._limits import GPOWER_ORDER, SUBSPACE_ROUNDS, SUBSPACE_SPARE
+from .._validation import check_bool, check_choice, number, per_component
 from ..operators.deflation import DeflatedOperator
-from ..operators.inputs import as_problem
 from ..operators.problem import Problem
 from ..progress import Callback
 from ..results import SparseComponent
 from .base import (
-    ProgressHook,
+    IterativeSolver,
+    ProgressClock,
+    Report,
     Solution,
     check_iterations,
     component_result,
-    default_tol,
     drop_zeros,
     ended,
-    progress_hook,
+    run_one,
 )
+from .parameters import shared_parameters
 from .refitting import refit
-from .starts import Start, WarmStart, check_start, power_start, starts
+from .starts import Start, power_start, starts
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Options:
-    """How components are searched for; arrays only in `start`."""
+class GeneralizedPower(IterativeSolver):
+    """The generalized power method, of one component or of a block of them."""
 
-    start: Any
-    n_starts: int | None
-    max_iter: int
-    tol: float | None
-    renormalize: bool
     norm: str
     relative: bool
     block: bool
     mu: Any
+    name = "gpower"
+    sparsity = "penalty"
 
-    def rounding(self, op: _core.Operator) -> float:
-        """Fraction by which objectives differ only in rounding."""
-        return 1e-5 if op.single else 1e-12
+    @classmethod
+    def from_options(
+        cls,
+        problem: Problem,
+        *,
+        norm: Any = "l1",
+        relative: Any = False,
+        start: Any = None,
+        n_starts: Any = None,
+        max_iter: Any = 1000,
+        tol: Any = None,
+        renormalize: Any = True,
+        block: Any = False,
+        mu: Any = None,
+    ) -> Self:
+        solver = cls(
+            *check_iterations(problem.p, start, n_starts, max_iter, tol, renormalize),
+            check_choice(norm, "norm", ("l1", "l0")),
+            check_bool(relative, "relative"),
+            check_bool(block, "block"),
+            mu,
+        )
+        if mu is not None and not block:
+            raise ValueError("mu weights the components of block=True; without it there is nothing to weight")
+        if problem.diagonal is None:
+            diagonal = isinstance(start, str) and start == "diagonal"
+            for needed, what in ((relative, "relative=True"), (diagonal, "start='diagonal'")):
+                if needed:
+                    raise ValueError(f"{what} needs the entries of X; an operator offers only products")
+        return solver
+
+    @classmethod
+    def check_sparsity(cls, value: Any, name: str, problem: Problem) -> float:
+        return number(value, name, 0)
+
+    @classmethod
+    def needs_whole_products(cls, options: dict[str, Any]) -> bool:
+        return options.get("block") is True
+
+    def check_together(self, sparsities: tuple[float, ...]) -> None:
+        for i, penalty in enumerate(sparsities if self.relative else ()):
+            number(penalty, f"penalty[{i}]" if len(set(sparsities)) > 1 else "penalty", 0, 1)
+        if self.mu is not None:
+            _weights(self.mu, len(sparsities))
+
+    @property
+    def solves_block(self) -> bool:
+        return self.block
+
+    def solve(
+        self, problem: Problem, state: DeflatedOperator, penalty: float, seed: list[int],
+        hook: Report | None,
+    ) -> Solution | None:  # fmt: skip
+        op, l0, rounding = state.operator, self.norm == "l0", _rounding(state.operator)
+        gamma = float(_thresholds(problem, state, [penalty], self)[0])
+        limits = self.max_iter, self.tolerance(op), hook
+        best, most = None, -math.inf
+        for index, entries, _ in _starts(problem, state, self, seed):
+            if best is not None and ended(hook):
+                break
+            status, index, entries, objective, variance, n_iter = op.gpower(
+                index, entries, l0, gamma, *limits
+            )
+            first_term = abs(variance) if l0 else math.sqrt(abs(variance))
+            if status < 0 or (status == 0 and objective <= rounding * first_term):
+                continue
+            if best is not None and objective <= most + rounding * abs(most):
+                continue
+            new = Solution(index, entries, variance, n_iter, status == 0)
+            if self.renormalize:
+                new = refit(state, new)
+            if new.objective > -math.inf:
+                best, most = new, objective
+        return drop_zeros(best)
+
+    def solve_block(
+        self, problem: Problem, penalties: tuple[float, ...], seed: list[int], hook: Report | None
+    ) -> list[Solution]:
+        """Components that together have the largest objective, without those that the penalty makes zero.
+
+        Over U with orthonormal columns (Journee et al. 2010, sections 2.3 and 2.4, algorithms 4 and 5), with
+        S = F'F, c_ij = F_i'u_j, weights mu_j and thresholds gamma_j:
+
+            l1:  max sum_ij (mu_j |c_ij| - gamma_j)_+^2      l0:  max sum_ij ((mu_j c_ij)^2 - gamma_j)_+
+
+        U <- the polar factor of F W, w_j the gradient by c_j, so that C = A W (W'A W)^(-1/2) is all that is
+        needed. The objective is convex in U, hence never decreases.
+        """
+        op, m = problem.operator, len(penalties)
+        mu = _weights(self.mu, m)
+        gamma = _thresholds(problem, DeflatedOperator.from_problem(problem), penalties, self, mu)
+        l0 = self.norm == "l0"
+
+        def threshold(C: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+            B = mu * C
+            if l0:
+                excess = B**2 - gamma
+                return mu * np.where(excess > 0, B, 0), float(np.maximum(excess, 0).sum())
+            T = np.maximum(np.abs(B) - gamma, 0)
+            return mu * np.copysign(T, B), float((T**2).sum())
+
+        best: _Block | None = None
+        for W in _block_starts(problem, m, self, seed):
+            if best is not None and ended(hook):
+                break
+            new = _ascend(op, W, threshold, self, hook)
+            if best is None or new.objective > best.objective * (1 + _rounding(op)):
+                best = new
+        assert best is not None
+        if self.renormalize and best.W.any():
+            best = _fill(op, best, mu, self, hook)
+        return _components(problem, best)
 
 
-def check_options(
-    problem: Problem,
-    *,
-    norm: Any = "l1",
-    relative: Any = False,
-    start: Any = None,
-    n_starts: Any = None,
-    max_iter: Any = 1000,
-    tol: Any = None,
-    renormalize: Any = True,
-    block: Any = False,
-    mu: Any = None,
-) -> Options:
-    """Validate what `gpower` and `sparse_pca` share."""
-    options = Options(
-        *check_start(problem.p, start, n_starts),
-        *check_iterations(max_iter, tol),
-        check_bool(renormalize, "renormalize"),
-        check_choice(norm, "norm", ("l1", "l0")),
-        check_bool(relative, "relative"),
-        check_bool(block, "block"),
-        mu,
-    )
-    if mu is not None and not options.block:
-        raise ValueError("mu weights the components of block=True; without it there is nothing to weight")
-    if problem.diagonal is None:
-        diagonal = isinstance(start, str) and start == "diagonal"
-        for needed, what in ((options.relative, "relative=True"), (diagonal, "start='diagonal'")):
-            if needed:
-                raise ValueError(f"{what} needs the entries of X; an operator offers only products")
-    return options
+def _rounding(op: _core.Operator) -> float:
+    """Fraction by which objectives differ only in rounding."""
+    return 1e-5 if op.single else 1e-12
 
 
-def check_penalty(value: Any, name: str, problem: Problem) -> float:
-    """Validate one penalty."""
-    return number(value, name, 0)
-
-
-def check_together(options: Options, penalties: tuple[float, ...]) -> None:
-    """Validate penalties and weights of several components against the options."""
-    for i, penalty in enumerate(penalties if options.relative else ()):
-        number(penalty, f"penalty[{i}]" if len(set(penalties)) > 1 else "penalty", 0, 1)
-    if options.mu is not None:
-        _weights(options, len(penalties))
-
-
+@shared_parameters
 def gpower(
     X: Any,
     penalty: float,
@@ -156,21 +222,11 @@ def gpower(
     renormalize : bool, default True
         Replace the values on the support by the leading eigenvector there, which undoes the shrinkage
         of an l1 penalty. False returns z.
-    kind : {"data", "covariance"}, default "data"
-    center : bool, default True
-        Subtract the column means, implicitly. Ignored for a covariance.
-    scale : bool, default False
-        Divide each column by its standard deviation, implicitly; constant columns by 1. For a
-        covariance: use the correlation.
-    screening : {"auto", "both", "shadow", "references", "none"}, default "auto"
-        How dense data are kept from being read for every product, see `sparse_pca`.
-    n_features : int, optional
-        p, needed when X is a bare callable; of anything else, it must be its number of columns.
-    rng : None, int or numpy Generator, optional
-        For random starts and for probing operators without entries; None is a fixed seed.
-    callback : callable, optional
-        Called with a `Progress` at most twenty times a second, and once at the end.
-        Raising StopIteration ends the search early, see `Progress`.
+    %(matrix)s
+    %(screening)s
+    %(n_features)s
+    %(rng)s
+    %(callback)s
 
     Returns
     -------
@@ -184,8 +240,7 @@ def gpower(
     ValueError
         For NaN, infinite or empty input, a covariance that is not symmetric positive semidefinite, or
         an option out of range.
-    TypeError
-        For input that is not real numbers, masked arrays, or an option of the wrong type.
+    %(type_error)s
 
     References
     ----------
@@ -201,61 +256,30 @@ def gpower(
     >>> print(f"{x.value:.4f}", [name for name, w in zip(pitprops.names, x.loading) if w])
     3.9962 ['topdiam', 'length', 'ringtop', 'ringbut', 'bowmax', 'bowdist', 'whorls']
     """
-    problem = as_problem(X, kind=kind, center=center, scale=scale, n_features=n_features, screening=screening)
-    options = check_options(
-        problem, norm=norm, relative=relative, start=start, n_starts=n_starts, max_iter=max_iter, tol=tol,
-        renormalize=renormalize,
+    options = {
+        "norm": norm, "relative": relative, "start": start, "n_starts": n_starts, "max_iter": max_iter,
+        "tol": tol, "renormalize": renormalize,
+    }  # fmt: skip
+    run = run_one(
+        GeneralizedPower, X, penalty, options, rng, callback, kind=kind, center=center, scale=scale,
+        n_features=n_features, screening=screening,
     )  # fmt: skip
-    penalty = number(penalty, "penalty", 0, 1 if options.relative else math.inf)
-    seed = as_seed(rng)
-    told = progress_hook(callback)
-    found = solve(problem, DeflatedOperator.nothing(problem), penalty, options, [seed, 0], told)
-    if found is None and (problem.diagonal is None or problem.diagonal.any()):
+    problem = run.problem
+    if run.found is None and (problem.diagonal is None or problem.diagonal.any()):
         warnings.warn("the penalty is too large: every loading is zero", RuntimeWarning, stacklevel=2)
         nothing = np.zeros(problem.p, problem.operator.dtype)
         return SparseComponent(nothing, 0.0, 0, 0, True, "gpower", problem.screening(), names=problem.names)
-    return component_result(problem, found, "gpower", told, max_iter)
-
-
-def solve(
-    problem: Problem,
-    state: DeflatedOperator,
-    penalty: float,
-    options: Options,
-    seed: list[int],
-    told: ProgressHook | None,
-) -> Solution | None:
-    """The best run over all starts on the deflated operator; None where the penalty leaves nothing."""
-    op, l0 = state.operator, options.norm == "l0"
-    gamma = float(_thresholds(problem, state, [penalty], options)[0])
-    rounding = options.rounding(op)
-    limits = options.max_iter, default_tol(op, options.tol), told
-    best, most = None, -math.inf
-    for index, value, _ in _starts(problem, state, options, seed):
-        if best is not None and ended(told):
-            break
-        status, index, value, objective, variance, n_iter = op.gpower(index, value, l0, gamma, *limits)
-        first_term = abs(variance) if l0 else math.sqrt(abs(variance))
-        if status < 0 or (status == 0 and objective <= rounding * first_term):
-            continue
-        if best is not None and objective <= most + rounding * abs(most):
-            continue
-        new = Solution(index, value, variance, n_iter, status == 0)
-        if options.renormalize:
-            new = refit(state, new)
-        if new.objective > -math.inf:
-            best, most = new, objective
-    return drop_zeros(best)
+    return component_result(run)
 
 
 def _thresholds(
-    problem: Problem, state: DeflatedOperator, penalties: Any, options: Options, weights: Any = 1.0
+    problem: Problem, state: DeflatedOperator, penalties: Any, solver: GeneralizedPower, weights: Any = 1.0
 ) -> NDArray[np.float64]:
     """Penalties of z'Az or sqrt(z'Az) in the units of the operator."""
-    l0 = options.norm == "l0"
+    l0 = solver.norm == "l0"
     given = np.asarray(penalties, np.float64)
     with np.errstate(over="ignore", under="ignore"):
-        if options.relative:
+        if solver.relative:
             assert state.diagonal is not None
             largest = max(float(state.diagonal.max()), 0.0)
             gamma = given * weights**2 * largest if l0 else given * weights * math.sqrt(largest)
@@ -267,15 +291,17 @@ def _thresholds(
     return np.minimum(gamma, ceiling)
 
 
-def _starts(problem: Problem, state: DeflatedOperator, options: Options, seed: list[int]) -> Iterator[Start]:
+def _starts(
+    problem: Problem, state: DeflatedOperator, solver: GeneralizedPower, seed: list[int]
+) -> Iterator[Start]:
     """Nonzeros of each start."""
     op, p, diagonal = state.operator, state.operator.p, state.diagonal
-    if isinstance(options.start, WarmStart):
-        yield options.start.index, options.start.value, ()
-    elif isinstance(options.start, np.ndarray) or options.start == "eigenvector":
-        yield from starts(problem, state, p, options.start, None, seed)
+    if isinstance(solver.start, Solution):
+        yield solver.start.index, solver.start.entries, ()
+    elif isinstance(solver.start, np.ndarray) or solver.start == "eigenvector":
+        yield from starts(problem, state, p, solver.start, None, seed)
         return
-    count, everything = options.n_starts or 1, np.arange(p)
+    count, everything = solver.n_starts or 1, np.arange(p)
     rng = np.random.default_rng(seed)
     if diagonal is None:
         yield everything, power_start(op, rng), ()
@@ -292,7 +318,7 @@ def _starts(problem: Problem, state: DeflatedOperator, options: Options, seed: l
 # ---- all components at once -------------------------------------------------------------------------
 
 
-def _weights(options: Options, m: int) -> NDArray[np.float64]:
+def _weights(mu: Any, m: int) -> NDArray[np.float64]:
     """One positive weight a component."""
 
     def positive(value: Any, name: str) -> float:
@@ -301,51 +327,7 @@ def _weights(options: Options, m: int) -> NDArray[np.float64]:
             raise ValueError(f"{name} must be positive and finite, not {value!r}")
         return value
 
-    given = 1.0 if options.mu is None else options.mu
-    return np.array(per_component(given, "mu", m, positive))
-
-
-def solve_block(
-    problem: Problem,
-    penalties: tuple[float, ...],
-    options: Options,
-    seed: list[int],
-    told: ProgressHook | None,
-) -> list[Solution]:
-    """Components that together have the largest objective; those that the penalty leaves nothing of are out.
-
-    Over U with orthonormal columns (Journee et al. 2010, sections 2.3 and 2.4, algorithms 4 and 5), with
-    S = F'F, c_ij = F_i'u_j, weights mu_j and thresholds gamma_j:
-
-        l1:  max sum_ij (mu_j |c_ij| - gamma_j)_+^2      l0:  max sum_ij ((mu_j c_ij)^2 - gamma_j)_+
-
-    U <- the polar factor of F W, w_j the gradient by c_j, so that C = A W (W'A W)^(-1/2) is all that is
-    needed. The objective is convex in U, hence never decreases.
-    """
-    op, m = problem.operator, len(penalties)
-    mu = _weights(options, m)
-    gamma = _thresholds(problem, DeflatedOperator.nothing(problem), penalties, options, mu)
-    l0 = options.norm == "l0"
-
-    def threshold(C: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-        B = mu * C
-        if l0:
-            excess = B**2 - gamma
-            return mu * np.where(excess > 0, B, 0), float(np.maximum(excess, 0).sum())
-        T = np.maximum(np.abs(B) - gamma, 0)
-        return mu * np.copysign(T, B), float((T**2).sum())
-
-    best: _Block | None = None
-    for W in _block_starts(problem, m, options, seed):
-        if best is not None and ended(told):
-            break
-        new = _ascend(op, W, threshold, options, told)
-        if best is None or new.objective > best.objective * (1 + options.rounding(op)):
-            best = new
-    assert best is not None
-    if options.renormalize and best.W.any():
-        best = _fill(op, best, mu, options, told)
-    return _components(problem, best)
+    return np.array(per_component(1.0 if mu is None else mu, "mu", m, positive))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -360,19 +342,16 @@ def _ascend(
     op: _core.Operator,
     W: NDArray[np.float64],
     step: Callable[[NDArray[np.float64]], tuple[NDArray[np.float64], float]],
-    options: Options,
-    told: ProgressHook | None,
+    solver: GeneralizedPower,
+    hook: Report | None,
 ) -> _Block:
     """W <- step(C) for C = F'U, U the polar factor of F W, while the objective grows."""
     rounding = 64 * float(np.finfo(op.dtype).eps)
-    tol = max(default_tol(op, options.tol), rounding)
+    tol = max(solver.tolerance(op), rounding)
     W, previous = step(_projections(op, W))
-    due = time.monotonic() + CALLBACK_SECONDS
-    for n_iter in range(1, options.max_iter + 1):
-        if told is not None and time.monotonic() >= due:
-            told(n_iter)
-            due = time.monotonic() + CALLBACK_SECONDS
-        if ended(told):
+    clock = ProgressClock(hook)
+    for n_iter in range(1, solver.max_iter + 1):
+        if clock(n_iter):
             return _Block(W, previous, n_iter - 1, False)
         new, objective = step(_projections(op, W))
         stable = np.array_equal(new != 0, W != 0)
@@ -380,7 +359,7 @@ def _ascend(
         if objective - previous <= (tol if stable else rounding) * objective:
             return _Block(W, objective, n_iter, True)
         previous = objective
-    return _Block(W, previous, options.max_iter, False)
+    return _Block(W, previous, solver.max_iter, False)
 
 
 def _projections(op: _core.Operator, W: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -413,7 +392,7 @@ def _times(A: NDArray[np.float64], B: NDArray[np.float64]) -> NDArray[np.float64
 
 
 def _fill(
-    op: _core.Operator, found: _Block, mu: NDArray[np.float64], options: Options, told: ProgressHook | None
+    op: _core.Operator, found: _Block, mu: NDArray[np.float64], solver: GeneralizedPower, hook: Report | None
 ) -> _Block:
     """The values on the supports that maximize Tr(U'F Z diag(mu)) over U'U = I and unit z_j.
 
@@ -427,7 +406,7 @@ def _fill(
         norm = np.linalg.norm(Z, axis=0)
         return mu * Z / np.where(norm > 0, norm, 1), float(norm.sum())
 
-    filled = _ascend(op, found.W, within, options, told)
+    filled = _ascend(op, found.W, within, solver, hook)
     return _Block(
         filled.W, filled.objective, found.n_iter + filled.n_iter, found.converged and filled.converged
     )
@@ -450,22 +429,22 @@ def _components(problem: Problem, found: _Block) -> list[Solution]:
 
 
 def _block_starts(
-    problem: Problem, m: int, options: Options, seed: list[int]
+    problem: Problem, m: int, solver: GeneralizedPower, seed: list[int]
 ) -> Iterator[NDArray[np.float64]]:
     """p x m: columns of large variance that are far from dependent, leading eigenvectors, random ones."""
     op, p = problem.operator, problem.p
     rng = np.random.default_rng(seed)
 
     def each() -> Iterator[NDArray[np.float64]]:
-        if problem.diagonal is not None and options.start != "eigenvector":
+        if problem.diagonal is not None and solver.start != "eigenvector":
             yield _columns(problem, m)
-        if options.start != "diagonal":
+        if solver.start != "diagonal":
             yield _eigenvectors(op, m, rng)
         while True:
             yield rng.standard_normal((p, m))
 
-    one = options.start is not None
-    yield from itertools.islice(each(), 1 if one else options.n_starts or 1 + (problem.diagonal is not None))
+    one = solver.start is not None
+    yield from itertools.islice(each(), 1 if one else solver.n_starts or 1 + (problem.diagonal is not None))
 
 
 def _columns(problem: Problem, m: int) -> NDArray[np.float64]:

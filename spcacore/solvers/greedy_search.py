@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import BACKWARD_ORDER, TIE_WORK, TIED_VARIABLES
+from .._limits import BACKWARD_ORDER, GREEDY_PENALTIES, TIE_TOLERANCE, TIE_WORK, TIED_VARIABLES
 from .._validation import as_seed, check_bool, check_choice, integer
 from ..linalg.orthogonal import fix_sign
 from ..operators.deflation import DeflatedOperator
@@ -22,40 +21,74 @@ from ..operators.screening import MODES
 from ..operators.submatrix import largest_submatrix
 from ..progress import Callback
 from ..results import GreedyComponent
-from .base import ProgressHook, Solution, component_result, drop_zeros, ended, progress_hook
+from .base import (
+    ProgressClock,
+    Report,
+    Run,
+    Solution,
+    Solver,
+    component_result,
+    drop_zeros,
+    ended,
+    progress_hook,
+)
+from .parameters import shared_parameters
 from .refitting import is_better, refit
 from .starts import power_start
 
-_TIE = 1e-12  # values this close are equal, and the lower index is preferred
-# What x'QQ'x costs while variables are chosen of which Q'x = 0 is asked at the end
-_PENALTIES = (0.0, 1.0, 1e6)
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Options:
-    """How one component is searched for."""
+class GreedySearch(Solver):
+    """Greedy search, one variable more or less at a time."""
 
     strategy: str
+    name = "greedy"
+    maximizes_quotient = True
+
+    @classmethod
+    def from_options(cls, problem: Problem, *, strategy: Any = "forward", renormalize: Any = True) -> Self:
+        check_choice(strategy, "strategy", _SEARCHES)
+        if not check_bool(renormalize, "renormalize"):
+            raise ValueError(
+                "renormalize=False does not go with greedy: its loadings are leading eigenvectors"
+            )
+        if strategy != "gradient" and problem.diagonal is None:
+            raise ValueError(
+                f"strategy={strategy!r} needs the entries of X; an operator offers only products: "
+                "use strategy='gradient'"
+            )
+        if strategy in ("backward", "bidirectional") and problem.p > BACKWARD_ORDER:
+            raise ValueError(
+                f"strategy={strategy!r} takes at most {BACKWARD_ORDER} variables, not {problem.p}: "
+                "use strategy='forward'"
+            )
+        return cls(strategy)
+
+    @classmethod
+    def needs_whole_products(cls, options: dict[str, Any]) -> bool:
+        return options.get("strategy") != "gradient"
+
+    def solve(
+        self, problem: Problem, state: DeflatedOperator, cardinality: int, seed: list[int],
+        hook: Report | None,
+    ) -> Solution | None:  # fmt: skip
+        best = None
+        n_iter, clock = 0, ProgressClock(hook)
+        strengths = GREEDY_PENALTIES if state.constrained else (-1.0,) if state.quotient else (0.0,)
+        for pencil in (Pencil.of(state, strength) for strength in strengths):
+            for search in _SEARCHES[self.strategy]:
+                steps = search(state, pencil, cardinality, None, seed, clock)
+                new = next((new for new in steps if len(new.index) == cardinality), None)
+                if new is None:
+                    continue
+                n_iter += new.n_iter
+                new = refit(state, replace(new, entries=new.entries.astype(state.operator.dtype)))
+                if new.objective > -np.inf and (best is None or is_better(state, new, best, 0)):
+                    best = new
+        return None if best is None else drop_zeros(replace(best, n_iter=n_iter))
 
 
-def check_options(problem: Problem, *, strategy: Any = "forward", renormalize: Any = True) -> Options:
-    """Validate what `greedy` and `sparse_pca` share."""
-    check_choice(strategy, "strategy", tuple(_SEARCHES))
-    if not check_bool(renormalize, "renormalize"):
-        raise ValueError("renormalize=False does not go with greedy: its loadings are leading eigenvectors")
-    if strategy != "gradient" and problem.diagonal is None:
-        raise ValueError(
-            f"strategy={strategy!r} needs the entries of X; an operator offers only products: "
-            "use strategy='gradient'"
-        )
-    if strategy in ("backward", "bidirectional") and problem.p > BACKWARD_ORDER:
-        raise ValueError(
-            f"strategy={strategy!r} takes at most {BACKWARD_ORDER} variables, not {problem.p}: "
-            "use strategy='forward'"
-        )
-    return Options(strategy)
-
-
+@shared_parameters
 def greedy(
     X: Any,
     cardinality: int,
@@ -93,23 +126,15 @@ def greedy(
     first : int, optional
         The variable to begin with. Default: that of largest variance and, where several tie, as in a
         correlation matrix, the one of the best pair; up to 256 are tried. Not for "backward".
-    kind : {"data", "covariance"}, default "data"
-    center : bool, default True
-        Subtract the column means, implicitly. Ignored for a covariance.
-    scale : bool, default False
-        Divide each column by its standard deviation, implicitly; constant columns by 1. For a
-        covariance: use the correlation.
+    %(matrix)s
     screening : {"auto", "both", "shadow", "references", "none"}, default "auto"
         How dense data are kept from being read for every product, see `sparse_pca`. For "gradient" alone:
         with the other strategies "auto" is "none".
-    n_features : int, optional
-        p, needed when X is a bare callable; of anything else, it must be its number of columns.
+    %(n_features)s
     rng : None, int or numpy Generator, optional
         For the dense vector that chooses the first variable where more than 256 tie, or where X offers
         only products; None is a fixed seed.
-    callback : callable, optional
-        Called with a `Progress` at most twenty times a second, and once at the end.
-        Raising StopIteration ends the search early, see `Progress`.
+    %(callback)s
 
     Returns
     -------
@@ -124,8 +149,7 @@ def greedy(
     ValueError
         For NaN, infinite or empty input, an asymmetric covariance, an option out of range, or a strategy
         that X does not go with.
-    TypeError
-        For input that is not real numbers, masked arrays, or an option of the wrong type.
+    %(type_error)s
 
     References
     ----------
@@ -146,7 +170,7 @@ def greedy(
     >>> x.at(2).loading[:2].round(4)
     array([0.7071, 0.7071])
     """
-    check_choice(strategy, "strategy", tuple(_SEARCHES))
+    check_choice(strategy, "strategy", _SEARCHES)
     if strategy != "gradient" and check_choice(screening, "screening", MODES) != "none":
         if screening != "auto":
             raise ValueError(f"strategy={strategy!r} needs whole products; screening goes with 'gradient'")
@@ -154,15 +178,15 @@ def greedy(
     problem = as_problem(
         X, kind=kind, center=center, scale=scale, n_features=n_features, definite=False, screening=screening
     )
-    K = integer(cardinality, "cardinality", 1, problem.p)
-    check_options(problem, strategy=strategy)
+    K = GreedySearch.check_sparsity(cardinality, "cardinality", problem)
+    solver = GreedySearch.from_options(problem, strategy=strategy)
     if first is not None:
         first = integer(first, "first", 0, problem.p - 1)
         if strategy == "backward":
             raise ValueError("first goes with the strategies that add variables, not with 'backward'")
-    seed, state = [as_seed(rng), 0], DeflatedOperator.nothing(problem)
-    told = progress_hook(callback)
-    clock = _ProgressClock(told)
+    seed, state = [as_seed(rng), 0], DeflatedOperator.from_problem(problem)
+    hook = progress_hook(callback)
+    clock = ProgressClock(hook)
     path: list[Solution | None] = [None] * K
     n_iter = 0
     for search in _SEARCHES[strategy]:
@@ -173,16 +197,16 @@ def greedy(
             if old is None or is_better(state, new, old, 0):
                 path[k] = new
         n_iter += steps
-        if ended(told):
+        if ended(hook):
             break
     dtype = state.operator.dtype
-    found = [replace(new, value=new.value.astype(dtype)) for new in path if new is not None]
+    found = [replace(new, entries=new.entries.astype(dtype)) for new in path if new is not None]
     found[-1] = replace(refit(state, found[-1]), n_iter=n_iter)
     last = drop_zeros(found[-1])
     if last is None or abs(last.objective) <= problem.noise(last.index):  # as `single` says
         nothing = [np.eye(1, k + 1, dtype=dtype)[0] for k in range(K)]
         found = [Solution(np.arange(k + 1), nothing[k], 0.0, 0, True) for k in range(K)]
-    x = component_result(problem, last, "greedy", told, None)
+    x = component_result(Run(problem, state, solver, seed, hook, last))
     values = np.array([new.objective for new in found], np.float64)
     return GreedyComponent(
         x.loading, x.value, x.cardinality, x.n_iter, x.converged, x.method, x.screening,
@@ -190,33 +214,8 @@ def greedy(
         path_value=np.asarray(problem.in_units(values)),
         order=_order([new.index for new in found]),
         path_index=np.concatenate([new.index for new in found]),
-        path_loading=np.concatenate([fix_sign(new.value) for new in found]),
+        path_loading=np.concatenate([fix_sign(new.entries) for new in found]),
     )  # fmt: skip
-
-
-def solve(
-    problem: Problem,
-    state: DeflatedOperator,
-    cardinality: int,
-    options: Options,
-    seed: list[int],
-    told: ProgressHook | None,
-) -> Solution | None:
-    """The best support of all searches on the deflated operator."""
-    best = None
-    n_iter, clock = 0, _ProgressClock(told)
-    strengths = _PENALTIES if state.constrained else (-1.0,) if state.quotient else (0.0,)
-    for metric in (Pencil.of(state, strength) for strength in strengths):
-        for search in _SEARCHES[options.strategy]:
-            steps = search(state, metric, cardinality, None, seed, clock)
-            new = next((new for new in steps if len(new.index) == cardinality), None)
-            if new is None:
-                continue
-            n_iter += new.n_iter
-            new = refit(state, replace(new, value=new.value.astype(state.operator.dtype)))
-            if new.objective > -np.inf and (best is None or is_better(state, new, best, 0)):
-                best = new
-    return None if best is None else drop_zeros(replace(best, n_iter=n_iter))
 
 
 def _order(supports: list[NDArray[np.intp]]) -> NDArray[np.intp] | None:
@@ -225,30 +224,17 @@ def _order(supports: list[NDArray[np.intp]]) -> NDArray[np.intp] | None:
     return np.concatenate(added) if all(len(new) == 1 for new in added) else None
 
 
-class _ProgressClock:
-    """Tells the progress, twenty times a second at most, and whether the search is to end."""
-
-    def __init__(self, told: ProgressHook | None):
-        self.told, self.due = told, time.monotonic() + 0.05
-
-    def __call__(self, n_iter: int) -> bool:
-        if self.told is not None and time.monotonic() >= self.due:
-            self.told(n_iter)
-            self.due = time.monotonic() + 0.05
-        return ended(self.told)
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class _Basis:
-    """W with W'B_S W = I and W'A_S W = diag(pole), descending, and R = W'Q_S.
+    """W with W'B_S W = I and W'A_S W = diag(eigenvalues), descending, and R = W'Q_S.
 
-    `loose` marks the variables that can be made zero by adding what B maps to zero.
+    `in_null_space` marks the variables that can be made zero by adding what B maps to zero.
     """
 
-    pole: NDArray[np.float64]
+    eigenvalues: NDArray[np.float64]
     W: NDArray[np.float64]
     R: NDArray[np.float64] | None
-    loose: NDArray[np.bool_]
+    in_null_space: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -272,18 +258,20 @@ class Pencil:
         """Of a support, where A is G."""
         G = (G + G.T) / 2.0
         if self.Q is None:
-            pole, W = np.linalg.eigh(G)
-            return _Basis(pole[::-1].copy(), np.asfortranarray(W[:, ::-1]), None, np.zeros(len(G), bool))
+            eigenvalues, W = np.linalg.eigh(G)
+            return _Basis(
+                eigenvalues[::-1].copy(), np.asfortranarray(W[:, ::-1]), None, np.zeros(len(G), bool)
+            )
         Q = self.Q[:, index].T
         U, root, _ = np.linalg.svd(Q)
         square = np.ones(len(index))
         square[: len(root)] += self.strength * root**2
         kept = square > self.least
         T = U[:, kept] / np.sqrt(square[kept])
-        pole, Y = np.linalg.eigh(T.T @ G @ T)
+        eigenvalues, Y = np.linalg.eigh(T.T @ G @ T)
         W = np.asfortranarray(T @ Y[:, ::-1])
-        loose = (U[:, ~kept] ** 2).sum(axis=1) > 1e-8
-        return _Basis(pole[::-1].copy(), W, np.asfortranarray(W.T @ Q), loose)
+        null = (U[:, ~kept] ** 2).sum(axis=1) > 1e-8
+        return _Basis(eigenvalues[::-1].copy(), W, np.asfortranarray(W.T @ Q), null)
 
     def leading(self, G: NDArray[np.float64], index: NDArray[np.intp], n_iter: int) -> Solution:
         """The leading vector of a support, of unit norm, where A is G."""
@@ -293,33 +281,42 @@ class Pencil:
             return Solution(index, x if x.any() else np.eye(1, len(x))[0], value, n_iter, True)
         basis = self.basis(G, index)
         x = basis.W[:, 0]
-        return Solution(index, x / np.linalg.norm(x), float(basis.pole[0]), n_iter, True)
+        return Solution(index, x / np.linalg.norm(x), float(basis.eigenvalues[0]), n_iter, True)
 
-    def joined(
+    def bordered_eigenvalues(
         self, C: NDArray[Any], candidate: NDArray[np.intp], diagonal: NDArray[np.float64], basis: _Basis,
         norm: NDArray[np.float64] | None = None,
     ) -> NDArray[np.float64]:  # fmt: skip
         """The largest eigenvalues with each candidate more."""
         return _core.bordered_eigenvalues(
-            C, candidate, diagonal, basis.pole, basis.W, norm, self.Q, basis.R, self.strength, self.least
+            C,
+            candidate,
+            diagonal,
+            basis.eigenvalues,
+            basis.W,
+            norm,
+            self.Q,
+            basis.R,
+            self.strength,
+            self.least,
         )
 
 
-def ties(value: NDArray[np.float64], tolerance: float = _TIE) -> NDArray[np.intp]:
+def ties(value: NDArray[np.float64], tolerance: float = TIE_TOLERANCE) -> NDArray[np.intp]:
     """Where the largest value is, to rounding."""
     largest = value.max()
     return np.flatnonzero(value >= largest - tolerance * abs(largest))
 
 
 def _forward(
-    state: DeflatedOperator, metric: Pencil, K: int, first: int | None, seed: list[int], clock: _ProgressClock
+    state: DeflatedOperator, pencil: Pencil, K: int, first: int | None, seed: list[int], clock: ProgressClock
 ) -> Iterator[Solution]:
     """Up to cardinality K, by the largest eigenvalue."""
     op, diagonal = state.operator, np.ascontiguousarray(state.diagonal, np.float64)
     C, one = np.empty((K, op.p), op.dtype), np.ones(1, op.dtype)
-    norm = np.zeros(op.p) if metric.Q is None else None
+    norm = np.zeros(op.p) if pencil.Q is None else None
     support, free = np.empty(K, np.intp), np.ones(op.p, bool)
-    new = first if first is not None else _first(state, metric, seed)
+    new = first if first is not None else _first(state, pencil, seed)
     for k in range(K):
         if new is None:
             return
@@ -330,17 +327,19 @@ def _forward(
         S = support[: k + 1]
         G = C[: k + 1, S].astype(np.float64)
         ascending = np.argsort(S)
-        yield metric.leading(G[np.ix_(ascending, ascending)], S[ascending], k + 1)
+        yield pencil.leading(G[np.ix_(ascending, ascending)], S[ascending], k + 1)
         if clock(k + 1):
             return
         if k + 1 < K:
-            basis = metric.basis(G, S)
+            basis = pencil.basis(G, S)
             candidate = np.flatnonzero(free)
-            new = int(candidate[ties(metric.joined(C[: k + 1], candidate, diagonal, basis, norm))[0]])
+            new = int(
+                candidate[ties(pencil.bordered_eigenvalues(C[: k + 1], candidate, diagonal, basis, norm))[0]]
+            )
 
 
 def _gradient(
-    state: DeflatedOperator, metric: Pencil, K: int, first: int | None, seed: list[int], clock: _ProgressClock
+    state: DeflatedOperator, pencil: Pencil, K: int, first: int | None, seed: list[int], clock: ProgressClock
 ) -> Iterator[Solution]:
     """Up to cardinality K, by the largest slope of x'Ax/x'Bx."""
     op, one = state.operator, np.ones(1, state.operator.dtype)
@@ -349,7 +348,7 @@ def _gradient(
     whole = whole and largest_submatrix(op) >= K
     G = np.empty((K, K))
     support = np.empty(K, np.intp)
-    new = first if first is not None else _first(state, metric, seed)
+    new = first if first is not None else _first(state, pencil, seed)
     for k in range(K):
         if new is None:
             return
@@ -362,23 +361,23 @@ def _gradient(
         else:
             G[: k + 1, k] = G[k, : k + 1] = op.apply(S[k:], one)[S]
             part = G[np.ix_(ascending, ascending)]
-        here = metric.leading(part, index, k + 1)
+        here = pencil.leading(part, index, k + 1)
         yield here
         if clock(k + 1):
             return
         if k + 1 < K:
             running = op
-            if metric.strength < 0:
+            if pencil.strength < 0:
                 running = op.with_quotient()
-            elif metric.strength > 0 and here.objective > 0:
-                running = op.with_penalty(metric.strength * here.objective)
-            position, entry, _ = running.largest(index, here.value.astype(op.dtype), k + 2)
+            elif pencil.strength > 0 and here.objective > 0:
+                running = op.with_penalty(pencil.strength * here.objective)
+            position, entry, _ = running.largest(index, here.entries.astype(op.dtype), k + 2)
             outside = ~np.isin(position, index)
             new = int(position[outside][np.argmax(np.abs(entry[outside]))])
 
 
 def _backward(
-    state: DeflatedOperator, metric: Pencil, K: int, first: int | None, seed: list[int], clock: _ProgressClock
+    state: DeflatedOperator, pencil: Pencil, K: int, first: int | None, seed: list[int], clock: ProgressClock
 ) -> Iterator[Solution]:
     """From all variables, yielding from cardinality K downwards."""
     op = state.operator
@@ -386,17 +385,17 @@ def _backward(
     S = np.arange(op.p)
     for removed in range(op.p):
         G = A[np.ix_(S, S)]
-        basis = metric.basis(G, S)
-        if len(basis.pole) == 0:
+        basis = pencil.basis(G, S)
+        if len(basis.eigenvalues) == 0:
             S = S[:-1]
             continue
         if len(S) <= K:
-            yield metric.leading(G, S, removed)
+            yield pencil.leading(G, S, removed)
         if clock(removed) and len(S) > K:  # at once to the K that weigh most
             S = np.sort(S[_core.select_largest(np.ascontiguousarray(basis.W[:, 0]), K)])
             continue
-        value = _core.deleted_eigenvalues(basis.pole, basis.W)
-        value[basis.loose] = basis.pole[0]
+        value = _core.deleted_eigenvalues(basis.eigenvalues, basis.W)
+        value[basis.in_null_space] = basis.eigenvalues[0]
         S = np.delete(S, ties(value)[-1])
 
 
@@ -410,17 +409,17 @@ def _matrix(op: _core.Operator) -> NDArray[np.float64]:
     return A
 
 
-def _first(state: DeflatedOperator, metric: Pencil, seed: list[int]) -> int | None:
+def _first(state: DeflatedOperator, pencil: Pencil, seed: list[int]) -> int | None:
     """The variable that explains most by itself or, of several, together with another; None if none does."""
     op = state.operator
     if state.diagonal is None:
         return int(np.argmax(np.abs(power_start(op, np.random.default_rng(seed)))))
-    diagonal, square = np.ascontiguousarray(state.diagonal, np.float64), metric.diagonal(op.p)
-    counts = square > metric.least
+    diagonal, square = np.ascontiguousarray(state.diagonal, np.float64), pencil.diagonal(op.p)
+    counts = square > pencil.least
     if not counts.any():
         return None
     promise = np.where(counts, diagonal / np.where(counts, square, 1), -np.inf)
-    tied = ties(promise, _TIE if op.dtype == np.float64 else 1e-6)
+    tied = ties(promise, TIE_TOLERANCE if op.dtype == np.float64 else 1e-6)
     if len(tied) == 1 or promise[tied[0]] == 0:
         return int(tied[0])
     room = max(16, min(TIED_VARIABLES, int(TIE_WORK / ((1 if op.covariance else op.m) * op.p))))
@@ -433,10 +432,10 @@ def _first(state: DeflatedOperator, metric: Pencil, seed: list[int]) -> int | No
         V = np.zeros((op.p, len(part)), op.dtype, order="F")
         V[part, np.arange(len(part))] = 1
         for i, row in zip(part, op.apply_block(V).T, strict=True):
-            basis = metric.basis(diagonal[[[i]]], np.array([i]))
+            basis = pencil.basis(diagonal[[[i]]], np.array([i]))
             others = np.delete(np.arange(op.p), i)
-            pair = metric.joined(np.ascontiguousarray(row[None]), others, diagonal, basis).max()
-            if pair > best + _TIE * abs(best) or best == -np.inf:
+            pair = pencil.bordered_eigenvalues(np.ascontiguousarray(row[None]), others, diagonal, basis).max()
+            if pair > best + TIE_TOLERANCE * abs(best) or best == -np.inf:
                 chosen, best = int(i), pair
     return chosen
 

@@ -3,61 +3,82 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._validation import as_seed, check_bool, real_array
+from .._validation import real_array
 from ..linalg.orthogonal import orthogonal_part
 from ..operators.deflation import DeflatedOperator
-from ..operators.inputs import as_problem
 from ..operators.problem import Problem
 from ..progress import Callback
 from ..results import SparseComponent
 from .base import (
-    ProgressHook,
+    IterativeSolver,
+    Report,
     Solution,
     check_iterations,
     component_result,
-    default_tol,
     drop_zeros,
-    ended,
-    progress_hook,
+    run_one,
 )
+from .parameters import shared_parameters
 from .penalized_decomposition import bounded_starts, check_bound
-from .refitting import is_better, refit
-from .starts import check_start
+from .refitting import best_run, refit
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Options:
-    """How one component is searched for; arrays only in `start`."""
+class LassoComponent(IterativeSolver):
+    """SCoTLASS: the l1 bound and orthogonality to the earlier loadings, met exactly in each step."""
 
-    start: Any
-    n_starts: int | None
-    max_iter: int
-    tol: float | None
-    renormalize: bool
+    name = "scotlass"
+    whole_products = True
+    sparsity = "l1_bound"
+    orthogonal = True
+
+    @classmethod
+    def from_options(
+        cls,
+        problem: Problem,
+        *,
+        start: Any = None,
+        n_starts: Any = None,
+        max_iter: Any = 1000,
+        tol: Any = None,
+        renormalize: Any = False,
+    ) -> Self:
+        return cls(*check_iterations(problem.p, start, n_starts, max_iter, tol, renormalize))
+
+    @classmethod
+    def check_sparsity(cls, value: Any, name: str, problem: Problem) -> float:
+        return check_bound(value, name, problem.p)
+
+    def solve(
+        self, problem: Problem, state: DeflatedOperator, l1_bound: float, seed: list[int],
+        hook: Report | None,
+    ) -> Solution | None:  # fmt: skip
+        op, tol = state.operator, self.tolerance(state.operator)
+        state = replace(state, constraint=state.constraint or "orthogonal", basis=_basis(state))
+        Q = np.zeros((op.p, len(state.basis)), op.dtype, order="F")
+        for t, q in enumerate(state.basis):
+            Q[:, t] = q
+
+        def run(index: NDArray[np.intp], entries: NDArray[Any], _: tuple[int, ...]) -> Solution | None:
+            dense = np.zeros(op.p, op.dtype)
+            dense[index] = entries
+            status, v, objective, n_iter = op.scotlass(dense, Q, l1_bound, self.max_iter, tol, hook)
+            index = np.flatnonzero(v)
+            return None if status < 0 else Solution(index, v[index], objective, n_iter, status == 0)
+
+        begin = bounded_starts(problem, state, l1_bound, self.start, self.n_starts, seed)
+        best = best_run(state, begin, run, hook)
+        if best is not None and self.renormalize:
+            best = refit(state, best)
+        return drop_zeros(best)
 
 
-def check_options(
-    problem: Problem,
-    *,
-    start: Any = None,
-    n_starts: Any = None,
-    max_iter: Any = 1000,
-    tol: Any = None,
-    renormalize: Any = False,
-) -> Options:
-    """Validate what `scotlass` and `sparse_pca` share."""
-    return Options(
-        *check_start(problem.p, start, n_starts),
-        *check_iterations(max_iter, tol),
-        check_bool(renormalize, "renormalize"),
-    )
-
-
+@shared_parameters
 def scotlass(
     X: Any,
     l1_bound: float,
@@ -97,27 +118,14 @@ def scotlass(
         As in `pmd`.
     n_starts : int, optional
         Number of starts when `start` is None, as in `tpower`.
-    max_iter : int, default 1000
-        Iterations of each start.
-    tol : float, optional
-        A run ends when its support is stable and an iteration raises the objective by a fraction of
-        at most `tol`. Default 1e-8 for float64, 1e-5 for float32.
+    %(iterations)s
     renormalize : bool, default False
         Replace the values on the support by the best ones there that are orthogonal to the earlier
         loadings. Their l1 norm may exceed the bound.
-    kind : {"data", "covariance"}, default "data"
-    center : bool, default True
-        Subtract the column means, implicitly. Ignored for a covariance.
-    scale : bool, default False
-        Divide each column by its standard deviation, implicitly; constant columns by 1. For a
-        covariance: use the correlation.
-    n_features : int, optional
-        p, needed when X is a bare callable; of anything else, it must be its number of columns.
-    rng : None, int or numpy Generator, optional
-        For random starts and for probing operators without entries; None is a fixed seed.
-    callback : callable, optional
-        Called with a `Progress` at most twenty times a second, and once at the end.
-        Raising StopIteration ends the search early, see `Progress`.
+    %(matrix)s
+    %(n_features)s
+    %(rng)s
+    %(callback)s
 
     Returns
     -------
@@ -131,8 +139,7 @@ def scotlass(
         For NaN, infinite or empty input, an asymmetric covariance, an option out of range, or where
         no start leads to a unit vector that is within the bound and orthogonal to the earlier
         loadings.
-    TypeError
-        For input that is not real numbers, masked arrays, or an option of the wrong type.
+    %(type_error)s
 
     References
     ----------
@@ -151,24 +158,28 @@ def scotlass(
     >>> bool(abs(x.loading @ y.loading) < 1e-10)
     True
     """
-    problem = as_problem(X, kind=kind, center=center, scale=scale, n_features=n_features, definite=False)
-    bound = check_bound(l1_bound, "l1_bound", problem)
-    options = check_options(
-        problem, start=start, n_starts=n_starts, max_iter=max_iter, tol=tol, renormalize=renormalize
-    )
-    state = DeflatedOperator.nothing(problem, constraint="orthogonal")
-    for x in _columns(earlier, problem.p):
-        index = np.flatnonzero(x)
-        state = state.without(index, x[index].astype(problem.operator.dtype), problem.noise)
-    seed = as_seed(rng)
-    told = progress_hook(callback)
-    found = solve(problem, state, bound, options, [seed, 0], told)
-    if found is None and state.basis:
+
+    def without_earlier(state: DeflatedOperator) -> DeflatedOperator:
+        p, dtype = state.operator.p, state.operator.dtype
+        state = replace(state, constraint="orthogonal")
+        for x in _columns(earlier, p):
+            index = np.flatnonzero(x)
+            state = state.deflate(index, x[index].astype(dtype), lambda index: 0.0)
+        return state
+
+    options = {
+        "start": start, "n_starts": n_starts, "max_iter": max_iter, "tol": tol, "renormalize": renormalize,
+    }  # fmt: skip
+    run = run_one(
+        LassoComponent, X, l1_bound, options, rng, callback, without_earlier, kind=kind, center=center,
+        scale=scale, n_features=n_features, definite=False,
+    )  # fmt: skip
+    if run.found is None and run.state.basis:
         raise ValueError(
-            f"no unit vector of l1 norm at most {bound:g} that is orthogonal to the earlier loadings was "
+            f"no unit vector of l1 norm at most {l1_bound:g} that is orthogonal to the earlier loadings was "
             "found; raise l1_bound"
         )
-    return component_result(problem, found, "scotlass", told, max_iter)
+    return component_result(run)
 
 
 def _columns(earlier: Any, p: int) -> NDArray[np.float64]:
@@ -183,39 +194,6 @@ def _columns(earlier: Any, p: int) -> NDArray[np.float64]:
         raise ValueError(f"column {int(np.argmin(largest))} of earlier is the zero vector")
     E = E / largest
     return E / np.linalg.norm(E, axis=1, keepdims=True)
-
-
-def solve(
-    problem: Problem,
-    state: DeflatedOperator,
-    l1_bound: float,
-    options: Options,
-    seed: list[int],
-    told: ProgressHook | None,
-) -> Solution | None:
-    """The best run over all starts on the deflated operator; None where none ends in a feasible vector."""
-    op = state.operator
-    tol = default_tol(op, options.tol)
-    state = replace(state, constraint=state.constraint or "orthogonal", basis=_basis(state))
-    Q = np.zeros((op.p, len(state.basis)), op.dtype, order="F")
-    for t, q in enumerate(state.basis):
-        Q[:, t] = q
-    best = None
-    for index, value, _ in bounded_starts(problem, state, l1_bound, options.start, options.n_starts, seed):
-        if best is not None and ended(told):
-            break
-        dense = np.zeros(op.p, op.dtype)
-        dense[index] = value
-        status, v, objective, n_iter = op.scotlass(dense, Q, l1_bound, options.max_iter, tol, told)
-        if status < 0:
-            continue
-        index = np.flatnonzero(v)
-        new = Solution(index, v[index], objective, n_iter, status == 0)
-        if best is None or is_better(state, new, best, 0):
-            best = new
-    if best is not None and options.renormalize:
-        best = refit(state, best)
-    return drop_zeros(best)
 
 
 def _basis(state: DeflatedOperator) -> tuple[NDArray[np.float64], ...]:

@@ -5,83 +5,127 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._validation import as_seed, check_bool, number
+from .._limits import CONTINUATION
+from .._validation import check_bool, number
 from ..operators.deflation import DeflatedOperator
-from ..operators.inputs import as_problem
 from ..operators.problem import Problem
 from ..operators.submatrix import largest_submatrix
 from ..progress import Callback
 from ..results import PMDComponent
 from .base import (
-    ProgressHook,
+    IterativeSolver,
+    Report,
     Solution,
     check_iterations,
     component_result,
-    default_tol,
     drop_zeros,
-    ended,
-    progress_hook,
+    run_one,
 )
-from .refitting import PENALTIES, is_better, penalty_continuation, refit
-from .starts import Start, check_start, starts
+from .parameters import shared_parameters
+from .refitting import best_run, penalty_continuation, refit
+from .starts import Start, starts
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Options:
-    """How one component is searched for; arrays only in `start`."""
-
-    start: Any
-    n_starts: int | None
-    max_iter: int
-    tol: float | None
-    renormalize: bool
-    nonnegative: bool
-    sample_l1_bound: float | None
-
-
-def check_bound(value: Any, name: str, problem: Problem) -> float:
-    """Validate the bound on the l1 norm of a loading."""
-    return _bound(value, name, problem.p)
-
-
-def _bound(value: Any, name: str, size: int) -> float:
+def check_bound(value: Any, name: str, size: int) -> float:
+    """Validate the bound on the l1 norm of a unit vector."""
     root = math.sqrt(size)
     return min(number(value, name, 1.0, root * (1 + 1e-12)), root)
 
 
-def check_options(
-    problem: Problem,
-    *,
-    sample_l1_bound: Any = None,
-    nonnegative: Any = False,
-    start: Any = None,
-    n_starts: Any = None,
-    max_iter: Any = 1000,
-    tol: Any = None,
-    renormalize: Any = False,
-) -> Options:
-    """Validate what `pmd` and `sparse_pca` share."""
-    if sample_l1_bound is not None:
-        if problem.n_samples is None:
-            raise ValueError("sample_l1_bound needs data; a covariance has no samples")
-        if problem.operator.covariance:
-            raise ValueError("sample_l1_bound needs the data in memory, and X is in blocks of rows")
-        sample_l1_bound = _bound(sample_l1_bound, "sample_l1_bound", problem.n_samples)
-    return Options(
-        *check_start(problem.p, start, n_starts),
-        *check_iterations(max_iter, tol),
-        check_bool(renormalize, "renormalize"),
-        check_bool(nonnegative, "nonnegative"),
-        sample_l1_bound,
-    )
+@dataclass(frozen=True, eq=False, repr=False)
+class PenalizedDecomposition(IterativeSolver):
+    """The penalized matrix decomposition, one-way or two-way."""
+
+    nonnegative: bool
+    sample_l1_bound: float | None
+    name = "pmd"
+    sparsity = "l1_bound"
+    missing = True
+
+    @classmethod
+    def from_options(
+        cls,
+        problem: Problem,
+        *,
+        sample_l1_bound: Any = None,
+        nonnegative: Any = False,
+        start: Any = None,
+        n_starts: Any = None,
+        max_iter: Any = 1000,
+        tol: Any = None,
+        renormalize: Any = False,
+    ) -> Self:
+        if sample_l1_bound is not None:
+            if problem.n_samples is None:
+                raise ValueError("sample_l1_bound needs data; a covariance has no samples")
+            if problem.operator.covariance:
+                raise ValueError("sample_l1_bound needs the data in memory, and X is in blocks of rows")
+            sample_l1_bound = check_bound(sample_l1_bound, "sample_l1_bound", problem.n_samples)
+        common = check_iterations(problem.p, start, n_starts, max_iter, tol, renormalize)
+        return cls(*common, check_bool(nonnegative, "nonnegative"), sample_l1_bound)
+
+    @classmethod
+    def check_sparsity(cls, value: Any, name: str, problem: Problem) -> float:
+        return check_bound(value, name, problem.p)
+
+    @classmethod
+    def needs_whole_products(cls, options: dict[str, Any]) -> bool:
+        return "sample_l1_bound" in options
+
+    def solve(
+        self, problem: Problem, state: DeflatedOperator, l1_bound: float, seed: list[int],
+        hook: Report | None,
+    ) -> Solution | None:  # fmt: skip
+        op, two_way = state.operator, self.sample_l1_bound is not None
+        if two_way and not state.deflation.semidefinite:
+            raise ValueError(
+                f"sample_l1_bound needs data, and {state.deflation.name!r} deflation has no data form"
+            )
+        sample_bound = min(self.sample_l1_bound or 0.0, math.sqrt(op.n))  # of fewer rows, perhaps; 0: none
+        limits = (
+            l1_bound, sample_bound, self.max_iter, self.tolerance(op), hook, self.nonnegative,
+        )  # fmt: skip
+        weights = () if two_way else CONTINUATION  # two-way steps know no penalty
+
+        def run(index: NDArray[np.intp], entries: NDArray[Any], _: tuple[int, ...]) -> Solution | None:
+            status, index, entries, objective, n_iter = op.pmd(index, entries, *limits)
+            if status < 0:
+                return None
+            x = Solution(index, entries, objective, n_iter, status == 0)
+            return penalty_continuation(state, x, lambda op, i, v: op.pmd(i, v, *limits), weights)
+
+        begin = bounded_starts(problem, state, l1_bound, self.start, self.n_starts, seed)
+        best = best_run(state, begin, run, hook)
+        if best is None:
+            return None
+        if two_way:  # its objective was u'F v
+            y = op.apply(best.index, best.entries)
+            best = replace(best, objective=float(best.entries @ y[best.index]))
+        if self.renormalize:
+            best = refit(state, best, self.nonnegative)
+        return drop_zeros(best)
+
+    def left_vector(self, state: DeflatedOperator, x: Solution) -> tuple[NDArray[Any], float]:
+        """u, and u'F v in the units of F, that belong to a loading."""
+        f = state.operator.image(x.index, np.ascontiguousarray(x.entries))
+        u, root = np.empty_like(f), math.sqrt(len(f))
+        _core.l1_threshold(f, min(self.sample_l1_bound or root, root), 0, u)
+        return u, float(u.astype(np.float64) @ f)
+
+    def image(self, state: DeflatedOperator, found: Solution) -> NDArray[Any] | None:
+        if self.sample_l1_bound is None or state.operator.covariance:
+            return None
+        u, strength = self.left_vector(state, found)
+        return u * u.dtype.type(strength)
 
 
+@shared_parameters
 def pmd(
     X: Any,
     l1_bound: float,
@@ -131,30 +175,17 @@ def pmd(
         "eigenvector": the leading eigenvector. An array is taken as it is.
     n_starts : int, optional
         Number of starts when `start` is None, as in `tpower`.
-    max_iter : int, default 1000
-        Iterations of each start.
-    tol : float, optional
-        A run ends when its support is stable and an iteration raises the objective by a fraction of
-        at most `tol`. Default 1e-8 for float64, 1e-5 for float32.
+    %(iterations)s
     renormalize : bool, default False
         Replace the values on the support by the leading eigenvector there. Its l1 norm may exceed
         the bound.
-    kind : {"data", "covariance"}, default "data"
-    center : bool, default True
-        Subtract the column means, implicitly. Ignored for a covariance.
-    scale : bool, default False
-        Divide each column by its standard deviation, implicitly; constant columns by 1. For a
-        covariance: use the correlation.
+    %(matrix)s
     screening : {"auto", "both", "shadow", "references", "none"}, default "auto"
         How dense data are kept from being read for every product, see `sparse_pca`. The two-way form
         reads them for all.
-    n_features : int, optional
-        p, needed when X is a bare callable; of anything else, it must be its number of columns.
-    rng : None, int or numpy Generator, optional
-        For random starts and for probing operators without entries; None is a fixed seed.
-    callback : callable, optional
-        Called with a `Progress` at most twenty times a second, and once at the end.
-        Raising StopIteration ends the search early, see `Progress`.
+    %(n_features)s
+    %(rng)s
+    %(callback)s
 
     Returns
     -------
@@ -168,8 +199,7 @@ def pmd(
     ValueError
         For infinite or empty input, NaN other than in dense data, a column without any observed
         entry, an asymmetric covariance, or an option out of range.
-    TypeError
-        For input that is not real numbers, masked arrays, or an option of the wrong type.
+    %(type_error)s
 
     References
     ----------
@@ -187,26 +217,23 @@ def pmd(
     >>> round(float(abs(x.loading).sum()), 6)
     1.8
     """
-    problem = as_problem(
-        X, kind=kind, center=center, scale=scale, n_features=n_features, definite=False, screening=screening,
-        missing=True,
+    options = {
+        "sample_l1_bound": sample_l1_bound, "nonnegative": nonnegative, "start": start, "n_starts": n_starts,
+        "max_iter": max_iter, "tol": tol, "renormalize": renormalize,
+    }  # fmt: skip
+    run = run_one(
+        PenalizedDecomposition, X, l1_bound, options, rng, callback, kind=kind, center=center, scale=scale,
+        n_features=n_features, screening=screening, definite=False,
     )  # fmt: skip
-    bound = check_bound(l1_bound, "l1_bound", problem)
-    options = check_options(
-        problem, sample_l1_bound=sample_l1_bound, nonnegative=nonnegative, start=start, n_starts=n_starts,
-        max_iter=max_iter, tol=tol, renormalize=renormalize,
-    )  # fmt: skip
-    seed = as_seed(rng)
-    told = progress_hook(callback)
-    state = DeflatedOperator.nothing(problem)
-    found = solve(problem, state, bound, options, [seed, 0], told)
-    component = component_result(problem, found, "pmd", told, max_iter)
+    problem, found = run.problem, run.found
+    component = component_result(run)
     data = problem.n_samples is not None and not problem.operator.covariance
     left = np.zeros(problem.n_samples or 0, problem.operator.dtype) if data else None
     strength = 0.0
     if found is not None and found.objective > problem.noise(found.index):
         if data:
-            left, strength = _left(state, found, options)
+            assert isinstance(run.solver, PenalizedDecomposition)
+            left, strength = run.solver.left_vector(run.state, found)
         else:
             strength = math.sqrt(found.objective) * math.sqrt(max((problem.n_samples or 2) - 1, 1))
     with np.errstate(under="ignore"):
@@ -216,51 +243,6 @@ def pmd(
 
 def _fields(component: Any) -> dict[str, Any]:
     return {name: getattr(component, name) for name in component.__dataclass_fields__}
-
-
-def _left(state: DeflatedOperator, x: Solution, options: Options) -> tuple[NDArray[Any], float]:
-    """u, and u'F v in the units of F, that belong to a loading."""
-    f = state.operator.image(x.index, np.ascontiguousarray(x.value))
-    u = np.empty_like(f)
-    _core.l1_threshold(f, options.sample_l1_bound or math.sqrt(len(f)), 0, u)
-    return u, float(u.astype(np.float64) @ f)
-
-
-def image(state: DeflatedOperator, found: Solution, options: Options) -> NDArray[Any] | None:
-    """d u, where it differs from F v."""
-    if options.sample_l1_bound is None or state.operator.covariance:
-        return None
-    u, strength = _left(state, found, options)
-    return u * u.dtype.type(strength)
-
-
-def solve(
-    problem: Problem,
-    state: DeflatedOperator,
-    l1_bound: float,
-    options: Options,
-    seed: list[int],
-    told: ProgressHook | None,
-) -> Solution | None:
-    """The best run over all starts on the deflated operator; None when it maps them all to zero."""
-    tol = default_tol(state.operator, options.tol)
-    if options.sample_l1_bound is not None and state.method.endswith("hotelling"):
-        raise ValueError(f"sample_l1_bound needs data, and {state.method!r} deflation has no data form")
-    best = None
-    for index, value, _ in bounded_starts(problem, state, l1_bound, options.start, options.n_starts, seed):
-        if best is not None and ended(told):
-            break
-        new = _run(state, Solution(index, value, 0.0, 0, False), l1_bound, options, tol, told)
-        if new is not None and (best is None or is_better(state, new, best, 0)):
-            best = new
-    if best is None:
-        return None
-    if options.sample_l1_bound is not None:  # its objective was u'F v
-        y = state.operator.apply(best.index, best.value)
-        best = replace(best, objective=float(best.value @ y[best.index]))
-    if options.renormalize:
-        best = refit(state, best, options.nonnegative)
-    return drop_zeros(best)
 
 
 def bounded_starts(
@@ -275,24 +257,3 @@ def bounded_starts(
     p = state.operator.p
     k = min(math.ceil(l1_bound**2 - 1e-9), p, largest_submatrix(state.operator))
     yield from starts(problem, state, p if isinstance(start, np.ndarray) else k, start, n_starts, seed)
-
-
-def _run(
-    state: DeflatedOperator,
-    x: Solution,
-    l1_bound: float,
-    options: Options,
-    tol: float,
-    told: ProgressHook | None,
-) -> Solution | None:
-    """From one start; None where A maps a vector to zero, or where the support has no feasible vector."""
-    op = state.operator
-    limits = (
-        l1_bound, options.sample_l1_bound or 0.0, options.max_iter, tol, told, options.nonnegative,
-    )  # fmt: skip
-    status, index, value, objective, n_iter = op.pmd(x.index, x.value, *limits)
-    if status < 0:
-        return None
-    x = Solution(index, value, objective, n_iter, status == 0)
-    weights = PENALTIES if options.sample_l1_bound is None else ()  # two-way steps know no penalty
-    return penalty_continuation(state, x, lambda op, i, v: op.pmd(i, v, *limits), weights)

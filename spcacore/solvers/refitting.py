@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -10,18 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
+from .._limits import CONTINUATION
 from ..linalg.eigen import largest_eigenpairs
 from ..linalg.orthogonal import fix_sign
 from ..operators.deflation import DeflatedOperator
 from ..operators.submatrix import largest_submatrix
-from .base import Solution
+from .base import Report, Solution, ended
 
-PENALTIES = (0.25, 1.0, 4.0, 16.0, 64.0)  # of the variance found
 Run = Callable[[_core.Operator, NDArray[np.intp], NDArray[Any]], tuple[Any, ...]]
 
 
 def penalty_continuation(
-    state: DeflatedOperator, x: Solution, run: Run, weights: tuple[float, ...] = PENALTIES
+    state: DeflatedOperator, x: Solution, run: Run, weights: tuple[float, ...] = CONTINUATION
 ) -> Solution | None:
     """What a run found, with Q'x = 0 where the state asks for that; None where no vector met is feasible.
 
@@ -33,14 +33,14 @@ def penalty_continuation(
         return x
     if not x.objective > 0:  # rounding is all that is left
         return None
-    best, total, index, value = refit(state, x), x.n_iter, x.index, x.value
+    best, total, index, value = refit(state, x), x.n_iter, x.index, x.entries
     for weight in weights:
         penalized = state.operator.with_penalty(weight * x.objective)
         status, index, value, _, n_iter = run(penalized, index, value)
         total += n_iter
         if status < 0:
             break
-        new = refit(state, replace(x, index=index, value=value, converged=status == 0))
+        new = refit(state, replace(x, index=index, entries=value, converged=status == 0))
         if new.objective > best.objective:
             best = new
     return None if best.objective == -np.inf else replace(best, n_iter=total)
@@ -64,6 +64,25 @@ def is_better(
     return tuple(new.index) < tuple(best.index)
 
 
+def best_run(
+    state: DeflatedOperator,
+    starts: Iterable[tuple[NDArray[np.intp], NDArray[Any], tuple[int, ...]]],
+    run: Callable[[NDArray[np.intp], NDArray[Any], tuple[int, ...]], Solution | None],
+    hook: Report | None,
+    tol: float = 0,
+    nonnegative: bool = False,
+) -> Solution | None:
+    """The best of the runs from all starts, or from the first ones if the callback ends the search."""
+    best = None
+    for start in starts:
+        if best is not None and ended(hook):
+            break
+        new = run(*start)
+        if new is not None and (best is None or is_better(state, new, best, tol, nonnegative)):
+            best = new
+    return best
+
+
 def refit(state: DeflatedOperator, x: Solution, nonnegative: bool = False) -> Solution:
     """The best values on the support of x (variational renormalization, Moghaddam et al. 2006).
 
@@ -73,8 +92,8 @@ def refit(state: DeflatedOperator, x: Solution, nonnegative: bool = False) -> So
     if nonnegative:
         value, objective = _nonnegative_vector(state, x)
     else:
-        value, objective = leading_vector(state.operator, x.index, x.value, _feasible_span(state, x.index))
-    return replace(x, value=value, objective=objective)
+        value, objective = leading_vector(state.operator, x.index, x.entries, _feasible_span(state, x.index))
+    return replace(x, entries=value, objective=objective)
 
 
 Span = tuple[NDArray[np.float64], NDArray[np.float64]]
@@ -160,13 +179,13 @@ def _nonnegative_vector(state: DeflatedOperator, x: Solution) -> tuple[NDArray[A
     """A maximizer of x'Ax over x >= 0 on the support: x <- (A x)_+/||.||, which ascends, to its limit."""
     op, k = state.operator, len(x.index)
     if k > largest_submatrix(op) or state.quotient:
-        return x.value, x.objective
+        return x.entries, x.objective
     G = op.submatrix(x.index).astype(np.float64)
     eigenvalues, vectors = np.linalg.eigh(G)
     vector = fix_sign(vectors[:, -1])
     if vector.min() < -1e-12:
         shift, objective = max(0.0, -eigenvalues[0]), -np.inf
-        vector = x.value.astype(np.float64)
+        vector = x.entries.astype(np.float64)
         for _ in range(100 * k + 1000):
             y = G @ vector
             previous, objective = objective, float(vector @ y)

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import COLUMNS_AT_A_TIME, REDUCED_ORDER, RELAXATION_ORDER
+from .._limits import (
+    COLUMNS_AT_A_TIME,
+    NEGLIGIBLE_ENTRY,
+    PENALTY_DESCENT,
+    REDUCED_ORDER,
+    RELAXATION_ORDER,
+    ROUGH_ITERATIONS,
+    ROUGH_TOLERANCE,
+)
+from .._messages import counted
 from .._validation import LARGEST, check_bool, integer, number
 from ..operators.deflation import DeflatedOperator
 from ..operators.inputs import as_problem
@@ -18,21 +27,9 @@ from ..operators.problem import Problem
 from ..operators.submatrix import largest_submatrix
 from ..progress import Callback
 from ..results import DSPCAComponent
-from .base import ProgressHook, Solution, component_result, drop_zeros, ended, progress_hook
+from .base import Report, Run, Solution, Solver, component_result, drop_zeros, ended, progress_hook
+from .parameters import shared_parameters
 from .refitting import refit
-
-_DESCENT = 0.7  # from one penalty tried to the next
-_ROUGH, _ROUGH_ITERATIONS = 1e-2, 100  # how well each is solved
-_NEGLIGIBLE = 1e-3  # of the largest entry of the leading eigenvector
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Options:
-    """How one component is searched for."""
-
-    max_iter: int
-    tol: float
-    renormalize: bool
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -47,17 +44,38 @@ class _Relaxed:
     converged: bool
 
 
-def check_options(
-    problem: Problem, *, max_iter: Any = 1000, tol: Any = 1e-3, renormalize: Any = True
-) -> Options:
-    """Validate what `dspca` and `sparse_pca` share."""
-    return Options(
-        integer(max_iter, "max_iter", 0, LARGEST),
-        number(tol, "tol", 0),
-        check_bool(renormalize, "renormalize"),
-    )
+@dataclass(frozen=True, eq=False, repr=False)
+class SemidefiniteRelaxation(Solver):
+    """The semidefinite relaxation; the loading is the leading eigenvector of its solution, truncated."""
+
+    max_iter: int
+    tol: float
+    renormalize: bool
+    name = "dspca"
+    whole_products = True
+
+    @classmethod
+    def from_options(
+        cls, problem: Problem, *, max_iter: Any = 1000, tol: Any = 1e-3, renormalize: Any = True
+    ) -> Self:
+        return cls(
+            integer(max_iter, "max_iter", 0, LARGEST),
+            number(tol, "tol", 0),
+            check_bool(renormalize, "renormalize"),
+        )
+
+    def solve(
+        self, problem: Problem, state: DeflatedOperator, cardinality: int, seed: list[int],
+        hook: Report | None,
+    ) -> Solution | None:  # fmt: skip
+        relaxed = _constrained(state, cardinality, self, hook)
+        return None if relaxed is None else _loading(state, relaxed, cardinality, self)
+
+    def limit(self) -> str:
+        return counted(self.max_iter, "iteration")
 
 
+@shared_parameters
 def dspca(
     X: Any,
     cardinality: int | None = None,
@@ -104,16 +122,9 @@ def dspca(
         Each iteration decomposes a matrix of the variables that remain.
     renormalize : bool, default True
         Replace the values on the support by the leading eigenvector of A there.
-    kind : {"data", "covariance"}, default "data"
-    center : bool, default True
-        Subtract the column means, implicitly. Ignored for a covariance.
-    scale : bool, default False
-        Divide each column by its standard deviation; for a covariance, use the correlation.
-    n_features : int, optional
-        p, needed when X is a bare callable; of anything else, it must be its number of columns.
-    callback : callable, optional
-        Called with a `Progress` at most twenty times a second, and once at the end.
-        Raising StopIteration ends the search early, see `Progress`.
+    %(matrix)s
+    %(n_features)s
+    %(callback)s
 
     Returns
     -------
@@ -156,19 +167,19 @@ def dspca(
     if (cardinality is None) == (penalty is None):
         raise TypeError("dspca takes either cardinality or penalty")
     problem = as_problem(X, kind=kind, center=center, scale=scale, n_features=n_features)
-    options = check_options(problem, max_iter=max_iter, tol=tol, renormalize=renormalize)
-    told = progress_hook(callback)
-    state = DeflatedOperator.nothing(problem)
+    solver = SemidefiniteRelaxation.from_options(problem, max_iter=max_iter, tol=tol, renormalize=renormalize)
+    hook = progress_hook(callback)
+    state = DeflatedOperator.from_problem(problem)
     k, charge = problem.p, 0.0
     if cardinality is not None:
-        k = integer(cardinality, "cardinality", 1, problem.p)
-        relaxed = _constrained(state, k, options, told)
+        k = solver.check_sparsity(cardinality, "cardinality", problem)
+        relaxed = _constrained(state, k, solver, hook)
     else:
         charge = number(penalty, "penalty", 0, float(np.finfo(np.float64).max))
         with np.errstate(over="ignore", under="ignore"):
-            relaxed = _penalized(state, float(np.ldexp(charge, -problem.exponent)), options, told)
-    found = None if relaxed is None else _loading(state, relaxed, k, options)
-    component = component_result(problem, found, "dspca", told, max_iter)
+            relaxed = _penalized(state, float(np.ldexp(charge, -problem.exponent)), solver, hook)
+    found = None if relaxed is None else _loading(state, relaxed, k, solver)
+    component = component_result(Run(problem, state, solver, [], hook, found))
     if relaxed is None or found is None:
         relaxed = _Relaxed(np.zeros(1, np.intp), np.ones((1, 1)), 0.0, 0.0, 0, True)
     dual = float(problem.in_units(relaxed.dual))
@@ -182,36 +193,25 @@ def dspca(
     )
 
 
-def solve(
-    problem: Problem,
-    state: DeflatedOperator,
-    cardinality: int,
-    options: Options,
-    seed: list[int],
-    told: ProgressHook | None,
-) -> Solution | None:
-    """From the constrained relaxation of the deflated matrix; None where no variance is left."""
-    relaxed = _constrained(state, cardinality, options, told)
-    return None if relaxed is None else _loading(state, relaxed, cardinality, options)
-
-
 def dual_bound(state: DeflatedOperator, cardinality: int) -> float:
     """An upper bound of x'Ax over unit vectors of the cardinality, in the operator's units."""
-    relaxed = _constrained(state, cardinality, Options(1000, 1e-3, False), None)
+    relaxed = _constrained(state, cardinality, SemidefiniteRelaxation(1000, 1e-3, False), None)
     return 0.0 if relaxed is None else relaxed.dual
 
 
-def _loading(state: DeflatedOperator, relaxed: _Relaxed, k: int, options: Options) -> Solution | None:
+def _loading(
+    state: DeflatedOperator, relaxed: _Relaxed, k: int, solver: SemidefiniteRelaxation
+) -> Solution | None:
     """The leading eigenvector of M, cut to k entries."""
     vector = np.zeros(state.operator.p)
     vector[relaxed.kept] = _core.leading_eigenvector(relaxed.matrix.copy())[1]
     index = _core.select_largest(vector, min(k, len(relaxed.kept)))
     size = np.abs(vector[index])
-    index = index[size > _NEGLIGIBLE * size.max()]
+    index = index[size > NEGLIGIBLE_ENTRY * size.max()]
     value = vector[index] / np.linalg.norm(vector[index])
     value = value.astype(state.operator.dtype)
     x = Solution(index, value, 0.0, relaxed.n_iter, relaxed.converged)
-    if options.renormalize:
+    if solver.renormalize:
         return drop_zeros(refit(state, x))
     objective = float(value @ (state.operator.submatrix(index) @ value))
     return drop_zeros(Solution(index, value, objective, relaxed.n_iter, relaxed.converged))
@@ -221,11 +221,11 @@ def _loading(state: DeflatedOperator, relaxed: _Relaxed, k: int, options: Option
 
 
 def _constrained(
-    state: DeflatedOperator, k: int, options: Options, told: ProgressHook | None
+    state: DeflatedOperator, k: int, solver: SemidefiniteRelaxation, hook: Report | None
 ) -> _Relaxed | None:
     kept, limit = _with_variance(state), float(k - 1)
     if len(kept) > REDUCED_ORDER and state.diagonal is not None and _definite(state):
-        reduced = _by_penalties(state, len(kept), limit, options, told)
+        reduced = _by_penalties(state, len(kept), limit, solver, hook)
         if isinstance(reduced, _Relaxed):
             return reduced
         kept = kept if reduced is None else reduced
@@ -234,11 +234,11 @@ def _constrained(
             f"of this cardinality {len(kept)} variables remain, of which dspca solves for at most "
             f"{RELAXATION_ORDER}; lower it, or leave out the smallest variances"
         )
-    return _relax(state, kept, True, limit, options, told)
+    return _relax(state, kept, True, limit, solver, hook)
 
 
 def _by_penalties(
-    state: DeflatedOperator, p: int, limit: float, options: Options, told: ProgressHook | None
+    state: DeflatedOperator, p: int, limit: float, solver: SemidefiniteRelaxation, hook: Report | None
 ) -> _Relaxed | NDArray[np.intp] | None:
     """The constrained relaxation, or fewer variables with the same optimum, where penalties tell.
 
@@ -249,31 +249,31 @@ def _by_penalties(
     """
     assert state.diagonal is not None
     most = RELAXATION_ORDER if p > RELAXATION_ORDER else p // 2
-    rough = Options(_ROUGH_ITERATIONS, _ROUGH, False)
-    fine = Options(options.max_iter, options.tol / 4, False)
+    rough = SemidefiniteRelaxation(ROUGH_ITERATIONS, ROUGH_TOLERANCE, False)
+    fine = replace(solver, tol=solver.tol / 4)
     rho = float(state.diagonal.max())
     while rho > 0:
-        rho *= _DESCENT
+        rho *= PENALTY_DESCENT
         survivors = _survivors(state, rho)
         if len(survivors) > most:
             break
-        relaxed = _relax(state, survivors, False, rho, rough, told)
+        relaxed = _relax(state, survivors, False, rho, rough, hook)
         if relaxed is None:
             break
         excess = _off_diagonal(relaxed) - limit
-        if ended(told):
+        if ended(hook):
             return _within(relaxed, state, rho, limit)
         if excess > 0:
             multiplier = rho - (relaxed.dual - relaxed.primal) / excess
-            if multiplier > _DESCENT * rho:
+            if multiplier > PENALTY_DESCENT * rho:
                 survivors = _survivors(state, multiplier * (1 - 1e-9))
                 return survivors if len(survivors) <= most else None
         elif -rho * excess <= fine.tol * (relaxed.dual + rho * limit):
-            relaxed = _relax(state, survivors, False, rho, fine, told)
+            relaxed = _relax(state, survivors, False, rho, fine, hook)
             assert relaxed is not None
             off = _off_diagonal(relaxed)
             primal, dual = relaxed.primal + rho * off, relaxed.dual + rho * limit
-            if off <= limit and dual - primal <= options.tol * dual:
+            if off <= limit and dual - primal <= solver.tol * dual:
                 return replace(relaxed, primal=primal, dual=dual, converged=True)
     return None
 
@@ -296,7 +296,7 @@ def _off_diagonal(relaxed: _Relaxed) -> float:
 
 
 def _penalized(
-    state: DeflatedOperator, rho: float, options: Options, told: ProgressHook | None
+    state: DeflatedOperator, rho: float, solver: SemidefiniteRelaxation, hook: Report | None
 ) -> _Relaxed | None:
     kept = _survivors(state, rho)
     if len(kept) > RELAXATION_ORDER:
@@ -304,7 +304,7 @@ def _penalized(
             f"at this penalty {len(kept)} variables remain, of which dspca solves for at most "
             f"{RELAXATION_ORDER}; raise it"
         )
-    return _relax(state, kept, False, rho, options, told)
+    return _relax(state, kept, False, rho, solver, hook)
 
 
 def _relax(
@@ -312,8 +312,8 @@ def _relax(
     kept: NDArray[np.intp],
     constrained: bool,
     limit: float,
-    options: Options,
-    told: ProgressHook | None,
+    solver: SemidefiniteRelaxation,
+    hook: Report | None,
 ) -> _Relaxed | None:
     """The relaxation over the variables kept; None where they have no variance."""
     if len(kept) == 0:
@@ -323,14 +323,14 @@ def _relax(
     A = (A + A.T) / 2
     if not A.diagonal().max() > 0:
         return None
-    status, M, primal, dual, n_iter = _core.dspca(A, constrained, limit, options.tol, options.max_iter, told)
+    status, M, primal, dual, n_iter = _core.dspca(A, constrained, limit, solver.tol, solver.max_iter, hook)
     dual += _rounding(op) * A.diagonal().sum() * (not op.covariance)
     return _Relaxed(kept, M, primal, dual, n_iter, status == 0)
 
 
 def _definite(state: DeflatedOperator) -> bool:
     """Whether |A_ij|^2 <= A_ii A_jj is known: Hotelling deflation may leave A indefinite."""
-    return state.operator.t == 0 or "hotelling" not in state.method
+    return state.operator.t == 0 or state.deflation.semidefinite
 
 
 def _with_variance(state: DeflatedOperator) -> NDArray[np.intp]:

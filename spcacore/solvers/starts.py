@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,53 +10,28 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import KRYLOV_WORK, START_WORK
-from .._messages import counted
-from .._validation import check_choice, integer, real_array
 from ..linalg.eigen import largest_eigenpairs, products_of
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..operators.submatrix import largest_submatrix
+from .base import Solution
 from .refitting import leading_vector
 
-
-def check_start(p: int, start: Any, n_starts: Any) -> tuple[Any, int | None]:
-    """Validate where a search starts."""
-    if isinstance(start, str):
-        check_choice(start, "start", ("diagonal", "eigenvector"))
-    elif start is not None:
-        start = real_array(start, "start", ndim=1).astype(np.float64)
-        if start.size != p:
-            raise ValueError(f"start has {counted(start.size, 'entry')} for {counted(p, 'variable')}")
-        if not start.any():
-            raise ValueError("start is the zero vector")
-        start = start / np.abs(start).max()
-    if n_starts is not None:
-        if start is not None:
-            raise ValueError("n_starts goes with start=None; a given start is the only one")
-        n_starts = integer(n_starts, "n_starts", 1)
-    return start, n_starts
-
-
 Start = tuple[NDArray[np.intp], NDArray[Any], tuple[int, ...]]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class WarmStart:
-    """A start besides the default ones: the component of a problem nearby."""
-
-    index: NDArray[np.intp]
-    value: NDArray[Any]
 
 
 def starts(
     problem: Problem, state: DeflatedOperator, k: int, start: Any, n_starts: int | None, seed: list[int]
 ) -> Iterator[Start]:
-    """Nonzeros of each start, and the cardinalities to run through from there."""
+    """Nonzeros of each start, and the cardinalities to run through from there.
+
+    A solution of a problem nearby, as `start`, comes before the default ones.
+    """
     op, diagonal = state.operator, variance_alone(state)
     p, dtype = op.p, op.dtype
     rng = np.random.default_rng(seed)
-    if isinstance(start, WarmStart):
-        yield start.index, start.value, (k,)
+    if isinstance(start, Solution):
+        yield start.index, start.entries, (k,)
         start = None
     if isinstance(start, np.ndarray):
         index = _core.select_largest(start, k)

@@ -1,4 +1,4 @@
-"""Exchanging variables of a support for others."""
+"""Swapping variables of a support for others."""
 
 from __future__ import annotations
 
@@ -9,28 +9,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
+from .._limits import GREEDY_PENALTIES
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..operators.submatrix import largest_submatrix
-from .base import ProgressHook, Solution, ended
-from .greedy_search import _PENALTIES, Pencil, _ProgressClock, ties
+from .base import ProgressClock, Report, Solution, ended
+from .greedy_search import Pencil, ties
 from .refitting import refit
 
 
 def swap_search(
-    problem: Problem, state: DeflatedOperator, x: Solution, budget: float, told: ProgressHook | None
+    problem: Problem, state: DeflatedOperator, x: Solution, budget: float, hook: Report | None
 ) -> Solution:
-    """Variables exchanged, one for one, for as long as that raises the objective; then values re-fitted.
+    """Variables swapped, one for one, for as long as that raises the objective; then values re-fitted.
 
     No support that differs in one variable is better than the one returned, unless to see that would take
     more multiplications than `budget`.
     """
     k, p = len(x.index), problem.p
-    if budget <= 0 or state.diagonal is None or k == p or k < 2 or x.objective == -np.inf or ended(told):
+    if budget <= 0 or state.diagonal is None or k == p or k < 2 or x.objective == -np.inf or ended(hook):
         return x
-    strength = -1.0 if state.quotient else _PENALTIES[-1] if state.constrained else 0.0
-    metric, clock = Pencil.of(state, strength), _ProgressClock(told)
-    while (new := best_swap(problem, state, metric, x, budget)) is not None:
+    strength = -1.0 if state.quotient else GREEDY_PENALTIES[-1] if state.constrained else 0.0
+    pencil, clock = Pencil.of(state, strength), ProgressClock(hook)
+    while (new := best_swap(problem, state, pencil, x, budget)) is not None:
         x = new
         if clock(x.n_iter):
             break
@@ -38,21 +39,21 @@ def swap_search(
 
 
 def best_swap(
-    problem: Problem, state: DeflatedOperator, metric: Pencil, x: Solution, budget: float
+    problem: Problem, state: DeflatedOperator, pencil: Pencil, x: Solution, budget: float
 ) -> Solution | None:
-    """x with one variable exchanged for a better one, the least weighty first; None if there is none."""
+    """x with one variable swapped for a better one, the smallest entry first; None if there is none."""
     op, S, k = state.operator, x.index, len(x.index)
     diagonal = np.ascontiguousarray(state.diagonal, np.float64)
     enough = x.objective + 1e-10 * abs(x.objective)
-    plain = metric.Q is None
+    plain = pencil.Q is None
     outside = np.ones(op.p, bool)
     outside[S] = False
     if 20.0 * k**4 > budget or k > largest_submatrix(op):
         return None
     if plain:
-        basis = metric.basis(op.submatrix(S).astype(np.float64), S)
-        without = _core.deleted_eigenvalues(basis.pole, basis.W)
-        if not state.method.endswith("hotelling"):  # A is semidefinite: j adds at most a_jj
+        basis = pencil.basis(op.submatrix(S).astype(np.float64), S)
+        without = _core.deleted_eigenvalues(basis.eigenvalues, basis.W)
+        if state.deflation.semidefinite:  # A is semidefinite: j adds at most a_jj
             outside &= diagonal + without.max() > enough
     candidate = np.flatnonzero(outside)
     if len(candidate) == 0:
@@ -68,9 +69,9 @@ def best_swap(
         C = _rows(op, S)[:, used]
     place, others, variance = np.searchsorted(used, S), np.searchsorted(used, candidate), diagonal[used]
     norm = np.einsum("ij,ij->j", C, C, dtype=np.float64) if plain else None
-    local = metric if metric.Q is None else replace(metric, Q=np.ascontiguousarray(metric.Q[:, used]))
+    local = pencil if pencil.Q is None else replace(pencil, Q=np.ascontiguousarray(pencil.Q[:, used]))
     left = None
-    for i in np.argsort(np.abs(x.value), kind="stable"):
+    for i in np.argsort(np.abs(x.entries), kind="stable"):
         rest = np.delete(np.arange(k), i)
         if norm is not None:  # the largest eigenvalue of a bordered matrix is at most that of its norms
             left = np.maximum(norm - C[i].astype(np.float64) ** 2, 0) + 1e-12 * norm
@@ -79,10 +80,10 @@ def best_swap(
                 continue
         part = np.ascontiguousarray(C[rest])
         basis = local.basis(part[:, place[rest]].astype(np.float64), place[rest])
-        value = local.joined(part, others, variance, basis, left)
+        value = local.bordered_eigenvalues(part, others, variance, basis, left)
         if value.max() > enough:
             index = np.sort(np.append(S[rest], candidate[ties(value)[0]]))
-            new = refit(state, replace(x, index=index, value=np.ones(k, op.dtype)))
+            new = refit(state, replace(x, index=index, entries=np.ones(k, op.dtype)))
             if new.objective > enough:
                 return new
     return None

@@ -3,78 +3,115 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._limits import QUOTIENT_ROUNDS, SWAP_WORK
-from .._validation import as_seed, check_bool, integer
+from .._validation import check_bool
 from ..operators.deflation import DeflatedOperator
-from ..operators.inputs import as_problem
 from ..operators.problem import Problem
 from ..progress import Callback
 from ..results import SparseComponent
 from .base import (
-    ProgressHook,
+    IterativeSolver,
+    Report,
     Solution,
     check_iterations,
     component_result,
-    default_tol,
     drop_zeros,
-    ended,
-    progress_hook,
+    run_one,
 )
-from .refitting import is_better, penalty_continuation, refit
-from .starts import check_start, starts
+from .parameters import shared_parameters
+from .refitting import best_run, penalty_continuation, refit
+from .starts import starts
 from .swaps import swap_search
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Options:
-    """How one component is searched for; `swaps` is what exchanges may cost, in multiplications."""
+class TruncatedPower(IterativeSolver):
+    """Truncated power iteration; `swaps` is what swapping variables may cost, in multiplications."""
 
-    start: Any
-    n_starts: int | None
-    max_iter: int
-    tol: float | None
-    renormalize: bool
     nonnegative: bool
     swaps: float
+    name = "tpower"
+    maximizes_quotient = True
+
+    @classmethod
+    def from_options(
+        cls,
+        problem: Problem,
+        *,
+        start: Any = None,
+        n_starts: Any = None,
+        max_iter: Any = 1000,
+        tol: Any = None,
+        renormalize: Any = True,
+        nonnegative: Any = False,
+        swaps: Any = None,
+    ) -> Self:
+        renormalize = check_bool(renormalize, "renormalize")
+        nonnegative = check_bool(nonnegative, "nonnegative")
+        if swaps is None:
+            swaps = renormalize and not nonnegative and start is None
+            affordable = SWAP_WORK
+        else:
+            swaps, affordable = check_bool(swaps, "swaps"), math.inf
+            if swaps and (nonnegative or not renormalize):
+                raise ValueError("swaps=True goes with renormalize=True and without nonnegative")
+            if swaps and problem.diagonal is None:
+                raise ValueError("swaps=True needs the entries of X; an operator offers only products")
+        common = check_iterations(problem.p, start, n_starts, max_iter, tol, renormalize)
+        return cls(*common, nonnegative, affordable if swaps else 0.0)
+
+    def solve(
+        self, problem: Problem, state: DeflatedOperator, cardinality: int, seed: list[int],
+        hook: Report | None,
+    ) -> Solution | None:  # fmt: skip
+        tol, positive = self.tolerance(state.operator), self.nonnegative
+
+        def run(index: NDArray[np.intp], entries: NDArray[Any], path: tuple[int, ...]) -> Solution | None:
+            return self._run(state, index, entries, path, tol, hook)
+
+        begin = starts(problem, state, cardinality, self.start, self.n_starts, seed)
+        best = best_run(state, begin, run, hook, tol if self.renormalize else 0, positive)
+        if best is None:
+            return None
+        if self.renormalize:
+            best = refit(state, best, positive)
+        if best.objective == -np.inf:  # nothing on this support is outside of the span of Q
+            return None
+        for _ in range(QUOTIENT_ROUNDS if state.quotient and self.renormalize and not positive else 0):
+            again = run(best.index, best.entries, (cardinality,))
+            if again is None or np.array_equal(again.index, best.index):
+                break
+            again = refit(state, again)
+            if not again.objective > best.objective:
+                break
+            best = again
+        return drop_zeros(swap_search(problem, state, best, self.swaps, hook))
+
+    def _run(
+        self, state: DeflatedOperator, index: NDArray[np.intp], entries: NDArray[Any], path: tuple[int, ...],
+        tol: float, hook: Report | None,
+    ) -> Solution | None:  # fmt: skip
+        """From one start, through the cardinalities of the path; None where A maps a vector to zero."""
+        op = state.operator
+        limits = self.max_iter, tol, hook, self.nonnegative
+        running = op.with_quotient() if state.quotient else op
+        for width in path:
+            status, index, entries, objective, n_iter = running.truncated_power(
+                index, entries, width, *limits
+            )
+            if status < 0:
+                return None
+        x = Solution(index, entries, objective, n_iter, status == 0)
+        return penalty_continuation(state, x, lambda op, i, v: op.truncated_power(i, v, path[-1], *limits))
 
 
-def check_options(
-    problem: Problem,
-    *,
-    start: Any = None,
-    n_starts: Any = None,
-    max_iter: Any = 1000,
-    tol: Any = None,
-    renormalize: Any = True,
-    nonnegative: Any = False,
-    swaps: Any = None,
-) -> Options:
-    """Validate what `tpower` and `sparse_pca` share."""
-    renormalize, nonnegative = check_bool(renormalize, "renormalize"), check_bool(nonnegative, "nonnegative")
-    if swaps is None:
-        swaps = renormalize and not nonnegative and start is None
-        affordable = SWAP_WORK
-    else:
-        swaps, affordable = check_bool(swaps, "swaps"), math.inf
-        if swaps and (nonnegative or not renormalize):
-            raise ValueError("swaps=True goes with renormalize=True and without nonnegative")
-        if swaps and problem.diagonal is None:
-            raise ValueError("swaps=True needs the entries of X; an operator offers only products")
-    return Options(
-        *check_start(problem.p, start, n_starts),
-        *check_iterations(max_iter, tol),
-        renormalize,
-        nonnegative,
-        affordable if swaps else 0.0,
-    )
-
-
+@shared_parameters
 def tpower(
     X: Any,
     cardinality: int,
@@ -119,35 +156,21 @@ def tpower(
         Number of starts when `start` is None, run one after another; beyond 1 + p they are random.
         Default: one, and as
         many single variables as are cheap, all of them for p up to several hundred.
-    max_iter : int, default 1000
-        Iterations of each start.
-    tol : float, optional
-        A run ends when its support is stable and an iteration raises the objective by a fraction of
-        at most `tol`. Default 1e-8 for float64, 1e-5 for float32.
+    %(iterations)s
     renormalize : bool, default True
         Replace the values on the support by the leading eigenvector there, which never lowers the
         objective (Moghaddam et al. 2006).
     nonnegative : bool, default False
         Only loadings without negative entries: each step keeps the largest entries of the positive part.
     swaps : bool, optional
-        At last exchange variables of the support for others, one for one, until no exchange raises the
+        At last swap variables of the support for others, one for one, until no swap raises the
         objective. It takes `cardinality` columns of A. Default: where these are cheap, `start` is None, and
         values are re-fitted.
-    kind : {"data", "covariance"}, default "data"
-    center : bool, default True
-        Subtract the column means, implicitly. Ignored for a covariance.
-    scale : bool, default False
-        Divide each column by its standard deviation, implicitly; constant columns by 1. For a
-        covariance: use the correlation.
-    screening : {"auto", "both", "shadow", "references", "none"}, default "auto"
-        How dense data are kept from being read for every product, see `sparse_pca`.
-    n_features : int, optional
-        p, needed when X is a bare callable; of anything else, it must be its number of columns.
-    rng : None, int or numpy Generator, optional
-        For random starts and for probing operators without entries; None is a fixed seed.
-    callback : callable, optional
-        Called with a `Progress` at most twenty times a second, and once at the end.
-        Raising StopIteration ends the search early, see `Progress`.
+    %(matrix)s
+    %(screening)s
+    %(n_features)s
+    %(rng)s
+    %(callback)s
 
     Returns
     -------
@@ -159,8 +182,7 @@ def tpower(
     ------
     ValueError
         For NaN, infinite or empty input, an asymmetric covariance, or an option out of range.
-    TypeError
-        For input that is not real numbers, masked arrays, or an option of the wrong type.
+    %(type_error)s
 
     References
     ----------
@@ -175,73 +197,12 @@ def tpower(
     >>> print(f"{x.value:.4f}", [name for name, w in zip(pitprops.names, x.loading) if w])
     3.7710 ['topdiam', 'length', 'ringbut', 'bowmax', 'bowdist', 'whorls']
     """
-    problem = as_problem(
-        X, kind=kind, center=center, scale=scale, n_features=n_features, definite=False, screening=screening
-    )
-    k = integer(cardinality, "cardinality", 1, problem.p)
-    options = check_options(
-        problem, start=start, n_starts=n_starts, max_iter=max_iter, tol=tol, renormalize=renormalize,
-        nonnegative=nonnegative, swaps=swaps,
+    options = {
+        "start": start, "n_starts": n_starts, "max_iter": max_iter, "tol": tol, "renormalize": renormalize,
+        "nonnegative": nonnegative, "swaps": swaps,
+    }  # fmt: skip
+    run = run_one(
+        TruncatedPower, X, cardinality, options, rng, callback, kind=kind, center=center, scale=scale,
+        n_features=n_features, screening=screening, definite=False,
     )  # fmt: skip
-    seed = as_seed(rng)
-    told = progress_hook(callback)
-    found = solve(problem, DeflatedOperator.nothing(problem), k, options, [seed, 0], told)
-    return component_result(problem, found, "tpower", told, max_iter)
-
-
-def solve(
-    problem: Problem,
-    state: DeflatedOperator,
-    cardinality: int,
-    options: Options,
-    seed: list[int],
-    told: Callable[[int], object] | None,
-) -> Solution | None:
-    """The best run over all starts on the deflated operator; None when it maps them all to zero."""
-    op, positive = state.operator, options.nonnegative
-    tol = default_tol(op, options.tol)
-    best = None
-    for index, value, path in starts(problem, state, cardinality, options.start, options.n_starts, seed):
-        if best is not None and ended(told):
-            break
-        new = _run(state, Solution(index, value, 0.0, 0, False), path, options, tol, told)
-        if new is None:
-            continue
-        if best is None or is_better(state, new, best, tol if options.renormalize else 0, positive):
-            best = new
-    if best is None:
-        return None
-    if options.renormalize:
-        best = refit(state, best, positive)
-    if best.objective == -np.inf:  # nothing on this support is outside of the span of Q
-        return None
-    for _ in range(QUOTIENT_ROUNDS if state.quotient and options.renormalize and not positive else 0):
-        again = _run(state, best, (cardinality,), options, tol, told)
-        if again is None or np.array_equal(again.index, best.index):
-            break
-        again = refit(state, again)
-        if not again.objective > best.objective:
-            break
-        best = again
-    return drop_zeros(swap_search(problem, state, best, options.swaps, told))
-
-
-def _run(
-    state: DeflatedOperator,
-    x: Solution,
-    path: tuple[int, ...],
-    options: Options,
-    tol: float,
-    told: ProgressHook | None,
-) -> Solution | None:
-    """From one start, through the cardinalities of the path; None where A maps a vector to zero."""
-    op = state.operator
-    limits = options.max_iter, tol, told, options.nonnegative
-    running = op.with_quotient() if state.quotient else op
-    index, value = x.index, x.value
-    for width in path:
-        status, index, value, objective, n_iter = running.truncated_power(index, value, width, *limits)
-        if status < 0:
-            return None
-    x = Solution(index, value, objective, n_iter, status == 0)
-    return penalty_continuation(state, x, lambda op, i, v: op.truncated_power(i, v, path[-1], *limits))
+    return component_result(run)

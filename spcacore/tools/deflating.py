@@ -18,7 +18,7 @@ from .._validation import (
     refuse_not_finite,
 )
 from ..linalg.orthogonal import orthogonal_part, unit
-from ..operators.deflation import METHODS, matrix_update, orthogonalizes
+from ..operators.deflation import DEFLATIONS
 from ..operators.dense import blas_layout
 
 
@@ -42,15 +42,17 @@ def deflate(
     "schur"                       `A - A xx'A / x'Ax`                    `(I - uu') X`, u ~ `X x`
     "orthogonalized_hotelling"    Hotelling with q                       none
     "orthogonalized_projection"   projection with q                      `X (I - qq')`
-    "generalized"                 the same, where x solved               `X (I - qq')`
+    "orthogonalized_schur"        Schur complement with q                `(I - uu') X`, u ~ `X q`
+    "generalized"                 projection with q, where x solved      `X (I - qq')`
                                   `max x'Ax, x'Bx = 1, B = I - QQ'`
     "naive"                       of the residual of data                `X - (X x) x'`
     ============================  =====================================  ===========================
 
     with `q` the normalized part of x orthogonal to the `earlier` loadings, and Q an orthonormal basis of
     these. Hotelling touches a k x k block, projection k rows and columns, where k is the number of
-    nonzeros of x (or q). The residual `X - d u x'` with `d u = X x` is the projection; the two differ
-    where a solver makes u sparse or leaves out missing entries, see `pmd`.
+    nonzeros of x (or q). Where Schur complements have removed the earlier loadings too, x and q have the
+    same one. The residual `X - d u x'` with `d u = X x` is the projection; the two differ where a solver
+    makes u sparse or leaves out missing entries, see `pmd`.
 
     Parameters
     ----------
@@ -63,7 +65,7 @@ def deflate(
     earlier : array-like of shape (p, t), optional
         Loadings already removed, for the orthogonalized and generalized methods only.
     center : bool, default True
-        Data only: take the covariance about the column means. It matters for "schur" alone.
+        Data only: take the covariance about the column means. It matters for the Schur complements alone.
     overwrite : bool, default False
         Work in place; A must then be a writable contiguous float32 or float64 array, and is returned.
         Hotelling and projection then read, and check, only what the support of x reaches.
@@ -98,14 +100,13 @@ def deflate(
     array([[0., 1.],
            [1., 1.]])
     """
-    check_choice(method, "method", METHODS)
+    deflation = DEFLATIONS[check_choice(method, "method", DEFLATIONS)]
+    update = deflation.update
     covariance = check_choice(kind, "kind", ("covariance", "data")) == "covariance"
     center, overwrite = check_bool(center, "center"), check_bool(overwrite, "overwrite")
-    orthogonalized = orthogonalizes(method)
-    step = matrix_update(method)
-    if step == "hotelling" and not covariance:
+    if not (covariance or deflation.semidefinite):
         raise ValueError(f"{method!r} deflation of data does not exist: the result is no Gram matrix")
-    if earlier is not None and not orthogonalized:
+    if earlier is not None and not deflation.orthogonalized:
         raise ValueError(f"earlier goes with the orthogonalized methods, not with {method!r}")
     a = real_array(A, "A", ndim=2, finite=False)
     p = a.shape[1]
@@ -121,23 +122,25 @@ def deflate(
     if value is None:
         raise ValueError("x is the zero vector")
     plain = blas_layout(a)
-    if orthogonalized:
+    if deflation.orthogonalized:
         direction = np.zeros(p)
         direction[index] = value
         q = orthogonal_part(direction, _basis(earlier, p))
         index = np.flatnonzero(q) if q is not None else index[:0]
         value = direction[index] if q is None else q[index]
-    _check(plain, step, covariance, index if overwrite and step != "schur" else None)
+    _check(plain, update, covariance, index if overwrite and update != "schur" else None)
     out = output_array(A, plain, "A", overwrite)
     if len(index) == 0:
         return out
     value = value.astype(a.dtype)
     if covariance:
-        done = _core.deflate_covariance(step, out, index, value)
+        done = _core.deflate_covariance(update, out, index, value)
     else:
         with np.errstate(under="ignore"):
-            mean = out.mean(axis=0, dtype=np.float64).astype(a.dtype) if center and step == "schur" else None
-        done = _core.deflate_data(step, out, index, value, mean)
+            mean = (
+                out.mean(axis=0, dtype=np.float64).astype(a.dtype) if center and update == "schur" else None
+            )
+        done = _core.deflate_data(update, out, index, value, mean)
     if not done:
         refuse_not_finite(out[:, index], "A, where x is not zero,")
         raise ValueError("A is too large: A x is not finite")
@@ -159,7 +162,7 @@ def _basis(earlier: Any, p: int) -> list[NDArray[np.float64]]:
     return basis
 
 
-def _check(a: NDArray[Any], step: str, covariance: bool, touched: NDArray[np.intp] | None) -> None:
+def _check(a: NDArray[Any], update: str, covariance: bool, touched: NDArray[np.intp] | None) -> None:
     """Refuse what is not finite or not symmetric, in the whole matrix or where it will be touched."""
     if not covariance:
         if touched is None:  # else the kernel sees to it
@@ -170,9 +173,9 @@ def _check(a: NDArray[Any], step: str, covariance: bool, touched: NDArray[np.int
         if not np.isfinite(largest):
             raise_not_finite(a, "A")
     else:
-        part = a[np.ix_(touched, touched)] if step == "hotelling" else a[:, touched]
+        part = a[np.ix_(touched, touched)] if update == "hotelling" else a[:, touched]
         refuse_not_finite(part, "A, where x is not zero,")
-        across = part if step == "hotelling" else a[touched]
+        across = part if update == "hotelling" else a[touched]
         largest, asymmetry = np.abs(part).max(initial=0), np.abs(part - across.T).max(initial=0)
     if asymmetry > largest * (1e-8 if a.dtype == np.float64 else 1e-5):
         raise ValueError(f"a covariance must be symmetric; A differs from its transpose by {asymmetry:.3g}")

@@ -9,7 +9,7 @@ import pytest
 from cli_tools import loadings_of, one_error_line, results
 
 import spcacore
-from spcacore.solvers.table import METHODS
+from spcacore.solvers.table import SOLVERS
 
 METHOD_OPTIONS = [
     (["-k", "4", "-n3"], {"cardinality": 4}),
@@ -34,6 +34,7 @@ METHOD_OPTIONS = [
         {"l1_bound": 1.7, "nonnegative": True},
     ),
     (["--method", "scotlass", "--l1-bound", "1.7", "-n3"], {"l1_bound": 1.7}),
+    (["--method", "thresholding", "-k4", "-n3"], {"cardinality": 4}),
     (["--method", "gpower", "--penalty", "3.5", "-n3"], {"penalty": 3.5}),
     (
         ["--method", "gpower", "--penalty", "0.1", "-n3", "--relative", "--norm", "l0"],
@@ -66,7 +67,7 @@ def test_methods_and_their_options_reach_the_api_to_the_bit(run, tmp_path, file,
 
 
 def test_every_method_is_tested_and_offered():
-    assert {argv[1] if argv[0] == "--method" else "tpower" for argv, _ in METHOD_OPTIONS} == set(METHODS)
+    assert {argv[1] if argv[0] == "--method" else "tpower" for argv, _ in METHOD_OPTIONS} == set(SOLVERS)
 
 
 def test_certify_adds_two_rows(output, pitprops):

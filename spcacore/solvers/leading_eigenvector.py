@@ -1,0 +1,45 @@
+"""Simple thresholding: the leading eigenvector, truncated; the baseline of every other method."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from .. import _core
+from .._validation import check_bool
+from ..operators.deflation import DeflatedOperator
+from ..operators.problem import Problem
+from .base import Report, Solution, Solver, drop_zeros
+from .refitting import leading_vector, refit
+from .starts import power_start
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Thresholding(Solver):
+    """The `cardinality` entries of the leading eigenvector that are largest in magnitude.
+
+    J. Cadima and I. T. Jolliffe (1995). Loadings and correlations in the interpretation of principal
+    components. Journal of Applied Statistics 22(2), 203-214, which warns of it.
+    """
+
+    renormalize: bool
+    name = "thresholding"
+    whole_products = True
+
+    @classmethod
+    def from_options(cls, problem: Problem, *, renormalize: Any = True) -> Self:
+        return cls(check_bool(renormalize, "renormalize"))
+
+    def solve(
+        self, problem: Problem, state: DeflatedOperator, cardinality: int, seed: list[int],
+        hook: Report | None,
+    ) -> Solution | None:  # fmt: skip
+        op = state.operator
+        dense, _ = leading_vector(op, np.arange(op.p), power_start(op, np.random.default_rng(seed)))
+        index = _core.select_largest(dense, cardinality)
+        entries = dense[index] / np.linalg.norm(dense[index])
+        x = Solution(index, entries, float(entries @ op.apply(index, entries)[index]), 0, True)
+        x = refit(state, x) if self.renormalize or state.constrained else x
+        return drop_zeros(x)

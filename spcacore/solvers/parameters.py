@@ -1,0 +1,52 @@
+"""Paragraphs that the docstrings of the one-component functions share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from textwrap import indent
+from typing import Any, TypeVar
+
+SHARED = {
+    "matrix": """\
+kind : {"data", "covariance"}, default "data"
+center : bool, default True
+    Subtract the column means, implicitly. Ignored for a covariance.
+scale : bool, default False
+    Divide each column by its standard deviation, implicitly; constant columns by 1. For a
+    covariance: use the correlation.""",
+    "n_features": """\
+n_features : int, optional
+    p, needed when X is a bare callable; of anything else, it must be its number of columns.""",
+    "iterations": """\
+max_iter : int, default 1000
+    Iterations of each start.
+tol : float, optional
+    A run ends when its support is stable and an iteration raises the objective by a fraction of
+    at most `tol`. Default 1e-8 for float64, 1e-5 for float32.""",
+    "screening": """\
+screening : {"auto", "both", "shadow", "references", "none"}, default "auto"
+    How dense data are kept from being read for every product, see `sparse_pca`.""",
+    "rng": """\
+rng : None, int or numpy Generator, optional
+    For random starts and for probing operators without entries; None is a fixed seed.""",
+    "callback": """\
+callback : callable, optional
+    Called with a `Progress` at most twenty times a second, and once at the end.
+    Raising StopIteration ends the search early, see `Progress`.""",
+    "type_error": """\
+TypeError
+    For input that is not real numbers, masked arrays, or an option of the wrong type.""",
+}
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def shared_parameters(function: Function) -> Function:
+    """The function, with each line `%(name)s` of its docstring filled by the paragraph of that name."""
+    if function.__doc__ is not None:  # as it is under -OO
+
+        def paragraph(match: re.Match[str]) -> str:
+            return indent(SHARED[match[2]], match[1])
+
+        function.__doc__ = re.sub(r"^( *)%\((\w+)\)s$", paragraph, function.__doc__, flags=re.M)
+    return function

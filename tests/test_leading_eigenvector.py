@@ -1,0 +1,98 @@
+"""Simple thresholding against NumPy: the leading eigenvector, truncated, with deflations and constraints."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from oracles import covariance, deflated
+
+import spcacore
+from spcacore import sparse_pca
+
+PITPROPS = spcacore.datasets.load_pitprops().correlation
+SIZES = [4, 5, 3]
+
+
+def data(seed, n=60, p=20):
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((n, p)) * np.linspace(1, 3, p) + rng.standard_normal((n, 1)) + 4
+
+
+def truncated(A, k, renormalize):
+    """The k largest entries of the leading eigenvector; the leading eigenvector there."""
+    leading = np.linalg.eigh(A)[1][:, -1]
+    support = np.argsort(-np.abs(leading))[:k]
+    x = np.zeros(len(A))
+    x[support] = np.linalg.eigh(A[np.ix_(support, support)])[1][:, -1] if renormalize else leading[support]
+    return x / np.linalg.norm(x) * np.sign(x[np.argmax(np.abs(x))])
+
+
+def expected(A, renormalize, deflation):
+    loadings = []
+    for k in SIZES:
+        loadings.append(truncated(A, k, renormalize))
+        A = deflated(A, loadings[-1], deflation, loadings[:-1])
+    return np.column_stack(loadings)
+
+
+@pytest.mark.parametrize("renormalize", [True, False])
+@pytest.mark.parametrize("deflation", ["hotelling", "projection", "schur", "orthogonalized_projection"])
+@pytest.mark.parametrize("how", ["dense", "float32", "csr", "covariance"])
+def test_against_numpy(how, deflation, renormalize):
+    X = data(1)
+    given = {
+        "dense": X,
+        "float32": X.astype(np.float32),
+        "csr": sp.csr_matrix(X),
+        "covariance": covariance(X),
+    }
+    options = {"renormalize": renormalize, "deflation": deflation, "method": "thresholding"}
+    kind = "covariance" if how == "covariance" else "data"
+    result = sparse_pca(given[how], 3, cardinality=SIZES, kind=kind, **options)
+    wanted = expected(covariance(X), renormalize, deflation)
+    np.testing.assert_allclose(result.loadings, wanted, atol=1e-3 if how == "float32" else 1e-8)
+    assert result.converged.all()
+
+
+def test_many_variables():
+    """More than are decomposed whole: the eigenvector comes from products."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((50, 2)) @ rng.standard_normal((2, 5000)) + 0.1 * rng.standard_normal((50, 5000))
+    leading = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)[2][0]
+    result = sparse_pca(X, 1, cardinality=30, method="thresholding")
+    assert set(np.flatnonzero(result.loadings)) == set(np.argsort(-np.abs(leading))[:30])
+
+
+@pytest.mark.parametrize("constraint", ["orthogonal", "uncorrelated"])
+def test_constraints(constraint):
+    result = sparse_pca(
+        PITPROPS, 3, cardinality=6, method="thresholding", constraint=constraint, kind="covariance"
+    )
+    V = result.loadings
+    G = V.T @ V if constraint == "orthogonal" else V.T @ PITPROPS @ V
+    assert np.abs(G - np.diag(np.diag(G))).max() < 1e-9
+
+
+@pytest.mark.parametrize("k", [2, 4, 6, 9])
+def test_a_baseline(k):
+    """No better than the optimum; and with all variables, ordinary principal components."""
+    options = {"kind": "covariance", "cardinality": k}
+    value = sparse_pca(PITPROPS, 1, method="thresholding", **options).explained_variance[0]
+    best = spcacore.branch_and_bound(PITPROPS, k, kind="covariance").value
+    assert 0.5 * best < value <= best * (1 + 1e-12)
+    whole = sparse_pca(PITPROPS, 3, method="thresholding", kind="covariance", cardinality=13)
+    np.testing.assert_allclose(whole.explained_variance, np.linalg.eigvalsh(PITPROPS)[:-4:-1])
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"l1_bound": 2}, TypeError, "takes cardinality, not l1_bound"),
+        ({"cardinality": 0}, ValueError, "must be in"),
+        ({"cardinality": 3, "max_iter": 5}, TypeError, "max_iter is no option of method 'thresholding'"),
+        ({"cardinality": 3, "screening": "both"}, ValueError, "does not help thresholding"),
+        ({"cardinality": 3, "typo": 5}, TypeError, "typo is no option of method 'thresholding'"),
+    ],
+)
+def test_bad_input(options, error, message):
+    with pytest.raises(error, match=message):
+        sparse_pca(PITPROPS, 2, method="thresholding", kind="covariance", **options)
