@@ -343,7 +343,7 @@ def _sca(
         loadings=loadings,
         scores=None
         if op.covariance
-        else scores(X, loadings, problem.mean, problem.scale, problem.row_weight),
+        else scores(X, loadings, problem.mean, problem.scale, problem.degree_weight),
         pve=_pve(problem, Y),
         n_iter=n_iter,
         converged=converged,

@@ -36,8 +36,10 @@ class Gram:
         weight: NDArray[Any] | None,
         range_: float,
         factor: float,
+        row_weight: NDArray[Any] | None = None,
     ) -> None:
         self.blocks, self.dtype, self.range, self.factor = blocks, dtype, range_, factor
+        self.row_weight, self.each = row_weight, blocks.split_or_none(row_weight)
         self.p = p = blocks.shape[1]
         self.mean = np.zeros(p, dtype) if mean is None else mean
         self.weight = np.ones(p, dtype) if weight is None else weight
@@ -108,16 +110,20 @@ class Gram:
     def image(self, V: NDArray[Any]) -> NDArray[Any]:
         """F V, (n, b)."""
         index = np.flatnonzero(V.any(axis=1))
-        return np.asarray(self.blocks.stacked(image, *self._weighted(index, V[index]), self.range))
+        f = np.asarray(self.blocks.stacked(image, *self._weighted(index, V[index]), self.range))
+        return f if self.row_weight is None else f * self.row_weight[:, None]
 
     def transposed(self, U: NDArray[Any]) -> NDArray[Any]:
         """F'U factor, (p, b)."""
         U = U * U.dtype.type(self.range) * U.dtype.type(self.factor)
+        if self.row_weight is not None:
+            U *= self.row_weight[:, None]
         return self._centred(*self.blocks.reduced(added, transposed, each=self.blocks.split(U)))
 
     def _product(self, index: Index | None, W: NDArray[Any], shift: NDArray[Any]) -> NDArray[Any]:
         """Of the blocks, in one pass."""
-        return self._centred(*self.blocks.reduced(added, products, index, W, shift, self.range, self.factor))
+        sides = index, W, shift, self.range, self.factor
+        return self._centred(*self.blocks.reduced(added, products, *sides, each=self.each))
 
     def _centred(self, Y: NDArray[np.float64], total: NDArray[np.float64]) -> NDArray[Any]:
         """Of what the blocks return, without their means, in the units of A."""
@@ -225,7 +231,8 @@ class Gram:
             )
         W = self.weight[index] * self.dtype.type(self.range)
         double = self.dtype == np.float64 or k <= DOUBLE_ORDER
-        (G,) = self.blocks.reduced(added, submatrix, index, W, self.mean[index] * W, self.range, double)
+        shift = self.mean[index] * W
+        (G,) = self.blocks.reduced(added, submatrix, index, W, shift, self.range, double, each=self.each)
         G *= self.factor
         return np.asarray(G, self.dtype)
 
