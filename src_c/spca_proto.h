@@ -26,7 +26,8 @@ typedef struct {
 
 /* The symmetric p x p operator A that every solver sees.
  *
- * Data X (n x p, m = n):  F = (diag(row_weight) X - 1 mean') diag(weight) range^2,  A = F'F factor.
+ * Data X (n x p, m = n):  F = (diag(u) X - s mean') diag(weight) range^2,  A = F'F factor, where u
+ *                         is row_weight and s row_center, each 1 if NULL.
  * Covariance (m = p):     F = A0 range^2,                          A = F.
  * range is a power of two that brings the entries near 1, applied once before and once after each
  * product, so that neither over- nor underflows: values of A carry range^4 (data) or range^2
@@ -37,9 +38,9 @@ struct SPCA(operator) {
     /* f = F v (m).  scratch (p).  May set SPCA_STOPPED, SPCA_PRODUCT_FAILED. */
     spca_status (*forward)(const SPCA(operator) * A, SPCA(vector) v, spca_stop stop, void *ctx,
                            REAL *scratch, REAL *f);
-    /* y_a = (F'f)_list_a (count), given g = range f, of all columns where list is NULL; data only,
-     * and a list of dense data alone. */
-    spca_status (*backward)(const SPCA(operator) * A, const REAL *g, spca_int count,
+    /* y_a = (F'f)_list_a (count), given g = range u f and total = range s'f, of all columns where
+     * list is NULL; data only, and a list of dense data alone. */
+    spca_status (*backward)(const SPCA(operator) * A, const REAL *g, REAL total, spca_int count,
                             const spca_int *list, spca_stop stop, void *ctx, REAL *y);
     /* W = F[:, index], m x k by columns. */
     spca_status (*columns)(const SPCA(operator) * A, spca_int k, const spca_int *index,
@@ -54,7 +55,8 @@ struct SPCA(operator) {
     int wide;
     const REAL *mean;       /* (p) or NULL */
     const REAL *weight;     /* (p) or NULL */
-    const REAL *row_weight; /* (n) or NULL; data without screen and deflation */
+    const REAL *row_weight; /* u (n) or NULL; data without a screen */
+    const REAL *row_center; /* s (n) or NULL; beside a row_weight alone */
     REAL range, factor;
     REAL shift; /* A + shift I; solvers raise it where A is indefinite */
     /* After projection deflation by orthonormal directions Q, with B = I - QQ': products with
@@ -76,13 +78,13 @@ struct SPCA(operator) {
 /* f = F v, y = F'g/range for each way to store X or A0 (products.c). */
 spca_status SPCA(dense_forward)(const SPCA(operator) *, SPCA(vector), spca_stop, void *, REAL *,
                                 REAL *);
-spca_status SPCA(dense_backward)(const SPCA(operator) *, const REAL *, spca_int, const spca_int *,
-                                 spca_stop, void *, REAL *);
+spca_status SPCA(dense_backward)(const SPCA(operator) *, const REAL *, REAL, spca_int,
+                                 const spca_int *, spca_stop, void *, REAL *);
 spca_status SPCA(dense_columns)(const SPCA(operator) *, spca_int, const spca_int *, spca_stop,
                                 void *, REAL *, REAL *);
 spca_status SPCA(compressed_forward)(const SPCA(operator) *, SPCA(vector), spca_stop, void *,
                                      REAL *, REAL *);
-spca_status SPCA(compressed_backward)(const SPCA(operator) *, const REAL *, spca_int,
+spca_status SPCA(compressed_backward)(const SPCA(operator) *, const REAL *, REAL, spca_int,
                                       const spca_int *, spca_stop, void *, REAL *);
 spca_status SPCA(compressed_columns)(const SPCA(operator) *, spca_int, const spca_int *, spca_stop,
                                      void *, REAL *, REAL *);
@@ -252,8 +254,9 @@ spca_status SPCA(gpower)(const SPCA(operator) * A, int l0, REAL gamma, spca_int 
                          REAL *work, spca_int *iwork, REAL *objective, REAL *quadratic,
                          spca_int *n_iter);
 /* v <- argmax (A v)'w over ||w|| = 1, ||w||_1 <= bound (and w >= 0), which maximizes v'Av.  Witten,
- * Tibshirani & Hastie (2009), Biostatistics 10(3), section 3.2 (penalized_decomposition.c).  The start v (nnz nonzeros,
- * of any norm) is overwritten by the result; index and value hold p.  work (3p + m + t), iwork (p).
+ * Tibshirani & Hastie (2009), Biostatistics 10(3), section 3.2 (penalized_decomposition.c).  The
+ * start v (nnz nonzeros, of any norm) is overwritten by the result; index and value hold p.  work
+ * (3p + m + t), iwork (p).
  */
 spca_status SPCA(pmd)(const SPCA(operator) * A, double bound, int nonnegative, spca_int max_iter,
                       REAL tol, spca_stop stop, void *ctx, spca_int *nnz, spca_int *index,
@@ -320,12 +323,12 @@ spca_status SPCA(elastic_net)(spca_int p, spca_int limit, const REAL *G, const R
                               spca_int *count, REAL *level);
 
 /* Branch and bound: which supports of k variables may make a principal submatrix of symmetric N (p
- * x p) indefinite (branch_and_bound.c).  A node is p bytes of the pool: 0 left out, 1 candidate, 2 included.
- * Divides each of the nodes `which` (count) into born_b <= room children, whose union has all such
- * supports of the node, and which are written to its places `empty` (count x room, room >= 2).
- * excess (count x room) of a child: -1 where no candidates are left, the support is to be judged by
- * itself; else N + excess I is definite on all of its supports, REAL_MAX where none is known.  work
- * (branch_work), iwork (p + k). */
+ * x p) indefinite (branch_and_bound.c).  A node is p bytes of the pool: 0 left out, 1 candidate, 2
+ * included. Divides each of the nodes `which` (count) into born_b <= room children, whose union has
+ * all such supports of the node, and which are written to its places `empty` (count x room, room >=
+ * 2). excess (count x room) of a child: -1 where no candidates are left, the support is to be
+ * judged by itself; else N + excess I is definite on all of its supports, REAL_MAX where none is
+ * known.  work (branch_work), iwork (p + k). */
 spca_status SPCA(branch)(spca_int p, spca_int k, const REAL *N, spca_int count,
                          const spca_int *which, spca_int room, const spca_int *empty,
                          spca_stop stop, void *ctx, uint8_t *pool, REAL *work, spca_int *iwork,
@@ -366,7 +369,8 @@ void SPCA(tile_gram)(spca_int r, const REAL *z, double *G);
 /* Squared norms of the rows; returns the sum of z^4. */
 double SPCA(tile_norms)(spca_int r, const REAL *z, REAL *norm /* SPCA_TILE */);
 
-/* ---- sparse clustering (distances.c) ---------------------------------------------------------- */
+/* ---- sparse clustering (distances.c) ----------------------------------------------------------
+ */
 
 /* D_ii' += sum_j w_j |t_ij - t_i'j|, or of the squared differences: n(n-1)/2 pairs i < i', row by
  * row, for b columns T (n x b by columns). */

@@ -1,4 +1,4 @@
-"""Exact screening of dense data: whether it pays, what it needs, and what it read (src_c/operator/screen.c)."""
+"""Exact screening of dense data: whether it pays, what it needs, what it read (src_c/operator/screen.c)."""
 
 from __future__ import annotations
 

@@ -302,8 +302,8 @@ def surviving_variables(
     """The variables that may belong to a better support, all where there are few; and a better `best`.
 
     Let U bound x'Ax for k - 1 nonzeros. No support with j beats the level if the k - 1 largest a_jl^2 sum
-    to at most (level - a_jj) (level - U) (bordered, as in branch_and_bound.c, step 4). Only the columns of A of some
-    strong variables are computed; of two weak ones, a_jl^2 <= a_jj a_ll.
+    to at most (level - a_jj) (level - U) (bordered, as in branch_and_bound.c, step 4). Only the columns of A
+    of some strong variables are computed; of two weak ones, a_jl^2 <= a_jj a_ll.
     """
     p, op = problem.p, state.operator
     if p <= EXACT_ORDER:
