@@ -41,8 +41,9 @@ def prepare(
     refine: bool = False,
     certify: bool = False,
     kind: str = "data",
-    center: bool = True,
-    scale: bool = False,
+    center: Any = True,
+    scale: Any = False,
+    sample_weight: Any = None,
     start: str | None = None,
     n_starts: int | None = None,
     max_iter: int | None = None,
@@ -54,7 +55,8 @@ def prepare(
 ) -> tuple[Problem, int, list[dict[str, Any]]]:
     """All that `sparse_pca` is given, checked: the problem, r, and settings for each choice of sparsity."""
     settings: dict[str, Any] = {
-        "renormalize": renormalize, "center": center, "scale": scale, "n_features": n_features,
+        "renormalize": renormalize, "center": center, "scale": scale, "sample_weight": sample_weight,
+        "n_features": n_features,
         "screening": screening, "constraint": constraint, "certify": check_bool(certify, "certify"),
         "refine": check_bool(refine, "refine"),
     }  # fmt: skip
@@ -81,8 +83,8 @@ def prepare(
             )
         settings["screening"] = "none"
     problem = as_problem(
-        X, kind=kind, center=center, scale=scale, n_features=n_features, screening=settings["screening"],
-        missing=chosen.missing,
+        X, kind=kind, center=center, scale=scale, sample_weight=sample_weight,
+        n_features=n_features, screening=settings["screening"], missing=chosen.missing,
     )  # fmt: skip
     size = counted(problem.p, "variable")
     if problem.n_samples:

@@ -42,8 +42,8 @@ def refine(
     max_iter: int = 500,
     tol: float = 1e-7,
     kind: str = "data",
-    center: bool = True,
-    scale: bool = False,
+    center: Any = True,
+    scale: Any = False,
     rng: Any = None,
     callback: Callback | None = None,
 ) -> NDArray[Any]:
@@ -76,10 +76,11 @@ def refine(
     tol : float, default 1e-7
         Relative gain of a round below which all starts of the search are tried, and at last it ends.
     kind : {"data", "covariance"}, default "data"
-    center : bool, default True
-        Subtract the column means. Ignored for a covariance.
-    scale : bool, default False
-        Divide each column by its standard deviation.
+    center : bool or array-like of shape (p,), default True
+        Subtract the column means, or these numbers. True is ignored for a covariance.
+    scale : bool or array-like of shape (p,), default False
+        Divide each column by its standard deviation (with `center` given, by the root mean square
+        about it, with divisor n - 1), or by these positive numbers.
     rng : None, int or numpy Generator, optional
         For the restarts; None is a fixed seed.
     callback : callable, optional

@@ -23,8 +23,8 @@ def explained_variance(
     *,
     ratio: bool = False,
     kind: str = "data",
-    center: bool = True,
-    scale: bool = False,
+    center: Any = True,
+    scale: Any = False,
     n_features: int | None = None,
 ) -> NDArray[np.float64]:
     """Variance that each loading explains, in one of three definitions.
@@ -161,8 +161,8 @@ def renormalize(
     loadings: Any,
     *,
     kind: str = "data",
-    center: bool = True,
-    scale: bool = False,
+    center: Any = True,
+    scale: Any = False,
     n_features: int | None = None,
 ) -> NDArray[Any]:
     """Keep each loading's support and replace its values by the leading eigenvector of A there.

@@ -143,6 +143,8 @@ class Plan:
         options: dict[str, Any],
         counting: bool = False,
     ):
+        if options.get("sample_weight") is not None:
+            raise TypeError("sample_weight is not taken here: folds and permutations weigh all rows alike")
         self.X, self.method, self.deflation, self.kind = X, method, deflation, kind
         self.parameter = METHODS[check_choice(method, "method", tuple(METHODS))].sparsity
         self.counting = counting

@@ -316,7 +316,8 @@ class _Components(_Likelihood, _Invertible):
     def _count(self, X: Any) -> Any:
         """n_components, None being as many as there can be."""
         if self.n_components is None:
-            return max(1, min(X.shape[0] - bool(self.center), X.shape[1]))
+            estimated = np.ndim(self.center) == 0 and bool(self.center)
+            return max(1, min(X.shape[0] - estimated, X.shape[1]))
         return self.n_components
 
     def _describe(self, X: Any, result: Any, variance: Any, ratio: Any) -> None:
@@ -347,8 +348,8 @@ class SparsePCA(_Components):
         an l1 bound, that which as many equal loadings meet. "gpower" must be given its penalty.
     method, deflation, constraint, renormalize, refine, certify
         As in `sparse_pca`.
-    center : bool, default True
-    scale : bool, default False
+    center : bool or array-like of shape (p,), default True
+    scale : bool or array-like of shape (p,), default False
         Divide each variable by its standard deviation.
     start, n_starts, max_iter, tol, screening
         As in `sparse_pca`.
@@ -445,7 +446,7 @@ class SparsePCA(_Components):
         self.options = options
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> SparsePCA:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> SparsePCA:
         """Find the components of X.
 
         Parameters
@@ -453,6 +454,8 @@ class SparsePCA(_Components):
         X : array-like or sparse matrix of shape (n, p)
             CSR and CSC matrices are not made dense; float32 stays float32. Nothing is copied.
         y : ignored
+        sample_weight : array-like of shape (n,), optional
+            How many samples each row stands for, see `spcacore.sparse_pca`.
 
         Returns
         -------
@@ -469,7 +472,8 @@ class SparsePCA(_Components):
         result = sparse_pca(
             X, self._count(X), **sparsity, method=self.method, deflation=self.deflation,
             constraint=self.constraint, renormalize=self.renormalize, refine=self.refine,
-            certify=self.certify, kind="data", center=self.center, scale=self.scale, start=self.start,
+            certify=self.certify, kind="data", center=self.center, scale=self.scale,
+            sample_weight=sample_weight, start=self.start,
             n_starts=self.n_starts, max_iter=self.max_iter, tol=self.tol, screening=self.screening,
             rng=_rng(self.random_state), **(self.options or {}),
         )  # fmt: skip
@@ -497,8 +501,8 @@ class SPCA(_Components):
         Of the l1 norms, instead of `cardinality`.
     ridge, start, max_iter, tol
         As in `spca`.
-    center : bool, default True
-    scale : bool, default False
+    center : bool or array-like of shape (p,), default True
+    scale : bool or array-like of shape (p,), default False
         Divide each variable by its standard deviation.
 
     Attributes
@@ -562,7 +566,7 @@ class SPCA(_Components):
         self.center = center
         self.scale = scale
 
-    def fit(self, X: Any, y: Any = None) -> SPCA:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> SPCA:
         """Find the components of X.
 
         Parameters
@@ -570,6 +574,8 @@ class SPCA(_Components):
         X : array-like or sparse matrix of shape (n, p)
             CSR and CSC matrices are not made dense; float32 stays float32. Nothing is copied.
         y : ignored
+        sample_weight : array-like of shape (n,), optional
+            How many samples each row stands for, see `spcacore.spca`.
 
         Returns
         -------
@@ -582,6 +588,7 @@ class SPCA(_Components):
         result = spca(
             X, self._count(X), penalty=self.penalty, cardinality=cardinality, ridge=self.ridge,
             start=self.start, max_iter=self.max_iter, tol=self.tol, center=self.center, scale=self.scale,
+            sample_weight=sample_weight,
         )  # fmt: skip
         self._describe(
             X, replace(result, names=names), result.explained_variance, result.explained_variance_ratio
@@ -605,8 +612,8 @@ class SCA(_Components):
     threshold : {"soft", "hard"}, default "soft"
     start, max_iter, tol
         As in `sca`.
-    center : bool, default True
-    scale : bool, default False
+    center : bool or array-like of shape (p,), default True
+    scale : bool or array-like of shape (p,), default False
         Divide each variable by its standard deviation.
 
     Attributes
@@ -671,7 +678,7 @@ class SCA(_Components):
         self.center = center
         self.scale = scale
 
-    def fit(self, X: Any, y: Any = None) -> SCA:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> SCA:
         """Find the components of X.
 
         Parameters
@@ -679,6 +686,8 @@ class SCA(_Components):
         X : array-like or sparse matrix of shape (n, p)
             CSR and CSC matrices are not made dense; float32 stays float32. Nothing is copied.
         y : ignored
+        sample_weight : array-like of shape (n,), optional
+            How many samples each row stands for, see `spcacore.sca`.
 
         Returns
         -------
@@ -690,6 +699,7 @@ class SCA(_Components):
         result = sca(
             X, self._count(X), l1_bound=self.l1_bound, rotation=self.rotation, threshold=self.threshold,
             start=self.start, max_iter=self.max_iter, tol=self.tol, center=self.center, scale=self.scale,
+            sample_weight=sample_weight,
         )  # fmt: skip
         ratio = np.diff(result.pve, prepend=0.0)
         self._describe(X, replace(result, names=names), ratio * result.total_variance, ratio)
@@ -707,8 +717,8 @@ class PPCA(_Likelihood, _Invertible):
     ----------
     n_components : int, default 2
         At most the rank of the centred data.
-    center : bool, default True
-    scale : bool, default False
+    center : bool or array-like of shape (p,), default True
+    scale : bool or array-like of shape (p,), default False
         Divide each variable by its standard deviation first.
     ddof, max_iter, tol
         As in `ppca`.
@@ -779,7 +789,7 @@ class PPCA(_Likelihood, _Invertible):
         tags.input_tags.allow_nan = True
         return tags
 
-    def fit(self, X: Any, y: Any = None) -> PPCA:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> PPCA:
         """Fit the model to X.
 
         Parameters
@@ -787,6 +797,8 @@ class PPCA(_Likelihood, _Invertible):
         X : array-like or sparse matrix of shape (n, p)
             Dense data may have NaN entries, missing at random.
         y : ignored
+        sample_weight : array-like of shape (n,), optional
+            How many samples each row stands for, see `spcacore.ppca`.
 
         Returns
         -------
@@ -794,7 +806,8 @@ class PPCA(_Likelihood, _Invertible):
         """
         X, names = self._training(X), column_names(X)
         result = ppca(
-            X, self.n_components, center=self.center, scale=self.scale, ddof=self.ddof,
+            X, self.n_components, center=self.center, scale=self.scale,
+            sample_weight=sample_weight, ddof=self.ddof,
             max_iter=self.max_iter, tol=self.tol,
         )  # fmt: skip
         self._set(replace(result, names=names))

@@ -112,8 +112,9 @@ def gpower(
     tol: float | None = None,
     renormalize: bool = True,
     kind: str = "data",
-    center: bool = True,
-    scale: bool = False,
+    center: Any = True,
+    scale: Any = False,
+    sample_weight: Any = None,
     screening: str = "auto",
     n_features: int | None = None,
     rng: Any = None,
@@ -157,11 +158,16 @@ def gpower(
         Replace the values on the support by the leading eigenvector there, which undoes the shrinkage
         of an l1 penalty. False returns z.
     kind : {"data", "covariance"}, default "data"
-    center : bool, default True
-        Subtract the column means, implicitly. Ignored for a covariance.
-    scale : bool, default False
-        Divide each column by its standard deviation, implicitly; constant columns by 1. For a
+    center : bool or array-like of shape (p,), default True
+        Subtract the column means, or these numbers, implicitly. True is ignored for a covariance.
+    scale : bool or array-like of shape (p,), default False
+        Divide each column by its standard deviation (with `center` given, by the root mean square
+        about it, with divisor n - 1), or by these positive numbers, implicitly; constant columns by 1. For a
         covariance: use the correlation.
+    sample_weight : array-like of shape (n,), optional
+        How many samples each row of data stands for, not negative: the mean and covariance are those of rows
+        repeated so often, divided by ``sum(sample_weight) - 1``, which must be positive. Rows of weight 0 are
+        left out. X is not copied; dense X is not screened then.
     screening : {"auto", "both", "shadow", "references", "none"}, default "auto"
         How dense data are kept from being read for every product, see `sparse_pca`.
     n_features : int, optional
@@ -201,7 +207,15 @@ def gpower(
     >>> print(f"{x.value:.4f}", [name for name, w in zip(pitprops.names, x.loading) if w])
     3.9962 ['topdiam', 'length', 'ringtop', 'ringbut', 'bowmax', 'bowdist', 'whorls']
     """
-    problem = as_problem(X, kind=kind, center=center, scale=scale, n_features=n_features, screening=screening)
+    problem = as_problem(
+        X,
+        kind=kind,
+        center=center,
+        scale=scale,
+        sample_weight=sample_weight,
+        n_features=n_features,
+        screening=screening,
+    )
     options = check_options(
         problem, norm=norm, relative=relative, start=start, n_starts=n_starts, max_iter=max_iter, tol=tol,
         renormalize=renormalize,
@@ -260,7 +274,7 @@ def _thresholds(
             largest = max(float(state.diagonal.max()), 0.0)
             gamma = given * weights**2 * largest if l0 else given * weights * math.sqrt(largest)
         else:
-            samples = max((problem.n_samples or 2) - 1, 1)
+            samples = problem.degrees
             exponent = problem.exponent if l0 else problem.exponent // 2
             gamma = np.ldexp(given / (samples if l0 else math.sqrt(samples)), -exponent)
     ceiling = math.sqrt(np.finfo(state.operator.dtype).max)  # so that its products stay finite

@@ -63,8 +63,9 @@ def greedy(
     strategy: str = "forward",
     first: int | None = None,
     kind: str = "data",
-    center: bool = True,
-    scale: bool = False,
+    center: Any = True,
+    scale: Any = False,
+    sample_weight: Any = None,
     screening: str = "auto",
     n_features: int | None = None,
     rng: Any = None,
@@ -94,11 +95,16 @@ def greedy(
         The variable to begin with. Default: that of largest variance and, where several tie, as in a
         correlation matrix, the one of the best pair; up to 256 are tried. Not for "backward".
     kind : {"data", "covariance"}, default "data"
-    center : bool, default True
-        Subtract the column means, implicitly. Ignored for a covariance.
-    scale : bool, default False
-        Divide each column by its standard deviation, implicitly; constant columns by 1. For a
+    center : bool or array-like of shape (p,), default True
+        Subtract the column means, or these numbers, implicitly. True is ignored for a covariance.
+    scale : bool or array-like of shape (p,), default False
+        Divide each column by its standard deviation (with `center` given, by the root mean square
+        about it, with divisor n - 1), or by these positive numbers, implicitly; constant columns by 1. For a
         covariance: use the correlation.
+    sample_weight : array-like of shape (n,), optional
+        How many samples each row of data stands for, not negative: the mean and covariance are those of rows
+        repeated so often, divided by ``sum(sample_weight) - 1``, which must be positive. Rows of weight 0 are
+        left out. X is not copied; dense X is not screened then.
     screening : {"auto", "both", "shadow", "references", "none"}, default "auto"
         How dense data are kept from being read for every product, see `sparse_pca`. For "gradient" alone:
         with the other strategies "auto" is "none".
@@ -152,7 +158,14 @@ def greedy(
             raise ValueError(f"strategy={strategy!r} needs whole products; screening goes with 'gradient'")
         screening = "none"
     problem = as_problem(
-        X, kind=kind, center=center, scale=scale, n_features=n_features, definite=False, screening=screening
+        X,
+        kind=kind,
+        center=center,
+        scale=scale,
+        sample_weight=sample_weight,
+        n_features=n_features,
+        definite=False,
+        screening=screening,
     )
     K = integer(cardinality, "cardinality", 1, problem.p)
     check_options(problem, strategy=strategy)

@@ -69,8 +69,9 @@ def scotlass(
     tol: float | None = None,
     renormalize: bool = False,
     kind: str = "data",
-    center: bool = True,
-    scale: bool = False,
+    center: Any = True,
+    scale: Any = False,
+    sample_weight: Any = None,
     n_features: int | None = None,
     rng: Any = None,
     callback: Callback | None = None,
@@ -106,11 +107,16 @@ def scotlass(
         Replace the values on the support by the best ones there that are orthogonal to the earlier
         loadings. Their l1 norm may exceed the bound.
     kind : {"data", "covariance"}, default "data"
-    center : bool, default True
-        Subtract the column means, implicitly. Ignored for a covariance.
-    scale : bool, default False
-        Divide each column by its standard deviation, implicitly; constant columns by 1. For a
+    center : bool or array-like of shape (p,), default True
+        Subtract the column means, or these numbers, implicitly. True is ignored for a covariance.
+    scale : bool or array-like of shape (p,), default False
+        Divide each column by its standard deviation (with `center` given, by the root mean square
+        about it, with divisor n - 1), or by these positive numbers, implicitly; constant columns by 1. For a
         covariance: use the correlation.
+    sample_weight : array-like of shape (n,), optional
+        How many samples each row of data stands for, not negative: the mean and covariance are those of rows
+        repeated so often, divided by ``sum(sample_weight) - 1``, which must be positive. Rows of weight 0 are
+        left out. X is not copied; dense X is not screened then.
     n_features : int, optional
         p, needed when X is a bare callable; of anything else, it must be its number of columns.
     rng : None, int or numpy Generator, optional
@@ -151,7 +157,15 @@ def scotlass(
     >>> bool(abs(x.loading @ y.loading) < 1e-10)
     True
     """
-    problem = as_problem(X, kind=kind, center=center, scale=scale, n_features=n_features, definite=False)
+    problem = as_problem(
+        X,
+        kind=kind,
+        center=center,
+        scale=scale,
+        sample_weight=sample_weight,
+        n_features=n_features,
+        definite=False,
+    )
     bound = check_bound(l1_bound, "l1_bound", problem)
     options = check_options(
         problem, start=start, n_starts=n_starts, max_iter=max_iter, tol=tol, renormalize=renormalize

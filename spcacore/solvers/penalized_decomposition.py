@@ -94,8 +94,9 @@ def pmd(
     tol: float | None = None,
     renormalize: bool = False,
     kind: str = "data",
-    center: bool = True,
-    scale: bool = False,
+    center: Any = True,
+    scale: Any = False,
+    sample_weight: Any = None,
     screening: str = "auto",
     n_features: int | None = None,
     rng: Any = None,
@@ -140,11 +141,16 @@ def pmd(
         Replace the values on the support by the leading eigenvector there. Its l1 norm may exceed
         the bound.
     kind : {"data", "covariance"}, default "data"
-    center : bool, default True
-        Subtract the column means, implicitly. Ignored for a covariance.
-    scale : bool, default False
-        Divide each column by its standard deviation, implicitly; constant columns by 1. For a
+    center : bool or array-like of shape (p,), default True
+        Subtract the column means, or these numbers, implicitly. True is ignored for a covariance.
+    scale : bool or array-like of shape (p,), default False
+        Divide each column by its standard deviation (with `center` given, by the root mean square
+        about it, with divisor n - 1), or by these positive numbers, implicitly; constant columns by 1. For a
         covariance: use the correlation.
+    sample_weight : array-like of shape (n,), optional
+        How many samples each row of data stands for, not negative: the mean and covariance are those of rows
+        repeated so often, divided by ``sum(sample_weight) - 1``, which must be positive. Rows of weight 0 are
+        left out. X is not copied; dense X is not screened then.
     screening : {"auto", "both", "shadow", "references", "none"}, default "auto"
         How dense data are kept from being read for every product, see `sparse_pca`. The two-way form
         reads them for all.
@@ -188,8 +194,8 @@ def pmd(
     1.8
     """
     problem = as_problem(
-        X, kind=kind, center=center, scale=scale, n_features=n_features, definite=False, screening=screening,
-        missing=True,
+        X, kind=kind, center=center, scale=scale, sample_weight=sample_weight,
+        n_features=n_features, definite=False, screening=screening, missing=True,
     )  # fmt: skip
     bound = check_bound(l1_bound, "l1_bound", problem)
     options = check_options(
@@ -207,8 +213,9 @@ def pmd(
     if found is not None and found.objective > problem.noise(found.index):
         if data:
             left, strength = _left(state, found, options)
+            strength *= math.sqrt(problem.degrees / max(len(left) - 1, 1))  # of the rows that each stands for
         else:
-            strength = math.sqrt(found.objective) * math.sqrt(max((problem.n_samples or 2) - 1, 1))
+            strength = math.sqrt(found.objective) * math.sqrt(problem.degrees)
     with np.errstate(under="ignore"):
         strength = float(np.ldexp(strength, problem.exponent // 2))
     return PMDComponent(**_fields(component), sample_loading=left, strength=strength)

@@ -67,8 +67,9 @@ def dspca(
     max_iter: int = 1000,
     renormalize: bool = True,
     kind: str = "data",
-    center: bool = True,
-    scale: bool = False,
+    center: Any = True,
+    scale: Any = False,
+    sample_weight: Any = None,
     n_features: int | None = None,
     callback: Callback | None = None,
 ) -> DSPCAComponent:
@@ -105,10 +106,15 @@ def dspca(
     renormalize : bool, default True
         Replace the values on the support by the leading eigenvector of A there.
     kind : {"data", "covariance"}, default "data"
-    center : bool, default True
-        Subtract the column means, implicitly. Ignored for a covariance.
-    scale : bool, default False
-        Divide each column by its standard deviation; for a covariance, use the correlation.
+    center : bool or array-like of shape (p,), default True
+        Subtract the column means, or these numbers, implicitly. True is ignored for a covariance.
+    scale : bool or array-like of shape (p,), default False
+        Divide each column by its standard deviation (with `center` given, by the root mean square
+        about it, with divisor n - 1), or by these positive numbers; for a covariance, use the correlation.
+    sample_weight : array-like of shape (n,), optional
+        How many samples each row of data stands for, not negative: the mean and covariance are those of rows
+        repeated so often, divided by ``sum(sample_weight) - 1``, which must be positive. Rows of weight 0 are
+        left out. X is not copied; dense X is not screened then.
     n_features : int, optional
         p, needed when X is a bare callable; of anything else, it must be its number of columns.
     callback : callable, optional
@@ -155,7 +161,9 @@ def dspca(
     """
     if (cardinality is None) == (penalty is None):
         raise TypeError("dspca takes either cardinality or penalty")
-    problem = as_problem(X, kind=kind, center=center, scale=scale, n_features=n_features)
+    problem = as_problem(
+        X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, n_features=n_features
+    )
     options = check_options(problem, max_iter=max_iter, tol=tol, renormalize=renormalize)
     told = progress_hook(callback)
     state = DeflatedOperator.nothing(problem)

@@ -87,8 +87,9 @@ def tpower(
     nonnegative: bool = False,
     swaps: bool | None = None,
     kind: str = "data",
-    center: bool = True,
-    scale: bool = False,
+    center: Any = True,
+    scale: Any = False,
+    sample_weight: Any = None,
     screening: str = "auto",
     n_features: int | None = None,
     rng: Any = None,
@@ -134,11 +135,16 @@ def tpower(
         objective. It takes `cardinality` columns of A. Default: where these are cheap, `start` is None, and
         values are re-fitted.
     kind : {"data", "covariance"}, default "data"
-    center : bool, default True
-        Subtract the column means, implicitly. Ignored for a covariance.
-    scale : bool, default False
-        Divide each column by its standard deviation, implicitly; constant columns by 1. For a
+    center : bool or array-like of shape (p,), default True
+        Subtract the column means, or these numbers, implicitly. True is ignored for a covariance.
+    scale : bool or array-like of shape (p,), default False
+        Divide each column by its standard deviation (with `center` given, by the root mean square
+        about it, with divisor n - 1), or by these positive numbers, implicitly; constant columns by 1. For a
         covariance: use the correlation.
+    sample_weight : array-like of shape (n,), optional
+        How many samples each row of data stands for, not negative: the mean and covariance are those of rows
+        repeated so often, divided by ``sum(sample_weight) - 1``, which must be positive. Rows of weight 0 are
+        left out. X is not copied; dense X is not screened then.
     screening : {"auto", "both", "shadow", "references", "none"}, default "auto"
         How dense data are kept from being read for every product, see `sparse_pca`.
     n_features : int, optional
@@ -176,7 +182,14 @@ def tpower(
     3.7710 ['topdiam', 'length', 'ringbut', 'bowmax', 'bowdist', 'whorls']
     """
     problem = as_problem(
-        X, kind=kind, center=center, scale=scale, n_features=n_features, definite=False, screening=screening
+        X,
+        kind=kind,
+        center=center,
+        scale=scale,
+        sample_weight=sample_weight,
+        n_features=n_features,
+        definite=False,
+        screening=screening,
     )
     k = integer(cardinality, "cardinality", 1, problem.p)
     options = check_options(
