@@ -12,7 +12,7 @@ from .. import _core
 from .._validation import float_type, is_operator
 from ..linalg.scaling import exponent_of, power_of_two_scale
 from .base import Storage
-from .problem import Problem
+from .problem import Problem, divisor_and_weight
 from .standardization import Standardization
 
 
@@ -82,9 +82,9 @@ class Products(Storage):
                 ones = np.ones(n, dtype) if share is None else (share / treatment.total_weight).astype(dtype)
                 mean = self._checked(self.rmatvec, ones, p)
                 mean = mean / n if share is None else mean
+        scale = None
         if treatment.deviation is not None:
-            with np.errstate(over="ignore", under="ignore", divide="ignore"):
-                weight = (1 / treatment.deviation).astype(dtype)
+            scale, weight = divisor_and_weight(treatment.deviation, dtype)
         factor = 1.0 if self.covariance else 1.0 / max(n - 1, 1)
         self.operator(mean, weight, 1.0, factor, row_weight)
         sample = self.forward(np.random.default_rng(0).standard_normal(p).astype(dtype) / math.sqrt(p))
@@ -105,7 +105,7 @@ class Products(Storage):
             moment=None,
             floor=eps * p if self.covariance else 4 * eps**2 * max(n, p) * size,
             mean=mean,
-            scale=None if treatment.deviation is None else treatment.deviation.astype(dtype),
+            scale=scale,
             names=None,
             cost=self.cost,
             weight=weight,

@@ -82,6 +82,15 @@ def data_problem(storage: DataStorage, columns: ColumnStatistics, treatment: Sta
     )
 
 
+def divisor_and_weight(given: NDArray[np.float64], dtype: np.dtype) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The given scale and its inverse, in the number range of `dtype`."""
+    with np.errstate(over="ignore", under="ignore", divide="ignore"):
+        scale = given.astype(dtype)
+        weight = (1 / scale).astype(dtype)
+    _refuse_scale(weight, scale, True)
+    return scale, weight
+
+
 def _refuse_scale(weight: NDArray[Any], scale: NDArray[Any], given: bool) -> None:
     """Raise where a scale, or what it multiplies by, is beyond the number range."""
     for wrong, much in ((~np.isfinite(weight), "little"), (~np.isfinite(scale), "much")):
@@ -101,11 +110,9 @@ def covariance_problem(storage: CovarianceStorage, largest: float, treatment: St
     weight = scale = None
     range_ = 1.0
     if treatment.deviation is not None:
-        with np.errstate(over="ignore", under="ignore", divide="ignore"):
-            scale = treatment.deviation.astype(dtype)
-            weight = (1 / scale).astype(dtype)
+        scale, weight = divisor_and_weight(treatment.deviation, dtype)
+        with np.errstate(over="ignore", under="ignore"):
             scaled = diagonal.astype(np.float64) / treatment.deviation / treatment.deviation
-        _refuse_scale(weight, scale, True)
         if not np.isfinite(scaled).all():
             raise ValueError("a variance divided by its scale exceeds the number range")
         range_ = power_of_two_scale(float(np.abs(scaled).max()), dtype)

@@ -73,9 +73,13 @@ class _Density:
     scale: NDArray[Any] | None
 
     @classmethod
-    def of(cls, X: Any, V: NDArray[Any], mean: Any, scale: Any, total: float) -> _Density:
+    def of(
+        cls, X: Any, V: NDArray[Any], mean: Any, scale: Any, total: float, sample_weight: Any = None
+    ) -> _Density:
         """The likeliest one for the rows of X in the span of V; total is their variance."""
-        p, n = V.shape[0], X.shape[0]
+        p = V.shape[0]
+        weight = None if sample_weight is None else np.asarray(sample_weight, np.float64)
+        degrees = max(X.shape[0] - 1, 1) if weight is None else float(weight.sum()) - 1
         used = np.flatnonzero(V.any(axis=1))
         Q = orthonormal(V[used])
         Q = Q[:, Q.any(axis=0)]
@@ -83,7 +87,7 @@ class _Density:
         full[used] = Q
         T = scores(X, full, mean, scale)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            D = T.T @ T / max(n - 1, 1)
+            D = T.T @ (T if weight is None else T * weight[:, None]) / degrees
         if not np.isfinite(D).all():
             raise ValueError("the variances of the components exceed the number range; rescale X")
         values, vectors = np.linalg.eigh(D)
@@ -320,11 +324,13 @@ class _Components(_Likelihood, _Invertible):
             return max(1, min(X.shape[0] - estimated, X.shape[1]))
         return self.n_components
 
-    def _describe(self, X: Any, result: Any, variance: Any, ratio: Any) -> None:
+    def _describe(self, X: Any, result: Any, variance: Any, ratio: Any, sample_weight: Any) -> None:
         self._set(result)
         self.explained_variance_, self.explained_variance_ratio_ = variance, ratio
         self.n_iter_ = max(1, int(np.max(result.n_iter, initial=1)))
-        self._density = _Density.of(X, result.loadings, self.mean_, self.scale_, result.total_variance)
+        self._density = _Density.of(
+            X, result.loadings, self.mean_, self.scale_, result.total_variance, sample_weight
+        )
         self.noise_variance_ = self._density.noise
 
 
@@ -478,8 +484,9 @@ class SparsePCA(_Components):
             rng=_rng(self.random_state), **(self.options or {}),
         )  # fmt: skip
         self._describe(
-            X, replace(result, names=names), result.explained_variance, result.explained_variance_ratio
-        )
+            X, replace(result, names=names), result.explained_variance, result.explained_variance_ratio,
+            sample_weight,
+        )  # fmt: skip
         return self
 
 
@@ -591,8 +598,9 @@ class SPCA(_Components):
             sample_weight=sample_weight,
         )  # fmt: skip
         self._describe(
-            X, replace(result, names=names), result.explained_variance, result.explained_variance_ratio
-        )
+            X, replace(result, names=names), result.explained_variance, result.explained_variance_ratio,
+            sample_weight,
+        )  # fmt: skip
         return self
 
 
@@ -702,7 +710,7 @@ class SCA(_Components):
             sample_weight=sample_weight,
         )  # fmt: skip
         ratio = np.diff(result.pve, prepend=0.0)
-        self._describe(X, replace(result, names=names), ratio * result.total_variance, ratio)
+        self._describe(X, replace(result, names=names), ratio * result.total_variance, ratio, sample_weight)
         return self
 
 

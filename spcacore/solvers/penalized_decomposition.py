@@ -150,7 +150,8 @@ def pmd(
     sample_weight : array-like of shape (n,), optional
         How many samples each row of data stands for, not negative: the mean and covariance are those of rows
         repeated so often, divided by ``sum(sample_weight) - 1``, which must be positive. Rows of weight 0 are
-        left out. X is not copied; dense X is not screened then.
+        left out. X is not copied; dense X is not screened then. `sample_loading` is of the rows
+        times the roots of their weights.
     screening : {"auto", "both", "shadow", "references", "none"}, default "auto"
         How dense data are kept from being read for every product, see `sparse_pca`. The two-way form
         reads them for all.
