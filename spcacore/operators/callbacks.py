@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from .. import _core
 from .._validation import float_type, is_operator
 from ..linalg.scaling import exponent_of, power_of_two_scale
-from .base import Storage
-from .problem import Problem, divisor_and_weight
+from .base import Storage, divisor_and_weight
+from .problem import Problem
 from .standardization import Standardization
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +13,7 @@ from .._limits import CHUNK
 from ..linalg.scaling import power_of_two_scale
 from .standardization import Standardization
 
-if TYPE_CHECKING:
-    from .base import DataStorage
-
 Index = NDArray[np.intp]
-
-_TINY = 1e-280  # below this a sum of squares has lost terms to underflow
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,17 +31,6 @@ class Statistics:
     low: NDArray[np.float64]
     high: NDArray[np.float64]
     plain: bool = True
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class ColumnStatistics:
-    """Mean, and root mean square about what is subtracted, of each column as float64.
-
-    `deviation` is 0 exactly where a column equals what is subtracted from it.
-    """
-
-    mean: NDArray[np.float64]
-    deviation: NDArray[np.float64]
 
 
 def merged(parts: list[Statistics | None]) -> Statistics | None:
@@ -71,29 +55,6 @@ def merged(parts: list[Statistics | None]) -> Statistics | None:
     return out
 
 
-def column_statistics(
-    storage: DataStorage, statistics: Statistics, treatment: Standardization
-) -> ColumnStatistics:
-    """From the sums of one pass; the storage recomputes columns whose squares left the number range."""
-    mean, square = statistics.mean, statistics.square
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        spread = statistics.high - statistics.low
-        if not treatment.center or treatment.mean is not None:
-            offset = mean if treatment.mean is None else mean - treatment.mean
-            square = square + treatment.total_weight * offset**2
-            spread = np.maximum(spread, np.abs(offset))
-        deviation = np.sqrt(square / treatment.degrees)
-    if not (np.isfinite(mean).all() and np.isfinite(square).all()):
-        storage.raise_not_finite()
-    deviation[spread == 0] = 0
-    odd = np.flatnonzero(~np.isfinite(square) | ~np.isfinite(mean) | ((square < _TINY) & (spread > 0)))
-    if len(odd):
-        mean = mean.copy()
-        with np.errstate(over="ignore", under="ignore"):
-            mean[odd], deviation[odd] = storage.recompute(odd, treatment)
-    return ColumnStatistics(mean, deviation)
-
-
 def unit_deviation(
     statistics: Statistics, unit: NDArray[np.float64], index: Index, treatment: Standardization
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -110,23 +71,6 @@ def unit_of(size: NDArray[np.float64], index: Index, treatment: Standardization)
     if treatment.mean is not None:
         size = np.maximum(size, np.abs(treatment.mean[index]))
     return np.array([power_of_two_scale(one) for one in size])
-
-
-def recomputed_statistics(
-    storage: DataStorage, odd: Index, treatment: Standardization
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Mean and deviation of columns, scaled by powers of two; to the bit those of data of another scale."""
-    mean, deviation = np.empty(len(odd)), np.empty(len(odd))
-    step = max(1, CHUNK // storage.shape[0])
-    for part in (slice(i, i + step) for i in range(0, len(odd), step)):
-        x = storage.columns(odd[part])
-        unit = unit_of(np.abs(x).max(axis=0), odd[part], treatment)
-        x *= unit
-        x *= unit
-        found = dense_statistics(x, treatment.sample_weight)
-        assert found is not None
-        mean[part], deviation[part] = unit_deviation(found, unit, odd[part], treatment)
-    return mean, deviation
 
 
 def dense_statistics(x: NDArray[Any], weight: NDArray[np.float64] | None = None) -> Statistics | None:
