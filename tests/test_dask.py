@@ -532,7 +532,7 @@ def test_blocks_that_are_not_aligned_are_copied_once():
     if blocks.reduced(merged, statistics).plain:
         pytest.skip("this dask aligned them itself")
     assert blocks.held() is blocks
-    assert blocks.repaired().reduced(merged, statistics).plain
+    assert blocks.aligned().reduced(merged, statistics).plain
     same(spcacore.sparse_pca(array, 2, cardinality=8), spcacore.sparse_pca(X, 2, cardinality=8), 1e-12)
 
 
@@ -638,10 +638,10 @@ def test_scattered_blocks_are_aligned_once(client):
     blocks = spcacore.row_blocks(array)
     assert blocks.futures is not None
     assert not blocks.reduced(merged, statistics).plain
-    repaired = blocks.repaired()
-    assert repaired is not blocks
-    assert repaired.futures is not None
-    assert repaired.reduced(merged, statistics).plain
+    aligned = blocks.aligned()
+    assert aligned is not blocks
+    assert aligned.futures is not None
+    assert aligned.reduced(merged, statistics).plain
     same(spcacore.sparse_pca(array, 2, cardinality=8), spcacore.sparse_pca(X, 2, cardinality=8), 1e-12)
 
 

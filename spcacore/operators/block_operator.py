@@ -69,7 +69,7 @@ class Gram:
         """A[:, index] V."""
         if len(index) == 0:
             return np.zeros((self.p, V.shape[1]), self.dtype)
-        if self._has(index):
+        if self.ensure_columns(index):
             self.clock += 1
             slots = self.slot[index]
             self.used[slots] = self.clock
@@ -133,12 +133,12 @@ class Gram:
             Y *= self.range
             return np.asarray(Y, self.dtype)
 
-    def _has(self, index: Index) -> bool:
+    def ensure_columns(self, index: Index) -> bool:
         """Whether these columns are kept, after a pass where that pays."""
         missing = index[self.slot[index] < 0]
         if len(missing) == 0:
             return True
-        if self._all():
+        if self.maybe_form_gram():
             return True
         if len(index) > min(FETCHED_NONZEROS, self.capacity):
             return False
@@ -149,7 +149,7 @@ class Gram:
         self._fetch(index, missing)
         return True
 
-    def _all(self) -> bool:
+    def maybe_form_gram(self) -> bool:
         """Form A where it is small, or would have cost no more than the passes so far."""
         p = self.p
         if self.capacity < p or (p > FETCH_ALL_ORDER and self.cost < p):
@@ -202,7 +202,7 @@ class Gram:
     def submatrix(self, index: Index) -> NDArray[Any]:
         """A[index, index]; without a pass where the columns are kept."""
         missing = index[self.slot[index] < 0]
-        if len(missing) and self.p <= FETCH_ALL_ORDER and self._all():
+        if len(missing) and self.p <= FETCH_ALL_ORDER and self.maybe_form_gram():
             missing = missing[:0]
         if 0 < len(missing) <= COLUMNS_AT_A_TIME // 4 and len(index) <= min(FETCHED_NONZEROS, self.capacity):
             self._fetch(index, missing)

@@ -142,7 +142,7 @@ class RowBlocks:
         """The same with blocks that are kept as long as this object is, where that saves computing them."""
         return self
 
-    def repaired(self) -> RowBlocks:
+    def aligned(self) -> RowBlocks:
         """The same with blocks that need not be copied to be read, where copies can be kept."""
         return self
 

@@ -112,7 +112,7 @@ class BlockData(DataStorage):
         task = statistics if weight is None else weighted_statistics
         found: Statistics = self.blocks.reduced(merged, task, each=each)
         if not found.plain:
-            self.blocks = self.blocks.repaired()
+            self.blocks = self.blocks.aligned()
         self.cost, self.size = max(found.stored, self.shape[1]), np.maximum(-found.low, found.high)
         return found
 
