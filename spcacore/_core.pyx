@@ -202,12 +202,12 @@ cdef spca_status dcall_forward(const spca_doperator *A, spca_dvector v, spca_sto
                                double *f) noexcept nogil:
     return call_forward(v.value, v.nnz, v.index, <PyObject *> A.owner, A.p, A.m, stop, ctx, scratch, f)
 
-cdef spca_status scall_backward(const spca_soperator *A, const float *f, spca_int count, const spca_int *listed,
-                                spca_stop stop, void *ctx, float *y) noexcept nogil:
+cdef spca_status scall_backward(const spca_soperator *A, const float *f, float total, spca_int count,
+                                const spca_int *listed, spca_stop stop, void *ctx, float *y) noexcept nogil:
     return call_backward(f, <PyObject *> A.owner, A.p, A.m, stop, ctx, y)
 
-cdef spca_status dcall_backward(const spca_doperator *A, const double *f, spca_int count, const spca_int *listed,
-                                spca_stop stop, void *ctx, double *y) noexcept nogil:
+cdef spca_status dcall_backward(const spca_doperator *A, const double *f, double total, spca_int count,
+                                const spca_int *listed, spca_stop stop, void *ctx, double *y) noexcept nogil:
     return call_backward(f, <PyObject *> A.owner, A.p, A.m, stop, ctx, y)
 
 

@@ -91,7 +91,9 @@ cdef class Operator:
             self.d.range, self.d.factor = range_, factor
 
     def screened(self, Screen screen):
-        """This operator, answering `largest` and `above` by exact screening."""
+        """This operator, answering `largest` and `above` by exact screening; of data without row weights."""
+        if self.s.row_weight != NULL or self.d.row_weight != NULL:
+            raise TypeError("screening needs data without row weights")
         cdef Operator B = Operator()
         B.n, B.p, B.m, B.covariance, B.single, B.dtype = self.n, self.p, self.m, self.covariance, self.single, self.dtype
         B.s, B.d, B.t, B.refs, B.plain = self.s, self.d, 0, (self.refs, screen), self
@@ -110,15 +112,22 @@ cdef class Operator:
         B.s.credit, B.d.credit, B.s.shift, B.d.shift = <float> -weight, -weight, <float> weight, weight
         return B
 
-    def row_weighted(self, const floating[::1] weight):
-        """The same of diag(weight) X, before the means are subtracted; data that are not deflated."""
+    def row_weighted(self, const floating[::1] weight, bint centered=False):
+        """F = diag(weight) (X - 1 mean') diag(column weights), or, not centered, (diag(weight) X - 1 mean') ..."""
+        if self.covariance or not self.stored():
+            raise TypeError("row weights need data in memory")
         cdef Operator B = self.copy()
         B.refs = (self, weight)
+        B.s.screen = B.d.screen = NULL
         if floating is float:
-            B.s.row_weight = &weight[0]
+            B.s.row_weight, B.s.row_center = &weight[0], &weight[0] if centered else NULL
         else:
-            B.d.row_weight = &weight[0]
+            B.d.row_weight, B.d.row_center = &weight[0], &weight[0] if centered else NULL
         return B
+
+    cdef bint stored(self) noexcept:
+        """Whether it reads arrays, rather than asking an owner for products."""
+        return self.s.owner == NULL if self.single else self.d.owner == NULL
 
     cdef const void *pointer(self) noexcept nogil:
         """Of the precision in use."""

@@ -337,6 +337,41 @@ def check_bool(value: Any, name: str) -> bool:
     return bool(value)
 
 
+def check_flag_or_vector(value: Any, name: str) -> bool | NDArray[np.float64]:
+    """True, False, or one finite number for each variable; those of `scale` are positive."""
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    if value is None or isinstance(value, (str, bytes, dict)) or not np.iterable(value):
+        raise TypeError(f"{name} must be True or False, or have one number for each variable, not {value!r}")
+    vector = real_array(value, name, ndim=1).astype(np.float64)
+    if name == "scale" and not (vector > 0).all():
+        j = int(np.argmin(vector > 0))
+        raise ValueError(f"scale must be positive, and scale[{j}] is {vector[j]:g}")
+    return vector
+
+
+def check_sample_weight(value: Any, n: int) -> NDArray[np.float64] | None:
+    """How many samples each of n rows stands for, or None."""
+    if value is None:
+        return None
+    weight = real_array(value, "sample_weight", ndim=1).astype(np.float64)
+    if len(weight) != n:
+        raise ValueError(f"sample_weight has {counted(len(weight), 'entry')} for {counted(n, 'row')}")
+    if (weight < 0).any():
+        i = int(np.argmax(weight < 0))
+        raise ValueError(f"sample_weight must not be negative, and sample_weight[{i}] is {weight[i]:g}")
+    with np.errstate(over="ignore"):
+        total = float(weight.sum())
+    if total == 0:
+        raise ValueError("sample_weight has no entry but zeros")
+    if not 1 < total < math.inf:
+        raise ValueError(
+            "sample_weight says how many samples each row stands for; its sum must be finite and above 1, "
+            f"not {total:g}"
+        )
+    return weight
+
+
 def per_component(
     value: Any, name: str, n_components: int, check: Callable[[Any, str], Any]
 ) -> tuple[Any, ...]:

@@ -1,7 +1,7 @@
 /* centring.h - private: the terms beside a product with X, for the files that make one.
  *
- * With w = range weight v,  F v = range (X w - (mean'w) 1),  F'g/range = range weight (X'g - (1'g)
- * mean); row weights are products.c's and operator.c's. */
+ * With row weights u and row centers s (NULL: ones), w = range weight v and g = range f,
+ *     F v = range (u (X w) - (mean'w) s),    F'f = range weight (X'(u g) - (s'g) mean). */
 #ifndef SPCA_CENTRING_H
 #define SPCA_CENTRING_H
 #include "real.h"
@@ -36,12 +36,38 @@ static inline real sum_of(spca_int n, const real *f)
     return add_strands(sum);
 }
 
-/* From X'f: y <- range weight (y - (1'f) mean) at the columns of the list. */
-static inline void finish_backward(const operator_t *A, real sum, spca_int count,
+/* s'f, in that order too; 0 where no mean needs it. */
+static inline real total_of(const operator_t *A, const real *f)
+{
+    if (!A->mean) return 0;
+    return A->row_center ? strands_dot(A->n, A->row_center, f) : sum_of(A->n, f);
+}
+
+/* f <- range (u f - shift s) at rows from i0. */
+static inline void finish_rows(const operator_t *A, spca_int i0, spca_int rows, real shift, real *f)
+{
+    const real *u = A->row_weight ? A->row_weight + i0 : NULL;
+    const real *s = A->row_center ? A->row_center + i0 : NULL;
+    if (!u)
+        for (spca_int i = 0; i < rows; i++) f[i] = A->range * (f[i] - shift);
+    else if (!s)
+        for (spca_int i = 0; i < rows; i++) f[i] = A->range * (u[i] * f[i] - shift);
+    else
+        for (spca_int i = 0; i < rows; i++) f[i] = A->range * (u[i] * f[i] - shift * s[i]);
+}
+
+/* f <- u f at rows from i0. */
+static inline void weight_rows(const operator_t *A, spca_int i0, spca_int rows, real *f)
+{
+    for (spca_int i = 0; A->row_weight && i < rows; i++) f[i] *= A->row_weight[i0 + i];
+}
+
+/* From X'(u f): y <- range weight (y - total mean) at the columns of the list. */
+static inline void finish_backward(const operator_t *A, real total, spca_int count,
                                    const spca_int *list, real *y)
 {
     if (A->mean)
-        for (spca_int a = 0; a < count; a++) y[a] -= sum * A->mean[list ? list[a] : a];
+        for (spca_int a = 0; a < count; a++) y[a] -= total * A->mean[list ? list[a] : a];
     if (A->weight)
         for (spca_int a = 0; a < count; a++) y[a] *= A->weight[list ? list[a] : a];
     if (A->range != 1) scal(count, A->range, y);

@@ -26,7 +26,8 @@ typedef struct {
 
 /* The symmetric p x p operator A that every solver sees.
  *
- * Data X (n x p, m = n):  F = (diag(row_weight) X - 1 mean') diag(weight) range^2,  A = F'F factor.
+ * Data X (n x p, m = n):  F = (diag(u) X - s mean') diag(weight) range^2,  A = F'F factor, where u
+ *                         is row_weight and s row_center, each 1 if NULL.
  * Covariance (m = p):     F = A0 range^2,                          A = F.
  * range is a power of two that brings the entries near 1, applied once before and once after each
  * product, so that neither over- nor underflows: values of A carry range^4 (data) or range^2
@@ -37,9 +38,9 @@ struct SPCA(operator) {
     /* f = F v (m).  scratch (p).  May set SPCA_STOPPED, SPCA_PRODUCT_FAILED. */
     spca_status (*forward)(const SPCA(operator) * A, SPCA(vector) v, spca_stop stop, void *ctx,
                            REAL *scratch, REAL *f);
-    /* y_a = (F'f)_list_a (count), given g = range f, of all columns where list is NULL; data only,
-     * and a list of dense data alone. */
-    spca_status (*backward)(const SPCA(operator) * A, const REAL *g, spca_int count,
+    /* y_a = (F'f)_list_a (count), given g = range u f and total = range s'f, of all columns where
+     * list is NULL; data only, and a list of dense data alone. */
+    spca_status (*backward)(const SPCA(operator) * A, const REAL *g, REAL total, spca_int count,
                             const spca_int *list, spca_stop stop, void *ctx, REAL *y);
     /* W = F[:, index], m x k by columns. */
     spca_status (*columns)(const SPCA(operator) * A, spca_int k, const spca_int *index,
@@ -54,7 +55,8 @@ struct SPCA(operator) {
     int wide;
     const REAL *mean;       /* (p) or NULL */
     const REAL *weight;     /* (p) or NULL */
-    const REAL *row_weight; /* (n) or NULL; data without screen and deflation */
+    const REAL *row_weight; /* u (n) or NULL; data without a screen */
+    const REAL *row_center; /* s (n) or NULL; beside a row_weight alone */
     REAL range, factor;
     REAL shift; /* A + shift I; solvers raise it where A is indefinite */
     /* After projection deflation by orthonormal directions Q, with B = I - QQ': products with
@@ -76,13 +78,13 @@ struct SPCA(operator) {
 /* f = F v, y = F'g/range for each way to store X or A0 (products.c). */
 spca_status SPCA(dense_forward)(const SPCA(operator) *, SPCA(vector), spca_stop, void *, REAL *,
                                 REAL *);
-spca_status SPCA(dense_backward)(const SPCA(operator) *, const REAL *, spca_int, const spca_int *,
-                                 spca_stop, void *, REAL *);
+spca_status SPCA(dense_backward)(const SPCA(operator) *, const REAL *, REAL, spca_int,
+                                 const spca_int *, spca_stop, void *, REAL *);
 spca_status SPCA(dense_columns)(const SPCA(operator) *, spca_int, const spca_int *, spca_stop,
                                 void *, REAL *, REAL *);
 spca_status SPCA(compressed_forward)(const SPCA(operator) *, SPCA(vector), spca_stop, void *,
                                      REAL *, REAL *);
-spca_status SPCA(compressed_backward)(const SPCA(operator) *, const REAL *, spca_int,
+spca_status SPCA(compressed_backward)(const SPCA(operator) *, const REAL *, REAL, spca_int,
                                       const spca_int *, spca_stop, void *, REAL *);
 spca_status SPCA(compressed_columns)(const SPCA(operator) *, spca_int, const spca_int *, spca_stop,
                                      void *, REAL *, REAL *);

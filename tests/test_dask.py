@@ -16,7 +16,7 @@ from scipy.sparse.linalg import LinearOperator
 
 import spcacore
 from spcacore.operators.deflation import DEFLATIONS
-from spcacore.operators.partition import problem_of
+from spcacore.operators.inputs import as_problem
 
 N, P = 420, 300
 METHODS = {
@@ -113,7 +113,7 @@ def test_where_columns_of_the_covariance_do_not_all_fit(kept, monkeypatch):
     X = data()
     A = covariance(X)
     monkeypatch.setattr(module, "KEPT_BYTES", kept * P * 8)
-    problem = problem_of(spcacore.row_blocks(X, block_bytes=X.nbytes // 2), True, False)
+    problem = as_problem(spcacore.row_blocks(X, block_bytes=X.nbytes // 2))
     op, rng = problem.operator, np.random.default_rng(0)
     for _ in range(60):
         index = np.sort(rng.choice(P, rng.integers(1, 60), replace=False))
@@ -133,7 +133,7 @@ def test_submatrices_of_deflated_operators(deflation):
 
     X = data()
     A, earlier = covariance(X), []
-    problem = problem_of(spcacore.row_blocks(X, block_bytes=X.nbytes // 3), True, False)
+    problem = as_problem(spcacore.row_blocks(X, block_bytes=X.nbytes // 3))
     state = Deflated.from_problem(problem, DEFLATIONS[deflation])
     rng = np.random.default_rng(1)
     index = np.sort(rng.choice(P, 40, replace=False))
@@ -168,7 +168,7 @@ def test_data_of_any_size(size):
 def test_a_mean_far_above_the_deviation():
     X = data() + 1e9
     blocks = spcacore.row_blocks(X, block_bytes=X.nbytes // 4)
-    problem = problem_of(blocks, True, False)
+    problem = as_problem(blocks)
     exact = np.array([np.var([int(x * 2**20) for x in column], ddof=1) for column in (X - 1e9).T]) / 2.0**40
     np.testing.assert_allclose(problem.in_units(problem.diagonal), exact, rtol=1e-6, atol=1e-12)
     same(spcacore.sparse_pca(blocks, 2, cardinality=8), spcacore.sparse_pca(X, 2, cardinality=8), 1e-8)
@@ -525,13 +525,14 @@ def test_blocks_that_are_not_aligned_are_copied_once():
     X = data()
     pieces = [unaligned(X[start : start + 150]) for start in (0, 150, 300)]
     array = da.concatenate([da.from_array(piece, chunks=piece.shape) for piece in pieces]).persist()
-    from spcacore.operators.blocks import merged, statistics
+    from spcacore.operators.blocks import statistics
+    from spcacore.operators.statistics import merged
 
     blocks = spcacore.row_blocks(array)
     if blocks.reduced(merged, statistics).plain:
         pytest.skip("this dask aligned them itself")
     assert blocks.held() is blocks
-    assert blocks.repaired().reduced(merged, statistics).plain
+    assert blocks.aligned().reduced(merged, statistics).plain
     same(spcacore.sparse_pca(array, 2, cardinality=8), spcacore.sparse_pca(X, 2, cardinality=8), 1e-12)
 
 
@@ -628,7 +629,8 @@ def test_on_a_cluster(name, dtype, client):
 def test_scattered_blocks_are_aligned_once(client):
     import dask.array as da
 
-    from spcacore.operators.blocks import merged, statistics
+    from spcacore.operators.blocks import statistics
+    from spcacore.operators.statistics import merged
 
     X = data()
     futures = client.scatter([X[start : start + 105] for start in range(0, N, 105)])
@@ -636,10 +638,10 @@ def test_scattered_blocks_are_aligned_once(client):
     blocks = spcacore.row_blocks(array)
     assert blocks.futures is not None
     assert not blocks.reduced(merged, statistics).plain
-    repaired = blocks.repaired()
-    assert repaired is not blocks
-    assert repaired.futures is not None
-    assert repaired.reduced(merged, statistics).plain
+    aligned = blocks.aligned()
+    assert aligned is not blocks
+    assert aligned.futures is not None
+    assert aligned.reduced(merged, statistics).plain
     same(spcacore.sparse_pca(array, 2, cardinality=8), spcacore.sparse_pca(X, 2, cardinality=8), 1e-12)
 
 

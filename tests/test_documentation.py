@@ -132,7 +132,7 @@ LIMITS = [
     ("docs/guide/certificates.md", "Beyond 2000 variables", "BOUND_ORDER", 2000),
     ("docs/generalized.md", "at most 150 variables", "USUAL_BACKWARD_ORDER", 150),
     ("docs/generalized.md", "more than 4e10 multiplications", "PENCIL_GREEDY_WORK", 4e10),
-    ("docs/kernel.md", "up to 500 samples", "KERNEL_LAPACK_ORDER", 500),
+    ("docs/kernel.md", "up to 500 samples", "LAPACK_ORDER", 500),
     ("docs/kernel.md", "512 x 512 entries at a time", "TILE_ROWS", 512),
     ("docs/kernel.md", "exceeds `memory_limit` (2 GiB)", "KERNEL_BYTES", 2 << 30),
     ("docs/distributed.md", "at most 1 GB of columns", "KEPT_BYTES", 1 << 30),

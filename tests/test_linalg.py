@@ -86,7 +86,7 @@ def test_large_decompositions_leave_the_main_thread(monkeypatch):
         return call()
 
     monkeypatch.setattr(eigen, "interruptible", recorded)
-    monkeypatch.setattr(eigen, "UNINTERRUPTED_ORDER", 10)
+    monkeypatch.setattr(eigen, "LAPACK_ORDER", 10)
     eigen.all_eigenpairs(np.eye(10))
     assert not threads
     eigen.all_eigenpairs(np.eye(11))

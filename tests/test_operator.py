@@ -340,3 +340,59 @@ def test_products_of_rows(dtype):
     np.testing.assert_allclose(op.outer(), Z @ Z.T / 8, atol=1e-6 if dtype == np.float32 else 1e-14)
     assert op.dense
     assert not as_problem(scipy.sparse.csr_array(X)).operator.dense
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", ["C", "F", "csr", "csc"])
+@pytest.mark.parametrize("centered", [True, False])
+def test_row_weights(name, dtype, centered):
+    """F = diag(u) (X - 1 mean') diag(w), or (diag(u) X - 1 mean') diag(w): products and deflations."""
+    rng = np.random.default_rng(6)
+    X, u, mean, w = data(dtype), rng.uniform(0, 2, N), rng.standard_normal(P), rng.uniform(0.5, 2, P)
+    u[3] = 0
+    F = (u[:, None] * (X - mean) if centered else u[:, None] * X - mean) * w
+    A = F.T @ F / (N - 1)
+    mean, w, u = mean.astype(dtype), w.astype(dtype), u.astype(dtype)
+    if name in ("C", "F"):
+        plain = _core.dense(np.asarray(X, order=name), False, mean, w, 1.0, 1 / (N - 1))
+    else:
+        M = scipy.sparse.csr_array(X).asformat(name)
+        plain = _core.compressed(
+            N, P, name == "csr", M.data, M.indices, M.indptr, False, mean, w, 1.0, 1 / (N - 1)
+        )
+    op = plain.row_weighted(u, centered)
+    tolerance = {"rtol": 0, "atol": A.max() * (1e-12 if dtype == np.float64 else 2e-5)}
+    S, x = np.array([0, 3, 7, 8, 22]), rng.standard_normal(5)
+    x /= np.linalg.norm(x)
+    V, U = rng.standard_normal((P, 6)), rng.standard_normal((N, 6))
+    np.testing.assert_allclose(op.image_block(V.astype(dtype)), F @ V, **tolerance)
+    np.testing.assert_allclose(op.transposed_block(U.astype(dtype)), F.T @ U / (N - 1), **tolerance)
+    np.testing.assert_allclose(op.outer(), F @ F.T / (N - 1), **tolerance)
+    for method in ("", "hotelling", "projection", "schur"):
+        state, B = op, A
+        if method:
+            value, image = x.astype(dtype), op.image(S, x.astype(dtype))
+            amount = float(x @ A[np.ix_(S, S)] @ x) if method == "hotelling" else 1.0
+            if method == "schur":
+                image = image / np.linalg.norm(image).astype(dtype)
+            state = op.deflated(method, S, value, image, amount)
+            full = np.zeros(P)
+            full[S] = x
+            B = deflated(A, full, method, [])
+        np.testing.assert_allclose(state.apply(S, x.astype(dtype)), B[:, S] @ x, **tolerance)
+        np.testing.assert_allclose(state.apply_block(V.astype(dtype)), B @ V, **tolerance)
+        np.testing.assert_allclose(state.submatrix(S), B[np.ix_(S, S)], **tolerance)
+        for b in range(6):
+            v = np.ascontiguousarray(V[:, b], dtype)
+            np.testing.assert_array_equal(
+                state.apply(None, v), state.apply_block(V[:, b : b + 1])[:, 0], strict=True
+            )
+
+
+def test_row_weights_need_data_in_memory():
+    A = np.eye(4)
+    with pytest.raises(TypeError, match="row weights need data in memory"):
+        _core.dense(A, True, None, None, 1.0, 1.0).row_weighted(np.ones(4))
+    owner = type("Owner", (), {"forward": lambda self, v: v, "backward": lambda self, f: f})()
+    with pytest.raises(TypeError, match="row weights need data in memory"):
+        _core.products(owner, 4, 4, False, 1.0, False).row_weighted(np.ones(4))

@@ -124,9 +124,9 @@ BASE = {
     "row_blocks": ((X0,), {}),
     "grid_laplacian": (((3, 4),), {}),
 }
-ARRAYS = {  # whose rows are in test_bad_input
+ARRAYS = {  # whose rows are in test_bad_input and test_weights
     "X", "Y", "A", "B", "M", "a", "x", "y", "loadings", "earlier", "priors",
-    "prior_covariance", "prior_precision",
+    "prior_covariance", "prior_precision", "sample_weight",
 }  # fmt: skip
 ALLOWED = {  # what one function takes and no other of these names
     ("truncate", "k"): [0],

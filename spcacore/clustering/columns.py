@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._limits import CLUSTERING_ENTRIES
+from .._limits import CLUSTERING_ENTRIES, CLUSTERING_TOL
 from .._validation import (
     column_names,
     float_type,
@@ -69,7 +69,7 @@ class Columns:
         return self.source.dtype
 
     def tolerance(self, tol: float | None) -> float:
-        return tol if tol is not None else 1e-6 if self.dtype == np.float64 else 1e-4
+        return tol if tol is not None else CLUSTERING_TOL.of(self.dtype)
 
     def blocks(
         self, index: Labels | None = None, centered: bool = True

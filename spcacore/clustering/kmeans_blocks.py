@@ -20,16 +20,15 @@ from .._validation import LARGEST, float_type, is_sparse
 from ..operators.blocks import (
     Index,
     RowBlocks,
-    Statistics,
     _locate,
     added,
     dense_rows,
-    merged,
     prepared,
     statistics,
 )
 from ..operators.partition import row_blocks
 from ..operators.permutation import permuted_columns
+from ..operators.statistics import Statistics, merged
 from .columns import Array, Labels, Weighted, membership
 
 

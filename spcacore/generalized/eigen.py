@@ -31,7 +31,7 @@ from ..results import Named
 from ..solvers.base import Ended, ProgressHook, ended, hook_of_component
 from .flow import flows
 from .form import Form
-from .options import Options, check_options
+from .options import DEFLATIONS, Options, check_options
 from .pencil import Pencil, Solution
 from .search import greedy_searches, swap_search
 

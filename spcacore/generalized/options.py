@@ -9,9 +9,9 @@ import numpy as np
 
 from .._limits import PENCIL_BACKWARD_ORDER, PENCIL_SUPPORT
 from .._validation import LARGEST, as_seed, check_bool, check_choice, integer, number, per_component
-from ..operators.deflation import METHODS
+from ..operators.deflation import DEFLATIONS as ALL_DEFLATIONS
 
-DEFLATIONS = tuple(method for method in METHODS if method != "naive")
+DEFLATIONS = {name: one for name, one in ALL_DEFLATIONS.items() if not one.residual}
 SOLVERS = ("auto", "greedy", "rayleigh_flow")
 STRATEGIES = ("auto", "forward", "backward", "bidirectional")
 

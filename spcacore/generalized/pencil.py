@@ -51,6 +51,7 @@ from .._limits import (
 from .._validation import is_sparse
 from ..linalg.eigen import all_eigenpairs
 from ..linalg.pencil import PencilBasis, whitening
+from ..operators.deflation import Deflation
 from .form import Array, Form, Index
 
 
@@ -281,12 +282,12 @@ class Pencil:
         with np.errstate(under="ignore"):
             return float(np.ldexp(v @ (self.A0.block(x.index) @ v) / square, self.exponent)), square
 
-    def remove(self, x: Solution, deflation: str) -> None:
+    def remove(self, x: Solution, deflation: Deflation) -> None:
         """Deflate by x."""
         q = np.zeros(self.B.p)
         q[x.index] = x.value
         z = self.B0.matvec(x.value, x.index)
-        if deflation == "generalized" or deflation.startswith("orthogonalized"):
+        if deflation.orthogonalized:
             before = math.sqrt(q @ z)
             for _ in range(2):
                 for other, z in self.basis:
@@ -299,14 +300,13 @@ class Pencil:
         self.basis.append((q, z))
         w = self.A.matvec(q)
         value = float(q @ w)
-        step = "projection" if deflation == "generalized" else deflation.removeprefix("orthogonalized_")
-        if step == "hotelling":
+        if deflation.update == "hotelling":
             self.A = self.A.with_term(z[:, None], np.array([[-value]]))
-        elif step == "projection":
+        elif deflation.update == "projection":
             self.A = self.A.with_term(np.stack([z, w], axis=1), np.array([[value, -1.0], [-1.0, 0.0]]))
         elif abs(value) > 0:
             self.A = self.A.with_term(w[:, None], np.array([[-1 / value]]))
-        if deflation == "generalized":
+        if deflation.quotient:
             self.B = self.B.with_term(z[:, None], np.array([[-1.0]]))
         self._diagonals()
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import ALL_VECTORS_ORDER, EIGENVECTOR_TOL, UNINTERRUPTED_ORDER
+from .._limits import ALL_VECTORS_ORDER, EIGENVECTOR_TOL, LAPACK_ORDER
 from .lapack import interruptible
 
 Array = NDArray[np.float64]
@@ -27,7 +27,7 @@ Array = NDArray[np.float64]
 
 def all_eigenpairs(G: Array) -> tuple[Array, Array]:
     """All eigenvalues of a symmetric matrix, ascending, and their vectors; Ctrl-C need not wait for many."""
-    if len(G) <= UNINTERRUPTED_ORDER:
+    if len(G) <= LAPACK_ORDER:
         return np.linalg.eigh(G)
     return interruptible(lambda: np.linalg.eigh(G))
 

@@ -40,8 +40,9 @@ def prepare(
     refine: bool = False,
     certify: bool = False,
     kind: str = "data",
-    center: bool = True,
-    scale: bool = False,
+    center: Any = True,
+    scale: Any = False,
+    sample_weight: Any = None,
     start: str | None = None,
     n_starts: int | None = None,
     max_iter: int | None = None,
@@ -53,7 +54,8 @@ def prepare(
 ) -> tuple[Problem, Solver, int, list[dict[str, Any]]]:
     """What `sparse_pca` is given, checked: problem, solver, r, and settings for each choice of sparsity."""
     settings: dict[str, Any] = {
-        "renormalize": renormalize, "center": center, "scale": scale, "n_features": n_features,
+        "renormalize": renormalize, "center": center, "scale": scale, "sample_weight": sample_weight,
+        "n_features": n_features,
         "screening": screening, "constraint": constraint, "certify": check_bool(certify, "certify"),
         "refine": check_bool(refine, "refine"),
     }  # fmt: skip
@@ -97,7 +99,8 @@ def prepare(
 def problem_of(X: Any, method: type[Solver], kind: str, settings: dict[str, Any]) -> Problem:
     """X as the settings have it, which may be those of other rows."""
     return as_problem(
-        X, kind=kind, center=settings["center"], scale=settings["scale"], n_features=settings["n_features"],
+        X, kind=kind, center=settings["center"], scale=settings["scale"],
+        sample_weight=settings.get("sample_weight"), n_features=settings["n_features"],
         screening=settings["screening"], missing=method.missing,
     )  # fmt: skip
 

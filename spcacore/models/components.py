@@ -137,8 +137,9 @@ def sparse_pca(
     refine: bool = False,
     certify: bool = False,
     kind: str = "data",
-    center: bool = True,
-    scale: bool = False,
+    center: Any = True,
+    scale: Any = False,
+    sample_weight: Any = None,
     start: str | None = None,
     n_starts: int | None = None,
     max_iter: int | None = None,
@@ -199,10 +200,15 @@ def sparse_pca(
         Put an upper bound, and how far the component may be below it, on each component: see
         `optimality_bound`, here of the deflated matrix.
     kind : {"data", "covariance"}, default "data"
-    center : bool, default True
-        Subtract the column means. Ignored for a covariance.
-    scale : bool, default False
-        Divide each column by its standard deviation; a covariance becomes the correlation.
+    center : bool or array-like of shape (p,), default True
+        Subtract the column means, or these numbers. True is ignored for a covariance.
+    scale : bool or array-like of shape (p,), default False
+        Divide each column by its standard deviation (with `center` given, by the root mean square
+        about it, with divisor n - 1), or by these positive numbers; a covariance becomes the correlation.
+    sample_weight : array-like of shape (n,), optional
+        How many samples each row of data stands for, not negative: the mean and covariance are those of rows
+        repeated so often, divided by ``sum(sample_weight) - 1``, which must be positive. Rows of weight 0 are
+        left out. X is not copied; dense X is not screened then.
     start : None, "diagonal" or "eigenvector", optional
     n_starts, max_iter, tol : optional
         As in the function of the method.
@@ -268,8 +274,9 @@ def sparse_pca(
     problem, solver, r, (settings,) = prepare(
         X, n_components, [{"cardinality": cardinality, "l1_bound": l1_bound, "penalty": penalty}],
         method=method, deflation=deflation, constraint=constraint, renormalize=renormalize, refine=refine,
-        certify=certify, kind=kind, center=center, scale=scale, start=start, n_starts=n_starts,
-        max_iter=max_iter, tol=tol, screening=screening, n_features=n_features, rng=rng, **options,
+        certify=certify, kind=kind, center=center, scale=scale, sample_weight=sample_weight,
+        start=start, n_starts=n_starts, max_iter=max_iter, tol=tol, screening=screening,
+        n_features=n_features, rng=rng, **options,
     )  # fmt: skip
     hook = check_callback(callback)
     found = search(problem, solver, DEFLATIONS[deflation], settings, [], r, hook)

@@ -95,8 +95,9 @@ def spca(
     max_iter: int = 1000,
     tol: float | None = None,
     kind: str = "data",
-    center: bool = True,
-    scale: bool = False,
+    center: Any = True,
+    scale: Any = False,
+    sample_weight: Any = None,
     callback: Callback | None = None,
 ) -> SPCAResult:
     """Sparse principal components by elastic nets, all at once.
@@ -134,10 +135,15 @@ def spca(
         Stop when no entry of a unit loading changes by more. Default: 1e-5; 1e-3 for float32, and with
         `cardinality` and a finite ridge, as in the authors' program.
     kind : {"data", "covariance"}, default "data"
-    center : bool, default True
-        Subtract the column means, implicitly. Ignored for a covariance.
-    scale : bool, default False
-        Divide each column by its standard deviation, implicitly.
+    center : bool or array-like of shape (p,), default True
+        Subtract the column means, or these numbers, implicitly. True is ignored for a covariance.
+    scale : bool or array-like of shape (p,), default False
+        Divide each column by its standard deviation (with `center` given, by the root mean square
+        about it, with divisor n - 1), or by these positive numbers, implicitly.
+    sample_weight : array-like of shape (n,), optional
+        How many samples each row of data stands for, not negative: the mean and covariance are those of rows
+        repeated so often, divided by ``sum(sample_weight) - 1``, which must be positive. Rows of weight 0 are
+        left out. X is not copied; dense X is not screened then.
     callback : callable, optional
         Called with a `Progress` after each iteration. Raising StopIteration ends the search early,
         see `Progress`.
@@ -178,7 +184,7 @@ def spca(
     >>> result.cardinality.tolist(), (100 * result.adjusted_variance / 13).round(1).tolist()
     ([7, 4, 4, 1, 1, 1], [28.0, 14.0, 13.3, 7.4, 6.8, 6.2])
     """
-    problem = as_problem(X, kind=kind, center=center, scale=scale)
+    problem = as_problem(X, kind=kind, center=center, scale=scale, sample_weight=sample_weight)
     op = problem.operator
     r = integer(n_components, "n_components", 1, min(problem.p, problem.n_samples or problem.p))
     wanted = _wanted(problem, r, penalty, cardinality)
@@ -406,14 +412,14 @@ def _wanted(problem: Problem, r: int, penalty: Any, cardinality: Any) -> tuple[_
 def _to_operator_units(problem: Problem, value: float) -> float:
     """A number in the units of X'X, in those of the operator's covariance; clipped to the range."""
     with np.errstate(over="ignore", under="ignore"):
-        inside = np.ldexp(value, -problem.exponent) / max((problem.n_samples or 2) - 1, 1)
+        inside = np.ldexp(value, -problem.exponent) / problem.degrees
     return float(min(inside, np.finfo(float).max / 4))
 
 
 def _from_operator_units(problem: Problem, value: Any) -> Any:
     """The inverse; inf or 0 out of range."""
     with np.errstate(over="ignore", under="ignore"):
-        return problem.in_units(np.asarray(value) * max((problem.n_samples or 2) - 1, 1))
+        return problem.in_units(np.asarray(value) * problem.degrees)
 
 
 def _ridge(problem: Problem, ridge: Any) -> float:

@@ -14,12 +14,20 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import blas, eigh, qr
+from scipy.linalg import blas, qr
 
-from .._limits import COPIED_ENTRIES, FLOAT32_HALF_NORM, KERNEL_LAPACK_ORDER, LANCZOS_PASSES, TILE_ROWS
+from .._limits import (
+    COPIED_ENTRIES,
+    FLOAT32_HALF_NORM,
+    KERNEL_TOL,
+    LANCZOS_PASSES,
+    LAPACK_ORDER,
+    SYMMETRY,
+    TILE_ROWS,
+)
 from .._validation import is_sparse, real_array
-from ..linalg.eigen import largest_eigenpairs
-from ..linalg.lapack import interruptible
+from ..linalg.eigen import leading_eigenpairs
+from ..linalg.scaling import exponent_above
 
 KernelFunction = Callable[[Any, Any], Any]
 Vector = NDArray[np.float64]
@@ -36,11 +44,6 @@ def largest_magnitude(a: Any) -> float:
     if is_sparse(a):
         return float(abs(a).max())
     return max(float(a.max(initial=0)), -float(a.min(initial=0)))
-
-
-def power_of_two(largest: float) -> int:
-    """The e with 2^(e - 1) <= largest < 2^e; 0 for zero."""
-    return math.frexp(largest)[1] if largest > 0 else 0
 
 
 def signed(U: NDArray[Any]) -> NDArray[Any]:
@@ -210,7 +213,7 @@ class KernelMatrix:
     def half_exponent(self) -> int:
         """The power of two that scores are multiplied by in the end."""
         kernel = self.kernel
-        return self.exponent // 2 - (power_of_two(kernel.factor) - 1 if kernel.function == "linear" else 0)
+        return self.exponent // 2 - (exponent_above(kernel.factor) - 1 if kernel.function == "linear" else 0)
 
     def noise(self, first: float) -> float:
         """Eigenvalues up to this size may be rounding errors."""
@@ -254,12 +257,12 @@ class KernelMatrix:
                     asymmetry = max(asymmetry, largest_magnitude(tile - tile.T))
         if not np.isfinite(total).all():
             raise ValueError("the kernel has values beyond the number range; scale X, or gamma")
-        if asymmetry > largest * (1e-8 if self.dtype == np.float64 else 1e-5):
+        if asymmetry > largest * SYMMETRY.of(self.dtype):
             what = "a precomputed kernel matrix" if function == "precomputed" else "a kernel"
             raise ValueError(f"{what} must be symmetric, and this one is not, by up to {asymmetry:.3g}")
         self.mean = total / n
         if function != "rbf":
-            exponent = power_of_two(largest)
+            exponent = exponent_above(largest)
             self.exponent = exponent + exponent % 2
             self.largest = math.ldexp(largest, -self.exponent)
         return math.ldexp(trace - float(total.sum()) / n, -self.exponent)
@@ -295,44 +298,28 @@ class KernelMatrix:
 
 def leading(K: NDArray[Any], r: int, dense: bool, seed: int) -> tuple[Vector, Vector, str]:
     """The r largest eigenvalues and their vectors from the lower triangle, which is overwritten."""
-    if not dense:
-        pairs = _arpack(K, r, seed)
-        if pairs is not None:
-            return *pairs, "lanczos"
-    n = len(K)
-    values, U = interruptible(
-        lambda: eigh(K.T, lower=False, subset_by_index=(n - r, n - 1), overwrite_a=True, check_finite=False)
-    )
-    return values[::-1].astype(np.float64), U[:, ::-1].astype(np.float64), "lapack"
-
-
-def _arpack(K: NDArray[Any], r: int, seed: int) -> tuple[Vector, Vector] | None:
-    """The same by ARPACK; None where it does not converge soon."""
-    from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator
+    from scipy.sparse.linalg import LinearOperator
 
     product = blas.dsymv if K.dtype == np.float64 else blas.ssymv
     symmetric = LinearOperator(
         K.shape, dtype=np.float64,
         matvec=lambda v: product(1.0, K.T, v.ravel().astype(K.dtype, copy=False), lower=0).astype(float),
     )  # fmt: skip
-    start = _centered_start(len(K), 1, seed)[:, 0]
-    try:
-        values, U = largest_eigenpairs(
-            symmetric, r, v0=start, tol=tolerance(K.dtype), maxiter=max(30, len(K) // 15)
-        )
-    except ArpackNoConvergence:
-        return None
-    return values[::-1], U[:, ::-1]
+    values, U, by_lanczos = leading_eigenpairs(
+        K, r, None if dense else symmetric, v0=_centered_start(len(K), 1, seed)[:, 0],
+        tol=tolerance(K.dtype), maxiter=max(30, len(K) // 15),
+    )  # fmt: skip
+    return values, U, "lanczos" if by_lanczos else "lapack"
 
 
 def tolerance(dtype: np.dtype) -> float:
     """Of the residual of an eigenvector, relative to the largest eigenvalue."""
-    return 1e-10 if dtype == np.float64 else 1e-5
+    return KERNEL_TOL.of(dtype)
 
 
 def large(size: int, r: int) -> bool:
     """Whether Lanczos takes less time than LAPACK."""
-    return size > KERNEL_LAPACK_ORDER and r <= size // 10
+    return size > LAPACK_ORDER and r <= size // 10
 
 
 def _centered_start(n: int, width: int, seed: int) -> NDArray[np.float64]:

@@ -33,6 +33,7 @@ from .._validation import (
     number,
 )
 from ..linalg.lapack import interruptible
+from ..linalg.scaling import exponent_above
 from ..operators.blocks import naming_not_finite
 from ..operators.partition import row_blocks
 from ..operators.problem import warn_out_of_range
@@ -46,7 +47,6 @@ from .gram import (
     large,
     largest_magnitude,
     leading,
-    power_of_two,
     signed,
     tiles,
 )
@@ -426,7 +426,7 @@ def _build_kernel(name: str | KernelFunction, options: dict[str, Any], data: Any
     if name in ("linear", "rbf") and not sparse:
         shift = column_means(data)
     if name == "linear":
-        factor = 2.0 ** -max(power_of_two(largest_magnitude(data)), -1000)
+        factor = 2.0 ** -max(exponent_above(largest_magnitude(data)), -1000)
     elif name == "rbf":
         factor = 1 / options["bandwidth"]
     if not math.isfinite(factor):

@@ -20,10 +20,11 @@ from .._validation import (
     real_array,
     refuse_not_finite,
 )
+from ..linalg.scaling import exponent_above
 from ..operators.blocks import finite, naming_not_finite
 from ..operators.partition import row_blocks
 from ..operators.sparse_format import compressed
-from .gram import largest_magnitude, power_of_two
+from .gram import largest_magnitude
 
 
 def as_kernel_input(X: Any, square: bool = False, name: str = "X") -> Any:
@@ -51,7 +52,7 @@ def median_distance(data: Any, seed: int) -> float:
     """The median distance between rows that differ, in a sample where there are many rows."""
     a = sample_rows(data, np.random.default_rng(seed))
     a = a.toarray().astype(np.float64) if is_sparse(a) else a.astype(np.float64)
-    exponent = power_of_two(largest_magnitude(a))
+    exponent = exponent_above(largest_magnitude(a))
     a = np.ldexp(a, -exponent)
     a -= a.mean(axis=0)
     square = np.einsum("ij,ij->i", a, a)

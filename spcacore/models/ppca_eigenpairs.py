@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from .._limits import COPIED_ENTRIES, KERNEL_LAPACK_ORDER, LANCZOS_SHARE, PPCA_ORDER
+from .._limits import COPIED_ENTRIES, LANCZOS_SHARE, LAPACK_ORDER, PPCA_ORDER
 from .._validation import is_operator, is_sparse, real_array
-from ..linalg.eigen import largest_eigenpairs, products_of
+from ..linalg.eigen import largest_eigenpairs, leading_eigenpairs, products_of
 from ..linalg.lapack import interruptible
 from ..operators.problem import Problem
 
@@ -64,25 +64,10 @@ def leading_and_rest(problem: Problem, X: Any, r: int, total: float) -> tuple[Ar
 def _eigenvectors(A: NDArray[Any], r: int) -> tuple[Array, Array]:
     """The r largest eigenvalues and their vectors: by Lanczos where they are few of many, else by LAPACK."""
     m = len(A)
-    pairs = _arpack(A, r) if m > LANCZOS_SHARE * r and m > KERNEL_LAPACK_ORDER else None
-    if pairs is None:
-        pairs = interruptible(
-            lambda: linalg.eigh(A, subset_by_index=[m - r, m - 1], overwrite_a=True, check_finite=False)
-        )
-    values, U = pairs
-    return np.maximum(values[::-1], 0).astype(np.float64), U[:, ::-1].astype(np.float64)
-
-
-def _arpack(A: NDArray[Any], r: int) -> tuple[NDArray[Any], NDArray[Any]] | None:
-    """The same, ascending, by ARPACK to rounding; None where that takes too many products."""
-    from scipy.sparse.linalg import ArpackNoConvergence
-
-    try:
-        return largest_eigenpairs(
-            A, r, v0=np.random.default_rng(0).standard_normal(len(A)).astype(A.dtype), maxiter=60
-        )
-    except ArpackNoConvergence:
-        return None
+    few = m > LANCZOS_SHARE * r and m > LAPACK_ORDER
+    start = np.random.default_rng(0).standard_normal(m).astype(A.dtype)
+    values, U, _ = leading_eigenpairs(A, r, A if few else None, v0=start, maxiter=60)
+    return np.maximum(values, 0), U
 
 
 def _by_products(problem: Problem, X: Any, r: int, dtype: np.dtype[Any]) -> tuple[Array, Array]:
@@ -131,4 +116,6 @@ def _centered(problem: Problem, X: Any, rows: slice, columns: slice, dtype: np.d
         if problem.range != 1:
             a *= problem.range
             a *= problem.range
+        if problem.row_weight is not None:
+            a *= problem.row_weight[rows, None]
     return a

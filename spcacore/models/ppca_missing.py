@@ -17,6 +17,7 @@ from scipy import linalg
 from .._limits import COPIED_ENTRIES
 from .._messages import counted
 from .._validation import Hook, refuse_not_finite
+from ..linalg.eigen import leading_eigenpairs
 from ..operators.problem import Problem
 from ..progress import Progress
 
@@ -170,9 +171,7 @@ def _initial_eigenpairs(Y: Array, r: int) -> tuple[Array, Array]:
     n, p = Y.shape
     wide = n < p
     G = Y @ Y.T if wide else Y.T @ Y
-    m = len(G)
-    values, V = linalg.eigh(G, subset_by_index=[m - r, m - 1], overwrite_a=True)
-    values, V = values[::-1], V[:, ::-1]
+    values, V, _ = leading_eigenpairs(G, r)
     if wide:
         V = linalg.qr(Y.T @ V, mode="economic")[0]
     return np.maximum(values, 0) / n, V

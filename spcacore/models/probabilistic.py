@@ -22,7 +22,6 @@ from .._messages import counted
 from .._validation import (
     aligned,
     as_seed,
-    check_bool,
     check_callback,
     column_names,
     framed,
@@ -299,8 +298,9 @@ def ppca(
     n_components: int,
     *,
     kind: str = "data",
-    center: bool = True,
-    scale: bool = False,
+    center: Any = True,
+    scale: Any = False,
+    sample_weight: Any = None,
     n_samples: int | None = None,
     ddof: int = 1,
     max_iter: int = 1000,
@@ -322,11 +322,15 @@ def ppca(
         r, at most the rank of the centred data. At the rank, nothing is left for the noise: for r = p the
         covariance is that of the sample, otherwise the likelihood is unbounded (a RuntimeWarning).
     kind : {"data", "covariance"}, default "data"
-    center : bool, default True
-        Estimate the mean; False takes it to be 0. Ignored for a covariance.
-    scale : bool, default False
-        Divide each variable by its standard deviation first: the noise then is a share of each
-        variance. For a covariance: use the correlation.
+    center : bool or array-like of shape (p,), default True
+        Estimate the mean; False takes it to be 0, an array to be that. True is ignored for a covariance.
+    scale : bool or array-like of shape (p,), default False
+        Divide each variable first by its standard deviation, or by these positive numbers: the noise then is
+        a share of each variance. For a covariance: use the correlation.
+    sample_weight : array-like of shape (n,), optional
+        How many samples each row of data stands for, not negative: the mean and covariance are those of rows
+        repeated so often, divided by ``sum(sample_weight) - 1``, which must be positive. Rows of weight 0 are
+        left out. Not with missing entries.
     n_samples : int, optional
         What a covariance, divided by `n_samples - 1`, was computed from; needed for its likelihood.
     ddof : {0, 1}, default 1
@@ -384,7 +388,7 @@ def ppca(
     >>> round(spcacore.ppca(Y, 2).noise_variance, 2)
     0.98
     """
-    problem = as_problem(X, kind=kind, center=center, scale=scale, missing=True)
+    problem = as_problem(X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, missing=True)
     covariance = problem.n_samples is None
     ddof = integer(ddof, "ddof", 0, 1)
     max_iter, tol = integer(max_iter, "max_iter", 1), number(tol, "tol", 0)
@@ -392,8 +396,8 @@ def ppca(
     n = samples_of(problem, n_samples)
     if n is None and ddof == 0:
         raise ValueError("ddof=0 needs n_samples: a covariance is taken to be divided by n_samples - 1")
-    r = integer(n_components, "n_components", 1, min(problem.p, problem.p if n is None else n))
-    center = check_bool(center, "center") and not covariance
+    r = integer(n_components, "n_components", 1, min(problem.p, problem.n_samples or n or problem.p))
+    center = not covariance and np.ndim(center) == 0 and bool(center)  # whether the mean is estimated
     total = total_variance(problem)
     if problem.filled is not None:
         return _result(problem, *fit_missing(problem, r, ddof, max_iter, tol, hook), "em", center)
@@ -424,15 +428,15 @@ def ppca(
     )
 
 
-def samples_of(problem: Problem, n_samples: Any) -> int | None:
-    """The number of samples; of a covariance as the caller says, or None."""
+def samples_of(problem: Problem, n_samples: Any) -> Any:
+    """The number of samples, the sum of their weights; of a covariance as the caller says, or None."""
     if problem.n_samples is None:
         return None if n_samples is None else integer(n_samples, "n_samples", 2)
     if n_samples is not None:
         raise ValueError("n_samples goes with kind='covariance'; data tell it themselves")
     if problem.n_samples < 2:
         raise ValueError("X has a single sample; at least 2 are needed")
-    return problem.n_samples
+    return problem.n_samples if problem.row_weight is None else problem.total_weight
 
 
 def total_variance(problem: Problem) -> float:
@@ -447,7 +451,7 @@ def total_variance(problem: Problem) -> float:
     return float(problem.diagonal.sum())
 
 
-def _log_likelihood(problem: Problem, values: Array, noise: float, n: int, ddof: int) -> float:
+def _log_likelihood(problem: Problem, values: Array, noise: float, n: float, ddof: int) -> float:
     """At the closed form: `-n/2 (p log 2 pi + log det C) - (n - ddof)/2 p`."""
     p, r = problem.p, len(values)
     if noise == 0 and r < p:

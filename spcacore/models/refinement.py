@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._limits import ORTHOGONAL_PROJECTIONS, ORTHOGONAL_TOLERANCE
+from .._limits import ORTHOGONAL_PROJECTIONS, ORTHOGONAL_TOLERANCE, REFINEMENT_RISE
 from .._validation import Hook, as_seed, check_callback, check_choice, integer, number, per_component
 from ..linalg.orthogonal import fix_sign, orthogonal_part
 from ..operators.deflation import DEFLATIONS, DeflatedOperator
@@ -41,8 +41,8 @@ def refine(
     max_iter: int = 500,
     tol: float = 1e-7,
     kind: str = "data",
-    center: bool = True,
-    scale: bool = False,
+    center: Any = True,
+    scale: Any = False,
     rng: Any = None,
     callback: Callback | None = None,
 ) -> NDArray[Any]:
@@ -75,10 +75,11 @@ def refine(
     tol : float, default 1e-7
         Relative gain of a round below which all starts of the search are tried, and at last it ends.
     kind : {"data", "covariance"}, default "data"
-    center : bool, default True
-        Subtract the column means. Ignored for a covariance.
-    scale : bool, default False
-        Divide each column by its standard deviation.
+    center : bool or array-like of shape (p,), default True
+        Subtract the column means, or these numbers. True is ignored for a covariance.
+    scale : bool or array-like of shape (p,), default False
+        Divide each column by its standard deviation (with `center` given, by the root mean square
+        about it, with divisor n - 1), or by these positive numbers.
     rng : None, int or numpy Generator, optional
         For the restarts; None is a fixed seed.
     callback : callable, optional
@@ -224,7 +225,7 @@ def _again(
 
 def _rounding(problem: Problem) -> float:
     """A relative gain that may be rounding alone."""
-    return 1e-12 if problem.operator.dtype == np.float64 else 1e-6
+    return REFINEMENT_RISE.of(problem.operator.dtype)
 
 
 def _additional(

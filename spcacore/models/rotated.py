@@ -149,8 +149,9 @@ def sca(
     max_iter: int = 1000,
     tol: float = 1e-5,
     kind: str = "data",
-    center: bool = True,
-    scale: bool | str = False,
+    center: Any = True,
+    scale: Any = False,
+    sample_weight: Any = None,
     callback: Callback | None = None,
 ) -> RotatedResult:
     """Sparse component analysis: sparse loadings Y of a rotated basis, all at once.
@@ -177,13 +178,18 @@ def sca(
     tol : float, default 1e-5
         Stop when no loading turns by more than this sine, columns matched and of unit length.
     kind : {"data", "covariance"}, default "data"
-    center : bool, default True
-        Subtract the column means, implicitly. Ignored for a covariance.
-    scale : bool or "degree", default False
-        Divide each column by its standard deviation, implicitly. "degree" is for nonnegative X such as the
+    center : bool or array-like of shape (p,), default True
+        Subtract the column means, or these numbers, implicitly. True is ignored for a covariance.
+    scale : bool, "degree" or array-like of shape (p,), default False
+        Divide each column by its standard deviation (with `center` given, by the root mean square
+        about it, with divisor n - 1), or by these positive numbers. "degree" is for nonnegative X such as the
         adjacency matrix of a graph: `X_ij / sqrt((d_i + tau) (g_j + tau'))`, d and g the sums of the rows
         and columns, tau the mean of d and tau' that of g, which are equal for square X. The means that
         `center` subtracts are those of the scaled matrix.
+    sample_weight : array-like of shape (n,), optional
+        How many samples each row of data stands for, not negative: the mean and covariance are those of rows
+        repeated so often, divided by ``sum(sample_weight) - 1``, which must be positive. Rows of weight 0 are
+        left out. X is not copied; dense X is not screened then.
     callback : callable, optional
         Called with a `Progress` after each iteration. Raising StopIteration ends the search early,
         see `Progress`.
@@ -222,7 +228,7 @@ def sca(
     >>> [sorted(abs(y).argsort()[-10:].tolist()) for y in result.loadings.T]
     [[0, 1, 2, 3, 4, 5, 6, 7, 8, 9], [10, 11, 12, 13, 14, 15, 16, 17, 18, 19]]
     """
-    problem = _problem(X, kind, center, scale)
+    problem = _problem(X, kind, center, scale, sample_weight)
     r, bound = _check(problem, n_components, l1_bound, "l1_bound", problem.p)
     shrink = _Shrinkage(
         check_choice(rotation, "rotation", _ROTATIONS),
@@ -245,8 +251,8 @@ def sca_path(
     max_iter: int = 1000,
     tol: float = 1e-5,
     kind: str = "data",
-    center: bool = True,
-    scale: bool | str = False,
+    center: Any = True,
+    scale: Any = False,
     callback: Callback | None = None,
 ) -> list[RotatedResult]:
     """`sca` for several bounds: from the largest down, each starts from the loadings of the one before.
@@ -342,7 +348,7 @@ def _sca(
         loadings=loadings,
         scores=None
         if op.covariance
-        else scores(X, loadings, problem.mean, problem.scale, problem.row_weight),
+        else scores(X, loadings, problem.mean, problem.scale, problem.degree_weight),
         pve=_pve(problem, Y),
         n_iter=n_iter,
         converged=converged,
@@ -364,8 +370,8 @@ def sma(
     threshold: str = "soft",
     max_iter: int = 1000,
     tol: float = 1e-5,
-    center: bool = False,
-    scale: bool | str = False,
+    center: Any = False,
+    scale: Any = False,
     callback: Callback | None = None,
 ) -> RotatedResult:
     """Sparse matrix approximation `Z B Y'`, sparse on both sides, in rotated bases.
@@ -383,8 +389,8 @@ def sma(
         Positive, at most `r sqrt(n)` and `r sqrt(p)`. Default: `sqrt(n r)` and `sqrt(p r)`.
     rotation, threshold, max_iter, tol, scale, callback
         As in `sca`; "degree" scales what Z and Y are sparse factors of.
-    center : bool, default False
-        Subtract the column means, implicitly.
+    center : bool or array-like of shape (p,), default False
+        Subtract the column means, or these numbers, implicitly.
 
     Returns
     -------
@@ -469,16 +475,18 @@ def _check(problem: Problem, n_components: Any, bound: Any, name: str, size: int
     return r, number(bound, name, np.finfo(float).tiny, r * math.sqrt(size))
 
 
-def _problem(X: Any, kind: Any, center: Any, scale: Any) -> Problem:
+def _problem(X: Any, kind: Any, center: Any, scale: Any, sample_weight: Any = None) -> Problem:
     if is_operator(X) or (callable(X) and not hasattr(X, "__array__")):
         raise TypeError("X must be an array or a sparse matrix; an operator does not tell its total variance")
     if not isinstance(scale, str):
-        return as_problem(X, kind=kind, center=center, scale=scale)
+        return as_problem(X, kind=kind, center=center, scale=scale, sample_weight=sample_weight)
     check_choice(kind, "kind", ("data", "covariance"))
     if scale != "degree":
         raise ValueError(f"scale must be True, False or 'degree', not {scale!r}")
     if kind == "covariance":
         raise ValueError("scale='degree' is for data, not for a covariance")
+    if sample_weight is not None:
+        raise ValueError("scale='degree' does not go with sample_weight: rows are scaled by their sums")
     return degree_problem(X, center=check_bool(center, "center"))
 
 

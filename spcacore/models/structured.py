@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from .._limits import STRUCTURED_TOL
 from .._messages import counted
 from .._validation import (
     Hook,
@@ -40,7 +41,7 @@ from .._validation import (
     number,
     per_component,
 )
-from ..linalg.orthogonal import fix_sign
+from ..linalg.orthogonal import append_orthonormal, column_span, fix_sign, project_out
 from ..operators.deflation import DEFLATIONS, DeflatedOperator
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem, warn_out_of_range
@@ -51,7 +52,7 @@ from ..solvers.base import Ended
 from .priors import as_prior
 from .probabilistic import samples_of, total_variance
 from .variance import operator_variances
-from .variational import Component, Residual, Search, Vector, append_orthonormal, project_out
+from .variational import Component, Residual, Search, Vector
 
 _DEFLATIONS = ("orthogonal", "naive", "constrained")
 
@@ -166,8 +167,7 @@ class StructuredPCAResult(Named):
         Q = np.zeros((p, 0))
         if t > 0 and (self.deflation == "constrained" or (prior.p == p and self._constrained)):
             Q = linalg.qr(self.means[:, :t], mode="economic")[0][support]
-            U, s, _ = linalg.svd(Q, full_matrices=False)
-            Q = U[:, s > 1e-10]
+            Q = column_span(Q)
         else:
             Q = Q[support]
         inner = prior if len(support) == p else prior.restricted(support)
@@ -401,7 +401,7 @@ def _fit(
     problem = as_problem(X, kind=kind, center=options["center"], scale=options["scale"])
     max_iter = integer(options["max_iter"], "max_iter", 1)
     tol = options["tol"]
-    tol = (1e-4 if problem.operator.single else 1e-8) if tol is None else number(tol, "tol", 0)
+    tol = STRUCTURED_TOL.of(problem.operator.dtype) if tol is None else number(tol, "tol", 0)
     hook = check_callback(callback)
     n = samples_of(problem, options["n_samples"])
     if n is None:

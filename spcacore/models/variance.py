@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
+from .._limits import VARIANCE_LEFT
 from .._messages import counted
 from .._validation import check_bool, check_choice, real_array
 from ..linalg.orthogonal import fix_sign, orthogonal_part, orthonormal, unit
@@ -23,8 +24,8 @@ def explained_variance(
     *,
     ratio: bool = False,
     kind: str = "data",
-    center: bool = True,
-    scale: bool = False,
+    center: Any = True,
+    scale: Any = False,
     n_features: int | None = None,
 ) -> NDArray[np.float64]:
     """Variance that each loading explains, in one of three definitions.
@@ -147,7 +148,7 @@ def _adjusted(op: _core.Operator, V: NDArray[Any]) -> NDArray[np.float64]:
         return out
     M = images @ V  # Cholesky elimination of V'AV
     M = (M + M.T) / 2
-    rounding = 1e-14 if op.dtype == np.float64 else 1e-6
+    rounding = VARIANCE_LEFT.of(op.dtype)
     tiny = rounding * M.diagonal() * len(M)
     for t in range(len(M)):
         if M[t, t] > tiny[t]:
@@ -161,8 +162,8 @@ def renormalize(
     loadings: Any,
     *,
     kind: str = "data",
-    center: bool = True,
-    scale: bool = False,
+    center: Any = True,
+    scale: Any = False,
     n_features: int | None = None,
 ) -> NDArray[Any]:
     """Keep each loading's support and replace its values by the leading eigenvector of A there.

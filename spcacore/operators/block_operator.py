@@ -36,8 +36,10 @@ class Gram:
         weight: NDArray[Any] | None,
         range_: float,
         factor: float,
+        row_weight: NDArray[Any] | None = None,
     ) -> None:
         self.blocks, self.dtype, self.range, self.factor = blocks, dtype, range_, factor
+        self.row_weight, self.each = row_weight, blocks.split_or_none(row_weight)
         self.p = p = blocks.shape[1]
         self.mean = np.zeros(p, dtype) if mean is None else mean
         self.weight = np.ones(p, dtype) if weight is None else weight
@@ -67,7 +69,7 @@ class Gram:
         """A[:, index] V."""
         if len(index) == 0:
             return np.zeros((self.p, V.shape[1]), self.dtype)
-        if self._has(index):
+        if self.ensure_columns(index):
             self.clock += 1
             slots = self.slot[index]
             self.used[slots] = self.clock
@@ -108,16 +110,20 @@ class Gram:
     def image(self, V: NDArray[Any]) -> NDArray[Any]:
         """F V, (n, b)."""
         index = np.flatnonzero(V.any(axis=1))
-        return np.asarray(self.blocks.stacked(image, *self._weighted(index, V[index]), self.range))
+        f = np.asarray(self.blocks.stacked(image, *self._weighted(index, V[index]), self.range))
+        return f if self.row_weight is None else f * self.row_weight[:, None]
 
     def transposed(self, U: NDArray[Any]) -> NDArray[Any]:
         """F'U factor, (p, b)."""
         U = U * U.dtype.type(self.range) * U.dtype.type(self.factor)
+        if self.row_weight is not None:
+            U *= self.row_weight[:, None]
         return self._centred(*self.blocks.reduced(added, transposed, each=self.blocks.split(U)))
 
     def _product(self, index: Index | None, W: NDArray[Any], shift: NDArray[Any]) -> NDArray[Any]:
         """Of the blocks, in one pass."""
-        return self._centred(*self.blocks.reduced(added, products, index, W, shift, self.range, self.factor))
+        sides = index, W, shift, self.range, self.factor
+        return self._centred(*self.blocks.reduced(added, products, *sides, each=self.each))
 
     def _centred(self, Y: NDArray[np.float64], total: NDArray[np.float64]) -> NDArray[Any]:
         """Of what the blocks return, without their means, in the units of A."""
@@ -127,12 +133,12 @@ class Gram:
             Y *= self.range
             return np.asarray(Y, self.dtype)
 
-    def _has(self, index: Index) -> bool:
+    def ensure_columns(self, index: Index) -> bool:
         """Whether these columns are kept, after a pass where that pays."""
         missing = index[self.slot[index] < 0]
         if len(missing) == 0:
             return True
-        if self._all():
+        if self.maybe_form_gram():
             return True
         if len(index) > min(FETCHED_NONZEROS, self.capacity):
             return False
@@ -143,7 +149,7 @@ class Gram:
         self._fetch(index, missing)
         return True
 
-    def _all(self) -> bool:
+    def maybe_form_gram(self) -> bool:
         """Form A where it is small, or would have cost no more than the passes so far."""
         p = self.p
         if self.capacity < p or (p > FETCH_ALL_ORDER and self.cost < p):
@@ -196,7 +202,7 @@ class Gram:
     def submatrix(self, index: Index) -> NDArray[Any]:
         """A[index, index]; without a pass where the columns are kept."""
         missing = index[self.slot[index] < 0]
-        if len(missing) and self.p <= FETCH_ALL_ORDER and self._all():
+        if len(missing) and self.p <= FETCH_ALL_ORDER and self.maybe_form_gram():
             missing = missing[:0]
         if 0 < len(missing) <= COLUMNS_AT_A_TIME // 4 and len(index) <= min(FETCHED_NONZEROS, self.capacity):
             self._fetch(index, missing)
@@ -225,7 +231,8 @@ class Gram:
             )
         W = self.weight[index] * self.dtype.type(self.range)
         double = self.dtype == np.float64 or k <= DOUBLE_ORDER
-        (G,) = self.blocks.reduced(added, submatrix, index, W, self.mean[index] * W, self.range, double)
+        shift = self.mean[index] * W
+        (G,) = self.blocks.reduced(added, submatrix, index, W, shift, self.range, double, each=self.each)
         G *= self.factor
         return np.asarray(G, self.dtype)
 

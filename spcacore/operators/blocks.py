@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -29,6 +29,7 @@ from .._messages import counted, warn_repeated
 from .._validation import float_type, is_sparse, real_array
 from .dense import blas_layout
 from .sparse_format import canonical_arrays, compressed
+from .statistics import Statistics, compressed_statistics, dense_statistics
 
 Index = NDArray[np.intp]
 Combine = Callable[[list[Any]], Any]
@@ -113,6 +114,10 @@ class RowBlocks:
         """The rows of `a`, of which there are n, block by block."""
         return [a[i:j] for i, j in pairwise([*self.starts, self.shape[0]])]
 
+    def split_or_none(self, a: Any) -> list[Any]:
+        """The same, of None a None for each block."""
+        return [None] * self.n_blocks if a is None else self.split(a)
+
     def beside(self, other: RowBlocks) -> Any:
         """The same rows of other data, block by block, to go as `each`."""
         raise NotImplementedError
@@ -137,7 +142,7 @@ class RowBlocks:
         """The same with blocks that are kept as long as this object is, where that saves computing them."""
         return self
 
-    def repaired(self) -> RowBlocks:
+    def aligned(self) -> RowBlocks:
         """The same with blocks that need not be copied to be read, where copies can be kept."""
         return self
 
@@ -292,59 +297,22 @@ def _operator(block: Any) -> _core.Operator:
     return _core.dense(block, False, None, None, 1.0, 1.0)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Statistics:
-    """Of some rows: their number and that of stored entries; mean, sum of squared deviations, lowest and
-    highest entry of each column; whether all of it was read in place.
-
-    Of sparse rows, lowest and highest only bound the magnitude, and tell whether a column is constant.
-    """
-
-    n: int
-    stored: int
-    mean: NDArray[np.float64]
-    square: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    plain: bool
-
-
-def statistics(block: Any) -> Statistics | None:
-    """Of a block; None where it has no rows."""
+def statistics(block: Any, weight: NDArray[np.float64] | None = None) -> Statistics | None:
+    """Of a block; None where it has no rows, or no weight."""
     X = prepared(block)
-    n, p = X.shape
-    if n == 0:
-        return None
     if is_sparse(X):
         arrays = X.data, X.indices, X.indptr
-        mean, square, spread = _core.compressed_statistics(n, p, X.format == "csr", *arrays)
-        low, high = np.where(spread == 0, mean, -spread), np.where(spread == 0, mean, spread)
-        return Statistics(n, X.nnz, mean, square, low, high, np.may_share_memory(X.data, block.data))
-    sums, _ = _core.dense_statistics(X, True, None)
-    plain = isinstance(block, np.ndarray) and np.may_share_memory(X, block)
-    return Statistics(n, n * p, sums[0], sums[1], sums[2], sums[3], plain)
+        found = compressed_statistics(X.shape, X.format == "csr", *arrays, weight)
+        plain = np.may_share_memory(X.data, block.data)
+    else:
+        found = dense_statistics(X, weight)
+        plain = isinstance(block, np.ndarray) and np.may_share_memory(X, block)
+    return None if found is None else replace(found, plain=plain)
 
 
-def merged(parts: list[Statistics | None]) -> Statistics | None:
-    """Of all rows, from those of some (Chan, Golub and LeVeque 1983, as in statistics.c)."""
-    out: Statistics | None = None
-    for b in parts:
-        a = out
-        if a is None or b is None:
-            out = b if a is None else a
-            continue
-        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            n, d = a.n + b.n, b.mean - a.mean
-            out = Statistics(
-                n,
-                a.stored + b.stored,
-                a.mean + d * (b.n / n),
-                a.square + (b.square + d * d * (a.n * (b.n / n))),
-                np.minimum(a.low, b.low),
-                np.maximum(a.high, b.high),
-                a.plain and b.plain,
-            )
-    return out
+def weighted_statistics(block: Any, weight: NDArray[np.float64]) -> Statistics | None:
+    """`statistics`, the weights of the rows from `each`."""
+    return statistics(block, weight)
 
 
 def not_finite(block: Any, start: int) -> tuple[int, tuple[int, int] | None]:
@@ -360,11 +328,13 @@ def not_finite(block: Any, start: int) -> tuple[int, tuple[int, int] | None]:
     return len(rows), (int(rows[0]) + start, int(columns[0])) if len(rows) else None
 
 
-def scaled_statistics(block: Any, index: Index, unit: NDArray[np.float64]) -> Statistics | None:
+def scaled_statistics(
+    block: Any, weight: NDArray[np.float64] | None, index: Index, unit: NDArray[np.float64]
+) -> Statistics | None:
     """`statistics` of some columns, multiplied twice by their unit."""
     X = prepared(block)[:, index]
     X = (X.toarray() if is_sparse(X) else X).astype(np.float64)
-    return statistics(np.ascontiguousarray(X * unit * unit))
+    return statistics(np.ascontiguousarray(X * unit * unit), weight)
 
 
 def _times(X: Any, index: Index | None, W: NDArray[Any], shift: NDArray[Any], range_: float) -> NDArray[Any]:
@@ -387,9 +357,15 @@ def _times(X: Any, index: Index | None, W: NDArray[Any], shift: NDArray[Any], ra
 
 
 def products(
-    block: Any, index: Index | None, W: NDArray[Any], shift: NDArray[Any], range_: float, factor: float
+    block: Any,
+    row_weight: NDArray[Any] | None,
+    index: Index | None,
+    W: NDArray[Any],
+    shift: NDArray[Any],
+    range_: float,
+    factor: float,
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """X'U and 1'U, U = factor range^2 (X[:, index] W - 1 shift')."""
+    """X'U and 1'U, U = factor range^2 diag(row_weight)^2 (X[:, index] W - 1 shift')."""
     X = prepared(block)
     b = len(shift)
     if X.shape[0] == 0:
@@ -397,6 +373,8 @@ def products(
     U = _times(X, index, W, shift, range_)
     U *= W.dtype.type(factor)
     U *= W.dtype.type(range_)
+    if row_weight is not None:
+        U *= (row_weight * row_weight)[:, None]
     return transposed(X, U)
 
 
@@ -418,9 +396,15 @@ def image(
 
 
 def submatrix(
-    block: Any, index: Index, W: NDArray[Any], shift: NDArray[Any], range_: float, double: bool
+    block: Any,
+    row_weight: NDArray[Any] | None,
+    index: Index,
+    W: NDArray[Any],
+    shift: NDArray[Any],
+    range_: float,
+    double: bool,
 ) -> tuple[NDArray[Any]]:
-    """U'U, U = range (X[:, index] diag(W) - 1 shift')."""
+    """U'U, U = range diag(row_weight) (X[:, index] diag(W) - 1 shift')."""
     X = prepared(block)
     part = X[:, index].toarray() if is_sparse(X) else X[:, index]
     if double:
@@ -428,6 +412,8 @@ def submatrix(
     U = part * W
     U -= shift
     U *= U.dtype.type(range_)
+    if row_weight is not None:
+        U *= row_weight[:, None]
     return (U.T @ U,)
 
 

@@ -9,27 +9,110 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import CALLABLE_ORDER
-from .._validation import LARGEST, float_type, is_operator
+from .._validation import float_type, is_operator
 from ..linalg.scaling import exponent_of, power_of_two_scale
-from .dense import from_dense
+from .base import Storage, divisor_and_weight
 from .problem import Problem
+from .standardization import Standardization
 
 
-class Callbacks:
-    """F v and F'f by the caller's products, with the mean removed and the range brought near 1."""
+class Products(Storage):
+    """Products alone: `v -> X v` and, of data, `u -> X'u`, of a `LinearOperator` or a callable.
 
-    def __init__(self, matvec: Any, rmatvec: Any, n: int, p: int, dtype: np.dtype, center: bool):
-        self.matvec, self.rmatvec, self.shape, self.dtype = matvec, rmatvec, (n, p), dtype
+    The kernels ask the same object for F v and F'f, with the mean removed and the range brought near 1.
+    """
+
+    def __init__(self, X: Any, covariance: bool, n_features: int | None) -> None:
+        if is_operator(X):
+            n, p = X.shape
+            self.matvec, self.rmatvec, dtype = X.matvec, X.rmatvec, np.dtype(X.dtype)
+            if dtype.kind not in "fiub":
+                raise TypeError(f"X has dtype {dtype}; real numbers are needed")
+            if n == 0 or p == 0:
+                raise ValueError(f"X is empty: shape {X.shape}")
+            if covariance and n != p:
+                raise ValueError(f"a covariance must be square, not of shape {X.shape}")
+        else:
+            if not covariance:
+                raise TypeError(
+                    "X is a callable, which must be a covariance product v -> A v: pass kind='covariance'"
+                )
+            if n_features is None:
+                raise TypeError("X is a callable, which has no shape: pass n_features")
+            n = p = n_features
+            self.matvec, self.rmatvec, dtype = X, None, np.dtype(np.float64)
+        self.shape, self.dtype, self.covariance = (n, p), float_type(dtype), covariance
+        self.cost, self.range = n * p, 1.0
         self.mean: NDArray[Any] | None = None
-        self.range = 1.0
-        if center:
-            self.mean = self._checked(rmatvec, np.ones(n, dtype), p) / n
+        self.weight: NDArray[Any] | None = None
+        self.row_weight: NDArray[Any] | None = None
+
+    def entries(self) -> NDArray[Any]:
+        """The symmetric matrix, by its product with each unit vector; as it is where far from symmetric."""
+        p = self.shape[1]
+        A = np.empty((p, p), self.dtype, order="F")
+        for j in range(p):
+            A[:, j] = self._checked(self.matvec, np.eye(1, p, j, self.dtype)[0], p)
+        with np.errstate(over="ignore", under="ignore"):
+            rounded = np.abs(A - A.T).max() <= 1e-5 * np.abs(A).max()
+            return A / 2 + A.T / 2 if rounded else A
+
+    def operator(
+        self,
+        mean: NDArray[Any] | None,
+        weight: NDArray[Any] | None,
+        range_: float,
+        factor: float,
+        row_weight: NDArray[Any] | None = None,
+    ) -> _core.Operator:
+        self.mean, self.weight, self.range, self.row_weight = mean, weight, range_, row_weight
+        return _core.products(self, *self.shape, self.covariance, factor, self.dtype == np.float32)
+
+    def problem(self, treatment: Standardization) -> Problem:
+        if treatment.scale and treatment.deviation is None:
+            raise ValueError("scale=True needs the entries of X; an operator offers only products")
+        (n, p), dtype = self.shape, self.dtype
+        mean = weight = None
+        row_weight = treatment.row_weight(dtype)
+        if treatment.center and not self.covariance:
+            if treatment.mean is not None:
+                mean = treatment.mean.astype(dtype)
+            else:
+                share = treatment.sample_weight
+                ones = np.ones(n, dtype) if share is None else (share / treatment.total_weight).astype(dtype)
+                mean = self._checked(self.rmatvec, ones, p)
+                mean = mean / n if share is None else mean
+        scale = None
+        if treatment.deviation is not None:
+            scale, weight = divisor_and_weight(treatment.deviation, dtype)
+        factor = 1.0 if self.covariance else 1.0 / max(n - 1, 1)
+        self.operator(mean, weight, 1.0, factor, row_weight)
         sample = self.forward(np.random.default_rng(0).standard_normal(p).astype(dtype) / math.sqrt(p))
-        largest = float(np.abs(sample).max())
-        if self.mean is not None:  # below this, the sample is rounding alone
-            largest = max(largest, float(np.finfo(dtype).eps * np.abs(self.mean).max()))
-        self.range = power_of_two_scale(largest, dtype)
+        largest, eps = float(np.abs(sample).max()), float(np.finfo(dtype).eps)
+        center = mean if mean is None or weight is None else mean * weight
+        if center is not None:  # below this, the sample is rounding alone
+            largest = max(largest, eps * float(np.abs(center).max()))
+        range_ = power_of_two_scale(largest, dtype)
+        size = 1.0  # of A: its products are about that
+        if center is not None:  # what was subtracted may have been larger
+            with np.errstate(over="ignore", under="ignore"):
+                size += float(np.sum((center.astype(np.float64) * range_ * range_) ** 2))
+        return Problem(
+            operator=self.operator(mean, weight, range_, factor, row_weight),
+            n_samples=None if self.covariance else n,
+            diagonal=None,
+            exponent=(-2 if self.covariance else -4) * exponent_of(range_),
+            moment=None,
+            floor=eps * p if self.covariance else 4 * eps**2 * max(n, p) * size,
+            mean=mean,
+            scale=scale,
+            names=None,
+            cost=self.cost,
+            weight=weight,
+            row_weight=row_weight,
+            range=range_,
+            total_weight=None if self.covariance else treatment.total_weight,
+        )
 
     def _checked(self, product: Any, v: NDArray[Any], length: int) -> NDArray[Any]:
         try:
@@ -46,75 +129,20 @@ class Callbacks:
             raise ValueError("X, an operator, returned NaN or infinity")
         return y
 
-    def _scaled(self, v: NDArray[Any]) -> NDArray[Any]:
+    def _scaled(self, v: NDArray[Any], weight: NDArray[Any] | None = None) -> NDArray[Any]:
         with np.errstate(under="ignore"):
-            return v * self.dtype.type(self.range)
+            v = v * self.dtype.type(self.range)
+            return v if weight is None else v * weight
 
     def forward(self, v: NDArray[Any]) -> NDArray[Any]:
-        v = self._scaled(v)
+        """range u (X w - mean'w), w = range weight v; of a covariance range weight (X w)."""
+        v = self._scaled(v, self.weight)
         shift = 0 if self.mean is None else self.mean @ v
-        return self._scaled(self._checked(self.matvec, v, self.shape[0]) - shift)
+        f = self._checked(self.matvec, v, self.shape[0]) - shift
+        return self._scaled(f, self.weight if self.covariance else self.row_weight)
 
     def backward(self, f: NDArray[Any]) -> NDArray[Any]:
-        f = self._scaled(f)
+        """range weight (X'g - (1'g) mean), g = range u f."""
+        f = self._scaled(f, self.row_weight)
         shift = 0 if self.mean is None else f.sum() * self.mean
-        return self._scaled(self._checked(self.rmatvec, f, self.shape[1]) - shift)
-
-
-def _entries(owner: Callbacks) -> NDArray[Any]:
-    """The symmetric matrix, by its product with each unit vector; as it is where it is far from symmetric."""
-    p = owner.shape[1]
-    A = np.empty((p, p), owner.dtype, order="F")
-    for j in range(p):
-        A[:, j] = owner._checked(owner.matvec, np.eye(1, p, j, owner.dtype)[0], p)
-    with np.errstate(over="ignore", under="ignore"):
-        rounded = np.abs(A - A.T).max() <= 1e-5 * np.abs(A).max()
-        return A / 2 + A.T / 2 if rounded else A
-
-
-def from_products(
-    X: Any, covariance: bool, center: bool, scale: bool, n_features: int | None, definite: bool
-) -> Problem:
-    small = covariance and (X.shape[1] if is_operator(X) else n_features or LARGEST) <= CALLABLE_ORDER
-    if scale and not small:
-        raise ValueError("scale=True needs the entries of X; an operator offers only products")
-    if is_operator(X):
-        n, p = X.shape
-        matvec, rmatvec, dtype = X.matvec, X.rmatvec, np.dtype(X.dtype)
-        if dtype.kind not in "fiub":
-            raise TypeError(f"X has dtype {dtype}; real numbers are needed")
-        if n == 0 or p == 0:
-            raise ValueError(f"X is empty: shape {X.shape}")
-        if covariance and n != p:
-            raise ValueError(f"a covariance must be square, not of shape {X.shape}")
-    else:
-        if not covariance:
-            raise TypeError(
-                "X is a callable, which must be a covariance product v -> A v: pass kind='covariance'"
-            )
-        if n_features is None:
-            raise TypeError("X is a callable, which has no shape: pass n_features")
-        n = p = n_features
-        matvec, rmatvec, dtype = X, None, np.dtype(np.float64)
-    dtype = float_type(dtype)
-    owner = Callbacks(matvec, rmatvec, n, p, dtype, center and not covariance)
-    if small:
-        return from_dense(_entries(owner), True, center, scale, definite, "none")
-    factor = 1.0 if covariance else 1.0 / max(n - 1, 1)
-    eps = float(np.finfo(dtype).eps)
-    size = 1.0  # of A: its products are about that
-    if owner.mean is not None:  # what was subtracted may have been larger
-        with np.errstate(over="ignore", under="ignore"):
-            size += float(np.sum((owner.mean.astype(np.float64) * owner.range * owner.range) ** 2))
-    return Problem(
-        operator=_core.products(owner, n, p, covariance, factor, dtype == np.float32),
-        n_samples=None if covariance else n,
-        diagonal=None,
-        exponent=(-2 if covariance else -4) * exponent_of(owner.range),
-        moment=None,
-        floor=eps * p if covariance else 4 * eps**2 * max(n, p) * size,
-        mean=owner.mean,
-        scale=None,
-        names=None,
-        cost=n * p,
-    )
+        return self._scaled(self._checked(self.rmatvec, f, self.shape[1]) - shift, self.weight)

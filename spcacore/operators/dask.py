@@ -85,7 +85,7 @@ class DaskBlocks(RowBlocks):
             return self
         return self._kept()
 
-    def repaired(self) -> RowBlocks:
+    def aligned(self) -> RowBlocks:
         return self._kept() if self._computed() and self._fits() else self
 
     def _kept(self) -> RowBlocks:

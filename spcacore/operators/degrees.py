@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,10 +12,69 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import CHUNK
-from .._validation import column_names, is_row_blocks, is_sparse, raise_not_finite, real_array
-from .dense import blas_layout
+from .._validation import column_names, is_row_blocks, is_sparse
+from .base import DataStorage
+from .dense import DenseData
 from .problem import Problem
-from .sparse_format import canonical_arrays
+from .sparse import CompressedData
+from .standardization import Standardization
+from .statistics import Index, Statistics
+
+
+class DegreeScaled(DataStorage):
+    """diag(u) X of another storage, u_i = (d_i + tau)^(-1/2), d the row sums of X >= 0, tau their mean."""
+
+    def __init__(self, X: Any) -> None:
+        if is_row_blocks(X):
+            raise ValueError("scale='degree' needs the data in memory, and X is in blocks of rows")
+        self.inner: DenseData | CompressedData
+        if is_sparse(X):
+            self.inner = CompressedData(X)
+            arrays = self.inner.row_major, self.inner.shape, *self.inner.arrays
+            self.sums: Callable[[NDArray[np.float64]], _Sums] = partial(_compressed_sums, *arrays)
+        else:
+            self.inner = DenseData(X)
+            self.sums = partial(_dense_sums, self.inner.array)
+        inner = self.inner
+        self.names, self.shape, self.dtype = column_names(X), inner.shape, inner.dtype
+        self.cost = inner.arrays[0].size if isinstance(inner, CompressedData) else inner.cost
+        with np.errstate(over="ignore", invalid="ignore"):
+            low, row, column, _ = self.sums(np.ones(self.shape[0]))
+        if not (np.isfinite(row).all() and np.isfinite(column).all()):
+            inner.raise_not_finite()
+            raise ValueError("the row and column sums of X exceed the number range")
+        if low < 0:
+            raise ValueError(f"scale='degree' needs nonnegative entries, and X has {low:.6g}")
+        if not row.any():
+            raise ValueError("X has no entry but zeros")
+        self.degree_weight = (1 / np.sqrt(row + row.mean())).astype(self.dtype)
+        self.column_scale = np.sqrt(column + column.mean())
+
+    def statistics(self, weight: NDArray[np.float64] | None) -> Statistics:
+        n, _ = self.shape
+        _, _, mean, square = self.sums(self.degree_weight.astype(np.float64))
+        mean /= n
+        deviation = square - n * mean**2
+        constant = deviation <= 1e-13 * square  # to rounding
+        deviation[constant] = 0
+        low, high = np.where(constant, mean, -np.inf), np.where(constant, mean, np.inf)
+        return Statistics(n, self.cost, mean, deviation, low, high)
+
+    def raise_not_finite(self) -> None:
+        self.inner.raise_not_finite()
+
+    def columns(self, index: Index) -> NDArray[np.float64]:
+        return self.inner.columns(index) * self.degree_weight[:, None]
+
+    def operator(
+        self,
+        mean: NDArray[Any] | None,
+        weight: NDArray[Any] | None,
+        range_: float,
+        factor: float,
+        row_weight: NDArray[Any] | None = None,
+    ) -> _core.Operator:
+        return self.inner.operator(mean, weight, range_, factor).row_weighted(self.degree_weight, False)
 
 
 def degree_problem(X: Any, *, center: bool) -> Problem:
@@ -22,53 +82,10 @@ def degree_problem(X: Any, *, center: bool) -> Problem:
 
     d and g are the row and column sums, tau and tau' their means.
     """
-    names = column_names(X)
-    if is_row_blocks(X):
-        raise ValueError("scale='degree' needs the data in memory, and X is in blocks of rows")
-    make: Callable[..., _core.Operator]
-    if is_sparse(X):
-        X, arrays = canonical_arrays(X)
-        row_major, data = X.format == "csr", arrays[0]
-        n, p = X.shape
-        make = lambda *s: _core.compressed(n, p, row_major, *arrays, False, *s)  # noqa: E731
-        sums, name = partial(_compressed_sums, row_major, (n, p), *arrays), "X.data"
-    else:
-        data = blas_layout(real_array(X, "X", ndim=2, finite=False))
-        n, p = data.shape
-        make = lambda *s: _core.dense(data, False, *s)  # noqa: E731
-        sums, name = partial(_dense_sums, data), "X"
-    with np.errstate(over="ignore", invalid="ignore"):
-        low, row, column, _ = sums(np.ones(n))
-    if not (np.isfinite(row).all() and np.isfinite(column).all()):
-        raise_not_finite(data, name)
-        raise ValueError("the row and column sums of X exceed the number range")
-    if low < 0:
-        raise ValueError(f"scale='degree' needs nonnegative entries, and X has {low:.6g}")
-    if not row.any():
-        raise ValueError("X has no entry but zeros")
-    row_weight = (1 / np.sqrt(row + row.mean())).astype(data.dtype)
-    weight = (1 / np.sqrt(column + column.mean())).astype(data.dtype)
-    _, _, mean, square = sums(row_weight.astype(np.float64))
-    mean /= n
-    spread = square - n * mean**2 if center else square
-    zero = spread <= 1e-13 * square  # constant to rounding
-    weight[zero] = 0
-    moment = square * weight.astype(np.float64) ** 2 / max(n - 1, 1)
-    means = mean.astype(data.dtype) if center else None
-    return Problem(
-        operator=make(means, weight, 1.0, 1.0 / max(n - 1, 1)).row_weighted(row_weight),
-        n_samples=n,
-        diagonal=np.where(zero, 0, spread) * weight.astype(np.float64) ** 2 / max(n - 1, 1),
-        exponent=0,
-        moment=moment,
-        floor=0.0,
-        mean=means,
-        scale=np.sqrt(column + column.mean()).astype(data.dtype),
-        names=names,
-        cost=data.size,
-        weight=weight,
-        row_weight=row_weight,
-    )
+    storage = DegreeScaled(X)
+    n = storage.shape[0]
+    problem = storage.problem(Standardization(n, center, True, deviation=storage.column_scale))
+    return replace(problem, degree_weight=storage.degree_weight)
 
 
 _Sums = tuple[float, NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]

@@ -4,65 +4,120 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import CHOLESKY_ORDER, CHUNK
+from .._limits import CHOLESKY_ORDER, CHUNK, SYMMETRY
 from .._validation import column_names, raise_not_finite, real_array
-from ..linalg.scaling import power_of_two_scale
+from ..linalg.scaling import power_of_two_scales
 from . import screening as _screening
+from .base import CovarianceStorage, DataStorage
 from .missing import MissingData
-from .problem import Problem, covariance_problem, data_problem
-from .statistics import column_statistics, recomputed_statistics
+from .problem import Problem
+from .standardization import Standardization
+from .statistics import Index, Statistics, dense_statistics
 
 
-def from_dense(
-    X: Any, covariance: bool, center: bool, scale: bool, definite: bool, screening: str, missing: bool = False
-) -> Problem:
-    names = column_names(X)
-    a = real_array(X, "X", ndim=2, finite=False)
-    a = blas_layout(a)
-    if not covariance:
-        n, p = a.shape
-        plan = _screening.plan(a, screening)
-        sums, size = _core.dense_statistics(a, center, None if plan is None else plan.shadow)
-        with np.errstate(over="ignore", invalid="ignore"):
-            statistics = sums[0], sums[1], sums[3] - sums[2]
-        if missing and np.isnan(a[:, np.isnan(sums[0])]).any():
-            return from_missing(a, center, scale, names)
-        columns = column_statistics(
-            n, center, statistics,
-            partial(recomputed_statistics, lambda block: columns_as_float64(a, block), n, center),
-            lambda: raise_not_finite(a, "X"),
-        )  # fmt: skip
-        problem = data_problem(
-            columns, n, a.dtype, center, scale, names, n * p, lambda *s: _core.dense(a, False, *s)
-        )
+class DenseData(DataStorage):
+    """An array, of which nothing is copied.
+
+    `missing` allows NaN entries; `screening` is how its products are to be screened.
+    """
+
+    def __init__(self, X: Any, screening: str = "none", missing: bool = False) -> None:
+        self.names = column_names(X)
+        self.array = a = blas_layout(real_array(X, "X", ndim=2, finite=False))
+        self.shape, self.dtype, self.cost = a.shape, a.dtype, a.size
+        self.screening, self.missing = screening, missing
+
+    def statistics(self, weight: NDArray[np.float64] | None) -> Statistics:
+        found = dense_statistics(self.array, weight)
+        assert found is not None
+        return found
+
+    def columns(self, index: Index) -> NDArray[np.float64]:
+        return columns_as_float64(self.array, index)
+
+    def raise_not_finite(self) -> None:
+        raise_not_finite(self.array, "X")
+
+    def operator(
+        self,
+        mean: NDArray[Any] | None,
+        weight: NDArray[Any] | None,
+        range_: float,
+        factor: float,
+        row_weight: NDArray[Any] | None = None,
+    ) -> _core.Operator:
+        operator = _core.dense(self.array, False, mean, weight, range_, factor)
+        return operator if row_weight is None else operator.row_weighted(row_weight, True)
+
+    def problem(self, treatment: Standardization) -> Problem:
+        a, plan = self.array, None
+        sums: Any = None
+        size: Any = None
+        if treatment.sample_weight is None and treatment.mean is None:
+            plan = _screening.plan(a, self.screening)
+        if plan is None:
+            found = self.statistics(treatment.sample_weight)
+        else:  # the same pass fills the quantized copy
+            sums, size = _core.dense_statistics(a, treatment.center, plan.shadow)
+            found = Statistics(len(a), a.size, sums[0], sums[1], sums[2], sums[3])
+        if self.missing and np.isnan(a[:, np.isnan(found.mean)]).any():
+            return missing_problem(a, treatment, self.names)
+        problem = self.problem_with(found, treatment)
         return problem if plan is None else _screening.screened(problem, plan, a, sums, size)
-    if a.shape[0] != a.shape[1]:
-        raise ValueError(f"a covariance must be square, not of shape {a.shape}; data go with kind='data'")
-    largest, asymmetry, excess = _core.symmetry(a)
-    if not math.isfinite(largest):
-        raise_not_finite(a, "X")
-    tolerance = largest * (1e-8 if a.dtype == np.float64 else 1e-5)
-    if asymmetry > tolerance:
+
+
+class DenseCovariance(CovarianceStorage):
+    """A symmetric array; `definite` refuses an indefinite one."""
+
+    def __init__(self, X: Any, definite: bool = True) -> None:
+        self.names = column_names(X)
+        self.array = a = blas_layout(real_array(X, "X", ndim=2, finite=False))
+        self.shape, self.dtype, self.cost, self.definite = a.shape, a.dtype, len(a), definite
+        if a.shape[0] != a.shape[1]:
+            raise ValueError(f"a covariance must be square, not of shape {a.shape}; data go with kind='data'")
+
+    def largest(self) -> float:
+        a = self.array
+        largest, asymmetry, excess = _core.symmetry(a)
+        if not math.isfinite(largest):
+            raise_not_finite(a, "X")
+        tolerance = largest * SYMMETRY.of(a.dtype)
+        if asymmetry > tolerance:
+            raise ValueError(
+                f"a covariance must be symmetric; X differs from its transpose by up to {asymmetry:.3g}"
+            )
+        if self.definite:
+            refuse_indefinite(a if len(a) <= CHOLESKY_ORDER else None, largest, excess, tolerance)
+        return largest
+
+    def diagonal(self) -> NDArray[Any]:
+        return self.array.diagonal()
+
+    def operator(
+        self,
+        mean: NDArray[Any] | None,
+        weight: NDArray[Any] | None,
+        range_: float,
+        factor: float,
+        row_weight: NDArray[Any] | None = None,
+    ) -> _core.Operator:
+        return _core.dense(self.array, True, mean, weight, range_, factor)
+
+
+def missing_problem(a: NDArray[Any], treatment: Standardization, names: tuple[str, ...] | None) -> Problem:
+    """Data with NaN entries: centered and scaled by what is observed, then 0 where nothing is."""
+    if treatment.sample_weight is not None or treatment.mean is not None or treatment.deviation is not None:
         raise ValueError(
-            f"a covariance must be symmetric; X differs from its transpose by up to {asymmetry:.3g}"
+            "X has NaN entries, with which sample_weight and given vectors for center and scale do not go"
         )
-    if definite:
-        refuse_indefinite(a if len(a) <= CHOLESKY_ORDER else None, largest, excess, tolerance)
-    return covariance_problem(
-        a.diagonal(), largest, a.dtype, scale, names, len(a), lambda *s: _core.dense(a, True, *s)
-    )
-
-
-def from_missing(a: NDArray[Any], center: bool, scale: bool, names: tuple[str, ...] | None) -> Problem:
-    """Data with NaN entries: centred and scaled by what is observed, then 0 where nothing is."""
     n, p = a.shape
+    center, scale = treatment.center, treatment.scale
     mean, deviation = np.zeros(p), np.ones(p)
     filled = np.empty((n, p), a.dtype, order="F")
     step = max(1, CHUNK // n)
@@ -77,7 +132,7 @@ def from_missing(a: NDArray[Any], center: bool, scale: bool, names: tuple[str, .
         first = x[np.argmin(missing, axis=0), np.arange(len(count))]
         constant = (missing | (x == first)).all(axis=0)
         x[missing] = 0
-        unit = np.array([power_of_two_scale(size) for size in np.abs(x).max(axis=0)])
+        unit = power_of_two_scales(np.abs(x).max(axis=0))
         x *= unit
         x *= unit
         if center:
@@ -94,7 +149,7 @@ def from_missing(a: NDArray[Any], center: bool, scale: bool, names: tuple[str, .
                 part /= unit
                 part /= unit
             filled[:, block] = x
-    problem = from_dense(filled, False, False, False, True, "none")
+    problem = DenseData(filled).problem(Standardization(n))
     with np.errstate(under="ignore"):
         return replace(
             problem,

@@ -4,51 +4,75 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._limits import CALLABLE_ORDER
 from .._messages import counted
-from .._validation import check_bool, check_choice, integer, is_operator, is_row_blocks, is_sparse
+from .._validation import (
+    check_choice,
+    check_flag_or_vector,
+    integer,
+    is_operator,
+    is_row_blocks,
+    is_sparse,
+)
 from . import screening as _screening
-from .callbacks import from_products
-from .dense import from_dense
+from .base import Storage
+from .callbacks import Products
+from .dense import DenseCovariance, DenseData
 from .problem import Problem
-from .sparse import from_sparse
+from .sparse import CompressedCovariance, CompressedData
+from .standardization import Standardization
 
 
 def as_problem(
     X: Any,
     *,
     kind: str = "data",
-    center: bool = True,
-    scale: bool = False,
+    center: Any = True,
+    scale: Any = False,
+    sample_weight: Any = None,
     n_features: int | None = None,
     definite: bool = True,
     screening: str = "none",
     missing: bool = False,
 ) -> Problem:
-    """Validate the caller's matrix and wrap it.
+    """Validate the caller's matrix and wrap it: its storage, how it is standardized, the operator of these.
 
     `definite` refuses an indefinite covariance; `missing` allows dense data to have NaN entries.
     """
     check_choice(screening, "screening", _screening.MODES)
     covariance = check_choice(kind, "kind", ("data", "covariance")) == "covariance"
-    center, scale = check_bool(center, "center"), check_bool(scale, "scale")
+    center, scale = check_flag_or_vector(center, "center"), check_flag_or_vector(scale, "scale")
+    if covariance and not isinstance(center, bool):
+        raise ValueError("a vector for center is for data; a covariance is about its own mean")
+    if covariance and sample_weight is not None:
+        raise ValueError("sample_weight is for data; the samples of a covariance are not known")
     if n_features is not None:
         n_features = integer(n_features, "n_features", 1)
+    storage = _storage(X, covariance, n_features, definite, screening, missing)
+    if n_features not in (None, storage.shape[1]):
+        raise ValueError(f"n_features is {n_features}, and X has {counted(storage.shape[1], 'column')}")
+    return storage.problem(Standardization.checked(storage.shape, center, scale, sample_weight))
+
+
+def _storage(
+    X: Any,
+    covariance: bool,
+    n_features: int | None,
+    definite: bool,
+    screening: str,
+    missing: bool,
+) -> Storage:
+    """The caller's matrix by its kind: one line for each."""
     if is_row_blocks(X):
-        from . import partition
+        from .partition import BlockData, row_blocks
 
         if not covariance:
-            return _of_width(n_features, partition.problem_of(X, center, scale))
-        X = partition.row_blocks(X).whole()
+            return BlockData(X)
+        X = row_blocks(X).whole()
     if is_sparse(X):
-        problem = from_sparse(X, covariance, center, scale, definite)
-    elif is_operator(X) or (callable(X) and not hasattr(X, "__array__")):
-        problem = from_products(X, covariance, center, scale, n_features, definite)
-    else:
-        problem = from_dense(X, covariance, center, scale, definite, screening, missing)
-    return _of_width(n_features, problem)
-
-
-def _of_width(n_features: int | None, problem: Problem) -> Problem:
-    if n_features not in (None, problem.p):
-        raise ValueError(f"n_features is {n_features}, and X has {counted(problem.p, 'column')}")
-    return problem
+        return CompressedCovariance(X, definite) if covariance else CompressedData(X)
+    if is_operator(X) or (callable(X) and not hasattr(X, "__array__")):
+        products = Products(X, covariance, n_features)
+        small = covariance and products.shape[1] <= CALLABLE_ORDER
+        return DenseCovariance(products.entries(), definite) if small else products
+    return DenseCovariance(X, definite) if covariance else DenseData(X, screening, missing)

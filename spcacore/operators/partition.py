@@ -11,21 +11,21 @@ from .. import _core
 from .._limits import BLOCK_BYTES
 from .._messages import refuse_no_array
 from .._validation import float_type, integer
-from ..linalg.scaling import power_of_two_scale
+from .base import DataStorage
 from .block_operator import BlockOperator, Gram
 from .blocks import (
     Index,
     RowBlocks,
     SlicedRows,
-    Statistics,
     _locate,
-    merged,
     scaled_statistics,
     scores_of,
     statistics,
+    weighted_statistics,
 )
-from .problem import Problem, data_problem
-from .statistics import column_statistics
+from .problem import Problem
+from .standardization import Standardization
+from .statistics import Statistics, merged, unit_deviation, unit_of
 
 
 def row_blocks(
@@ -98,34 +98,53 @@ def row_blocks(
     return SlicedRows(X, size, names)
 
 
-def problem_of(X: Any, center: bool, scale: bool) -> Problem:
-    """The problem of data in blocks of rows."""
-    blocks = row_blocks(X).held()
-    (n, p), dtype = blocks.shape, float_type(blocks.dtype)
-    found: Statistics = blocks.reduced(merged, statistics)
-    if not found.plain:
-        blocks = blocks.repaired()
+class BlockData(DataStorage):
+    """Data in blocks of rows, whose passes may run wherever the blocks are."""
 
-    def again(index: Index) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        unit = np.array(
-            [power_of_two_scale(size) for size in np.maximum(-found.low[index], found.high[index])]
-        )
-        scaled: Statistics = blocks.reduced(merged, scaled_statistics, index, unit)
-        square = scaled.square if center else scaled.square + n * scaled.mean**2
-        return scaled.mean / unit / unit, np.sqrt(square / max(n - 1, 1)) / unit / unit
+    def __init__(self, X: Any) -> None:
+        self.blocks = row_blocks(X)
+        self.shape, self.dtype = self.blocks.shape, float_type(self.blocks.dtype)
+        self.names, self.cost = self.blocks.names, self.shape[1]
 
-    def make(mean: NDArray[Any] | None, weight: NDArray[Any] | None, range_: float, factor: float) -> Any:
-        gram = Gram(blocks, dtype, mean, weight, range_, factor)
-        return BlockOperator(gram, _core.products(gram, p, p, True, 1.0, dtype == np.float32))
+    def statistics(self, weight: NDArray[np.float64] | None) -> Statistics:
+        self.blocks = self.blocks.held()
+        each = None if weight is None else self.blocks.split(weight)
+        task = statistics if weight is None else weighted_statistics
+        found: Statistics = self.blocks.reduced(merged, task, each=each)
+        if not found.plain:
+            self.blocks = self.blocks.aligned()
+        self.cost, self.size = max(found.stored, self.shape[1]), np.maximum(-found.low, found.high)
+        return found
 
-    with np.errstate(over="ignore", invalid="ignore"):
-        sums = found.mean, found.square, found.high - found.low
-    columns = column_statistics(n, center, sums, again, lambda: _locate(blocks))
-    problem = data_problem(columns, n, dtype, center, scale, blocks.names, max(found.stored, p), make)
-    operator: Any = problem.operator
-    assert problem.diagonal is not None
-    operator.gram.diagonal = operator.gram.promise = problem.diagonal.astype(dtype)
-    return problem
+    def recompute(
+        self, index: Index, treatment: Standardization
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        unit = unit_of(self.size[index], index, treatment)
+        each = self.blocks.split_or_none(treatment.sample_weight)
+        scaled: Statistics = self.blocks.reduced(merged, scaled_statistics, index, unit, each=each)
+        return unit_deviation(scaled, unit, index, treatment)
+
+    def raise_not_finite(self) -> None:
+        _locate(self.blocks)
+
+    def operator(
+        self,
+        mean: NDArray[Any] | None,
+        weight: NDArray[Any] | None,
+        range_: float,
+        factor: float,
+        row_weight: NDArray[Any] | None = None,
+    ) -> Any:
+        p = self.shape[1]
+        gram = Gram(self.blocks, self.dtype, mean, weight, range_, factor, row_weight)
+        return BlockOperator(gram, _core.products(gram, p, p, True, 1.0, self.dtype == np.float32))
+
+    def problem(self, treatment: Standardization) -> Problem:
+        problem = super().problem(treatment)
+        operator: Any = problem.operator
+        assert problem.diagonal is not None
+        operator.gram.diagonal = operator.gram.promise = problem.diagonal.astype(self.dtype)
+        return problem
 
 
 def scores(X: Any, loadings: NDArray[Any], mean: NDArray[Any] | None, scale: NDArray[Any] | None) -> Any:

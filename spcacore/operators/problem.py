@@ -12,9 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from ..linalg.scaling import exponent_of, power_of_two_scale
 from .missing import MissingData
-from .statistics import ColumnStatistics
 
 OUT_OF_RANGE = "a variance exceeds the number range and is given as inf"
 BELOW_RANGE = "a variance is below the number range and is given as 0"
@@ -27,92 +25,6 @@ def warn_out_of_range(inside: Any, given: Any, stacklevel: int) -> None:
         warnings.warn(OUT_OF_RANGE, RuntimeWarning, stacklevel=stacklevel + 1)
     if ((given == 0) & (np.asarray(inside) != 0)).any():
         warnings.warn(BELOW_RANGE, RuntimeWarning, stacklevel=stacklevel + 1)
-
-
-def data_problem(
-    columns: ColumnStatistics,
-    n: int,
-    dtype: np.dtype,
-    center: bool,
-    scale: bool,
-    names: tuple[str, ...] | None,
-    cost: int,
-    make: Callable[..., _core.Operator],
-) -> Problem:
-    zero = columns.deviation == 0
-    weight = deviation = None
-    if scale:
-        with np.errstate(over="ignore", under="ignore", divide="ignore"):
-            deviation = np.where(zero, 1, columns.deviation).astype(dtype)
-            weight = np.where(zero, 0, 1 / deviation).astype(dtype)
-        for wrong, much in ((~np.isfinite(weight), "little"), (~np.isfinite(deviation), "much")):
-            if wrong.any():
-                j = int(np.argmax(wrong))
-                raise ValueError(f"column {j} of X varies too {much} to be divided by its standard deviation")
-    elif center and zero.any():  # a constant column must not return as rounding noise
-        weight = np.where(zero, 0, 1).astype(dtype)
-    largest = max(float(np.abs(columns.mean).max()), float(columns.deviation.max()))
-    range_ = 1.0 if scale else power_of_two_scale(largest, dtype)
-    with np.errstate(under="ignore"):
-        diagonal = np.where(zero, 0.0, 1.0) if scale else (columns.deviation * range_ * range_) ** 2
-    with np.errstate(under="ignore"):
-        mean = columns.mean.astype(dtype) if center else None
-    factor = 1.0 / max(n - 1, 1)
-    operator = make(mean, weight, range_, factor)
-    moment = diagonal
-    if center:
-        with np.errstate(over="ignore", under="ignore"):
-            offset = columns.mean * range_ * range_
-            moment = diagonal + (offset if weight is None else offset * weight) ** 2
-    return Problem(
-        operator=operator,
-        n_samples=n,
-        diagonal=diagonal,
-        exponent=0 if scale else -4 * exponent_of(range_),
-        moment=moment,
-        floor=0.0,
-        mean=mean,
-        scale=deviation,
-        names=names,
-        cost=cost,
-        weight=weight,
-        range=range_,
-    )
-
-
-def covariance_problem(
-    diagonal: NDArray[Any],
-    largest: float,
-    dtype: np.dtype,
-    scale: bool,
-    names: tuple[str, ...] | None,
-    cost: int,
-    make: Callable[..., _core.Operator],
-) -> Problem:
-    deviation = np.sqrt(np.maximum(diagonal, 0)).astype(np.float64)
-    weight = None
-    range_ = 1.0
-    if scale:
-        if (diagonal < -1e-8 * largest).any():
-            raise ValueError("scale=True needs variances, and X has a negative diagonal entry")
-        zero = deviation == 0
-        weight = np.where(zero, 0, 1 / np.where(zero, 1, deviation)).astype(dtype)
-        diagonal = np.where(zero, 0.0, 1.0)
-    else:
-        range_ = power_of_two_scale(largest, dtype)
-        diagonal = diagonal.astype(np.float64) * range_ * range_
-    return Problem(
-        operator=make(None, weight, range_, 1.0),
-        n_samples=None,
-        diagonal=diagonal,
-        exponent=-2 * exponent_of(range_),
-        moment=diagonal,
-        floor=0.0,
-        mean=None,
-        scale=np.where(zero, 1, deviation).astype(dtype) if scale else None,
-        names=names,
-        cost=cost,
-    )
 
 
 @dataclass(frozen=True)
@@ -164,11 +76,15 @@ class Problem:
     weight : ndarray of shape (p,) or None
         What the operator multiplies each centred column by, besides `range`**2.
     row_weight : ndarray of shape (n,) or None
-        What it multiplies each row by, before it is centred.
+        What it multiplies each row by, after it is centered: the root of the weight of a sample.
+    degree_weight : ndarray of shape (n,) or None
+        What it multiplies each row by, before it is centered: of a graph scaled by its degrees.
     range : float
+    total_weight : float or None
+        Samples that the rows stand for: n, or the sum of their weights; None for a covariance.
     screening : callable
         Says what has been read so far.
-    filled : Filled or None
+    filled : MissingData or None
         Where entries are missing.
     """
 
@@ -184,13 +100,22 @@ class Problem:
     cost: int
     weight: NDArray[Any] | None = None
     row_weight: NDArray[Any] | None = None
+    degree_weight: NDArray[Any] | None = None
     range: float = 1.0
+    total_weight: float | None = None
     screening: Callable[[], Screening] = Screening
     filled: MissingData | None = None
 
     @property
     def p(self) -> int:
         return self.operator.p
+
+    @property
+    def degrees(self) -> float:
+        """Divisor of the covariance in the caller's units: n - 1, or one less than the sum of the weights."""
+        if self.row_weight is not None and self.total_weight is not None:
+            return self.total_weight - 1
+        return max((self.n_samples or 2) - 1, 1)
 
     @property
     def total_variance(self) -> float | None:

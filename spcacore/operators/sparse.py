@@ -3,66 +3,96 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import CHOLESKY_ORDER, CHUNK
+from .._limits import CHOLESKY_ORDER, CHUNK, SYMMETRY
 from .._validation import raise_not_finite
 from ..linalg.scaling import exponent_of, power_of_two_scale
+from .base import CovarianceStorage, DataStorage
 from .dense import columns_as_float64, refuse_indefinite
-from .problem import Problem, covariance_problem, data_problem
 from .sparse_format import canonical_arrays
-from .statistics import column_statistics, recomputed_statistics
+from .statistics import Index, Statistics, compressed_statistics
 
 
-def from_sparse(X: Any, covariance: bool, center: bool, scale: bool, definite: bool) -> Problem:
-    X, arrays = canonical_arrays(X)
-    data = arrays[0]
-    row_major = X.format == "csr"
-    n, p = X.shape
+class CompressedData(DataStorage):
+    """A matrix in CSR or CSC, of which nothing is copied; others become CSR."""
 
-    def locate() -> None:
-        raise_not_finite(data, "X.data")
+    def __init__(self, X: Any) -> None:
+        self.matrix, self.arrays = canonical_arrays(X)
+        self.row_major, self.shape = self.matrix.format == "csr", self.matrix.shape
+        self.dtype, self.cost = self.arrays[0].dtype, max(self.arrays[0].size, self.shape[1])
 
-    if not covariance:
-        columns = column_statistics(
-            n,
-            center,
-            tuple(_core.compressed_statistics(n, p, row_major, *arrays)),
-            partial(
-                recomputed_statistics, lambda block: columns_as_float64(X[:, block].toarray()), n, center
-            ),
-            locate,
-        )
-        return data_problem(
-            columns, n, data.dtype, center, scale, None, max(data.size, p),
-            lambda *s: _core.compressed(n, p, row_major, *arrays, False, *s),
-        )  # fmt: skip
-    if n != p:
-        raise ValueError(f"a covariance must be square, not of shape {X.shape}")
-    if not all(np.isfinite(data[s : s + CHUNK]).all() for s in range(0, data.size, CHUNK)):
-        locate()
-    largest = max(float(data.max(initial=0)), -float(data.min(initial=0)))
-    relative = 1e-8 if data.dtype == np.float64 else 1e-5
-    range_ = power_of_two_scale(largest, data.dtype)  # A'v = Av for every v, without a transposed copy
-    probe = np.random.default_rng(0).standard_normal(p) * range_
-    asymmetry = float(np.abs(X @ probe - X.T @ probe).max()) * range_
-    if asymmetry > largest * range_ * range_ * relative * math.sqrt(p):
-        with np.errstate(over="ignore"):
-            apart = np.ldexp(asymmetry, -2 * exponent_of(range_))
-        raise ValueError(f"a covariance must be symmetric; X @ v and X.T @ v differ by up to {apart:.3g}")
-    diagonal = X.diagonal().astype(data.dtype)
-    if definite:
-        tolerance = largest * relative
-        excess = _excess(diagonal, *arrays)
-        refuse_indefinite(X.toarray() if p <= CHOLESKY_ORDER else None, largest, excess, tolerance)
-    return covariance_problem(
-        diagonal, largest, data.dtype, scale, None, max(data.size, p),
-        lambda *s: _core.compressed(n, p, row_major, *arrays, True, *s),
-    )  # fmt: skip
+    def statistics(self, weight: NDArray[np.float64] | None) -> Statistics:
+        found = compressed_statistics(self.shape, self.row_major, *self.arrays, weight)
+        assert found is not None
+        return found
+
+    def columns(self, index: Index) -> NDArray[np.float64]:
+        return columns_as_float64(self.matrix[:, index].toarray())
+
+    def raise_not_finite(self) -> None:
+        raise_not_finite(self.arrays[0], "X.data")
+
+    def operator(
+        self,
+        mean: NDArray[Any] | None,
+        weight: NDArray[Any] | None,
+        range_: float,
+        factor: float,
+        row_weight: NDArray[Any] | None = None,
+    ) -> _core.Operator:
+        n, p = self.shape
+        operator = _core.compressed(n, p, self.row_major, *self.arrays, False, mean, weight, range_, factor)
+        return operator if row_weight is None else operator.row_weighted(row_weight, True)
+
+
+class CompressedCovariance(CovarianceStorage):
+    """A symmetric matrix in CSR or CSC; `definite` refuses an indefinite one."""
+
+    def __init__(self, X: Any, definite: bool = True) -> None:
+        self.matrix, self.arrays = canonical_arrays(X)
+        self.shape, self.dtype = self.matrix.shape, self.arrays[0].dtype
+        self.cost, self.definite = max(self.arrays[0].size, self.shape[1]), definite
+        if self.shape[0] != self.shape[1]:
+            raise ValueError(f"a covariance must be square, not of shape {self.shape}")
+
+    def largest(self) -> float:
+        X, data, p = self.matrix, self.arrays[0], self.shape[1]
+        if not all(np.isfinite(data[s : s + CHUNK]).all() for s in range(0, data.size, CHUNK)):
+            raise_not_finite(data, "X.data")
+        largest = max(float(data.max(initial=0)), -float(data.min(initial=0)))
+        relative = SYMMETRY.of(data.dtype)
+        range_ = power_of_two_scale(largest, data.dtype)  # A'v = Av for every v, without a transposed copy
+        probe = np.random.default_rng(0).standard_normal(p) * range_
+        asymmetry = float(np.abs(X @ probe - X.T @ probe).max()) * range_
+        if asymmetry > largest * range_ * range_ * relative * math.sqrt(p):
+            with np.errstate(over="ignore"):
+                apart = np.ldexp(asymmetry, -2 * exponent_of(range_))
+            raise ValueError(f"a covariance must be symmetric; X @ v and X.T @ v differ by up to {apart:.3g}")
+        if self.definite:
+            excess = _excess(self.diagonal(), *self.arrays)
+            whole = X.toarray() if p <= CHOLESKY_ORDER else None
+            refuse_indefinite(whole, largest, excess, largest * relative)
+        return largest
+
+    def diagonal(self) -> NDArray[Any]:
+        return np.asarray(self.matrix.diagonal().astype(self.dtype))
+
+    def operator(
+        self,
+        mean: NDArray[Any] | None,
+        weight: NDArray[Any] | None,
+        range_: float,
+        factor: float,
+        row_weight: NDArray[Any] | None = None,
+    ) -> _core.Operator:
+        n, p = self.shape
+        row_major = self.matrix.format == "csr"
+        return _core.compressed(n, p, row_major, *self.arrays, True, mean, weight, range_, factor)
 
 
 def _excess(diagonal: Any, data: Any, indices: Any, indptr: Any) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,61 +10,171 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import CHUNK
-from ..linalg.scaling import power_of_two_scale
+from ..linalg.scaling import power_of_two_scales
+from .standardization import Standardization
 
-_TINY = 1e-280  # below this a sum of squares has lost terms to underflow
+Index = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ColumnStatistics:
-    """Mean, and root mean square about it (or about 0) with n - 1, of each column as float64.
+class Statistics:
+    """Of some rows: their number (or the sum of their weights) and that of stored entries; mean, sum of
+    squared deviations, lowest and highest entry of each column; whether all of it was read in place.
 
-    `deviation` is 0 exactly where a column is constant (or zero, when not centred).
+    Of sparse rows, lowest and highest only bound the magnitude, and tell whether a column is constant.
     """
 
+    n: float
+    stored: int
     mean: NDArray[np.float64]
-    deviation: NDArray[np.float64]
+    square: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    plain: bool = True
 
 
-def column_statistics(
-    n: int,
-    center: bool,
-    statistics: tuple[NDArray[np.float64], ...],
-    again: Callable[[NDArray[np.intp]], tuple[NDArray[np.float64], NDArray[np.float64]]],
-    locate: Callable[[], None],
-) -> ColumnStatistics:
-    """From the sums of one pass; `again` gives mean and deviation where squares left the number range."""
-    mean, square, spread = statistics
-    degrees = max(n - 1, 1)
-    with np.errstate(over="ignore", under="ignore"):
-        if not center:
-            square = square + n * mean**2
-            spread = np.maximum(spread, np.abs(mean))
-        deviation = np.sqrt(square / degrees)
-    if not (np.isfinite(mean).all() and np.isfinite(square).all()):
-        locate()
-    deviation[spread == 0] = 0
-    odd = np.flatnonzero(~np.isfinite(square) | ~np.isfinite(mean) | ((square < _TINY) & (spread > 0)))
-    if len(odd):
-        mean = mean.copy()
-        with np.errstate(over="ignore", under="ignore"):
-            mean[odd], deviation[odd] = again(odd)
-    return ColumnStatistics(mean, deviation)
+def merged(parts: list[Statistics | None]) -> Statistics | None:
+    """Of all rows, from those of some (Chan, Golub and LeVeque 1983, as in statistics.c)."""
+    out: Statistics | None = None
+    for b in parts:
+        a = out
+        if a is None or b is None:
+            out = b if a is None else a
+            continue
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            n, d = a.n + b.n, b.mean - a.mean
+            out = Statistics(
+                n,
+                a.stored + b.stored,
+                a.mean + d * (b.n / n),
+                a.square + (b.square + d * d * (a.n * (b.n / n))),
+                np.minimum(a.low, b.low),
+                np.maximum(a.high, b.high),
+                a.plain and b.plain,
+            )
+    return out
 
 
-def recomputed_statistics(
-    columns: Callable[[NDArray[np.intp]], NDArray[Any]], n: int, center: bool, odd: NDArray[np.intp]
+def unit_deviation(
+    statistics: Statistics, unit: NDArray[np.float64], index: Index, treatment: Standardization
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Mean and deviation of columns, scaled by powers of two; to the bit those of data of another scale."""
-    mean, deviation, step = np.empty(len(odd)), np.empty(len(odd)), max(1, CHUNK // n)
-    for part in (slice(i, i + step) for i in range(0, len(odd), step)):
-        x = columns(odd[part])
-        unit = np.array([power_of_two_scale(size) for size in np.abs(x).max(axis=0)])
-        x *= unit
-        x *= unit
-        sums, _ = _core.dense_statistics(x, center)
-        mean[part] = sums[0]
-        deviation[part] = np.sqrt((sums[1] + (0 if center else n * sums[0] ** 2)) / max(n - 1, 1))
-        for a in (mean, deviation):
-            a[part] = a[part] / unit / unit
-    return mean, deviation
+    """Mean and deviation of the columns `index` from the statistics of these times `unit`^2."""
+    square = statistics.square
+    if not treatment.center or treatment.mean is not None:
+        given = 0.0 if treatment.mean is None else treatment.mean[index] * unit * unit
+        square = square + treatment.total_weight * (statistics.mean - given) ** 2
+    return statistics.mean / unit / unit, np.sqrt(square / treatment.degrees) / unit / unit
+
+
+def unit_of(size: NDArray[np.float64], index: Index, treatment: Standardization) -> NDArray[np.float64]:
+    """The power of two whose square brings each column, and what is subtracted from it, near 1."""
+    if treatment.mean is not None:
+        size = np.maximum(size, np.abs(treatment.mean[index]))
+    return power_of_two_scales(size)
+
+
+def dense_statistics(x: NDArray[Any], weight: NDArray[np.float64] | None = None) -> Statistics | None:
+    """Of dense rows; None where they have no weight, or there are none."""
+    if len(x) == 0:
+        return None
+    if weight is None:
+        sums, _ = _core.dense_statistics(x, True, None)
+        return Statistics(len(x), x.size, sums[0], sums[1], sums[2], sums[3])
+    n, p = x.shape
+    parts: list[Statistics | None] = []
+    rows, columns = (max(1, CHUNK // p), p) if x.strides[1] == x.itemsize else (n, max(1, CHUNK // n))
+    for j in range(0, p, columns):
+        found: Statistics | None = None
+        for i in range(0, n, rows):
+            part = np.array(x[i : i + rows, j : j + columns], np.float64)
+            found = merged([found, _weighted(part, weight[i : i + rows])])
+        parts.append(found)
+    across = [part for part in parts if part is not None]
+    if not across:
+        return None
+    mean, square, low, high = (
+        np.concatenate([getattr(one, name) for one in across]) for name in ("mean", "square", "low", "high")
+    )
+    return Statistics(across[0].n, x.size, mean, square, low, high)
+
+
+def _weighted(x: NDArray[np.float64], weight: NDArray[np.float64]) -> Statistics | None:
+    """Of some rows: with d = x - x_0, mean = x_0 + w'd / sum(w), square = sum_i w_i (x_i - mean)^2."""
+    counts = weight > 0
+    finite = bool(np.isfinite(x).all())
+    total = float(weight.sum())
+    if not finite:  # whatever its weight
+        return _not_finite(x.shape[1], x.size)
+    if not counts.any():
+        return None
+    x, weight = x[counts], weight[counts]
+    low, high, first = x.min(axis=0), x.max(axis=0), x[0].copy()
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        x -= first
+        shift = weight @ x / total
+        x -= shift
+        rest = weight @ x
+        square = weight @ (x * x) - rest * rest / total
+        mean = np.where(low == high, first, first + (shift + rest / total))
+    return Statistics(total, x.size, mean, np.maximum(square, 0), low, high)
+
+
+def _not_finite(p: int, stored: int) -> Statistics:
+    nothing = np.full(p, np.nan)
+    return Statistics(0.0, stored, nothing, nothing, nothing, nothing)
+
+
+def compressed_statistics(
+    shape: tuple[int, int],
+    row_major: bool,
+    data: NDArray[Any],
+    indices: NDArray[Any],
+    indptr: NDArray[Any],
+    weight: NDArray[np.float64] | None = None,
+) -> Statistics | None:
+    """Of sparse rows, as `dense_statistics`."""
+    n, p = shape
+    if n == 0:
+        return None
+    if weight is None:
+        mean, square, spread = _core.compressed_statistics(n, p, row_major, data, indices, indptr)
+        low, high = np.where(spread == 0, mean, -spread), np.where(spread == 0, mean, spread)
+        return Statistics(n, data.size, mean, square, low, high)
+    if not weight.any():
+        return None if np.isfinite(data).all() else _not_finite(p, data.size)
+    total, counts = float(weight.sum()), int(np.count_nonzero(weight))
+    stored, present, mean, rest, square = (np.zeros(p) for _ in range(5))
+    low, high = np.full(p, np.inf), np.full(p, -np.inf)
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        for x, row, column in entries(row_major, data, indices, indptr):
+            w = weight[row]
+            stored += np.bincount(column, w, p)
+            present += np.bincount(column, w > 0, p)
+            mean += np.bincount(column, w * x, p)
+            np.minimum.at(low, column[w > 0], x[w > 0])
+            np.maximum.at(high, column[w > 0], x[w > 0])
+        some = present < counts  # not every entry is stored
+        low[some], high[some] = np.minimum(low[some], 0), np.maximum(high[some], 0)
+        mean /= total
+        for x, row, column in entries(row_major, data, indices, indptr):
+            d = x - mean[column]
+            d *= weight[row]
+            rest += np.bincount(column, d, p)
+            square += np.bincount(column, d * (x - mean[column]), p)
+        absent = np.where(some, np.maximum(total - stored, 0), 0)
+        rest -= absent * mean
+        square += absent * mean**2 - rest**2 / total
+        mean = np.where(low == high, low, mean + rest / total)
+    return Statistics(total, data.size, mean, np.where(square < 0, 0, square), low, high)
+
+
+def entries(row_major: bool, data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any]) -> Any:
+    """Stored entries with their rows and columns, some lines at a time."""
+    first, lines = 0, len(indptr) - 1
+    while first < lines:
+        last = max(first + 1, int(np.searchsorted(indptr, indptr[first] + CHUNK // 4, "right")) - 1)
+        part = slice(indptr[first], indptr[last])
+        line = np.repeat(np.arange(first, last), np.diff(indptr[first : last + 1]))
+        other = indices[part]
+        yield data[part].astype(np.float64), *((line, other) if row_major else (other, line))
+        first = last

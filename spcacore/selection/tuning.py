@@ -159,6 +159,8 @@ class Plan:
         options: dict[str, Any],
         counting: bool = False,
     ):
+        if options.get("sample_weight") is not None:
+            raise TypeError("sample_weight is not taken here: folds and permutations weigh all rows alike")
         self.X, self.method, self.deflation, self.kind = X, method, deflation, kind
         self.parameter = SOLVERS[check_choice(method, "method", SOLVERS)].sparsity
         self.counting = counting

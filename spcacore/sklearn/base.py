@@ -19,7 +19,8 @@ _ROWS = "Parameters\n----------\nX : array-like or sparse matrix of shape (m, p)
 PARAGRAPHS = {
     "count": "n_components : int or None, default 2\n    In [1, min(n, p)]. None: as many as there can be, "
     "`min(n - 1, p)` (n without centering).",
-    "center_scale": "center : bool, default True\nscale : bool, default False\n"
+    "center_scale": "center : bool or array-like of shape (p,), default True\n"
+    "scale : bool or array-like of shape (p,), default False\n"
     "    Divide each variable by its standard deviation.",
     "random_state": "random_state : int, RandomState or None, default None\n"
     "    For random starts. None is a fixed seed here, so that results repeat.",
@@ -28,7 +29,8 @@ PARAGRAPHS = {
     "    Of the model that `score` uses: the mean variance left in all other directions.",
     "fit": "Parameters\n----------\nX : array-like or sparse matrix of shape (n, p)\n"
     "    CSR and CSC matrices are not made dense; float32 stays float32. Nothing is copied.\n"
-    "y : ignored\n\nReturns\n-------\nself",
+    "y : ignored\nsample_weight : array-like of shape (n,), optional\n"
+    "    How many samples each row stands for, as in the function.\n\nReturns\n-------\nself",
     "rows_to": f"{_ROWS}\nReturns\n-------",
     "missing_to": f"{_ROWS}    NaN entries are missing.\n\nReturns\n-------",
     "scores_to_rows": "Parameters\n----------\nX : array-like of shape (m, r)\n\n"

@@ -25,7 +25,7 @@ class Components(Likelihood):
     n_components: int | None
     center: bool
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the components of X.
 
         {fit}
@@ -34,16 +34,19 @@ class Components(Likelihood):
         X = self._training(X)
         r = self.n_components
         if r is None:
-            r = max(1, min(X.shape[0] - bool(self.center), X.shape[1]))
-        result = self._components(X, r)
+            estimated = np.ndim(self.center) == 0 and bool(self.center)
+            r = max(1, min(X.shape[0] - estimated, X.shape[1]))
+        result = self._components(X, r, sample_weight)
         self._set(replace(result, names=names))
         self.mean_, self.scale_ = result.mean, result.scale
         self.explained_variance_, self.explained_variance_ratio_ = self._variances(result)
-        self._density = Density.of(X, result.loadings, self.mean_, self.scale_, result.total_variance)
+        self._density = Density.of(
+            X, result.loadings, self.mean_, self.scale_, result.total_variance, sample_weight
+        )
         self.noise_variance_ = self._density.noise
         return self
 
-    def _components(self, X: Any, r: int) -> Any:
+    def _components(self, X: Any, r: int, sample_weight: Any) -> Any:
         """The result of the function."""
         raise NotImplementedError
 
@@ -144,7 +147,7 @@ class SparsePCA(Components):
     def _training(self, X: Any, *y: Any, **checks: Any) -> Any:
         return super()._training(X, *y, finite=self.method == "pmd", **checks)  # pmd would leave NaN out
 
-    def _components(self, X: Any, r: int) -> Any:
+    def _components(self, X: Any, r: int, sample_weight: Any) -> Any:
         sparsity = {"cardinality": self.cardinality, "l1_bound": self.l1_bound, "penalty": self.penalty}
         if all(value is None for value in sparsity.values()) and self.method in SOLVERS:
             k = default_cardinality(X.shape[1])
@@ -154,7 +157,8 @@ class SparsePCA(Components):
         return sparse_pca(
             X, r, **sparsity, method=self.method, deflation=self.deflation, constraint=self.constraint,
             renormalize=self.renormalize, refine=self.refine, certify=self.certify, kind="data",
-            center=self.center, scale=self.scale, start=self.start, n_starts=self.n_starts,
+            center=self.center, scale=self.scale, sample_weight=sample_weight,
+            start=self.start, n_starts=self.n_starts,
             max_iter=self.max_iter, tol=self.tol, screening=self.screening, rng=as_rng(self.random_state),
             **(self.options or {}),
         )  # fmt: skip
@@ -228,13 +232,14 @@ class SPCA(Components):
     center: bool = True
     scale: bool = False
 
-    def _components(self, X: Any, r: int) -> Any:
+    def _components(self, X: Any, r: int, sample_weight: Any) -> Any:
         cardinality = self.cardinality
         if cardinality is None and self.penalty is None:
             cardinality = default_cardinality(X.shape[1])
         return spca(
             X, r, penalty=self.penalty, cardinality=cardinality, ridge=self.ridge, start=self.start,
             max_iter=self.max_iter, tol=self.tol, center=self.center, scale=self.scale,
+            sample_weight=sample_weight,
         )  # fmt: skip
 
 
@@ -305,12 +310,13 @@ class SCA(Components):
     center: bool = True
     scale: bool = False
 
-    def _components(self, X: Any, r: int) -> Any:
+    def _components(self, X: Any, r: int, sample_weight: Any) -> Any:
         if isinstance(self.scale, str):
             raise TypeError(f"scale must be True or False, not {self.scale!r}")
         return sca(
             X, r, l1_bound=self.l1_bound, rotation=self.rotation, threshold=self.threshold, start=self.start,
             max_iter=self.max_iter, tol=self.tol, center=self.center, scale=self.scale,
+            sample_weight=sample_weight,
         )  # fmt: skip
 
     def _variances(self, result: Any) -> tuple[Any, Any]:

@@ -46,9 +46,13 @@ class Density:
     scale: NDArray[Any] | None
 
     @classmethod
-    def of(cls, X: Any, V: NDArray[Any], mean: Any, scale: Any, total: float) -> Density:
+    def of(
+        cls, X: Any, V: NDArray[Any], mean: Any, scale: Any, total: float, sample_weight: Any = None
+    ) -> Density:
         """The likeliest one for the rows of X in the span of V; total is their variance."""
-        p, n = V.shape[0], X.shape[0]
+        p = V.shape[0]
+        weight = None if sample_weight is None else np.asarray(sample_weight, np.float64)
+        degrees = max(X.shape[0] - 1, 1) if weight is None else float(weight.sum()) - 1
         used = np.flatnonzero(V.any(axis=1))
         Q = orthonormal(V[used])
         Q = Q[:, Q.any(axis=0)]
@@ -56,7 +60,7 @@ class Density:
         full[used] = Q
         T = scores(X, full, mean, scale)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            D = T.T @ T / max(n - 1, 1)
+            D = T.T @ (T if weight is None else T * weight[:, None]) / degrees
         if not np.isfinite(D).all():
             raise ValueError("the variances of the components exceed the number range; rescale X")
         values, vectors = np.linalg.eigh(D)

@@ -30,8 +30,8 @@ class PPCA(Likelihood):
     ----------
     n_components : int, default 2
         At most the rank of the centered data.
-    center : bool, default True
-    scale : bool, default False
+    center : bool or array-like of shape (p,), default True
+    scale : bool or array-like of shape (p,), default False
         Divide each variable by its standard deviation first.
     ddof, max_iter, tol
         As in `ppca`.
@@ -92,7 +92,7 @@ class PPCA(Likelihood):
         tags.input_tags.allow_nan = True
         return tags
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the model to X.
 
         Parameters
@@ -100,6 +100,8 @@ class PPCA(Likelihood):
         X : array-like or sparse matrix of shape (n, p)
             Dense data may have NaN entries, missing at random.
         y : ignored
+        sample_weight : array-like of shape (n,), optional
+            How many samples each row stands for, as in the function.
 
         Returns
         -------
@@ -108,7 +110,7 @@ class PPCA(Likelihood):
         X, names = self._training(X), column_names(X)
         result = ppca(
             X, self.n_components, center=self.center, scale=self.scale, ddof=self.ddof,
-            max_iter=self.max_iter, tol=self.tol,
+            max_iter=self.max_iter, tol=self.tol, sample_weight=sample_weight,
         )  # fmt: skip
         self._set(replace(result, names=names))
         self.mean_, self.scale_ = result.mean, result.scale

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import CALLBACK_SECONDS
+from .._limits import CALLBACK_SECONDS, SOLVER_TOL
 from .._messages import counted
 from .._validation import (
     LARGEST,
@@ -193,7 +193,7 @@ class IterativeSolver(Solver):
 
     def tolerance(self, op: _core.Operator) -> float:
         """Of an iteration, by precision where it is not given."""
-        return self.tol if self.tol is not None else 1e-5 if op.single else 1e-8
+        return self.tol if self.tol is not None else SOLVER_TOL.of(op.dtype)
 
 
 def check_start(p: int, start: Any, n_starts: Any) -> tuple[Any, int | None]:

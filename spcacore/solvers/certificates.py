@@ -52,8 +52,8 @@ def optimality_bound(
     cardinality: int,
     *,
     kind: str = "data",
-    center: bool = True,
-    scale: bool = False,
+    center: Any = True,
+    scale: Any = False,
     relaxation: bool = False,
 ) -> OptimalityBound:
     """An upper bound on `x'Ax` over unit vectors with at most k nonzeros.
@@ -79,10 +79,11 @@ def optimality_bound(
     cardinality : int
         k, in [1, p].
     kind : {"data", "covariance"}, default "data"
-    center : bool, default True
-        Subtract the column means. Ignored for a covariance.
-    scale : bool, default False
-        Divide each column by its standard deviation.
+    center : bool or array-like of shape (p,), default True
+        Subtract the column means, or these numbers. True is ignored for a covariance.
+    scale : bool or array-like of shape (p,), default False
+        Divide each column by its standard deviation (with `center` given, by the root mean square
+        about it, with divisor n - 1), or by these positive numbers.
     relaxation : bool, default False
         Solve the semidefinite relaxation too; at most 2000 variables may remain in it.
 

@@ -16,7 +16,9 @@ from .. import _core
 from .._limits import (
     BATCH_SECONDS,
     CALLBACK_SECONDS,
+    CENTERING_LOSS,
     EXACT_ORDER,
+    EXACT_SLACK,
     FRONTIER_BYTES,
     NODE_CHILDREN,
     STRONG_VARIABLES,
@@ -96,8 +98,9 @@ def branch_and_bound(
     node_limit: int | None = None,
     start: Any = "tpower",
     kind: str = "data",
-    center: bool = True,
-    scale: bool = False,
+    center: Any = True,
+    scale: Any = False,
+    sample_weight: Any = None,
     n_features: int | None = None,
     rng: Any = None,
     callback: Callback | None = None,
@@ -170,7 +173,15 @@ def branch_and_bound(
     3.7710 True ['topdiam', 'length', 'ringbut', 'bowmax', 'bowdist', 'whorls']
     """
     began = time.monotonic()
-    problem = as_problem(X, kind=kind, center=center, scale=scale, n_features=n_features, definite=False)
+    problem = as_problem(
+        X,
+        kind=kind,
+        center=center,
+        scale=scale,
+        sample_weight=sample_weight,
+        n_features=n_features,
+        definite=False,
+    )
     k = BranchAndBound.check_sparsity(cardinality, "cardinality", problem)
     solver = BranchAndBound.from_options(problem, tol=tol, time_limit=time_limit, node_limit=node_limit)
     support = None
@@ -180,7 +191,7 @@ def branch_and_bound(
         support = _core.select_largest(check_start(problem.p, start, None)[0], k)
     seed, hook = as_seed(rng), progress_hook(callback)
     if kind == "covariance" and problem.p > EXACT_ORDER and problem.diagonal is not None:
-        problem = as_problem(X, kind=kind, scale=scale, definite=True)
+        problem = as_problem(X, kind=kind, scale=scale, sample_weight=sample_weight, definite=True)
     state = DeflatedOperator.from_problem(problem)
     proof = solve_to_optimality(problem, state, k, solver, [seed, 0], hook, support, began)
     found = None if proof is None else drop_zeros(proof.found)
@@ -317,9 +328,9 @@ def surviving_variables(
     assert state.diagonal is not None  # refuse_large
     assert problem.diagonal is not None
     assert problem.moment is not None
-    slack = 1e-9 if op.dtype == np.float64 else 1e-4  # far above what rounding does
+    slack = EXACT_SLACK.of(op.dtype)
     d = state.diagonal + slack * problem.diagonal
-    lost = np.sqrt(problem.moment) * (1e-6 if op.dtype == np.float64 else 1e-3)  # by removing a mean
+    lost = np.sqrt(problem.moment) * CENTERING_LOSS.of(op.dtype)  # by removing a mean
     kept = np.union1d(np.flatnonzero(d >= best.objective), best.index)
     if k == 1 and not state.constrained:
         kept = np.union1d(kept[_core.select_largest(d[kept], min(len(kept), EXACT_ORDER // 2))], best.index)

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import GPOWER_ORDER, SUBSPACE_ROUNDS, SUBSPACE_SPARE
+from .._limits import BLOCK_NOISE, GPOWER_ORDER, SUBSPACE_ROUNDS, SUBSPACE_SPARE
 from .._validation import check_bool, check_choice, number, per_component
+from ..linalg.orthogonal import polar_factor
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..progress import Callback
@@ -162,7 +163,7 @@ class GeneralizedPower(IterativeSolver):
 
 def _rounding(op: _core.Operator) -> float:
     """Fraction by which objectives differ only in rounding."""
-    return 1e-5 if op.single else 1e-12
+    return BLOCK_NOISE.of(op.dtype)
 
 
 @shared_parameters
@@ -178,8 +179,9 @@ def gpower(
     tol: float | None = None,
     renormalize: bool = True,
     kind: str = "data",
-    center: bool = True,
-    scale: bool = False,
+    center: Any = True,
+    scale: Any = False,
+    sample_weight: Any = None,
     screening: str = "auto",
     n_features: int | None = None,
     rng: Any = None,
@@ -262,7 +264,7 @@ def gpower(
     }  # fmt: skip
     run = run_one(
         GeneralizedPower, X, penalty, options, rng, callback, kind=kind, center=center, scale=scale,
-        n_features=n_features, screening=screening,
+        sample_weight=sample_weight, n_features=n_features, screening=screening,
     )  # fmt: skip
     problem = run.problem
     if run.found is None and (problem.diagonal is None or problem.diagonal.any()):
@@ -284,7 +286,7 @@ def _thresholds(
             largest = max(float(state.diagonal.max()), 0.0)
             gamma = given * weights**2 * largest if l0 else given * weights * math.sqrt(largest)
         else:
-            samples = max((problem.n_samples or 2) - 1, 1)
+            samples = problem.degrees
             exponent = problem.exponent if l0 else problem.exponent // 2
             gamma = np.ldexp(given / (samples if l0 else math.sqrt(samples)), -exponent)
     ceiling = math.sqrt(np.finfo(state.operator.dtype).max)  # so that its products stay finite
@@ -381,8 +383,8 @@ def _projections(op: _core.Operator, W: NDArray[np.float64]) -> NDArray[np.float
     h, E = np.linalg.eigh((G + G.T)[np.ix_(alive, alive)] / 2 * np.outer(one, one))
     kept = h > 8 * len(h) * float(np.finfo(op.dtype).eps)
     root, E = np.sqrt(h[kept]), E[:, kept]
-    P, _, Q = np.linalg.svd(root[:, None] * E.T * (largest * size)[alive], full_matrices=False)
-    C[:, alive] = _times(Y[:, alive], (one[:, None] * E / root) @ (P @ Q))
+    turn = polar_factor(root[:, None] * E.T * (largest * size)[alive])
+    C[:, alive] = _times(Y[:, alive], (one[:, None] * E / root) @ turn)
     return C
 
 

@@ -11,9 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import BACKWARD_ORDER, GREEDY_PENALTIES, TIE_TOLERANCE, TIE_WORK, TIED_VARIABLES
+from .._limits import (
+    BACKWARD_ORDER,
+    GREEDY_PENALTIES,
+    QUOTIENT_NULL,
+    TIE_TOLERANCE,
+    TIE_WORK,
+    TIED_VARIABLES,
+)
 from .._validation import as_seed, check_bool, check_choice, integer
 from ..linalg.orthogonal import fix_sign
+from ..linalg.pencil import ties
 from ..operators.deflation import DeflatedOperator
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
@@ -96,8 +104,9 @@ def greedy(
     strategy: str = "forward",
     first: int | None = None,
     kind: str = "data",
-    center: bool = True,
-    scale: bool = False,
+    center: Any = True,
+    scale: Any = False,
+    sample_weight: Any = None,
     screening: str = "auto",
     n_features: int | None = None,
     rng: Any = None,
@@ -176,7 +185,14 @@ def greedy(
             raise ValueError(f"strategy={strategy!r} needs whole products; screening goes with 'gradient'")
         screening = "none"
     problem = as_problem(
-        X, kind=kind, center=center, scale=scale, n_features=n_features, definite=False, screening=screening
+        X,
+        kind=kind,
+        center=center,
+        scale=scale,
+        sample_weight=sample_weight,
+        n_features=n_features,
+        definite=False,
+        screening=screening,
     )
     K = GreedySearch.check_sparsity(cardinality, "cardinality", problem)
     solver = GreedySearch.from_options(problem, strategy=strategy)
@@ -248,7 +264,7 @@ class Pencil:
     @classmethod
     def of(cls, state: DeflatedOperator, strength: float = 0.0) -> Pencil:
         Q = np.stack(state.basis) if strength else None
-        return cls(Q, strength, 1e-8 if state.operator.dtype == np.float64 else 1e-3)
+        return cls(Q, strength, QUOTIENT_NULL.of(state.operator.dtype))
 
     def diagonal(self, p: int) -> NDArray[np.float64]:
         """Of B."""
@@ -300,12 +316,6 @@ class Pencil:
             self.strength,
             self.least,
         )
-
-
-def ties(value: NDArray[np.float64], tolerance: float = TIE_TOLERANCE) -> NDArray[np.intp]:
-    """Where the largest value is, to rounding."""
-    largest = value.max()
-    return np.flatnonzero(value >= largest - tolerance * abs(largest))
 
 
 def _forward(

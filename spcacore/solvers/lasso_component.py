@@ -90,8 +90,9 @@ def scotlass(
     tol: float | None = None,
     renormalize: bool = False,
     kind: str = "data",
-    center: bool = True,
-    scale: bool = False,
+    center: Any = True,
+    scale: Any = False,
+    sample_weight: Any = None,
     n_features: int | None = None,
     rng: Any = None,
     callback: Callback | None = None,
@@ -172,7 +173,7 @@ def scotlass(
     }  # fmt: skip
     run = run_one(
         LassoComponent, X, l1_bound, options, rng, callback, without_earlier, kind=kind, center=center,
-        scale=scale, n_features=n_features, definite=False,
+        scale=scale, sample_weight=sample_weight, n_features=n_features, definite=False,
     )  # fmt: skip
     if run.found is None and run.state.basis:
         raise ValueError(

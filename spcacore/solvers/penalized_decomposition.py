@@ -138,8 +138,9 @@ def pmd(
     tol: float | None = None,
     renormalize: bool = False,
     kind: str = "data",
-    center: bool = True,
-    scale: bool = False,
+    center: Any = True,
+    scale: Any = False,
+    sample_weight: Any = None,
     screening: str = "auto",
     n_features: int | None = None,
     rng: Any = None,
@@ -223,7 +224,7 @@ def pmd(
     }  # fmt: skip
     run = run_one(
         PenalizedDecomposition, X, l1_bound, options, rng, callback, kind=kind, center=center, scale=scale,
-        n_features=n_features, screening=screening, definite=False,
+        sample_weight=sample_weight, n_features=n_features, screening=screening, definite=False,
     )  # fmt: skip
     problem, found = run.problem, run.found
     component = component_result(run)
@@ -235,7 +236,7 @@ def pmd(
             assert isinstance(run.solver, PenalizedDecomposition)
             left, strength = run.solver.left_vector(run.state, found)
         else:
-            strength = math.sqrt(found.objective) * math.sqrt(max((problem.n_samples or 2) - 1, 1))
+            strength = math.sqrt(found.objective) * math.sqrt(problem.degrees)
     with np.errstate(under="ignore"):
         strength = float(np.ldexp(strength, problem.exponent // 2))
     return PMDComponent(**_fields(component), sample_loading=left, strength=strength)

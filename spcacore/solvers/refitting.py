@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import CONTINUATION
+from .._limits import CONTINUATION, QUOTIENT_NULL, REFIT_RISE
 from ..linalg.eigen import largest_eigenpairs
 from ..linalg.orthogonal import fix_sign
 from ..operators.deflation import DeflatedOperator
@@ -58,7 +58,7 @@ def is_better(
         return values[0] > values[1]
     if tol > 0 and abs(values[0] - values[1]) <= 100 * tol * abs(values[1]):
         values = refit(state, new, nonnegative).objective, refit(state, best, nonnegative).objective
-    rounding = 1e-12 if state.operator.dtype == np.float64 else 1e-6
+    rounding = REFIT_RISE.of(state.operator.dtype)
     if abs(values[0] - values[1]) > rounding * abs(values[1]):
         return values[0] > values[1]
     return tuple(new.index) < tuple(best.index)
@@ -113,7 +113,7 @@ def _feasible_span(state: DeflatedOperator, index: NDArray[np.intp]) -> Span | N
         Y = Y[:, root > 1e-11]
         return Y, np.full(Y.shape[1], -1.0)
     outside = 1 - root**2
-    kept = outside > (1e-8 if state.operator.dtype == np.float64 else 1e-3)
+    kept = outside > QUOTIENT_NULL.of(state.operator.dtype)
     with np.errstate(invalid="ignore", divide="ignore"):
         return Y, np.where(kept, 1 / np.sqrt(outside), 0) - 1
 

@@ -85,8 +85,9 @@ def dspca(
     max_iter: int = 1000,
     renormalize: bool = True,
     kind: str = "data",
-    center: bool = True,
-    scale: bool = False,
+    center: Any = True,
+    scale: Any = False,
+    sample_weight: Any = None,
     n_features: int | None = None,
     callback: Callback | None = None,
 ) -> DSPCAComponent:
@@ -166,7 +167,9 @@ def dspca(
     """
     if (cardinality is None) == (penalty is None):
         raise TypeError("dspca takes either cardinality or penalty")
-    problem = as_problem(X, kind=kind, center=center, scale=scale, n_features=n_features)
+    problem = as_problem(
+        X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, n_features=n_features
+    )
     solver = SemidefiniteRelaxation.from_options(problem, max_iter=max_iter, tol=tol, renormalize=renormalize)
     hook = progress_hook(callback)
     state = DeflatedOperator.from_problem(problem)

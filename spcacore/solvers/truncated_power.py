@@ -124,8 +124,9 @@ def tpower(
     nonnegative: bool = False,
     swaps: bool | None = None,
     kind: str = "data",
-    center: bool = True,
-    scale: bool = False,
+    center: Any = True,
+    scale: Any = False,
+    sample_weight: Any = None,
     screening: str = "auto",
     n_features: int | None = None,
     rng: Any = None,
@@ -203,6 +204,6 @@ def tpower(
     }  # fmt: skip
     run = run_one(
         TruncatedPower, X, cardinality, options, rng, callback, kind=kind, center=center, scale=scale,
-        n_features=n_features, screening=screening, definite=False,
+        sample_weight=sample_weight, n_features=n_features, screening=screening, definite=False,
     )  # fmt: skip
     return component_result(run)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
+from .._limits import SYMMETRY
 from .._messages import counted
 from .._validation import (
     check_bool,
@@ -17,7 +18,7 @@ from .._validation import (
     real_array,
     refuse_not_finite,
 )
-from ..linalg.orthogonal import orthogonal_part, unit
+from ..linalg.orthogonal import orthogonal_part, orthonormal_basis, unit
 from ..operators.deflation import DEFLATIONS
 from ..operators.dense import blas_layout
 
@@ -149,17 +150,12 @@ def deflate(
 
 def _basis(earlier: Any, p: int) -> list[NDArray[np.float64]]:
     """An orthonormal basis of the span of the earlier loadings."""
-    basis: list[NDArray[np.float64]] = []
     if earlier is None:
-        return basis
+        return []
     E = real_array(earlier, "earlier", ndim=2)
     if E.shape[0] != p:
         raise ValueError(f"earlier has shape {E.shape} where ({p}, t) is needed")
-    for column in E.T.astype(np.float64):
-        q = orthogonal_part(column, basis)
-        if q is not None:
-            basis.append(q)
-    return basis
+    return orthonormal_basis(E.T.astype(np.float64))
 
 
 def _check(a: NDArray[Any], update: str, covariance: bool, touched: NDArray[np.intp] | None) -> None:
@@ -177,5 +173,5 @@ def _check(a: NDArray[Any], update: str, covariance: bool, touched: NDArray[np.i
         refuse_not_finite(part, "A, where x is not zero,")
         across = part if update == "hotelling" else a[touched]
         largest, asymmetry = np.abs(part).max(initial=0), np.abs(part - across.T).max(initial=0)
-    if asymmetry > largest * (1e-8 if a.dtype == np.float64 else 1e-5):
+    if asymmetry > largest * SYMMETRY.of(a.dtype):
         raise ValueError(f"a covariance must be symmetric; A differs from its transpose by {asymmetry:.3g}")

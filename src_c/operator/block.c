@@ -173,7 +173,7 @@ static void across(const operator_t *A, spca_int b, spca_int count, const real *
 }
 
 /* out (count x b) from S */
-static void total(spca_int b, spca_int count, real *S, real *out, spca_int ldo)
+static void add_lines(spca_int b, spca_int count, real *S, real *out, spca_int ldo)
 {
     for (spca_int l = 0; l < count; l++)
         for (spca_int c = 0; c < b; c++)
@@ -243,7 +243,7 @@ static spca_status forward_rows(const operator_t *A, spca_int b, spca_int i0, sp
         if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
         zero(rows * TOGETHER * STRANDS, S);
         along(A, b, rows, A->data + i0 * A->ld, A->p, w, A->p, S);
-        total(b, rows, S, f + i0, A->n);
+        add_lines(b, rows, S, f + i0, A->n);
         return SPCA_OK;
     }
     for (spca_int c = 0; c < b; c++) zero(rows, f + c * A->n + i0);
@@ -271,21 +271,17 @@ static spca_status backward_rows(const operator_t *A, plan_t plan, spca_int b, s
         if (plan.apart) zero(count * TOGETHER * STRANDS, S);
         along(A, b, count, A->data + j * A->ld + i0, rows, g, ldg, S);
         if (!plan.apart) return SPCA_OK;
-        total(b, count, S, y + j, A->p);
+        add_lines(b, count, S, y + j, A->p);
         if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
     }
     return SPCA_OK;
 }
 
 /* f = F v at rows of one column, from X w, with the deflation by projection; e_i = x_i'v. */
-static void finish_rows(const operator_t *A, spca_int i0, spca_int rows, real shift, const real *e,
-                        real *f)
+static void project_rows(const operator_t *A, spca_int i0, spca_int rows, real shift, const real *e,
+                         real *f)
 {
-    if (A->row_weight)
-        for (spca_int i = 0; i < rows; i++)
-            f[i] = A->range * (A->row_weight[i0 + i] * f[i] - shift);
-    else
-        for (spca_int i = 0; i < rows; i++) f[i] = A->range * (f[i] - shift);
+    finish_rows(A, i0, rows, shift, f);
     for (spca_int i = 0; A->deflation == SPCA_PROJECTION && i < A->t; i++)
         subtract_multiple(rows, e[i], A->image[i] + i0, f);
 }
@@ -293,11 +289,6 @@ static void finish_rows(const operator_t *A, spca_int i0, spca_int rows, real sh
 static void scale_rows(spca_int rows, real a, const real *f, real *g)
 {
     for (spca_int i = 0; i < rows; i++) g[i] = a * f[i];
-}
-
-static void weight_rows(const operator_t *A, spca_int i0, spca_int rows, real *g)
-{
-    for (spca_int i = 0; A->row_weight && i < rows; i++) g[i] *= A->row_weight[i0 + i];
 }
 
 /* The coefficients of the directions in A v, from f = factor F v. */
@@ -313,7 +304,7 @@ static spca_status fused(const operator_t *A, plan_t plan, spca_int b, const rea
 {
     spca_int n = A->n, p = A->p, t = A->t;
     real *w = work, *f = w + b * p, *g = f + b * n, *shift = g + b * plan.rows, *e = shift + b;
-    real *d = e + b * t, *S = d + b * t, sum[TOGETHER];
+    real *d = e + b * t, *S = d + b * t, total[TOGETHER];
     spca_status status;
     for (spca_int c = 0; c < b; c++) {
         vector_t v = {p, NULL, V + c * p};
@@ -330,7 +321,7 @@ static spca_status fused(const operator_t *A, plan_t plan, spca_int b, const rea
         if (status < 0) return status;
         for (spca_int c = 0; c < b; c++) {
             real *fc = f + c * n + i0;
-            finish_rows(A, i0, rows, shift[c], e + c * t, fc);
+            project_rows(A, i0, rows, shift[c], e + c * t, fc);
             if (plan.apart) continue;
             scale_rows(rows, A->factor, fc, fc);
             scale_rows(rows, A->range, fc, g + c * plan.rows);
@@ -347,7 +338,7 @@ static spca_status fused(const operator_t *A, plan_t plan, spca_int b, const rea
         if (plan.apart) scale_rows(n, A->factor, fc, fc);
         coefficients(A, e + c * t, fc, d + c * t);
         scale_rows(n, A->range, fc, fc);
-        sum[c] = sum_of(n, fc);
+        total[c] = total_of(A, fc);
         if (plan.apart) weight_rows(A, 0, n, fc);
     }
     for (spca_int i0 = 0; plan.apart && i0 < n; i0 += plan.rows) {
@@ -355,10 +346,10 @@ static spca_status fused(const operator_t *A, plan_t plan, spca_int b, const rea
             backward_rows(A, plan, b, i0, min_int(plan.rows, n - i0), f + i0, n, stop, ctx, S, Y);
         if (status < 0) return status;
     }
-    if (!A->row_major && !plan.apart) total(b, p, S, Y, p);
+    if (!A->row_major && !plan.apart) add_lines(b, p, S, Y, p);
     for (spca_int c = 0; c < b; c++) {
         vector_t v = {p, NULL, V + c * p};
-        finish_backward(A, sum[c], p, NULL, Y + c * p);
+        finish_backward(A, total[c], p, NULL, Y + c * p);
         SPCA(subtract)(A, v, d + c * t, p, NULL, Y + c * p);
     }
     return is_finite(p * b, Y) ? SPCA_OK : SPCA_NONFINITE;
@@ -423,7 +414,7 @@ spca_status SPCA(image_block)(const operator_t *A, spca_int b, const real *V, sp
                 status = forward_rows(A, count, i0, rows, w, stop, ctx, S, f + c * A->n);
                 if (status < 0) return status;
                 for (spca_int a = 0; a < count; a++)
-                    finish_rows(A, i0, rows, shift[a], NULL, f + (c + a) * A->n + i0);
+                    project_rows(A, i0, rows, shift[a], NULL, f + (c + a) * A->n + i0);
             }
         } else {
             vector_t v = {A->p, NULL, V + c * A->p};
@@ -448,11 +439,11 @@ spca_status SPCA(transposed_block)(const operator_t *A, spca_int b, const real *
         if (count > 1) {
             plan_t plan = half_plan(A, count);
             spca_int n = A->n, p = A->p;
-            real *g = work, *S = g + count * n, *y = Y + c * p, sum[TOGETHER];
+            real *g = work, *S = g + count * n, *y = Y + c * p, total[TOGETHER];
             for (spca_int a = 0; a < count; a++) {
                 scale_rows(n, A->factor, U + (c + a) * n, g + a * n);
                 scale_rows(n, A->range, g + a * n, g + a * n);
-                sum[a] = sum_of(n, g + a * n);
+                total[a] = total_of(A, g + a * n);
                 weight_rows(A, 0, n, g + a * n);
             }
             if (A->row_major) zero(p * count, y);
@@ -461,7 +452,7 @@ spca_status SPCA(transposed_block)(const operator_t *A, spca_int b, const real *
                                        stop, ctx, S, y);
                 if (status < 0) return status;
             }
-            for (spca_int a = 0; a < count; a++) finish_backward(A, sum[a], p, NULL, y + a * p);
+            for (spca_int a = 0; a < count; a++) finish_backward(A, total[a], p, NULL, y + a * p);
             if (!is_finite(p * count, y)) return SPCA_NONFINITE;
         } else {
             status = SPCA(apply_transposed)(A, U + c * A->m, stop, ctx, work, Y + c * A->p);

@@ -90,15 +90,16 @@ INLINE void scatter(const int groups, const int wide, const operator_t *A, spca_
 INLINE void middle(const block_t *s, spca_int i, real *f)
 {
     const operator_t *A = s->A;
+    real center = A->row_center ? A->row_center[i] : 1;
     if (s->forward && A->row_weight)
         for (spca_int c = 0; c < s->padded; c++)
-            f[c] = A->range * (A->row_weight[i] * f[c] - s->shift[c]);
+            f[c] = A->range * (A->row_weight[i] * f[c] - s->shift[c] * center);
     else if (s->forward)
         for (spca_int c = 0; c < s->padded; c++) f[c] = A->range * (f[c] - s->shift[c]);
     if (!s->backward) return;
     for (spca_int c = 0; c < s->padded; c++) f[c] *= A->factor;
     for (spca_int c = 0; c < s->padded; c++) f[c] *= A->range;
-    for (spca_int c = 0; c < s->padded; c++) s->sum[i % STRANDS * s->padded + c] += f[c];
+    for (spca_int c = 0; c < s->padded; c++) s->sum[i % STRANDS * s->padded + c] += f[c] * center;
     for (spca_int c = 0; A->row_weight && c < s->padded; c++) f[c] *= A->row_weight[i];
 }
 

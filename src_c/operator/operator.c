@@ -69,22 +69,12 @@ static spca_status check_finite(spca_int p, const real *y)
     return is_finite(p, y) ? SPCA_OK : SPCA_NONFINITE;
 }
 
-/* y = F'f, given range f, which row weights overwrite:
- * F'f = range weight (X'(row_weight f) - (1'f) mean). */
+/* y = F'f, given range f, which row weights overwrite. */
 static spca_status transposed(const operator_t *A, real *f, spca_stop stop, void *ctx, real *y)
 {
-    operator_t plain = *A;
-    spca_status status;
-    real sum;
-    if (!A->row_weight) return A->backward(A, f, A->p, NULL, stop, ctx, y);
-    sum = sum_of(A->n, f);
-    for (spca_int i = 0; i < A->n; i++) f[i] *= A->row_weight[i];
-    plain.mean = plain.weight = NULL;
-    plain.range = 1;
-    status = A->backward(&plain, f, A->p, NULL, stop, ctx, y);
-    if (status < 0) return status;
-    finish_backward(A, sum, A->p, NULL, y);
-    return SPCA_OK;
+    real total = total_of(A, f);
+    weight_rows(A, 0, A->n, f);
+    return A->backward(A, f, total, A->p, NULL, stop, ctx, y);
 }
 
 spca_int SPCA(subtracted)(const operator_t *A)

@@ -2,8 +2,8 @@
  *
  * F = (X - 1 mean') diag(weight) range^2 for data; diag(weight) A0 diag(weight) range^2 for a
  * covariance.  Nothing of X is ever copied: with w = range weight v,
- *     f = range (X w - (mean'w) 1),    y = range weight (X'g - (1'g) mean),    g = range f.
- * With row weights u, f = range (u (X w) - (mean'w) 1) here, and operator.c brings them into y. */
+ *     f = range (u (X w) - (mean'w) s),    y = range weight (X'g - total mean);
+ * operator.c makes g and total of the row weights u and the row centers s (centring.h). */
 #include "centring.h"
 
 #define BLOCK ((spca_int)1 << 23) /* entries read between two looks at stop */
@@ -22,10 +22,8 @@ static void finish_forward(const operator_t *A, real shift, real *f)
 {
     if (A->covariance && A->weight)
         for (spca_int j = 0; j < A->p; j++) f[j] *= A->range * A->weight[j];
-    else if (A->row_weight)
-        for (spca_int i = 0; i < A->m; i++) f[i] = A->range * (A->row_weight[i] * f[i] - shift);
     else
-        for (spca_int i = 0; i < A->m; i++) f[i] = A->range * (f[i] - shift);
+        finish_rows(A, 0, A->m, shift, f);
 }
 
 /* What a column j of F is multiplied by besides the first range. */
@@ -37,6 +35,11 @@ static real column_weight(const operator_t *A, spca_int j)
 static real row_weight(const operator_t *A, spca_int i)
 {
     return A->row_weight ? A->row_weight[i] : 1;
+}
+
+static real row_center(const operator_t *A, spca_int i)
+{
+    return A->row_center ? A->row_center[i] : 1;
 }
 
 /* ---- dense ---------------------------------------------------------------------------------- */
@@ -162,7 +165,7 @@ spca_status SPCA(dense_forward)(const operator_t *A, vector_t v, spca_stop stop,
     return status;
 }
 
-spca_status SPCA(dense_backward)(const operator_t *A, const real *f, spca_int count,
+spca_status SPCA(dense_backward)(const operator_t *A, const real *f, real total, spca_int count,
                                  const spca_int *list, spca_stop stop, void *ctx, real *y)
 {
     spca_status status = SPCA_OK;
@@ -179,7 +182,7 @@ spca_status SPCA(dense_backward)(const operator_t *A, const real *f, spca_int co
             grouped_dots(c, A->screen->slot_list, A->screen->kept, A->n, f, y + a);
         }
     }
-    finish_backward(A, sum_of(A->n, f), count, list, y);
+    finish_backward(A, total, count, list, y);
     return status;
 }
 
@@ -207,7 +210,9 @@ spca_status SPCA(dense_columns)(const operator_t *A, spca_int k, const spca_int 
             real mean = A->mean ? A->mean[index[a]] * range : 0;
             if (A->row_weight)
                 for (spca_int i = i0; i < i1; i++)
-                    W[a * A->m + i] = (A->row_weight[i] * x[i * across] * range - mean) * weight;
+                    W[a * A->m + i] =
+                        (A->row_weight[i] * x[i * across] * range - mean * row_center(A, i)) *
+                        weight;
             else
                 for (spca_int i = i0; i < i1; i++)
                     W[a * A->m + i] = (x[i * across] * range - mean) * weight;
@@ -275,13 +280,14 @@ spca_status SPCA(compressed_forward)(const operator_t *A, vector_t v, spca_stop 
     return status;
 }
 
-spca_status SPCA(compressed_backward)(const operator_t *A, const real *f, spca_int count,
-                                      const spca_int *list, spca_stop stop, void *ctx, real *y)
+spca_status SPCA(compressed_backward)(const operator_t *A, const real *f, real total,
+                                      spca_int count, const spca_int *list, spca_stop stop,
+                                      void *ctx, real *y)
 {
     spca_status status;
     for (spca_int j = 0; j < A->p; j++) y[j] = 0;
     status = compressed_product(A, !A->row_major, 0, NULL, f, stop, ctx, y);
-    finish_backward(A, sum_of(A->n, f), count, list, y);
+    finish_backward(A, total, count, list, y);
     return status;
 }
 
@@ -292,7 +298,7 @@ spca_status SPCA(compressed_columns)(const operator_t *A, spca_int k, const spca
     real *place = scratch;
     for (spca_int a = 0; a < k; a++) {
         real mean = A->mean ? A->mean[index[a]] * A->range : 0;
-        for (spca_int i = 0; i < A->m; i++) W[a * A->m + i] = -mean;
+        for (spca_int i = 0; i < A->m; i++) W[a * A->m + i] = -mean * row_center(A, i);
     }
     if (A->row_major && !A->covariance) {
         spca_int read = 0;

@@ -34,7 +34,7 @@
  * less than 2 (n + 2) eta (1 + range (1 + weight_j)), with fewer than 2n directions.  slack_j holds
  * that over s->smallest, and a direction whose norm is smaller is not screened; nor is one whose
  * norm is above s->greatest: there a product may overflow on the way, which is to be reported. */
-#include "real.h"
+#include "centring.h"
 
 #define GRAIN 0x1p-20f
 #define STRIP 1024 /* columns whose estimates stay in L1 */
@@ -356,7 +356,7 @@ static spca_status everything(const operator_t *A, vector_t v, const real *f, co
                               const spca_int **list, real *y)
 {
     spca_screen *s = A->screen;
-    spca_status status = A->backward(A, f, A->p, NULL, stop, ctx, y);
+    spca_status status = A->backward(A, f, total_of(A, f), A->p, NULL, stop, ctx, y);
     if (status < 0) return status;
     s->columns += A->p;
     if (!s->shadow && norm > 0) {
@@ -391,6 +391,7 @@ spca_status SPCA(screened)(const operator_t *A, vector_t v, const real *f, const
     spca_screen *s = A->screen;
     spca_int p = A->p, guesses = 0, few = p / (A->row_major ? EXACT_SHARE_ROWS : EXACT_SHARE);
     real *known = y + p - k;
+    real total = total_of(A, f);
     double norm = normalize(A, f, s->unit);
     float level;
     spca_status status;
@@ -405,7 +406,7 @@ spca_status SPCA(screened)(const operator_t *A, vector_t v, const real *f, const
         guesses = k;
         SPCA(select_largest)(v.nnz, v.value, k, work, s->guess);
         for (spca_int a = 0; a < k; a++) s->guess[a] = v.index[s->guess[a]];
-        status = A->backward(A, f, k, s->guess, stop, ctx, known);
+        status = A->backward(A, f, total, k, s->guess, stop, ctx, known);
         if (status < 0) return status;
         s->columns += k;
         SPCA(subtract)(A, v, c, k, s->guess, known);
@@ -438,7 +439,7 @@ spca_status SPCA(screened)(const operator_t *A, vector_t v, const real *f, const
         while (b < guesses && s->guess[b] < columns[a]) b++;
         if (b == guesses || s->guess[b] != columns[a]) columns[left++] = columns[a];
     }
-    status = A->backward(A, f, left, columns, stop, ctx, y);
+    status = A->backward(A, f, total, left, columns, stop, ctx, y);
     if (status < 0) return status;
     s->columns += left;
     SPCA(subtract)(A, v, c, left, columns, y);

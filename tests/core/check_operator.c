@@ -21,10 +21,12 @@ static void check_halves(trial_t *t, problem_t *q, vector_t v, const real *g)
     index = SCRATCH(t, k, spca_int);
     for (spca_int a = 0; a < k; a++) index[a] = list[a];
     CHECK(t, A->columns(A, k, index, NULL, NULL, WORK(t, p), W) == SPCA_OK);
-    if (!A->covariance && !A->row_weight) {
-        CHECK(t, A->backward(A, g, p, NULL, NULL, NULL, y) == SPCA_OK);
+    if (!A->covariance) {
+        real *weighted = SPCA(copy_of)(t, m, g), total = total_of(A, g);
+        weight_rows(A, 0, m, weighted);
+        CHECK(t, A->backward(A, weighted, total, p, NULL, NULL, NULL, y) == SPCA_OK);
         if ((A->forward == SPCA(dense_forward) && !A->row_major) || q->storage == CALLBACK) {
-            CHECK(t, A->backward(A, g, k, index, NULL, NULL, part) == SPCA_OK);
+            CHECK(t, A->backward(A, weighted, total, k, index, NULL, NULL, part) == SPCA_OK);
             for (spca_int a = 0; a < k && SPCA(all_finite)(p, y); a++)
                 CHECK(t, part[a] == y[index[a]]);
         }
@@ -41,7 +43,7 @@ static void check_halves(trial_t *t, problem_t *q, vector_t v, const real *g)
         CHECK(t, NEAR(f[i], sum, size));
         for (spca_int a = 0; a < k; a++) CHECK(t, NEAR(W[i + a * m], q->F[i + index[a] * m], size));
     }
-    for (spca_int j = 0; !A->covariance && !A->row_weight && j < p; j++) {
+    for (spca_int j = 0; !A->covariance && j < p; j++) {
         double sum = 0;
         for (spca_int i = 0; i < m; i++) sum += q->F[i + j * m] * (double)g[i];
         CHECK(t, NEAR(y[j], sum / (double)A->range, size / (double)A->range * 2));

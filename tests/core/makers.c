@@ -85,9 +85,10 @@ static spca_status called_forward(const operator_t *A, vector_t v, spca_stop sto
     return SPCA_OK;
 }
 
-static spca_status called_backward(const operator_t *A, const real *g, spca_int count,
+static spca_status called_backward(const operator_t *A, const real *g, real total, spca_int count,
                                    const spca_int *list, spca_stop stop, void *ctx, real *y)
 {
+    (void)total;
     const owner_t *o = A->owner;
     if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
     if (stop_at(o->fails)) return SPCA_PRODUCT_FAILED;
@@ -266,16 +267,17 @@ void SPCA(problem_of)(trial_t *t, problem_t *q, int fixed)
         A->mean = fixed & SCREENED ? means(t, A->n, A->p, X)
                                    : SPCA(numbers)(t, q->style == ANY ? PLAIN : q->style, A->p);
     if (q->storage != CALLBACK && chance(t, 50)) A->weight = positive(t, A->p);
-    if (q->storage != CALLBACK && !q->covariance && !(fixed & (DEFLATED | SCREENED)) &&
-        chance(t, 30))
+    if (q->storage != CALLBACK && !q->covariance && !(fixed & SCREENED) && chance(t, 30)) {
         A->row_weight = positive(t, A->n);
+        if (chance(t, 50)) A->row_center = chance(t, 50) ? A->row_weight : positive(t, A->n);
+    }
     range = (double)A->range * (double)A->range;
     q->F = zeros(t, A->m * A->p);
     for (spca_int j = 0; j < A->p; j++)
         for (spca_int i = 0; i < A->m; i++) {
             double x = (double)X[i * A->p + j], weight = A->weight ? (double)A->weight[j] : 1;
             if (A->row_weight) x *= (double)A->row_weight[i];
-            if (A->mean) x -= (double)A->mean[j];
+            if (A->mean) x -= (double)A->mean[j] * (A->row_center ? (double)A->row_center[i] : 1);
             if (A->weight && q->covariance) weight *= (double)A->weight[i];
             q->F[i + j * A->m] = x * weight * range;
         }

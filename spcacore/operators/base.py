@@ -1,0 +1,271 @@
+"""What a kind of input must tell, so that nothing beyond it asks how the caller's matrix is stored."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._limits import CHUNK
+from ..linalg.scaling import exponent_of, power_of_two_scale
+from .problem import Problem
+from .standardization import Standardization
+from .statistics import Index, Statistics, dense_statistics, unit_deviation, unit_of
+
+_TINY = 1e-280  # below this a sum of squares has lost terms to underflow
+
+
+class Storage(ABC):
+    """The caller's matrix where it lies.
+
+    A new kind of input is one subclass of `DataStorage` or `CovarianceStorage` here, one line in
+    `inputs.as_problem`, and in C the table of functions that `operator` fills (spca_proto.h).
+
+    Attributes
+    ----------
+    shape : (n, p)
+    dtype : numpy dtype
+        float32 or float64: what products are computed in.
+    names : tuple of str or None
+        Of the columns.
+    cost : int
+        Multiplications of one product.
+    """
+
+    covariance = False
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+    names: tuple[str, ...] | None = None
+    cost: int
+
+    @abstractmethod
+    def operator(
+        self,
+        mean: NDArray[Any] | None,
+        weight: NDArray[Any] | None,
+        range_: float,
+        factor: float,
+        row_weight: NDArray[Any] | None = None,
+    ) -> Any:
+        """The symmetric operator A that solvers see.
+
+        Of data `A = F'F factor`, F = diag(row_weight) (X - 1 mean') diag(weight) range^2; of a covariance
+        `A = factor range^2 diag(weight) X diag(weight)`. None stands for ones, and for a mean of 0.
+        """
+
+    @abstractmethod
+    def problem(self, treatment: Standardization) -> Problem:
+        """The operator with what Python needs to know of it."""
+
+
+class DataStorage(Storage):
+    """Data, one row a sample."""
+
+    @abstractmethod
+    def statistics(self, weight: NDArray[np.float64] | None) -> Statistics:
+        """Of all columns in one pass, each row counted as often as its weight says; sums may overflow."""
+
+    @abstractmethod
+    def raise_not_finite(self) -> None:
+        """Raise and say where, if an entry is NaN or infinite."""
+
+    def columns(self, index: Index) -> NDArray[np.float64]:
+        """Some columns as a new float64 array, for `recompute`."""
+        raise NotImplementedError
+
+    def recompute(
+        self, index: Index, treatment: Standardization
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Mean and deviation of columns whose squares left the number range."""
+        return recomputed_statistics(self, index, treatment)
+
+    def problem(self, treatment: Standardization) -> Problem:
+        return self.problem_with(self.statistics(treatment.sample_weight), treatment)
+
+    def problem_with(self, statistics: Statistics, treatment: Standardization) -> Problem:
+        """`problem` from the statistics of the columns."""
+        return data_problem(self, column_statistics(self, statistics, treatment), treatment)
+
+
+class CovarianceStorage(Storage):
+    """A symmetric p x p matrix."""
+
+    covariance = True
+
+    @abstractmethod
+    def largest(self) -> float:
+        """The largest magnitude of an entry; an error where X is not finite, symmetric or, if asked for,
+        positive semidefinite."""
+
+    @abstractmethod
+    def diagonal(self) -> NDArray[Any]:
+        """The variances."""
+
+    def problem(self, treatment: Standardization) -> Problem:
+        return covariance_problem(self, self.largest(), treatment)
+
+
+# ---- from the statistics to the problem
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ColumnStatistics:
+    """Mean, and root mean square about what is subtracted, of each column as float64.
+
+    `deviation` is 0 exactly where a column equals what is subtracted from it.
+    """
+
+    mean: NDArray[np.float64]
+    deviation: NDArray[np.float64]
+
+
+def column_statistics(
+    storage: DataStorage, statistics: Statistics, treatment: Standardization
+) -> ColumnStatistics:
+    """From the sums of one pass; the storage recomputes columns whose squares left the number range."""
+    mean, square = statistics.mean, statistics.square
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        spread = statistics.high - statistics.low
+        if not treatment.center or treatment.mean is not None:
+            offset = mean if treatment.mean is None else mean - treatment.mean
+            square = square + treatment.total_weight * offset**2
+            spread = np.maximum(spread, np.abs(offset))
+        deviation = np.sqrt(square / treatment.degrees)
+    if not (np.isfinite(mean).all() and np.isfinite(square).all()):
+        storage.raise_not_finite()
+    deviation[spread == 0] = 0
+    odd = np.flatnonzero(~np.isfinite(square) | ~np.isfinite(mean) | ((square < _TINY) & (spread > 0)))
+    if len(odd):
+        mean = mean.copy()
+        with np.errstate(over="ignore", under="ignore"):
+            mean[odd], deviation[odd] = storage.recompute(odd, treatment)
+    return ColumnStatistics(mean, deviation)
+
+
+def recomputed_statistics(
+    storage: DataStorage, odd: Index, treatment: Standardization
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Mean and deviation of columns, scaled by powers of two; to the bit those of data of another scale."""
+    mean, deviation = np.empty(len(odd)), np.empty(len(odd))
+    step = max(1, CHUNK // storage.shape[0])
+    for part in (slice(i, i + step) for i in range(0, len(odd), step)):
+        x = storage.columns(odd[part])
+        unit = unit_of(np.abs(x).max(axis=0), odd[part], treatment)
+        x *= unit
+        x *= unit
+        found = dense_statistics(x, treatment.sample_weight)
+        assert found is not None
+        mean[part], deviation[part] = unit_deviation(found, unit, odd[part], treatment)
+    return mean, deviation
+
+
+def data_problem(storage: DataStorage, columns: ColumnStatistics, treatment: Standardization) -> Problem:
+    """The problem of data that have entries, wherever these are."""
+    n, dtype = storage.shape[0], storage.dtype
+    zero = columns.deviation == 0
+    about = columns.mean if treatment.mean is None else treatment.mean
+    spread, weight, scale = columns.deviation, None, None
+    largest = max(float(np.abs(columns.mean).max()), float(np.abs(about).max()), float(spread.max()))
+    if treatment.scale:
+        with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
+            given = treatment.deviation
+            divisor = np.where(zero, 1, columns.deviation) if given is None else given
+            scale = divisor.astype(dtype)
+            weight = np.where(zero, 0, 1 / scale).astype(dtype)
+            spread = np.where(zero, 0.0, 1.0) if given is None else columns.deviation / given
+            offset = np.maximum(np.abs(columns.mean), np.abs(about)) / divisor
+        _refuse_scale(weight, scale, given is not None)
+        largest = 1.0 if given is None else max(float(spread.max()), float(offset.max()))
+        if not math.isfinite(largest):
+            raise ValueError("a column of X divided by its scale exceeds the number range")
+    elif treatment.center and zero.any():  # a constant column must not return as rounding noise
+        weight = np.where(zero, 0, 1).astype(dtype)
+    range_ = 1.0 if treatment.scale and treatment.deviation is None else power_of_two_scale(largest, dtype)
+    with np.errstate(under="ignore"):
+        diagonal = (spread * range_ * range_) ** 2
+        mean = about.astype(dtype) if treatment.center else None
+    moment = diagonal
+    if treatment.center:
+        with np.errstate(over="ignore", under="ignore"):
+            offset = about * range_ * range_
+            moment = diagonal + (offset if weight is None else offset * weight) ** 2
+    row_weight = treatment.row_weight(dtype)
+    return Problem(
+        operator=storage.operator(mean, weight, range_, 1.0 / max(n - 1, 1), row_weight),
+        n_samples=n,
+        diagonal=diagonal,
+        exponent=-4 * exponent_of(range_),
+        moment=moment,
+        floor=0.0,
+        mean=mean,
+        scale=scale,
+        names=storage.names,
+        cost=storage.cost,
+        weight=weight,
+        row_weight=row_weight,
+        range=range_,
+        total_weight=treatment.total_weight,
+    )
+
+
+def divisor_and_weight(given: NDArray[np.float64], dtype: np.dtype) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The given scale and its inverse, in the number range of `dtype`."""
+    with np.errstate(over="ignore", under="ignore", divide="ignore"):
+        scale = given.astype(dtype)
+        weight = (1 / scale).astype(dtype)
+    _refuse_scale(weight, scale, True)
+    return scale, weight
+
+
+def _refuse_scale(weight: NDArray[Any], scale: NDArray[Any], given: bool) -> None:
+    """Raise where a scale, or what it multiplies by, is beyond the number range."""
+    for wrong, much in ((~np.isfinite(weight), "little"), (~np.isfinite(scale), "much")):
+        if wrong.any():
+            j = int(np.argmax(wrong))
+            if given:
+                raise ValueError(
+                    f"scale[{j}] is too {'small' if much == 'little' else 'large'} for {scale.dtype}"
+                )
+            raise ValueError(f"column {j} of X varies too {much} to be divided by its standard deviation")
+
+
+def covariance_problem(storage: CovarianceStorage, largest: float, treatment: Standardization) -> Problem:
+    """The problem of a covariance that has entries; `largest` is the largest magnitude of one."""
+    dtype, diagonal = storage.dtype, storage.diagonal()
+    deviation = np.sqrt(np.maximum(diagonal, 0)).astype(np.float64)
+    weight = scale = None
+    range_ = 1.0
+    if treatment.deviation is not None:
+        scale, weight = divisor_and_weight(treatment.deviation, dtype)
+        with np.errstate(over="ignore", under="ignore"):
+            scaled = diagonal.astype(np.float64) / treatment.deviation / treatment.deviation
+        if not np.isfinite(scaled).all():
+            raise ValueError("a variance divided by its scale exceeds the number range")
+        range_ = power_of_two_scale(float(np.abs(scaled).max()), dtype)
+        diagonal = scaled * range_ * range_
+    elif treatment.scale:
+        if (diagonal < -1e-8 * largest).any():
+            raise ValueError("scale=True needs variances, and X has a negative diagonal entry")
+        zero = deviation == 0
+        scale = np.where(zero, 1, deviation).astype(dtype)
+        weight = np.where(zero, 0, 1 / np.where(zero, 1, deviation)).astype(dtype)
+        diagonal = np.where(zero, 0.0, 1.0)
+    else:
+        range_ = power_of_two_scale(largest, dtype)
+        diagonal = diagonal.astype(np.float64) * range_ * range_
+    return Problem(
+        operator=storage.operator(None, weight, range_, 1.0),
+        n_samples=None,
+        diagonal=diagonal,
+        exponent=-2 * exponent_of(range_),
+        moment=diagonal,
+        floor=0.0,
+        mean=None,
+        scale=scale,
+        names=storage.names,
+        cost=storage.cost,
+    )

@@ -1,0 +1,382 @@
+"""Weights of samples, and given vectors for center and scale, against repeated rows and NumPy."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+import spcacore
+from spcacore.operators.inputs import as_problem
+
+N, P = 40, 12
+LAYOUTS = ("C", "F", "strided", "csr", "csc", "blocks", "dask", "operator")
+
+
+def stored(X: np.ndarray, layout: str) -> Any:
+    if layout == "strided":
+        wide = np.zeros((2 * len(X), X.shape[1]), X.dtype)
+        wide[::2] = X
+        return wide[::2]
+    if layout == "dask":
+        return pytest.importorskip("dask.array").from_array(X, chunks=(9, X.shape[1]))
+    return {
+        "C": np.ascontiguousarray,
+        "F": np.asfortranarray,
+        "csr": sparse.csr_array,
+        "csc": sparse.csc_array,
+        "blocks": lambda X: spcacore.row_blocks(X, block_bytes=7 * X[0].nbytes),
+        "operator": sparse.linalg.aslinearoperator,
+    }[layout](X)
+
+
+def data(seed: int = 0, mean: float = 3.0, dtype: Any = np.float64) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((N, P)) @ np.diag(np.linspace(3, 1, P))
+    X[:, :4] += 4 * rng.standard_normal((N, 1))
+    X[rng.random(X.shape) < 0.2] = 0
+    return (X + mean * (np.arange(P) % 3 == 0)).astype(dtype)
+
+
+def counts(seed: int = 1) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, 4, N)
+
+
+def matrix(problem: Any) -> np.ndarray:
+    """A in the caller's units, by products with unit vectors."""
+    A = problem.operator.apply_block(np.eye(problem.p, dtype=problem.operator.dtype))
+    return np.ldexp(A.astype(np.float64), problem.exponent)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_weighted_covariance_is_that_of_numpy(layout, dtype):
+    X, w = data(dtype=dtype), counts()
+    problem = as_problem(stored(X, layout), sample_weight=w)
+    exact = np.cov(X.astype(np.float64).T, fweights=w)
+    rtol = 1e-5 if dtype == np.float32 else 1e-12
+    np.testing.assert_allclose(matrix(problem), exact, rtol=rtol, atol=rtol * exact.max())
+    np.testing.assert_allclose(problem.mean, np.average(X, axis=0, weights=w), rtol=rtol, atol=rtol)
+    if problem.diagonal is not None:
+        np.testing.assert_allclose(problem.in_units(problem.diagonal), exact.diagonal(), rtol=rtol)
+        G = problem.operator.submatrix(np.array([0, 3, 5, 11]))
+        expected = exact[np.ix_([0, 3, 5, 11], [0, 3, 5, 11])]
+        np.testing.assert_allclose(
+            np.ldexp(G, problem.exponent), expected, rtol=rtol, atol=rtol * exact.max()
+        )
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("center", [True, False, "given"])
+@pytest.mark.parametrize("scale", [True, False, "given"])
+def test_any_weights_center_and_scale_in_explicit_arrays(layout, center, scale):
+    """F = diag(sqrt(w)) (X - mean) / scale, as an array; scale=True: root mean square about the center."""
+    if layout == "operator" and scale is True:
+        pytest.skip("needs entries")
+    X, rng = data(2), np.random.default_rng(3)
+    w = rng.random(N) * 3
+    w[rng.random(N) < 0.2] = 0
+    vectors = {"center": rng.standard_normal(P) * 3, "scale": np.exp(rng.standard_normal(P))}
+    mean = {True: np.average(X, axis=0, weights=w), False: np.zeros(P), "given": vectors["center"]}[center]
+    F = np.sqrt(w / (w.sum() - 1))[:, None] * (X - mean)
+    spread = {True: np.linalg.norm(F, axis=0), False: np.ones(P), "given": vectors["scale"]}[scale]
+    F /= spread
+    problem = as_problem(
+        stored(X, layout),
+        center=vectors["center"] if center == "given" else center,
+        scale=vectors["scale"] if scale == "given" else scale,
+        sample_weight=w,
+    )
+    np.testing.assert_allclose(matrix(problem), F.T @ F, rtol=1e-11, atol=1e-11)
+    assert (problem.mean is None) == (center is False)
+    assert (problem.scale is None) == (scale is False)
+    if problem.mean is not None:
+        np.testing.assert_allclose(problem.mean, mean, rtol=1e-13, atol=1e-13)
+    if problem.scale is not None:
+        np.testing.assert_allclose(problem.scale, spread, rtol=1e-12)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    layout=st.sampled_from([layout for layout in LAYOUTS if layout not in ("dask", "operator")]),
+    dtype=st.sampled_from([np.float32, np.float64]),
+    w=st.lists(st.integers(0, 5), min_size=N, max_size=N).filter(lambda w: sum(x > 0 for x in w) > 3),
+    scale=st.booleans(),
+    center=st.booleans(),
+    seed=st.integers(0, 100),
+)
+def test_integer_weights_are_repeated_rows(layout, dtype, w, scale, center, seed):
+    X = data(seed, dtype=dtype)
+    rows = np.repeat(X, w, axis=0)
+    weighted = as_problem(stored(X, layout), sample_weight=w, scale=scale, center=center)
+    repeated = as_problem(rows, scale=scale, center=center)
+    rtol = 2e-5 if dtype == np.float32 else 1e-11
+    exact = matrix(repeated)
+    np.testing.assert_allclose(matrix(weighted), exact, rtol=rtol, atol=rtol * exact.max())
+    assert ((weighted.diagonal == 0) == (repeated.diagonal == 0)).all()
+    assert weighted.degrees == len(rows) - 1 == repeated.degrees
+
+
+ONE = (
+    (spcacore.tpower, {"cardinality": 4}),
+    (spcacore.greedy, {"cardinality": 4}),
+    (spcacore.gpower, {"penalty": 9.0}),
+    (spcacore.gpower, {"penalty": 60.0, "norm": "l0"}),
+    (spcacore.pmd, {"l1_bound": 1.7}),
+    (spcacore.scotlass, {"l1_bound": 1.7}),
+    (spcacore.dspca, {"cardinality": 4}),
+    (spcacore.branch_and_bound, {"cardinality": 4}),
+)
+
+
+@pytest.mark.parametrize("layout", ["C", "F", "csr", "csc", "blocks"])
+@pytest.mark.parametrize(("function", "options"), ONE, ids=lambda x: getattr(x, "__name__", ""))
+def test_every_solver_finds_what_it_finds_of_repeated_rows(function, options, layout):
+    X, w = data(4), counts()
+    one = function(stored(X, layout), **options, sample_weight=w)
+    all_ = function(np.repeat(X, w, axis=0), **options)
+    np.testing.assert_allclose(one.loading, all_.loading, atol=1e-6)
+    assert one.value == pytest.approx(all_.value, rel=1e-9)
+    if function is spcacore.pmd:
+        assert one.strength == pytest.approx(all_.strength, rel=1e-9)
+
+
+@pytest.mark.parametrize("layout", ["C", "F", "csr", "csc", "blocks"])
+@pytest.mark.parametrize("deflation", ["projection", "hotelling", "schur", "generalized"])
+def test_components_of_repeated_rows_under_every_deflation(layout, deflation):
+    X, w = data(5), counts()
+    options = {"cardinality": 4, "deflation": deflation}
+    some = spcacore.sparse_pca(stored(X, layout), 3, **options, sample_weight=w)
+    all_ = spcacore.sparse_pca(np.repeat(X, w, axis=0), 3, **options)
+    np.testing.assert_allclose(some.loadings, all_.loadings, atol=1e-8)
+    np.testing.assert_allclose(some.explained_variance, all_.explained_variance, rtol=1e-9)
+    assert some.total_variance == pytest.approx(all_.total_variance, rel=1e-12)
+    first = spcacore.sparse_pca(stored(X, layout), 2, **options, sample_weight=w)
+    np.testing.assert_allclose(first.extend(stored(X, layout), 1).loadings, all_.loadings, atol=1e-8)
+    rows = some.transform(X)  # of the rows themselves
+    np.testing.assert_allclose(rows, (X - np.average(X, axis=0, weights=w)) @ all_.loadings, atol=1e-8)
+
+
+@pytest.mark.parametrize("layout", ["C", "F", "csr", "csc", "blocks"])
+def test_models_of_repeated_rows(layout):
+    X, w = data(6), counts()
+    rows, X = np.repeat(X, w, axis=0), stored(X, layout)
+    for options in ({"penalty": 20.0}, {"cardinality": 4, "ridge": np.inf}, {"penalty": 20.0, "ridge": 3.0}):
+        one, all_ = (
+            spcacore.spca(Y, 2, **options, **more) for Y, more in ((X, {"sample_weight": w}), (rows, {}))
+        )
+        np.testing.assert_allclose(one.loadings, all_.loadings, atol=1e-6)
+        np.testing.assert_allclose(one.explained_variance, all_.explained_variance, rtol=1e-6)
+    one, all_ = spcacore.sca(X, 2, l1_bound=4, sample_weight=w), spcacore.sca(rows, 2, l1_bound=4)
+    np.testing.assert_allclose(one.loadings, all_.loadings, atol=1e-6)
+    if layout != "blocks":
+        np.testing.assert_allclose(np.repeat(one.scores, w, axis=0), all_.scores, atol=1e-5)
+    np.testing.assert_allclose(one.pve, all_.pve, rtol=1e-9)
+    for ddof in (0, 1):
+        one, all_ = spcacore.ppca(X, 2, sample_weight=w, ddof=ddof), spcacore.ppca(rows, 2, ddof=ddof)
+        np.testing.assert_allclose(np.abs(one.loadings), np.abs(all_.loadings), atol=1e-8)
+        assert one.noise_variance == pytest.approx(all_.noise_variance)
+        assert one.log_likelihood == pytest.approx(all_.log_likelihood)
+        assert one.bic == pytest.approx(all_.bic)
+
+
+def test_wide_data_of_few_rows():
+    X, w = data(7)[:8], np.array([1, 2, 0, 3, 1, 1, 2, 1])
+    rows = np.repeat(X, w, axis=0)
+    one, all_ = (
+        spcacore.spca(Y, 2, cardinality=4, ridge=np.inf, **more)
+        for Y, more in ((X, {"sample_weight": w}), (rows, {}))
+    )
+    np.testing.assert_allclose(one.loadings, all_.loadings, atol=1e-6)
+    one, all_ = spcacore.ppca(X, 2, sample_weight=w), spcacore.ppca(rows, 2)
+    assert one.log_likelihood == pytest.approx(all_.log_likelihood)
+
+
+@pytest.mark.parametrize("layout", ["C", "F", "csr", "csc", "blocks"])
+def test_means_far_from_zero_lose_no_digits(layout):
+    """Deviations of some powers of two about 1e8 are exact, weighted or not."""
+    rng = np.random.default_rng(8)
+    D = rng.integers(-8, 8, (N, P)).astype(float)
+    w = counts()
+    exact = np.cov(D.T, fweights=w)
+    problem = as_problem(stored(D + 1e8, layout), sample_weight=w)
+    rtol = 1e-7 if layout == "blocks" else 1e-14  # the mean of each block is rounded
+    np.testing.assert_allclose(problem.in_units(problem.diagonal), exact.diagonal(), rtol=rtol)
+
+
+@pytest.mark.parametrize("layout", ["C", "F", "csr", "csc", "blocks"])
+@pytest.mark.parametrize("size", [1e-250, 1e250])
+def test_squares_out_of_the_number_range(layout, size):
+    X, w = data(9), counts()
+    usual = as_problem(stored(X, layout), sample_weight=w, scale=True)
+    problem = as_problem(stored(X * size, layout), sample_weight=w, scale=True)
+    np.testing.assert_allclose(problem.scale / size, usual.scale, rtol=1e-12)
+    np.testing.assert_allclose(matrix(problem), matrix(usual), rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("layout", ["C", "F", "csr", "csc", "blocks"])
+def test_a_column_that_varies_in_dropped_rows_alone_is_constant(layout):
+    X, w = data(10), counts()
+    X[:, 2] = np.where(w > 0, 0.1, np.arange(N))
+    X[:, 5] = np.where(w > 0, 0.0, 7.0)
+    problem = as_problem(stored(X, layout), sample_weight=w)
+    assert (np.flatnonzero(problem.diagonal == 0) == [2, 5]).all()
+    assert not matrix(problem)[[2, 5]].any()
+    at = as_problem(stored(X, layout), center=np.full(P, 0.1), sample_weight=w)
+    assert (np.flatnonzero(at.diagonal == 0) == [2]).all()
+
+
+@pytest.mark.parametrize("name", ["SparsePCA", "SPCA", "SCA", "PPCA"])
+def test_estimators_of_repeated_rows(name):
+    pytest.importorskip("sklearn")
+    from spcacore import sklearn as estimators
+
+    X, w = data(11), counts()
+    rows = np.repeat(X, w, axis=0)
+    one, all_ = getattr(estimators, name)().fit(X, sample_weight=w), getattr(estimators, name)().fit(rows)
+    np.testing.assert_allclose(np.abs(one.components_), np.abs(all_.components_), atol=1e-6)
+    np.testing.assert_allclose(np.abs(one.transform(X)), np.abs(all_.transform(X)), atol=1e-5)
+    np.testing.assert_allclose(one.score_samples(X), all_.score_samples(X), rtol=1e-6)
+    assert one.noise_variance_ == pytest.approx(all_.noise_variance_)
+
+
+@pytest.mark.parametrize("name", ["SparsePCA", "SPCA", "SCA", "PPCA"])
+def test_sklearns_own_check_of_equivalence(name):
+    pytest.importorskip("sklearn", "1.6")
+    from sklearn.utils import estimator_checks
+
+    from spcacore import sklearn as estimators
+
+    estimator = getattr(estimators, name)(n_components=2)
+    estimator_checks.check_sample_weight_equivalence_on_dense_data(name, estimator)
+    estimator_checks.check_sample_weight_equivalence_on_sparse_data(name, estimator)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_vectors_as_in_rs_scale(layout):
+    """prcomp(x, center = c, scale. = s) is that of sweep(sweep(x, 2, c), 2, s, "/"), with divisor n - 1."""
+    X = data(12)
+    c, s = np.arange(P) / 3, 1.0 + np.arange(P) % 4
+    Y = (X - c) / s
+    result = spcacore.sparse_pca(stored(X, layout), 2, cardinality=4, center=c, scale=s)
+    exact = spcacore.sparse_pca(Y.T @ Y / (N - 1), 2, cardinality=4, kind="covariance")
+    np.testing.assert_allclose(result.loadings, exact.loadings, atol=1e-8)
+    np.testing.assert_allclose(result.explained_variance, exact.explained_variance, rtol=1e-9)
+    np.testing.assert_array_equal(result.mean, c)
+    np.testing.assert_array_equal(result.scale, s)
+    np.testing.assert_allclose(np.asarray(result.transform(X)), Y @ result.loadings, atol=1e-10)
+    np.testing.assert_allclose(
+        spcacore.sparse_pca(stored(X, layout), 2, cardinality=4, center=c.tolist(), scale=s).loadings,
+        result.loadings,
+    )
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, sparse.csc_array, "callable"])
+def test_a_scale_for_covariances(form):
+    A, s = np.cov(data(13).T), 1.0 + np.arange(P) % 4
+    S = (lambda v: A @ v) if form == "callable" else form(A)
+    problem = as_problem(S, kind="covariance", scale=s, n_features=P)
+    np.testing.assert_allclose(matrix(problem), A / np.outer(s, s), rtol=1e-12, atol=1e-13)
+
+
+def test_a_mean_given_as_it_is_changes_nothing():
+    X = data(14)
+    usual = spcacore.sparse_pca(X, 2, cardinality=4)
+    given = spcacore.sparse_pca(X, 2, cardinality=4, center=X.mean(axis=0), scale=np.ones(P))
+    np.testing.assert_allclose(usual.loadings, given.loadings, atol=1e-12)
+    for screening in ("both", "references"):
+        exact = spcacore.sparse_pca(X, 2, cardinality=4, scale=np.full(P, 3.0), screening=screening)
+        np.testing.assert_array_equal(
+            exact.loadings, spcacore.sparse_pca(X, 2, cardinality=4, scale=np.full(P, 3.0)).loadings
+        )
+
+
+def test_other_functions_take_the_vectors_too():
+    X = data(15)
+    c, s = np.arange(P) / 3, 1.0 + np.arange(P) % 4
+    Y = (X - c) / s
+    A = Y.T @ Y / (N - 1)
+    V = spcacore.sparse_pca(A, 2, cardinality=4, kind="covariance").loadings
+    given = {"center": c, "scale": s}
+    np.testing.assert_allclose(
+        spcacore.explained_variance(X, V, **given), spcacore.explained_variance(A, V, kind="covariance")
+    )
+    one, two = spcacore.optimality_bound(X, 4, **given), spcacore.optimality_bound(A, 4, kind="covariance")
+    assert one.bound == pytest.approx(two.bound)
+    one, two = spcacore.refine(X, V, **given), spcacore.refine(A, V, kind="covariance")
+    np.testing.assert_allclose(one, two, atol=1e-8)
+    np.testing.assert_allclose(spcacore.sma(X, 2, **given).loadings, spcacore.sma(Y, 2).loadings, atol=1e-8)
+    model = spcacore.ppca(X, 2, **given)
+    assert model.n_parameters == spcacore.ppca(Y, 2, center=False).n_parameters
+
+
+W = np.ones(N)
+BAD = (
+    ({"sample_weight": W[1:]}, ValueError, "sample_weight has 39 entries for 40 rows"),
+    ({"sample_weight": -W}, ValueError, "must not be negative, and sample_weight\\[0\\] is -1"),
+    ({"sample_weight": 0 * W}, ValueError, "sample_weight has no entry but zeros"),
+    ({"sample_weight": W / N}, ValueError, "its sum must be finite and above 1, not 1"),
+    ({"sample_weight": np.where(W, np.nan, 1)}, ValueError, "sample_weight has 40 entries that are NaN"),
+    ({"sample_weight": W * 1e308}, ValueError, "its sum must be finite"),
+    ({"sample_weight": ["a"] * N}, TypeError, "sample_weight holds strings"),
+    ({"sample_weight": np.ones((N, 1))}, ValueError, "sample_weight must have 1 dimension"),
+    ({"center": np.ones(P - 1)}, ValueError, "center has 11 entries for 12 variables"),
+    ({"scale": np.ones(P + 1)}, ValueError, "scale has 13 entries for 12 variables"),
+    ({"center": [np.inf] * P}, ValueError, "center has 12 entries that are NaN or infinite"),
+    ({"scale": np.arange(P)}, ValueError, "scale must be positive, and scale\\[0\\] is 0"),
+    ({"scale": np.full(P, 1e-320)}, ValueError, "scale\\[0\\] is too small for float64"),
+    ({"center": 1.5}, TypeError, "center must be True or False, or have one number for each variable"),
+    ({"scale": "yes"}, TypeError, "scale must be True or False"),
+    ({"center": None}, TypeError, "center must be True or False"),
+)
+
+
+@pytest.mark.parametrize("layout", ["C", "csr", "blocks", "operator"])
+@pytest.mark.parametrize(("options", "kind", "message"), BAD, ids=lambda x: x if isinstance(x, str) else "")
+def test_bad_weights_and_vectors_are_refused(layout, options, kind, message):
+    with pytest.raises(kind, match=message):
+        spcacore.sparse_pca(stored(data(), layout), 1, cardinality=3, **options)
+
+
+def test_what_does_not_go_together():
+    X, A = data(), np.cov(data().T)
+    with pytest.raises(ValueError, match="sample_weight is for data"):
+        spcacore.tpower(A, 3, kind="covariance", sample_weight=np.ones(P))
+    with pytest.raises(ValueError, match="a vector for center is for data"):
+        spcacore.tpower(A, 3, kind="covariance", center=np.ones(P))
+    with pytest.raises(ValueError, match="scale='degree' does not go with sample_weight"):
+        spcacore.sca(np.abs(X), 2, scale="degree", sample_weight=W)
+    with pytest.raises(TypeError, match="sample_weight is not taken here"):
+        spcacore.sparsity_path(X, n_components=1, cardinality=[2, 3], sample_weight=W)
+    X[0, 0] = np.nan
+    for function in (lambda **more: spcacore.pmd(X, 1.5, **more), lambda **more: spcacore.ppca(X, 1, **more)):
+        for more in ({"sample_weight": W}, {"center": np.ones(P)}, {"scale": np.ones(P)}):
+            with pytest.raises(ValueError, match="X has NaN entries, with which"):
+                function(**more)
+
+
+@pytest.mark.parametrize("layout", ["C", "F", "csr", "csc", "blocks"])
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_what_is_not_finite_is_refused_in_rows_of_weight_0_too(layout, bad):
+    X, w = data(), counts()
+    X[np.argmin(w), 3] = bad
+    for weight in (w, None):
+        with pytest.raises(ValueError, match="1 entry that is NaN or infinite"):
+            spcacore.tpower(stored(X, layout), 3, sample_weight=weight)
+
+
+@pytest.mark.parametrize("layout", ["C", "F"])
+def test_the_data_are_not_copied(layout):
+    tracemalloc = pytest.importorskip("tracemalloc")
+    X = stored(np.random.default_rng(0).standard_normal((3000, 2000)), layout)
+    w = np.random.default_rng(1).random(3000) * 2
+    tracemalloc.start()
+    try:
+        problem = as_problem(X, sample_weight=w, scale=True)
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert problem.p == 2000
+    assert kept < X.nbytes / 50
