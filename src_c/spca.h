@@ -37,9 +37,22 @@ typedef enum {
 
 enum { SPCA_OUTER_BLOCK = 64 };
 enum { SPCA_LANES = 32 };   /* columns whose sums over pairs stand side by side (distances.c) */
-enum { SPCA_TOGETHER = 4 }; /* columns of a block that share one read of X (block.c) */
+enum { SPCA_TOGETHER = 4 }; /* columns of a block that share one read of X (dense_block.c) */
 enum { SPCA_MANY = 160 };   /* bytes of a row of a block that share one (compressed.c) */
 enum { SPCA_SHADOW_BLOCK = 32, SPCA_REFERENCES = 4, SPCA_GUESS_SHARE = 8 };
+
+/* What the block of a storage is asked for. */
+typedef enum { SPCA_FORWARD, SPCA_BACKWARD, SPCA_BOTH } spca_block;
+
+/* Columns of C-ordered data, the ones used last, copied next to each other (column_cache.c).  All
+ * arrays are the caller's; it belongs to one call. */
+typedef struct {
+    spca_int capacity, cursor, batch;
+    void *kept;                            /* n x capacity, of the data's type */
+    spca_int *owner;                       /* (capacity), -1 where free */
+    spca_int *stamp, *slot_list, *missing; /* (capacity) */
+    spca_int *slot;                        /* (p), -1 where not kept */
+} spca_column_cache;
 
 /* What exact screening keeps of dense data Z = F (screen.c).  All arrays are the caller's; it
  * belongs to one call, since answering a question changes it. */
@@ -61,12 +74,6 @@ typedef struct {
     double triangle[SPCA_REFERENCES][SPCA_REFERENCES]; /* basis_m = sum_l chosen_l triangle_lm */
     float *product;                                    /* p x SPCA_REFERENCES */
     float *residual; /* (p) >= what of a column is outside of the basis */
-    /* C order: the columns used last, copied */
-    spca_int capacity, cursor, batch;
-    void *kept;                            /* n x capacity, of the data's type */
-    spca_int *owner;                       /* (capacity), -1 where free */
-    spca_int *stamp, *slot_list, *missing; /* (capacity) */
-    spca_int *slot;                        /* (p), -1 where not kept */
     /* scratch */
     float *bound, *estimate, *lower; /* (p) */
     spca_int *list;                  /* (p) */

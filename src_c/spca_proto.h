@@ -35,16 +35,29 @@ typedef struct {
  * threads may share it; all scratch belongs to the call. */
 typedef struct SPCA(operator) SPCA(operator);
 struct SPCA(operator) {
-    /* f = F v (m).  scratch (p).  May set SPCA_STOPPED, SPCA_PRODUCT_FAILED. */
+    /* ---- what a storage is: five functions.  Nothing else asks how X or A0 is kept.  Each takes
+     * stop (NULL: none) and ctx, and may return SPCA_STOPPED, SPCA_PRODUCT_FAILED or SPCA_OK; none
+     * checks that what it returns is finite.  centring.h has the terms beside the product with X.
+     */
+
+    /* f = F v (m).  scratch (p). */
     spca_status (*forward)(const SPCA(operator) * A, SPCA(vector) v, spca_stop stop, void *ctx,
                            REAL *scratch, REAL *f);
-    /* y_a = (F'f)_list_a (count), given g = range u f and total = range s'f, of all columns where
-     * list is NULL; data only, and a list of dense data alone. */
+    /* Data: y_a = (F'f)_list_a (count), given g = range u f (n) and total = range s'f; of all
+     * columns where list is NULL, which it is unless the data are dense. */
     spca_status (*backward)(const SPCA(operator) * A, const REAL *g, REAL total, spca_int count,
                             const spca_int *list, spca_stop stop, void *ctx, REAL *y);
-    /* W = F[:, index], m x k by columns. */
+    /* W = F[:, index], m x k by columns.  scratch (p). */
     spca_status (*columns)(const SPCA(operator) * A, spca_int k, const spca_int *index,
                            spca_stop stop, void *ctx, REAL *scratch, REAL *W);
+    /* For b columns together, each with the bits that it has alone: SPCA_FORWARD: out (m x b) = F V
+     * without deflations; SPCA_BACKWARD: out (p x b) = factor F'U of V = U (n x b); SPCA_BOTH: out
+     * (p x b) = A V, all that apply does.  work (block_work).  NULL: a column at a time. */
+    spca_status (*block)(const SPCA(operator) * A, spca_block what, spca_int b, const REAL *V,
+                         spca_stop stop, void *ctx, REAL *work, REAL *out);
+    /* Its work, or 0 where it has no such product of A as it is deflated. */
+    spca_int (*block_work)(const SPCA(operator) * A, spca_block what, spca_int b);
+
     spca_int n, p, m;
     int covariance; /* m = p and A = F */
     int row_major;  /* dense: C order; compressed: CSR */
@@ -71,23 +84,20 @@ struct SPCA(operator) {
     spca_int t;
     const SPCA(vector) * direction;
     const REAL *const *image;
-    spca_screen *screen; /* dense data, or NULL */
-    const REAL *amount;  /* Hotelling: x_i'A x_i; Schur: its sign */
+    spca_screen *screen;      /* dense data, or NULL */
+    spca_column_cache *cache; /* dense data in C order, or NULL */
+    const REAL *amount;       /* Hotelling: x_i'A x_i; Schur: its sign */
 };
 
-/* f = F v, y = F'g/range for each way to store X or A0 (products.c). */
-spca_status SPCA(dense_forward)(const SPCA(operator) *, SPCA(vector), spca_stop, void *, REAL *,
-                                REAL *);
-spca_status SPCA(dense_backward)(const SPCA(operator) *, const REAL *, REAL, spca_int,
-                                 const spca_int *, spca_stop, void *, REAL *);
-spca_status SPCA(dense_columns)(const SPCA(operator) *, spca_int, const spca_int *, spca_stop,
-                                void *, REAL *, REAL *);
-spca_status SPCA(compressed_forward)(const SPCA(operator) *, SPCA(vector), spca_stop, void *,
-                                     REAL *, REAL *);
-spca_status SPCA(compressed_backward)(const SPCA(operator) *, const REAL *, REAL, spca_int,
-                                      const spca_int *, spca_stop, void *, REAL *);
-spca_status SPCA(compressed_columns)(const SPCA(operator) *, spca_int, const spca_int *, spca_stop,
-                                     void *, REAL *, REAL *);
+/* The five functions of dense arrays (dense.c, dense_block.c) and of compressed ones
+ * (compressed.c).
+ */
+void SPCA(use_dense)(SPCA(operator) * A);
+void SPCA(use_compressed)(SPCA(operator) * A);
+spca_status SPCA(dense_block)(const SPCA(operator) * A, spca_block what, spca_int b, const REAL *V,
+                              spca_stop stop, void *ctx, REAL *work, REAL *out);
+spca_int SPCA(dense_block_work)(const SPCA(operator) * A, spca_block what, spca_int b);
+
 /* columns by k products with unit vectors, for operators known by their products alone. */
 spca_status SPCA(columns_by_products)(const SPCA(operator) *, spca_int, const spca_int *, spca_stop,
                                       void *, REAL *, REAL *);
@@ -114,13 +124,6 @@ spca_status SPCA(image_block)(const SPCA(operator) * A, spca_int b, const REAL *
                               void *ctx, REAL *work, REAL *f);
 spca_status SPCA(transposed_block)(const SPCA(operator) * A, spca_int b, const REAL *U,
                                    spca_stop stop, void *ctx, REAL *work, REAL *Y);
-
-/* All three of compressed storage (compressed.c): U NULL, apply_block or, half, image_block with
- * columns out of length m; V NULL, transposed_block. */
-spca_status SPCA(compressed_block)(const SPCA(operator) * A, spca_int b, const REAL *V,
-                                   const REAL *U, int half, spca_stop stop, void *ctx, REAL *work,
-                                   REAL *out);
-spca_int SPCA(compressed_work)(const SPCA(operator) * A, spca_int b);
 
 /* The k entries of A v largest in magnitude (nonnegative: largest, and those below 0 count as 0),
  * index ascending, ties to the lower index, and quadratic = v'A v.  work (2p + m + t).  Where A has
@@ -157,7 +160,7 @@ spca_status SPCA(screened)(const SPCA(operator) * A, SPCA(vector) v, const REAL 
                            REAL *work, spca_int *count, const spca_int **list, REAL *y /* p */);
 
 /* Copies columns of C-ordered data (count <= capacity) next to each other, if they are not there
- * yet; their places go to slot_list. */
+ * yet; their places go to A->cache->slot_list. */
 spca_status SPCA(keep_columns)(const SPCA(operator) * A, spca_int count, const spca_int *list,
                                spca_stop stop, void *ctx);
 

@@ -37,10 +37,11 @@ SEARCHES = "solvers at_rest questions stopped_solvers screened_solvers corners"
 # For each file, checks of the harness that concern it, the quickest first.
 CHECKS = {
     "ascent.c": "few_reads ascent tiles rotation rows",
-    "block.c": "operator stops",
+    "dense_block.c": "operator stops",
     "branch_and_bound.c": "branch singular corners early",
     "centring.h": "operator",
     "distances.c": "distances early",
+    "column_cache.c": "screen stops screened",
     "compressed.c": "operator stops compressed_statistics lengths",
     "deflate.c": "deflation no_variance data_deflation",
     "direct.c": "direct refit corners early",
@@ -54,7 +55,7 @@ CHECKS = {
     "pivot.h": "select l1_threshold levels",
     "penalized_decomposition.c": SEARCHES,
     "truncated_power.c": SEARCHES,
-    "products.c": "operator screen stops screened lengths",
+    "dense.c": "operator screen stops screened lengths",
     "real.h": "operator select refit elastic_net dspca rotation",
     "rotate.c": "rotation rest stopped_rotation corners",
     "scotlass.c": "orthogonal_threshold only_direction " + SEARCHES,
@@ -69,10 +70,11 @@ TRIALS = {"early": 30, "rows": 30, "ascent": 600, "few_reads": 300}  # the other
 # And tests of the package: a file, and which of its tests.
 PYTHON = {
     "ascent.c": [("rotation", "")],
-    "block.c": [("block", ""), ("probabilistic", "closed or matches")],
+    "dense_block.c": [("block", ""), ("probabilistic", "closed or matches")],
     "branch_and_bound.c": [("exact", "")],
     "centring.h": [("operator", "products or deflation"), ("block", "")],
     "distances.c": [("clustering", "")],
+    "column_cache.c": [("screening", "")],
     "compressed.c": [("block", ""), ("operator", "products")],
     "deflate.c": [("deflation", "")],
     "direct.c": [],  # is for other packages
@@ -86,7 +88,7 @@ PYTHON = {
     "pivot.h": [("kernels", "selection or threshold")],
     "penalized_decomposition.c": [("pmd", "")],
     "truncated_power.c": [("tpower", "")],
-    "products.c": [("operator", ""), ("block", "")],
+    "dense.c": [("operator", ""), ("block", "")],
     "real.h": [("kernels", ""), ("operator", "")],
     "rotate.c": [("rotation", "")],
     "scotlass.c": [("scotlass", "")],

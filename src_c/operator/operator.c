@@ -153,28 +153,36 @@ void SPCA(subtract)(const operator_t *A, vector_t v, const real *c, spca_int cou
     if (A->shift != 0) add_at(A->shift, v, count, list, y);
 }
 
+/* A symmetric form: y = A v from y = A0 v.  c (t). */
+static void finish_form(const operator_t *A, vector_t v, real *c, real *y)
+{
+    real quadratic;
+    deflate_image(A, v, y);
+    for (spca_int i = 0; A->deflation == SPCA_PROJECTION && i < A->t; i++)
+        sparse_axpy(-sparse_dot(A->direction[i], y), A->direction[i], y);
+    for (spca_int i = 0; i < SPCA(subtracted)(A); i++)
+        c[i] = A->deflation == SPCA_PROJECTION ? 0 : A->amount[i] * vector_dot(A->direction[i], v);
+    quadratic = A->quotient ? sparse_dot(v, y) : 0;
+    credit_span(A, v, c, &quadratic);
+    SPCA(subtract)(A, v, c, A->p, NULL, y);
+}
+
 spca_status SPCA(apply)(const operator_t *A, vector_t v, spca_stop stop, void *ctx, real *work,
                         real *y)
 {
     real *f = work, *c = work + A->m, quadratic;
     spca_status status;
     if (A->covariance) { /* y = f, and work serves as scratch */
-        status = SPCA(image)(A, v, stop, ctx, work, y);
+        status = A->forward(A, v, stop, ctx, work, y);
         if (status < 0) return status;
-        for (spca_int i = 0; A->deflation == SPCA_PROJECTION && i < A->t; i++)
-            sparse_axpy(-sparse_dot(A->direction[i], y), A->direction[i], y);
-        for (spca_int i = 0; i < SPCA(subtracted)(A); i++)
-            c[i] =
-                A->deflation == SPCA_PROJECTION ? 0 : A->amount[i] * vector_dot(A->direction[i], v);
-        quadratic = A->quotient ? sparse_dot(v, y) : 0;
-        credit_span(A, v, c, &quadratic);
+        finish_form(A, v, c, y);
     } else {
         status = project(A, v, stop, ctx, y, f, c, &quadratic);
         if (status < 0) return status;
         status = transposed(A, f, stop, ctx, y);
         if (status < 0) return status;
+        SPCA(subtract)(A, v, c, A->p, NULL, y);
     }
-    SPCA(subtract)(A, v, c, A->p, NULL, y);
     return check_finite(A->p, y);
 }
 
@@ -198,6 +206,82 @@ spca_status SPCA(apply_transposed)(const operator_t *A, const real *u, spca_stop
     SPCA(subtract)(&plain, none, c, A->p, NULL, y);
     return check_finite(A->p, y);
 }
+
+/* ---- blocks: the storage's own, or column by column -------------------------------------------
+ */
+
+static spca_int own_work(const operator_t *A, spca_block what, spca_int b)
+{
+    return A->block ? A->block_work(A, what, b) : 0;
+}
+
+spca_int SPCA(block_work)(const operator_t *A, spca_int b)
+{
+    spca_int most = (A->m > A->p ? A->m : A->p) + A->t;
+    for (int what = SPCA_FORWARD; what <= SPCA_BOTH; what++) {
+        spca_int work = own_work(A, (spca_block)what, b);
+        if (work > most) most = work;
+    }
+    return most;
+}
+
+spca_status SPCA(apply_block)(const operator_t *A, spca_int b, const real *V, spca_stop stop,
+                              void *ctx, real *work, real *Y)
+{
+    int whole = own_work(A, SPCA_BOTH, b) > 0, form = A->covariance && own_work(A, SPCA_FORWARD, b);
+    spca_status status = SPCA_OK;
+    if (whole || form)
+        status = A->block(A, whole ? SPCA_BOTH : SPCA_FORWARD, b, V, stop, ctx, work, Y);
+    for (spca_int c = 0; !whole && status >= 0 && c < b; c++) {
+        vector_t v = {A->p, NULL, V + c * A->p};
+        if (form)
+            finish_form(A, v, work, Y + c * A->p);
+        else
+            status = SPCA(apply)(A, v, stop, ctx, work, Y + c * A->p);
+    }
+    return status < 0 ? status : check_finite(A->p * b, Y);
+}
+
+spca_status SPCA(image_block)(const operator_t *A, spca_int b, const real *V, spca_stop stop,
+                              void *ctx, real *work, real *f)
+{
+    spca_status status = SPCA_OK;
+    if (A->t == 0 && own_work(A, SPCA_FORWARD, b))
+        return A->block(A, SPCA_FORWARD, b, V, stop, ctx, work, f);
+    for (spca_int c = 0; status >= 0 && c < b; c++) {
+        vector_t v = {A->p, NULL, V + c * A->p};
+        status = SPCA(image)(A, v, stop, ctx, work, f + c * A->m);
+    }
+    return status;
+}
+
+spca_status SPCA(transposed_block)(const operator_t *A, spca_int b, const real *U, spca_stop stop,
+                                   void *ctx, real *work, real *Y)
+{
+    spca_status status = SPCA_OK;
+    if (A->t == 0 && own_work(A, SPCA_BACKWARD, b)) {
+        status = A->block(A, SPCA_BACKWARD, b, U, stop, ctx, work, Y);
+        return status < 0 ? status : check_finite(A->p * b, Y);
+    }
+    for (spca_int c = 0; status >= 0 && c < b; c++)
+        status = SPCA(apply_transposed)(A, U + c * A->m, stop, ctx, work, Y + c * A->p);
+    return status;
+}
+
+spca_status SPCA(columns_by_products)(const operator_t *A, spca_int k, const spca_int *index,
+                                      spca_stop stop, void *ctx, real *scratch, real *W)
+{
+    const real one = 1;
+    for (spca_int a = 0; a < k; a++) {
+        vector_t unit = {1, index + a, &one};
+        spca_status status = A->forward(A, unit, stop, ctx, scratch, W + a * A->m);
+        if (status < 0) return status;
+    }
+    return SPCA_OK;
+}
+
+/* ---- queries ----------------------------------------------------------------------------------
+ */
 
 /* sqrt(v'(A - shift I)v), 0 where that is negative. */
 static real root_of(const operator_t *A, vector_t v, real quadratic)

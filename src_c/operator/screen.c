@@ -18,7 +18,7 @@
  *    the bounds, which do not know of it, are for the others.
  *
  * Rounding.  With u the unit roundoff of REAL, the plain products add n terms through at most
- * h = n/4 + STRANDS + 4 additions (products.c), so that fl(x'g) differs from x'g by at most
+ * h = n/4 + STRANDS + 4 additions (dense.c), so that fl(x'g) differs from x'g by at most
  * gamma_{h+1} ||x|| ||g||, gamma_m = m u/(1 - m u) (Higham 2002, Accuracy and Stability of
  * Numerical Algorithms, section 4.2), likewise fl(1'g), and ||mean 1|| <= ||x||.  The remaining
  * four operations of y_j = range weight_j (x_j'g - (1'g) mean_j) add 4u.  slack_j holds twice that,
@@ -42,50 +42,6 @@ enum { M = SPCA_REFERENCES, AHEAD = 6 /* columns of a list */, GROUP = 64 };
 
 /* Shares of the columns beyond which all are read: of the shadow, of X, of X in C order. */
 enum { SHADOW_SHARE = 6, EXACT_SHARE = 2, EXACT_SHARE_ROWS = 64 };
-
-/* ---- columns of C order --------------------------------------------------------------------- */
-
-spca_status SPCA(keep_columns)(const operator_t *A, spca_int count, const spca_int *list,
-                               spca_stop stop, void *ctx)
-{
-    enum { ROWS = 8 };
-    spca_screen *s = A->screen;
-    real *kept = s->kept;
-    spca_int absent = 0, batch = ++s->batch;
-    if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
-    for (spca_int a = 0; a < count; a++) {
-        spca_int place = s->slot[list[a]];
-        if (place >= 0) s->stamp[place] = batch;
-    }
-    for (spca_int a = 0; a < count; a++) {
-        spca_int place = s->slot[list[a]];
-        if (place < 0) { /* the next place that this batch does not use */
-            do s->cursor = s->cursor + 1 < s->capacity ? s->cursor + 1 : 0;
-            while (s->stamp[s->cursor] == batch);
-            place = s->cursor;
-            if (s->owner[place] >= 0) s->slot[s->owner[place]] = -1;
-            s->owner[place] = list[a];
-            s->slot[list[a]] = place;
-            s->stamp[place] = batch;
-            s->missing[absent++] = place;
-        }
-        s->slot_list[a] = place;
-    }
-    for (spca_int i = 0; i < A->n; i += ROWS) {
-        spca_int r = min_int(ROWS, A->n - i);
-        const real *row = A->data + i * A->ld;
-        if (absent && i % 4096 == 0 && asked_to_stop(stop, ctx)) {
-            for (spca_int b = 0; b < absent; b++) s->slot[s->owner[s->missing[b]]] = -1;
-            for (spca_int b = 0; b < absent; b++) s->owner[s->missing[b]] = -1;
-            return SPCA_STOPPED;
-        }
-        for (spca_int b = 0; b < absent; b++) {
-            spca_int place = s->missing[b], j = s->owner[place];
-            for (spca_int l = 0; l < r; l++) kept[place * A->n + i + l] = row[l * A->ld + j];
-        }
-    }
-    return SPCA_OK;
-}
 
 /* ---- references ----------------------------------------------------------------------------- */
 

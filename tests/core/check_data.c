@@ -136,7 +136,7 @@ void SPCA(check_compressed_statistics)(trial_t *t)
         real *column = WORK(t, n);
         double sum = 0, squares = 0;
         int constant = 1;
-        CHECK(t, SPCA(compressed_columns)(A, 1, &j, NULL, NULL, WORK(t, p), column) == SPCA_OK);
+        CHECK(t, A->columns(A, 1, &j, NULL, NULL, WORK(t, p), column) == SPCA_OK);
         for (spca_int i = 0; i < n; i++) {
             sum += (double)column[i] / (double)n;
             constant &= column[i] == column[0];

@@ -113,7 +113,7 @@ static void run_submatrix(trial_t *t, early_t *e)
     index = SCRATCH(t, k, spca_int);
     for (spca_int a = 0; a < k; a++) index[a] = a;
     if (e->q->storage == ROWS && !A.covariance && A.t == 0 && !A.row_weight && e->kind)
-        A.screen = SPCA(screen_of)(t, e->q, 1, 1);
+        A.screen = SPCA(screen_of)(t, e->q, 1, 1), A.cache = e->q->A.cache;
 
     e->status = SPCA(submatrix)(&A, k, index, stop_at, &e->stop, WORK(t, room), WORK(t, k * k));
 }
@@ -279,10 +279,7 @@ void SPCA(check_lengths)(trial_t *t)
     for (int32_t i = 0; fill && i < LINES; i++) indices[i] = i % WIDE;
     for (spca_int i = 0; fill && i < LINES * 16; i++) data[i] = 1;
     memset(&q, 0, sizeof q);
-    q.A = (operator_t){.forward = SPCA(compressed_forward),
-                       .backward = SPCA(compressed_backward),
-                       .columns = SPCA(compressed_columns),
-                       .n = LINES,
+    q.A = (operator_t){.n = LINES,
                        .m = LINES,
                        .p = WIDE,
                        .row_major = 1,
@@ -291,6 +288,7 @@ void SPCA(check_lengths)(trial_t *t)
                        .indices = indices,
                        .range = 1,
                        .factor = 1};
+    SPCA(use_compressed)(&q.A);
     for (e.kind = 0; e.kind < 3; e.kind++) each_question(t, run_compressed, &e);
     e = (early_t){.p = LINES, .r = 16, .X = data};
     for (e.kind = 0; e.kind < 2; e.kind++) each_question(t, run_statistics, &e);
@@ -449,17 +447,9 @@ static void starts(trial_t *t)
     enum { P = 4, K = 2 };
     real X[P * P] = {0}, value[P], work[4 * P], u[P], objective, quadratic;
     spca_int index[P], iwork[P], nnz, n_iter;
-    operator_t A = {.forward = SPCA(dense_forward),
-                    .backward = SPCA(dense_backward),
-                    .columns = SPCA(dense_columns),
-                    .n = P,
-                    .p = P,
-                    .m = P,
-                    .row_major = 1,
-                    .data = X,
-                    .ld = P,
-                    .range = 1,
-                    .factor = 1};
+    operator_t A = {
+        .n = P, .p = P, .m = P, .row_major = 1, .data = X, .ld = P, .range = 1, .factor = 1};
+    SPCA(use_dense)(&A);
     for (spca_int i = 1; i < P; i++) X[i * (P + 1)] = 1; /* the first column is zero */
 #define START(count, x)                                                                            \
     for (nnz = 0; nnz < (count); nnz++) {                                                          \

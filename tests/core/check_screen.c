@@ -65,12 +65,13 @@ void SPCA(check_screen)(trial_t *t)
     ask_both(t, &q, s, v);
     if (!q.A.row_major) return;
     q.A.screen = s;
-    spca_int count = between(t, 1, s->capacity);
+    const spca_column_cache *cache = q.A.cache;
+    spca_int count = between(t, 1, cache->capacity);
     const spca_int *list = SPCA(subset)(t, p, count);
     CHECK(t, SPCA(keep_columns)(&q.A, count, list, NULL, NULL) == SPCA_OK);
     for (spca_int a = 0; a < count; a++) {
-        const real *kept = (const real *)s->kept + s->slot_list[a] * n;
-        CHECK(t, s->slot_list[a] >= 0 && s->slot_list[a] < s->capacity);
+        const real *kept = (const real *)cache->kept + cache->slot_list[a] * n;
+        CHECK(t, cache->slot_list[a] >= 0 && cache->slot_list[a] < cache->capacity);
         for (spca_int i = 0; i < n; i++) CHECK(t, kept[i] == q.A.data[i * q.A.ld + list[a]]);
     }
 }

@@ -131,6 +131,7 @@ enum { TAMED = 1, DEFLATED = 2, SCREENED = 4, SMALL_ONE = 8 };
 void SPCA(problem_of)(trial_t *t, problem_t *q, int fixed);
 void SPCA(deflate)(trial_t *t, problem_t *q, spca_deflation deflation, vector_t x);
 /* A screen of dense data without deflation or row weights; its answers are those of the plain A. */
-spca_screen *SPCA(screen_of)(trial_t *t, const problem_t *q, int shadow, int references);
+/* The operator gets a cache of columns with it. */
+spca_screen *SPCA(screen_of)(trial_t *t, problem_t *q, int shadow, int references);
 spca_int SPCA(question_work)(const operator_t *A); /* 2p + m + t */
 #endif

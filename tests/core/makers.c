@@ -130,9 +130,7 @@ static void store_dense(trial_t *t, problem_t *q, const real *X)
     A->ld = width + below(t, 4);
     data = input(t, (lines - 1) * A->ld + width, sizeof *data, &fill);
     A->data = data;
-    A->forward = SPCA(dense_forward);
-    A->backward = SPCA(dense_backward);
-    A->columns = SPCA(dense_columns);
+    SPCA(use_dense)(A);
     for (spca_int l = 0; fill && l < lines; l++)
         for (spca_int a = 0; a < (l + 1 < lines ? A->ld : width); a++) /* NaN between the lines */
             data[l * A->ld + a] = a >= width     ? (real)NAN
@@ -158,9 +156,7 @@ static void store_compressed(trial_t *t, problem_t *q, const real *X)
     A->data = data;
     A->indptr = indptr;
     A->indices = indices;
-    A->forward = SPCA(compressed_forward);
-    A->backward = SPCA(compressed_backward);
-    A->columns = SPCA(compressed_columns);
+    SPCA(use_compressed)(A);
     for (spca_int l = 0; fill && l <= lines; l++) {
         int32_t narrow = (int32_t)at;
         int64_t wide = at;
@@ -397,10 +393,11 @@ spca_int SPCA(question_work)(const operator_t *A)
 }
 
 /* As _screening.py and _core.Screen do it. */
-spca_screen *SPCA(screen_of)(trial_t *t, const problem_t *q, int shadow, int references)
+spca_screen *SPCA(screen_of)(trial_t *t, problem_t *q, int shadow, int references)
 {
-    const operator_t *A = &q->A;
+    operator_t *A = &q->A;
     spca_screen *s = scratch(t, 1, sizeof *s);
+    spca_column_cache *cache = scratch(t, 1, sizeof *cache);
     spca_int n = A->n, p = A->p,
              ld = (n + SPCA_SHADOW_BLOCK - 1) / SPCA_SHADOW_BLOCK * SPCA_SHADOW_BLOCK;
     spca_int capacity = A->row_major ? between(t, 1, p) : 0, room = capacity > 1 ? capacity : 1;
@@ -419,6 +416,7 @@ spca_screen *SPCA(screen_of)(trial_t *t, const problem_t *q, int shadow, int ref
                                     NULL, mean, square, low, high, bytes, step, error,
                                     size) == SPCA_OK);
     memset(s, 0, sizeof *s);
+    memset(cache, 0, sizeof *cache);
     for (spca_int j = 0; j < p; j++) {
         double factor = range * range * (A->weight ? (double)A->weight[j] : 1), x2 = 0, z2 = 0,
                slack;
@@ -461,16 +459,17 @@ spca_screen *SPCA(screen_of)(trial_t *t, const problem_t *q, int shadow, int ref
     s->basis = SCRATCH(t, n * SPCA_REFERENCES, double);
     s->product = references ? SCRATCH(t, p * SPCA_REFERENCES, float) : NULL;
     s->residual = references ? SCRATCH(t, p, float) : NULL;
-    s->capacity = capacity;
-    s->cursor = -1;
-    s->kept = scratch(t, n * capacity, sizeof(real));
-    s->owner = SCRATCH(t, room, spca_int);
-    s->stamp = SCRATCH(t, room, spca_int);
-    s->slot_list = SCRATCH(t, room, spca_int);
-    s->missing = SCRATCH(t, room, spca_int);
-    s->slot = SCRATCH(t, A->row_major ? p : 1, spca_int);
-    for (spca_int a = 0; a < room; a++) s->owner[a] = s->stamp[a] = -1;
-    for (spca_int j = 0; j < (A->row_major ? p : 1); j++) s->slot[j] = -1;
+    cache->capacity = capacity;
+    cache->cursor = -1;
+    cache->kept = scratch(t, n * capacity, sizeof(real));
+    cache->owner = SCRATCH(t, room, spca_int);
+    cache->stamp = SCRATCH(t, room, spca_int);
+    cache->slot_list = SCRATCH(t, room, spca_int);
+    cache->missing = SCRATCH(t, room, spca_int);
+    cache->slot = SCRATCH(t, A->row_major ? p : 1, spca_int);
+    for (spca_int a = 0; a < room; a++) cache->owner[a] = cache->stamp[a] = -1;
+    for (spca_int j = 0; j < (A->row_major ? p : 1); j++) cache->slot[j] = -1;
+    A->cache = capacity ? cache : NULL;
     s->bound = SCRATCH(t, p, float);
     s->estimate = SCRATCH(t, p, float);
     s->lower = SCRATCH(t, p, float);
