@@ -31,7 +31,7 @@ cdef extern from "spca.h" nogil:
 
     enum:
         SPCA_OUTER_BLOCK
-        SPCA_SHADOW_BLOCK, SPCA_LANES
+        SPCA_QUANTIZED_BLOCK, SPCA_LANES
         SPCA_REFERENCES
         SPCA_GUESS_SHARE
     ctypedef enum spca_block:
@@ -47,7 +47,7 @@ cdef extern from "spca.h" nogil:
         spca_int *missing
         spca_int *slot
     ctypedef struct spca_screen:
-        const int8_t *shadow
+        const int8_t *quantized
         spca_int ld
         const float *step
         const float *norm
@@ -66,7 +66,7 @@ cdef extern from "spca.h" nogil:
         double *unit
         double *outside
         int16_t *rounded
-        spca_int questions, shadow_columns, columns
+        spca_int queries, quantized_columns, columns
 
 include "_externs.pxi"
 

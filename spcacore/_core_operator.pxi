@@ -1,6 +1,6 @@
 # ---- the operator ----------------------------------------------------------------------------------
 
-SHADOW_BLOCK = <int> SPCA_SHADOW_BLOCK
+SHADOW_BLOCK = <int> SPCA_QUANTIZED_BLOCK
 
 cdef inline const spca_int *positions_of(Py_ssize_t[::1] index) noexcept nogil:
     """None stands for all."""
@@ -36,7 +36,7 @@ cdef class Screen:
         cdef char[::1] kept = np.empty(max(capacity * n * dtype.itemsize, 1), np.int8)
         self.refs = (shadow, step, norm, slack, rows, columns, lists, places, slot, rounded, kept)
         self.shadow_bytes, self.ld = p * ld, ld
-        self.s.shadow = &shadow[0, 0] if shadow is not None else NULL
+        self.s.quantized = &shadow[0, 0] if shadow is not None else NULL
         self.s.ld, self.s.widest = ld, widest
         self.s.smallest, self.s.greatest = smallest, greatest
         self.s.step = &step[0] if step is not None else NULL
@@ -54,12 +54,12 @@ cdef class Screen:
         self.cache.owner, self.cache.stamp = &places[0, 0], &places[1, 0]
         self.cache.slot_list, self.cache.missing = &places[2, 0], &places[3, 0]
         self.cache.slot, self.cache.kept = &slot[0], &kept[0]
-        self.s.questions = self.s.shadow_columns = self.s.columns = 0
+        self.s.queries = self.s.quantized_columns = self.s.columns = 0
 
     @property
     def counts(self):
-        """(products asked for, columns of the shadow read, columns of X read)."""
-        return self.s.questions, self.s.shadow_columns, self.s.columns
+        """(products asked for, columns of the quantized copy read, columns of X read)."""
+        return self.s.queries, self.s.quantized_columns, self.s.columns
 
 
 cdef class Operator:
@@ -69,7 +69,7 @@ cdef class Operator:
     """
     cdef spca_soperator s
     cdef spca_doperator d
-    cdef void *steps        # t directions, t images, t amounts
+    cdef void *steps        # t directions, t images, t coefficients
     cdef object refs, plain
     cdef readonly bint single
     cdef readonly Py_ssize_t n, p, m, t
@@ -113,7 +113,7 @@ cdef class Operator:
     def with_penalty(self, double weight):
         """A - weight QQ', shifted by weight, of the operator deflated by orthonormal directions Q."""
         cdef Operator B = self.copy()
-        B.s.credit, B.d.credit, B.s.shift, B.d.shift = <float> -weight, -weight, <float> weight, weight
+        B.s.span_weight, B.d.span_weight, B.s.shift, B.d.shift = <float> -weight, -weight, <float> weight, weight
         return B
 
     def row_weighted(self, const floating[::1] weight, bint centered=False):
@@ -280,15 +280,15 @@ cdef class Operator:
         return K
 
     def deflated(self, str method, Py_ssize_t[::1] index, floating[::1] value, floating[::1] image,
-                 floating amount):
-        """This operator with one more direction removed (spca_proto.h says what image and amount are)."""
+                 floating coefficient):
+        """This operator with one more direction removed (spca_proto.h says what image and coefficient are)."""
         cdef Operator B = Operator()
         cdef Py_ssize_t t = self.t, size = sizeof(spca_dvector) + sizeof(void *) + sizeof(double)
         cdef spca_svector *sdirections
         cdef spca_dvector *ddirections
         cdef void **images
-        cdef float *samounts
-        cdef double *damounts
+        cdef float *scoefficients
+        cdef double *dcoefficients
         cdef spca_deflation code = {"hotelling": SPCA_HOTELLING, "projection": SPCA_PROJECTION,
                                     "schur": SPCA_SCHUR}[method]
         B.n, B.p, B.m, B.covariance, B.single, B.dtype = self.n, self.p, self.m, self.covariance, self.single, self.dtype
@@ -300,28 +300,28 @@ cdef class Operator:
         images = <void **> (<char *> B.steps + (t + 1) * sizeof(spca_dvector))
         if floating is float:
             sdirections = <spca_svector *> B.steps
-            samounts = <float *> (images + t + 1)
+            scoefficients = <float *> (images + t + 1)
             if t > 0:
                 memcpy(sdirections, self.s.direction, t * sizeof(spca_svector))
                 memcpy(images, self.s.image, t * sizeof(void *))
-                memcpy(samounts, self.s.amount, t * sizeof(float))
+                memcpy(scoefficients, self.s.coefficient, t * sizeof(float))
             sdirections[t] = svector(value.shape[0], positions_of(index), &value[0])
-            samounts[t] = amount
+            scoefficients[t] = coefficient
             images[t] = &image[0] if image is not None else NULL
             B.s.deflation, B.s.t, B.s.direction = code, t + 1, sdirections
-            B.s.image, B.s.amount = <const float *const *> images, samounts
+            B.s.image, B.s.coefficient = <const float *const *> images, scoefficients
         else:
             ddirections = <spca_dvector *> B.steps
-            damounts = <double *> (images + t + 1)
+            dcoefficients = <double *> (images + t + 1)
             if t > 0:
                 memcpy(ddirections, self.d.direction, t * sizeof(spca_dvector))
                 memcpy(images, self.d.image, t * sizeof(void *))
-                memcpy(damounts, self.d.amount, t * sizeof(double))
+                memcpy(dcoefficients, self.d.coefficient, t * sizeof(double))
             ddirections[t] = dvector(value.shape[0], positions_of(index), &value[0])
-            damounts[t] = amount
+            dcoefficients[t] = coefficient
             images[t] = &image[0] if image is not None else NULL
             B.d.deflation, B.d.t, B.d.direction = code, t + 1, ddirections
-            B.d.image, B.d.amount = <const double *const *> images, damounts
+            B.d.image, B.d.coefficient = <const double *const *> images, dcoefficients
         return B
 
     def truncated_power(self, Py_ssize_t[::1] index, floating[::1] value, Py_ssize_t k,

@@ -73,9 +73,9 @@ struct SPCA(operator) {
     REAL range, factor;
     REAL shift; /* A + shift I; solvers raise it where A is indefinite */
     /* After projection deflation by orthonormal directions Q, with B = I - QQ': products with
-     * A + credit QQ'; or, with quotient, with A + rho QQ', rho = v'Av/v'Bv, so that v'(Av) = rho
-     * for unit v (operator.c). */
-    REAL credit;
+     * A + span_weight QQ'; or, with quotient, with A + rho QQ', rho = v'Av/v'Bv, so that v'(Av) =
+     * rho for unit v (operator.c). */
+    REAL span_weight;
     int quotient;
     void *owner; /* for products made by a callback */
     /* deflation by t directions x_i: image_i = g_i = F x_i of the operator before that step, for
@@ -86,7 +86,7 @@ struct SPCA(operator) {
     const REAL *const *image;
     spca_screen *screen;      /* dense data, or NULL */
     spca_column_cache *cache; /* dense data in C order, or NULL */
-    const REAL *amount;       /* Hotelling: x_i'A x_i; Schur: its sign */
+    const REAL *coefficient;  /* Hotelling: x_i'A x_i; Schur: its sign */
 };
 
 /* The five functions of dense arrays (dense.c, dense_block.c) and of compressed ones
@@ -164,7 +164,7 @@ spca_status SPCA(screened)(const SPCA(operator) * A, SPCA(vector) v, const REAL 
 spca_status SPCA(keep_columns)(const SPCA(operator) * A, spca_int count, const spca_int *list,
                                spca_stop stop, void *ctx);
 
-/* G = A[index, index], k x k; A without shift or credit.  work (data: m*k + p; covariance:
+/* G = A[index, index], k x k; A without shift or span_weight.  work (data: m*k + p; covariance:
  * 2p + t). */
 spca_status SPCA(submatrix)(const SPCA(operator) * A, spca_int k, const spca_int *index,
                             spca_stop stop, void *ctx, REAL *work, REAL *G);
@@ -183,19 +183,21 @@ spca_status SPCA(leading_eigenvector)(spca_int k, REAL *G, REAL *work, blas_int 
 
 /* Per column: mean, sum of squared deviations from it, smallest and largest entry.  In double for
  * both precisions; mean or square is NaN or infinite where the data are, or where squares overflow.
- * Stable at any mean; one read of X.  With a shadow (p x shadow_ld by columns; else NULL), each
- * column is shadowed about its mean (or about 0) while it is in cache: x_j - mean ~ step_j q_j. */
+ * Stable at any mean; one read of X.  With a quantized copy (p x quantized_ld by columns; else
+ * NULL), each column is quantized about its mean (or about 0) while it is in cache: x_j - mean ~
+ * step_j q_j. */
 spca_status SPCA(dense_statistics)(spca_int n, spca_int p, const REAL *X, spca_int ld,
-                                   int row_major, int center, spca_int shadow_ld, spca_stop stop,
+                                   int row_major, int center, spca_int quantized_ld, spca_stop stop,
                                    void *ctx, double *mean, double *square, double *low,
-                                   double *high, int8_t *shadow, double *step, double *error,
+                                   double *high, int8_t *quantized, double *step, double *error,
                                    float *size);
-/* The shadow of c columns, given their mean (NULL: 0), smallest and largest entry: q_j = (x_j -
- * mean_j)/step_j rounded to int8, error_j >= ||x_j - mean_j - step_j q_j|| but for rounding in the
- * differences, size_j >= ||q_j||. */
-void SPCA(shadow)(spca_int n, spca_int c, const REAL *X, spca_int ld, int row_major,
-                  const double *mean, const double *low, const double *high, spca_int shadow_ld,
-                  int8_t *shadow, double *step, double *error, float *size);
+/* The quantized copy of c columns, given their mean (NULL: 0), smallest and largest entry: q_j =
+ * (x_j - mean_j)/step_j rounded to int8, error_j >= ||x_j - mean_j - step_j q_j|| but for rounding
+ * in the differences, size_j >= ||q_j||. */
+void SPCA(quantize)(spca_int n, spca_int c, const REAL *X, spca_int ld, int row_major,
+                    const double *mean, const double *low, const double *high,
+                    spca_int quantized_ld, int8_t *quantized, double *step, double *error,
+                    float *size);
 /* Mean, squares and spread, which is 0 exactly where the column is constant. */
 spca_status SPCA(compressed_statistics)(spca_int n, spca_int p, const REAL *data,
                                         const void *indptr, const void *indices, int wide,

@@ -32,7 +32,7 @@ ROOT = Path(__file__).resolve().parents[1]
 MODULE = "_core.abi3.so"
 PLAIN = ["-std=c11", "-O1", "-fopenmp-simd", "-ffp-contract=off", "-w"]
 SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-SEARCHES = "solvers at_rest questions stopped_solvers screened_solvers corners"
+SEARCHES = "solvers at_rest queries stopped_solvers screened_solvers corners"
 
 # For each file, checks of the harness that concern it, the quickest first.
 CHECKS = {

@@ -198,7 +198,8 @@ static plan_t make_plan(const operator_t *A, spca_int b)
 spca_int SPCA(dense_block_work)(const operator_t *A, spca_block what, spca_int b)
 {
     spca_int most = 0;
-    if (A->covariance || A->quotient || A->credit != 0 || (what != SPCA_BOTH && A->t > 0)) return 0;
+    if (A->covariance || A->quotient || A->span_weight != 0 || (what != SPCA_BOTH && A->t > 0))
+        return 0;
     for (spca_int c = 1; c <= min_int(b, TOGETHER); c++) {
         plan_t plan = make_plan(A, c);
         spca_int work = c * (A->p + A->m + plan.rows + 1 + 2 * A->t);
@@ -272,7 +273,7 @@ static void coefficients(const operator_t *A, const real *e, const real *f, real
 {
     for (spca_int i = 0; i < SPCA(subtracted)(A); i++)
         d[i] = A->deflation == SPCA_PROJECTION ? strands_dot(A->m, A->image[i], f)
-                                               : A->amount[i] * e[i];
+                                               : A->coefficient[i] * e[i];
 }
 
 /* Scratch of `fused`, by columns: w = range weight V (p), f = F V (n), g (rows of the plan), the
@@ -298,7 +299,8 @@ static real after_forward(const operator_t *A, const plan_t *plan, const room_t 
 {
     real *f = s->f + c * A->n, total;
     for (spca_int i = 0; A->deflation == SPCA_SCHUR && i < A->t; i++)
-        subtract_multiple(A->n, strands_dot(A->n, A->image[i], f) * A->amount[i], A->image[i], f);
+        subtract_multiple(A->n, strands_dot(A->n, A->image[i], f) * A->coefficient[i], A->image[i],
+                          f);
     if (plan->apart) scale_rows(A->n, A->factor, f, f);
     coefficients(A, s->e + c * A->t, f, s->d + c * A->t);
     scale_rows(A->n, A->range, f, f);

@@ -188,7 +188,7 @@ void SPCA(check_solvers)(trial_t *t)
     if (status < 0) return;
     if (q.style < SPREAD) check_result(t, &q, &task, &r);
     /* of a semidefinite operator it never descends, once it is feasible */
-    if (!q.exact || q.covariance || q.A.deflation == SPCA_HOTELLING || q.A.credit != 0 ||
+    if (!q.exact || q.covariance || q.A.deflation == SPCA_HOTELLING || q.A.span_weight != 0 ||
         r.n_iter < 2)
         return;
     none.max_iter = 1;
@@ -407,9 +407,9 @@ static spca_status counted_forward(const operator_t *A, vector_t v, spca_stop st
     return plain.forward(&plain, v, stop, ctx, work, f);
 }
 
-/* One question of the 12 largest entries tells a level below them, and one of those above that
+/* One query of the 12 largest entries tells a level below them, and one of those above that
  * level all: a third is never asked, although the level may be rounded up. */
-void SPCA(check_questions)(trial_t *t)
+void SPCA(check_queries)(trial_t *t)
 {
     enum { P = 60, FIRST = 12 };
     real *A0 = SCRATCH(t, P * P, real), value[P] = {1}, objective;
