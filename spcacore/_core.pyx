@@ -31,11 +31,23 @@ cdef extern from "spca.h" nogil:
 
     enum:
         SPCA_OUTER_BLOCK
-        SPCA_SHADOW_BLOCK, SPCA_LANES
+        SPCA_QUANTIZED_BLOCK, SPCA_LANES
         SPCA_REFERENCES
         SPCA_GUESS_SHARE
+    ctypedef enum spca_block:
+        SPCA_FORWARD
+        SPCA_BACKWARD
+        SPCA_BOTH
+    ctypedef struct spca_column_cache:
+        spca_int capacity, cursor, batch
+        void *kept
+        spca_int *owner
+        spca_int *stamp
+        spca_int *slot_list
+        spca_int *missing
+        spca_int *slot
     ctypedef struct spca_screen:
-        const int8_t *shadow
+        const int8_t *quantized
         spca_int ld
         const float *step
         const float *norm
@@ -46,13 +58,6 @@ cdef extern from "spca.h" nogil:
         double *basis
         float *product
         float *residual
-        spca_int capacity, cursor, batch
-        void *kept
-        spca_int *owner
-        spca_int *stamp
-        spca_int *slot_list
-        spca_int *missing
-        spca_int *slot
         float *bound
         float *estimate
         float *lower
@@ -61,7 +66,7 @@ cdef extern from "spca.h" nogil:
         double *unit
         double *outside
         int16_t *rounded
-        spca_int questions, shadow_columns, columns
+        spca_int queries, quantized_columns, columns
 
 include "_externs.pxi"
 
@@ -155,18 +160,17 @@ cdef int on_stop(void *ctx) noexcept nogil:
 
 # ---- operators known by their products -------------------------------------------------------------
 
-cdef int call_products(PyObject *owner, void *ctx, bint forward, const floating *x, Py_ssize_t length,
+cdef int call_products(PyObject *owner, void *ctx, str method, Py_ssize_t b, const floating *x, Py_ssize_t length,
                        floating *out, Py_ssize_t out_length) noexcept:
-    cdef floating[::1] result
-    cdef Py_ssize_t i
+    """Y = the owner's product of that name with X (length x b by columns); b = 0: with a vector."""
+    cdef Py_ssize_t columns = max(b, 1)
     try:
-        argument = np.array(<floating[:length]> <floating *> x)
-        products = <object> owner
-        result = products.forward(argument) if forward else products.backward(argument)
-        if result.shape[0] != out_length:
+        x_shape, out_shape = ([b, length], [b, out_length]) if b else ([length], [out_length])
+        argument = np.array(<floating[:columns * length]> <floating *> x).reshape(x_shape).T
+        result = getattr(<object> owner, method)(argument)
+        if list(result.T.shape) != out_shape:
             raise ValueError("a product of the operator has the wrong length")
-        for i in range(out_length):
-            out[i] = result[i]
+        np.asarray(<floating[:columns * out_length]> out).reshape(out_shape)[...] = result.T
         return 0
     except BaseException as error:
         (<Call> (<call_t *> ctx).call).error = error
@@ -185,14 +189,21 @@ cdef spca_status call_forward(const floating *value, spca_int nnz, const spca_in
     if stop(ctx):
         return SPCA_STOPPED
     with gil:
-        return SPCA_OK if call_products(owner, ctx, True, scratch, p, f, m) == 0 else SPCA_PRODUCT_FAILED
+        return SPCA_OK if call_products(owner, ctx, "forward", 0, scratch, p, f, m) == 0 else SPCA_PRODUCT_FAILED
 
 cdef spca_status call_backward(const floating *f, PyObject *owner, spca_int p, spca_int m, spca_stop stop, void *ctx,
                                floating *y) noexcept nogil:
     if stop(ctx):
         return SPCA_STOPPED
     with gil:
-        return SPCA_OK if call_products(owner, ctx, False, f, m, y, p) == 0 else SPCA_PRODUCT_FAILED
+        return SPCA_OK if call_products(owner, ctx, "backward", 0, f, m, y, p) == 0 else SPCA_PRODUCT_FAILED
+
+cdef spca_status call_block(const floating *V, spca_int b, PyObject *owner, spca_int p, spca_int m, spca_stop stop,
+                            void *ctx, floating *f) noexcept nogil:
+    if stop(ctx):
+        return SPCA_STOPPED
+    with gil:
+        return SPCA_OK if call_products(owner, ctx, "block", b, V, p, f, m) == 0 else SPCA_PRODUCT_FAILED
 
 cdef spca_status scall_forward(const spca_soperator *A, spca_svector v, spca_stop stop, void *ctx, float *scratch,
                                float *f) noexcept nogil:
@@ -209,6 +220,20 @@ cdef spca_status scall_backward(const spca_soperator *A, const float *f, float t
 cdef spca_status dcall_backward(const spca_doperator *A, const double *f, double total, spca_int count,
                                 const spca_int *listed, spca_stop stop, void *ctx, double *y) noexcept nogil:
     return call_backward(f, <PyObject *> A.owner, A.p, A.m, stop, ctx, y)
+
+cdef spca_status scall_block(const spca_soperator *A, spca_block what, spca_int b, const float *V, spca_stop stop,
+                             void *ctx, float *work, float *f) noexcept nogil:
+    return call_block(V, b, <PyObject *> A.owner, A.p, A.m, stop, ctx, f)
+
+cdef spca_status dcall_block(const spca_doperator *A, spca_block what, spca_int b, const double *V, spca_stop stop,
+                             void *ctx, double *work, double *f) noexcept nogil:
+    return call_block(V, b, <PyObject *> A.owner, A.p, A.m, stop, ctx, f)
+
+cdef spca_int scall_block_work(const spca_soperator *A, spca_block what, spca_int b) noexcept nogil:
+    return what == SPCA_FORWARD
+
+cdef spca_int dcall_block_work(const spca_doperator *A, spca_block what, spca_int b) noexcept nogil:
+    return what == SPCA_FORWARD
 
 
 include "_core_operator.pxi"

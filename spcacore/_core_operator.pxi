@@ -1,6 +1,6 @@
 # ---- the operator ----------------------------------------------------------------------------------
 
-SHADOW_BLOCK = <int> SPCA_SHADOW_BLOCK
+SHADOW_BLOCK = <int> SPCA_QUANTIZED_BLOCK
 
 cdef inline const spca_int *positions_of(Py_ssize_t[::1] index) noexcept nogil:
     """None stands for all."""
@@ -17,6 +17,7 @@ cdef class Screen:
     slack (p) and, with a shadow, norm and step are the caller's; see `_screening._screen`.
     """
     cdef spca_screen s
+    cdef spca_column_cache cache    # of C order
     cdef object refs
     cdef readonly Py_ssize_t shadow_bytes, ld
 
@@ -35,7 +36,7 @@ cdef class Screen:
         cdef char[::1] kept = np.empty(max(capacity * n * dtype.itemsize, 1), np.int8)
         self.refs = (shadow, step, norm, slack, rows, columns, lists, places, slot, rounded, kept)
         self.shadow_bytes, self.ld = p * ld, ld
-        self.s.shadow = &shadow[0, 0] if shadow is not None else NULL
+        self.s.quantized = &shadow[0, 0] if shadow is not None else NULL
         self.s.ld, self.s.widest = ld, widest
         self.s.smallest, self.s.greatest = smallest, greatest
         self.s.step = &step[0] if step is not None else NULL
@@ -48,15 +49,17 @@ cdef class Screen:
         if references:
             self.s.residual, self.s.product = &columns[3, 0], &columns[4, 0]
         self.s.list, self.s.guess = &lists[0], &lists[p]
-        self.s.capacity, self.s.cursor, self.s.batch = capacity, -1, 0
-        self.s.owner, self.s.stamp, self.s.slot_list, self.s.missing = &places[0, 0], &places[1, 0], &places[2, 0], &places[3, 0]
-        self.s.slot, self.s.rounded, self.s.kept = &slot[0], &rounded[0], &kept[0]
-        self.s.questions = self.s.shadow_columns = self.s.columns = 0
+        self.s.rounded = &rounded[0]
+        self.cache.capacity, self.cache.cursor, self.cache.batch = capacity, -1, 0
+        self.cache.owner, self.cache.stamp = &places[0, 0], &places[1, 0]
+        self.cache.slot_list, self.cache.missing = &places[2, 0], &places[3, 0]
+        self.cache.slot, self.cache.kept = &slot[0], &kept[0]
+        self.s.queries = self.s.quantized_columns = self.s.columns = 0
 
     @property
     def counts(self):
-        """(products asked for, columns of the shadow read, columns of X read)."""
-        return self.s.questions, self.s.shadow_columns, self.s.columns
+        """(products asked for, columns of the quantized copy read, columns of X read)."""
+        return self.s.queries, self.s.quantized_columns, self.s.columns
 
 
 cdef class Operator:
@@ -66,7 +69,7 @@ cdef class Operator:
     """
     cdef spca_soperator s
     cdef spca_doperator d
-    cdef void *steps        # t directions, t images, t amounts
+    cdef void *steps        # t directions, t images, t coefficients
     cdef object refs, plain
     cdef readonly bint single
     cdef readonly Py_ssize_t n, p, m, t
@@ -98,6 +101,7 @@ cdef class Operator:
         B.n, B.p, B.m, B.covariance, B.single, B.dtype = self.n, self.p, self.m, self.covariance, self.single, self.dtype
         B.s, B.d, B.t, B.refs, B.plain = self.s, self.d, 0, (self.refs, screen), self
         B.s.screen = B.d.screen = &screen.s
+        B.s.cache = B.d.cache = &screen.cache if screen.cache.capacity else NULL
         return B
 
     def with_quotient(self):
@@ -109,7 +113,7 @@ cdef class Operator:
     def with_penalty(self, double weight):
         """A - weight QQ', shifted by weight, of the operator deflated by orthonormal directions Q."""
         cdef Operator B = self.copy()
-        B.s.credit, B.d.credit, B.s.shift, B.d.shift = <float> -weight, -weight, <float> weight, weight
+        B.s.span_weight, B.d.span_weight, B.s.shift, B.d.shift = <float> -weight, -weight, <float> weight, weight
         return B
 
     def row_weighted(self, const floating[::1] weight, bint centered=False):
@@ -119,6 +123,7 @@ cdef class Operator:
         cdef Operator B = self.copy()
         B.refs = (self, weight)
         B.s.screen = B.d.screen = NULL
+        B.s.cache = B.d.cache = NULL
         if floating is float:
             B.s.row_weight, B.s.row_center = &weight[0], &weight[0] if centered else NULL
         else:
@@ -275,15 +280,15 @@ cdef class Operator:
         return K
 
     def deflated(self, str method, Py_ssize_t[::1] index, floating[::1] value, floating[::1] image,
-                 floating amount):
-        """This operator with one more direction removed (spca_proto.h says what image and amount are)."""
+                 floating coefficient):
+        """This operator with one more direction removed (spca_proto.h says what image and coefficient are)."""
         cdef Operator B = Operator()
         cdef Py_ssize_t t = self.t, size = sizeof(spca_dvector) + sizeof(void *) + sizeof(double)
         cdef spca_svector *sdirections
         cdef spca_dvector *ddirections
         cdef void **images
-        cdef float *samounts
-        cdef double *damounts
+        cdef float *scoefficients
+        cdef double *dcoefficients
         cdef spca_deflation code = {"hotelling": SPCA_HOTELLING, "projection": SPCA_PROJECTION,
                                     "schur": SPCA_SCHUR}[method]
         B.n, B.p, B.m, B.covariance, B.single, B.dtype = self.n, self.p, self.m, self.covariance, self.single, self.dtype
@@ -295,28 +300,28 @@ cdef class Operator:
         images = <void **> (<char *> B.steps + (t + 1) * sizeof(spca_dvector))
         if floating is float:
             sdirections = <spca_svector *> B.steps
-            samounts = <float *> (images + t + 1)
+            scoefficients = <float *> (images + t + 1)
             if t > 0:
                 memcpy(sdirections, self.s.direction, t * sizeof(spca_svector))
                 memcpy(images, self.s.image, t * sizeof(void *))
-                memcpy(samounts, self.s.amount, t * sizeof(float))
+                memcpy(scoefficients, self.s.coefficient, t * sizeof(float))
             sdirections[t] = svector(value.shape[0], positions_of(index), &value[0])
-            samounts[t] = amount
+            scoefficients[t] = coefficient
             images[t] = &image[0] if image is not None else NULL
             B.s.deflation, B.s.t, B.s.direction = code, t + 1, sdirections
-            B.s.image, B.s.amount = <const float *const *> images, samounts
+            B.s.image, B.s.coefficient = <const float *const *> images, scoefficients
         else:
             ddirections = <spca_dvector *> B.steps
-            damounts = <double *> (images + t + 1)
+            dcoefficients = <double *> (images + t + 1)
             if t > 0:
                 memcpy(ddirections, self.d.direction, t * sizeof(spca_dvector))
                 memcpy(images, self.d.image, t * sizeof(void *))
-                memcpy(damounts, self.d.amount, t * sizeof(double))
+                memcpy(dcoefficients, self.d.coefficient, t * sizeof(double))
             ddirections[t] = dvector(value.shape[0], positions_of(index), &value[0])
-            damounts[t] = amount
+            dcoefficients[t] = coefficient
             images[t] = &image[0] if image is not None else NULL
             B.d.deflation, B.d.t, B.d.direction = code, t + 1, ddirections
-            B.d.image, B.d.amount = <const double *const *> images, damounts
+            B.d.image, B.d.coefficient = <const double *const *> images, dcoefficients
         return B
 
     def truncated_power(self, Py_ssize_t[::1] index, floating[::1] value, Py_ssize_t k,
@@ -448,8 +453,8 @@ def dense(const floating[:, :] X, bint covariance, const floating[::1] mean, con
     cdef Py_ssize_t ld = X.strides[0 if row_major else 1] // <Py_ssize_t> sizeof(floating)
     A.set_shape(X.shape[0], X.shape[1], covariance, range_, factor, sizeof(floating) == 4)
     A.refs = (X, mean, weight)
-    A.s.forward, A.s.backward, A.s.columns = spca_sdense_forward, spca_sdense_backward, spca_sdense_columns
-    A.d.forward, A.d.backward, A.d.columns = spca_ddense_forward, spca_ddense_backward, spca_ddense_columns
+    spca_suse_dense(&A.s)
+    spca_duse_dense(&A.d)
     A.set_arrays(&X[0, 0], row_major, first(mean), first(weight))
     A.s.ld = A.d.ld = ld
     return A
@@ -467,8 +472,8 @@ def compressed(Py_ssize_t n, Py_ssize_t p, bint row_major, const floating[::1] d
     cdef Operator A = Operator()
     A.set_shape(n, p, covariance, range_, factor, sizeof(floating) == 4)
     A.refs = (data, indices, indptr, mean, weight)
-    A.s.forward, A.s.backward, A.s.columns = spca_scompressed_forward, spca_scompressed_backward, spca_scompressed_columns
-    A.d.forward, A.d.backward, A.d.columns = spca_dcompressed_forward, spca_dcompressed_backward, spca_dcompressed_columns
+    spca_suse_compressed(&A.s)
+    spca_duse_compressed(&A.d)
     A.set_arrays(first(data), row_major, first(mean), first(weight))
     A.s.indices = A.d.indices = &indices[0] if indices.shape[0] else NULL
     A.s.indptr = A.d.indptr = &indptr[0]
@@ -477,12 +482,17 @@ def compressed(Py_ssize_t n, Py_ssize_t p, bint row_major, const floating[::1] d
 
 
 def products(owner, Py_ssize_t n, Py_ssize_t p, bint covariance, double factor, bint single):
-    """owner.forward(v) -> F v (m) and, for data, owner.backward(f) -> F'f (p), in the operator's dtype."""
+    """owner.forward(v) -> F v (m) and, for data, owner.backward(f) -> F'f (p), in the operator's dtype.
+
+    An owner with block(V) -> F V (m, b) for V (p, b) is asked for blocks of products at once.
+    """
     cdef Operator A = Operator()
     A.set_shape(n, p, covariance, 1, factor, single)
     A.refs = owner
     A.s.forward, A.s.backward, A.s.columns = scall_forward, scall_backward, spca_scolumns_by_products
     A.d.forward, A.d.backward, A.d.columns = dcall_forward, dcall_backward, spca_dcolumns_by_products
+    if hasattr(owner, "block"):
+        A.s.block, A.s.block_work, A.d.block, A.d.block_work = scall_block, scall_block_work, dcall_block, dcall_block_work
     A.s.owner = A.d.owner = <void *> owner
     return A
 

@@ -72,4 +72,28 @@ static inline void finish_backward(const operator_t *A, real total, spca_int cou
         for (spca_int a = 0; a < count; a++) y[a] *= A->weight[list ? list[a] : a];
     if (A->range != 1) scal(count, A->range, y);
 }
+
+static inline void finish_forward(const operator_t *A, real shift, real *f)
+{
+    if (A->covariance && A->weight)
+        for (spca_int j = 0; j < A->p; j++) f[j] *= A->range * A->weight[j];
+    else
+        finish_rows(A, 0, A->m, shift, f);
+}
+
+/* What a column j of F is multiplied by besides the first range. */
+static inline real column_weight(const operator_t *A, spca_int j)
+{
+    return A->range * (A->weight ? A->weight[j] : 1);
+}
+
+static inline real row_weight(const operator_t *A, spca_int i)
+{
+    return A->row_weight ? A->row_weight[i] : 1;
+}
+
+static inline real row_center(const operator_t *A, spca_int i)
+{
+    return A->row_center ? A->row_center[i] : 1;
+}
 #endif

@@ -24,17 +24,9 @@ VECTORIZED static real largest_entry(spca_int lines, spca_int length, spca_int l
 /* Its values times 4^h are A's. */
 static operator_t of_covariance(spca_int p, const real *A, spca_int ld, int *h)
 {
-    operator_t op = {.forward = SPCA(dense_forward),
-                     .backward = SPCA(dense_backward),
-                     .columns = SPCA(dense_columns),
-                     .n = p,
-                     .p = p,
-                     .m = p,
-                     .covariance = 1,
-                     .row_major = 1,
-                     .data = A,
-                     .ld = ld,
-                     .factor = 1};
+    operator_t op = {
+        .n = p, .p = p, .m = p, .covariance = 1, .row_major = 1, .data = A, .ld = ld, .factor = 1};
+    SPCA(use_dense)(&op);
     *h = half_exponent(largest_entry(p, 1, ld + 1, A));
     op.range = ldexp((real)1, -*h);
     return op;
@@ -44,10 +36,7 @@ static operator_t of_covariance(spca_int p, const real *A, spca_int ld, int *h)
 static operator_t of_data(spca_int n, spca_int p, const real *X, spca_int ld, int row_major,
                           const real *mean, const real *weight, int *h)
 {
-    operator_t op = {.forward = SPCA(dense_forward),
-                     .backward = SPCA(dense_backward),
-                     .columns = SPCA(dense_columns),
-                     .n = n,
+    operator_t op = {.n = n,
                      .p = p,
                      .m = n,
                      .row_major = row_major,
@@ -56,6 +45,7 @@ static operator_t of_data(spca_int n, spca_int p, const real *X, spca_int ld, in
                      .mean = mean,
                      .weight = weight,
                      .factor = 1 / (real)(n > 1 ? n - 1 : 1)};
+    SPCA(use_dense)(&op);
     *h = weight ? 0 : half_exponent(largest_entry(row_major ? n : p, row_major ? p : n, ld, X));
     op.range = ldexp((real)1, -*h);
     return op;

@@ -19,14 +19,7 @@ typedef double real;
 #endif
 typedef SPCA(operator) operator_t;
 typedef SPCA(vector) vector_t;
-
-/* For loops that compilers vectorize: compiled for AVX2 too, and chosen when the library is loaded.
- */
-#ifdef SPCA_CLONES
-#define VECTORIZED __attribute__((target_clones("avx2", "default")))
-#else
-#define VECTORIZED
-#endif
+#include "simd.h"
 
 enum { STRANDS = 128 / sizeof(real) }; /* partial sums of a dot product */
 

@@ -38,36 +38,44 @@ typedef enum {
 
 enum { SPCA_OUTER_BLOCK = 64 };
 enum { SPCA_LANES = 32 };   /* columns whose sums over pairs stand side by side (distances.c) */
-enum { SPCA_TOGETHER = 4 }; /* columns of a block that share one read of X (block.c) */
+enum { SPCA_TOGETHER = 4 }; /* columns of a block that share one read of X (dense_block.c) */
 enum { SPCA_MANY = 160 };   /* bytes of a row of a block that share one (compressed.c) */
-enum { SPCA_SHADOW_BLOCK = 32, SPCA_REFERENCES = 4, SPCA_GUESS_SHARE = 8 };
+enum { SPCA_QUANTIZED_BLOCK = 32, SPCA_REFERENCES = 4, SPCA_GUESS_SHARE = 8 };
+
+/* What the block of a storage is asked for. */
+typedef enum { SPCA_FORWARD, SPCA_BACKWARD, SPCA_BOTH } spca_block;
+
+/* Columns of C-ordered data, the ones used last, copied next to each other (column_cache.c).  All
+ * arrays are the caller's; it belongs to one call. */
+typedef struct {
+    spca_int capacity, cursor, batch;
+    void *kept;                            /* n x capacity, of the data's type */
+    spca_int *owner;                       /* (capacity), -1 where free */
+    spca_int *stamp, *slot_list, *missing; /* (capacity) */
+    spca_int *slot;                        /* (p), -1 where not kept */
+} spca_column_cache;
 
 /* What exact screening keeps of dense data Z = F (screen.c).  All arrays are the caller's; it
- * belongs to one call, since answering a question changes it. */
+ * belongs to one call, since answering a query changes it. */
 typedef struct {
-    /* the shadow z_j ~ step_j q_j; columns padded by zeros to ld, a multiple of SPCA_SHADOW_BLOCK
+    /* the quantized copy z_j ~ step_j q_j; columns padded by zeros to ld, a multiple of
+     * SPCA_QUANTIZED_BLOCK
      */
-    const int8_t *shadow; /* NULL: references alone */
+    const int8_t *quantized; /* NULL: references alone */
     spca_int ld;
     const float *step;  /* (p) or NULL */
-    const float *norm;  /* (p) >= ||step_j q_j||, without a shadow >= ||z_j|| */
+    const float *norm;  /* (p) >= ||step_j q_j||, without a quantized copy >= ||z_j|| */
     const float *slack; /* (p) >= ||z_j - step_j q_j|| plus what rounding does to a product */
     double widest;      /* >= the largest ||q_j|| */
     double smallest, greatest; /* norms of directions for which slack holds */
     /* references: unit directions and the product of every column with them */
     int known, newest, used;
     int chosen[SPCA_REFERENCES]; /* the used ones that span the basis, newest first */
-    double *direction;           /* n x SPCA_REFERENCES, or NULL: the shadow alone */
+    double *direction;           /* n x SPCA_REFERENCES, or NULL: the quantized copy alone */
     double *basis;               /* n x SPCA_REFERENCES, orthonormal */
     double triangle[SPCA_REFERENCES][SPCA_REFERENCES]; /* basis_m = sum_l chosen_l triangle_lm */
     float *product;                                    /* p x SPCA_REFERENCES */
     float *residual; /* (p) >= what of a column is outside of the basis */
-    /* C order: the columns used last, copied */
-    spca_int capacity, cursor, batch;
-    void *kept;                            /* n x capacity, of the data's type */
-    spca_int *owner;                       /* (capacity), -1 where free */
-    spca_int *stamp, *slot_list, *missing; /* (capacity) */
-    spca_int *slot;                        /* (p), -1 where not kept */
     /* scratch */
     float *bound, *estimate, *lower; /* (p) */
     spca_int *list;                  /* (p) */
@@ -75,7 +83,7 @@ typedef struct {
     double *unit, *outside;          /* (n) */
     int16_t *rounded;                /* (ld) */
     /* counts: products asked for, and columns read to answer them */
-    spca_int questions, shadow_columns, columns;
+    spca_int queries, quantized_columns, columns;
 } spca_screen;
 
 #define SPCA_TILE 256 /* rows of the tiles of moments.c */

@@ -35,16 +35,29 @@ typedef struct {
  * threads may share it; all scratch belongs to the call. */
 typedef struct SPCA(operator) SPCA(operator);
 struct SPCA(operator) {
-    /* f = F v (m).  scratch (p).  May set SPCA_STOPPED, SPCA_PRODUCT_FAILED. */
+    /* ---- what a storage is: five functions.  Nothing else asks how X or A0 is kept.  Each takes
+     * stop (NULL: none) and ctx, and may return SPCA_STOPPED, SPCA_PRODUCT_FAILED or SPCA_OK; none
+     * checks that what it returns is finite.  centring.h has the terms beside the product with X.
+     */
+
+    /* f = F v (m).  scratch (p). */
     spca_status (*forward)(const SPCA(operator) * A, SPCA(vector) v, spca_stop stop, void *ctx,
                            REAL *scratch, REAL *f);
-    /* y_a = (F'f)_list_a (count), given g = range u f and total = range s'f, of all columns where
-     * list is NULL; data only, and a list of dense data alone. */
+    /* Data: y_a = (F'f)_list_a (count), given g = range u f (n) and total = range s'f; of all
+     * columns where list is NULL, which it is unless the data are dense. */
     spca_status (*backward)(const SPCA(operator) * A, const REAL *g, REAL total, spca_int count,
                             const spca_int *list, spca_stop stop, void *ctx, REAL *y);
-    /* W = F[:, index], m x k by columns. */
+    /* W = F[:, index], m x k by columns.  scratch (p). */
     spca_status (*columns)(const SPCA(operator) * A, spca_int k, const spca_int *index,
                            spca_stop stop, void *ctx, REAL *scratch, REAL *W);
+    /* For b columns together, each with the bits that it has alone: SPCA_FORWARD: out (m x b) = F V
+     * without deflations; SPCA_BACKWARD: out (p x b) = factor F'U of V = U (n x b); SPCA_BOTH: out
+     * (p x b) = A V, all that apply does.  work (block_work).  NULL: a column at a time. */
+    spca_status (*block)(const SPCA(operator) * A, spca_block what, spca_int b, const REAL *V,
+                         spca_stop stop, void *ctx, REAL *work, REAL *out);
+    /* Its work, or 0 where it has no such product of A as it is deflated. */
+    spca_int (*block_work)(const SPCA(operator) * A, spca_block what, spca_int b);
+
     spca_int n, p, m;
     int covariance; /* m = p and A = F */
     int row_major;  /* dense: C order; compressed: CSR */
@@ -60,9 +73,9 @@ struct SPCA(operator) {
     REAL range, factor;
     REAL shift; /* A + shift I; solvers raise it where A is indefinite */
     /* After projection deflation by orthonormal directions Q, with B = I - QQ': products with
-     * A + credit QQ'; or, with quotient, with A + rho QQ', rho = v'Av/v'Bv, so that v'(Av) = rho
-     * for unit v (operator.c). */
-    REAL credit;
+     * A + span_weight QQ'; or, with quotient, with A + rho QQ', rho = v'Av/v'Bv, so that v'(Av) =
+     * rho for unit v (operator.c). */
+    REAL span_weight;
     int quotient;
     void *owner; /* for products made by a callback */
     /* deflation by t directions x_i: image_i = g_i = F x_i of the operator before that step, for
@@ -71,23 +84,20 @@ struct SPCA(operator) {
     spca_int t;
     const SPCA(vector) * direction;
     const REAL *const *image;
-    spca_screen *screen; /* dense data, or NULL */
-    const REAL *amount;  /* Hotelling: x_i'A x_i; Schur: its sign */
+    spca_screen *screen;      /* dense data, or NULL */
+    spca_column_cache *cache; /* dense data in C order, or NULL */
+    const REAL *coefficient;  /* Hotelling: x_i'A x_i; Schur: its sign */
 };
 
-/* f = F v, y = F'g/range for each way to store X or A0 (products.c). */
-spca_status SPCA(dense_forward)(const SPCA(operator) *, SPCA(vector), spca_stop, void *, REAL *,
-                                REAL *);
-spca_status SPCA(dense_backward)(const SPCA(operator) *, const REAL *, REAL, spca_int,
-                                 const spca_int *, spca_stop, void *, REAL *);
-spca_status SPCA(dense_columns)(const SPCA(operator) *, spca_int, const spca_int *, spca_stop,
-                                void *, REAL *, REAL *);
-spca_status SPCA(compressed_forward)(const SPCA(operator) *, SPCA(vector), spca_stop, void *,
-                                     REAL *, REAL *);
-spca_status SPCA(compressed_backward)(const SPCA(operator) *, const REAL *, REAL, spca_int,
-                                      const spca_int *, spca_stop, void *, REAL *);
-spca_status SPCA(compressed_columns)(const SPCA(operator) *, spca_int, const spca_int *, spca_stop,
-                                     void *, REAL *, REAL *);
+/* The five functions of dense arrays (dense.c, dense_block.c) and of compressed ones
+ * (compressed.c).
+ */
+void SPCA(use_dense)(SPCA(operator) * A);
+void SPCA(use_compressed)(SPCA(operator) * A);
+spca_status SPCA(dense_block)(const SPCA(operator) * A, spca_block what, spca_int b, const REAL *V,
+                              spca_stop stop, void *ctx, REAL *work, REAL *out);
+spca_int SPCA(dense_block_work)(const SPCA(operator) * A, spca_block what, spca_int b);
+
 /* columns by k products with unit vectors, for operators known by their products alone. */
 spca_status SPCA(columns_by_products)(const SPCA(operator) *, spca_int, const spca_int *, spca_stop,
                                       void *, REAL *, REAL *);
@@ -114,13 +124,6 @@ spca_status SPCA(image_block)(const SPCA(operator) * A, spca_int b, const REAL *
                               void *ctx, REAL *work, REAL *f);
 spca_status SPCA(transposed_block)(const SPCA(operator) * A, spca_int b, const REAL *U,
                                    spca_stop stop, void *ctx, REAL *work, REAL *Y);
-
-/* All three of compressed storage (compressed.c): U NULL, apply_block or, half, image_block with
- * columns out of length m; V NULL, transposed_block. */
-spca_status SPCA(compressed_block)(const SPCA(operator) * A, spca_int b, const REAL *V,
-                                   const REAL *U, int half, spca_stop stop, void *ctx, REAL *work,
-                                   REAL *out);
-spca_int SPCA(compressed_work)(const SPCA(operator) * A, spca_int b);
 
 /* The k entries of A v largest in magnitude (nonnegative: largest, and those below 0 count as 0),
  * index ascending, ties to the lower index, and quadratic = v'A v.  work (2p + m + t).  Where A has
@@ -157,11 +160,11 @@ spca_status SPCA(screened)(const SPCA(operator) * A, SPCA(vector) v, const REAL 
                            REAL *work, spca_int *count, const spca_int **list, REAL *y /* p */);
 
 /* Copies columns of C-ordered data (count <= capacity) next to each other, if they are not there
- * yet; their places go to slot_list. */
+ * yet; their places go to A->cache->slot_list. */
 spca_status SPCA(keep_columns)(const SPCA(operator) * A, spca_int count, const spca_int *list,
                                spca_stop stop, void *ctx);
 
-/* G = A[index, index], k x k; A without shift or credit.  work (data: m*k + p; covariance:
+/* G = A[index, index], k x k; A without shift or span_weight.  work (data: m*k + p; covariance:
  * 2p + t). */
 spca_status SPCA(submatrix)(const SPCA(operator) * A, spca_int k, const spca_int *index,
                             spca_stop stop, void *ctx, REAL *work, REAL *G);
@@ -180,19 +183,21 @@ spca_status SPCA(leading_eigenvector)(spca_int k, REAL *G, REAL *work, blas_int 
 
 /* Per column: mean, sum of squared deviations from it, smallest and largest entry.  In double for
  * both precisions; mean or square is NaN or infinite where the data are, or where squares overflow.
- * Stable at any mean; one read of X.  With a shadow (p x shadow_ld by columns; else NULL), each
- * column is shadowed about its mean (or about 0) while it is in cache: x_j - mean ~ step_j q_j. */
+ * Stable at any mean; one read of X.  With a quantized copy (p x quantized_ld by columns; else
+ * NULL), each column is quantized about its mean (or about 0) while it is in cache: x_j - mean ~
+ * step_j q_j. */
 spca_status SPCA(dense_statistics)(spca_int n, spca_int p, const REAL *X, spca_int ld,
-                                   int row_major, int center, spca_int shadow_ld, spca_stop stop,
+                                   int row_major, int center, spca_int quantized_ld, spca_stop stop,
                                    void *ctx, double *mean, double *square, double *low,
-                                   double *high, int8_t *shadow, double *step, double *error,
+                                   double *high, int8_t *quantized, double *step, double *error,
                                    float *size);
-/* The shadow of c columns, given their mean (NULL: 0), smallest and largest entry: q_j = (x_j -
- * mean_j)/step_j rounded to int8, error_j >= ||x_j - mean_j - step_j q_j|| but for rounding in the
- * differences, size_j >= ||q_j||. */
-void SPCA(shadow)(spca_int n, spca_int c, const REAL *X, spca_int ld, int row_major,
-                  const double *mean, const double *low, const double *high, spca_int shadow_ld,
-                  int8_t *shadow, double *step, double *error, float *size);
+/* The quantized copy of c columns, given their mean (NULL: 0), smallest and largest entry: q_j =
+ * (x_j - mean_j)/step_j rounded to int8, error_j >= ||x_j - mean_j - step_j q_j|| but for rounding
+ * in the differences, size_j >= ||q_j||. */
+void SPCA(quantize)(spca_int n, spca_int c, const REAL *X, spca_int ld, int row_major,
+                    const double *mean, const double *low, const double *high,
+                    spca_int quantized_ld, int8_t *quantized, double *step, double *error,
+                    float *size);
 /* Mean, squares and spread, which is 0 exactly where the column is constant. */
 spca_status SPCA(compressed_statistics)(spca_int n, spca_int p, const REAL *data,
                                         const void *indptr, const void *indices, int wide,

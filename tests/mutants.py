@@ -33,16 +33,17 @@ MODULE = "_core.abi3.so"
 PLAIN = ["-std=c11", "-O1", "-fopenmp-simd", "-ffp-contract=off", "-w"]
 SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 DOUBLE = {"branch_and_bound.c", "check_search.c", "dspca.c", "elastic_net.c", "secular.c"}  # alone
-SEARCHES = "solvers at_rest questions stopped_solvers screened_solvers corners"
+SEARCHES = "solvers at_rest queries stopped_solvers screened_solvers corners"
 
 # For each file, checks of the harness that concern it, the quickest first.
 CHECKS = {
     "ascent.c": "few_reads ascent tiles rotation rows",
     "ascent.h": SEARCHES,
-    "block.c": "operator stops",
+    "dense_block.c": "operator stops",
     "branch_and_bound.c": "branch singular search_corners early_searches",
     "centring.h": "operator",
     "distances.c": "distances early",
+    "column_cache.c": "screen stops screened",
     "compressed.c": "operator stops compressed_statistics lengths",
     "deflate.c": "deflation no_variance data_deflation",
     "direct.c": "direct refit corners early",
@@ -58,7 +59,7 @@ CHECKS = {
     "penalized_decomposition.c": SEARCHES,
     "truncated_power.c": SEARCHES,
     "planar.h": "rotation rest few_reads ascent rows",
-    "products.c": "operator screen stops screened lengths",
+    "dense.c": "operator screen stops screened lengths",
     "real.h": "operator select refit elastic_net dspca rotation",
     "rotate.c": "rotation rest stopped_rotation corners",
     "scotlass.c": "orthogonal_threshold only_direction " + SEARCHES,
@@ -75,10 +76,11 @@ TRIALS = {"early": 30, "rows": 30, "ascent": 600, "few_reads": 300}  # the other
 PYTHON = {
     "ascent.c": [("rotation", "")],
     "ascent.h": [("tpower", "")],
-    "block.c": [("block", ""), ("probabilistic", "closed or matches")],
+    "dense_block.c": [("block", ""), ("probabilistic", "closed or matches")],
     "branch_and_bound.c": [("exact", "")],
     "centring.h": [("operator", "products or deflation"), ("block", "")],
     "distances.c": [("clustering", "")],
+    "column_cache.c": [("screening", "")],
     "compressed.c": [("block", ""), ("operator", "products")],
     "deflate.c": [("deflation", "")],
     "direct.c": [],  # is for other packages
@@ -93,7 +95,7 @@ PYTHON = {
     "penalized_decomposition.c": [("pmd", "")],
     "truncated_power.c": [("tpower", "")],
     "planar.h": [("rotation", "")],
-    "products.c": [("operator", ""), ("block", "")],
+    "dense.c": [("operator", ""), ("block", "")],
     "real.h": [("kernels", ""), ("operator", "")],
     "rotate.c": [("rotation", "")],
     "scotlass.c": [("scotlass", "")],

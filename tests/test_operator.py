@@ -346,7 +346,7 @@ def test_products_of_rows(dtype):
 @pytest.mark.parametrize("name", ["C", "F", "csr", "csc"])
 @pytest.mark.parametrize("centered", [True, False])
 def test_row_weights(name, dtype, centered):
-    """F = diag(u) (X - 1 mean') diag(w), or (diag(u) X - 1 mean') diag(w): products and deflations."""
+    """F = diag(u) (X - 1 mean') diag(w), or (diag(u) X - 1 mean') diag(w), in every product."""
     rng = np.random.default_rng(6)
     X, u, mean, w = data(dtype), rng.uniform(0, 2, N), rng.standard_normal(P), rng.uniform(0.5, 2, P)
     u[3] = 0

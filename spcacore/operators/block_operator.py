@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Any
 
 import numpy as np
@@ -43,7 +42,6 @@ class Gram:
         self.p = p = blocks.shape[1]
         self.mean = np.zeros(p, dtype) if mean is None else mean
         self.weight = np.ones(p, dtype) if weight is None else weight
-        self.answers: deque[NDArray[Any]] = deque()  # to the products that will be asked for next
         self.diagonal = np.zeros(p, dtype)
         self.promise = self.diagonal  # of the variables, to be used soon
         self.column = np.empty((0, p), dtype)  # those kept, as rows
@@ -58,14 +56,16 @@ class Gram:
 
     def forward(self, v: NDArray[Any]) -> NDArray[Any]:
         """A v, as the kernels ask for it."""
-        if self.answers:
-            return self.answers.popleft()
-        index = np.flatnonzero(v)
-        y = self.block(index, v[index][:, None])[:, 0]
+        y = self.block(v[:, None])[:, 0]
         self.promise = np.abs(y)
         return np.ascontiguousarray(y)
 
-    def block(self, index: Index, V: NDArray[Any]) -> NDArray[Any]:
+    def block(self, V: NDArray[Any]) -> NDArray[Any]:
+        """A V, as the kernels ask for it."""
+        index = np.flatnonzero(V.any(axis=1))
+        return self._multiply(index, V[index])
+
+    def _multiply(self, index: Index, V: NDArray[Any]) -> NDArray[Any]:
         """A[:, index] V."""
         if len(index) == 0:
             return np.zeros((self.p, V.shape[1]), self.dtype)
@@ -276,16 +276,6 @@ class BlockOperator:
         g = None if image is None else np.asarray(image, np.float64)
         step = index, np.asarray(value, np.float64), g, float(amount)
         return BlockOperator(self.gram, inner, method, (*self.steps, step))
-
-    def apply_block(self, V: NDArray[Any]) -> NDArray[Any]:
-        """A V, in one pass."""
-        V = np.asarray(V, self.dtype)
-        index = np.flatnonzero(V.any(axis=1))
-        self.gram.answers.extend(np.ascontiguousarray(self.gram.block(index, V[index]).T))
-        try:
-            return self.inner.apply_block(V)
-        finally:
-            self.gram.answers.clear()
 
     def image_block(self, V: NDArray[Any]) -> NDArray[Any]:
         """F V (n, b), of data that are not deflated, in one pass."""

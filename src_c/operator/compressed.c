@@ -1,37 +1,141 @@
-/* compressed.c - products of CSR and CSC data with a block of vectors, in one read of the data.
+/* compressed.c - CSR and CSC data, and symmetric matrices: products with one vector and with a
+ * block.
  *
  * The block is kept by rows, b numbers next to each other for every variable, so that an entry x_ij
  * costs one place in memory and not b of them:
  *     CSR   row by row, f = x_i'W, then Y += x_i f' while the rows of W and Y it meets, which lie
  *           side by side, are in cache; nothing of size n x b is kept;
  *     CSC   column by column twice, F += x_j w_j', then y_j = x_j'F.
- * Entries are in no order that a processor could foresee, so the rows that the next ones need are
+ * Entries are in no order that a processor could foresee, so the places that the next ones need are
  * fetched ahead.  Columns are taken SPCA_MANY bytes at a time, the sums of which stay in registers.
  *
- * Every sum is made in the order of products.c: column c has the bits of SPCA(apply) to it. */
+ * Every sum of a block is made in the order of one product: column c has the bits of SPCA(apply).
+ */
 #include "centring.h"
-
-#ifdef __GNUC__ /* else the same code, a number at a time */
-typedef real lanes_t __attribute__((vector_size(32), aligned(sizeof(real)), may_alias));
-#define FETCH(address) __builtin_prefetch((const void *)(address), 1, 3)
-#else
-typedef real lanes_t;
-#define FETCH(address) ((void)(address))
-#endif
-#ifdef __OPTIMIZE__ /* so that what is constant is known where it is used */
-#define INLINE static inline __attribute__((always_inline))
-#else
-#define INLINE static inline
-#endif
 
 enum {
     LANES = sizeof(lanes_t) / sizeof(real),
     MOST = SPCA_MANY / sizeof(lanes_t), /* lanes_t of a row */
-    AHEAD = 12,                         /* entries */
+    AHEAD = 12,                         /* entries fetched before their turn, of a block */
+    NEXT = 16,                          /* of one vector */
     TILE = 64                           /* rows transposed at a time */
 };
-#define BLOCK ((spca_int)1 << 20) /* entries read between two looks at stop */
+#define READ ((spca_int)1 << 22)  /* entries read between two looks at stop, of one vector */
+#define BLOCK ((spca_int)1 << 20) /* of a block */
 #define WIDTH (MOST * LANES)
+
+/* ---- one vector: CSR by rows, CSC by columns, a symmetric matrix either way ---------------------
+ */
+
+/* y[l] = line_l . x, or, across, y += x_l line_l for each line of the list (all if NULL), with
+ * `wide` known to the compiler.  Places in x or y that the next entries need are fetched ahead. */
+static inline spca_status line_products(const operator_t *A, const int wide, const int along,
+                                        spca_int k, const spca_int *list, const real *x,
+                                        spca_stop stop, void *ctx, real *y)
+{
+    spca_int read = 0, lines = list ? k : A->row_major ? A->m : A->p;
+    spca_int end = at(A->indptr, wide, A->row_major ? A->m : A->p);
+    const real *place = along ? x : y;
+    for (spca_int a = 0; a < lines; a++) {
+        spca_int l = list ? list[a] : a;
+        spca_int first = at(A->indptr, wide, l), last = at(A->indptr, wide, l + 1);
+        real sum = 0, xl = along ? 0 : x[a];
+        for (spca_int q = first; q < last; q++) {
+            spca_int j = at(A->indices, wide, q);
+            if (q + NEXT < end) FETCH_TO_WRITE(place + at(A->indices, wide, q + NEXT));
+            if (along)
+                sum += A->data[q] * x[j];
+            else
+                y[j] += A->data[q] * xl;
+        }
+        if (along) y[l] = sum;
+        if ((read += last - first + 16) > READ) {
+            read = 0;
+            if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
+        }
+    }
+    return SPCA_OK;
+}
+
+static spca_status compressed_product(const operator_t *A, int along, spca_int k,
+                                      const spca_int *list, const real *x, spca_stop stop,
+                                      void *ctx, real *y)
+{
+    if (A->wide)
+        return along ? line_products(A, 1, 1, k, list, x, stop, ctx, y)
+                     : line_products(A, 1, 0, k, list, x, stop, ctx, y);
+    return along ? line_products(A, 0, 1, k, list, x, stop, ctx, y)
+                 : line_products(A, 0, 0, k, list, x, stop, ctx, y);
+}
+
+static spca_status forward(const operator_t *A, vector_t v, spca_stop stop, void *ctx,
+                           real *scratch, real *f)
+{
+    int by_lines = A->covariance || !A->row_major; /* then only the lines of v are read */
+    real shift = weighted(A, v, !by_lines, scratch);
+    spca_status status;
+    for (spca_int i = 0; i < A->m; i++) f[i] = 0;
+    status = by_lines ? compressed_product(A, 0, v.nnz, v.index, scratch, stop, ctx, f)
+                      : compressed_product(A, 1, 0, NULL, scratch, stop, ctx, f);
+    finish_forward(A, shift, f);
+    return status;
+}
+
+static spca_status backward(const operator_t *A, const real *f, real total, spca_int count,
+                            const spca_int *list, spca_stop stop, void *ctx, real *y)
+{
+    spca_status status;
+    for (spca_int j = 0; j < A->p; j++) y[j] = 0;
+    status = compressed_product(A, !A->row_major, 0, NULL, f, stop, ctx, y);
+    finish_backward(A, total, count, list, y);
+    return status;
+}
+
+static spca_status columns(const operator_t *A, spca_int k, const spca_int *index, spca_stop stop,
+                           void *ctx, real *scratch, real *W)
+{
+    /* place[j] = 1 + position of column j in the list, in scratch: exact up to 1/epsilon columns */
+    real *place = scratch;
+    for (spca_int a = 0; a < k; a++) {
+        real mean = A->mean ? A->mean[index[a]] * A->range : 0;
+        for (spca_int i = 0; i < A->m; i++) W[a * A->m + i] = -mean * row_center(A, i);
+    }
+    if (A->row_major && !A->covariance) {
+        spca_int read = 0;
+        for (spca_int j = 0; j < A->p; j++) place[j] = 0;
+        for (spca_int a = 0; a < k; a++) place[index[a]] = (real)(a + 1);
+        for (spca_int i = 0; i < A->n; i++) {
+            spca_int first = at(A->indptr, A->wide, i), last = at(A->indptr, A->wide, i + 1);
+            for (spca_int q = first; q < last; q++) {
+                spca_int a = (spca_int)place[at(A->indices, A->wide, q)];
+                if (a) W[(a - 1) * A->m + i] += A->data[q] * A->range * row_weight(A, i);
+            }
+            if ((read += last - first + 16) > READ) {
+                read = 0;
+                if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
+            }
+        }
+    } else {
+        for (spca_int a = 0; a < k; a++) {
+            spca_int last = at(A->indptr, A->wide, index[a] + 1);
+            if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
+            for (spca_int q = at(A->indptr, A->wide, index[a]); q < last; q++) {
+                spca_int i = at(A->indices, A->wide, q);
+                W[a * A->m + i] += A->data[q] * A->range * row_weight(A, i);
+            }
+        }
+    }
+    for (spca_int a = 0; a < k; a++) {
+        real weight = column_weight(A, index[a]);
+        for (spca_int i = 0; i < A->m; i++) W[a * A->m + i] *= weight;
+        for (spca_int i = 0; A->covariance && A->weight && i < A->m; i++)
+            W[a * A->m + i] *= A->weight[i];
+    }
+    return SPCA_OK;
+}
+
+/* ---- a block -----------------------------------------------------------------------------------
+ */
 
 typedef struct {
     const operator_t *A;
@@ -41,7 +145,7 @@ typedef struct {
     const real *source, *packed, *across;
     real *target, *out;
     spca_int ld, across_ld, out_ld;
-    int forward, backward; /* F v from X w; what comes before X'g */
+    int to_f, to_g; /* whether f = F v is made from X w; g from f, which comes before X'g */
     const real *shift;
     real *sum; /* STRANDS x padded */
 } block_t;
@@ -55,7 +159,7 @@ INLINE void fetch(const int wide, const operator_t *A, spca_int q, spca_int end,
     const real *row;
     if (q >= end) return;
     row = rows + at(A->indices, wide, q) * ld;
-    for (spca_int i = 0; i < ld; i += 64 / (spca_int)sizeof(real)) FETCH(row + i);
+    for (spca_int i = 0; i < ld; i += 64 / (spca_int)sizeof(real)) FETCH_TO_WRITE(row + i);
 }
 
 /* f = sum of x_q W_q */
@@ -91,12 +195,12 @@ INLINE void middle(const block_t *s, spca_int i, real *f)
 {
     const operator_t *A = s->A;
     real center = A->row_center ? A->row_center[i] : 1;
-    if (s->forward && A->row_weight)
+    if (s->to_f && A->row_weight)
         for (spca_int c = 0; c < s->padded; c++)
             f[c] = A->range * (A->row_weight[i] * f[c] - s->shift[c] * center);
-    else if (s->forward)
+    else if (s->to_f)
         for (spca_int c = 0; c < s->padded; c++) f[c] = A->range * (f[c] - s->shift[c]);
-    if (!s->backward) return;
+    if (!s->to_g) return;
     for (spca_int c = 0; c < s->padded; c++) f[c] *= A->factor;
     for (spca_int c = 0; c < s->padded; c++) f[c] *= A->range;
     for (spca_int c = 0; c < s->padded; c++) s->sum[i % STRANDS * s->padded + c] += f[c] * center;
@@ -117,7 +221,7 @@ INLINE void lines(const int groups, const int wide, const block_t *s, spca_int l
                 ((lanes_t *)f)[g] = ((const lanes_t *)(s->packed + l * s->padded))[g];
         else
             for (spca_int c = 0; c < s->b; c++) f[c] = s->across[c * s->across_ld + l];
-        if (s->forward || s->backward) middle(s, l, f);
+        if (s->to_f || s->to_g) middle(s, l, f);
         if (s->target)
             scatter(groups, wide, A, first, last, end, f, s->target, s->ld, !s->source);
         else
@@ -210,15 +314,19 @@ static spca_int padded_to(spca_int b)
     return (b + LANES - 1) / LANES * LANES;
 }
 
-spca_int SPCA(compressed_work)(const operator_t *A, spca_int b)
+static spca_int block_work(const operator_t *A, spca_block what, spca_int b)
 {
+    (void)what;
+    if (A->covariance || A->t > 0) return 0;
     return padded_to(min_int(b, WIDTH)) * (2 * A->p + (A->row_major ? 0 : A->m) + STRANDS + 1);
 }
 
 /* At most WIDTH columns.  rows: what is indexed, W and Y side by side. */
-static spca_status some_columns(const operator_t *A, spca_int b, const real *V, const real *U,
-                                int half, spca_stop stop, void *ctx, real *work, real *out)
+static spca_status some_columns(const operator_t *A, spca_block what, spca_int b, const real *in,
+                                spca_stop stop, void *ctx, real *work, real *out)
 {
+    const real *V = what == SPCA_BACKWARD ? NULL : in, *U = V ? NULL : in;
+    int half = what == SPCA_FORWARD;
     spca_int padded = padded_to(b), ld = V && A->row_major && !half ? 2 * padded : padded;
     real *shift = work, *sum = shift + padded, *rows = sum + STRANDS * padded;
     real *F = rows + padded * A->p; /* CSC */
@@ -228,8 +336,8 @@ static spca_status some_columns(const operator_t *A, spca_int b, const real *V, 
     if (V) pack(&s, V, rows, ld, shift);
     s.across = U;
     s.across_ld = s.out_ld = A->m;
-    s.forward = V != NULL;
-    s.backward = !half;
+    s.to_f = V != NULL;
+    s.to_g = !half;
     if (A->row_major) {
         s.source = V ? rows : NULL;
         s.target = half ? NULL : rows + (V ? padded : 0);
@@ -244,7 +352,7 @@ static spca_status some_columns(const operator_t *A, spca_int b, const real *V, 
             block_t first = s;
             first.packed = rows;
             first.target = F;
-            first.forward = first.backward = 0;
+            first.to_f = first.to_g = 0;
             zero_rows(A->m, padded, F, padded);
             status = all_lines(&first, stop, ctx);
             if (status < 0) return status;
@@ -261,7 +369,7 @@ static spca_status some_columns(const operator_t *A, spca_int b, const real *V, 
         t.source = F;
         t.out = out;
         t.out_ld = A->p;
-        t.forward = t.backward = 0;
+        t.to_f = t.to_g = 0;
         status = all_lines(&t, stop, ctx);
         if (status < 0) return status;
     }
@@ -269,17 +377,30 @@ static spca_status some_columns(const operator_t *A, spca_int b, const real *V, 
     return SPCA_OK;
 }
 
-spca_status SPCA(compressed_block)(const operator_t *A, spca_int b, const real *V, const real *U,
-                                   int half, spca_stop stop, void *ctx, real *work, real *out)
+static spca_status block(const operator_t *A, spca_block what, spca_int b, const real *V,
+                         spca_stop stop, void *ctx, real *work, real *out)
 {
-    spca_int parts = (b + WIDTH - 1) / WIDTH, length = half ? A->m : A->p;
+    spca_int parts = (b + WIDTH - 1) / WIDTH, from = what == SPCA_BACKWARD ? A->m : A->p;
+    spca_int to = what == SPCA_FORWARD ? A->m : A->p;
     for (spca_int c = 0, count; c < b; c += count) {
         spca_status status;
         count = (b - c + parts - 1) / parts;
         parts--;
-        status = some_columns(A, count, V ? V + c * A->p : NULL, U ? U + c * A->m : NULL, half,
-                              stop, ctx, work, out + c * length);
+        status = some_columns(A, what, count, V + c * from, stop, ctx, work, out + c * to);
         if (status < 0) return status;
     }
+    for (spca_int c = 0; what == SPCA_BOTH && c < b; c++) {
+        vector_t v = {A->p, NULL, V + c * A->p};
+        SPCA(subtract)(A, v, NULL, A->p, NULL, out + c * A->p);
+    }
     return SPCA_OK;
+}
+
+void SPCA(use_compressed)(operator_t *A)
+{
+    A->forward = forward;
+    A->backward = backward;
+    A->columns = columns;
+    A->block = block;
+    A->block_work = block_work;
 }

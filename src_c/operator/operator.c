@@ -1,4 +1,4 @@
-/* operator.c - the questions a solver asks of the symmetric operator A: products, their largest
+/* operator.c - the queries a solver asks of the symmetric operator A: products, their largest
  * entries, a submatrix; with implicit deflation.
  *
  * Deflation by directions x_1..x_t (Mackey 2008) never rewrites the matrix.  With
@@ -15,7 +15,7 @@
  * Generalized deflation seeks max x'Ax/x'Bx with B = I - QQ', Q = (x_1 .. x_t) orthonormal, A the
  * projected matrix.  At the quotient rho of v, A - rho B + rho I = A + rho QQ' is semidefinite, so
  * a step that raises its quadratic form over unit vectors raises x'(A - rho B)x above 0, hence the
- * quotient (Dinkelbach 1967, Management Science 13, for ratios).  A constant credit < 0 with a
+ * quotient (Dinkelbach 1967, Management Science 13, for ratios).  A constant span_weight < 0 with a
  * shift punishes what of x lies in the span of Q instead. */
 #include "centring.h"
 
@@ -48,9 +48,9 @@ static void deflate_image(const operator_t *A, vector_t v, real *f)
         if (A->deflation == SPCA_PROJECTION)
             c = vector_dot(A->direction[i], v);
         else if (A->covariance)
-            c = sparse_dot(v, A->image[i]) * A->amount[i];
+            c = sparse_dot(v, A->image[i]) * A->coefficient[i];
         else
-            c = strands_dot(A->m, A->image[i], f) * A->amount[i];
+            c = strands_dot(A->m, A->image[i], f) * A->coefficient[i];
         subtract_multiple(A->m, c, A->image[i], f);
     }
 }
@@ -80,26 +80,26 @@ static spca_status transposed(const operator_t *A, real *f, spca_stop stop, void
 spca_int SPCA(subtracted)(const operator_t *A)
 {
     int projected =
-        A->deflation == SPCA_PROJECTION && (!A->covariance || A->quotient || A->credit != 0);
+        A->deflation == SPCA_PROJECTION && (!A->covariance || A->quotient || A->span_weight != 0);
     return A->deflation == SPCA_HOTELLING || projected ? A->t : 0;
 }
 
-/* c_i -= credit x_i'v, given quadratic = v'Av of the projected matrix, which grows by what that
- * adds. */
-static void credit_span(const operator_t *A, vector_t v, real *c, real *quadratic)
+/* c_i -= span_weight x_i'v, given quadratic = v'Av of the projected matrix, which grows by what
+ * that adds. */
+static void weigh_span(const operator_t *A, vector_t v, real *c, real *quadratic)
 {
-    real credit = A->credit, inside = 0;
-    if (A->deflation != SPCA_PROJECTION || (!A->quotient && credit == 0)) return;
+    real span_weight = A->span_weight, inside = 0;
+    if (A->deflation != SPCA_PROJECTION || (!A->quotient && span_weight == 0)) return;
     for (spca_int i = 0; i < A->t; i++) {
         real xv = vector_dot(A->direction[i], v);
         inside += xv * xv;
     }
     if (A->quotient) {
         real outside = strands_dot(v.nnz, v.value, v.value) - inside;
-        credit = outside > SPAN_TOLERANCE * inside ? *quadratic / outside : 0;
+        span_weight = outside > SPAN_TOLERANCE * inside ? *quadratic / outside : 0;
     }
-    for (spca_int i = 0; i < A->t; i++) c[i] -= credit * vector_dot(A->direction[i], v);
-    *quadratic += credit * inside;
+    for (spca_int i = 0; i < A->t; i++) c[i] -= span_weight * vector_dot(A->direction[i], v);
+    *quadratic += span_weight * inside;
 }
 
 /* Data: f = range factor F_t v, the coefficient of each direction to be subtracted from F'f/range,
@@ -116,11 +116,11 @@ static spca_status project(const operator_t *A, vector_t v, spca_stop stop, void
             c[i] = strands_dot(A->m, A->image[i], f);
         } else {
             real xv = vector_dot(A->direction[i], v);
-            c[i] = A->amount[i] * xv;
+            c[i] = A->coefficient[i] * xv;
             *quadratic -= c[i] * xv;
         }
     }
-    credit_span(A, v, c, quadratic);
+    weigh_span(A, v, c, quadratic);
     if (A->shift != 0) *quadratic += A->shift * strands_dot(v.nnz, v.value, v.value);
     scal(A->m, A->range, f);
     return SPCA_OK;
@@ -153,28 +153,37 @@ void SPCA(subtract)(const operator_t *A, vector_t v, const real *c, spca_int cou
     if (A->shift != 0) add_at(A->shift, v, count, list, y);
 }
 
+/* A symmetric form: y = A v from y = A0 v.  c (t). */
+static void finish_form(const operator_t *A, vector_t v, real *c, real *y)
+{
+    real quadratic;
+    deflate_image(A, v, y);
+    for (spca_int i = 0; A->deflation == SPCA_PROJECTION && i < A->t; i++)
+        sparse_axpy(-sparse_dot(A->direction[i], y), A->direction[i], y);
+    for (spca_int i = 0; i < SPCA(subtracted)(A); i++)
+        c[i] = A->deflation == SPCA_PROJECTION ? 0
+                                               : A->coefficient[i] * vector_dot(A->direction[i], v);
+    quadratic = A->quotient ? sparse_dot(v, y) : 0;
+    weigh_span(A, v, c, &quadratic);
+    SPCA(subtract)(A, v, c, A->p, NULL, y);
+}
+
 spca_status SPCA(apply)(const operator_t *A, vector_t v, spca_stop stop, void *ctx, real *work,
                         real *y)
 {
     real *f = work, *c = work + A->m, quadratic;
     spca_status status;
     if (A->covariance) { /* y = f, and work serves as scratch */
-        status = SPCA(image)(A, v, stop, ctx, work, y);
+        status = A->forward(A, v, stop, ctx, work, y);
         if (status < 0) return status;
-        for (spca_int i = 0; A->deflation == SPCA_PROJECTION && i < A->t; i++)
-            sparse_axpy(-sparse_dot(A->direction[i], y), A->direction[i], y);
-        for (spca_int i = 0; i < SPCA(subtracted)(A); i++)
-            c[i] =
-                A->deflation == SPCA_PROJECTION ? 0 : A->amount[i] * vector_dot(A->direction[i], v);
-        quadratic = A->quotient ? sparse_dot(v, y) : 0;
-        credit_span(A, v, c, &quadratic);
+        finish_form(A, v, c, y);
     } else {
         status = project(A, v, stop, ctx, y, f, c, &quadratic);
         if (status < 0) return status;
         status = transposed(A, f, stop, ctx, y);
         if (status < 0) return status;
+        SPCA(subtract)(A, v, c, A->p, NULL, y);
     }
-    SPCA(subtract)(A, v, c, A->p, NULL, y);
     return check_finite(A->p, y);
 }
 
@@ -188,7 +197,8 @@ spca_status SPCA(apply_transposed)(const operator_t *A, const real *u, spca_stop
     plain.shift = 0;
     for (spca_int i = 0; i < A->m; i++) f[i] = u[i];
     for (spca_int i = A->t - 1; A->deflation == SPCA_SCHUR && i >= 0; i--)
-        subtract_multiple(A->m, strands_dot(A->m, A->image[i], f) * A->amount[i], A->image[i], f);
+        subtract_multiple(A->m, strands_dot(A->m, A->image[i], f) * A->coefficient[i], A->image[i],
+                          f);
     scal(A->m, A->factor, f);
     for (spca_int i = 0; i < SPCA(subtracted)(A); i++)
         c[i] = A->deflation == SPCA_PROJECTION ? strands_dot(A->m, A->image[i], f) : 0;
@@ -198,6 +208,82 @@ spca_status SPCA(apply_transposed)(const operator_t *A, const real *u, spca_stop
     SPCA(subtract)(&plain, none, c, A->p, NULL, y);
     return check_finite(A->p, y);
 }
+
+/* ---- blocks: the storage's own, or column by column -------------------------------------------
+ */
+
+static spca_int own_work(const operator_t *A, spca_block what, spca_int b)
+{
+    return A->block ? A->block_work(A, what, b) : 0;
+}
+
+spca_int SPCA(block_work)(const operator_t *A, spca_int b)
+{
+    spca_int most = (A->m > A->p ? A->m : A->p) + A->t;
+    for (int what = SPCA_FORWARD; what <= SPCA_BOTH; what++) {
+        spca_int work = own_work(A, (spca_block)what, b);
+        if (work > most) most = work;
+    }
+    return most;
+}
+
+spca_status SPCA(apply_block)(const operator_t *A, spca_int b, const real *V, spca_stop stop,
+                              void *ctx, real *work, real *Y)
+{
+    int whole = own_work(A, SPCA_BOTH, b) > 0, form = A->covariance && own_work(A, SPCA_FORWARD, b);
+    spca_status status = SPCA_OK;
+    if (whole || form)
+        status = A->block(A, whole ? SPCA_BOTH : SPCA_FORWARD, b, V, stop, ctx, work, Y);
+    for (spca_int c = 0; !whole && status >= 0 && c < b; c++) {
+        vector_t v = {A->p, NULL, V + c * A->p};
+        if (form)
+            finish_form(A, v, work, Y + c * A->p);
+        else
+            status = SPCA(apply)(A, v, stop, ctx, work, Y + c * A->p);
+    }
+    return status < 0 ? status : check_finite(A->p * b, Y);
+}
+
+spca_status SPCA(image_block)(const operator_t *A, spca_int b, const real *V, spca_stop stop,
+                              void *ctx, real *work, real *f)
+{
+    spca_status status = SPCA_OK;
+    if (A->t == 0 && own_work(A, SPCA_FORWARD, b))
+        return A->block(A, SPCA_FORWARD, b, V, stop, ctx, work, f);
+    for (spca_int c = 0; status >= 0 && c < b; c++) {
+        vector_t v = {A->p, NULL, V + c * A->p};
+        status = SPCA(image)(A, v, stop, ctx, work, f + c * A->m);
+    }
+    return status;
+}
+
+spca_status SPCA(transposed_block)(const operator_t *A, spca_int b, const real *U, spca_stop stop,
+                                   void *ctx, real *work, real *Y)
+{
+    spca_status status = SPCA_OK;
+    if (A->t == 0 && own_work(A, SPCA_BACKWARD, b)) {
+        status = A->block(A, SPCA_BACKWARD, b, U, stop, ctx, work, Y);
+        return status < 0 ? status : check_finite(A->p * b, Y);
+    }
+    for (spca_int c = 0; status >= 0 && c < b; c++)
+        status = SPCA(apply_transposed)(A, U + c * A->m, stop, ctx, work, Y + c * A->p);
+    return status;
+}
+
+spca_status SPCA(columns_by_products)(const operator_t *A, spca_int k, const spca_int *index,
+                                      spca_stop stop, void *ctx, real *scratch, real *W)
+{
+    const real one = 1;
+    for (spca_int a = 0; a < k; a++) {
+        vector_t unit = {1, index + a, &one};
+        spca_status status = A->forward(A, unit, stop, ctx, scratch, W + a * A->m);
+        if (status < 0) return status;
+    }
+    return SPCA_OK;
+}
+
+/* ---- queries ----------------------------------------------------------------------------------
+ */
 
 /* sqrt(v'(A - shift I)v), 0 where that is negative. */
 static real root_of(const operator_t *A, vector_t v, real quadratic)
@@ -211,11 +297,11 @@ typedef struct {
     spca_int k;
     int nonnegative, relative;
     real tau;
-} question_t;
+} query_t;
 
 /* Values y_a of A v at a list of columns that holds those asked for (NULL: all); see screened. */
-static spca_status answer(const operator_t *A, vector_t v, question_t *ask, spca_stop stop,
-                          void *ctx, real *work, spca_int *count, const spca_int **list, real *y,
+static spca_status answer(const operator_t *A, vector_t v, query_t *ask, spca_stop stop, void *ctx,
+                          real *work, spca_int *count, const spca_int **list, real *y,
                           real *quadratic)
 {
     real *f = work, *c = work + A->m, *rest = c + A->t;
@@ -249,7 +335,7 @@ spca_status SPCA(largest)(const operator_t *A, vector_t v, spca_int k, int nonne
                           real *quadratic)
 {
     real *y = work, *rest = work + A->p;
-    question_t ask = {.k = k, .nonnegative = nonnegative};
+    query_t ask = {.k = k, .nonnegative = nonnegative};
     const spca_int *list;
     spca_int count;
     spca_status status = answer(A, v, &ask, stop, ctx, rest, &count, &list, y, quadratic);
@@ -266,7 +352,7 @@ spca_status SPCA(above)(const operator_t *A, vector_t v, real tau, int relative,
                         real *quadratic)
 {
     real *y = work;
-    question_t ask = {.relative = relative, .tau = tau};
+    query_t ask = {.relative = relative, .tau = tau};
     const spca_int *list;
     spca_int candidates, found = 0;
     spca_status status =
@@ -311,7 +397,7 @@ spca_status SPCA(submatrix)(const operator_t *A, spca_int k, const spca_int *ind
             real xb = vector_dot(A->direction[i], e);
             for (spca_int a = 0; xb != 0 && a <= b; a++) {
                 vector_t d = {1, index + a, &unit};
-                G[a + b * k] -= A->amount[i] * xb * vector_dot(A->direction[i], d);
+                G[a + b * k] -= A->coefficient[i] * xb * vector_dot(A->direction[i], d);
             }
         }
     for (spca_int b = 0; b < k; b++)

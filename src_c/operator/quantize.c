@@ -8,7 +8,7 @@
 #include "real.h"
 #include <string.h>
 
-enum { LANES = 32, SIDE = SPCA_SHADOW_BLOCK, WIDTH = 1024, STRIP = 512 };
+enum { LANES = 32, SIDE = SPCA_QUANTIZED_BLOCK, WIDTH = 1024, STRIP = 512 };
 #define NEAREST 12582912.0f /* 1.5 2^23: adding and subtracting it rounds a float to an integer */
 
 static inline double largest_of(double mean, double low, double high)
@@ -40,7 +40,7 @@ static void finish(spca_int n, double largest, double *step, double *error, floa
 /* A column of Fortran order, zero beyond its n entries.  Sums of STRIP squares of integers are
  * exact in float. */
 VECTORIZED static void column(spca_int n, const real *x, double mean, double inverse,
-                              spca_int shadow_ld, int8_t *q, double *miss, double *square)
+                              spca_int quantized_ld, int8_t *q, double *miss, double *square)
 {
     for (spca_int i0 = 0; i0 < n; i0 += STRIP) {
         spca_int end = min_int(n, i0 + STRIP), i = i0;
@@ -68,7 +68,7 @@ VECTORIZED static void column(spca_int n, const real *x, double mean, double inv
         *miss += (double)r2[0];
         *square += (double)q2[0];
     }
-    for (spca_int i = n; i < shadow_ld; i++) q[i] = 0;
+    for (spca_int i = n; i < quantized_ld; i++) q[i] = 0;
 }
 
 /* The perfect shuffle rotates the bits of an index by one; log2(SIDE) of them transpose SIDE x SIDE
@@ -93,7 +93,7 @@ static inline void transpose_bytes(int8_t *rows, int8_t *columns)
 
 /* r <= SIDE rows and c <= WIDTH columns of C order are rounded row by row, then turned. */
 VECTORIZED static void block(spca_int r, spca_int c, const real *X, spca_int ld, const double *mean,
-                             const double *inverse, spca_int shadow_ld, int8_t *q, double *miss,
+                             const double *inverse, spca_int quantized_ld, int8_t *q, double *miss,
                              double *square)
 {
     int8_t rounded[SIDE][WIDTH], rows[SIDE][SIDE], columns[SIDE][SIDE];
@@ -115,7 +115,7 @@ VECTORIZED static void block(spca_int r, spca_int c, const real *X, spca_int ld,
         for (int l = 0; l < SIDE; l++)
             memcpy(rows[l], rounded[l] + j0, SIDE); /* in full, for speed */
         transpose_bytes(rows[0], columns[0]);
-        for (spca_int j = 0; j < w; j++) memcpy(q + (j0 + j) * shadow_ld, columns[j], SIDE);
+        for (spca_int j = 0; j < w; j++) memcpy(q + (j0 + j) * quantized_ld, columns[j], SIDE);
     }
     for (spca_int j = 0; j < c; j++) {
         miss[j] += (double)r2[j];
@@ -123,9 +123,10 @@ VECTORIZED static void block(spca_int r, spca_int c, const real *X, spca_int ld,
     }
 }
 
-void SPCA(shadow)(spca_int n, spca_int c, const real *X, spca_int ld, int row_major,
-                  const double *mean, const double *low, const double *high, spca_int shadow_ld,
-                  int8_t *shadow, double *step, double *error, float *size)
+void SPCA(quantize)(spca_int n, spca_int c, const real *X, spca_int ld, int row_major,
+                    const double *mean, const double *low, const double *high,
+                    spca_int quantized_ld, int8_t *quantized, double *step, double *error,
+                    float *size)
 {
     double *miss = error, *square = step; /* until the end */
     for (spca_int j = 0; j < c; j++) miss[j] = square[j] = 0;
@@ -139,11 +140,11 @@ void SPCA(shadow)(spca_int n, spca_int c, const real *X, spca_int ld, int row_ma
                 if (!(inverse[j] > 0)) center[j] = 0; /* q_j = 0, though the mean left the range */
             }
             if (row_major)
-                block(min_int(SIDE, n - i), w, X + i * ld + j0, ld, center, inverse, shadow_ld,
-                      shadow + j0 * shadow_ld + i, miss + j0, square + j0);
+                block(min_int(SIDE, n - i), w, X + i * ld + j0, ld, center, inverse, quantized_ld,
+                      quantized + j0 * quantized_ld + i, miss + j0, square + j0);
             for (spca_int j = j0; !row_major && j < j0 + w; j++)
-                column(n, X + j * ld, center[j - j0], inverse[j - j0], shadow_ld,
-                       shadow + j * shadow_ld, miss + j, square + j);
+                column(n, X + j * ld, center[j - j0], inverse[j - j0], quantized_ld,
+                       quantized + j * quantized_ld, miss + j, square + j);
         }
     for (spca_int j = 0; j < c; j++)
         finish(n, largest_of(mean ? mean[j] : 0, low[j], high[j]), step + j, error + j, size + j);

@@ -1,24 +1,24 @@
-/* screen.c - which columns of dense data can answer a question, from a fraction of the bytes of X.
+/* screen.c - which columns of dense data can answer a query, from a fraction of the bytes of X.
  *
- * The question is for the entries of y = Z'f largest in magnitude, or above a level; z_j, the
+ * The query is for the entries of y = Z'f largest in magnitude, or above a level; z_j, the
  * columns of Z = F, are known up to bounds, and only those that may belong to the answer are
  * multiplied exactly, by the loops of the plain product.  So the answer is the plain one to the
  * last bit, if no bound is too small.  Let f have unit norm, and let bar z_j stand for step_j q_j
- * where there is a shadow, for z_j otherwise.
+ * where there is a quantized copy, for z_j otherwise.
  *
- * 1. References D = (d_1 .. d_M), directions of earlier questions for which S_j = D'bar z_j is
+ * 1. References D = (d_1 .. d_M), directions of earlier queries for which S_j = D'bar z_j is
  * known. For any b, with w = f - D b and an orthonormal basis Q of the references (Cauchy-Schwarz),
  *        |bar z_j'f| <= |S_j'b| + ||(I - QQ') bar z_j|| ||w|| + ||bar z_j|| ||Q'w||.
- * 2. The shadow: with f~ = f rounded to int16, bar z_j'f~ is a sum of integers, exact, and
+ * 2. The quantized copy: with f~ = f rounded to int16, bar z_j'f~ is a sum of integers, exact, and
  *        |z_j'f - bar z_j'f~| <= ||z_j - bar z_j|| + ||bar z_j|| ||f - f~||.
- *    A product with the whole shadow becomes a reference, the oldest goes.
+ *    A product with the whole copy becomes a reference, the oldest goes.
  * 3. The level: the k-th largest |y_j| among k columns multiplied exactly, those of v, or the k-th
  *    largest lower bound of 2 where that is higher.  What reaches the level is multiplied exactly.
  *    A shift of A moves the entries of v alone: then these are the columns multiplied exactly, and
  *    the bounds, which do not know of it, are for the others.
  *
  * Rounding.  With u the unit roundoff of REAL, the plain products add n terms through at most
- * h = n/4 + STRANDS + 4 additions (products.c), so that fl(x'g) differs from x'g by at most
+ * h = n/4 + STRANDS + 4 additions (dense.c), so that fl(x'g) differs from x'g by at most
  * gamma_{h+1} ||x|| ||g||, gamma_m = m u/(1 - m u) (Higham 2002, Accuracy and Stability of
  * Numerical Algorithms, section 4.2), likewise fl(1'g), and ||mean 1|| <= ||x||.  The remaining
  * four operations of y_j = range weight_j (x_j'g - (1'g) mean_j) add 4u.  slack_j holds twice that,
@@ -40,52 +40,8 @@
 #define STRIP 1024 /* columns whose estimates stay in L1 */
 enum { M = SPCA_REFERENCES, AHEAD = 6 /* columns of a list */, GROUP = 64 };
 
-/* Shares of the columns beyond which all are read: of the shadow, of X, of X in C order. */
-enum { SHADOW_SHARE = 6, EXACT_SHARE = 2, EXACT_SHARE_ROWS = 64 };
-
-/* ---- columns of C order --------------------------------------------------------------------- */
-
-spca_status SPCA(keep_columns)(const operator_t *A, spca_int count, const spca_int *list,
-                               spca_stop stop, void *ctx)
-{
-    enum { ROWS = 8 };
-    spca_screen *s = A->screen;
-    real *kept = s->kept;
-    spca_int absent = 0, batch = ++s->batch;
-    if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
-    for (spca_int a = 0; a < count; a++) {
-        spca_int place = s->slot[list[a]];
-        if (place >= 0) s->stamp[place] = batch;
-    }
-    for (spca_int a = 0; a < count; a++) {
-        spca_int place = s->slot[list[a]];
-        if (place < 0) { /* the next place that this batch does not use */
-            do s->cursor = s->cursor + 1 < s->capacity ? s->cursor + 1 : 0;
-            while (s->stamp[s->cursor] == batch);
-            place = s->cursor;
-            if (s->owner[place] >= 0) s->slot[s->owner[place]] = -1;
-            s->owner[place] = list[a];
-            s->slot[list[a]] = place;
-            s->stamp[place] = batch;
-            s->missing[absent++] = place;
-        }
-        s->slot_list[a] = place;
-    }
-    for (spca_int i = 0; i < A->n; i += ROWS) {
-        spca_int r = min_int(ROWS, A->n - i);
-        const real *row = A->data + i * A->ld;
-        if (absent && i % 4096 == 0 && asked_to_stop(stop, ctx)) {
-            for (spca_int b = 0; b < absent; b++) s->slot[s->owner[s->missing[b]]] = -1;
-            for (spca_int b = 0; b < absent; b++) s->owner[s->missing[b]] = -1;
-            return SPCA_STOPPED;
-        }
-        for (spca_int b = 0; b < absent; b++) {
-            spca_int place = s->missing[b], j = s->owner[place];
-            for (spca_int l = 0; l < r; l++) kept[place * A->n + i + l] = row[l * A->ld + j];
-        }
-    }
-    return SPCA_OK;
-}
+/* Shares of the columns beyond which all are read: of the quantized copy, of X, of X in C order. */
+enum { QUANTIZED_SHARE = 6, EXACT_SHARE = 2, EXACT_SHARE_ROWS = 64 };
 
 /* ---- references ----------------------------------------------------------------------------- */
 
@@ -149,8 +105,8 @@ static void rebuild(spca_int n, spca_int p, spca_screen *s)
             total += fabsf(T[l][m]);
         }
     }
-    residuals(p, s->used, product, T, (2 + total) * GRAIN, s->shadow ? 0 : total, s->norm, s->slack,
-              s->residual);
+    residuals(p, s->used, product, T, (2 + total) * GRAIN, s->quantized ? 0 : total, s->norm,
+              s->slack, s->residual);
 }
 
 /* bound_j >= |z_j'f|/||f|| by the references, over columns [j0, j1). */
@@ -191,11 +147,11 @@ static void reference_bounds(const operator_t *A, const double *unit, double *w,
     for (spca_int j = 0; j < A->p; j += STRIP)
         strip_bounds(j, min_int(A->p, j + STRIP), s->used, product, b,
                      (float)(sqrt(dot_of(n, w, w)) * (1 + 1e-6)),
-                     (float)within + (2 + sum_b) * GRAIN, s->shadow ? 1 : 1 + sum_b, s->residual,
+                     (float)within + (2 + sum_b) * GRAIN, s->quantized ? 1 : 1 + sum_b, s->residual,
                      s->norm, s->slack, bound);
 }
 
-/* ---- the shadow ------------------------------------------------------------------------------ */
+/* ---- the quantized copy --------------------------------------------------------------------- */
 
 /* f~ = rounded 2^-exponent; returns ||f - f~|| of the unit vector f.  By Cauchy-Schwarz no sum of
  * products of rounded and q_j, in any order, leaves int32; with scale 1 there are at most four. */
@@ -217,7 +173,7 @@ static double round_direction(spca_int n, spca_screen *s, const double *unit, in
 /* sum_i q_i f_i; by way of int16, which compilers turn into multiply-and-add of pairs. */
 static inline int32_t integer_dot(spca_int n, const int8_t *q, const int16_t *f)
 {
-    enum { BLOCK = 2 * SPCA_SHADOW_BLOCK };
+    enum { BLOCK = 2 * SPCA_QUANTIZED_BLOCK };
     int32_t sum = 0;
     spca_int i = 0;
     for (; i + BLOCK <= n; i += BLOCK) {
@@ -240,17 +196,17 @@ static inline void fetch(spca_int n, const int8_t *q)
 }
 
 VECTORIZED static void estimates(spca_int count, const spca_int *list, spca_int ld,
-                                 const int8_t *shadow, const float *step, float unit,
+                                 const int8_t *quantized, const float *step, float unit,
                                  const int16_t *f, float *estimate)
 {
     for (spca_int a = 0; a < count; a++) {
         spca_int j = list ? list[a] : a;
-        if (list && a + AHEAD < count) fetch(ld, shadow + list[a + AHEAD] * ld);
-        estimate[a] = (float)integer_dot(ld, shadow + j * ld, f) * (step[j] * unit);
+        if (list && a + AHEAD < count) fetch(ld, quantized + list[a + AHEAD] * ld);
+        estimate[a] = (float)integer_dot(ld, quantized + j * ld, f) * (step[j] * unit);
     }
 }
 
-/* ---- questions ------------------------------------------------------------------------------- */
+/* ---- queries ------------------------------------------------------------------------------- */
 
 /* Columns whose bound reaches the level; most groups of GROUP have none, which is quickly seen. */
 VECTORIZED static spca_int collect(spca_int n, const float *bound, float level,
@@ -304,10 +260,10 @@ static float *new_reference(spca_int n, spca_int p, spca_screen *s, double **dir
     return s->product + s->newest * p;
 }
 
-/* Narrows the list (NULL: all) by the shadow, and raises the level. */
-static spca_status by_shadow(const operator_t *A, const real *c, double norm, spca_int k,
-                             int nonnegative, float level, spca_stop stop, void *ctx,
-                             float *scratch, const spca_int **list, spca_int *count)
+/* Narrows the list (NULL: all) by the quantized copy, and raises the level. */
+static spca_status by_copy(const operator_t *A, const real *c, double norm, spca_int k,
+                           int nonnegative, float level, spca_stop stop, void *ctx, float *scratch,
+                           const spca_int **list, spca_int *count)
 {
     spca_screen *s = A->screen;
     spca_int n = *count, step = ((spca_int)1 << 22) / s->ld + 1, found;
@@ -317,10 +273,10 @@ static spca_status by_shadow(const operator_t *A, const real *c, double norm, sp
     for (spca_int a = 0; a < n; a += step) {
         spca_int some = min_int(step, n - a), first = *list ? 0 : a;
         if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
-        estimates(some, *list ? *list + a : NULL, s->ld, s->shadow + first * s->ld, s->step + first,
-                  ldexpf(1, -exponent), s->rounded, estimate + a);
+        estimates(some, *list ? *list + a : NULL, s->ld, s->quantized + first * s->ld,
+                  s->step + first, ldexpf(1, -exponent), s->rounded, estimate + a);
     }
-    s->shadow_columns += n;
+    s->quantized_columns += n;
     if (!*list && s->direction) {
         double *direction;
         float *product = new_reference(A->n, A->p, s, &direction);
@@ -359,7 +315,7 @@ static spca_status everything(const operator_t *A, vector_t v, const real *f, co
     spca_status status = A->backward(A, f, total_of(A, f), A->p, NULL, stop, ctx, y);
     if (status < 0) return status;
     s->columns += A->p;
-    if (!s->shadow && norm > 0) {
+    if (!s->quantized && norm > 0) {
         double *direction;
         float *product = new_reference(A->n, A->p, s, &direction);
         for (spca_int i = 0; i < A->n; i++) direction[i] = s->unit[i];
@@ -395,7 +351,7 @@ spca_status SPCA(screened)(const operator_t *A, vector_t v, const real *f, const
     double norm = normalize(A, f, s->unit);
     float level;
     spca_status status;
-    s->questions++;
+    s->queries++;
     *count = p;
     *list = NULL;
     if (!(norm >= s->smallest && norm <= s->greatest) || k > p / SPCA_GUESS_SHARE ||
@@ -422,14 +378,14 @@ spca_status SPCA(screened)(const operator_t *A, vector_t v, const real *f, const
         reference_bounds(A, s->unit, s->outside, s->bound);
         move(A, c, norm, p, NULL, NULL, s->bound);
         found = collect(p, s->bound, level, NULL, s->list);
-        if (found <= (s->shadow ? p / SHADOW_SHARE : few)) {
+        if (found <= (s->quantized ? p / QUANTIZED_SHARE : few)) {
             *count = found;
             *list = s->list;
         }
     }
-    if (s->shadow) {
-        status = by_shadow(A, c, norm, k, nonnegative, level, stop, ctx, (float *)(void *)work,
-                           list, count);
+    if (s->quantized) {
+        status = by_copy(A, c, norm, k, nonnegative, level, stop, ctx, (float *)(void *)work, list,
+                         count);
         if (status < 0) return status;
     }
     if (!*list || *count > few) return everything(A, v, f, c, norm, stop, ctx, count, list, y);

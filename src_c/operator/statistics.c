@@ -109,12 +109,12 @@ VECTORIZED static void stretch(spca_int r, const real *x, double done, columns_t
 }
 
 spca_status SPCA(dense_statistics)(spca_int n, spca_int p, const real *X, spca_int ld,
-                                   int row_major, int center, spca_int shadow_ld, spca_stop stop,
+                                   int row_major, int center, spca_int quantized_ld, spca_stop stop,
                                    void *ctx, double *mean, double *square, double *low,
-                                   double *high, int8_t *shadow, double *step, double *error,
+                                   double *high, int8_t *quantized, double *step, double *error,
                                    float *size)
 {
-    /* panels of columns of about PANEL bytes, so that the shadow finds them in cache */
+    /* panels of columns of about PANEL bytes, so that the quantized copy finds them in cache */
     spca_int width = PANEL / (n * (spca_int)sizeof(real)) / TILE_COLUMNS * TILE_COLUMNS, read = 0;
     columns_t out = {mean, square, low, high};
     width = width < TILE_COLUMNS        ? TILE_COLUMNS
@@ -141,13 +141,15 @@ spca_status SPCA(dense_statistics)(spca_int n, spca_int p, const real *X, spca_i
                     if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
                 }
             }
-            if (shadow && !row_major)
-                SPCA(shadow)(n, 1, X + j * ld, ld, 0, center ? mean + j : NULL, low + j, high + j,
-                             shadow_ld, shadow + j * shadow_ld, step + j, error + j, size + j);
+            if (quantized && !row_major)
+                SPCA(quantize)(n, 1, X + j * ld, ld, 0, center ? mean + j : NULL, low + j, high + j,
+                               quantized_ld, quantized + j * quantized_ld, step + j, error + j,
+                               size + j);
         }
-        if (shadow && row_major)
-            SPCA(shadow)(n, j1 - j0, X + j0, ld, 1, center ? mean + j0 : NULL, low + j0, high + j0,
-                         shadow_ld, shadow + j0 * shadow_ld, step + j0, error + j0, size + j0);
+        if (quantized && row_major)
+            SPCA(quantize)(n, j1 - j0, X + j0, ld, 1, center ? mean + j0 : NULL, low + j0,
+                           high + j0, quantized_ld, quantized + j0 * quantized_ld, step + j0,
+                           error + j0, size + j0);
     }
     return SPCA_OK;
 }

@@ -1,4 +1,5 @@
-/* check_data.c - what is asked of arrays: statistics, shadows, deflation in place, distances. */
+/* check_data.c - what is asked of arrays: statistics, quantized copies, deflation in place,
+ * distances. */
 #include "core.h"
 
 /* X (n x p) as it lies, with NaN between the lines, and its entries. */
@@ -47,19 +48,19 @@ void SPCA(check_statistics)(trial_t *t)
 {
     table_t d = table_of(t, 0, 1);
     spca_int n = d.n, p = d.p,
-             ld = (n + SPCA_SHADOW_BLOCK - 1) / SPCA_SHADOW_BLOCK * SPCA_SHADOW_BLOCK;
+             ld = (n + SPCA_QUANTIZED_BLOCK - 1) / SPCA_QUANTIZED_BLOCK * SPCA_QUANTIZED_BLOCK;
     double *mean = SCRATCH(t, p, double), *square = SCRATCH(t, p, double),
            *low = SCRATCH(t, p, double);
     double *high = SCRATCH(t, p, double), *step = SCRATCH(t, p, double),
            *error = SCRATCH(t, p, double);
     float *size = SCRATCH(t, p, float);
-    int8_t *shadow = SCRATCH(t, p * ld, int8_t);
-    int center = chance(t, 60), shadowed = chance(t, 70) && d.style != ANY;
+    int8_t *quantized = SCRATCH(t, p * ld, int8_t);
+    int center = chance(t, 60), quantizing = chance(t, 70) && d.style != ANY;
     real *means = WORK(t, p);
     double *variances = SCRATCH(t, p, double);
     spca_status status;
     CHECK(t, SPCA(dense_statistics)(n, p, d.X, d.ld, d.row_major, center, ld, NULL, NULL, mean,
-                                    square, low, high, shadowed ? shadow : NULL, step, error,
+                                    square, low, high, quantizing ? quantized : NULL, step, error,
                                     size) == SPCA_OK);
     digest(t, mean, (size_t)p * sizeof *mean);
     status = SPCA(column_statistics)(n, p, d.X, d.ld, d.row_major, SCRATCH(t, 3 * p, double), means,
@@ -95,25 +96,25 @@ void SPCA(check_statistics)(trial_t *t)
             CHECK(t, fabs(variances[j] * (double)(n > 1 ? n - 1 : 1) - squares) <=
                          1e-12 * (double)n * top * top + 1e-300);
         }
-        if (!shadowed || !isfinite(mean[j]) || top > 1e300) continue;
+        if (!quantizing || !isfinite(mean[j]) || top > 1e300) continue;
         for (spca_int i = 0; i < n; i++) {
-            double q = shadow[j * ld + i], x = entry(&d, i, j) - (center ? mean[j] : 0);
+            double q = quantized[j * ld + i], x = entry(&d, i, j) - (center ? mean[j] : 0);
             CHECK(t, fabs(q) <= 127);
             miss = hypot(miss, x - step[j] * q);
             norm += q * q;
         }
-        for (spca_int i = n; i < ld; i++) CHECK(t, shadow[j * ld + i] == 0);
+        for (spca_int i = n; i < ld; i++) CHECK(t, quantized[j * ld + i] == 0);
         CHECK(t, miss <= error[j] * (1 + 1e-9) + 1e-13 * top * (double)n &&
                      sqrt(norm) <= (double)size[j]);
     }
-    if (!shadowed) return;
+    if (!quantizing) return;
     /* by itself, over some columns, it writes the same */
     spca_int first = below(t, p), c = between(t, 1, p - first);
     int8_t *again = SCRATCH(t, c * ld, int8_t);
     double *steps = SCRATCH(t, c, double), *errors = SCRATCH(t, c, double);
-    SPCA(shadow)(n, c, d.X + place(&d, 0, first), d.ld, d.row_major, center ? mean + first : NULL,
-                 low + first, high + first, ld, again, steps, errors, SCRATCH(t, c, float));
-    CHECK(t, memcmp(again, shadow + first * ld, (size_t)(c * ld)) == 0);
+    SPCA(quantize)(n, c, d.X + place(&d, 0, first), d.ld, d.row_major, center ? mean + first : NULL,
+                   low + first, high + first, ld, again, steps, errors, SCRATCH(t, c, float));
+    CHECK(t, memcmp(again, quantized + first * ld, (size_t)(c * ld)) == 0);
     CHECK(t, memcmp(steps, step + first, (size_t)c * sizeof *steps) == 0);
 }
 
@@ -136,7 +137,7 @@ void SPCA(check_compressed_statistics)(trial_t *t)
         real *column = WORK(t, n);
         double sum = 0, squares = 0;
         int constant = 1;
-        CHECK(t, SPCA(compressed_columns)(A, 1, &j, NULL, NULL, WORK(t, p), column) == SPCA_OK);
+        CHECK(t, A->columns(A, 1, &j, NULL, NULL, WORK(t, p), column) == SPCA_OK);
         for (spca_int i = 0; i < n; i++) {
             sum += (double)column[i] / (double)n;
             constant &= column[i] == column[0];

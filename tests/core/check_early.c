@@ -1,4 +1,4 @@
-/* check_early.c - solvers that are stopped at every one of their questions, and what small problems
+/* check_early.c - solvers that are stopped at every one of their queries, and what small problems
  * meet too rarely: inputs longer than what is read at a time, sizes at which another way is taken,
  * numbers that leave the range on the way. */
 #include "core.h"
@@ -17,8 +17,8 @@ typedef struct {
 
 typedef void run_t(trial_t *, early_t *);
 
-/* For at = 0, 1, ...: stopped at that question, until none is left. */
-static void each_question(trial_t *t, run_t *run, early_t *e)
+/* For at = 0, 1, ...: stopped at that query, until none is left. */
+static void each_query(trial_t *t, run_t *run, early_t *e)
 {
     for (spca_int at = 0;; at++) {
         e->stop = (stop_t){0, at};
@@ -49,8 +49,8 @@ static void run_power(trial_t *t, early_t *e)
     real *value, objective;
     start_of(t, e, &index, &value, &nnz);
     e->status = SPCA(truncated_power)(A, k, e->kind, 20, 0, stop_at, &e->stop, &nnz, index, value,
-                                      WORK(t, SPCA(question_work)(A) + 2 * k),
-                                      SCRATCH(t, k, spca_int), &objective, &n_iter);
+                                      WORK(t, SPCA(query_work)(A) + 2 * k), SCRATCH(t, k, spca_int),
+                                      &objective, &n_iter);
 }
 
 static void run_gpower(trial_t *t, early_t *e)
@@ -113,7 +113,7 @@ static void run_submatrix(trial_t *t, early_t *e)
     index = SCRATCH(t, k, spca_int);
     for (spca_int a = 0; a < k; a++) index[a] = a;
     if (e->q->storage == ROWS && !A.covariance && A.t == 0 && !A.row_weight && e->kind)
-        A.screen = SPCA(screen_of)(t, e->q, 1, 1);
+        A.screen = SPCA(screen_of)(t, e->q, 1, 1), A.cache = e->q->A.cache;
 
     e->status = SPCA(submatrix)(&A, k, index, stop_at, &e->stop, WORK(t, room), WORK(t, k * k));
 }
@@ -190,7 +190,7 @@ void SPCA(check_early)(trial_t *t)
     real *G;
     SPCA(problem_of)(t, &q, chance(t, 60) ? TAMED | DEFLATED : TAMED);
     for (size_t i = 0; i < sizeof SOLVERS / sizeof *SOLVERS; i++)
-        for (e.kind = 0; e.kind < 2; e.kind++) each_question(t, SOLVERS[i], &e);
+        for (e.kind = 0; e.kind < 2; e.kind++) each_query(t, SOLVERS[i], &e);
     G = SPCA(copy_of)(t, (p + 1) * p, SPCA(numbers)(t, PLAIN, (p + 1) * p));
     w = zeros(t, 6 + p);
     w[0] = 2, w[1] = 1, w[2] = w[5] = 0.8, w[3] = 0.6, w[4] = -0.6;
@@ -201,7 +201,7 @@ void SPCA(check_early)(trial_t *t)
     }
     e = (early_t){.p = p, .r = 3, .X = G, .w = w, .most = 9};
     for (size_t i = 0; i < sizeof OTHERS / sizeof *OTHERS; i++)
-        for (e.kind = 0; e.kind < 3; e.kind++) each_question(t, OTHERS[i], &e);
+        for (e.kind = 0; e.kind < 3; e.kind++) each_query(t, OTHERS[i], &e);
 }
 
 /* ---- long inputs ----------------------------------------------------------------------------- */
@@ -247,10 +247,7 @@ void SPCA(check_lengths)(trial_t *t)
     for (int32_t i = 0; fill && i < LINES; i++) indices[i] = i % WIDE;
     for (spca_int i = 0; fill && i < LINES * 16; i++) data[i] = 1;
     memset(&q, 0, sizeof q);
-    q.A = (operator_t){.forward = SPCA(compressed_forward),
-                       .backward = SPCA(compressed_backward),
-                       .columns = SPCA(compressed_columns),
-                       .n = LINES,
+    q.A = (operator_t){.n = LINES,
                        .m = LINES,
                        .p = WIDE,
                        .row_major = 1,
@@ -259,9 +256,10 @@ void SPCA(check_lengths)(trial_t *t)
                        .indices = indices,
                        .range = 1,
                        .factor = 1};
-    for (e.kind = 0; e.kind < 3; e.kind++) each_question(t, run_compressed, &e);
+    SPCA(use_compressed)(&q.A);
+    for (e.kind = 0; e.kind < 3; e.kind++) each_query(t, run_compressed, &e);
     e = (early_t){.p = LINES, .r = 16, .X = data};
-    for (e.kind = 0; e.kind < 2; e.kind++) each_question(t, run_statistics, &e);
+    for (e.kind = 0; e.kind < 2; e.kind++) each_query(t, run_statistics, &e);
 }
 
 /* ---- many rows to be rotated ------------------------------------------------------------------
@@ -292,7 +290,7 @@ void SPCA(check_rows)(trial_t *t)
     for (e.kind = 0; e.kind < 4; e.kind++) {
         e.tol = e.kind < 2 ? 0 : 1e-6;
         e.most = e.kind & 2 ? 1 : 30;
-        each_question(t, run_orthomax, &e);
+        each_query(t, run_orthomax, &e);
     }
     e.kind = 0;
     for (int i = 0; i < 36; i++) { /* ended before or after what a tolerance asks for */
@@ -313,13 +311,13 @@ void SPCA(check_rows)(trial_t *t)
     CHECK(t, e.status >= 0);
     e.r = 4;
     e.X = saddle(t, e.p);
-    each_question(t, run_orthomax, &e);
+    each_query(t, run_orthomax, &e);
     Y = SPCA(copy_of)(t, e.p * e.r, SPCA(numbers)(t, PLAIN, e.p * e.r));
     for (spca_int i = 0; i < e.p * e.r; i++) /* columns that single precision hardly sees */
         Y[i] *= i / e.p < 2 ? 1 : (real)0.01;
     e.X = Y;
     e.tol = 0;
-    each_question(t, run_orthomax, &e);
+    each_query(t, run_orthomax, &e);
     CHECK(t, SPCA(orthomax_work)(e.p, e.p / 70) == 1);
     e = (early_t){
         .p = 70000, .r = 2, .most = 9, .stop = {0, -1}}; /* every second tile is looked at first */
@@ -402,17 +400,9 @@ static void starts(trial_t *t)
     enum { P = 4, K = 2 };
     real X[P * P] = {0}, value[P], work[4 * P], u[P], objective, quadratic;
     spca_int index[P], iwork[P], nnz, n_iter;
-    operator_t A = {.forward = SPCA(dense_forward),
-                    .backward = SPCA(dense_backward),
-                    .columns = SPCA(dense_columns),
-                    .n = P,
-                    .p = P,
-                    .m = P,
-                    .row_major = 1,
-                    .data = X,
-                    .ld = P,
-                    .range = 1,
-                    .factor = 1};
+    operator_t A = {
+        .n = P, .p = P, .m = P, .row_major = 1, .data = X, .ld = P, .range = 1, .factor = 1};
+    SPCA(use_dense)(&A);
     for (spca_int i = 1; i < P; i++) X[i * (P + 1)] = 1; /* the first column is zero */
 #define START(count, x)                                                                            \
     for (nnz = 0; nnz < (count); nnz++) {                                                          \

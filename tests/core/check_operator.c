@@ -1,4 +1,4 @@
-/* check_operator.c - products, questions and submatrices of every storage against plain loops. */
+/* check_operator.c - products, queries and submatrices of every storage against plain loops. */
 #include "core.h"
 
 static spca_stop stop_of(problem_t *q)
@@ -25,7 +25,7 @@ static void check_halves(trial_t *t, problem_t *q, vector_t v, const real *g)
         real *weighted = SPCA(copy_of)(t, m, g), total = total_of(A, g);
         weight_rows(A, 0, m, weighted);
         CHECK(t, A->backward(A, weighted, total, p, NULL, NULL, NULL, y) == SPCA_OK);
-        if ((A->forward == SPCA(dense_forward) && !A->row_major) || q->storage == CALLBACK) {
+        if ((q->storage == COLUMNS) || q->storage == CALLBACK) {
             CHECK(t, A->backward(A, weighted, total, k, index, NULL, NULL, part) == SPCA_OK);
             for (spca_int a = 0; a < k && SPCA(all_finite)(p, y); a++)
                 CHECK(t, part[a] == y[index[a]]);
@@ -68,10 +68,10 @@ static double norm_of(vector_t v)
 }
 
 /* apply, largest and above; then the rest that can be asked. */
-static void check_questions(trial_t *t, problem_t *q, vector_t v)
+static void check_queries(trial_t *t, problem_t *q, vector_t v)
 {
     operator_t *A = &q->A;
-    spca_int p = A->p, k = between(t, 0, p), room = SPCA(question_work)(A), count = -1, found = 0;
+    spca_int p = A->p, k = between(t, 0, p), room = SPCA(query_work)(A), count = -1, found = 0;
     spca_int *index = SCRATCH(t, k, spca_int), *over = SCRATCH(t, p, spca_int);
     real *y = WORK(t, p), *value = WORK(t, k), *values = WORK(t, p), quadratic = 0, again = 0, tau;
     double want = 0, size = q->size * (double)p * fmax(norm_of(v), 1);
@@ -152,12 +152,6 @@ static void check_blocks(trial_t *t, problem_t *q)
     }
     CHECK(t, status == single);
     SPCA(digest)(t, status, p * b, Y);
-    if (q->storage != CSR && q->storage != CSC) return;
-    room = SPCA(compressed_work)(A, b);
-    CHECK(t, SPCA(compressed_block)(A, b, V, NULL, 1, NULL, NULL, WORK(t, room), f) == SPCA_OK);
-    CHECK(t, SPCA(compressed_block)(A, b, NULL, U, 0, NULL, NULL, WORK(t, room), Y) == SPCA_OK);
-    if (status >= 0 && SPCA(all_finite)(p, Y))
-        CHECK(t, memcmp(y, Y + (b - 1) * p, (size_t)p * sizeof *y) == 0);
 }
 
 static void check_submatrix(trial_t *t, problem_t *q)
@@ -174,7 +168,7 @@ static void check_submatrix(trial_t *t, problem_t *q)
     if (status < 0) return;
     for (spca_int a = 0; a < k * k; a++) {
         exact[a] = (double)G[a];
-        if (q->exact && !A->quotient && A->credit == 0)
+        if (q->exact && !A->quotient && A->span_weight == 0)
             CHECK(t, NEAR(G[a], q->dense[index[a % k] + index[a / k] * p], q->size * (double)p));
     }
     copy = SPCA(copy_of)(t, k * k, G);
@@ -211,7 +205,7 @@ void SPCA(check_operator)(trial_t *t)
     vector_t v = SPCA(sparse)(t, style, p, nnz, chance(t, 40));
     const real *g = SPCA(numbers)(t, style, q.A.m);
     check_halves(t, &q, v, g);
-    check_questions(t, &q, v);
+    check_queries(t, &q, v);
     check_blocks(t, &q);
     check_submatrix(t, &q);
     if (!q.exact || q.A.covariance) return;
@@ -235,7 +229,7 @@ void SPCA(check_operator)(trial_t *t)
     }
 }
 
-/* Every question that is stopped, or whose product fails, says so and nothing else; then it is
+/* Every query that is stopped, or whose product fails, says so and nothing else; then it is
  * asked to the end, with the result of the one that was never stopped. */
 typedef spca_status ask_t(trial_t *t, problem_t *q, vector_t v);
 
@@ -251,7 +245,7 @@ static spca_status ask_largest(trial_t *t, problem_t *q, vector_t v)
 {
     spca_int k = q->A.p < 3 ? 1 : 3;
     real quadratic;
-    return SPCA(largest)(&q->A, v, k, 0, stop_of(q), &q->stops, WORK(t, SPCA(question_work)(&q->A)),
+    return SPCA(largest)(&q->A, v, k, 0, stop_of(q), &q->stops, WORK(t, SPCA(query_work)(&q->A)),
                          SCRATCH(t, k, spca_int), WORK(t, k), &quadratic);
 }
 
@@ -260,7 +254,7 @@ static spca_status ask_above(trial_t *t, problem_t *q, vector_t v)
     spca_int count;
     real quadratic;
     return SPCA(above)(&q->A, v, (real)0.25, 1, stop_of(q), &q->stops,
-                       WORK(t, SPCA(question_work)(&q->A)), &count, SCRATCH(t, q->A.p, spca_int),
+                       WORK(t, SPCA(query_work)(&q->A)), &count, SCRATCH(t, q->A.p, spca_int),
                        WORK(t, q->A.p), &quadratic);
 }
 

@@ -14,7 +14,7 @@ static void ask_both(trial_t *t, problem_t *q, spca_screen *s, vector_t v)
 {
     operator_t *A = &q->A;
     spca_int p = A->p, k = between(t, 0, chance(t, 80) ? p / SPCA_GUESS_SHARE : p);
-    spca_int *index[2], count[2] = {k, k}, room = SPCA(question_work)(A);
+    spca_int *index[2], count[2] = {k, k}, room = SPCA(query_work)(A);
     real *value[2], quadratic[2] = {0, 0}, tau = (real)below(t, 60) / 30;
     int above = chance(t, 40), relative = chance(t, 70), nonnegative = chance(t, 30);
     spca_status status[2];
@@ -42,22 +42,23 @@ void SPCA(check_screen)(trial_t *t)
     problem_t q;
     vector_t v = {0, NULL, NULL};
     SPCA(problem_of)(t, &q, SCREENED | (chance(t, 50) ? DEFLATED : 0));
-    int shadow = chance(t, 70);
-    spca_screen *s = SPCA(screen_of)(t, &q, shadow, !shadow || chance(t, 60));
+    int quantized = chance(t, 70);
+    spca_screen *s = SPCA(screen_of)(t, &q, quantized, !quantized || chance(t, 60));
     spca_int n = q.A.n, p = q.A.p, stops;
     for (spca_int i = between(t, 1, 9); i > 0; i--) {
         v = next_direction(t, p, v, chance(t, 60));
-        if (chance(t, 15) && q.A.credit == 0) q.A.shift = (real)(q.size * (double)below(t, 4) / 2);
+        if (chance(t, 15) && q.A.span_weight == 0)
+            q.A.shift = (real)(q.size * (double)below(t, 4) / 2);
         ask_both(t, &q, s, v);
     }
-    CHECK(t, s->questions > 0);
+    CHECK(t, s->queries > 0);
     /* stopped wherever it asks, the screen still tells the truth */
     q.A.screen = s;
     for (stops = 0;; stops++) {
         stop_t stop = {0, stops};
         real quadratic;
         spca_status status =
-            SPCA(largest)(&q.A, v, 1, 0, stop_at, &stop, WORK(t, SPCA(question_work)(&q.A)),
+            SPCA(largest)(&q.A, v, 1, 0, stop_at, &stop, WORK(t, SPCA(query_work)(&q.A)),
                           SCRATCH(t, 1, spca_int), WORK(t, 1), &quadratic);
         if (stop.asked <= stops) break;
         CHECK(t, status == SPCA_STOPPED);
@@ -65,17 +66,18 @@ void SPCA(check_screen)(trial_t *t)
     ask_both(t, &q, s, v);
     if (!q.A.row_major) return;
     q.A.screen = s;
-    spca_int count = between(t, 1, s->capacity);
+    const spca_column_cache *cache = q.A.cache;
+    spca_int count = between(t, 1, cache->capacity);
     const spca_int *list = SPCA(subset)(t, p, count);
     CHECK(t, SPCA(keep_columns)(&q.A, count, list, NULL, NULL) == SPCA_OK);
     for (spca_int a = 0; a < count; a++) {
-        const real *kept = (const real *)s->kept + s->slot_list[a] * n;
-        CHECK(t, s->slot_list[a] >= 0 && s->slot_list[a] < s->capacity);
+        const real *kept = (const real *)cache->kept + cache->slot_list[a] * n;
+        CHECK(t, cache->slot_list[a] >= 0 && cache->slot_list[a] < cache->capacity);
         for (spca_int i = 0; i < n; i++) CHECK(t, kept[i] == q.A.data[i * q.A.ld + list[a]]);
     }
 }
 
-/* The question below largest and above: the list holds all that it may not leave out. */
+/* The query below largest and above: the list holds all that it may not leave out. */
 void SPCA(check_screened)(trial_t *t)
 {
     problem_t q;

@@ -188,7 +188,7 @@ void SPCA(check_solvers)(trial_t *t)
     if (status < 0) return;
     if (q.style < SPREAD) check_result(t, &q, &task, &r);
     /* of a semidefinite operator it never descends, once it is feasible */
-    if (!q.exact || q.covariance || q.A.deflation == SPCA_HOTELLING || q.A.credit != 0 ||
+    if (!q.exact || q.covariance || q.A.deflation == SPCA_HOTELLING || q.A.span_weight != 0 ||
         r.n_iter < 2)
         return;
     none.max_iter = 1;
@@ -347,8 +347,7 @@ void SPCA(check_only_direction)(trial_t *t)
     /* From e_2 to e_1, the one direction orthogonal to Q = e_2, whose product e_2 is in its span:
      * there is no next step, and e_1 stands. */
     const real A0[] = {0, 1, 1, -1};
-    operator_t A = {.forward = SPCA(dense_forward),
-                    .n = 2,
+    operator_t A = {.n = 2,
                     .p = 2,
                     .m = 2,
                     .covariance = 1,
@@ -357,6 +356,7 @@ void SPCA(check_only_direction)(trial_t *t)
                     .ld = 2,
                     .range = 1,
                     .factor = 1};
+    SPCA(use_dense)(&A);
     CHECK(t,
           SPCA(scotlass)(&A, 1, (const real[]){0, 1}, sqrt(2), 9, 0, NULL, NULL, value, WORK(t, 10),
                          SCRATCH(t, 6, double), &objective, &n_iter) == SPCA_NOT_CONVERGED);
@@ -401,13 +401,15 @@ void SPCA(check_at_rest)(trial_t *t)
 static spca_status counted_forward(const operator_t *A, vector_t v, spca_stop stop, void *ctx,
                                    real *work, real *f)
 {
+    operator_t plain = *A;
+    SPCA(use_dense)(&plain);
     stop_at(A->owner);
-    return SPCA(dense_forward)(A, v, stop, ctx, work, f);
+    return plain.forward(&plain, v, stop, ctx, work, f);
 }
 
-/* One question of the 12 largest entries tells a level below them, and one of those above that
+/* One query of the 12 largest entries tells a level below them, and one of those above that
  * level all: a third is never asked, although the level may be rounded up. */
-void SPCA(check_questions)(trial_t *t)
+void SPCA(check_queries)(trial_t *t)
 {
     enum { P = 60, FIRST = 12 };
     real *A0 = SCRATCH(t, P * P, real), value[P] = {1}, objective;

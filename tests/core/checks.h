@@ -16,7 +16,7 @@
     ROW(screened_solvers, 400)                                                                     \
     ROW(stopped_solvers, 100)                                                                      \
     ROW(at_rest, 600)                                                                              \
-    ROW(questions, 100)                                                                            \
+    ROW(queries, 100)                                                                              \
     ROW(orthogonal_threshold, 400)                                                                 \
     ROW(only_direction, 200)                                                                       \
     ROW(rotation, 400)                                                                             \

@@ -59,7 +59,7 @@ extern _Thread_local spca_int lapack_fails;
 /* A vector of doubles, zero. */
 double *zeros(trial_t *t, spca_int n);
 
-/* Asked to stop: at the question `at`, never if that is negative. */
+/* Asked to stop: at the query `at`, never if that is negative. */
 typedef struct {
     spca_int asked, at;
 } stop_t;
@@ -124,7 +124,7 @@ typedef struct {
     double *dense; /* p x p: A with its deflations */
     double size;   /* of the entries of A before any deflation: what rounding is measured by */
     int exact;     /* whether dense can be compared with: tame data, no tiny pivots */
-    stop_t fails;  /* a callback fails at this question */
+    stop_t fails;  /* a callback fails at this query */
     stop_t stops;
 } SPCA(problem);
 typedef SPCA(problem) problem_t;
@@ -134,6 +134,7 @@ enum { TAMED = 1, DEFLATED = 2, SCREENED = 4, SMALL_ONE = 8 };
 void SPCA(problem_of)(trial_t *t, problem_t *q, int fixed);
 void SPCA(deflate)(trial_t *t, problem_t *q, spca_deflation deflation, vector_t x);
 /* A screen of dense data without deflation or row weights; its answers are those of the plain A. */
-spca_screen *SPCA(screen_of)(trial_t *t, const problem_t *q, int shadow, int references);
-spca_int SPCA(question_work)(const operator_t *A); /* 2p + m + t */
+/* The operator gets a cache of columns with it. */
+spca_screen *SPCA(screen_of)(trial_t *t, problem_t *q, int quantized, int references);
+spca_int SPCA(query_work)(const operator_t *A); /* 2p + m + t */
 #endif

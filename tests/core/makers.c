@@ -130,9 +130,7 @@ static void store_dense(trial_t *t, problem_t *q, const real *X)
     A->ld = width + below(t, 4);
     data = input(t, (lines - 1) * A->ld + width, sizeof *data, &fill);
     A->data = data;
-    A->forward = SPCA(dense_forward);
-    A->backward = SPCA(dense_backward);
-    A->columns = SPCA(dense_columns);
+    SPCA(use_dense)(A);
     for (spca_int l = 0; fill && l < lines; l++)
         for (spca_int a = 0; a < (l + 1 < lines ? A->ld : width); a++) /* NaN between the lines */
             data[l * A->ld + a] = a >= width     ? (real)NAN
@@ -158,9 +156,7 @@ static void store_compressed(trial_t *t, problem_t *q, const real *X)
     A->data = data;
     A->indptr = indptr;
     A->indices = indices;
-    A->forward = SPCA(compressed_forward);
-    A->backward = SPCA(compressed_backward);
-    A->columns = SPCA(compressed_columns);
+    SPCA(use_compressed)(A);
     for (spca_int l = 0; fill && l <= lines; l++) {
         int32_t narrow = (int32_t)at;
         int64_t wide = at;
@@ -310,8 +306,8 @@ void SPCA(problem_of)(trial_t *t, problem_t *q, int fixed)
             q->exact = 0;
             return;
         }
-        A->credit = (real)size / 2;
-        A->shift = A->credit;
+        A->span_weight = (real)size / 2;
+        A->shift = A->span_weight;
         for (spca_int i = 0; i < A->t; i++)
             for (spca_int a = 0; a < A->direction[i].nnz; a++)
                 for (spca_int b = 0; b < A->direction[i].nnz; b++)
@@ -320,20 +316,21 @@ void SPCA(problem_of)(trial_t *t, problem_t *q, int fixed)
         for (spca_int a = 0; a < A->p; a++) {
             q->dense[a + a * A->p] += (double)A->shift;
             for (spca_int b = 0; b < A->p; b++)
-                q->dense[a + b * A->p] += (double)A->credit * QQ[a + b * A->p];
+                q->dense[a + b * A->p] += (double)A->span_weight * QQ[a + b * A->p];
         }
         q->size += 2 * (double)A->shift;
     }
 }
 
-/* As deflation.py does it: x over its norm, its image, and the amount. */
+/* As deflation.py does it: x over its norm, its image, and the coefficient. */
 void SPCA(deflate)(trial_t *t, problem_t *q, spca_deflation deflation, vector_t x)
 {
     operator_t *A = &q->A;
     spca_int p = A->p, steps = A->t + 1;
     vector_t *directions = scratch(t, steps, sizeof *directions);
     const real **images = scratch(t, steps, sizeof *images);
-    real *amounts = WORK(t, steps), *value = SPCA(copy_of)(t, x.nnz, x.value), *g, *y, amount;
+    real *coefficients = WORK(t, steps), *value = SPCA(copy_of)(t, x.nnz, x.value), *g, *y,
+         coefficient;
     double *w = zeros(t, p), *u = zeros(t, p), norm = 0, variance = 0;
     spca_status status;
     for (spca_int a = 0; a < x.nnz; a++) norm = hypot(norm, (double)value[a]);
@@ -349,32 +346,32 @@ void SPCA(deflate)(trial_t *t, problem_t *q, spca_deflation deflation, vector_t 
         for (spca_int l = 0; l < p; l++) w[j] += q->dense[j + l * p] * u[l];
         variance += u[j] * w[j];
     }
-    amount = sparse_dot(x, y);
+    coefficient = sparse_dot(x, y);
     if (deflation != SPCA_HOTELLING && !(fabs(variance) > 1e-3 * q->size)) return;
     g = WORK(t, A->m);
     status = SPCA(image)(A, x, NULL, NULL, WORK(t, p), g);
     if (status < 0) return;
     if (deflation != SPCA_HOTELLING) {
-        real sign = A->covariance ? copysign((real)1, amount) : 1;
+        real sign = A->covariance ? copysign((real)1, coefficient) : 1;
         if (deflation == SPCA_SCHUR) {
-            real size = A->covariance ? sqrt(fabs(amount)) : nrm2(A->m, g);
+            real size = A->covariance ? sqrt(fabs(coefficient)) : nrm2(A->m, g);
             for (spca_int i = 0; i < A->m; i++) g[i] /= size;
         }
-        amount = sign;
+        coefficient = sign;
     } else
         g = NULL;
     for (spca_int i = 0; i < A->t; i++) {
         directions[i] = A->direction[i];
         images[i] = A->image[i];
-        amounts[i] = A->amount[i];
+        coefficients[i] = A->coefficient[i];
     }
     directions[A->t] = x;
     images[A->t] = g;
-    amounts[A->t] = amount;
+    coefficients[A->t] = coefficient;
     A->deflation = deflation;
     A->direction = directions;
     A->image = images;
-    A->amount = amounts;
+    A->coefficient = coefficients;
     A->t = steps;
     for (spca_int b = 0; b < p; b++)
         for (spca_int a = 0; a < p; a++) {
@@ -391,26 +388,27 @@ void SPCA(deflate)(trial_t *t, problem_t *q, spca_deflation deflation, vector_t 
     q->size *= 1 + (deflation == SPCA_SCHUR ? q->size / fabs(variance) : 1);
 }
 
-spca_int SPCA(question_work)(const operator_t *A)
+spca_int SPCA(query_work)(const operator_t *A)
 {
     return 2 * A->p + A->m + A->t;
 }
 
 /* As _screening.py and _core.Screen do it. */
-spca_screen *SPCA(screen_of)(trial_t *t, const problem_t *q, int shadow, int references)
+spca_screen *SPCA(screen_of)(trial_t *t, problem_t *q, int quantized, int references)
 {
-    const operator_t *A = &q->A;
+    operator_t *A = &q->A;
     spca_screen *s = scratch(t, 1, sizeof *s);
+    spca_column_cache *cache = scratch(t, 1, sizeof *cache);
     spca_int n = A->n, p = A->p,
-             ld = (n + SPCA_SHADOW_BLOCK - 1) / SPCA_SHADOW_BLOCK * SPCA_SHADOW_BLOCK;
+             ld = (n + SPCA_QUANTIZED_BLOCK - 1) / SPCA_QUANTIZED_BLOCK * SPCA_QUANTIZED_BLOCK;
     spca_int capacity = A->row_major ? between(t, 1, p) : 0, room = capacity > 1 ? capacity : 1;
-    int8_t *bytes = shadow ? SCRATCH(t, p * ld, int8_t) : NULL;
+    int8_t *bytes = quantized ? SCRATCH(t, p * ld, int8_t) : NULL;
     double *mean = SCRATCH(t, p, double), *square = SCRATCH(t, p, double);
     double *low = SCRATCH(t, p, double), *high = SCRATCH(t, p, double);
-    double *step = shadow ? SCRATCH(t, p, double) : NULL,
-           *error = shadow ? SCRATCH(t, p, double) : NULL;
-    float *size = shadow ? SCRATCH(t, p, float) : NULL, *norms = SCRATCH(t, p, float);
-    float *slacks = SCRATCH(t, p, float), *steps = shadow ? SCRATCH(t, p, float) : NULL;
+    double *step = quantized ? SCRATCH(t, p, double) : NULL,
+           *error = quantized ? SCRATCH(t, p, double) : NULL;
+    float *size = quantized ? SCRATCH(t, p, float) : NULL, *norms = SCRATCH(t, p, float);
+    float *slacks = SCRATCH(t, p, float), *steps = quantized ? SCRATCH(t, p, float) : NULL;
     double up = 1 + 0x1p-18, range = (double)A->range, largest = DBL_MIN, widest = 1;
     double rounding = 4 * ((double)n / 4 + STRANDS + 12) * EPSILON / 2;
     double smallest = SINGLE ? 0x1p-40 : 0x1p-100, tiny = SINGLE ? 0x1p-149 : 0x1p-1074;
@@ -419,6 +417,7 @@ spca_screen *SPCA(screen_of)(trial_t *t, const problem_t *q, int shadow, int ref
                                     NULL, mean, square, low, high, bytes, step, error,
                                     size) == SPCA_OK);
     memset(s, 0, sizeof *s);
+    memset(cache, 0, sizeof *cache);
     for (spca_int j = 0; j < p; j++) {
         double factor = range * range * (A->weight ? (double)A->weight[j] : 1), x2 = 0, z2 = 0,
                slack;
@@ -431,7 +430,7 @@ spca_screen *SPCA(screen_of)(trial_t *t, const problem_t *q, int shadow, int ref
         slack = sqrt(x2) * range * range * (A->weight ? (double)A->weight[j] : 1) * rounding;
         slack += underflow * (1 + range + factor / range);
         if (A->mean) slack += fabs((double)A->mean[j] - mean[j]) * (sqrt((double)n) * factor);
-        if (!shadow)
+        if (!quantized)
             norm = sqrt(z2) * up + slack;
         else {
             steps[j] = (float)(step[j] * factor);
@@ -449,8 +448,8 @@ spca_screen *SPCA(screen_of)(trial_t *t, const problem_t *q, int shadow, int ref
             slack <= (double)FLT_MAX / up ? (float)(slack * up + (double)FLT_MIN) : INFINITY;
         largest = fmax(largest, fmax(-low[j], high[j]));
     }
-    s->shadow = bytes;
-    s->ld = shadow ? ld : 0;
+    s->quantized = bytes;
+    s->ld = quantized ? ld : 0;
     s->step = steps;
     s->norm = norms;
     s->slack = slacks;
@@ -461,16 +460,17 @@ spca_screen *SPCA(screen_of)(trial_t *t, const problem_t *q, int shadow, int ref
     s->basis = SCRATCH(t, n * SPCA_REFERENCES, double);
     s->product = references ? SCRATCH(t, p * SPCA_REFERENCES, float) : NULL;
     s->residual = references ? SCRATCH(t, p, float) : NULL;
-    s->capacity = capacity;
-    s->cursor = -1;
-    s->kept = scratch(t, n * capacity, sizeof(real));
-    s->owner = SCRATCH(t, room, spca_int);
-    s->stamp = SCRATCH(t, room, spca_int);
-    s->slot_list = SCRATCH(t, room, spca_int);
-    s->missing = SCRATCH(t, room, spca_int);
-    s->slot = SCRATCH(t, A->row_major ? p : 1, spca_int);
-    for (spca_int a = 0; a < room; a++) s->owner[a] = s->stamp[a] = -1;
-    for (spca_int j = 0; j < (A->row_major ? p : 1); j++) s->slot[j] = -1;
+    cache->capacity = capacity;
+    cache->cursor = -1;
+    cache->kept = scratch(t, n * capacity, sizeof(real));
+    cache->owner = SCRATCH(t, room, spca_int);
+    cache->stamp = SCRATCH(t, room, spca_int);
+    cache->slot_list = SCRATCH(t, room, spca_int);
+    cache->missing = SCRATCH(t, room, spca_int);
+    cache->slot = SCRATCH(t, A->row_major ? p : 1, spca_int);
+    for (spca_int a = 0; a < room; a++) cache->owner[a] = cache->stamp[a] = -1;
+    for (spca_int j = 0; j < (A->row_major ? p : 1); j++) cache->slot[j] = -1;
+    A->cache = capacity ? cache : NULL;
     s->bound = SCRATCH(t, p, float);
     s->estimate = SCRATCH(t, p, float);
     s->lower = SCRATCH(t, p, float);

@@ -1,30 +1,17 @@
-/* block.c - Y = A V for a block of vectors: dense data are read once for SPCA_TOGETHER of them
- * (compressed.c has its own loops).
+/* dense_block.c - Y = A V for a block of vectors: dense data are read once for SPCA_TOGETHER of
+ * them.
  *
  * A power step with b vectors is two products of skinny matrices, X'(X W), which memory bounds:
  * each of them reads X.  Here a block of rows goes through both products while it is in cache.  The
- * means, weights and deflations of operator.c and products.c are rank-one terms beside them, and
+ * means, weights and deflations of operator.c and centring.h are rank-one terms beside them, and
  * those of projection act on f = F v row by row.  X is read twice for what needs all of f at once
  * (Schur complements) and where a block of rows would not stay in cache: in C order, rows so long
  * that four of them with V and Y are too much; in Fortran order, more than some thousands of
  * columns.
  *
- * Every sum is made in the order of products.c: column c of Y has the bits of SPCA(apply) to column
+ * Every sum is made in the order of dense.c: column c of Y has the bits of SPCA(apply) to column
  * c of V, whatever the other columns, their number and the number of threads. */
 #include "centring.h"
-
-#ifdef __GNUC__ /* else the same code, a number at a time */
-typedef real lanes_t __attribute__((vector_size(32), aligned(sizeof(real)), may_alias));
-#define FETCH(address) __builtin_prefetch((const void *)(address), 0, 2)
-#else
-typedef real lanes_t;
-#define FETCH(address) ((void)(address))
-#endif
-#ifdef __OPTIMIZE__ /* so that what is constant is known where it is used */
-#define INLINE static inline __attribute__((always_inline))
-#else
-#define INLINE static inline
-#endif
 
 enum {
     TOGETHER = SPCA_TOGETHER,
@@ -208,21 +195,11 @@ static plan_t make_plan(const operator_t *A, spca_int b)
     return plan;
 }
 
-static int is_fused(const operator_t *A)
-{
-    return A->backward == SPCA(dense_backward) && !A->covariance && !A->quotient && A->credit == 0;
-}
-
-static int is_compressed(const operator_t *A)
-{
-    return A->backward == SPCA(compressed_backward) && !A->covariance && A->t == 0;
-}
-
-spca_int SPCA(block_work)(const operator_t *A, spca_int b)
+spca_int SPCA(dense_block_work)(const operator_t *A, spca_block what, spca_int b)
 {
     spca_int most = 0;
-    if (is_compressed(A)) return SPCA(compressed_work)(A, b);
-    if (!is_fused(A)) return (A->m > A->p ? A->m : A->p) + A->t;
+    if (A->covariance || A->quotient || A->span_weight != 0 || (what != SPCA_BOTH && A->t > 0))
+        return 0;
     for (spca_int c = 1; c <= min_int(b, TOGETHER); c++) {
         plan_t plan = make_plan(A, c);
         spca_int work = c * (A->p + A->m + plan.rows + 1 + 2 * A->t);
@@ -296,89 +273,79 @@ static void coefficients(const operator_t *A, const real *e, const real *f, real
 {
     for (spca_int i = 0; i < SPCA(subtracted)(A); i++)
         d[i] = A->deflation == SPCA_PROJECTION ? strands_dot(A->m, A->image[i], f)
-                                               : A->amount[i] * e[i];
+                                               : A->coefficient[i] * e[i];
 }
 
-static spca_status fused(const operator_t *A, plan_t plan, spca_int b, const real *V,
-                         spca_stop stop, void *ctx, real *work, real *Y)
+/* Scratch of `fused`, by columns: w = range weight V (p), f = F V (n), g (rows of the plan), the
+ * shift mean'w, e_i = x_i'v and the coefficients d_i (t), the strands S of the lines. */
+typedef struct {
+    real *w, *f, *g, *shift, *e, *d, *S;
+} room_t;
+
+/* f = F V at rows from i0, of one column; unless products are apart, g = range u f with it. */
+static void between_products(const operator_t *A, const plan_t *plan, const room_t *s, spca_int c,
+                             spca_int i0, spca_int rows)
 {
+    real *f = s->f + c * A->n + i0, *g = s->g + c * plan->rows;
+    project_rows(A, i0, rows, s->shift[c], s->e + c * A->t, f);
+    if (plan->apart) return;
+    scale_rows(rows, A->factor, f, f);
+    scale_rows(rows, A->range, f, g);
+    weight_rows(A, i0, rows, g);
+}
+
+/* What needs all of a column of f: Schur complements, coefficients, and total = range s'f. */
+static real after_forward(const operator_t *A, const plan_t *plan, const room_t *s, spca_int c)
+{
+    real *f = s->f + c * A->n, total;
+    for (spca_int i = 0; A->deflation == SPCA_SCHUR && i < A->t; i++)
+        subtract_multiple(A->n, strands_dot(A->n, A->image[i], f) * A->coefficient[i], A->image[i],
+                          f);
+    if (plan->apart) scale_rows(A->n, A->factor, f, f);
+    coefficients(A, s->e + c * A->t, f, s->d + c * A->t);
+    scale_rows(A->n, A->range, f, f);
+    total = total_of(A, f);
+    if (plan->apart) weight_rows(A, 0, A->n, f);
+    return total;
+}
+
+static spca_status fused(const operator_t *A, spca_int b, const real *V, spca_stop stop, void *ctx,
+                         real *work, real *Y)
+{
+    plan_t plan = make_plan(A, b);
     spca_int n = A->n, p = A->p, t = A->t;
-    real *w = work, *f = w + b * p, *g = f + b * n, *shift = g + b * plan.rows, *e = shift + b;
-    real *d = e + b * t, *S = d + b * t, total[TOGETHER];
+    real *f = work + b * p, *g = f + b * n, *e = g + b * (plan.rows + 1), total[TOGETHER];
+    room_t s = {work, f, g, g + b * plan.rows, e, e + b * t, e + 2 * b * t};
     spca_status status;
     for (spca_int c = 0; c < b; c++) {
         vector_t v = {p, NULL, V + c * p};
-        shift[c] = weighted(A, v, 1, w + c * p);
+        s.shift[c] = weighted(A, v, 1, s.w + c * p);
         for (spca_int i = 0; i < t; i++) e[c * t + i] = sparse_dot(A->direction[i], v.value);
     }
     if (A->row_major)
         zero(p * b, Y);
     else
-        zero(plan.strands * TOGETHER * STRANDS, S);
+        zero(plan.strands * TOGETHER * STRANDS, s.S);
     for (spca_int i0 = 0; i0 < n; i0 += plan.rows) {
         spca_int rows = min_int(plan.rows, n - i0);
-        status = forward_rows(A, b, i0, rows, w, stop, ctx, S, f);
+        status = forward_rows(A, b, i0, rows, s.w, stop, ctx, s.S, f);
         if (status < 0) return status;
-        for (spca_int c = 0; c < b; c++) {
-            real *fc = f + c * n + i0;
-            project_rows(A, i0, rows, shift[c], e + c * t, fc);
-            if (plan.apart) continue;
-            scale_rows(rows, A->factor, fc, fc);
-            scale_rows(rows, A->range, fc, g + c * plan.rows);
-            weight_rows(A, i0, rows, g + c * plan.rows);
-        }
+        for (spca_int c = 0; c < b; c++) between_products(A, &plan, &s, c, i0, rows);
         if (plan.apart) continue;
-        status = backward_rows(A, plan, b, i0, rows, g, plan.rows, stop, ctx, S, Y);
+        status = backward_rows(A, plan, b, i0, rows, g, plan.rows, stop, ctx, s.S, Y);
         if (status < 0) return status;
     }
-    for (spca_int c = 0; c < b; c++) {
-        real *fc = f + c * n;
-        for (spca_int i = 0; A->deflation == SPCA_SCHUR && i < t; i++)
-            subtract_multiple(n, strands_dot(n, A->image[i], fc) * A->amount[i], A->image[i], fc);
-        if (plan.apart) scale_rows(n, A->factor, fc, fc);
-        coefficients(A, e + c * t, fc, d + c * t);
-        scale_rows(n, A->range, fc, fc);
-        total[c] = total_of(A, fc);
-        if (plan.apart) weight_rows(A, 0, n, fc);
-    }
+    for (spca_int c = 0; c < b; c++) total[c] = after_forward(A, &plan, &s, c);
     for (spca_int i0 = 0; plan.apart && i0 < n; i0 += plan.rows) {
         status =
-            backward_rows(A, plan, b, i0, min_int(plan.rows, n - i0), f + i0, n, stop, ctx, S, Y);
+            backward_rows(A, plan, b, i0, min_int(plan.rows, n - i0), f + i0, n, stop, ctx, s.S, Y);
         if (status < 0) return status;
     }
-    if (!A->row_major && !plan.apart) add_lines(b, p, S, Y, p);
+    if (!A->row_major && !plan.apart) add_lines(b, p, s.S, Y, p);
     for (spca_int c = 0; c < b; c++) {
         vector_t v = {p, NULL, V + c * p};
         finish_backward(A, total[c], p, NULL, Y + c * p);
-        SPCA(subtract)(A, v, d + c * t, p, NULL, Y + c * p);
-    }
-    return is_finite(p * b, Y) ? SPCA_OK : SPCA_NONFINITE;
-}
-
-spca_status SPCA(apply_block)(const operator_t *A, spca_int b, const real *V, spca_stop stop,
-                              void *ctx, real *work, real *Y)
-{
-    spca_status status;
-    if (is_compressed(A)) {
-        status = SPCA(compressed_block)(A, b, V, NULL, 0, stop, ctx, work, Y);
-        if (status < 0) return status;
-        for (spca_int c = 0; c < b; c++) {
-            vector_t v = {A->p, NULL, V + c * A->p};
-            SPCA(subtract)(A, v, NULL, A->p, NULL, Y + c * A->p);
-        }
-        return is_finite(A->p * b, Y) ? SPCA_OK : SPCA_NONFINITE;
-    }
-    for (spca_int c = 0, count; c < b; c += count) {
-        if (is_fused(A)) {
-            count = min_int(TOGETHER, b - c);
-            status =
-                fused(A, make_plan(A, count), count, V + c * A->p, stop, ctx, work, Y + c * A->p);
-        } else {
-            vector_t v = {A->p, NULL, V + c * A->p};
-            count = 1;
-            status = SPCA(apply)(A, v, stop, ctx, work, Y + c * A->p);
-        }
-        if (status < 0) return status;
+        SPCA(subtract)(A, v, s.d + c * t, p, NULL, Y + c * p);
     }
     return SPCA_OK;
 }
@@ -395,69 +362,59 @@ static plan_t half_plan(const operator_t *A, spca_int b)
     return plan;
 }
 
-spca_status SPCA(image_block)(const operator_t *A, spca_int b, const real *V, spca_stop stop,
-                              void *ctx, real *work, real *f)
+static spca_status images(const operator_t *A, spca_int b, const real *V, spca_stop stop, void *ctx,
+                          real *work, real *f)
 {
-    if (is_compressed(A)) return SPCA(compressed_block)(A, b, V, NULL, 1, stop, ctx, work, f);
-    for (spca_int c = 0, count; c < b; c += count) {
-        spca_status status;
-        count = is_fused(A) && A->t == 0 ? min_int(TOGETHER, b - c) : 1;
-        if (count > 1) {
-            plan_t plan = half_plan(A, count);
-            real *w = work, *S = w + count * A->p, shift[TOGETHER];
-            for (spca_int a = 0; a < count; a++) {
-                vector_t v = {A->p, NULL, V + (c + a) * A->p};
-                shift[a] = weighted(A, v, 1, w + a * A->p);
-            }
-            for (spca_int i0 = 0; i0 < A->n; i0 += plan.rows) {
-                spca_int rows = min_int(plan.rows, A->n - i0);
-                status = forward_rows(A, count, i0, rows, w, stop, ctx, S, f + c * A->n);
-                if (status < 0) return status;
-                for (spca_int a = 0; a < count; a++)
-                    project_rows(A, i0, rows, shift[a], NULL, f + (c + a) * A->n + i0);
-            }
-        } else {
-            vector_t v = {A->p, NULL, V + c * A->p};
-            status = SPCA(image)(A, v, stop, ctx, work, f + c * A->m);
-            if (status < 0) return status;
-        }
+    plan_t plan = half_plan(A, b);
+    real *w = work, *S = w + b * A->p, shift[TOGETHER];
+    for (spca_int c = 0; c < b; c++) {
+        vector_t v = {A->p, NULL, V + c * A->p};
+        shift[c] = weighted(A, v, 1, w + c * A->p);
+    }
+    for (spca_int i0 = 0; i0 < A->n; i0 += plan.rows) {
+        spca_int rows = min_int(plan.rows, A->n - i0);
+        spca_status status = forward_rows(A, b, i0, rows, w, stop, ctx, S, f);
+        if (status < 0) return status;
+        for (spca_int c = 0; c < b; c++) finish_rows(A, i0, rows, shift[c], f + c * A->n + i0);
     }
     return SPCA_OK;
 }
 
-spca_status SPCA(transposed_block)(const operator_t *A, spca_int b, const real *U, spca_stop stop,
-                                   void *ctx, real *work, real *Y)
+static spca_status transposes(const operator_t *A, spca_int b, const real *U, spca_stop stop,
+                              void *ctx, real *work, real *y)
 {
-    if (is_compressed(A)) {
-        spca_status status = SPCA(compressed_block)(A, b, NULL, U, 0, stop, ctx, work, Y);
-        if (status < 0) return status;
-        return is_finite(A->p * b, Y) ? SPCA_OK : SPCA_NONFINITE;
+    plan_t plan = half_plan(A, b);
+    spca_int n = A->n, p = A->p;
+    real *g = work, *S = g + b * n, total[TOGETHER];
+    for (spca_int c = 0; c < b; c++) {
+        scale_rows(n, A->factor, U + c * n, g + c * n);
+        scale_rows(n, A->range, g + c * n, g + c * n);
+        total[c] = total_of(A, g + c * n);
+        weight_rows(A, 0, n, g + c * n);
     }
+    if (A->row_major) zero(p * b, y);
+    for (spca_int i0 = 0; i0 < n; i0 += plan.rows) {
+        spca_status status =
+            backward_rows(A, plan, b, i0, min_int(plan.rows, n - i0), g + i0, n, stop, ctx, S, y);
+        if (status < 0) return status;
+    }
+    for (spca_int c = 0; c < b; c++) finish_backward(A, total[c], p, NULL, y + c * p);
+    return SPCA_OK;
+}
+
+spca_status SPCA(dense_block)(const operator_t *A, spca_block what, spca_int b, const real *V,
+                              spca_stop stop, void *ctx, real *work, real *out)
+{
+    spca_int from = what == SPCA_BACKWARD ? A->m : A->p, to = what == SPCA_FORWARD ? A->m : A->p;
     for (spca_int c = 0, count; c < b; c += count) {
+        const real *v = V + c * from;
+        real *y = out + c * to;
         spca_status status;
-        count = is_fused(A) && A->t == 0 ? min_int(TOGETHER, b - c) : 1;
-        if (count > 1) {
-            plan_t plan = half_plan(A, count);
-            spca_int n = A->n, p = A->p;
-            real *g = work, *S = g + count * n, *y = Y + c * p, total[TOGETHER];
-            for (spca_int a = 0; a < count; a++) {
-                scale_rows(n, A->factor, U + (c + a) * n, g + a * n);
-                scale_rows(n, A->range, g + a * n, g + a * n);
-                total[a] = total_of(A, g + a * n);
-                weight_rows(A, 0, n, g + a * n);
-            }
-            if (A->row_major) zero(p * count, y);
-            for (spca_int i0 = 0; i0 < n; i0 += plan.rows) {
-                status = backward_rows(A, plan, count, i0, min_int(plan.rows, n - i0), g + i0, n,
-                                       stop, ctx, S, y);
-                if (status < 0) return status;
-            }
-            for (spca_int a = 0; a < count; a++) finish_backward(A, total[a], p, NULL, y + a * p);
-            if (!is_finite(p * count, y)) return SPCA_NONFINITE;
-        } else {
-            status = SPCA(apply_transposed)(A, U + c * A->m, stop, ctx, work, Y + c * A->p);
-            if (status < 0) return status;
-        }
+        count = min_int(TOGETHER, b - c);
+        status = what == SPCA_FORWARD    ? images(A, count, v, stop, ctx, work, y)
+                 : what == SPCA_BACKWARD ? transposes(A, count, v, stop, ctx, work, y)
+                                         : fused(A, count, v, stop, ctx, work, y);
+        if (status < 0) return status;
     }
     return SPCA_OK;
 }

@@ -1,0 +1,28 @@
+/* simd.h - private: what the kernels ask of the compiler and of the processor. */
+#ifndef SPCA_SIMD_H
+#define SPCA_SIMD_H
+
+/* For loops that compilers vectorize: compiled for AVX2 too, and chosen when the library is loaded.
+ */
+#ifdef SPCA_CLONES
+#define VECTORIZED __attribute__((target_clones("avx2", "default")))
+#else
+#define VECTORIZED
+#endif
+
+#ifdef __GNUC__ /* else the same code, a number at a time */
+typedef real lanes_t __attribute__((vector_size(32), aligned(sizeof(real)), may_alias));
+#define FETCH(address) __builtin_prefetch((const void *)(address), 0, 2)
+#define FETCH_TO_WRITE(address) __builtin_prefetch((const void *)(address), 1, 3)
+#else
+typedef real lanes_t;
+#define FETCH(address) ((void)(address))
+#define FETCH_TO_WRITE(address) ((void)(address))
+#endif
+
+#ifdef __OPTIMIZE__ /* so that what is constant is known where it is used */
+#define INLINE static inline __attribute__((always_inline))
+#else
+#define INLINE static inline
+#endif
+#endif
