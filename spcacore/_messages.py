@@ -87,7 +87,9 @@ def refuse_no_array(x: Any, name: str) -> None:
         raise TypeError(f"{name} is the class {x.__name__}; an array of numbers is needed")
     if kind in _ITSELF and not hasattr(x, "__array__"):
         raise TypeError(f"{name} is of type {kind}; pass {_ITSELF[kind].format(x=name)}")
-    if hasattr(x, name) and not hasattr(x, "__array__"):  # as a result has loadings
+    if (
+        hasattr(x, name) and not hasattr(x, "__array__") and not hasattr(x, "shape")
+    ):  # as a result has loadings
         raise TypeError(f"{name} is of type {kind}, and numbers are needed: pass its attribute {name}")
     for convert in ("to_pandas", "toPandas", "df"):
         if callable(getattr(x, convert, None)) and not hasattr(x, "__array__"):

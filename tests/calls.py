@@ -359,7 +359,7 @@ ARGUMENTS: list[Call] = [  # other arrays than the first of a function, and thos
 NO_ARRAYS = {  # methods whose arguments are options
     "GreedyComponent.at", "PPCAResult.sample", "StructuredPCAResult.posterior_covariance",
     "RowBlocks.beside", "RowBlocks.mapped", "RowBlocks.reduced", "RowBlocks.results", "RowBlocks.rows",
-    "RowBlocks.split", "RowBlocks.stacked", "RowBlocks.taken",
+    "RowBlocks.split", "RowBlocks.split_or_none", "RowBlocks.stacked", "RowBlocks.taken",
 }  # fmt: skip
 
 

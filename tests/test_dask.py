@@ -301,7 +301,7 @@ BAD = {
     "complex": (lambda: spcacore.row_blocks(ONES * 1j), TypeError, "complex128; real numbers"),
     "block_bytes": (lambda: spcacore.row_blocks(ONES, block_bytes=0), ValueError, "must be at least 1"),
     "persist": (lambda: spcacore.row_blocks(ONES, persist=True), TypeError, "persist is for dask arrays"),
-    "names": (lambda: spcacore.row_blocks(ONES, names=["a"]), ValueError, "1 entries for 5 variables"),
+    "names": (lambda: spcacore.row_blocks(ONES, names=["a"]), ValueError, "1 entry for 5 variables"),
     "twice": (
         lambda: spcacore.row_blocks(spcacore.row_blocks(ONES), names="abcde"),
         TypeError, "made by row_blocks already",

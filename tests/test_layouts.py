@@ -25,7 +25,11 @@ TAKES = [c for c in (*CALLS, *ARGUMENTS) if not c.name.startswith("sparse_cca") 
 SLICED = {
     "row_blocks"
 }  # takes what has shape, dtype and slices; blocks are of bytes, so dtypes differ in them
-PERMUTED = {"select_sparsity, permutation"}  # of sparse data, other draws
+PERMUTED = {
+    "select_sparsity, permutation",
+    "sparse_dissimilarity_gap",
+    "sparse_kmeans_gap",
+}  # of sparse data, other draws
 LOOSE = {"scotlass": (3e-2, 1e-8), "pmd": (3e-2, 1e-8), "oppca": (1e-2, 1e-6)}  # their maxima are flat
 VALUES = {  # kinds whose numbers an argument does not allow: then the error is that of the clean copy
     "sparse_lda, priors": {

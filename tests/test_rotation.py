@@ -346,7 +346,7 @@ def test_a_maximum_of_many_rows_stays_as_it_is(kind):
 @pytest.mark.parametrize("sweeps", range(1, 6))
 def test_few_steps_on_many_rows_raise_the_criterion(sweeps):
     y = many_rows("counts", 6000, 9)
-    with pytest.warns(RuntimeWarning, match=f"{sweeps} iterations"):
+    with pytest.warns(RuntimeWarning, match=f"{sweeps} iteration"):
         rotated, rotation = varimax(y, max_iter=sweeps, tol=0)
     assert criterion(rotated) > criterion(y)
     np.testing.assert_allclose(rotated, y @ rotation, atol=1e-11)

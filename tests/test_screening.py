@@ -125,7 +125,7 @@ def compare(rng, X, mode, deflation, center, scale):
     p, dtype = X.shape[1], X.dtype.type
     plain, screened = (as_problem(X, center=center, scale=scale, screening=m) for m in ("none", mode))
     a, b = (Deflated.from_problem(q, DEFLATIONS[deflation]) for q in (plain, screened))
-    noise, last = partial(plain.noise, deflation=deflation), None
+    noise, last = partial(plain.noise, first_order=DEFLATIONS[deflation].first_order), None
     for _ in range(10):
         index, value = vectors(rng, p, dtype, last)
         k = int(rng.integers(1, 2 + p // 8))

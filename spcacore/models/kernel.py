@@ -55,6 +55,7 @@ from .random_features import (
     RandomFeatures,
     feature_moments,
     feature_scores,
+    map_rows,
     merge_moments,
     random_fourier_features,
 )
@@ -137,8 +138,8 @@ class KernelPCAResult:
         """
         given, X = X, aligned(X, self.names)
         if self.features is not None:
-            scores = self.features.map_rows(
-                feature_scores, X, "X", self.n_components, self.kernel_mean, self.coefficients
+            scores = map_rows(
+                self.features, feature_scores, X, "X", self.n_components, self.kernel_mean, self.coefficients
             )
             return framed(given, scores)
         assert self._samples is not None

@@ -74,15 +74,8 @@ class RandomFeatures:
             float32 for float32 rows, else float64. Of a dataframe of pandas or polars, a dataframe with its
             index, and columns feature_1, feature_2, ...
         """
-        features = self.map_rows(_feature_matrix, X, "X", self.n_features)
+        features = map_rows(self, _feature_matrix, X, "X", self.n_features)
         return framed(X, features, [f"feature_{j + 1}" for j in range(self.n_features)])
-
-    def map_rows(self, task: Callable[..., Any], X: Any, name: str, width: int, *arguments: Any) -> Any:
-        """`task` of the rows of X and these features, block by block where X is in blocks."""
-        rows = as_rows(aligned(X, self.names, name), len(self.weights), name)
-        if not is_row_blocks(rows):
-            return task(rows, self, *arguments)
-        return rows.mapped(of_block, (width,), float_type(rows.dtype), task, self, *arguments)
 
     def kernel(self, X: Any, Y: Any = None) -> NDArray[Any]:
         """The approximate kernel between the rows of X and those of Y.
@@ -97,8 +90,8 @@ class RandomFeatures:
         -------
         ndarray of shape (n, l)
         """
-        Z = self.map_rows(_feature_matrix, X, "X", self.n_features)
-        return Z @ (Z if Y is None else self.map_rows(_feature_matrix, Y, "Y", self.n_features)).T
+        Z = map_rows(self, _feature_matrix, X, "X", self.n_features)
+        return Z @ (Z if Y is None else map_rows(self, _feature_matrix, Y, "Y", self.n_features)).T
 
     def _write(self, rows: Any, out: NDArray[Any]) -> None:
         """out = sqrt(2 / m) cos((rows - shift) weights + offset)."""
@@ -117,6 +110,16 @@ class RandomFeatures:
     def __repr__(self) -> str:
         p, m = self.weights.shape
         return f"RandomFeatures(p={p}, n_features={m}, bandwidth={self.bandwidth:.6g})"
+
+
+def map_rows(
+    features: RandomFeatures, task: Callable[..., Any], X: Any, name: str, width: int, *arguments: Any
+) -> Any:
+    """`task` of the rows of X and these features, block by block where X is in blocks."""
+    rows = as_rows(aligned(X, features.names, name), len(features.weights), name)
+    if not is_row_blocks(rows):
+        return task(rows, features, *arguments)
+    return rows.mapped(of_block, (width,), float_type(rows.dtype), task, features, *arguments)
 
 
 def random_fourier_features(

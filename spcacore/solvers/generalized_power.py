@@ -33,7 +33,7 @@ from .base import (
 )
 from .parameters import shared_parameters
 from .refitting import refit
-from .starts import Start, power_start, starts
+from .starts import Start, power_start, search_starts
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -301,7 +301,7 @@ def _starts(
     if isinstance(solver.start, Solution):
         yield solver.start.index, solver.start.entries, ()
     elif isinstance(solver.start, np.ndarray) or solver.start == "eigenvector":
-        yield from starts(problem, state, p, solver.start, None, seed)
+        yield from search_starts(problem, state, p, solver.start, None, seed)
         return
     count, everything = solver.n_starts or 1, np.arange(p)
     rng = np.random.default_rng(seed)

@@ -11,7 +11,7 @@ from .. import _core
 from .._validation import check_bool
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
-from .base import Report, Solution, Solver, drop_zeros
+from .base import Ended, Report, Solution, Solver, drop_zeros, ended
 from .refitting import leading_vector, refit
 from .starts import power_start
 
@@ -36,9 +36,13 @@ class Thresholding(Solver):
         self, problem: Problem, state: DeflatedOperator, cardinality: int, seed: list[int],
         hook: Report | None,
     ) -> Solution | None:  # fmt: skip
+        if ended(hook):
+            raise Ended
         op = state.operator
         dense, _ = leading_vector(op, np.arange(op.p), power_start(op, np.random.default_rng(seed)))
         index = _core.select_largest(dense, cardinality)
+        if not dense[index].any():
+            return None
         entries = dense[index] / np.linalg.norm(dense[index])
         x = Solution(index, entries, float(entries @ op.apply(index, entries)[index]), 0, True)
         x = refit(state, x) if self.renormalize or state.constrained else x

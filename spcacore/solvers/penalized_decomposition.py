@@ -29,7 +29,7 @@ from .base import (
 )
 from .parameters import shared_parameters
 from .refitting import best_run, penalty_continuation, refit
-from .starts import Start, starts
+from .starts import Start, search_starts
 
 
 def check_bound(value: Any, name: str, size: int) -> float:
@@ -235,6 +235,7 @@ def pmd(
         if data:
             assert isinstance(run.solver, PenalizedDecomposition)
             left, strength = run.solver.left_vector(run.state, found)
+            strength *= math.sqrt(problem.degrees / max(len(left) - 1, 1))  # of the rows that each stands for
         else:
             strength = math.sqrt(found.objective) * math.sqrt(problem.degrees)
     with np.errstate(under="ignore"):
@@ -257,4 +258,4 @@ def bounded_starts(
     """Those of a cardinality of `l1_bound**2`, the fewest nonzeros of a vector that meets the bound."""
     p = state.operator.p
     k = min(math.ceil(l1_bound**2 - 1e-9), p, largest_submatrix(state.operator))
-    yield from starts(problem, state, p if isinstance(start, np.ndarray) else k, start, n_starts, seed)
+    yield from search_starts(problem, state, p if isinstance(start, np.ndarray) else k, start, n_starts, seed)

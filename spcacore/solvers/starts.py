@@ -20,7 +20,7 @@ from .refitting import leading_vector
 Start = tuple[NDArray[np.intp], NDArray[Any], tuple[int, ...]]
 
 
-def starts(
+def search_starts(
     problem: Problem, state: DeflatedOperator, k: int, start: Any, n_starts: int | None, seed: list[int]
 ) -> Iterator[Start]:
     """Nonzeros of each start, and the cardinalities to run through from there.

@@ -26,7 +26,7 @@ from .base import (
 )
 from .parameters import shared_parameters
 from .refitting import best_run, penalty_continuation, refit
-from .starts import starts
+from .starts import search_starts
 from .swaps import swap_search
 
 
@@ -75,7 +75,7 @@ class TruncatedPower(IterativeSolver):
         def run(index: NDArray[np.intp], entries: NDArray[Any], path: tuple[int, ...]) -> Solution | None:
             return self._run(state, index, entries, path, tol, hook)
 
-        begin = starts(problem, state, cardinality, self.start, self.n_starts, seed)
+        begin = search_starts(problem, state, cardinality, self.start, self.n_starts, seed)
         best = best_run(state, begin, run, hook, tol if self.renormalize else 0, positive)
         if best is None:
             return None
