@@ -25,7 +25,7 @@ from .._validation import (
 )
 from ..linalg.orthogonal import fix_sign
 from ..operators.dense import blas_layout
-from ..operators.sparse_format import compressed
+from ..operators.sparse_format import canonical_arrays, compressed
 from ..progress import Callback, Progress
 from ..results import Named
 from ..solvers.base import Ended, ProgressHook, ended, hook_of_component
@@ -195,7 +195,8 @@ def _read(A: Any, B: Any) -> tuple[tuple[Form, Form], np.dtype]:
     arrays = []
     for x, name in ((A, "A"), (B, "B")):
         if is_sparse(x):
-            a = compressed(x, name).tocsr()
+            a, parts = canonical_arrays(compressed(x, name))
+            a = type(a)(parts, shape=a.shape).tocsr()  # indices and indptr of one width, as SciPy needs
             a = a.astype(float_type(a.dtype), copy=False)
         else:
             a = blas_layout(real_array(x, name, ndim=2, finite=False))
