@@ -1,6 +1,7 @@
 """The layout that CONTRIBUTING.md draws: imports go down only, in no circle, and at the top of a module."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -96,3 +97,16 @@ def test_size(name):
             documented = ast.get_docstring(node) is not None
             code = node.end_lineno - (node.body[0].end_lineno if documented else node.lineno)
             assert code <= 80, node.name
+
+
+def test_the_build_names_every_file():
+    """What Meson installs and compiles, where the tests stand in a checkout."""
+    root = Path(__file__).parents[1]
+    if not (root / "meson.build").exists() or not (root / "spcacore" / "_core.pyx").exists():
+        pytest.skip("not in a checkout")
+    named = set(
+        re.findall(r"'((?:spcacore|src_c)/[^']+\.(?:py|pyi|pxd|c))'", (root / "meson.build").read_text())
+    )
+    there = [*root.glob("spcacore/**/*.py*"), *root.glob("src_c/**/*.c")]
+    files = {path.relative_to(root).as_posix() for path in there if path.suffix in (".py", ".pyi", ".c")}
+    assert {name for name in named if not name.endswith((".pxd", "externs.py"))} == files

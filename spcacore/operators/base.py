@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import _core
 from .._limits import CHUNK
 from ..linalg.scaling import exponent_of, power_of_two_scale
 from .problem import Problem
@@ -17,6 +18,23 @@ from .standardization import Standardization
 from .statistics import Index, Statistics, dense_statistics, unit_deviation, unit_of
 
 _TINY = 1e-280  # below this a sum of squares has lost terms to underflow
+
+
+class Affine(NamedTuple):
+    """What makes F of X: F = diag(row_weight) (X - 1 mean') diag(weight) range^2, and A = F'F factor.
+
+    Of a covariance, A = factor range^2 diag(weight) X diag(weight). None stands for ones, and a mean of 0.
+    """
+
+    mean: NDArray[Any] | None
+    weight: NDArray[Any] | None
+    range: float
+    factor: float
+    row_weight: NDArray[Any] | None = None
+
+    def weighted(self, operator: _core.Operator) -> _core.Operator:
+        """The operator of all but the row weights, with them."""
+        return operator if self.row_weight is None else operator.row_weighted(self.row_weight, True)
 
 
 class Storage(ABC):
@@ -43,19 +61,8 @@ class Storage(ABC):
     cost: int
 
     @abstractmethod
-    def operator(
-        self,
-        mean: NDArray[Any] | None,
-        weight: NDArray[Any] | None,
-        range_: float,
-        factor: float,
-        row_weight: NDArray[Any] | None = None,
-    ) -> Any:
-        """The symmetric operator A that solvers see.
-
-        Of data `A = F'F factor`, F = diag(row_weight) (X - 1 mean') diag(weight) range^2; of a covariance
-        `A = factor range^2 diag(weight) X diag(weight)`. None stands for ones, and for a mean of 0.
-        """
+    def operator(self, affine: Affine) -> Any:
+        """The symmetric operator A that solvers see."""
 
     @abstractmethod
     def problem(self, treatment: Standardization) -> Problem:
@@ -195,7 +202,7 @@ def data_problem(storage: DataStorage, columns: ColumnStatistics, treatment: Sta
             moment = diagonal + (offset if weight is None else offset * weight) ** 2
     row_weight = treatment.row_weight(dtype)
     return Problem(
-        operator=storage.operator(mean, weight, range_, 1.0 / max(n - 1, 1), row_weight),
+        operator=storage.operator(Affine(mean, weight, range_, 1.0 / max(n - 1, 1), row_weight)),
         n_samples=n,
         diagonal=diagonal,
         exponent=-4 * exponent_of(range_),
@@ -258,7 +265,7 @@ def covariance_problem(storage: CovarianceStorage, largest: float, treatment: St
         range_ = power_of_two_scale(largest, dtype)
         diagonal = diagonal.astype(np.float64) * range_ * range_
     return Problem(
-        operator=storage.operator(None, weight, range_, 1.0),
+        operator=storage.operator(Affine(None, weight, range_, 1.0)),
         n_samples=None,
         diagonal=diagonal,
         exponent=-2 * exponent_of(range_),

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .. import _core
 from .._validation import float_type, is_operator
 from ..linalg.scaling import exponent_of, power_of_two_scale
-from .base import Storage, divisor_and_weight
+from .base import Affine, Storage, divisor_and_weight
 from .problem import Problem
 from .standardization import Standardization
 
@@ -57,15 +57,8 @@ class Products(Storage):
             rounded = np.abs(A - A.T).max() <= 1e-5 * np.abs(A).max()
             return A / 2 + A.T / 2 if rounded else A
 
-    def operator(
-        self,
-        mean: NDArray[Any] | None,
-        weight: NDArray[Any] | None,
-        range_: float,
-        factor: float,
-        row_weight: NDArray[Any] | None = None,
-    ) -> _core.Operator:
-        self.mean, self.weight, self.range, self.row_weight = mean, weight, range_, row_weight
+    def operator(self, affine: Affine) -> _core.Operator:
+        self.mean, self.weight, self.range, factor, self.row_weight = affine
         return _core.products(self, *self.shape, self.covariance, factor, self.dtype == np.float32)
 
     def problem(self, treatment: Standardization) -> Problem:
@@ -86,7 +79,7 @@ class Products(Storage):
         if treatment.deviation is not None:
             scale, weight = divisor_and_weight(treatment.deviation, dtype)
         factor = 1.0 if self.covariance else 1.0 / max(n - 1, 1)
-        self.operator(mean, weight, 1.0, factor, row_weight)
+        self.operator(Affine(mean, weight, 1.0, factor, row_weight))
         sample = self.forward(np.random.default_rng(0).standard_normal(p).astype(dtype) / math.sqrt(p))
         largest, eps = float(np.abs(sample).max()), float(np.finfo(dtype).eps)
         center = mean if mean is None or weight is None else mean * weight
@@ -98,7 +91,7 @@ class Products(Storage):
             with np.errstate(over="ignore", under="ignore"):
                 size += float(np.sum((center.astype(np.float64) * range_ * range_) ** 2))
         return Problem(
-            operator=self.operator(mean, weight, range_, factor, row_weight),
+            operator=self.operator(Affine(mean, weight, range_, factor, row_weight)),
             n_samples=None if self.covariance else n,
             diagonal=None,
             exponent=(-2 if self.covariance else -4) * exponent_of(range_),

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .. import _core
 from .._limits import CHUNK
 from .._validation import column_names, is_row_blocks, is_sparse
-from .base import DataStorage
+from .base import Affine, DataStorage
 from .dense import DenseData
 from .problem import Problem
 from .sparse import CompressedData
@@ -66,15 +66,8 @@ class DegreeScaled(DataStorage):
     def columns(self, index: Index) -> NDArray[np.float64]:
         return self.inner.columns(index) * self.degree_weight[:, None]
 
-    def operator(
-        self,
-        mean: NDArray[Any] | None,
-        weight: NDArray[Any] | None,
-        range_: float,
-        factor: float,
-        row_weight: NDArray[Any] | None = None,
-    ) -> _core.Operator:
-        return self.inner.operator(mean, weight, range_, factor).row_weighted(self.degree_weight, False)
+    def operator(self, affine: Affine) -> _core.Operator:
+        return self.inner.operator(affine).row_weighted(self.degree_weight, False)
 
 
 def degree_problem(X: Any, *, center: bool) -> Problem:

@@ -14,7 +14,7 @@ from .._limits import CHOLESKY_ORDER, CHUNK, SYMMETRY
 from .._validation import column_names, raise_not_finite, real_array
 from ..linalg.scaling import power_of_two_scales
 from . import screening as _screening
-from .base import CovarianceStorage, DataStorage
+from .base import Affine, CovarianceStorage, DataStorage
 from .missing import MissingData
 from .problem import Problem
 from .standardization import Standardization
@@ -44,16 +44,9 @@ class DenseData(DataStorage):
     def raise_not_finite(self) -> None:
         raise_not_finite(self.array, "X")
 
-    def operator(
-        self,
-        mean: NDArray[Any] | None,
-        weight: NDArray[Any] | None,
-        range_: float,
-        factor: float,
-        row_weight: NDArray[Any] | None = None,
-    ) -> _core.Operator:
-        operator = _core.dense(self.array, False, mean, weight, range_, factor)
-        return operator if row_weight is None else operator.row_weighted(row_weight, True)
+    def operator(self, affine: Affine) -> _core.Operator:
+        operator = _core.dense(self.array, False, *affine[:4])
+        return affine.weighted(operator)
 
     def problem(self, treatment: Standardization) -> Problem:
         a, plan = self.array, None
@@ -99,15 +92,8 @@ class DenseCovariance(CovarianceStorage):
     def diagonal(self) -> NDArray[Any]:
         return self.array.diagonal()
 
-    def operator(
-        self,
-        mean: NDArray[Any] | None,
-        weight: NDArray[Any] | None,
-        range_: float,
-        factor: float,
-        row_weight: NDArray[Any] | None = None,
-    ) -> _core.Operator:
-        return _core.dense(self.array, True, mean, weight, range_, factor)
+    def operator(self, affine: Affine) -> _core.Operator:
+        return _core.dense(self.array, True, *affine[:4])
 
 
 def missing_problem(a: NDArray[Any], treatment: Standardization, names: tuple[str, ...] | None) -> Problem:

@@ -11,7 +11,7 @@ from .. import _core
 from .._limits import BLOCK_BYTES
 from .._messages import refuse_no_array
 from .._validation import float_type, integer
-from .base import DataStorage
+from .base import Affine, DataStorage
 from .block_operator import BlockOperator, Gram
 from .blocks import (
     Index,
@@ -127,16 +127,9 @@ class BlockData(DataStorage):
     def raise_not_finite(self) -> None:
         _locate(self.blocks)
 
-    def operator(
-        self,
-        mean: NDArray[Any] | None,
-        weight: NDArray[Any] | None,
-        range_: float,
-        factor: float,
-        row_weight: NDArray[Any] | None = None,
-    ) -> Any:
+    def operator(self, affine: Affine) -> Any:
         p = self.shape[1]
-        gram = Gram(self.blocks, self.dtype, mean, weight, range_, factor, row_weight)
+        gram = Gram(self.blocks, self.dtype, *affine)
         return BlockOperator(gram, _core.products(gram, p, p, True, 1.0, self.dtype == np.float32))
 
     def problem(self, treatment: Standardization) -> Problem:

@@ -12,7 +12,7 @@ from .. import _core
 from .._limits import CHOLESKY_ORDER, CHUNK, SYMMETRY
 from .._validation import raise_not_finite
 from ..linalg.scaling import exponent_of, power_of_two_scale
-from .base import CovarianceStorage, DataStorage
+from .base import Affine, CovarianceStorage, DataStorage
 from .dense import columns_as_float64, refuse_indefinite
 from .sparse_format import canonical_arrays
 from .statistics import Index, Statistics, compressed_statistics
@@ -37,17 +37,10 @@ class CompressedData(DataStorage):
     def raise_not_finite(self) -> None:
         raise_not_finite(self.arrays[0], "X.data")
 
-    def operator(
-        self,
-        mean: NDArray[Any] | None,
-        weight: NDArray[Any] | None,
-        range_: float,
-        factor: float,
-        row_weight: NDArray[Any] | None = None,
-    ) -> _core.Operator:
+    def operator(self, affine: Affine) -> _core.Operator:
         n, p = self.shape
-        operator = _core.compressed(n, p, self.row_major, *self.arrays, False, mean, weight, range_, factor)
-        return operator if row_weight is None else operator.row_weighted(row_weight, True)
+        operator = _core.compressed(n, p, self.row_major, *self.arrays, False, *affine[:4])  # type: ignore[arg-type]
+        return affine.weighted(operator)
 
 
 class CompressedCovariance(CovarianceStorage):
@@ -82,17 +75,10 @@ class CompressedCovariance(CovarianceStorage):
     def diagonal(self) -> NDArray[Any]:
         return np.asarray(self.matrix.diagonal().astype(self.dtype))
 
-    def operator(
-        self,
-        mean: NDArray[Any] | None,
-        weight: NDArray[Any] | None,
-        range_: float,
-        factor: float,
-        row_weight: NDArray[Any] | None = None,
-    ) -> _core.Operator:
+    def operator(self, affine: Affine) -> _core.Operator:
         n, p = self.shape
         row_major = self.matrix.format == "csr"
-        return _core.compressed(n, p, row_major, *self.arrays, True, mean, weight, range_, factor)
+        return _core.compressed(n, p, row_major, *self.arrays, True, *affine[:4])  # type: ignore[arg-type]
 
 
 def _excess(diagonal: Any, data: Any, indices: Any, indptr: Any) -> float:
