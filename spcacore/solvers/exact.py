@@ -134,8 +134,8 @@ def branch_and_bound(
     start : "tpower" or array-like of shape (p,), default "tpower"
         What the search compares with at first: the result of `tpower`, or the best component on the
         support of an array, truncated.
-    %(matrix)s
-    %(n_features)s
+    {matrix}
+    {n_features}
     rng : None, int or numpy Generator, optional
         For the random starts of `tpower` and for probing operators without entries; None is a fixed
         seed.
@@ -155,7 +155,7 @@ def branch_and_bound(
     ValueError
         For NaN, infinite or empty input, an asymmetric covariance, an option out of range, or more than
         3000 variables that may belong to the optimum.
-    %(type_error)s
+    {type_error}
 
     References
     ----------

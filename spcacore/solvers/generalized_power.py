@@ -224,11 +224,11 @@ def gpower(
     renormalize : bool, default True
         Replace the values on the support by the leading eigenvector there, which undoes the shrinkage
         of an l1 penalty. False returns z.
-    %(matrix)s
-    %(screening)s
-    %(n_features)s
-    %(rng)s
-    %(callback)s
+    {matrix}
+    {screening}
+    {n_features}
+    {rng}
+    {callback}
 
     Returns
     -------
@@ -242,7 +242,7 @@ def gpower(
     ValueError
         For NaN, infinite or empty input, a covariance that is not symmetric positive semidefinite, or
         an option out of range.
-    %(type_error)s
+    {type_error}
 
     References
     ----------

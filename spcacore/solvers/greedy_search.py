@@ -135,15 +135,15 @@ def greedy(
     first : int, optional
         The variable to begin with. Default: that of largest variance and, where several tie, as in a
         correlation matrix, the one of the best pair; up to 256 are tried. Not for "backward".
-    %(matrix)s
+    {matrix}
     screening : {"auto", "both", "shadow", "references", "none"}, default "auto"
         How dense data are kept from being read for every product, see `sparse_pca`. For "gradient" alone:
         with the other strategies "auto" is "none".
-    %(n_features)s
+    {n_features}
     rng : None, int or numpy Generator, optional
         For the dense vector that chooses the first variable where more than 256 tie, or where X offers
         only products; None is a fixed seed.
-    %(callback)s
+    {callback}
 
     Returns
     -------
@@ -158,7 +158,7 @@ def greedy(
     ValueError
         For NaN, infinite or empty input, an asymmetric covariance, an option out of range, or a strategy
         that X does not go with.
-    %(type_error)s
+    {type_error}
 
     References
     ----------

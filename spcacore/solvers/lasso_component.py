@@ -119,14 +119,14 @@ def scotlass(
         As in `pmd`.
     n_starts : int, optional
         Number of starts when `start` is None, as in `tpower`.
-    %(iterations)s
+    {iterations}
     renormalize : bool, default False
         Replace the values on the support by the best ones there that are orthogonal to the earlier
         loadings. Their l1 norm may exceed the bound.
-    %(matrix)s
-    %(n_features)s
-    %(rng)s
-    %(callback)s
+    {matrix}
+    {n_features}
+    {rng}
+    {callback}
 
     Returns
     -------
@@ -140,7 +140,7 @@ def scotlass(
         For NaN, infinite or empty input, an asymmetric covariance, an option out of range, or where
         no start leads to a unit vector that is within the bound and orthogonal to the earlier
         loadings.
-    %(type_error)s
+    {type_error}
 
     References
     ----------

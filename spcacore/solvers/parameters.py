@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
-from textwrap import indent
-from typing import Any, TypeVar
+from .._docstrings import filled
 
 SHARED = {
     "matrix": """\
@@ -43,15 +40,4 @@ callback : callable, optional
 TypeError
     For input that is not real numbers, masked arrays, or an option of the wrong type.""",
 }
-Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-def shared_parameters(function: Function) -> Function:
-    """The function, with each line `%(name)s` of its docstring filled by the paragraph of that name."""
-    if function.__doc__ is not None:  # as it is under -OO
-
-        def paragraph(match: re.Match[str]) -> str:
-            return indent(SHARED[match[2]], match[1])
-
-        function.__doc__ = re.sub(r"^( *)%\((\w+)\)s$", paragraph, function.__doc__, flags=re.M)
-    return function
+shared_parameters = filled(SHARED)

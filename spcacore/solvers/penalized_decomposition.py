@@ -176,17 +176,17 @@ def pmd(
         "eigenvector": the leading eigenvector. An array is taken as it is.
     n_starts : int, optional
         Number of starts when `start` is None, as in `tpower`.
-    %(iterations)s
+    {iterations}
     renormalize : bool, default False
         Replace the values on the support by the leading eigenvector there. Its l1 norm may exceed
         the bound.
-    %(matrix)s
+    {matrix}
     screening : {"auto", "both", "shadow", "references", "none"}, default "auto"
         How dense data are kept from being read for every product, see `sparse_pca`. The two-way form
         reads them for all.
-    %(n_features)s
-    %(rng)s
-    %(callback)s
+    {n_features}
+    {rng}
+    {callback}
 
     Returns
     -------
@@ -200,7 +200,7 @@ def pmd(
     ValueError
         For infinite or empty input, NaN other than in dense data, a column without any observed
         entry, an asymmetric covariance, or an option out of range.
-    %(type_error)s
+    {type_error}
 
     References
     ----------

@@ -123,9 +123,9 @@ def dspca(
         Each iteration decomposes a matrix of the variables that remain.
     renormalize : bool, default True
         Replace the values on the support by the leading eigenvector of A there.
-    %(matrix)s
-    %(n_features)s
-    %(callback)s
+    {matrix}
+    {n_features}
+    {callback}
 
     Returns
     -------

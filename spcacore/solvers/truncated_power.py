@@ -157,7 +157,7 @@ def tpower(
         Number of starts when `start` is None, run one after another; beyond 1 + p they are random.
         Default: one, and as
         many single variables as are cheap, all of them for p up to several hundred.
-    %(iterations)s
+    {iterations}
     renormalize : bool, default True
         Replace the values on the support by the leading eigenvector there, which never lowers the
         objective (Moghaddam et al. 2006).
@@ -167,11 +167,11 @@ def tpower(
         At last swap variables of the support for others, one for one, until no swap raises the
         objective. It takes `cardinality` columns of A. Default: where these are cheap, `start` is None, and
         values are re-fitted.
-    %(matrix)s
-    %(screening)s
-    %(n_features)s
-    %(rng)s
-    %(callback)s
+    {matrix}
+    {screening}
+    {n_features}
+    {rng}
+    {callback}
 
     Returns
     -------
@@ -183,7 +183,7 @@ def tpower(
     ------
     ValueError
         For NaN, infinite or empty input, an asymmetric covariance, or an option out of range.
-    %(type_error)s
+    {type_error}
 
     References
     ----------
