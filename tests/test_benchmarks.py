@@ -24,6 +24,8 @@ from importlib.metadata import packages_distributions
 for package, owners in packages_distributions().items():
     if not {{owner.lower() for owner in owners}} & {allowed!r}:
         sys.modules[package] = None  # as if it were not installed
+import spcacore  # what is installed, before the sources are found
+
 sys.path.insert(0, {root!r})
 for name in {names!r}:
     importlib.import_module("benchmarks." + name)

@@ -13,7 +13,7 @@ import spcacore
 from spcacore import tpower
 from spcacore.operators.deflation import DeflatedOperator as Deflated
 from spcacore.operators.inputs import as_problem
-from spcacore.solvers.starts import starts
+from spcacore.solvers.starts import search_starts
 
 load_wine = optional("sklearn.datasets", "load_wine")
 PITPROPS = spcacore.datasets.load_pitprops()
@@ -320,7 +320,7 @@ def test_number_of_starts(n_starts):
     """The leading one, variables by variance, then random ones."""
     X = np.random.default_rng(0).standard_normal((30, 12)) * np.arange(1, 13)
     problem = as_problem(X)
-    tried = list(starts(problem, Deflated.from_problem(problem), 3, None, n_starts, [0]))
+    tried = list(search_starts(problem, Deflated.from_problem(problem), 3, None, n_starts, [0]))
     assert len(tried) == n_starts
     singles = [int(index[0]) for index, _, _ in tried[1:] if len(index) == 1]
     assert singles == np.argsort(-problem.diagonal)[: n_starts - 1].tolist()
