@@ -154,7 +154,7 @@ def dspca(const double[:, ::1] A, bint constrained, double limit, double tol, Py
     cdef char[::1] iwork = np.empty(12 * p * sizeof(blas_int), np.int8)
     with nogil:
         status = spca_dspca(p, &A[0, 0], constrained, limit, tol, max_iter, on_stop, &call.c, &work[0],
-                             <blas_int *> &iwork[0], &M[0, 0], &primal, &dual, &call.c.n_iter)
+                            <blas_int *> &iwork[0], &M[0, 0], &primal, &dual, &call.c.n_iter)
     if call.again(status):
         status = SPCA_NOT_CONVERGED
         for j in range(p):
@@ -181,7 +181,7 @@ def elastic_net(const double[:, ::1] G, const double[::1] c, Py_ssize_t limit, d
     values[:guess] = value[:guess]
     with nogil:
         status = spca_elastic_net(p, limit, &G[0, 0], &c[0], ridge, floor, least, guess, on_stop, &call.c,
-                                   &chosen[0], &values[0], &work[0], &iwork[0], &count, &level)
+                                  &chosen[0], &values[0], &work[0], &iwork[0], &count, &level)
     call.check(status)
     return <int> status, np.asarray(chosen)[:count], np.asarray(values)[:count], level
 
@@ -198,7 +198,7 @@ def branch(const double[:, ::1] N, Py_ssize_t k, uint8_t[:, ::1] pool, Py_ssize_
     cdef double[:, ::1] excess = np.empty((count, room))
     with nogil:
         status = spca_branch(p, k, &N[0, 0], count, &which[0], room, &empty[0, 0], on_stop, &call.c, &pool[0, 0],
-                              &work[0], &iwork[0], &n_children[0], &excess[0, 0])
+                             &work[0], &iwork[0], &n_children[0], &excess[0, 0])
     call.check(status)
     return np.asarray(n_children), np.asarray(excess)
 
