@@ -155,7 +155,8 @@ def example_pages(app):
             story,
         )
         page = [f"# {title}", story, f"![{title}]({script.stem}.png)", f"## {script.name}"]
-        page += [f"```{{literalinclude}} {script.name}\n:start-at: import argparse\n```"]
+        first = ast.parse(script.read_text()).body[1].lineno  # after the docstring
+        page += [f"```{{literalinclude}} {script.name}\n:lines: {first}-\n```"]
         target = script.with_suffix(".md")
         text = "\n\n".join(page) + "\n"
         if not target.exists() or target.read_text() != text:

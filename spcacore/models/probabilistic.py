@@ -205,8 +205,8 @@ class PPCAResult(Named):
 
         Returns
         -------
-        ndarray of shape (m, p), or a dataframe with the index of X, and the columns of the fit, where X is
-            one of pandas or polars
+        ndarray of shape (m, p), or a dataframe
+            With the index of X, and the columns of the fit, where X is one of pandas or polars.
         """
         a = real_array(aligned(X, self.names), "X", ndim=2, finite=False)
         out, start = a.copy(order="C"), 0

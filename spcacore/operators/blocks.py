@@ -107,7 +107,7 @@ class RowBlocks:
     def mapped(
         self, task: Callable[..., Any], tail: tuple[int, ...], dtype: np.dtype[Any], *arguments: Any
     ) -> Any:
-        """The same for the caller, of shape (n, *tail); of a dask array a dask array, not yet computed."""
+        """The same for the caller, of shape ``(n, *tail)``; of a dask array one that is not yet computed."""
         return self.stacked(task, *arguments)
 
     def split(self, a: Any) -> list[Any]:
