@@ -134,6 +134,16 @@ cdef class Operator:
         """Whether it reads arrays, rather than asking an owner for products."""
         return self.s.owner == NULL if self.single else self.d.owner == NULL
 
+    @property
+    def in_memory(self):
+        """Whether it reads arrays, rather than asking an owner for products."""
+        return self.stored()
+
+    @property
+    def factor(self):
+        """A = factor F'F of data."""
+        return self.s.factor if self.single else self.d.factor
+
     cdef const void *pointer(self) noexcept nogil:
         """Of the precision in use."""
         return <const void *> &self.s if self.single else <const void *> &self.d
@@ -264,6 +274,18 @@ cdef class Operator:
             status = submatrix_into[double](self, call, index, work, G)
         call.check(status)
         return G
+
+    def columns(self, Py_ssize_t[::1] index):
+        """F[:, index]', the columns of data without deflation, as rows."""
+        cdef Call call = Call()
+        cdef spca_status status
+        C = np.empty((index.shape[0], self.m), self.dtype)
+        if self.single:
+            status = columns_into[float](self, call, index, np.empty(self.p, self.dtype), C)
+        else:
+            status = columns_into[double](self, call, index, np.empty(self.p, self.dtype), C)
+        call.check(status)
+        return C
 
     def outer(self):
         """F F' factor (m, m) of data without deflation."""
@@ -438,6 +460,13 @@ cdef spca_status submatrix_into(Operator A, Call call, Py_ssize_t[::1] index, fl
     cdef const void *pointer = A.pointer()
     with nogil:
         return kernel_submatrix(pointer, index.shape[0], &index[0], on_stop, &call.c, &work[0], &G[0, 0])
+
+cdef spca_status columns_into(Operator A, Call call, Py_ssize_t[::1] index, floating[::1] scratch, floating[:, ::1] C):
+    cdef spca_int k = index.shape[0]
+    with nogil:
+        if floating is float:
+            return A.s.columns(&A.s, k, positions_of(index), on_stop, &call.c, &scratch[0], &C[0, 0])
+        return A.d.columns(&A.d, k, positions_of(index), on_stop, &call.c, &scratch[0], &C[0, 0])
 
 cdef spca_status outer_into(Operator A, Call call, floating[::1] work, Py_ssize_t[::1] iwork, floating[:, ::1] K):
     cdef const void *pointer = A.pointer()

@@ -124,6 +124,14 @@ SCREENING_SHARE = 0.2  # of the bytes of X: what a whole call may take
 SCREENING_COLUMN_BYTES = 180  # what a whole call takes for each column besides the quantized copy
 SCREENING_FREE_BYTES = 1 << 26  # bytes of X up to which that does not matter
 
+# Working sets
+WORKING_SET_BYTES = 1 << 28  # of the columns and their Gram matrix
+WORKING_SET_FACTOR = 8  # variables to begin with, over the cardinality
+WORKING_SET_ENTRANTS = 1  # that join after a check, over the cardinality
+WORKING_SET_CHECKS = 100  # of all columns for one component, after which the search goes on among all
+WORKING_SET_NOISE = 64  # units of rounding of the largest variance that the Gram matrix cannot resolve
+WORKING_SET_COST = 1 << 16  # multiplications of a product, below which it costs next to nothing
+
 # Work that is done by default, in multiplications
 KRYLOV_WORK = 1 << 23  # of one product; beyond, a Krylov basis would take much memory
 START_WORK = 1e8  # of coordinate starts, at 20 iterations each

@@ -237,7 +237,7 @@ def _in_turn(
         else:
             report = hook_of_component(hook, t, r, whole=True)
             sparsity, seed = settings[solver.sparsity][t], [settings["seed"], t]
-            new = solver.solve(problem, state, sparsity, seed, report)
+            new = solver.find(problem, state, sparsity, seed, report)
             if new is not None and not new.objective > problem.noise(new.index, first_order):
                 new = None
         if new is None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from .._limits import CALLABLE_ORDER
+from .._limits import CALLABLE_ORDER, WORKING_SET_COST
 from .._messages import counted
 from .._validation import (
     check_choice,
@@ -15,12 +16,13 @@ from .._validation import (
     is_sparse,
 )
 from . import screening as _screening
-from .base import Storage
+from .base import Affine, Storage
 from .callbacks import Products
 from .dense import DenseCovariance, DenseData
 from .problem import Problem
 from .sparse import CompressedCovariance, CompressedData
 from .standardization import Standardization
+from .working_set import WorkingSet
 
 
 def as_problem(
@@ -51,7 +53,20 @@ def as_problem(
     storage = _storage(X, covariance, n_features, definite, screening, missing)
     if n_features not in (None, storage.shape[1]):
         raise ValueError(f"n_features is {n_features}, and X has {counted(storage.shape[1], 'column')}")
-    return storage.problem(Standardization.checked(storage.shape, center, scale, sample_weight))
+    problem = storage.problem(Standardization.checked(storage.shape, center, scale, sample_weight))
+    return _with_working_set(storage, problem) if screening == "auto" else problem
+
+
+def _with_working_set(storage: Storage, problem: Problem) -> Problem:
+    """The same with an empty working set, where one pays."""
+    op = problem.operator
+    if op.covariance or not op.in_memory or problem.filled is not None or problem.cost < WORKING_SET_COST:
+        return problem
+    by_columns = storage.by_columns()
+    if by_columns is not storage:  # in which a product with few variables reads these alone
+        affine = Affine(problem.mean, problem.weight, problem.range, op.factor, problem.row_weight)
+        problem = replace(problem, operator=by_columns.operator(affine))
+    return replace(problem, working_set=WorkingSet(problem.operator.unscreened()))
 
 
 def _storage(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .missing import MissingData
+from .working_set import WorkingSet
 
 OUT_OF_RANGE = "a variance exceeds the number range and is given as inf"
 BELOW_RANGE = "a variance is below the number range and is given as 0"
@@ -86,6 +87,8 @@ class Problem:
         Says what has been read so far.
     filled : MissingData or None
         Where entries are missing.
+    working_set : WorkingSet or None
+        What searches may work on instead.
     """
 
     operator: _core.Operator
@@ -105,6 +108,7 @@ class Problem:
     total_weight: float | None = None
     screening: Callable[[], Screening] = Screening
     filled: MissingData | None = None
+    working_set: WorkingSet | None = None
 
     @property
     def p(self) -> int:
@@ -142,7 +146,7 @@ class Problem:
 
     def unscreened(self) -> Problem:
         """The same with the plain operator."""
-        return replace(self, operator=self.operator.unscreened(), screening=Screening)
+        return replace(self, operator=self.operator.unscreened(), screening=Screening, working_set=None)
 
     def in_units(self, value: Any) -> Any:
         """Operator values as the caller's variances; inf or 0 where those leave the number range."""

@@ -15,6 +15,7 @@ from ..linalg.scaling import exponent_of, power_of_two_scale
 from .base import Affine, CovarianceStorage, DataStorage
 from .dense import columns_as_float64, refuse_indefinite
 from .sparse_format import canonical_arrays
+from .screening import available_memory
 from .statistics import Index, Statistics, compressed_statistics
 
 
@@ -36,6 +37,12 @@ class CompressedData(DataStorage):
 
     def raise_not_finite(self) -> None:
         raise_not_finite(self.arrays[0], "X.data")
+
+    def by_columns(self) -> CompressedData:
+        size = sum(part.nbytes for part in self.arrays)
+        if not self.row_major or size > available_memory() / 2:
+            return self
+        return CompressedData(self.matrix.tocsc())
 
     def operator(self, affine: Affine) -> _core.Operator:
         n, p = self.shape

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import CALLBACK_SECONDS, SOLVER_TOL
+from .._limits import CALLBACK_SECONDS, SOLVER_TOL, WORKING_SET_CHECKS, WORKING_SET_ENTRANTS
 from .._messages import counted
 from .._validation import (
     LARGEST,
@@ -31,6 +31,7 @@ from ..linalg.orthogonal import fix_sign
 from ..operators.deflation import DeflatedOperator
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem, warn_out_of_range
+from ..operators.working_set import Index, WorkingSet
 from ..progress import Callback, Progress
 from ..results import SparseComponent
 
@@ -149,6 +150,39 @@ class Solver(ABC):
         """The solver that starts from a component of a similar problem too, or from it and one more."""
         return self
 
+    def find(
+        self, problem: Problem, state: DeflatedOperator, sparsity: Any, seed: list[int], hook: Report | None
+    ) -> Solution | None:
+        """What `solve` finds, in the working set where there is one and the solver can say what it lacks."""
+        x = None
+        if problem.working_set is not None and self.restrictable(state):
+            x = _find_in_working_set(problem.working_set, self, problem, state, sparsity, seed, hook)
+        return self.solve(problem, state, sparsity, seed, hook) if x is None else x
+
+    # What a working set asks of a solver for which searching some variables will do
+
+    def restrictable(self, state: DeflatedOperator) -> bool:
+        """Whether a component of some variables is one of all where no |A x| outside exceeds its level."""
+        return False
+
+    def candidates(self, problem: Problem, state: DeflatedOperator, sparsity: Any, seed: list[int]) -> Index:
+        """The variables to begin with."""
+        raise NotImplementedError
+
+    def resume(
+        self, problem: Problem, state: DeflatedOperator, x: Solution, sparsity: Any, hook: Report | None
+    ) -> Solution | None:
+        """As `solve`, from x alone."""
+        raise NotImplementedError
+
+    def level(self, state: DeflatedOperator, x: Solution, sparsity: Any) -> float:
+        """What |A x| must exceed at a variable outside of the support, for it to enter."""
+        raise NotImplementedError
+
+    def finish(self, state: DeflatedOperator, x: Solution) -> Solution | None:
+        """x with its objective, and where values are re-fitted these, from the data themselves."""
+        raise NotImplementedError
+
     def check_together(self, sparsities: tuple[Any, ...]) -> None:
         """Validate the sparsities of all components against the options."""
         return None
@@ -171,6 +205,44 @@ class Solver(ABC):
     def limit(self) -> str:
         """What a component that has not converged has reached."""
         return "the limits given"
+
+def _find_in_working_set(
+    working_set: WorkingSet, solver: Solver, problem: Problem, state: DeflatedOperator, sparsity: Any,
+    seed: list[int], hook: Report | None,
+) -> Solution | None:  # fmt: skip
+    """The best found in the working set, once no variable outside of it would enter; None if it cannot tell."""
+    if not working_set.add(solver.candidates(problem, state, sparsity, seed)):
+        return None
+    x, everywhere, searched = None, True, 0  # whether to search from all starts; and where that was done
+    for _ in range(WORKING_SET_CHECKS):
+        inside, restricted = working_set.restricted(problem, state)
+        near = None if x is None else _moved(x, working_set.position)
+        if near is None or everywhere:
+            way = solver if near is None else solver.near(near, False)
+            found, searched = way.solve(inside, restricted, sparsity, seed, hook), len(working_set.index)
+        else:
+            found = solver.resume(inside, restricted, near, sparsity, hook)
+        if found is None or found.objective <= working_set.rounding:
+            return None
+        before, level, x = x, solver.level(restricted, found, sparsity), _moved(found, working_set.index)
+        if ended(hook) or (everywhere and before is not None and np.array_equal(before.index, x.index)):
+            break
+        entrants = working_set.entrants(state, x.index, x.entries, level, WORKING_SET_ENTRANTS * len(x.index))
+        if not working_set.add(entrants):
+            return None
+        everywhere = len(entrants) == 0
+        if everywhere and searched == len(working_set.index):
+            break
+    else:
+        return None
+    return solver.finish(state, x)
+
+
+def _moved(x: Solution, places: Index) -> Solution:
+    """x at the places that its variables have, ascending."""
+    index = places[x.index]
+    order = np.argsort(index)
+    return replace(x, index=index[order], entries=np.ascontiguousarray(x.entries[order]))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -265,7 +337,7 @@ def run_one(
     solver.check_together((sparsity,))
     state = deflate(DeflatedOperator.from_problem(problem))
     run = Run(problem, state, solver, [as_seed(rng), 0], progress_hook(callback))
-    return replace(run, found=solver.solve(problem, state, sparsity, run.seed, run.hook))
+    return replace(run, found=solver.find(problem, state, sparsity, run.seed, run.hook))
 
 
 def component_result(run: Run) -> SparseComponent:

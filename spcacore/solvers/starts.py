@@ -133,3 +133,18 @@ def power_start(op: _core.Operator, rng: np.random.Generator) -> NDArray[Any]:
             break
         v = op.apply(None, np.ascontiguousarray(v / norm, op.dtype))
     return v if v.any() else np.ones(op.p, op.dtype)
+
+
+def promising_variables(
+    problem: Problem, state: DeflatedOperator, count: int, seed: list[int]
+) -> NDArray[np.intp]:
+    """The variables of largest variance or, where variances tie, of largest weight in dense leading vectors."""
+    op, diagonal = state.operator, variance_alone(state)
+    count = min(count, op.p)
+    if diagonal is not None and not _variances_tie(op, diagonal, count):
+        return _core.select_largest(diagonal, count)
+    dense = power_start(op, np.random.default_rng(seed))
+    directions = _leading_directions(op, dense, 8 if problem.cost <= KRYLOV_WORK else 1)
+    return np.union1d(
+        *(_core.select_largest(np.ascontiguousarray(v), count // 2) for v in (dense, directions[0]))
+    )

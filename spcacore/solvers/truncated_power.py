@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._limits import QUOTIENT_ROUNDS, SWAP_WORK
+from .._limits import QUOTIENT_ROUNDS, SWAP_WORK, WORKING_SET_FACTOR
 from .._validation import check_bool
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
@@ -26,7 +26,7 @@ from .base import (
 )
 from .parameters import shared_parameters
 from .refitting import best_run, penalty_continuation, refit
-from .starts import search_starts
+from .starts import promising_variables, search_starts
 from .swaps import swap_search
 
 
@@ -77,14 +77,27 @@ class TruncatedPower(IterativeSolver):
 
         begin = search_starts(problem, state, cardinality, self.start, self.n_starts, seed)
         best = best_run(state, begin, run, hook, tol if self.renormalize else 0, positive)
-        if best is None:
-            return None
+        return None if best is None else self._improved(problem, state, best, cardinality, hook)
+
+    def resume(
+        self, problem: Problem, state: DeflatedOperator, x: Solution, cardinality: int, hook: Report | None
+    ) -> Solution | None:
+        best = self._run(state, x.index, x.entries, (cardinality,), self.tolerance(state.operator), hook)
+        return None if best is None else self._improved(problem, state, best, cardinality, hook)
+
+    def _improved(
+        self, problem: Problem, state: DeflatedOperator, best: Solution, cardinality: int, hook: Report | None
+    ) -> Solution | None:
+        """With values re-fitted, for the quotient too, and variables swapped."""
+        positive = self.nonnegative
         if self.renormalize:
             best = refit(state, best, positive)
         if best.objective == -np.inf:  # nothing on this support is outside of the span of Q
             return None
         for _ in range(QUOTIENT_ROUNDS if state.quotient and self.renormalize and not positive else 0):
-            again = run(best.index, best.entries, (cardinality,))
+            again = self._run(
+                state, best.index, best.entries, (cardinality,), self.tolerance(state.operator), hook
+            )
             if again is None or np.array_equal(again.index, best.index):
                 break
             again = refit(state, again)
@@ -92,6 +105,26 @@ class TruncatedPower(IterativeSolver):
                 break
             best = again
         return drop_zeros(swap_search(problem, state, best, self.swaps, hook))
+
+    def restrictable(self, state: DeflatedOperator) -> bool:
+        given = isinstance(self.start, np.ndarray) or self.start == "eigenvector" or self.n_starts is not None
+        return state.constraint is None and state.deflation.semidefinite and self.max_iter > 0 and not given
+
+    def candidates(
+        self, problem: Problem, state: DeflatedOperator, cardinality: int, seed: list[int]
+    ) -> NDArray[np.intp]:
+        return promising_variables(problem, state, WORKING_SET_FACTOR * cardinality, seed)
+
+    def level(self, state: DeflatedOperator, x: Solution, cardinality: int) -> float:
+        op = state.operator.with_quotient() if state.quotient else state.operator
+        product = op.apply(x.index, np.ascontiguousarray(x.entries))[x.index]
+        return float(np.abs(product).min()) if len(x.index) == cardinality else 0.0
+
+    def finish(self, state: DeflatedOperator, x: Solution) -> Solution | None:
+        if self.renormalize:
+            return drop_zeros(refit(state, x, self.nonnegative))
+        entries = np.ascontiguousarray(x.entries)
+        return replace(x, objective=float(entries @ state.operator.apply(x.index, entries)[x.index]))
 
     def _run(
         self, state: DeflatedOperator, index: NDArray[np.intp], entries: NDArray[Any], path: tuple[int, ...],

@@ -1,0 +1,133 @@
+"""Some columns of the data with their Gram matrix, on which a search costs no product with the data."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _core
+from .._limits import WORKING_SET_BYTES, WORKING_SET_NOISE
+
+if TYPE_CHECKING:
+    from .deflation import DeflatedOperator
+    from .problem import Problem
+
+Index = NDArray[np.intp]
+
+
+class WorkingSet:
+    """The columns F_W of data in memory and their Gram matrix A[W, W], before any deflation.
+
+    It grows as variables join, and belongs to one call, whose components, paths and restarts share it.
+
+    Attributes
+    ----------
+    index : ndarray of shape (w,), int
+        The variables W, in the order of joining; those that join together ascend.
+    position : ndarray of shape (p,), int
+        Where each variable stands in it; -1 outside.
+    checks : int
+        How often all columns were asked whether one outside of W matters.
+    """
+
+    def __init__(self, operator: _core.Operator):
+        n, dtype = operator.n, operator.dtype
+        self.operator, self.checks = operator, 0
+        self.index: Index = np.empty(0, np.intp)
+        self.position = np.full(operator.p, -1, np.intp)
+        self._columns, self._gram = np.empty((0, n), dtype), np.empty((0, 0), dtype)
+        self._restricted: tuple[Problem, DeflatedOperator] | None = None
+
+    def add(self, index: Index) -> bool:
+        """Let variables join; False, and nothing is changed, where memory does not allow it."""
+        new = np.sort(index[self.position[index] < 0])
+        w, total = len(self.index), len(self.index) + len(new)
+        if len(new) == 0:
+            return True
+        if not self._reserve(total):
+            return False
+        columns, gram = self._columns[:total], self._gram[:total, :total]
+        columns[w:] = self.operator.columns(new)
+        new_columns = columns[w:]
+        gram[w:, w:] = new_columns @ new_columns.T
+        np.matmul(new_columns, columns[:w].T, out=gram[w:, :w])
+        gram[w:] *= self.operator.factor
+        gram[:w, w:] = gram[w:, :w].T
+        self.index = np.concatenate((self.index, new))
+        self.position[new] = np.arange(w, total)
+        self._restricted = None
+        return True
+
+    @property
+    def rounding(self) -> float:
+        """Below this, what is left of a variance by deflating A[W, W] is rounding."""
+        eps = float(np.finfo(self.operator.dtype).eps)
+        return WORKING_SET_NOISE * eps * float(self._gram.diagonal()[: len(self.index)].max())
+
+    def _reserve(self, total: int) -> bool:
+        room, n = len(self._gram), self.operator.n
+        if total <= room:
+            return True
+        w, size = len(self.index), self.operator.dtype.itemsize
+        room = 2 * total
+        if total * (2 * total + n) * size > WORKING_SET_BYTES:
+            return False
+        columns, gram = np.empty((room, n), self.operator.dtype), np.empty((room, room), self.operator.dtype)
+        columns[:w], gram[:w, :w] = self._columns[:w], self._gram[:w, :w]
+        self._columns, self._gram = columns, gram
+        return True
+
+    def restricted(self, problem: Problem, state: DeflatedOperator) -> tuple[Problem, DeflatedOperator]:
+        """The same problem of the variables W alone, from which the same components have been removed."""
+        last = self._restricted
+        if last is None or not _begins_with(state, last[1], self.index):
+            last = self._undeflated(problem, state)
+        inside, restricted = last
+        for index, entries in state.loadings[len(restricted.loadings) :]:
+            noise = partial(self._noise, problem, state.deflation.first_order)
+            at = self.position[index]
+            order = np.argsort(at)
+            restricted = restricted.deflate(at[order], entries[order], noise)
+        self._restricted = inside, restricted
+        return self._restricted
+
+    def _noise(self, problem: Problem, first_order: bool, positions: Index) -> float:
+        return problem.noise(self.index[positions], first_order)
+
+    def _undeflated(self, problem: Problem, state: DeflatedOperator) -> tuple[Problem, DeflatedOperator]:
+        w = len(self.index)
+        gram = self._gram[:w, :w]
+        diagonal = gram.diagonal().copy()
+        inside = replace(
+            problem, operator=_core.dense(gram, True, None, None, 1.0, 1.0), n_samples=None, diagonal=diagonal,
+            moment=diagonal, mean=None, scale=None, names=None, cost=gram.size, weight=None, row_weight=None,
+            degree_weight=None, working_set=None,
+        )  # fmt: skip
+        return inside, type(state).from_problem(inside, state.deflation, state.constraint)
+
+    def entrants(
+        self, state: DeflatedOperator, index: Index, entries: NDArray[Any], level: float, most: int
+    ) -> Index:
+        """The variables outside of W, at most so many, where |A x| exceeds the level: all columns are asked."""
+        operator = state.operator.with_quotient() if state.quotient else state.operator
+        self.checks += 1
+        found, value = operator.above(index, np.ascontiguousarray(entries), level)
+        outside = self.position[found] < 0
+        found, value = found[outside], value[outside]
+        if len(found) > most:
+            found = found[np.sort(np.argsort(-np.abs(value), kind="stable")[:most])]
+        return found
+
+
+def _begins_with(state: DeflatedOperator, before: DeflatedOperator, index: Index) -> bool:
+    """Whether `before`, of the variables `index`, has had nothing removed but what `state` has."""
+    if state.deflation is not before.deflation or len(before.loadings) > len(state.loadings):
+        return False
+    return all(
+        np.array_equal(np.sort(index[a[0]]), b[0]) and np.array_equal(a[1][np.argsort(index[a[0]])], b[1])
+        for a, b in zip(before.loadings, state.loadings, strict=False)
+    )
