@@ -130,12 +130,13 @@ WORKING_SET_FACTOR = 8  # variables to begin with, over the cardinality
 WORKING_SET_ENTRANTS = 1  # that join after a check, over the cardinality
 WORKING_SET_CHECKS = 100  # of all columns for one component, after which the search goes on among all
 WORKING_SET_NOISE = 64  # units of rounding of the largest variance that the Gram matrix cannot resolve
-WORKING_SET_COST = 1 << 16  # multiplications of a product, below which it costs next to nothing
+WORKING_SET_COST = 1 << 18  # multiplications of a product, below which it costs next to nothing
 
 # Work that is done by default, in multiplications
 KRYLOV_WORK = 1 << 23  # of one product; beyond, a Krylov basis would take much memory
 START_WORK = 1e8  # of coordinate starts, at 20 iterations each
 SWAP_WORK = 1e8  # of one round of swaps
+SWAP_WORK_OUTSIDE = 1e7  # the same after a search in a working set, which has swapped its own variables
 TIE_WORK = 1e9  # of trying first variables of equal variance
 TIED_VARIABLES = 256  # first variables of equal variance that are tried
 PENCIL_TIED_VARIABLES = 64  # first variables of equal ratio that are tried

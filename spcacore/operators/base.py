@@ -68,7 +68,6 @@ class Storage(ABC):
     def problem(self, treatment: Standardization) -> Problem:
         """The operator with what Python needs to know of it."""
 
-
     def by_columns(self) -> Storage:
         """This matrix, or a copy of it whose single columns are read in no more time than they take."""
         return self

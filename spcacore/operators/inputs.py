@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from .._limits import CALLABLE_ORDER, WORKING_SET_COST
@@ -66,7 +67,8 @@ def _with_working_set(storage: Storage, problem: Problem) -> Problem:
     if by_columns is not storage:  # in which a product with few variables reads these alone
         affine = Affine(problem.mean, problem.weight, problem.range, op.factor, problem.row_weight)
         problem = replace(problem, operator=by_columns.operator(affine))
-    return replace(problem, working_set=WorkingSet(problem.operator.unscreened()))
+    working_set = WorkingSet(problem.operator.unscreened())
+    return replace(problem, working_set=working_set, screening=partial(working_set.report, problem.screening))
 
 
 def _storage(

@@ -43,12 +43,18 @@ class Screening:
         Exact products with a column of X.
     questions : int
         Products with X that the solver asked for; a plain loop reads X once for each.
+    working_set : int
+        Columns among which the search went on, on their Gram matrix; 0 where all were searched.
+    checks : int
+        How often all columns were then asked whether one outside would enter.
     """
 
     mode: str = "none"
     reads: float | None = None
     columns: int = 0
     questions: int = 0
+    working_set: int = 0
+    checks: int = 0
 
 
 @dataclass(frozen=True, eq=False, repr=False)

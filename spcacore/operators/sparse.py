@@ -14,8 +14,8 @@ from .._validation import raise_not_finite
 from ..linalg.scaling import exponent_of, power_of_two_scale
 from .base import Affine, CovarianceStorage, DataStorage
 from .dense import columns_as_float64, refuse_indefinite
-from .sparse_format import canonical_arrays
 from .screening import available_memory
+from .sparse_format import canonical_arrays
 from .statistics import Index, Statistics, compressed_statistics
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -14,7 +16,7 @@ from .._limits import WORKING_SET_BYTES, WORKING_SET_NOISE
 
 if TYPE_CHECKING:
     from .deflation import DeflatedOperator
-    from .problem import Problem
+    from .problem import Problem, Screening
 
 Index = NDArray[np.intp]
 
@@ -62,6 +64,10 @@ class WorkingSet:
         self._restricted = None
         return True
 
+    def report(self, screening: Callable[[], Screening]) -> Screening:
+        """What has been read so far, by the screened operator too."""
+        return replace(screening(), working_set=len(self.index), checks=self.checks)
+
     @property
     def rounding(self) -> float:
         """Below this, what is left of a variance by deflating A[W, W] is rounding."""
@@ -69,20 +75,23 @@ class WorkingSet:
         return WORKING_SET_NOISE * eps * float(self._gram.diagonal()[: len(self.index)].max())
 
     def _reserve(self, total: int) -> bool:
-        room, n = len(self._gram), self.operator.n
-        if total <= room:
-            return True
-        w, size = len(self.index), self.operator.dtype.itemsize
-        room = 2 * total
-        if total * (2 * total + n) * size > WORKING_SET_BYTES:
+        """Make room for so many variables w, w (2w + n) numbers; False where that is too much memory."""
+        n, dtype, w = self.operator.n, self.operator.dtype, len(self.index)
+        most = int((math.sqrt(n * n + 8 * WORKING_SET_BYTES / dtype.itemsize) - n) / 4)
+        if total > most:
             return False
-        columns, gram = np.empty((room, n), self.operator.dtype), np.empty((room, room), self.operator.dtype)
-        columns[:w], gram[:w, :w] = self._columns[:w], self._gram[:w, :w]
-        self._columns, self._gram = columns, gram
+        if total > len(self._gram):
+            room = min(2 * total, most)
+            columns, gram = np.empty((room, n), dtype), np.empty((room, room), dtype)
+            columns[:w], gram[:w, :w] = self._columns[:w], self._gram[:w, :w]
+            self._columns, self._gram = columns, gram
         return True
 
     def restricted(self, problem: Problem, state: DeflatedOperator) -> tuple[Problem, DeflatedOperator]:
-        """The same problem of the variables W alone, from which the same components have been removed."""
+        """The same problem of the variables W alone, from which the same components have been removed.
+
+        W has the variables of these components.
+        """
         last = self._restricted
         if last is None or not _begins_with(state, last[1], self.index):
             last = self._undeflated(problem, state)
@@ -103,8 +112,8 @@ class WorkingSet:
         gram = self._gram[:w, :w]
         diagonal = gram.diagonal().copy()
         inside = replace(
-            problem, operator=_core.dense(gram, True, None, None, 1.0, 1.0), n_samples=None, diagonal=diagonal,
-            moment=diagonal, mean=None, scale=None, names=None, cost=gram.size, weight=None, row_weight=None,
+            problem, operator=_core.dense(gram, True, None, None, 1.0, 1.0), n_samples=None,
+            diagonal=diagonal, moment=diagonal, mean=None, scale=None, names=None, cost=gram.size, weight=None, row_weight=None,
             degree_weight=None, working_set=None,
         )  # fmt: skip
         return inside, type(state).from_problem(inside, state.deflation, state.constraint)
@@ -112,7 +121,7 @@ class WorkingSet:
     def entrants(
         self, state: DeflatedOperator, index: Index, entries: NDArray[Any], level: float, most: int
     ) -> Index:
-        """The variables outside of W, at most so many, where |A x| exceeds the level: all columns are asked."""
+        """The variables outside of W, at most so many, where |A x| exceeds the level, of all columns."""
         operator = state.operator.with_quotient() if state.quotient else state.operator
         self.checks += 1
         found, value = operator.above(index, np.ascontiguousarray(entries), level)

@@ -179,9 +179,15 @@ class Solver(ABC):
         """What |A x| must exceed at a variable outside of the support, for it to enter."""
         raise NotImplementedError
 
-    def finish(self, state: DeflatedOperator, x: Solution) -> Solution | None:
+    def finish(
+        self, problem: Problem, state: DeflatedOperator, x: Solution, hook: Report | None
+    ) -> Solution | None:
         """x with its objective, and where values are re-fitted these, from the data themselves."""
         raise NotImplementedError
+
+    def nearby(self) -> Solution | None:
+        """The component of a similar problem that it starts from."""
+        return None
 
     def check_together(self, sparsities: tuple[Any, ...]) -> None:
         """Validate the sparsities of all components against the options."""
@@ -206,19 +212,26 @@ class Solver(ABC):
         """What a component that has not converged has reached."""
         return "the limits given"
 
+
 def _find_in_working_set(
     working_set: WorkingSet, solver: Solver, problem: Problem, state: DeflatedOperator, sparsity: Any,
     seed: list[int], hook: Report | None,
 ) -> Solution | None:  # fmt: skip
-    """The best found in the working set, once no variable outside of it would enter; None if it cannot tell."""
-    if not working_set.add(solver.candidates(problem, state, sparsity, seed)):
+    """The best found in the working set, once no variable outside would enter; None if it cannot tell."""
+    needed = [solver.candidates(problem, state, sparsity, seed), *(index for index, _ in state.loadings)]
+    given = solver.nearby()
+    if given is not None:
+        needed.append(given.index)
+    if not working_set.add(np.unique(np.concatenate(needed))):
         return None
-    x, everywhere, searched = None, True, 0  # whether to search from all starts; and where that was done
+    x: Solution | None = None
+    everywhere, searched = True, 0  # whether to search from all starts; and where that was done
     for _ in range(WORKING_SET_CHECKS):
         inside, restricted = working_set.restricted(problem, state)
         near = None if x is None else _moved(x, working_set.position)
         if near is None or everywhere:
-            way = solver if near is None else solver.near(near, False)
+            start = _moved(given, working_set.position) if near is None and given is not None else near
+            way = solver if start is None else solver.near(start, False)
             found, searched = way.solve(inside, restricted, sparsity, seed, hook), len(working_set.index)
         else:
             found = solver.resume(inside, restricted, near, sparsity, hook)
@@ -235,7 +248,7 @@ def _find_in_working_set(
             break
     else:
         return None
-    return solver.finish(state, x)
+    return solver.finish(problem, state, x, hook)
 
 
 def _moved(x: Solution, places: Index) -> Solution:
@@ -256,9 +269,12 @@ class IterativeSolver(Solver):
     renormalize: bool
 
     def near(self, x: Solution, only: bool) -> Solver:
-        if self.start is not None:
+        if self.start is not None and self.nearby() is None:
             return self
         return replace(self, start=x, n_starts=1 if only and self.n_starts is None else self.n_starts)
+
+    def nearby(self) -> Solution | None:
+        return self.start if isinstance(self.start, Solution) else None
 
     def limit(self) -> str:
         return counted(self.max_iter, "iteration")

@@ -138,7 +138,7 @@ def power_start(op: _core.Operator, rng: np.random.Generator) -> NDArray[Any]:
 def promising_variables(
     problem: Problem, state: DeflatedOperator, count: int, seed: list[int]
 ) -> NDArray[np.intp]:
-    """The variables of largest variance or, where variances tie, of largest weight in dense leading vectors."""
+    """The variables of largest variance or, where these tie, of largest weight in dense leading vectors."""
     op, diagonal = state.operator, variance_alone(state)
     count = min(count, op.p)
     if diagonal is not None and not _variances_tie(op, diagonal, count):

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from .._limits import QUOTIENT_ROUNDS, SWAP_WORK, WORKING_SET_FACTOR
+from .._limits import QUOTIENT_ROUNDS, SWAP_WORK, SWAP_WORK_OUTSIDE, WORKING_SET_FACTOR
 from .._validation import check_bool
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
@@ -107,8 +107,9 @@ class TruncatedPower(IterativeSolver):
         return drop_zeros(swap_search(problem, state, best, self.swaps, hook))
 
     def restrictable(self, state: DeflatedOperator) -> bool:
-        given = isinstance(self.start, np.ndarray) or self.start == "eigenvector" or self.n_starts is not None
-        return state.constraint is None and state.deflation.semidefinite and self.max_iter > 0 and not given
+        default = self.n_starts is None and (self.start is None or isinstance(self.start, str))
+        usual = self.nearby() is not None or (default and self.start != "eigenvector")
+        return usual and self.max_iter > 0 and state.constraint is None and state.deflation.semidefinite
 
     def candidates(
         self, problem: Problem, state: DeflatedOperator, cardinality: int, seed: list[int]
@@ -120,9 +121,12 @@ class TruncatedPower(IterativeSolver):
         product = op.apply(x.index, np.ascontiguousarray(x.entries))[x.index]
         return float(np.abs(product).min()) if len(x.index) == cardinality else 0.0
 
-    def finish(self, state: DeflatedOperator, x: Solution) -> Solution | None:
+    def finish(
+        self, problem: Problem, state: DeflatedOperator, x: Solution, hook: Report | None
+    ) -> Solution | None:
         if self.renormalize:
-            return drop_zeros(refit(state, x, self.nonnegative))
+            swaps = self.swaps if self.swaps == math.inf else min(self.swaps, SWAP_WORK_OUTSIDE)
+            return drop_zeros(swap_search(problem, state, refit(state, x, self.nonnegative), swaps, hook))
         entries = np.ascontiguousarray(x.entries)
         return replace(x, objective=float(entries @ state.operator.apply(x.index, entries)[x.index]))
 

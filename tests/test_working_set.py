@@ -1,0 +1,167 @@
+"""Searches among some columns: what comes back is a fixed point of the iteration over all of them."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import covariance, deflated, optimum
+from scipy.linalg import eigh
+
+import spcacore
+from spcacore.operators import inputs, working_set
+from spcacore.operators.deflation import DEFLATIONS
+from spcacore.solvers import truncated_power
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_sets():
+    """Working sets for small matrices too, which begin with few variables."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(inputs, "WORKING_SET_COST", 0)
+        patch.setattr(truncated_power, "WORKING_SET_FACTOR", 2)
+        yield
+
+
+STORAGES = {
+    "C": np.ascontiguousarray,
+    "F": np.asfortranarray,
+    "csr": sp.csr_array,
+    "csc": sp.csc_array,
+}
+
+
+def draw(rng, n, p, kind):
+    """Few distinct columns stand out, or all tie, or one dominates, or the best have small variance."""
+    X = rng.standard_normal((n, p))
+    if kind == "planted":
+        X[:, : p // 4] += 2 * rng.standard_normal((n, 1))
+    elif kind == "late":  # correlated columns, of less variance than the others
+        X[:, : p // 4] = 0.5 * rng.standard_normal((n, 1)) + 0.1 * X[:, : p // 4]
+    elif kind == "dominant":
+        X[:, p // 2] *= 20
+    elif kind == "ties":
+        X = rng.integers(-1, 2, (n, p)).astype(float)
+        X[:, p // 2 :] = X[:, : p - p // 2]
+    elif kind == "sparse":
+        X = np.where(rng.random((n, p)) < 0.2, rng.poisson(3, (n, p)), 0).astype(float)
+    return X
+
+
+def check_fixed_points(A, V, k, deflation="projection"):
+    """Each loading is the best on its support, and no product outside is larger than one inside."""
+    earlier = []
+    for x in V.T.astype(float):
+        support = np.flatnonzero(x)
+        assert len(support) <= k
+        B = np.eye(len(A))
+        if deflation == "generalized" and earlier:  # the quotient by the part outside of the earlier span
+            Q = np.linalg.qr(np.column_stack(earlier))[0]
+            B -= Q @ Q.T
+        quotient = x @ A @ x / (x @ B @ x)
+        inside = np.ix_(support, support)
+        assert quotient == pytest.approx(eigh(A[inside], B[inside], eigvals_only=True)[-1], rel=1e-6)
+        y = np.abs(A @ x + quotient * (x - B @ x))
+        outside = np.delete(y, support)
+        if len(support) == k < len(A):
+            assert outside.max() <= y[support].min() * (1 + 1e-6) + 1e-9 * y.max()
+        A = deflated(A, x, deflation, earlier)
+        earlier.append(x)
+
+
+@pytest.mark.parametrize("kind", ["planted", "late", "dominant", "ties", "sparse", "noise"])
+@pytest.mark.parametrize("storage", STORAGES)
+@given(st.integers(0, 10**6), st.integers(5, 60), st.integers(20, 120), st.integers(1, 8), st.booleans())
+@settings(max_examples=15)
+def test_fixed_points_of_the_iteration_over_all_columns(kind, storage, seed, n, p, k, scale):
+    X = draw(np.random.default_rng(seed), n, p, kind)
+    result = spcacore.sparse_pca(STORAGES[storage](X), min(3, n - 1), cardinality=k, scale=scale)
+    assert result.screening.working_set > 0
+    check_fixed_points(covariance(X, scale=scale), result.loadings, k)
+
+
+@pytest.mark.parametrize("deflation", [name for name in DEFLATIONS if "hotelling" not in name])
+@given(st.integers(0, 10**6), st.sampled_from(sorted(STORAGES)))
+@settings(max_examples=15)
+def test_every_deflation_of_a_semidefinite_matrix(deflation, seed, storage):
+    X = draw(np.random.default_rng(seed), 40, 60, "noise")
+    result = spcacore.sparse_pca(STORAGES[storage](X), 3, cardinality=5, deflation=deflation)
+    assert result.screening.working_set > 0
+    check_fixed_points(covariance(X), result.loadings, 5, deflation)
+
+
+@given(st.integers(0, 10**6), st.sampled_from(["planted", "dominant", "sparse"]))
+@settings(max_examples=40)
+def test_storages_and_precisions_agree(seed, kind):
+    X = draw(np.random.default_rng(seed), 50, 80, kind)
+    results = [spcacore.sparse_pca(make(X), 2, cardinality=4) for make in STORAGES.values()]
+    results.append(spcacore.sparse_pca(X.astype(np.float32), 2, cardinality=4))
+    for result in results[1:-1]:
+        np.testing.assert_allclose(result.loadings, results[0].loadings, atol=1e-10)
+    single = results[-1].explained_variance.sum() / results[0].explained_variance.sum()
+    assert single == pytest.approx(1, abs=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["noise", "planted", "late", "ties"])
+def test_near_the_optimum_over_all_supports(kind):
+    shares = []
+    for seed in range(60):
+        A = covariance(X := draw(np.random.default_rng(seed), 30, 14, kind))
+        x = spcacore.tpower(X, 1 + seed % 4)
+        assert x.screening.working_set > 0
+        shares.append(x.value / optimum(A, 1 + seed % 4))
+    assert max(shares) <= 1 + 1e-9
+    assert min(shares) > 0.8
+    assert np.mean(np.array(shares) > 1 - 1e-9) > 0.8
+
+
+@given(st.integers(0, 10**6), st.sampled_from(sorted(STORAGES)))
+@settings(max_examples=15)
+def test_weights_of_rows_are_repeated_rows(seed, storage):
+    rng = np.random.default_rng(seed)
+    X, weight = draw(rng, 30, 60, "planted"), rng.integers(0, 4, 30)
+    weight[0] = 3
+    result = spcacore.sparse_pca(STORAGES[storage](X), 2, cardinality=4, sample_weight=weight)
+    assert result.screening.working_set > 0
+    check_fixed_points(covariance(np.repeat(X, weight, axis=0)), result.loadings, 4)
+
+
+def test_nonnegative_loadings_have_no_larger_positive_product_outside():
+    for seed in range(20):
+        X = draw(np.random.default_rng(seed), 40, 80, "planted")
+        x = spcacore.tpower(X, 5, nonnegative=True)
+        assert x.screening.working_set > 0
+        assert x.loading.min() >= 0
+        y = covariance(X) @ x.loading
+        support = x.loading > 0
+        if support.sum() == 5:
+            assert y[~support].max() <= y[support].min() * (1 + 1e-6)
+
+
+def test_a_set_that_does_not_fit_leaves_the_search_to_all_columns(monkeypatch):
+    X = np.random.default_rng(0).standard_normal((30, 90))
+    plain = spcacore.sparse_pca(X, 3, cardinality=5, screening="none")
+    monkeypatch.setattr(working_set, "WORKING_SET_BYTES", 8 * 12 * (2 * 12 + 30))  # twelve variables
+    result = spcacore.sparse_pca(X, 3, cardinality=5)
+    assert 0 < result.screening.working_set <= 12
+    check_fixed_points(covariance(X), result.loadings, 5)
+    monkeypatch.setattr(working_set, "WORKING_SET_BYTES", 0)
+    result = spcacore.sparse_pca(X, 3, cardinality=5)
+    assert result.screening.working_set == 0
+    np.testing.assert_array_equal(result.loadings, plain.loadings)
+
+
+def test_no_set_where_none_is_asked_for_or_the_rank_is_used_up():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((8, 60))
+    assert spcacore.sparse_pca(X, 2, cardinality=4, screening="none").screening.working_set == 0
+    with pytest.warns(RuntimeWarning, match="no variance"):
+        result = spcacore.sparse_pca(X[:3], 3, cardinality=60, deflation="schur")
+    assert result.n_components == 2
+
+
+def test_the_report_counts_columns_and_checks():
+    X = np.random.default_rng(0).standard_normal((40, 200))
+    X[:, :10] += 3 * np.random.default_rng(1).standard_normal((40, 1))
+    screening = spcacore.sparse_pca(X, 1, cardinality=10).screening
+    assert (screening.working_set, screening.checks) == (20, 1)  # 2 x 10 variables hold the planted ones
