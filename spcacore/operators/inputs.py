@@ -17,7 +17,7 @@ from .._validation import (
     is_sparse,
 )
 from . import screening as _screening
-from .base import Affine, Storage
+from .base import Storage
 from .callbacks import Products
 from .dense import DenseCovariance, DenseData
 from .problem import Problem
@@ -54,19 +54,12 @@ def as_problem(
     storage = _storage(X, covariance, n_features, definite, screening, missing)
     if n_features not in (None, storage.shape[1]):
         raise ValueError(f"n_features is {n_features}, and X has {counted(storage.shape[1], 'column')}")
-    problem = storage.problem(Standardization.checked(storage.shape, center, scale, sample_weight))
-    return _with_working_set(storage, problem) if screening == "auto" else problem
-
-
-def _with_working_set(storage: Storage, problem: Problem) -> Problem:
-    """The same with an empty working set, where one pays."""
-    op = problem.operator
-    if op.covariance or not op.in_memory or problem.filled is not None or problem.cost < WORKING_SET_COST:
+    treatment = Standardization.checked(storage.shape, center, scale, sample_weight)
+    if screening != "auto" or storage.covariance or storage.cost < WORKING_SET_COST:
+        return storage.problem(treatment)
+    problem = storage.by_columns().problem(treatment)
+    if not problem.operator.in_memory or problem.filled is not None:
         return problem
-    by_columns = storage.by_columns()
-    if by_columns is not storage:  # in which a product with few variables reads these alone
-        affine = Affine(problem.mean, problem.weight, problem.range, op.factor, problem.row_weight)
-        problem = replace(problem, operator=by_columns.operator(affine))
     working_set = WorkingSet(problem.operator.unscreened())
     return replace(problem, working_set=working_set, screening=partial(working_set.report, problem.screening))
 

@@ -154,20 +154,44 @@ spca_status SPCA(dense_statistics)(spca_int n, spca_int p, const real *X, spca_i
     return SPCA_OK;
 }
 
-/* Stored entries first, by Welford's update; the zeros are merged at the end as one more tile.
- * spread is the largest magnitude unless all entries are the same. */
+/* The stored entries of CSC columns, which lie side by side; high becomes the spread. */
+static spca_status column_by_column(spca_int p, const real *data, const void *indptr, int wide,
+                                    spca_stop stop, void *ctx, columns_t out, double *count)
+{
+    spca_int read = 0;
+    for (spca_int j = 0; j < p; j++) {
+        spca_int start = at(indptr, wide, j), end = at(indptr, wide, j + 1);
+        for (spca_int q = start; q < end; q += TILE_ROWS)
+            stretch(min_int(TILE_ROWS, end - q), data + q, (double)(q - start), out, j);
+        count[j] = (double)(end - start);
+        out.high[j] = out.low[j] == out.high[j] ? 0 : fmax(fabs(out.low[j]), fabs(out.high[j]));
+        if ((read += end - start + 16) > (1 << 22)) {
+            read = 0;
+            if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
+        }
+    }
+    return SPCA_OK;
+}
+
+/* Stored entries first, of rows by Welford's update; the zeros are merged at the end as one more
+ * tile.  spread is at least the largest magnitude, and 0 where all entries are the same. */
 spca_status SPCA(compressed_statistics)(spca_int n, spca_int p, const real *data,
                                         const void *indptr, const void *indices, int wide,
                                         int row_major, spca_stop stop, void *ctx, double *mean,
                                         double *square, double *spread, double *count,
                                         double *first)
 {
-    spca_int lines = row_major ? n : p, read = 0;
+    columns_t out = {mean, square, first, spread};
+    spca_int read = 0;
     for (spca_int j = 0; j < p; j++) mean[j] = square[j] = spread[j] = count[j] = first[j] = 0;
-    for (spca_int l = 0; l < lines; l++) {
+    if (!row_major) {
+        spca_status status = column_by_column(p, data, indptr, wide, stop, ctx, out, count);
+        if (status < 0) return status;
+    }
+    for (spca_int l = 0; row_major && l < n; l++) {
         spca_int start = at(indptr, wide, l), end = at(indptr, wide, l + 1);
         for (spca_int q = start; q < end; q++) {
-            spca_int j = row_major ? at(indices, wide, q) : l;
+            spca_int j = at(indices, wide, q);
             double x = (double)data[q], d = x - mean[j], apart;
             if (count[j] == 0) first[j] = x;
             apart = x != first[j] ? fabs(x) + fabs(first[j]) : 0; /* x may be a stored 0 */
