@@ -112,9 +112,9 @@ class WorkingSet:
         gram = self._gram[:w, :w]
         diagonal = gram.diagonal().copy()
         inside = replace(
-            problem, operator=_core.dense(gram, True, None, None, 1.0, 1.0), diagonal=diagonal, moment=diagonal,
-            mean=None, scale=None, names=None, cost=gram.size, weight=None, row_weight=None, degree_weight=None,
-            working_set=None,
+            problem, operator=_core.dense(gram, True, None, None, 1.0, 1.0), diagonal=diagonal,
+            moment=diagonal, mean=None, scale=None, names=None, cost=gram.size, weight=None, row_weight=None,
+            degree_weight=None, working_set=None,
         )  # fmt: skip
         return inside, type(state).from_problem(inside, state.deflation, state.constraint)
 
