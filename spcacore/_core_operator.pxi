@@ -265,6 +265,27 @@ cdef class Operator:
         call.check(status)
         return G
 
+    def gram(self, Py_ssize_t[::1] index=None, progress=None):
+        """A[index, index], all of A without an index, in double precision; of data that are not deflated."""
+        if self.covariance or self.t or not self.stored():
+            raise TypeError("this needs data in memory, without deflation")
+        cdef Call call = Call(progress)
+        cdef spca_status status
+        cdef Py_ssize_t k = self.p if index is None else index.shape[0]
+        G = np.empty((k, k))
+        cdef double[:, ::1] out = G
+        cdef double[::1] work
+        if self.single:
+            work = np.empty(self.s.gram_work(&self.s, k) // 8 + 1)
+            with nogil:
+                status = self.s.gram(&self.s, k, positions_of(index), on_stop, &call.c, &work[0], &out[0, 0])
+        else:
+            work = np.empty(self.d.gram_work(&self.d, k) // 8 + 1)
+            with nogil:
+                status = self.d.gram(&self.d, k, positions_of(index), on_stop, &call.c, &work[0], &out[0, 0])
+        call.check(status)
+        return G
+
     def outer(self):
         """F F' factor (m, m) of data without deflation."""
         cdef Call call = Call()
