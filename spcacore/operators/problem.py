@@ -29,13 +29,14 @@ def warn_out_of_range(inside: Any, given: Any, stacklevel: int) -> None:
 
 @dataclass(frozen=True)
 class Screening:
-    """How much of dense data a call has read.
+    """How much of the data a call has read.
 
     Attributes
     ----------
-    mode : {"both", "shadow", "references", "none"}
-        What screened the columns: an int8 shadow of X, the products with earlier directions, both, or
-        nothing, so that every product read all of X.
+    mode : {"gram", "both", "shadow", "references", "none"}
+        "gram": the p x p matrix was formed, and nothing else read. Else what screened the columns of dense
+        data: an int8 shadow of X, the products with earlier directions, both, or nothing, so that every
+        product read all of X.
     reads : float or None
         Bytes read of X and of its shadow, setting up included, over the bytes of X; None with "none".
     columns : int
@@ -86,6 +87,10 @@ class Problem:
         Says what has been read so far.
     filled : MissingData or None
         Where entries are missing.
+    form : bool
+        Whether A is to be formed before the search, see `gram.formed`.
+    data : Problem or None
+        The problem of the data that A as a matrix was formed from.
     """
 
     operator: _core.Operator
@@ -105,6 +110,8 @@ class Problem:
     total_weight: float | None = None
     screening: Callable[[], Screening] = Screening
     filled: MissingData | None = None
+    form: bool = False
+    data: Problem | None = None
 
     @property
     def p(self) -> int:
