@@ -67,10 +67,23 @@ class Operator:
     ) -> tuple[_Index, _Real]: ...
     def submatrix(self, index: _Index) -> _Real: ...
     def columns(self, index: _Index) -> _Real: ...
+    def gram(
+        self, index: _Index | None = None, progress: Callable[[int], object] | None = None
+    ) -> NDArray[np.float64] | None: ...
     def outer(self) -> _Real: ...
     def deflated(
         self, method: str, index: _Index, value: _Real, image: _Real | None, coefficient: float
     ) -> Operator: ...
+    def truncated_power_each(
+        self,
+        index: NDArray[np.intp],
+        value: _Real,
+        k: int,
+        max_iter: int,
+        tol: float,
+        progress: Callable[[int], object] | None = None,
+        nonnegative: bool = False,
+    ) -> tuple[NDArray[np.intp], _Real, _Real, int]: ...
     def truncated_power(
         self,
         index: _Index,

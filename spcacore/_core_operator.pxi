@@ -287,6 +287,32 @@ cdef class Operator:
         call.check(status)
         return C
 
+    def gram(self, Py_ssize_t[::1] index=None, progress=None):
+        """A[index, index], all of A without an index, in double precision; of data that are not deflated.
+
+        None where the progress hook ends the pass.
+        """
+        if self.covariance or self.t or not self.stored():
+            raise TypeError("this needs data in memory, without deflation")
+        cdef Call call = Call(progress)
+        cdef spca_status status
+        cdef Py_ssize_t k = self.p if index is None else index.shape[0]
+        G = np.empty((k, k))
+        cdef double[:, ::1] out = G
+        cdef double[::1] work
+        if self.single:
+            work = np.empty(self.s.gram_work(&self.s, k) // 8 + 1)
+            with nogil:
+                status = self.s.gram(&self.s, k, positions_of(index), on_stop, &call.c, &work[0], &out[0, 0])
+        else:
+            work = np.empty(self.d.gram_work(&self.d, k) // 8 + 1)
+            with nogil:
+                status = self.d.gram(&self.d, k, positions_of(index), on_stop, &call.c, &work[0], &out[0, 0])
+        if call.again(status):
+            return None
+        call.check(status)
+        return G
+
     def outer(self):
         """F F' factor (m, m) of data without deflation."""
         cdef Call call = Call()
@@ -368,6 +394,38 @@ cdef class Operator:
             max_iter = 0
         call.check(status)
         return <int> status, np.asarray(positions)[:nnz], np.asarray(values)[:nnz], objective, call.c.n_iter
+
+    def truncated_power_each(self, const Py_ssize_t[:, ::1] index, const floating[:, ::1] value, Py_ssize_t k,
+                             Py_ssize_t max_iter, floating tol, progress=None, bint nonnegative=False):
+        """At least one iteration from each start, nonzeros by rows: index, value (s, k) and objective (s,), which is
+        -infinity where A maps a vector to zero."""
+        cdef Call call = Call(progress)
+        cdef spca_status status = SPCA_OK
+        cdef Py_ssize_t s = index.shape[0], w = index.shape[1], nnz, i, steps
+        cdef floating found = 0
+        cdef Py_ssize_t[::1] place = np.empty(max(k, w), np.intp), iwork = np.empty(k, np.intp)
+        cdef floating[::1] entry = np.empty(max(k, w), self.dtype), work = np.empty(self.work() + 2 * k, self.dtype)
+        positions, values, objectives = np.zeros((s, k), np.intp), np.zeros((s, k), self.dtype), np.empty(s, self.dtype)
+        cdef Py_ssize_t[:, ::1] positions_out = positions
+        cdef floating[:, ::1] values_out = values
+        cdef floating[::1] objective = objectives
+        with nogil:
+            for i in range(s):
+                memcpy(&place[0], &index[i, 0], w * sizeof(Py_ssize_t))
+                memcpy(&entry[0], &value[i, 0], w * sizeof(floating))
+                nnz = w
+                status = kernel_truncated_power(self.pointer(), k, nonnegative, max_iter, tol, on_stop, &call.c, &nnz,
+                                                &place[0], &entry[0], &work[0], &iwork[0], &found, &steps)
+                call.c.n_iter += steps
+                objective[i] = found if status >= 0 else -INFINITY
+                if status >= 0:
+                    memcpy(&positions_out[i, 0], &place[0], k * sizeof(Py_ssize_t))
+                    memcpy(&values_out[i, 0], &entry[0], k * sizeof(floating))
+                elif status != SPCA_ZERO_VECTOR:
+                    break
+        if status != SPCA_ZERO_VECTOR and not call.again(status):
+            call.check(status)
+        return positions, values, objectives, call.c.n_iter
 
     def gpower(self, Py_ssize_t[::1] index, floating[::1] value, bint l0, floating gamma, Py_ssize_t max_iter,
                floating tol, progress=None):

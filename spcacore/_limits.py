@@ -34,6 +34,7 @@ BLOCK_NOISE = Precision(1e-12, 1e-5)  # share of the objective of generalized po
 VARIANCE_LEFT = Precision(1e-14, 1e-6)  # share of a variance, given earlier components, that is rounding
 REFINEMENT_RISE = Precision(1e-12, 1e-6)  # rise of the variance that a round of refinement must exceed
 STRUCTURED_TOL = Precision(1e-8, 1e-4)  # change at which structured components end, by default
+GRAM_LEFT = Precision(1e-5, 1e-3)  # variance over the largest of a variable, below which A lacks digits
 IN_SPAN = 1e-7  # norm that is left of a unit vector in the span of a basis: half of the digits
 SPAN = 1e-10  # the same of loadings on a part of their variables, which are orthonormal
 RANK = 1e-13  # singular values of a triangular factor that are rounding
@@ -131,6 +132,20 @@ WORKING_SET_ENTRANTS = 1  # that join after a check, over the cardinality
 WORKING_SET_CHECKS = 100  # of all columns for one component, after which the search goes on among all
 WORKING_SET_NOISE = 64  # units of rounding of the largest variance that the Gram matrix cannot resolve
 WORKING_SET_COST = 1 << 18  # multiplications of a product, below which it costs next to nothing
+
+# A as a matrix, from one pass over tall data
+GRAM_ENTRIES = 1 << 19  # of X from which it is formed by default; less is in cache anyway
+GRAM_ORDER = 4096  # variables up to which it is; the matrix takes 128 MB then
+GRAM_TALL = 16  # rows of dense data for a variable, at least: screening serves wider data well
+GRAM_SHARE = 0.25  # of the bytes of X: what the matrix may take,
+GRAM_FREE_BYTES = 1 << 26  # if it does not take less than this
+GRAM_DENSE_PRODUCTS = 32  # reads of dense X that it may cost; a search makes 20 for each component,
+GRAM_SPARSE_PRODUCTS = 128  # of sparse X, where there are no others to screen, some hundred
+SCATTER_COST = 30  # multiplications in BLAS that take as long as that of a pair of sparse entries, or of X v
+GRAM_SPARSE_ORDER = (
+    500  # variables of sparse data beyond which a working set is better, if it has room for as many
+)
+GRAM_CANCELLATION = 1e4  # second moment over variance of a sparse column, of which that many digits are lost
 
 # Work that is done by default, in multiplications
 KRYLOV_WORK = 1 << 23  # of one product; beyond, a Krylov basis would take much memory

@@ -35,7 +35,7 @@ typedef struct {
  * threads may share it; all scratch belongs to the call. */
 typedef struct SPCA(operator) SPCA(operator);
 struct SPCA(operator) {
-    /* ---- what a storage is: five functions.  Nothing else asks how X or A0 is kept.  Each takes
+    /* ---- what a storage is: its functions.  Nothing else asks how X or A0 is kept.  Each takes
      * stop (NULL: none) and ctx, and may return SPCA_STOPPED, SPCA_PRODUCT_FAILED or SPCA_OK; none
      * checks that what it returns is finite.  centring.h has the terms beside the product with X.
      */
@@ -57,6 +57,11 @@ struct SPCA(operator) {
                          spca_stop stop, void *ctx, REAL *work, REAL *out);
     /* Its work, or 0 where it has no such product of A as it is deflated. */
     spca_int (*block_work)(const SPCA(operator) * A, spca_block what, spca_int b);
+    /* What SPCA(dense_gram) says, of data; NULL: nothing but products is known.  The bytes of its
+     * work. */
+    spca_status (*gram)(const SPCA(operator) * A, spca_int k, const spca_int *index, spca_stop stop,
+                        void *ctx, void *work, double *G);
+    spca_int (*gram_work)(const SPCA(operator) * A, spca_int k);
 
     spca_int n, p, m;
     int covariance; /* m = p and A = F */
@@ -89,14 +94,23 @@ struct SPCA(operator) {
     const REAL *coefficient;  /* Hotelling: x_i'A x_i; Schur: its sign */
 };
 
-/* The five functions of dense arrays (dense.c, dense_block.c) and of compressed ones
- * (compressed.c).
- */
+/* The functions of dense arrays (dense.c, dense_block.c, gram.c) and of compressed ones
+ * (compressed.c, gram.c). */
 void SPCA(use_dense)(SPCA(operator) * A);
 void SPCA(use_compressed)(SPCA(operator) * A);
 spca_status SPCA(dense_block)(const SPCA(operator) * A, spca_block what, spca_int b, const REAL *V,
                               spca_stop stop, void *ctx, REAL *work, REAL *out);
 spca_int SPCA(dense_block_work)(const SPCA(operator) * A, spca_block what, spca_int b);
+
+/* G (k x k) = A[index, index] of data without deflation, in one pass: index ascending, k <= 65536,
+ * or NULL for all, k = p.  Entries of F are rounded to REAL; blocks of their products are added in
+ * double precision (gram.c).  work (A->gram_work bytes, aligned for double). */
+spca_status SPCA(dense_gram)(const SPCA(operator) * A, spca_int k, const spca_int *index,
+                             spca_stop stop, void *ctx, void *work, double *G);
+spca_int SPCA(dense_gram_work)(const SPCA(operator) * A, spca_int k);
+spca_status SPCA(compressed_gram)(const SPCA(operator) * A, spca_int k, const spca_int *index,
+                                  spca_stop stop, void *ctx, void *work, double *G);
+spca_int SPCA(compressed_gram_work)(const SPCA(operator) * A, spca_int k);
 
 /* columns by k products with unit vectors, for operators known by their products alone. */
 spca_status SPCA(columns_by_products)(const SPCA(operator) *, spca_int, const spca_int *, spca_stop,

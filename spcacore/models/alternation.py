@@ -16,6 +16,7 @@ from .._messages import counted, instead_of, listed
 from .._validation import Hook, as_seed, check_bool, check_choice, integer, per_component
 from ..linalg.orthogonal import fix_sign
 from ..operators.deflation import DEFLATIONS, PROJECTION, DeflatedOperator, Deflation
+from ..operators.gram import is_rounding
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
 from ..operators.screening import MODES as SCREENING
@@ -74,20 +75,19 @@ def prepare(
     _refuse_options(chosen, options)
     for given in sparsities:
         refuse_sparsity(chosen, given)
-    settings["screening"] = check_choice(screening, "screening", SCREENING)
-    if chosen.needs_whole_products(options) and screening != "none":
-        if screening != "auto":
-            raise ValueError(
-                f"screening={screening!r} does not help {method} with these options: leave it out"
-            )
-        settings["screening"] = "none"
+    check_choice(screening, "screening", SCREENING)
+    columns = screening not in ("auto", "gram", "none")
+    if (columns and chosen.needs_whole_products(options)) or (
+        screening == "gram" and chosen.needs_samples(options)
+    ):
+        raise ValueError(f"screening={screening!r} does not help {method} with these options: leave it out")
+    settings["options"] = options
     problem = problem_of(X, chosen, kind, settings)
     size = counted(problem.p, "variable")
     if problem.n_samples:
         size = f"{counted(problem.n_samples, 'row')} of {size}"
     most = min(problem.p, problem.n_samples or problem.p)
     r = integer(n_components, "n_components", 1, most, f": X has {size}")
-    settings["options"] = options
     several = [check_sparsities(chosen, given[chosen.sparsity], r, problem) for given in sparsities]
     settings["seed"] = as_seed(rng)
     solver = make_solver(problem, chosen, removal, settings)
@@ -98,10 +98,12 @@ def prepare(
 
 def problem_of(X: Any, method: type[Solver], kind: str, settings: dict[str, Any]) -> Problem:
     """X as the settings have it, which may be those of other rows."""
+    options = settings["options"]
     return as_problem(
         X, kind=kind, center=settings["center"], scale=settings["scale"],
         sample_weight=settings.get("sample_weight"), n_features=settings["n_features"],
         screening=settings["screening"], missing=method.missing,
+        columnwise=not method.needs_whole_products(options), form=not method.needs_samples(options),
     )  # fmt: skip
 
 
@@ -238,6 +240,11 @@ def _in_turn(
             report = hook_of_component(hook, t, r, whole=True)
             sparsity, seed = settings[solver.sparsity][t], [settings["seed"], t]
             new = solver.find(problem, state, sparsity, seed, report)
+            if is_rounding(problem, 0.0 if new is None else new.objective):
+                assert problem.data is not None
+                problem = problem.data
+                state = _after(problem, state, solver, found)
+                new = solver.find(problem, state, sparsity, seed, report)
             if new is not None and not new.objective > problem.noise(new.index, first_order):
                 new = None
         if new is None:
@@ -249,14 +256,29 @@ def _in_turn(
             new = _certified(problem, state, new)
         found.append(new)
         if t + 1 < r:
-            image = solver.image(state, new) if state.deflation.residual else None
-            noise = partial(problem.noise, first_order=first_order)
-            state = state.deflate(new.index, new.entries, noise, image)
+            state = _without(problem, state, solver, new)
         if hook is not None and t >= len(known):
             variance = float(problem.in_units(new.objective))
             if hook(Progress(t, r, new.n_iter, variance)):
                 break
     return None
+
+
+def _without(problem: Problem, state: DeflatedOperator, solver: Solver, x: Solution) -> DeflatedOperator:
+    """One more component removed."""
+    image = solver.image(state, x) if state.deflation.residual else None
+    noise = partial(problem.noise, first_order=state.deflation.first_order)
+    return state.deflate(x.index, x.entries, noise, image)
+
+
+def _after(
+    problem: Problem, state: DeflatedOperator, solver: Solver, found: list[Solution]
+) -> DeflatedOperator:
+    """The components found removed from another form of the problem."""
+    state = DeflatedOperator.from_problem(problem, state.deflation, state.constraint)
+    for x in found:
+        state = _without(problem, state, solver, x)
+    return state
 
 
 def refine_all(

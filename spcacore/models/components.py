@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from .._messages import counted
 from .._validation import aligned, check_callback, integer
 from ..operators.deflation import DEFLATIONS
+from ..operators.gram import formed, is_rounding
 from ..operators.problem import Problem, Screening, warn_out_of_range
 from ..progress import Callback
 from ..results import LoadingsResult
-from ..solvers.base import Solution
+from ..solvers.base import Solution, hook_of_component
 from ..solvers.table import SOLVERS
 from .alternation import (
     check_sparsities,
@@ -279,6 +280,7 @@ def sparse_pca(
         n_features=n_features, rng=rng, **options,
     )  # fmt: skip
     hook = check_callback(callback)
+    problem = formed(problem, hook_of_component(hook, 0, r))
     found = search(problem, solver, DEFLATIONS[deflation], settings, [], r, hook)
     if refine and len(found) > 1:
         found = refine_all(problem, found, settings, hook)
@@ -322,6 +324,7 @@ def extend(
     ]
     solver = make_solver(problem, method, deflation, settings)
     solver.check_together(settings[method.sparsity])
+    problem = formed(problem, hook_of_component(hook, before, before + more))
     found = search(problem, solver, deflation, settings, known, before + more, hook)
     read, problem = problem.screening(), problem.unscreened()
     return components_result(problem, found, read, result.method, result.deflation, result.kind, settings)
@@ -341,6 +344,8 @@ def components_result(
     for t, f in enumerate(found):
         V[f.index, t] = f.entries
     variances = operator_variances(problem, V, "cumulative")
+    if problem.data is not None and any(is_rounding(problem, variance) for variance in variances):
+        variances = operator_variances(problem.data, V, "cumulative")
     ratio = None
     if problem.diagonal is not None:
         total = float(problem.diagonal.sum())

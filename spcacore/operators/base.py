@@ -74,7 +74,21 @@ class Storage(ABC):
 
 
 class DataStorage(Storage):
-    """Data, one row a sample."""
+    """Data, one row a sample.
+
+    Attributes
+    ----------
+    has_gram : bool
+        Whether A can be formed as a matrix.
+    dense : bool
+        Whether every entry is stored.
+    """
+
+    has_gram = dense = False
+
+    def pairs(self) -> tuple[int, float]:
+        """Stored entries, and the pairs of entries of a row that A is summed from, if it can be formed."""
+        raise NotImplementedError
 
     @abstractmethod
     def statistics(self, weight: NDArray[np.float64] | None) -> Statistics:

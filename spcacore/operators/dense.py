@@ -27,11 +27,18 @@ class DenseData(DataStorage):
     `missing` allows NaN entries; `screening` is how its products are to be screened.
     """
 
-    def __init__(self, X: Any, screening: str = "none", missing: bool = False) -> None:
+    has_gram = dense = True
+    screening = "none"
+
+    def __init__(self, X: Any, missing: bool = False) -> None:
         self.names = column_names(X)
         self.array = a = blas_layout(real_array(X, "X", ndim=2, finite=False))
         self.shape, self.dtype, self.cost = a.shape, a.dtype, a.size
-        self.screening, self.missing = screening, missing
+        self.missing = missing
+
+    def pairs(self) -> tuple[int, float]:
+        n, p = self.shape
+        return n * p, n * p * p / 2
 
     def statistics(self, weight: NDArray[np.float64] | None) -> Statistics:
         found = dense_statistics(self.array, weight)

@@ -16,8 +16,9 @@ from .._validation import (
     is_row_blocks,
     is_sparse,
 )
+from . import gram
 from . import screening as _screening
-from .base import Storage
+from .base import DataStorage, Storage
 from .callbacks import Products
 from .dense import DenseCovariance, DenseData
 from .problem import Problem
@@ -36,11 +37,14 @@ def as_problem(
     n_features: int | None = None,
     definite: bool = True,
     screening: str = "none",
+    columnwise: bool = True,
+    form: bool = False,
     missing: bool = False,
 ) -> Problem:
     """Validate the caller's matrix and wrap it: its storage, how it is standardized, the operator of these.
 
-    `definite` refuses an indefinite covariance; `missing` allows dense data to have NaN entries.
+    `definite` refuses an indefinite covariance; `missing` allows dense data to have NaN entries. The caller
+    asks for single columns of products if `columnwise`, and `form` says that A as a matrix serves as well.
     """
     check_choice(screening, "screening", _screening.MODES)
     covariance = check_choice(kind, "kind", ("data", "covariance")) == "covariance"
@@ -51,16 +55,28 @@ def as_problem(
         raise ValueError("sample_weight is for data; the samples of a covariance are not known")
     if n_features is not None:
         n_features = integer(n_features, "n_features", 1)
-    storage = _storage(X, covariance, n_features, definite, screening, missing)
+    storage = _storage(X, covariance, n_features, definite, missing)
     if n_features not in (None, storage.shape[1]):
         raise ValueError(f"n_features is {n_features}, and X has {counted(storage.shape[1], 'column')}")
     treatment = Standardization.checked(storage.shape, center, scale, sample_weight)
-    if screening != "auto" or storage.covariance or storage.cost < WORKING_SET_COST:
-        return storage.problem(treatment)
-    problem = storage.by_columns().problem(treatment)
-    if not problem.operator.in_memory or problem.filled is not None:
+    form = form and isinstance(storage, DataStorage) and gram.is_wanted(storage, screening)
+    columns = screening == "auto" and columnwise and not form and storage.cost >= WORKING_SET_COST
+    if columns:
+        storage = storage.by_columns()
+    if isinstance(storage, DenseData) and columnwise and not form and screening != "gram":
+        storage.screening = screening
+    problem = storage.problem(treatment)
+    if form and isinstance(storage, DataStorage) and gram.keeps_digits(problem, storage.dense, screening):
+        return replace(problem, form=True)
+    return _with_working_set(problem) if columns else problem
+
+
+def _with_working_set(problem: Problem) -> Problem:
+    """The same with an empty working set, of data in memory."""
+    op = problem.operator
+    if op.covariance or not op.in_memory or problem.filled is not None:
         return problem
-    working_set = WorkingSet(problem.operator.unscreened())
+    working_set = WorkingSet(op.unscreened())
     return replace(problem, working_set=working_set, screening=partial(working_set.report, problem.screening))
 
 
@@ -69,7 +85,6 @@ def _storage(
     covariance: bool,
     n_features: int | None,
     definite: bool,
-    screening: str,
     missing: bool,
 ) -> Storage:
     """The caller's matrix by its kind: one line for each."""
@@ -85,4 +100,4 @@ def _storage(
         products = Products(X, covariance, n_features)
         small = covariance and products.shape[1] <= CALLABLE_ORDER
         return DenseCovariance(products.entries(), definite) if small else products
-    return DenseCovariance(X, definite) if covariance else DenseData(X, screening, missing)
+    return DenseCovariance(X, definite) if covariance else DenseData(X, missing)

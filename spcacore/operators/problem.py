@@ -30,13 +30,14 @@ def warn_out_of_range(inside: Any, given: Any, stacklevel: int) -> None:
 
 @dataclass(frozen=True)
 class Screening:
-    """How much of dense data a call has read.
+    """How much of the data a call has read.
 
     Attributes
     ----------
-    mode : {"both", "shadow", "references", "none"}
-        What screened the columns: an int8 shadow of X, the products with earlier directions, both, or
-        nothing, so that every product read all of X.
+    mode : {"gram", "both", "shadow", "references", "none"}
+        "gram": the p x p matrix was formed, and nothing else read. Else what screened the columns of dense
+        data: an int8 shadow of X, the products with earlier directions, both, or nothing, so that every
+        product read all of X.
     reads : float or None
         Bytes read of X and of its shadow, setting up included, over the bytes of X; None with "none".
     columns : int
@@ -95,6 +96,10 @@ class Problem:
         Where entries are missing.
     working_set : WorkingSet or None
         What searches may work on instead.
+    form : bool
+        Whether A is to be formed before the search, see `gram.formed`.
+    data : Problem or None
+        The problem of the data that A as a matrix was formed from.
     """
 
     operator: _core.Operator
@@ -115,6 +120,8 @@ class Problem:
     screening: Callable[[], Screening] = Screening
     filled: MissingData | None = None
     working_set: WorkingSet | None = None
+    form: bool = False
+    data: Problem | None = None
 
     @property
     def p(self) -> int:

@@ -14,6 +14,7 @@ from .._validation import raise_not_finite
 from ..linalg.scaling import exponent_of, power_of_two_scale
 from .base import Affine, CovarianceStorage, DataStorage
 from .dense import columns_as_float64, refuse_indefinite
+from .gram import pairs_of
 from .screening import available_memory
 from .sparse_format import canonical_arrays
 from .statistics import Index, Statistics, compressed_statistics
@@ -21,6 +22,8 @@ from .statistics import Index, Statistics, compressed_statistics
 
 class CompressedData(DataStorage):
     """A matrix in CSR or CSC, of which nothing is copied; others become CSR."""
+
+    has_gram = True
 
     def __init__(self, X: Any) -> None:
         self.matrix, self.arrays = canonical_arrays(X)
@@ -31,6 +34,10 @@ class CompressedData(DataStorage):
         found = compressed_statistics(self.shape, self.row_major, *self.arrays, weight)
         assert found is not None
         return found
+
+    def pairs(self) -> tuple[int, float]:
+        data, indices, indptr = self.arrays
+        return data.size, pairs_of(indptr if self.row_major else indices, self.row_major, self.shape[0])
 
     def columns(self, index: Index) -> NDArray[np.float64]:
         return columns_as_float64(self.matrix[:, index].toarray())

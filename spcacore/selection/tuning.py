@@ -32,6 +32,7 @@ from ..models.alternation import prepare, problem_of, refine_all, search
 from ..models.components import SparsePCAResult, components_result
 from ..models.variance import operator_variances
 from ..operators.deflation import DEFLATIONS
+from ..operators.gram import formed
 from ..operators.permutation import permuted_columns
 from ..operators.problem import Problem, warn_out_of_range
 from ..results import frame
@@ -174,12 +175,13 @@ class Plan:
         self.problem, self.solver, self.r, self.settings = prepare(
             X, n_components, self.sparsities, rng=rng, **self.options
         )
+        self.problem = formed(self.problem)
         self.seed = self.settings[0]["seed"]
         self.solutions: list[list[Solution]] = []
 
     def problem_of(self, X: Any) -> Problem:
         """The same problem for other rows."""
-        return problem_of(X, SOLVERS[self.method], self.kind, self.settings[0])
+        return formed(problem_of(X, SOLVERS[self.method], self.kind, self.settings[0]))
 
     def search_values(
         self, problem: Problem, hook: Callable[[Any], object] | None, report: Report | None = None

@@ -29,6 +29,7 @@ from .._validation import (
 )
 from ..linalg.orthogonal import fix_sign
 from ..operators.deflation import DeflatedOperator
+from ..operators.gram import formed
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem, warn_out_of_range
 from ..operators.working_set import Index, WorkingSet
@@ -138,6 +139,11 @@ class Solver(ABC):
     def needs_whole_products(cls, options: dict[str, Any]) -> bool:
         """Whether the steps with these options need all entries of A x, so that screening is of no use."""
         return cls.whole_products
+
+    @classmethod
+    def needs_samples(cls, options: dict[str, Any]) -> bool:
+        """Whether these options ask for more than A of the data."""
+        return False
 
     @abstractmethod
     def solve(
@@ -347,12 +353,16 @@ def run_one(
     **matrix: Any,
 ) -> Run:
     """Validate what a one-component function is given, and solve; `matrix` is for `as_problem`."""
-    problem = as_problem(X, missing=method.missing, **matrix)
+    columnwise = not method.needs_whole_products(options)
+    form = not method.needs_samples(options)
+    problem = as_problem(X, missing=method.missing, columnwise=columnwise, form=form, **matrix)
     sparsity = method.check_sparsity(sparsity, method.sparsity, problem)
     solver: Solver = method.from_options(problem, **options)
     solver.check_together((sparsity,))
+    seed, hook = [as_seed(rng), 0], progress_hook(callback)
+    problem = formed(problem, hook)
     state = deflate(DeflatedOperator.from_problem(problem))
-    run = Run(problem, state, solver, [as_seed(rng), 0], progress_hook(callback))
+    run = Run(problem, state, solver, seed, hook)
     return replace(run, found=solver.find(problem, state, sparsity, run.seed, run.hook))
 
 

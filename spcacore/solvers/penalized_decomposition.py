@@ -76,7 +76,11 @@ class PenalizedDecomposition(IterativeSolver):
 
     @classmethod
     def needs_whole_products(cls, options: dict[str, Any]) -> bool:
-        return "sample_l1_bound" in options
+        return cls.needs_samples(options)
+
+    @classmethod
+    def needs_samples(cls, options: dict[str, Any]) -> bool:
+        return options.get("sample_l1_bound") is not None
 
     def solve(
         self, problem: Problem, state: DeflatedOperator, l1_bound: float, seed: list[int],
@@ -228,13 +232,14 @@ def pmd(
     )  # fmt: skip
     problem, found = run.problem, run.found
     component = component_result(run)
-    data = problem.n_samples is not None and not problem.operator.covariance
+    before = problem.data or problem
+    data = problem.n_samples is not None and not before.operator.covariance
     left = np.zeros(problem.n_samples or 0, problem.operator.dtype) if data else None
     strength = 0.0
     if found is not None and found.objective > problem.noise(found.index):
         if data:
             assert isinstance(run.solver, PenalizedDecomposition)
-            left, strength = run.solver.left_vector(run.state, found)
+            left, strength = run.solver.left_vector(DeflatedOperator.from_problem(before), found)
             strength *= math.sqrt(problem.degrees / max(len(left) - 1, 1))  # of the rows that each stands for
         else:
             strength = math.sqrt(found.objective) * math.sqrt(problem.degrees)

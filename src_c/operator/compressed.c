@@ -403,4 +403,6 @@ void SPCA(use_compressed)(operator_t *A)
     A->columns = columns;
     A->block = block;
     A->block_work = block_work;
+    A->gram = SPCA(compressed_gram);
+    A->gram_work = SPCA(compressed_gram_work);
 }

@@ -193,4 +193,6 @@ void SPCA(use_dense)(operator_t *A)
     A->columns = columns;
     A->block = SPCA(dense_block);
     A->block_work = SPCA(dense_block_work);
+    A->gram = SPCA(dense_gram);
+    A->gram_work = SPCA(dense_gram_work);
 }
