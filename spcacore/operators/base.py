@@ -16,6 +16,7 @@ from ..linalg.scaling import exponent_of, power_of_two_scale
 from .problem import Problem
 from .standardization import Standardization
 from .statistics import Index, Statistics, dense_statistics, unit_deviation, unit_of
+from .working_set import WorkingSet
 
 _TINY = 1e-280  # below this a sum of squares has lost terms to underflow
 
@@ -52,9 +53,12 @@ class Storage(ABC):
         Of the columns.
     cost : int
         Multiplications of one product.
+    working_set : type or None
+        What a search among some columns takes place in.
     """
 
     covariance = False
+    working_set: type[WorkingSet] | None = None
     shape: tuple[int, int]
     dtype: np.dtype[Any]
     names: tuple[str, ...] | None = None

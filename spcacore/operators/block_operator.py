@@ -222,6 +222,17 @@ class Gram:
         G = self.column[np.ix_(self.slot[index], index)]
         return (G + G.T) / 2
 
+    def between(self, new: Index, index: Index) -> NDArray[Any]:
+        """A[new, index], `index` ending with `new`, both distinct: by columns that are kept, or all at once."""
+        missing = new[self.slot[new] < 0]
+        if len(new) == len(index) or len(new) > self.capacity:
+            order = np.argsort(index)
+            back = np.argsort(order)
+            return self._submatrix(index[order])[np.ix_(back[len(index) - len(new) :], back)]
+        if len(missing):
+            self._fetch(new, missing)
+        return self.column[np.ix_(self.slot[new], index)]
+
     def _submatrix(self, index: Index) -> NDArray[Any]:
         k = len(index)
         if k > BLOCKS_SUBMATRIX_ORDER:

@@ -19,6 +19,7 @@ from .missing import MissingData
 from .problem import Problem
 from .standardization import Standardization
 from .statistics import Index, Statistics, dense_statistics
+from .working_set import WorkingSet
 
 
 class DenseData(DataStorage):
@@ -28,6 +29,7 @@ class DenseData(DataStorage):
     """
 
     has_gram = dense = True
+    working_set = WorkingSet
     screening = "none"
 
     def __init__(self, X: Any, missing: bool = False) -> None:

@@ -68,15 +68,14 @@ def as_problem(
     problem = storage.problem(treatment)
     if form and isinstance(storage, DataStorage) and gram.keeps_digits(problem, storage.dense, screening):
         return replace(problem, form=True)
-    return _with_working_set(problem) if columns else problem
+    return _with_working_set(problem, storage.working_set) if columns else problem
 
 
-def _with_working_set(problem: Problem) -> Problem:
-    """The same with an empty working set, of data in memory."""
-    op = problem.operator
-    if op.covariance or not op.in_memory or problem.filled is not None:
+def _with_working_set(problem: Problem, kind: type[WorkingSet] | None) -> Problem:
+    """The same with an empty working set, of data that have entries."""
+    if kind is None or problem.filled is not None:
         return problem
-    working_set = WorkingSet(op.unscreened())
+    working_set = kind(problem.operator.unscreened())
     return replace(problem, working_set=working_set, screening=partial(working_set.report, problem.screening))
 
 

@@ -26,6 +26,7 @@ from .blocks import (
 from .problem import Problem
 from .standardization import Standardization
 from .statistics import Statistics, merged, unit_deviation, unit_of
+from .working_set import BlocksWorkingSet
 
 
 def row_blocks(
@@ -100,6 +101,8 @@ def row_blocks(
 
 class BlockData(DataStorage):
     """Data in blocks of rows, whose passes may run wherever the blocks are."""
+
+    working_set = BlocksWorkingSet
 
     def __init__(self, X: Any) -> None:
         self.blocks = row_blocks(X)

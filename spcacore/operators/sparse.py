@@ -18,12 +18,14 @@ from .gram import pairs_of
 from .screening import available_memory
 from .sparse_format import canonical_arrays
 from .statistics import Index, Statistics, compressed_statistics
+from .working_set import WorkingSet
 
 
 class CompressedData(DataStorage):
     """A matrix in CSR or CSC, of which nothing is copied; others become CSR."""
 
     has_gram = True
+    working_set = WorkingSet
 
     def __init__(self, X: Any) -> None:
         self.matrix, self.arrays = canonical_arrays(X)

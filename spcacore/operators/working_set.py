@@ -36,8 +36,10 @@ class WorkingSet:
         How often all columns were asked whether one outside of W matters.
     """
 
+    keeps_columns = True
+
     def __init__(self, operator: _core.Operator):
-        n, dtype = operator.n, operator.dtype
+        n, dtype = operator.n if self.keeps_columns else 0, operator.dtype
         self.operator, self.checks = operator, 0
         self.index: Index = np.empty(0, np.intp)
         self.position = np.full(operator.p, -1, np.intp)
@@ -52,17 +54,21 @@ class WorkingSet:
             return True
         if not self._reserve(total):
             return False
-        columns, gram = self._columns[:total], self._gram[:total, :total]
-        columns[w:] = self.operator.columns(new)
-        new_columns = columns[w:]
-        gram[w:, w:] = new_columns @ new_columns.T
-        np.matmul(new_columns, columns[:w].T, out=gram[w:, :w])
-        gram[w:] *= self.operator.factor
-        gram[:w, w:] = gram[w:, :w].T
         self.index = np.concatenate((self.index, new))
         self.position[new] = np.arange(w, total)
+        gram = self._gram[:total, :total]
+        self._products(w, new, gram[w:])
+        gram[:w, w:] = gram[w:, :w].T
         self._restricted = None
         return True
+
+    def _products(self, w: int, new: Index, out: NDArray[Any]) -> None:
+        """A[new, W], of which `new` are the last."""
+        columns = self._columns[: len(self.index)]
+        columns[w:] = self.operator.columns(new)
+        np.matmul(columns[w:], columns[:w].T, out=out[:, :w])
+        out[:, w:] = columns[w:] @ columns[w:].T
+        out *= self.operator.factor
 
     def report(self, screening: Callable[[], Screening]) -> Screening:
         """What has been read so far, by the screened operator too."""
@@ -76,7 +82,7 @@ class WorkingSet:
 
     def _reserve(self, total: int) -> bool:
         """Make room for so many variables w, w (2w + n) numbers; False where that is too much memory."""
-        n, dtype, w = self.operator.n, self.operator.dtype, len(self.index)
+        n, dtype, w = self._columns.shape[1], self.operator.dtype, len(self.index)
         most = int((math.sqrt(n * n + 8 * WORKING_SET_BYTES / dtype.itemsize) - n) / 4)
         if total > most:
             return False
@@ -130,6 +136,16 @@ class WorkingSet:
         if len(found) > most:
             found = found[np.sort(np.argsort(-np.abs(value), kind="stable")[:most])]
         return found
+
+
+class BlocksWorkingSet(WorkingSet):
+    """The same of data in blocks of rows, whose operator keeps columns of A."""
+
+    keeps_columns = False
+
+    def _products(self, w: int, new: Index, out: NDArray[Any]) -> None:
+        operator: Any = self.operator
+        out[...] = operator.gram.between(new, self.index)
 
 
 def _begins_with(state: DeflatedOperator, before: DeflatedOperator, index: Index) -> bool:
