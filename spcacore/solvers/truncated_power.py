@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._limits import QUOTIENT_ROUNDS, SWAP_WORK
+from .. import _core
+from .._limits import QUOTIENT_ROUNDS, RACE_ITERATIONS, SWAP_WORK
 from .._validation import check_bool
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
@@ -26,7 +28,7 @@ from .base import (
 )
 from .parameters import shared_parameters
 from .refitting import best_run, penalty_continuation, refit
-from .starts import search_starts
+from .starts import Raced, finishers, search_starts
 from .swaps import swap_search
 
 
@@ -71,11 +73,21 @@ class TruncatedPower(IterativeSolver):
         hook: Report | None,
     ) -> Solution | None:  # fmt: skip
         tol, positive = self.tolerance(state.operator), self.nonnegative
+        long = self.max_iter >= RACE_ITERATIONS
+        running = state.operator.with_quotient() if state.quotient else state.operator
 
-        def run(index: NDArray[np.intp], entries: NDArray[Any], path: tuple[int, ...]) -> Solution | None:
-            return self._run(state, index, entries, path, tol, hook)
+        def race(variables: NDArray[np.intp]) -> Iterator[Raced]:
+            return finishers(running, variables, cardinality, tol, hook, positive)
 
-        begin = search_starts(problem, state, cardinality, self.start, self.n_starts, seed)
+        def run(
+            index: NDArray[np.intp], entries: NDArray[Any], path: tuple[int, ...], made: int = 0
+        ) -> Solution | None:
+            x = self._run(state, running, index, entries, path, tol, hook)
+            return None if x is None else replace(x, n_iter=x.n_iter + made)
+
+        begin = search_starts(
+            problem, state, cardinality, self.start, self.n_starts, seed, race if long else None
+        )
         best = best_run(state, begin, run, hook, tol if self.renormalize else 0, positive)
         if best is None:
             return None
@@ -94,13 +106,11 @@ class TruncatedPower(IterativeSolver):
         return drop_zeros(swap_search(problem, state, best, self.swaps, hook))
 
     def _run(
-        self, state: DeflatedOperator, index: NDArray[np.intp], entries: NDArray[Any], path: tuple[int, ...],
-        tol: float, hook: Report | None,
+        self, state: DeflatedOperator, running: _core.Operator, index: NDArray[np.intp],
+        entries: NDArray[Any], path: tuple[int, ...], tol: float, hook: Report | None,
     ) -> Solution | None:  # fmt: skip
         """From one start, through the cardinalities of the path; None where A maps a vector to zero."""
-        op = state.operator
         limits = self.max_iter, tol, hook, self.nonnegative
-        running = op.with_quotient() if state.quotient else op
         for width in path:
             status, index, entries, objective, n_iter = running.truncated_power(
                 index, entries, width, *limits
@@ -155,8 +165,8 @@ def tpower(
         truncated first.
     n_starts : int, optional
         Number of starts when `start` is None, run one after another; beyond 1 + p they are random.
-        Default: one, and as
-        many single variables as are cheap, all of them for p up to several hundred.
+        Default: one, and as many single variables as are cheap, all of them for p up to several hundred; of
+        these the better half goes on after 2, 4, 8, ... iterations, and 8 to the end.
     {iterations}
     renormalize : bool, default True
         Replace the values on the support by the leading eigenvector there, which never lowers the
