@@ -83,7 +83,7 @@ class Operator:
         tol: float,
         progress: Callable[[int], object] | None = None,
         nonnegative: bool = False,
-    ) -> tuple[NDArray[np.intp], _Real, _Real, int]: ...
+    ) -> tuple[_Index, _Real, _Real, _Index]: ...
     def truncated_power(
         self,
         index: _Index,

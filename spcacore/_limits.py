@@ -150,6 +150,10 @@ GRAM_CANCELLATION = 1e4  # second moment over variance of a sparse column, of wh
 # Work that is done by default, in multiplications
 KRYLOV_WORK = 1 << 23  # of one product; beyond, a Krylov basis would take much memory
 START_WORK = 1e8  # of coordinate starts, at 20 iterations each
+RACE_SHARE = 0.5  # of the coordinate starts that go on after each round
+RACE_STEPS = 3  # iterations of the first round: fewer lose up to a percent of a value on pure noise
+RACE_ITERATIONS = 100  # that each run may make, for there to be rounds
+RACE_FINISHERS = 8  # of these starts that run to the end
 SWAP_WORK = 1e8  # of one round of swaps
 SWAP_WORK_OUTSIDE = 1e7  # the same after a search in a working set, which has swapped its own variables
 TIE_WORK = 1e9  # of trying first variables of equal variance

@@ -223,7 +223,7 @@ class Gram:
         return (G + G.T) / 2
 
     def between(self, new: Index, index: Index) -> NDArray[Any]:
-        """A[new, index], `index` ending with `new`, both distinct: by columns that are kept, or all at once."""
+        """A[new, index], `index` ending with `new`: by columns that are kept, or all at once."""
         missing = new[self.slot[new] < 0]
         if len(new) == len(index) or len(new) > self.capacity:
             order = np.argsort(index)

@@ -66,8 +66,8 @@ def is_better(
 
 def best_run(
     state: DeflatedOperator,
-    starts: Iterable[tuple[NDArray[np.intp], NDArray[Any], tuple[int, ...]]],
-    run: Callable[[NDArray[np.intp], NDArray[Any], tuple[int, ...]], Solution | None],
+    starts: Iterable[tuple[Any, ...]],
+    run: Callable[..., Solution | None],
     hook: Report | None,
     tol: float = 0,
     nonnegative: bool = False,

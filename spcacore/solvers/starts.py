@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import KRYLOV_WORK, START_WORK
+from .._limits import KRYLOV_WORK, RACE_FINISHERS, RACE_SHARE, RACE_STEPS, START_WORK
 from ..linalg.eigen import largest_eigenpairs, products_of
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..operators.submatrix import largest_submatrix
-from .base import Solution
+from .base import Report, Solution, ended
 from .refitting import leading_vector
 
 Start = tuple[NDArray[np.intp], NDArray[Any], tuple[int, ...]]
+Raced = tuple[NDArray[np.intp], NDArray[Any], tuple[int, ...], int]  # and the iterations made so far
 
 
 def search_starts(
-    problem: Problem, state: DeflatedOperator, k: int, start: Any, n_starts: int | None, seed: list[int]
-) -> Iterator[Start]:
+    problem: Problem, state: DeflatedOperator, k: int, start: Any, n_starts: int | None, seed: list[int],
+    race: Callable[[NDArray[np.intp]], Iterable[Raced]] | None = None,
+) -> Iterator[Any]:  # fmt: skip
     """Nonzeros of each start, and the cardinalities to run through from there.
 
-    A solution of a problem nearby, as `start`, comes before the default ones.
+    A solution of a problem nearby, as `start`, comes before the default ones. Of single variables that the
+    caller did not ask for by number, `race` chooses where to go on.
     """
     op, diagonal = state.operator, variance_alone(state)
     p, dtype = op.p, op.dtype
@@ -57,21 +60,55 @@ def search_starts(
             del directions
         else:
             yield _leading_start(op, diagonal, k)
-        if n_starts is None:
+        if n_starts is not None:
+            race = None
+        else:
             runs = (
                 0
                 if diagonal is None
-                else START_WORK / (20 * problem.cost * (k if problem.n_samples is None else 1))
+                else START_WORK / (20 * problem.cost * (1 if _reads_samples(problem) else k))
             )
             n_starts = 1 + min(p, int(runs))
         singles = 0
         if diagonal is not None:
             singles = min(n_starts - 1, p)
             chosen = _core.select_largest(diagonal, singles)
-            for j in chosen[np.argsort(-diagonal[chosen], kind="stable")]:
-                yield np.array([j]), np.ones(1, dtype), (k,)
+            order = chosen[np.argsort(-diagonal[chosen], kind="stable")]
+            if race is None or len(order) <= RACE_FINISHERS:
+                yield from ((order[i : i + 1], np.ones(1, dtype), (k,)) for i in range(len(order)))
+            else:
+                yield from race(order)
         for _ in range(n_starts - 1 - singles):
             yield np.arange(p), rng.standard_normal(p).astype(dtype), (k,)
+
+
+def finishers(
+    op: _core.Operator, variables: NDArray[np.intp], k: int, tol: float, hook: Report | None,
+    nonnegative: bool,
+) -> Iterator[Raced]:  # fmt: skip
+    """Where the most promising runs of truncated power from single variables have got to.
+
+    They run in rounds, each of twice the iterations of the one before; the best of the different supports go
+    on.
+    """
+    index, value = variables[:, None], np.ones((len(variables), 1), op.dtype)
+    made, steps = np.zeros(len(index), np.intp), RACE_STEPS
+    while len(index) > RACE_FINISHERS and not ended(hook):
+        index, value, objective, n_iter = op.truncated_power_each(
+            index, value, k, steps, tol, hook, nonnegative
+        )
+        order = np.argsort(-objective, kind="stable")
+        order = order[np.isfinite(objective[order])]
+        _, first = np.unique(index[order], axis=0, return_index=True)
+        most = max(RACE_FINISHERS, int(RACE_SHARE * len(index)))
+        kept = order[np.sort(first)[:most]]
+        index, value, made, steps = index[kept], value[kept], (made + n_iter)[kept], 2 * steps
+    yield from ((i, v, (k,), n) for i, v, n in zip(index, value, made.tolist(), strict=True))
+
+
+def _reads_samples(problem: Problem) -> bool:
+    """Whether a product reads the data, so that it costs the same for a sparse vector."""
+    return problem.n_samples is not None and problem.data is None
 
 
 def variance_alone(state: DeflatedOperator) -> NDArray[Any] | None:

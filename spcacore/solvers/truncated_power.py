@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._limits import QUOTIENT_ROUNDS, SWAP_WORK, SWAP_WORK_OUTSIDE, WORKING_SET_FACTOR
+from .. import _core
+from .._limits import QUOTIENT_ROUNDS, RACE_ITERATIONS, SWAP_WORK, SWAP_WORK_OUTSIDE, WORKING_SET_FACTOR
 from .._validation import check_bool
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
@@ -26,7 +28,7 @@ from .base import (
 )
 from .parameters import shared_parameters
 from .refitting import best_run, penalty_continuation, refit
-from .starts import promising_variables, search_starts
+from .starts import Raced, finishers, promising_variables, search_starts
 from .swaps import swap_search
 
 
@@ -71,18 +73,28 @@ class TruncatedPower(IterativeSolver):
         hook: Report | None,
     ) -> Solution | None:  # fmt: skip
         tol, positive = self.tolerance(state.operator), self.nonnegative
+        long = self.max_iter >= RACE_ITERATIONS
+        running = _running(state)
 
-        def run(index: NDArray[np.intp], entries: NDArray[Any], path: tuple[int, ...]) -> Solution | None:
-            return self._run(state, index, entries, path, tol, hook)
+        def race(variables: NDArray[np.intp]) -> Iterator[Raced]:
+            return finishers(running, variables, cardinality, tol, hook, positive)
 
-        begin = search_starts(problem, state, cardinality, self.start, self.n_starts, seed)
+        def run(
+            index: NDArray[np.intp], entries: NDArray[Any], path: tuple[int, ...], made: int = 0
+        ) -> Solution | None:
+            x = self._run(state, running, index, entries, path, tol, hook)
+            return None if x is None else replace(x, n_iter=x.n_iter + made)
+
+        begin = search_starts(
+            problem, state, cardinality, self.start, self.n_starts, seed, race if long else None
+        )
         best = best_run(state, begin, run, hook, tol if self.renormalize else 0, positive)
         return None if best is None else self._improved(problem, state, best, cardinality, hook)
 
     def resume(
         self, problem: Problem, state: DeflatedOperator, x: Solution, cardinality: int, hook: Report | None
     ) -> Solution | None:
-        best = self._run(state, x.index, x.entries, (cardinality,), self.tolerance(state.operator), hook)
+        best = self._from_one(state, x, cardinality, hook)
         return None if best is None else self._improved(problem, state, best, cardinality, hook)
 
     def _improved(
@@ -95,9 +107,7 @@ class TruncatedPower(IterativeSolver):
         if best.objective == -np.inf:  # nothing on this support is outside of the span of Q
             return None
         for _ in range(QUOTIENT_ROUNDS if state.quotient and self.renormalize and not positive else 0):
-            again = self._run(
-                state, best.index, best.entries, (cardinality,), self.tolerance(state.operator), hook
-            )
+            again = self._from_one(state, best, cardinality, hook)
             if again is None or np.array_equal(again.index, best.index):
                 break
             again = refit(state, again)
@@ -117,8 +127,7 @@ class TruncatedPower(IterativeSolver):
         return promising_variables(problem, state, WORKING_SET_FACTOR * cardinality, seed)
 
     def level(self, state: DeflatedOperator, x: Solution, cardinality: int) -> float:
-        op = state.operator.with_quotient() if state.quotient else state.operator
-        product = op.apply(x.index, np.ascontiguousarray(x.entries))[x.index]
+        product = _running(state).apply(x.index, np.ascontiguousarray(x.entries))[x.index]
         return float(np.abs(product).min()) if len(x.index) == cardinality else 0.0
 
     def finish(
@@ -130,14 +139,18 @@ class TruncatedPower(IterativeSolver):
         entries = np.ascontiguousarray(x.entries)
         return replace(x, objective=float(entries @ state.operator.apply(x.index, entries)[x.index]))
 
+    def _from_one(
+        self, state: DeflatedOperator, x: Solution, cardinality: int, hook: Report | None
+    ) -> Solution | None:
+        tol = self.tolerance(state.operator)
+        return self._run(state, _running(state), x.index, x.entries, (cardinality,), tol, hook)
+
     def _run(
-        self, state: DeflatedOperator, index: NDArray[np.intp], entries: NDArray[Any], path: tuple[int, ...],
-        tol: float, hook: Report | None,
+        self, state: DeflatedOperator, running: _core.Operator, index: NDArray[np.intp],
+        entries: NDArray[Any], path: tuple[int, ...], tol: float, hook: Report | None,
     ) -> Solution | None:  # fmt: skip
         """From one start, through the cardinalities of the path; None where A maps a vector to zero."""
-        op = state.operator
         limits = self.max_iter, tol, hook, self.nonnegative
-        running = op.with_quotient() if state.quotient else op
         for width in path:
             status, index, entries, objective, n_iter = running.truncated_power(
                 index, entries, width, *limits
@@ -146,6 +159,11 @@ class TruncatedPower(IterativeSolver):
                 return None
         x = Solution(index, entries, objective, n_iter, status == 0)
         return penalty_continuation(state, x, lambda op, i, v: op.truncated_power(i, v, path[-1], *limits))
+
+
+def _running(state: DeflatedOperator) -> _core.Operator:
+    """What the iteration raises the quadratic form of."""
+    return state.operator.with_quotient() if state.quotient else state.operator
 
 
 @shared_parameters
@@ -192,8 +210,8 @@ def tpower(
         truncated first.
     n_starts : int, optional
         Number of starts when `start` is None, run one after another; beyond 1 + p they are random.
-        Default: one, and as
-        many single variables as are cheap, all of them for p up to several hundred.
+        Default: one, and as many single variables as are cheap, all of them for p up to several hundred; of
+        these the better half goes on after 2, 4, 8, ... iterations, and 8 to the end.
     {iterations}
     renormalize : bool, default True
         Replace the values on the support by the leading eigenvector there, which never lowers the

@@ -4,7 +4,8 @@
  * and collects those within; partition finds the k-th among them (Floyd & Rivest 1975, Comm. ACM
  * 18(3)). Where the k-th is not rare, a sample leaves many within; then a pass that only counts
  * comes first, and the sample gives no more than how far its level is from the k-th.  If the sample
- * misled, all entries are collected: the answer never depends on it. */
+ * misled, all entries are collected: the answer never depends on it. Of few entries, the largest of
+ * groups of them bound the k-th from below. */
 #include "pivot.h"
 #include <assert.h>
 
@@ -138,11 +139,28 @@ static void enclose(spca_int p, const real *x, spca_int k, real *low, real *high
     if (rank - margin >= 1) *high = kth(size, sample, (spca_int)(rank - margin));
 }
 
+/* A level that at least k of |x| reach: the k-th largest of the maxima of 4k <= MOST groups. */
+VECTORIZED static real reached_by(spca_int p, const real *x, spca_int k)
+{
+    real most[MOST];
+    spca_int groups = 4 * k;
+    for (spca_int g = 0; g < groups; g++) most[g] = -1;
+    for (spca_int start = 0; start < p; start += groups)
+        for (spca_int g = 0; g < min_int(groups, p - start); g++) {
+            real size = fabs(x[start + g]);
+            most[g] = size > most[g] ? size : most[g];
+        }
+    return kth(groups, most, k);
+}
+
 real SPCA(kth_largest)(spca_int p, const real *x, spca_int k, real *work, spca_int *ties)
 {
     real low = -1, high = (real)INFINITY, level;
     spca_int above = 0, within, more = 0, equal = 0;
-    if (p >= 4 * LEAST) enclose(p, x, k, &low, &high);
+    if (p >= 4 * LEAST)
+        enclose(p, x, k, &low, &high);
+    else if (p >= 8 * k)
+        low = reached_by(p, x, k);
     within = collect(p, x, low, high, work, &above);
     if (k <= above || k > above + within) { /* ties with an end, or the sample misled */
         level = k <= above ? high : low;
