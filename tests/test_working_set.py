@@ -28,6 +28,7 @@ STORAGES = {
     "F": np.asfortranarray,
     "csr": sp.csr_array,
     "csc": sp.csc_array,
+    "blocks": lambda X: spcacore.row_blocks(X, block_bytes=X.nbytes // 3),
 }
 
 

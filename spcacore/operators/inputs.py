@@ -60,8 +60,8 @@ def as_problem(
         raise ValueError(f"n_features is {n_features}, and X has {counted(storage.shape[1], 'column')}")
     treatment = Standardization.checked(storage.shape, center, scale, sample_weight)
     form = form and isinstance(storage, DataStorage) and gram.is_wanted(storage, screening)
-    columns = screening == "auto" and columnwise and not form and storage.cost >= WORKING_SET_COST
-    if columns:
+    columns = screening == "auto" and columnwise and not form
+    if columns and storage.cost >= WORKING_SET_COST:
         storage = storage.by_columns()
     if isinstance(storage, DenseData) and columnwise and not form and screening != "gram":
         storage.screening = screening
@@ -73,7 +73,7 @@ def as_problem(
 
 def _with_working_set(problem: Problem, kind: type[WorkingSet] | None) -> Problem:
     """The same with an empty working set, of data that have entries."""
-    if kind is None or problem.filled is not None:
+    if kind is None or problem.filled is not None or problem.cost < WORKING_SET_COST:
         return problem
     working_set = kind(problem.operator.unscreened())
     return replace(problem, working_set=working_set, screening=partial(working_set.report, problem.screening))
