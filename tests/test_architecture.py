@@ -10,7 +10,7 @@ import spcacore
 
 ROOT = Path(spcacore.__file__).parent
 FLOORS = (
-    "_messages", "_docstrings", "_core", "_validation", "_limits", "progress", "datasets", "linalg",
+    "_messages", "_docstrings", "_records", "_core", "_validation", "_limits", "progress", "datasets", "linalg",
     "operators", "results", "tools", "solvers", "models", "generalized", "clustering", "selection",
     "sklearn", "plot", "cli", "__init__",
 )  # fmt: skip

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from .. import _core
 from .._limits import JOINING_VARIABLES, LARGEST_RIDGE, SAMPLE_ORDER, WORKING_SET_VARIABLES
 from .._messages import counted
+from .._records import record
 from .._validation import LARGEST, check_callback, integer, number, per_component, real_array
 from ..linalg.orthogonal import fix_sign, procrustes, unit_columns
 from ..operators.inputs import as_problem
@@ -300,7 +301,7 @@ def _few_samples(problem: Problem) -> bool:
 Space = _VariableSpace | _SampleSpace
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class _Wanted:
     """How sparse a loading is to be: at most `limit` nonzeros, and half its penalty at least `floor`."""
 

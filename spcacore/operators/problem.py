@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
+from .._records import record
 from .missing import MissingData
 
 OUT_OF_RANGE = "a variance exceeds the number range and is given as inf"
@@ -50,7 +51,7 @@ class Screening:
     questions: int = 0
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Problem:
     """An operator with what Python needs to know of it.
 

@@ -7,7 +7,7 @@ import time
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from .. import _core
 from .._limits import CALLBACK_SECONDS, SOLVER_TOL
 from .._messages import counted
+from .._records import record
 from .._validation import (
     LARGEST,
     Hook,
@@ -79,7 +80,7 @@ class ProgressClock:
         return ended(self.hook)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Solution:
     """One component in the units of the operator."""
 
@@ -91,7 +92,7 @@ class Solution:
     upper_bound: float | None = None
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Solver(ABC):
     """A method of finding one sparse component; the fields of an instance are its validated options.
 
@@ -173,7 +174,7 @@ class Solver(ABC):
         return "the limits given"
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class IterativeSolver(Solver):
     """A solver that iterates from several starts and keeps the best run; arrays only in `start`."""
 
@@ -236,7 +237,7 @@ def progress_hook(callback: Callback | None) -> ProgressHook | None:
     return hook_of_component(check_callback(callback), 0, 1)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Run:
     """A solver at work on one component of a matrix, and what it found."""
 

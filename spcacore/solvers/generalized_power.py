@@ -6,7 +6,6 @@ import itertools
 import math
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import BLOCK_NOISE, GPOWER_ORDER, SUBSPACE_ROUNDS, SUBSPACE_SPARE
+from .._records import record
 from .._validation import check_bool, check_choice, number, per_component
 from ..linalg.orthogonal import polar_factor
 from ..operators.deflation import DeflatedOperator
@@ -36,7 +36,7 @@ from .refitting import refit
 from .starts import Start, power_start, search_starts
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class GeneralizedPower(IterativeSolver):
     """The generalized power method, of one component or of a block of them."""
 
@@ -332,7 +332,7 @@ def _weights(mu: Any, m: int) -> NDArray[np.float64]:
     return np.array(per_component(1.0 if mu is None else mu, "mu", m, positive))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class _Block:
     W: NDArray[np.float64]
     objective: float

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Self
 
@@ -19,6 +19,7 @@ from .._limits import (
     TIE_WORK,
     TIED_VARIABLES,
 )
+from .._records import record
 from .._validation import as_seed, check_bool, check_choice, integer
 from ..linalg.orthogonal import fix_sign
 from ..linalg.pencil import ties
@@ -45,7 +46,7 @@ from .refitting import is_better, refit
 from .starts import power_start
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class GreedySearch(Solver):
     """Greedy search, one variable more or less at a time."""
 
@@ -240,7 +241,7 @@ def _order(supports: list[NDArray[np.intp]]) -> NDArray[np.intp] | None:
     return np.concatenate(added) if all(len(new) == 1 for new in added) else None
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class _Basis:
     """W with W'B_S W = I and W'A_S W = diag(eigenvalues), descending, and R = W'Q_S.
 
@@ -253,7 +254,7 @@ class _Basis:
     in_null_space: NDArray[np.bool_]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Pencil:
     """B = I + strength QQ', Q by rows; directions with x'Bx of at most `least` do not count."""
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._records import record
 from .._validation import real_array
 from ..linalg.orthogonal import orthogonal_part
 from ..operators.deflation import DeflatedOperator
@@ -28,7 +29,7 @@ from .penalized_decomposition import bounded_starts, check_bound
 from .refitting import best_run, refit
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class LassoComponent(IterativeSolver):
     """SCoTLASS: the l1 bound and orthogonality to the earlier loadings, met exactly in each step."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import CONTINUATION
+from .._records import record
 from .._validation import check_bool, number
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
@@ -38,7 +39,7 @@ def check_bound(value: Any, name: str, size: int) -> float:
     return min(number(value, name, 1.0, root * (1 + 1e-12)), root)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class PenalizedDecomposition(IterativeSolver):
     """The penalized matrix decomposition, one-way or two-way."""
 

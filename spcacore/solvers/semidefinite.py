@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any, Self
 
 import numpy as np
@@ -20,6 +20,7 @@ from .._limits import (
     ROUGH_TOLERANCE,
 )
 from .._messages import counted
+from .._records import record
 from .._validation import LARGEST, check_bool, integer, number
 from ..operators.deflation import DeflatedOperator
 from ..operators.inputs import as_problem
@@ -32,7 +33,7 @@ from .parameters import shared_parameters
 from .refitting import refit
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class _Relaxed:
     """A solved relaxation, in the units of the operator; objectives without what the diagonal costs."""
 
@@ -44,7 +45,7 @@ class _Relaxed:
     converged: bool
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class SemidefiniteRelaxation(Solver):
     """The semidefinite relaxation; the loading is the leading eigenvector of its solution, truncated."""
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._limits import QUOTIENT_ROUNDS, SWAP_WORK
+from .._records import record
 from .._validation import check_bool
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
@@ -30,7 +30,7 @@ from .starts import search_starts
 from .swaps import swap_search
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class TruncatedPower(IterativeSolver):
     """Truncated power iteration; `swaps` is what swapping variables may cost, in multiplications."""
 
