@@ -98,11 +98,9 @@ def sparse_eigen(
     strategy: str = "auto",
     swaps: bool = True,
     deflation: str = "projection",
-    max_iter: int = 1000,
-    tol: float = 1e-8,
-    rng: Any = None,
-    callback: Callback | None = None,
-) -> SparseEigenResult:
+    max_iter: int = 1000, tol: float = 1e-8,
+    rng: Any = None, callback: Callback | None = None,
+) -> SparseEigenResult:  # fmt: skip
     """Sparse generalized eigenvectors of a symmetric pencil.
 
     Searches `max x'Ax/x'Bx` over x with at most `cardinality` nonzeros, for B positive semidefinite and

@@ -177,11 +177,9 @@ def sparse_lda(
     strategy: str = "auto",
     swaps: bool = True,
     deflation: str = "projection",
-    max_iter: int = 1000,
-    tol: float = 1e-8,
-    rng: Any = None,
-    callback: Callback | None = None,
-) -> SparseLDAResult:
+    max_iter: int = 1000, tol: float = 1e-8,
+    rng: Any = None, callback: Callback | None = None,
+) -> SparseLDAResult:  # fmt: skip
     """Sparse linear discriminant analysis.
 
     Searches `max x'S_b x / x'B x` over x with at most `cardinality` nonzeros, where S_b is the scatter

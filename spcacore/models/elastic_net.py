@@ -89,18 +89,12 @@ def spca(
     X: Any,
     n_components: int,
     *,
-    penalty: Any = None,
-    cardinality: Any = None,
+    penalty: Any = None, cardinality: Any = None,
     ridge: float | None = None,
-    start: Any = None,
-    max_iter: int = 1000,
-    tol: float | None = None,
-    kind: str = "data",
-    center: Any = True,
-    scale: Any = False,
-    sample_weight: Any = None,
+    start: Any = None, max_iter: int = 1000, tol: float | None = None,
+    kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
     callback: Callback | None = None,
-) -> SPCAResult:
+) -> SPCAResult:  # fmt: skip
     """Sparse principal components by elastic nets, all at once.
 
     Minimizes over B (p, r) and V (p, r) with `V'V = I`, for the centred rows `x_i` of X,

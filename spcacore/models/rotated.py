@@ -145,15 +145,10 @@ def sca(
     l1_bound: float | None = None,
     rotation: str = "varimax",
     threshold: str = "soft",
-    start: Any = None,
-    max_iter: int = 1000,
-    tol: float = 1e-5,
-    kind: str = "data",
-    center: Any = True,
-    scale: Any = False,
-    sample_weight: Any = None,
+    start: Any = None, max_iter: int = 1000, tol: float = 1e-5,
+    kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
     callback: Callback | None = None,
-) -> RotatedResult:
+) -> RotatedResult:  # fmt: skip
     """Sparse component analysis: sparse loadings Y of a rotated basis, all at once.
 
     Maximizes `||Z'XY||_F` over scores `Z'Z = I` and loadings with `sum |y_ij| <= l1_bound`, by turns: Z is
@@ -248,13 +243,10 @@ def sca_path(
     *,
     rotation: str = "varimax",
     threshold: str = "soft",
-    max_iter: int = 1000,
-    tol: float = 1e-5,
-    kind: str = "data",
-    center: Any = True,
-    scale: Any = False,
+    max_iter: int = 1000, tol: float = 1e-5,
+    kind: str = "data", center: Any = True, scale: Any = False,
     callback: Callback | None = None,
-) -> list[RotatedResult]:
+) -> list[RotatedResult]:  # fmt: skip
     """`sca` for several bounds: from the largest down, each starts from the loadings of the one before.
 
     The largest starts from the leading singular vectors, which are its solution where it does not bind.
@@ -368,12 +360,10 @@ def sma(
     l1_bound: float | None = None,
     rotation: str = "varimax",
     threshold: str = "soft",
-    max_iter: int = 1000,
-    tol: float = 1e-5,
-    center: Any = False,
-    scale: Any = False,
+    max_iter: int = 1000, tol: float = 1e-5,
+    center: Any = False, scale: Any = False,
     callback: Callback | None = None,
-) -> RotatedResult:
+) -> RotatedResult:  # fmt: skip
     """Sparse matrix approximation `Z B Y'`, sparse on both sides, in rotated bases.
 
     Maximizes `||Z'XY||_F` over Z and Y with `sum |z_ij| <= sample_l1_bound` and `sum |y_ij| <= l1_bound`, by

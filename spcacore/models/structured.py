@@ -224,18 +224,12 @@ def oppca(
     X: Any,
     n_components: int,
     *,
-    prior_covariance: Any = None,
-    prior_precision: Any = None,
+    prior_covariance: Any = None, prior_precision: Any = None,
     deflation: str = "orthogonal",
-    max_iter: int = 500,
-    tol: float | None = None,
-    kind: str = "data",
-    center: bool = True,
-    scale: bool = False,
-    n_samples: int | None = None,
-    rng: Any = None,
-    callback: Callback | None = None,
-) -> StructuredPCAResult:
+    max_iter: int = 500, tol: float | None = None,
+    kind: str = "data", center: bool = True, scale: bool = False,
+    n_samples: int | None = None, rng: Any = None, callback: Callback | None = None,
+) -> StructuredPCAResult:  # fmt: skip
     """Probabilistic components with a prior, one at a time, with orthogonal posterior means.
 
     Maximizes, over normal distributions q of the loading w, weights x and the noise variance s2, the free
@@ -321,18 +315,12 @@ def soppca(
     n_components: int,
     cardinality: Any,
     *,
-    prior_covariance: Any = None,
-    prior_precision: Any = None,
+    prior_covariance: Any = None, prior_precision: Any = None,
     deflation: str = "orthogonal",
-    max_iter: int = 500,
-    tol: float | None = None,
-    kind: str = "data",
-    center: bool = True,
-    scale: bool = False,
-    n_samples: int | None = None,
-    rng: Any = None,
-    callback: Callback | None = None,
-) -> StructuredPCAResult:
+    max_iter: int = 500, tol: float | None = None,
+    kind: str = "data", center: bool = True, scale: bool = False,
+    n_samples: int | None = None, rng: Any = None, callback: Callback | None = None,
+) -> StructuredPCAResult:  # fmt: skip
     """Sparse probabilistic components with a prior, one at a time.
 
     As `oppca`, with each posterior supported on k variables: those, found greedily, that maximize

@@ -104,15 +104,9 @@ def greedy(
     *,
     strategy: str = "forward",
     first: int | None = None,
-    kind: str = "data",
-    center: Any = True,
-    scale: Any = False,
-    sample_weight: Any = None,
-    screening: str = "auto",
-    n_features: int | None = None,
-    rng: Any = None,
-    callback: Callback | None = None,
-) -> GreedyComponent:
+    kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
+    screening: str = "auto", n_features: int | None = None, rng: Any = None, callback: Callback | None = None,
+) -> GreedyComponent:  # fmt: skip
     """Sparse principal components of cardinality 1, ..., K by greedy search.
 
     Searches `max x'Ax` subject to `||x|| = 1` and at most k nonzeros, where `A` is the covariance

@@ -43,12 +43,9 @@ class LassoComponent(IterativeSolver):
         cls,
         problem: Problem,
         *,
-        start: Any = None,
-        n_starts: Any = None,
-        max_iter: Any = 1000,
-        tol: Any = None,
+        start: Any = None, n_starts: Any = None, max_iter: Any = 1000, tol: Any = None,
         renormalize: Any = False,
-    ) -> Self:
+    ) -> Self:  # fmt: skip
         return cls(*check_iterations(problem.p, start, n_starts, max_iter, tol, renormalize))
 
     @classmethod
@@ -85,19 +82,11 @@ def scotlass(
     l1_bound: float,
     *,
     earlier: Any = None,
-    start: Any = None,
-    n_starts: int | None = None,
-    max_iter: int = 1000,
-    tol: float | None = None,
+    start: Any = None, n_starts: int | None = None, max_iter: int = 1000, tol: float | None = None,
     renormalize: bool = False,
-    kind: str = "data",
-    center: Any = True,
-    scale: Any = False,
-    sample_weight: Any = None,
-    n_features: int | None = None,
-    rng: Any = None,
-    callback: Callback | None = None,
-) -> SparseComponent:
+    kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
+    n_features: int | None = None, rng: Any = None, callback: Callback | None = None,
+) -> SparseComponent:  # fmt: skip
     """One sparse principal component of bounded l1 norm, orthogonal to earlier loadings.
 
     Searches `max v'Av` subject to `||v|| = 1`, `||v||_1 <= l1_bound` and `v'x = 0` for every earlier

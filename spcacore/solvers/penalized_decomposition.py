@@ -56,12 +56,9 @@ class PenalizedDecomposition(IterativeSolver):
         *,
         sample_l1_bound: Any = None,
         nonnegative: Any = False,
-        start: Any = None,
-        n_starts: Any = None,
-        max_iter: Any = 1000,
-        tol: Any = None,
+        start: Any = None, n_starts: Any = None, max_iter: Any = 1000, tol: Any = None,
         renormalize: Any = False,
-    ) -> Self:
+    ) -> Self:  # fmt: skip
         if sample_l1_bound is not None:
             if problem.n_samples is None:
                 raise ValueError("sample_l1_bound needs data; a covariance has no samples")
@@ -133,20 +130,11 @@ def pmd(
     *,
     sample_l1_bound: float | None = None,
     nonnegative: bool = False,
-    start: Any = None,
-    n_starts: int | None = None,
-    max_iter: int = 1000,
-    tol: float | None = None,
+    start: Any = None, n_starts: int | None = None, max_iter: int = 1000, tol: float | None = None,
     renormalize: bool = False,
-    kind: str = "data",
-    center: Any = True,
-    scale: Any = False,
-    sample_weight: Any = None,
-    screening: str = "auto",
-    n_features: int | None = None,
-    rng: Any = None,
-    callback: Callback | None = None,
-) -> PMDComponent:
+    kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
+    screening: str = "auto", n_features: int | None = None, rng: Any = None, callback: Callback | None = None,
+) -> PMDComponent:  # fmt: skip
     """One sparse principal component by the penalized matrix decomposition.
 
     Searches `max u'Xv` subject to `||u|| = ||v|| = 1` and `||v||_1 <= l1_bound`, with X centred and, if

@@ -82,16 +82,11 @@ def dspca(
     cardinality: int | None = None,
     *,
     penalty: float | None = None,
-    tol: float = 1e-3,
-    max_iter: int = 1000,
+    tol: float = 1e-3, max_iter: int = 1000,
     renormalize: bool = True,
-    kind: str = "data",
-    center: Any = True,
-    scale: Any = False,
-    sample_weight: Any = None,
-    n_features: int | None = None,
-    callback: Callback | None = None,
-) -> DSPCAComponent:
+    kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
+    n_features: int | None = None, callback: Callback | None = None,
+) -> DSPCAComponent:  # fmt: skip
     """One sparse principal component by semidefinite relaxation, with a bound on all others.
 
     Solves, where `A` is the covariance matrix and `1'|M|1` the sum of magnitudes, the convex problem
