@@ -134,10 +134,7 @@ class SparseCCAResult:
 
 
 def sparse_cca(
-    X: Any,
-    Y: Any,
-    n_components: int = 1,
-    *,
+    X: Any, Y: Any, n_components: int = 1, *,
     method: str = "pmd",
     l1_bound: Any = None, cardinality: Any = None,
     ridge: Any = 0.0,

@@ -89,10 +89,7 @@ class SparseEigenResult(Named):
 
 
 def sparse_eigen(
-    A: Any,
-    B: Any,
-    cardinality: Any,
-    *,
+    A: Any, B: Any, cardinality: Any, *,
     n_components: int = 1,
     method: str = "auto",
     strategy: str = "auto",

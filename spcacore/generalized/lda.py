@@ -166,10 +166,7 @@ class SparseLDAResult(Named):
 
 
 def sparse_lda(
-    X: Any,
-    y: Any,
-    n_components: int | None = None,
-    *,
+    X: Any, y: Any, n_components: int | None = None, *,
     cardinality: Any,
     priors: Any = None,
     shrinkage: Any = None,

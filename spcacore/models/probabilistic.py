@@ -294,9 +294,7 @@ def _of_block(
 
 
 def ppca(
-    X: Any,
-    n_components: int,
-    *,
+    X: Any, n_components: int, *,
     kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
     n_samples: int | None = None,
     ddof: int = 1,

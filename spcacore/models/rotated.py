@@ -31,6 +31,7 @@ from ..operators.problem import Problem
 from ..operators.transform import scores
 from ..progress import Callback, Progress
 from ..results import Named
+from ..solvers.parameters import shared_parameters
 from ..tools.rotation import l1_rotate, orthomax
 
 
@@ -138,10 +139,9 @@ def prs(M: Any, l1_bound: float, *, rotation: str = "varimax", threshold: str = 
     return _Shrinkage(rotation, threshold, bound)(M).astype(a.dtype)
 
 
+@shared_parameters
 def sca(
-    X: Any,
-    n_components: int,
-    *,
+    X: Any, n_components: int, *,
     l1_bound: float | None = None,
     rotation: str = "varimax",
     threshold: str = "soft",
@@ -181,13 +181,8 @@ def sca(
         adjacency matrix of a graph: `X_ij / sqrt((d_i + tau) (g_j + tau'))`, d and g the sums of the rows
         and columns, tau the mean of d and tau' that of g, which are equal for square X. The means that
         `center` subtracts are those of the scaled matrix.
-    sample_weight : array-like of shape (n,), optional
-        How many samples each row of data stands for, not negative: the mean and covariance are those of rows
-        repeated so often, divided by ``sum(sample_weight) - 1``, which must be positive. Rows of weight 0 are
-        left out. X is not copied; dense X is not screened then.
-    callback : callable, optional
-        Called with a `Progress` after each iteration. Raising StopIteration ends the search early,
-        see `Progress`.
+    {sample_weight}
+    {each_iteration}
 
     Returns
     -------
@@ -237,10 +232,7 @@ def sca(
 
 
 def sca_path(
-    X: Any,
-    n_components: int,
-    l1_bounds: Any,
-    *,
+    X: Any, n_components: int, l1_bounds: Any, *,
     rotation: str = "varimax",
     threshold: str = "soft",
     max_iter: int = 1000, tol: float = 1e-5,
@@ -276,7 +268,7 @@ def sca_path(
 
     References
     ----------
-    F. Chen and K. Rohe (2020). A new basis for sparse principal component analysis. arXiv:2007.00596.
+    F. Chen and K. Rohe (2020), as of `sca`.
 
     Examples
     --------
@@ -353,9 +345,7 @@ def _sca(
 
 
 def sma(
-    X: Any,
-    n_components: int,
-    *,
+    X: Any, n_components: int, *,
     sample_l1_bound: float | None = None,
     l1_bound: float | None = None,
     rotation: str = "varimax",
@@ -396,7 +386,7 @@ def sma(
 
     References
     ----------
-    F. Chen and K. Rohe (2020). A new basis for sparse principal component analysis. arXiv:2007.00596.
+    F. Chen and K. Rohe (2020), as of `sca`.
 
     Examples
     --------

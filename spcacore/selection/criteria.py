@@ -172,12 +172,10 @@ def select_sparsity(
     *,
     n_components: int = 1,
     cardinality: Any = None, l1_bound: Any = None, penalty: Any = None,
-    criterion: str = "cv", rule: str = "one_se",
-    n_folds: int = 5, n_repeats: int = 1, n_permutations: int = 20,
-    method: str = "tpower", deflation: str = "projection",
+    criterion: str = "cv", rule: str = "one_se", n_folds: int = 5, n_repeats: int = 1,
+    n_permutations: int = 20, method: str = "tpower", deflation: str = "projection",
     kind: str = "data", center: bool = True, scale: bool = False,
-    n_jobs: int = 1,
-    rng: Any = None, callback: Callback | None = None,
+    n_jobs: int = 1, rng: Any = None, callback: Callback | None = None,
     **options: Any,
 ) -> SparsitySelection:  # fmt: skip
     """Choose how sparse the components are to be.
@@ -281,16 +279,12 @@ def select_sparsity(
 
 
 def select_n_components(
-    X: Any,
-    n_components: int,
-    *,
+    X: Any, n_components: int, *,
     cardinality: Any = None, l1_bound: Any = None, penalty: Any = None,
-    criterion: str = "cv", rule: str = "one_se",
-    n_folds: int = 5, n_repeats: int = 1, n_permutations: int = 20,
-    method: str = "tpower", deflation: str = "projection",
+    criterion: str = "cv", rule: str = "one_se", n_folds: int = 5, n_repeats: int = 1,
+    n_permutations: int = 20, method: str = "tpower", deflation: str = "projection",
     center: bool = True, scale: bool = False,
-    n_jobs: int = 1,
-    rng: Any = None, callback: Callback | None = None,
+    n_jobs: int = 1, rng: Any = None, callback: Callback | None = None,
     **options: Any,
 ) -> SparsitySelection:  # fmt: skip
     """Choose how many sparse components to keep.

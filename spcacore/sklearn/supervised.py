@@ -61,10 +61,6 @@ class SparseLDA(ClassifierMixin, Transformer):
     result_ : SparseLDAResult
     {features}
 
-    See Also
-    --------
-    spcacore.sparse_lda : The function.
-
     References
     ----------
     B. Moghaddam, Y. Weiss and S. Avidan (2006). Generalized spectral bounds for sparse LDA. Proceedings of
@@ -213,7 +209,6 @@ class SparseCCA(Invertible):
 
     See Also
     --------
-    spcacore.sparse_cca : The function.
     spcacore.sparse_cca_permutation : The choice of bounds by permutation.
 
     References

@@ -99,9 +99,7 @@ class GreedySearch(Solver):
 
 @shared_parameters
 def greedy(
-    X: Any,
-    cardinality: int,
-    *,
+    X: Any, cardinality: int, *,
     strategy: str = "forward",
     first: int | None = None,
     kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,

@@ -78,9 +78,7 @@ class LassoComponent(IterativeSolver):
 
 @shared_parameters
 def scotlass(
-    X: Any,
-    l1_bound: float,
-    *,
+    X: Any, l1_bound: float, *,
     earlier: Any = None,
     start: Any = None, n_starts: int | None = None, max_iter: int = 1000, tol: float | None = None,
     renormalize: bool = False,

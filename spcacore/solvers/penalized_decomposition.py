@@ -125,9 +125,7 @@ class PenalizedDecomposition(IterativeSolver):
 
 @shared_parameters
 def pmd(
-    X: Any,
-    l1_bound: float,
-    *,
+    X: Any, l1_bound: float, *,
     sample_l1_bound: float | None = None,
     nonnegative: bool = False,
     start: Any = None, n_starts: int | None = None, max_iter: int = 1000, tol: float | None = None,

@@ -78,9 +78,7 @@ class SemidefiniteRelaxation(Solver):
 
 @shared_parameters
 def dspca(
-    X: Any,
-    cardinality: int | None = None,
-    *,
+    X: Any, cardinality: int | None = None, *,
     penalty: float | None = None,
     tol: float = 1e-3, max_iter: int = 1000,
     renormalize: bool = True,
@@ -228,12 +226,16 @@ def _constrained(
         if isinstance(reduced, _Relaxed):
             return reduced
         kept = kept if reduced is None else reduced
-    if len(kept) > RELAXATION_ORDER:
-        raise ValueError(
-            f"of this cardinality {len(kept)} variables remain, of which dspca solves for at most "
-            f"{RELAXATION_ORDER}; lower it, or leave out the smallest variances"
-        )
+    _check_order(len(kept), "of this cardinality", "lower it, or leave out the smallest variances")
     return _relax(state, kept, True, limit, solver, hook)
+
+
+def _check_order(order: int, where: str, remedy: str) -> None:
+    if order > RELAXATION_ORDER:
+        raise ValueError(
+            f"{where} {order} variables remain, of which dspca solves for at most "
+            f"{RELAXATION_ORDER}; {remedy}"
+        )
 
 
 def _by_penalties(
@@ -298,11 +300,7 @@ def _penalized(
     state: DeflatedOperator, rho: float, solver: SemidefiniteRelaxation, hook: Report | None
 ) -> _Relaxed | None:
     kept = _survivors(state, rho)
-    if len(kept) > RELAXATION_ORDER:
-        raise ValueError(
-            f"at this penalty {len(kept)} variables remain, of which dspca solves for at most "
-            f"{RELAXATION_ORDER}; raise it"
-        )
+    _check_order(len(kept), "at this penalty", "raise it")
     return _relax(state, kept, False, rho, solver, hook)
 
 

@@ -77,11 +77,8 @@ def soft_threshold(a: ArrayLike, level: float, *, overwrite: bool = False) -> ND
 
     Raises
     ------
-    ValueError
-        If `a` is empty, not one-dimensional or not finite, `level` is negative or not finite, or
-        `overwrite` is asked of an array that cannot be written to.
-    TypeError
-        If `a` does not hold real numbers, or `level` is not a number.
+    ValueError, TypeError
+        As `truncate`, of `a` and `level`.
 
     References
     ----------
@@ -133,11 +130,8 @@ def l1_threshold(
 
     Raises
     ------
-    ValueError
-        If `a` is empty, not one-dimensional or not finite, `bound` is out of range, or `overwrite` is
-        asked of an array that cannot be written to.
-    TypeError
-        If `a` does not hold real numbers, or `bound` is not a number.
+    ValueError, TypeError
+        As `truncate`, of `a` and `bound`.
 
     References
     ----------
