@@ -3,7 +3,6 @@
 import os
 import pickle
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from oracles import covariance
+from processes import output_of
 from scipy.sparse.linalg import LinearOperator
 
 import spcacore
@@ -484,7 +484,7 @@ def test_dask_is_not_imported_without_need():
         "spcacore.sparse_pca(spcacore.row_blocks(np.eye(4)), 1, cardinality=2);"
         "assert 'dask' not in sys.modules"
     )
-    subprocess.run([sys.executable, "-c", script], check=True, cwd="/")
+    output_of(script)
 
 
 @pytest.mark.parametrize("name", ["tpower", "tpower, scaled", "gpower", "pmd", "greedy gradient", "schur"])

@@ -6,12 +6,12 @@ import inspect
 import pkgutil
 import re
 import runpy
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from extras import lacking, skipping
+from processes import output_of
 
 import spcacore
 from spcacore import _limits
@@ -168,10 +168,7 @@ def test_import_brings_in_little(statement, late):
         "import numpy, scipy.linalg, sys; before = set(sys.modules);"
         f"{statement}; print(*set(sys.modules) - before)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=Path(__file__).parent
-    )
-    modules = done.stdout.split()
+    modules = output_of(script).split()
     assert "spcacore._core" in modules
     assert not [m for m in modules if m.startswith(("scipy.sparse", "csv", "importlib.resources", "email"))]
     assert not late & set(modules)
@@ -183,8 +180,7 @@ def test_what_is_imported_late_is_there_as_if_it_were_not():
         "before = set(vars(spcacore)); from spcacore import *; print(*set(spcacore.__all__) - before);"
         "assert sparse_lda is spcacore.sparse_lda is spcacore.generalized.lda.sparse_lda"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd="/")
-    assert {"sparse_lda", "soppca", "KernelPCAResult"} <= set(done.stdout.split())
+    assert {"sparse_lda", "soppca", "KernelPCAResult"} <= set(output_of(script).split())
     with pytest.raises(AttributeError, match="no attribute 'sparse_pcca'"):
         spcacore.sparse_pcca  # noqa: B018
 

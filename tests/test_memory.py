@@ -6,12 +6,12 @@ Each case runs in a process of its own, with the resident size before the call a
 import itertools
 import json
 import resource
-import subprocess
 import sys
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from processes import output_of
 
 from spcacore import (
     deflate,
@@ -82,12 +82,7 @@ CALLS = {
 
 
 def measure(setup, call, tmp_path, limit=120):
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT.format(setup=setup, call=call)],
-        capture_output=True, text=True, timeout=limit, check=False, cwd=tmp_path,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return json.loads(output_of(SCRIPT.format(setup=setup, call=call), cwd=tmp_path, timeout=limit))
 
 
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")

@@ -4,7 +4,6 @@ import io
 import json
 import math
 import os
-import subprocess
 import sys
 import warnings
 from functools import partial
@@ -14,6 +13,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from processes import output_of
 from scipy.sparse.linalg import aslinearoperator
 from threadpoolctl import threadpool_limits
 
@@ -606,12 +606,7 @@ def test_memory_map_in_little_memory(order, tmp_path):
     X[:, 100:140] += rng.standard_normal((n, 1))
     path = tmp_path / "x"
     X.ravel(order="K").tofile(path)
-    run = subprocess.run(
-        [sys.executable, "-c", LIMITED, str(path), order, str(n), str(p)],
-        check=False, capture_output=True, text=True, timeout=120, cwd=tmp_path,
-    )  # fmt: skip
-    assert run.returncode == 0, run.stderr
-    loadings, n_iter, mode = json.loads(run.stdout)
+    loadings, n_iter, mode = json.loads(output_of(LIMITED, path, order, n, p, cwd=tmp_path))
     plain = sparse_pca(X, 2, cardinality=20, screening="none", n_starts=1)
     assert bytes.fromhex(loadings) == plain.loadings.tobytes()
     assert n_iter == plain.n_iter.tolist()

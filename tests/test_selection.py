@@ -1,8 +1,6 @@
 """Paths over the sparsity, and its choice by left-out entries, permutations and the index of sparseness."""
 
 import itertools
-import subprocess
-import sys
 import threading
 import warnings
 
@@ -11,6 +9,7 @@ import pytest
 import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from processes import output_of
 
 import spcacore
 from spcacore.linalg.threads import Report
@@ -487,8 +486,7 @@ try:
 except KeyboardInterrupt:
     print("stopped", threading.active_count())
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, cwd="/")
-    assert done.stdout.split() == ["stopped", "1"], done.stderr
+    assert output_of(script, timeout=60).split() == ["stopped", "1"]
 
 
 def test_unfinished_searches_are_told_once():
