@@ -259,13 +259,7 @@ class SparseCCA(Invertible):
     def fit(self, X: Any, y: Any) -> Self:
         """Find the pairs.
 
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, p)
-        y : array-like or sparse matrix of shape (n, q) or (n,)
-
-        Returns
-        -------
+        {two_sides}
         self
         """
         names_x, names_y = column_names(X), column_names(y)
@@ -327,13 +321,7 @@ class SparseCCA(Invertible):
     def fit_transform(self, X: Any, y: Any) -> NDArray[Any]:
         """Fit, and the scores of the rows of X.
 
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, p)
-        y : array-like or sparse matrix of shape (n, q) or (n,)
-
-        Returns
-        -------
+        {two_sides}
         ndarray of shape (n, r)
         """
         return self.fit(X, y).transform(X)
@@ -352,13 +340,7 @@ class SparseCCA(Invertible):
 
         It has the sign of the training data: pairs that are opposed in new rows count as negative.
 
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (m, p)
-        y : array-like or sparse matrix of shape (m, q) or (m,)
-
-        Returns
-        -------
+        {two_sides}
         float
         """
         if y is None:

@@ -91,21 +91,14 @@ class BranchAndBound(Solver):
 
 @shared_parameters
 def branch_and_bound(
-    X: Any,
-    cardinality: int,
-    *,
+    X: Any, cardinality: int, *,
     tol: float = 0.0,
     time_limit: float | None = None,
     node_limit: int | None = None,
     start: Any = "tpower",
-    kind: str = "data",
-    center: Any = True,
-    scale: Any = False,
-    sample_weight: Any = None,
-    n_features: int | None = None,
-    rng: Any = None,
-    callback: Callback | None = None,
-) -> ExactComponent:
+    kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
+    n_features: int | None = None, rng: Any = None, callback: Callback | None = None,
+) -> ExactComponent:  # fmt: skip
     """The best sparse principal component of given cardinality, proved.
 
     Solves `max x'Ax` subject to `||x|| = 1` and at most `cardinality` nonzeros, where `A` is the

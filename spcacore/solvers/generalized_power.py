@@ -54,14 +54,11 @@ class GeneralizedPower(IterativeSolver):
         *,
         norm: Any = "l1",
         relative: Any = False,
-        start: Any = None,
-        n_starts: Any = None,
-        max_iter: Any = 1000,
-        tol: Any = None,
+        start: Any = None, n_starts: Any = None, max_iter: Any = 1000, tol: Any = None,
         renormalize: Any = True,
         block: Any = False,
         mu: Any = None,
-    ) -> Self:
+    ) -> Self:  # fmt: skip
         solver = cls(
             *check_iterations(problem.p, start, n_starts, max_iter, tol, renormalize),
             check_choice(norm, "norm", ("l1", "l0")),
@@ -168,25 +165,14 @@ def _rounding(op: _core.Operator) -> float:
 
 @shared_parameters
 def gpower(
-    X: Any,
-    penalty: float,
-    *,
+    X: Any, penalty: float, *,
     norm: str = "l1",
     relative: bool = False,
-    start: Any = None,
-    n_starts: int | None = None,
-    max_iter: int = 1000,
-    tol: float | None = None,
+    start: Any = None, n_starts: int | None = None, max_iter: int = 1000, tol: float | None = None,
     renormalize: bool = True,
-    kind: str = "data",
-    center: Any = True,
-    scale: Any = False,
-    sample_weight: Any = None,
-    screening: str = "auto",
-    n_features: int | None = None,
-    rng: Any = None,
-    callback: Callback | None = None,
-) -> SparseComponent:
+    kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
+    screening: str = "auto", n_features: int | None = None, rng: Any = None, callback: Callback | None = None,
+) -> SparseComponent:  # fmt: skip
     """One sparse principal component by the generalized power method.
 
     Searches, over unit z and with `S = X'X` of the centred data,

@@ -178,15 +178,9 @@ def greedy(
             raise ValueError(f"strategy={strategy!r} needs whole products; screening goes with 'gradient'")
         screening = "none"
     problem = as_problem(
-        X,
-        kind=kind,
-        center=center,
-        scale=scale,
-        sample_weight=sample_weight,
-        n_features=n_features,
-        definite=False,
-        screening=screening,
-    )
+        X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, n_features=n_features,
+        definite=False, screening=screening,
+    )  # fmt: skip
     K = GreedySearch.check_sparsity(cardinality, "cardinality", problem)
     solver = GreedySearch.from_options(problem, strategy=strategy)
     if first is not None:

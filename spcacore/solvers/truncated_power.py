@@ -44,14 +44,11 @@ class TruncatedPower(IterativeSolver):
         cls,
         problem: Problem,
         *,
-        start: Any = None,
-        n_starts: Any = None,
-        max_iter: Any = 1000,
-        tol: Any = None,
+        start: Any = None, n_starts: Any = None, max_iter: Any = 1000, tol: Any = None,
         renormalize: Any = True,
         nonnegative: Any = False,
         swaps: Any = None,
-    ) -> Self:
+    ) -> Self:  # fmt: skip
         renormalize = check_bool(renormalize, "renormalize")
         nonnegative = check_bool(nonnegative, "nonnegative")
         if swaps is None:
@@ -113,25 +110,14 @@ class TruncatedPower(IterativeSolver):
 
 @shared_parameters
 def tpower(
-    X: Any,
-    cardinality: int,
-    *,
-    start: Any = None,
-    n_starts: int | None = None,
-    max_iter: int = 1000,
-    tol: float | None = None,
+    X: Any, cardinality: int, *,
+    start: Any = None, n_starts: int | None = None, max_iter: int = 1000, tol: float | None = None,
     renormalize: bool = True,
     nonnegative: bool = False,
     swaps: bool | None = None,
-    kind: str = "data",
-    center: Any = True,
-    scale: Any = False,
-    sample_weight: Any = None,
-    screening: str = "auto",
-    n_features: int | None = None,
-    rng: Any = None,
-    callback: Callback | None = None,
-) -> SparseComponent:
+    kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
+    screening: str = "auto", n_features: int | None = None, rng: Any = None, callback: Callback | None = None,
+) -> SparseComponent:  # fmt: skip
     """One sparse principal component by the truncated power method.
 
     Searches `max x'Ax` subject to `||x|| = 1` and at most `cardinality` nonzeros, where `A` is the

@@ -188,8 +188,7 @@ def l1_rotation(
     Parameters
     ----------
     loadings : array_like, shape (p, r)
-        One row a variable, one column a component.  float32 and float64 are kept; float16 becomes
-        float32, other real types float64.
+        As in `orthomax`.
     max_iter : int, default 1000
         Most sweeps over the pairs of columns.
     tol : float, default 1e-8
@@ -208,12 +207,7 @@ def l1_rotation(
     Raises
     ------
     TypeError, ValueError
-        As `orthomax` does.
-
-    Warns
-    -----
-    RuntimeWarning
-        If `max_iter` sweeps were not enough.
+        As `orthomax`, with its RuntimeWarning.
 
     See Also
     --------
