@@ -166,8 +166,7 @@ def _rounding(op: _core.Operator) -> float:
 @shared_parameters
 def gpower(
     X: Any, penalty: float, *,
-    norm: str = "l1",
-    relative: bool = False,
+    norm: str = "l1", relative: bool = False,
     start: Any = None, n_starts: int | None = None, max_iter: int = 1000, tol: float | None = None,
     renormalize: bool = True,
     kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
