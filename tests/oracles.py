@@ -75,6 +75,16 @@ def spiked():
     return X
 
 
+def planted(n, p, k, r=2, signal=3.0, seed=0):
+    """Disjoint components of k variables each, and noise."""
+    rng = np.random.default_rng(seed)
+    V = np.zeros((p, r))
+    for t in range(r):
+        V[t * k : (t + 1) * k, t] = rng.choice([-1, 1], k) / np.sqrt(k)
+    weights = signal * np.linspace(1.3, 1, r)
+    return rng.standard_normal((n, r)) * weights @ V.T + rng.standard_normal((n, p))
+
+
 def other_kinds(X):
     """The data in other storages, their covariance, and both as products: (input, options)."""
     Z = X - X.mean(axis=0)
