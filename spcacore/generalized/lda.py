@@ -264,8 +264,8 @@ def sparse_lda(
     mean = proportions @ means
     weight = np.sqrt(proportions / np.bincount(labels))[labels]
     within = data.within(labels, means, weight)
-    amount = ledoit_wolf_shrinkage(within, data.n) if shrinkage == "auto" else float(shrinkage or 0.0)
-    B = within.form(amount)
+    coefficient = ledoit_wolf_shrinkage(within, data.n) if shrinkage == "auto" else float(shrinkage or 0.0)
+    B = within.form(coefficient)
     if not B.diagonal().any():
         raise ValueError("the rows of each class are all the same: there is no scatter within classes")
     apart = means - mean
@@ -287,7 +287,7 @@ def sparse_lda(
             loadings=found.loadings, scalings=(scalings / back).astype(data.dtype), values=found.values,
             upper_bound=found.upper_bound, cardinality=found.cardinality, classes=classes,
             priors=proportions, means=(means * back).astype(data.dtype),
-            mean=(mean * back).astype(data.dtype), centroids=centroids, metric=metric, shrinkage=amount,
+            mean=(mean * back).astype(data.dtype), centroids=centroids, metric=metric, shrinkage=coefficient,
             n_iter=found.n_iter, converged=found.converged, method=found.method, deflation=found.deflation,
             names=names,
         )  # fmt: skip
