@@ -298,7 +298,7 @@ def row_10(options):
 IMPORT = """
 import numpy, scipy.linalg, time
 start = time.process_time()
-import spcacore
+from spcacore import sparse_pca
 print(time.process_time() - start)
 """
 

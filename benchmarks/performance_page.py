@@ -41,7 +41,7 @@ ROWS = {
     8: "varimax, in reads of the loadings",
     9: "X'(XV) of 1 to 8 columns, in g",
     10: "peak memory of a whole call above X",
-    11: "import beyond NumPy and scipy.linalg",
+    11: "import of `sparse_pca` beyond NumPy and scipy.linalg",
 }
 TARGETS_2 = {"medium": 4.5, "gene": 6, "noise": 18}
 TARGETS_3 = {"medium": 8, "gene": 12, "noise": 45}

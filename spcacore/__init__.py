@@ -3,27 +3,10 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from . import datasets
-from .models.components import SparsePCAResult, sparse_pca
-from .models.elastic_net import SPCAResult, spca
-from .models.refinement import refine
-from .models.rotated import RotatedResult, prs, sca, sca_path, sma
-from .models.variance import explained_variance, renormalize
-from .progress import Progress, SelectionProgress
-from .results import DSPCAComponent, ExactComponent, GreedyComponent, PMDComponent, SparseComponent
-from .solvers.certificates import OptimalityBound, optimality_bound
-from .solvers.exact import branch_and_bound
-from .solvers.generalized_power import gpower
-from .solvers.greedy_search import greedy
-from .solvers.lasso_component import scotlass
-from .solvers.penalized_decomposition import pmd
-from .solvers.semidefinite import dspca
-from .solvers.truncated_power import tpower
-from .tools.deflating import deflate
-from .tools.rotation import l1_rotation, orthomax, varimax
-from .tools.thresholding import l1_threshold, soft_threshold, truncate
+from . import _core  # noqa: F401  a core that does not load says so at once
 
 if TYPE_CHECKING:
+    from . import datasets
     from .clustering.dissimilarity import SparseDissimilarity, sparse_dissimilarity
     from .clustering.gap import GapStatistic, sparse_dissimilarity_gap, sparse_kmeans_gap
     from .clustering.kmeans import SparseKMeans, sparse_kmeans
@@ -31,52 +14,71 @@ if TYPE_CHECKING:
     from .generalized.cca_permutation import CCAPermutation, sparse_cca_permutation
     from .generalized.eigen import SparseEigenResult, sparse_eigen
     from .generalized.lda import SparseLDAResult, sparse_lda
+    from .models.components import SparsePCAResult, sparse_pca
+    from .models.elastic_net import SPCAResult, spca
     from .models.kernel import KernelPCAResult, kernel_pca
     from .models.priors import grid_laplacian
     from .models.probabilistic import PPCAResult, ppca
     from .models.random_features import RandomFeatures, random_fourier_features
+    from .models.refinement import refine
+    from .models.rotated import RotatedResult, prs, sca, sca_path, sma
     from .models.structured import StructuredPCAResult, oppca, soppca
+    from .models.variance import explained_variance, renormalize
     from .operators.blocks import RowBlocks
     from .operators.partition import row_blocks
+    from .progress import Progress, SelectionProgress
+    from .results import DSPCAComponent, ExactComponent, GreedyComponent, PMDComponent, SparseComponent
     from .selection.criteria import SparsitySelection, select_n_components, select_sparsity, sparsity_path
     from .selection.tuning import SparsityPath
+    from .solvers.certificates import OptimalityBound, optimality_bound
+    from .solvers.exact import branch_and_bound
+    from .solvers.generalized_power import gpower
+    from .solvers.greedy_search import greedy
+    from .solvers.lasso_component import scotlass
+    from .solvers.penalized_decomposition import pmd
+    from .solvers.semidefinite import dspca
+    from .solvers.truncated_power import tpower
+    from .tools.deflating import deflate
+    from .tools.rotation import l1_rotation, orthomax, varimax
+    from .tools.thresholding import l1_threshold, soft_threshold, truncate
 
-_LATER = {  # imported when first asked for: together they take longer than all the rest
+_MODULES: dict[str, tuple[str, ...]] = {  # each is imported when a name of it is first asked for
     "clustering.dissimilarity": ("SparseDissimilarity", "sparse_dissimilarity"),
     "clustering.gap": ("GapStatistic", "sparse_dissimilarity_gap", "sparse_kmeans_gap"),
     "clustering.kmeans": ("SparseKMeans", "sparse_kmeans"),
-    "generalized.cca": (
-        "SparseCCAResult",
-        "sparse_cca",
-    ),
-    "generalized.cca_permutation": (
-        "CCAPermutation",
-        "sparse_cca_permutation",
-    ),
-    "generalized.eigen": (
-        "SparseEigenResult",
-        "sparse_eigen",
-    ),
-    "generalized.lda": (
-        "SparseLDAResult",
-        "sparse_lda",
-    ),
+    "generalized.cca": ("SparseCCAResult", "sparse_cca"),
+    "generalized.cca_permutation": ("CCAPermutation", "sparse_cca_permutation"),
+    "generalized.eigen": ("SparseEigenResult", "sparse_eigen"),
+    "generalized.lda": ("SparseLDAResult", "sparse_lda"),
+    "models.components": ("SparsePCAResult", "sparse_pca"),
+    "models.elastic_net": ("SPCAResult", "spca"),
     "models.kernel": ("KernelPCAResult", "kernel_pca"),
     "models.priors": ("grid_laplacian",),
     "models.probabilistic": ("PPCAResult", "ppca"),
     "models.random_features": ("RandomFeatures", "random_fourier_features"),
+    "models.refinement": ("refine",),
+    "models.rotated": ("RotatedResult", "prs", "sca", "sca_path", "sma"),
     "models.structured": ("StructuredPCAResult", "oppca", "soppca"),
+    "models.variance": ("explained_variance", "renormalize"),
     "operators.blocks": ("RowBlocks",),
     "operators.partition": ("row_blocks",),
-    "selection.criteria": (
-        "SparsitySelection",
-        "select_n_components",
-        "select_sparsity",
-        "sparsity_path",
-    ),
+    "progress": ("Progress", "SelectionProgress"),
+    "results": ("DSPCAComponent", "ExactComponent", "GreedyComponent", "PMDComponent", "SparseComponent"),
+    "selection.criteria": ("SparsitySelection", "select_n_components", "select_sparsity", "sparsity_path"),
     "selection.tuning": ("SparsityPath",),
+    "solvers.certificates": ("OptimalityBound", "optimality_bound"),
+    "solvers.exact": ("branch_and_bound",),
+    "solvers.generalized_power": ("gpower",),
+    "solvers.greedy_search": ("greedy",),
+    "solvers.lasso_component": ("scotlass",),
+    "solvers.penalized_decomposition": ("pmd",),
+    "solvers.semidefinite": ("dspca",),
+    "solvers.truncated_power": ("tpower",),
+    "tools.deflating": ("deflate",),
+    "tools.rotation": ("l1_rotation", "orthomax", "varimax"),
+    "tools.thresholding": ("l1_threshold", "soft_threshold", "truncate"),
 }
-_HOME = {name: module for module, names in _LATER.items() for name in names}
+_HOME = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
     "CCAPermutation",
@@ -151,10 +153,12 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "__version__":  # importlib.metadata takes as long as the rest of the import
+    if name == "__version__":
         from importlib.metadata import version
 
         return version(__name__)
+    if name == "datasets":
+        return import_module(".datasets", __name__)
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(f".{_HOME[name]}", __name__), name)

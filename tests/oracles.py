@@ -5,6 +5,8 @@ from itertools import combinations
 import files
 import numpy as np
 import pytest
+import scipy.sparse
+from scipy.sparse.linalg import LinearOperator
 
 
 def data_file(name):
@@ -51,6 +53,57 @@ def power_iteration(A, x, k, n_iter):
         x[keep] = y[keep]
         x /= np.linalg.norm(x)
     return x
+
+
+WINE_OPTIMA = [
+    1, 1.86456350, 2.56972077, 3.08203077, 3.43977842, 3.77443748, 4.04691484, 4.29329653,
+    4.50874336, 4.59429324, 4.67900004, 4.70583538, 4.70585025,
+]  # fmt: skip
+WINE_COVARIANCE_OPTIMA = [(5, 99201.3094), (10, 99201.7813)]
+UCI_OPTIMA = [
+    ("communities", 5, 4.86054814), ("communities", 10, 8.82361576), ("geography", 5, 5.0),
+    ("geography", 10, 10.0), ("gait", 5, 4.89034372),
+]  # fmt: skip
+
+
+def spiked():
+    """Two groups of variables on noise with zeros, (50, 60)."""
+    X = np.random.default_rng(2).standard_normal((50, 60)) + 1
+    X[:, 5:12] += 2 * np.random.default_rng(3).standard_normal((50, 1))
+    X[:, 20:26] -= 2 * np.random.default_rng(4).standard_normal((50, 1))
+    X[abs(X) < 0.4] = 0
+    return X
+
+
+def planted(n, p, k, r=2, signal=3.0, seed=0):
+    """Disjoint components of k variables each, and noise."""
+    rng = np.random.default_rng(seed)
+    V = np.zeros((p, r))
+    for t in range(r):
+        V[t * k : (t + 1) * k, t] = rng.choice([-1, 1], k) / np.sqrt(k)
+    weights = signal * np.linspace(1.3, 1, r)
+    return rng.standard_normal((n, r)) * weights @ V.T + rng.standard_normal((n, p))
+
+
+def other_kinds(X):
+    """The data in other storages, their covariance, and both as products: (input, options)."""
+    Z = X - X.mean(axis=0)
+    n, p = X.shape
+    return [
+        (np.asfortranarray(X), {}),
+        (scipy.sparse.csr_array(X), {}),
+        (scipy.sparse.csc_array(X), {}),
+        (covariance(X), {"kind": "covariance"}),
+        (LinearOperator(X.shape, matvec=lambda v: X @ v, rmatvec=lambda u: X.T @ u), {}),
+        (lambda v: Z.T @ (Z @ v) / (n - 1), {"kind": "covariance", "n_features": p}),
+    ]
+
+
+def sparse_direction(rng, p, dtype):
+    """A unit vector with 5 nonzeros."""
+    x = np.zeros(p)
+    x[rng.choice(p, 5, replace=False)] = rng.standard_normal(5)
+    return (x / np.linalg.norm(x)).astype(dtype)
 
 
 def orthogonalized(method):

@@ -4,13 +4,12 @@ import importlib
 import json
 import re
 import shlex
-import subprocess
-import sys
 import tomllib
 import warnings
 from pathlib import Path
 
 import pytest
+from processes import output_of
 
 ROOT = Path(__file__).resolve().parents[1]
 BENCHMARKS = ROOT / "benchmarks"
@@ -45,8 +44,7 @@ def test_every_file_is_imported_with_what_the_environment_has(tmp_path):
     pytest.importorskip("threadpoolctl")
     names = [path.stem for path in BENCHMARKS.glob("*.py") if path.stem != "__init__"]
     script = IMPORT.format(allowed=ALLOWED, root=str(ROOT), names=names)
-    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    output_of(script, cwd=tmp_path)
 
 
 def small(name, value):

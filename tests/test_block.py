@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse
-from oracles import covariance, deflated
+from oracles import covariance, deflated, sparse_direction
 from scipy.sparse.linalg import LinearOperator
 
 from spcacore.operators.deflation import DEFLATIONS
@@ -83,9 +83,7 @@ def test_deflations(n, p, order, dtype, method):
     rng = np.random.default_rng(2)
     earlier = []
     for _ in range(3):
-        x = np.zeros(p)
-        x[rng.choice(p, 5, replace=False)] = rng.standard_normal(5)
-        x = (x / np.linalg.norm(x)).astype(dtype)
+        x = sparse_direction(rng, p, dtype)
         A = deflated(A, x.astype(np.float64), method, earlier)
         earlier.append(x.astype(np.float64))
         state = state.deflate(np.flatnonzero(x), x[x != 0], problem.noise)

@@ -2,8 +2,6 @@
 
 import itertools
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -11,6 +9,7 @@ from extras import optional
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import data_arrays
+from processes import output_of
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import pdist, squareform
 
@@ -266,11 +265,7 @@ print(status("VmHWM") - base)
 @BOTH
 def test_memory(metric, tmp_path):
     """The differences of all pairs would take 10 GB."""
-    done = subprocess.run(
-        [sys.executable, "-c", MEMORY.format(metric=metric)],
-        capture_output=True, text=True, check=True, cwd=tmp_path,
-    )  # fmt: skip
-    assert int(done.stdout) < 100e6
+    assert int(output_of(MEMORY.format(metric=metric), cwd=tmp_path, timeout=600)) < 100e6
 
 
 # ---- K-means ----------------------------------------------------------------------------------------

@@ -6,8 +6,7 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse
-from oracles import covariance, data_arrays, data_file, deflated, spanned_variance
-from scipy.sparse.linalg import LinearOperator
+from oracles import covariance, data_arrays, data_file, deflated, other_kinds, spanned_variance, spiked
 
 import spcacore
 from spcacore import explained_variance, sparse_pca, tpower
@@ -130,21 +129,9 @@ def test_the_same_as_deflating_by_hand(deflation, kind):
 
 
 def test_input_kinds_agree():
-    X = np.random.default_rng(2).standard_normal((50, 60)) + 1
-    X[:, 5:12] += 2 * np.random.default_rng(3).standard_normal((50, 1))
-    X[:, 20:26] -= 2 * np.random.default_rng(4).standard_normal((50, 1))
-    X[abs(X) < 0.4] = 0
+    X = spiked()
     expected = sparse_pca(X, 3, cardinality=6)
-    Z = X - X.mean(axis=0)
-    others = [
-        (np.asfortranarray(X), {}),
-        (scipy.sparse.csr_array(X), {}),
-        (scipy.sparse.csc_array(X), {}),
-        (covariance(X), {"kind": "covariance"}),
-        (LinearOperator(X.shape, matvec=lambda v: X @ v, rmatvec=lambda u: X.T @ u), {}),
-        (lambda v: Z.T @ (Z @ v) / 49, {"kind": "covariance", "n_features": 60}),
-    ]
-    for M, options in others:
+    for M, options in other_kinds(X):
         result = sparse_pca(M, 3, cardinality=6, **options)
         np.testing.assert_allclose(result.loadings, expected.loadings, atol=1e-6)
         np.testing.assert_allclose(result.explained_variance, expected.explained_variance, rtol=1e-9)

@@ -17,6 +17,7 @@ import calls
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from processes import output_of
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 from threadpoolctl import threadpool_limits
 
@@ -360,11 +361,7 @@ def test_ctrl_c(case, record_property):
     """The bar is 0.2 s; a busy machine may take longer, but not for more than a second's work."""
     _, setup, call, delay = case
     code = INTERRUPTED.format(setup=setup, call=call, delay=delay)
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    latency, work = map(float, done.stdout.split())
+    latency, work = map(float, output_of(code).split())
     record_property("latency", latency)
     print(f"Ctrl-C, {case[0]}: {latency:.3f} s")
     assert work < 1
@@ -445,10 +442,7 @@ if __name__ == "__main__":
 
 def test_fork_after_use():
     """BLAS threads must not leave a forked child waiting; in a process of its own with a time limit."""
-    done = subprocess.run(
-        [sys.executable, "-c", FORK], capture_output=True, text=True, timeout=90, check=False
-    )
-    assert done.stdout.strip() == "same", done.stderr
+    assert output_of(FORK, timeout=90).strip() == "same"
 
 
 def test_spawn():
@@ -510,14 +504,7 @@ def test_results_are_unpickled_in_a_new_process(tmp_path):
     r = sparse_pca(X0, 2, cardinality=K)
     (tmp_path / "r").write_bytes(pickle.dumps(r))
     code = "import pickle, sys; r = pickle.load(open(sys.argv[1], 'rb')); print(r.loadings.tobytes().hex())"
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path / "r")],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    assert done.stdout.strip() == r.loadings.tobytes().hex()
+    assert output_of(code, tmp_path / "r", timeout=60).strip() == r.loadings.tobytes().hex()
 
 
 def test_scipy_sparse_imported_meanwhile():
@@ -549,8 +536,7 @@ for t in threads:
     t.join()
 print(failed)
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
-    assert done.stdout.strip() == "[]", done.stderr
+    assert output_of(script).strip() == "[]"
 
 
 def test_pre_images_leave_the_warning_filters_alone(monkeypatch):

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import covariance, data_arrays, optimum
+from oracles import UCI_OPTIMA, WINE_COVARIANCE_OPTIMA, WINE_OPTIMA, covariance, data_arrays, optimum
 from scipy.sparse.linalg import LinearOperator
 from test_methods import best_constrained, best_quotient
 from test_tpower import PITPROPS, PITPROPS_OPTIMA, wine
@@ -108,27 +108,17 @@ def test_pit_props(k, value):
 
 
 def test_wine():
-    optima = [
-        1, 1.86456350, 2.56972077, 3.08203077, 3.43977842, 3.77443748, 4.04691484, 4.29329653,
-        4.50874336, 4.59429324, 4.67900004, 4.70583538, 4.70585025,
-    ]  # fmt: skip
-    for k, value in enumerate(optima, 1):
+    for k, value in enumerate(WINE_OPTIMA, 1):
         x = branch_and_bound(wine(True), k, kind="covariance")
         assert x.optimal
         assert x.value == pytest.approx(value, abs=1e-8)
-    for k, value in ((5, 99201.3094), (10, 99201.7813)):
+    for k, value in WINE_COVARIANCE_OPTIMA:
         x = branch_and_bound(wine(False), k, kind="covariance")
         assert x.optimal
         assert x.value == pytest.approx(value, abs=1e-4)
 
 
-@pytest.mark.parametrize(
-    ("name", "k", "value"),
-    [
-        ("communities", 5, 4.86054814), ("communities", 10, 8.82361576), ("geography", 5, 5.0),
-        ("geography", 10, 10.0), ("gait", 5, 4.89034372),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "k", "value"), UCI_OPTIMA)
 def test_correlations_proved_elsewhere(name, k, value):
     x = branch_and_bound(data_arrays("uci_correlations.npz")[name], k, kind="covariance", node_limit=50)
     assert x.optimal

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from faults import FORMS, allocations, outcome
 from kinds import untouched
+from processes import output_of
 from scipy.sparse.linalg import LinearOperator
 from threadpoolctl import threadpool_limits
 
@@ -160,10 +161,7 @@ assert modes() == before and np.geterr() == errors
 
 def test_import_keeps_the_floating_point_modes(tmp_path):
     code = IMPORT.format(modes=inspect.getsource(modes))
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    output_of(code, cwd=tmp_path)
 
 
 # ---- limits of time -------------------------------------------------------------------------------------

@@ -13,7 +13,8 @@ import scipy.stats
 from extras import drawn, example, optional
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.spatial.distance import cdist, pdist
+from kernel_tools import NEW, TRAIN, Slices, gaussian, matched, samples
+from scipy.spatial.distance import pdist
 
 from spcacore import RandomFeatures, kernel_pca, random_fourier_features
 from spcacore.linalg import eigen
@@ -24,17 +25,6 @@ KernelPCA = optional("sklearn.decomposition", "KernelPCA")
 RBFSampler = optional("sklearn.kernel_approximation", "RBFSampler")
 laplacian_kernel = optional("sklearn.metrics.pairwise", "laplacian_kernel")
 
-
-def images(n, rng):
-    """Gray values like those of written digits: ten shapes in noise, and margins that are 0."""
-    shapes = rng.uniform(-0.8, 1.0, (10, 8, 8))
-    X = shapes[rng.integers(10, size=n)] + 0.2 * rng.standard_normal((n, 8, 8))
-    X[:, :, [0, -1]] = 0
-    return (16 * X.clip(0, 1)).round().reshape(n, 64) / 16
-
-
-IMAGES = images(640, np.random.default_rng(0))
-TRAIN, NEW = IMAGES[:600], IMAGES[600:]
 
 # ours, and the same for scikit-learn
 KERNELS = {
@@ -56,20 +46,6 @@ def theirs(kernel, r, **more):
         name: value for name, value in {"kernel": kernel, **ours, **change}.items() if value is not None
     }
     return KernelPCA(r, eigen_solver="dense", **options, **more).fit(TRAIN)
-
-
-def samples(seed, n=40, p=5):
-    rng = np.random.default_rng(seed)
-    return rng.standard_normal((n, p)) @ rng.standard_normal((p, p)) + 3
-
-
-def gaussian(X, Y, bandwidth):
-    return np.exp(-(cdist(X, Y) ** 2) / (2 * bandwidth**2))
-
-
-def matched(scores, reference):
-    """The scores with the signs of the reference."""
-    return scores * np.sign((scores * reference).sum(axis=0))
 
 
 # ---- scikit-learn ---------------------------------------------------------------------------------------
@@ -402,127 +378,6 @@ def test_pre_images_recover_rows_from_many_components():
     back = smooth.inverse_transform(smooth.scores)
     spread = [np.abs(np.linalg.norm(Y, axis=1) - 1).std() for Y in (noisy, back)]
     assert spread[1] < 0.6 * spread[0]
-
-
-# ---- random features ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("bandwidth", [0.5, 2.0, 8.0])
-def test_the_approximate_kernel_is_exact_on_average(bandwidth):
-    """Each entry has standard deviation at most m^(-1/2), here over many draws and at each of them."""
-    X = samples(7, n=12)
-    K = gaussian(X, X, bandwidth)
-    maps = [random_fourier_features(X, 200, bandwidth=bandwidth, rng=seed) for seed in range(80)]
-    error = np.array([f.kernel(X) for f in maps]) - K
-    assert np.abs(error.mean(axis=0)).max() < 5 / np.sqrt(200 * 80)
-    assert (error.std(axis=0) < 1.3 / np.sqrt(200)).all()
-
-
-def test_the_error_falls_as_the_root_of_the_number_of_features():
-    """As that of scikit-learn's RBFSampler does, and to the same size."""
-    X = TRAIN[:150]
-    K = gaussian(X, X, 3.0)
-    sizes = np.array([100, 400, 1600, 6400])
-    ours, sampler = [], []
-    for m in sizes:
-        errors = [random_fourier_features(X, m, bandwidth=3.0, rng=s).kernel(X) - K for s in range(3)]
-        ours.append(np.sqrt(np.mean(np.square(errors))))
-        Z = [RBFSampler(gamma=1 / 18, n_components=m, random_state=s).fit_transform(X) for s in range(3)]
-        sampler.append(np.sqrt(np.mean(np.square([z @ z.T - K for z in Z]))))
-    slope = np.polyfit(np.log(sizes), np.log(ours), 1)[0]
-    assert -0.6 < slope < -0.4
-    np.testing.assert_allclose(ours, sampler, rtol=0.35)
-    assert ours[-1] < 1 / np.sqrt(6400)
-
-
-def test_features_are_the_stated_cosines():
-    X = samples(8)
-    f = random_fourier_features(X, 30, bandwidth=1.5, rng=3)
-    expected = np.sqrt(2 / 30) * np.cos((X - f.shift) @ f.weights + f.offset)
-    np.testing.assert_allclose(f.transform(X), expected, atol=1e-13)
-    np.testing.assert_allclose(f.transform(scipy.sparse.csr_array(X)), expected, atol=1e-12)
-    assert f.transform(X.astype(np.float32)).dtype == np.float32
-    np.testing.assert_allclose(f.transform(X.astype(np.float32)), expected, atol=1e-5)
-    np.testing.assert_array_equal(f.kernel(X, X[:3]), f.transform(X) @ f.transform(X[:3]).T)
-    same = random_fourier_features(X, 30, bandwidth=1.5, rng=3)
-    np.testing.assert_array_equal(same.weights, f.weights)
-    alone = random_fourier_features(5, 30, bandwidth=1.5, rng=3)
-    np.testing.assert_array_equal(alone.weights, f.weights)
-    assert not alone.shift.any()
-    many = random_fourier_features(40, 500, bandwidth=0.1)
-    assert scipy.stats.kstest(many.weights.ravel() / 10, "norm").pvalue > 0.01
-    assert scipy.stats.kstest(many.offset / (2 * np.pi), "uniform").pvalue > 0.01
-
-
-def test_kernel_pca_on_features_is_pca_of_the_features():
-    X = samples(9, n=300)
-    f = random_fourier_features(X, 40, rng=1)
-    ours = kernel_pca(X, 4, random_features=f)
-    pca = PCA(4, svd_solver="full").fit(f.transform(X))
-    expected = pca.transform(f.transform(X))
-    np.testing.assert_allclose(matched(ours.scores, expected), expected, atol=1e-10)
-    np.testing.assert_allclose(ours.explained_variance, pca.explained_variance_, rtol=1e-10)
-    np.testing.assert_allclose(ours.explained_variance_ratio, pca.explained_variance_ratio_, rtol=1e-10)
-    np.testing.assert_allclose(ours.transform(X), ours.scores, atol=1e-12)
-    assert (ours.scores[np.abs(ours.scores).argmax(axis=0), np.arange(4)] > 0).all()
-    assert ours.features is f
-    assert ours.bandwidth == f.bandwidth
-
-
-def test_scores_on_features_near_the_exact_ones():
-    """Within the bounds of Weyl and of Davis and Kahan for the error of the kernel, and falling with it."""
-    r, X, sizes = 2, samples(11, n=250) * [3, 2, 1, 1, 1], (100, 400, 1600)
-    exact = kernel_pca(X, r + 1, bandwidth=15.0)
-    gap = exact.eigenvalues[r - 1] - exact.eigenvalues[r]
-    K, H = gaussian(X, X, 15.0), np.eye(250) - 1 / 250
-    sines = []
-    for m in sizes:
-        for seed in range(3):
-            f = random_fourier_features(X, m, bandwidth=15.0, rng=seed)
-            ours = kernel_pca(X, r, bandwidth=15.0, random_features=m, rng=seed)
-            error = np.abs(scipy.linalg.eigvalsh(H @ (f.kernel(X) - K) @ H)).max()
-            assert np.abs(ours.eigenvalues - exact.eigenvalues[:r]).max() <= error
-            sines.append(np.sin(scipy.linalg.subspace_angles(ours.scores, exact.scores[:, :r]).max()))
-            assert sines[-1] <= 2 * error / gap
-    sines = np.reshape(sines, (3, 3)).mean(axis=1)
-    assert sines[2] < 0.06
-    assert sines[2] < 0.4 * sines[0]
-
-
-class Slices:
-    """Rows from a file, say: no more of them are asked for at once than a block."""
-
-    def __init__(self, X):
-        self.X, self.shape, self.dtype, self.most = X, X.shape, X.dtype, 0
-
-    def __getitem__(self, part):
-        self.most = max(self.most, len(self.X[part]))
-        return self.X[part]
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int16])
-def test_rows_by_blocks(dtype, tmp_path, monkeypatch):
-    """Memory maps and anything that gives rows by slices, with memory for a block alone."""
-    X = (100 * samples(10, n=20000)).astype(dtype)
-    expected = kernel_pca(X, 3, random_features=64)
-    np.save(tmp_path / "X.npy", X)
-    with monkeypatch.context() as patch:
-        patch.setattr(gram, "COPIED_ENTRIES", 64 * 1000)
-        rows = Slices(X)
-        stored = np.load(tmp_path / "X.npy", mmap_mode="r")
-        options = {"random_features": 64, "bandwidth": expected.bandwidth}
-        tracemalloc.start()
-        ours = [kernel_pca(M, 3, **options) for M in (rows, stored)]
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        assert rows.most <= 1000
-        assert peak < 6e6  # the features alone would be 10 MB
-        f = expected.features
-        np.testing.assert_allclose(f.transform(rows), f.transform(X), atol=1e-5)
-        assert random_fourier_features(rows, 9).bandwidth == pytest.approx(expected.bandwidth, rel=1e-6)
-    for one in ours:
-        tol = 1e-9 if one.scores.dtype == np.float64 else 1e-4
-        np.testing.assert_allclose(one.scores, expected.scores, atol=tol)
 
 
 # ---- bad input ------------------------------------------------------------------------------------------

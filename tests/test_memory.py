@@ -3,15 +3,18 @@
 Each case runs in a process of its own, with the resident size before the call as the base line.
 """
 
+import io
 import itertools
 import json
+import math
+import os
 import resource
-import subprocess
 import sys
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from processes import output_of
 
 from spcacore import (
     deflate,
@@ -25,6 +28,7 @@ from spcacore import (
     sparse_pca,
     tpower,
 )
+from spcacore.operators import screening as _screening
 
 SCRIPT = """
 import json, sys
@@ -82,12 +86,7 @@ CALLS = {
 
 
 def measure(setup, call, tmp_path, limit=120):
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT.format(setup=setup, call=call)],
-        capture_output=True, text=True, timeout=limit, check=False, cwd=tmp_path,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return json.loads(output_of(SCRIPT.format(setup=setup, call=call), cwd=tmp_path, timeout=limit))
 
 
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
@@ -282,3 +281,74 @@ def test_sparse_with_wide_indices(fmt):
     Y.indices, Y.indptr = Y.indices.astype(np.int64), Y.indptr.astype(np.int64)
     a, b = sparse_pca(X, 3, cardinality=9), sparse_pca(Y, 3, cardinality=9)
     assert a.loadings.tobytes() == b.loadings.tobytes()
+
+
+# ---- what screening may take --------------------------------------------------------------------------
+
+LIMITED = """
+import json, resource, sys
+import numpy as np
+import spcacore
+from spcacore import _core, sparse_pca
+
+path, order, n, p = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+small = np.random.default_rng(0).standard_normal((80, 60))
+sparse_pca(small, 2, cardinality=3, screening="both")  # libraries are loaded, BLAS has its buffers
+with open("/proc/self/status") as lines:
+    used = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmData"))
+limit = used + n * p * 8 // 4
+resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+try:
+    np.ones(n * p * 8 // 3, np.int8)
+except MemoryError:
+    pass
+else:
+    raise SystemExit("the limit does not hold")
+X = np.memmap(path, np.float64, "r", shape=(n, p), order=order)
+r = sparse_pca(X, 2, cardinality=20, screening="both", n_starts=1)
+print(json.dumps([r.loadings.tobytes().hex(), r.n_iter.tolist(), r.screening.mode]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_DATA counts private mappings on Linux")
+@pytest.mark.parametrize("order", "CF")
+def test_memory_map_in_little_memory(order, tmp_path):
+    n, p = 500, 50_000  # 200 MB, of which a quarter may be used
+    rng = np.random.default_rng(0)
+    X = np.empty((n, p), order=order)
+    for block in np.array_split(np.arange(p), 50):
+        X[:, block] = rng.standard_normal((n, len(block)))
+    X[:, 100:140] += rng.standard_normal((n, 1))
+    path = tmp_path / "x"
+    X.ravel(order="K").tofile(path)
+    loadings, n_iter, mode = json.loads(output_of(LIMITED, path, order, n, p, cwd=tmp_path))
+    plain = sparse_pca(X, 2, cardinality=20, screening="none", n_starts=1)
+    assert bytes.fromhex(loadings) == plain.loadings.tobytes()
+    assert n_iter == plain.n_iter.tolist()
+    assert mode == "both"
+
+
+def test_a_shadow_that_does_not_fit_is_done_without(monkeypatch):
+    monkeypatch.setattr(_screening, "available_memory", lambda: math.inf)
+    plan = _screening.plan(np.broadcast_to(0.0, (4096, 2**45)), "auto")
+    assert (plan.mode, plan.shadow) == ("references", None)
+
+
+def test_memory_is_what_the_system_says(monkeypatch):
+    """The kernel's own figure, or else free pages, or else no limit."""
+    whole = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    assert 0 < _screening.available_memory() <= whole
+    for text in ("MemTotal: 9 kB\nMemAvailable: 7 kB\n", "MemTotal: 9 kB\n", "MemAvailable: kB\n", None):
+        sizes = {"SC_AVPHYS_PAGES": 3, "SC_PAGE_SIZE": 5}
+
+        def read(*_, text=text, **__):
+            if text is None:
+                raise FileNotFoundError
+            return io.StringIO(text)
+
+        monkeypatch.setattr(_screening, "open", read, raising=False)
+        monkeypatch.setattr(os, "sysconf", sizes.__getitem__)
+        assert _screening.available_memory() == (7 * 1024 if text and "7" in text else 15)
+    monkeypatch.delattr(os, "sysconf")
+    assert _screening.available_memory() == math.inf

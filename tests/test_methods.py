@@ -48,10 +48,16 @@ def quiet(*args, **kwargs):
 # ---- the table of deflations ------------------------------------------------------------------------
 
 
+def seeds(count):
+    """So many seeds of samples."""
+    return lambda test: given(seed=st.integers(0, 2**32))(
+        settings(max_examples=count, deadline=None, derandomize=True)(test)
+    )
+
+
 @pytest.mark.parametrize("deflation", DEFLATIONS)
 @pytest.mark.parametrize("method", SOLVERS)
-@given(seed=st.integers(0, 2**32))
-@settings(max_examples=8, deadline=None, derandomize=True)
+@seeds(8)
 def test_what_each_deflation_promises_of_each_method(method, deflation, seed):
     X = samples(seed)
     A = covariance(X)
@@ -106,8 +112,7 @@ def test_extending_is_the_same_as_asking_at_once(method, deflation):
 
 @pytest.mark.parametrize("constraint", ["orthogonal", "uncorrelated"])
 @pytest.mark.parametrize("method", SOLVERS)
-@given(seed=st.integers(0, 2**32))
-@settings(max_examples=10, deadline=None, derandomize=True)
+@seeds(10)
 def test_constraints_hold(method, constraint, seed):
     X = samples(seed)
     A = covariance(X)

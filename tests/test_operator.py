@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import covariance, deflated
+from oracles import covariance, deflated, sparse_direction
 from scipy.sparse.linalg import LinearOperator
 
 from spcacore import _core
@@ -112,9 +112,7 @@ def test_implicit_deflation_is_explicit_deflation(name, dtype, method):
     earlier = []
     atol = A.max() * (1e-12 if dtype == np.float64 else 2e-5)
     for _ in range(4):
-        x = np.zeros(P)
-        x[rng.choice(P, 5, replace=False)] = rng.standard_normal(5)
-        x = (x / np.linalg.norm(x)).astype(dtype)
+        x = sparse_direction(rng, P, dtype)
         A = deflated(A, x.astype(np.float64), method, earlier)
         earlier.append(x.astype(np.float64))
         state = state.deflate(np.flatnonzero(x), x[x != 0], problem.noise)

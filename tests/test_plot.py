@@ -1,6 +1,5 @@
 """Pictures of loadings and scores: what is drawn, against the loadings and NumPy."""
 
-import subprocess
 import sys
 from types import SimpleNamespace
 
@@ -10,6 +9,7 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import covariance
+from processes import output_of
 
 import spcacore
 from spcacore import plot
@@ -399,7 +399,7 @@ def test_axes_that_share_their_limits():
 
 def test_matplotlib_is_imported_when_needed(monkeypatch):
     script = "import sys, spcacore.plot; assert not [m for m in sys.modules if m.startswith('matplotlib')]"
-    subprocess.run([sys.executable, "-c", script], check=True, cwd="/")
+    output_of(script)
     monkeypatch.setitem(sys.modules, "matplotlib.axes", None)
     with pytest.raises(ImportError, match=r"spcacore\[plot\]"):
         plot.bars([1.0])

@@ -8,8 +8,7 @@ import pytest
 import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import covariance, deflated, reference
-from scipy.sparse.linalg import LinearOperator
+from oracles import covariance, deflated, other_kinds, reference, spiked
 
 import spcacore
 from spcacore import PMDComponent, pmd, sparse_pca
@@ -288,29 +287,12 @@ def test_two_way_ascent(seed, n, p):
 # ---- input ------------------------------------------------------------------------------------------
 
 
-def spiked():
-    X = np.random.default_rng(2).standard_normal((50, 60)) + 1
-    X[:, 5:12] += 2 * np.random.default_rng(3).standard_normal((50, 1))
-    X[:, 20:26] -= 2 * np.random.default_rng(4).standard_normal((50, 1))
-    X[abs(X) < 0.4] = 0
-    return X
-
-
 @pytest.mark.parametrize("nonnegative", [False, True])
 def test_input_kinds_agree(nonnegative):
     X = spiked()
-    Z = X - X.mean(axis=0)
     options = {"nonnegative": nonnegative, "tol": 1e-13}
     expected = pmd(X, 2.2, **options)
-    others = [
-        (np.asfortranarray(X), {}),
-        (scipy.sparse.csr_array(X), {}),
-        (scipy.sparse.csc_array(X), {}),
-        (covariance(X), {"kind": "covariance"}),
-        (LinearOperator(X.shape, matvec=lambda v: X @ v, rmatvec=lambda u: X.T @ u), {}),
-        (lambda v: Z.T @ (Z @ v) / 49, {"kind": "covariance", "n_features": 60}),
-    ]
-    for M, more in others:
+    for M, more in other_kinds(X):
         x = pmd(M, 2.2, **options, **more)
         np.testing.assert_allclose(x.loading, expected.loading, atol=1e-6)
         assert x.value == pytest.approx(expected.value, rel=1e-9)

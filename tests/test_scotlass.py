@@ -4,11 +4,9 @@ import warnings
 
 import numpy as np
 import pytest
-import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import covariance
-from scipy.sparse.linalg import LinearOperator
+from oracles import covariance, other_kinds, spiked
 
 import spcacore
 from spcacore import pmd, scotlass, sparse_pca
@@ -157,21 +155,11 @@ def test_ascent(seed, p, indefinite):
 
 
 def test_input_kinds_agree():
-    X = np.random.default_rng(2).standard_normal((50, 60)) + 1
-    X[:, 5:12] += 2 * np.random.default_rng(3).standard_normal((50, 1))
-    X[:, 20:26] -= 2 * np.random.default_rng(4).standard_normal((50, 1))
-    X[abs(X) < 0.4] = 0
-    Z = X - X.mean(axis=0)
+    X = spiked()
     options = {"method": "scotlass", "l1_bound": 2.5, "renormalize": False, "tol": 1e-13}
     expected = sparse_pca(X, 3, **options)
     np.testing.assert_allclose(expected.loadings.T @ expected.loadings, np.eye(3), atol=1e-10)
-    for M, more in [
-        (np.asfortranarray(X), {}),
-        (scipy.sparse.csr_array(X), {}),
-        (covariance(X), {"kind": "covariance"}),
-        (LinearOperator(X.shape, matvec=lambda v: X @ v, rmatvec=lambda u: X.T @ u), {}),
-        (lambda v: Z.T @ (Z @ v) / 49, {"kind": "covariance", "n_features": 60}),
-    ]:
+    for M, more in other_kinds(X):
         result = sparse_pca(M, 3, **options, **more)
         np.testing.assert_allclose(result.loadings, expected.loadings, atol=1e-5)
         np.testing.assert_allclose(result.explained_variance, expected.explained_variance, rtol=1e-7)

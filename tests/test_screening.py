@@ -1,11 +1,5 @@
 """Exact screening: the answers of the plain product, or of NumPy, to the last bit, from fewer columns."""
 
-import io
-import json
-import math
-import os
-import subprocess
-import sys
 import warnings
 from functools import partial
 
@@ -565,79 +559,3 @@ def test_the_option_is_checked_and_other_input_ignores_it():
         for mode in ("auto", *MODES, "none"):
             told = sparse_pca(other, 1, cardinality=3, kind=kind, screening=mode).screening
             assert (told.mode, told.reads, told.questions) == ("none", None, 0)
-
-
-# ---- memory maps ------------------------------------------------------------------------------------
-
-LIMITED = """
-import json, resource, sys
-import numpy as np
-import spcacore
-from spcacore import _core, sparse_pca
-
-path, order, n, p = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
-small = np.random.default_rng(0).standard_normal((80, 60))
-sparse_pca(small, 2, cardinality=3, screening="both")  # libraries are loaded, BLAS has its buffers
-with open("/proc/self/status") as lines:
-    used = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmData"))
-limit = used + n * p * 8 // 4
-resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
-try:
-    np.ones(n * p * 8 // 3, np.int8)
-except MemoryError:
-    pass
-else:
-    raise SystemExit("the limit does not hold")
-X = np.memmap(path, np.float64, "r", shape=(n, p), order=order)
-r = sparse_pca(X, 2, cardinality=20, screening="both", n_starts=1)
-print(json.dumps([r.loadings.tobytes().hex(), r.n_iter.tolist(), r.screening.mode]))
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_DATA counts private mappings on Linux")
-@pytest.mark.parametrize("order", "CF")
-def test_memory_map_in_little_memory(order, tmp_path):
-    n, p = 500, 50_000  # 200 MB, of which a quarter may be used
-    rng = np.random.default_rng(0)
-    X = np.empty((n, p), order=order)
-    for block in np.array_split(np.arange(p), 50):
-        X[:, block] = rng.standard_normal((n, len(block)))
-    X[:, 100:140] += rng.standard_normal((n, 1))
-    path = tmp_path / "x"
-    X.ravel(order="K").tofile(path)
-    run = subprocess.run(
-        [sys.executable, "-c", LIMITED, str(path), order, str(n), str(p)],
-        check=False, capture_output=True, text=True, timeout=120, cwd=tmp_path,
-    )  # fmt: skip
-    assert run.returncode == 0, run.stderr
-    loadings, n_iter, mode = json.loads(run.stdout)
-    plain = sparse_pca(X, 2, cardinality=20, screening="none", n_starts=1)
-    assert bytes.fromhex(loadings) == plain.loadings.tobytes()
-    assert n_iter == plain.n_iter.tolist()
-    assert mode == "both"
-
-
-def test_a_shadow_that_does_not_fit_is_done_without(monkeypatch):
-    monkeypatch.setattr(_screening, "available_memory", lambda: math.inf)
-    plan = _screening.plan(np.broadcast_to(0.0, (4096, 2**45)), "auto")
-    assert (plan.mode, plan.shadow) == ("references", None)
-
-
-def test_memory_is_what_the_system_says(monkeypatch):
-    """The kernel's own figure, or else free pages, or else no limit."""
-    whole = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    assert 0 < _screening.available_memory() <= whole
-    for text in ("MemTotal: 9 kB\nMemAvailable: 7 kB\n", "MemTotal: 9 kB\n", "MemAvailable: kB\n", None):
-        sizes = {"SC_AVPHYS_PAGES": 3, "SC_PAGE_SIZE": 5}
-
-        def read(*_, text=text, **__):
-            if text is None:
-                raise FileNotFoundError
-            return io.StringIO(text)
-
-        monkeypatch.setattr(_screening, "open", read, raising=False)
-        monkeypatch.setattr(os, "sysconf", sizes.__getitem__)
-        assert _screening.available_memory() == (7 * 1024 if text and "7" in text else 15)
-    monkeypatch.delattr(os, "sysconf")
-    assert _screening.available_memory() == math.inf

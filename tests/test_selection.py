@@ -1,8 +1,6 @@
 """Paths over the sparsity, and its choice by left-out entries, permutations and the index of sparseness."""
 
 import itertools
-import subprocess
-import sys
 import threading
 import warnings
 
@@ -11,21 +9,13 @@ import pytest
 import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles import planted
+from processes import output_of
 
 import spcacore
 from spcacore.linalg.threads import Report
 from spcacore.operators.permutation import permuted_columns
 from spcacore.selection.tuning import left_out_error
-
-
-def planted(n, p, k, r=2, signal=3.0, seed=0):
-    """Disjoint components of k variables each, and noise."""
-    rng = np.random.default_rng(seed)
-    V = np.zeros((p, r))
-    for t in range(r):
-        V[t * k : (t + 1) * k, t] = rng.choice([-1, 1], k) / np.sqrt(k)
-    weights = signal * np.linspace(1.3, 1, r)
-    return rng.standard_normal((n, r)) * weights @ V.T + rng.standard_normal((n, p))
 
 
 def conditional_errors(Y, C):
@@ -38,104 +28,6 @@ def conditional_errors(Y, C):
             guess = C[j, others] @ np.linalg.solve(C[np.ix_(others, others)], y[others]) if len(others) else 0
             out[i, j] = y[j] - guess
     return out
-
-
-# ---- paths -------------------------------------------------------------------------------------------
-
-
-def best_by_enumeration(A, k):
-    return max(
-        np.linalg.eigvalsh(A[np.ix_(S, S)])[-1] for S in map(list, itertools.combinations(range(len(A)), k))
-    )
-
-
-@settings(max_examples=25, deadline=None, derandomize=True)
-@given(st.integers(0, 10**6), st.integers(4, 9))
-def test_path_of_one_component_against_all_supports(seed, p):
-    A = np.cov(np.random.default_rng(seed).standard_normal((p + 3, p)).T)
-    path = spcacore.sparsity_path(A, cardinality=range(1, p + 1), kind="covariance")
-    values = [result.explained_variance[0] for result in path]
-    optima = [best_by_enumeration(A, k) for k in range(1, p + 1)]
-    assert np.all(np.diff(values) >= -1e-12)
-    assert np.all(values <= np.array(optima) * (1 + 1e-12))
-    assert np.mean(np.isclose(values, optima, rtol=1e-9)) >= 0.8
-    assert values[-1] == pytest.approx(np.linalg.eigvalsh(A)[-1], rel=1e-9)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_path_is_at_least_as_good_as_single_calls(seed):
-    X = planted(60, 150, 8, signal=1.5, seed=seed)
-    path = spcacore.sparsity_path(X, cardinality=[40, 3, 8, 20], n_components=2)
-    assert path.values.tolist() == [3, 8, 20, 40]
-    for k, result in zip(path.values, path, strict=True):
-        alone = spcacore.sparse_pca(X, 2, cardinality=int(k))
-        assert result.explained_variance[0] >= alone.explained_variance[0] * (1 - 1e-9)
-        assert result.cardinality.tolist() == [k, k]
-
-
-@pytest.mark.parametrize(
-    ("method", "name", "values"),
-    [
-        ("pmd", "l1_bound", [1.2, 2.0, 3.0]),
-        ("scotlass", "l1_bound", [1.2, 2.0, 3.0]),
-        ("gpower", "penalty", [0.5, 0.1, 0.3]),
-        ("greedy", "cardinality", [2, 5, 9]),
-        ("branch_and_bound", "cardinality", [2, 5, 9]),
-        ("dspca", "cardinality", [2, 5, 9]),
-    ],
-)
-def test_path_of_every_method(method, name, values):
-    A = spcacore.datasets.load_pitprops().correlation
-    path = spcacore.sparsity_path(A, kind="covariance", method=method, n_components=2, **{name: values})
-    nonzeros = path.cardinality.sum(axis=1)
-    assert np.all(np.diff(nonzeros) >= 0)
-    for value, result in zip(path.values.tolist(), path, strict=True):
-        alone = spcacore.sparse_pca(A, 2, kind="covariance", method=method, **{name: value})
-        assert result.explained_variance[0] >= alone.explained_variance[0] * (1 - 1e-6)
-
-
-def test_index_of_sparseness_and_dense_shares():
-    X = planted(50, 30, 5)
-    path = spcacore.sparsity_path(X, cardinality=[2, 5, 30], n_components=3)
-    roots = np.linalg.eigvalsh(np.cov(X.T))[::-1]
-    dense = roots[:3] / roots.sum()
-    np.testing.assert_allclose(path.dense_ratio, dense, rtol=1e-9)
-    for i, k in enumerate([2, 5, 30]):
-        share = spcacore.explained_variance(X, path[i].loadings).sum() / roots.sum()
-        assert path.index_of_sparseness[i] == pytest.approx(share * dense.sum() * (1 - k / 30), abs=1e-9)
-    wide = planted(20, 300, 5)
-    shares = spcacore.sparsity_path(wide, cardinality=[5], n_components=3).dense_ratio
-    squares = np.linalg.svd(wide - wide.mean(axis=0), compute_uv=False) ** 2
-    np.testing.assert_allclose(shares, squares[:3] / squares.sum(), rtol=1e-9)
-    selection = spcacore.select_sparsity(X, cardinality=[2, 5, 30], n_components=3, criterion="sparseness")
-    assert selection.chosen == path.values[np.argmax(path.index_of_sparseness)]
-    assert selection.standard_error is None
-
-
-def test_path_default_values_reach_from_one_to_all():
-    path = spcacore.sparsity_path(planted(20, 12, 3))
-    assert path.values[0] == 1
-    assert path.values[-1] == 12
-    bounds = spcacore.sparsity_path(planted(20, 12, 3), method="pmd").values
-    assert bounds[[0, -1]].tolist() == pytest.approx([1, np.sqrt(12)])
-
-
-def test_path_goes_on_where_no_variance_is_left():
-    X = np.outer(np.arange(5.0), np.ones(4))
-    with pytest.warns(RuntimeWarning, match="fewer than 2 components are left at cardinality 4"):
-        path = spcacore.sparsity_path(X, cardinality=[1, 4], n_components=2)
-    np.testing.assert_allclose(path.explained_variance_ratio, [[0.25, 0.25], [1, 0]], atol=1e-12)
-    assert path.cardinality.tolist() == [[1, 1], [4, 0]]
-
-
-def test_path_of_an_operator_knows_no_shares():
-    X = planted(40, 60, 6)
-    operator = scipy.sparse.linalg.aslinearoperator(X - X.mean(axis=0))
-    path = spcacore.sparsity_path(operator, cardinality=[3, 6], center=False)
-    assert path.explained_variance_ratio is None
-    own = spcacore.sparsity_path(X, cardinality=[3, 6])
-    for a, b in zip(path, own, strict=True):
-        np.testing.assert_allclose(a.loadings, b.loadings, atol=1e-6)
 
 
 # ---- left-out entries --------------------------------------------------------------------------------
@@ -487,8 +379,7 @@ try:
 except KeyboardInterrupt:
     print("stopped", threading.active_count())
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, cwd="/")
-    assert done.stdout.split() == ["stopped", "1"], done.stderr
+    assert output_of(script, timeout=60).split() == ["stopped", "1"]
 
 
 def test_unfinished_searches_are_told_once():

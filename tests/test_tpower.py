@@ -6,7 +6,15 @@ import scipy.sparse
 from extras import optional
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import covariance, data_arrays, optimum, power_iteration
+from oracles import (
+    UCI_OPTIMA,
+    WINE_COVARIANCE_OPTIMA,
+    WINE_OPTIMA,
+    covariance,
+    data_arrays,
+    optimum,
+    power_iteration,
+)
 from scipy.sparse.linalg import LinearOperator
 
 import spcacore
@@ -40,11 +48,7 @@ def test_pit_props_optimum(k, value):
 
 @pytest.mark.parametrize("scaled_data", [False, True])
 def test_wine_correlation_where_all_variances_tie(scaled_data):
-    optima = [
-        1, 1.86456350, 2.56972077, 3.08203077, 3.43977842, 3.77443748, 4.04691484, 4.29329653,
-        4.50874336, 4.59429324, 4.67900004, 4.70583538, 4.70585025,
-    ]  # fmt: skip
-    for k, value in enumerate(optima, 1):
+    for k, value in enumerate(WINE_OPTIMA, 1):
         if scaled_data:
             X = load_wine().data
             x = tpower(X, k, scale=True)
@@ -53,18 +57,12 @@ def test_wine_correlation_where_all_variances_tie(scaled_data):
         assert x.value == pytest.approx(value, abs=1e-8)
 
 
-@pytest.mark.parametrize(("k", "value"), [(5, 99201.3094), (10, 99201.7813)])
+@pytest.mark.parametrize(("k", "value"), WINE_COVARIANCE_OPTIMA)
 def test_wine_covariance(k, value):
     assert tpower(wine(False), k, kind="covariance").value == pytest.approx(value, abs=1e-4)
 
 
-@pytest.mark.parametrize(
-    ("name", "k", "value"),
-    [
-        ("communities", 5, 4.86054814), ("communities", 10, 8.82361576), ("geography", 5, 5.0),
-        ("geography", 10, 10.0), ("gait", 5, 4.89034372),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "k", "value"), UCI_OPTIMA)
 def test_proven_optima_where_one_start_is_trapped(name, k, value):
     A = data_arrays("uci_correlations.npz")[name]
     assert tpower(A, k, kind="covariance").value == pytest.approx(value, abs=1e-8)

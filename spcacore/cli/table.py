@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
+
+from .._records import record
 
 
 class UserError(Exception):
     """Something the user can put right; the message is one line."""
 
 
-@dataclass(frozen=True)
+@record
 class Table:
     """A matrix with the names of its columns and rows, where known."""
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._limits import CLUSTERING_ENTRIES, CLUSTERING_TOL
+from .._records import record
 from .._validation import (
     column_names,
     float_type,
@@ -30,7 +31,7 @@ Weighted = tuple[Array, Search]  # a search, and the weights of its points
 PAIRS = "X must have at least two rows: there are no pairs of samples"
 
 
-@dataclass(frozen=True)
+@record
 class Columns:
     """The variables, centered and scaled to about 1 by a power of two, one block at a time.
 

@@ -168,8 +168,7 @@ def sparse_kmeans_gap(
 
     References
     ----------
-    D. M. Witten and R. Tibshirani (2010). A framework for feature selection in clustering. Journal of the
-    American Statistical Association 105(490), 713-726, section 3.
+    D. M. Witten and R. Tibshirani (2010), as of `sparse_kmeans`.
 
     Examples
     --------

@@ -134,19 +134,14 @@ class SparseCCAResult:
 
 
 def sparse_cca(
-    X: Any,
-    Y: Any,
-    n_components: int = 1,
-    *,
+    X: Any, Y: Any, n_components: int = 1, *,
     method: str = "pmd",
-    l1_bound: Any = None,
-    cardinality: Any = None,
+    l1_bound: Any = None, cardinality: Any = None,
     ridge: Any = 0.0,
     scale: bool = True,
-    max_iter: int = 1000,
-    tol: float | None = None,
+    max_iter: int = 1000, tol: float | None = None,
     callback: Callback | None = None,
-) -> SparseCCAResult:
+) -> SparseCCAResult:  # fmt: skip
     """Sparse canonical correlation analysis.
 
     "pmd" searches `max u'X'Yv` over u and v of unit 2-norm with `||u||_1 <= c_x` and `||v||_1 <= c_y`.

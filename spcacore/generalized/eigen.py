@@ -89,20 +89,15 @@ class SparseEigenResult(Named):
 
 
 def sparse_eigen(
-    A: Any,
-    B: Any,
-    cardinality: Any,
-    *,
+    A: Any, B: Any, cardinality: Any, *,
     n_components: int = 1,
     method: str = "auto",
     strategy: str = "auto",
     swaps: bool = True,
     deflation: str = "projection",
-    max_iter: int = 1000,
-    tol: float = 1e-8,
-    rng: Any = None,
-    callback: Callback | None = None,
-) -> SparseEigenResult:
+    max_iter: int = 1000, tol: float = 1e-8,
+    rng: Any = None, callback: Callback | None = None,
+) -> SparseEigenResult:  # fmt: skip
     """Sparse generalized eigenvectors of a symmetric pencil.
 
     Searches `max x'Ax/x'Bx` over x with at most `cardinality` nonzeros, for B positive semidefinite and

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._limits import PRODUCT_ENTRIES
+from .._records import record
 from .._validation import is_sparse
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 
-@dataclass(frozen=True)
+@record
 class Form:
     """diag(unit) (matrix, or F'F + diag(ridge)) diag(unit) + U K U', of which nothing large is copied.
 

@@ -166,10 +166,7 @@ class SparseLDAResult(Named):
 
 
 def sparse_lda(
-    X: Any,
-    y: Any,
-    n_components: int | None = None,
-    *,
+    X: Any, y: Any, n_components: int | None = None, *,
     cardinality: Any,
     priors: Any = None,
     shrinkage: Any = None,
@@ -177,11 +174,9 @@ def sparse_lda(
     strategy: str = "auto",
     swaps: bool = True,
     deflation: str = "projection",
-    max_iter: int = 1000,
-    tol: float = 1e-8,
-    rng: Any = None,
-    callback: Callback | None = None,
-) -> SparseLDAResult:
+    max_iter: int = 1000, tol: float = 1e-8,
+    rng: Any = None, callback: Callback | None = None,
+) -> SparseLDAResult:  # fmt: skip
     """Sparse linear discriminant analysis.
 
     Searches `max x'S_b x / x'B x` over x with at most `cardinality` nonzeros, where S_b is the scatter
@@ -269,8 +264,8 @@ def sparse_lda(
     mean = proportions @ means
     weight = np.sqrt(proportions / np.bincount(labels))[labels]
     within = data.within(labels, means, weight)
-    amount = ledoit_wolf_shrinkage(within, data.n) if shrinkage == "auto" else float(shrinkage or 0.0)
-    B = within.form(amount)
+    coefficient = ledoit_wolf_shrinkage(within, data.n) if shrinkage == "auto" else float(shrinkage or 0.0)
+    B = within.form(coefficient)
     if not B.diagonal().any():
         raise ValueError("the rows of each class are all the same: there is no scatter within classes")
     apart = means - mean
@@ -292,7 +287,7 @@ def sparse_lda(
             loadings=found.loadings, scalings=(scalings / back).astype(data.dtype), values=found.values,
             upper_bound=found.upper_bound, cardinality=found.cardinality, classes=classes,
             priors=proportions, means=(means * back).astype(data.dtype),
-            mean=(mean * back).astype(data.dtype), centroids=centroids, metric=metric, shrinkage=amount,
+            mean=(mean * back).astype(data.dtype), centroids=centroids, metric=metric, shrinkage=coefficient,
             n_iter=found.n_iter, converged=found.converged, method=found.method, deflation=found.deflation,
             names=names,
         )  # fmt: skip

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .._limits import PENCIL_BACKWARD_ORDER, PENCIL_SUPPORT
+from .._records import record
 from .._validation import LARGEST, as_seed, check_bool, check_choice, integer, number, per_component
 from ..operators.deflation import DEFLATIONS as ALL_DEFLATIONS
 
@@ -16,7 +16,7 @@ SOLVERS = ("auto", "greedy", "rayleigh_flow")
 STRATEGIES = ("auto", "forward", "backward", "bidirectional")
 
 
-@dataclass(frozen=True)
+@record
 class Options:
     """How directions are sought."""
 

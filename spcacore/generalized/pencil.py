@@ -29,7 +29,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,7 @@ from .._limits import (
     PENCIL_SLACK,
     SUBMATRIX_ORDER,
 )
+from .._records import record
 from .._validation import is_sparse
 from ..linalg.eigen import all_eigenpairs
 from ..linalg.pencil import PencilBasis, whitening
@@ -69,7 +70,7 @@ def unbounded(index: Index, direction: Array, advice: str) -> Unbounded:
     )
 
 
-@dataclass(frozen=True)
+@record
 class Solution:
     """x on its support, in units of the pencil, with x'Bx = 1."""
 

@@ -9,13 +9,13 @@ The shrinkage a of Ledoit and Wolf (2004), for rows z_i of mean zero, S = Z'Z/n 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._limits import BLOCKS_SUBMATRIX_ORDER, NULL_DIRECTION, SUBMATRIX_ORDER
+from .._records import record
 from .._validation import float_type, is_sparse, raise_not_finite, real_array
 from ..linalg.scaling import even_exponent, largest_magnitude
 from ..operators.blocks import added, dense_rows, finite, naming_not_finite, prepared
@@ -86,7 +86,7 @@ class DataScatter:
         return WithinRows(rows, ClassOffset(labels, rest, weight.astype(np.float64)))
 
 
-@dataclass(frozen=True)
+@record
 class ClassOffset:
     """Rows weight_i means[labels_i], the means zero where rows are centred in place."""
 
@@ -103,7 +103,7 @@ class ClassOffset:
         return np.bincount(self.labels, self.weight**2).astype(np.float64)
 
 
-@dataclass(frozen=True)
+@record
 class WithinRows:
     """S_w = Z'Z with Z = rows - offset, rows sparse where there is an offset."""
 
@@ -231,7 +231,7 @@ def _scatter(
     return out, norms
 
 
-@dataclass(frozen=True)
+@record
 class WithinMatrix:
     """S_w itself; the sum of the squared norms of the rows of Z, and that of their squares."""
 

@@ -6,13 +6,14 @@ import math
 import re
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._limits import CHUNK, CROSS_COLUMNS, EIGENVECTOR_TOL, KEPT_BYTES, SUBMATRIX_ORDER
+from .._records import record
 from .._validation import column_names, is_operator, is_row_blocks, is_sparse, real_array
 from ..linalg.eigen import largest_eigenpairs
 from ..linalg.orthogonal import sign_of
@@ -79,7 +80,7 @@ def common_dtype(x: Side, y: Side) -> np.dtype[Any]:
     return np.dtype(np.float32 if x.dtype == y.dtype == np.float32 else np.float64)
 
 
-@dataclass(frozen=True)
+@record
 class Side:
     """Z - 1 offset', the centred and scaled columns over sqrt(n - 1), Z sparse where there is an offset.
 
@@ -163,7 +164,7 @@ class Side:
         return Form.with_level(form.block(np.arange(self.p)), level)
 
 
-@dataclass(frozen=True)
+@record
 class BlockSide(Side):
     """The same in blocks of rows, of which the operator makes the products, so that Z is None."""
 
@@ -305,7 +306,7 @@ def max_abs_per_column(cross: CrossCovariance, left: Array, right: Array) -> Arr
     return largest
 
 
-@dataclass(frozen=True)
+@record
 class Pair:
     """Weights of both sides, and what they maximize."""
 

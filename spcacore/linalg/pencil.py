@@ -7,19 +7,18 @@ the pencil.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import NULL_WEIGHT, TIE
+from .._records import record
 from .eigen import all_eigenpairs
 
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class PencilBasis:
     """W with W'BW = I and W'AW = diag(eigenvalues), descending.
 

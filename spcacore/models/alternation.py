@@ -30,29 +30,15 @@ CONSTRAINTS = ("orthogonal", "uncorrelated")
 
 
 def prepare(
-    X: Any,
-    n_components: Any,
-    sparsities: list[dict[str, Any]],
-    *,
-    method: str = "tpower",
-    deflation: str = "projection",
-    constraint: str | None = None,
-    renormalize: bool = True,
-    refine: bool = False,
-    certify: bool = False,
-    kind: str = "data",
-    center: Any = True,
-    scale: Any = False,
-    sample_weight: Any = None,
-    start: str | None = None,
-    n_starts: int | None = None,
-    max_iter: int | None = None,
+    X: Any, n_components: Any, sparsities: list[dict[str, Any]], *,
+    method: str = "tpower", deflation: str = "projection", constraint: str | None = None,
+    renormalize: bool = True, refine: bool = False, certify: bool = False,
+    kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
+    start: str | None = None, n_starts: int | None = None, max_iter: int | None = None,
     tol: float | None = None,
-    screening: str = "auto",
-    n_features: int | None = None,
-    rng: Any = None,
+    screening: str = "auto", n_features: int | None = None, rng: Any = None,
     **options: Any,
-) -> tuple[Problem, Solver, int, list[dict[str, Any]]]:
+) -> tuple[Problem, Solver, int, list[dict[str, Any]]]:  # fmt: skip
     """What `sparse_pca` is given, checked: problem, solver, r, and settings for each choice of sparsity."""
     settings: dict[str, Any] = {
         "renormalize": renormalize, "center": center, "scale": scale, "sample_weight": sample_weight,

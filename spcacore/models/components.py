@@ -89,11 +89,9 @@ class SparsePCAResult(LoadingsResult):
         X: Any,
         more: int,
         *,
-        cardinality: Any = None,
-        l1_bound: Any = None,
-        penalty: Any = None,
+        cardinality: Any = None, l1_bound: Any = None, penalty: Any = None,
         callback: Callback | None = None,
-    ) -> SparsePCAResult:
+    ) -> SparsePCAResult:  # fmt: skip
         """Add components without recomputing these; the same result as asking for all at once.
 
         Parameters
@@ -125,32 +123,16 @@ class SparsePCAResult(LoadingsResult):
 
 
 def sparse_pca(
-    X: Any,
-    n_components: int,
-    *,
-    cardinality: Any = None,
-    l1_bound: Any = None,
-    penalty: Any = None,
-    method: str = "tpower",
-    deflation: str = "projection",
-    constraint: str | None = None,
-    renormalize: bool = True,
-    refine: bool = False,
-    certify: bool = False,
-    kind: str = "data",
-    center: Any = True,
-    scale: Any = False,
-    sample_weight: Any = None,
-    start: str | None = None,
-    n_starts: int | None = None,
-    max_iter: int | None = None,
+    X: Any, n_components: int, *,
+    cardinality: Any = None, l1_bound: Any = None, penalty: Any = None,
+    method: str = "tpower", deflation: str = "projection", constraint: str | None = None,
+    renormalize: bool = True, refine: bool = False, certify: bool = False,
+    kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
+    start: str | None = None, n_starts: int | None = None, max_iter: int | None = None,
     tol: float | None = None,
-    screening: str = "auto",
-    n_features: int | None = None,
-    rng: Any = None,
-    callback: Callback | None = None,
+    screening: str = "auto", n_features: int | None = None, rng: Any = None, callback: Callback | None = None,
     **options: Any,
-) -> SparsePCAResult:
+) -> SparsePCAResult:  # fmt: skip
     """Sparse principal components: unit loadings with few nonzeros and large variance.
 
     Each component maximizes `x'Ax` subject to `||x|| = 1` and its cardinality, where `A` is the

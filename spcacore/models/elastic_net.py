@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from .. import _core
 from .._limits import JOINING_VARIABLES, LARGEST_RIDGE, SAMPLE_ORDER, WORKING_SET_VARIABLES
 from .._messages import counted
+from .._records import record
 from .._validation import LARGEST, check_callback, integer, number, per_component, real_array
 from ..linalg.orthogonal import fix_sign, procrustes, unit_columns
 from ..operators.inputs import as_problem
@@ -23,6 +24,7 @@ from ..operators.leading import leading_vectors
 from ..operators.problem import Problem, warn_out_of_range
 from ..progress import Callback, Progress
 from ..results import LoadingsResult
+from ..solvers.parameters import shared_parameters
 from .variance import operator_variances
 
 
@@ -84,22 +86,15 @@ class SPCAResult(LoadingsResult):
         )
 
 
+@shared_parameters
 def spca(
-    X: Any,
-    n_components: int,
-    *,
-    penalty: Any = None,
-    cardinality: Any = None,
+    X: Any, n_components: int, *,
+    penalty: Any = None, cardinality: Any = None,
     ridge: float | None = None,
-    start: Any = None,
-    max_iter: int = 1000,
-    tol: float | None = None,
-    kind: str = "data",
-    center: Any = True,
-    scale: Any = False,
-    sample_weight: Any = None,
+    start: Any = None, max_iter: int = 1000, tol: float | None = None,
+    kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
     callback: Callback | None = None,
-) -> SPCAResult:
+) -> SPCAResult:  # fmt: skip
     """Sparse principal components by elastic nets, all at once.
 
     Minimizes over B (p, r) and V (p, r) with `V'V = I`, for the centred rows `x_i` of X,
@@ -134,19 +129,8 @@ def spca(
     tol : float, optional
         Stop when no entry of a unit loading changes by more. Default: 1e-5; 1e-3 for float32, and with
         `cardinality` and a finite ridge, as in the authors' program.
-    kind : {"data", "covariance"}, default "data"
-    center : bool or array-like of shape (p,), default True
-        Subtract the column means, or these numbers, implicitly. True is ignored for a covariance.
-    scale : bool or array-like of shape (p,), default False
-        Divide each column by its standard deviation (with `center` given, by the root mean square
-        about it, with divisor n - 1), or by these positive numbers, implicitly.
-    sample_weight : array-like of shape (n,), optional
-        How many samples each row of data stands for, not negative: the mean and covariance are those of rows
-        repeated so often, divided by ``sum(sample_weight) - 1``, which must be positive. Rows of weight 0 are
-        left out. X is not copied; dense X is not screened then.
-    callback : callable, optional
-        Called with a `Progress` after each iteration. Raising StopIteration ends the search early,
-        see `Progress`.
+    {matrix}
+    {each_iteration}
 
     Returns
     -------
@@ -300,7 +284,7 @@ def _few_samples(problem: Problem) -> bool:
 Space = _VariableSpace | _SampleSpace
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class _Wanted:
     """How sparse a loading is to be: at most `limit` nonzeros, and half its penalty at least `floor`."""
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from .._limits import (
     SYMMETRY,
     TILE_ROWS,
 )
+from .._records import record
 from .._validation import is_sparse, real_array
 from ..linalg.eigen import leading_eigenpairs
 from ..linalg.scaling import exponent_above
@@ -55,7 +55,7 @@ def signed(U: NDArray[Any]) -> NDArray[Any]:
 # ---- kernels ----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Rows:
     """Shifted and scaled rows, with half their squared norms for distances."""
 
@@ -64,7 +64,7 @@ class Rows:
     n: int
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Kernel:
     """A kernel of rows that are first shifted and scaled: `(x - shift) * factor`."""
 

@@ -9,7 +9,6 @@ the derivative of the log determinant.
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from .._limits import (
     TRACE_STEPS,
 )
 from .._messages import counted
+from .._records import record
 from .._validation import integer, is_sparse, real_array, refuse_not_finite
 from ..linalg.lapack import interruptible
 from ..operators.sparse_format import compressed
@@ -33,7 +33,7 @@ from ..operators.sparse_format import compressed
 Vector = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@record
 class Isotropic:
     """L = I."""
 
@@ -58,7 +58,7 @@ class Isotropic:
         return np.sort(_core.select_largest(r, k))
 
 
-@dataclass(frozen=True)
+@record
 class Diagonal:
     """L = diag(theta)."""
 
@@ -82,7 +82,7 @@ class Diagonal:
         return float(np.sum(np.log(a + self.theta)))
 
 
-@dataclass(frozen=True)
+@record
 class Spectral:
     """L = U diag(theta) U', known entry by entry."""
 
@@ -129,7 +129,7 @@ class Spectral:
         return np.sort(chosen)
 
 
-@dataclass(frozen=True)
+@record
 class Sparse:
     """L sparse; trace f(L) is about `weights @ f(nodes)`."""
 

@@ -294,19 +294,13 @@ def _of_block(
 
 
 def ppca(
-    X: Any,
-    n_components: int,
-    *,
-    kind: str = "data",
-    center: Any = True,
-    scale: Any = False,
-    sample_weight: Any = None,
+    X: Any, n_components: int, *,
+    kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
     n_samples: int | None = None,
     ddof: int = 1,
-    max_iter: int = 1000,
-    tol: float = 1e-9,
+    max_iter: int = 1000, tol: float = 1e-9,
     callback: Callback | None = None,
-) -> PPCAResult:
+) -> PPCAResult:  # fmt: skip
     """Probabilistic principal components by maximum likelihood.
 
     Maximizes `sum_i log N(x_i; mu, W W' + s2 I)` over mu, W (p x r) and s2: in closed form from the

@@ -23,6 +23,7 @@ from ..operators.inputs import as_problem
 from ..operators.problem import Problem
 from ..progress import Callback, Progress
 from ..solvers.base import Solution
+from ..solvers.parameters import shared_parameters
 from ..solvers.refitting import refit
 from ..solvers.truncated_power import TruncatedPower
 from .variance import checked_loadings, operator_variances
@@ -31,21 +32,16 @@ NOT_CONVERGED = "refinement not converged in {} rounds"
 Loading = tuple[NDArray[np.intp], NDArray[Any]]
 
 
+@shared_parameters
 def refine(
-    X: Any,
-    loadings: Any,
-    *,
+    X: Any, loadings: Any, *,
     cardinality: Any = None,
     constraint: str | None = None,
     n_restarts: int = 0,
-    max_iter: int = 500,
-    tol: float = 1e-7,
-    kind: str = "data",
-    center: Any = True,
-    scale: Any = False,
-    rng: Any = None,
-    callback: Callback | None = None,
-) -> NDArray[Any]:
+    max_iter: int = 500, tol: float = 1e-7,
+    kind: str = "data", center: Any = True, scale: Any = False,
+    rng: Any = None, callback: Callback | None = None,
+) -> NDArray[Any]:  # fmt: skip
     """Loadings that explain more variance together: each is solved again, given all the others.
 
     Maximizes `Tr(A V (V'V)^-1 V')` over loadings V of the given cardinalities, one loading at a time by
@@ -74,12 +70,7 @@ def refine(
         Rounds over all loadings.
     tol : float, default 1e-7
         Relative gain of a round below which all starts of the search are tried, and at last it ends.
-    kind : {"data", "covariance"}, default "data"
-    center : bool or array-like of shape (p,), default True
-        Subtract the column means, or these numbers. True is ignored for a covariance.
-    scale : bool or array-like of shape (p,), default False
-        Divide each column by its standard deviation (with `center` given, by the root mean square
-        about it, with divisor n - 1), or by these positive numbers.
+    {standardization}
     rng : None, int or numpy Generator, optional
         For the restarts; None is a fixed seed.
     callback : callable, optional

@@ -31,6 +31,7 @@ from ..operators.problem import Problem
 from ..operators.transform import scores
 from ..progress import Callback, Progress
 from ..results import Named
+from ..solvers.parameters import shared_parameters
 from ..tools.rotation import l1_rotate, orthomax
 
 
@@ -138,22 +139,16 @@ def prs(M: Any, l1_bound: float, *, rotation: str = "varimax", threshold: str = 
     return _Shrinkage(rotation, threshold, bound)(M).astype(a.dtype)
 
 
+@shared_parameters
 def sca(
-    X: Any,
-    n_components: int,
-    *,
+    X: Any, n_components: int, *,
     l1_bound: float | None = None,
     rotation: str = "varimax",
     threshold: str = "soft",
-    start: Any = None,
-    max_iter: int = 1000,
-    tol: float = 1e-5,
-    kind: str = "data",
-    center: Any = True,
-    scale: Any = False,
-    sample_weight: Any = None,
+    start: Any = None, max_iter: int = 1000, tol: float = 1e-5,
+    kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
     callback: Callback | None = None,
-) -> RotatedResult:
+) -> RotatedResult:  # fmt: skip
     """Sparse component analysis: sparse loadings Y of a rotated basis, all at once.
 
     Maximizes `||Z'XY||_F` over scores `Z'Z = I` and loadings with `sum |y_ij| <= l1_bound`, by turns: Z is
@@ -186,13 +181,8 @@ def sca(
         adjacency matrix of a graph: `X_ij / sqrt((d_i + tau) (g_j + tau'))`, d and g the sums of the rows
         and columns, tau the mean of d and tau' that of g, which are equal for square X. The means that
         `center` subtracts are those of the scaled matrix.
-    sample_weight : array-like of shape (n,), optional
-        How many samples each row of data stands for, not negative: the mean and covariance are those of rows
-        repeated so often, divided by ``sum(sample_weight) - 1``, which must be positive. Rows of weight 0 are
-        left out. X is not copied; dense X is not screened then.
-    callback : callable, optional
-        Called with a `Progress` after each iteration. Raising StopIteration ends the search early,
-        see `Progress`.
+    {sample_weight}
+    {each_iteration}
 
     Returns
     -------
@@ -242,19 +232,13 @@ def sca(
 
 
 def sca_path(
-    X: Any,
-    n_components: int,
-    l1_bounds: Any,
-    *,
+    X: Any, n_components: int, l1_bounds: Any, *,
     rotation: str = "varimax",
     threshold: str = "soft",
-    max_iter: int = 1000,
-    tol: float = 1e-5,
-    kind: str = "data",
-    center: Any = True,
-    scale: Any = False,
+    max_iter: int = 1000, tol: float = 1e-5,
+    kind: str = "data", center: Any = True, scale: Any = False,
     callback: Callback | None = None,
-) -> list[RotatedResult]:
+) -> list[RotatedResult]:  # fmt: skip
     """`sca` for several bounds: from the largest down, each starts from the loadings of the one before.
 
     The largest starts from the leading singular vectors, which are its solution where it does not bind.
@@ -284,7 +268,7 @@ def sca_path(
 
     References
     ----------
-    F. Chen and K. Rohe (2020). A new basis for sparse principal component analysis. arXiv:2007.00596.
+    F. Chen and K. Rohe (2020), as of `sca`.
 
     Examples
     --------
@@ -361,19 +345,15 @@ def _sca(
 
 
 def sma(
-    X: Any,
-    n_components: int,
-    *,
+    X: Any, n_components: int, *,
     sample_l1_bound: float | None = None,
     l1_bound: float | None = None,
     rotation: str = "varimax",
     threshold: str = "soft",
-    max_iter: int = 1000,
-    tol: float = 1e-5,
-    center: Any = False,
-    scale: Any = False,
+    max_iter: int = 1000, tol: float = 1e-5,
+    center: Any = False, scale: Any = False,
     callback: Callback | None = None,
-) -> RotatedResult:
+) -> RotatedResult:  # fmt: skip
     """Sparse matrix approximation `Z B Y'`, sparse on both sides, in rotated bases.
 
     Maximizes `||Z'XY||_F` over Z and Y with `sum |z_ij| <= sample_l1_bound` and `sum |y_ij| <= l1_bound`, by
@@ -406,7 +386,7 @@ def sma(
 
     References
     ----------
-    F. Chen and K. Rohe (2020). A new basis for sparse principal component analysis. arXiv:2007.00596.
+    F. Chen and K. Rohe (2020), as of `sca`.
 
     Examples
     --------

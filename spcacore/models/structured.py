@@ -49,6 +49,7 @@ from ..operators.transform import scores
 from ..progress import Callback, Progress
 from ..results import Named
 from ..solvers.base import Ended
+from ..solvers.parameters import shared_parameters
 from .priors import as_prior
 from .probabilistic import samples_of, total_variance
 from .variance import operator_variances
@@ -220,22 +221,14 @@ class StructuredPCAResult(Named):
         )
 
 
+@shared_parameters
 def oppca(
-    X: Any,
-    n_components: int,
-    *,
-    prior_covariance: Any = None,
-    prior_precision: Any = None,
-    deflation: str = "orthogonal",
-    max_iter: int = 500,
-    tol: float | None = None,
-    kind: str = "data",
-    center: bool = True,
-    scale: bool = False,
-    n_samples: int | None = None,
-    rng: Any = None,
-    callback: Callback | None = None,
-) -> StructuredPCAResult:
+    X: Any, n_components: int, *,
+    prior_covariance: Any = None, prior_precision: Any = None,
+    deflation: str = "orthogonal", max_iter: int = 500, tol: float | None = None,
+    kind: str = "data", center: bool = True, scale: bool = False,
+    n_samples: int | None = None, rng: Any = None, callback: Callback | None = None,
+) -> StructuredPCAResult:  # fmt: skip
     """Probabilistic components with a prior, one at a time, with orthogonal posterior means.
 
     Maximizes, over normal distributions q of the loading w, weights x and the noise variance s2, the free
@@ -273,9 +266,7 @@ def oppca(
         What a covariance, divided by `n_samples - 1`, was computed from; needed to weigh it against the prior.
     rng : None, int or numpy Generator, optional
         For the start, and for the random vectors; None is a fixed seed.
-    callback : callable, optional
-        Called with a `Progress` after each iteration. Raising StopIteration ends the search early,
-        see `Progress`.
+    {each_iteration}
 
     Returns
     -------
@@ -317,22 +308,12 @@ def oppca(
 
 
 def soppca(
-    X: Any,
-    n_components: int,
-    cardinality: Any,
-    *,
-    prior_covariance: Any = None,
-    prior_precision: Any = None,
-    deflation: str = "orthogonal",
-    max_iter: int = 500,
-    tol: float | None = None,
-    kind: str = "data",
-    center: bool = True,
-    scale: bool = False,
-    n_samples: int | None = None,
-    rng: Any = None,
-    callback: Callback | None = None,
-) -> StructuredPCAResult:
+    X: Any, n_components: int, cardinality: Any, *,
+    prior_covariance: Any = None, prior_precision: Any = None,
+    deflation: str = "orthogonal", max_iter: int = 500, tol: float | None = None,
+    kind: str = "data", center: bool = True, scale: bool = False,
+    n_samples: int | None = None, rng: Any = None, callback: Callback | None = None,
+) -> StructuredPCAResult:  # fmt: skip
     """Sparse probabilistic components with a prior, one at a time.
 
     As `oppca`, with each posterior supported on k variables: those, found greedily, that maximize

@@ -18,16 +18,11 @@ from ..solvers.refitting import leading_vector
 
 
 def explained_variance(
-    X: Any,
-    loadings: Any,
-    definition: str = "cumulative",
-    *,
+    X: Any, loadings: Any, definition: str = "cumulative", *,
     ratio: bool = False,
-    kind: str = "data",
-    center: Any = True,
-    scale: Any = False,
+    kind: str = "data", center: Any = True, scale: Any = False,
     n_features: int | None = None,
-) -> NDArray[np.float64]:
+) -> NDArray[np.float64]:  # fmt: skip
     """Variance that each loading explains, in one of three definitions.
 
     With unit columns `v_t` of V and the covariance matrix A:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
 from .._messages import counted
+from .._records import record
 from ..linalg.orthogonal import append_orthonormal, column_span, project_out
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
@@ -21,7 +22,7 @@ Vector = NDArray[np.float64]
 _LOG_2PI = math.log(2 * math.pi)
 
 
-@dataclass(frozen=True)
+@record
 class Component:
     """The posterior of one component, in the scale of the prior's L or of the caller's prior."""
 
@@ -94,7 +95,7 @@ class Residual:
 # ---- one component ----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@record
 class Posterior:
     """A posterior N(m, S), with the products and traces in F."""
 
@@ -246,7 +247,7 @@ class ExpectationMaximization:
         return new if self.m_step(new)[3] > self.m_step(y)[3] else y
 
 
-@dataclass(frozen=True)
+@record
 class Search:
     """The search for one component."""
 

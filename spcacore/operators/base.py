@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import CHUNK
+from .._records import record
 from ..linalg.scaling import exponent_of, power_of_two_scale
 from .problem import Problem
 from .standardization import Standardization
@@ -141,7 +141,7 @@ class CovarianceStorage(Storage):
 # ---- from the statistics to the problem
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class ColumnStatistics:
     """Mean, and root mean square about what is subtracted, of each column as float64.
 

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
+from .._records import record
 from ..linalg.orthogonal import orthogonal_part
 from .missing import MissingData
 from .problem import Problem
 from .submatrix import largest_submatrix
 
 
-@dataclass(frozen=True)
+@record
 class Deflation:
     """How a component is removed from A. What depends on the deflation asks its record, not its name.
 
@@ -65,7 +66,7 @@ DEFLATIONS = {
 PROJECTION = DEFLATIONS["projection"]  # the default
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class DeflatedOperator:
     """An operator with the components found so far removed.
 

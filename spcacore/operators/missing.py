@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._records import record
 
-@dataclass(frozen=True, eq=False, repr=False)
+
+@record
 class MissingData:
     """Data with missing entries, which a private copy, centred and scaled, has as zeros.
 

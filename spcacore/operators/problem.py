@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
+from .._records import record
 from .missing import MissingData
 from .working_set import WorkingSet
 
@@ -58,7 +59,7 @@ class Screening:
     checks: int = 0
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Problem:
     """An operator with what Python needs to know of it.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from .._limits import (
     SCREENING_FREE_BYTES,
     SCREENING_SHARE,
 )
+from .._records import record
 from .problem import Screening
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ MODES = ("auto", "gram", "both", "shadow", "references", "none")
 _SMALLEST_NORMAL = 2.0**-1022
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Plan:
     """What is to be made of one matrix: `shadow` is filled by the pass for its statistics."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -10,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._messages import counted
+from .._records import record
 from .._validation import check_sample_weight
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Standardization:
     """How data become the matrix F whose covariance `A = F'F / (n - 1)` solvers see.
 

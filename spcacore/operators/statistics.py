@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,13 +9,14 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import CHUNK
+from .._records import record
 from ..linalg.scaling import power_of_two_scales
 from .standardization import Standardization
 
 Index = NDArray[np.intp]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Statistics:
     """Of some rows: their number (or the sum of their weights) and that of stored entries; mean, sum of
     squared deviations, lowest and highest entry of each column; whether all of it was read in place.

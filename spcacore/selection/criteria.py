@@ -101,18 +101,12 @@ def sparsity_path(
     X: Any,
     *,
     n_components: int = 1,
-    cardinality: Any = None,
-    l1_bound: Any = None,
-    penalty: Any = None,
-    method: str = "tpower",
-    deflation: str = "projection",
-    kind: str = "data",
-    center: bool = True,
-    scale: bool = False,
-    rng: Any = None,
-    callback: Callback | None = None,
+    cardinality: Any = None, l1_bound: Any = None, penalty: Any = None,
+    method: str = "tpower", deflation: str = "projection",
+    kind: str = "data", center: bool = True, scale: bool = False,
+    rng: Any = None, callback: Callback | None = None,
     **options: Any,
-) -> SparsityPath:
+) -> SparsityPath:  # fmt: skip
     """Sparse components for each of several values of their sparsity.
 
     Each value gives what `sparse_pca` gives, or a first component with a better objective of the method:
@@ -177,24 +171,13 @@ def select_sparsity(
     X: Any,
     *,
     n_components: int = 1,
-    cardinality: Any = None,
-    l1_bound: Any = None,
-    penalty: Any = None,
-    criterion: str = "cv",
-    rule: str = "one_se",
-    n_folds: int = 5,
-    n_repeats: int = 1,
-    n_permutations: int = 20,
-    method: str = "tpower",
-    deflation: str = "projection",
-    kind: str = "data",
-    center: bool = True,
-    scale: bool = False,
-    n_jobs: int = 1,
-    rng: Any = None,
-    callback: Callback | None = None,
+    cardinality: Any = None, l1_bound: Any = None, penalty: Any = None,
+    criterion: str = "cv", rule: str = "one_se", n_folds: int = 5, n_repeats: int = 1,
+    n_permutations: int = 20, method: str = "tpower", deflation: str = "projection",
+    kind: str = "data", center: bool = True, scale: bool = False,
+    n_jobs: int = 1, rng: Any = None, callback: Callback | None = None,
     **options: Any,
-) -> SparsitySelection:
+) -> SparsitySelection:  # fmt: skip
     """Choose how sparse the components are to be.
 
     Parameters
@@ -296,26 +279,14 @@ def select_sparsity(
 
 
 def select_n_components(
-    X: Any,
-    n_components: int,
-    *,
-    cardinality: Any = None,
-    l1_bound: Any = None,
-    penalty: Any = None,
-    criterion: str = "cv",
-    rule: str = "one_se",
-    n_folds: int = 5,
-    n_repeats: int = 1,
-    n_permutations: int = 20,
-    method: str = "tpower",
-    deflation: str = "projection",
-    center: bool = True,
-    scale: bool = False,
-    n_jobs: int = 1,
-    rng: Any = None,
-    callback: Callback | None = None,
+    X: Any, n_components: int, *,
+    cardinality: Any = None, l1_bound: Any = None, penalty: Any = None,
+    criterion: str = "cv", rule: str = "one_se", n_folds: int = 5, n_repeats: int = 1,
+    n_permutations: int = 20, method: str = "tpower", deflation: str = "projection",
+    center: bool = True, scale: bool = False,
+    n_jobs: int = 1, rng: Any = None, callback: Callback | None = None,
     **options: Any,
-) -> SparsitySelection:
+) -> SparsitySelection:  # fmt: skip
     """Choose how many sparse components to keep.
 
     Parameters

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from .._limits import GRID_CARDINALITY, GRID_VALUES, HELD_OUT_ENTRIES, WIDE_SAMPLES
 from .._messages import counted
+from .._records import record
 from .._validation import check_callback, check_choice, integer, is_row_blocks, is_sparse, number
 from ..linalg.eigen import leading_eigenvectors
 from ..linalg.lapack import interruptible
@@ -408,7 +409,7 @@ def _dense_shares(problem: Problem, r: int) -> Array:
 # ---- left-out entries ----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class _Units:
     """Centring and scaling of entries, and a power of two that multiplies them then."""
 

@@ -101,7 +101,6 @@ class SparsePCA(Components):
 
     See Also
     --------
-    spcacore.sparse_pca : The function.
     SPCA, SCA : All components at once.
 
     References
@@ -198,10 +197,6 @@ class SPCA(Components):
     n_iter_ : int
     result_ : SPCAResult
     {features}
-
-    See Also
-    --------
-    spcacore.spca : The function.
 
     References
     ----------

@@ -17,7 +17,6 @@ with l_j below s2 are left to the noise. A new row y, less the mean, with t = U'
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._docstrings import filled
 from .._limits import ESTIMATOR_ENTRIES
+from .._records import record
 from .._validation import is_sparse
 from ..linalg.orthogonal import orthonormal
 from ..operators.sparse_format import canonical_arrays
@@ -33,7 +33,7 @@ from ..operators.transform import scores
 from .base import PARAGRAPHS, Invertible
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Density:
     """The normal distribution above, of centered and scaled rows; U in the variables that it uses."""
 

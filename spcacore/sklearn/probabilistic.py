@@ -56,10 +56,6 @@ class PPCA(Likelihood):
         With the BIC, samples of the model, and `impute` for missing entries.
     {features}
 
-    See Also
-    --------
-    spcacore.ppca : The function.
-
     References
     ----------
     M. E. Tipping and C. M. Bishop (1999). Probabilistic principal component analysis. Journal of the Royal

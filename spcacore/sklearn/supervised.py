@@ -61,10 +61,6 @@ class SparseLDA(ClassifierMixin, Transformer):
     result_ : SparseLDAResult
     {features}
 
-    See Also
-    --------
-    spcacore.sparse_lda : The function.
-
     References
     ----------
     B. Moghaddam, Y. Weiss and S. Avidan (2006). Generalized spectral bounds for sparse LDA. Proceedings of
@@ -213,7 +209,6 @@ class SparseCCA(Invertible):
 
     See Also
     --------
-    spcacore.sparse_cca : The function.
     spcacore.sparse_cca_permutation : The choice of bounds by permutation.
 
     References
@@ -264,13 +259,7 @@ class SparseCCA(Invertible):
     def fit(self, X: Any, y: Any) -> Self:
         """Find the pairs.
 
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, p)
-        y : array-like or sparse matrix of shape (n, q) or (n,)
-
-        Returns
-        -------
+        {two_sides}
         self
         """
         names_x, names_y = column_names(X), column_names(y)
@@ -332,13 +321,7 @@ class SparseCCA(Invertible):
     def fit_transform(self, X: Any, y: Any) -> NDArray[Any]:
         """Fit, and the scores of the rows of X.
 
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, p)
-        y : array-like or sparse matrix of shape (n, q) or (n,)
-
-        Returns
-        -------
+        {two_sides}
         ndarray of shape (n, r)
         """
         return self.fit(X, y).transform(X)
@@ -357,13 +340,7 @@ class SparseCCA(Invertible):
 
         It has the sign of the training data: pairs that are opposed in new rows count as negative.
 
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (m, p)
-        y : array-like or sparse matrix of shape (m, q) or (m,)
-
-        Returns
-        -------
+        {two_sides}
         float
         """
         if y is None:

@@ -7,7 +7,7 @@ import time
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from .. import _core
 from .._limits import CALLBACK_SECONDS, SOLVER_TOL, WORKING_SET_CHECKS, WORKING_SET_ENTRANTS
 from .._messages import counted
+from .._records import record
 from .._validation import (
     LARGEST,
     Hook,
@@ -81,7 +82,7 @@ class ProgressClock:
         return ended(self.hook)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Solution:
     """One component in the units of the operator."""
 
@@ -93,7 +94,7 @@ class Solution:
     upper_bound: float | None = None
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Solver(ABC):
     """A method of finding one sparse component; the fields of an instance are its validated options.
 
@@ -264,7 +265,7 @@ def _moved(x: Solution, places: Index) -> Solution:
     return replace(x, index=index[order], entries=np.ascontiguousarray(x.entries[order]))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class IterativeSolver(Solver):
     """A solver that iterates from several starts and keeps the best run; arrays only in `start`."""
 
@@ -330,7 +331,7 @@ def progress_hook(callback: Callback | None) -> ProgressHook | None:
     return hook_of_component(check_callback(callback), 0, 1)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Run:
     """A solver at work on one component of a matrix, and what it found."""
 

@@ -25,6 +25,7 @@ from ..linalg.orthogonal import project_out
 from ..operators.deflation import DeflatedOperator
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
+from .parameters import shared_parameters
 from .semidefinite import dual_bound
 
 
@@ -47,15 +48,11 @@ class OptimalityBound:
     bounds: dict[str, float] = field(repr=False)
 
 
+@shared_parameters
 def optimality_bound(
-    X: Any,
-    cardinality: int,
-    *,
-    kind: str = "data",
-    center: Any = True,
-    scale: Any = False,
-    relaxation: bool = False,
-) -> OptimalityBound:
+    X: Any, cardinality: int, *,
+    kind: str = "data", center: Any = True, scale: Any = False, relaxation: bool = False,
+) -> OptimalityBound:  # fmt: skip
     """An upper bound on `x'Ax` over unit vectors with at most k nonzeros.
 
     The smallest of
@@ -78,12 +75,7 @@ def optimality_bound(
         Data; with ``kind="covariance"`` a symmetric positive semidefinite (p, p) matrix.
     cardinality : int
         k, in [1, p].
-    kind : {"data", "covariance"}, default "data"
-    center : bool or array-like of shape (p,), default True
-        Subtract the column means, or these numbers. True is ignored for a covariance.
-    scale : bool or array-like of shape (p,), default False
-        Divide each column by its standard deviation (with `center` given, by the root mean square
-        about it, with divisor n - 1), or by these positive numbers.
+    {standardization}
     relaxation : bool, default False
         Solve the semidefinite relaxation too; at most 2000 variables may remain in it.
 

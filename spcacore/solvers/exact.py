@@ -6,7 +6,7 @@ import heapq
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -24,6 +24,7 @@ from .._limits import (
     STRONG_VARIABLES,
     TREE_PENALTY,
 )
+from .._records import record
 from .._validation import LARGEST, as_seed, check_bool, check_choice, integer, number
 from ..operators.deflation import DeflatedOperator
 from ..operators.inputs import as_problem
@@ -49,7 +50,7 @@ from .truncated_power import TruncatedPower
 _EPS = float(np.finfo(np.float64).eps)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class BranchAndBound(Solver):
     """Branch and bound: the best support of each component, within limits."""
 
@@ -90,21 +91,14 @@ class BranchAndBound(Solver):
 
 @shared_parameters
 def branch_and_bound(
-    X: Any,
-    cardinality: int,
-    *,
+    X: Any, cardinality: int, *,
     tol: float = 0.0,
     time_limit: float | None = None,
     node_limit: int | None = None,
     start: Any = "tpower",
-    kind: str = "data",
-    center: Any = True,
-    scale: Any = False,
-    sample_weight: Any = None,
-    n_features: int | None = None,
-    rng: Any = None,
-    callback: Callback | None = None,
-) -> ExactComponent:
+    kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
+    n_features: int | None = None, rng: Any = None, callback: Callback | None = None,
+) -> ExactComponent:  # fmt: skip
     """The best sparse principal component of given cardinality, proved.
 
     Solves `max x'Ax` subject to `||x|| = 1` and at most `cardinality` nonzeros, where `A` is the
@@ -206,7 +200,7 @@ def branch_and_bound(
     )  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Proof:
     """The best component found, in the units of the operator, and what is known of all others."""
 

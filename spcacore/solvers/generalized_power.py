@@ -6,7 +6,6 @@ import itertools
 import math
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import BLOCK_NOISE, GPOWER_ORDER, SUBSPACE_ROUNDS, SUBSPACE_SPARE
+from .._records import record
 from .._validation import check_bool, check_choice, number, per_component
 from ..linalg.orthogonal import polar_factor
 from ..operators.deflation import DeflatedOperator
@@ -36,7 +36,7 @@ from .refitting import refit
 from .starts import Start, power_start, search_starts
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class GeneralizedPower(IterativeSolver):
     """The generalized power method, of one component or of a block of them."""
 
@@ -54,14 +54,11 @@ class GeneralizedPower(IterativeSolver):
         *,
         norm: Any = "l1",
         relative: Any = False,
-        start: Any = None,
-        n_starts: Any = None,
-        max_iter: Any = 1000,
-        tol: Any = None,
+        start: Any = None, n_starts: Any = None, max_iter: Any = 1000, tol: Any = None,
         renormalize: Any = True,
         block: Any = False,
         mu: Any = None,
-    ) -> Self:
+    ) -> Self:  # fmt: skip
         solver = cls(
             *check_iterations(problem.p, start, n_starts, max_iter, tol, renormalize),
             check_choice(norm, "norm", ("l1", "l0")),
@@ -168,25 +165,13 @@ def _rounding(op: _core.Operator) -> float:
 
 @shared_parameters
 def gpower(
-    X: Any,
-    penalty: float,
-    *,
-    norm: str = "l1",
-    relative: bool = False,
-    start: Any = None,
-    n_starts: int | None = None,
-    max_iter: int = 1000,
-    tol: float | None = None,
+    X: Any, penalty: float, *,
+    norm: str = "l1", relative: bool = False,
+    start: Any = None, n_starts: int | None = None, max_iter: int = 1000, tol: float | None = None,
     renormalize: bool = True,
-    kind: str = "data",
-    center: Any = True,
-    scale: Any = False,
-    sample_weight: Any = None,
-    screening: str = "auto",
-    n_features: int | None = None,
-    rng: Any = None,
-    callback: Callback | None = None,
-) -> SparseComponent:
+    kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
+    screening: str = "auto", n_features: int | None = None, rng: Any = None, callback: Callback | None = None,
+) -> SparseComponent:  # fmt: skip
     """One sparse principal component by the generalized power method.
 
     Searches, over unit z and with `S = X'X` of the centred data,
@@ -332,7 +317,7 @@ def _weights(mu: Any, m: int) -> NDArray[np.float64]:
     return np.array(per_component(1.0 if mu is None else mu, "mu", m, positive))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class _Block:
     W: NDArray[np.float64]
     objective: float

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Self
 
@@ -19,6 +19,7 @@ from .._limits import (
     TIE_WORK,
     TIED_VARIABLES,
 )
+from .._records import record
 from .._validation import as_seed, check_bool, check_choice, integer
 from ..linalg.orthogonal import fix_sign
 from ..linalg.pencil import ties
@@ -45,7 +46,7 @@ from .refitting import is_better, refit
 from .starts import power_start
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class GreedySearch(Solver):
     """Greedy search, one variable more or less at a time."""
 
@@ -98,20 +99,12 @@ class GreedySearch(Solver):
 
 @shared_parameters
 def greedy(
-    X: Any,
-    cardinality: int,
-    *,
+    X: Any, cardinality: int, *,
     strategy: str = "forward",
     first: int | None = None,
-    kind: str = "data",
-    center: Any = True,
-    scale: Any = False,
-    sample_weight: Any = None,
-    screening: str = "auto",
-    n_features: int | None = None,
-    rng: Any = None,
-    callback: Callback | None = None,
-) -> GreedyComponent:
+    kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
+    screening: str = "auto", n_features: int | None = None, rng: Any = None, callback: Callback | None = None,
+) -> GreedyComponent:  # fmt: skip
     """Sparse principal components of cardinality 1, ..., K by greedy search.
 
     Searches `max x'Ax` subject to `||x|| = 1` and at most k nonzeros, where `A` is the covariance
@@ -185,15 +178,9 @@ def greedy(
             raise ValueError(f"strategy={strategy!r} needs whole products; screening goes with 'gradient'")
         screening = "none"
     problem = as_problem(
-        X,
-        kind=kind,
-        center=center,
-        scale=scale,
-        sample_weight=sample_weight,
-        n_features=n_features,
-        definite=False,
-        screening=screening,
-    )
+        X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, n_features=n_features,
+        definite=False, screening=screening,
+    )  # fmt: skip
     K = GreedySearch.check_sparsity(cardinality, "cardinality", problem)
     solver = GreedySearch.from_options(problem, strategy=strategy)
     if first is not None:
@@ -240,7 +227,7 @@ def _order(supports: list[NDArray[np.intp]]) -> NDArray[np.intp] | None:
     return np.concatenate(added) if all(len(new) == 1 for new in added) else None
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class _Basis:
     """W with W'B_S W = I and W'A_S W = diag(eigenvalues), descending, and R = W'Q_S.
 
@@ -253,7 +240,7 @@ class _Basis:
     in_null_space: NDArray[np.bool_]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Pencil:
     """B = I + strength QQ', Q by rows; directions with x'Bx of at most `least` do not count."""
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._records import record
 from .._validation import real_array
 from ..linalg.orthogonal import orthogonal_part
 from ..operators.deflation import DeflatedOperator
@@ -28,7 +29,7 @@ from .penalized_decomposition import bounded_starts, check_bound
 from .refitting import best_run, refit
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class LassoComponent(IterativeSolver):
     """SCoTLASS: the l1 bound and orthogonality to the earlier loadings, met exactly in each step."""
 
@@ -42,12 +43,9 @@ class LassoComponent(IterativeSolver):
         cls,
         problem: Problem,
         *,
-        start: Any = None,
-        n_starts: Any = None,
-        max_iter: Any = 1000,
-        tol: Any = None,
+        start: Any = None, n_starts: Any = None, max_iter: Any = 1000, tol: Any = None,
         renormalize: Any = False,
-    ) -> Self:
+    ) -> Self:  # fmt: skip
         return cls(*check_iterations(problem.p, start, n_starts, max_iter, tol, renormalize))
 
     @classmethod
@@ -80,23 +78,13 @@ class LassoComponent(IterativeSolver):
 
 @shared_parameters
 def scotlass(
-    X: Any,
-    l1_bound: float,
-    *,
+    X: Any, l1_bound: float, *,
     earlier: Any = None,
-    start: Any = None,
-    n_starts: int | None = None,
-    max_iter: int = 1000,
-    tol: float | None = None,
+    start: Any = None, n_starts: int | None = None, max_iter: int = 1000, tol: float | None = None,
     renormalize: bool = False,
-    kind: str = "data",
-    center: Any = True,
-    scale: Any = False,
-    sample_weight: Any = None,
-    n_features: int | None = None,
-    rng: Any = None,
-    callback: Callback | None = None,
-) -> SparseComponent:
+    kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
+    n_features: int | None = None, rng: Any = None, callback: Callback | None = None,
+) -> SparseComponent:  # fmt: skip
     """One sparse principal component of bounded l1 norm, orthogonal to earlier loadings.
 
     Searches `max v'Av` subject to `||v|| = 1`, `||v||_1 <= l1_bound` and `v'x = 0` for every earlier

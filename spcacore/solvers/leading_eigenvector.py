@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from .. import _core
+from .._records import record
 from .._validation import check_bool
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
@@ -16,7 +16,7 @@ from .refitting import leading_vector, refit
 from .starts import power_start
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Thresholding(Solver):
     """The `cardinality` entries of the leading eigenvector that are largest in magnitude.
 

@@ -1,22 +1,30 @@
-"""Paragraphs that the docstrings of the one-component functions share."""
+"""Paragraphs that the docstrings of the solvers and of the models share."""
 
 from __future__ import annotations
 
 from .._docstrings import filled
 
-SHARED = {
-    "matrix": """\
+_WEIGHT = """\
+sample_weight : array-like of shape (n,), optional
+    How many samples each row of data stands for, not negative: the mean and covariance are those of rows
+    repeated so often, divided by ``sum(sample_weight) - 1``, which must be positive. Rows of weight 0 are
+    left out. X is not copied; dense X is not screened then."""
+_STANDARDIZATION = """\
 kind : {"data", "covariance"}, default "data"
 center : bool or array-like of shape (p,), default True
     Subtract the column means, or these numbers, implicitly. True is ignored for a covariance.
 scale : bool or array-like of shape (p,), default False
     Divide each column by its standard deviation (with `center` given, by the root mean square
     about it, with divisor n - 1), or by these positive numbers, implicitly; constant columns by 1. For a
-    covariance: use the correlation.
-sample_weight : array-like of shape (n,), optional
-    How many samples each row of data stands for, not negative: the mean and covariance are those of rows
-    repeated so often, divided by ``sum(sample_weight) - 1``, which must be positive. Rows of weight 0 are
-    left out. X is not copied; dense X is not screened then.""",
+    covariance: use the correlation."""
+SHARED = {
+    "standardization": _STANDARDIZATION,
+    "sample_weight": _WEIGHT,
+    "each_iteration": """\
+callback : callable, optional
+    Called with a `Progress` after each iteration. Raising StopIteration ends the search early,
+    see `Progress`.""",
+    "matrix": f"{_STANDARDIZATION}\n{_WEIGHT}",
     "n_features": """\
 n_features : int, optional
     p, needed when X is a bare callable; of anything else, it must be its number of columns.""",

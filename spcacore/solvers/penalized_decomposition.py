@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import CONTINUATION
+from .._records import record
 from .._validation import check_bool, number
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
@@ -38,7 +39,7 @@ def check_bound(value: Any, name: str, size: int) -> float:
     return min(number(value, name, 1.0, root * (1 + 1e-12)), root)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class PenalizedDecomposition(IterativeSolver):
     """The penalized matrix decomposition, one-way or two-way."""
 
@@ -55,12 +56,9 @@ class PenalizedDecomposition(IterativeSolver):
         *,
         sample_l1_bound: Any = None,
         nonnegative: Any = False,
-        start: Any = None,
-        n_starts: Any = None,
-        max_iter: Any = 1000,
-        tol: Any = None,
+        start: Any = None, n_starts: Any = None, max_iter: Any = 1000, tol: Any = None,
         renormalize: Any = False,
-    ) -> Self:
+    ) -> Self:  # fmt: skip
         if sample_l1_bound is not None:
             if problem.n_samples is None:
                 raise ValueError("sample_l1_bound needs data; a covariance has no samples")
@@ -131,25 +129,14 @@ class PenalizedDecomposition(IterativeSolver):
 
 @shared_parameters
 def pmd(
-    X: Any,
-    l1_bound: float,
-    *,
+    X: Any, l1_bound: float, *,
     sample_l1_bound: float | None = None,
     nonnegative: bool = False,
-    start: Any = None,
-    n_starts: int | None = None,
-    max_iter: int = 1000,
-    tol: float | None = None,
+    start: Any = None, n_starts: int | None = None, max_iter: int = 1000, tol: float | None = None,
     renormalize: bool = False,
-    kind: str = "data",
-    center: Any = True,
-    scale: Any = False,
-    sample_weight: Any = None,
-    screening: str = "auto",
-    n_features: int | None = None,
-    rng: Any = None,
-    callback: Callback | None = None,
-) -> PMDComponent:
+    kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
+    screening: str = "auto", n_features: int | None = None, rng: Any = None, callback: Callback | None = None,
+) -> PMDComponent:  # fmt: skip
     """One sparse principal component by the penalized matrix decomposition.
 
     Searches `max u'Xv` subject to `||u|| = ||v|| = 1` and `||v||_1 <= l1_bound`, with X centred and, if

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any, Self
 
 import numpy as np
@@ -20,6 +20,7 @@ from .._limits import (
     ROUGH_TOLERANCE,
 )
 from .._messages import counted
+from .._records import record
 from .._validation import LARGEST, check_bool, integer, number
 from ..operators.deflation import DeflatedOperator
 from ..operators.inputs import as_problem
@@ -32,7 +33,7 @@ from .parameters import shared_parameters
 from .refitting import refit
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class _Relaxed:
     """A solved relaxation, in the units of the operator; objectives without what the diagonal costs."""
 
@@ -44,7 +45,7 @@ class _Relaxed:
     converged: bool
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class SemidefiniteRelaxation(Solver):
     """The semidefinite relaxation; the loading is the leading eigenvector of its solution, truncated."""
 
@@ -77,20 +78,13 @@ class SemidefiniteRelaxation(Solver):
 
 @shared_parameters
 def dspca(
-    X: Any,
-    cardinality: int | None = None,
-    *,
+    X: Any, cardinality: int | None = None, *,
     penalty: float | None = None,
-    tol: float = 1e-3,
-    max_iter: int = 1000,
+    tol: float = 1e-3, max_iter: int = 1000,
     renormalize: bool = True,
-    kind: str = "data",
-    center: Any = True,
-    scale: Any = False,
-    sample_weight: Any = None,
-    n_features: int | None = None,
-    callback: Callback | None = None,
-) -> DSPCAComponent:
+    kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
+    n_features: int | None = None, callback: Callback | None = None,
+) -> DSPCAComponent:  # fmt: skip
     """One sparse principal component by semidefinite relaxation, with a bound on all others.
 
     Solves, where `A` is the covariance matrix and `1'|M|1` the sum of magnitudes, the convex problem
@@ -232,12 +226,16 @@ def _constrained(
         if isinstance(reduced, _Relaxed):
             return reduced
         kept = kept if reduced is None else reduced
-    if len(kept) > RELAXATION_ORDER:
-        raise ValueError(
-            f"of this cardinality {len(kept)} variables remain, of which dspca solves for at most "
-            f"{RELAXATION_ORDER}; lower it, or leave out the smallest variances"
-        )
+    _check_order(len(kept), "of this cardinality", "lower it, or leave out the smallest variances")
     return _relax(state, kept, True, limit, solver, hook)
+
+
+def _check_order(order: int, where: str, remedy: str) -> None:
+    if order > RELAXATION_ORDER:
+        raise ValueError(
+            f"{where} {order} variables remain, of which dspca solves for at most "
+            f"{RELAXATION_ORDER}; {remedy}"
+        )
 
 
 def _by_penalties(
@@ -302,11 +300,7 @@ def _penalized(
     state: DeflatedOperator, rho: float, solver: SemidefiniteRelaxation, hook: Report | None
 ) -> _Relaxed | None:
     kept = _survivors(state, rho)
-    if len(kept) > RELAXATION_ORDER:
-        raise ValueError(
-            f"at this penalty {len(kept)} variables remain, of which dspca solves for at most "
-            f"{RELAXATION_ORDER}; raise it"
-        )
+    _check_order(len(kept), "at this penalty", "raise it")
     return _relax(state, kept, False, rho, solver, hook)
 
 

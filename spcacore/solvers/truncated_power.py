@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import QUOTIENT_ROUNDS, RACE_ITERATIONS, SWAP_WORK, SWAP_WORK_OUTSIDE, WORKING_SET_FACTOR
+from .._records import record
 from .._validation import check_bool
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
@@ -32,7 +33,7 @@ from .starts import Raced, finishers, promising_variables, search_starts
 from .swaps import swap_search
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class TruncatedPower(IterativeSolver):
     """Truncated power iteration; `swaps` is what swapping variables may cost, in multiplications."""
 
@@ -46,14 +47,11 @@ class TruncatedPower(IterativeSolver):
         cls,
         problem: Problem,
         *,
-        start: Any = None,
-        n_starts: Any = None,
-        max_iter: Any = 1000,
-        tol: Any = None,
+        start: Any = None, n_starts: Any = None, max_iter: Any = 1000, tol: Any = None,
         renormalize: Any = True,
         nonnegative: Any = False,
         swaps: Any = None,
-    ) -> Self:
+    ) -> Self:  # fmt: skip
         renormalize = check_bool(renormalize, "renormalize")
         nonnegative = check_bool(nonnegative, "nonnegative")
         if swaps is None:
@@ -168,25 +166,14 @@ def _running(state: DeflatedOperator) -> _core.Operator:
 
 @shared_parameters
 def tpower(
-    X: Any,
-    cardinality: int,
-    *,
-    start: Any = None,
-    n_starts: int | None = None,
-    max_iter: int = 1000,
-    tol: float | None = None,
+    X: Any, cardinality: int, *,
+    start: Any = None, n_starts: int | None = None, max_iter: int = 1000, tol: float | None = None,
     renormalize: bool = True,
     nonnegative: bool = False,
     swaps: bool | None = None,
-    kind: str = "data",
-    center: Any = True,
-    scale: Any = False,
-    sample_weight: Any = None,
-    screening: str = "auto",
-    n_features: int | None = None,
-    rng: Any = None,
-    callback: Callback | None = None,
-) -> SparseComponent:
+    kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
+    screening: str = "auto", n_features: int | None = None, rng: Any = None, callback: Callback | None = None,
+) -> SparseComponent:  # fmt: skip
     """One sparse principal component by the truncated power method.
 
     Searches `max x'Ax` subject to `||x|| = 1` and at most `cardinality` nonzeros, where `A` is the

@@ -134,16 +134,9 @@ def varimax(
     Parameters
     ----------
     loadings : array_like, shape (p, r)
-        One row a variable, one column a component.  float32 and float64 are kept; float16 becomes
-        float32, other real types float64.
-    normalize : bool, default False
-        Kaiser's normalization: find the rotation for rows scaled to length one.
-    max_iter : int, default 1000
-        Most sweeps or steps; see `orthomax`.
-    tol : float, default 1e-6
-        Largest angle, in radians, not worth a rotation; see `orthomax`.
-    overwrite : bool, default False
-        Write the result into `loadings`; see `orthomax`.
+        One row a variable, one column a component.
+    normalize, max_iter, tol, overwrite
+        As in `orthomax`.
 
     Returns
     -------
@@ -155,12 +148,7 @@ def varimax(
     Raises
     ------
     TypeError, ValueError
-        As `orthomax` does.
-
-    Warns
-    -----
-    RuntimeWarning
-        If `max_iter` sweeps or steps were not enough.
+        As `orthomax`, with its RuntimeWarning.
 
     See Also
     --------
@@ -200,8 +188,7 @@ def l1_rotation(
     Parameters
     ----------
     loadings : array_like, shape (p, r)
-        One row a variable, one column a component.  float32 and float64 are kept; float16 becomes
-        float32, other real types float64.
+        As in `orthomax`.
     max_iter : int, default 1000
         Most sweeps over the pairs of columns.
     tol : float, default 1e-8
@@ -220,12 +207,7 @@ def l1_rotation(
     Raises
     ------
     TypeError, ValueError
-        As `orthomax` does.
-
-    Warns
-    -----
-    RuntimeWarning
-        If `max_iter` sweeps were not enough.
+        As `orthomax`, with its RuntimeWarning.
 
     See Also
     --------

@@ -10,7 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import _core
+from .._docstrings import filled
 from .._validation import check_bool, integer, number, output_array, raise_not_finite, real_array
+
+_filled = filled(
+    {
+        "vector": "a : (p,) array_like\n"
+        "    A vector of finite real numbers. float32 stays float32; other dtypes become float64."
+    }
+)
 
 
 def truncate(x: ArrayLike, k: int, *, overwrite: bool = False) -> NDArray[Any]:
@@ -58,13 +66,13 @@ def truncate(x: ArrayLike, k: int, *, overwrite: bool = False) -> NDArray[Any]:
     return out
 
 
+@_filled
 def soft_threshold(a: ArrayLike, level: float, *, overwrite: bool = False) -> NDArray[Any]:
     """Shrink every entry towards zero by `level`: sign(a) max(abs(a) - level, 0).
 
     Parameters
     ----------
-    a : (p,) array_like
-        A vector of finite real numbers. float32 stays float32; other dtypes become float64.
+    {vector}
     level : float
         By how much to shrink; finite, at least 0. It is rounded to the precision of `a`.
     overwrite : bool, default False
@@ -77,11 +85,8 @@ def soft_threshold(a: ArrayLike, level: float, *, overwrite: bool = False) -> ND
 
     Raises
     ------
-    ValueError
-        If `a` is empty, not one-dimensional or not finite, `level` is negative or not finite, or
-        `overwrite` is asked of an array that cannot be written to.
-    TypeError
-        If `a` does not hold real numbers, or `level` is not a number.
+    ValueError, TypeError
+        As `truncate`, of `a` and `level`.
 
     References
     ----------
@@ -101,6 +106,7 @@ def soft_threshold(a: ArrayLike, level: float, *, overwrite: bool = False) -> ND
     return out
 
 
+@_filled
 def l1_threshold(
     a: ArrayLike, bound: float, *, nonnegative: bool = False, overwrite: bool = False
 ) -> tuple[NDArray[Any], float]:
@@ -112,8 +118,7 @@ def l1_threshold(
 
     Parameters
     ----------
-    a : (p,) array_like
-        A vector of finite real numbers. float32 stays float32; other dtypes become float64.
+    {vector}
     bound : float
         The bound on the l1 norm, 1 to sqrt(p).
     nonnegative : bool, default False
@@ -133,11 +138,8 @@ def l1_threshold(
 
     Raises
     ------
-    ValueError
-        If `a` is empty, not one-dimensional or not finite, `bound` is out of range, or `overwrite` is
-        asked of an array that cannot be written to.
-    TypeError
-        If `a` does not hold real numbers, or `bound` is not a number.
+    ValueError, TypeError
+        As `truncate`, of `a` and `bound`.
 
     References
     ----------

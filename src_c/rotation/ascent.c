@@ -24,7 +24,6 @@
 #define MEMORY 8
 #define SUBSET_SWEEPS 40
 #define NOISE 0x1p-23
-#define SAMPLE 2048
 #define FAINT 0x1p-80 /* fourth powers, where the largest entry is near 1 */
 
 typedef enum {
@@ -91,21 +90,6 @@ VECTORIZED static void widen(spca_int n, double range, const real *restrict x, d
     for (spca_int i = 0; i < n; i++) y[i] = (double)x[i] * range;
 }
 
-/* A tile is r short pieces of memory: the processor does not foresee the next, so ask for it. */
-static void fetch(const state_t *s, spca_int start, spca_int from, spca_int to)
-{
-#ifdef __GNUC__
-    if (start + 2 * SPCA_TILE > s->p) return;
-    for (spca_int a = from; a < to; a++) {
-        const real *x = s->Y + a * s->p + start + SPCA_TILE;
-        for (spca_int i = 0; i < SPCA_TILE; i += 64 / (spca_int)sizeof(real))
-            __builtin_prefetch(x + i, 0, 2);
-    }
-#else
-    (void)s, (void)start, (void)from, (void)to;
-#endif
-}
-
 /* y = range times the rows from start on, zeros behind the last. */
 static void load_single(const state_t *s, spca_int start, spca_int n, float *y)
 {
@@ -123,7 +107,6 @@ static void rotate_rows(const state_t *s, spca_int start, spca_int n, real *y, r
         memcpy(y + a * SPCA_TILE, s->Y + a * s->p + start, (size_t)n * sizeof(real));
         for (spca_int i = n; i < SPCA_TILE; i++) y[a * SPCA_TILE + i] = 0;
     }
-    fetch(s, start, 0, s->r / 2);
     SPCA(tile_turn)(s->r, s->local, y, z);
     for (spca_int a = 0; a < s->r; a++)
         memcpy(s->Y + a * s->p + start, z + a * SPCA_TILE, (size_t)n * sizeof(real));
@@ -145,7 +128,6 @@ static spca_status sum_moments(state_t *s, pass_t pass)
         if (asked_to_stop(s->stop, s->ctx)) return SPCA_STOPPED;
         if (pass == START || pass == TRIAL) {
             load_single(s, start, n, (float *)s->y);
-            fetch(s, start, 0, r / 2);
             if (pass == START) s->fourth += spca_stile_norms(r, (float *)s->y, (float *)s->square);
             if (pass == START && s->share > 0) spca_stile_gram(r, (float *)s->y, G);
             spca_stile_turn(r, s->local, (float *)s->y, w);
@@ -156,7 +138,6 @@ static spca_status sum_moments(state_t *s, pass_t pass)
             else
                 narrow(size, s->range, (real *)s->z, w);
         }
-        fetch(s, start, r / 2, r);
         if (pass == PRECISE) {
             spca_dtile_moments(r, s->w, s->square, s->S, s->U);
             if (s->share > 0) spca_dtile_gram(r, s->w, G);
@@ -236,10 +217,9 @@ static double unit(const state_t *s, spca_int stride)
 }
 
 /* Rows of large norm into subset (by columns): how many.  They are the largest among every
- * stride-th tile, by a bound that a sample gives; where too many reach it, as when all are equal,
- * every second, third, ... is taken. */
-static spca_int gather(const state_t *s, spca_int stride, spca_int room, float *norm,
-                       spca_int *index, float *sample, real *subset)
+ * stride-th tile; of more that tie, as when all are equal, every second, third, ... is taken. */
+static spca_int gather(const state_t *s, spca_int stride, spca_int room, float *norm, float *work,
+                       spca_int *index, real *subset)
 {
     spca_int rows = 0, count = 0, seen = 0, chosen = 0, every, ties;
     float bound;
@@ -250,9 +230,7 @@ static spca_int gather(const state_t *s, spca_int stride, spca_int room, float *
         memcpy(norm + rows, s->square, (size_t)n * sizeof(float));
         rows += n;
     }
-    for (spca_int i = 0; i < SAMPLE; i++) sample[i] = norm[i * rows / SAMPLE];
-    bound = spca_skth_largest(SAMPLE, sample, 1 + SAMPLE * (room - room / 5) / rows,
-                              sample + SAMPLE, &ties);
+    bound = spca_skth_largest(rows, norm, room, work, &ties);
     for (spca_int i = 0; i < rows; i++) count += norm[i] >= bound;
     every = (count + room - 1) / room;
     for (spca_int i = 0; i < rows; i++)
@@ -342,7 +320,7 @@ static void turn_all(spca_int r, const double *angle, double *R)
 
 typedef struct {
     state_t s;
-    float *norm, *sample;
+    float *norm, *work;
     spca_int *index;
     real *subset;
     double *before, *slope, *angle; /* R and N before the step, and its angles */
@@ -382,7 +360,7 @@ static search_t lay_out(spca_int p, spca_int r, double *work, spca_int *used)
     m.X = take(work, used, MEMORY * pairs);
     m.V = take(work, used, MEMORY * pairs);
     m.norm = (float *)take(work, used, candidates(p, r) / 2);
-    m.sample = (float *)take(work, used, SAMPLE);
+    m.work = (float *)take(work, used, candidates(p, r) / 2);
     m.index = (spca_int *)take(work, used, subset_rows(p, r));
     m.subset = (real *)take(work, used, subset_rows(p, r) * r * size / 8 + 1);
     return m;
@@ -424,7 +402,7 @@ static spca_status start(search_t *m, int *better)
     state_t *s = &m->s;
     spca_int r = s->r, stride = tile_stride(s->p, r), ignored = 0;
     spca_int chosen =
-        gather(s, stride, subset_rows(s->p, r), m->norm, m->index, m->sample, m->subset);
+        gather(s, stride, subset_rows(s->p, r), m->norm, m->work, m->index, m->subset);
     double unrotated;
     spca_status status = SPCA(planar_sweeps)(chosen, r, m->gamma, SUBSET_SWEEPS, fmax(m->tol, 1e-4),
                                              s->stop, s->ctx, m->subset, m->R, &ignored);

@@ -1,10 +1,9 @@
 """Help texts, and what the command imports."""
 
 import re
-import subprocess
-import sys
 
 import pytest
+from processes import output_of
 
 from spcacore import cli
 from spcacore.cli import arguments, help
@@ -103,5 +102,4 @@ def test_the_command_imports_what_it_needs_and_no_more():
         "print(*{'matplotlib', 'pandas', 'pyarrow', 'h5py', 'spcacore.plot', 'spcacore.selection', "
         "'spcacore.cli.stores', 'spcacore.cli.info'} & set(sys.modules))"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd="/")
-    assert done.stdout == "\n"
+    assert output_of(script) == "\n"

@@ -258,33 +258,36 @@ static spca_status ask_above(trial_t *t, problem_t *q, vector_t v)
                        WORK(t, q->A.p), &quadratic);
 }
 
+typedef spca_status block_t(const SPCA(operator) * A, spca_int r, const real *V, spca_stop stop,
+                            void *ctx, real *work, real *Y);
+
+/* Three vectors of length `in`, and of length `out` back. */
+static spca_status ask_three(trial_t *t, problem_t *q, block_t *product, spca_int in, spca_int out)
+{
+    real *V = WORK(t, 3 * in);
+    for (spca_int j = 0; j < 3 * in; j++) V[j] = (real)(j % 7 - 3);
+    return product(&q->A, 3, V, stop_of(q), &q->stops, WORK(t, SPCA(block_work)(&q->A, 3)),
+                   WORK(t, 3 * out));
+}
+
 static spca_status ask_block(trial_t *t, problem_t *q, vector_t v)
 {
-    real *V = WORK(t, 3 * q->A.p);
-    for (spca_int j = 0; j < 3 * q->A.p; j++) V[j] = (real)(j % 7 - 3);
     (void)v;
-    return SPCA(apply_block)(&q->A, 3, V, stop_of(q), &q->stops,
-                             WORK(t, SPCA(block_work)(&q->A, 3)), WORK(t, 3 * q->A.p));
+    return ask_three(t, q, SPCA(apply_block), q->A.p, q->A.p);
 }
 
 static spca_status ask_images(trial_t *t, problem_t *q, vector_t v)
 {
     (void)v;
     if (q->A.covariance || q->A.t > 0) return SPCA_OK;
-    real *V = WORK(t, 3 * q->A.p);
-    for (spca_int j = 0; j < 3 * q->A.p; j++) V[j] = (real)(j % 7 - 3);
-    return SPCA(image_block)(&q->A, 3, V, stop_of(q), &q->stops,
-                             WORK(t, SPCA(block_work)(&q->A, 3)), WORK(t, 3 * q->A.m));
+    return ask_three(t, q, SPCA(image_block), q->A.p, q->A.m);
 }
 
 static spca_status ask_transposed(trial_t *t, problem_t *q, vector_t v)
 {
     (void)v;
     if (q->A.covariance || q->A.t > 0) return SPCA_OK;
-    real *U = WORK(t, 3 * q->A.m);
-    for (spca_int j = 0; j < 3 * q->A.m; j++) U[j] = (real)(j % 7 - 3);
-    return SPCA(transposed_block)(&q->A, 3, U, stop_of(q), &q->stops,
-                                  WORK(t, SPCA(block_work)(&q->A, 3)), WORK(t, 3 * q->A.p));
+    return ask_three(t, q, SPCA(transposed_block), q->A.m, q->A.p);
 }
 
 static spca_status ask_submatrix(trial_t *t, problem_t *q, vector_t v)

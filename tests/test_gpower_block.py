@@ -1,0 +1,271 @@
+"""gpower for several components at once against the iteration of the paper in sample space."""
+
+import importlib
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse
+from gpower_tools import NORMS, bound, data, seeds, shrunk, unconverged
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse.linalg import aslinearoperator
+
+import spcacore
+from spcacore import gpower, sparse_pca
+from spcacore.operators.inputs import as_problem
+
+
+def polar(M):
+    P, _, Q = np.linalg.svd(M, full_matrices=False)
+    return P @ Q
+
+
+def block_in_sample_space(F, U, gamma, mu, norm, n_iter):
+    """Algorithms 4 and 5 as printed, with the objective of every U."""
+    values = []
+    for _ in range(n_iter):
+        gradient = np.zeros(U.shape)
+        total = 0.0
+        for j in range(U.shape[1]):
+            for a in F.T:
+                c = mu[j] * (a @ U[:, j])
+                if norm == "l1":
+                    excess = max(abs(c) - gamma[j], 0)
+                    total += excess**2
+                    gradient[:, j] += mu[j] * excess * np.sign(c) * a
+                else:
+                    total += max(c**2 - gamma[j], 0)
+                    gradient[:, j] += mu[j] ** 2 * (c**2 > gamma[j]) * (a @ U[:, j]) * a
+        values.append(total)
+        U = polar(gradient)
+    return U, np.array(values)
+
+
+def block_objective(F, U, gamma, mu, norm):
+    C = mu * (F.T @ U)
+    excess = np.maximum(C**2 - gamma, 0) if norm == "l0" else np.maximum(abs(C) - gamma, 0) ** 2
+    return excess.sum()
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("mu", [None, [1.0, 0.7, 0.4]])
+@pytest.mark.parametrize("start", ["diagonal", "eigenvector"])
+def test_block_iterates_are_those_of_the_paper(norm, mu, start):
+    F = data(21)
+    weights = np.ones(3) if mu is None else np.array(mu)
+    gamma = 0.2 * weights ** (1 + (norm == "l0")) * bound(F, norm)
+    if start == "eigenvector":
+        U = np.linalg.svd(F, full_matrices=False)[0][:, :3]
+    else:  # the columns of largest norm, each given those before
+        W, rest = [], F.copy()
+        for _ in range(3):
+            j = int(np.argmax(np.linalg.norm(rest, axis=0)))
+            W.append(F[:, j])
+            u = rest[:, j] / np.linalg.norm(rest[:, j])
+            rest = rest - np.outer(u, u @ rest)
+        U = polar(np.column_stack(W))
+    previous = 0
+    for n_iter in range(6):
+        V = unconverged(
+            sparse_pca, F, 3, method="gpower", penalty=gamma, norm=norm, block=True, mu=mu, start=start,
+            max_iter=n_iter, tol=0, renormalize=False,
+        ).loadings  # fmt: skip
+        last, values = block_in_sample_space(F, U, gamma, weights, norm, n_iter)
+        Z = weights * shrunk(weights * (F.T @ last), gamma, norm)
+        np.testing.assert_allclose(abs(V), abs(Z / np.linalg.norm(Z, axis=0)), atol=1e-7)
+        value = block_objective(F, last, gamma, weights, norm)
+        assert value >= previous * (1 - 1e-12)
+        assert (np.diff(values) >= -1e-12).all()
+        previous = value
+
+
+@given(
+    seed=seeds, share=st.floats(0, 0.7), m=st.integers(1, 5), rank=st.integers(1, 12),
+    norm=st.sampled_from(NORMS),
+)  # fmt: skip
+@settings(max_examples=60, deadline=None, derandomize=True)
+def test_block_objective_never_decreases(seed, share, m, norm, rank):
+    """Also where F has lower rank than there are components, and where columns vanish."""
+    module = importlib.import_module("spcacore.solvers.generalized_power")
+    F = data(seed) * (np.arange(12) < rank)
+    rng = np.random.default_rng(seed)
+    mu = rng.uniform(0.2, 1, m)
+    gamma = share * mu ** (1 + (norm == "l0")) * bound(F, norm)
+    values = []
+
+    def step(C):
+        assert np.linalg.norm(C, 2) <= np.linalg.norm(F, 2) * (1 + 1e-9)
+        excess = shrunk(mu * C, gamma, norm)
+        values.append((excess**2 - (gamma * (excess != 0) if norm == "l0" else 0)).sum())
+        return mu * excess, values[-1]
+
+    problem = as_problem(F, center=False)
+    solver = module.GeneralizedPower.from_options(problem, block=True, tol=0, max_iter=20)
+    op = spcacore._core.dense(F, False, None, None, 1.0, 1.0)
+    module._ascend(op, rng.standard_normal((12, m)), step, solver, None)
+    assert len(values) > 1
+    assert (np.diff(values) >= -1e-10 * bound(F, "l0")).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("p", [12, 90])
+def test_block_without_a_penalty_is_pca(dtype, p):
+    X = data(2, 40, p, dtype)
+    values, vectors = np.linalg.eigh(np.cov(X.T.astype(float)))
+    result = sparse_pca(X, 3, method="gpower", penalty=0, block=True)
+    assert result.explained_variance.sum() == pytest.approx(values[-3:].sum(), rel=1e-4)
+    result = sparse_pca(X, 3, method="gpower", penalty=0, block=True, mu=[1, 0.5, 0.25], tol=1e-13)
+    assert result.loadings.dtype == dtype
+    np.testing.assert_allclose(
+        abs(result.loadings.T @ vectors[:, :-4:-1]), np.eye(3), atol=1e-3 if dtype == np.float64 else 5e-2
+    )
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_block_of_one_is_the_single_unit(norm):
+    F = data(13)
+    one = gpower(F, 0.3, norm=norm, relative=True, tol=1e-12)
+    block = sparse_pca(
+        F, 1, method="gpower", penalty=0.3, norm=norm, relative=True, block=True, start="diagonal", tol=1e-12
+    )
+    np.testing.assert_allclose(block.loadings[:, 0], one.loading, atol=1e-5)
+    assert block.explained_variance[0] == pytest.approx(one.value, rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["data", "covariance"])
+def test_block_recovers_planted_supports(kind):
+    X, planted = spcacore.datasets.make_spiked(200, 400, variances=(60, 40, 20), cardinality=10, rng=1)
+    Y = X if kind == "data" else np.cov(X.T) * 199
+    for norm, share in (("l1", 0.45), ("l0", 0.2)):
+        result = sparse_pca(
+            Y, 3, method="gpower", penalty=share, norm=norm, relative=True, block=True, kind=kind
+        )
+        supports = {tuple(np.flatnonzero(v)) for v in result.loadings.T}
+        assert supports == {tuple(np.flatnonzero(v)) for v in planted.T}
+        sparse = sparse_pca(
+            scipy.sparse.csr_array(Y), 3, method="gpower", penalty=share, norm=norm, relative=True,
+            block=True, kind=kind,
+        )  # fmt: skip
+        np.testing.assert_allclose(sparse.loadings, result.loadings, atol=1e-6)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_block_values_are_re_fitted_together(norm):
+    """A fixed point of Z <- pattern of F'U mu, U <- polar of F Z mu, with more of what that maximizes."""
+    F, mu = data(14), np.array([1.0, 0.8])
+    options = {"method": "gpower", "penalty": 0.25, "norm": norm, "relative": True, "block": True, "mu": mu}
+    raw = sparse_pca(F, 2, renormalize=False, **options)
+    V = sparse_pca(F, 2, tol=1e-14, **options).loadings
+    np.testing.assert_array_equal(V != 0, raw.loadings != 0)
+    Z = np.where(V != 0, mu * (F.T @ polar(F @ V * mu)), 0)
+    np.testing.assert_allclose(abs(Z / np.linalg.norm(Z, axis=0)), abs(V), atol=1e-5)
+    nuclear = [np.linalg.norm(F @ W * mu, "nuc") for W in (raw.loadings, V)]
+    assert nuclear[1] >= nuclear[0] * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_relative_penalties_of_a_block_do_not_depend_on_the_size_of_weights(norm):
+    """They are shares of what the heaviest variable can contribute, which grows with the weight."""
+    X = data(5)
+    expected = sparse_pca(X, 2, method="gpower", block=True, penalty=0.2, norm=norm, relative=True)
+    for size in (0.25, 3.0):
+        result = sparse_pca(
+            X, 2, method="gpower", block=True, penalty=0.2, norm=norm, relative=True, mu=[size, size]
+        )
+        np.testing.assert_allclose(result.loadings, expected.loadings, atol=1e-8)
+    both = sparse_pca(X, 2, method="gpower", block=True, penalty=0.2, norm=norm, relative=True, mu=[3, 1.5])
+    halved = sparse_pca(X, 2, method="gpower", block=True, penalty=0.2, norm=norm, relative=True, mu=[1, 0.5])
+    np.testing.assert_allclose(both.loadings, halved.loadings, atol=1e-8)
+
+
+def test_the_best_of_several_starts_of_a_block(monkeypatch):
+    """In the objective, to rounding; the same as one that starts there alone."""
+    module = importlib.import_module("spcacore.solvers.generalized_power")
+    climbed, chosen = [], []
+    ascend, components = module._ascend, module._components
+
+    def note(*arguments):
+        climbed.append(ascend(*arguments))
+        return climbed[-1]
+
+    monkeypatch.setattr(module, "_ascend", note)
+    monkeypatch.setattr(
+        module, "_components", lambda problem, best: chosen.append(best) or components(problem, best)
+    )
+    worse = 0
+    for seed in range(6):
+        climbed.clear()
+        options = {"penalty": 0.3, "relative": True, "n_starts": 6, "renormalize": False, "rng": seed}
+        sparse_pca(data(seed), 3, method="gpower", block=True, **options)
+        objectives = [run.objective for run in climbed]
+        assert len(objectives) == 6
+        assert chosen[-1].objective == pytest.approx(max(objectives), rel=1e-12)
+        worse += objectives[-1] < max(objectives) * (1 - 1e-6)
+    assert worse > 1
+
+
+def test_block_columns_that_vanish_are_left_out():
+    F = data(15)
+    with pytest.warns(RuntimeWarning, match="1 of the 3 components vanished"):
+        result = sparse_pca(F, 3, method="gpower", penalty=[0.1, 1, 0.1], relative=True, block=True)
+    assert result.loadings.shape == (12, 2)
+    with pytest.warns(RuntimeWarning, match="3 of the 3 components vanished"):
+        result = sparse_pca(F, 3, method="gpower", penalty=1, relative=True, block=True)
+    assert result.loadings.shape == (12, 0)
+    thin = np.outer(np.arange(10.0), np.arange(1.0, 6))
+    with pytest.warns(RuntimeWarning, match="vanished"):
+        result = sparse_pca(thin, 3, method="gpower", penalty=0.1, relative=True, block=True)
+    assert result.explained_variance.sum() <= np.trace(np.cov(thin.T)) * (1 + 1e-12)
+
+
+def test_block_where_little_is_known_or_left():
+    F = data(22, 30, 80)
+    options = {"method": "gpower", "norm": "l0", "block": True}
+    gamma = 0.1 * bound(F, "l0")
+    known = sparse_pca(F, 2, penalty=gamma, start="eigenvector", **options)
+    products = sparse_pca(aslinearoperator(F), 2, penalty=gamma, **options)
+    np.testing.assert_allclose(products.loadings, known.loadings, atol=1e-6)
+    for X in (np.ones((20, 5)), np.ones((20, 100))):
+        with pytest.warns(RuntimeWarning, match="2 of the 2 components vanished"):
+            assert sparse_pca(X, 2, penalty=0, **options).n_components == 0
+
+
+def test_block_options_and_refusals():
+    F = data(16)
+    options = {"method": "gpower", "penalty": 0.2, "relative": True, "block": True}
+    told = []
+    result = sparse_pca(F, 2, callback=told.append, **options)
+    assert [t.component for t in told] == [0, 1]
+    with pytest.raises(ValueError, match="all components at once"):
+        result.extend(F, 1)
+    for wrong in ({"deflation": "hotelling"}, {"constraint": "orthogonal"}):
+        with pytest.raises(ValueError, match="all components at once"):
+            sparse_pca(F, 2, **wrong, **options)
+    for penalty in (1.5, [0.5, 1.01]):
+        with pytest.raises(ValueError, match=r"penalty(\[1\])? must be in \[0, 1\]"):
+            sparse_pca(F, 2, **options | {"penalty": penalty})
+    for mu in ([1, 2, 3], [1, 0], [1, np.inf], [-1, 1], "ab", ["a", "b"]):
+        with pytest.raises((TypeError, ValueError), match="mu"):
+            sparse_pca(F, 2, mu=mu, **options)
+    with pytest.raises(ValueError, match="mu weights"):
+        sparse_pca(F, 2, mu=[1, 2], **options | {"block": False})
+    with pytest.raises(TypeError, match="block"):
+        sparse_pca(F, 2, cardinality=3, block=True)
+    best = sparse_pca(F, 2, n_starts=6, rng=1, **options)
+    assert best.n_components == 2
+
+
+@pytest.mark.parametrize("ended", [(True, True), (True, False), (False, True)])
+def test_a_block_has_converged_where_both_searches_have(ended, monkeypatch):
+    """For the support, and for the values on it."""
+    module = importlib.import_module("spcacore.solvers.generalized_power")
+    ascend, states = module._ascend, iter(ended)
+    monkeypatch.setattr(module, "_ascend", lambda *a: replace(ascend(*a), converged=next(states)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        result = sparse_pca(
+            data(5), 2, method="gpower", block=True, penalty=0.2, relative=True, start="diagonal"
+        )
+    assert result.converged.tolist() == [all(ended)] * 2

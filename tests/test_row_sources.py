@@ -1,0 +1,388 @@
+"""Data in blocks of rows from any source: arrays, sparse blocks, files."""
+
+import os
+import pickle
+import signal
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from oracles import covariance
+from row_block_tools import METHODS, N, P, Rows, dask_array, data, same, spoiled
+from scipy.sparse.linalg import LinearOperator
+
+import spcacore
+from spcacore.operators.deflation import DEFLATIONS
+from spcacore.operators.inputs import as_problem
+
+# ---- any source ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_same_result_as_in_memory(name):
+    X = data()
+    blocks = spcacore.row_blocks(X, block_bytes=X.nbytes // 4 + 1)
+    assert blocks.n_blocks == 4
+    expected = spcacore.sparse_pca(X, 2, **METHODS[name])
+    result = spcacore.sparse_pca(blocks, 2, **METHODS[name])
+    same(result, expected, 1e-7 if name == "refined" else 1e-12)  # the tolerance of refine, or rounding
+    if name == "certified":
+        np.testing.assert_allclose(result.upper_bound, expected.upper_bound, rtol=1e-6)
+        assert (result.gap >= 0).all()
+    assert pickle.loads(pickle.dumps(result)).n_samples == N
+
+
+@pytest.mark.parametrize("name", ["tpower", "gpower", "pmd", "schur"])
+@pytest.mark.parametrize("kind", ["single", "Fortran", "csr", "csc", "integers"])
+def test_however_the_blocks_are_stored(name, kind):
+    X = data()
+    X = {
+        "single": lambda: X.astype(np.float32),
+        "Fortran": lambda: np.asfortranarray(X),
+        "csr": lambda: sp.csr_matrix(np.where(np.abs(X) > 3, X, 0)),
+        "csc": lambda: sp.csc_matrix(np.where(np.abs(X) > 3, X, 0)),
+        "integers": lambda: np.rint(4 * X).astype(np.int16),
+    }[kind]()
+    expected = spcacore.sparse_pca(X, 2, **METHODS[name])
+    result = spcacore.sparse_pca(
+        spcacore.row_blocks(X, block_bytes=97 * P * X.dtype.itemsize), 2, **METHODS[name]
+    )
+    same(result, expected, 1e-6 if kind == "single" else 1e-12)
+
+
+@pytest.mark.parametrize("kept", [0, 7, 45, P])
+def test_where_columns_of_the_covariance_do_not_all_fit(kept, monkeypatch):
+    """Fewer are kept than are used, so that some are fetched again."""
+    import spcacore.operators.block_operator as module
+
+    X = data()
+    A = covariance(X)
+    monkeypatch.setattr(module, "KEPT_BYTES", kept * P * 8)
+    problem = as_problem(spcacore.row_blocks(X, block_bytes=X.nbytes // 2))
+    op, rng = problem.operator, np.random.default_rng(0)
+    for _ in range(60):
+        index = np.sort(rng.choice(P, rng.integers(1, 60), replace=False))
+        value = rng.standard_normal(len(index))
+        got = problem.in_units(op.apply(index, value))
+        np.testing.assert_allclose(got, A[:, index] @ value, atol=1e-11)
+        got = problem.in_units(op.submatrix(index))
+        np.testing.assert_allclose(got, A[np.ix_(index, index)], atol=1e-11)
+
+
+@pytest.mark.parametrize("deflation", DEFLATIONS)
+def test_submatrices_of_deflated_operators(deflation):
+    """Against explicit deflation of the covariance, by overlapping loadings."""
+    from oracles import deflated
+
+    from spcacore.operators.deflation import DeflatedOperator as Deflated
+
+    X = data()
+    A, earlier = covariance(X), []
+    problem = as_problem(spcacore.row_blocks(X, block_bytes=X.nbytes // 3))
+    state = Deflated.from_problem(problem, DEFLATIONS[deflation])
+    rng = np.random.default_rng(1)
+    index = np.sort(rng.choice(P, 40, replace=False))
+    V = np.asfortranarray(rng.standard_normal((P, 3)))
+    for t in range(3):
+        support = np.arange(4 * t, 4 * t + 9)
+        value = rng.standard_normal(9)
+        value /= np.linalg.norm(value)
+        x = np.zeros(P)
+        x[support] = value
+        A = deflated(A, x, deflation, earlier)
+        earlier.append(x)
+        state = state.deflate(support, value, problem.noise)
+        np.testing.assert_allclose(
+            problem.in_units(state.operator.submatrix(index)), A[np.ix_(index, index)], atol=1e-12
+        )
+        np.testing.assert_allclose(problem.in_units(state.operator.apply_block(V)), A @ V, atol=1e-11)
+        np.testing.assert_allclose(problem.in_units(state.diagonal), A.diagonal(), atol=1e-12)
+
+
+@pytest.mark.parametrize("size", [1e-140, 1e-30, 1e140])
+def test_data_of_any_size(size):
+    X = data() * size
+    result = spcacore.sparse_pca(
+        spcacore.row_blocks(X, block_bytes=X.nbytes // 3), 2, cardinality=8, scale=False
+    )
+    expected = spcacore.sparse_pca(data(), 2, cardinality=8)
+    np.testing.assert_allclose(result.loadings, expected.loadings, atol=1e-12)
+    np.testing.assert_allclose(result.mean, expected.mean * size, rtol=1e-10, atol=1e-12 * size)
+
+
+def test_a_mean_far_above_the_deviation():
+    X = data() + 1e9
+    blocks = spcacore.row_blocks(X, block_bytes=X.nbytes // 4)
+    problem = as_problem(blocks)
+    exact = np.array([np.var([int(x * 2**20) for x in column], ddof=1) for column in (X - 1e9).T]) / 2.0**40
+    np.testing.assert_allclose(problem.in_units(problem.diagonal), exact, rtol=1e-6, atol=1e-12)
+    same(spcacore.sparse_pca(blocks, 2, cardinality=8), spcacore.sparse_pca(X, 2, cardinality=8), 1e-8)
+
+
+def test_few_passes():
+    """One for the statistics, one for the start, and then only where variables are new."""
+    X = data()
+    for r, most in ((1, 6), (3, 12)):
+        blocks = spcacore.row_blocks(X, block_bytes=X.nbytes // 4)
+        result = spcacore.sparse_pca(blocks, r, cardinality=8, n_starts=1)
+        assert 3 <= blocks.passes <= most < 3 * result.n_iter.sum() + 6 * r
+
+
+def test_scores_of_blocks():
+    X = data()
+    result = spcacore.sparse_pca(X, 2, cardinality=8, scale=True)
+    blocks = spcacore.row_blocks(X, block_bytes=X.nbytes // 4)
+    np.testing.assert_allclose(
+        result.transform(blocks), (X - X.mean(axis=0)) / result.scale @ result.loadings, atol=1e-12
+    )
+
+
+def test_other_functions_take_blocks():
+    X = data()
+    A = covariance(X)
+    blocks = spcacore.row_blocks(X, block_bytes=X.nbytes // 4, names=[f"v{j}" for j in range(P)])
+    V = spcacore.sparse_pca(X, 2, cardinality=8).loadings
+    for definition in ("cumulative", "adjusted", "raw"):
+        np.testing.assert_allclose(
+            spcacore.explained_variance(blocks, V, definition=definition),
+            spcacore.explained_variance(A, V, definition=definition, kind="covariance"),
+            rtol=1e-12,
+        )
+    component = spcacore.pmd(blocks, 2.0)
+    expected = spcacore.pmd(X, 2.0)
+    np.testing.assert_allclose(component.loading, expected.loading, atol=1e-12)
+    np.testing.assert_allclose(component.strength, expected.strength, rtol=1e-12)
+    assert component.sample_loading is None
+    path, dense = (spcacore.sparsity_path(Y, cardinality=[3, 8, 12]) for Y in (blocks, X))
+    np.testing.assert_allclose(path.explained_variance_ratio, dense.explained_variance_ratio, rtol=1e-12)
+    chosen = spcacore.select_sparsity(blocks, cardinality=[3, 8, 12], criterion="sparseness")
+    assert chosen.chosen == spcacore.select_sparsity(X, cardinality=[3, 8, 12], criterion="sparseness").chosen
+    rotated, dense = spcacore.sca(blocks, 2, l1_bound=4.0), spcacore.sca(X, 2, l1_bound=4.0)
+    np.testing.assert_allclose(rotated.loadings, dense.loadings, atol=1e-8)
+    assert rotated.scores is None
+    result = spcacore.sparse_pca(blocks, 1, cardinality=8)
+    assert result.names[:2] == ("v0", "v1")
+    same(result.extend(blocks, 1), spcacore.sparse_pca(blocks, 2, cardinality=8), 1e-12)
+    covariance_blocks = spcacore.row_blocks(A, block_bytes=A.nbytes // 3)
+    same(
+        spcacore.sparse_pca(covariance_blocks, 2, cardinality=8, kind="covariance"),
+        spcacore.sparse_pca(A, 2, cardinality=8, kind="covariance"),
+        1e-12,
+    )
+
+
+def test_the_least_that_is_asked_of_a_source():
+    X = data()
+    same(
+        spcacore.sparse_pca(spcacore.row_blocks(Rows(X), block_bytes=X.nbytes // 3), 1, cardinality=8),
+        spcacore.sparse_pca(X, 1, cardinality=8),
+        1e-12,
+    )
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_callbacks_and_interrupts():
+    X = data()
+    told = []
+    spcacore.sparse_pca(spcacore.row_blocks(X), 2, cardinality=8, callback=told.append)
+    assert [t.component for t in told if t.value is not None] == [0, 1]
+
+    class Interrupted(Rows):
+        reads = 0
+
+        def __getitem__(self, rows):
+            self.reads += 1
+            if self.reads == 5:
+                os.kill(os.getpid(), signal.SIGINT)
+            return super().__getitem__(rows)
+
+    source = Interrupted(X)
+    with pytest.raises(KeyboardInterrupt):
+        spcacore.sparse_pca(spcacore.row_blocks(source, block_bytes=X.nbytes // 3), 2, cardinality=8)
+    assert source.reads <= 6
+
+
+def misplaced():
+    X = sp.csr_array(ONES)
+    X.indices[12] = 10**6
+    return X
+
+
+ONES = np.ones((5, 5))
+BAD = {
+    "NaN": (
+        lambda: spcacore.row_blocks(spoiled(np.nan, 333, 17), block_bytes=10**5),
+        ValueError, r"1 entry that is NaN or infinite, the first at \(333, 17\)",
+    ),
+    "infinity, sparse": (
+        lambda: spcacore.row_blocks(sp.csr_matrix(spoiled(np.inf, 333, 17)), block_bytes=10**5),
+        ValueError, r"the first at \(333, 17\)",
+    ),
+    "corrupt": (lambda: spcacore.row_blocks(misplaced(), block_bytes=100), ValueError, "corrupt sparse"),
+    "no array": (lambda: spcacore.row_blocks([[1.0]]), TypeError, "shape, dtype and slices of rows"),
+    "operator": (
+        lambda: spcacore.row_blocks(LinearOperator((3, 3), matvec=lambda v: v)),
+        TypeError, "slices of rows",
+    ),
+    "one dimension": (lambda: spcacore.row_blocks(np.ones(5)), ValueError, "2 dimensions"),
+    "empty": (lambda: spcacore.row_blocks(np.ones((0, 5))), ValueError, "empty"),
+    "complex": (lambda: spcacore.row_blocks(ONES * 1j), TypeError, "complex128; real numbers"),
+    "block_bytes": (lambda: spcacore.row_blocks(ONES, block_bytes=0), ValueError, "must be at least 1"),
+    "persist": (lambda: spcacore.row_blocks(ONES, persist=True), TypeError, "persist is for dask arrays"),
+    "names": (lambda: spcacore.row_blocks(ONES, names=["a"]), ValueError, "1 entry for 5 variables"),
+    "twice": (
+        lambda: spcacore.row_blocks(spcacore.row_blocks(ONES), names="abcde"),
+        TypeError, "made by row_blocks already",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input(name):
+    make, error, message = BAD[name]
+    with pytest.raises(error, match=message):
+        spcacore.sparse_pca(make(), 1, cardinality=1)
+
+
+class Changed(Rows):
+    """A source whose blocks from some read on are not what its shape and dtype say."""
+
+    def __init__(self, X, change, first):
+        super().__init__(X)
+        self.change, self.left = change, first
+
+    def __getitem__(self, rows):
+        self.left -= 1
+        block = super().__getitem__(rows)
+        return block if self.left >= 0 else self.change(block)
+
+
+def checked_later(X, change, kind, first):
+    """The same as a dask array, whose second block alone is changed, in every pass."""
+    if kind != "dask":
+        return spcacore.row_blocks(
+            Changed(sp.csr_array(X) if kind == "sparse" else X, change, first), block_bytes=X.nbytes // 3
+        )
+    lazy = dask_array(X, rows=len(X) // 3)
+    return spcacore.row_blocks(
+        lazy.map_blocks(
+            lambda block, block_id: change(block) if block_id == (1, 0) else block, meta=np.empty((0, 0))
+        ),
+        persist=first > 1,
+    )
+
+
+SHAPE = r"block 1 of X \(rows 140 to 279\) has shape {}, not \(140, 300\)"
+CHANGES = {
+    "short": (lambda block: block[:-1], ValueError, SHAPE.format(r"\(139, 300\)")),
+    "long": (
+        lambda block: (sp.vstack if sp.issparse(block) else np.vstack)([block, block[:1]]),
+        ValueError, SHAPE.format(r"\(141, 300\)"),
+    ),
+    "narrow": (lambda block: block[:, :-1], ValueError, SHAPE.format(r"\(140, 299\)")),
+    "wide": (
+        lambda block: (sp.hstack if sp.issparse(block) else np.hstack)([block, block[:, :1]]),
+        ValueError, SHAPE.format(r"\(140, 301\)"),
+    ),
+    "empty": (lambda block: block[:0], ValueError, SHAPE.format(r"\(0, 300\)")),
+    "one dimension": (lambda block: np.ones(300), ValueError, SHAPE.format(r"\(300,\)")),
+    "precision": (lambda block: block.astype(np.float32), ValueError, "block 1 .* float32, not float64"),
+    "complex": (lambda block: block * 1j, TypeError, r"block 1 .* has dtype complex128; real numbers"),
+    "objects": (lambda block: np.full((140, 300), "x", object), TypeError, r"block 1 .* has dtype object"),
+    "nothing": (lambda block: None, TypeError, r"block 1 of X \(rows 140 to 279\) is NoneType, not an array"),
+    "list": (lambda block: [[1.0] * 300] * 140, TypeError, "block 1 .* is list, not an array"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse", "dask"])
+@pytest.mark.parametrize("first", [1, 4])  # reads of blocks before: in the first pass, in the second
+@pytest.mark.parametrize("change", CHANGES)
+def test_blocks_that_are_not_what_their_source_says(kind, first, change):
+    alter, error, message = CHANGES[change]
+    source = checked_later(data(), alter, kind, first)
+    with pytest.raises(error, match=message):
+        spcacore.sparse_pca(source, 1, cardinality=8)
+
+
+def test_scores_of_blocks_that_are_not_what_their_source_says():
+    X = data()
+    result = spcacore.sparse_pca(X, 2, cardinality=8)
+    for kind in ("dense", "sparse", "dask"):
+        for change in ("short", "narrow", "nothing"):
+            alter, error, message = CHANGES[change]
+            with pytest.raises(error, match=message):
+                np.asarray(result.transform(checked_later(X, alter, kind, 1)))
+
+
+def test_blocks_without_rows_and_of_both_storages():
+    da = pytest.importorskip("dask.array", reason="needs dask")
+    X = data()
+    expected = spcacore.sparse_pca(X, 2, cardinality=8)
+    for storage in (np.asarray, sp.csr_array):
+        for rows in ((0, 200, 0, 220), (420, 0)):
+            array = da.from_array(X, chunks=(rows, P)).map_blocks(
+                lambda block, block_id, storage=storage: storage(block) if block_id[0] % 2 else block,
+                meta=np.empty((0, 0)),
+            )
+            same(spcacore.sparse_pca(array, 2, cardinality=8), expected, 1e-12)
+
+
+def test_what_needs_the_data_in_memory_says_so(monkeypatch):
+    import spcacore.operators.block_operator as module
+
+    blocks = spcacore.row_blocks(data())
+    with pytest.raises(ValueError, match="sample_l1_bound needs the data in memory"):
+        spcacore.sparse_pca(blocks, 1, method="pmd", l1_bound=2.0, sample_l1_bound=3.0)
+    with pytest.raises(ValueError, match="scale='degree' needs the data in memory"):
+        spcacore.sca(blocks, 1, l1_bound=2.0, scale="degree")
+    with pytest.raises(TypeError, match="criterion='permutation' needs the data in memory"):
+        spcacore.select_sparsity(blocks, cardinality=[2, 4], criterion="permutation")
+    monkeypatch.setattr(module, "BLOCKS_SUBMATRIX_ORDER", 200)
+    monkeypatch.setattr(module, "KEPT_BYTES", 0)
+    with pytest.raises(ValueError, match="covariance of 300 variables at once"):
+        spcacore.sparse_pca(blocks, 1, method="greedy", cardinality=3, strategy="backward")
+
+
+# ---- recipes ---------------------------------------------------------------------------------------
+
+
+def test_memory_map(tmp_path):
+    X = data()
+    np.save(tmp_path / "X.npy", X)
+    blocks = spcacore.row_blocks(np.load(tmp_path / "X.npy", mmap_mode="r"), block_bytes=X.nbytes // 3)
+    same(spcacore.sparse_pca(blocks, 2, cardinality=8), spcacore.sparse_pca(X, 2, cardinality=8), 1e-12)
+
+
+def test_hdf5(tmp_path):
+    h5py = pytest.importorskip("h5py", reason="needs h5py")
+    X = data(dtype=np.float32)
+    with h5py.File(tmp_path / "X.h5", "w") as file:
+        dataset = file.create_dataset("X", data=X, chunks=(50, P))
+        blocks = spcacore.row_blocks(dataset, block_bytes=110 * P * 4)
+        assert blocks.starts == list(range(0, N, 100))  # whole chunks
+        same(spcacore.sparse_pca(blocks, 2, cardinality=8), spcacore.sparse_pca(X, 2, cardinality=8), 1e-6)
+
+
+def test_zarr(tmp_path):
+    zarr = pytest.importorskip("zarr", reason="needs zarr")
+    X = data()
+    array = zarr.create_array(str(tmp_path / "X.zarr"), shape=X.shape, chunks=(100, P), dtype=X.dtype)
+    array[:] = X
+    blocks = spcacore.row_blocks(array, block_bytes=X.nbytes // 3)
+    same(spcacore.sparse_pca(blocks, 2, cardinality=8), spcacore.sparse_pca(X, 2, cardinality=8), 1e-12)
+
+
+@pytest.mark.parametrize("stored", ["dense", "csr"])
+@pytest.mark.filterwarnings("ignore")  # anndata's own
+def test_backed_anndata(tmp_path, stored):
+    anndata = pytest.importorskip("anndata", reason="needs anndata")
+    X = np.maximum(data() - 3, 0)
+    anndata.AnnData(sp.csr_matrix(X) if stored == "csr" else X).write_h5ad(tmp_path / "X.h5ad")
+    backed = anndata.read_h5ad(tmp_path / "X.h5ad", backed="r")
+    try:
+        blocks = spcacore.row_blocks(backed.X, block_bytes=X.nbytes // 3, names=backed.var_names)
+        result = spcacore.sparse_pca(blocks, 2, cardinality=8)
+    finally:
+        backed.file.close()
+    same(result, spcacore.sparse_pca(X, 2, cardinality=8), 1e-12)
+    assert result.names == tuple(backed.var_names)
