@@ -7,7 +7,8 @@ from . import datasets
 from .models.components import SparsePCAResult, sparse_pca
 from .models.elastic_net import SPCAResult, spca
 from .models.refinement import refine
-from .models.rotated import RotatedResult, prs, sca, sca_path, sma
+from .models.rotated import prs, sca, sca_path, sma
+from .models.rotated_result import RotatedResult
 from .models.variance import explained_variance, renormalize
 from .progress import Progress, SelectionProgress
 from .results import DSPCAComponent, ExactComponent, GreedyComponent, PMDComponent, SparseComponent

@@ -327,9 +327,13 @@ ARGUMENTS: list[Call] = [  # other arrays than the first of a function, and thos
     ],
     method("SparsePCAResult.extend", lambda r, X: r.extend(X, 1, cardinality=K), "sparse_pca"),
     method("SPCAResult.transform", lambda r, X: r.transform(X), "spca"),
+    method("RotatedResult.transform", lambda r, X: r.transform(X), "sca"),
     *[
         method(f"{c}.reconstruct", lambda r, S: r.reconstruct(S), f, takes="scores", **DENSE)
-        for c, f in (("SparsePCAResult", "sparse_pca"), ("SPCAResult", "spca"))
+        for c, f in (
+            ("SparsePCAResult", "sparse_pca"), ("SPCAResult", "spca"), ("RotatedResult", "sma"),
+            ("StructuredPCAResult", "soppca"), ("PPCAResult", "ppca"),
+        )
     ],
     method("StructuredPCAResult.transform", lambda r, X: r.transform(X), "soppca"),
     method("StructuredPCAResult.extend", lambda r, X: r.extend(X, 1, cardinality=K), "soppca"),
@@ -356,7 +360,9 @@ ARGUMENTS: list[Call] = [  # other arrays than the first of a function, and thos
         lambda r, Y: r.transform(X0[:, 6:], Y), "sparse_cca", takes="half", other="Y",
     ),
 ]  # fmt: skip
+READABLE = {n for n in spcacore.__all__ if hasattr(getattr(spcacore, n), "summary")}
 NO_ARRAYS = {  # methods whose arguments are options
+    *(f"{n}.{m}" for n in READABLE for m in ("summary", "group_contributions")),
     "GreedyComponent.at", "PPCAResult.sample", "StructuredPCAResult.posterior_covariance",
     "RowBlocks.beside", "RowBlocks.mapped", "RowBlocks.reduced", "RowBlocks.results", "RowBlocks.rows",
     "RowBlocks.split", "RowBlocks.split_or_none", "RowBlocks.stacked", "RowBlocks.taken",

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._limits import NAME_LETTERS
 from .._messages import counted
+from .._rendering import shortened
 from .._validation import integer, real_array
 from ..results import labels
 
@@ -92,15 +92,6 @@ def variance_shares(result: Any, r: int, chosen: Sequence[int] | None = None) ->
         return None
     shares = np.asarray(shares, np.float64)
     return shares if chosen is None else shares[list(chosen)]
-
-
-def shortened(name: str) -> str:
-    """On one line; the middle of a long one is left out, as names tend to differ at their ends."""
-    name = " ".join(name.split())
-    if len(name) <= NAME_LETTERS:
-        return name
-    tail = NAME_LETTERS // 3
-    return f"{name[: NAME_LETTERS - tail - 1].rstrip()}…{name[-tail:].lstrip()}"
 
 
 def percent(share: float) -> str:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from .._docstrings import filled
 from .._messages import counted
+from .._rendering import shortened
 from .._validation import integer, real_array
 from . import drawing
 
@@ -138,7 +139,7 @@ def biplot(
         whole.draw_without_rendering()  # labels are placed by where the tips will be
     else:
         ax.apply_aspect()
-    _label_tips(ax, tips, [drawing.shortened(named[j]) for j in index])
+    _label_tips(ax, tips, [shortened(named[j]) for j in index])
     return ax
 
 
@@ -189,9 +190,7 @@ def _scatter_classes(
     )  # fmt: skip
     for handle, text, kind in zip(legend.legend_handles, legend.get_texts(), kinds, strict=True):
         handle.set_sizes([30])
-        text.set(
-            text=drawing.shortened(kind), **drawing.VERBATIM
-        )  # a label that begins with _ would be left out
+        text.set(text=shortened(kind), **drawing.VERBATIM)  # a label that begins with _ would be left out
 
 
 def _label_tips(ax: Any, tips: NDArray[np.float64], names: list[str]) -> None:

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from .._docstrings import filled
 from .._messages import counted
 from .._validation import real_array
-from ..linalg.eigen import leading_eigenvectors
 from ..models.variance import checked_loadings, operator_variances
 from ..operators.inputs import as_problem
+from ..operators.leading import dense_shares
 from . import drawing
 
 if TYPE_CHECKING:
@@ -157,9 +157,5 @@ def _computed_shares(
     total = float(problem.diagonal.sum())
     if not total > 0:
         raise ValueError("X has no variance")
-    op = problem.operator
-    rank = min(r, p if op.covariance else min(p, op.n))
-    ordinary = np.zeros(r)
-    ordinary[:rank] = np.maximum(leading_eigenvectors(op, rank)[0], 0) / total
     own = operator_variances(problem, checked_loadings(V, p), "cumulative") / total if wanted else None
-    return ordinary, own
+    return dense_shares(problem, r), own
