@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from .generalized.cca_permutation import CCAPermutation, sparse_cca_permutation
     from .generalized.eigen import SparseEigenResult, sparse_eigen
     from .generalized.lda import SparseLDAResult, sparse_lda
+    from .models.comparison import Comparison, compare
+    from .models.given import GivenLoadings, from_loadings
     from .models.kernel import KernelPCAResult, kernel_pca
     from .models.priors import grid_laplacian
     from .models.probabilistic import PPCAResult, ppca
@@ -62,6 +64,8 @@ _LATER = {  # imported when first asked for: together they take longer than all 
         "SparseLDAResult",
         "sparse_lda",
     ),
+    "models.comparison": ("Comparison", "compare"),
+    "models.given": ("GivenLoadings", "from_loadings"),
     "models.kernel": ("KernelPCAResult", "kernel_pca"),
     "models.priors": ("grid_laplacian",),
     "models.probabilistic": ("PPCAResult", "ppca"),
@@ -81,9 +85,11 @@ _HOME = {name: module for module, names in _LATER.items() for name in names}
 
 __all__ = [
     "CCAPermutation",
+    "Comparison",
     "DSPCAComponent",
     "ExactComponent",
     "GapStatistic",
+    "GivenLoadings",
     "GreedyComponent",
     "KernelPCAResult",
     "OptimalityBound",
@@ -106,10 +112,12 @@ __all__ = [
     "SparsitySelection",
     "StructuredPCAResult",
     "branch_and_bound",
+    "compare",
     "datasets",
     "deflate",
     "dspca",
     "explained_variance",
+    "from_loadings",
     "gpower",
     "greedy",
     "grid_laplacian",

@@ -314,6 +314,15 @@ def labels(names: Sequence[str] | None, count: int) -> list[str]:
     return [f"x{j + 1}" for j in range(count)] if names is None else list(names)
 
 
+def check_names(names: Any, p: int) -> tuple[str, ...]:
+    """Names of p variables from any sequence."""
+    if isinstance(names, (str, bytes)) or not hasattr(names, "__len__"):
+        raise TypeError(f"names must be a sequence of {p} strings, not {names!r}")
+    if len(names) != p:
+        raise ValueError(f"names has {counted(len(names), 'entry')} for {counted(p, 'variable')}")
+    return tuple(str(name) for name in names)
+
+
 def frame(columns: dict[str, Any], index: Sequence[Any], index_name: str) -> Any:
     """A pandas DataFrame."""
     try:

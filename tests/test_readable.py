@@ -2,12 +2,12 @@
 
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from calls import CLEAN, LABELS
+from html_tools import Columns, balanced
 from oracles import covariance, optimum
 
 import spcacore
@@ -18,26 +18,18 @@ RNG = np.random.default_rng(5)
 X = RNG.standard_normal((50, 8)) @ RNG.standard_normal((8, 8)) + 7
 
 
-class Columns:
-    def __init__(self, array, columns=NAMES):
-        self.array, self.columns = array, list(columns)
-
-    def __array__(self, dtype=None, copy=None):
-        return np.asarray(self.array, dtype)
-
-
 RESULTS = {
-    "sparse_pca": lambda: spcacore.sparse_pca(Columns(X), 3, cardinality=[5, 3, 2], certify=True),
+    "sparse_pca": lambda: spcacore.sparse_pca(Columns(X, NAMES), 3, cardinality=[5, 3, 2], certify=True),
     "covariance": lambda: spcacore.sparse_pca(covariance(X), 3, cardinality=4, kind="covariance"),
-    "spca": lambda: spcacore.spca(Columns(X), 3, cardinality=4),
-    "sca": lambda: spcacore.sca(Columns(X), 3, l1_bound=3.5),
+    "spca": lambda: spcacore.spca(Columns(X, NAMES), 3, cardinality=4),
+    "sca": lambda: spcacore.sca(Columns(X, NAMES), 3, l1_bound=3.5),
     "sma": lambda: spcacore.sma(X, 2, l1_bound=3.0, sample_l1_bound=8.0),
-    "ppca": lambda: spcacore.ppca(Columns(X), 2),
+    "ppca": lambda: spcacore.ppca(Columns(X, NAMES), 2),
     "oppca": lambda: spcacore.oppca(X, 2),
-    "soppca": lambda: spcacore.soppca(Columns(X), 2, 4),
+    "soppca": lambda: spcacore.soppca(Columns(X, NAMES), 2, 4),
     "sparse_lda": lambda: spcacore.sparse_lda(CLEAN["data"], LABELS, cardinality=3),
     "sparse_eigen": lambda: spcacore.sparse_eigen(covariance(X), np.eye(8), 3),
-    "tpower": lambda: spcacore.tpower(Columns(covariance(X)), 3, kind="covariance"),
+    "tpower": lambda: spcacore.tpower(Columns(covariance(X), NAMES), 3, kind="covariance"),
     "greedy": lambda: spcacore.greedy(X, 3),
     "branch_and_bound": lambda: spcacore.branch_and_bound(X, 3),
 }
@@ -307,7 +299,7 @@ def test_summary_names_the_leading_variables():
 
 
 def test_names_in_a_summary_are_one_printable_line():
-    text = spcacore.sparse_pca(Columns(X), 2, cardinality=8).summary(8)
+    text = spcacore.sparse_pca(Columns(X, NAMES), 2, cardinality=8).summary(8)
     assert "a b?[31m" in text
     assert "\x1b" not in text
     assert "g" * 60 not in text
@@ -349,51 +341,6 @@ def test_no_component_and_no_variable():
 
 
 # ---- HTML ---------------------------------------------------------------------------------------------
-
-
-class Page(HTMLParser):
-    """Elements opened and closed in their turn, the texts of cells, and what draws bars."""
-
-    def __init__(self):
-        super().__init__()
-        self.open, self.rows, self.tables, self.styles, self.seen = [], [], 0, [], set()
-        self.paragraphs, self.css = [], ""
-
-    def handle_starttag(self, tag, attributes):
-        self.open.append(tag)
-        self.seen.add(tag)
-        assert not any(name.startswith("on") for name, _ in attributes)
-        assert set(dict(attributes)) <= {"class", "style", "scope"}
-        if tag == "table":
-            self.tables += 1
-        if tag == "tr":
-            self.rows.append([])
-        if tag in ("td", "th"):
-            self.rows[-1].append("")
-            self.styles.append(dict(attributes))
-        if tag == "p":
-            self.paragraphs.append("")
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        inside = self.open[-1] if self.open else ""
-        if inside in ("td", "th"):
-            self.rows[-1][-1] += data
-        elif inside == "style":
-            self.css += data
-        elif "p" in self.open:
-            self.paragraphs[-1] += data
-
-
-def balanced(html):
-    page = Page()
-    page.feed(html)
-    page.close()
-    assert page.open == []
-    assert "script" not in page.seen
-    return page
 
 
 @each

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._messages import counted
 from .._rendering import shortened
 from .._validation import integer, real_array
-from ..results import labels
+from ..results import check_names, labels
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,11 +75,7 @@ def chosen_components(components: Any, r: int) -> list[int]:
 def variable_names(result: Any, names: Any, p: int) -> list[str]:
     if names is None:
         return labels(getattr(result, "names", None), p)
-    if isinstance(names, (str, bytes)) or not hasattr(names, "__len__"):
-        raise TypeError(f"names must be a sequence of {p} strings, not {names!r}")
-    if len(names) != p:
-        raise ValueError(f"names has {counted(len(names), 'entry')} for {counted(p, 'variable')}")
-    return [str(name) for name in names]
+    return list(check_names(names, p))
 
 
 def variance_shares(result: Any, r: int, chosen: Sequence[int] | None = None) -> NDArray[np.float64] | None:

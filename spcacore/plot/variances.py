@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from .._docstrings import filled
 from .._messages import counted
 from .._validation import real_array
+from ..models.comparison import option_of
 from ..models.variance import checked_loadings, operator_variances
 from ..operators.inputs import as_problem
 from ..operators.leading import dense_shares
@@ -85,7 +86,7 @@ def scree(
             raise ValueError("the result has no explained_variance_ratio: pass X")
     ordinary = None if dense is None else _known_shares(dense)[:r]
     if X is not None:
-        options = {name: _option_of(result, name) if v is None else v for name, v in options.items()}
+        options = {name: option_of(result, name) if v is None else v for name, v in options.items()}
         ordinary, own = _computed_shares(X, V, shares is None, options)
         shares = own if shares is None else shares
     assert shares is not None
@@ -133,15 +134,6 @@ def _known_shares(dense: Any) -> NDArray[np.float64]:
     if shares.min() < 0 or shares.sum() > 1 + 1e-6:
         raise ValueError("dense must be shares of the variance: numbers in [0, 1] that add up to at most 1")
     return shares
-
-
-def _option_of(result: Any, name: str) -> Any:
-    """How the result took its data."""
-    if name == "kind":
-        return getattr(result, "kind", "data")
-    if name == "center":
-        return not (hasattr(result, "mean") and result.mean is None)
-    return getattr(result, "scale", None) is not None
 
 
 def _computed_shares(
