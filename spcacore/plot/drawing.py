@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 DIVERGING, ABOVE, BELOW = "RdBu_r", "#b2182b", "#2166ac"
 SPARSE, DENSE, ORDINARY, CHOSEN = "#0072b2", "#7d7d7d", "#c4c4c4", "#d55e00"
+COLORS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c564b", "#4d4d4d")
 VERBATIM: dict[str, Any] = {"parse_math": False, "usetex": False}  # a name may contain $ and _
 LETTER_WIDTH = 0.6  # of its height
 NO_LOADINGS = "all loadings are zero"

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-_COLORS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c564b", "#4d4d4d")
-_STYLES = list(product("osD^", _COLORS))  # of the classes
+_STYLES = list(product("osD^", drawing.COLORS))  # of the classes
 
 
 @filled(drawing.PARAGRAPHS)
