@@ -361,7 +361,7 @@ def _groups_of(groups: Any, names: tuple[str, ...] | None, p: int) -> list[Hasha
             raise ValueError(f"groups must have every variable; it lacks {shown}")
         return [groups[name] for name in variables]
     if isinstance(groups, (str, bytes)) or not hasattr(groups, "__len__") or np.ndim(groups) > 1:
-        raise TypeError(f"groups must be a sequence of {p} labels, or a mapping of names, not {groups!r}")
+        raise TypeError(f"groups must be a sequence of labels or a mapping of names, not {groups!r}")
     if len(groups) != p:
         raise ValueError(f"groups has {counted(len(groups), 'label')} for {counted(p, 'variable')}")
     return groups.tolist() if isinstance(groups, np.ndarray) else list(groups)

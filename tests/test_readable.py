@@ -211,9 +211,9 @@ def test_groups_by_name():
     [
         (["a"] * 7, ValueError, "7 labels for 8 variables"),
         ({"topdiam": 1}, ValueError, "lacks .<script>"),
-        ("abcdefgh", TypeError, "sequence of 8 labels"),
-        (3, TypeError, "sequence of 8 labels"),
-        (np.zeros((8, 1)), TypeError, "sequence of 8 labels"),
+        ("abcdefgh", TypeError, "sequence of labels"),
+        (3, TypeError, "sequence of labels"),
+        (np.zeros((8, 1)), TypeError, "sequence of labels"),
     ],
 )
 def test_wrong_groups(groups, error, message):

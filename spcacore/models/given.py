@@ -23,25 +23,11 @@ class GivenLoadings(LoadingsResult):
     ----------
     loadings : ndarray of shape (p, r)
         At unit length, or zero; order and signs are as they were given.
-    explained_variance : ndarray of shape (r,)
-        Additional variance of each component given the earlier ones (`explained_variance`,
-        definition "cumulative").
-    explained_variance_ratio : ndarray of shape (r,) or None
-        As a proportion of the total; None where the total is unknown (products alone).
-    total_variance : float or None
-        Trace of the covariance matrix.
-    cardinality : ndarray of shape (r,), int
-        Nonzeros of each loading.
-    mean, scale : ndarray of shape (p,) or None
-        Subtracted from, then divides, each column; None if not applied.
-    kind : str
-    n_samples : int or None
-        None for a covariance.
-    names : tuple of str or None
-        Names of the variables.
     method : str
         The label that the caller gave.
-    dense_ratio : ndarray of shape (r,) or None
+    explained_variance, explained_variance_ratio, total_variance, cardinality, mean, scale, kind
+        As in `SparsePCAResult`.
+    n_samples, names, dense_ratio
         As in `SparsePCAResult`.
     """
 

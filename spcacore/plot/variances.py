@@ -146,11 +146,6 @@ def comparison(results: Comparison, *, definition: str = "cumulative", ax: Axes 
         For what is not a comparison, or a definition that it does not have.
     {no_matplotlib}
 
-    References
-    ----------
-    H. Shen and J. Z. Huang (2008). Sparse principal component analysis via regularized low rank
-    matrix approximation. Journal of Multivariate Analysis 99, section 2.3.
-
     {examples}
     >>> import spcacore
     >>> A = spcacore.datasets.load_pitprops().correlation
