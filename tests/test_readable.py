@@ -376,6 +376,21 @@ def test_html_has_the_loadings_and_their_bars():
     assert sum(s["class"] == "below" for s in bars) == np.count_nonzero(V < 0)
 
 
+def test_rows_are_led_by_the_components_in_turn():
+    """The most important first within each; a variable of two stands with the one that it leads more."""
+    V = np.zeros((9, 2))
+    V[[4, 1, 7, 2], 0] = 0.9, -0.3, 0.25, 0.1
+    V[[0, 8, 3, 2], 1] = -0.5, 0.6, 0.45, 0.55
+    page = balanced(
+        replace(
+            RESULTS["sca"](), loadings=V[:, [0, 1]], names=None, pve=np.array([0.1, 0.2]), dense_ratio=None
+        )._repr_html_()
+    )
+    header = next(i for i, row in enumerate(page.rows) if row[0] == "variable")
+    order = [4, 1, 7, 8, 2, 0, 3]
+    assert [row[0] for row in page.rows[header + 1 :]] == [f"x{j + 1}" for j in order]
+
+
 def test_html_has_shares_beside_the_ordinary_ones():
     result = RESULTS["covariance"]()
     widths = re.findall(r'<i( class="dense")? style="width:([\d.]+)%">', result._repr_html_())

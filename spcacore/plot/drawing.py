@@ -82,8 +82,6 @@ def variable_names(result: Any, names: Any, p: int) -> list[str]:
 def variance_shares(result: Any, r: int, chosen: Sequence[int] | None = None) -> NDArray[np.float64] | None:
     """Of the variance, for each component; None where the result does not say."""
     shares = getattr(result, "explained_variance_ratio", None)
-    if shares is None and getattr(result, "pve", None) is not None:
-        shares = np.diff(np.asarray(result.pve, np.float64), prepend=0)
     if shares is None:
         return None
     shares = np.asarray(shares, np.float64)
