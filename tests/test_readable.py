@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from calls import CLEAN, LABELS
 from html_tools import Columns, balanced
 from oracles import covariance, optimum
+from scipy.sparse.linalg import aslinearoperator
 
 import spcacore
 from spcacore import _limits, row_blocks
@@ -162,8 +163,13 @@ def test_shares_only_where_they_are_cheap(monkeypatch):
     assert run() is None
     monkeypatch.undo()
     assert spcacore.sparse_pca(row_blocks(X), 2, cardinality=3).dense_ratio is None
-    products = lambda v: covariance(X) @ v  # noqa: E731
-    assert spcacore.sparse_pca(products, 1, cardinality=2, kind="covariance", n_features=8).n_components == 1
+    wide = sp.random_array((100, 5000), density=0.01, rng=np.random.default_rng(0), format="csr")
+    assert spcacore.sparse_pca(wide, 2, cardinality=3).dense_ratio is None
+    tall = spcacore.sparse_pca(wide.T.tocsr(), 2, cardinality=3).dense_ratio
+    values = np.linalg.eigvalsh(covariance(wide.T.toarray()))
+    np.testing.assert_allclose(tall, values[:-3:-1] / values.sum(), rtol=1e-10)
+    products = aslinearoperator(X - X.mean(axis=0))
+    assert spcacore.sparse_pca(products, 2, cardinality=3, center=False).dense_ratio is None
 
 
 # ---- contributions ------------------------------------------------------------------------------------
@@ -289,6 +295,8 @@ def test_summary_names_the_leading_variables():
         for name, j in zip(names, order, strict=False):
             assert name[:3] == " ".join(NAMES[j].split())[:3]
     assert len(result.summary(n_variables=0).split("\n\n")) == 2
+    all_ = spcacore.sparse_pca(X, 1, cardinality=8)
+    assert [name for name, _ in led_by(all_.summary())[0]][5:] == ["3 more"]
     assert all(
         len(found) == np.count_nonzero(v)
         for found, v in zip(led_by(result.summary(8)), shares.T, strict=True)

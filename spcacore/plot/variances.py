@@ -187,7 +187,8 @@ def comparison(results: Comparison, *, definition: str = "cumulative", ax: Axes 
     drawing.add_grid(ax, "y")
     drawn, said = ax.get_legend_handles_labels()
     drawing.legend_above(ax, drawn, said)
-    for text in ax.get_legend().get_texts():
+    legend: Any = ax.get_legend()
+    for text in legend.get_texts():
         text.set(**drawing.VERBATIM)
     drawing.hide_spines(ax)
     return ax
