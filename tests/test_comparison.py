@@ -17,7 +17,7 @@ from scipy.sparse.linalg import aslinearoperator
 
 import spcacore
 from spcacore import _limits, compare, explained_variance, from_loadings, row_blocks
-from spcacore.models.variance import DEFINITIONS
+from spcacore.models.variance import VARIANCE_DEFINITIONS
 
 pd = optional("pandas")
 PROPS = spcacore.datasets.load_pitprops()
@@ -160,7 +160,7 @@ def test_measures(which, reference):
     Z = standardized(which)
     tol = tolerance(which)
     for i, u in enumerate(U):
-        for name in DEFINITIONS:
+        for name in VARIANCE_DEFINITIONS:
             S = Z.T @ Z / (len(Z) - 1)
             expected = explained_variance(S, u, name, kind="covariance")
             np.testing.assert_allclose(c.explained_variance[name][i], expected, rtol=tol)
@@ -382,17 +382,19 @@ def test_summary_has_the_numbers():
     each, pairs = tables(str(c))
     titles = each[0]
     assert titles[:4] == ["result", "components", "nonzeros", "variables"]
-    assert titles[4:-1] == [f"{name} %" for name in DEFINITIONS]
+    assert titles[4:-1] == [f"{name} %" for name in VARIANCE_DEFINITIONS]
     assert [row[0] for row in each[1:]] == ["by <tpower>", "sca", "new line", "ordinary"]
     for i in range(3):
         V = c.loadings[i]
         assert each[i + 1][1:4] == [
             str(x) for x in (V.shape[1], np.count_nonzero(V), np.count_nonzero(V.any(axis=1)))
         ]
-        for name, word in zip(DEFINITIONS, each[i + 1][4:], strict=False):
+        for name, word in zip(VARIANCE_DEFINITIONS, each[i + 1][4:], strict=False):
             assert float(word) == pytest.approx(100 * c.explained_variance[name][i].sum() / 13, abs=0.051)
     ordinary = 100 * np.linalg.eigvalsh(A)[:-4:-1].sum() / 13
-    assert [float(word) for word in each[4][4:]] == pytest.approx([ordinary] * len(DEFINITIONS), abs=0.051)
+    assert [float(word) for word in each[4][4:]] == pytest.approx(
+        [ordinary] * len(VARIANCE_DEFINITIONS), abs=0.051
+    )
     assert len(pairs) == 1 + 3 + 2 + 1
     firsts = [(row[0], row[1]) for row in pairs[1:]]
     assert firsts == [(("by <tpower>", "sca", "new line")[i], str(t + 1)) for i, t in c.in_turn()]
@@ -403,7 +405,7 @@ def test_summary_has_the_numbers():
         assert float(row[5]) == pytest.approx(100 * c.overlap[i][t], abs=0.051)
         assert float(row[6].rstrip("°")) == pytest.approx(c.angle[i][t], abs=0.051)
         assert float(row[7]) == pytest.approx(c.correlation[i][t], abs=5.1e-4)
-        share = c.explained_variance[DEFINITIONS[0]][i][t] / 13
+        share = c.explained_variance[VARIANCE_DEFINITIONS[0]][i][t] / 13
         assert float(row[8]) == pytest.approx(100 * share, abs=0.051)
 
 
@@ -421,8 +423,10 @@ def test_variances_where_the_total_is_not_known():
     assert c.explained_variance_ratio is None
     assert c.dense_ratio is None
     each = tables(c.summary())[0]
-    assert each[0][4:-1] == list(DEFINITIONS)
-    assert float(each[1][4]) == pytest.approx(c.explained_variance[DEFINITIONS[0]][0].sum(), rel=6e-4)
+    assert each[0][4:-1] == list(VARIANCE_DEFINITIONS)
+    assert float(each[1][4]) == pytest.approx(
+        c.explained_variance[VARIANCE_DEFINITIONS[0]][0].sum(), rel=6e-4
+    )
     assert "ratio_raw" not in c.frame().columns
 
 
@@ -436,7 +440,7 @@ def test_frame_of_a_comparison():
     assert table["nonzeros"].tolist() == [n for counts in c.cardinality for n in counts]
     for name in ("sign", "shared", "overlap", "angle", "correlation"):
         np.testing.assert_array_equal(table[name], np.concatenate(getattr(c, name)))
-    for name in DEFINITIONS:
+    for name in VARIANCE_DEFINITIONS:
         values = np.concatenate(c.explained_variance[name])
         np.testing.assert_array_equal(table[f"variance_{name}"], values)
         np.testing.assert_allclose(table[f"ratio_{name}"], values / 13)

@@ -16,7 +16,7 @@ from oracles import covariance, spanned_variance
 
 import spcacore
 from spcacore import plot
-from spcacore.models.variance import DEFINITIONS
+from spcacore.models.variance import VARIANCE_DEFINITIONS
 
 matplotlib = pytest.importorskip("matplotlib", reason="needs matplotlib")
 matplotlib.use("Agg")
@@ -116,7 +116,7 @@ def compared(**options):
     return spcacore.compare(results, PROPS.correlation, kind="covariance", **options)
 
 
-@pytest.mark.parametrize("definition", DEFINITIONS)
+@pytest.mark.parametrize("definition", VARIANCE_DEFINITIONS)
 def test_matched_components_stand_side_by_side(definition):
     c = compared()
     ax = plot.comparison(c, definition=definition)

@@ -32,7 +32,7 @@ from ..operators.inputs import as_problem
 from ..operators.leading import dense_shares
 from ..operators.problem import Problem
 from ..results import frame
-from .variance import DEFINITIONS, checked_loadings, operator_variances
+from .variance import VARIANCE_DEFINITIONS, checked_loadings, operator_variances
 
 Array = NDArray[np.float64]
 PerResult = tuple[NDArray[Any], ...]
@@ -338,7 +338,9 @@ def compare(
         if own is not None and problem.names is not None and tuple(own) != problem.names:
             raise ValueError(f"results[{label!r}] has other variables than X, by their names or their order")
     V = [_unit_loadings(result, label, problem.p) for label, result in zip(labels, given, strict=True)]
-    variances = {name: tuple(operator_variances(problem, v, name) for v in V) for name in DEFINITIONS}
+    variances = {
+        name: tuple(operator_variances(problem, v, name) for v in V) for name in VARIANCE_DEFINITIONS
+    }
     total = None if problem.diagonal is None else float(problem.diagonal.sum())
     ratios = None
     if total is not None and total > 0:

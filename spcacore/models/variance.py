@@ -16,7 +16,7 @@ from ..operators.inputs import as_problem
 from ..operators.problem import Problem, warn_out_of_range
 from ..solvers.refitting import leading_vector
 
-DEFINITIONS = ("cumulative", "adjusted", "raw")
+VARIANCE_DEFINITIONS = ("cumulative", "adjusted", "raw")
 
 
 def explained_variance(
@@ -82,7 +82,7 @@ def explained_variance(
     adjusted [2.9375 2.0026]
     raw [2.9375 2.2801]
     """
-    check_choice(definition, "definition", DEFINITIONS)
+    check_choice(definition, "definition", VARIANCE_DEFINITIONS)
     problem = as_problem(X, kind=kind, center=center, scale=scale, n_features=n_features, definite=False)
     V = checked_loadings(loadings, problem.p)
     if check_bool(ratio, "ratio"):
