@@ -14,14 +14,17 @@ if TYPE_CHECKING:
     from .generalized.cca_permutation import CCAPermutation, sparse_cca_permutation
     from .generalized.eigen import SparseEigenResult, sparse_eigen
     from .generalized.lda import SparseLDAResult, sparse_lda
+    from .models.comparison import Comparison, compare
     from .models.components import SparsePCAResult, sparse_pca
     from .models.elastic_net import SPCAResult, spca
+    from .models.given import GivenLoadings, from_loadings
     from .models.kernel import KernelPCAResult, kernel_pca
     from .models.priors import grid_laplacian
     from .models.probabilistic import PPCAResult, ppca
     from .models.random_features import RandomFeatures, random_fourier_features
     from .models.refinement import refine
-    from .models.rotated import RotatedResult, prs, sca, sca_path, sma
+    from .models.rotated import prs, sca, sca_path, sma
+    from .models.rotated_result import RotatedResult
     from .models.structured import StructuredPCAResult, oppca, soppca
     from .models.variance import explained_variance, renormalize
     from .operators.blocks import RowBlocks
@@ -50,14 +53,17 @@ _MODULES: dict[str, tuple[str, ...]] = {  # each is imported when a name of it i
     "generalized.cca_permutation": ("CCAPermutation", "sparse_cca_permutation"),
     "generalized.eigen": ("SparseEigenResult", "sparse_eigen"),
     "generalized.lda": ("SparseLDAResult", "sparse_lda"),
+    "models.comparison": ("Comparison", "compare"),
     "models.components": ("SparsePCAResult", "sparse_pca"),
     "models.elastic_net": ("SPCAResult", "spca"),
+    "models.given": ("GivenLoadings", "from_loadings"),
     "models.kernel": ("KernelPCAResult", "kernel_pca"),
     "models.priors": ("grid_laplacian",),
     "models.probabilistic": ("PPCAResult", "ppca"),
     "models.random_features": ("RandomFeatures", "random_fourier_features"),
     "models.refinement": ("refine",),
-    "models.rotated": ("RotatedResult", "prs", "sca", "sca_path", "sma"),
+    "models.rotated": ("prs", "sca", "sca_path", "sma"),
+    "models.rotated_result": ("RotatedResult",),
     "models.structured": ("StructuredPCAResult", "oppca", "soppca"),
     "models.variance": ("explained_variance", "renormalize"),
     "operators.blocks": ("RowBlocks",),
@@ -82,9 +88,11 @@ _HOME = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
     "CCAPermutation",
+    "Comparison",
     "DSPCAComponent",
     "ExactComponent",
     "GapStatistic",
+    "GivenLoadings",
     "GreedyComponent",
     "KernelPCAResult",
     "OptimalityBound",
@@ -107,10 +115,12 @@ __all__ = [
     "SparsitySelection",
     "StructuredPCAResult",
     "branch_and_bound",
+    "compare",
     "datasets",
     "deflate",
     "dspca",
     "explained_variance",
+    "from_loadings",
     "gpower",
     "greedy",
     "grid_laplacian",

@@ -212,9 +212,14 @@ GRID_CARDINALITY = 1000  # the largest tried by default
 # Callbacks
 CALLBACK_SECONDS = 0.05  # between calls of a callback: twenty times a second
 
+# Results as text and HTML
+READ_VARIABLES = 40  # rows of a table of loadings: what a screen shows, however many variables there are
+READ_COMPONENTS = 20  # components of one
+DENSE_WORK = 2e7  # multiplications, some milliseconds, for the shares of ordinary components beside a fit
+
 # Pictures
 CLUSTERED_VARIABLES = 3000  # of a heatmap, ordered by a clustering; beyond, that takes seconds
-NAME_LETTERS = 24  # of a name in a picture, the middle of a longer one being left out
+NAME_LETTERS = 24  # of a name in a picture or a summary, the middle of a longer one being left out
 LOG_SPAN = 10**1.5  # largest over least value from which an axis is logarithmic
 
 # The command

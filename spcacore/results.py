@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,13 +10,129 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._messages import counted
-from ._validation import aligned, framed, integer, real_array
+from ._validation import LARGEST, aligned, check_bool, framed, integer, real_array
 from .operators.problem import Screening
 from .operators.transform import scores as scores_of
 
 
+class Readable:
+    """Loadings of named variables, to be read: as a summary, in a notebook, in percent."""
+
+    names: tuple[str, ...] | None
+
+    def _loadings(self) -> NDArray[Any]:
+        """Of shape (p, r)."""
+        raise NotImplementedError
+
+    def contributions(self) -> NDArray[np.float64]:
+        """The loadings in percent, with their signs: magnitudes of each component add up to 100.
+
+        Returns
+        -------
+        ndarray of shape (p, r)
+            `100 v_jt / sum_j |v_jt|`; zeros where a component has no nonzero loading.
+
+        Examples
+        --------
+        >>> import spcacore
+        >>> props = spcacore.datasets.load_pitprops()
+        >>> result = spcacore.sparse_pca(props.correlation, 2, cardinality=3, kind="covariance")
+        >>> result.contributions()[:3].round(1)
+        array([[34.9,  0. ],
+               [35.5,  0. ],
+               [ 0. ,  0. ]])
+        """
+        from . import _rendering
+
+        return _rendering.percentages(self._loadings())
+
+    def group_contributions(
+        self, groups: Sequence[Hashable] | Mapping[str, Hashable], *, signed: bool = False
+    ) -> dict[Hashable, NDArray[np.float64]]:
+        """Contributions in percent, summed over groups of variables.
+
+        Parameters
+        ----------
+        groups : sequence of p labels, or mapping of names to labels
+            The group of each variable. A mapping needs every variable that has a name here.
+        signed : bool, default False
+            Add contributions with their signs. The default adds magnitudes, which come to 100 for each
+            component.
+
+        Returns
+        -------
+        dict of ndarray of shape (r,)
+            By group, in the order in which groups first appear.
+
+        Raises
+        ------
+        ValueError
+            For another number of labels than variables, or a variable without a group.
+        TypeError
+            For groups that are neither a sequence nor a mapping.
+
+        Examples
+        --------
+        >>> import spcacore
+        >>> props = spcacore.datasets.load_pitprops()
+        >>> result = spcacore.sparse_pca(props.correlation, 2, cardinality=3, kind="covariance")
+        >>> groups = ["size"] * 2 + ["wood"] * 5 + ["shape"] * 6
+        >>> {group: share.round().tolist() for group, share in result.group_contributions(groups).items()}
+        {'size': [70.0, 0.0], 'wood': [0.0, 71.0], 'shape': [30.0, 29.0]}
+        """
+        shares = self.contributions()
+        labels_of = _groups_of(groups, self.names, len(shares))
+        shares = shares if check_bool(signed, "signed") else np.abs(shares)
+        place: dict[Hashable, int] = {}
+        index = [place.setdefault(label, len(place)) for label in labels_of]
+        sums = np.zeros((len(place), shares.shape[1]))
+        np.add.at(sums, index, shares)
+        return {label: sums[i] for label, i in place.items()}
+
+    def summary(self, n_variables: int = 5) -> str:
+        """What a reader asks first, as plain text.
+
+        A line for each component: nonzeros, variance, its share of the total, the share of all up to it, that
+        of as many ordinary principal components where it is known, and the upper bound and gap of a
+        certificate. Then the variables that lead each component, with their contributions in percent.
+
+        Parameters
+        ----------
+        n_variables : int, default 5
+            At most so many variables a component, those of largest magnitude.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> import spcacore
+        >>> A = spcacore.datasets.load_pitprops().correlation
+        >>> print(spcacore.sparse_pca(A, 2, cardinality=3, kind="covariance").summary())
+        SparsePCAResult by tpower: 2 components of 13 variables, 36.0 % of the variance
+        <BLANKLINE>
+        component  nonzeros  variance     %  cumulative %  ordinary, cumulative %
+        1                 3     2.475  19.0          19.0                    32.5
+        2                 3     2.204  17.0          36.0                    50.7
+        <BLANKLINE>
+        contributions, % of the sum of magnitudes
+        1: x2 35.5, x1 34.9, x9 29.6
+        2: x7 38.4, x6 32.5, x10 29.1
+        """
+        from . import _rendering
+
+        return _rendering.text_of(self, integer(n_variables, "n_variables", 0, LARGEST))
+
+    def _repr_html_(self) -> str:
+        """The same for notebooks, with loadings as a table."""
+        from . import _rendering
+
+        return _rendering.html_of(self)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class SparseComponent:
+class SparseComponent(Readable):
     """One sparse loading vector and how it was obtained.
 
     Attributes
@@ -55,6 +171,9 @@ class SparseComponent:
         if self.upper_bound is None:
             return None
         return max(0.0, 1 - self.value / self.upper_bound) if self.upper_bound > 0 else 0.0
+
+    def _loadings(self) -> NDArray[Any]:
+        return self.loading[:, None]
 
     def to_frame(self) -> Any:
         """The loading as a pandas DataFrame of one column, as `SparsePCAResult.to_frame`."""
@@ -195,6 +314,15 @@ def labels(names: Sequence[str] | None, count: int) -> list[str]:
     return [f"x{j + 1}" for j in range(count)] if names is None else list(names)
 
 
+def check_names(names: Any, p: int) -> tuple[str, ...]:
+    """Names of p variables from any sequence."""
+    if isinstance(names, (str, bytes)) or not hasattr(names, "__len__"):
+        raise TypeError(f"names must be a sequence of {p} strings, not {names!r}")
+    if len(names) != p:
+        raise ValueError(f"names has {counted(len(names), 'entry')} for {counted(p, 'variable')}")
+    return tuple(str(name) for name in names)
+
+
 def frame(columns: dict[str, Any], index: Sequence[Any], index_name: str) -> Any:
     """A pandas DataFrame."""
     try:
@@ -223,11 +351,29 @@ def to_data_units(X: NDArray[Any], mean: Any, scale: Any) -> NDArray[Any]:
     return X
 
 
-class Named:
+def _groups_of(groups: Any, names: tuple[str, ...] | None, p: int) -> list[Hashable]:
+    """The label of each variable."""
+    if isinstance(groups, Mapping):
+        variables = labels(names, p)
+        lacking = [name for name in variables if name not in groups]
+        if lacking:
+            shown = ", ".join(map(repr, lacking[:5])) + ", ..." * (len(lacking) > 5)
+            raise ValueError(f"groups must have every variable; it lacks {shown}")
+        return [groups[name] for name in variables]
+    if isinstance(groups, (str, bytes)) or not hasattr(groups, "__len__") or np.ndim(groups) > 1:
+        raise TypeError(f"groups must be a sequence of labels or a mapping of names, not {groups!r}")
+    if len(groups) != p:
+        raise ValueError(f"groups has {counted(len(groups), 'label')} for {counted(p, 'variable')}")
+    return groups.tolist() if isinstance(groups, np.ndarray) else list(groups)
+
+
+class Named(Readable):
     """A result with loadings of named variables."""
 
     loadings: NDArray[Any]
-    names: tuple[str, ...] | None
+
+    def _loadings(self) -> NDArray[Any]:
+        return self.loadings
 
     @property
     def n_components(self) -> int:
@@ -260,11 +406,14 @@ class LoadingsResult(Named):
     def transform(self, X: Any) -> NDArray[Any]:
         """Scores `((X - mean) / scale) @ loadings` of the rows of X.
 
+        Loadings that are not orthogonal, or not of unit length, are used as they are: a score is the weighted
+        sum of a row's variables, and scores of different components may be correlated.
+
         Parameters
         ----------
         X : array-like, sparse matrix, dask array or `row_blocks` of shape (m, p)
-            For a result from a covariance, which knows no mean, X is used as it is. Columns with names are
-            taken in the order of `names`.
+            For a result from a covariance, which knows no mean, X is used as it is, but for `scale`. Columns
+            with names are taken in the order of `names`.
 
         Returns
         -------
@@ -276,13 +425,15 @@ class LoadingsResult(Named):
         ValueError
             Where the columns of a dataframe are not those of the fit.
         """
-        return framed(X, scores_of(aligned(X, self.names), self.loadings, self.mean, self.scale))
+        X_ = aligned(X, self.names)
+        return framed(X, scores_of(X_, self.loadings, self.mean, self.scale, self._row_weight(X_)))
 
     def reconstruct(self, scores: Any) -> NDArray[Any]:
         """Rows from their scores: the orthogonal projection of the data onto the span of the loadings.
 
         `scores @ inv(V'V) @ V' * scale + mean`, so that `reconstruct(transform(X))` is the best
-        approximation of X by these components, although they need not be orthogonal.
+        approximation of X by these components, although they need not be orthogonal. In the units of X; for a
+        result from a covariance about a mean of zero.
 
         Parameters
         ----------
@@ -293,4 +444,12 @@ class LoadingsResult(Named):
         ndarray of shape (m, p)
         """
         S = check_scores(scores, self.n_components)
-        return to_data_units(S @ np.linalg.pinv(self.loadings), self.mean, self.scale)
+        return to_data_units(S @ self._rows_of_scores(), self.mean, self.scale)
+
+    def _row_weight(self, X: Any) -> NDArray[Any] | None:
+        """What multiplies each row of X before it is centered."""
+        return None
+
+    def _rows_of_scores(self) -> NDArray[Any]:
+        """A centered and scaled row for a score of 1 of each component, of shape (r, p)."""
+        return np.linalg.pinv(self.loadings)

@@ -15,9 +15,11 @@ import numpy as np
 import spcacore
 from spcacore import (
     branch_and_bound,
+    compare,
     deflate,
     dspca,
     explained_variance,
+    from_loadings,
     gpower,
     greedy,
     kernel_pca,
@@ -248,6 +250,8 @@ CALLS: list[Call] = [
         lambda X, kind: select_sparsity(X, cardinality=[6, 3], criterion="sparseness", kind=kind),
     ),
     *data("select_n_components", lambda X: select_n_components(X, 3, cardinality=K, n_folds=3)),
+    *either("compare", lambda X, kind: compare([SPARSE, V0], X, kind=kind), other="X"),
+    *either("from_loadings", lambda X, kind: from_loadings(abs(SPARSE), X, kind=kind), other="X"),
     *either("explained_variance", lambda X, kind: explained_variance(X, V0, kind=kind)),
     *either("explained_variance, adjusted", lambda X, kind: explained_variance(X, V0, "adjusted", kind=kind)),
     *either("renormalize", lambda X, kind: renormalize(X, V0, kind=kind)),
@@ -290,6 +294,8 @@ ARGUMENTS: list[Call] = [  # other arrays than the first of a function, and thos
         Call(f"{f.__name__}, loadings", lambda V, f=f: f(X0, V), "loadings", other="loadings", **DENSE)
         for f in (explained_variance, renormalize)
     ],
+    Call("from_loadings, loadings", lambda V: from_loadings(V, X0), "loadings", **DENSE),
+    Call("compare, results", lambda V: compare([V], X0), "loadings", other="loadings", **DENSE),
     Call("deflate, x", lambda x: deflate(COVARIANCE, x), "vector", other="x", **DENSE),
     Call(
         "deflate, earlier",
@@ -327,9 +333,14 @@ ARGUMENTS: list[Call] = [  # other arrays than the first of a function, and thos
     ],
     method("SparsePCAResult.extend", lambda r, X: r.extend(X, 1, cardinality=K), "sparse_pca"),
     method("SPCAResult.transform", lambda r, X: r.transform(X), "spca"),
+    method("RotatedResult.transform", lambda r, X: r.transform(X), "sca"),
+    method("GivenLoadings.transform", lambda r, X: r.transform(X), "from_loadings"),
     *[
         method(f"{c}.reconstruct", lambda r, S: r.reconstruct(S), f, takes="scores", **DENSE)
-        for c, f in (("SparsePCAResult", "sparse_pca"), ("SPCAResult", "spca"))
+        for c, f in (
+            ("SparsePCAResult", "sparse_pca"), ("SPCAResult", "spca"), ("RotatedResult", "sma"),
+            ("StructuredPCAResult", "soppca"), ("PPCAResult", "ppca"), ("GivenLoadings", "from_loadings"),
+        )
     ],
     method("StructuredPCAResult.transform", lambda r, X: r.transform(X), "soppca"),
     method("StructuredPCAResult.extend", lambda r, X: r.extend(X, 1, cardinality=K), "soppca"),
@@ -356,7 +367,9 @@ ARGUMENTS: list[Call] = [  # other arrays than the first of a function, and thos
         lambda r, Y: r.transform(X0[:, 6:], Y), "sparse_cca", takes="half", other="Y",
     ),
 ]  # fmt: skip
+READABLE = {n for n in spcacore.__all__ if hasattr(getattr(spcacore, n), "summary")}
 NO_ARRAYS = {  # methods whose arguments are options
+    *(f"{n}.{m}" for n in READABLE for m in ("summary", "group_contributions")),
     "GreedyComponent.at", "PPCAResult.sample", "StructuredPCAResult.posterior_covariance",
     "RowBlocks.beside", "RowBlocks.mapped", "RowBlocks.reduced", "RowBlocks.results", "RowBlocks.rows",
     "RowBlocks.split", "RowBlocks.split_or_none", "RowBlocks.stacked", "RowBlocks.taken",

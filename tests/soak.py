@@ -163,7 +163,7 @@ def check(result, total=None):
         return
     kind = type(result).__name__
     V = getattr(result, "loadings", getattr(result, "loading", None))
-    if V is None or kind in ("PPCAResult", "StructuredPCAResult", "RotatedResult"):
+    if V is None or kind in ("PPCAResult", "StructuredPCAResult", "RotatedResult", "Comparison"):
         return
     assert np.isfinite(V).all(), "loadings are not finite"
     tol = 1e-4 if V.dtype == np.float32 else 1e-9

@@ -10,12 +10,14 @@ import spcacore
 
 ROOT = Path(spcacore.__file__).parent
 FLOORS = (
-    "_messages", "_docstrings", "_records", "_core", "_validation", "_limits", "progress", "datasets",
-    "linalg", "operators", "results", "tools", "solvers", "models", "generalized", "clustering", "selection",
+    "_messages", "_docstrings", "_records", "_core", "_validation", "_limits", "_rendering", "progress",
+    "datasets", "linalg", "operators", "results", "tools", "solvers", "models", "generalized", "clustering",
+    "selection",
     "sklearn", "plot", "cli", "__init__",
 )  # fmt: skip
-# Imports inside functions, of what is heavy and seldom needed: blocks of rows, dask, pictures, file formats.
+# Imports inside functions, of what is seldom needed: blocks of rows, dask, tables, pictures, file formats.
 LATE = {
+    ("results", "_rendering"),
     ("operators.inputs", "operators.partition"),
     ("operators.partition", "operators.dask"),
     ("operators.transform", "operators.partition"),

@@ -35,7 +35,11 @@ from spcacore._validation import refuse_not_finite
 
 pd = optional("pandas")
 MISSING = ("pmd", "ppca", "sparse_pca, pmd", "sparse_pca, naive", "PPCAResult")  # NaN is a missing entry
-USED = {"SparseLDAResult", "SparseCCAResult", "SparsePCAResult", "SPCAResult", "StructuredPCAResult"}
+ONE_OR_SEVERAL = [f"{f}, loadings" for f in ("renormalize", "refine", "from_loadings")] + ["compare, results"]
+USED = {
+    "SparseLDAResult", "SparseCCAResult", "SparsePCAResult", "SPCAResult", "StructuredPCAResult",
+    "RotatedResult", "GivenLoadings",
+}  # fmt: skip
 NOT_FINITE = re.compile(r"has \d+ entr(y that is|ies that are) NaN or infinite, the first at")
 
 
@@ -48,7 +52,7 @@ def applies(call, kind):
     """Rules for leaving out a pair of a call and a kind."""
     if kind[0] == "None":
         return not allows_none(call) and call.function != "PPCAResult.posterior_covariance"
-    if call.name in ("renormalize, loadings", "refine, loadings") and kind[0] == "one dimension less":
+    if call.name in ONE_OR_SEVERAL and kind[0] == "one dimension less":
         return False  # one loading
     return call.name != "scotlass, earlier" or kind[0] != "no columns"  # no earlier loadings
 

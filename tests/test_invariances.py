@@ -15,8 +15,10 @@ from calls import CALLS, CLEAN, K, N, P, R, numbers
 
 import spcacore
 from spcacore import (
+    compare,
     deflate,
     explained_variance,
+    from_loadings,
     refine,
     renormalize,
     soft_threshold,
@@ -244,7 +246,14 @@ COLUMNS_BY_NUMBER = (
     *("kernel_pca, features", "select_sparsity, permutation"),
 )
 NOT_BY_ORDER = ("n_iter", "trace", "labels", "centers", "dissimilarity")  # paths to the result; names
-BY_INDEX = ("order", "path_index", "path_loading", "kept", "matrix")  # lists of columns, ascending or not
+BY_INDEX = (
+    "order",
+    "path_index",
+    "path_loading",
+    "kept",
+    "matrix",
+    "variables",
+)  # lists of columns, ascending or not
 IN_ORDER = {  # calls some of whose options have the order of the rows, or of the columns
     "sparse_lda": lambda X, rows, columns: sparse_lda(X, calls.LABELS[rows], cardinality=K),
     "sparse_eigen": lambda A, rows, columns: sparse_eigen(
@@ -260,6 +269,8 @@ IN_ORDER = {  # calls some of whose options have the order of the rows, or of th
         for kind in ("data", "covariance")
         for name, run in {
             "refine": lambda X, c, kind: refine(X, calls.SPARSE[c], cardinality=K, tol=1e-4, kind=kind),
+            "compare": lambda X, c, kind: compare([calls.SPARSE[c], calls.V0[c]], X, kind=kind),
+            "from_loadings": lambda X, c, kind: from_loadings(abs(calls.SPARSE[c]), X, kind=kind),
             "explained_variance": lambda X, c, kind: explained_variance(X, calls.V0[c], kind=kind),
             "explained_variance, adjusted": lambda X, c, kind: explained_variance(
                 X, calls.V0[c], "adjusted", kind=kind

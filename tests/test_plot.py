@@ -359,6 +359,7 @@ CALLS = {
     "images": lambda ax: plot.images(X[:6], (3, 2), ax=ax),
     "biplot": lambda ax: plot.biplot(X[:5], X, ax=ax),
     "scree": lambda ax: plot.scree(X.T[:, :2], X, ax=ax),
+    "comparison": lambda ax: plot.comparison(spcacore.compare([X.T[:6, :2]], X), ax=ax),
     "path": lambda ax: plot.path(stand_in(), ax=ax),
     "selection": lambda ax: plot.path(selection(), ax=ax),
 }
@@ -446,6 +447,8 @@ BAD = [
     (lambda: plot.scree(V2, X, kind="correlation"), ValueError, "kind must be one of"),
     (lambda: plot.scree(spcacore.sparse_pca(X, 2, cardinality=2), dense=[0.9, 0.2]), ValueError, "dense"),
     (lambda: plot.scree(spcacore.sparse_pca(X, 2, cardinality=2), dense=[-0.1]), ValueError, "dense"),
+    (lambda: plot.comparison(V2), TypeError, "results must be a Comparison from spcacore.compare"),
+    (lambda: plot.comparison(spcacore.compare([V2], X), definition="all"), ValueError, "definition must be"),
     (lambda: plot.path(stand_in(), chosen=3), ValueError, "chosen must be one of the values 1, 2, 4"),
     (lambda: plot.path(V2), TypeError, "SparsityPath or a SparsitySelection"),
     (lambda: plot.path(stand_in(explained_variance_ratio=None)), ValueError, "total variance is unknown"),

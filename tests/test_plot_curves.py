@@ -11,11 +11,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import scipy.sparse
+import scipy.sparse.linalg
 from oracles import covariance, spanned_variance
 
 import spcacore
 from spcacore import plot
+from spcacore.models.variance import VARIANCE_DEFINITIONS
 
 matplotlib = pytest.importorskip("matplotlib", reason="needs matplotlib")
 matplotlib.use("Agg")
@@ -102,6 +103,61 @@ def test_shares_that_the_result_does_not_know():
     A = covariance(X, scale=True)
     ax = plot.scree(V, X, scale=True)
     assert heights(ax)["ordinary"] == pytest.approx(eigenvalue_shares(A, 3))
+
+
+def compared(**options):
+    """The second result turned round, the third with two components that are matched with none."""
+    V = np.eye(13)
+    results = {
+        "first": V[:, :3],
+        "$turned_1$": V[:, [2, 0]],
+        "_third": V[:, [4, 1, 6]] + 0.1 * V[:, [1, 1, 1]],
+    }
+    return spcacore.compare(results, PROPS.correlation, kind="covariance", **options)
+
+
+@pytest.mark.parametrize("definition", VARIANCE_DEFINITIONS)
+def test_matched_components_stand_side_by_side(definition):
+    c = compared()
+    ax = plot.comparison(c, definition=definition)
+    found = heights(ax)
+    assert list(found) == ["ordinary", "first", "$turned_1$", "third"]
+    np.testing.assert_allclose(found["ordinary"], eigenvalue_shares(PROPS.correlation, 3))
+    places = {
+        bars.get_label(): [round(bar.get_x() + bar.get_width() / 2) for bar in bars] for bars in ax.containers
+    }
+    for i, name in enumerate(["first", "$turned_1$", "third"]):
+        V = np.zeros((13, len(c.matched[i])))
+        V[c.variables] = c.loadings[i]
+        shares = spcacore.explained_variance(PROPS.correlation, V, definition, kind="covariance") / 13
+        np.testing.assert_allclose(found[name], shares, rtol=1e-10)
+        assert places[name] == [m + 1 if m >= 0 else None for m in c.matched[i]]
+    assert places["$turned_1$"] == [3, 1]
+    drawn(ax)
+
+
+def test_components_that_are_matched_with_none_stand_alone():
+    c = compared(reference="$turned_1$")
+    ax = plot.comparison(c)
+    assert texts(ax.get_xticklabels()) == ["1", "2", "alone"]
+    assert ax.get_xlabel() == "component of $turned_1$"
+    (bars,) = [bars for bars in ax.containers if bars.get_label() == "first"]
+    assert [round(bar.get_x() + bar.get_width() / 2) for bar in bars] == [2, 3, 1]
+
+
+def test_variances_of_a_comparison_without_a_total():
+    A = PROPS.correlation
+    root = scipy.sparse.linalg.aslinearoperator(np.linalg.cholesky(A).T * np.sqrt(12))
+    ax = plot.comparison(spcacore.compare([np.eye(13)[:, :2]], root, center=False))
+    assert [bar.get_height() for bar in ax.containers[0]] == pytest.approx([1, 1])
+    assert ax.get_ylabel() == "variance"
+    assert len(ax.containers) == 1
+
+
+def test_many_results_are_told_apart():
+    many = spcacore.compare([np.eye(13)[:, :1]] * 9, PROPS.correlation, kind="covariance")
+    looks = {(bars[0].get_facecolor(), bars[0].get_hatch()) for bars in plot.comparison(many).containers}
+    assert len(looks) == 10
 
 
 def test_a_path_has_the_variances():
@@ -220,6 +276,15 @@ def disk():
     return np.column_stack([np.where(abs(wave) > 0.5, wave, 0).ravel() / 5 for wave in waves])
 
 
+def stored_comparison():
+    V = example().loadings
+    return spcacore.compare(
+        {"four": V, "two": V[:, [2, 0]], "pairs": V[:, :3] + V[:, [1, 2, 3]]},
+        PROPS.correlation,
+        kind="covariance",
+    )
+
+
 PICTURES = {
     "bars": lambda: plot.bars(example(), 3),
     "bars_many": lambda: plot.bars(np.sin(np.arange(1, 201.0)), n_variables=20),
@@ -229,6 +294,7 @@ PICTURES = {
     "biplot": lambda: plot.biplot(example(), scores(), labels=np.arange(60) % 3),
     "biplot_plain": lambda: plot.biplot(example(), scores(), components=(3, 2), n_variables=3),
     "scree": lambda: plot.scree(example(), dense=[0.32, 0.18, 0.14, 0.09]),
+    "comparison": lambda: plot.comparison(stored_comparison()),
     "path": lambda: plot.path(stand_in(), chosen=8),
     "selection": lambda: plot.path(selection()),
 }

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._limits import COMMAND_RELAXATION_ORDER
+from .._rendering import gap, percent, significant
 from .._validation import as_seed
 from ..models.variance import explained_variance
 from ..operators.deflation import DEFLATIONS, DeflatedOperator, Deflation
@@ -20,7 +21,7 @@ from ..solvers.exact import BranchAndBound, branch_and_bound, solve_to_optimalit
 from ..solvers.truncated_power import tpower
 from .console import ProgressLine
 from .reading import read_loadings
-from .report import gap, json_loading, percent, print_aligned, print_json, print_loading, significant
+from .report import json_loading, print_aligned, print_json, print_loading
 from .table import UserError
 from .task import Task
 

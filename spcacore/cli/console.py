@@ -9,12 +9,8 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, TextIO
 
+from .._rendering import printable
 from ..progress import Progress
-
-
-def printable(text: str) -> str:
-    """Without what moves the cursor or colors the terminal."""
-    return "".join(c if c.isprintable() else "?" for c in text)
 
 
 def say(message: str) -> None:

@@ -13,10 +13,10 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from .._limits import INFO_ENTRIES, INFO_NAMES, INFO_TIMED_ENTRIES, INFO_VARIANCE_RATIO
+from .._rendering import printable, significant
 from ..operators.inputs import as_problem
-from .console import printable
 from .reading import kind_of, read, symmetric
-from .report import print_json, significant
+from .report import print_json
 from .table import Table
 
 

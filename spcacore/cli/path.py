@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._messages import counted
+from .._rendering import percent
 from .report import (
     json_result,
-    percent,
     print_aligned,
     print_json,
     print_result,

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._limits import LISTED_LOADINGS, TABLE_COLUMNS, TABLE_ROWS
+from .._rendering import aligned_lines, gap, percent, printable, significant
 from ..models.components import SparsePCAResult
-from .console import printable
 from .reading import quoted
 from .table import UserError
 
@@ -72,26 +72,9 @@ def _summary(result: SparsePCAResult) -> list[list[str]]:
     return rows
 
 
-def significant(value: float) -> str:
-    return f"{value:#.4g}".rstrip(".")
-
-
-def percent(share: float) -> str:
-    return f"{100 * share:.1f}"
-
-
-def gap(share: float | None) -> str:
-    """Two digits, so that only a proof is 0."""
-    return "-" if share is None else "0" if share == 0 else f"{100 * share:#.2g}".rstrip(".")
-
-
 def print_aligned(rows: Sequence[Sequence[str]]) -> None:
     """The first column to the left, the others to the right."""
-    columns = max(map(len, rows))
-    widths = [max(len(row[j]) for row in rows if j < len(row)) for j in range(columns)]
-    for row in rows:
-        cells = [cell.ljust(w) if j == 0 else cell.rjust(w) for j, (cell, w) in enumerate(zip(row, widths))]  # noqa: B905
-        print("  ".join(cells).rstrip())
+    print("\n".join(aligned_lines(rows)))
 
 
 # ---- JSON -------------------------------------------------------------------------------------------

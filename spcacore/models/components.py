@@ -12,6 +12,7 @@ from .._messages import counted
 from .._validation import aligned, check_callback, integer
 from ..operators.deflation import DEFLATIONS
 from ..operators.gram import formed, is_rounding
+from ..operators.leading import cheap_dense_shares
 from ..operators.problem import Problem, Screening, warn_out_of_range
 from ..progress import Callback
 from ..results import LoadingsResult
@@ -63,6 +64,8 @@ class SparsePCAResult(LoadingsResult):
         How much of dense data was read.
     options : dict
         The remaining options of the call, which `extend` repeats.
+    dense_ratio : ndarray of shape (r,) or None
+        Shares of as many ordinary principal components, where they take but milliseconds to compute.
     """
 
     loadings: NDArray[Any]
@@ -83,6 +86,7 @@ class SparsePCAResult(LoadingsResult):
     options: dict[str, Any] = field(repr=False)
     upper_bound: NDArray[Any] | None = None
     gap: NDArray[Any] | None = None
+    dense_ratio: NDArray[Any] | None = None
 
     def extend(
         self,
@@ -359,4 +363,5 @@ def components_result(
         options=settings,
         upper_bound=upper_bound,
         gap=gap,
+        dense_ratio=cheap_dense_shares(problem, len(found)),
     )

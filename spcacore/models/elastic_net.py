@@ -20,7 +20,7 @@ from .._records import record
 from .._validation import LARGEST, check_callback, integer, number, per_component, real_array
 from ..linalg.orthogonal import fix_sign, procrustes, unit_columns
 from ..operators.inputs import as_problem
-from ..operators.leading import leading_vectors
+from ..operators.leading import cheap_dense_shares, leading_vectors
 from ..operators.problem import Problem, warn_out_of_range
 from ..progress import Callback, Progress
 from ..results import LoadingsResult
@@ -53,6 +53,8 @@ class SPCAResult(LoadingsResult):
     method, kind : str
     n_samples : int or None
     names : tuple of str or None
+    dense_ratio : ndarray of shape (r,) or None
+        As in `SparsePCAResult`.
     """
 
     loadings: NDArray[Any]
@@ -72,6 +74,7 @@ class SPCAResult(LoadingsResult):
     kind: str
     n_samples: int | None
     names: tuple[str, ...] | None
+    dense_ratio: NDArray[Any] | None = None
 
     def __repr__(self) -> str:
         p, r = self.loadings.shape
@@ -466,4 +469,5 @@ def _result(
         kind=kind,
         n_samples=problem.n_samples,
         names=problem.names,
+        dense_ratio=cheap_dense_shares(problem, loadings.shape[1]),
     )

@@ -39,7 +39,7 @@ from ..operators.partition import row_blocks
 from ..operators.problem import Problem, warn_out_of_range
 from ..operators.sparse_format import compressed
 from ..progress import Callback
-from ..results import Named, to_data_units
+from ..results import LoadingsResult, to_data_units
 from .ppca_eigenpairs import leading_and_rest
 from .ppca_missing import LOG_2PI, fit_missing, log_density, posterior, refuse_infinite
 
@@ -47,8 +47,10 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class PPCAResult(Named):
+class PPCAResult(LoadingsResult):
     """A normal distribution with covariance `W W' + s2 I`, fitted by `ppca`.
+
+    `reconstruct` gives the means `W z + mean` of rows with given z.
 
     With ``scale=True`` loadings, variances and noise are those of `(x - mean) / scale`; likelihoods, samples
     and filled entries are always of x itself.
@@ -126,6 +128,9 @@ class PPCAResult(Named):
         if is_row_blocks(X):
             return self._by_blocks("transform", X, (self.n_components,), dtype)
         return framed(X, np.concatenate([self._posterior(rows)[0] for rows in self._rows(X)]).astype(dtype))
+
+    def _rows_of_scores(self) -> NDArray[Any]:
+        return self.loadings.T
 
     def posterior_covariance(self, X: Any = None) -> Array:
         """Posterior covariance `s2 (W'W + s2 I)^-1` of z.

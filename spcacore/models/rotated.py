@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,64 +23,15 @@ from .._validation import (
     real_array,
 )
 from ..linalg.orthogonal import inverse_root, orthonormal, polar_factor
-from ..operators.degrees import degree_problem
+from ..operators.degrees import degree_problem, row_shift
 from ..operators.inputs import as_problem
-from ..operators.leading import leading_vectors, negligible
+from ..operators.leading import cheap_dense_shares, leading_vectors, negligible
 from ..operators.problem import Problem
 from ..operators.transform import scores
 from ..progress import Callback, Progress
-from ..results import Named
 from ..solvers.parameters import shared_parameters
 from ..tools.rotation import l1_rotate, orthomax
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class RotatedResult(Named):
-    """Sparse loadings of a rotated basis, from `sca` or `sma`.
-
-    Attributes
-    ----------
-    loadings : ndarray of shape (p, r)
-        As they were shrunk: columns are not of unit length.
-    scores : ndarray of shape (n, r) or None
-        Of `sca`: the centred and scaled data times the loadings; None for a covariance. Of `sma`: Z, sparse.
-    pve : ndarray of shape (r,)
-        Cumulative proportion of the variance that the loadings explain.
-    n_iter : int
-    converged : bool
-    method : {"sca", "sma"}
-    names : tuple of str or None
-        Names of the variables, when the input had any.
-    middle : ndarray of shape (r, r) or None
-        Of `sma`: B = Z'XY.
-    mean, scale : ndarray of shape (p,) or None
-        Subtracted from, then divides, each column; None if not applied.
-    total_variance : float
-        Trace of the covariance matrix of what the loadings multiply.
-    """
-
-    loadings: NDArray[Any]
-    scores: NDArray[Any] | None
-    pve: NDArray[np.float64]
-    n_iter: int
-    converged: bool
-    method: str
-    names: tuple[str, ...] | None
-    middle: NDArray[np.float64] | None = None
-    mean: NDArray[Any] | None = None
-    scale: NDArray[Any] | None = None
-    total_variance: float = 0.0
-
-    def __repr__(self) -> str:
-        p, r = self.loadings.shape
-        state = "converged" if self.converged else "not converged"
-        return (
-            f"RotatedResult(method={self.method!r}, p={p}, {counted(r, 'component')}, "
-            f"nonzeros={np.count_nonzero(self.loadings, axis=0).tolist()}, "
-            f"{100 * float(self.pve[-1]):.1f} % of the variance explained, {state} in "
-            f"{counted(self.n_iter, 'iteration')})"
-        )
-
+from .rotated_result import RotatedResult
 
 _ROTATIONS = ("varimax", "l1", "none")
 _THRESHOLDS = ("soft", "hard")
@@ -341,6 +291,8 @@ def _sca(
         mean=problem.mean,
         scale=problem.scale,
         total_variance=problem.total_variance or 0.0,
+        row_shift=row_shift(problem),
+        dense_ratio=cheap_dense_shares(problem, Y.shape[1]),
     )
 
 
@@ -424,6 +376,7 @@ def sma(
         loadings=(Y + 0.0).astype(op.dtype), scores=(Z + 0.0).astype(op.dtype), pve=_pve(problem, Y),
         n_iter=n_iter, converged=converged, method="sma", names=problem.names, middle=B,
         mean=problem.mean, scale=problem.scale, total_variance=problem.total_variance or 0.0,
+        row_shift=row_shift(problem), dense_ratio=cheap_dense_shares(problem, Y.shape[1]),
     )  # fmt: skip
 
 

@@ -47,7 +47,7 @@ from ..operators.inputs import as_problem
 from ..operators.problem import Problem, warn_out_of_range
 from ..operators.transform import scores
 from ..progress import Callback, Progress
-from ..results import Named
+from ..results import LoadingsResult
 from ..solvers.base import Ended
 from ..solvers.parameters import shared_parameters
 from .priors import as_prior
@@ -59,8 +59,10 @@ _DEFLATIONS = ("orthogonal", "naive", "constrained")
 
 
 @dataclass(frozen=True, eq=False)
-class StructuredPCAResult(Named):
+class StructuredPCAResult(LoadingsResult):
     """Components with their posteriors, from `oppca` or `soppca`.
+
+    `transform` gives weights, and `reconstruct` the weighted sum of `means`.
 
     Attributes
     ----------
@@ -136,6 +138,9 @@ class StructuredPCAResult(Named):
         ndarray of shape (m, r), or a dataframe with the index of X where X is one of pandas or polars
         """
         return framed(X, self._weights(aligned(X, self.names)))
+
+    def _rows_of_scores(self) -> NDArray[Any]:
+        return self.means.T
 
     def _weights(self, X: Any) -> NDArray[Any]:
         energy = np.sum(self.means**2, axis=0) + self.posterior_trace

@@ -16,6 +16,8 @@ from ..operators.inputs import as_problem
 from ..operators.problem import Problem, warn_out_of_range
 from ..solvers.refitting import leading_vector
 
+VARIANCE_DEFINITIONS = ("cumulative", "adjusted", "raw")
+
 
 def explained_variance(
     X: Any, loadings: Any, definition: str = "cumulative", *,
@@ -75,7 +77,7 @@ def explained_variance(
     adjusted [2.9375 2.0026]
     raw [2.9375 2.2801]
     """
-    check_choice(definition, "definition", ("cumulative", "adjusted", "raw"))
+    check_choice(definition, "definition", VARIANCE_DEFINITIONS)
     problem = as_problem(X, kind=kind, center=center, scale=scale, n_features=n_features, definite=False)
     V = checked_loadings(loadings, problem.p)
     if check_bool(ratio, "ratio"):

@@ -22,9 +22,12 @@ from .statistics import Index, Statistics
 
 
 class DegreeScaled(DataStorage):
-    """diag(u) X of another storage, u_i = (d_i + tau)^(-1/2), d the row sums of X >= 0, tau their mean."""
+    """diag(u) X of another storage, u_i = (d_i + tau)^(-1/2), d the row sums of X >= 0.
 
-    def __init__(self, X: Any) -> None:
+    tau is their mean unless it is given, for new rows.
+    """
+
+    def __init__(self, X: Any, tau: float | None = None) -> None:
         if is_row_blocks(X):
             raise ValueError("scale='degree' needs the data in memory, and X is in blocks of rows")
         self.inner: DenseData | CompressedData
@@ -45,9 +48,10 @@ class DegreeScaled(DataStorage):
             raise ValueError("the row and column sums of X exceed the number range")
         if low < 0:
             raise ValueError(f"scale='degree' needs nonnegative entries, and X has {low:.6g}")
-        if not row.any():
+        if tau is None and not row.any():
             raise ValueError("X has no entry but zeros")
-        self.degree_weight = (1 / np.sqrt(row + row.mean())).astype(self.dtype)
+        shift = row.mean() if tau is None else tau
+        self.degree_weight = (1 / np.sqrt(row + shift)).astype(self.dtype)
         self.column_scale = np.sqrt(column + column.mean())
 
     def statistics(self, weight: NDArray[np.float64] | None) -> Statistics:
@@ -79,6 +83,17 @@ def degree_problem(X: Any, *, center: bool) -> Problem:
     n = storage.shape[0]
     problem = storage.problem(Standardization(n, center, True, deviation=storage.column_scale))
     return replace(problem, degree_weight=storage.degree_weight)
+
+
+def row_shift(problem: Problem) -> float | None:
+    """tau of a graph scaled by its degrees, the mean of d: its weights are `(d_i + tau)^(-1/2)`."""
+    weight = problem.degree_weight
+    return None if weight is None else float(np.mean(weight.astype(np.float64) ** -2)) / 2
+
+
+def degree_weight(X: Any, tau: float) -> NDArray[Any]:
+    """`(d_i + tau)^(-1/2)` for the rows of nonnegative X."""
+    return DegreeScaled(X, tau).degree_weight
 
 
 _Sums = tuple[float, NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]

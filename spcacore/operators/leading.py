@@ -7,8 +7,11 @@ import warnings
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import _core
+from .._limits import ALL_VECTORS_ORDER, DENSE_WORK, WIDE_SAMPLES
 from .._messages import counted
 from ..linalg.eigen import leading_eigenvectors
+from ..linalg.lapack import interruptible
 from .problem import Problem
 
 
@@ -31,3 +34,29 @@ def negligible(problem: Problem, first: float = 0.0) -> float:
     """A variance that may be rounding alone, given the largest one where the total is not known."""
     total = first if problem.diagonal is None else float(problem.diagonal.sum())
     return 1e3 * float(np.finfo(problem.operator.dtype).eps) * total
+
+
+def dense_shares(problem: Problem, r: int) -> NDArray[np.float64]:
+    """Shares of the total variance of the r leading ordinary components; 0 beyond the rank."""
+    assert problem.diagonal is not None
+    total = float(problem.diagonal.sum())
+    shares = np.zeros(r)
+    if not total > 0:
+        return shares
+    op = problem.operator.unscreened()
+    if op.covariance or op.n > min(op.p, WIDE_SAMPLES):
+        values = leading_eigenvectors(op, min(r, op.p))[0]
+    else:
+        products = op.outer().astype(np.float64)
+        values = interruptible(lambda: np.linalg.eigvalsh(products))[: -r - 1 : -1]
+    shares[: len(values)] = np.maximum(values, 0) / total
+    return shares
+
+
+def cheap_dense_shares(problem: Problem, r: int) -> NDArray[np.float64] | None:
+    """The same where they take some milliseconds, else None."""
+    order = min(problem.p, problem.n_samples or problem.p)
+    entries = problem.cost if order == problem.p else order * problem.p  # products of rows fill sparse ones
+    in_memory = isinstance(problem.operator, _core.Operator)
+    cheap = order <= ALL_VECTORS_ORDER and entries * order <= DENSE_WORK
+    return dense_shares(problem, r) if cheap and in_memory and problem.diagonal is not None else None

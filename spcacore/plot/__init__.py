@@ -8,9 +8,9 @@ above zero and blue below, with limits of the same magnitude.
 from .loadings import bars, heatmap, images
 from .scores import biplot
 from .selection import path
-from .variances import scree
+from .variances import comparison, scree
 
-__all__ = ["bars", "biplot", "heatmap", "images", "path", "scree"]
+__all__ = ["bars", "biplot", "comparison", "heatmap", "images", "path", "scree"]
 
-for _picture in (bars, biplot, heatmap, images, path, scree):
+for _picture in (bars, biplot, comparison, heatmap, images, path, scree):
     _picture.__module__ = __name__  # the place for their users

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._limits import NAME_LETTERS
-from .._messages import counted
+from .._rendering import shortened
 from .._validation import integer, real_array
-from ..results import labels
+from ..results import check_names, labels
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 
 DIVERGING, ABOVE, BELOW = "RdBu_r", "#b2182b", "#2166ac"
 SPARSE, DENSE, ORDINARY, CHOSEN = "#0072b2", "#7d7d7d", "#c4c4c4", "#d55e00"
+COLORS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c564b", "#4d4d4d")
 VERBATIM: dict[str, Any] = {"parse_math": False, "usetex": False}  # a name may contain $ and _
 LETTER_WIDTH = 0.6  # of its height
 NO_LOADINGS = "all loadings are zero"
@@ -76,31 +76,16 @@ def chosen_components(components: Any, r: int) -> list[int]:
 def variable_names(result: Any, names: Any, p: int) -> list[str]:
     if names is None:
         return labels(getattr(result, "names", None), p)
-    if isinstance(names, (str, bytes)) or not hasattr(names, "__len__"):
-        raise TypeError(f"names must be a sequence of {p} strings, not {names!r}")
-    if len(names) != p:
-        raise ValueError(f"names has {counted(len(names), 'entry')} for {counted(p, 'variable')}")
-    return [str(name) for name in names]
+    return list(check_names(names, p))
 
 
 def variance_shares(result: Any, r: int, chosen: Sequence[int] | None = None) -> NDArray[np.float64] | None:
     """Of the variance, for each component; None where the result does not say."""
     shares = getattr(result, "explained_variance_ratio", None)
-    if shares is None and getattr(result, "pve", None) is not None:
-        shares = np.diff(np.asarray(result.pve, np.float64), prepend=0)
     if shares is None:
         return None
     shares = np.asarray(shares, np.float64)
     return shares if chosen is None else shares[list(chosen)]
-
-
-def shortened(name: str) -> str:
-    """On one line; the middle of a long one is left out, as names tend to differ at their ends."""
-    name = " ".join(name.split())
-    if len(name) <= NAME_LETTERS:
-        return name
-    tail = NAME_LETTERS // 3
-    return f"{name[: NAME_LETTERS - tail - 1].rstrip()}…{name[-tail:].lstrip()}"
 
 
 def percent(share: float) -> str:

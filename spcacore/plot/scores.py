@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from .._docstrings import filled
 from .._messages import counted
+from .._rendering import shortened
 from .._validation import integer, real_array
 from . import drawing
 
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-_COLORS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c564b", "#4d4d4d")
-_STYLES = list(product("osD^", _COLORS))  # of the classes
+_STYLES = list(product("osD^", drawing.COLORS))  # of the classes
 
 
 @filled(drawing.PARAGRAPHS)
@@ -138,7 +138,7 @@ def biplot(
         whole.draw_without_rendering()  # labels are placed by where the tips will be
     else:
         ax.apply_aspect()
-    _label_tips(ax, tips, [drawing.shortened(named[j]) for j in index])
+    _label_tips(ax, tips, [shortened(named[j]) for j in index])
     return ax
 
 
@@ -189,9 +189,7 @@ def _scatter_classes(
     )  # fmt: skip
     for handle, text, kind in zip(legend.legend_handles, legend.get_texts(), kinds, strict=True):
         handle.set_sizes([30])
-        text.set(
-            text=drawing.shortened(kind), **drawing.VERBATIM
-        )  # a label that begins with _ would be left out
+        text.set(text=shortened(kind), **drawing.VERBATIM)  # a label that begins with _ would be left out
 
 
 def _label_tips(ax: Any, tips: NDArray[np.float64], names: list[str]) -> None:

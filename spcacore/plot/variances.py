@@ -9,16 +9,19 @@ from numpy.typing import NDArray
 
 from .._docstrings import filled
 from .._messages import counted
-from .._validation import real_array
-from ..linalg.eigen import leading_eigenvectors
+from .._rendering import shortened
+from .._validation import check_choice, real_array
+from ..models.comparison import Comparison, option_of
 from ..models.variance import checked_loadings, operator_variances
 from ..operators.inputs import as_problem
+from ..operators.leading import dense_shares
 from . import drawing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+_HATCHES = ("", "//", "..", "xx")
 _SCREE = ("sparse", "sparse, cumulative", "ordinary", "ordinary, cumulative")
 
 
@@ -85,7 +88,7 @@ def scree(
             raise ValueError("the result has no explained_variance_ratio: pass X")
     ordinary = None if dense is None else _known_shares(dense)[:r]
     if X is not None:
-        options = {name: _option_of(result, name) if v is None else v for name, v in options.items()}
+        options = {name: option_of(result, name) if v is None else v for name, v in options.items()}
         ordinary, own = _computed_shares(X, V, shares is None, options)
         shares = own if shares is None else shares
     assert shares is not None
@@ -123,6 +126,80 @@ def scree(
     return ax
 
 
+@filled(drawing.PARAGRAPHS)
+def comparison(results: Comparison, *, definition: str = "cumulative", ax: Axes | None = None) -> Axes:
+    """What each component of several results explains, those matched with each other side by side.
+
+    Groups of bars are in the order of the components of the reference; after them come components that are
+    matched with none. Behind each group stands the ordinary principal component of the same number, where its
+    share is known.
+
+    Parameters
+    ----------
+    results : Comparison
+        From `spcacore.compare`.
+    definition : str, default "cumulative"
+        Of the variance, one of those of `explained_variance`.
+    {axes}
+
+    {wrong}
+        For what is not a comparison, or a definition that it does not have.
+    {no_matplotlib}
+
+    {examples}
+    >>> import spcacore
+    >>> A = spcacore.datasets.load_pitprops().correlation
+    >>> found = [spcacore.sparse_pca(A, 3, cardinality=k, kind="covariance") for k in (3, 6)]
+    >>> ax = plot.comparison(spcacore.compare(dict(zip(["three", "six"], found)), A))
+    >>> for bars in ax.containers:
+    ...     print(bars.get_label(), [round(float(bar.get_height()), 1) for bar in bars])
+    ordinary [32.5, 18.3, 14.4]
+    three [19.0, 17.0, 15.1]
+    six [29.0, 17.0, 15.4]
+    """
+    if not isinstance(results, Comparison):
+        raise TypeError(f"results must be a Comparison from spcacore.compare, not {type(results).__name__}")
+    check_choice(definition, "definition", tuple(results.explained_variance))
+    known = results.explained_variance_ratio
+    values = (results.explained_variance if known is None else known)[definition]
+    unit = 1 if known is None else 100
+    r = results.loadings[results.reference].shape[1]
+    places = [_places(matched, r) for matched in results.matched]
+    groups = 1 + max((int(place.max()) for place in places if len(place)), default=0)
+    ax = drawing.given_or_new_axes(ax, (min(4.4 + 0.5 * groups, 11), 4))
+    if results.dense_ratio is not None:
+        behind = 100 * results.dense_ratio[:r]
+        at = 1 + np.arange(len(behind))
+        ax.bar(at, behind, 0.92, color=drawing.ORDINARY, alpha=0.45, zorder=1, label="ordinary")
+    width = 0.8 / len(places)
+    for i, (label, place) in enumerate(zip(results.labels, places, strict=True)):
+        left = 1 + place + (i - (len(places) - 1) / 2) * width
+        color = drawing.COLORS[i % len(drawing.COLORS)]
+        hatch = _HATCHES[i // len(drawing.COLORS) % len(_HATCHES)]
+        name = shortened(label).lstrip("_") or "_"
+        ax.bar(left, unit * values[i], 0.9 * width, color=color, hatch=hatch, zorder=2, label=name)
+    step = max(1, -(-groups // 15))
+    ticks = [str(t + 1) if t < r else "alone" for t in range(groups)]
+    ax.set_xticks(np.arange(1, groups + 1, step), ticks[::step])
+    ax.set_xlim(0.4, groups + 0.6)
+    ax.set_xlabel(f"component of {shortened(results.labels[results.reference])}", **drawing.VERBATIM)
+    ax.set_ylabel("variance" if known is None else "share of the variance, %")
+    drawing.add_grid(ax, "y")
+    drawn, said = ax.get_legend_handles_labels()
+    drawing.legend_above(ax, drawn, said)
+    legend: Any = ax.get_legend()
+    for text in legend.get_texts():
+        text.set(**drawing.VERBATIM)
+    drawing.hide_spines(ax)
+    return ax
+
+
+def _places(matched: NDArray[Any], r: int) -> NDArray[Any]:
+    """The group of each component: that of the one it is matched with, or one after all r of these."""
+    alone = matched < 0
+    return np.where(alone, r - 1 + np.cumsum(alone), matched)
+
+
 def _ticks_of_components(ax: Any, r: int) -> None:
     step = max(1, -(-r // 15))
     ax.set_xticks(np.arange(1, r + 1, step))
@@ -133,15 +210,6 @@ def _known_shares(dense: Any) -> NDArray[np.float64]:
     if shares.min() < 0 or shares.sum() > 1 + 1e-6:
         raise ValueError("dense must be shares of the variance: numbers in [0, 1] that add up to at most 1")
     return shares
-
-
-def _option_of(result: Any, name: str) -> Any:
-    """How the result took its data."""
-    if name == "kind":
-        return getattr(result, "kind", "data")
-    if name == "center":
-        return not (hasattr(result, "mean") and result.mean is None)
-    return getattr(result, "scale", None) is not None
 
 
 def _computed_shares(
@@ -157,9 +225,5 @@ def _computed_shares(
     total = float(problem.diagonal.sum())
     if not total > 0:
         raise ValueError("X has no variance")
-    op = problem.operator
-    rank = min(r, p if op.covariance else min(p, op.n))
-    ordinary = np.zeros(r)
-    ordinary[:rank] = np.maximum(leading_eigenvectors(op, rank)[0], 0) / total
     own = operator_variances(problem, checked_loadings(V, p), "cumulative") / total if wanted else None
-    return ordinary, own
+    return dense_shares(problem, r), own

@@ -22,18 +22,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._limits import GRID_CARDINALITY, GRID_VALUES, HELD_OUT_ENTRIES, WIDE_SAMPLES
+from .._limits import GRID_CARDINALITY, GRID_VALUES, HELD_OUT_ENTRIES
 from .._messages import counted
 from .._records import record
 from .._validation import check_callback, check_choice, integer, is_row_blocks, is_sparse, number
-from ..linalg.eigen import leading_eigenvectors
-from ..linalg.lapack import interruptible
 from ..linalg.threads import Report, in_threads
 from ..models.alternation import prepare, problem_of, refine_all, search
 from ..models.components import SparsePCAResult, components_result
 from ..models.variance import operator_variances
 from ..operators.deflation import DEFLATIONS
 from ..operators.gram import formed
+from ..operators.leading import dense_shares
 from ..operators.permutation import permuted_columns
 from ..operators.problem import Problem, warn_out_of_range
 from ..results import frame
@@ -264,7 +263,7 @@ class Plan:
             for i, result in enumerate(results):
                 assert result.explained_variance_ratio is not None
                 shares[i, : result.n_components] = result.explained_variance_ratio
-            dense = _dense_shares(problem, r)
+            dense = dense_shares(problem, r)
         cardinality = np.zeros((m, r), np.intp)
         for i, result in enumerate(results):
             cardinality[i, : result.n_components] = result.cardinality
@@ -390,20 +389,6 @@ def _loadings(problem: Problem, solutions: list[Solution]) -> NDArray[Any]:
     for t, x in enumerate(solutions):
         V[x.index, t] = x.entries
     return V
-
-
-def _dense_shares(problem: Problem, r: int) -> Array:
-    assert problem.diagonal is not None
-    total = float(problem.diagonal.sum())
-    if not total > 0:
-        return np.zeros(r)
-    op = problem.operator.unscreened()
-    if op.covariance or op.n > min(op.p, WIDE_SAMPLES):
-        values = leading_eigenvectors(op, r)[0]
-    else:
-        products = op.outer().astype(np.float64)
-        values = interruptible(lambda: np.linalg.eigvalsh(products))[: -r - 1 : -1]
-    return np.maximum(values, 0) / total
 
 
 # ---- left-out entries ----------------------------------------------------------------------------------

@@ -39,7 +39,8 @@ class Components(Likelihood):
         result = self._components(X, r, sample_weight)
         self._set(replace(result, names=names))
         self.mean_, self.scale_ = result.mean, result.scale
-        self.explained_variance_, self.explained_variance_ratio_ = self._variances(result)
+        self.explained_variance_ = result.explained_variance
+        self.explained_variance_ratio_ = result.explained_variance_ratio
         self._density = Density.of(
             X, result.loadings, self.mean_, self.scale_, result.total_variance, sample_weight
         )
@@ -49,10 +50,6 @@ class Components(Likelihood):
     def _components(self, X: Any, r: int, sample_weight: Any) -> Any:
         """The result of the function."""
         raise NotImplementedError
-
-    def _variances(self, result: Any) -> tuple[Any, Any]:
-        """Additional variance of each component, and the same as a proportion."""
-        return result.explained_variance, result.explained_variance_ratio
 
 
 @filled(PARAGRAPHS)
@@ -313,7 +310,3 @@ class SCA(Components):
             max_iter=self.max_iter, tol=self.tol, center=self.center, scale=self.scale,
             sample_weight=sample_weight,
         )  # fmt: skip
-
-    def _variances(self, result: Any) -> tuple[Any, Any]:
-        ratio = np.diff(result.pve, prepend=0.0)
-        return ratio * result.total_variance, ratio

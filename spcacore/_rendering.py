@@ -1,0 +1,252 @@
+"""Results as plain text and as HTML: what components explain, and which variables lead them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._limits import NAME_LETTERS, READ_COMPONENTS, READ_VARIABLES
+from ._messages import counted
+
+_LIGHT = "--above:#e58c7d;--below:#84b5d8;--share:#0072b2;--dense:#b5b5b5"
+_DARK = "--above:#93332c;--below:#245f92;--share:#4ea3d8;--dense:#6b6b6b"
+STYLE = (  # the colors of the system, unless the page says which it has
+    f".spcacore{{{_LIGHT};overflow-x:auto}}"
+    f"@media (prefers-color-scheme:dark){{.spcacore{{{_DARK}}}}}"
+    f"[data-jp-theme-light=true] .spcacore,[data-theme=light] .spcacore,.vscode-light .spcacore{{{_LIGHT}}}"
+    f"[data-jp-theme-light=false] .spcacore,[data-theme=dark] .spcacore,.vscode-dark .spcacore{{{_DARK}}}"
+    ".spcacore table{border-collapse:collapse;margin:.5em 0;font-variant-numeric:tabular-nums;color:inherit}"
+    ".spcacore th,.spcacore td{padding:.15em .6em;text-align:right;background:none}"
+    ".spcacore th:first-child{text-align:left;font-weight:normal}"
+    ".spcacore thead th{border-bottom:1px solid;font-weight:bold}"
+    ".spcacore td.above{background:linear-gradient(90deg,var(--above) var(--size),transparent 0)}"
+    ".spcacore td.below{background:linear-gradient(90deg,var(--below) var(--size),transparent 0)}"
+    ".spcacore td.bars{min-width:9em}"
+    ".spcacore i{display:block;height:.45em;background:var(--share)}"
+    ".spcacore i.dense{background:var(--dense)}"
+)
+
+# ---- numbers and names ------------------------------------------------------------------------------
+
+
+def significant(value: float) -> str:
+    return f"{value:#.4g}".rstrip(".")
+
+
+def percent(share: float) -> str:
+    return f"{100 * share:.1f}"
+
+
+def gap(share: float | None) -> str:
+    """Two digits, so that only a proof is 0."""
+    return "-" if share is None else "0" if share == 0 else f"{100 * share:#.2g}".rstrip(".")
+
+
+def printable(text: str) -> str:
+    """Without what moves the cursor or colors the terminal."""
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
+def shortened(name: str) -> str:
+    """On one line; the middle of a long one is left out, as names tend to differ at their ends."""
+    name = " ".join(name.split())
+    if len(name) <= NAME_LETTERS:
+        return name
+    tail = NAME_LETTERS // 3
+    return f"{name[: NAME_LETTERS - tail - 1].rstrip()}…{name[-tail:].lstrip()}"
+
+
+def name_of(names: Sequence[str] | None, j: int) -> str:
+    return f"x{j + 1}" if names is None else printable(shortened(names[j]))
+
+
+def aligned_lines(rows: Sequence[Sequence[str]]) -> list[str]:
+    """The first column to the left, the others to the right."""
+    columns = max(map(len, rows))
+    widths = [max(len(row[j]) for row in rows if j < len(row)) for j in range(columns)]
+    return [
+        "  ".join(
+            cell.ljust(width) if j == 0 else cell.rjust(width)
+            for j, (cell, width) in enumerate(zip(row, widths, strict=False))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+# ---- what is said of loadings -----------------------------------------------------------------------
+
+
+def percentages(V: NDArray[Any]) -> NDArray[np.float64]:
+    """Loadings with a sum of magnitudes of 100 in each column, at any scale; a zero column stays."""
+    size = np.abs(V).max(axis=0, initial=0)
+    V = V / np.where(size > 0, size, 1).astype(np.float64)
+    return V * (100 / np.maximum(np.abs(V).sum(axis=0), 1))
+
+
+def leading(v: NDArray[Any], limit: int) -> NDArray[np.intp]:
+    """The nonzeros of largest magnitude, descending, the first if tied."""
+    index = np.flatnonzero(v)
+    size = np.abs(v[index])
+    if len(index) > limit:
+        among = size >= np.partition(size, -limit)[-limit]
+        index, size = index[among], size[among]
+    return index[np.argsort(-size, kind="stable")][:limit]
+
+
+def leading_of_all(V: NDArray[Any], limit: int) -> list[int]:
+    """Variables that lead a component, in turn; in the order of the components that each leads most."""
+    orders = [leading(v, limit) for v in V.T]
+    owner: dict[int, int] = {}
+    for rank in range(limit):
+        for t, order in enumerate(orders):
+            if rank < len(order) and len(owner) < limit:
+                owner.setdefault(int(order[rank]), t)
+    return sorted(owner, key=owner.__getitem__)
+
+
+def title_of(result: Any) -> str:
+    p, r = result._loadings().shape
+    text = (
+        f"{type(result).__name__} by {result.method}: {counted(r, 'component')} of {counted(p, 'variable')}"
+    )
+    shares = getattr(result, "explained_variance_ratio", None)
+    return text if shares is None else f"{text}, {percent(float(np.sum(shares)))} % of the variance"
+
+
+def component_columns(result: Any) -> dict[str, list[str]]:
+    """What the result knows of each component, as words under their titles."""
+    known: dict[str, list[str]] = {
+        "nonzeros": [str(np.count_nonzero(v)) for v in result._loadings().T[:READ_COMPONENTS]]
+    }
+
+    def add(title: str, values: Any, word: Any = significant) -> None:
+        if values is not None:
+            known[title] = [word(float(x)) for x in np.atleast_1d(values)[:READ_COMPONENTS]]
+
+    shares = getattr(result, "explained_variance_ratio", None)
+    dense = getattr(result, "dense_ratio", None)
+    add("variance", getattr(result, "explained_variance", None))
+    add("value", getattr(result, "values", getattr(result, "value", None)))
+    add("%", shares, percent)
+    add("cumulative %", None if shares is None else np.cumsum(shares), percent)
+    add("ordinary, cumulative %", None if dense is None else np.cumsum(dense), percent)
+    add("adjusted variance", getattr(result, "adjusted_variance", None))
+    bound = getattr(result, "upper_bound", None)
+    add("upper bound", bound)
+    if bound is not None:
+        add("gap %", getattr(result, "gap", None), gap)
+    return known
+
+
+def notes_of(result: Any) -> list[str]:
+    """What is left out of the tables, and components that did not converge."""
+    r = result._loadings().shape[1]
+    notes = []
+    if r > READ_COMPONENTS:
+        notes.append(f"and {counted(r - READ_COMPONENTS, 'more component')}")
+    converged = np.atleast_1d(getattr(result, "converged", True))
+    if not converged.all():
+        some = [str(t + 1) for t in np.flatnonzero(~converged)[:READ_COMPONENTS]]
+        notes.append(
+            "not converged" if len(converged) == 1 else f"not converged: component {', '.join(some)}"
+        )
+    return notes
+
+
+# ---- text -------------------------------------------------------------------------------------------
+
+
+def text_of(result: Any, n_variables: int) -> str:
+    V, names = result._loadings(), result.names
+    columns = component_columns(result)
+    shown = min(V.shape[1], READ_COMPONENTS)
+    rows = [["component", *columns]]
+    rows += [[str(t + 1), *(column[t] for column in columns.values())] for t in range(shown)]
+    lines = [title_of(result), "", *aligned_lines(rows), *notes_of(result)]
+    if shown and n_variables:
+        lines += ["", "contributions, % of the sum of magnitudes"]
+    for t in range(shown if n_variables else 0):
+        index = np.flatnonzero(V[:, t])
+        share = percentages(V[index, t, None])[:, 0]
+        top = leading(share, n_variables)
+        words = [f"{name_of(names, j)} {x:.1f}" for j, x in zip(index[top], share[top], strict=True)]
+        if len(top) < len(index):
+            words.append(f"{len(index) - len(top)} more {100 - np.abs(share[top]).sum():.1f}")
+        lines.append(f"{t + 1}: {', '.join(words) or 'no variable'}")
+    return "\n".join(lines)
+
+
+# ---- HTML -------------------------------------------------------------------------------------------
+
+
+def cell(text: str, kind: str = "", size: float | None = None) -> str:
+    """A cell of a table, which is a bar of `size` percent of its width where that is given."""
+    attributes = f' class="{kind}"' if kind else ""
+    attributes += "" if size is None else f' style="--size:{size:.1f}%"'
+    return f"<td{attributes}>{escape(text)}</td>"
+
+
+def bars(share: float, dense: float | None, largest: float) -> str:
+    """A share of the variance as a bar, above that of an ordinary component."""
+    unit = 100 / largest if largest > 0 else 0.0
+    drawn = f'<i style="width:{unit * max(share, 0):.1f}%"></i>'
+    drawn += "" if dense is None else f'<i class="dense" style="width:{unit * max(dense, 0):.1f}%"></i>'
+    return f'<td class="bars">{drawn}</td>'
+
+
+def loading_cell(value: float, largest: float) -> str:
+    if value == 0:
+        return cell("")
+    return cell(significant(value), "above" if value > 0 else "below", 100 * abs(value) / largest)
+
+
+def html_table(titles: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]) -> str:
+    """A table of rows, each the name of a row and its cells."""
+    head = "".join(f'<th scope="col">{escape(title)}</th>' for title in titles)
+    body = "".join(f'<tr><th scope="row">{escape(name)}</th>{"".join(cells)}</tr>' for name, cells in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def html_page(title: str, parts: Sequence[str]) -> str:
+    inner = "".join(parts)
+    return f'<div class="spcacore"><style>{STYLE}</style><p><b>{escape(title)}</b></p>{inner}</div>'
+
+
+def paragraph(text: str) -> str:
+    return f"<p>{escape(text)}</p>"
+
+
+def html_of(result: Any) -> str:
+    V, names = result._loadings(), result.names
+    V = V[:, :READ_COMPONENTS]
+    r = V.shape[1]
+    columns = component_columns(result)
+    shares = getattr(result, "explained_variance_ratio", None)
+    dense = getattr(result, "dense_ratio", None)
+    rows = [(str(t + 1), [cell(column[t]) for column in columns.values()]) for t in range(r)]
+    titles = ["component", *columns]
+    if shares is not None and r:
+        largest = max(float(np.max(shares)), 0.0 if dense is None else float(np.max(dense)))
+        titles.append("share" if dense is None else "share, and of an ordinary component")
+        for t, (_, cells) in enumerate(rows):
+            cells.append(bars(float(shares[t]), None if dense is None else float(dense[t]), largest))
+    parts = [html_table(titles, rows), *map(paragraph, notes_of(result))]
+    index = leading_of_all(V, READ_VARIABLES)
+    if index:
+        sizes = np.abs(V).max(axis=0)
+        table = [
+            (
+                name_of(names, j),
+                [loading_cell(float(x), float(size)) for x, size in zip(V[j], sizes, strict=True)],
+            )
+            for j in index
+        ]
+        parts.append(html_table(["variable", *(str(t + 1) for t in range(r))], table))
+        more = int(np.count_nonzero(V.any(axis=1))) - len(index)
+        if more:
+            parts.append(paragraph(f"and {counted(more, 'more variable')} with nonzero loadings"))
+    return html_page(title_of(result), parts)

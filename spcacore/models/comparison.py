@@ -1,0 +1,494 @@
+"""Results side by side: what each explains, of which variables, and how far they agree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _core
+from .._limits import ALL_VECTORS_ORDER, READ_COMPONENTS, READ_VARIABLES
+from .._messages import counted
+from .._rendering import (
+    aligned_lines,
+    cell,
+    html_page,
+    html_table,
+    leading_of_all,
+    loading_cell,
+    name_of,
+    paragraph,
+    percent,
+    printable,
+    shortened,
+    significant,
+)
+from .._validation import integer
+from ..operators.inputs import as_problem
+from ..operators.leading import dense_shares
+from ..operators.problem import Problem
+from ..results import frame
+from .variance import VARIANCE_DEFINITIONS, checked_loadings, operator_variances
+
+Array = NDArray[np.float64]
+PerResult = tuple[NDArray[Any], ...]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison:
+    """Results side by side, from `compare`.
+
+    A tuple has an array for each result, in the order of `labels`, with a number for each of its components.
+    Each component is matched with one of the reference, or none; what they share is measured with the sign
+    that makes their cosine positive. The components of the reference are matched with themselves.
+
+    Attributes
+    ----------
+    labels : tuple of str
+    reference : int
+        Which of the results the others are matched with.
+    kind : str
+    n_variables : int
+        p.
+    variables : ndarray of shape (q,), int
+        Those that any component uses, ascending.
+    names : tuple of q str or None
+        Of these.
+    loadings : tuple of ndarray of shape (q, r)
+        On these variables, at unit length, with the signs that were given.
+    explained_variance : dict of tuple of ndarray of shape (r,)
+        By definition, all that `explained_variance` has.
+    explained_variance_ratio : dict of tuple of ndarray of shape (r,), or None
+        As proportions of the total; None where the total is unknown (products alone).
+    total_variance : float or None
+    dense_ratio : ndarray of shape (r,) or None
+        Shares of as many ordinary principal components as the longest result has.
+    cardinality : tuple of ndarray of shape (r,), int
+    matched : tuple of ndarray of shape (r,), int
+        The component of the reference, from 0; -1 for none.
+    sign : tuple of ndarray of shape (r,)
+        1 or -1, which multiplies a loading before it is compared.
+    angle : tuple of ndarray of shape (r,)
+        Between the loading and the matched one, in degrees, at most 90; 90 for none.
+    shared : tuple of ndarray of shape (r,), int
+        Variables that both use.
+    overlap : tuple of ndarray of shape (r,)
+        These as a proportion of the variables that either uses (Jaccard's index).
+    correlation : tuple of ndarray of shape (r,)
+        Of their scores; 0 where a score does not vary.
+    subspace_angles : tuple of ndarray
+        Principal angles between the spans of the result and of the reference, in degrees, the largest first.
+    """
+
+    labels: tuple[str, ...]
+    reference: int
+    kind: str
+    n_variables: int
+    variables: NDArray[np.intp]
+    names: tuple[str, ...] | None
+    loadings: PerResult
+    explained_variance: dict[str, PerResult]
+    explained_variance_ratio: dict[str, PerResult] | None
+    total_variance: float | None
+    dense_ratio: Array | None
+    cardinality: PerResult
+    matched: PerResult
+    sign: PerResult
+    angle: PerResult
+    shared: PerResult
+    overlap: PerResult
+    correlation: PerResult
+    subspace_angles: PerResult
+
+    def frame(self) -> Any:
+        """A row for each component of each result, as a pandas DataFrame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The index has the labels; columns are component, matched (both from 1, 0 for none), sign,
+            nonzeros, shared, overlap, angle, correlation, then for each definition variance_NAME and, where
+            the total is known, ratio_NAME.
+
+        Raises
+        ------
+        ImportError
+            Without pandas.
+        """
+        columns: dict[str, Any] = {
+            "component": np.concatenate([1 + np.arange(len(m)) for m in self.matched]),
+            "matched": 1 + np.concatenate(self.matched),
+            "sign": np.concatenate(self.sign),
+            "nonzeros": np.concatenate(self.cardinality),
+            **{name: np.concatenate(getattr(self, name)) for name in _MEASURES},
+        }
+        for kind, table in (("variance", self.explained_variance), ("ratio", self.explained_variance_ratio)):
+            columns |= {f"{kind}_{name}": np.concatenate(values) for name, values in (table or {}).items()}
+        index = [label for label, m in zip(self.labels, self.matched, strict=True) for _ in m]
+        return frame(columns, index, "result")
+
+    def summary(self) -> str:
+        """Two tables as plain text: a line for each result, and one for each of their components.
+
+        Returns
+        -------
+        str
+            Shares of the variance are in percent where the total is known, those of a result the sums of its
+            components'.
+        """
+        lines = [self._title(), "", *aligned_lines(self._results())]
+        pairs, note = self._pairs()
+        return "\n".join([*lines, "", *aligned_lines(pairs), *note])
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def __repr__(self) -> str:
+        return f"Comparison(labels={list(self.labels)}, reference={self.labels[self.reference]!r})"
+
+    def _repr_html_(self) -> str:
+        pairs, note = self._pairs()
+        tables = [
+            html_table(titles, [(row[0], [cell(word) for word in row[1:]]) for row in rows])
+            for titles, *rows in (self._results(), pairs)
+        ]
+        return html_page(self._title(), [*tables, *map(paragraph, note), *self._side_by_side()])
+
+    def in_turn(self) -> list[tuple[int, int]]:
+        """Results and their components: those matched with each one of the reference, then the others."""
+        r = len(self.matched[self.reference])
+        place = [
+            (int(m) if m >= 0 else r, i, t)
+            for i, matched in enumerate(self.matched)
+            for t, m in enumerate(matched)
+        ]
+        return [(i, t) for _, i, t in sorted(place)]
+
+    def _title(self) -> str:
+        both = f"{counted(len(self.labels), 'result')} for {counted(self.n_variables, 'variable')}"
+        return f"{both}, matched with {_label(self.labels[self.reference])}"
+
+    def _results(self) -> list[list[str]]:
+        """Titles, and a row for each result."""
+        unit = "" if self.explained_variance_ratio is None else " %"
+        titles = ["result", "components", "nonzeros", "variables"]
+        rows = [[*titles, *(name + unit for name in self.explained_variance), "largest angle"]]
+        for i, label in enumerate(self.labels):
+            V, angles = self.loadings[i], self.subspace_angles[i]
+            rows.append(
+                [
+                    _label(label), str(V.shape[1]), str(self.cardinality[i].sum()),
+                    str(np.count_nonzero(V.any(axis=1))),
+                    *(self._share(name, i, slice(None)) for name in self.explained_variance),
+                    f"{angles.max():.1f}°" if len(angles) else "",
+                ]
+            )  # fmt: skip
+        if self.dense_ratio is not None:
+            r, share = len(self.dense_ratio), percent(self.dense_ratio.sum())
+            most = str(self.n_variables)
+            rows.append(
+                ["ordinary", str(r), str(r * self.n_variables), most, *[share] * len(self.explained_variance)]
+            )
+        return rows
+
+    def _share(self, definition: str, i: int, t: Any) -> str:
+        if self.explained_variance_ratio is None:
+            return significant(float(self.explained_variance[definition][i][t].sum()))
+        return percent(float(self.explained_variance_ratio[definition][i][t].sum()))
+
+    def _pairs(self) -> tuple[list[list[str]], list[str]]:
+        """Titles, and a row for each component; what is left out."""
+        first = next(iter(self.explained_variance))
+        unit = first if self.explained_variance_ratio is None else f"{first} %"
+        rows = [
+            ["result", "component", "like", "nonzeros", "shared", "overlap %", "angle", "correlation", unit]
+        ]
+        order = self.in_turn()
+        for i, t in order[:READ_VARIABLES]:
+            like = f"{'-' if self.sign[i][t] < 0 else ''}{self.matched[i][t] + 1}"
+            pair = [
+                like, str(self.cardinality[i][t]), str(self.shared[i][t]), percent(self.overlap[i][t]),
+                f"{self.angle[i][t]:.1f}°", f"{self.correlation[i][t]:.3f}",
+            ]  # fmt: skip
+            if self.matched[i][t] < 0:
+                pair = ["none", pair[1], "", "", "", ""]
+            rows.append([_label(self.labels[i]), str(t + 1), *pair, self._share(first, i, slice(t, t + 1))])
+        left = len(order) - READ_VARIABLES
+        return rows, [f"and {counted(left, 'more component')}"] if left > 0 else []
+
+    def _side_by_side(self) -> list[str]:
+        """Loadings in HTML, those matched with each other in adjacent columns and of one sign."""
+        order = self.in_turn()
+        chosen = order[:READ_COMPONENTS]
+        if not len(self.variables) or not chosen:
+            return []
+        V = np.column_stack([self.sign[i][t] * self.loadings[i][:, t] for i, t in chosen])
+        index = leading_of_all(V, READ_VARIABLES)
+        sizes = np.abs(V).max(axis=0)
+        rows = [
+            (self._name(j), [loading_cell(float(x), float(s)) for x, s in zip(V[j], sizes, strict=True)])
+            for j in index
+        ]
+        parts = [html_table(["variable", *(f"{_label(self.labels[i])} {t + 1}" for i, t in chosen)], rows)]
+        if len(order) > len(chosen):
+            parts.append(paragraph(f"and {counted(len(order) - len(chosen), 'more column')}"))
+        more = int(np.count_nonzero(V.any(axis=1))) - len(index)
+        if more:
+            parts.append(paragraph(f"and {counted(more, 'more variable')} with nonzero loadings"))
+        return parts
+
+    def _name(self, j: int) -> str:
+        return f"x{self.variables[j] + 1}" if self.names is None else name_of(self.names, j)
+
+
+_MEASURES = ("shared", "overlap", "angle", "correlation")
+
+
+def _label(label: str) -> str:
+    return printable(shortened(label))
+
+
+def compare(
+    results: Any,
+    X: Any,
+    *,
+    reference: int | str = 0,
+    kind: str | None = None,
+    center: Any = None,
+    scale: Any = None,
+    sample_weight: Any = None,
+    n_features: int | None = None,
+) -> Comparison:
+    """Methods or parameters side by side: variances, supports, scores and angles.
+
+    Components of each result are matched with those of the reference, one to one, so that the sum of the
+    magnitudes of their cosines is largest.
+
+    Parameters
+    ----------
+    results : sequence or mapping
+        Objects with `loadings` or `loading`, or arrays of shape (p, r) or (p,), all of the same variables.
+        The keys of a mapping are their labels; those of a sequence are their methods, numbered where they
+        repeat.
+    X : array-like of shape (n, p), sparse matrix, LinearOperator or callable
+        Data or, with ``kind="covariance"``, a symmetric matrix, as in `sparse_pca`. Not copied. Variances
+        and correlations are of this X, which need not be the one of the fits.
+    reference : int or str, default 0
+        The place or the label of the result that the others are matched with.
+    kind, center, scale : optional
+        How X is to be taken, as in `sparse_pca`. Default: as the results took theirs, else "data", True,
+        False.
+    sample_weight, n_features
+        As in `sparse_pca`.
+
+    Returns
+    -------
+    Comparison
+        `frame()`, `summary()` and, in notebooks, tables; a picture by `plot.comparison`.
+
+    Raises
+    ------
+    ValueError
+        For results of other variables than those of X, or that took their data in different ways and no word
+        on how X is to be taken; for invalid X.
+    TypeError
+        For results that are no sequence or mapping, or without loadings.
+
+    References
+    ----------
+    A. Bjorck and G. H. Golub (1973). Numerical methods for computing angles between linear subspaces.
+    Mathematics of Computation 27, 579-594. H. W. Kuhn (1955). The Hungarian method for the assignment
+    problem. Naval Research Logistics Quarterly 2, 83-97.
+
+    Examples
+    --------
+    >>> import spcacore
+    >>> A = spcacore.datasets.load_pitprops().correlation
+    >>> results = {
+    ...     method: spcacore.sparse_pca(A, 2, cardinality=4, method=method, kind="covariance")
+    ...     for method in ("thresholding", "branch_and_bound")
+    ... }
+    >>> print(spcacore.compare(results, A))
+    2 results for 13 variables, matched with thresholding
+    <BLANKLINE>
+    result            components  nonzeros  variables  cumulative %  adjusted %  raw %  largest angle
+    thresholding               2         8          8          37.4        37.1   37.4           0.0°
+    branch_and_bound           2         8          8          40.1        38.0   40.1          86.7°
+    ordinary                   2        26         13          50.7        50.7   50.7
+    <BLANKLINE>
+    result            component  like  nonzeros  shared  overlap %  angle  correlation  cumulative %
+    thresholding              1     1         4       4      100.0   0.0°        1.000          22.2
+    branch_and_bound          1     1         4       3       60.0  38.1°        0.959          22.6
+    thresholding              2     2         4       4      100.0   0.0°        1.000          15.3
+    branch_and_bound          2    -2         4       1       14.3  86.5°       -0.013          17.5
+    """
+    labels, given = _labeled(results)
+    place = _place_of(reference, labels)
+    options: dict[str, Any] = {
+        name: _common_option(name, labels, given) if value is None else value
+        for name, value in (("kind", kind), ("center", center), ("scale", scale))
+    }
+    problem = as_problem(X, sample_weight=sample_weight, n_features=n_features, definite=False, **options)
+    for label, result in zip(labels, given, strict=True):
+        own = getattr(result, "names", None)
+        if own is not None and problem.names is not None and tuple(own) != problem.names:
+            raise ValueError(f"results[{label!r}] has other variables than X, by their names or their order")
+    V = [_unit_loadings(result, label, problem.p) for label, result in zip(labels, given, strict=True)]
+    variances = {
+        name: tuple(operator_variances(problem, v, name) for v in V) for name in VARIANCE_DEFINITIONS
+    }
+    total = None if problem.diagonal is None else float(problem.diagonal.sum())
+    ratios = None
+    if total is not None and total > 0:
+        ratios = {name: tuple(v / total for v in values) for name, values in variances.items()}
+    correlations = _correlations(problem, V, place)
+    pairs = [_pairing(v, V[place], c) for v, c in zip(V, correlations, strict=True)]
+    used = np.flatnonzero(np.any([v.any(axis=1) for v in V], axis=0))
+    names = next(
+        (n for n in (problem.names, *(getattr(x, "names", None) for x in given)) if n is not None), None
+    )
+    dense = None
+    if total and (isinstance(problem.operator, _core.Operator) or problem.p <= ALL_VECTORS_ORDER):
+        dense = dense_shares(problem, max(v.shape[1] for v in V))
+    return Comparison(
+        labels=labels, reference=place, kind=options["kind"], n_variables=problem.p, variables=used,
+        names=None if names is None else tuple(names[j] for j in used), loadings=tuple(v[used] for v in V),
+        explained_variance={
+            name: tuple(np.asarray(problem.in_units(v)) for v in values) for name, values in variances.items()
+        },
+        explained_variance_ratio=ratios, total_variance=problem.total_variance, dense_ratio=dense,
+        cardinality=tuple(np.count_nonzero(v, axis=0) for v in V),
+        **{name: tuple(pair[name] for pair in pairs) for name in pairs[0]},
+        subspace_angles=tuple(_subspace_angles(v[used], V[place][used]).round(12) for v in V),
+    )  # fmt: skip
+
+
+# ---- what is compared -----------------------------------------------------------------------------------
+
+
+def _labeled(results: Any) -> tuple[tuple[str, ...], list[Any]]:
+    """Labels, each once, and results."""
+    if isinstance(results, Mapping):
+        labels, given = [str(label) for label in results], list(results.values())
+    elif isinstance(results, (list, tuple)):
+        given = list(results)
+        methods = [str(getattr(result, "method", "loadings")) for result in given]
+        labels = [
+            method if methods.count(method) == 1 else f"{method} {methods[: i + 1].count(method)}"
+            for i, method in enumerate(methods)
+        ]
+    else:
+        raise TypeError(f"results must be a list or a mapping of results, not {type(results).__name__}")
+    if not given:
+        raise ValueError("results is empty")
+    if len(set(labels)) < len(labels):
+        raise ValueError("results must have different labels")
+    return tuple(labels), given
+
+
+def _place_of(reference: Any, labels: tuple[str, ...]) -> int:
+    if isinstance(reference, str):
+        if reference not in labels:
+            raise ValueError(f"reference must be one of {', '.join(map(repr, labels))}, not {reference!r}")
+        return labels.index(reference)
+    return integer(reference, "reference", 0, len(labels) - 1)
+
+
+def _unit_loadings(result: Any, label: str, p: int) -> Array:
+    V = getattr(result, "loadings", None)
+    V = getattr(result, "loading", result) if V is None else V
+    try:
+        V = checked_loadings(V, p, (1, 2))
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"results[{label!r}]: {error}") from None
+    return V[:, None] if V.ndim == 1 else V
+
+
+def option_of(result: Any, name: str) -> Any:
+    """How the result took its data: `kind`, `center` or `scale`."""
+    if name == "kind":
+        return getattr(result, "kind", "data")
+    if name == "center":
+        return not (hasattr(result, "mean") and result.mean is None)
+    return getattr(result, "scale", None) is not None
+
+
+def _common_option(name: str, labels: tuple[str, ...], given: list[Any]) -> Any:
+    """What all results say that say it."""
+    found: dict[Any, str] = {}
+    for label, result in zip(labels, given, strict=True):
+        if getattr(result, "row_shift", None) is not None:
+            raise ValueError(
+                f"results[{label!r}] is of data scaled by degrees: pass its loadings, and X so scaled"
+            )
+        says = hasattr(result, "loadings") and hasattr(result, "mean")
+        if says and not (name == "center" and option_of(result, "kind") == "covariance"):
+            found.setdefault(option_of(result, name), label)
+    if len(found) > 1:
+        (a, first), (b, second), *_ = found.items()
+        raise ValueError(
+            f"say how X is to be taken: result {first!r} has {name}={a!r}, and {second!r} {name}={b!r}"
+        )
+    return next(iter(found), {"kind": "data", "center": True, "scale": False}[name])
+
+
+# ---- how far they agree ---------------------------------------------------------------------------------
+
+
+def _correlations(problem: Problem, V: list[Array], place: int) -> list[Array]:
+    """Correlations of the scores of each result with those of one, by V'AV; 0 where a score does not vary."""
+    op = problem.operator
+    together = np.concatenate(V, axis=1)
+    index = [np.flatnonzero(v) for v in together.T]
+    if not isinstance(op, _core.Operator):  # rows in blocks are read once
+        M = together.T @ op.apply_block(np.asfortranarray(together, op.dtype))
+    else:  # of data only the columns in use are read
+        images = np.zeros((len(index), op.m))
+        for t, used in enumerate(index):
+            if len(used):
+                images[t] = op.image(used, together[used, t].astype(op.dtype))
+        M = images @ (together if op.covariance else images.T)
+    M = (M + M.T) / 2
+    deviation = np.sqrt(np.maximum(M.diagonal(), 0))
+    inverse = np.where(deviation > 0, 1 / np.where(deviation > 0, deviation, 1), 0)
+    R = (inverse[:, None] * M * inverse).clip(-1, 1)
+    ends = np.cumsum([0, *(v.shape[1] for v in V)])
+    parts = [slice(a, b) for a, b in pairwise(ends)]
+    return [R[part, parts[place]] for part in parts]
+
+
+def _pairing(V: Array, W: Array, correlation: Array) -> dict[str, NDArray[Any]]:
+    """Each column of V beside one of W, or none."""
+    from scipy.optimize import linear_sum_assignment
+
+    cosine = V.T @ W
+    r = V.shape[1]
+    matched = np.full(r, -1)
+    mine, theirs = linear_sum_assignment(-np.abs(cosine))
+    matched[mine] = theirs
+    sign, angle, overlap, found = np.ones(r), np.full(r, 90.0), np.zeros(r), np.zeros(r)
+    shared = np.zeros(r, np.intp)
+    for t in mine:
+        v, w = V[:, t], W[:, matched[t]]
+        sign[t] = -1.0 if cosine[t, matched[t]] < 0 else 1.0
+        shared[t] = np.count_nonzero((v != 0) & (w != 0))
+        overlap[t] = shared[t] / max(1, np.count_nonzero((v != 0) | (w != 0)))
+        if v.any() and w.any():  # half the angle has this tangent, which keeps the digits of small ones
+            v = sign[t] * v
+            angle[t] = np.degrees(2 * np.arctan2(np.linalg.norm(v - w), np.linalg.norm(v + w)))
+        found[t] = sign[t] * correlation[t, matched[t]]
+    return {
+        "matched": matched, "sign": sign, "angle": angle, "shared": shared, "overlap": overlap,
+        "correlation": found,
+    }  # fmt: skip
+
+
+def _subspace_angles(V: Array, W: Array) -> Array:
+    """Principal angles in degrees, descending; none for a span of nothing."""
+    from scipy.linalg import subspace_angles
+
+    return np.degrees(subspace_angles(V, W)) if V.any() and W.any() else np.zeros(0)

@@ -1,0 +1,162 @@
+"""Loadings of any other program, with what they explain of X."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..operators.inputs import as_problem
+from ..operators.leading import cheap_dense_shares
+from ..operators.problem import warn_out_of_range
+from ..results import LoadingsResult, check_names
+from .variance import checked_loadings, operator_variances
+
+
+@dataclass(frozen=True, eq=False)
+class GivenLoadings(LoadingsResult):
+    """Loadings from elsewhere, with what they explain of X, from `from_loadings`.
+
+    Attributes
+    ----------
+    loadings : ndarray of shape (p, r)
+        At unit length, or zero; order and signs are as they were given.
+    method : str
+        The label that the caller gave.
+    explained_variance, explained_variance_ratio, total_variance, cardinality, mean, scale, kind
+        As in `SparsePCAResult`.
+    n_samples, names, dense_ratio
+        As in `SparsePCAResult`.
+    """
+
+    loadings: NDArray[Any]
+    explained_variance: NDArray[Any]
+    explained_variance_ratio: NDArray[Any] | None
+    total_variance: float | None
+    cardinality: NDArray[np.intp]
+    mean: NDArray[Any] | None
+    scale: NDArray[Any] | None
+    kind: str
+    n_samples: int | None
+    names: tuple[str, ...] | None
+    method: str
+    dense_ratio: NDArray[Any] | None
+
+
+def from_loadings(
+    loadings: Any,
+    X: Any,
+    *,
+    kind: str = "data",
+    center: Any = True,
+    scale: Any = False,
+    sample_weight: Any = None,
+    names: Any = None,
+    n_features: int | None = None,
+    label: str = "given",
+) -> GivenLoadings:
+    """Loadings of any other program as a result: variances, scores, summaries, tables, pictures.
+
+    Parameters
+    ----------
+    loadings : array-like of shape (p, r) or (p,)
+        Of any length, orthogonal or not; columns are normalized here, and keep their signs. A dataframe with
+        names of variables as its index is taken in the order of those of X.
+    X : array-like of shape (n, p), sparse matrix, LinearOperator or callable
+        What they are loadings of: data or, with ``kind="covariance"``, a symmetric matrix, as in
+        `sparse_pca`. Not copied.
+    kind, center, scale, sample_weight, n_features
+        How X is to be taken, as in `sparse_pca`.
+    names : sequence of p str, optional
+        Of the variables. Default: those of X, else the index of `loadings` where that has words.
+    label : str, default "given"
+        Where they come from: the `method` of the result, which tables show.
+
+    Returns
+    -------
+    GivenLoadings
+
+    Raises
+    ------
+    ValueError
+        For NaN, infinite or empty input, shapes that do not match, names of other variables than those of X.
+    TypeError
+        For input that is not real numbers, or an option of the wrong type.
+
+    See Also
+    --------
+    compare : Several results side by side.
+
+    References
+    ----------
+    H. Shen and J. Z. Huang (2008). Sparse principal component analysis via regularized low rank
+    matrix approximation. Journal of Multivariate Analysis 99, section 2.3: the variance explained.
+
+    Examples
+    --------
+    >>> import numpy as np, spcacore
+    >>> props = spcacore.datasets.load_pitprops()
+    >>> V = np.zeros((13, 1))
+    >>> V[[0, 1]] = 2  # the sum of length and diameter, by judgment
+    >>> result = spcacore.from_loadings(V, props.correlation, kind="covariance", names=props.names)
+    >>> print(result.summary())
+    GivenLoadings by given: 1 component of 13 variables, 15.0 % of the variance
+    <BLANKLINE>
+    component  nonzeros  variance     %  cumulative %  ordinary, cumulative %
+    1                 2     1.954  15.0          15.0                    32.5
+    <BLANKLINE>
+    contributions, % of the sum of magnitudes
+    1: topdiam 50.0, length 50.0
+    """
+    problem = as_problem(
+        X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, n_features=n_features,
+        definite=False,
+    )  # fmt: skip
+    if not isinstance(label, str):
+        raise TypeError(f"label must be a string, not {label!r}")
+    own = problem.names if names is None else check_names(names, problem.p)
+    index = _index_of(loadings)
+    if index is not None and len(index) == problem.p:
+        if own is not None:
+            loadings = loadings.iloc[_order(index, own)]
+        own = index if own is None else own
+    V = checked_loadings(loadings, problem.p, (1, 2))
+    V = V[:, None] if V.ndim == 1 else V
+    variances = operator_variances(problem, V, "cumulative")
+    in_units = np.asarray(problem.in_units(variances))
+    warn_out_of_range(variances, in_units, stacklevel=2)
+    ratio = None
+    if problem.diagonal is not None:
+        total = float(problem.diagonal.sum())
+        ratio = variances / total if total > 0 else variances
+    return GivenLoadings(
+        loadings=V.astype(problem.operator.dtype), explained_variance=in_units,
+        explained_variance_ratio=ratio, total_variance=problem.total_variance,
+        cardinality=np.count_nonzero(V, axis=0), mean=problem.mean, scale=problem.scale, kind=kind,
+        n_samples=problem.n_samples, names=own, method=label,
+        dense_ratio=cheap_dense_shares(problem, V.shape[1]),
+    )  # fmt: skip
+
+
+def _index_of(loadings: Any) -> tuple[str, ...] | None:
+    """The names of the rows of a pandas DataFrame or Series; None where they are but numbers."""
+    is_frame = hasattr(loadings, "iloc") and not isinstance(loadings, type)
+    index: Any = loadings.index if is_frame else ()
+    return tuple(index) if len(index) and all(isinstance(name, str) for name in index) else None
+
+
+def _order(index: tuple[str, ...], names: tuple[str, ...]) -> list[int]:
+    """Where each variable stands."""
+    if index == names:
+        return list(range(len(names)))
+    place = {name: i for i, name in enumerate(index)}
+    lacking = [name for name in names if name not in place]
+    if lacking or len(place) < len(names):
+        shown = ", ".join(map(repr, lacking[:5])) + ", ..." * (len(lacking) > 5)
+        raise ValueError(
+            "the index of loadings must have the names of the variables"
+            + (f"; it lacks {shown}" if lacking else ", each once")
+        )
+    return [place[name] for name in names]

@@ -1,0 +1,94 @@
+"""What rotated components are: sparse loadings that are not of unit length."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._messages import counted
+from ..operators.degrees import degree_weight
+from ..results import LoadingsResult
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RotatedResult(LoadingsResult):
+    """Sparse loadings of a rotated basis, from `sca` or `sma`.
+
+    `transform` gives rows their sums weighted by these loadings, which for `sma` are not Z, and `reconstruct`
+    projects. With ``scale="degree"`` a row is first divided by the root of its sum plus `row_shift`, and
+    `reconstruct` gives rows so divided.
+
+    Attributes
+    ----------
+    loadings : ndarray of shape (p, r)
+        As they were shrunk: columns are not of unit length.
+    scores : ndarray of shape (n, r) or None
+        Of `sca`: the centred and scaled data times the loadings; None for a covariance. Of `sma`: Z, sparse.
+    pve : ndarray of shape (r,)
+        Cumulative proportion of the variance that the loadings explain.
+    n_iter : int
+    converged : bool
+    method : {"sca", "sma"}
+    names : tuple of str or None
+        Names of the variables, when the input had any.
+    middle : ndarray of shape (r, r) or None
+        Of `sma`: B = Z'XY.
+    mean, scale : ndarray of shape (p,) or None
+        Subtracted from, then divides, each column; None if not applied.
+    total_variance : float
+        Trace of the covariance matrix of what the loadings multiply.
+    row_shift : float or None
+        tau of ``scale="degree"``.
+    dense_ratio : ndarray of shape (r,) or None
+        As in `SparsePCAResult`.
+    """
+
+    loadings: NDArray[Any]
+    scores: NDArray[Any] | None
+    pve: NDArray[np.float64]
+    n_iter: int
+    converged: bool
+    method: str
+    names: tuple[str, ...] | None
+    middle: NDArray[np.float64] | None = None
+    mean: NDArray[Any] | None = None
+    scale: NDArray[Any] | None = None
+    total_variance: float = 0.0
+    row_shift: float | None = None
+    dense_ratio: NDArray[Any] | None = None
+
+    @property
+    def cardinality(self) -> NDArray[np.intp]:
+        """Nonzeros of each loading, (r,)."""
+        return np.count_nonzero(self.loadings, axis=0)
+
+    @property
+    def explained_variance_ratio(self) -> NDArray[np.float64]:
+        """What each component adds to `pve`, (r,)."""
+        return np.diff(self.pve, prepend=0.0)
+
+    @property
+    def explained_variance(self) -> NDArray[np.float64]:
+        """Additional variance of each component given the earlier ones, (r,), as in `SparsePCAResult`."""
+        return self.explained_variance_ratio * self.total_variance
+
+    @property
+    def kind(self) -> str:
+        """ "data" or "covariance"."""
+        return "covariance" if self.scores is None else "data"
+
+    def _row_weight(self, X: Any) -> NDArray[Any] | None:
+        return None if self.row_shift is None else degree_weight(X, self.row_shift)
+
+    def __repr__(self) -> str:
+        p, r = self.loadings.shape
+        state = "converged" if self.converged else "not converged"
+        return (
+            f"RotatedResult(method={self.method!r}, p={p}, {counted(r, 'component')}, "
+            f"nonzeros={self.cardinality.tolist()}, "
+            f"{100 * float(self.pve[-1]):.1f} % of the variance explained, {state} in "
+            f"{counted(self.n_iter, 'iteration')})"
+        )
