@@ -38,7 +38,7 @@
 
 #define GRAIN 0x1p-20f
 #define STRIP 1024 /* columns whose estimates stay in L1 */
-enum { M = SPCA_REFERENCES, AHEAD = 6 /* columns of a list */, GROUP = 64 };
+enum { M = SPCA_REFERENCES, AHEAD = 5 /* columns */, GROUP = 64 };
 
 /* Shares of the columns beyond which all are read: of the quantized copy, of X, of X in C order. */
 enum { QUANTIZED_SHARE = 6, EXACT_SHARE = 2, EXACT_SHARE_ROWS = 64 };
@@ -170,29 +170,11 @@ static double round_direction(spca_int n, spca_screen *s, const double *unit, in
     return sqrt(miss) * (1 + 1e-6) + 1e-12;
 }
 
-/* sum_i q_i f_i; by way of int16, which compilers turn into multiply-and-add of pairs. */
-static inline int32_t integer_dot(spca_int n, const int8_t *q, const int16_t *f)
-{
-    enum { BLOCK = 2 * SPCA_QUANTIZED_BLOCK };
-    int32_t sum = 0;
-    spca_int i = 0;
-    for (; i + BLOCK <= n; i += BLOCK) {
-        int16_t wide[BLOCK];
-        for (int l = 0; l < BLOCK; l++) wide[l] = q[i + l];
-        for (int l = 0; l < BLOCK; l++) sum += (int32_t)wide[l] * (int32_t)f[i + l];
-    }
-    for (; i < n; i++) sum += (int32_t)q[i] * (int32_t)f[i];
-    return sum;
-}
-
-/* The processor does not foresee the next column of a list, so ask for it. */
+/* Neither do processors foresee the next column of a list, nor do they run far enough ahead of an
+ * array, so ask for it. */
 static inline void fetch(spca_int n, const int8_t *q)
 {
-#ifdef __GNUC__
-    for (spca_int i = 0; i < n; i += 64) __builtin_prefetch(q + i);
-#else
-    (void)n, (void)q;
-#endif
+    for (spca_int i = 0; i < n; i += 64) FETCH_CLOSE(q + i);
 }
 
 VECTORIZED static void estimates(spca_int count, const spca_int *list, spca_int ld,
@@ -201,8 +183,11 @@ VECTORIZED static void estimates(spca_int count, const spca_int *list, spca_int 
 {
     for (spca_int a = 0; a < count; a++) {
         spca_int j = list ? list[a] : a;
-        if (list && a + AHEAD < count) fetch(ld, quantized + list[a + AHEAD] * ld);
-        estimate[a] = (float)integer_dot(ld, quantized + j * ld, f) * (step[j] * unit);
+        const int8_t *q = quantized + j * ld;
+        int32_t sum = 0;
+        if (a + AHEAD < count) fetch(ld, quantized + (list ? list[a + AHEAD] : a + AHEAD) * ld);
+        for (spca_int i = 0; i < ld; i++) sum += (int32_t)q[i] * (int32_t)f[i];
+        estimate[a] = (float)sum * (step[j] * unit);
     }
 }
 
