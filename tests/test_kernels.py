@@ -205,7 +205,7 @@ def test_statistics_and_shadow_of_dense_data(dtype, order):
 
 
 def check_shadow(exact, mean, shadow, step, error, size, off=2.0**-16):
-    """q are the nearest integers to (x - mean)/step, up to the float that the quotient is taken or kept in."""
+    """q are the nearest integers to (x - mean)/step, up to the float that holds the quotient."""
     n = len(exact)
     Z = exact - mean
     largest = np.abs(Z).max(axis=0)

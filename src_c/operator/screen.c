@@ -9,6 +9,8 @@
  * 1. References D = (d_1 .. d_M), directions of earlier queries for which S_j = D'bar z_j is
  * known. For any b, with w = f - D b and an orthonormal basis Q of the references (Cauchy-Schwarz),
  *        |bar z_j'f| <= |S_j'b| + ||(I - QQ') bar z_j|| ||w|| + ||bar z_j|| ||Q'w||.
+ *    The same holds of one direction alone, whose product is known for some columns: the latest
+ * long list that a column was in. Then w = f - b d, and the last term is gone.
  * 2. The quantized copy: with f~ = f rounded to int16, bar z_j'f~ is a sum of integers, exact, and
  *        |z_j'f - bar z_j'f~| <= ||z_j - bar z_j|| + ||bar z_j|| ||f - f~||.
  *    A product with the whole copy becomes a reference, the oldest goes.
@@ -40,8 +42,9 @@
 #define STRIP 1024 /* columns whose estimates stay in L1 */
 enum { M = SPCA_REFERENCES, AHEAD = 5 /* columns */, GROUP = 64 };
 
-/* Shares of the columns beyond which all are read: of the quantized copy, of X, of X in C order. */
-enum { QUANTIZED_SHARE = 6, EXACT_SHARE = 2, EXACT_SHARE_ROWS = 64 };
+/* Shares of the columns beyond which all are read: of the quantized copy, of X, of X in C order;
+ * and beyond which a list is long. */
+enum { QUANTIZED_SHARE = 3, EXACT_SHARE = 2, EXACT_SHARE_ROWS = 64, LONG_SHARE = 128 };
 
 /* ---- references ----------------------------------------------------------------------------- */
 
@@ -236,6 +239,32 @@ static void move(const operator_t *A, const real *c, double norm, spca_int count
     }
 }
 
+/* Drops the columns of the list that their latest long lists rule out. */
+static spca_int by_lists(const operator_t *A, const real *c, double norm, float level,
+                         spca_int count, spca_int *list)
+{
+    const spca_screen *s = A->screen;
+    float along[M], outside[M], *bound = s->estimate;
+    for (int l = 0; l < M; l++) {
+        const double *d = s->list_of + l * A->n;
+        double b = dot_of(A->n, d, s->unit), square = 0;
+        for (spca_int i = 0; i < A->n; i++)
+            square += (s->unit[i] - b * d[i]) * (s->unit[i] - b * d[i]);
+        along[l] = (float)fabs(b);
+        outside[l] = (float)(sqrt(square) * (1 + 1e-6)) + (2 + along[l]) * GRAIN;
+    }
+    for (spca_int a = 0; a < count; a++) {
+        spca_int j = list[a];
+        int l = s->last_list[j] % M;
+        int known = s->last_list[j] > 0 && s->last_list[j] > s->lists - M;
+        bound[a] =
+            known ? along[l] * fabsf(s->last_product[j]) + outside[l] * s->norm[j] + s->slack[j]
+                  : HUGE_VALF;
+    }
+    move(A, c, norm, count, list, NULL, bound);
+    return collect(count, bound, level, list, list);
+}
+
 /* The direction of a product with all columns becomes a reference. */
 static float *new_reference(spca_int n, spca_int p, spca_screen *s, double **direction)
 {
@@ -262,12 +291,17 @@ static spca_status by_copy(const operator_t *A, const real *c, double norm, spca
                   s->step + first, ldexpf(1, -exponent), s->rounded, estimate + a);
     }
     s->quantized_columns += n;
-    if (!*list && s->direction) {
-        double *direction;
-        float *product = new_reference(A->n, A->p, s, &direction);
+    if (s->direction && n > A->p / LONG_SHARE) {
+        double *direction = NULL;
+        float *product = *list ? NULL : new_reference(A->n, A->p, s, &direction);
+        if (*list) direction = s->list_of + (++s->lists % M) * A->n;
         for (spca_int i = 0; i < A->n; i++) direction[i] = ldexp((double)s->rounded[i], -exponent);
-        for (spca_int j = 0; j < n; j++) product[j] = estimate[j];
-        rebuild(A->n, A->p, s);
+        for (spca_int j = 0; product && j < n; j++) product[j] = estimate[j];
+        if (product) rebuild(A->n, A->p, s);
+        for (spca_int a = 0; *list && a < n; a++) {
+            s->last_list[(*list)[a]] = s->lists;
+            s->last_product[(*list)[a]] = estimate[a];
+        }
     }
     for (spca_int a = 0; a < n; a++) {
         spca_int j = *list ? (*list)[a] : a;
@@ -363,6 +397,7 @@ spca_status SPCA(screened)(const operator_t *A, vector_t v, const real *f, const
         reference_bounds(A, s->unit, s->outside, s->bound);
         move(A, c, norm, p, NULL, NULL, s->bound);
         found = collect(p, s->bound, level, NULL, s->list);
+        if (s->lists > 0) found = by_lists(A, c, norm, level, found, s->list);
         if (found <= (s->quantized ? p / QUANTIZED_SHARE : few)) {
             *count = found;
             *list = s->list;
