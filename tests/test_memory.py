@@ -106,7 +106,7 @@ def cases():
 @linux
 @pytest.mark.parametrize(("call", "setup"), list(cases()))
 def test_matrix_is_not_copied(call, setup, tmp_path):
-    """The peak above the matrix stays below a fifth of it; of float32, whose quantized copy is a quarter, two fifths."""
+    """The peak above the matrix stays below a fifth of it, of float32 with its quantized copy two fifths."""
     kind = ", kind='covariance'" if setup == "covariance" else ""
     peak, size = measure(SETUPS[setup], CALLS[call].format(kind=kind), tmp_path)
     print(f"memory: {call} {setup}: {peak / 1e6:.1f} MB above {size / 1e6:.0f} MB, {100 * peak / size:.1f} %")
