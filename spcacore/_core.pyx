@@ -58,6 +58,10 @@ cdef extern from "spca.h" nogil:
         double *basis
         float *product
         float *residual
+        int lists
+        double *list_of
+        float *last_product
+        int *last_list
         float *bound
         float *estimate
         float *lower

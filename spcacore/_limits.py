@@ -121,8 +121,8 @@ DOUBLE_ORDER = 256  # variables up to which submatrices of float32 data are summ
 # Screening
 SCREENED_ROWS = 64  # below this the bounds themselves cost as much as the columns
 SCREENED_ENTRIES = 1 << 19  # below this X is in cache
-SCREENING_SHARE = 0.2  # of the bytes of X: what a whole call may take
-SCREENING_COLUMN_BYTES = 180  # what a whole call takes for each column besides the quantized copy
+SCREENING_SHARE = 0.4  # of the bytes of X: what a whole call may take, so that float32 has a quantized copy
+SCREENING_COLUMN_BYTES = 220  # what a whole call takes for each column besides the quantized copy
 SCREENING_FREE_BYTES = 1 << 26  # bytes of X up to which that does not matter
 
 # Working sets

@@ -76,6 +76,11 @@ typedef struct {
     double triangle[SPCA_REFERENCES][SPCA_REFERENCES]; /* basis_m = sum_l chosen_l triangle_lm */
     float *product;                                    /* p x SPCA_REFERENCES */
     float *residual; /* (p) >= what of a column is outside of the basis */
+    /* long lists of columns: their unit directions, and of each column the last product with one */
+    int lists;           /* so far; list l has direction l % SPCA_REFERENCES */
+    double *list_of;     /* n x SPCA_REFERENCES */
+    float *last_product; /* (p) */
+    int *last_list;      /* (p), 0 where there was none */
     /* scratch */
     float *bound, *estimate, *lower; /* (p) */
     spca_int *list;                  /* (p) */

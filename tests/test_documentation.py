@@ -126,7 +126,7 @@ def test_links_between_pages():
 
 LIMITS = [
     ("README.md", "Beyond 64 MB", "SCREENING_FREE_BYTES", 64 << 20),
-    ("README.md", "more than a fifth of X", "SCREENING_SHARE", 1 / 5),
+    ("README.md", "more than two fifths of X", "SCREENING_SHARE", 2 / 5),
     ("docs/guide/cardinality.md", "up to 3000 variables", "EXACT_ORDER", 3000),
     ("docs/guide/cardinality.md", "at most 2000 variables", "RELAXATION_ORDER", 2000),
     ("docs/guide/certificates.md", "Beyond 2000 variables", "BOUND_ORDER", 2000),

@@ -105,11 +105,11 @@ def cases():
 @linux
 @pytest.mark.parametrize(("call", "setup"), list(cases()))
 def test_matrix_is_not_copied(call, setup, tmp_path):
-    """The peak above the matrix stays below a fifth of it."""
+    """The peak above the matrix stays below a fifth of it, of float32 with its quantized copy two fifths."""
     kind = ", kind='covariance'" if setup == "covariance" else ""
     peak, size = measure(SETUPS[setup], CALLS[call].format(kind=kind), tmp_path)
     print(f"memory: {call} {setup}: {peak / 1e6:.1f} MB above {size / 1e6:.0f} MB, {100 * peak / size:.1f} %")
-    assert peak < 0.2 * size
+    assert peak < (0.4 if "float32" in SETUPS[setup] else 0.2) * size
 
 
 @linux

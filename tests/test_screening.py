@@ -533,9 +533,10 @@ def test_auto_goes_by_size_and_memory(monkeypatch):
 
     assert mode(100, 5000) == mode(60, 100_000) == "none"  # in cache; few rows
     assert mode(200, 5000) == mode(1100, 4096) == mode(500, 40_000) == "both"
-    # the shadow of a quarter of large X, or next to as many other bytes, would exceed a fifth of X
-    assert mode(500, 40_000, np.float32) == mode(200, 100_000) == "references"
-    assert mode(500, 20_000, np.float32) == "both"
+    assert mode(500, 40_000, np.float32) == mode(200, 100_000) == "both"
+    # the shadow of a quarter of large X, next to nearly as many other bytes, would exceed two fifths of X
+    assert mode(200, 100_000, np.float32) == mode(100, 100_000) == "references"
+    assert mode(200, 50_000, np.float32) == "both"
     large = np.zeros((1100, 4096))
     assert _screening.plan(large, "auto").shadow.shape == (4096, 1120)
     monkeypatch.setattr(_screening, "available_memory", lambda: 2.0 * 4096 * 1120 - 1)

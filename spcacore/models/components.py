@@ -204,7 +204,7 @@ def sparse_pca(
         makes an int8 copy of X, an eighth (float32: a quarter) of its size, and reads only the columns
         of X that the copy cannot rule out; "references" rules out columns by their products with
         earlier vectors; "both" does both; "auto" decides by the size of X and the memory available, and
-        takes at most a fifth of X above 64 MB. Other input than dense data takes no notice. Methods whose
+        takes at most two fifths of X above 64 MB. Other input than dense data takes no notice. Methods whose
         steps need whole products ("scotlass", "dspca", "branch_and_bound", "greedy" but for its gradient,
         blocks of "gpower", two-way "pmd") go with "auto" and "none", which are the same there.
         `result.screening` says what was used and read.

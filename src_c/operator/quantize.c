@@ -3,24 +3,33 @@
  *
  * x_j - mean_j = step_j (q_j + r_j), step_j = max |x_ij - mean_j|/127, q_j the nearest integers,
  * and error_j >= step_j ||r_j|| is measured, not estimated: whatever rounding there is in q_j is in
- * r_j. The quotient v = q + r is taken in double and kept in float, which moves an entry by at most
- * 127 2^-24 < 2^-17; the difference v - q is exact. */
+ * r_j. The quotient v = q + r is kept in float; the difference v - q is exact.  For double data it
+ * is taken in double, which leaves the rounding to float, 127 2^-24 < 2^-17.  For float data it is
+ * ((x - m) - rest) inverse in float, with u = 2^-24, m = mean rounded, rest = mean - m rounded.
+ * With L = max |x_ij - mean_j|, |mean - m| <= 2L, since between two floats that differ lies half of
+ * a gap; so the first difference is off by 3uL, the second by 3uL more, rest by 2uL, inverse and
+ * the product by 2u of it: 127 11u < 2^-13. */
 #include "real.h"
 #include <string.h>
 
-enum { LANES = 32, SIDE = SPCA_QUANTIZED_BLOCK, WIDTH = 1024, STRIP = 512 };
+enum { SIDE = SPCA_QUANTIZED_BLOCK, STRIP = 512, LINE = 64 / sizeof(real) };
 #define NEAREST 12582912.0f /* 1.5 2^23: adding and subtracting it rounds a float to an integer */
+#ifdef SPCA_SINGLE
+#define ROUNDED 0x1p-13
+#else
+#define ROUNDED 0x1p-17
+#endif
 
-static inline double largest_of(double mean, double low, double high)
-{
-    return fmax(high - mean, mean - low);
-}
+typedef struct {
+    real mean[SIDE], rest[SIDE], inverse[SIDE];
+} scaling_t;
 
-/* What a column is divided by; 0 where it is constant or the quotient would overflow. */
+/* What a column is divided by; 0 where it is constant or something would overflow. */
 static inline double inverse_of(double largest)
 {
-    double inverse = largest > 0 ? 127 / largest : 0;
-    return inverse <= DBL_MAX ? inverse : 0;
+    const double most = (double)REAL_MAX / 8;
+    double inverse = largest > 0 && largest <= most ? 127 / largest : 0;
+    return inverse <= most ? inverse : 0;
 }
 
 /* From the sums of q^2 in step and of r^2 in error. */
@@ -30,37 +39,44 @@ static void finish(spca_int n, double largest, double *step, double *error, floa
     *size = (float)(sqrt(*step) * (1 + 0x1p-20));
     if (inverse_of(largest) > 0) {
         *step = largest / 127;
-        *error = *step * (sqrt(*error) * (1 + 1e-4) + rows * 0x1p-17);
+        *error = *step * (sqrt(*error) * (1 + 1e-4) + rows * ROUNDED);
     } else {
         *step = 0;
         *error = rows * largest;
     }
 }
 
+/* SIDE entries or fewer are rounded; adds the squares of r and of q, each in a sum of its own. */
+INLINE void round_some(spca_int count, const real *x, const scaling_t *s, int8_t *q, float *r2,
+                       float *q2)
+{
+    for (spca_int l = 0; l < count; l++) {
+        real d = x[l] - s->mean[l];
+        float v = (float)((sizeof(real) > 4 ? d : d - s->rest[l]) * s->inverse[l]);
+        float nearest = (v + NEAREST) - NEAREST, rest = v - nearest;
+        q[l] = (int8_t)(int32_t)nearest;
+        r2[l] += rest * rest;
+        q2[l] += nearest * nearest;
+    }
+}
+
 /* A column of Fortran order, zero beyond its n entries.  Sums of STRIP squares of integers are
  * exact in float. */
-VECTORIZED static void column(spca_int n, const real *x, double mean, double inverse,
+VECTORIZED static void column(spca_int n, const real *x, const scaling_t *all, spca_int j,
                               spca_int quantized_ld, int8_t *q, double *miss, double *square)
 {
+    scaling_t s;
+    for (int l = 0; l < SIDE; l++) {
+        s.mean[l] = all->mean[j];
+        s.rest[l] = all->rest[j];
+        s.inverse[l] = all->inverse[j];
+    }
     for (spca_int i0 = 0; i0 < n; i0 += STRIP) {
         spca_int end = min_int(n, i0 + STRIP), i = i0;
-        float r2[LANES] = {0}, q2[LANES] = {0};
-        for (; i + LANES <= end; i += LANES)
-            for (int l = 0; l < LANES; l++) {
-                float v = (float)(((double)x[i + l] - mean) * inverse);
-                float nearest = (v + NEAREST) - NEAREST, rest = v - nearest;
-                q[i + l] = (int8_t)(int32_t)nearest;
-                r2[l] += rest * rest;
-                q2[l] += nearest * nearest;
-            }
-        for (int l = 0; i < end; i++, l++) {
-            float v = (float)(((double)x[i] - mean) * inverse);
-            float nearest = (v + NEAREST) - NEAREST, rest = v - nearest;
-            q[i] = (int8_t)(int32_t)nearest;
-            r2[l] += rest * rest;
-            q2[l] += nearest * nearest;
-        }
-        for (int half = LANES / 2; half > 0; half /= 2)
+        float r2[SIDE] = {0}, q2[SIDE] = {0};
+        for (; i + SIDE <= end; i += SIDE) round_some(SIDE, x + i, &s, q + i, r2, q2);
+        round_some(end - i, x + i, &s, q + i, r2, q2);
+        for (int half = SIDE / 2; half > 0; half /= 2)
             for (int l = 0; l < half; l++) {
                 r2[l] += r2[l + half];
                 q2[l] += q2[l + half];
@@ -91,33 +107,26 @@ static inline void transpose_bytes(int8_t *rows, int8_t *columns)
     shuffle(rows, columns);
 }
 
-/* r <= SIDE rows and c <= WIDTH columns of C order are rounded row by row, then turned. */
-VECTORIZED static void block(spca_int r, spca_int c, const real *X, spca_int ld, const double *mean,
-                             const double *inverse, spca_int quantized_ld, int8_t *q, double *miss,
-                             double *square)
+/* r <= SIDE rows and c <= SIDE columns of C order are rounded row by row, then turned. */
+VECTORIZED static void block(spca_int r, spca_int c, const real *X, spca_int ld, const scaling_t *s,
+                             spca_int quantized_ld, int8_t *q, double *miss, double *square)
 {
-    int8_t rounded[SIDE][WIDTH], rows[SIDE][SIDE], columns[SIDE][SIDE];
-    float v[WIDTH], r2[WIDTH] = {0}, q2[WIDTH] = {0};
+    int8_t rows[SIDE][SIDE], columns[SIDE][SIDE];
+    float r2[SIDE] = {0}, q2[SIDE] = {0};
+    if (r < SIDE || c < SIDE) memset(rows, 0, sizeof rows);
     for (spca_int l = 0; l < r; l++) {
         const real *x = X + l * ld;
-        for (spca_int j = 0; j < c; j++) v[j] = (float)(((double)x[j] - mean[j]) * inverse[j]);
-        for (spca_int j = 0; j < c; j++) {
-            float nearest = (v[j] + NEAREST) - NEAREST, rest = v[j] - nearest;
-            r2[j] += rest * rest;
-            q2[j] += nearest * nearest;
-            v[j] = nearest;
-        }
-        for (spca_int j = 0; j < c; j++) rounded[l][j] = (int8_t)(int32_t)v[j];
+        for (int b = 0; b < SIDE; b += LINE) /* of the next block */
+            FETCH_CLOSE((uintptr_t)(x + b) + (uintptr_t)(SIDE * ld) * sizeof(real));
+        if (c == SIDE)
+            round_some(SIDE, x, s, rows[l], r2, q2);
+        else
+            round_some(c, x, s, rows[l], r2, q2);
     }
-    for (spca_int l = r; l < SIDE; l++) memset(rounded[l], 0, WIDTH);
-    for (spca_int j0 = 0; j0 < c; j0 += SIDE) {
-        spca_int w = min_int(SIDE, c - j0);
-        for (int l = 0; l < SIDE; l++)
-            memcpy(rows[l], rounded[l] + j0, SIDE); /* in full, for speed */
-        transpose_bytes(rows[0], columns[0]);
-        for (spca_int j = 0; j < w; j++) memcpy(q + (j0 + j) * quantized_ld, columns[j], SIDE);
-    }
+    transpose_bytes(rows[0], columns[0]);
     for (spca_int j = 0; j < c; j++) {
+        memcpy(q + j * quantized_ld, columns[j], SIDE);
+        FETCH_TO_WRITE((uintptr_t)(q + j * quantized_ld) + SIDE);
         miss[j] += (double)r2[j];
         square[j] += (double)q2[j];
     }
@@ -129,23 +138,27 @@ void SPCA(quantize)(spca_int n, spca_int c, const real *X, spca_int ld, int row_
                     float *size)
 {
     double *miss = error, *square = step; /* until the end */
-    for (spca_int j = 0; j < c; j++) miss[j] = square[j] = 0;
-    for (spca_int i = 0; i < n; i += row_major ? SIDE : n)
-        for (spca_int j0 = 0; j0 < c; j0 += WIDTH) {
-            spca_int w = min_int(WIDTH, c - j0);
-            double center[WIDTH], inverse[WIDTH];
-            for (spca_int j = 0; j < w; j++) {
-                center[j] = mean ? mean[j0 + j] : 0;
-                inverse[j] = inverse_of(largest_of(center[j], low[j0 + j], high[j0 + j]));
-                if (!(inverse[j] > 0)) center[j] = 0; /* q_j = 0, though the mean left the range */
-            }
-            if (row_major)
-                block(min_int(SIDE, n - i), w, X + i * ld + j0, ld, center, inverse, quantized_ld,
-                      quantized + j0 * quantized_ld + i, miss + j0, square + j0);
-            for (spca_int j = j0; !row_major && j < j0 + w; j++)
-                column(n, X + j * ld, center[j - j0], inverse[j - j0], quantized_ld,
-                       quantized + j * quantized_ld, miss + j, square + j);
+    for (spca_int j0 = 0; j0 < c; j0 += SIDE) {
+        spca_int w = min_int(SIDE, c - j0);
+        double largest[SIDE];
+        scaling_t s;
+        for (spca_int l = 0; l < w; l++) {
+            double center = mean ? mean[j0 + l] : 0, inverse;
+            largest[l] = fmax(high[j0 + l] - center, center - low[j0 + l]);
+            inverse = inverse_of(largest[l]);
+            if (!(inverse > 0)) center = 0; /* q_j = 0, though the mean left the range */
+            s.mean[l] = (real)center;
+            s.rest[l] = (real)(center - (double)s.mean[l]);
+            s.inverse[l] = (real)inverse;
+            miss[j0 + l] = square[j0 + l] = 0;
         }
-    for (spca_int j = 0; j < c; j++)
-        finish(n, largest_of(mean ? mean[j] : 0, low[j], high[j]), step + j, error + j, size + j);
+        for (spca_int i = 0; row_major && i < n; i += SIDE)
+            block(min_int(SIDE, n - i), w, X + i * ld + j0, ld, &s, quantized_ld,
+                  quantized + j0 * quantized_ld + i, miss + j0, square + j0);
+        for (spca_int l = 0; !row_major && l < w; l++)
+            column(n, X + (j0 + l) * ld, &s, l, quantized_ld, quantized + (j0 + l) * quantized_ld,
+                   miss + j0 + l, square + j0 + l);
+        for (spca_int l = 0; l < w; l++)
+            finish(n, largest[l], step + j0 + l, error + j0 + l, size + j0 + l);
+    }
 }

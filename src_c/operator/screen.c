@@ -9,6 +9,8 @@
  * 1. References D = (d_1 .. d_M), directions of earlier queries for which S_j = D'bar z_j is
  * known. For any b, with w = f - D b and an orthonormal basis Q of the references (Cauchy-Schwarz),
  *        |bar z_j'f| <= |S_j'b| + ||(I - QQ') bar z_j|| ||w|| + ||bar z_j|| ||Q'w||.
+ *    The same holds of one direction alone, whose product is known for some columns: the latest
+ * long list that a column was in. Then w = f - b d, and the last term is gone.
  * 2. The quantized copy: with f~ = f rounded to int16, bar z_j'f~ is a sum of integers, exact, and
  *        |z_j'f - bar z_j'f~| <= ||z_j - bar z_j|| + ||bar z_j|| ||f - f~||.
  *    A product with the whole copy becomes a reference, the oldest goes.
@@ -38,10 +40,11 @@
 
 #define GRAIN 0x1p-20f
 #define STRIP 1024 /* columns whose estimates stay in L1 */
-enum { M = SPCA_REFERENCES, AHEAD = 6 /* columns of a list */, GROUP = 64 };
+enum { M = SPCA_REFERENCES, AHEAD = 5 /* columns */, GROUP = 64 };
 
-/* Shares of the columns beyond which all are read: of the quantized copy, of X, of X in C order. */
-enum { QUANTIZED_SHARE = 6, EXACT_SHARE = 2, EXACT_SHARE_ROWS = 64 };
+/* Shares of the columns beyond which all are read: of the quantized copy, of X, of X in C order;
+ * and beyond which a list is long. */
+enum { QUANTIZED_SHARE = 3, EXACT_SHARE = 2, EXACT_SHARE_ROWS = 64, LONG_SHARE = 128 };
 
 /* ---- references ----------------------------------------------------------------------------- */
 
@@ -170,29 +173,11 @@ static double round_direction(spca_int n, spca_screen *s, const double *unit, in
     return sqrt(miss) * (1 + 1e-6) + 1e-12;
 }
 
-/* sum_i q_i f_i; by way of int16, which compilers turn into multiply-and-add of pairs. */
-static inline int32_t integer_dot(spca_int n, const int8_t *q, const int16_t *f)
-{
-    enum { BLOCK = 2 * SPCA_QUANTIZED_BLOCK };
-    int32_t sum = 0;
-    spca_int i = 0;
-    for (; i + BLOCK <= n; i += BLOCK) {
-        int16_t wide[BLOCK];
-        for (int l = 0; l < BLOCK; l++) wide[l] = q[i + l];
-        for (int l = 0; l < BLOCK; l++) sum += (int32_t)wide[l] * (int32_t)f[i + l];
-    }
-    for (; i < n; i++) sum += (int32_t)q[i] * (int32_t)f[i];
-    return sum;
-}
-
-/* The processor does not foresee the next column of a list, so ask for it. */
+/* Neither do processors foresee the next column of a list, nor do they run far enough ahead of an
+ * array, so ask for it. */
 static inline void fetch(spca_int n, const int8_t *q)
 {
-#ifdef __GNUC__
-    for (spca_int i = 0; i < n; i += 64) __builtin_prefetch(q + i);
-#else
-    (void)n, (void)q;
-#endif
+    for (spca_int i = 0; i < n; i += 64) FETCH_CLOSE(q + i);
 }
 
 VECTORIZED static void estimates(spca_int count, const spca_int *list, spca_int ld,
@@ -201,8 +186,11 @@ VECTORIZED static void estimates(spca_int count, const spca_int *list, spca_int 
 {
     for (spca_int a = 0; a < count; a++) {
         spca_int j = list ? list[a] : a;
-        if (list && a + AHEAD < count) fetch(ld, quantized + list[a + AHEAD] * ld);
-        estimate[a] = (float)integer_dot(ld, quantized + j * ld, f) * (step[j] * unit);
+        const int8_t *q = quantized + j * ld;
+        int32_t sum = 0;
+        if (a + AHEAD < count) fetch(ld, quantized + (list ? list[a + AHEAD] : a + AHEAD) * ld);
+        for (spca_int i = 0; i < ld; i++) sum += (int32_t)q[i] * (int32_t)f[i];
+        estimate[a] = (float)sum * (step[j] * unit);
     }
 }
 
@@ -251,6 +239,32 @@ static void move(const operator_t *A, const real *c, double norm, spca_int count
     }
 }
 
+/* Drops the columns of the list that their latest long lists rule out. */
+static spca_int by_lists(const operator_t *A, const real *c, double norm, float level,
+                         spca_int count, spca_int *list)
+{
+    const spca_screen *s = A->screen;
+    float along[M], outside[M], *bound = s->estimate;
+    for (int l = 0; l < M; l++) {
+        const double *d = s->list_of + l * A->n;
+        double b = dot_of(A->n, d, s->unit), square = 0;
+        for (spca_int i = 0; i < A->n; i++)
+            square += (s->unit[i] - b * d[i]) * (s->unit[i] - b * d[i]);
+        along[l] = (float)fabs(b);
+        outside[l] = (float)(sqrt(square) * (1 + 1e-6)) + (2 + along[l]) * GRAIN;
+    }
+    for (spca_int a = 0; a < count; a++) {
+        spca_int j = list[a];
+        int l = s->last_list[j] % M;
+        int known = s->last_list[j] > 0 && s->last_list[j] > s->lists - M;
+        bound[a] =
+            known ? along[l] * fabsf(s->last_product[j]) + outside[l] * s->norm[j] + s->slack[j]
+                  : HUGE_VALF;
+    }
+    move(A, c, norm, count, list, NULL, bound);
+    return collect(count, bound, level, list, list);
+}
+
 /* The direction of a product with all columns becomes a reference. */
 static float *new_reference(spca_int n, spca_int p, spca_screen *s, double **direction)
 {
@@ -277,12 +291,17 @@ static spca_status by_copy(const operator_t *A, const real *c, double norm, spca
                   s->step + first, ldexpf(1, -exponent), s->rounded, estimate + a);
     }
     s->quantized_columns += n;
-    if (!*list && s->direction) {
-        double *direction;
-        float *product = new_reference(A->n, A->p, s, &direction);
+    if (s->direction && n > A->p / LONG_SHARE) {
+        double *direction = NULL;
+        float *product = *list ? NULL : new_reference(A->n, A->p, s, &direction);
+        if (*list) direction = s->list_of + (++s->lists % M) * A->n;
         for (spca_int i = 0; i < A->n; i++) direction[i] = ldexp((double)s->rounded[i], -exponent);
-        for (spca_int j = 0; j < n; j++) product[j] = estimate[j];
-        rebuild(A->n, A->p, s);
+        for (spca_int j = 0; product && j < n; j++) product[j] = estimate[j];
+        if (product) rebuild(A->n, A->p, s);
+        for (spca_int a = 0; *list && a < n; a++) {
+            s->last_list[(*list)[a]] = s->lists;
+            s->last_product[(*list)[a]] = estimate[a];
+        }
     }
     for (spca_int a = 0; a < n; a++) {
         spca_int j = *list ? (*list)[a] : a;
@@ -378,6 +397,7 @@ spca_status SPCA(screened)(const operator_t *A, vector_t v, const real *f, const
         reference_bounds(A, s->unit, s->outside, s->bound);
         move(A, c, norm, p, NULL, NULL, s->bound);
         found = collect(p, s->bound, level, NULL, s->list);
+        if (s->lists > 0) found = by_lists(A, c, norm, level, found, s->list);
         if (found <= (s->quantized ? p / QUANTIZED_SHARE : few)) {
             *count = found;
             *list = s->list;

@@ -7,7 +7,8 @@
  * n_a n_b/(n_a + n_b). */
 #include "centring.h"
 
-enum { TILE_ROWS = 256, TILE_COLUMNS = 256, WAYS = 16, PANEL = 1 << 20 };
+enum { TILE_ROWS = 256, TILE_COLUMNS = 1024 / sizeof(real), WAYS = 16, GROUP = 32 };
+enum { AHEAD = 4096, PANEL = 1 << 18, LINE = 64 / sizeof(real) }; /* bytes; entries of a line */
 
 typedef struct {
     double *mean, *square, *low, *high;
@@ -31,8 +32,27 @@ static void add_tile(columns_t out, spca_int j, double done, spca_int r, double 
     if (done == 0 || high > out.high[j]) out.high[j] = high;
 }
 
-/* Tile of r rows and c columns in C order; four rows at a time so that the sums are written less.
- */
+/* Adds four rows of C order to the sums, so that these are written less. */
+INLINE void four_rows(spca_int c, const real *x0, spca_int ld, const double *shift, double *sum,
+                      double *square, real *low, real *high)
+{
+    const real *x1 = x0 + ld, *x2 = x1 + ld, *x3 = x2 + ld;
+    for (spca_int j = 0; j < c; j++) {
+        double s = shift[j], a = (double)x0[j] - s, b = (double)x1[j] - s;
+        double d = (double)x2[j] - s, e = (double)x3[j] - s;
+        real least = x0[j] < x1[j] ? x0[j] : x1[j], most = x0[j] > x1[j] ? x0[j] : x1[j];
+        least = x2[j] < least ? x2[j] : least;
+        most = x2[j] > most ? x2[j] : most;
+        least = x3[j] < least ? x3[j] : least;
+        most = x3[j] > most ? x3[j] : most;
+        low[j] = least < low[j] ? least : low[j];
+        high[j] = most > high[j] ? most : high[j];
+        sum[j] += (a + b) + (d + e);
+        square[j] += (a * a + b * b) + (d * d + e * e);
+    }
+}
+
+/* Tile of r rows and c columns in C order. */
 VECTORIZED static void tile(spca_int r, spca_int c, const real *X, spca_int ld, double done,
                             columns_t out, spca_int j0)
 {
@@ -44,22 +64,17 @@ VECTORIZED static void tile(spca_int r, spca_int c, const real *X, spca_int ld, 
         low[j] = high[j] = X[j];
         sum[j] = square[j] = 0;
     }
-    for (; i + 4 <= r; i += 4) {
-        const real *x0 = X + i * ld, *x1 = x0 + ld, *x2 = x1 + ld, *x3 = x2 + ld;
-        for (spca_int j = 0; j < c; j++) {
-            double s = shift[j], a = (double)x0[j] - s, b = (double)x1[j] - s;
-            double d = (double)x2[j] - s, e = (double)x3[j] - s;
-            real least = x0[j] < x1[j] ? x0[j] : x1[j], most = x0[j] > x1[j] ? x0[j] : x1[j];
-            least = x2[j] < least ? x2[j] : least;
-            most = x2[j] > most ? x2[j] : most;
-            least = x3[j] < least ? x3[j] : least;
-            most = x3[j] > most ? x3[j] : most;
-            low[j] = least < low[j] ? least : low[j];
-            high[j] = most > high[j] ? most : high[j];
-            sum[j] += (a + b) + (d + e);
-            square[j] += (a * a + b * b) + (d * d + e * e);
+    for (; i + 4 <= r; i += 4)
+        for (spca_int j = 0; j < c; j += GROUP) {
+            const real *x = X + i * ld + j;
+            for (int l = 0; l < 4; l++)
+                for (int b = 0; b < GROUP; b += LINE)
+                    FETCH((uintptr_t)(x + l * ld + b) + (uintptr_t)(4 * ld) * sizeof(real));
+            if (j + GROUP <= c)
+                four_rows(GROUP, x, ld, shift + j, sum + j, square + j, low + j, high + j);
+            else
+                four_rows(c - j, x, ld, shift + j, sum + j, square + j, low + j, high + j);
         }
-    }
     for (; i < r; i++)
         for (spca_int j = 0; j < c; j++) {
             real x = X[i * ld + j];
@@ -82,7 +97,8 @@ VECTORIZED static void stretch(spca_int r, const real *x, double done, columns_t
     real low[WAYS], high[WAYS];
     spca_int i = 0;
     for (int l = 0; l < WAYS; l++) low[l] = high[l] = x[0];
-    for (; i + WAYS <= r; i += WAYS)
+    for (; i + WAYS <= r; i += WAYS) {
+        for (int l = 0; l < WAYS; l += LINE) FETCH((uintptr_t)(x + i + l) + AHEAD);
         for (int l = 0; l < WAYS; l++) {
             real a = x[i + l];
             double d = (double)a - shift;
@@ -91,6 +107,7 @@ VECTORIZED static void stretch(spca_int r, const real *x, double done, columns_t
             low[l] = a < low[l] ? a : low[l];
             high[l] = a > high[l] ? a : high[l];
         }
+    }
     for (; i < r; i++) {
         double d = (double)x[i] - shift;
         sum[0] += d;

@@ -460,6 +460,11 @@ spca_screen *SPCA(screen_of)(trial_t *t, problem_t *q, int quantized, int refere
     s->basis = SCRATCH(t, n * SPCA_REFERENCES, double);
     s->product = references ? SCRATCH(t, p * SPCA_REFERENCES, float) : NULL;
     s->residual = references ? SCRATCH(t, p, float) : NULL;
+    s->list_of = SCRATCH(t, n * SPCA_REFERENCES, double);
+    s->last_product = SCRATCH(t, p, float);
+    s->last_list = SCRATCH(t, p, int);
+    for (spca_int i = 0; i < n * SPCA_REFERENCES; i++) s->list_of[i] = 0;
+    for (spca_int j = 0; j < p; j++) s->last_list[j] = 0;
     cache->capacity = capacity;
     cache->cursor = -1;
     cache->kept = scratch(t, n * capacity, sizeof(real));
