@@ -88,6 +88,7 @@ SAMPLE_ORDER = 1000  # samples up to which FF' is formed
 WIDE_SAMPLES = 2000  # samples of wide data, up to which ordinary components come from the products of rows
 WORKING_SET_VARIABLES = 256  # variables up to which all are in the working set of the elastic net
 BOUND_ORDER = 2000  # variables up to which a bound decomposes the whole matrix
+LEADING_ORDER = 3000  # and its largest eigenvalues, in a second or two
 BOUND_ENTRIES = 1 << 26  # and entries of data, which are copied for that
 BOUND_ROWS = 128  # rows of A that a bound of a larger matrix forms
 BOUND_VECTORS = 24  # Lanczos vectors of it

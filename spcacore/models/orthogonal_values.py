@@ -1,10 +1,10 @@
 """The values of orthogonal loadings on given supports, all at once.
 
 maximize Tr V'AV subject to V'V = I and V = 0 outside of a pattern. With symmetric multipliers L the gradient
-of the Lagrangian is 2 (AV - VL) on the pattern, and its second derivative along D is 2 Tr(D'AD - D'DL). A step
-is Newton's within the directions that keep V'V to first order, each curvature taken negative; then V is
-brought back to V'V = I by Gauss-Newton steps of least norm. A step that does not raise the variance is halved,
-so that it never falls.
+of the Lagrangian is 2 (AV - VL) on the pattern, its second derivative along D is 2 Tr(D'AD - D'DL). A step is
+Newton's within the directions that keep V'V to first order, each curvature taken negative; then V is brought
+back to V'V = I by Gauss-Newton steps of least norm. A step that does not raise the variance is halved: it
+never falls.
 """
 
 from __future__ import annotations
