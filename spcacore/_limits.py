@@ -91,6 +91,7 @@ BOUND_ORDER = 2000  # variables up to which a bound decomposes the whole matrix
 LEADING_ORDER = 3000  # and its largest eigenvalues, in a second or two
 BOUND_ENTRIES = 1 << 26  # and entries of data, which are copied for that
 BOUND_ROWS = 128  # rows of A that a bound of a larger matrix forms
+BOUND_SPEED = 1e9  # multiplications of such a bound in a second, about
 BOUND_VECTORS = 24  # Lanczos vectors of it
 RELAXATION_ORDER = 2000  # of the semidefinite relaxation; six matrices of that order take 192 MB
 REDUCED_ORDER = 200  # up to which looking for variables to leave out of the relaxation does not pay
@@ -187,6 +188,7 @@ DENSE_JACOBIAN = 1 << 20  # derivatives of V'V that are held as a dense matrix
 STRONG_VARIABLES = (128, 512)  # whose columns of A are computed to rule others out
 NODE_CHILDREN = 8  # of a node; the last stands for all that remain
 FRONTIER_BYTES = 1 << 28  # of nodes beyond which the newest go first
+BOUND_SHARE = 0.2  # of the time, after which a search that may not end asks for bounds that need no tree
 BATCH_SECONDS = 0.01  # that a batch of nodes is to take, about
 
 # Paths and selection

@@ -13,19 +13,33 @@ and a few Lanczos vectors serve at any p; what they miss is accounted for by R a
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._limits import BOUND_ENTRIES, BOUND_ORDER, BOUND_ROWS, BOUND_VECTORS, LEADING_ORDER, WIDE_SAMPLES
+from .._limits import (
+    BOUND_ENTRIES,
+    BOUND_ORDER,
+    BOUND_ROWS,
+    BOUND_SPEED,
+    BOUND_VECTORS,
+    EXACT_ORDER,
+    LEADING_ORDER,
+    SYMMETRY,
+    WIDE_SAMPLES,
+)
 from .._validation import check_bool, integer
 from ..linalg.eigen import leading_eigenpairs
 from ..linalg.orthogonal import project_out
 from ..operators.deflation import DeflatedOperator
+from ..operators.dense import refuse_indefinite
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
+from .base import Report
 from .semidefinite import dual_bound
 
 
@@ -129,6 +143,37 @@ def optimality_bound(
     bounds = {name: float(problem.in_units(value)) for name, value in bounds.items()}
     which = min(bounds, key=lambda name: bounds[name])
     return OptimalityBound(bounds[which], which, bounds)
+
+
+def bounds_without_search(
+    problem: Problem, state: DeflatedOperator, k: int, seconds: float, hook: Report
+) -> Iterator[float]:
+    """Upper bounds on the objective of the next component, the quick ones first, as far as there is time.
+
+    A covariance need not be semidefinite.
+    """
+    p, op = problem.p, state.original
+    few = p <= LEADING_ORDER and (op.covariance or op.m * p <= BOUND_ENTRIES)
+    work = p**3 / 6 if few else 8 * BOUND_VECTORS * problem.cost
+    if state.diagonal is None or not work <= seconds * BOUND_SPEED:
+        return
+    definite = not op.covariance or p > EXACT_ORDER or _is_semidefinite(op)
+    if definite or p <= BOUND_ORDER:
+        yield min(upper_bounds(problem, state, k).values())
+    if definite and not state.quotient:
+        with suppress(ValueError):  # where too many variables remain
+            yield dual_bound(state, k, hook)
+
+
+def _is_semidefinite(op: Any) -> bool:
+    """But for the rounding that a covariance may have."""
+    A = op.submatrix(np.arange(op.p))
+    largest = float(np.abs(A).max())
+    try:
+        refuse_indefinite(A, largest, 0.0, SYMMETRY.of(op.dtype) * largest)
+    except ValueError:
+        return False
+    return True
 
 
 def upper_bounds(problem: Problem, state: DeflatedOperator, k: int) -> dict[str, float]:
