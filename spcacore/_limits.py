@@ -129,6 +129,7 @@ SCREENING_FREE_BYTES = 1 << 26  # bytes of X up to which that does not matter
 # Work that is done by default, in multiplications
 KRYLOV_WORK = 1 << 23  # of one product; beyond, a Krylov basis would take much memory
 START_WORK = 1e8  # of coordinate starts, at 20 iterations each
+SAME_ENDS = 8  # starts of generalized power that end at the same best, after which no more are tried
 SWAP_WORK = 1e8  # of one round of swaps
 TIE_WORK = 1e9  # of trying first variables of equal variance
 TIED_VARIABLES = 256  # first variables of equal variance that are tried
