@@ -89,8 +89,10 @@ SAMPLE_ORDER = 1000  # samples up to which FF' is formed
 WIDE_SAMPLES = 2000  # samples of wide data, up to which ordinary components come from the products of rows
 WORKING_SET_VARIABLES = 256  # variables up to which all are in the working set of the elastic net
 BOUND_ORDER = 2000  # variables up to which a bound decomposes the whole matrix
+LEADING_ORDER = 3000  # and its largest eigenvalues, in a second or two
 BOUND_ENTRIES = 1 << 26  # and entries of data, which are copied for that
 BOUND_ROWS = 128  # rows of A that a bound of a larger matrix forms
+BOUND_SPEED = 1e9  # multiplications of such a bound in a second, about
 BOUND_VECTORS = 24  # Lanczos vectors of it
 RELAXATION_ORDER = 2000  # of the semidefinite relaxation; six matrices of that order take 192 MB
 REDUCED_ORDER = 200  # up to which looking for variables to leave out of the relaxation does not pay
@@ -154,6 +156,7 @@ RACE_SHARE = 0.5  # of the coordinate starts that go on after each round
 RACE_STEPS = 3  # iterations of the first round: fewer lose up to a percent of a value on pure noise
 RACE_ITERATIONS = 100  # that each run may make, for there to be rounds
 RACE_FINISHERS = 8  # of these starts that run to the end
+SAME_ENDS = 8  # starts of generalized power that end at the same best, after which no more are tried
 SWAP_WORK = 1e8  # of one round of swaps
 SWAP_WORK_OUTSIDE = 1e7  # the same after a search in a working set, which has swapped its own variables
 TIE_WORK = 1e9  # of trying first variables of equal variance
@@ -198,11 +201,23 @@ ROUGH_TOLERANCE, ROUGH_ITERATIONS = 1e-2, 100  # how well each of them is solved
 NEGLIGIBLE_ENTRY = 1e-3  # of the largest of the eigenvector of the relaxation; smaller ones are dropped
 ORTHOGONAL_TOLERANCE = 1e-13  # largest entry of V'V - I of loadings that are orthogonal as they are
 ORTHOGONAL_PROJECTIONS = 100  # alternating projections to reach that
+ORTHOGONAL_ORDER = 600  # entries of orthogonal loadings whose values are chosen together
+ORTHOGONAL_STEPS = 100  # of Newton's method for all values of orthogonal loadings
+ORTHOGONAL_HALVINGS = 12  # of one such step, until it raises the variance
+ORTHOGONAL_TRIAL_STEPS = 3  # the same of an exchange of variables, which shows by then
+ORTHOGONAL_SWAPS = 80  # exchanges that are tried
+ORTHOGONAL_SWAP_WORK = 1e8  # and the cubes of the numbers of entries, of all that are tried
+ORTHOGONAL_ENTERING = 32  # variables that may enter a loading
+ORTHOGONAL_STARTS = 4  # whose variables are exchanged
+PENALTY_FIRST, PENALTY_LAST = 0.1, 4.0  # on inner products of loadings, over their mean variance
+PENALTY_GROWTH = 1.3  # from one penalty on inner products to the next
+DENSE_JACOBIAN = 1 << 20  # derivatives of V'V that are held as a dense matrix
 
 # Branch and bound
 STRONG_VARIABLES = (128, 512)  # whose columns of A are computed to rule others out
 NODE_CHILDREN = 8  # of a node; the last stands for all that remain
 FRONTIER_BYTES = 1 << 28  # of nodes beyond which the newest go first
+BOUND_SHARE = 0.2  # of the time, after which a search that may not end asks for bounds that need no tree
 BATCH_SECONDS = 0.01  # that a batch of nodes is to take, about
 
 # Paths and selection

@@ -1,19 +1,27 @@
 """Upper bounds against enumeration: none may be below an optimum."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.optimize
 import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import covariance, deflated, optimum
+from oracles import covariance, data_arrays, deflated, optimum
 
 import spcacore
 from spcacore import optimality_bound, sparse_pca, tpower
-from spcacore.operators.deflation import DEFLATIONS
+from spcacore.operators.deflation import DEFLATIONS, DeflatedOperator
 from spcacore.operators.inputs import as_problem
 from spcacore.solvers import certificates
 
+PATHS = {  # how bounds come about beyond so many variables, here none
+    "all": {},
+    "matrix": {"BOUND_ORDER": 0},
+    "samples": {"BOUND_ORDER": 0, "LEADING_ORDER": 0},
+    "lanczos": {"BOUND_ORDER": 0, "LEADING_ORDER": 0, "WIDE_SAMPLES": 0},
+}
 PITPROPS = spcacore.datasets.load_pitprops().correlation
 
 
@@ -38,14 +46,12 @@ def matrices(rng):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("way", PATHS)
 @pytest.mark.parametrize("kind", ["data", "covariance", "csr"])
 @pytest.mark.parametrize("seeds", [range(40), pytest.param(range(40, 150), marks=pytest.mark.slow)], ids=str)
-def test_no_bound_is_below_the_optimum(kind, whole, dtype, seeds, monkeypatch):
-    if not whole:
-        monkeypatch.setattr(certificates, "BOUND_ORDER", 0)
-        monkeypatch.setattr(certificates, "BOUND_VECTORS", 2)
-        monkeypatch.setattr(certificates, "BOUND_ROWS", 4)
+def test_no_bound_is_below_the_optimum(kind, way, dtype, seeds, monkeypatch):
+    for name, value in (PATHS[way] | {"BOUND_VECTORS": 2, "BOUND_ROWS": 4}).items():
+        monkeypatch.setattr(certificates, name, value)
     tight = []
     for seed in seeds:
         rng = np.random.default_rng([seed, len(kind)])
@@ -66,7 +72,7 @@ def test_no_bound_is_below_the_optimum(kind, whole, dtype, seeds, monkeypatch):
                 assert bound >= best, (seed, k, name)
             assert result.bound == min(result.bounds.values()) == result.bounds[result.which]
             tight.append(best / result.bound if result.bound > 0 else 1)
-    assert np.mean(tight) > (0.9 if whole else 0.75)
+    assert np.mean(tight) > (0.9 if way == "all" else 0.75)
 
 
 def test_the_relaxation_is_the_tightest():
@@ -107,7 +113,8 @@ def test_vectors_beyond_the_rank_are_orthonormal_too():
 
 def test_vectors_need_not_be_eigenvectors(monkeypatch):
     """Any orthonormal vectors give valid bounds: near ones, rotated ones, random ones."""
-    monkeypatch.setattr(certificates, "BOUND_ORDER", 0)
+    for name, value in PATHS["lanczos"].items():
+        monkeypatch.setattr(certificates, name, value)
     rng = np.random.default_rng(5)
     for trial in range(100):
         p, m = int(rng.integers(3, 9)), int(rng.integers(1, 3))
@@ -123,7 +130,8 @@ def test_vectors_need_not_be_eigenvectors(monkeypatch):
 
 def test_bounds_of_any_vectors_are_those_of_the_formula(monkeypatch):
     """On explicit matrices, with the knapsack by linear programming; its parts bound what they stand for."""
-    monkeypatch.setattr(certificates, "BOUND_ORDER", 0)
+    for name, value in PATHS["lanczos"].items():
+        monkeypatch.setattr(certificates, name, value)
     rng = np.random.default_rng(7)
     for _ in range(40):
         p, m = int(rng.integers(4, 9)), int(rng.integers(1, 4))
@@ -155,16 +163,16 @@ def test_bounds_of_any_vectors_are_those_of_the_formula(monkeypatch):
 
 
 @pytest.mark.parametrize("deflation", DEFLATIONS)
-@pytest.mark.parametrize("whole", [True, False])
-@given(seed=st.integers(0, 2**32))
+@pytest.mark.parametrize("way", PATHS)
+@given(seed=st.integers(0, 2**32), n=st.integers(3, 12))
 @settings(max_examples=20, deadline=None, derandomize=True)
-def test_certified_components(deflation, whole, seed):
+def test_certified_components(deflation, way, seed, n):
     rng = np.random.default_rng(seed)
-    X = rng.standard_normal((12, 7)) @ rng.standard_normal((7, 7))
-    with pytest.MonkeyPatch.context() as patch:
-        if not whole:
-            patch.setattr(certificates, "BOUND_ORDER", 0)
-            patch.setattr(certificates, "BOUND_VECTORS", 3)
+    X = rng.standard_normal((n, 7)) @ rng.standard_normal((7, 7))
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # fewer components where there are few samples
+        for name, value in (PATHS[way] | {"BOUND_VECTORS": 3}).items():
+            patch.setattr(certificates, name, value)
         result = sparse_pca(X, 3, cardinality=3, deflation=deflation, certify=True)
         shorter = sparse_pca(X, 2, cardinality=3, deflation=deflation, certify=True)
         longer = shorter.extend(X, 1)
@@ -209,6 +217,71 @@ def test_pit_props():
     result = sparse_pca(PITPROPS, 2, cardinality=13, kind="covariance", certify=True)
     assert result.gap[0] == pytest.approx(0, abs=1e-10)  # dense: the eigenvalue itself
     assert sparse_pca(PITPROPS, 1, cardinality=4, kind="covariance").gap is None
+
+
+@pytest.mark.parametrize("way", ["matrix", "samples"])
+@pytest.mark.parametrize("deflation", [None, *DEFLATIONS])
+def test_few_samples_give_the_eigenvalues_themselves(deflation, way, monkeypatch):
+    """Also after a deflation, but for Hotelling's and the residual of the data."""
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((6, 12)) * 2.0 ** rng.integers(-2, 3, 12)
+    for name, value in (PATHS[way] | {"BOUND_VECTORS": 3}).items():
+        monkeypatch.setattr(certificates, name, value)
+    problem = as_problem(X)
+    state, A, earlier = DeflatedOperator.from_problem(problem), covariance(X), []
+    if deflation is not None:
+        state = DeflatedOperator.from_problem(problem, DEFLATIONS[deflation])
+        for support in ([1, 4, 7], [0, 4, 5]):
+            x = np.zeros(12)
+            x[support] = 1 / np.sqrt(3)
+            state = state.deflate(np.array(support), np.full(3, 1 / np.sqrt(3)), problem.noise)
+            A = deflated(A, x, deflation, earlier)
+            earlier.append(x)
+    if "hotelling" in (deflation or ""):
+        A = covariance(X)
+    values = np.linalg.eigvalsh(A)[::-1]
+    bounds = certificates.upper_bounds(problem, state, 2)
+    if deflation != "naive":
+        assert problem.in_units(bounds["spectral"]) == pytest.approx(values[0], rel=1e-9)
+    assert problem.in_units(bounds["spectral"]) >= values[0]
+    if deflation is None:
+        vectors = np.linalg.eigh(A)[1][:, ::-1][:, :3]
+        caps = np.minimum(np.sort(vectors**2, axis=0)[-2:].sum(axis=0), 1)
+        rest = np.sort(np.diagonal(A) - (vectors**2) @ values[:3])[-2:].sum()
+        most = [
+            -scipy.optimize.linprog(
+                np.append(-values[:3], -tail), np.ones((1, 4)), [1], bounds=[*((0, c) for c in caps), (0, 1)]
+            ).fun
+            for tail in (0.0, values[3])
+        ]
+        expected = min(most[0] + rest, most[1])
+        assert problem.in_units(bounds["knapsack"]) == pytest.approx(expected, rel=1e-6)
+
+
+def test_the_rest_of_a_spectrum_is_bounded_for_any_vectors():
+    """Leading eigenvectors leave the next eigenvalue; others leave larger ones."""
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        p, m = int(rng.integers(3, 8)), int(rng.integers(1, 3))
+        A = covariance(rng.standard_normal((9, p)))
+        values, vectors = np.linalg.eigh(A)
+        chosen = rng.choice(p, m, replace=False) if rng.random() < 0.5 else np.arange(p)[-m:]
+        noise = 10.0 ** rng.uniform(-6, 0) * rng.standard_normal((p, m))
+        V = np.linalg.qr(vectors[:, chosen] + noise)[0]
+        theta, E = np.linalg.eigh(V.T @ A @ V)
+        V = V @ E
+        P, R = np.eye(p) - V @ V.T, A @ V - V * theta
+        bound = certificates._largest_beyond(theta[::-1], values[::-1][: m + 1], np.linalg.norm(R, 2))
+        assert bound >= np.linalg.eigvalsh(P @ A @ P)[-1] * (1 - 1e-12)
+        exact = certificates._largest_beyond(values[::-1][:m], values[::-1][: m + 1], 0.0)
+        assert exact == values[::-1][m]
+
+
+def test_golub_within_seven_percent():
+    """With the eigenvalues of the few samples; Lanczos vectors and the trace gave 43 %."""
+    X = data_arrays("golub_leukemia.npz")["X"].astype(float)
+    value = tpower(X, 200).value
+    assert value <= optimality_bound(X, 200).bound < 1.064 * value
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

@@ -130,6 +130,8 @@ LIMITS = [
     ("docs/guide/cardinality.md", "up to 3000 variables", "EXACT_ORDER", 3000),
     ("docs/guide/cardinality.md", "at most 2000 variables", "RELAXATION_ORDER", 2000),
     ("docs/guide/certificates.md", "Beyond 2000 variables", "BOUND_ORDER", 2000),
+    ("docs/guide/certificates.md", "beyond 3000 they come", "LEADING_ORDER", 3000),
+    ("docs/guide/certificates.md", "at most 2000, else", "WIDE_SAMPLES", 2000),
     ("docs/generalized.md", "at most 150 variables", "USUAL_BACKWARD_ORDER", 150),
     ("docs/generalized.md", "more than 4e10 multiplications", "PENCIL_GREEDY_WORK", 4e10),
     ("docs/kernel.md", "up to 500 samples", "LAPACK_ORDER", 500),

@@ -15,7 +15,9 @@ from scipy.sparse.linalg import aslinearoperator
 
 import spcacore
 from spcacore import gpower, sparse_pca
-from spcacore.operators.deflation import DEFLATIONS
+from spcacore.operators.deflation import DEFLATIONS, DeflatedOperator
+from spcacore.operators.inputs import as_problem
+from spcacore.solvers import generalized_power
 
 PITPROPS = spcacore.datasets.load_pitprops().correlation
 
@@ -85,7 +87,7 @@ def test_the_paper_iteration_in_sample_space(seed, share, n_iter, norm):
     F = data(seed)
     gamma = share * bound(F, norm)
     z = np.eye(12)[np.argmax(np.linalg.norm(F, axis=0))]
-    options = {"norm": norm, "max_iter": n_iter, "tol": 0, "renormalize": False}
+    options = {"norm": norm, "max_iter": n_iter, "tol": 0, "renormalize": False, "n_starts": 1}
     x = unconverged(gpower, F, gamma, **options)
     reference = in_sample_space(F, z, gamma, norm, n_iter)
     assert abs(abs(reference) - abs(x.loading)).max() < 1e-6
@@ -262,7 +264,7 @@ def test_further_starts_and_the_best_of_them():
             for n_starts in (None, 1, 12, 20):
                 z = gpower(F, gamma, norm=norm, n_starts=n_starts, renormalize=False).loading
                 values.append(objective(F, z, gamma, norm))
-            assert values[0] == values[1]
+            assert values[0] >= values[1] - 1e-6
             assert values[1] <= values[2] + 1e-6 <= values[3] + 2e-6
             gained += values[2] > values[1] + 1e-6
     assert gained >= 8
@@ -270,7 +272,46 @@ def test_further_starts_and_the_best_of_them():
     for start in ("diagonal", "eigenvector"):
         assert gpower(F, 0.1, relative=True, start=start).converged
     z = gpower(F, 0.1, relative=True, start="diagonal").loading
-    np.testing.assert_array_equal(z, gpower(F, 0.1, relative=True).loading)
+    np.testing.assert_array_equal(z, gpower(F, 0.1, relative=True, n_starts=1).loading)
+
+
+def test_the_default_starts_come_near_to_all_of_them():
+    """On noise one start of an l0 penalty ends some ten percent below the best of all variables."""
+    one, several = [], []
+    for seed in range(5):
+        F = np.random.default_rng(seed).standard_normal((50, 200))
+        F -= F.mean(axis=0)
+        gamma = 0.1 * bound(F, "l0")
+
+        def reached(n_starts, F=F, gamma=gamma):
+            z = gpower(F, gamma, norm="l0", n_starts=n_starts, renormalize=False).loading
+            return objective(F, z, gamma, "l0")
+
+        best = reached(200)
+        one.append(reached(1) / best)
+        several.append(reached(None) / best)
+    assert np.mean(one) < 0.97
+    assert np.mean(several) > 0.99
+
+
+def test_no_more_starts_where_all_end_at_the_same():
+    """A strong component: eight starts of a hundred that end there are enough."""
+    rng = np.random.default_rng(0)
+    F = rng.standard_normal((40, 1)) * np.ones(100) + 0.1 * rng.standard_normal((40, 100))
+    problem = as_problem(F)
+    solver = generalized_power.GeneralizedPower.from_options(problem, relative=True)
+    begun = []
+    starts = generalized_power._starts
+
+    def note(*args):
+        for start in starts(*args):
+            begun.append(start)
+            yield start
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(generalized_power, "_starts", note)
+        solver.solve(problem, DeflatedOperator.from_problem(problem), 0.01, [0, 0], None)
+    assert 8 <= len(begun) <= 10
 
 
 @pytest.mark.parametrize("norm", NORMS)

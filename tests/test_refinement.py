@@ -1,6 +1,7 @@
 """Joint refinement against the published best, enumeration and its own promises."""
 
 import warnings
+from itertools import combinations, combinations_with_replacement
 
 import numpy as np
 import pytest
@@ -191,6 +192,59 @@ def test_no_start_loses_variance(seed, p, r, k):
     for dtype, start, rounding in ((np.float64, V, 1e-10), (np.float64, near, 1e-6), (np.float32, V, 1e-4)):
         W = refine(X.astype(dtype), start, max_iter=50)
         assert spanned_variance(A, W) >= spanned_variance(A, start) * (1 - rounding)
+
+
+@pytest.mark.parametrize(("r", "k", "least"), [(6, 4, 0.8019), (6, 5, 0.8227), (3, 10, 0.65)])
+def test_pit_props_with_orthogonal_loadings(r, k, least):
+    """The best known values of orthogonal loadings, from what `sparse_pca` finds in turn."""
+    V = sparse_pca(
+        PITPROPS, r, cardinality=k, kind="covariance", constraint="orthogonal", refine=True
+    ).loadings
+    np.testing.assert_allclose(V.T @ V, np.eye(r), atol=1e-10)
+    assert (np.count_nonzero(V, axis=0) <= k).all()
+    assert np.trace(V.T @ PITPROPS @ V) / 13 >= least
+
+
+@pytest.mark.filterwarnings("ignore:refinement not converged")
+@given(seed=st.integers(0, 2**32), p=st.integers(4, 7), k=st.integers(2, 4), constraint=st.booleans())
+@settings(max_examples=20, deadline=None, derandomize=True)
+def test_no_round_lowers_the_variance(seed, p, k, constraint):
+    rng = np.random.default_rng(seed)
+    A = covariance(rng.standard_normal((9, p)) * 2.0 ** rng.integers(-2, 3, p))
+    rule = "orthogonal" if constraint else None
+    V = sparse_pca(A, 2, cardinality=k, kind="covariance", constraint=rule).loadings
+    V[:, 1] = V[:, 1] if constraint else np.roll(V[:, 1], 1)
+    seen = []
+    W = refine(
+        A, V, kind="covariance", constraint=rule, n_restarts=0, max_iter=20,
+        callback=lambda progress: seen.append(progress.value),
+    )  # fmt: skip
+    given, least = spanned_variance(A, V), 1 - 1e-9
+    assert spanned_variance(A, W) >= max([given, *seen]) * least
+    assert all(later >= earlier * least for earlier, later in zip([given, *seen], seen, strict=False))
+
+
+def test_two_orthogonal_loadings_against_all_pairs_of_supports():
+    """For every pair the best values, from many starts of a general optimizer."""
+    short = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        A = covariance(rng.standard_normal((9, 5)) * 2.0 ** rng.integers(-1, 2, 5))
+        best = 0.0
+        for first, second in combinations_with_replacement(combinations(range(5), 2), 2):
+            used = np.zeros((5, 2), bool)
+            used[list(first), 0] = used[list(second), 1] = True
+            for start in range(2):
+                V = orthogonal_with_high_variance(A, used, np.random.default_rng(start))
+                if V is not None:
+                    best = max(best, np.trace(V.T @ A @ V))
+        W = sparse_pca(A, 2, cardinality=2, kind="covariance", constraint="orthogonal", refine=True).loadings
+        np.testing.assert_allclose(W.T @ W, np.eye(2), atol=1e-10)
+        reached = np.trace(W.T @ A @ W)
+        assert reached <= best * (1 + 1e-6)
+        short.append(1 - reached / best)
+    assert max(short) < 0.02
+    assert np.median(short) < 1e-6
 
 
 @pytest.mark.parametrize("constraint", [None, "orthogonal"])

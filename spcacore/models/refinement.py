@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._limits import ORTHOGONAL_PROJECTIONS, ORTHOGONAL_TOLERANCE, REFINEMENT_RISE
+from .._limits import ORTHOGONAL_STARTS, REFINEMENT_RISE
 from .._validation import Hook, as_seed, check_callback, check_choice, integer, number, per_component
 from ..linalg.orthogonal import fix_sign, orthogonal_part
 from ..operators.deflation import DEFLATIONS, DeflatedOperator
@@ -26,10 +26,19 @@ from ..solvers.base import Solution
 from ..solvers.parameters import shared_parameters
 from ..solvers.refitting import refit
 from ..solvers.truncated_power import TruncatedPower
+from .orthogonal_search import (
+    Loading,
+    Supports,
+    as_matrix,
+    in_turn,
+    on_supports,
+    penalized_supports,
+    supports_of,
+    swapped,
+)
 from .variance import checked_loadings, operator_variances
 
 NOT_CONVERGED = "refinement not converged in {} rounds"
-Loading = tuple[NDArray[np.intp], NDArray[Any]]
 
 
 @shared_parameters
@@ -61,8 +70,10 @@ def refine(
     constraint : {None, "orthogonal"}, default None
         Loadings with `V'V = I` to rounding. The search starts from the best of these: the given loadings, as
         they are where they are orthogonal, else orthogonal ones near them on their supports; the best values
-        on these supports, one loading after another; the same of loadings refined without the constraint.
-        Where supports have too few variables for any, a ValueError.
+        on these supports, all at once; the same of loadings refined without the constraint, and of
+        supports on the way to orthogonal loadings while a penalty on their inner products grows. Then
+        values are chosen all at once after each round, and variables exchanged. Where supports have too few
+        variables for any, a ValueError.
     n_restarts : int, default 0
         Further attempts: from the best so far with some loadings drawn at random, and from random loadings
         only. The best of all is returned.
@@ -93,7 +104,8 @@ def refine(
     References
     ----------
     L. Mackey (2008). Deflation methods for sparse PCA. Advances in Neural Information Processing Systems 21,
-    section 3.3, for the problem of one loading given others.
+    section 3.3, for the problem of one loading given others. R. Cory-Wright and J. Pauphilet (2022).
+    Sparse PCA with multiple components. arXiv:2209.14790, algorithm 2, for the penalty.
 
     Examples
     --------
@@ -130,7 +142,8 @@ def refine(
     best, converged = refined(problem, start, sizes, constraint, n_restarts, max_iter, tol, seed, hook)
     if not (converged or (hook is not None and hook.ended)):
         warnings.warn(NOT_CONVERGED.format(max_iter), RuntimeWarning, stacklevel=2)
-    return _matrix(problem, [(index, fix_sign(value)) for index, value in best])
+    V = as_matrix(problem.p, [(index, fix_sign(value)) for index, value in best])
+    return V.astype(problem.operator.dtype)
 
 
 def refined(
@@ -148,12 +161,7 @@ def refined(
     rng = np.random.default_rng(seed)
     converged = True
     if constraint is not None:
-        free, _ = refined(problem, start, sizes, None, 0, max_iter, tol, seed, None)
-        made = _near_orthogonal(problem, start), _orthogonal(problem, start), _orthogonal(problem, free)
-        feasible = [x for x in made if x is not None]
-        if not feasible:
-            raise ValueError("no orthogonal loadings exist on the supports given; allow more variables")
-        start = max(feasible, key=lambda x: _explained(problem, x))
+        start = _orthogonal_start(problem, start, sizes, max_iter, tol, seed)
     best, most = start, _explained(problem, start)
     for attempt in range(1 + n_restarts):
         loadings: list[Loading | None] = [*start] if attempt == 0 else _some_dropped(best, rng)
@@ -163,6 +171,8 @@ def refined(
             for t in order:
                 loadings[t] = _again(problem, loadings, int(t), sizes[t], constraint, wide, rng)
             whole = [x for x in loadings if x is not None]
+            if constraint is not None and len(whole) == len(start):
+                whole = loadings[:] = _together(problem, whole, sizes, wide)
             explained = _explained(problem, whole)
             if len(whole) == len(start) and explained > most:
                 best, most = whole, explained
@@ -177,6 +187,36 @@ def refined(
         else:
             converged = converged and attempt > 0
     return best, converged
+
+
+def _orthogonal_start(
+    problem: Problem, start: list[Loading], sizes: tuple[int, ...], max_iter: int, tol: float, seed: int
+) -> list[Loading]:
+    """The best orthogonal loadings on the supports given, on those refined freely, or on others nearby."""
+    free, _ = refined(problem, start, sizes, None, 0, max_iter, tol, seed, None)
+    turn = in_turn(problem, sizes, seed)
+    begin = list({supports_of(x): x for x in (turn, free, start) if len(x) == len(start)}.values())
+    on_the_way: dict[Supports, list[Loading]] = {}
+    for x in begin:
+        on_the_way |= penalized_supports(problem, x, sizes, seed)
+    nearby = [_orthogonal(problem, x) for x in begin]
+    nearby += [on_supports(problem, x) for x in (*begin, *nearby, *on_the_way.values()) if x is not None]
+    feasible = [x for x in nearby if x is not None]
+    if not feasible:
+        raise ValueError("no orthogonal loadings exist on the supports given; allow more variables")
+    few = {round(_explained(problem, x), 9): x for x in feasible}
+    for key in sorted(few, reverse=True)[:ORTHOGONAL_STARTS]:
+        better = swapped(problem, few[key], sizes)
+        feasible += [] if better is None else [better]
+    return max(feasible, key=lambda x: _explained(problem, x))
+
+
+def _together(problem: Problem, loadings: list[Loading], sizes: tuple[int, ...], wide: bool) -> list[Loading]:
+    """Orthogonal loadings with all values chosen together; wide: variables exchanged too."""
+    ways = [on_supports(problem, loadings)]
+    if wide:
+        ways.append(swapped(problem, ways[0] or loadings, sizes))
+    return max((x for x in (loadings, *ways) if x is not None), key=lambda x: _explained(problem, x))
 
 
 def _again(
@@ -229,44 +269,6 @@ def _additional(
     return 0.0 if q is None else float(operator_variances(problem, q[:, None], "raw")[0])
 
 
-def _near_orthogonal(problem: Problem, loadings: list[Loading]) -> list[Loading] | None:
-    """Orthogonal loadings near these on the same supports; None if the iteration does not reach any.
-
-    Alternating projections until V'V is near I, then Gauss-Newton steps on V'V = I, each of least norm.
-    """
-    V = _matrix(problem, loadings).astype(np.float64)
-    used, r = V != 0, V.shape[1]
-    for _ in range(ORTHOGONAL_PROJECTIONS):
-        error = V.T @ V - np.eye(r)
-        if np.abs(error).max() <= ORTHOGONAL_TOLERANCE:
-            return [(i := np.flatnonzero(v), v[i].astype(problem.operator.dtype)) for v in V.T]
-        if np.abs(error).max() > 0.1:
-            left, _, right = np.linalg.svd(V, full_matrices=False)
-            V = np.where(used, left @ right, 0)
-        else:
-            V[used] += _newton_step(V, used, error)
-    return None
-
-
-def _newton_step(V: NDArray[Any], used: NDArray[np.bool_], error: NDArray[Any]) -> NDArray[Any]:
-    """The least D on the pattern with V'D + D'V = -error."""
-    from scipy.sparse.linalg import LinearOperator, lsmr
-
-    def forward(d: NDArray[Any]) -> NDArray[Any]:
-        D = np.zeros(V.shape)
-        D[used] = d
-        M = V.T @ D
-        return (M + M.T).ravel()
-
-    def backward(m: NDArray[Any]) -> NDArray[Any]:
-        M = m.reshape(error.shape)
-        return (V @ (M + M.T))[used]
-
-    shape = error.size, int(used.sum())
-    system = LinearOperator(shape, matvec=forward, rmatvec=backward, dtype=np.float64)
-    return np.asarray(lsmr(system, -error.ravel(), atol=1e-8, btol=1e-8)[0])
-
-
 def _orthogonal(problem: Problem, loadings: list[Loading]) -> list[Loading] | None:
     """The best values on the same supports, each orthogonal to the earlier ones; None if there are none."""
     state, out = DeflatedOperator.from_problem(problem, constraint="orthogonal"), []
@@ -281,15 +283,7 @@ def _orthogonal(problem: Problem, loadings: list[Loading]) -> list[Loading] | No
 
 def _explained(problem: Problem, loadings: list[Loading]) -> float:
     """Tr(Q'AQ), Q an orthonormal basis of the loadings, in the operator's units."""
-    return float(operator_variances(problem, _matrix(problem, loadings), "cumulative").sum())
-
-
-def _matrix(problem: Problem, loadings: list[Loading]) -> NDArray[Any]:
-    """The loadings as columns."""
-    V = np.zeros((problem.p, len(loadings)), problem.operator.dtype)
-    for t, (index, value) in enumerate(loadings):
-        V[index, t] = value
-    return V
+    return float(operator_variances(problem, as_matrix(problem.p, loadings), "cumulative").sum())
 
 
 def _some_dropped(loadings: list[Loading], rng: np.random.Generator) -> list[Loading | None]:

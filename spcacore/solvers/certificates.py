@@ -13,18 +13,33 @@ and a few Lanczos vectors serve at any p; what they miss is accounted for by R a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._limits import BOUND_ENTRIES, BOUND_ORDER, BOUND_ROWS, BOUND_VECTORS
+from .._limits import (
+    BOUND_ENTRIES,
+    BOUND_ORDER,
+    BOUND_ROWS,
+    BOUND_SPEED,
+    BOUND_VECTORS,
+    EXACT_ORDER,
+    LEADING_ORDER,
+    SYMMETRY,
+    WIDE_SAMPLES,
+)
 from .._validation import check_bool, integer
+from ..linalg.eigen import leading_eigenpairs
 from ..linalg.orthogonal import project_out
 from ..operators.deflation import DeflatedOperator
+from ..operators.dense import refuse_indefinite
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
+from .base import Report
 from .parameters import shared_parameters
 from .semidefinite import dual_bound
 
@@ -57,16 +72,16 @@ def optimality_bound(
 
     The smallest of
 
-    - "spectral": the largest eigenvalue;
+    - "spectral": the largest eigenvalue; beyond 3000 variables and 2000 samples a bound on it;
     - "diagonal": the sum of the k largest diagonal entries;
     - "row sums": the largest sum of k magnitudes in one row (Gershgorin); beyond 2000 variables of the rows
       that may hold it, as many as are cheap, with `|a_ij| <= sqrt(a_ii a_jj)` for the others;
     - "knapsack": the largest `sum_l lambda_l t_l` over `0 <= t_l <=` (sum of the k largest squares of the
-      l-th eigenvector), `sum_l t_l <= 1`; beyond 2000 variables with two dozen Lanczos vectors, their
-      residuals and a bound on the rest;
+      l-th eigenvector), `sum_l t_l <= 1`; beyond 2000 variables with two dozen eigenvectors and the next
+      eigenvalue, or Lanczos vectors, their residuals and a bound on the rest;
     - "relaxation", if asked for: the dual of the semidefinite relaxation, see `dspca`, mostly the tightest.
 
-    Rounding is allowed for, so that no bound is below the optimum. No p x p matrix is formed beyond 2000
+    Rounding is allowed for, so that no bound is below the optimum. No p x p matrix is formed beyond 3000
     variables.
 
     Parameters
@@ -122,6 +137,37 @@ def optimality_bound(
     return OptimalityBound(bounds[which], which, bounds)
 
 
+def bounds_without_search(
+    problem: Problem, state: DeflatedOperator, k: int, seconds: float, hook: Report
+) -> Iterator[float]:
+    """Upper bounds on the objective of the next component, the quick ones first, as far as there is time.
+
+    A covariance need not be semidefinite.
+    """
+    p, op = problem.p, state.original
+    few = p <= LEADING_ORDER and (op.covariance or op.m * p <= BOUND_ENTRIES)
+    work = p**3 / 6 if few else 8 * BOUND_VECTORS * problem.cost
+    if state.diagonal is None or not work <= seconds * BOUND_SPEED:
+        return
+    definite = not op.covariance or p > EXACT_ORDER or _is_semidefinite(op)
+    if definite or p <= BOUND_ORDER:
+        yield min(upper_bounds(problem, state, k).values())
+    if definite and not state.quotient:
+        with suppress(ValueError):  # where too many variables remain
+            yield dual_bound(state, k, hook)
+
+
+def _is_semidefinite(op: Any) -> bool:
+    """But for the rounding that a covariance may have."""
+    A = op.submatrix(np.arange(op.p))
+    largest = float(np.abs(A).max())
+    try:
+        refuse_indefinite(A, largest, 0.0, SYMMETRY.of(op.dtype) * largest)
+    except ValueError:
+        return False
+    return True
+
+
 def upper_bounds(problem: Problem, state: DeflatedOperator, k: int) -> dict[str, float]:
     """Bounds on the objective of the next component, in the operator's units, by name."""
     if state.diagonal is None:
@@ -130,7 +176,7 @@ def upper_bounds(problem: Problem, state: DeflatedOperator, k: int) -> dict[str,
     whole = p <= BOUND_ORDER and (op.covariance or op.m * p <= BOUND_ENTRIES)
     if not whole:
         if not state.deflation.semidefinite:  # it only lowers A, but may leave it indefinite
-            state = replace(state, operator=state.original, diagonal=problem.diagonal)
+            state = DeflatedOperator.from_problem(problem)
         bounds = _from_few_vectors(problem, state, k)
     else:
         bounds = _from_all_entries(op.submatrix(np.arange(p)).astype(np.float64), k)
@@ -149,8 +195,9 @@ def _rounding(problem: Problem, whole: bool, name: str, k: int) -> float:
     """
     op, eps = problem.operator, float(np.finfo(np.float64).eps)
     exact = op.t == 0 and (op.covariance if whole else name == "diagonal" and not op.covariance)
-    products = 0.0 if exact else (op.m + 64 + k) * float(np.finfo(op.dtype).eps)
-    decomposition = 8 * (problem.p if whole else BOUND_VECTORS) * eps
+    sums = op.m + 64 + k + problem.p // 64  # FF' is summed 64 columns at a time
+    products = 0.0 if exact else sums * float(np.finfo(op.dtype).eps)
+    decomposition = 8 * (problem.p if whole else max(BOUND_VECTORS, min(op.m, LEADING_ORDER))) * eps
     assert problem.moment is not None
     moment = np.abs(problem.moment)
     size = float(moment.sum())
@@ -203,7 +250,9 @@ def _from_few_vectors(problem: Problem, state: DeflatedOperator, k: int) -> dict
     """From Lanczos vectors and the diagonal of a semidefinite operator."""
     assert state.diagonal is not None
     op, diagonal = state.operator, np.maximum(state.diagonal, 0)
-    V = _lanczos(op, min(BOUND_VECTORS, problem.p - 1, max(1, op.m - 1)))
+    count = min(BOUND_VECTORS, problem.p - 1, max(1, op.m - 1))
+    spectrum, V = _eigenpairs(problem, state, count)
+    V = _lanczos(op, count) if V is None else V
     AV = op.apply_block(V).astype(np.float64)
     V, triangle = np.linalg.qr(np.asarray(V, np.float64))
     AV = AV @ np.linalg.inv(triangle)
@@ -214,14 +263,79 @@ def _from_few_vectors(problem: Problem, state: DeflatedOperator, k: int) -> dict
     rest = np.maximum(diagonal - (V**2) @ theta - 2 * np.sum(V * R, axis=1), 0)  # of PAP
     caps = np.minimum(_largest_sum(V**2, k), 1)
     cross = 2 * float(np.sqrt(_largest_sum(R**2, k).sum()))
-    trace, kept = float(rest.sum()), float(_largest_sum(rest, k))
+    tail, kept = float(rest.sum()), float(_largest_sum(rest, k))
     whole = float(np.linalg.norm(R, 2))
+    largest = max(float(theta[-1]), tail) + whole
+    if spectrum is not None:
+        largest, tail = float(spectrum[0]), min(tail, _largest_beyond(theta[::-1], spectrum, whole))
     return {
         "row sums": _row_sums(op, diagonal, k),
-        "spectral": max(float(theta[-1]), trace) + whole,
+        "spectral": largest,
         "diagonal": float(_largest_sum(diagonal, k)),
-        "knapsack": min(_knapsack(theta, caps, 0.0) + kept, _knapsack(theta, caps, trace)) + cross,
+        "knapsack": min(_knapsack(theta, caps, 0.0) + kept, _knapsack(theta, caps, tail)) + cross,
     }
+
+
+def _largest_beyond(theta: NDArray[np.float64], spectrum: NDArray[np.float64], whole: float) -> float:
+    """A bound on the largest eigenvalue of PAP from those of A, one more than of H, both descending.
+
+    The eigenvalues of diag(H, W'AW), W the complement of V, are within ||R|| of those of A. So at most h
+    of them exceed lambda_(h+1) + ||R||, and where H has h of these, PAP has none.
+    """
+    beyond = np.append(spectrum, 0)[: len(theta) + 1] + whole
+    taken = [h for h in range(len(beyond)) if h == 0 or theta[h - 1] > beyond[h]]
+    return float(beyond[max(taken)])
+
+
+def _eigenpairs(
+    problem: Problem, state: DeflatedOperator, count: int
+) -> tuple[NDArray[np.float64] | None, NDArray[Any] | None]:
+    """The largest eigenvalues, one more than vectors, by LAPACK: of A, or of FF' where samples are few."""
+    op, p = state.operator, problem.p
+    if p <= LEADING_ORDER and (op.covariance or op.m * p <= BOUND_ENTRIES):
+        values, V, _ = leading_eigenpairs(op.submatrix(np.arange(p)).astype(np.float64), count + 1)
+        return values, V[:, :count].astype(op.dtype)
+    if op.covariance or op.m > min(WIDE_SAMPLES, p) or state.filled or state.deflation.residual:
+        return None, None
+    values, U, _ = leading_eigenpairs(_outer(problem, state), min(count + 1, op.m))
+    count = min(count, int(np.count_nonzero(values > 1e-9 * values[0])))
+    if count == 0:
+        return None, None
+    V = np.empty((p, count), op.dtype, order="F")
+    for v, u in zip(V.T, U.T, strict=False):
+        v[:] = op.apply_transposed(np.ascontiguousarray(u, op.dtype))
+        v /= np.linalg.norm(v)
+    return values, V
+
+
+def _outer(problem: Problem, state: DeflatedOperator) -> NDArray[np.float64]:
+    """FF'/(n - 1) of the deflated data.
+
+    A projection takes ff' from FF', f = Fz; Schur's complement makes it (I - uu')FF'(I - uu'), u = f/||f||.
+    """
+    F = state.original
+    K, degrees = F.outer().astype(np.float64), max(F.n - 1, 1)
+    directions = [(index, x.astype(np.float64)) for index, x in state.loadings]
+    if state.constraint is not None or state.deflation.orthogonalized:
+        directions = [(i := np.flatnonzero(q), q[i]) for q in state.basis]
+    earlier: list[tuple[NDArray[np.float64], NDArray[np.float64]]] = []
+    for index, x in directions:
+        f = F.image(index, np.ascontiguousarray(x, F.dtype)).astype(np.float64)
+        z = np.zeros(problem.p)
+        z[index] = x
+        schur = state.deflation.update == "schur"
+        for u, y in earlier:
+            f -= u * (u @ f if schur else y @ z)
+        if schur and not f @ f / degrees > problem.noise(index, state.deflation.first_order):
+            continue
+        if schur:
+            f /= np.linalg.norm(f)
+            Kf = K @ f
+            K -= np.outer(f, Kf) + np.outer(Kf, f) - (f @ Kf) * np.outer(f, f)
+        else:
+            K -= np.outer(f, f) / degrees
+        earlier.append((f, z))
+    return (K + K.T) / 2
 
 
 def _row_sums(op: Any, diagonal: NDArray[np.float64], k: int) -> float:

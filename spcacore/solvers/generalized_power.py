@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import BLOCK_NOISE, GPOWER_ORDER, SUBSPACE_ROUNDS, SUBSPACE_SPARE
+from .._limits import BLOCK_NOISE, GPOWER_ORDER, SAME_ENDS, START_WORK, SUBSPACE_ROUNDS, SUBSPACE_SPARE
 from .._records import record
 from .._validation import check_bool, check_choice, number, per_component
 from ..linalg.orthogonal import polar_factor
@@ -93,6 +93,11 @@ class GeneralizedPower(IterativeSolver):
     def solves_block(self) -> bool:
         return self.block
 
+    @property
+    def _chooses(self) -> bool:
+        """Whether how many starts there are is left to what they find."""
+        return self.start is None and self.n_starts is None
+
     def solve(
         self, problem: Problem, state: DeflatedOperator, penalty: float, seed: list[int],
         hook: Report | None,
@@ -101,22 +106,27 @@ class GeneralizedPower(IterativeSolver):
         gamma = float(_thresholds(problem, state, [penalty], self)[0])
         limits = self.max_iter, self.tolerance(op), hook
         best, most = None, -math.inf
+        again, work = 0, 0.0  # starts that led to the best, and multiplications of all
         for index, entries, _ in _starts(problem, state, self, seed):
-            if best is not None and ended(hook):
+            if best is not None and (
+                ended(hook) or (self._chooses and (again > SAME_ENDS or work > START_WORK))
+            ):
                 break
             status, index, entries, objective, variance, n_iter = op.gpower(
                 index, entries, l0, gamma, *limits
             )
+            work += 2.0 * problem.cost * n_iter
             first_term = abs(variance) if l0 else math.sqrt(abs(variance))
             if status < 0 or (status == 0 and objective <= rounding * first_term):
                 continue
             if best is not None and objective <= most + rounding * abs(most):
+                again += objective >= most - 100 * self.tolerance(op) * abs(most)
                 continue
             new = Solution(index, entries, variance, n_iter, status == 0)
             if self.renormalize:
                 new = refit(state, new)
             if new.objective > -math.inf:
-                best, most = new, objective
+                best, most, again = new, objective, 1
         return drop_zeros(best)
 
     def solve_block(
@@ -195,12 +205,13 @@ def gpower(
     relative : bool, default False
         The penalty is given in [0, 1], as a fraction of the largest column norm (l1) or its square (l0).
     start : None, "diagonal", "eigenvector" or array-like of shape (p,), optional
-        None (default) and "diagonal": the variable of largest variance, the first if tied; where X
-        offers products alone, None is a dense vector near the leading eigenvector. "eigenvector": the
-        leading eigenvector. An array is taken for z.
+        None (default): single variables by decreasing variance, as many as `n_starts` says; where X
+        offers products alone, a dense vector near the leading eigenvector. "diagonal": the variable of
+        largest variance, the first if tied. "eigenvector": the leading eigenvector. An array is taken for z.
     n_starts : int, optional
         Number of starts when `start` is None: single variables by decreasing variance, beyond p random
-        ones. The run of largest objective is returned. Default: one.
+        ones. The run of largest objective is returned. Default: as many single variables as are
+        cheap, all of them for p up to several hundred, and one where X is large.
     max_iter : int, default 1000
         Iterations of each start.
     tol : float, optional
@@ -290,6 +301,8 @@ def _starts(
         return
     count, everything = solver.n_starts or 1, np.arange(p)
     rng = np.random.default_rng(seed)
+    if solver._chooses and diagonal is not None:
+        count = min(p, 1 + int(START_WORK / (40 * problem.cost)))
     if diagonal is None:
         yield everything, power_start(op, rng), ()
         count -= 1

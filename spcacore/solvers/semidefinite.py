@@ -190,9 +190,9 @@ def dspca(
     )
 
 
-def dual_bound(state: DeflatedOperator, cardinality: int) -> float:
+def dual_bound(state: DeflatedOperator, cardinality: int, hook: Report | None = None) -> float:
     """An upper bound of x'Ax over unit vectors of the cardinality, in the operator's units."""
-    relaxed = _constrained(state, cardinality, SemidefiniteRelaxation(1000, 1e-3, False), None)
+    relaxed = _constrained(state, cardinality, SemidefiniteRelaxation(1000, 1e-3, False), hook)
     return 0.0 if relaxed is None else relaxed.dual
 
 
@@ -255,7 +255,7 @@ def _by_penalties(
     rho = float(state.diagonal.max())
     while rho > 0:
         rho *= PENALTY_DESCENT
-        survivors = _survivors(state, rho)
+        survivors = _survivors(state, rho, hook)
         if len(survivors) > most:
             break
         relaxed = _relax(state, survivors, False, rho, rough, hook)
@@ -337,7 +337,7 @@ def _with_variance(state: DeflatedOperator) -> NDArray[np.intp]:
     return np.flatnonzero(state.diagonal != 0)
 
 
-def _survivors(state: DeflatedOperator, rho: float) -> NDArray[np.intp]:
+def _survivors(state: DeflatedOperator, rho: float, hook: Report | None = None) -> NDArray[np.intp]:
     """The variables of some covariance above rho in magnitude, and the one of largest variance.
 
     With Y_ij = A_ij in the rows of all others, these rows of A - Y are zero but for A_ii, which is
@@ -360,6 +360,8 @@ def _survivors(state: DeflatedOperator, rho: float) -> NDArray[np.intp]:
         return np.flatnonzero(kept)
     large = index[diagonal[index] > level]
     for start in range(0, len(large), COLUMNS_AT_A_TIME):
+        if hook is not None:
+            hook(0)
         block = large[start : start + COLUMNS_AT_A_TIME]
         W = np.abs(_columns(op, block))
         W[block, np.arange(len(block))] = 0

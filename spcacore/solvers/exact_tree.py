@@ -1,0 +1,183 @@
+"""The tree of branch and bound over sets of supports."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _core
+from .._limits import FRONTIER_BYTES, NODE_CHILDREN, TREE_PENALTY
+from ..operators.deflation import DeflatedOperator
+from .base import Solution
+from .refitting import refit
+
+_EPS = float(np.finfo(np.float64).eps)
+Node = tuple[float, int, int]
+
+
+class Search:
+    """A tree whose nodes are rows of a pool, a byte a variable (branch_and_bound.c).
+
+    Nodes wait in a heap, the largest bound first; beyond `FRONTIER_BYTES` on a stack that is taken first, so
+    that their number stops growing.
+    """
+
+    def __init__(
+        self,
+        state: DeflatedOperator,
+        A: NDArray[np.float64],
+        kept: NDArray[np.intp],
+        k: int,
+        best: Solution,
+        tol: float,
+        plain: bool | None = None,
+        check_limits: Callable[[], object] = lambda: None,
+    ):
+        q = len(kept)
+        self.state, self.A, self.kept, self.tol, self.k = state, A, kept, tol, min(k, q)
+        self.plain = not (state.quotient or state.constrained) if plain is None else plain
+        if not self.plain:
+            self.Q = np.stack([b[kept] for b in state.basis], axis=1)
+        self.pool = np.ones((1, q), np.uint8)
+        self.free: list[int] = []
+        self.heap: list[Node] = [(-self._root_bound(check_limits), 0, 0)]
+        self.stack: list[Node] = []
+        self.turn = 0
+        self.work = np.empty(_core.branch_work(q, self.k))
+        self.index, self.vector, self.value = best.index, best.entries, best.objective
+        if self.plain:
+            self.value = -np.inf
+            self._update_incumbent(np.searchsorted(kept, best.index))
+        self._set_level()
+
+    def best(self) -> Solution:
+        return Solution(self.index, self.vector.astype(self.state.operator.dtype), self.value, 0, True)
+
+    def open(self) -> bool:
+        """Whether a node is left that may hold something better."""
+        return bool(self.stack) or bool(self.heap and -self.heap[0][0] > self.settled)
+
+    def upper(self) -> float:
+        """No support has a larger value."""
+        waiting = [-node[0] for node in (*self.heap[:1], *self.stack)]
+        return max(self.settled, *waiting) if waiting else self.settled
+
+    def step(self, count: int, check_limits: Callable[[int], object]) -> int:
+        """Divide up to `count` nodes; how many there were."""
+        nodes: list[Node] = []
+        while len(nodes) < count and (self.stack or self.heap):
+            node = self.stack.pop() if self.stack else heapq.heappop(self.heap)
+            if -node[0] > self.settled:
+                nodes.append(node)
+            else:
+                self.free.append(node[2])
+        if not nodes:
+            return 0
+        empty = self._allocate_nodes(len(nodes) * NODE_CHILDREN).reshape(len(nodes), NODE_CHILDREN)
+        which = np.array([node[2] for node in nodes], np.intp)
+        try:
+            n_children, excess = _core.branch(
+                self.N, self.k, self.pool, which, empty, self.work, check_limits
+            )
+        except BaseException:
+            for node in nodes:  # whose children are not known
+                heapq.heappush(self.heap, node)
+            raise
+        self._keep(nodes, empty, n_children, excess)
+        return len(nodes)
+
+    def _allocate_nodes(self, count: int) -> NDArray[np.intp]:
+        if len(self.free) < count:
+            size, q = self.pool.shape
+            more = max(size, count)
+            self.pool = np.concatenate([self.pool, np.empty((more, q), np.uint8)])
+            self.free = [*range(size + more - 1, size - 1, -1), *self.free]
+        return np.array(self.free[: -count - 1 : -1], np.intp)
+
+    def _keep(
+        self,
+        nodes: list[Node],
+        empty: NDArray[np.intp],
+        n_children: NDArray[np.intp],
+        excess: NDArray[np.float64],
+    ) -> None:
+        """Queue the children that a batch of nodes leaves, and try those that are a single support."""
+        del self.free[-empty.size :]
+        settled, improved = self.settled, False
+        waiting = self.stack if self.pool.nbytes > FRONTIER_BYTES else None
+        for (bound, _, slot), places, count, more in zip(nodes, empty, n_children, excess, strict=True):
+            self.free.append(slot)
+            self.free.extend(places[count:].tolist())
+            for place, e in zip(places[:count].tolist(), more[:count].tolist(), strict=True):
+                if e < 0:
+                    improved |= self._update_incumbent(np.flatnonzero(self.pool[place] == 2))
+                    self.free.append(place)
+                    continue
+                self.turn -= 1
+                node = (max(bound, -(settled + e)) if self.plain else bound, self.turn, place)
+                if waiting is None:
+                    heapq.heappush(self.heap, node)
+                else:
+                    waiting.append(node)
+        if improved:
+            self._set_level()
+
+    def _update_incumbent(self, support: NDArray[np.intp]) -> bool:
+        """Whether the best values on a support make it the incumbent."""
+        if self.plain:
+            values, vectors = np.linalg.eigh(self.A[np.ix_(support, support)])
+            value, vector = float(values[-1]), vectors[:, -1]
+            unused = ~self.A[np.ix_(support, support)].any(axis=0)
+            vector[unused] = 0
+        else:
+            found = best_on_support(self.state, self.kept[support])
+            if found is None:
+                return False
+            value, vector = found.objective, found.entries
+        if not value > self.value:
+            return False
+        self.index, self.vector, self.value = self.kept[support], vector, value
+        return True
+
+    def _set_level(self) -> None:
+        """N, definite on the supports that do not beat the level, but for rounding.
+
+        Under a constraint level I - A + penalty QQ', which is definite only if x'Ax is at most the level
+        wherever Q'x = 0; under generalized deflation level (I - QQ') - A.
+        """
+        level = self.value + self.tol * abs(self.value)
+        N, diagonal = -self.A, np.diag_indices_from(self.A)
+        if self.state.quotient:
+            N -= level * self.Q @ self.Q.T
+        elif self.state.constrained:
+            N += TREE_PENALTY * abs(level) * self.Q @ self.Q.T
+        N[diagonal] += level
+        size = max(float(np.abs(N[diagonal]).max()), abs(level))  # the level itself is rounded too
+        margin = 16 * (self.k + 4) ** 2 * _EPS * size
+        N[diagonal] += margin
+        self.N, self.settled = N, level + 2 * margin
+
+    def _root_bound(self, check_limits: Callable[[], object]) -> float:
+        """The largest sum of k magnitudes in a row, the diagonal's sign kept (Gershgorin)."""
+        if not self.plain:
+            return np.inf
+        q, most = len(self.A), -np.inf
+        first = q - self.k + 1
+        for rows in (np.arange(s, min(s + 256, q)) for s in range(0, q, 256)):
+            check_limits()
+            size = np.abs(self.A[rows])
+            size[np.arange(len(rows)), rows] = 0
+            rest = np.partition(size, min(first, q - 1), axis=1)[:, first:].sum(axis=1)
+            most = max(most, float((self.A[rows, rows] + rest).max()))
+        return most + abs(most) * q * _EPS  # decides for no matrix: the margin of the level is larger
+
+
+def best_on_support(state: DeflatedOperator, support: NDArray[np.intp] | None) -> Solution | None:
+    """The best values on a support; None where there is none, or no feasible ones."""
+    if support is None:
+        return None
+    best = refit(state, Solution(support, np.ones(len(support), state.operator.dtype), 0.0, 0, True))
+    return best if best.objective > -np.inf else None
