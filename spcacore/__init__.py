@@ -16,6 +16,7 @@ from .solvers.exact import branch_and_bound
 from .solvers.generalized_power import gpower
 from .solvers.greedy_search import greedy
 from .solvers.lasso_component import scotlass
+from .solvers.least_squares import least_squares_component
 from .solvers.penalized_decomposition import pmd
 from .solvers.semidefinite import dspca
 from .solvers.truncated_power import tpower
@@ -115,6 +116,7 @@ __all__ = [
     "kernel_pca",
     "l1_rotation",
     "l1_threshold",
+    "least_squares_component",
     "oppca",
     "optimality_bound",
     "orthomax",

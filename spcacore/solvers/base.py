@@ -101,6 +101,10 @@ class Solver(ABC):
         What `method=` calls it.
     sparsity : {"cardinality", "l1_bound", "penalty"}
         What says how sparse a component is to be.
+    objective : {"variance", "least_squares"}
+        What is maximized: x'Ax, or the variance of all variables that the score explains.
+    default_deflation : str
+        That which goes with the objective.
     maximizes_quotient : bool
         Whether it maximizes x'Ax/x'Bx itself; of others the entries are re-fitted on the supports found.
     orthogonal : bool
@@ -109,14 +113,19 @@ class Solver(ABC):
         Whether dense data may have NaN entries.
     whole_products : bool
         Whether steps need all entries of A x, whatever the options.
+    takes_share : bool
+        Whether `solve` takes a `Share` of what is to be explained in place of a cardinality.
     """
 
     name: ClassVar[str]
     sparsity: ClassVar[str] = "cardinality"
+    objective: ClassVar[str] = "variance"
+    default_deflation: ClassVar[str] = "projection"
     maximizes_quotient: ClassVar[bool] = False
     orthogonal: ClassVar[bool] = False
     missing: ClassVar[bool] = False
     whole_products: ClassVar[bool] = False
+    takes_share: ClassVar[bool] = False
 
     @classmethod
     @abstractmethod

@@ -391,7 +391,7 @@ def _backward(
 ) -> Iterator[Solution]:
     """From all variables, yielding from cardinality K downwards."""
     op = state.operator
-    A = _matrix(op)
+    A = whole_matrix(op)
     S = np.arange(op.p)
     for removed in range(op.p):
         G = A[np.ix_(S, S)]
@@ -409,7 +409,7 @@ def _backward(
         S = np.delete(S, ties(value)[-1])
 
 
-def _matrix(op: _core.Operator) -> NDArray[np.float64]:
+def whole_matrix(op: _core.Operator) -> NDArray[np.float64]:
     """A, from its products a few at a time where it is large."""
     if op.p <= largest_submatrix(op):
         return op.submatrix(np.arange(op.p)).astype(np.float64)
