@@ -1,7 +1,7 @@
 """How many variables a component needs to explain 90 and 95 %: of its own variance, and of all variables.
 
-Writes docs/explained.md: python benchmarks/explained.py -o docs/explained.md. The leukemia data of Golub et al.
-(1999), 72 samples of 7129 genes, and 2700 blood cells of 10x Genomics, of 32,738 genes.
+Writes docs/explained.md: python benchmarks/explained.py -o docs/explained.md. The leukemia data of Golub et
+al. (1999), 72 samples of 7129 genes, and 2700 blood cells of 10x Genomics, of 32,738 genes.
 """
 
 import numpy as np
@@ -68,8 +68,8 @@ def page():
         "",
         "Written by `python benchmarks/explained.py -o docs/explained.md`; edit that script, not this file.",
         "",
-        'A sparse component can be asked for much variance of its score (objective "variance"), or for a score'
-        ' that explains much of all variables (objective "least_squares"), see'
+        "A sparse component can be asked for much variance of its score (objective `variance`), or for a"
+        " score that explains much of all variables (objective `least_squares`), see"
         " [what components explain](guide/explained.md).",
         "",
         "## Pit props",
@@ -80,10 +80,10 @@ def page():
         "",
         "## Genes",
         "",
-        "The genes of the first two components where each explains 90 or 95 % of what the ordinary component"
+        "The genes of the first two components where each explains 90 or 95 % of what the ordinary one"
         " does that is left by the one before (`sparse_pca(X, 2, explained=0.95, objective=..)`), and what both"
-        " explain together, in percent of the total variance: of the projection onto the loadings, and of all"
-        " genes by regression on the scores. Ordinary components explain the same by both.",
+        " explain, in percent of the total variance: of the projection onto the loadings, and of all genes by"
+        " regression on the scores. Ordinary components explain the same by both.",
         "",
     ]
     header = ["share", "objective", "genes of 1st", "of 2nd", "projection", "regression", "seconds"]
@@ -97,12 +97,12 @@ def page():
 
 CONCLUSION = """## What follows
 
-* A few genes carry the score of a component: of many that vary together, one suffices. To summarize all genes, or
-  to measure the score anew from few of them, ask for least squares; by regression on the scores it explains the
-  share asked for with far fewer genes.
-* To name all genes that vary together, ask for variance: its loadings have them all, and as a basis on which the
-  data are projected they explain what the score does not need. Of the least squares loadings the projection
-  explains little: they are weights, and what they say of a gene is the regression on the score."""
+* A few genes carry the score of a component: of many that vary together, one suffices. To summarize all
+  genes, or to measure the score anew from few of them, ask for least squares: by regression on the scores it
+  explains the share asked for with far fewer genes.
+* To name all genes that vary together, ask for variance: its loadings have them all. Least squares loadings
+  are weights: the projection onto them explains little, and what they say of a gene is its regression on
+  the score."""
 
 
 if __name__ == "__main__":

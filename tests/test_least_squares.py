@@ -408,6 +408,24 @@ def test_no_more_searches_than_bisection_makes(monkeypatch):
     assert len(calls) <= np.ceil(np.log2(200))
 
 
+@pytest.mark.parametrize("strategy", ["forward", "gradient"])
+def test_greedy_search_makes_one_path(monkeypatch, strategy):
+    def refused(*args):
+        raise AssertionError("a search for one cardinality")
+
+    A = covariance(samples(4, 40, 12))
+    by_lapack = [
+        np.linalg.eigvalsh(A[np.ix_(S, S)])[-1]
+        for k in range(1, 13)
+        for S in [spcacore.greedy(A, k, strategy=strategy, kind="covariance").loading.nonzero()[0]]
+    ]
+    monkeypatch.setattr(spcacore.solvers.greedy_search.GreedySearch, "solve", refused)
+    for share in (0.5, 0.9, 0.99):
+        k = 1 + int(np.argmax(np.array(by_lapack) >= share * by_lapack[-1] * (1 - 1e-9)))
+        options = {"explained": share, "method": "greedy", "strategy": strategy, "kind": "covariance"}
+        assert sparse_pca(A, 1, **options).cardinality[0] == k
+
+
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [

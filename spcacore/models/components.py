@@ -189,7 +189,8 @@ def sparse_pca(
     explained : number or sequence of numbers, optional
         Instead of `cardinality`: the fewest variables, of those supports that the method finds, whose component
         explains this share, in (0, 1], of what the first principal component of the deflated matrix explains;
-        one share for all, or one for each. The number of variables is found by bisection.
+        one share for all, or one for each. The number of variables is found by bisection, or on the path of a
+        greedy search.
     explained_of : {"variance", "score"}, default "variance"
         What `explained` is a share of: the variance, or the score of that principal component (R^2, the
         squared correlation of both scores). With objective "least_squares" and "score", the component is

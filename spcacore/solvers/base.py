@@ -6,7 +6,7 @@ import inspect
 import time
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -153,6 +153,12 @@ class Solver(ABC):
         hook: Report | None,
     ) -> Solution | None:  # fmt: skip
         """A component of the deflated operator; None where no variance, or nothing feasible, is left."""
+
+    def path(
+        self, problem: Problem, state: DeflatedOperator, most: int, seed: list[int], hook: Report | None
+    ) -> Iterator[Solution] | None:
+        """Components of ever more variables, where one search passes them all; else None."""
+        return None
 
     def near(self, x: Solution, only: bool) -> Solver:
         """The solver that starts from a component of a similar problem too, or from it and one more."""

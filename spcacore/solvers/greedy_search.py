@@ -95,6 +95,18 @@ class GreedySearch(Solver):
                     best = new
         return None if best is None else drop_zeros(replace(best, n_iter=n_iter))
 
+    def path(
+        self, problem: Problem, state: DeflatedOperator, most: int, seed: list[int], hook: Report | None
+    ) -> Iterator[Solution] | None:
+        if state.constrained or self.strategy not in ("forward", "gradient"):
+            return None
+        (search,), pencil = _SEARCHES[self.strategy], Pencil.of(state, -1.0 if state.quotient else 0.0)
+        dtype = state.operator.dtype
+        return (
+            refit(state, replace(new, entries=new.entries.astype(dtype)))
+            for new in search(state, pencil, most, None, seed, ProgressClock(hook))
+        )
+
 
 @shared_parameters
 def greedy(

@@ -12,7 +12,7 @@ from .._validation import check_choice, number
 from ..linalg.eigen import largest_eigenpairs, leading_eigenvectors, products_of
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
-from .base import Report, Solution, Solver, ended
+from .base import Report, Solution, Solver, drop_zeros, ended
 
 SHARES = ("variance", "score")
 SolveAt = Callable[[int, Solution | None], Solution | None]
@@ -43,7 +43,7 @@ def fewest_variables(
     """The component of the fewest variables, among those that the solver finds, that explains the share.
 
     That of the largest eigenvalue of the deflated A or, of its score t, the squared correlation with t. By
-    bisection, each search started from the last component that sufficed.
+    bisection, each search started from the last component that sufficed, or on the path of one search.
     """
     if solver.takes_share:
         return solver.solve(problem, state, share, seed, hook)
@@ -52,6 +52,14 @@ def fewest_variables(
     if not dense.value > problem.noise(np.arange(1), state.deflation.first_order):
         return None
     low, high, first = dense.bracket(share.of, least)
+    path = solver.path(problem, state, high, seed, hook)
+    if path is not None:
+        last = first
+        for x in path:
+            if x.objective > -np.inf and dense.share(share.of, x) >= least:
+                return drop_zeros(x)
+            last = x if first is None else first
+        return drop_zeros(last)
 
     def solve_at(k: int, near: Solution | None) -> Solution | None:
         return (solver if near is None else solver.near(near, False)).solve(problem, state, k, seed, hook)
