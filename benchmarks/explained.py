@@ -80,8 +80,8 @@ def page():
         "",
         "## Genes",
         "",
-        "The genes of the first two components where each explains 90 or 95 % of what the ordinary one"
-        " does that is left by the one before (`sparse_pca(X, 2, explained=0.95, objective=..)`), and what both"
+        "The genes of the first two components where each explains 90 or 95 % of what the ordinary one does"
+        " that is left by the one before (`sparse_pca(X, 2, explained=0.95, objective=..)`), and what both"
         " explain, in percent of the total variance: of the projection onto the loadings, and of all genes by"
         " regression on the scores. Ordinary components explain the same by both.",
         "",
