@@ -384,6 +384,10 @@ def test_fewest_variables_for_the_score():
         def r_squared(A, S, u=u):
             return (A[S] @ u) @ np.linalg.solve(A[np.ix_(S, S)], A[S] @ u)
 
+        projected = least_squares_component(
+            A, explained=0.9, explained_of="score", strategy="projection", kind="covariance"
+        )
+        assert score_share(A, projected.loading) >= 0.9 * (1 - 1e-9)
         exact = least_squares_component(
             A, explained=0.9, explained_of="score", strategy="exact", kind="covariance"
         )

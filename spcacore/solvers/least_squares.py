@@ -152,6 +152,7 @@ class LeastSquaresSearch:
         self.ratio = Ratio(problem, self.state)
         if of_score and self.ratio.usable.any():
             self.ratio = self.ratio.of_score()
+        self._paths: dict[tuple[float, bool], tuple[list[Support], Iterator[Support]]] = {}
 
     def solve(self, k: int, start: Solution | None = None) -> Solution | None:
         """The best component of k variables found; None where nothing is left, or nothing feasible."""
@@ -175,13 +176,26 @@ class LeastSquaresSearch:
         """A number of variables with which forward search reaches a value; all where it does not."""
         if not self.ratio.usable.any():
             return None
-        ratio, k = self._penalized(self.ratio, GREEDY_PENALTIES[-1]), self.ratio.p
-        for x in forward_search(ratio, k, self.clock):
+        for k in range(1, self.ratio.p + 1):
+            x = self._forward(self.ratio, 0.0 if self.Q is None else GREEDY_PENALTIES[-1], k)
+            if x is None or len(x.index) < k:
+                break
             if x.value >= value:
                 fitted = self.refit(x.index)
                 if fitted is not None and fitted.value >= value:
-                    return len(x.index)
+                    return k
         return int(np.count_nonzero(self.ratio.usable))
+
+    def _forward(self, ratio: Ratio, weight: float, k: int) -> Support | None:
+        """Of the path of forward search, which is kept, the support of k variables, or the largest of fewer."""
+        name = (weight, ratio.single)
+        if name not in self._paths:
+            penalized = self._penalized(ratio, weight)
+            self._paths[name] = ([], forward_search(penalized, ratio.p, self.clock))
+        found, path = self._paths[name]
+        while len(found) < k and (x := next(path, None)) is not None:
+            found.append(x)
+        return found[min(k, len(found)) - 1] if found else None
 
     def _supports(self, k: int, start: Solution | None) -> Iterator[Support]:
         """What the searches of the strategy find, each improved by swaps, with its best feasible x."""
@@ -189,7 +203,7 @@ class LeastSquaresSearch:
         for weight in (0.0,) if self.Q is None else GREEDY_PENALTIES:
             ratio = self._penalized(self.ratio, weight)
             known: set[bytes] = set()
-            for x in self._searches(ratio, k, start):
+            for x in self._searches(ratio, weight, k, start):
                 for better in self._swapped(ratio, x, known):
                     fitted = self.refit(better.index)
                     if fitted is not None:
@@ -210,16 +224,17 @@ class LeastSquaresSearch:
             known.add(name)
             yield x
 
-    def _searches(self, ratio: Ratio, k: int, start: Solution | None) -> Iterator[Support]:
+    def _searches(self, ratio: Ratio, weight: float, k: int, start: Solution | None) -> Iterator[Support]:
         strategy = self.solver.strategy
         if start is not None:
             yield self._adjusted(ratio, start.index, k)
         auto = strategy in ("auto", "exact")
-        if auto or strategy in ("forward", "bidirectional"):
-            yield from _last(forward_search(ratio, k, self.clock), k)
-        if (auto or strategy == "projection") and not ratio.single:
-            for x in _last(forward_search(ratio.of_score(), k, self.clock), k):
-                yield ratio.best_on(x.index, n_iter=x.n_iter)
+        by_value = auto or strategy in ("forward", "bidirectional")
+        by_score = strategy == "projection" or (auto and not ratio.single)
+        if by_value and (x := self._forward(self.ratio, weight, k)) is not None:
+            yield x
+        if by_score and (x := self._forward(self.ratio.of_score(), weight, k)) is not None:
+            yield ratio.best_on(x.index, n_iter=x.n_iter)
         if strategy in ("backward", "bidirectional") or (auto and ratio.p <= USUAL_BACKWARD_ORDER):
             yield from _last(backward_search(ratio, self.clock), k)
 
