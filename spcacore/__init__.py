@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from .solvers.generalized_power import gpower
     from .solvers.greedy_search import greedy
     from .solvers.lasso_component import scotlass
+    from .solvers.least_squares import least_squares_component
     from .solvers.penalized_decomposition import pmd
     from .solvers.semidefinite import dspca
     from .solvers.truncated_power import tpower
@@ -77,6 +78,7 @@ _MODULES: dict[str, tuple[str, ...]] = {  # each is imported when a name of it i
     "solvers.generalized_power": ("gpower",),
     "solvers.greedy_search": ("greedy",),
     "solvers.lasso_component": ("scotlass",),
+    "solvers.least_squares": ("least_squares_component",),
     "solvers.penalized_decomposition": ("pmd",),
     "solvers.semidefinite": ("dspca",),
     "solvers.truncated_power": ("tpower",),
@@ -127,6 +129,7 @@ __all__ = [
     "kernel_pca",
     "l1_rotation",
     "l1_threshold",
+    "least_squares_component",
     "oppca",
     "optimality_bound",
     "orthomax",

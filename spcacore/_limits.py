@@ -31,6 +31,7 @@ SOLVER_TOL = Precision(1e-8, 1e-5)  # change at which a one-component search end
 EXACT_SLACK = Precision(1e-9, 1e-4)  # of bounds that leave out variables: far above rounding
 CENTERING_LOSS = Precision(1e-6, 1e-3)  # of a column's norm: digits that may be lost by removing a mean
 BLOCK_NOISE = Precision(1e-12, 1e-5)  # share of the objective of generalized power that is rounding
+SHARE_ROUNDING = Precision(1e-10, 1e-5)  # of a share of the variance that is to be reached
 VARIANCE_LEFT = Precision(1e-14, 1e-6)  # share of a variance, given earlier components, that is rounding
 REFINEMENT_RISE = Precision(1e-12, 1e-6)  # rise of the variance that a round of refinement must exceed
 STRUCTURED_TOL = Precision(1e-8, 1e-4)  # change at which structured components end, by default
@@ -101,6 +102,10 @@ PPCA_ORDER = 3000  # of the matrix that is decomposed whole for probabilistic co
 BACKWARD_ORDER = 2000  # variables that a backward search starts from
 PENCIL_BACKWARD_ORDER = 1000  # the same of two matrices
 USUAL_BACKWARD_ORDER = 150  # variables up to which a backward search costs little
+LEAST_SQUARES_ORDER = (
+    1000  # variables up to which A is formed, and its square known, for least squares components
+)
+LEAST_SQUARES_EXACT_ORDER = 200  # variables of their exact search; it takes long from some thirty on
 PENCIL_SUPPORT = 4000  # variables of a support whose pencil is decomposed
 GRADIENT_SUPPORT = 100  # variables that a gradient search selects, at one decomposition each
 POLAR_ENTRIES = 1 << 16  # up to which a polar factor is found by an SVD
@@ -169,6 +174,12 @@ PENCIL_SWAP_ROUNDS = 50  # rounds of swaps
 PENCIL_ENTERING = 64  # variables, at least, that may enter by a swap
 PENCIL_STARTS = 8  # first variables of further forward searches
 PENCIL_START_WORK = 2e8  # of these
+LEAST_SQUARES_SWAP_WORK = 2e9  # of all swaps of a least squares component
+LEAST_SQUARES_ENTERING = 1000  # variables that may enter by a swap, at most: those that would add most
+LEAST_SQUARES_VECTORS = (
+    16  # eigenvectors that bound what a variable by itself explains, where A is not formed
+)
+LEAST_SQUARES_EXACT_ROUNDS = 4  # of 32 columns of A, at most, that replace such bounds in one step
 PAIR_WORK = 2e9  # of the search for the most correlated pair of variables
 CCA_STARTS = 12  # variables of Y to start from
 CCA_START_WORK = 1e7  # by which their number is set

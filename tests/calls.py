@@ -25,6 +25,7 @@ from spcacore import (
     kernel_pca,
     l1_rotation,
     l1_threshold,
+    least_squares_component,
     oppca,
     optimality_bound,
     orthomax,
@@ -155,7 +156,13 @@ CALLS: list[Call] = [
     *several("gpower", "penalty", 0.5),
     *several("pmd", "l1_bound", 1.5),
     *several("scotlass", "l1_bound", 1.5),
+    *several("least_squares", "cardinality", K),
     *several("thresholding", "cardinality", K),
+    *either(
+        "sparse_pca, explained",
+        lambda X, kind: sparse_pca(X, 0.6, explained=0.8, objective="least_squares", kind=kind),
+    ),
+    *either("sparse_pca, explained variance", lambda X, kind: sparse_pca(X, R, explained=0.8, kind=kind)),
     *[
         call
         for deflation in (
@@ -198,6 +205,7 @@ CALLS: list[Call] = [
     *either("greedy, backward", lambda X, kind: greedy(X, K, strategy="backward", kind=kind)),
     *either("greedy, bidirectional", lambda X, kind: greedy(X, K, strategy="bidirectional", kind=kind)),
     *either("branch_and_bound", lambda X, kind: branch_and_bound(X, K, kind=kind)),
+    *either("least_squares_component", lambda X, kind: least_squares_component(X, K, kind=kind)),
     *either("dspca", lambda X, kind: dspca(X, K, kind=kind)),
     *either("optimality_bound", lambda X, kind: optimality_bound(X, K, relaxation=True, kind=kind)),
     *either("refine", lambda X, kind: refine(X, SPARSE, cardinality=K, tol=1e-4, kind=kind)),
@@ -254,6 +262,10 @@ CALLS: list[Call] = [
     *either("from_loadings", lambda X, kind: from_loadings(abs(SPARSE), X, kind=kind), other="X"),
     *either("explained_variance", lambda X, kind: explained_variance(X, V0, kind=kind)),
     *either("explained_variance, adjusted", lambda X, kind: explained_variance(X, V0, "adjusted", kind=kind)),
+    *either(
+        "explained_variance, regression",
+        lambda X, kind: explained_variance(X, V0, "regression", kind=kind),
+    ),
     *either("renormalize", lambda X, kind: renormalize(X, V0, kind=kind)),
     *either("deflate", lambda X, kind: deflate(X, V0[:, 0], kind=kind), sparse=False),
     *either("deflate, schur", lambda X, kind: deflate(X, V0[:, 0], "schur", kind=kind), sparse=False),

@@ -225,7 +225,8 @@ def test_columns_of_very_different_size(call):
         for name, value in out.items():
             assert not np.isnan(value).any(), name
         if call.function in ("sparse_pca", "tpower", "greedy", "branch_and_bound", "dspca") and (
-            not {"pmd", "gpower", "scotlass", "naive", "scale", "nonnegative"} & set(call.name.split(", "))
+            not {"pmd", "gpower", "scotlass", "naive", "scale", "nonnegative", "explained"}
+            & set(call.name.split(", "))
         ):
             v = out.get("loadings", out.get("loading", out.get("")))
             v = v[:, 0] if v.ndim == 2 else v
@@ -272,9 +273,12 @@ IN_ORDER = {  # calls some of whose options have the order of the rows, or of th
             "compare": lambda X, c, kind: compare([calls.SPARSE[c], calls.V0[c]], X, kind=kind),
             "from_loadings": lambda X, c, kind: from_loadings(abs(calls.SPARSE[c]), X, kind=kind),
             "explained_variance": lambda X, c, kind: explained_variance(X, calls.V0[c], kind=kind),
-            "explained_variance, adjusted": lambda X, c, kind: explained_variance(
-                X, calls.V0[c], "adjusted", kind=kind
-            ),
+            **{
+                f"explained_variance, {definition}": lambda X, c, kind, definition=definition: (
+                    explained_variance(X, calls.V0[c], definition, kind=kind)
+                )
+                for definition in ("adjusted", "regression")
+            },
             "renormalize": lambda X, c, kind: renormalize(X, calls.V0[c], kind=kind),
             "deflate": lambda X, c, kind: deflate(X, calls.V0[c, 0], kind=kind),
             "deflate, schur": lambda X, c, kind: deflate(X, calls.V0[c, 0], "schur", kind=kind),

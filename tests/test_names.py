@@ -54,6 +54,7 @@ COMPONENTS = {
     "scotlass": lambda A: spcacore.scotlass(A, 1.5, kind="covariance"),
     "greedy": lambda A: spcacore.greedy(A, 3, kind="covariance"),
     "branch_and_bound": lambda A: spcacore.branch_and_bound(A, 3, kind="covariance"),
+    "least_squares_component": lambda A: spcacore.least_squares_component(A, 3, kind="covariance"),
     "dspca": lambda A: spcacore.dspca(A, 3, kind="covariance"),
 }
 

@@ -49,7 +49,7 @@ BAD = {
     **named(
         WORD,
         "kind method deflation screening definition strategy norm rotation threshold constraint "
-        "criterion rule solver kernel metric",
+        "criterion rule solver kernel metric objective explained_of",
     ),
     **named(
         POSITIVE,
@@ -74,6 +74,7 @@ BAD = {
         without(NUMBER, -1.0),
         "gamma coef0",
     ),
+    "explained": [0, 1.1, *NUMBER],
     "l1_bounds": [-1.0, np.nan, [], [np.nan], [1.2, -1], "1.2", [None], object(), [[1.2]], [1.2, np.inf]],
     "rng": RNG,
     "callback": CALLBACK,
@@ -111,6 +112,7 @@ BAD = {
 BASE = {
     **{f: ((X0, R), {"cardinality": K}) for f in ("sparse_pca", "spca", "select_n_components")},
     **{f: ((X0, K), {}) for f in ("tpower", "greedy", "branch_and_bound", "optimality_bound", "dspca")},
+    "least_squares_component": ((X0, K), {}),
     **{f: ((X0, 1.5), {}) for f in ("gpower", "pmd", "scotlass", "sparse_dissimilarity")},
     **{f: ((X0, V0), {}) for f in ("explained_variance", "renormalize")},
     **{f: ((X0, R), {}) for f in ("oppca", "ppca", "kernel_pca")},
@@ -149,6 +151,7 @@ ALLOWED = {  # what one function takes and no other of these names
 }
 MORE = {  # what one function does not take, where another of these names may
     ("sparse_pca", "n_components"): [P + 1, 10**30, "2"],
+    ("sparse_pca", "explained"): [[0.9], [0.9, 0.0], [0.9] * 3],
     ("sparse_pca", "cardinality"): [
         [K], [K] * 3, [], [K, 0], [K, P + 1], [K, 2.0], [K, True], [[K, K]], [[K], [K]], [K, [K]], {K, 4},
         (k for k in (K, K)), np.array([3.0, 3.0]), "33",
@@ -255,6 +258,7 @@ def test_an_iteration_at_least_is_made(name):
 METHODS = [
     ("sparse_pca", "extend", "more", (X0,), [*POSITIVE, P + 1, 10**30]),
     ("sparse_pca", "extend", "cardinality", (X0, 1), [*without(POSITIVE, None), P + 1, [], [K] * 3]),
+    ("sparse_pca", "extend", "explained", (X0, 1), [0, 1.1, *without(NUMBER, None), [0.9] * 3]),
     ("sparse_pca", "extend", "callback", (X0, 1), CALLBACK),
     ("soppca", "extend", "more", (X0,), [*POSITIVE, P + 1, 10**30]),
     ("soppca", "extend", "cardinality", (X0, 1), [*without(POSITIVE, None), P + 1, [], [K] * 3]),

@@ -10,8 +10,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .._limits import COMMAND_GRID_VALUES
-from ..models.alternation import CONSTRAINTS
+from ..models.alternation import CONSTRAINTS, OBJECTIVES
 from ..operators.deflation import DEFLATIONS
+from ..solvers.share import SHARES
 from ..solvers.table import SOLVERS
 from . import help
 from .table import UserError
@@ -52,10 +53,21 @@ def _add_command(commands: Any, name: str, description: str, epilog: str) -> Any
 def _add_fit(commands: Any) -> None:
     fit = _add_command(commands, "fit", help.FIT_DESCRIPTION, help.FIT_EPILOG)
     what = fit.add_argument_group("components")
-    _add_size(what, "5")
+    what.add_argument(
+        "-n", "--components", metavar="N", type=_count_or_share,
+        help="how many, or the share of the variance that all are to explain: -n 0.8 (default: 5)",
+    )  # fmt: skip
     what.add_argument(
         "-k", "--cardinality", metavar="K", type=_cardinality,
         help="variables in every component, or in each: -k 10, -k 7,4,4 (default: 10)",
+    )  # fmt: skip
+    what.add_argument(
+        "--explained", metavar="S", type=_numbers,
+        help="instead of -k: as few as explain this share of what ordinary components do, from 0 to 1",
+    )  # fmt: skip
+    what.add_argument(
+        "--explained-of", choices=SHARES,
+        help="of what --explained is a share: variance, or score (R^2) (default: variance)",
     )  # fmt: skip
     _add_method(what, _numbers, "of every component, or of each")
     what.add_argument("--certify", action="store_true", help="bound what others could explain in their place")
@@ -73,8 +85,9 @@ def _add_fit(commands: Any) -> None:
 
 def _add_path(commands: Any) -> None:
     path = _add_command(commands, "path", help.PATH_DESCRIPTION, help.PATH_EPILOG)
+    path.set_defaults(explained=None, explained_of=None)
     what = path.add_argument_group("components")
-    _add_size(what, "1")
+    what.add_argument("-n", "--components", metavar="N", type=_at_least(1), help="how many (default: 1)")
     what.add_argument(
         "-k", "--cardinality", metavar="K", type=whole_grid,
         help="variables in every component: -k 1:50, -k 1,2,5,10 (default: 1, 2, 3, 4, 5, 7, 10, ..., 160)",
@@ -129,20 +142,19 @@ def _add_info(commands: Any) -> None:
     info.set_defaults(nan=True, float32=False, covariance=None)
 
 
-def _add_size(group: Any, default: str) -> None:
-    group.add_argument(
-        "-n", "--components", metavar="N", type=_at_least(1), help=f"how many (default: {default})"
-    )
-
-
 def _add_method(group: Any, numbers: Callable[[str], Any], which: str) -> None:
     takers = {
         name: ", ".join(method for method in SOLVERS if SOLVERS[method].sparsity == name)
         for name in ("l1_bound", "penalty")
     }
     group.add_argument(
-        "--method", choices=tuple(SOLVERS), default="tpower", metavar="NAME",
-        help=f"{', '.join(SOLVERS)} (default: tpower)",
+        "--objective", choices=tuple(OBJECTIVES),
+        help="what is maximized: the variance of scores, or what they explain of all variables "
+        "(default: variance)",
+    )  # fmt: skip
+    group.add_argument(
+        "--method", choices=tuple(SOLVERS), metavar="NAME",
+        help=f"{', '.join(SOLVERS)} (default: tpower, or what goes with --objective)",
     )  # fmt: skip
     group.add_argument(
         "--l1-bound", metavar="C", type=numbers, help=f"instead of -k for {takers['l1_bound']}: {which}"
@@ -152,7 +164,8 @@ def _add_method(group: Any, numbers: Callable[[str], Any], which: str) -> None:
     )
     group.add_argument(
         "--deflation", choices=DEFLATIONS, metavar="NAME",
-        help=f"how a component is removed: {', '.join(DEFLATIONS)} (default: projection)",
+        help=f"how a component is removed: {', '.join(DEFLATIONS)} (default: projection; of least_squares: "
+        "schur)",
     )  # fmt: skip
     group.add_argument(
         "--constraint",
@@ -179,14 +192,17 @@ def _add_search(group: Any) -> None:
     group.add_argument("--seed", metavar="N", type=_at_least(0), help="for random choices (default: fixed)")
     group.add_argument("--nonnegative", action="store_true", help="tpower, pmd: no negative loadings")
     group.add_argument(
-        "--strategy", choices=("forward", "gradient", "backward", "bidirectional"),
-        help="greedy: how variables are added or removed (default: forward)",
+        "--strategy", choices=("forward", "gradient", "backward", "bidirectional", "projection", "exact"),
+        help="greedy, least_squares: how variables are added or removed (default: forward; auto)",
     )  # fmt: skip
     group.add_argument("--norm", choices=("l1", "l0"), help="gpower: what is penalized (default: l1)")
     group.add_argument("--relative", action="store_true", help="gpower: penalties from 0 to 1")
     group.add_argument("--block", action="store_true", help="gpower: all components at once")
     group.add_argument(
-        "--time-limit", metavar="S", type=_tolerance, help="branch_and_bound: seconds for each component"
+        "--time-limit",
+        metavar="S",
+        type=_tolerance,
+        help="branch_and_bound, and exact least_squares: seconds for each component",
     )
 
 
@@ -231,6 +247,15 @@ def _at_least(low: int) -> Callable[[str], int]:
         return int(text)
 
     return whole_number
+
+
+def _count_or_share(text: str) -> int | float:
+    """A whole number, or a share: a decimal between 0 and 1."""
+    try:
+        share = float(text)
+    except ValueError:
+        share = 0.0
+    return share if 0 < share < 1 else _at_least(1)(text)
 
 
 def _cardinality(text: str) -> int | list[int]:

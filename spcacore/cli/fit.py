@@ -41,6 +41,8 @@ def run(args: argparse.Namespace) -> None:
         raise UserError(f"argument --scores: {args.file}: {where}")
     r = args.components
     if isinstance(value, list):
+        if isinstance(r, float):
+            raise UserError(f"argument {SPARSITY[parameter]}: one number where -n is a share")
         if r is not None and r != len(value):
             raise UserError(
                 f"argument {SPARSITY[parameter]}: {counted(len(value), 'number')} for "
@@ -51,9 +53,10 @@ def run(args: argparse.Namespace) -> None:
     value = task.sparsity(parameter, min(10, task.p) if value is None else value)
     with task.work() as progress:
         result = sparse_pca(
-            task.matrix, n_components=r, method=args.method, deflation=args.deflation or "projection",
+            task.matrix, n_components=r, method=args.method, deflation=args.deflation,
             constraint=args.constraint, refine=args.refine, certify=args.certify, rng=args.seed,
-            callback=progress, **{parameter: value}, **task.treatment, **options,
+            explained_of=args.explained_of or "variance", callback=progress, **{parameter: value},
+            **task.treatment, **options,
         )  # fmt: skip
     names = task.names
     if args.output:

@@ -21,6 +21,9 @@ examples:
   spcacore fit data.csv                          5 components of 10 variables each
   spcacore fit data.csv -n 3 -k 7,4,4 --scale    3 components of 7, 4 and 4 standardized variables
   spcacore fit correlations.csv --covariance     from a covariance or correlation matrix
+  spcacore fit data.csv -n 0.8 --explained 0.95 --objective least_squares
+                                                 as few variables as explain 95 % of what ordinary components
+                                                 do of all variables, and as many components as explain 80 %
   spcacore fit matrix.mtx.gz --orientation columns --names genes.txt -o loadings.csv
                                                  counts with one column a sample, as from 10x Genomics
   spcacore fit cells.h5ad --array counts --plot loadings.pdf
@@ -82,7 +85,7 @@ JSON_RESULT = """\
                converged, and loadings: index, variable and loading of each that is not zero
 """
 JSON_FIT = """\
-  cardinality, l1_bound or penalty                   as it was given
+  cardinality, explained, l1_bound or penalty        as it was given
 """
 JSON_PATH = """\
   parameter, values, method, deflation               m values, from the sparsest on, of r components

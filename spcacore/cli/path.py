@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> None:
     if values is None:
         values = [k for k in _DEFAULT_CARDINALITIES if k <= task.p]
     options |= {
-        "n_components": r, "method": args.method, "deflation": args.deflation or "projection",
+        "n_components": r, "method": args.method, "deflation": args.deflation,
         "constraint": args.constraint, "refine": args.refine, "rng": args.seed,
         parameter: task.sparsity(parameter, values), **task.treatment,
     }  # fmt: skip
@@ -184,7 +184,7 @@ def _fields(curve: Any) -> dict[str, Any]:
 
 
 def _json_curve(curve: Any, args: argparse.Namespace, names: list[str]) -> dict[str, Any]:
-    fields = {"method": args.method, "deflation": args.deflation or "projection", **_fields(curve)}
+    fields = {"method": args.method, "deflation": args.deflation, **_fields(curve)}
     if "path" in fields:
         fields["result"] = json_result(curve.result, names)
     return fields

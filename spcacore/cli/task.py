@@ -13,13 +13,20 @@ from typing import Any
 import numpy as np
 
 from .._messages import counted, listed
+from ..models.alternation import with_defaults
+from ..operators.deflation import DEFLATIONS
 from ..solvers.table import SOLVERS
 from .console import Work, say
 from .reading import read, where_not_finite
 from .report import check_outputs, write
 from .table import Table, UserError
 
-SPARSITY = {"cardinality": "-k/--cardinality", "l1_bound": "--l1-bound", "penalty": "--penalty"}
+SPARSITY = {
+    "cardinality": "-k/--cardinality",
+    "explained": "--explained",
+    "l1_bound": "--l1-bound",
+    "penalty": "--penalty",
+}
 OPTIONS = ("max_iter", "tol", "nonnegative", "strategy", "norm", "relative", "block", "time_limit")
 TABLES, PICTURES = (".csv", ".npz"), (".png", ".pdf", ".svg")
 
@@ -76,7 +83,10 @@ class Task:
             f"component{'s' * (len(some) > 1)} {', '.join(some)} not converged in {missed[2]}; raise {flag}"
         )
 
-    def components(self, count: int | None, default: int) -> int:
+    def components(self, count: Any, default: int) -> Any:
+        """A number, within the bounds of the matrix; a share as it is."""
+        if isinstance(count, float):
+            return count
         most = min(self.n, self.p)
         if count is None:
             count = min(default, most)
@@ -92,6 +102,8 @@ class Task:
             raise UserError(
                 f"argument -k/--cardinality: {np.max(value)} is too many, at most {self.p}: {self.size}"
             )
+        if name == "explained" and not (np.min(value) > 0 and np.max(value) <= 1):
+            raise UserError("argument --explained: a share is more than 0, and at most 1")
         if name == "l1_bound" and not (np.min(value) >= 1 and np.max(value) <= np.sqrt(self.p)):
             wrong = np.min(value) if np.min(value) < 1 else np.max(value)
             raise UserError(
@@ -136,9 +148,16 @@ class Task:
 def given_sparsity(args: argparse.Namespace) -> tuple[str, Any]:
     """What the method takes, and the value given for it, or None."""
     wanted = SOLVERS[args.method].sparsity
+    if args.explained is not None and args.cardinality is not None:
+        raise UserError("argument --explained: not with -k")
+    if args.explained is None and args.explained_of is not None:
+        raise UserError("argument --explained-of: goes with --explained")
+    if args.explained is not None and wanted == "cardinality":
+        wanted = "explained"
     for name, flag in SPARSITY.items():
         if name != wanted and getattr(args, name) is not None:
-            others = listed(method for method in SOLVERS if SOLVERS[method].sparsity == name)
+            takes = "cardinality" if name == "explained" else name
+            others = listed(method for method in SOLVERS if SOLVERS[method].sparsity == takes)
             raise UserError(
                 f"argument {flag}: method {args.method} takes {SPARSITY[wanted]}; "
                 f"{flag} is for --method {others}"
@@ -174,9 +193,14 @@ def checked_options(
     args: argparse.Namespace, *outputs: tuple[str | None, str, tuple[str, ...]]
 ) -> tuple[str, Any, dict[str, Any]]:
     """The sparsity, its value and the options of the method, where nothing is wrong with the arguments."""
+    try:
+        args.method, deflation = with_defaults(args.method, args.objective, args.deflation, args.constraint)
+    except ValueError as error:
+        raise UserError(f"argument --method: {error}") from None
     parameter, value = given_sparsity(args)
     options = method_options(args)
     check_together(args)
+    args.deflation = deflation
     check_outputs(args, outputs)
     check_matplotlib(args)
     args.nan = SOLVERS[args.method].missing
@@ -197,6 +221,11 @@ def check_together(args: argparse.Namespace) -> None:
     for one, other in pairs:
         if {one, other} <= given:
             raise UserError(f"argument {one}: not with {other}")
+    if SOLVERS[args.method].objective == "least_squares":
+        for one in given & {"--refine", "--certify"}:
+            raise UserError(f"argument {one}: not with method least_squares")
+        if args.deflation is not None and not DEFLATIONS[args.deflation].semidefinite:
+            raise UserError(f"argument --deflation: {args.deflation} does not go with method least_squares")
     if args.refine and args.constraint == "uncorrelated":
         raise UserError("argument --refine: not with --constraint uncorrelated")
     if args.covariance and getattr(args, "scores", None):

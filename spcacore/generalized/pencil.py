@@ -51,7 +51,7 @@ from .._limits import (
 from .._records import record
 from .._validation import is_sparse
 from ..linalg.eigen import all_eigenpairs
-from ..linalg.pencil import PencilBasis, whitening
+from ..linalg.pencil import PencilBasis, border, whitening
 from ..operators.deflation import Deflation
 from .form import Array, Form, Index
 
@@ -230,23 +230,15 @@ class Pencil:
     ) -> Array:  # fmt: skip
         """The largest value with each candidate more; -inf where, if `rough`, it cannot be the best."""
         lam = basis.eigenvalues
-        # b = W'A_Sj, d = W'B_Sj
-        b, d = basis.W.T @ rows_A, basis.W.T @ rows_B
         if len(candidate) != rows_A.shape[1]:
-            b, d = b[:, candidate], d[:, candidate]
-        # sigma = B_jj - d'd; e sqrt(sigma) = b - lambda d; corner sigma = a_jj - 2 d'b + sum lambda d^2
-        sigma = self.Bd[candidate] - np.einsum("ij,ij->j", d, d)
-        b -= lam[:, None] * d
-        corner = self.Ad[candidate] - np.einsum("ij,ij->j", d, 2 * b + lam[:, None] * d)
-        usable = sigma > self.least
+            rows_A, rows_B = rows_A[:, candidate], rows_B[:, candidate]
+        b, corner, d, usable = border(
+            basis, rows_A, rows_B, self.Ad[candidate], self.Bd[candidate], self.least
+        )
         if not usable.all():
             self._refuse_unbounded_border(basis, index, candidate, b, corner, d, ~usable)
-        root = np.sqrt(np.where(usable, sigma, 1.0))
-        corner /= root
-        corner /= root
         if len(lam) == 0:
             return np.where(usable, corner, -np.inf)
-        b /= root
         b = np.ascontiguousarray(b)
         norm = np.einsum("ij,ij->j", b, b) if rough else None
         if norm is not None:

@@ -57,6 +57,25 @@ def whitening(mu: Array, U: Array, kept: NDArray[np.bool_]) -> Array:
     return U[:, kept] / np.sqrt(mu[kept])
 
 
+def border(
+    basis: PencilBasis, A: Array, B: Array, a: Array, b: Array, least: Array | float
+) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
+    """What borders diag(eigenvalues) with a variable more: e, corner, d; where it adds more than rounding.
+
+    With the columns A_Sj and B_Sj of candidates, and a_jj and b_jj: d = W'B_Sj, sigma = b_jj - d'd,
+    e = (W'A_Sj - lambda d)/sqrt(sigma), corner = (a_jj - 2 d'W'A_Sj + sum lambda d^2)/sigma. Where sigma is
+    at most `least`, neither is divided.
+    """
+    lam = basis.eigenvalues
+    e, d = basis.W.T @ A, basis.W.T @ B
+    sigma = b - np.einsum("ij,ij->j", d, d)
+    e -= lam[:, None] * d
+    corner = a - np.einsum("ij,ij->j", d, 2 * e + lam[:, None] * d)
+    usable = sigma > least
+    root = np.sqrt(np.where(usable, sigma, 1.0))
+    return e / root, corner / root / root, d, usable
+
+
 def ties(value: NDArray[np.float64], tolerance: float = TIE.double) -> NDArray[np.intp]:
     """Where the largest value is, to rounding."""
     largest = value.max()

@@ -21,12 +21,34 @@ from ..operators.inputs import as_problem
 from ..operators.problem import Problem
 from ..operators.screening import MODES as SCREENING
 from ..progress import Progress
-from ..solvers.base import Ended, Solution, Solver, ended, hook_of_component
+from ..solvers.base import Ended, Report, Solution, Solver, ended, hook_of_component
 from ..solvers.certificates import upper_bounds
+from ..solvers.share import SHARES, Share, fewest_variables
 from ..solvers.table import SOLVERS, SPARSITY, methods_of
 from .refinement import NOT_CONVERGED, refined
+from .variance import TotalShare
 
 CONSTRAINTS = ("orthogonal", "uncorrelated")
+OBJECTIVES = {"variance": "tpower", "least_squares": "least_squares"}  # and the method of each by default
+
+
+def with_defaults(
+    method: str | None, objective: str | None, deflation: str | None, constraint: str | None
+) -> tuple[str, str]:
+    """Method and deflation, where they are not given those that go with the objective."""
+    if objective is not None:
+        check_choice(objective, "objective", OBJECTIVES)
+    if method is None:
+        method = OBJECTIVES["variance" if objective is None else objective]
+    chosen = SOLVERS[check_choice(method, "method", SOLVERS)]
+    if objective not in (None, chosen.objective):
+        raise ValueError(
+            f"method={method!r} maximizes objective={chosen.objective!r}, not {objective!r}, which goes with "
+            f"method={listed(repr(name) for name, one in SOLVERS.items() if one.objective == objective)}"
+        )
+    if deflation is None:
+        deflation = PROJECTION.name if constraint is not None else chosen.default_deflation
+    return method, deflation
 
 
 def prepare(
@@ -73,8 +95,12 @@ def prepare(
     if problem.n_samples:
         size = f"{counted(problem.n_samples, 'row')} of {size}"
     most = min(problem.p, problem.n_samples or problem.p)
-    r = integer(n_components, "n_components", 1, most, f": X has {size}")
-    several = [check_sparsities(chosen, given[chosen.sparsity], r, problem) for given in sparsities]
+    if isinstance(n_components, (float, np.floating)):
+        settings["total_share"], r = check_total(n_components, sparsities, options, problem), most
+    else:
+        r = integer(n_components, "n_components", 1, most, f": X has {size}")
+    settings["options"] = options
+    several = [check_sparsities(chosen, given, r, problem) for given in sparsities]
     settings["seed"] = as_seed(rng)
     solver = make_solver(problem, chosen, removal, settings)
     for sparsity in several:
@@ -98,6 +124,15 @@ def make_solver(
 ) -> Solver:
     """The solver with its options, validated, also against what several components ask of it."""
     constraint, options = settings["constraint"], settings["options"]
+    if method.objective == "least_squares":
+        if settings["refine"] or settings["certify"]:
+            what = "refine" if settings["refine"] else "certify"
+            raise ValueError(f"{what}=True goes with objective='variance'")
+        if not deflation.semidefinite:
+            raise ValueError(
+                f"deflation={deflation.name!r} does not go with objective='least_squares': it may leave "
+                "negative variances, and the share that a score explains is not defined then"
+            )
     solver: Solver = method.from_options(problem, renormalize=settings["renormalize"], **options)
     if not settings["renormalize"] and (
         constraint is not None or (deflation.quotient and not solver.maximizes_quotient)
@@ -133,19 +168,57 @@ def _refuse_options(method: type[Solver], options: dict[str, Any]) -> None:
         raise TypeError(f"{name} is no option of method {method.name!r}{hint}")
 
 
+def check_total(
+    share: Any, sparsities: list[dict[str, Any]], options: dict[str, Any], problem: Problem
+) -> float:
+    """Validate the share of the total variance that all components are to explain."""
+    if not 0 < share < 1:
+        raise TypeError(f"n_components must be an integer, or a share between 0 and 1, not {share!r}")
+    if options.get("block"):
+        raise ValueError("block=True finds all components at once: n_components must be an integer")
+    if problem.diagonal is None:
+        raise ValueError("n_components as a share needs the total variance, which an operator does not tell")
+    for name, value in ((name, value) for given in sparsities for name, value in given.items()):
+        if value is not None and np.ndim(value) > 0:
+            raise ValueError(f"{name} must be one number where n_components is a share")
+    return float(share)
+
+
 def refuse_sparsity(method: type[Solver], given: dict[str, Any]) -> None:
-    wanted = method.sparsity
+    wanted, explained = method.sparsity, given.get("explained")
+    if explained is not None:
+        if wanted != "cardinality":
+            raise TypeError(
+                f"method {method.name!r} takes {wanted}; explained goes with "
+                f"method={methods_of('cardinality')}"
+            )
+        if given[wanted] is not None:
+            raise TypeError("explained takes the place of cardinality: give one of the two")
+    check_choice(given.get("explained_of", "variance"), "explained_of", SHARES)
+    if explained is None and given.get("explained_of", "variance") != "variance":
+        raise TypeError("explained_of says what explained is a share of, and goes with it")
     for name, value in given.items():
-        if name != wanted and value is not None:
+        if name not in (wanted, "explained", "explained_of") and value is not None:
             raise TypeError(
                 f"method {method.name!r} takes {wanted}, not {name}, "
                 f"which goes with method={methods_of(name)}"
             )
-    if given[wanted] is None:
+    if given[wanted] is None and explained is None:
         raise TypeError(f"method {method.name!r} needs {wanted}, {SPARSITY[wanted]}")
 
 
-def check_sparsities(method: type[Solver], value: Any, r: int, problem: Problem) -> tuple[Any, ...]:
+def check_sparsities(
+    method: type[Solver], given: dict[str, Any], r: int, problem: Problem
+) -> tuple[Any, ...]:
+    """How sparse each component is to be, or the `Share` that it is to explain."""
+    if given.get("explained") is not None:
+        return per_component(
+            given["explained"], "explained", r,
+            lambda one, name: Share.checked(one, name, given["explained_of"]),
+        )  # fmt: skip
+    value = given[method.sparsity]
+    if isinstance(value, Share):
+        return (value,) * r
     return per_component(
         value, method.sparsity, r, lambda one, name: method.check_sparsity(one, name, problem)
     )
@@ -213,34 +286,50 @@ def _all_at_once(
     return None
 
 
+def _found(
+    problem: Problem, state: DeflatedOperator, solver: Solver, sparsity: Any, seed: list[int],
+    report: Report | None,
+) -> Solution | None:  # fmt: skip
+    if isinstance(sparsity, Share):
+        return fewest_variables(problem, state, solver, sparsity, seed, report)
+    return solver.find(problem, state, sparsity, seed, report)
+
+
 def _in_turn(
     problem: Problem, state: DeflatedOperator, solvers: list[Solver], settings: dict[str, Any],
     known: list[Solution], hook: Hook | None, found: list[Solution],
 ) -> str | None:  # fmt: skip
     """Append to `found` one component after another, each removed; a warning where nothing is left."""
     r, first_order = len(solvers), state.deflation.first_order
+    total = TotalShare.of(problem, solvers[0].objective, settings.get("total_share"))
     for t, solver in enumerate(solvers):
         if t < len(known):
             new: Solution | None = known[t]
         else:
             report = hook_of_component(hook, t, r, whole=True)
             sparsity, seed = settings[solver.sparsity][t], [settings["seed"], t]
-            new = solver.find(problem, state, sparsity, seed, report)
+            new = _found(problem, state, solver, sparsity, seed, report)
             if is_rounding(problem, 0.0 if new is None else new.objective):
                 assert problem.data is not None
                 problem = problem.data
                 state = _after(problem, state, solver, found)
-                new = solver.find(problem, state, sparsity, seed, report)
+                new = _found(problem, state, solver, sparsity, seed, report)
             if new is not None and not new.objective > problem.noise(new.index, first_order):
                 new = None
         if new is None:
             what = "no variance" if state.constraint is None and not solver.orthogonal else "nothing feasible"
             if solver.sparsity == "penalty" and what == "no variance":
                 what += " above the penalty"
+            if total is not None:
+                return f"{what} is left after {counted(t, 'component')}: {total}"
             return f"{what} is left after {t} of the {counted(r, 'component')} asked for"
         if settings["certify"]:
             new = _certified(problem, state, new)
         found.append(new)
+        if total is not None and total.reached_with(new):
+            if hook is not None and t >= len(known):
+                hook(Progress(t, r, new.n_iter, float(problem.in_units(new.objective))))
+            return None
         if t + 1 < r:
             state = _without(problem, state, solver, new)
         if hook is not None and t >= len(known):
@@ -277,7 +366,9 @@ def refine_all(
     """The components solved again, each given all the others."""
     if hook is not None and hook.ended:
         return [replace(x, converged=False) for x in found]
-    sizes = settings.get("cardinality", tuple(len(x.index) for x in found))
+    sizes = tuple(len(x.index) for x in found)
+    if not any(isinstance(one, Share) for one in settings.get("cardinality", ())):
+        sizes = settings.get("cardinality", sizes)
     start = [(x.index, x.entries) for x in found]
     loadings, converged = refined(
         problem, start, sizes, settings["constraint"], 0, REFINEMENT_ROUNDS, 1e-7, settings["seed"], hook

@@ -26,8 +26,9 @@ from .alternation import (
     refine_all,
     refuse_sparsity,
     search,
+    with_defaults,
 )
-from .variance import operator_variances
+from .variance import DEFINITIONS, operator_variances
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,7 +41,8 @@ class SparsePCAResult(LoadingsResult):
         One unit column a component; in each, the entry of largest magnitude is positive.
     explained_variance : ndarray of shape (r,)
         Additional variance of each component given the earlier ones (`explained_variance`,
-        definition "cumulative"); the sum is the variance explained together.
+        definition "cumulative" or, with objective "least_squares", "regression"); the sum is the variance
+        explained together.
     explained_variance_ratio : ndarray of shape (r,) or None
         As a proportion of the total; None where the total is unknown (products alone).
     total_variance : float or None
@@ -93,7 +95,8 @@ class SparsePCAResult(LoadingsResult):
         X: Any,
         more: int,
         *,
-        cardinality: Any = None, l1_bound: Any = None, penalty: Any = None,
+        cardinality: Any = None, explained: Any = None, explained_of: str = "variance",
+        l1_bound: Any = None, penalty: Any = None,
         callback: Callback | None = None,
     ) -> SparsePCAResult:  # fmt: skip
         """Add components without recomputing these; the same result as asking for all at once.
@@ -103,8 +106,10 @@ class SparsePCAResult(LoadingsResult):
         X : the matrix that this result was computed from
         more : int
             Number of components to add.
-        cardinality, l1_bound, penalty : number or sequence of `more` numbers, optional
+        cardinality, explained, l1_bound, penalty : number or sequence of `more` numbers, optional
             What the method takes. Default: that of the call that made this result, if it was one number.
+        explained_of : {"variance", "score"}, default "variance"
+            With `explained`, as in `sparse_pca`.
         callback : callable, optional
             As in `sparse_pca`.
 
@@ -112,7 +117,10 @@ class SparsePCAResult(LoadingsResult):
         -------
         SparsePCAResult
         """
-        sparsity = {"cardinality": cardinality, "l1_bound": l1_bound, "penalty": penalty}
+        sparsity = {
+            "cardinality": cardinality, "explained": explained, "explained_of": explained_of,
+            "l1_bound": l1_bound, "penalty": penalty,
+        }  # fmt: skip
         return extend(self, X, more, sparsity, callback)
 
     def __repr__(self) -> str:
@@ -127,9 +135,11 @@ class SparsePCAResult(LoadingsResult):
 
 
 def sparse_pca(
-    X: Any, n_components: int, *,
-    cardinality: Any = None, l1_bound: Any = None, penalty: Any = None,
-    method: str = "tpower", deflation: str = "projection", constraint: str | None = None,
+    X: Any, n_components: int | float, *,
+    cardinality: Any = None, explained: Any = None, explained_of: str = "variance",
+    l1_bound: Any = None, penalty: Any = None,
+    objective: str | None = None, method: str | None = None, deflation: str | None = None,
+    constraint: str | None = None,
     renormalize: bool = True, refine: bool = False, certify: bool = False,
     kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
     start: str | None = None, n_starts: int | None = None, max_iter: int | None = None,
@@ -140,8 +150,9 @@ def sparse_pca(
     """Sparse principal components: unit loadings with few nonzeros and large variance.
 
     Each component maximizes `x'Ax` subject to `||x|| = 1` and its cardinality, where `A` is the
-    covariance matrix from which the earlier components have been removed by the deflation. The data
-    are neither copied nor changed: centring, scaling and deflation are implicit.
+    covariance matrix from which the earlier components have been removed by the deflation, or, with
+    objective "least_squares", `x'A^2 x / x'Ax`. The data are neither copied nor changed: centring, scaling
+    and deflation are implicit.
 
     Parameters
     ----------
@@ -152,26 +163,42 @@ def sparse_pca(
         in C or Fortran order, memory maps, and CSR and CSC matrices are not copied; float32 stays
         float32. Dataframes bring the names of the variables. Dask arrays are worked on where their blocks
         are; `row_blocks` does so with files.
-    n_components : int
-        In [1, min(n, p)].
+    n_components : int or float
+        In [1, min(n, p)]; or a share of the total variance between 0 and 1: as many components as
+        explain it together, by the definition that goes with the objective (see `explained_variance` below).
     cardinality, l1_bound, penalty : number or sequence of numbers, optional
         How sparse every component, or each, is to be: just the one that the method takes. `l1_bound`, for
         "pmd" and "scotlass": the l1 norm. `penalty`, for "gpower": compares with the norms of the columns of
         the centred X, with norm="l0" with their squares (the diagonal of `X'X`, in whose place a covariance
         stands). `cardinality`, for the others: the number of nonzeros.
-    method : str, default "tpower"
-        "tpower": truncated power iteration. "greedy": one variable at a time. "branch_and_bound": the optimum
-        of each component in its turn, with limits for each. "dspca": the semidefinite relaxation, of up to
+    explained : number or sequence of numbers, optional
+        Instead of `cardinality`: the fewest variables, of those supports that the method finds, whose component
+        explains this share, in (0, 1], of what the first principal component of the deflated matrix explains;
+        one share for all, or one for each. The number of variables is found by bisection, or on the path of a
+        greedy search.
+    explained_of : {"variance", "score"}, default "variance"
+        What `explained` is a share of: the variance, or the score of that principal component (R^2, the
+        squared correlation of both scores). With objective "least_squares" and "score", the component is
+        what a regression of that score on the variables predicts.
+    objective : {"variance", "least_squares"}, optional
+        "variance": `x'Ax`, the variance of the score. "least_squares": `x'A^2 x / x'Ax`, the variance of all
+        variables that a regression on the score explains; on a deflated matrix, that of the deflated variables,
+        which under "schur" is what the score adds to the earlier ones. Default: that of the method.
+    method : str, optional
+        Default: "tpower", or "least_squares" for that objective. "tpower": truncated power iteration.
+        "greedy": one variable at a time. "branch_and_bound": the optimum of each component in its turn, with
+        limits for each. "dspca": the semidefinite relaxation, of up to
         2000 variables. "gpower": the generalized power method. "pmd": penalized matrix decomposition.
         "scotlass": the same with loadings orthogonal to the earlier ones, whatever the deflation. See the
-        functions of these names. "thresholding": the leading eigenvector, truncated, which the others are
-        compared with.
-    deflation : str, default "projection"
-        "hotelling", "projection", "schur", "orthogonalized_hotelling", "orthogonalized_projection",
-        "orthogonalized_schur", "generalized" or "naive", see `deflate`. "generalized" seeks the greatest additional variance
-        itself, `max x'Ax` subject to `x'Bx = 1` with `B` the projection away from the earlier loadings. So do
+        functions of these names. "least_squares": see `least_squares_component`. "thresholding": the leading
+        eigenvector, truncated, which the others are compared with.
+    deflation : str, optional
+        Default: "projection", or "schur" for objective "least_squares". "hotelling", "projection", "schur",
+        "orthogonalized_hotelling", "orthogonalized_projection", "orthogonalized_schur", "generalized" or
+        "naive", see `deflate`. "generalized" seeks the greatest additional variance itself, `max x'Ax` subject to `x'Bx = 1` with `B` the projection away from the earlier loadings. So do
         "tpower", "greedy" and "branch_and_bound"; of "pmd", "gpower", "dspca" and "scotlass" only the values
         are re-fitted so, on supports that they seek as under "orthogonalized_projection".
+        Least squares components need a deflation that leaves no negative variances: neither of Hotelling's.
         "naive" is the residual `X - d u x'` of "pmd", which differs from the projection where u has a
         bound or entries are missing; "schur" with ``renormalize=False`` keeps the scores orthogonal.
     constraint : {None, "orthogonal", "uncorrelated"}, default None
@@ -257,9 +284,16 @@ def sparse_pca(
     SparsePCAResult(method='tpower', deflation='projection', p=13, 3 components, cardinality=[7, 4, 4], 60.2 % of the variance explained)
     >>> result.explained_variance_ratio.round(3)
     array([0.307, 0.157, 0.138])
+    >>> spcacore.sparse_pca(pitprops.correlation, 0.6, explained=0.95, objective="least_squares", kind="covariance")
+    SparsePCAResult(method='least_squares', deflation='schur', p=13, 3 components, cardinality=[3, 3, 3], 62.4 % of the variance explained)
     """  # noqa: E501
+    method, deflation = with_defaults(method, objective, deflation, constraint)
+    given = {
+        "cardinality": cardinality, "explained": explained, "explained_of": explained_of,
+        "l1_bound": l1_bound, "penalty": penalty,
+    }  # fmt: skip
     problem, solver, r, (settings,) = prepare(
-        X, n_components, [{"cardinality": cardinality, "l1_bound": l1_bound, "penalty": penalty}],
+        X, n_components, [given],
         method=method, deflation=deflation, constraint=constraint, renormalize=renormalize, refine=refine,
         certify=certify, kind=kind, center=center, scale=scale, sample_weight=sample_weight,
         start=start, n_starts=n_starts, max_iter=max_iter, tol=tol, screening=screening,
@@ -294,8 +328,9 @@ def extend(
     if settings["options"].get("block"):
         raise ValueError("block=True found all components at once; ask sparse_pca for more of them")
     more = integer(more, "more", 1, min(p, problem.n_samples or p) - before)
+    settings.pop("total_share", None)
     earlier = settings[method.sparsity][:before]
-    if all(value is None for value in sparsity.values()):
+    if all(value is None for name, value in sparsity.items() if name != "explained_of"):
         if len(set(earlier)) != 1:
             raise ValueError(
                 f"{method.sparsity} must be given: the earlier components have different ones, or none is "
@@ -303,7 +338,7 @@ def extend(
             )
         sparsity = sparsity | {method.sparsity: earlier[0]}
     refuse_sparsity(method, sparsity)
-    settings[method.sparsity] = earlier + check_sparsities(method, sparsity[method.sparsity], more, problem)
+    settings[method.sparsity] = earlier + check_sparsities(method, sparsity, more, problem)
     known = [
         Solution(np.flatnonzero(x), x[x != 0], 0.0, int(result.n_iter[t]), bool(result.converged[t]))
         for t, x in enumerate(np.asarray(result.loadings, problem.operator.dtype).T)
@@ -329,9 +364,10 @@ def components_result(
     V = np.zeros((problem.p, len(found)), problem.operator.dtype)
     for t, f in enumerate(found):
         V[f.index, t] = f.entries
-    variances = operator_variances(problem, V, "cumulative")
+    definition = DEFINITIONS[SOLVERS[method].objective]
+    variances = operator_variances(problem, V, definition)
     if problem.data is not None and any(is_rounding(problem, variance) for variance in variances):
-        variances = operator_variances(problem.data, V, "cumulative")
+        variances = operator_variances(problem.data, V, definition)
     ratio = None
     if problem.diagonal is not None:
         total = float(problem.diagonal.sum())

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import VARIANCE_LEFT
+from .._limits import PENCIL_SCHUR, VARIANCE_LEFT
 from .._messages import counted
 from .._validation import check_bool, check_choice, real_array
 from ..linalg.orthogonal import fix_sign, orthogonal_part, orthonormal, unit
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem, warn_out_of_range
+from ..solvers.base import Solution
 from ..solvers.refitting import leading_vector
 
-VARIANCE_DEFINITIONS = ("cumulative", "adjusted", "raw")
+VARIANCE_DEFINITIONS = ("cumulative", "adjusted", "raw", "regression")
+DEFINITIONS = {"variance": "cumulative", "least_squares": "regression"}  # that goes with each objective
 
 
 def explained_variance(
@@ -25,7 +28,7 @@ def explained_variance(
     kind: str = "data", center: Any = True, scale: Any = False,
     n_features: int | None = None,
 ) -> NDArray[np.float64]:  # fmt: skip
-    """Variance that each loading explains, in one of three definitions.
+    """Variance that each loading explains, in one of four definitions.
 
     With unit columns `v_t` of V and the covariance matrix A:
 
@@ -36,6 +39,11 @@ def explained_variance(
     * "adjusted": `R_tt^2`, from the QR decomposition of the scores `A^(1/2) V = QR`; what a score adds
       to the earlier scores (Zou, Hastie and Tibshirani). It depends on the order.
     * "raw": `v_t'A v_t`. Correlated components are counted more than once.
+    * "regression": what a least squares regression of all variables on the scores `X V` explains, and a score
+      adds to the earlier ones: `|A_t v_t|^2 / v_t'A_t v_t` with A_t the Schur complement of the earlier
+      loadings. The sum is `Tr(A V (V'AV)^+ V'A)`, at most that of as many principal components, and at least
+      the cumulative one. It depends on V by its span alone. Rao's redundancy index of the scores; Merola's
+      variance explained, which objective "least_squares" of `sparse_pca` maximizes.
 
     Parameters
     ----------
@@ -43,7 +51,7 @@ def explained_variance(
         Data or, with ``kind="covariance"``, a symmetric matrix, as in `sparse_pca`.
     loadings : array-like of shape (p, r)
         Columns are normalized here; a zero column explains nothing.
-    definition : {"cumulative", "adjusted", "raw"}, default "cumulative"
+    definition : {"cumulative", "adjusted", "raw", "regression"}, default "cumulative"
     ratio : bool, default False
         As proportions of the total variance `Tr A`.
     kind, center, scale, n_features
@@ -65,13 +73,17 @@ def explained_variance(
     matrix approximation. Journal of Multivariate Analysis 99, section 2.3. L. Mackey (2008).
     Deflation methods for sparse PCA, section 3. H. Zou, T. Hastie and R. Tibshirani (2006). Sparse
     principal component analysis. Journal of Computational and Graphical Statistics 15, section 3.4.
+    C. R. Rao (1964). The use and interpretation of principal component analysis in applied research.
+    Sankhya A 26, 329-358. G. M. Merola (2015). Least squares sparse principal component analysis: a
+    backward elimination approach to attain large loadings. Australian & New Zealand Journal of Statistics
+    57, 391-429.
 
     Examples
     --------
     >>> import spcacore
     >>> A = spcacore.datasets.load_pitprops().correlation
     >>> V = spcacore.sparse_pca(A, 2, cardinality=4, kind="covariance").loadings
-    >>> for definition in ("cumulative", "adjusted", "raw"):
+    >>> for definition in ("cumulative", "adjusted", "raw", "regression"):
     ...     print(definition, spcacore.explained_variance(A, V, definition, kind="covariance").round(4))
     cumulative [2.9375 2.2801]
     adjusted [2.9375 2.0026]
@@ -111,6 +123,9 @@ def operator_variances(problem: Problem, V: NDArray[Any], definition: str) -> ND
     op = problem.operator
     if definition == "adjusted":
         return _adjusted(op, V)
+    if definition == "regression":
+        additional = Additional(op, definition)
+        return np.array([additional(index, v[index]) for v in V.T for index in [np.flatnonzero(v)]])
     used = np.flatnonzero(V.any(axis=1))
     if len(used) == 0:
         return np.zeros(V.shape[1])
@@ -125,6 +140,64 @@ def operator_variances(problem: Problem, V: NDArray[Any], definition: str) -> ND
             f = op.image(index, value).astype(np.float64)
             out[t] = value @ f[index] if op.covariance else f @ f / max(op.n - 1, 1)
     return out
+
+
+class Additional:
+    """What one loading after another explains beyond the earlier ones, in the operator's units.
+
+    Of all variables by regression on the scores, `|A_t x|^2 / x'A_t x` with A_t = A - W W' and W the
+    `A_s x_s / sqrt(x_s'A_s x_s)` of the earlier loadings; cumulative, q'Aq.
+    """
+
+    def __init__(self, op: _core.Operator, definition: str):
+        self.op, self.regression = op, definition == "regression"
+        self.basis: list[NDArray[np.float64]] = []
+
+    def __call__(self, index: NDArray[np.intp], entries: NDArray[Any]) -> float:
+        op = self.op
+        if len(index) == 0:
+            return 0.0
+        if self.regression:
+            w = op.apply(index, entries.astype(op.dtype)).astype(np.float64)
+            before = float(w[index] @ entries)
+            for b in self.basis:
+                w -= b * (b[index] @ entries)
+            left = float(w[index] @ entries)
+            if not left > PENCIL_SCHUR.of(op.dtype) * abs(before):
+                return 0.0
+            self.basis.append(w / math.sqrt(left))
+            return float(w @ w) / left
+        x = np.zeros(op.p)
+        x[index] = entries
+        q = orthogonal_part(x, self.basis)
+        if q is None:
+            return 0.0
+        self.basis.append(q)
+        index = np.flatnonzero(q)
+        value = np.ascontiguousarray(q[index], op.dtype)
+        f = op.image(index, value).astype(np.float64)
+        return float(value @ f[index]) if op.covariance else float(f @ f) / max(op.n - 1, 1)
+
+
+class TotalShare:
+    """Whether the components found explain a share of the total variance."""
+
+    def __init__(self, problem: Problem, definition: str, share: float):
+        assert problem.diagonal is not None
+        self.additional, self.share = Additional(problem.operator, definition), share
+        self.total, self.explained = float(problem.diagonal.sum()), 0.0
+
+    @classmethod
+    def of(cls, problem: Problem, objective: str, share: float | None) -> TotalShare | None:
+        return None if share is None else cls(problem, DEFINITIONS[objective], share)
+
+    def reached_with(self, x: Solution) -> bool:
+        """Whether one component more suffices."""
+        self.explained += self.additional(x.index, x.entries)
+        return self.explained >= self.share * self.total
+
+    def __str__(self) -> str:
+        return f"they explain {self.explained / (self.total or 1):.4g} of the total, not {self.share:g}"
 
 
 def _adjusted(op: _core.Operator, V: NDArray[Any]) -> NDArray[np.float64]:

@@ -25,11 +25,11 @@ from numpy.typing import NDArray
 from .._limits import GRID_CARDINALITY, GRID_VALUES, HELD_OUT_ENTRIES
 from .._messages import counted
 from .._records import record
-from .._validation import check_callback, check_choice, integer, is_row_blocks, is_sparse, number
+from .._validation import check_callback, integer, is_row_blocks, is_sparse, number
 from ..linalg.threads import Report, in_threads
-from ..models.alternation import prepare, problem_of, refine_all, search
+from ..models.alternation import prepare, problem_of, refine_all, search, with_defaults
 from ..models.components import SparsePCAResult, components_result
-from ..models.variance import operator_variances
+from ..models.variance import DEFINITIONS, operator_variances
 from ..operators.deflation import DEFLATIONS
 from ..operators.gram import formed
 from ..operators.leading import dense_shares
@@ -151,8 +151,8 @@ class Plan:
         X: Any,
         n_components: Any,
         given: dict[str, Any],
-        method: str,
-        deflation: str,
+        method: str | None,
+        deflation: str | None,
         kind: str,
         center: bool,
         scale: bool,
@@ -162,8 +162,11 @@ class Plan:
     ):
         if options.get("sample_weight") is not None:
             raise TypeError("sample_weight is not taken here: folds and permutations weigh all rows alike")
+        method, deflation = with_defaults(
+            method, options.pop("objective", None), deflation, options.get("constraint")
+        )
         self.X, self.method, self.deflation, self.kind = X, method, deflation, kind
-        self.parameter = SOLVERS[check_choice(method, "method", SOLVERS)].sparsity
+        self.parameter = SOLVERS[method].sparsity
         self.counting = counting
         self.options = options | {
             "method": method, "deflation": deflation, "kind": kind, "center": center, "scale": scale,
@@ -278,10 +281,10 @@ class Plan:
     def shares(self, problem: Problem, solutions: list[list[Solution]]) -> Array:
         """Additional shares (m, r) of the variance; 0 where no component was left."""
         assert problem.diagonal is not None
-        total = float(problem.diagonal.sum())
+        total, definition = float(problem.diagonal.sum()), DEFINITIONS[SOLVERS[self.method].objective]
         out = np.zeros((len(solutions), self.r))
         for i, components in enumerate(solutions):
-            variances = operator_variances(problem, _loadings(problem, components), "cumulative")
+            variances = operator_variances(problem, _loadings(problem, components), definition)
             out[i, : len(components)] = variances / total if total > 0 else 0.0
         return out
 

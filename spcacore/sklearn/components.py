@@ -68,7 +68,7 @@ class SparsePCA(Components):
         How sparse every component, or each, is to be; just the one that the method takes. Default: for
         methods that take a cardinality the root of the number of variables, rounded up; for those that take
         an l1 bound, that which as many equal loadings meet. "gpower" must be given its penalty.
-    method, deflation, constraint, renormalize, refine, certify
+    explained, explained_of, objective, method, deflation, constraint, renormalize, refine, certify
         As in `sparse_pca`.
     {center_scale}
     start, n_starts, max_iter, tol, screening
@@ -83,7 +83,8 @@ class SparsePCA(Components):
         One unit row a component; in each, the entry of largest magnitude is positive.
     explained_variance_ : ndarray of shape (r,)
         Additional variance of each component given the earlier ones: the sum is the variance of the
-        projection onto their span. `spcacore.explained_variance` has two other definitions.
+        projection onto their span or, with objective "least_squares", that of all variables by regression on
+        the scores. `spcacore.explained_variance` has other definitions.
     explained_variance_ratio_ : ndarray of shape (r,)
         The same as a proportion of the total variance.
     {noise_variance}
@@ -122,10 +123,13 @@ class SparsePCA(Components):
     n_components: int | None = 2
     _: KW_ONLY
     cardinality: Any = None
+    explained: Any = None
+    explained_of: str = "variance"
     l1_bound: Any = None
     penalty: Any = None
-    method: str = "tpower"
-    deflation: str = "projection"
+    objective: str | None = None
+    method: str | None = None
+    deflation: str | None = None
     constraint: str | None = None
     renormalize: bool = True
     refine: bool = False
@@ -144,14 +148,18 @@ class SparsePCA(Components):
         return super()._training(X, *y, finite=self.method == "pmd", **checks)  # pmd would leave NaN out
 
     def _components(self, X: Any, r: int, sample_weight: Any) -> Any:
-        sparsity = {"cardinality": self.cardinality, "l1_bound": self.l1_bound, "penalty": self.penalty}
-        if all(value is None for value in sparsity.values()) and self.method in SOLVERS:
+        sparsity = {
+            "cardinality": self.cardinality, "explained": self.explained, "l1_bound": self.l1_bound,
+            "penalty": self.penalty,
+        }  # fmt: skip
+        if all(value is None for value in sparsity.values()) and self.method in (None, *SOLVERS):
             k = default_cardinality(X.shape[1])
             defaults = {"cardinality": k, "l1_bound": math.sqrt(k), "penalty": None}
-            wanted = SOLVERS[self.method].sparsity
+            wanted = "cardinality" if self.method is None else SOLVERS[self.method].sparsity
             sparsity[wanted] = defaults[wanted]
         return sparse_pca(
-            X, r, **sparsity, method=self.method, deflation=self.deflation, constraint=self.constraint,
+            X, r, **sparsity, explained_of=self.explained_of, objective=self.objective, method=self.method,
+            deflation=self.deflation, constraint=self.constraint,
             renormalize=self.renormalize, refine=self.refine, certify=self.certify, kind="data",
             center=self.center, scale=self.scale, sample_weight=sample_weight,
             start=self.start, n_starts=self.n_starts,

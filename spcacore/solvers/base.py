@@ -6,7 +6,7 @@ import inspect
 import time
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -104,6 +104,10 @@ class Solver(ABC):
         What `method=` calls it.
     sparsity : {"cardinality", "l1_bound", "penalty"}
         What says how sparse a component is to be.
+    objective : {"variance", "least_squares"}
+        What is maximized: x'Ax, or the variance of all variables that the score explains.
+    default_deflation : str
+        That which goes with the objective.
     maximizes_quotient : bool
         Whether it maximizes x'Ax/x'Bx itself; of others the entries are re-fitted on the supports found.
     orthogonal : bool
@@ -112,14 +116,19 @@ class Solver(ABC):
         Whether dense data may have NaN entries.
     whole_products : bool
         Whether steps need all entries of A x, whatever the options.
+    takes_share : bool
+        Whether `solve` takes a `Share` of what is to be explained in place of a cardinality.
     """
 
     name: ClassVar[str]
     sparsity: ClassVar[str] = "cardinality"
+    objective: ClassVar[str] = "variance"
+    default_deflation: ClassVar[str] = "projection"
     maximizes_quotient: ClassVar[bool] = False
     orthogonal: ClassVar[bool] = False
     missing: ClassVar[bool] = False
     whole_products: ClassVar[bool] = False
+    takes_share: ClassVar[bool] = False
 
     @classmethod
     @abstractmethod
@@ -152,6 +161,12 @@ class Solver(ABC):
         hook: Report | None,
     ) -> Solution | None:  # fmt: skip
         """A component of the deflated operator; None where no variance, or nothing feasible, is left."""
+
+    def path(
+        self, problem: Problem, state: DeflatedOperator, most: int, seed: list[int], hook: Report | None
+    ) -> Iterator[Solution] | None:
+        """Components of ever more variables, where one search passes them all; else None."""
+        return None
 
     def near(self, x: Solution, only: bool) -> Solver:
         """The solver that starts from a component of a similar problem too, or from it and one more."""

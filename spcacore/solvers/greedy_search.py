@@ -96,6 +96,18 @@ class GreedySearch(Solver):
                     best = new
         return None if best is None else drop_zeros(replace(best, n_iter=n_iter))
 
+    def path(
+        self, problem: Problem, state: DeflatedOperator, most: int, seed: list[int], hook: Report | None
+    ) -> Iterator[Solution] | None:
+        if state.constrained or self.strategy not in ("forward", "gradient"):
+            return None
+        (search,), pencil = _SEARCHES[self.strategy], Pencil.of(state, -1.0 if state.quotient else 0.0)
+        dtype = state.operator.dtype
+        return (
+            refit(state, replace(new, entries=new.entries.astype(dtype)))
+            for new in search(state, pencil, most, None, seed, ProgressClock(hook))
+        )
+
 
 @shared_parameters
 def greedy(
@@ -378,7 +390,7 @@ def _backward(
 ) -> Iterator[Solution]:
     """From all variables, yielding from cardinality K downwards."""
     op = state.operator
-    A = _matrix(op)
+    A = whole_matrix(op)
     S = np.arange(op.p)
     for removed in range(op.p):
         G = A[np.ix_(S, S)]
@@ -396,7 +408,7 @@ def _backward(
         S = np.delete(S, ties(value)[-1])
 
 
-def _matrix(op: _core.Operator) -> NDArray[np.float64]:
+def whole_matrix(op: _core.Operator) -> NDArray[np.float64]:
     """A, from its products a few at a time where it is large."""
     if op.p <= largest_submatrix(op):
         return op.submatrix(np.arange(op.p)).astype(np.float64)

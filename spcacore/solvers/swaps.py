@@ -66,7 +66,7 @@ def best_swap(
     else:
         if float(k) * problem.cost + float(k) ** 2 * op.p > budget:
             return None
-        C = _rows(op, S)[:, used]
+        C = rows_of(op, S)[:, used]
     place, others, variance = np.searchsorted(used, S), np.searchsorted(used, candidate), diagonal[used]
     norm = np.einsum("ij,ij->j", C, C, dtype=np.float64) if plain else None
     local = pencil if pencil.Q is None else replace(pencil, Q=np.ascontiguousarray(pencil.Q[:, used]))
@@ -89,7 +89,7 @@ def best_swap(
     return None
 
 
-def _rows(op: _core.Operator, S: NDArray[np.intp]) -> NDArray[Any]:
+def rows_of(op: _core.Operator, S: NDArray[np.intp]) -> NDArray[Any]:
     """A[S, :]."""
     C = np.empty((len(S), op.p), op.dtype)
     step = 1 if op.covariance else 4  # of data, four in one read

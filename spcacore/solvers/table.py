@@ -9,6 +9,7 @@ from .generalized_power import GeneralizedPower
 from .greedy_search import GreedySearch
 from .lasso_component import LassoComponent
 from .leading_eigenvector import Thresholding
+from .least_squares import LeastSquares
 from .penalized_decomposition import PenalizedDecomposition
 from .semidefinite import SemidefiniteRelaxation
 from .truncated_power import TruncatedPower
@@ -28,6 +29,7 @@ SOLVERS: dict[str, type[Solver]] = {
         LassoComponent,
         SemidefiniteRelaxation,
         BranchAndBound,
+        LeastSquares,
         Thresholding,
     )
 }

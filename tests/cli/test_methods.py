@@ -35,6 +35,13 @@ METHOD_OPTIONS = [
     ),
     (["--method", "scotlass", "--l1-bound", "1.7", "-n3"], {"l1_bound": 1.7}),
     (["--method", "thresholding", "-k4", "-n3"], {"cardinality": 4}),
+    (["--method", "least_squares", "-k4", "-n3"], {"cardinality": 4}),
+    (["--method", "least_squares", "--explained", "0.9,0.8,0.7"], {"explained": [0.9, 0.8, 0.7]}),
+    (["-n3", "--explained", "0.9"], {"explained": 0.9}),
+    (
+        ["--method", "greedy", "-n3", "--explained", "0.9", "--explained-of", "score"],
+        {"explained": 0.9, "explained_of": "score"},
+    ),
     (["--method", "gpower", "--penalty", "3.5", "-n3"], {"penalty": 3.5}),
     (
         ["--method", "gpower", "--penalty", "0.1", "-n3", "--relative", "--norm", "l0"],

@@ -1,0 +1,109 @@
+"""How many variables a component needs to explain 90 and 95 %: of its own variance, and of all variables.
+
+Writes docs/explained.md: python benchmarks/explained.py -o docs/explained.md. The leukemia data of Golub et
+al. (1999), 72 samples of 7129 genes, and 2700 blood cells of 10x Genomics, of 32,738 genes.
+"""
+
+import numpy as np
+import pages
+import scipy.sparse
+from files import data_file
+
+import spcacore
+
+OBJECTIVES = ("variance", "least_squares")
+DEFINITIONS = {"variance": "cumulative", "least_squares": "regression"}
+SHARES = (0.9, 0.95)
+
+
+def matrices():
+    X = pages.arrays("golub_leukemia.npz")["X"].astype(np.float64)
+    counts = scipy.sparse.load_npz(data_file("pbmc3k_counts.npz")).tocsr().astype(np.float64)
+    cells = scipy.sparse.diags_array(1e4 / np.asarray(counts.sum(axis=1)).ravel()) @ counts
+    cells.data = np.log1p(cells.data)
+    return {
+        "Leukemia, 72 × 7129, as they are": X,
+        "Leukemia, logarithms": np.log(np.maximum(X, 20)),
+        "Blood cells, 2700 × 32,738, counts": counts,
+        "Blood cells, logarithms of counts in 10,000": cells.tocsr(),
+    }
+
+
+def pit_props():
+    A = spcacore.datasets.load_pitprops().correlation
+    rows = []
+    for k in (1, 2, 3, 5, 8):
+        row = [k]
+        for objective in OBJECTIVES:
+            v = spcacore.sparse_pca(A, 1, cardinality=k, objective=objective, kind="covariance").loadings
+            row += [
+                f"{spcacore.explained_variance(A, v, d, kind='covariance')[0]:.3f}"
+                for d in DEFINITIONS.values()
+            ]
+        rows.append(row)
+    header = ["variables", "variance: x'Ax", "of all", "least squares: x'Ax", "of all"]
+    return pages.table(header, rows)
+
+
+def rows_of(X, r=2):
+    """Genes of r components, and what all of them explain, by both definitions, in percent of the total."""
+    for share in SHARES:
+        for objective in OBJECTIVES:
+            seconds, result = pages.timed(
+                lambda share=share, objective=objective: spcacore.sparse_pca(
+                    X, r, explained=share, objective=objective
+                )
+            )
+            explained = [
+                f"{100 * spcacore.explained_variance(X, result.loadings, d, ratio=True).sum():.1f}"
+                for d in DEFINITIONS.values()
+            ]
+            genes = (f"{k:,}" for k in result.cardinality)
+            yield [f"{100 * share:.0f} %", objective.replace("_", " "), *genes, *explained, f"{seconds:.2g}"]
+
+
+def page():
+    lines = [
+        "# How many variables for 95 %",
+        "",
+        "Written by `python benchmarks/explained.py -o docs/explained.md`; edit that script, not this file.",
+        "",
+        "A sparse component can be asked for much variance of its score (objective `variance`), or for a"
+        " score that explains much of all variables (objective `least_squares`), see"
+        " [what components explain](guide/explained.md).",
+        "",
+        "## Pit props",
+        "",
+        "One component of 13 correlated variables; the ordinary one has 4.219 in every column.",
+        "",
+        pit_props(),
+        "",
+        "## Genes",
+        "",
+        "The genes of the first two components where each explains 90 or 95 % of what the ordinary one does"
+        " that is left by the one before (`sparse_pca(X, 2, explained=0.95, objective=..)`), and what both"
+        " explain, in percent of the total variance: of the projection onto the loadings, and of all genes by"
+        " regression on the scores. Ordinary components explain the same by both.",
+        "",
+    ]
+    header = ["share", "objective", "genes of 1st", "of 2nd", "projection", "regression", "seconds"]
+    for name, X in matrices().items():
+        dense = spcacore.sparse_pca(X, 2, method="thresholding", cardinality=X.shape[1])
+        rows = [["100 %", "ordinary", *[f"{X.shape[1]:,}"] * 2]]
+        rows[0] += [f"{100 * dense.explained_variance_ratio.sum():.1f}"] * 2 + [""]
+        lines += [f"### {name}", "", pages.table(header, [*rows, *rows_of(X)]), ""]
+    return "\n".join([*lines, CONCLUSION]) + "\n"
+
+
+CONCLUSION = """## What follows
+
+* A few genes carry the score of a component: of many that vary together, one suffices. To summarize all
+  genes, or to measure the score anew from few of them, ask for least squares: by regression on the scores it
+  explains the share asked for with far fewer genes.
+* To name all genes that vary together, ask for variance: its loadings have them all. Least squares loadings
+  are weights: the projection onto them explains little, and what they say of a gene is its regression on
+  the score."""
+
+
+if __name__ == "__main__":
+    pages.main(page, __doc__)

@@ -1,0 +1,408 @@
+"""Least squares components: the score of few variables that explains most of all of them."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from .._limits import (
+    GREEDY_PENALTIES,
+    LEAST_SQUARES_EXACT_ORDER,
+    NULL_WEIGHT,
+    PENCIL_BACKWARD_ORDER,
+    PENCIL_NULL,
+    RISE,
+    USUAL_BACKWARD_ORDER,
+)
+from .._messages import counted
+from .._validation import LARGEST, check_bool, check_choice, integer, number
+from ..linalg.eigen import all_eigenpairs
+from ..linalg.pencil import PencilBasis
+from ..operators.deflation import DEFLATIONS, DeflatedOperator
+from ..operators.problem import Problem
+from ..progress import Callback
+from ..results import SparseComponent
+from .base import (
+    Ended,
+    ProgressClock,
+    ProgressHook,
+    Report,
+    Solution,
+    Solver,
+    component_result,
+    drop_zeros,
+    ended,
+    run_one,
+)
+from .least_squares_exact import prove
+from .least_squares_search import Index, Ratio, Support, backward_search, forward_search, swap_search
+from .parameters import shared_parameters
+from .share import Share, bisect
+
+STRATEGIES = ("auto", "forward", "backward", "bidirectional", "projection", "exact")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LeastSquares(Solver):
+    """The largest x'A^2 x/x'Ax: the variance of all variables that a regression on the score X x explains.
+
+    G. M. Merola (2015). Least squares sparse principal component analysis: a backward elimination approach to
+    attain large loadings. Australian & New Zealand Journal of Statistics 57(3), 391-429. G. M. Merola and
+    G. Chen (2019). Projection sparse principal component analysis: an efficient least squares method. Journal
+    of Multivariate Analysis 173, 366-382.
+    """
+
+    strategy: str
+    swaps: bool
+    time_limit: float
+    node_limit: float
+    start: Solution | None = None
+    name = "least_squares"
+    objective = "least_squares"
+    default_deflation = "schur"
+    whole_products = True
+    takes_share = True
+
+    @classmethod
+    def check_sparsity(cls, value: Any, name: str, problem: Problem) -> Any:
+        return value if isinstance(value, Share) else super().check_sparsity(value, name, problem)
+
+    @classmethod
+    def from_options(
+        cls,
+        problem: Problem,
+        *,
+        renormalize: Any = True,
+        strategy: Any = "auto",
+        swaps: Any = True,
+        time_limit: Any = None,
+        node_limit: Any = None,
+    ) -> Self:
+        check_choice(strategy, "strategy", STRATEGIES)
+        if not check_bool(renormalize, "renormalize"):
+            raise ValueError(
+                "least_squares needs renormalize=True: it compares supports by their best values"
+            )
+        if problem.diagonal is None:
+            raise ValueError("least_squares needs the entries of X; an operator offers only products")
+        for most, some in (
+            (PENCIL_BACKWARD_ORDER, ("backward", "bidirectional")),
+            (LEAST_SQUARES_EXACT_ORDER, ("exact",)),
+        ):
+            if strategy in some and problem.p > most:
+                raise ValueError(
+                    f"strategy={strategy!r} takes at most {counted(most, 'variable')}, not {problem.p}: "
+                    "use strategy='forward'"
+                )
+        if strategy != "exact" and not (time_limit is None and node_limit is None):
+            raise ValueError("time_limit and node_limit go with strategy='exact'")
+        return cls(
+            strategy, check_bool(swaps, "swaps"),
+            math.inf if time_limit is None else number(time_limit, "time_limit", 0),
+            math.inf if node_limit is None else integer(node_limit, "node_limit", 1, LARGEST),
+        )  # fmt: skip
+
+    def near(self, x: Solution, only: bool) -> Solver:
+        return replace(self, start=x)
+
+    def solve(
+        self, problem: Problem, state: DeflatedOperator, sparsity: int | Share, seed: list[int],
+        hook: Report | None,
+    ) -> Solution | None:  # fmt: skip
+        if isinstance(hook, ProgressHook) and hook.whole and hook.ended:
+            raise Ended
+        share = sparsity if isinstance(sparsity, Share) else None
+        search = LeastSquaresSearch(self, problem, state, hook, share is not None and share.of == "score")
+        if not isinstance(sparsity, Share):
+            return search.solve(sparsity, self.start)
+        least = sparsity.least(state) * search.ratio.largest
+        enough = search.enough(least)
+        if enough is None:
+            return None
+        found = bisect(search.solve, lambda x: x.objective >= least, 1, enough, hook)
+        return found if found is None or sparsity.of == "variance" else _of_all_variables(state, found)
+
+
+def _of_all_variables(state: DeflatedOperator, x: Solution) -> Solution:
+    """With x'A^2x/x'Ax as the objective."""
+    square = state.operator.apply(x.index, np.ascontiguousarray(x.entries)).astype(np.float64)
+    return replace(x, objective=float(square @ square / (square[x.index] @ x.entries)), upper_bound=None)
+
+
+class LeastSquaresSearch:
+    """What the searches for several cardinalities in one matrix share."""
+
+    def __init__(
+        self, solver: LeastSquares, problem: Problem, state: DeflatedOperator, hook: Report | None,
+        of_score: bool = False,
+    ):  # fmt: skip
+        self.solver, self.problem, self.hook = solver, problem, hook
+        self.clock = ProgressClock(hook)
+        self.state = state
+        if state.constraint == "uncorrelated":  # where Q'x = 0, x'Ax and Ax are those of Schur's deflation
+            self.state = DeflatedOperator.from_problem(problem, DEFLATIONS["schur"])
+            for index, entries in state.loadings:
+                self.state = self.state.deflate(index, entries, problem.noise)
+        self.Q = np.stack(state.basis).astype(np.float64) if state.constrained else None
+        self.ratio = Ratio(problem, self.state)
+        if of_score and self.ratio.usable.any():
+            self.ratio = self.ratio.of_score()
+        self._paths: dict[tuple[float, bool], tuple[list[Support], Iterator[Support]]] = {}
+
+    def solve(self, k: int, start: Solution | None = None) -> Solution | None:
+        """The best component of k variables found; None where nothing is left, or nothing feasible."""
+        if not self.ratio.usable.any():
+            return None
+        best = None
+        for x in self._supports(k, start):
+            if best is None or x.value > best.value * (1 + RISE):
+                best = x
+        if best is None:
+            return None
+        converged, upper = not ended(self.hook), None
+        if self.solver.strategy == "exact":
+            best, upper, converged = self._proved(best, k)
+        size = float(np.linalg.norm(best.x))
+        entries = (best.x / size).astype(self.ratio.dtype)
+        found = Solution(best.index, entries, best.value, best.n_iter, converged, upper)
+        return drop_zeros(found)
+
+    def enough(self, value: float) -> int | None:
+        """A number of variables with which forward search reaches a value; all where it does not."""
+        if not self.ratio.usable.any():
+            return None
+        for k in range(1, self.ratio.p + 1):
+            x = self._forward(self.ratio, 0.0 if self.Q is None else GREEDY_PENALTIES[-1], k)
+            if x is None or len(x.index) < k:
+                break
+            if x.value >= value:
+                fitted = self.refit(x.index)
+                if fitted is not None and fitted.value >= value:
+                    return k
+        return int(np.count_nonzero(self.ratio.usable))
+
+    def _forward(self, ratio: Ratio, weight: float, k: int) -> Support | None:
+        """Of the path of forward search, kept, the support of k variables, or the largest of fewer."""
+        name = (weight, ratio.single)
+        if name not in self._paths:
+            penalized = self._penalized(ratio, weight)
+            self._paths[name] = ([], forward_search(penalized, ratio.p, self.clock))
+        found, path = self._paths[name]
+        while len(found) < k and (x := next(path, None)) is not None:
+            found.append(x)
+        return found[min(k, len(found)) - 1] if found else None
+
+    def _supports(self, k: int, start: Solution | None) -> Iterator[Support]:
+        """What the searches of the strategy find, each improved by swaps, with its best feasible x."""
+        k = min(k, int(np.count_nonzero(self.ratio.usable)))
+        for weight in (0.0,) if self.Q is None else GREEDY_PENALTIES:
+            ratio = self._penalized(self.ratio, weight)
+            known: set[bytes] = set()
+            for x in self._searches(ratio, weight, k, start):
+                for better in self._swapped(ratio, x, known):
+                    fitted = self.refit(better.index)
+                    if fitted is not None:
+                        yield replace(fitted, n_iter=better.n_iter)
+            if ended(self.hook):
+                return
+
+    def _penalized(self, ratio: Ratio, weight: float) -> Ratio:
+        return ratio if weight == 0 or self.Q is None else ratio.penalized(self.Q, weight)
+
+    def _swapped(self, ratio: Ratio, x: Support, known: set[bytes]) -> Iterator[Support]:
+        """A support, unless it was found before, and what swaps make of it."""
+        for improve in (False, True) if self.solver.swaps else (False,):
+            if improve:
+                x = swap_search(ratio, x, self.clock)
+            if (name := x.index.tobytes()) in known:
+                return
+            known.add(name)
+            yield x
+
+    def _searches(self, ratio: Ratio, weight: float, k: int, start: Solution | None) -> Iterator[Support]:
+        strategy = self.solver.strategy
+        if start is not None:
+            yield self._adjusted(ratio, start.index, k)
+        auto = strategy in ("auto", "exact")
+        by_value = auto or strategy in ("forward", "bidirectional")
+        by_score = strategy == "projection" or (auto and not ratio.single)
+        if by_value and (x := self._forward(self.ratio, weight, k)) is not None:
+            yield x
+        if by_score and (x := self._forward(self.ratio.of_score(), weight, k)) is not None:
+            yield ratio.best_on(x.index, n_iter=x.n_iter)
+        if strategy in ("backward", "bidirectional") or (auto and ratio.p <= USUAL_BACKWARD_ORDER):
+            yield from _last(backward_search(ratio, self.clock), k)
+
+    def _adjusted(self, ratio: Ratio, index: Index, k: int) -> Support:
+        """A support of k variables from one of more or fewer."""
+        S = index[ratio.usable[index]]
+        rows = ratio.rows(S)
+        while len(S) > k:
+            basis = ratio.basis(rows[0][:, S], rows[1][:, S])
+            kept = np.delete(np.arange(len(S)), int(np.argmax(basis.without_each())))
+            S, rows = S[kept], (rows[0][kept], rows[1][kept])
+        while len(S) < k:
+            free = ratio.usable.copy()
+            free[S] = False
+            basis = ratio.basis(rows[0][:, S], rows[1][:, S]) if len(S) else PencilBasis.empty(0)
+            new = ratio.best_addition(*rows, np.flatnonzero(free), basis)
+            if new is None:
+                break
+            S = np.append(S, new)
+            more = ratio.rows(S[-1:])
+            rows = (np.vstack([rows[0], more[0]]), np.vstack([rows[1], more[1]]))
+        return ratio.best_on(S, rows)
+
+    def refit(self, S: Index) -> Support | None:
+        """The best feasible x on a support; None where there is none."""
+        M, G = self.ratio.blocks(S)
+        N = np.eye(len(S))
+        if self.Q is not None:
+            _, root, V = np.linalg.svd(self.Q[:, S])
+            N = V[int(np.count_nonzero(root > 1e-11)) :].T
+        if N.shape[1] == 0:
+            return None
+        G = N.T @ G @ N
+        mu, U = all_eigenpairs(G)
+        least = PENCIL_NULL.of(self.ratio.dtype) * max(float(mu[-1]), float(self.ratio.variance[S].max()))
+        if not mu[-1] > least:
+            return None
+        if self.Q is None and mu[0] <= least:  # one of the variables that others span is not needed
+            spanned = (U[:, mu <= least] ** 2).sum(axis=1) > NULL_WEIGHT
+            return self.refit(np.delete(S, np.flatnonzero(spanned)[-1]))
+        basis = PencilBasis.of(N.T @ M @ N, mu, U, mu > least)
+        return Support(S, N @ basis.W[:, 0], float(basis.eigenvalues[0]))
+
+    def _proved(self, best: Support, k: int) -> tuple[Support, float, bool]:
+        end = time.monotonic() + self.solver.time_limit
+        ratio = self._penalized(self.ratio, 0.0 if self.Q is None else GREEDY_PENALTIES[-1])
+
+        def stop(n_nodes: int) -> bool:
+            return self.clock(n_nodes) or time.monotonic() > end
+
+        proof = prove(ratio, self.refit, k, best, 0.0, self.solver.node_limit, stop)
+        return replace(proof.best, n_iter=proof.n_nodes), proof.upper, proof.complete
+
+
+def _last(path: Iterator[Support], k: int) -> Iterator[Support]:
+    """Of a path, the support of k variables, or the largest of fewer."""
+    best = None
+    for x in path:
+        if len(x.index) <= k and (best is None or len(x.index) > len(best.index)):
+            best = x
+        if len(x.index) == k:
+            break
+    if best is not None:
+        yield best
+
+
+@shared_parameters
+def least_squares_component(
+    X: Any,
+    cardinality: int | None = None,
+    *,
+    explained: float | None = None,
+    explained_of: str = "variance",
+    strategy: str = "auto",
+    swaps: bool = True,
+    time_limit: float | None = None,
+    node_limit: int | None = None,
+    kind: str = "data",
+    center: Any = True,
+    scale: Any = False,
+    sample_weight: Any = None,
+    n_features: int | None = None,
+    callback: Callback | None = None,
+) -> SparseComponent:
+    """The score of few variables that explains most of all of them.
+
+    Searches `max x'A^2 x / x'Ax` over x with at most `cardinality` nonzeros, where `A` is the covariance
+    matrix: the variance of all variables, not only of those with nonzeros, that a regression on the score
+    `X x` explains. The variables chosen differ: one of each group of correlated ones suffices.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, p) or sparse matrix
+        Data, one row a sample; with ``kind="covariance"`` a symmetric positive semidefinite (p, p) matrix.
+        Its entries are needed: operators and callables that offer only products are refused.
+    cardinality : int, optional
+        Number of nonzeros, in [1, p]; fewer are returned where those explain as much. Give this or
+        `explained`.
+    explained : float, optional
+        Instead of a cardinality: the fewest variables that explain this share, in (0, 1], of what the first
+        principal component explains.
+    explained_of : {"variance", "score"}, default "variance"
+        What `explained` is a share of: the variance, or the score of the first principal component. Then it
+        is R^2 of the regression of that score on the variables, and the component is what that regression
+        predicts.
+    strategy : {"auto", "forward", "backward", "bidirectional", "projection", "exact"}, default "auto"
+        "forward": add the variable that explains most; of more than 1000 that takes 2 to 130 products
+        with A for each one, and 16 k p bytes. "backward": from all variables, at most 1000, leave out the one
+        that is missed least. "bidirectional": both. "projection": the variables, by forward selection, on
+        which the score of the first principal component is best regressed. "auto": forward, projection and,
+        for at most 150 variables, backward; the best is kept. "exact": the best of all supports by branch and
+        bound, for at most 200 variables; from about thirty on it may take long.
+    swaps : bool, default True
+        Then swap variables, one for one, until no swap explains more.
+    time_limit, node_limit : optional
+        Seconds, and nodes of the tree, after which "exact" ends.
+    {matrix}
+    {n_features}
+    {callback}
+
+    Returns
+    -------
+    SparseComponent
+        `loading` (p,) of unit 2-norm; `value`, the variance of all variables explained, in the units of A;
+        `cardinality`, `n_iter` (variables added and swaps tried; nodes of the tree), `converged`, `method`.
+        Of "exact" also `upper_bound`, which is the value but for rounding if no limit ended the search. For a
+        matrix without any variance the loading is the first unit vector, the value 0, and a RuntimeWarning is
+        given.
+
+    Raises
+    ------
+    ValueError
+        For NaN, infinite or empty input, a covariance that is not symmetric positive semidefinite, an option
+        out of range, or input without entries.
+    {type_error}
+
+    References
+    ----------
+    G. M. Merola (2015). Least squares sparse principal component analysis: a backward elimination approach
+    to attain large loadings. Australian & New Zealand Journal of Statistics 57, 391-429. G. M. Merola and
+    G. Chen (2019). Projection sparse principal component analysis: an efficient least squares method. Journal
+    of Multivariate Analysis 173, 366-382 (projection). G. M. Furnival and R. W. Wilson (1974). Regressions by
+    leaps and bounds. Technometrics 16, 499-511 (the tree of "exact").
+
+    Examples
+    --------
+    >>> import spcacore
+    >>> pitprops = spcacore.datasets.load_pitprops()
+    >>> x = spcacore.least_squares_component(pitprops.correlation, 3, kind="covariance")
+    >>> print(f"{x.value:.3f}", [name for name, w in zip(pitprops.names, x.loading) if w])
+    4.032 ['length', 'ringbut', 'bowmax']
+    >>> spcacore.least_squares_component(pitprops.correlation, explained=0.9, kind="covariance").cardinality
+    2
+    """
+    if (cardinality is None) == (explained is None):
+        raise TypeError("give either cardinality or explained")
+    if explained is None and explained_of != "variance":
+        raise TypeError("explained_of says what explained is a share of, and goes with it")
+    sparsity = cardinality if explained is None else Share.checked(explained, "explained", explained_of)
+    options = {
+        "strategy": strategy, "swaps": swaps, "time_limit": time_limit, "node_limit": node_limit,
+    }  # fmt: skip
+    run = run_one(
+        LeastSquares, X, sparsity, options, None, callback, kind=kind, center=center, scale=scale,
+        sample_weight=sample_weight, n_features=n_features, screening="none",
+    )  # fmt: skip
+    x = component_result(run)
+    upper = None if run.found is None else run.found.upper_bound
+    if upper is None:
+        return x
+    return replace(x, upper_bound=max(float(run.problem.in_units(upper)), x.value))

@@ -1,0 +1,140 @@
+"""The fewest variables whose component explains a share of what the dense component explains."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from .._limits import SHARE_ROUNDING
+from .._validation import check_choice, number
+from ..linalg.eigen import largest_eigenpairs, leading_eigenvectors, products_of
+from ..operators.deflation import DeflatedOperator
+from ..operators.problem import Problem
+from .base import Report, Solution, Solver, drop_zeros, ended
+
+SHARES = ("variance", "score")
+SolveAt = Callable[[int, Solution | None], Solution | None]
+
+
+class Share(NamedTuple):
+    """What a component is to explain: of the variance of the dense component, or of its score (R^2)."""
+
+    share: float
+    of: str
+
+    @classmethod
+    def checked(cls, share: Any, name: str, of: str) -> Self:
+        share = number(share, name, 0, 1)
+        if share == 0:
+            raise ValueError(f"{name} must be more than 0, and at most 1")
+        return cls(share, check_choice(of, "explained_of", SHARES))
+
+    def least(self, state: DeflatedOperator) -> float:
+        """The share, but for rounding."""
+        return self.share * (1 - SHARE_ROUNDING.of(state.operator.dtype))
+
+
+def fewest_variables(
+    problem: Problem, state: DeflatedOperator, solver: Solver, share: Share, seed: list[int],
+    hook: Report | None,
+) -> Solution | None:  # fmt: skip
+    """The component of the fewest variables, among those that the solver finds, that explains the share.
+
+    That of the largest eigenvalue of the deflated A or, of its score t, the squared correlation with t. By
+    bisection, each search started from the last component that sufficed, or on the path of one search.
+    """
+    if solver.takes_share:
+        return solver.solve(problem, state, share, seed, hook)
+    least = share.least(state)
+    dense = _Dense(problem, state)
+    if not dense.value > problem.noise(np.arange(1), state.deflation.first_order):
+        return None
+    low, high, first = dense.bracket(share.of, least)
+    path = solver.path(problem, state, high, seed, hook)
+    if path is not None:
+        last = first
+        for x in path:
+            if x.objective > -np.inf and dense.share(share.of, x) >= least:
+                return drop_zeros(x)
+            last = x if first is None else first
+        return drop_zeros(last)
+
+    def solve_at(k: int, near: Solution | None) -> Solution | None:
+        return (solver if near is None else solver.near(near, False)).find(problem, state, k, seed, hook)
+
+    return bisect(solve_at, lambda x: dense.share(share.of, x) >= least, low, high, hook, first)
+
+
+def bisect(
+    solve_at: SolveAt, reaches: Callable[[Solution], bool], low: int, high: int, hook: Report | None,
+    near: Solution | None = None,
+) -> Solution | None:  # fmt: skip
+    """The component of the smallest k in [low, high] that reaches; that of `high` where none does."""
+    best = solve_at(high, near)
+    if near is not None and (best is None or not reaches(best)):
+        best = near
+    while best is not None and low < high and not ended(hook):
+        k = (low + high) // 2
+        x = solve_at(k, best)
+        if x is not None and reaches(x):
+            best, high = x, min(k, len(x.index))
+        else:
+            low = k + 1
+    return best
+
+
+class _Dense:
+    """The leading eigenvector of the deflated A."""
+
+    def __init__(self, problem: Problem, state: DeflatedOperator):
+        self.state, self.p = state, problem.p
+        op = state.operator
+        if problem.diagonal is None and op.p > 2:  # an operator without entries
+            start = np.random.default_rng(0).standard_normal(op.p).astype(op.dtype)
+            values, vectors = largest_eigenpairs(products_of(op), 2, v0=start)
+            values, vectors = values[::-1], vectors[:, ::-1]
+        else:
+            values, vectors = leading_eigenvectors(op, min(2, op.p))
+        self.value, self.second = float(values[0]), max(float(values[-1]), 0.0)
+        self.vector = np.ascontiguousarray(vectors[:, 0], np.float64)
+
+    def share(self, of: str, x: Solution) -> float:
+        """What a component explains."""
+        if of == "variance":
+            return x.objective / self.value
+        # corr(X x, X u)^2 = lambda (x'u)^2 / x'Ax
+        entries = np.ascontiguousarray(x.entries)
+        variance = float(entries @ self.state.operator.apply(x.index, entries)[x.index])
+        return self.value * float(self.vector[x.index] @ x.entries) ** 2 / variance if variance > 0 else 0.0
+
+    def bracket(self, of: str, least: float) -> tuple[int, int, Solution | None]:
+        """Numbers of variables that are too few, less one, and enough; and a component of so many.
+
+        With the largest eigenvalues l and m, x'Ax <= l c^2 + m (1 - c^2), and c^2 = (x'u)^2 is at most the
+        sum of the k largest u_j^2. The truncated u is a component.
+        """
+        if self.state.quotient or self.state.constrained:
+            return 1, self.p, None
+        order = np.argsort(-np.abs(self.vector), kind="stable")
+        c = np.cumsum(self.vector[order] ** 2)
+        low, high = 1, self.p
+        if of == "variance" and least * self.value > self.second:
+            needed = (least * self.value - self.second) / (self.value - self.second)
+            low = 1 + int(np.searchsorted(c, needed * (1 - 1e-6)))
+        first, bottom = None, low
+        while bottom < high:
+            k = (bottom + high) // 2
+            x = self._truncated(order[:k])
+            if self.share(of, x) >= least:
+                first, high = x, k
+            else:
+                bottom = k + 1
+        return min(low, high), high, first
+
+    def _truncated(self, index: Any) -> Solution:
+        op, index = self.state.operator, np.sort(index)
+        entries = self.vector[index] / np.linalg.norm(self.vector[index])
+        entries = entries.astype(op.dtype)
+        return Solution(index, entries, float(entries @ op.apply(index, entries)[index]), 0, True)

@@ -1,0 +1,526 @@
+"""Least squares components, and the fewest variables that explain a share, against enumeration and LAPACK."""
+
+import warnings
+from itertools import combinations
+
+import numpy as np
+import pytest
+import scipy.linalg
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import covariance, deflated
+from scipy.sparse.linalg import aslinearoperator
+
+import spcacore
+from spcacore import branch_and_bound, explained_variance, least_squares_component, sparse_pca
+from spcacore.solvers import least_squares_search
+
+PITPROPS = spcacore.datasets.load_pitprops().correlation
+
+
+def samples(seed, n=40, p=10):
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((n, p)) @ rng.standard_normal((p, p))
+
+
+def regressed(X, V):
+    """The variance of the centered X that a regression on the scores X V explains, by LAPACK."""
+    X = X - X.mean(axis=0)
+    T = X @ V
+    fitted = T @ np.linalg.lstsq(T, X, rcond=None)[0]
+    return (fitted**2).sum() / (len(X) - 1)
+
+
+def value_on(A, S, C=None):
+    """The largest x'A^2x/x'Ax on a support, with C'x = 0; 0 where there is no such x."""
+    S = list(S)
+    M, G = (A @ A)[np.ix_(S, S)], A[np.ix_(S, S)]
+    N = np.eye(len(S)) if C is None else scipy.linalg.null_space(C[S].T, rcond=1e-10)
+    if N.shape[1] == 0:
+        return 0.0
+    return scipy.linalg.eigh(N.T @ M @ N, N.T @ G @ N, eigvals_only=True)[-1]
+
+
+def enumerated(A, k, C=None):
+    return max(value_on(A, S, C) for S in combinations(range(len(A)), k))
+
+
+def score_share(A, x):
+    """The squared correlation of a score with that of the first principal component."""
+    values, vectors = np.linalg.eigh(A)
+    return values[-1] * (vectors[:, -1] @ x) ** 2 / (x @ A @ x)
+
+
+# ---- one component ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("k", "variance", "value"), [(2, 3.450, 3.901), (3, 3.649, 4.032), (5, 4.034, 4.151)]
+)
+def test_pit_props(k, variance, value):
+    """What the variables of the largest variance explain of all, and those that explain most."""
+    usual = branch_and_bound(PITPROPS, k, kind="covariance").loading
+    assert explained_variance(PITPROPS, usual[:, None], "regression", kind="covariance")[0] == pytest.approx(
+        variance, abs=5e-4
+    )
+    x = least_squares_component(PITPROPS, k, kind="covariance")
+    assert x.value == pytest.approx(value, abs=5e-4)
+    assert np.count_nonzero(x.loading) == x.cardinality == k
+    v = x.loading
+    assert x.value == pytest.approx((A := PITPROPS @ v) @ A / (v @ A), rel=1e-12)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 5, 8, 13])
+def test_exact_is_the_best_of_all_supports_of_the_pit_props(k):
+    x = least_squares_component(PITPROPS, k, kind="covariance", strategy="exact")
+    best = enumerated(PITPROPS, k)
+    assert x.value == pytest.approx(best, rel=1e-10)
+    assert best <= x.upper_bound <= best * (1 + 1e-9)
+    assert x.converged
+
+
+@given(seed=st.integers(0, 2**32), k=st.integers(1, 6))
+@settings(max_examples=25, deadline=None, derandomize=True)
+def test_against_enumeration(seed, k):
+    X = samples(seed)
+    A = covariance(X)
+    best = enumerated(A, k)
+    assert least_squares_component(X, k, strategy="exact").value == pytest.approx(best, rel=1e-9)
+    for strategy, least in (("auto", 0.97), ("forward", 0.97), ("backward", 0.95), ("projection", 0.9)):
+        x = least_squares_component(X, k, strategy=strategy)
+        assert least * best <= x.value <= best * (1 + 1e-9)
+        assert x.value == pytest.approx(regressed(X, x.loading[:, None]), rel=1e-9)
+        assert x.value == pytest.approx(value_on(A, np.flatnonzero(x.loading)), rel=1e-9)
+
+
+def test_auto_finds_nearly_every_optimum():
+    hits = [
+        least_squares_component(X, k).value >= enumerated(covariance(X), k) * (1 - 1e-9)
+        for X in (samples(seed) for seed in range(12))
+        for k in (2, 3, 4, 5)
+    ]
+    assert np.mean(hits) > 0.9
+
+
+def test_each_search_is_greedy():
+    """Forward adds, and backward leaves out, the variable after which the value is largest."""
+    X = samples(3)
+    A, p = covariance(X), X.shape[1]
+    S = []
+    for k in range(1, 6):
+        S.append(max(set(range(p)) - set(S), key=lambda j: value_on(A, [*S, j])))
+        x = least_squares_component(X, k, strategy="forward", swaps=False)
+        np.testing.assert_array_equal(np.flatnonzero(x.loading), sorted(S))
+    S = list(range(p))
+    while len(S) > 1:
+        S.remove(max(S, key=lambda j: value_on(A, [i for i in S if i != j])))
+        x = least_squares_component(X, len(S), strategy="backward", swaps=False)
+        np.testing.assert_array_equal(np.flatnonzero(x.loading), S)
+
+
+def test_no_swap_is_left_that_explains_more():
+    for seed in range(6):
+        X = samples(seed)
+        A, x = covariance(X), least_squares_component(X, 4, strategy="projection")
+        S = np.flatnonzero(x.loading)
+        for i, j in ((i, j) for i in S for j in range(len(A)) if j not in S):
+            assert value_on(A, [j, *(s for s in S if s != i)]) <= x.value * (1 + 1e-9)
+
+
+def test_bidirectional_is_the_better_of_both():
+    for seed in range(8):
+        X = samples(seed)
+        one, other, both = (
+            least_squares_component(X, 4, strategy=s, swaps=False).value
+            for s in ("forward", "backward", "bidirectional")
+        )
+        assert both == pytest.approx(max(one, other), rel=1e-9)
+
+
+def test_projection_selects_variables_for_the_dense_score():
+    X = samples(5)
+    A, p = covariance(X), X.shape[1]
+    u = np.linalg.eigh(A)[1][:, -1]
+
+    def r_squared(S):
+        b = A[S] @ u
+        return b @ np.linalg.solve(A[np.ix_(S, S)], b)
+
+    S = []
+    for _ in range(4):
+        S.append(max(set(range(p)) - set(S), key=lambda j: r_squared([*S, j])))
+    x = least_squares_component(X, 4, strategy="projection", swaps=False)
+    np.testing.assert_array_equal(np.flatnonzero(x.loading), sorted(S))
+
+
+@pytest.mark.parametrize("k", [1, 3, 6])
+def test_large_matrices_are_searched_by_rows_with_the_same_result(monkeypatch, k):
+    """Where A is not formed, and bounds stand for the diagonal of its square."""
+    X = samples(1, 60, 300)
+    X *= np.exp(-np.arange(300) / 60)
+    options = {"strategy": "forward"}
+    whole = least_squares_component(X, k, **options)
+    monkeypatch.setattr(least_squares_search, "LEAST_SQUARES_ORDER", 100)
+    for M in (X, scipy.sparse.csr_array(X), X.astype(np.float32)):
+        by_rows = least_squares_component(M, k, **options)
+        np.testing.assert_allclose(
+            by_rows.loading, whole.loading, atol=1e-3 if M.dtype == np.float32 else 1e-7
+        )
+    by_rows = least_squares_component(covariance(X), k, kind="covariance", **options)
+    np.testing.assert_allclose(by_rows.loading, whole.loading, atol=1e-7)
+
+
+def test_all_kinds_of_input_agree():
+    X = samples(2)
+    weight = np.arange(40) % 3
+    expected = least_squares_component(np.repeat(X, weight, axis=0), 3)
+    given = least_squares_component(X, 3, sample_weight=weight)
+    np.testing.assert_allclose(given.loading, expected.loading, atol=1e-9)
+    assert given.value == pytest.approx(expected.value, rel=1e-9)
+    scaled = least_squares_component(X, 3, scale=True)
+    of_correlation = least_squares_component(np.corrcoef(X, rowvar=False), 3, kind="covariance")
+    np.testing.assert_allclose(scaled.loading, of_correlation.loading, atol=1e-9)
+    assert scaled.value == pytest.approx(of_correlation.value, rel=1e-9)
+    huge = least_squares_component(X * 1e120, 3)
+    np.testing.assert_allclose(huge.loading, least_squares_component(X, 3).loading, atol=1e-9)
+
+
+def test_spanned_variables_are_not_used():
+    """Of multiples of others, or where there are few samples, no more variables are used than count."""
+    X = samples(4, 30, 4)
+    X = np.hstack([X, 2 * X, X[:, :1] - X[:, 1:2]])
+    for strategy in ("auto", "forward", "backward", "exact"):
+        x = least_squares_component(X, 8, strategy=strategy)
+        assert x.cardinality <= 4
+        assert x.value == pytest.approx(np.linalg.eigvalsh(covariance(X))[-1], rel=1e-9)
+    few = least_squares_component(samples(1, 5, 30), 20)
+    assert few.cardinality == 4
+
+
+def test_no_variance():
+    with pytest.warns(RuntimeWarning, match="no variance"):
+        assert least_squares_component(np.ones((5, 3)), 2).value == 0
+
+
+def test_limits_of_the_exact_search_leave_a_bound():
+    X = samples(0, 200, 24)
+    x = least_squares_component(X, 8, strategy="auto")
+    with pytest.warns(RuntimeWarning, match="not converged"):
+        limited = least_squares_component(X, 8, strategy="exact", node_limit=2)
+    assert not limited.converged
+    assert x.value * (1 - 1e-9) <= limited.value <= limited.upper_bound
+    assert limited.upper_bound <= np.linalg.eigvalsh(covariance(X))[-1] * (1 + 1e-9)
+    full = least_squares_component(X, 8, strategy="exact")
+    assert full.value <= limited.upper_bound
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({}, TypeError, "either cardinality or explained"),
+        ({"cardinality": 2, "explained": 0.9}, TypeError, "either cardinality or explained"),
+        ({"cardinality": 0}, ValueError, "cardinality must be in"),
+        ({"explained": 0.0}, ValueError, "explained must be more than 0"),
+        ({"explained": 1.01}, ValueError, "explained must be in"),
+        ({"explained": True}, TypeError, "explained must be a number"),
+        ({"explained": 0.9, "explained_of": "scores"}, ValueError, "explained_of must be one of"),
+        ({"cardinality": 2, "explained_of": "score"}, TypeError, "explained_of says"),
+        ({"cardinality": 2, "strategy": "best"}, ValueError, "strategy must be one of"),
+        ({"cardinality": 2, "swaps": 1}, TypeError, "swaps"),
+        ({"cardinality": 2, "time_limit": 1.0}, ValueError, "go with strategy='exact'"),
+        ({"cardinality": 2, "strategy": "exact", "node_limit": 0}, ValueError, "node_limit"),
+    ],
+)
+def test_bad_options(options, error, words):
+    with pytest.raises(error, match=words):
+        least_squares_component(PITPROPS, kind="covariance", **options)
+
+
+def test_input_without_entries_is_refused():
+    with pytest.raises(ValueError, match="least_squares needs the entries of X"):
+        least_squares_component(aslinearoperator(samples(0)), 2)
+
+
+# ---- several components -----------------------------------------------------------------------------
+
+
+def test_the_second_component_explains_most_beside_the_first():
+    """Under Schur's deflation: by regression on both scores, over all supports of the second."""
+    X = samples(6, 40, 8)
+    result = sparse_pca(X, 2, objective="least_squares", cardinality=3, strategy="exact")
+    assert result.deflation == "schur"
+    assert result.method == "least_squares"
+    v = result.loadings[:, :1]
+    A = deflated(covariance(X), v[:, 0], "schur", [])
+    most = max(
+        scipy.linalg.eigh((A @ A)[np.ix_(S, S)], A[np.ix_(S, S)] + 1e-13 * np.eye(3), eigvals_only=True)[-1]
+        for S in combinations(range(8), 3)
+    )
+    assert result.explained_variance[1] == pytest.approx(most, rel=1e-6)
+    assert result.explained_variance.sum() == pytest.approx(regressed(X, result.loadings), rel=1e-9)
+
+
+def test_uncorrelated_components_against_enumeration():
+    for seed in range(3):
+        A = covariance(samples(seed, 30, 8))
+        V = sparse_pca(
+            A, 2, objective="least_squares", cardinality=4, constraint="uncorrelated", strategy="exact",
+            kind="covariance",
+        ).loadings  # fmt: skip
+        assert abs(V[:, 0] @ A @ V[:, 1]) < 1e-9 * A.max()
+        v = A @ V[:, 1]
+        assert v @ v / (V[:, 1] @ v) == pytest.approx(enumerated(A, 4, A @ V[:, :1]), rel=1e-8)
+
+
+def test_any_deflation_maximizes_on_the_deflated_matrix():
+    A = covariance(samples(7, 40, 8))
+    for deflation in ("projection", "orthogonalized_projection", "orthogonalized_schur", "naive"):
+        V = sparse_pca(
+            A, 2, objective="least_squares", cardinality=2, deflation=deflation, kind="covariance",
+            strategy="exact",
+        ).loadings  # fmt: skip
+        name = "projection" if deflation == "naive" else deflation
+        after = deflated(A, V[:, 0], name, [])
+        v = after @ V[:, 1]
+        most = max(
+            scipy.linalg.eigh(
+                (after @ after)[np.ix_(S, S)], after[np.ix_(S, S)] + 1e-12 * np.eye(2), eigvals_only=True
+            )[-1]
+            for S in combinations(range(8), 2)
+            if np.linalg.eigvalsh(after[np.ix_(S, S)])[0] > 1e-6
+        )
+        assert v @ v / (V[:, 1] @ v) == pytest.approx(most, rel=1e-6)
+
+
+def test_extending_the_fewest_variables():
+    X = samples(8)
+    whole = sparse_pca(X, 4, objective="least_squares", explained=0.9)
+    part = sparse_pca(X, 2, objective="least_squares", explained=0.9).extend(X, 2)
+    np.testing.assert_allclose(part.loadings, whole.loadings, atol=1e-9)
+    np.testing.assert_allclose(part.explained_variance, whole.explained_variance, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"deflation": "hotelling"}, "does not go with objective='least_squares'"),
+        ({"refine": True}, "refine=True goes with objective='variance'"),
+        ({"certify": True}, "certify=True goes with objective='variance'"),
+        ({"method": "tpower"}, "method='tpower' maximizes objective='variance', not 'least_squares'"),
+        ({"objective": "fit"}, "objective must be one of"),
+        ({"renormalize": False}, "renormalize=True"),
+    ],
+)
+def test_what_does_not_go_with_least_squares(options, words):
+    options = {"objective": "least_squares", "cardinality": 2} | options
+    with pytest.raises(ValueError, match=words):
+        sparse_pca(PITPROPS, 2, kind="covariance", **options)
+
+
+def test_objective_of_a_method():
+    with pytest.raises(ValueError, match="goes with method='tpower'"):
+        sparse_pca(
+            PITPROPS, 2, objective="variance", method="least_squares", cardinality=2, kind="covariance"
+        )
+    one = sparse_pca(PITPROPS, 2, method="least_squares", cardinality=2, kind="covariance")
+    other = sparse_pca(PITPROPS, 2, objective="least_squares", cardinality=2, kind="covariance")
+    np.testing.assert_array_equal(one.loadings, other.loadings)
+
+
+# ---- the fewest variables that explain a share ------------------------------------------------------
+
+
+def fewest(A, share, value):
+    """The smallest k with a support of that value, by enumeration."""
+    least = share * np.linalg.eigvalsh(A)[-1] * (1 - 1e-9)
+    return next(
+        k
+        for k in range(1, len(A) + 1)
+        if max(value(A, list(S)) for S in combinations(range(len(A)), k)) >= least
+    )
+
+
+def variance_on(A, S):
+    return np.linalg.eigvalsh(A[np.ix_(S, S)])[-1]
+
+
+@pytest.mark.parametrize("share", [0.3, 0.8, 0.9, 0.95, 0.99, 1.0])
+def test_fewest_variables_against_enumeration(share):
+    for seed in range(2):
+        A = covariance(samples(seed, 30, 9))
+        k = sparse_pca(A, 1, explained=share, method="branch_and_bound", kind="covariance").cardinality[0]
+        assert k == fewest(A, share, variance_on)
+        x = least_squares_component(A, explained=share, strategy="exact", kind="covariance")
+        assert x.cardinality == fewest(A, share, value_on)
+        assert x.value >= share * np.linalg.eigvalsh(A)[-1] * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("method", ["tpower", "greedy", "dspca", "thresholding", "least_squares"])
+def test_fewest_variables_reach_the_share_in_each_component(method):
+    A = covariance(samples(3, 40, 12))
+    shares = [0.9, 0.8, 0.7]
+    result = sparse_pca(A, 3, explained=shares, method=method, kind="covariance")
+    after, before = A, []
+    for x, share in zip(result.loadings.T, shares, strict=True):
+        square = after @ x
+        value = square @ square / (x @ square) if method == "least_squares" else x @ square
+        assert value >= share * np.linalg.eigvalsh(after)[-1] * (1 - 1e-8)
+        after = deflated(after, x, result.deflation, before)
+        before.append(x)
+
+
+def test_fewest_variables_for_the_score():
+    for seed in range(4):
+        A = covariance(samples(seed, 40, 10))
+        for method in ("tpower", "least_squares"):
+            x = sparse_pca(
+                A, 1, explained=0.9, explained_of="score", method=method, kind="covariance"
+            ).loadings[:, 0]
+            assert score_share(A, x) >= 0.9 * (1 - 1e-9)
+        # of least squares the regression of the score on the variables itself: the fewest, by enumeration
+        u = np.linalg.eigh(A)[1][:, -1]
+
+        def r_squared(A, S, u=u):
+            return (A[S] @ u) @ np.linalg.solve(A[np.ix_(S, S)], A[S] @ u)
+
+        projected = least_squares_component(
+            A, explained=0.9, explained_of="score", strategy="projection", kind="covariance"
+        )
+        assert score_share(A, projected.loading) >= 0.9 * (1 - 1e-9)
+        exact = least_squares_component(
+            A, explained=0.9, explained_of="score", strategy="exact", kind="covariance"
+        )
+        assert exact.cardinality == fewest(A, 0.9, r_squared)
+        assert score_share(A, exact.loading) >= 0.9 * (1 - 1e-9)
+        square = A @ exact.loading
+        assert exact.value == pytest.approx(square @ square / (exact.loading @ square), rel=1e-9)
+
+
+def test_no_more_searches_than_bisection_makes(monkeypatch):
+    X = samples(9, 100, 200) * np.exp(-np.arange(200) / 40)
+    solver, calls = spcacore.solvers.truncated_power.TruncatedPower, []
+    solve = solver.solve
+
+    def counted(self, problem, state, k, *more):
+        calls.append(k)
+        return solve(self, problem, state, k, *more)
+
+    monkeypatch.setattr(solver, "solve", counted)
+    result = sparse_pca(X, 1, explained=0.9)
+    assert 1 < result.cardinality[0] < 200
+    assert len(calls) <= np.ceil(np.log2(200))
+
+
+@pytest.mark.parametrize("strategy", ["forward", "gradient"])
+def test_greedy_search_makes_one_path(monkeypatch, strategy):
+    def refused(*args):
+        raise AssertionError("a search for one cardinality")
+
+    A = covariance(samples(4, 40, 12))
+    by_lapack = [
+        np.linalg.eigvalsh(A[np.ix_(S, S)])[-1]
+        for k in range(1, 13)
+        for S in [spcacore.greedy(A, k, strategy=strategy, kind="covariance").loading.nonzero()[0]]
+    ]
+    monkeypatch.setattr(spcacore.solvers.greedy_search.GreedySearch, "solve", refused)
+    for share in (0.5, 0.9, 0.99):
+        k = 1 + int(np.argmax(np.array(by_lapack) >= share * by_lapack[-1] * (1 - 1e-9)))
+        options = {"explained": share, "method": "greedy", "strategy": strategy, "kind": "covariance"}
+        assert sparse_pca(A, 1, **options).cardinality[0] == k
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"explained": 0.9, "cardinality": 2}, TypeError, "explained takes the place of cardinality"),
+        ({"explained": 0.9, "method": "pmd"}, TypeError, "takes l1_bound; explained goes with"),
+        ({"explained": [0.9]}, ValueError, "explained has 1 entry for 2 components"),
+        ({"explained": [0.9, 2]}, ValueError, r"explained\[1\] must be in"),
+        ({"cardinality": 2, "explained_of": "score"}, TypeError, "explained_of says"),
+        ({}, TypeError, "needs cardinality"),
+    ],
+)
+def test_bad_shares(options, error, words):
+    with pytest.raises(error, match=words):
+        sparse_pca(PITPROPS, 2, kind="covariance", **options)
+
+
+def test_of_products_alone():
+    X = samples(2, 40, 30) * np.exp(-np.arange(30) / 8)
+    X = X - X.mean(axis=0)
+    of_entries = sparse_pca(X, 1, explained=0.8)
+    of_products = sparse_pca(aslinearoperator(X), 1, explained=0.8, center=False)
+    assert of_products.cardinality[0] == of_entries.cardinality[0]
+
+
+# ---- as many components as explain a share of the total ---------------------------------------------
+
+
+@pytest.mark.parametrize("objective", ["variance", "least_squares"])
+def test_as_many_components_as_explain_a_share_of_the_total(objective):
+    definition = {"variance": "cumulative", "least_squares": "regression"}[objective]
+    X = samples(10, 50, 12)
+    for share in (0.5, 0.8, 0.95):
+        for kind, M in (("data", X), ("covariance", covariance(X))):
+            result = sparse_pca(M, share, objective=objective, cardinality=3, kind=kind)
+            explained = explained_variance(M, result.loadings, definition, kind=kind, ratio=True)
+            np.testing.assert_allclose(result.explained_variance_ratio, explained, rtol=1e-9)
+            assert explained[:-1].sum() < share <= explained.sum()
+
+
+def test_components_that_do_not_explain_the_share():
+    A = covariance(samples(1))
+    with pytest.warns(
+        RuntimeWarning, match=r"nothing feasible is left after 1 component: they explain 0\.\d+"
+    ):
+        sparse_pca(A, 0.9, cardinality=1, kind="covariance", constraint="uncorrelated")
+
+
+@pytest.mark.parametrize(
+    ("share", "options", "error", "words"),
+    [
+        (1.0, {}, TypeError, "n_components must be an integer, or a share"),
+        (0.0, {}, TypeError, "n_components must be an integer, or a share"),
+        (np.nan, {}, TypeError, "n_components must be an integer, or a share"),
+        (0.8, {"cardinality": [2, 3]}, ValueError, "cardinality must be one number"),
+    ],
+)
+def test_bad_shares_of_the_total(share, options, error, words):
+    with pytest.raises(error, match=words):
+        sparse_pca(PITPROPS, share, kind="covariance", **({"cardinality": 2} | options))
+    with pytest.raises(ValueError, match="which an operator does not tell"):
+        sparse_pca(aslinearoperator(samples(0)), 0.8, cardinality=2, center=False)
+
+
+# ---- the definition ---------------------------------------------------------------------------------
+
+
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=20, deadline=None, derandomize=True)
+def test_variance_by_regression_is_that_of_least_squares(seed):
+    X = samples(seed)
+    A = covariance(X)
+    V = np.random.default_rng(seed).standard_normal((10, 4))
+    V[np.abs(V) < 0.7] = 0
+    V[0, :] += 0.1
+    V = np.column_stack([V, V[:, 0] - V[:, 1]])
+    for M, kind in ((X, "data"), (A, "covariance"), (scipy.sparse.csr_array(X), "data")):
+        parts = explained_variance(M, V, "regression", kind=kind)
+        for t in range(1, 5):
+            assert parts[:t].sum() == pytest.approx(regressed(X, V[:, :t]), rel=1e-8)
+        assert parts[4] == 0
+        assert parts.sum() >= explained_variance(M, V, kind=kind).sum() * (1 - 1e-9)
+        assert parts.sum() <= np.linalg.eigvalsh(A)[-4:].sum() * (1 + 1e-9)
+
+
+def test_the_cumulative_variance_of_a_result_is_by_its_objective():
+    X = samples(3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = sparse_pca(X, 3, objective="least_squares", cardinality=3)
+    np.testing.assert_allclose(
+        np.cumsum(result.explained_variance),
+        [regressed(X, result.loadings[:, :t]) for t in (1, 2, 3)],
+        rtol=1e-9,
+    )
