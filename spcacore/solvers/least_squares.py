@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -20,6 +20,7 @@ from .._limits import (
     USUAL_BACKWARD_ORDER,
 )
 from .._messages import counted
+from .._records import record
 from .._validation import LARGEST, check_bool, check_choice, integer, number
 from ..linalg.eigen import all_eigenpairs
 from ..linalg.pencil import PencilBasis
@@ -47,7 +48,7 @@ from .share import Share, bisect
 STRATEGIES = ("auto", "forward", "backward", "bidirectional", "projection", "exact")
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class LeastSquares(Solver):
     """The largest x'A^2 x/x'Ax: the variance of all variables that a regression on the score X x explains.
 

@@ -10,19 +10,19 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._limits import RISE
+from .._records import record
 from ..linalg.pencil import PencilBasis
 from .least_squares_search import Index, Ratio, Support
 
 Refit = Callable[[Index], Support | None]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Proof:
     """The best support found, and what no other exceeds."""
 

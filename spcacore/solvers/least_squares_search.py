@@ -10,7 +10,7 @@ computed for the variables that the bound does not rule out.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from .._limits import (
     RISE,
     TIE,
 )
+from .._records import record
 from ..linalg.eigen import all_eigenpairs, leading_eigenpairs, leading_eigenvectors
 from ..linalg.pencil import PencilBasis, border, ties
 from ..operators.deflation import DeflatedOperator
@@ -39,7 +40,7 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Support:
     """Variables, ascending, the x there with the largest value, x'Gx = 1, and that value."""
 
