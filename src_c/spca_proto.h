@@ -77,7 +77,8 @@ struct SPCA(operator) {
      * rho for unit v (operator.c). */
     REAL span_weight;
     int quotient;
-    void *owner; /* for products made by a callback */
+    void *owner;  /* for products made by a callback */
+    spca_run run; /* the parts of loops over X, or NULL; the result has the same bits */
     /* deflation by t directions x_i: image_i = g_i = F x_i of the operator before that step, for
      * Schur over its norm (data) or over sqrt |x_i'g_i| (covariance) */
     spca_deflation deflation;
