@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from . import datasets
+from .linalg.cores import get_num_threads, set_num_threads
 from .models.components import SparsePCAResult, sparse_pca
 from .models.elastic_net import SPCAResult, spca
 from .models.refinement import refine
@@ -109,6 +110,7 @@ __all__ = [
     "deflate",
     "dspca",
     "explained_variance",
+    "get_num_threads",
     "gpower",
     "greedy",
     "grid_laplacian",
@@ -130,6 +132,7 @@ __all__ = [
     "scotlass",
     "select_n_components",
     "select_sparsity",
+    "set_num_threads",
     "sma",
     "soft_threshold",
     "soppca",

@@ -119,6 +119,11 @@ def threads():
     return spca_pool_limit()
 
 
+def shares_loops():
+    """How many threads a loop of this thread may have."""
+    return spca_pool_run(NULL, NULL, 0, NULL, NULL)
+
+
 def stay_alone():
     """Loops of this thread are its own from now on."""
     spca_pool_alone(1)

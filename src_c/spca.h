@@ -46,11 +46,20 @@ typedef enum {
 } spca_deflation;
 
 enum { SPCA_OUTER_BLOCK = 64 };
-enum { SPCA_LANES = 32 };      /* columns whose sums over pairs stand side by side (distances.c) */
-enum { SPCA_PART = 1 << 18 };  /* bytes that a part of a loop reads */
-enum { SPCA_ALONE = 1 << 21 }; /* bytes up to which threads are not worth their waking */
-enum { SPCA_TOGETHER = 4 };    /* columns of a block that share one read of X (dense_block.c) */
-enum { SPCA_MANY = 160 };      /* bytes of a row of a block that share one (compressed.c) */
+enum { SPCA_LANES = 32 }; /* columns whose sums over pairs stand side by side (distances.c) */
+
+/* Bytes that a part of a loop reads, bytes up to which threads are not worth their waking, and the
+ * least of what is counted otherwise; SPCA_TINY: so little that small problems have many parts, for
+ * the checks. */
+#ifdef SPCA_TINY
+enum { SPCA_PART = 64, SPCA_ALONE = 0 };
+#define SPCA_LEAST(count) 8
+#else
+enum { SPCA_PART = 1 << 18, SPCA_ALONE = 1 << 21 };
+#define SPCA_LEAST(count) (count)
+#endif
+enum { SPCA_TOGETHER = 4 }; /* columns of a block that share one read of X (dense_block.c) */
+enum { SPCA_MANY = 160 };   /* bytes of a row of a block that share one (compressed.c) */
 enum { SPCA_QUANTIZED_BLOCK = 32, SPCA_REFERENCES = 4, SPCA_GUESS_SHARE = 8 };
 
 /* What the block of a storage is asked for. */

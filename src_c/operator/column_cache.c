@@ -4,8 +4,8 @@
  * every step of a solver, and are copied once. */
 #include "real.h"
 
-enum { ROWS = 8, MORE = 64 }; /* rows copied together, and of a part */
-enum { LINE = 64 };           /* bytes that come from memory for an entry */
+enum { ROWS = 8, MORE = SPCA_LEAST(64) }; /* rows copied together, and of a part */
+enum { LINE = 64 };                       /* bytes that come from memory for an entry */
 
 typedef struct {
     const operator_t *A;

@@ -14,8 +14,9 @@
 enum { /* entries of the vector that lines across are added to, at a time: by one thread, and by
           more */
        STRETCH = 1 << 15,
-       SHORTEST = 1 << 10, /* the pieces of lines are to be read as fast as whole ones */
-       LONGEST = 1 << 13
+       SHORTEST =
+           SPCA_LEAST(1 << 10), /* the pieces of lines are to be read as fast as whole ones */
+       LONGEST = SPCA_LEAST(1 << 13)
 };
 enum { LINE = 64 }; /* bytes that come from memory together, of which C order may need one entry */
 #define REGION ((spca_int)1 << 25) /* bytes of lines that go across before the next ones */
@@ -236,8 +237,13 @@ static void columns_part(void *context, spca_int part)
 static spca_status columns(const operator_t *A, spca_int k, const spca_int *index, spca_stop stop,
                            void *ctx, real *scratch, real *W)
 {
-    gather_t s = {
-        .A = A, .k = k, .rows = 256, .index = index, .place = index, .data = A->data, .out = W};
+    gather_t s = {.A = A,
+                  .k = k,
+                  .rows = SPCA_LEAST(128),
+                  .index = index,
+                  .place = index,
+                  .data = A->data,
+                  .out = W};
     s.across = A->row_major ? A->ld : 1;
     s.down = A->row_major ? 1 : A->ld;
     (void)scratch;

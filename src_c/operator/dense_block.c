@@ -19,9 +19,9 @@ enum {
     TOGETHER = SPCA_TOGETHER,
     LANES = sizeof(lanes_t) / sizeof(real),
     TILE = 4096 / sizeof(real), /* of a line; a multiple of STRANDS */
-    GROUP = 64,     /* lines whose strands are kept while tiles go by; a multiple of 4 */
-    SHORTEST = 128, /* entries of y that a thread adds lines to */
-    ROWS = 2048     /* in C order, where no block of rows fits in cache */
+    GROUP = 64, /* lines whose strands are kept while tiles go by; a multiple of 4 */
+    SHORTEST = SPCA_LEAST(128), /* entries of y that a thread adds lines to */
+    ROWS = 2048                 /* in C order, where no block of rows fits in cache */
 };
 #define LINE(A) ((A)->ld * (spca_int)sizeof(real)) /* from one line to the next, in bytes */
 #define CACHED ((spca_int)1 << 20)                 /* bytes of a block of rows in C order */
