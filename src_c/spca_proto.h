@@ -345,10 +345,10 @@ double SPCA(tile_norms)(spca_int r, const REAL *z, REAL *norm /* SPCA_TILE */);
 /* D_ii' += sum_j w_j |t_ij - t_i'j|, or of the squared differences: n(n-1)/2 pairs i < i', row by
  * row, for b columns T (n x b by columns). */
 spca_status SPCA(add_distances)(spca_int n, spca_int b, const REAL *T, const REAL *w, int squared,
-                                spca_stop stop, void *ctx, double *D);
-/* y_j = sum_{i < i'} u_ii' |t_ij - t_i'j|.  work (n*SPCA_LANES). */
+                                spca_run run, spca_stop stop, void *ctx, double *D);
+/* y_j = sum_{i < i'} u_ii' |t_ij - t_i'j|.  work (n b), b rounded up to SPCA_LANES. */
 spca_status SPCA(absolute_products)(spca_int n, spca_int b, const REAL *T, const REAL *u,
-                                    spca_stop stop, void *ctx, REAL *work, double *y);
+                                    spca_run run, spca_stop stop, void *ctx, REAL *work, double *y);
 
 /* ---- in-place deflation (deflate.c) --------------------------------------------------------- */
 

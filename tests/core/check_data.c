@@ -293,11 +293,12 @@ void SPCA(check_distances)(trial_t *t)
     const real *u = SPCA(numbers)(t, PLAIN, pairs);
     double *D = zeros(t, pairs), *y = SCRATCH(t, b, double), *exact = SCRATCH(t, pairs, double);
     int squared = chance(t, 50);
+    spca_int room = (b + SPCA_LANES - 1) / SPCA_LANES * SPCA_LANES;
+    spca_run run = b % 3 == 0 ? NULL : b % 3 == 1 ? backwards : spca_pool_run;
     for (spca_int a = 0; a < pairs; a++) D[a] = exact[a] = (double)a;
     double *sums = zeros(t, b);
-    CHECK(t, SPCA(add_distances)(n, b, T, w, squared, NULL, NULL, D) == SPCA_OK);
-    CHECK(t,
-          SPCA(absolute_products)(n, b, T, u, NULL, NULL, WORK(t, n * SPCA_LANES), y) == SPCA_OK);
+    CHECK(t, SPCA(add_distances)(n, b, T, w, squared, run, NULL, NULL, D) == SPCA_OK);
+    CHECK(t, SPCA(absolute_products)(n, b, T, u, run, NULL, NULL, WORK(t, n * room), y) == SPCA_OK);
     for (spca_int i = 0; i < n; i++)
         for (spca_int l = i + 1; l < n; l++, at++)
             for (spca_int j = 0; j < b; j++) {
@@ -310,13 +311,13 @@ void SPCA(check_distances)(trial_t *t)
     digest(t, y, (size_t)b * sizeof *y);
     for (spca_int asked = 0;; asked++) {
         stop_t stop = {0, asked};
-        spca_status status = SPCA(add_distances)(n, b, T, w, squared, stop_at, &stop, D);
+        spca_status status = SPCA(add_distances)(n, b, T, w, squared, NULL, stop_at, &stop, D);
         if (stop.asked > asked) {
             CHECK(t, status == SPCA_STOPPED);
             continue;
         }
         stop = (stop_t){0, 0};
-        CHECK(t, SPCA(absolute_products)(n, b, T, u, stop_at, &stop, WORK(t, n * SPCA_LANES), y) ==
+        CHECK(t, SPCA(absolute_products)(n, b, T, u, NULL, stop_at, &stop, WORK(t, n * room), y) ==
                      SPCA_STOPPED);
         break;
     }
