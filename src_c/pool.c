@@ -5,6 +5,10 @@
  * it alone asks stop; the others read a flag.  A caller who finds the threads busy does all by
  * itself: a second set of threads would only fight for the cores.
  *
+ * On a busy machine a thread may lose its core in the middle of a part, and the caller waits for
+ * it. After a loop in which that took long, the next ones are the caller's own, twice as many each
+ * time.
+ *
  * Before a fork the threads leave their loop and end, and its caller goes on alone: neither side
  * has a thread that the other lacks, nor a part that nobody does. */
 #ifndef _WIN32
@@ -46,6 +50,10 @@ void spca_pool_end(void) {}
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <time.h>
+
+enum { MOST_ALONE = 256 }; /* loops */
+#define WAIT 1e-4 /* seconds: a thread that has its core is woken and done in less */
 
 /* One loop, on the stack of its caller. */
 typedef struct {
@@ -64,6 +72,7 @@ static struct {
     pthread_cond_t work, done;
     pthread_t thread[SPCA_MOST_THREADS];
     int threads, busy;
+    int alone, spell; /* loops that the next callers do alone, and how many they were last */
     loop_t *loop;
     atomic_int limit, leaving;
 } pool = {.ending = PTHREAD_MUTEX_INITIALIZER,
@@ -169,7 +178,9 @@ static int open_loop(loop_t *loop, int helpers)
     pthread_once(&once, watch_forks);
     fegetenv(&loop->floating);
     pthread_mutex_lock(&pool.lock);
-    if (!pool.busy && !atomic_load(&pool.leaving)) {
+    if (pool.alone > 0 && !pool.busy) {
+        pool.alone--;
+    } else if (!pool.busy && !atomic_load(&pool.leaving)) {
         open = pool.busy = 1;
         if (pool.threads < helpers) make_threads(helpers);
         loop->wanted = helpers;
@@ -183,11 +194,24 @@ static int open_loop(loop_t *loop, int helpers)
     return open;
 }
 
-static void close_loop(loop_t *loop)
+static double now(void)
 {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void close_loop(loop_t *loop, double opened)
+{
+    double worked = now(), waited;
     pthread_mutex_lock(&pool.lock);
     pool.loop = NULL;
     while (loop->active > 0) pthread_cond_wait(&pool.done, &pool.lock);
+    waited = now() - worked;
+    if (waited <= WAIT || waited <= (worked - opened) / 2)
+        pool.spell = 0;
+    else
+        pool.alone = pool.spell = pool.spell < MOST_ALONE / 2 ? 2 * pool.spell + 1 : MOST_ALONE;
     pool.busy = 0;
     pthread_mutex_unlock(&pool.lock);
 }
@@ -196,7 +220,9 @@ int spca_pool_run(spca_task task, void *context, spca_int count, spca_stop stop,
 {
     loop_t loop = {.task = task, .context = context, .count = count};
     int limit = stays_alone ? 1 : atomic_load(&pool.limit), stopped = 0, open;
+    double opened;
     if (count == 0) return limit;
+    opened = now();
     open = open_loop(&loop, (count < limit ? (int)count : limit) - 1);
     for (;;) {
         spca_int part = take(&loop);
@@ -208,7 +234,7 @@ int spca_pool_run(spca_task task, void *context, spca_int count, spca_stop stop,
         }
         task(context, part);
     }
-    if (open) close_loop(&loop);
+    if (open) close_loop(&loop, opened);
     return stopped;
 }
 
