@@ -19,8 +19,8 @@ def dense_statistics(const floating[:, :] X, bint center, int8_t[:, ::1] shadow=
     cdef double *step = &o[4, 0] if shadowed else NULL
     cdef double *error = &o[5, 0] if shadowed else NULL
     with nogil:
-        status = kernel_dense_statistics(n, p, &X[0, 0], ld, row_major, center, shadow_ld, on_stop, &call.c, &o[0, 0],
-                                         &o[1, 0], &o[2, 0], &o[3, 0], q, step, error, &size[0])
+        status = kernel_shared_statistics(n, p, &X[0, 0], ld, row_major, center, shadow_ld, spca_pool_run, on_stop,
+                                          &call.c, &o[0, 0], &o[1, 0], &o[2, 0], &o[3, 0], q, step, error, &size[0])
     call.check(status)
     return out, np.asarray(size)
 

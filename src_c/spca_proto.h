@@ -192,6 +192,12 @@ spca_status SPCA(dense_statistics)(spca_int n, spca_int p, const REAL *X, spca_i
                                    void *ctx, double *mean, double *square, double *low,
                                    double *high, int8_t *quantized, double *step, double *error,
                                    float *size);
+/* The same, to the bit, by threads (statistics_parts.c). */
+spca_status SPCA(shared_statistics)(spca_int n, spca_int p, const REAL *X, spca_int ld,
+                                    int row_major, int center, spca_int quantized_ld, spca_run run,
+                                    spca_stop stop, void *ctx, double *mean, double *square,
+                                    double *low, double *high, int8_t *quantized, double *step,
+                                    double *error, float *size);
 /* The quantized copy of c columns, given their mean (NULL: 0), smallest and largest entry: q_j =
  * (x_j - mean_j)/step_j rounded to int8, error_j >= ||x_j - mean_j - step_j q_j|| but for rounding
  * in the differences, size_j >= ||q_j||. */

@@ -63,6 +63,25 @@ void SPCA(check_statistics)(trial_t *t)
                                     square, low, high, quantizing ? quantized : NULL, step, error,
                                     size) == SPCA_OK);
     digest(t, mean, (size_t)p * sizeof *mean);
+    for (int by = 0; by < 3; by++) { /* cut by columns: the same bits, but of what is NaN */
+        spca_run run = by == 0 ? NULL : by == 1 ? backwards : spca_pool_run;
+        double *again = SCRATCH(t, 6 * p, double);
+        int8_t *copy = SCRATCH(t, p * ld, int8_t);
+        float *sizes = SCRATCH(t, p, float);
+        CHECK(t, SPCA(shared_statistics)(n, p, d.X, d.ld, d.row_major, center, ld, run, NULL, NULL,
+                                         again, again + p, again + 2 * p, again + 3 * p,
+                                         quantizing ? copy : NULL, again + 4 * p, again + 5 * p,
+                                         sizes) == SPCA_OK);
+        for (spca_int j = 0; j < p; j++) {
+            if (!isfinite(mean[j]) || !isfinite(square[j])) continue;
+            CHECK(t, mean[j] == again[j] && square[j] == again[j + p]);
+            CHECK(t, low[j] == again[j + 2 * p] && high[j] == again[j + 3 * p]);
+            if (!quantizing) continue;
+            CHECK(t, memcmp(quantized + j * ld, copy + j * ld, (size_t)ld) == 0);
+            CHECK(t, step[j] == again[j + 4 * p] && error[j] == again[j + 5 * p]);
+            CHECK(t, size[j] == sizes[j]);
+        }
+    }
     status = SPCA(column_statistics)(n, p, d.X, d.ld, d.row_major, SCRATCH(t, 3 * p, double), means,
                                      variances);
     SPCA(digest)(t, status, p, means);
