@@ -10,12 +10,10 @@ N = 500  # samples of the data of most rows
 WHY: dict[int, str] = {
     3: "the bytes would allow less: in C order the statistics and the quantized copy read each panel "
     "of X twice, from the second-level cache at best; the starts take ten Gram matrices of 400 "
-    "columns; the rest is the quantized copy, read at the memory's bandwidth by one core. Beside two BLAS"
-    " threads the same loops still use one core, and g itself is shorter.",
-    4: "the loops read X with one core, and in an order of additions that does not depend on the "
-    "number of threads, while g uses two cores. OpenMP in the loops over the columns and over "
-    "the quantized copy made screened calls faster with BLAS limited to one thread, but far slower next to "
-    "BLAS with two threads, whose pool spins beside the other: it was not kept.",
+    "columns; the rest is the quantized copy, which one core reads. Beside two BLAS threads g itself is"
+    " shorter.",
+    4: "the loops keep an order of additions that does not depend on the number of threads. Their threads "
+    "sleep between loops: OpenMP's, which spin, made calls far slower next to BLAS with two threads.",
     5: "the kernel keeps the target; the public function also searches the loading, p numbers that "
     "are not in cache, for its nonzeros, in NumPy.",
     6: "removing the component takes two products with it, each of which reads 100 columns; a product "

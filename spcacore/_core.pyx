@@ -15,6 +15,8 @@ import numpy as np
 cdef extern from "spca.h" nogil:
     ctypedef Py_ssize_t spca_int
     ctypedef int (*spca_stop)(void *) noexcept nogil
+    ctypedef void (*spca_task)(void *, spca_int) noexcept nogil
+    ctypedef int (*spca_run)(spca_task, void *, spca_int, spca_stop, void *) noexcept nogil
     ctypedef enum spca_status:
         SPCA_OK
         SPCA_NOT_CONVERGED
@@ -74,6 +76,13 @@ cdef extern from "spca.h" nogil:
 
 include "_externs.pxi"
 
+cdef extern from "pool.h" nogil:
+    int spca_pool_run(spca_task, void *, spca_int, spca_stop, void *) noexcept
+    void spca_pool_set_limit(int) noexcept
+    int spca_pool_limit() noexcept
+    void spca_pool_alone(int) noexcept
+    void spca_pool_end() noexcept
+
 
 cdef extern from *:
     """
@@ -101,6 +110,33 @@ spca_sblas.axpy, spca_dblas.axpy = blas.saxpy, blas.daxpy
 spca_sblas.scal, spca_dblas.scal = blas.sscal, blas.dscal
 spca_sblas.nrm2, spca_dblas.nrm2 = blas.snrm2, blas.dnrm2
 spca_sblas.syevr, spca_dblas.syevr = lapack.ssyevr, lapack.dsyevr
+
+
+# ---- threads ---------------------------------------------------------------------------------------
+
+def set_threads(int threads):
+    """How many threads a loop over the matrix may have, at least 1."""
+    spca_pool_set_limit(threads)
+
+
+def threads():
+    return spca_pool_limit()
+
+
+def shares_loops():
+    """How many threads a loop of this thread may have."""
+    return spca_pool_run(NULL, NULL, 0, NULL, NULL)
+
+
+def stay_alone():
+    """Loops of this thread are its own from now on."""
+    spca_pool_alone(1)
+
+
+def end_threads():
+    """At the exit of the interpreter; another loop would make them anew."""
+    with nogil:
+        spca_pool_end()
 
 
 # ---- one call: interrupts, progress, and errors raised inside a kernel -----------------------------

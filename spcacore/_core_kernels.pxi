@@ -19,8 +19,8 @@ def dense_statistics(const floating[:, :] X, bint center, int8_t[:, ::1] shadow=
     cdef double *step = &o[4, 0] if shadowed else NULL
     cdef double *error = &o[5, 0] if shadowed else NULL
     with nogil:
-        status = kernel_dense_statistics(n, p, &X[0, 0], ld, row_major, center, shadow_ld, on_stop, &call.c, &o[0, 0],
-                                         &o[1, 0], &o[2, 0], &o[3, 0], q, step, error, &size[0])
+        status = kernel_shared_statistics(n, p, &X[0, 0], ld, row_major, center, shadow_ld, spca_pool_run, on_stop,
+                                          &call.c, &o[0, 0], &o[1, 0], &o[2, 0], &o[3, 0], q, step, error, &size[0])
     call.check(status)
     return out, np.asarray(size)
 
@@ -216,7 +216,7 @@ def add_distances(const floating[:, ::1] T, const floating[::1] w, bint squared,
     cdef spca_status status
     cdef Py_ssize_t b = T.shape[0], n = T.shape[1]
     with nogil:
-        status = kernel_add_distances(n, b, &T[0, 0], &w[0], squared, on_stop, &call.c, &D[0])
+        status = kernel_add_distances(n, b, &T[0, 0], &w[0], squared, spca_pool_run, on_stop, &call.c, &D[0])
     call.check(status)
 
 
@@ -225,10 +225,12 @@ def absolute_products(const floating[:, ::1] T, const floating[::1] u):
     cdef Call call = Call()
     cdef spca_status status
     cdef Py_ssize_t b = T.shape[0], n = T.shape[1]
-    cdef floating[::1] work = np.empty(SPCA_LANES * n, np.float32 if floating is float else np.float64)
+    cdef Py_ssize_t lanes = (b + SPCA_LANES - 1) // SPCA_LANES * SPCA_LANES
+    cdef floating[::1] work = np.empty(lanes * n, np.float32 if floating is float else np.float64)
     cdef double[::1] y = np.empty(b)
     with nogil:
-        status = kernel_absolute_products(n, b, &T[0, 0], &u[0], on_stop, &call.c, &work[0], &y[0])
+        status = kernel_absolute_products(n, b, &T[0, 0], &u[0], spca_pool_run, on_stop, &call.c, &work[0],
+                                          &y[0])
     call.check(status)
     return np.asarray(y)
 

@@ -547,6 +547,7 @@ def dense(const floating[:, :] X, bint covariance, const floating[::1] mean, con
     spca_duse_dense(&A.d)
     A.set_arrays(&X[0, 0], row_major, first(mean), first(weight))
     A.s.ld = A.d.ld = ld
+    A.s.run = A.d.run = spca_pool_run
     return A
 
 
@@ -568,6 +569,7 @@ def compressed(Py_ssize_t n, Py_ssize_t p, bint row_major, const floating[::1] d
     A.s.indices = A.d.indices = &indices[0] if indices.shape[0] else NULL
     A.s.indptr = A.d.indptr = &indptr[0]
     A.s.wide = A.d.wide = sizeof(index_t) == 8
+    A.s.run = A.d.run = spca_pool_run
     return A
 
 

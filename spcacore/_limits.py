@@ -75,6 +75,9 @@ DASK_WIDE = 10_000_000  # numbers of a result from which fewer are added by the 
 DASK_FAN_IN = 16  # results that one task adds
 DASK_SMALL = 1 << 16  # bytes of arguments that go with each task
 
+# Threads
+MOST_THREADS = 1024  # for which pool.c has room
+
 # How large a matrix may be formed or decomposed as a whole
 ALL_VECTORS_ORDER = 256  # LAPACK computes all eigenvectors in milliseconds
 SUBMATRIX_ORDER = 1024  # of a submatrix that is formed and decomposed in a tenth of a second: Ctrl-C waits

@@ -14,7 +14,7 @@
  */
 #include "real.h"
 
-enum { GROUP = 8, LANES = SPCA_LANES };
+enum { GROUP = 8, LANES = SPCA_LANES, PAIRS = SPCA_PART / 8 }; /* of a part */
 
 /* d_m += sum_l w_l |t_l[m] - from_l|, or of the squares */
 VECTORIZED static void add_differences(spca_int count, const real *const *t, const real *from,
@@ -37,25 +37,63 @@ VECTORIZED static void add_differences(spca_int count, const real *const *t, con
         }
 }
 
-spca_status SPCA(add_distances)(spca_int n, spca_int b, const real *T, const real *w, int squared,
-                                spca_stop stop, void *ctx, double *D)
+typedef struct {
+    spca_int n, b;
+    const real *T, *w, *u;
+    int squared;
+    real *work;
+    double *out;
+} pairs_t;
+
+/* Sample i and all later ones, of samples from i to i1: the pairs before those of i. */
+static spca_int pairs_before(spca_int n, spca_int i)
 {
-    for (spca_int j = 0; j < b; j += GROUP) {
+    return i * n - i * (i + 1) / 2;
+}
+
+/* The first sample before which there are so many pairs. */
+static spca_int sample_after(spca_int n, spca_int pairs)
+{
+    spca_int low = 0, high = n - 1;
+    while (low < high) {
+        spca_int i = low + (high - low) / 2;
+        if (pairs_before(n, i) < pairs)
+            low = i + 1;
+        else
+            high = i;
+    }
+    return low;
+}
+
+/* Some samples, of all variables: their pairs stay in cache. */
+static void distances_part(void *context, spca_int part)
+{
+    const pairs_t *s = context;
+    spca_int n = s->n, first = sample_after(n, part * PAIRS),
+             last = sample_after(n, (part + 1) * PAIRS);
+    for (spca_int j = 0; j < s->b; j += GROUP) {
+        double *d = s->out + pairs_before(n, first);
         const real *t[GROUP];
         real weight[GROUP], from[GROUP];
-        if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
         for (int l = 0; l < GROUP; l++) {
-            t[l] = T + n * min_int(j + l, b - 1);
-            weight[l] = j + l < b ? w[j + l] : 0;
+            t[l] = s->T + n * min_int(j + l, s->b - 1) + first;
+            weight[l] = j + l < s->b ? s->w[j + l] : 0;
         }
-        double *d = D;
-        for (spca_int i = 0; i < n - 1; i++) {
+        for (spca_int i = first; i < last; i++) {
             for (int l = 0; l < GROUP; l++) from[l] = *t[l]++;
-            add_differences(n - 1 - i, t, from, weight, squared, d);
+            add_differences(n - 1 - i, t, from, weight, s->squared, d);
             d += n - 1 - i;
         }
     }
-    return SPCA_OK;
+}
+
+spca_status SPCA(add_distances)(spca_int n, spca_int b, const real *T, const real *w, int squared,
+                                spca_run run, spca_stop stop, void *ctx, double *D)
+{
+    pairs_t s = {.n = n, .b = b, .T = T, .w = w, .squared = squared, .out = D};
+    double pairs = (double)n * (double)n / 2;
+    return do_parts(run, pairs * (double)b * sizeof(real), distances_part, &s,
+                    pairs_before(n, n) / PAIRS + 1, stop, ctx);
 }
 
 /* sum_l += sum_m u_m |x_ml - from_l| */
@@ -68,23 +106,30 @@ VECTORIZED static void add_products(spca_int count, const real *u, const real *x
     for (int l = 0; l < LANES; l++) sum[l] += (double)part[l];
 }
 
-spca_status SPCA(absolute_products)(spca_int n, spca_int b, const real *T, const real *u,
-                                    spca_stop stop, void *ctx, real *work, double *y)
+/* LANES variables. */
+static void products_part(void *context, spca_int part)
 {
-    for (spca_int j = 0; j < b; j += LANES) {
-        double sum[LANES] = {0};
-        const real *pair = u;
-        if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
-        for (int l = 0; l < LANES; l++) {
-            const real *t = T + n * min_int(j + l, b - 1);
-            for (spca_int i = 0; i < n; i++) work[i * LANES + l] = t[i];
-        }
-        for (spca_int i = 0; i < n - 1; i++) {
-            const real *row = work + i * LANES;
-            add_products(n - 1 - i, pair, row + LANES, row, sum);
-            pair += n - 1 - i;
-        }
-        for (int l = 0; l < LANES && j + l < b; l++) y[j + l] = sum[l];
+    const pairs_t *s = context;
+    spca_int n = s->n, j = part * LANES;
+    double sum[LANES] = {0};
+    const real *pair = s->u;
+    real *work = s->work + j * n;
+    for (int l = 0; l < LANES; l++) {
+        const real *t = s->T + n * min_int(j + l, s->b - 1);
+        for (spca_int i = 0; i < n; i++) work[i * LANES + l] = t[i];
     }
-    return SPCA_OK;
+    for (spca_int i = 0; i < n - 1; i++) {
+        const real *row = work + i * LANES;
+        add_products(n - 1 - i, pair, row + LANES, row, sum);
+        pair += n - 1 - i;
+    }
+    for (int l = 0; l < LANES && j + l < s->b; l++) s->out[j + l] = sum[l];
+}
+
+spca_status SPCA(absolute_products)(spca_int n, spca_int b, const real *T, const real *u,
+                                    spca_run run, spca_stop stop, void *ctx, real *work, double *y)
+{
+    pairs_t s = {.n = n, .b = b, .T = T, .u = u, .work = work, .out = y};
+    return do_parts(run, (double)n * (double)n / 2 * (double)b * sizeof(real), products_part, &s,
+                    (b + LANES - 1) / LANES, stop, ctx);
 }

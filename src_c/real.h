@@ -35,6 +35,25 @@ static inline int asked_to_stop(spca_stop stop, void *ctx)
     return stop && stop(ctx);
 }
 
+/* How many threads share a loop: for cuts that change no bit. */
+static inline int threads_of(spca_run run)
+{
+    return run ? run(NULL, NULL, 0, NULL, NULL) : 1;
+}
+
+/* All parts of a loop that reads so many bytes. */
+static inline spca_status do_parts(spca_run run, double bytes, spca_task task, void *context,
+                                   spca_int count, spca_stop stop, void *ctx)
+{
+    if (run && count > 1 && bytes > SPCA_ALONE)
+        return run(task, context, count, stop, ctx) ? SPCA_STOPPED : SPCA_OK;
+    for (spca_int part = 0; part < count; part++) {
+        if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
+        task(context, part);
+    }
+    return SPCA_OK;
+}
+
 /* The partial sums of a dot product, added pairwise in place. */
 static inline real add_strands(real *sum)
 {

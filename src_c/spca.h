@@ -29,6 +29,15 @@ typedef enum {
 /* Asked once an outer iteration, and between blocks of a long product; nonzero means stop. */
 typedef int (*spca_stop)(void *ctx);
 
+/* One of the parts of a loop.  Parts write to places of their own: neither their order nor who does
+ * them matters. */
+typedef void (*spca_task)(void *context, spca_int part);
+
+/* Does the parts 0 .. count - 1, by threads or not, and asks stop meanwhile; nonzero, with parts
+ * left out, where that said so.  NULL: one part after the other (pool.h has another).
+ * Of no parts: how many threads there are. */
+typedef int (*spca_run)(spca_task task, void *context, spca_int count, spca_stop stop, void *ctx);
+
 typedef enum {
     SPCA_NO_DEFLATION = 0,
     SPCA_HOTELLING = 1,
@@ -37,7 +46,18 @@ typedef enum {
 } spca_deflation;
 
 enum { SPCA_OUTER_BLOCK = 64 };
-enum { SPCA_LANES = 32 };   /* columns whose sums over pairs stand side by side (distances.c) */
+enum { SPCA_LANES = 32 }; /* columns whose sums over pairs stand side by side (distances.c) */
+
+/* Bytes that a part of a loop reads, bytes up to which threads are not worth their waking, and the
+ * least of what is counted otherwise; SPCA_TINY: so little that small problems have many parts, for
+ * the checks. */
+#ifdef SPCA_TINY
+enum { SPCA_PART = 64, SPCA_ALONE = 0 };
+#define SPCA_LEAST(count) 8
+#else
+enum { SPCA_PART = 1 << 18, SPCA_ALONE = 1 << 21 };
+#define SPCA_LEAST(count) (count)
+#endif
 enum { SPCA_TOGETHER = 4 }; /* columns of a block that share one read of X (dense_block.c) */
 enum { SPCA_MANY = 160 };   /* bytes of a row of a block that share one (compressed.c) */
 enum { SPCA_QUANTIZED_BLOCK = 32, SPCA_REFERENCES = 4, SPCA_GUESS_SHARE = 8 };

@@ -82,7 +82,8 @@ struct SPCA(operator) {
      * rho for unit v (operator.c). */
     REAL span_weight;
     int quotient;
-    void *owner; /* for products made by a callback */
+    void *owner;  /* for products made by a callback */
+    spca_run run; /* the parts of loops over X, or NULL; the result has the same bits */
     /* deflation by t directions x_i: image_i = g_i = F x_i of the operator before that step, for
      * Schur over its norm (data) or over sqrt |x_i'g_i| (covariance) */
     spca_deflation deflation;
@@ -205,6 +206,12 @@ spca_status SPCA(dense_statistics)(spca_int n, spca_int p, const REAL *X, spca_i
                                    void *ctx, double *mean, double *square, double *low,
                                    double *high, int8_t *quantized, double *step, double *error,
                                    float *size);
+/* The same, to the bit, by threads (statistics_parts.c). */
+spca_status SPCA(shared_statistics)(spca_int n, spca_int p, const REAL *X, spca_int ld,
+                                    int row_major, int center, spca_int quantized_ld, spca_run run,
+                                    spca_stop stop, void *ctx, double *mean, double *square,
+                                    double *low, double *high, int8_t *quantized, double *step,
+                                    double *error, float *size);
 /* The quantized copy of c columns, given their mean (NULL: 0), smallest and largest entry: q_j =
  * (x_j - mean_j)/step_j rounded to int8, error_j >= ||x_j - mean_j - step_j q_j|| but for rounding
  * in the differences, size_j >= ||q_j||. */
@@ -358,10 +365,10 @@ double SPCA(tile_norms)(spca_int r, const REAL *z, REAL *norm /* SPCA_TILE */);
 /* D_ii' += sum_j w_j |t_ij - t_i'j|, or of the squared differences: n(n-1)/2 pairs i < i', row by
  * row, for b columns T (n x b by columns). */
 spca_status SPCA(add_distances)(spca_int n, spca_int b, const REAL *T, const REAL *w, int squared,
-                                spca_stop stop, void *ctx, double *D);
-/* y_j = sum_{i < i'} u_ii' |t_ij - t_i'j|.  work (n*SPCA_LANES). */
+                                spca_run run, spca_stop stop, void *ctx, double *D);
+/* y_j = sum_{i < i'} u_ii' |t_ij - t_i'j|.  work (n b), b rounded up to SPCA_LANES. */
 spca_status SPCA(absolute_products)(spca_int n, spca_int b, const REAL *T, const REAL *u,
-                                    spca_stop stop, void *ctx, REAL *work, double *y);
+                                    spca_run run, spca_stop stop, void *ctx, REAL *work, double *y);
 
 /* ---- in-place deflation (deflate.c) --------------------------------------------------------- */
 

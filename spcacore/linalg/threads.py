@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -10,7 +9,9 @@ from itertools import takewhile
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
+from .. import _core
 from .._validation import integer
+from .cores import available_cores
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -42,7 +43,7 @@ def check_jobs(n_jobs: Any) -> int:
     n_jobs = integer(n_jobs, "n_jobs", -1)
     if n_jobs == 0:
         raise ValueError("n_jobs must be at least 1, or -1, not 0")
-    return n_jobs if n_jobs > 0 else os.cpu_count() or 1
+    return n_jobs if n_jobs > 0 else available_cores()
 
 
 def in_threads(
@@ -53,6 +54,7 @@ def in_threads(
 ) -> list[Result]:
     """`[task(item, report) for item in items]`; the first exception, or Ctrl-C, ends all of them.
 
+    Loops inside of a task have no threads of their own: that would be more than there are cores.
     Where `on_message` returns True, those that are not done by then are left out, and all after them.
     """
     threads = min(threads, len(items))
@@ -68,7 +70,7 @@ def in_threads(
         return results
     messages: SimpleQueue[Any] = SimpleQueue()
     report = Report(messages.put)
-    with ThreadPoolExecutor(threads) as pool:
+    with ThreadPoolExecutor(threads, initializer=_core.stay_alone) as pool:
         try:
             futures = [pool.submit(task, item, report) for item in items]
             waiting = set(futures)

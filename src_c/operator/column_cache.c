@@ -4,12 +4,35 @@
  * every step of a solver, and are copied once. */
 #include "real.h"
 
+enum { ROWS = 8, MORE = SPCA_LEAST(64) }; /* rows copied together, and of a part */
+enum { LINE = 64 };                       /* bytes that come from memory for an entry */
+
+typedef struct {
+    const operator_t *A;
+    spca_int absent;
+} copy_t;
+
+static void copy_part(void *context, spca_int part)
+{
+    const copy_t *t = context;
+    const operator_t *A = t->A;
+    const spca_column_cache *s = A->cache;
+    real *kept = s->kept;
+    spca_int end = min_int(A->n, (part + 1) * MORE);
+    for (spca_int i = part * MORE; i < end; i += ROWS) {
+        spca_int r = min_int(ROWS, end - i);
+        const real *row = A->data + i * A->ld;
+        for (spca_int b = 0; b < t->absent; b++) {
+            spca_int place = s->missing[b], j = s->owner[place];
+            for (spca_int l = 0; l < r; l++) kept[place * A->n + i + l] = row[l * A->ld + j];
+        }
+    }
+}
+
 spca_status SPCA(keep_columns)(const operator_t *A, spca_int count, const spca_int *list,
                                spca_stop stop, void *ctx)
 {
-    enum { ROWS = 8 };
     spca_column_cache *s = A->cache;
-    real *kept = s->kept;
     spca_int absent = 0, batch = ++s->batch;
     if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
     for (spca_int a = 0; a < count; a++) {
@@ -30,18 +53,11 @@ spca_status SPCA(keep_columns)(const operator_t *A, spca_int count, const spca_i
         }
         s->slot_list[a] = place;
     }
-    for (spca_int i = 0; i < A->n; i += ROWS) {
-        spca_int r = min_int(ROWS, A->n - i);
-        const real *row = A->data + i * A->ld;
-        if (absent && i % 4096 == 0 && asked_to_stop(stop, ctx)) {
-            for (spca_int b = 0; b < absent; b++) s->slot[s->owner[s->missing[b]]] = -1;
-            for (spca_int b = 0; b < absent; b++) s->owner[s->missing[b]] = -1;
-            return SPCA_STOPPED;
-        }
-        for (spca_int b = 0; b < absent; b++) {
-            spca_int place = s->missing[b], j = s->owner[place];
-            for (spca_int l = 0; l < r; l++) kept[place * A->n + i + l] = row[l * A->ld + j];
-        }
-    }
-    return SPCA_OK;
+    copy_t copy = {A, absent};
+    spca_int parts = absent ? (A->n + MORE - 1) / MORE : 0;
+    spca_status status =
+        do_parts(A->run, (double)absent * (double)A->n * LINE, copy_part, &copy, parts, stop, ctx);
+    for (spca_int b = 0; status < 0 && b < absent; b++) s->slot[s->owner[s->missing[b]]] = -1;
+    for (spca_int b = 0; status < 0 && b < absent; b++) s->owner[s->missing[b]] = -1;
+    return status;
 }

@@ -20,6 +20,7 @@ enum {
     NEXT = 16,                          /* of one vector */
     TILE = 64                           /* rows transposed at a time */
 };
+enum { ENTRY = sizeof(real) + 4, PART = SPCA_PART / 16 }; /* bytes of an entry; entries of a part */
 #define READ ((spca_int)1 << 22)  /* entries read between two looks at stop, of one vector */
 #define BLOCK ((spca_int)1 << 20) /* of a block */
 #define WIDTH (MOST * LANES)
@@ -27,45 +28,130 @@ enum {
 /* ---- one vector: CSR by rows, CSC by columns, a symmetric matrix either way ---------------------
  */
 
-/* y[l] = line_l . x, or, across, y += x_l line_l for each line of the list (all if NULL), with
- * `wide` known to the compiler.  Places in x or y that the next entries need are fetched ahead. */
-static inline spca_status line_products(const operator_t *A, const int wide, const int along,
-                                        spca_int k, const spca_int *list, const real *x,
-                                        spca_stop stop, void *ctx, real *y)
+/* A loop over lines, all or the k of a list, and how it is cut: along into parts of so many entries
+ * and lines, across into stretches of y. */
+typedef struct {
+    const operator_t *A;
+    const spca_int *list;
+    const real *x;
+    real *y;
+    spca_int first, last, parts; /* of the lines, or of the list */
+} lines_t;
+
+/* The first of the lines before which so much was read: entries, and the lines themselves. */
+static spca_int line_after(const lines_t *s, spca_int much)
 {
-    spca_int read = 0, lines = list ? k : A->row_major ? A->m : A->p;
-    spca_int end = at(A->indptr, wide, A->row_major ? A->m : A->p);
-    const real *place = along ? x : y;
-    for (spca_int a = 0; a < lines; a++) {
-        spca_int l = list ? list[a] : a;
-        spca_int first = at(A->indptr, wide, l), last = at(A->indptr, wide, l + 1);
-        real sum = 0, xl = along ? 0 : x[a];
-        for (spca_int q = first; q < last; q++) {
-            spca_int j = at(A->indices, wide, q);
-            if (q + NEXT < end) FETCH_TO_WRITE(place + at(A->indices, wide, q + NEXT));
-            if (along)
-                sum += A->data[q] * x[j];
-            else
-                y[j] += A->data[q] * xl;
-        }
-        if (along) y[l] = sum;
-        if ((read += last - first + 16) > READ) {
-            read = 0;
-            if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
-        }
+    spca_int low = s->first, high = s->last, start = at(s->A->indptr, s->A->wide, low) + low;
+    while (low < high) {
+        spca_int l = low + (high - low) / 2;
+        if (at(s->A->indptr, s->A->wide, l) + l - start < much)
+            low = l + 1;
+        else
+            high = l;
     }
-    return SPCA_OK;
+    return low;
 }
 
-static spca_status compressed_product(const operator_t *A, int along, spca_int k,
-                                      const spca_int *list, const real *x, spca_stop stop,
-                                      void *ctx, real *y)
+/* The first place between first and last whose index is at least j. */
+static inline spca_int place_of(const operator_t *A, const int wide, spca_int first, spca_int last,
+                                spca_int j)
 {
-    if (A->wide)
-        return along ? line_products(A, 1, 1, k, list, x, stop, ctx, y)
-                     : line_products(A, 1, 0, k, list, x, stop, ctx, y);
-    return along ? line_products(A, 0, 1, k, list, x, stop, ctx, y)
-                 : line_products(A, 0, 0, k, list, x, stop, ctx, y);
+    while (first < last) {
+        spca_int q = first + (last - first) / 2;
+        if (at(A->indices, wide, q) < j)
+            first = q + 1;
+        else
+            last = q;
+    }
+    return first;
+}
+
+/* y[l] = line_l . x.  Places in x that the next entries need are fetched ahead. */
+static inline void along_lines(const lines_t *s, const int wide, spca_int l, spca_int l1)
+{
+    const operator_t *A = s->A;
+    spca_int end = at(A->indptr, wide, l1);
+    for (; l < l1; l++) {
+        spca_int last = at(A->indptr, wide, l + 1);
+        real sum = 0;
+        for (spca_int q = at(A->indptr, wide, l); q < last; q++) {
+            if (q + NEXT < end) FETCH(s->x + at(A->indices, wide, q + NEXT));
+            sum += A->data[q] * s->x[at(A->indices, wide, q)];
+        }
+        s->y[l] = sum;
+    }
+}
+
+static void along_part(void *context, spca_int part)
+{
+    const lines_t *s = context;
+    spca_int l = line_after(s, part * PART);
+    spca_int l1 = part + 1 < s->parts ? line_after(s, (part + 1) * PART) : s->last;
+    if (s->A->wide)
+        along_lines(s, 1, l, l1);
+    else
+        along_lines(s, 0, l, l1);
+}
+
+/* y += x_l line_l from y_j up to y_j1.  Places in y that the next entries need are fetched ahead.
+ */
+static inline void across_lines(const lines_t *s, const int wide, spca_int j, spca_int j1)
+{
+    const operator_t *A = s->A;
+    spca_int end = at(A->indptr, wide, A->row_major ? A->m : A->p);
+    for (spca_int a = s->first; a < s->last; a++) {
+        spca_int l = s->list ? s->list[a] : a;
+        spca_int q = at(A->indptr, wide, l), last = at(A->indptr, wide, l + 1);
+        real xl = s->x[a];
+        if (s->parts > 1) {
+            q = place_of(A, wide, q, last, j);
+            last = end = place_of(A, wide, q, last, j1);
+        }
+        for (; q < last; q++) {
+            if (q + NEXT < end) FETCH_TO_WRITE(s->y + at(A->indices, wide, q + NEXT));
+            s->y[at(A->indices, wide, q)] += A->data[q] * xl;
+        }
+    }
+}
+
+static void across_part(void *context, spca_int part)
+{
+    const lines_t *s = context;
+    spca_int length = s->A->row_major ? s->A->p : s->A->m,
+             step = (length + s->parts - 1) / s->parts;
+    if (s->A->wide)
+        across_lines(s, 1, part * step, (part + 1) * step);
+    else
+        across_lines(s, 0, part * step, (part + 1) * step);
+}
+
+/* y = lines . x of all lines. */
+static spca_status lines_along(const operator_t *A, const real *x, spca_stop stop, void *ctx,
+                               real *y)
+{
+    lines_t s = {.A = A, .x = x, .y = y, .last = A->row_major ? A->m : A->p};
+    spca_int much = at(A->indptr, A->wide, s.last) + s.last;
+    s.parts = much / PART + 1;
+    return do_parts(A->run, (double)much * ENTRY, along_part, &s, s.parts, stop, ctx);
+}
+
+/* y += sum of x_l line_l.  Stretches of y are so long that some entries of a line lie in each,
+ * whose places are found by bisection. */
+static spca_status lines_across(const operator_t *A, spca_int k, const spca_int *list,
+                                const real *x, spca_stop stop, void *ctx, real *y)
+{
+    spca_int lines = A->row_major ? A->m : A->p, threads = threads_of(A->run), next;
+    spca_int entries = at(A->indptr, A->wide, lines) / lines, step;
+    lines_t s = {.A = A, .list = list, .x = x, .y = y, .parts = 1};
+    spca_status status = SPCA_OK;
+    if (threads > 1) s.parts = min_int(4 * threads, entries / SPCA_LEAST(64) + 1);
+    step = READ / (entries + 1) + 1;
+    for (; s.first < k && status >= 0; s.first = next) {
+        s.last = next = min_int(k, s.first + step);
+        status = do_parts(A->run, (double)(next - s.first) * (double)entries * ENTRY, across_part,
+                          &s, s.parts, stop, ctx);
+    }
+    return status;
 }
 
 static spca_status forward(const operator_t *A, vector_t v, spca_stop stop, void *ctx,
@@ -75,8 +161,8 @@ static spca_status forward(const operator_t *A, vector_t v, spca_stop stop, void
     real shift = weighted(A, v, !by_lines, scratch);
     spca_status status;
     for (spca_int i = 0; i < A->m; i++) f[i] = 0;
-    status = by_lines ? compressed_product(A, 0, v.nnz, v.index, scratch, stop, ctx, f)
-                      : compressed_product(A, 1, 0, NULL, scratch, stop, ctx, f);
+    status = by_lines ? lines_across(A, v.nnz, v.index, scratch, stop, ctx, f)
+                      : lines_along(A, scratch, stop, ctx, f);
     finish_forward(A, shift, f);
     return status;
 }
@@ -86,7 +172,8 @@ static spca_status backward(const operator_t *A, const real *f, real total, spca
 {
     spca_status status;
     for (spca_int j = 0; j < A->p; j++) y[j] = 0;
-    status = compressed_product(A, !A->row_major, 0, NULL, f, stop, ctx, y);
+    status = A->row_major ? lines_across(A, A->m, NULL, f, stop, ctx, y)
+                          : lines_along(A, f, stop, ctx, y);
     finish_backward(A, total, count, list, y);
     return status;
 }

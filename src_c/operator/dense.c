@@ -7,11 +7,19 @@
  * loops read them, and always in the same order of additions, whatever the number of threads, the
  * processor, or which other lines are asked for:
  *     along:  line . x, by STRANDS partial sums that are then added pairwise;
- *     across: y += sum of w_l line_l, four lines in one addition. */
+ *     across: y += sum of w_l line_l, four lines in one addition.
+ * Threads share the first by lines and the second by stretches of y. */
 #include "centring.h"
 
-#define BLOCK ((spca_int)1 << 23) /* entries read between two looks at stop */
-#define TILE ((spca_int)1 << 15)  /* of a long vector that is added to, line after line */
+enum { /* entries of the vector that lines across are added to, at a time: by one thread, and by
+          more */
+       STRETCH = 1 << 15,
+       SHORTEST =
+           SPCA_LEAST(1 << 10), /* the pieces of lines are to be read as fast as whole ones */
+       LONGEST = SPCA_LEAST(1 << 13)
+};
+enum { LINE = 64 }; /* bytes that come from memory together, of which C order may need one entry */
+#define REGION ((spca_int)1 << 25) /* bytes of lines that go across before the next ones */
 
 /* y[a] = line(list_a) . x */
 VECTORIZED static void dots(spca_int count, const spca_int *list, const real *data, spca_int ld,
@@ -45,61 +53,117 @@ static void grouped_dots(spca_int count, const spca_int *list, const real *data,
     }
 }
 
-static spca_status lines_along(const real *data, spca_int ld, spca_int count, const spca_int *list,
-                               spca_int length, const real *x, spca_stop stop, void *ctx, real *y)
+/* A loop over lines, all or those of a list; of a part, `step` lines along or entries across. */
+typedef struct {
+    const real *data, *x;
+    const spca_int *list;
+    spca_int ld, first, count, length, step;
+    real *y;
+} lines_t;
+
+static void along_part(void *context, spca_int part)
 {
-    spca_int step = BLOCK / length + 1;
-    for (spca_int a = 0; a < count; a += step) {
-        spca_int c = min_int(step, count - a);
-        if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
-        if (list)
-            dots(c, list + a, data, ld, length, x, y + a);
-        else
-            dots(c, NULL, data + a * ld, ld, length, x, y + a);
-    }
-    return SPCA_OK;
+    const lines_t *s = context;
+    spca_int a = part * s->step, c = min_int(s->step, s->count - a);
+    if (s->list)
+        dots(c, s->list + a, s->data, s->ld, s->length, s->x, s->y + a);
+    else
+        dots(c, NULL, s->data + a * s->ld, s->ld, s->length, s->x, s->y + a);
 }
 
-/* y (length) is overwritten; tiles keep it in cache. */
-static spca_status lines_across(const real *data, spca_int ld, spca_int count, const spca_int *list,
-                                spca_int length, const real *w, spca_stop stop, void *ctx, real *y)
+static spca_status lines_along(spca_run run, const real *data, spca_int ld, spca_int count,
+                               const spca_int *list, spca_int length, const real *x, spca_stop stop,
+                               void *ctx, real *y)
 {
-    spca_int read = BLOCK;
-    for (spca_int i0 = 0; i0 < length; i0 += TILE) {
-        spca_int n = min_int(TILE, length - i0), a = 0;
-        for (spca_int i = i0; i < i0 + n; i++) y[i] = 0;
-        for (; a + 4 <= count; a += 4) {
-            const real *line[4];
-            if ((read += 4 * n) > BLOCK) {
-                read = 0;
-                if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
-            }
-            for (int b = 0; b < 4; b++) line[b] = data + (list ? list[a + b] : a + b) * ld + i0;
-            add_four(n, line[0], line[1], line[2], line[3], w + a, y + i0);
-        }
-        for (; a < count; a++) {
-            const real *line = data + (list ? list[a] : a) * ld + i0;
-            for (spca_int i = 0; i < n; i++) y[i0 + i] += w[a] * line[i];
-        }
+    spca_int bytes = length * (spca_int)sizeof(real), step = SPCA_PART / bytes + 1;
+    lines_t s = {.data = data,
+                 .x = x,
+                 .list = list,
+                 .ld = ld,
+                 .count = count,
+                 .length = length,
+                 .step = step,
+                 .y = y};
+    return do_parts(run, (double)count * (double)bytes, along_part, &s, (count + step - 1) / step,
+                    stop, ctx);
+}
+
+/* y += w_l line_l of the lines from first to count, at a stretch. */
+static void across_part(void *context, spca_int part)
+{
+    const lines_t *s = context;
+    spca_int i0 = part * s->step, n = min_int(s->step, s->length - i0), a = s->first;
+    const real *data = s->data + i0, *w = s->x;
+    real *y = s->y + i0;
+    for (; a + 4 <= s->count; a += 4) {
+        const real *line[4];
+        for (int b = 0; b < 4; b++) line[b] = data + (s->list ? s->list[a + b] : a + b) * s->ld;
+        add_four(n, line[0], line[1], line[2], line[3], w + a, y);
     }
-    return SPCA_OK;
+    for (; a < s->count; a++) {
+        const real *line = data + (s->list ? s->list[a] : a) * s->ld;
+        for (spca_int i = 0; i < n; i++) y[i] += w[a] * line[i];
+    }
+}
+
+/* y (length) is overwritten; stretches keep it in cache. */
+static spca_status lines_across(spca_run run, const real *data, spca_int ld, spca_int count,
+                                const spca_int *list, spca_int length, const real *w,
+                                spca_stop stop, void *ctx, real *y)
+{
+    spca_int threads = threads_of(run), step = (length / threads + 63) / 64 * 64;
+    spca_int lines = REGION / (length * (spca_int)sizeof(real)) / 4 * 4;
+    lines_t s = {.data = data, .x = w, .list = list, .ld = ld, .length = length, .y = y};
+    spca_status status = SPCA_OK;
+    if (threads == 1)
+        s.step = STRETCH;
+    else
+        s.step = step < SHORTEST ? SHORTEST : min_int(step, LONGEST);
+    if (lines < 64) lines = 64;
+    for (spca_int i = 0; i < length; i++) y[i] = 0;
+    for (; s.first < count && status >= 0; s.first = s.count) {
+        s.count = min_int(s.first + lines, count);
+        status = do_parts(run, (double)(s.count - s.first) * (double)length * sizeof(real),
+                          across_part, &s, (length + s.step - 1) / s.step, stop, ctx);
+    }
+    return status;
+}
+
+typedef struct {
+    const operator_t *A;
+    spca_int k, rows; /* of a part */
+    const spca_int *index, *place;
+    const real *w, *data;
+    spca_int across, down;
+    real *out;
+} gather_t;
+
+static void gather_part(void *context, spca_int part)
+{
+    const gather_t *s = context;
+    const operator_t *A = s->A;
+    const spca_int *list = s->index;
+    const real *w = s->w;
+    real *f = s->out;
+    for (spca_int i = part * s->rows; i < min_int(A->n, (part + 1) * s->rows); i++) {
+        const real *row = A->data + i * A->ld;
+        spca_int a = 0;
+        f[i] = 0;
+        for (; a + 4 <= s->k; a += 4)
+            f[i] += (w[a] * row[list[a]] + w[a + 1] * row[list[a + 1]]) +
+                    (w[a + 2] * row[list[a + 2]] + w[a + 3] * row[list[a + 3]]);
+        for (; a < s->k; a++) f[i] += w[a] * row[list[a]];
+    }
 }
 
 /* f_i = row_i . w over the columns of the list: in C order, with the additions of lines_across. */
 static spca_status rows_gather(const operator_t *A, spca_int k, const spca_int *list, const real *w,
                                spca_stop stop, void *ctx, real *f)
 {
-    for (spca_int i = 0; i < A->n; i++) {
-        const real *row = A->data + i * A->ld;
-        spca_int a = 0;
-        f[i] = 0;
-        if (i % 4096 == 0 && asked_to_stop(stop, ctx)) return SPCA_STOPPED;
-        for (; a + 4 <= k; a += 4)
-            f[i] += (w[a] * row[list[a]] + w[a + 1] * row[list[a + 1]]) +
-                    (w[a + 2] * row[list[a + 2]] + w[a + 3] * row[list[a + 3]]);
-        for (; a < k; a++) f[i] += w[a] * row[list[a]];
-    }
-    return SPCA_OK;
+    spca_int rows = SPCA_PART / (LINE * (k + 1)) + 1;
+    gather_t s = {.A = A, .k = k, .rows = rows, .index = list, .w = w, .out = f};
+    return do_parts(A->run, (double)A->n * (double)k * LINE, gather_part, &s,
+                    (A->n + rows - 1) / rows, stop, ctx);
 }
 
 static spca_status forward(const operator_t *A, vector_t v, spca_stop stop, void *ctx,
@@ -111,16 +175,16 @@ static spca_status forward(const operator_t *A, vector_t v, spca_stop stop, void
     const spca_int *list = all ? NULL : v.index;
     spca_status status;
     if (!A->covariance && !A->row_major) {
-        status = lines_across(A->data, A->ld, count, list, A->m, w, stop, ctx, f);
+        status = lines_across(A->run, A->data, A->ld, count, list, A->m, w, stop, ctx, f);
     } else if (all) {
-        status = lines_along(A->data, A->ld, A->m, NULL, A->p, w, stop, ctx, f);
+        status = lines_along(A->run, A->data, A->ld, A->m, NULL, A->p, w, stop, ctx, f);
     } else if (A->covariance) {
-        status = lines_across(A->data, A->ld, count, list, A->m, w, stop, ctx, f);
+        status = lines_across(A->run, A->data, A->ld, count, list, A->m, w, stop, ctx, f);
     } else if (A->cache && count <= A->cache->capacity) {
         status = SPCA(keep_columns)(A, count, list, stop, ctx);
         if (status < 0) return status;
-        status =
-            lines_across(A->cache->kept, A->n, count, A->cache->slot_list, A->n, w, stop, ctx, f);
+        status = lines_across(A->run, A->cache->kept, A->n, count, A->cache->slot_list, A->n, w,
+                              stop, ctx, f);
     } else {
         status = rows_gather(A, count, list, w, stop, ctx, f);
     }
@@ -133,9 +197,9 @@ static spca_status backward(const operator_t *A, const real *f, real total, spca
 {
     spca_status status = SPCA_OK;
     if (!A->row_major) {
-        status = lines_along(A->data, A->ld, count, list, A->n, f, stop, ctx, y);
+        status = lines_along(A->run, A->data, A->ld, count, list, A->n, f, stop, ctx, y);
     } else if (!list) {
-        status = lines_across(A->data, A->ld, A->n, NULL, A->p, f, stop, ctx, y);
+        status = lines_across(A->run, A->data, A->ld, A->n, NULL, A->p, f, stop, ctx, y);
     } else {
         spca_int room = A->cache->capacity;
         for (spca_int a = 0; a < count; a += room) {
@@ -149,41 +213,50 @@ static spca_status backward(const operator_t *A, const real *f, real total, spca
     return status;
 }
 
+/* Rows of some columns of F, which stay in cache from column to column. */
+static void columns_part(void *context, spca_int part)
+{
+    const gather_t *s = context;
+    const operator_t *A = s->A;
+    spca_int i0 = part * s->rows, i1 = min_int(A->m, i0 + s->rows), across = s->across;
+    for (spca_int a = 0; a < s->k; a++) {
+        const real *x = s->data + s->place[a] * s->down;
+        real *w = s->out + a * A->m, range = A->range, weight = column_weight(A, s->index[a]);
+        real mean = A->mean ? A->mean[s->index[a]] * range : 0;
+        if (A->row_weight)
+            for (spca_int i = i0; i < i1; i++)
+                w[i] =
+                    (A->row_weight[i] * x[i * across] * range - mean * row_center(A, i)) * weight;
+        else
+            for (spca_int i = i0; i < i1; i++) w[i] = (x[i * across] * range - mean) * weight;
+        if (A->covariance && A->weight)
+            for (spca_int i = i0; i < i1; i++) w[i] *= A->weight[i];
+    }
+}
+
 static spca_status columns(const operator_t *A, spca_int k, const spca_int *index, spca_stop stop,
                            void *ctx, real *scratch, real *W)
 {
-    spca_int across = A->row_major ? A->ld : 1, down = A->row_major ? 1 : A->ld;
-    const real *data = A->data;
-    const spca_int *place = index;
+    gather_t s = {.A = A,
+                  .k = k,
+                  .rows = SPCA_LEAST(128),
+                  .index = index,
+                  .place = index,
+                  .data = A->data,
+                  .out = W};
+    s.across = A->row_major ? A->ld : 1;
+    s.down = A->row_major ? 1 : A->ld;
     (void)scratch;
     if (A->cache && A->row_major && k <= A->cache->capacity) {
         spca_status status = SPCA(keep_columns)(A, k, index, stop, ctx);
         if (status < 0) return status;
-        data = A->cache->kept;
-        place = A->cache->slot_list;
-        across = 1;
-        down = A->n;
+        s.data = A->cache->kept;
+        s.place = A->cache->slot_list;
+        s.across = 1;
+        s.down = A->n;
     }
-    for (spca_int i0 = 0; i0 < A->m; i0 += 256) { /* rows stay in cache from column to column */
-        spca_int i1 = min_int(A->m, i0 + 256);
-        if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
-        for (spca_int a = 0; a < k; a++) {
-            const real *x = data + place[a] * down;
-            real weight = column_weight(A, index[a]), range = A->range;
-            real mean = A->mean ? A->mean[index[a]] * range : 0;
-            if (A->row_weight)
-                for (spca_int i = i0; i < i1; i++)
-                    W[a * A->m + i] =
-                        (A->row_weight[i] * x[i * across] * range - mean * row_center(A, i)) *
-                        weight;
-            else
-                for (spca_int i = i0; i < i1; i++)
-                    W[a * A->m + i] = (x[i * across] * range - mean) * weight;
-            if (A->covariance && A->weight)
-                for (spca_int i = i0; i < i1; i++) W[a * A->m + i] *= A->weight[i];
-        }
-    }
-    return SPCA_OK;
+    return do_parts(A->run, (double)A->m * (double)k * (s.across > 1 ? LINE : (double)sizeof(real)),
+                    columns_part, &s, (A->m + s.rows - 1) / s.rows, stop, ctx);
 }
 
 void SPCA(use_dense)(operator_t *A)

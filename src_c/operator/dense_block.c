@@ -9,6 +9,8 @@
  * that four of them with V and Y are too much; in Fortran order, more than some thousands of
  * columns.
  *
+ * Threads share each product by its outputs, lines or stretches of y.
+ *
  * Every sum is made in the order of dense.c: column c of Y has the bits of SPCA(apply) to column
  * c of V, whatever the other columns, their number and the number of threads. */
 #include "centring.h"
@@ -18,12 +20,15 @@ enum {
     LANES = sizeof(lanes_t) / sizeof(real),
     TILE = 4096 / sizeof(real), /* of a line; a multiple of STRANDS */
     GROUP = 64, /* lines whose strands are kept while tiles go by; a multiple of 4 */
-    ROWS = 2048 /* in C order, where no block of rows fits in cache */
+    SHORTEST = SPCA_LEAST(128), /* entries of y that a thread adds lines to */
+    ROWS = 2048                 /* in C order, where no block of rows fits in cache */
 };
 #define LINE(A) ((A)->ld * (spca_int)sizeof(real)) /* from one line to the next, in bytes */
 #define CACHED ((spca_int)1 << 20)                 /* bytes of a block of rows in C order */
 #define PANEL ((spca_int)4 << 20)                  /* in Fortran order */
 #define NEARBY ((spca_int)7 << 20)                 /* bytes of it with V and Y */
+#define SHARED ((spca_int)4 << 20)                 /* of a block of rows that threads share */
+#define REGION ((spca_int)1 << 25) /* of lines added to y between two looks at stop */
 
 /* Memory keeps up only with far more reads under way than one loop asks for by itself, so the lines
  * after those at work are fetched `ahead` bytes before their turn. */
@@ -177,20 +182,21 @@ typedef struct {
     spca_int strands; /* lines whose strands are kept */
 } plan_t;
 
-static plan_t make_plan(const operator_t *A, spca_int b)
+/* shared: by threads, which meet between the products. */
+static plan_t make_plan(const operator_t *A, spca_int b, int shared)
 {
     spca_int row = A->p * (spca_int)sizeof(real), multiple = A->row_major ? 4 : STRANDS;
-    plan_t plan = {(A->row_major ? CACHED : PANEL) / row / multiple * multiple,
-                   A->deflation == SPCA_SCHUR, 0};
+    spca_int cached = shared ? SHARED : A->row_major ? CACHED : PANEL;
+    plan_t plan = {cached / row / multiple * multiple, A->deflation == SPCA_SCHUR, 0};
     if (A->row_major) {
         if (plan.rows < 4) plan.rows = 4;
-        if (plan.apart || row * (plan.rows + 2 * b) > NEARBY) plan.rows = ROWS;
+        if (plan.apart || row * (plan.rows + 2 * b) > (shared ? 2 * SHARED : NEARBY))
+            plan.rows = ROWS;
         plan.rows = min_int(plan.rows, A->n);
-        plan.strands = plan.rows;
     } else {
-        plan.apart |= plan.rows < GROUP * 2;
+        plan.apart |= PANEL / row < GROUP * 2;
         if (plan.apart || plan.rows > A->n) plan.rows = A->n;
-        plan.strands = plan.apart ? GROUP : A->p;
+        plan.strands = plan.apart ? 0 : A->p;
     }
     return plan;
 }
@@ -200,58 +206,115 @@ spca_int SPCA(dense_block_work)(const operator_t *A, spca_block what, spca_int b
     spca_int most = 0;
     if (A->covariance || A->quotient || A->span_weight != 0 || (what != SPCA_BOTH && A->t > 0))
         return 0;
-    for (spca_int c = 1; c <= min_int(b, TOGETHER); c++) {
-        plan_t plan = make_plan(A, c);
-        spca_int work = c * (A->p + A->m + plan.rows + 1 + 2 * A->t);
-        work += TOGETHER * STRANDS * plan.strands;
-        if (work > most) most = work;
-        work =
-            c * (A->p + A->m) + TOGETHER * STRANDS * (A->row_major ? min_int(ROWS, A->n) : GROUP);
-        if (work > most) most = work; /* of one product */
-    }
+    for (spca_int c = 1; c <= min_int(b, TOGETHER); c++)
+        for (int shared = 0; shared < 2; shared++) {
+            plan_t plan = make_plan(A, c, shared);
+            spca_int work = c * (A->p + A->m + plan.rows + 1 + 2 * A->t);
+            work += TOGETHER * STRANDS * plan.strands;
+            if (work > most) most = work;
+        }
     return most;
+}
+
+/* One product of `rows` rows from i0 with b columns, of a part `step` of its outputs. */
+typedef struct {
+    const operator_t *A;
+    spca_int b, i0, rows, j0, count, step; /* the lines from j0, in Fortran order */
+    const real *x;
+    spca_int ldx;
+    real *S, *y;
+    spca_int ldy;
+} product_t;
+
+/* S_l: the strands of a line, of b columns. */
+#define OF_LINE (TOGETHER * STRANDS)
+
+/* y = lines . x for some lines; of those whose strands S keeps, these alone. */
+static void along_part(void *context, spca_int part)
+{
+    const product_t *s = context;
+    const operator_t *A = s->A;
+    spca_int l = part * s->step, end = min_int(l + s->step, s->count), c;
+    spca_int length = A->row_major ? A->p : s->rows;
+    const real *data = A->data + (A->row_major ? s->i0 * A->ld : s->i0) + s->j0 * A->ld;
+    real strands[GROUP * OF_LINE];
+    if (s->S) {
+        along(A, s->b, end - l, data + l * A->ld, length, s->x, s->ldx, s->S + l * OF_LINE);
+        return;
+    }
+    for (; l < end; l += c) {
+        c = min_int(GROUP, end - l);
+        zero(c * OF_LINE, strands);
+        along(A, s->b, c, data + l * A->ld, length, s->x, s->ldx, strands);
+        add_lines(s->b, c, strands, s->y + l, s->ldy);
+    }
+}
+
+/* y += lines times x, at a stretch. */
+static void across_part(void *context, spca_int part)
+{
+    const product_t *s = context;
+    const operator_t *A = s->A;
+    spca_int length = A->row_major ? A->p : s->rows, i = part * s->step;
+    spca_int n = min_int(s->step, length - i);
+    const real *data = A->data + (A->row_major ? s->i0 * A->ld : s->i0) + s->j0 * A->ld + i;
+    for (spca_int l = 0; l < s->count; l += GROUP)
+        across(A, s->b, min_int(GROUP, s->count - l), data + l * A->ld, n, s->x + l, s->ldx,
+               s->y + i, s->ldy);
+}
+
+static spca_status lines_along(product_t s, spca_stop stop, void *ctx)
+{
+    spca_int length = s.A->row_major ? s.A->p : s.rows;
+    spca_int bytes = length * (spca_int)sizeof(real), lines = s.count;
+    s.step = (SPCA_PART / bytes / 4 + 1) * 4;
+    return do_parts(s.A->run, (double)s.b * (double)lines * (double)bytes, along_part, &s,
+                    (lines + s.step - 1) / s.step, stop, ctx);
+}
+
+/* y is added to. */
+static spca_status lines_across(product_t s, spca_stop stop, void *ctx)
+{
+    spca_int length = s.A->row_major ? s.A->p : s.rows, lines = s.count;
+    spca_int bytes = length * (spca_int)sizeof(real), region = REGION / bytes / GROUP * GROUP;
+    int threads = threads_of(s.A->run);
+    const real *x = s.x;
+    spca_status status = SPCA_OK;
+    s.step = length;
+    if (threads > 1) s.step = ((length + threads - 1) / threads + STRANDS - 1) / STRANDS * STRANDS;
+    if (s.step < SHORTEST) s.step = SHORTEST;
+    if (region < GROUP) region = GROUP;
+    for (spca_int l = 0; l < lines && status >= 0; l += region, s.j0 += region) {
+        s.x = x + l;
+        s.count = min_int(region, lines - l);
+        status = do_parts(s.A->run, (double)s.b * (double)s.count * (double)bytes, across_part, &s,
+                          (length + s.step - 1) / s.step, stop, ctx);
+    }
+    return status;
 }
 
 /* f (rows x b, from row i0) = X w */
 static spca_status forward_rows(const operator_t *A, spca_int b, spca_int i0, spca_int rows,
-                                const real *w, spca_stop stop, void *ctx, real *S, real *f)
+                                const real *w, spca_stop stop, void *ctx, real *f)
 {
-    if (A->row_major) {
-        if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
-        zero(rows * TOGETHER * STRANDS, S);
-        along(A, b, rows, A->data + i0 * A->ld, A->p, w, A->p, S);
-        add_lines(b, rows, S, f + i0, A->n);
-        return SPCA_OK;
-    }
-    for (spca_int c = 0; c < b; c++) zero(rows, f + c * A->n + i0);
-    for (spca_int j = 0; j < A->p; j += GROUP) {
-        if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
-        across(A, b, min_int(GROUP, A->p - j), A->data + j * A->ld + i0, rows, w + j, A->p, f + i0,
-               A->n);
-    }
-    return SPCA_OK;
+    product_t s = {.A = A, .b = b, .i0 = i0, .rows = rows, .x = w, .ldx = A->p, .ldy = A->n};
+    s.y = f + i0;
+    s.count = A->row_major ? rows : A->p;
+    if (A->row_major) return lines_along(s, stop, ctx);
+    for (spca_int c = 0; c < b; c++) zero(rows, s.y + c * A->n);
+    return lines_across(s, stop, ctx);
 }
 
-/* y += rows' g.  Fortran order: if S keeps all lines, y is left there. */
+/* y += rows' g.  Fortran order: y = rows' g, but where S keeps all lines y is left there. */
 static spca_status backward_rows(const operator_t *A, plan_t plan, spca_int b, spca_int i0,
                                  spca_int rows, const real *g, spca_int ldg, spca_stop stop,
                                  void *ctx, real *S, real *y)
 {
-    spca_int step = plan.apart ? GROUP : A->p;
-    if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
-    if (A->row_major) {
-        across(A, b, rows, A->data + i0 * A->ld, A->p, g, ldg, y, A->p);
-        return SPCA_OK;
-    }
-    for (spca_int j = 0; j < A->p; j += step) {
-        spca_int count = min_int(step, A->p - j);
-        if (plan.apart) zero(count * TOGETHER * STRANDS, S);
-        along(A, b, count, A->data + j * A->ld + i0, rows, g, ldg, S);
-        if (!plan.apart) return SPCA_OK;
-        add_lines(b, count, S, y + j, A->p);
-        if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
-    }
-    return SPCA_OK;
+    product_t s = {.A = A, .b = b, .i0 = i0, .rows = rows, .x = g, .ldx = ldg, .y = y, .ldy = A->p};
+    s.count = A->row_major ? rows : A->p;
+    if (A->row_major) return lines_across(s, stop, ctx);
+    s.S = plan.apart ? NULL : S;
+    return lines_along(s, stop, ctx);
 }
 
 /* f = F v at rows of one column, from X w, with the deflation by projection; e_i = x_i'v. */
@@ -312,7 +375,7 @@ static real after_forward(const operator_t *A, const plan_t *plan, const room_t 
 static spca_status fused(const operator_t *A, spca_int b, const real *V, spca_stop stop, void *ctx,
                          real *work, real *Y)
 {
-    plan_t plan = make_plan(A, b);
+    plan_t plan = make_plan(A, b, threads_of(A->run) > 1);
     spca_int n = A->n, p = A->p, t = A->t;
     real *f = work + b * p, *g = f + b * n, *e = g + b * (plan.rows + 1), total[TOGETHER];
     room_t s = {work, f, g, g + b * plan.rows, e, e + b * t, e + 2 * b * t};
@@ -328,7 +391,7 @@ static spca_status fused(const operator_t *A, spca_int b, const real *V, spca_st
         zero(plan.strands * TOGETHER * STRANDS, s.S);
     for (spca_int i0 = 0; i0 < n; i0 += plan.rows) {
         spca_int rows = min_int(plan.rows, n - i0);
-        status = forward_rows(A, b, i0, rows, s.w, stop, ctx, s.S, f);
+        status = forward_rows(A, b, i0, rows, s.w, stop, ctx, f);
         if (status < 0) return status;
         for (spca_int c = 0; c < b; c++) between_products(A, &plan, &s, c, i0, rows);
         if (plan.apart) continue;
@@ -356,7 +419,7 @@ static spca_status fused(const operator_t *A, spca_int b, const real *V, spca_st
 /* As make_plan, but nothing is gained by a block of rows that goes through both. */
 static plan_t half_plan(const operator_t *A, spca_int b)
 {
-    plan_t plan = make_plan(A, b);
+    plan_t plan = make_plan(A, b, 0);
     plan.apart = 1;
     plan.rows = A->row_major ? min_int(ROWS, A->n) : A->n;
     return plan;
@@ -366,14 +429,14 @@ static spca_status images(const operator_t *A, spca_int b, const real *V, spca_s
                           real *work, real *f)
 {
     plan_t plan = half_plan(A, b);
-    real *w = work, *S = w + b * A->p, shift[TOGETHER];
+    real *w = work, shift[TOGETHER];
     for (spca_int c = 0; c < b; c++) {
         vector_t v = {A->p, NULL, V + c * A->p};
         shift[c] = weighted(A, v, 1, w + c * A->p);
     }
     for (spca_int i0 = 0; i0 < A->n; i0 += plan.rows) {
         spca_int rows = min_int(plan.rows, A->n - i0);
-        spca_status status = forward_rows(A, b, i0, rows, w, stop, ctx, S, f);
+        spca_status status = forward_rows(A, b, i0, rows, w, stop, ctx, f);
         if (status < 0) return status;
         for (spca_int c = 0; c < b; c++) finish_rows(A, i0, rows, shift[c], f + c * A->n + i0);
     }
@@ -385,7 +448,7 @@ static spca_status transposes(const operator_t *A, spca_int b, const real *U, sp
 {
     plan_t plan = half_plan(A, b);
     spca_int n = A->n, p = A->p;
-    real *g = work, *S = g + b * n, total[TOGETHER];
+    real *g = work, total[TOGETHER];
     for (spca_int c = 0; c < b; c++) {
         scale_rows(n, A->factor, U + c * n, g + c * n);
         scale_rows(n, A->range, g + c * n, g + c * n);
@@ -394,8 +457,8 @@ static spca_status transposes(const operator_t *A, spca_int b, const real *U, sp
     }
     if (A->row_major) zero(p * b, y);
     for (spca_int i0 = 0; i0 < n; i0 += plan.rows) {
-        spca_status status =
-            backward_rows(A, plan, b, i0, min_int(plan.rows, n - i0), g + i0, n, stop, ctx, S, y);
+        spca_status status = backward_rows(A, plan, b, i0, min_int(plan.rows, n - i0), g + i0, n,
+                                           stop, ctx, NULL, y);
         if (status < 0) return status;
     }
     for (spca_int c = 0; c < b; c++) finish_backward(A, total[c], p, NULL, y + c * p);

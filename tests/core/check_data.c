@@ -63,6 +63,25 @@ void SPCA(check_statistics)(trial_t *t)
                                     square, low, high, quantizing ? quantized : NULL, step, error,
                                     size) == SPCA_OK);
     digest(t, mean, (size_t)p * sizeof *mean);
+    for (int by = 0; by < 3; by++) { /* cut by columns: the same bits, but of what is NaN */
+        spca_run run = by == 0 ? NULL : by == 1 ? backwards : spca_pool_run;
+        double *again = SCRATCH(t, 6 * p, double);
+        int8_t *copy = SCRATCH(t, p * ld, int8_t);
+        float *sizes = SCRATCH(t, p, float);
+        CHECK(t, SPCA(shared_statistics)(n, p, d.X, d.ld, d.row_major, center, ld, run, NULL, NULL,
+                                         again, again + p, again + 2 * p, again + 3 * p,
+                                         quantizing ? copy : NULL, again + 4 * p, again + 5 * p,
+                                         sizes) == SPCA_OK);
+        for (spca_int j = 0; j < p; j++) {
+            if (!isfinite(mean[j]) || !isfinite(square[j])) continue;
+            CHECK(t, mean[j] == again[j] && square[j] == again[j + p]);
+            CHECK(t, low[j] == again[j + 2 * p] && high[j] == again[j + 3 * p]);
+            if (!quantizing) continue;
+            CHECK(t, memcmp(quantized + j * ld, copy + j * ld, (size_t)ld) == 0);
+            CHECK(t, step[j] == again[j + 4 * p] && error[j] == again[j + 5 * p]);
+            CHECK(t, size[j] == sizes[j]);
+        }
+    }
     status = SPCA(column_statistics)(n, p, d.X, d.ld, d.row_major, SCRATCH(t, 3 * p, double), means,
                                      variances);
     SPCA(digest)(t, status, p, means);
@@ -293,11 +312,12 @@ void SPCA(check_distances)(trial_t *t)
     const real *u = SPCA(numbers)(t, PLAIN, pairs);
     double *D = zeros(t, pairs), *y = SCRATCH(t, b, double), *exact = SCRATCH(t, pairs, double);
     int squared = chance(t, 50);
+    spca_int room = (b + SPCA_LANES - 1) / SPCA_LANES * SPCA_LANES;
+    spca_run run = b % 3 == 0 ? NULL : b % 3 == 1 ? backwards : spca_pool_run;
     for (spca_int a = 0; a < pairs; a++) D[a] = exact[a] = (double)a;
     double *sums = zeros(t, b);
-    CHECK(t, SPCA(add_distances)(n, b, T, w, squared, NULL, NULL, D) == SPCA_OK);
-    CHECK(t,
-          SPCA(absolute_products)(n, b, T, u, NULL, NULL, WORK(t, n * SPCA_LANES), y) == SPCA_OK);
+    CHECK(t, SPCA(add_distances)(n, b, T, w, squared, run, NULL, NULL, D) == SPCA_OK);
+    CHECK(t, SPCA(absolute_products)(n, b, T, u, run, NULL, NULL, WORK(t, n * room), y) == SPCA_OK);
     for (spca_int i = 0; i < n; i++)
         for (spca_int l = i + 1; l < n; l++, at++)
             for (spca_int j = 0; j < b; j++) {
@@ -310,13 +330,13 @@ void SPCA(check_distances)(trial_t *t)
     digest(t, y, (size_t)b * sizeof *y);
     for (spca_int asked = 0;; asked++) {
         stop_t stop = {0, asked};
-        spca_status status = SPCA(add_distances)(n, b, T, w, squared, stop_at, &stop, D);
+        spca_status status = SPCA(add_distances)(n, b, T, w, squared, NULL, stop_at, &stop, D);
         if (stop.asked > asked) {
             CHECK(t, status == SPCA_STOPPED);
             continue;
         }
         stop = (stop_t){0, 0};
-        CHECK(t, SPCA(absolute_products)(n, b, T, u, stop_at, &stop, WORK(t, n * SPCA_LANES), y) ==
+        CHECK(t, SPCA(absolute_products)(n, b, T, u, NULL, stop_at, &stop, WORK(t, n * room), y) ==
                      SPCA_STOPPED);
         break;
     }

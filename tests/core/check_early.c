@@ -166,9 +166,10 @@ static void run_distances(trial_t *t, early_t *e)
 {
     spca_int n = e->p, b = e->r;
     double *D = zeros(t, n * (n - 1) / 2 + b);
-    e->status = e->kind == 2 ? SPCA(absolute_products)(n, b, e->X, e->X, stop_at, &e->stop,
-                                                       WORK(t, n * SPCA_LANES), D)
-                             : SPCA(add_distances)(n, b, e->X, e->X, e->kind, stop_at, &e->stop, D);
+    e->status = e->kind == 2
+                    ? SPCA(absolute_products)(n, b, e->X, e->X, backwards, stop_at, &e->stop,
+                                              WORK(t, n * (b + SPCA_LANES)), D)
+                    : SPCA(add_distances)(n, b, e->X, e->X, e->kind, NULL, stop_at, &e->stop, D);
 }
 
 static void run_symmetry(trial_t *t, early_t *e)

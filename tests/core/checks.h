@@ -38,7 +38,8 @@
     ROW(early, 60)                                                                                 \
     ROW(rows, 3)                                                                                   \
     ROW(corners, 1)                                                                                \
-    ROW(lengths, 1)
+    ROW(lengths, 1)                                                                                \
+    ROW(threads, 400)
 #define DOUBLE_CHECKS(ROW)                                                                         \
     ROW(branch, 600)                                                                               \
     ROW(singular, 100)                                                                             \
@@ -47,7 +48,8 @@
     ROW(dspca, 60)                                                                                 \
     ROW(tight_bounds, 400)                                                                         \
     ROW(early_searches, 60)                                                                        \
-    ROW(search_corners, 1)
+    ROW(search_corners, 1)                                                                         \
+    ROW(pool, 40)
 enum { RARE = 5 }; /* percent */
 #define DECLARE(name, percent) void spca_scheck_##name(trial_t *), spca_dcheck_##name(trial_t *);
 CHECKS(DECLARE)

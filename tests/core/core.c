@@ -111,6 +111,16 @@ int stop_at(void *ctx)
     return s->asked++ == s->at;
 }
 
+int backwards(spca_task task, void *context, spca_int count, spca_stop stop, void *ctx)
+{
+    if (count == 0) return 3; /* threads */
+    while (count-- > 0) {
+        if (stop && stop(ctx)) return 1;
+        task(context, count);
+    }
+    return 0;
+}
+
 double number(style_t style, uint64_t b, int single)
 {
     static const double odd[] = {(double)NAN, HUGE_VAL, -HUGE_VAL, 0, -0.0, 1, -1, DBL_MAX};

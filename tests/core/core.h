@@ -11,6 +11,7 @@
 #ifndef SPCA_TESTS_CORE_H
 #define SPCA_TESTS_CORE_H
 #include "centring.h"
+#include "pool.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,6 +65,9 @@ typedef struct {
     spca_int asked, at;
 } stop_t;
 int stop_at(void *ctx);
+
+/* An spca_run: the parts from the last to the first. */
+int backwards(spca_task task, void *context, spca_int count, spca_stop stop, void *ctx);
 
 typedef enum {
     PLAIN,    /* in [-1, 1) */

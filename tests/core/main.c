@@ -117,6 +117,7 @@ int main(int argc, char **argv)
 {
     spca_sreference_blas();
     spca_dreference_blas();
+    spca_pool_set_limit(4);
     if (argc < 3) return usage();
     if (strcmp(argv[1], "replay") == 0) {
         for (int i = 3; i < argc; i++)

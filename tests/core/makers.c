@@ -257,6 +257,7 @@ void SPCA(problem_of)(trial_t *t, problem_t *q, int fixed)
                                          : DBL_MIN_EXP - 10;
         A->range = ldexp((real)1, -exponent / 2);
     }
+    A->run = (A->n + A->p) % 2 ? backwards : NULL;
     A->factor = q->covariance ? 1 : 1 / (real)(A->n > 1 ? A->n - 1 : 1);
     X = entries(t, q->style, A->m, A->p, q->covariance);
     if (q->storage != CALLBACK && !q->covariance && chance(t, 70))

@@ -1,0 +1,53 @@
+/* statistics_parts.c - the statistics of dense data by threads: each takes some columns, which do
+ * not ask for others. */
+#include "real.h"
+
+#define LONGEST ((double)(1 << 28)) /* bytes of a part: stop is asked between parts */
+enum { COLUMNS = SPCA_LEAST(256) }; /* of a part in C order, at least: less is read slowly */
+
+typedef struct {
+    spca_int n, p, ld, step;
+    const real *X;
+    int row_major, center;
+    spca_int quantized_ld;
+    double *mean, *square, *low, *high, *error, *step_of;
+    int8_t *quantized;
+    float *size;
+} columns_t;
+
+static void columns_part(void *context, spca_int part)
+{
+    const columns_t *s = context;
+    spca_int j = part * s->step;
+    int8_t *quantized = s->quantized ? s->quantized + j * s->quantized_ld : NULL;
+    (void)SPCA(dense_statistics)(
+        s->n, min_int(s->step, s->p - j), s->X + (s->row_major ? j : j * s->ld), s->ld,
+        s->row_major, s->center, s->quantized_ld, NULL, NULL, s->mean + j, s->square + j,
+        s->low + j, s->high + j, quantized, quantized ? s->step_of + j : NULL,
+        quantized ? s->error + j : NULL, quantized ? s->size + j : NULL);
+}
+
+spca_status SPCA(shared_statistics)(spca_int n, spca_int p, const real *X, spca_int ld,
+                                    int row_major, int center, spca_int quantized_ld, spca_run run,
+                                    spca_stop stop, void *ctx, double *mean, double *square,
+                                    double *low, double *high, int8_t *quantized, double *step,
+                                    double *error, float *size)
+{
+    columns_t s = {.n = n, .p = p, .ld = ld, .X = X, .row_major = row_major, .center = center};
+    double bytes = (double)n * sizeof(real);
+    s.step = 8 * SPCA_PART / (n * (spca_int)sizeof(real)) + 1;
+    if (row_major && s.step < COLUMNS) s.step = COLUMNS;
+    if (threads_of(run) == 1 || bytes * (double)s.step > LONGEST)
+        return SPCA(dense_statistics)(n, p, X, ld, row_major, center, quantized_ld, stop, ctx, mean,
+                                      square, low, high, quantized, step, error, size);
+    s.quantized_ld = quantized_ld;
+    s.mean = mean;
+    s.square = square;
+    s.low = low;
+    s.high = high;
+    s.quantized = quantized;
+    s.step_of = step;
+    s.error = error;
+    s.size = size;
+    return do_parts(run, bytes * (double)p, columns_part, &s, (p + s.step - 1) / s.step, stop, ctx);
+}

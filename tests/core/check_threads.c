@@ -1,0 +1,61 @@
+/* check_threads.c - who does the parts of a loop, and in which order, changes no bit. */
+#include "core.h"
+
+/* Every product of the problem with v, and with three columns V; into out. */
+static spca_int products(trial_t *t, const problem_t *q, vector_t v, const real *V, const real *U,
+                         const spca_int *index, spca_int k, real *out)
+{
+    const operator_t *A = &q->A;
+    spca_int p = A->p, m = A->m, most = SPCA(block_work)(A, 3), length = 0;
+    real *work = WORK(t, most > k * m + 2 * p + A->t ? most : k * m + 2 * p + A->t);
+    memset(out, 0, (size_t)(5 * p + 5 * m + m * k + k * k + 3 * p) * sizeof *out);
+    (void)SPCA(image)(A, v, NULL, NULL, work, out);
+    length += m;
+    (void)SPCA(apply)(A, v, NULL, NULL, work, out + length);
+    length += p;
+    if (!A->covariance) {
+        (void)SPCA(apply_transposed)(A, U, NULL, NULL, work, out + length);
+        length += p;
+    }
+    (void)SPCA(apply_block)(A, 3, V, NULL, NULL, work, out + length);
+    length += 3 * p;
+    (void)SPCA(image_block)(A, 3, V, NULL, NULL, work, out + length);
+    length += 3 * m;
+    if (!A->covariance) {
+        (void)SPCA(transposed_block)(A, 3, U, NULL, NULL, work, out + length);
+        length += 3 * p;
+    }
+    CHECK(t, A->columns(A, k, index, NULL, NULL, work, out + length) == SPCA_OK);
+    length += m * k;
+    if (A->shift == 0 && !A->quotient) {
+        (void)SPCA(submatrix)(A, k, index, NULL, NULL, work, out + length);
+        length += k * k;
+    }
+    return length;
+}
+
+void SPCA(check_threads)(trial_t *t)
+{
+    const spca_run runs[] = {NULL, backwards, spca_pool_run};
+    problem_t q;
+    spca_int p, m, k, length[3];
+    const spca_int *index;
+    const real *V, *U;
+    real *out[3];
+    vector_t v;
+    SPCA(problem_of)(t, &q, TAMED | (chance(t, 50) ? DEFLATED : 0));
+    p = q.A.p;
+    m = q.A.m;
+    k = between(t, 1, p);
+    index = SPCA(subset)(t, p, k);
+    v = SPCA(sparse)(t, PLAIN, p, between(t, 1, p), chance(t, 50));
+    V = SPCA(numbers)(t, PLAIN, 3 * p);
+    U = SPCA(numbers)(t, PLAIN, 3 * m);
+    for (int i = 0; i < 3; i++) {
+        q.A.run = runs[i];
+        out[i] = WORK(t, 8 * p + 5 * m + m * k + k * k);
+        length[i] = products(t, &q, v, V, U, index, k, out[i]);
+        CHECK(t, memcmp(out[i], out[0], (size_t)length[0] * sizeof(real)) == 0);
+    }
+    SPCA(digest)(t, SPCA_OK, length[0], out[0]);
+}

@@ -1,0 +1,349 @@
+"""Threads of the loops over a matrix: how many there are, and that no bit depends on it."""
+
+import functools
+import os
+import subprocess
+import sys
+import textwrap
+import types
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from calls import CALLS, numbers
+from threadpoolctl import threadpool_info, threadpool_limits
+
+import spcacore
+from spcacore import _core, get_num_threads, set_num_threads
+from spcacore.linalg import cores, threads
+
+
+@pytest.fixture(autouse=True)
+def as_before():
+    before = get_num_threads()
+    yield
+    set_num_threads(before)
+
+
+def large(n, p, seed=0):
+    """Entries enough for many parts of each loop; a few strong directions."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, p))
+    X[:, :30] += 3 * rng.standard_normal((n, 1))
+    X[:, 30:60] += 2 * rng.standard_normal((n, 1))
+    return X
+
+
+WIDE, TALL = large(300, 4000), large(6000, 200)
+SPARSE = WIDE * (np.abs(WIDE) > 1.2)
+COUNTS = np.random.default_rng(1).standard_normal((200, 1200))
+ENTRIES = {  # of more than two megabytes each
+    "wide, C": WIDE,
+    "wide, F": np.asfortranarray(WIDE),
+    "wide, float32": WIDE.astype(np.float32),
+    "tall, C": TALL,
+    "tall, F": np.asfortranarray(TALL),
+    "csr": sp.csr_array(SPARSE),
+    "csc": sp.csc_array(SPARSE),
+    "csr, float32": sp.csr_array(SPARSE.astype(np.float32)),
+}
+LARGE = {
+    "sparse_pca": lambda X: spcacore.sparse_pca(X, 2, cardinality=20),
+    "sparse_pca, plain": lambda X: spcacore.sparse_pca(X, 2, cardinality=20, screening="none"),
+    "sparse_pca, schur": lambda X: spcacore.sparse_pca(X, 2, cardinality=20, deflation="schur"),
+    "pmd": lambda X: spcacore.pmd(X, 4.0),
+    "gpower": lambda X: spcacore.gpower(X, 0.3, relative=True),
+    "sca": lambda X: spcacore.sca(X, 5, l1_bound=20.0, tol=0.01),
+    "spca": lambda X: spcacore.spca(X, 2, cardinality=20, tol=0.01),
+    "explained_variance": lambda X: spcacore.explained_variance(X, np.eye(X.shape[1], 3), "adjusted"),
+}
+MORE = {
+    "sparse_kmeans": lambda: spcacore.sparse_kmeans(COUNTS, 3, 4.0, n_init=2),
+    "sparse_dissimilarity": lambda: spcacore.sparse_dissimilarity(COUNTS, 4.0, "absolute"),
+    "kernel_pca": lambda: spcacore.kernel_pca(TALL[:1200], 3),
+    "covariance": lambda: spcacore.sparse_pca(np.cov(WIDE[:, :800].T), 2, cardinality=20, kind="covariance"),
+    "varimax": lambda: spcacore.varimax(np.random.default_rng(2).standard_normal((60_000, 8))),
+    "l1_threshold": lambda: spcacore.l1_threshold(np.random.default_rng(3).standard_normal(600_000), 40.0),
+}
+
+
+def outcome(result):
+    return {name: value.tobytes() for name, value in numbers(result).items()}
+
+
+@functools.cache
+def alone(name, entries=None):
+    """What one thread computes."""
+    set_num_threads(1)
+    with threadpool_limits(1):
+        return outcome(LARGE[name](ENTRIES[entries]) if entries else MORE[name]())
+
+
+@pytest.mark.parametrize("entries", ENTRIES)
+@pytest.mark.parametrize("name", LARGE)
+def test_bits_of_large_calls(name, entries):
+    expected = alone(name, entries)
+    for n_threads in (2, 3, 8):
+        with threadpool_limits(1):
+            set_num_threads(n_threads)
+            assert outcome(LARGE[name](ENTRIES[entries])) == expected, n_threads
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("entries", ENTRIES)
+def test_bits_of_64_threads(entries):
+    for name in LARGE:
+        expected = alone(name, entries)
+        with threadpool_limits(1):
+            set_num_threads(64)
+            assert outcome(LARGE[name](ENTRIES[entries])) == expected, name
+
+
+@pytest.mark.parametrize("name", MORE)
+def test_bits_of_other_loops(name):
+    expected = alone(name)
+    for n_threads in (2, 3, 8):
+        with threadpool_limits(1):
+            set_num_threads(n_threads)
+            assert outcome(MORE[name]()) == expected, n_threads
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("call", CALLS, ids=repr)
+def test_bits_of_every_call(call):
+    with threadpool_limits(1):
+        expected = outcome(call.run(call.clean()))
+        for n_threads in (2, 3, 8, 64):
+            set_num_threads(n_threads)
+            assert outcome(call.run(call.clean())) == expected, n_threads
+
+
+def test_callers_at_the_same_time_have_the_bits_of_one():
+    cases = [(name, entries) for name in ("sparse_pca", "sca") for entries in ("wide, C", "csc")]
+    expected = [alone(*case) for case in cases]
+    with threadpool_limits(1), ThreadPoolExecutor(4) as pool:
+        set_num_threads(3)
+        outs = list(pool.map(lambda case: outcome(LARGE[case[0]](ENTRIES[case[1]])), 2 * cases))
+    assert outs == 2 * expected
+
+
+def test_a_callback_may_call():
+    """In the middle of a loop, while the threads work on it."""
+    inner = []
+
+    def callback(progress):
+        inner.append(spcacore.explained_variance(TALL, np.eye(200, 2)).tobytes())
+
+    set_num_threads(2)
+    spcacore.sparse_pca(WIDE, 2, cardinality=20, callback=callback)
+    assert inner
+    assert len(set(inner)) == 1
+
+
+# ---- how many ------------------------------------------------------------------------------------------
+
+
+def test_set_num_threads():
+    for n_threads in (1, 2, 1024, np.int64(3)):
+        set_num_threads(n_threads)
+        assert get_num_threads() == n_threads
+    for wrong, error in (
+        (0, ValueError),
+        (-1, ValueError),
+        (1025, ValueError),
+        (1.5, TypeError),
+        ("2", TypeError),
+    ):
+        with pytest.raises(error, match="n_threads"):
+            set_num_threads(wrong)
+    assert get_num_threads() == 3
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({}, 6),
+        ({"SPCACORE_NUM_THREADS": "3"}, 3),
+        ({"SPCACORE_NUM_THREADS": "64"}, 64),
+        ({"SPCACORE_NUM_THREADS": "5000"}, 1024),
+        ({"SPCACORE_NUM_THREADS": ""}, 6),
+        ({"OMP_NUM_THREADS": "2"}, 2),
+        ({"OMP_NUM_THREADS": "20"}, 6),
+        ({"OMP_NUM_THREADS": "4,2"}, 4),
+        ({"OMP_NUM_THREADS": "0"}, 6),
+        ({"OMP_NUM_THREADS": "many"}, 6),
+        ({"SPCACORE_NUM_THREADS": "8", "OMP_NUM_THREADS": "2"}, 2),
+    ],
+    ids=str,
+)
+def test_default(monkeypatch, environment, expected):
+    monkeypatch.setattr(cores, "available_cores", lambda: 6)
+    for name in ("SPCACORE_NUM_THREADS", "OMP_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert cores.default_threads() == expected
+
+
+@pytest.mark.parametrize("value", ["0", "-2", "two", "1.5"])
+def test_a_variable_that_is_no_number(monkeypatch, value):
+    monkeypatch.setenv("SPCACORE_NUM_THREADS", value)
+    with pytest.raises(ValueError, match="SPCACORE_NUM_THREADS must be an integer of at least 1"):
+        cores.default_threads()
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({}, 8),
+        ({"/proc/self/cgroup": "0::/\n", "/sys/fs/cgroup/cpu.max": "max 100000\n"}, 8),
+        ({"/proc/self/cgroup": "0::/\n", "/sys/fs/cgroup/cpu.max": "250000 100000\n"}, 3),
+        ({"/proc/self/cgroup": "0::/a/b\n", "/sys/fs/cgroup/a/cpu.max": "200000 100000\n",
+          "/sys/fs/cgroup/a/b/cpu.max": "max 100000\n"}, 2),
+        ({"/proc/self/cgroup": "0::/a\n", "/sys/fs/cgroup/a/cpu.max": "5000 100000\n"}, 1),
+        ({"/proc/self/cgroup": "4:memory:/m\n3:cpu,cpuacct:/d\n",
+          "/sys/fs/cgroup/cpu/d/cpu.cfs_quota_us": "400000\n",
+          "/sys/fs/cgroup/cpu/d/cpu.cfs_period_us": "100000\n"}, 4),
+        ({"/proc/self/cgroup": "3:cpu:/d\n", "/sys/fs/cgroup/cpu/d/cpu.cfs_quota_us": "-1\n",
+          "/sys/fs/cgroup/cpu/d/cpu.cfs_period_us": "100000\n"}, 8),
+    ],
+    ids=["none", "no limit", "root", "a group above", "less than one", "version 1", "version 1, none"],
+)  # fmt: skip
+def test_limits_of_control_groups(monkeypatch, files, expected):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
+    monkeypatch.setattr(cores, "_read", lambda path: files.get(path, ""))
+    assert cores.available_cores() == expected
+    assert threads.check_jobs(-1) == expected
+
+
+def run(code, **environment):
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        capture_output=True, text=True, timeout=120, check=False, env={**os.environ, **environment},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize("imports", ["spcacore, threadpoolctl", "threadpoolctl, spcacore"])
+def test_threadpoolctl(imports):
+    code = f"""
+    import sys, {imports}
+    from threadpoolctl import threadpool_info, threadpool_limits
+    spcacore.set_num_threads(5)
+    print([i["num_threads"] for i in threadpool_info() if i["user_api"] == "spcacore"])
+    with threadpool_limits(1):
+        print(spcacore.get_num_threads())
+    with threadpool_limits({{"spcacore": 2}}):
+        print(spcacore.get_num_threads())
+    with threadpool_limits(1, user_api="blas"):
+        print(spcacore.get_num_threads())
+    print(any(type(f).__module__ == "spcacore.linalg.cores" for f in sys.meta_path))
+    """
+    assert run(code).split("\n") == ["[5]", "1", "2", "5", "False"]
+
+
+def test_import_does_not_import_threadpoolctl():
+    assert run("import sys, spcacore; print('threadpoolctl' in sys.modules)") == "False"
+
+
+def test_a_library_of_the_same_name_is_left_alone(monkeypatch):
+    monkeypatch.setattr(_core, "__file__", "/elsewhere/" + os.path.basename(_core.__file__))
+
+    class LibController:
+        def __init__(self, filepath):
+            self.filepath, self.dynlib = filepath, self
+            self._handle = 1
+            self.get_version()
+
+    registered = []
+    cores._register(types.SimpleNamespace(LibController=LibController, register=registered.append))
+    (controller,) = registered
+    assert hasattr(controller(_core.__file__).dynlib, controller.check_symbols[0])
+    assert not hasattr(controller("/other/_core.abi3.so").dynlib, controller.check_symbols[0])
+
+
+def test_environment_of_a_process():
+    code = "import spcacore; print(spcacore.get_num_threads())"
+    assert run(code, SPCACORE_NUM_THREADS="7", OMP_NUM_THREADS="") == "7"
+    assert run(code, SPCACORE_NUM_THREADS="7", OMP_NUM_THREADS="1") == "1"
+
+
+# ---- what happens around a loop ----------------------------------------------------------------------------
+
+FORK = """
+import os, threading, warnings
+import numpy as np
+import spcacore
+warnings.simplefilter("ignore", DeprecationWarning)
+spcacore.set_num_threads(4)
+X = np.random.default_rng(0).standard_normal((300, 1500))
+
+def solve():
+    return spcacore.sparse_pca(X, 2, cardinality=20, screening="none").loadings.tobytes()
+
+def child_says(result):
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0 if solve() == result else 1)
+    return os.waitpid(pid, 0)[1]
+
+expected = solve()
+print(child_says(expected))           # between two loops
+calls = threading.Thread(target=lambda: [solve() for _ in range(8)])
+calls.start()
+print([child_says(expected) for _ in range(4)] == [0] * 4)   # while another thread is in one
+calls.join()
+forks = []
+def callback(progress):               # in the middle of one
+    if len(forks) < 3:
+        pid = os.fork()
+        forks.append(pid)
+        if pid == 0:
+            forks.extend([0] * 3)
+got = spcacore.sparse_pca(X, 2, cardinality=20, screening="none", callback=callback).loadings.tobytes()
+if 0 in forks:
+    os._exit(0 if got == expected else 1)
+print(got == expected, [os.waitpid(pid, 0)[1] for pid in forks] == [0] * len(forks), len(forks) > 0)
+print(solve() == expected)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_forks():
+    assert run(FORK, OPENBLAS_NUM_THREADS="1").split("\n") == ["0", "True", "True True True", "True"]
+
+
+def test_threads_end_with_the_interpreter():
+    """Also while a daemon thread is in a loop."""
+    code = """
+    import threading, time
+    import numpy as np, spcacore
+    spcacore.set_num_threads(4)
+    X = np.random.default_rng(0).standard_normal((400, 5000))
+    def calls():
+        while True:
+            spcacore.sparse_pca(X, 2, cardinality=20, screening="none")
+    threading.Thread(target=calls, daemon=True).start()
+    time.sleep(0.5)
+    print("end")
+    """
+    assert run(code, OPENBLAS_NUM_THREADS="1") == "end"
+
+
+def test_tasks_in_threads_are_alone():
+    """Loops inside of folds have no threads; those of the caller still do."""
+
+    def serial(item, report):
+        return _core.shares_loops()
+
+    set_num_threads(3)
+    assert threads.in_threads(serial, [0, 1, 2], 2) == [1, 1, 1]
+    assert _core.shares_loops() == 3
+
+
+def test_info_of_threadpoolctl():
+    (info,) = (i for i in threadpool_info() if i["internal_api"] == "spcacore")
+    assert info["filepath"] == os.path.realpath(_core.__file__)
+    assert info["num_threads"] == get_num_threads()
