@@ -19,7 +19,8 @@ enum { /* entries of the vector that lines across are added to, at a time: by on
        LONGEST = SPCA_LEAST(1 << 13)
 };
 enum { LINE = 64 }; /* bytes that come from memory together, of which C order may need one entry */
-#define REGION ((spca_int)1 << 25) /* bytes of lines that go across before the next ones */
+#define REGION                                                                                     \
+    ((spca_int)SPCA_LEAST(1 << 25)) /* bytes of lines that go across before the next ones */
 
 /* y[a] = line(list_a) . x */
 VECTORIZED static void dots(spca_int count, const spca_int *list, const real *data, spca_int ld,
@@ -119,7 +120,7 @@ static spca_status lines_across(spca_run run, const real *data, spca_int ld, spc
         s.step = STRETCH;
     else
         s.step = step < SHORTEST ? SHORTEST : min_int(step, LONGEST);
-    if (lines < 64) lines = 64;
+    if (lines < SPCA_LEAST(64)) lines = SPCA_LEAST(64);
     for (spca_int i = 0; i < length; i++) y[i] = 0;
     for (; s.first < count && status >= 0; s.first = s.count) {
         s.count = min_int(s.first + lines, count);

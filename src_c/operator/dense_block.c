@@ -19,7 +19,7 @@ enum {
     TOGETHER = SPCA_TOGETHER,
     LANES = sizeof(lanes_t) / sizeof(real),
     TILE = 4096 / sizeof(real), /* of a line; a multiple of STRANDS */
-    GROUP = 64, /* lines whose strands are kept while tiles go by; a multiple of 4 */
+    GROUP = SPCA_LEAST(64), /* lines whose strands are kept while tiles go by; a multiple of 4 */
     SHORTEST = SPCA_LEAST(128), /* entries of y that a thread adds lines to */
     ROWS = 2048                 /* in C order, where no block of rows fits in cache */
 };
@@ -28,7 +28,7 @@ enum {
 #define PANEL ((spca_int)4 << 20)                  /* in Fortran order */
 #define NEARBY ((spca_int)7 << 20)                 /* bytes of it with V and Y */
 #define SHARED ((spca_int)4 << 20)                 /* of a block of rows that threads share */
-#define REGION ((spca_int)1 << 25) /* of lines added to y between two looks at stop */
+#define REGION ((spca_int)SPCA_LEAST(1 << 25)) /* of lines added to y between two looks at stop */
 
 /* Memory keeps up only with far more reads under way than one loop asks for by itself, so the lines
  * after those at work are fetched `ahead` bytes before their turn. */
