@@ -92,11 +92,9 @@ def finishers(
     on.
     """
     index, value = variables[:, None], np.ones((len(variables), 1), op.dtype)
-    made, steps = np.zeros(len(index), np.intp), RACE_STEPS
+    made, steps, limits = np.zeros(len(index), np.intp), RACE_STEPS, (tol, hook, nonnegative)
     while len(index) > RACE_FINISHERS and not ended(hook):
-        index, value, objective, n_iter = op.truncated_power_each(
-            index, value, k, steps, tol, hook, nonnegative
-        )
+        index, value, objective, n_iter = op.truncated_power_each(index, value, k, steps, *limits)
         order = np.argsort(-objective, kind="stable")
         order = order[np.isfinite(objective[order])]
         _, first = np.unique(index[order], axis=0, return_index=True)

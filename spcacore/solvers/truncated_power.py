@@ -73,7 +73,6 @@ class TruncatedPower(IterativeSolver):
         hook: Report | None,
     ) -> Solution | None:  # fmt: skip
         tol, positive = self.tolerance(state.operator), self.nonnegative
-        long = self.max_iter >= RACE_ITERATIONS
         running = state.operator.with_quotient() if state.quotient else state.operator
 
         def race(variables: NDArray[np.intp]) -> Iterator[Raced]:
@@ -85,9 +84,8 @@ class TruncatedPower(IterativeSolver):
             x = self._run(state, running, index, entries, path, tol, hook)
             return None if x is None else replace(x, n_iter=x.n_iter + made)
 
-        begin = search_starts(
-            problem, state, cardinality, self.start, self.n_starts, seed, race if long else None
-        )
+        rounds = race if self.max_iter >= RACE_ITERATIONS else None
+        begin = search_starts(problem, state, cardinality, self.start, self.n_starts, seed, rounds)
         best = best_run(state, begin, run, hook, tol if self.renormalize else 0, positive)
         if best is None:
             return None
