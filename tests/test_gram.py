@@ -305,3 +305,52 @@ def test_not_finite_sums_raise():
     X = np.full((4, 2), 1e200)
     with pytest.raises(ValueError, match="not finite"):
         _core.dense(X, False, None, None, 1.0, 1.0).gram()
+
+
+# ---- blocks of rows
+
+
+@pytest.mark.parametrize("kind", ["C", "csr"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_blocks_of_rows_are_read_once(kind, dtype):
+    X, w = counts(3000, 14, 0.5) * (planted(3000, 14) > 0), np.random.default_rng(3).integers(0, 3, 3000)
+    Y = stored(X.astype(dtype), kind)
+    for options in (
+        {},
+        {"center": False},
+        {"center": np.full(14, 0.5), "scale": True},
+        {"scale": np.arange(1.0, 15)},
+        {"sample_weight": w, "scale": True},
+    ):
+        blocks = spcacore.row_blocks(Y, block_bytes=20_000)
+        assert blocks.n_blocks > 3
+        found = sparse_pca(blocks, 3, cardinality=5, screening="gram", **options)
+        assert blocks.passes == 1
+        assert (found.screening.mode, found.screening.reads) == ("gram", 1.0)
+        exact = sparse_pca(X, 3, cardinality=5, screening="gram", **options)
+        tolerance = 1e-9 if dtype == np.float64 else 1e-4
+        np.testing.assert_allclose(found.loadings, exact.loadings, atol=tolerance)
+        np.testing.assert_allclose(found.explained_variance, exact.explained_variance, rtol=tolerance)
+
+
+def test_blocks_keep_the_digits_of_small_variances():
+    """Each block is centred about its own mean, which is rounded to 1e-8."""
+    rng = np.random.default_rng(0)
+    X = 1e8 + np.arange(4000)[:, None] * 1e-3 + rng.standard_normal((4000, 5))
+    exact = X.astype(np.longdouble)
+    exact -= exact.mean(axis=0)
+    expected = (exact.T @ exact / 3999).astype(float)
+    problem = as_problem(spcacore.row_blocks(X, block_bytes=40_000), screening="gram", form=True)
+    assert problem.operator.dense
+    G = problem.operator.submatrix(np.arange(5)) * 2.0**problem.exponent
+    np.testing.assert_allclose(G, expected, rtol=1e-7)
+
+
+def test_blocks_of_extreme_entries_are_passed_over_again():
+    X = planted(600) * 1e-200
+    blocks = spcacore.row_blocks(X, block_bytes=20_000)
+    with pytest.warns(RuntimeWarning):
+        found = sparse_pca(blocks, 2, cardinality=5, screening="gram")
+    assert found.screening.mode == "none"
+    expected = sparse_pca(planted(600), 2, cardinality=5)
+    np.testing.assert_allclose(found.loadings, expected.loadings, atol=1e-9)

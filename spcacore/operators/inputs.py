@@ -60,8 +60,10 @@ def as_problem(
     form = form and isinstance(storage, DataStorage) and gram.is_wanted(storage, screening)
     if isinstance(storage, DenseData) and columnwise and not form and screening != "gram":
         storage.screening = screening
+    if form:
+        storage.form = screening
     problem = storage.problem(treatment)
-    form = form and gram.keeps_digits(problem, storage.dense, screening)
+    form = form and not storage.one_pass and gram.keeps_digits(problem, storage.dense, screening)
     return replace(problem, form=True) if form else problem
 
 
