@@ -57,14 +57,15 @@ def as_problem(
     if n_features not in (None, storage.shape[1]):
         raise ValueError(f"n_features is {n_features}, and X has {counted(storage.shape[1], 'column')}")
     treatment = Standardization.checked(storage.shape, center, scale, sample_weight)
-    form = form and isinstance(storage, DataStorage) and gram.is_wanted(storage, screening)
-    if isinstance(storage, DenseData) and columnwise and not form and screening != "gram":
-        storage.screening = screening
-    if form:
-        storage.form = screening
+    if not (form and isinstance(storage, DataStorage) and gram.is_wanted(storage, screening)):
+        if isinstance(storage, DenseData) and columnwise and screening != "gram":
+            storage.screening = screening
+        return storage.problem(treatment)
+    storage.form = screening
     problem = storage.problem(treatment)
-    form = form and not storage.one_pass and gram.keeps_digits(problem, storage.dense, screening)
-    return replace(problem, form=True) if form else problem
+    if storage.one_pass:
+        return problem
+    return replace(problem, form=gram.keeps_digits(problem, storage.dense, screening))
 
 
 def _storage(
