@@ -136,6 +136,7 @@ def test_what_pays():
     assert not sparse(2700, 32_738, 847)
     assert not sparse(100_000, 4000, 900)  # too many pairs
     assert not sparse(20_000, 4000, 100)  # the matrix would be larger than X
+    assert not sparse(400_000, 4000, 160)  # or half as large
 
 
 @pytest.mark.parametrize("lengths", [True, False])
