@@ -163,6 +163,7 @@ START_WORK = 1e8  # of coordinate starts, at 20 iterations each
 RACE_SHARE = 0.5  # of the coordinate starts that go on after each round
 RACE_STEPS = 3  # iterations of the first round: fewer lose up to a percent of a value on pure noise
 RACE_ITERATIONS = 100  # that each run may make, for there to be rounds
+RACE_LEAST = 64  # starts up to which all run to the end
 RACE_FINISHERS = 8  # of these starts that run to the end
 SAME_ENDS = 8  # starts of generalized power that end at the same best, after which no more are tried
 SWAP_WORK = 1e8  # of one round of swaps

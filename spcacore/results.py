@@ -148,7 +148,7 @@ class SparseComponent(Readable):
     converged : bool
     method : str
     screening : Screening
-        How much of dense data was read.
+        How much of the data was read.
     upper_bound : float or None
         No unit vector with as many nonzeros has a larger value; None where no bound was asked for.
     names : tuple of str or None

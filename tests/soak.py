@@ -248,7 +248,7 @@ def options_of(rng, n, p):
         "n_starts": int(rng.integers(1, 5)),
         "max_iter": int(rng.integers(0, 50)),
         "tol": float(10.0 ** rng.uniform(-12, -1)),
-        "screening": str(rng.choice(["auto", "both", "shadow", "references", "none"])),
+        "screening": str(rng.choice(["auto", "gram", "both", "shadow", "references", "none"])),
         "renormalize": False,
         "rng": int(rng.integers(100)),
     }

@@ -322,3 +322,42 @@ def test_number_of_starts(n_starts):
     assert len(tried) == n_starts
     singles = [int(index[0]) for index, _, _ in tried[1:] if len(index) == 1]
     assert singles == np.argsort(-problem.diagonal)[: n_starts - 1].tolist()
+
+
+def test_runs_from_each_start_are_those_of_one_after_another():
+    A = np.cov(np.random.default_rng(0).standard_normal((40, 300)), rowvar=False)
+    op = as_problem(A, kind="covariance").operator.deflated(
+        "hotelling", np.arange(2), np.full(2, 0.5**0.5), None, 0.3
+    )
+    index = np.arange(0, 300, 7)[:, None]
+    found = op.truncated_power_each(index, np.ones(index.shape), 6, 4, 1e-8)
+    for i, start in enumerate(index):
+        _, *one, n_iter = op.truncated_power(start, np.ones(1), 6, 4, 1e-8)
+        for each, alone in zip(found, (*one, n_iter), strict=True):
+            np.testing.assert_array_equal(each[i], alone)
+
+
+def test_a_start_without_variance_is_out_of_the_race():
+    A = np.diag([0.0, 2.0, 0.0, 1.0])
+    problem = as_problem(A, kind="covariance")
+    index, _, objective, _ = problem.operator.truncated_power_each(
+        np.arange(4)[:, None], np.ones((4, 1)), 1, 3, 1e-8
+    )
+    assert problem.in_units(objective).tolist() == [-np.inf, 2.0, -np.inf, 1.0]
+    assert index[1] == 1
+    assert index[3] == 3
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_rounds_find_what_all_starts_find(seed):
+    """Blocks of equal correlation, of which only one of the smaller variances is the best."""
+    rng = np.random.default_rng(seed)
+    A = np.eye(120)
+    for i, r in enumerate(rng.permutation(np.linspace(0.2, 0.75, 12))):
+        A[10 * i : 10 * i + 10, 10 * i : 10 * i + 10] += r * (1 - np.eye(10))
+    scale = np.sqrt(1 + 0.02 * rng.random(120))
+    A *= np.multiply.outer(scale, scale)
+    values = [np.linalg.eigvalsh(A[i : i + 10, i : i + 10])[-1] for i in range(0, 120, 10)]
+    x = tpower(A, 10, kind="covariance", swaps=False)
+    assert x.value == pytest.approx(max(values), rel=1e-9)
+    assert x.n_iter >= 1

@@ -63,7 +63,7 @@ class SparsePCAResult(LoadingsResult):
     names : tuple of str or None
         Names of the variables, when the input had any.
     screening : Screening
-        How much of dense data was read.
+        How much of the data was read.
     options : dict
         The remaining options of the call, which `extend` repeats.
     dense_ratio : ndarray of shape (r,) or None
@@ -226,14 +226,20 @@ def sparse_pca(
     start : None, "diagonal" or "eigenvector", optional
     n_starts, max_iter, tol : optional
         As in the function of the method.
-    screening : {"auto", "both", "shadow", "references", "none"}, default "auto"
-        Keep dense data from being read for every product, with the same result to the last bit. "shadow"
+    screening : {"auto", "gram", "both", "shadow", "references", "none"}, default "auto"
+        Keep data from being read for every product. "gram" forms `A` itself, in double precision, and reads
+        nothing more; components with less than 1e-5 (float32: 1e-3) of the largest variance of a variable are
+        found on the data all the same. The result is that of the data to rounding, where the search is the
+        same; but products are cheap then, and "tpower" makes more starts and swaps. "auto" does it for tall
+        data of up to some thousand variables, sparse data and blocks of rows (in one pass) included, but not
+        where a sparse column has a mean 100 times its deviation. The others are for dense data, with the
+        same result to the last bit as "none", which reads all of X for every product. "shadow"
         makes an int8 copy of X, an eighth (float32: a quarter) of its size, and reads only the columns
         of X that the copy cannot rule out; "references" rules out columns by their products with
         earlier vectors; "both" does both; "auto" decides by the size of X and the memory available, and
-        takes at most two fifths of X above 64 MB. Other input than dense data takes no notice. Methods whose
+        takes at most two fifths of X above 64 MB. Other input takes no notice. Methods whose
         steps need whole products ("scotlass", "dspca", "branch_and_bound", "greedy" but for its gradient,
-        blocks of "gpower", two-way "pmd") go with "auto" and "none", which are the same there.
+        blocks of "gpower", two-way "pmd") go with "auto", "none" and, but for two-way "pmd", "gram".
         `result.screening` says what was used and read.
     n_features : int, optional
         p, needed when X is a bare callable; of anything else, it must be its number of columns.

@@ -86,9 +86,12 @@ class DataStorage(Storage):
         Whether A can be formed as a matrix.
     dense : bool
         Whether every entry is stored.
+    one_pass : bool
+        Whether that is done beside the statistics, where `form` says why: by "auto" or "gram".
     """
 
-    has_gram = dense = False
+    has_gram = dense = one_pass = False
+    form: str | None = None
 
     def pairs(self) -> tuple[int, float]:
         """Stored entries, and the pairs of entries of a row that A is summed from, if it can be formed."""

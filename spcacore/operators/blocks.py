@@ -29,7 +29,7 @@ from .._messages import counted, warn_repeated
 from .._validation import float_type, is_sparse, real_array
 from .dense import blas_layout
 from .sparse_format import canonical_arrays, compressed
-from .statistics import Statistics, compressed_statistics, dense_statistics
+from .statistics import Statistics, compressed_statistics, dense_statistics, merged
 
 Index = NDArray[np.intp]
 Combine = Callable[[list[Any]], Any]
@@ -288,13 +288,13 @@ def dense_rows(X: Any, entries: int = 1 << 22) -> Iterator[tuple[slice, NDArray[
         yield part, X[part].toarray() if is_sparse(X) else X[part]
 
 
-def _operator(block: Any) -> _core.Operator:
-    """X'X."""
+def _operator(block: Any, mean: NDArray[Any] | None = None) -> _core.Operator:
+    """X'X, or of X - 1 mean'."""
     if is_sparse(block):
         arrays = block.data, block.indices, block.indptr
         n, p = block.shape
-        return _core.compressed(n, p, block.format == "csr", *arrays, False, None, None, 1.0, 1.0)
-    return _core.dense(block, False, None, None, 1.0, 1.0)
+        return _core.compressed(n, p, block.format == "csr", *arrays, False, mean, None, 1.0, 1.0)
+    return _core.dense(block, False, mean, None, 1.0, 1.0)
 
 
 def statistics(block: Any, weight: NDArray[np.float64] | None = None) -> Statistics | None:
@@ -308,6 +308,51 @@ def statistics(block: Any, weight: NDArray[np.float64] | None = None) -> Statist
         found = dense_statistics(X, weight)
         plain = isinstance(block, np.ndarray) and np.may_share_memory(X, block)
     return None if found is None else replace(found, plain=plain)
+
+
+def moments(
+    block: Any, weight: NDArray[np.float64] | None
+) -> tuple[Statistics | None, NDArray[np.float64] | None]:
+    """`statistics`, and (X - 1 mean')' diag(weight) (X - 1 mean') about the means of the block.
+
+    None in place of that where squares in the precision of X leave the number range.
+    """
+    found = statistics(block, weight)
+    if found is None or not in_range(found, float_type(block.dtype)):
+        return found, None
+    X = prepared(block)
+    mean = found.mean.astype(X.dtype)
+    op = _operator(X, mean)
+    if weight is not None:
+        op = op.row_weighted(np.sqrt(weight).astype(X.dtype), True)
+    M = op.gram()
+    assert M is not None
+    M -= found.n * np.multiply.outer(found.mean - mean, found.mean - mean)
+    return found, M
+
+
+def in_range(found: Statistics, dtype: np.dtype[Any]) -> bool:
+    """Whether the squares of all columns that vary have all digits."""
+    most = 1e25 if dtype == np.float32 else 1e250
+    varies = found.square[found.high > found.low]
+    return bool(np.isfinite(found.mean).all() and ((varies < most) & (varies > 1 / most)).all())
+
+
+def merged_moments(parts: list[Any]) -> tuple[Statistics | None, NDArray[np.float64] | None]:
+    """Of all rows, from those of some, as `merged`."""
+    found, M = parts[0]
+    for other, N in parts[1:]:
+        if found is None or other is None:
+            found, M = (other, N) if found is None else (found, M)
+            continue
+        if M is not None and N is not None:
+            d = other.mean - found.mean
+            M = M + N
+            M += np.multiply.outer(d * (found.n * (other.n / (found.n + other.n))), d)
+        else:
+            M = None
+        found = merged([found, other])
+    return found, M
 
 
 def weighted_statistics(block: Any, weight: NDArray[np.float64]) -> Statistics | None:

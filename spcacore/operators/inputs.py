@@ -24,7 +24,6 @@ from .dense import DenseCovariance, DenseData
 from .problem import Problem
 from .sparse import CompressedCovariance, CompressedData
 from .standardization import Standardization
-from .working_set import WorkingSet
 
 
 def as_problem(
@@ -59,20 +58,24 @@ def as_problem(
     if n_features not in (None, storage.shape[1]):
         raise ValueError(f"n_features is {n_features}, and X has {counted(storage.shape[1], 'column')}")
     treatment = Standardization.checked(storage.shape, center, scale, sample_weight)
-    form = form and isinstance(storage, DataStorage) and gram.is_wanted(storage, screening)
-    columns = screening == "auto" and columnwise and not form
-    if columns and storage.cost >= WORKING_SET_COST:
-        storage = storage.by_columns()
-    if isinstance(storage, DenseData) and columnwise and not form and screening != "gram":
-        storage.screening = screening
+    if not (form and isinstance(storage, DataStorage) and gram.is_wanted(storage, screening)):
+        if not columnwise or screening == "gram":
+            return storage.problem(treatment)
+        if isinstance(storage, DenseData):
+            storage.screening = screening
+        return _searched_by_columns(storage, treatment) if screening == "auto" else storage.problem(treatment)
+    storage.form = screening
     problem = storage.problem(treatment)
-    if form and isinstance(storage, DataStorage) and gram.keeps_digits(problem, storage.dense, screening):
-        return replace(problem, form=True)
-    return _with_working_set(problem, storage.working_set) if columns else problem
+    if storage.one_pass:
+        return problem
+    return replace(problem, form=gram.keeps_digits(problem, storage.dense, screening))
 
 
-def _with_working_set(problem: Problem, kind: type[WorkingSet] | None) -> Problem:
-    """The same with an empty working set, of data that have entries."""
+def _searched_by_columns(storage: Storage, treatment: Standardization) -> Problem:
+    """The problem of data that have entries with an empty working set, where one pays."""
+    if storage.cost >= WORKING_SET_COST:
+        storage = storage.by_columns()
+    problem, kind = storage.problem(treatment), storage.working_set
     if kind is None or problem.filled is not None or problem.cost < WORKING_SET_COST:
         return problem
     working_set = kind(problem.operator.unscreened())

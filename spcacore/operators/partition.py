@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import BLOCK_BYTES
+from .._limits import BLOCK_BYTES, DASK_ON_CLIENT, KEPT_BYTES
 from .._messages import refuse_no_array
 from .._validation import float_type, integer
+from . import gram
 from .base import Affine, DataStorage
 from .block_operator import BlockOperator, Gram
 from .blocks import (
@@ -18,6 +20,8 @@ from .blocks import (
     RowBlocks,
     SlicedRows,
     _locate,
+    merged_moments,
+    moments,
     scaled_statistics,
     scores_of,
     statistics,
@@ -102,6 +106,7 @@ def row_blocks(
 class BlockData(DataStorage):
     """Data in blocks of rows, whose passes may run wherever the blocks are."""
 
+    has_gram = dense = one_pass = True
     working_set = BlocksWorkingSet
 
     def __init__(self, X: Any) -> None:
@@ -114,10 +119,20 @@ class BlockData(DataStorage):
         each = None if weight is None else self.blocks.split(weight)
         task = statistics if weight is None else weighted_statistics
         found: Statistics = self.blocks.reduced(merged, task, each=each)
+        return self._read(found)
+
+    def _read(self, found: Statistics) -> Statistics:
+        """What else the first pass tells."""
         if not found.plain:
             self.blocks = self.blocks.aligned()
         self.cost, self.size = max(found.stored, self.shape[1]), np.maximum(-found.low, found.high)
         return found
+
+    def pairs(self) -> tuple[int, float]:
+        n, p = self.shape
+        blocks = self.blocks.n_blocks
+        few = blocks * p <= n and 8 * p * p * min(blocks, DASK_ON_CLIENT) <= KEPT_BYTES
+        return n * p if few else 0, n * p * p / 2  # else the matrices of the blocks take more than these
 
     def recompute(
         self, index: Index, treatment: Standardization
@@ -132,11 +147,29 @@ class BlockData(DataStorage):
 
     def operator(self, affine: Affine) -> Any:
         p = self.shape[1]
-        gram = Gram(self.blocks, self.dtype, *affine)
-        return BlockOperator(gram, _core.products(gram, p, p, True, 1.0, self.dtype == np.float32))
+        columns = Gram(self.blocks, self.dtype, *affine)
+        inner = _core.products(columns, p, p, True, 1.0, self.dtype == np.float32)
+        return BlockOperator(columns, inner)
 
     def problem(self, treatment: Standardization) -> Problem:
-        problem = super().problem(treatment)
+        if self.form is None:
+            return self._promising(super().problem(treatment))
+        self.blocks = self.blocks.held()
+        each = self.blocks.split_or_none(treatment.sample_weight)
+        found, M = self.blocks.reduced(merged_moments, moments, each=each)
+        problem = self._promising(self.problem_with(self._read(found), treatment))
+        dense = found.stored == math.prod(self.shape)
+        if M is None or not gram.keeps_digits(problem, dense, self.form):
+            return problem
+        if not treatment.center or treatment.mean is not None:
+            d = found.mean if treatment.mean is None else found.mean - treatment.mean
+            M = M + found.n * np.multiply.outer(d, d)
+        weight = np.ones(self.shape[1]) if problem.weight is None else problem.weight.astype(np.float64)
+        weight *= problem.range**2
+        return gram.with_matrix(problem, M / treatment.degrees * weight * weight[:, None], 1)
+
+    def _promising(self, problem: Problem) -> Problem:
+        """With the variances, which say what columns may be asked for."""
         operator: Any = problem.operator
         assert problem.diagonal is not None
         operator.gram.diagonal = operator.gram.promise = problem.diagonal.astype(self.dtype)

@@ -24,6 +24,7 @@ from .._validation import as_seed, check_bool, check_choice, integer
 from ..linalg.orthogonal import fix_sign
 from ..linalg.pencil import ties
 from ..operators.deflation import DeflatedOperator
+from ..operators.gram import formed
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
 from ..operators.screening import MODES
@@ -141,9 +142,9 @@ def greedy(
         The variable to begin with. Default: that of largest variance and, where several tie, as in a
         correlation matrix, the one of the best pair; up to 256 are tried. Not for "backward".
     {matrix}
-    screening : {"auto", "both", "shadow", "references", "none"}, default "auto"
-        How dense data are kept from being read for every product, see `sparse_pca`. For "gradient" alone:
-        with the other strategies "auto" is "none".
+    screening : {"auto", "gram", "both", "shadow", "references", "none"}, default "auto"
+        How data are kept from being read for every product, see `sparse_pca`. Strategies other than
+        "gradient" take "auto", "gram" and "none".
     {n_features}
     rng : None, int or numpy Generator, optional
         For the dense vector that chooses the first variable where more than 256 tie, or where X offers
@@ -185,13 +186,12 @@ def greedy(
     array([0.7071, 0.7071])
     """
     check_choice(strategy, "strategy", _SEARCHES)
-    if strategy != "gradient" and check_choice(screening, "screening", MODES) != "none":
-        if screening != "auto":
-            raise ValueError(f"strategy={strategy!r} needs whole products; screening goes with 'gradient'")
-        screening = "none"
+    check_choice(screening, "screening", MODES)
+    if strategy != "gradient" and screening not in ("auto", "gram", "none"):
+        raise ValueError(f"strategy={strategy!r} needs whole products; screening goes with 'gradient'")
     problem = as_problem(
         X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, n_features=n_features,
-        definite=False, screening=screening,
+        definite=False, screening=screening, columnwise=strategy == "gradient", form=True,
     )  # fmt: skip
     K = GreedySearch.check_sparsity(cardinality, "cardinality", problem)
     solver = GreedySearch.from_options(problem, strategy=strategy)
@@ -199,8 +199,9 @@ def greedy(
         first = integer(first, "first", 0, problem.p - 1)
         if strategy == "backward":
             raise ValueError("first goes with the strategies that add variables, not with 'backward'")
-    seed, state = [as_seed(rng), 0], DeflatedOperator.from_problem(problem)
     hook = progress_hook(callback)
+    problem = formed(problem, hook)
+    seed, state = [as_seed(rng), 0], DeflatedOperator.from_problem(problem)
     clock = ProgressClock(hook)
     path: list[Solution | None] = [None] * K
     n_iter = 0

@@ -35,8 +35,8 @@ tol : float, optional
     A run ends when its support is stable and an iteration raises the objective by a fraction of
     at most `tol`. Default 1e-8 for float64, 1e-5 for float32.""",
     "screening": """\
-screening : {"auto", "both", "shadow", "references", "none"}, default "auto"
-    How dense data are kept from being read for every product, see `sparse_pca`.""",
+screening : {"auto", "gram", "both", "shadow", "references", "none"}, default "auto"
+    How data are kept from being read for every product, see `sparse_pca`.""",
     "rng": """\
 rng : None, int or numpy Generator, optional
     For random starts and for probing operators without entries; None is a fixed seed.""",

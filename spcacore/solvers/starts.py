@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import KRYLOV_WORK, RACE_FINISHERS, RACE_SHARE, RACE_STEPS, START_WORK
+from .._limits import KRYLOV_WORK, RACE_FINISHERS, RACE_LEAST, RACE_SHARE, RACE_STEPS, START_WORK
 from ..linalg.eigen import largest_eigenpairs, products_of
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
@@ -74,7 +74,7 @@ def search_starts(
             singles = min(n_starts - 1, p)
             chosen = _core.select_largest(diagonal, singles)
             order = chosen[np.argsort(-diagonal[chosen], kind="stable")]
-            if race is None or len(order) <= RACE_FINISHERS:
+            if race is None or len(order) <= RACE_LEAST:
                 yield from ((order[i : i + 1], np.ones(1, dtype), (k,)) for i in range(len(order)))
             else:
                 yield from race(order)
@@ -92,11 +92,9 @@ def finishers(
     on.
     """
     index, value = variables[:, None], np.ones((len(variables), 1), op.dtype)
-    made, steps = np.zeros(len(index), np.intp), RACE_STEPS
+    made, steps, limits = np.zeros(len(index), np.intp), RACE_STEPS, (tol, hook, nonnegative)
     while len(index) > RACE_FINISHERS and not ended(hook):
-        index, value, objective, n_iter = op.truncated_power_each(
-            index, value, k, steps, tol, hook, nonnegative
-        )
+        index, value, objective, n_iter = op.truncated_power_each(index, value, k, steps, *limits)
         order = np.argsort(-objective, kind="stable")
         order = order[np.isfinite(objective[order])]
         _, first = np.unique(index[order], axis=0, return_index=True)

@@ -71,7 +71,6 @@ class TruncatedPower(IterativeSolver):
         hook: Report | None,
     ) -> Solution | None:  # fmt: skip
         tol, positive = self.tolerance(state.operator), self.nonnegative
-        long = self.max_iter >= RACE_ITERATIONS
         running = _running(state)
 
         def race(variables: NDArray[np.intp]) -> Iterator[Raced]:
@@ -83,9 +82,9 @@ class TruncatedPower(IterativeSolver):
             x = self._run(state, running, index, entries, path, tol, hook)
             return None if x is None else replace(x, n_iter=x.n_iter + made)
 
-        begin = search_starts(
-            problem, state, cardinality, self.start, self.n_starts, seed, race if long else None
-        )
+        fair = state.deflation.semidefinite and self.max_iter >= RACE_ITERATIONS  # objectives only rise then
+        rounds = race if fair else None
+        begin = search_starts(problem, state, cardinality, self.start, self.n_starts, seed, rounds)
         best = best_run(state, begin, run, hook, tol if self.renormalize else 0, positive)
         return None if best is None else self._improved(problem, state, best, cardinality, hook)
 
@@ -198,7 +197,8 @@ def tpower(
     n_starts : int, optional
         Number of starts when `start` is None, run one after another; beyond 1 + p they are random.
         Default: one, and as many single variables as are cheap, all of them for p up to several hundred; of
-        these the better half goes on after 2, 4, 8, ... iterations, and 8 to the end.
+        more than 64 the better half goes on after 3, 6, 12, ... iterations, and 8 to the end, except where
+        a deflation leaves the matrix indefinite.
     {iterations}
     renormalize : bool, default True
         Replace the values on the support by the leading eigenvector there, which never lowers the

@@ -17,8 +17,9 @@
 enum {
     CACHED = 1 << 20,  /* bytes of F at a time, */
     FEWEST = 512,      /* but no fewer rows, for which syrk is fast */
-    MOST = 4096,       /* and no more, for each of which there is a place */
-    ENTRIES = 1 << 18, /* of compressed rows at a time */
+    MOST = 1024,       /* and no more: their sums are in single precision, if the data are */
+    PLACES = 4096,     /* compressed rows at a time, and */
+    ENTRIES = 1 << 18, /* their entries */
     SHARE = 4          /* of the entries that are stored: then dense rows are faster */
 };
 
@@ -135,7 +136,7 @@ typedef struct {
     spca_int *next;    /* (k), of CSC: the first entry of each column that is not read yet */
     real *value;       /* (capacity): the entries of a block, row by row, */
     uint16_t *place;   /* and which of the k variables each is of */
-    int32_t *first;    /* (MOST + 1): of a row */
+    int32_t *first;    /* (PLACES + 1): of a row */
     int32_t *where;    /* (capacity): the entries variable by variable, */
     int32_t *last;     /* and the end of the row of each */
     int32_t *start;    /* (k + 1): of a variable */
@@ -168,7 +169,7 @@ static spca_int cut(const operator_t *A, spca_int k, char *work, scatter_t *s)
     CUT(value, s->capacity);
     CUT(where, s->capacity);
     CUT(last, s->capacity);
-    CUT(first, MOST + 1);
+    CUT(first, PLACES + 1);
     CUT(start, k + 1);
     CUT(position, A->p);
     CUT(length, across ? A->n : 0);
@@ -320,7 +321,7 @@ spca_status SPCA(compressed_gram)(const operator_t *A, spca_int k, const spca_in
         }
     }
     for (spca_int i0 = 0, rows; i0 < A->n; i0 += rows) {
-        rows = rows_from(A, &s, full ? g.rows : MOST, i0);
+        rows = rows_from(A, &s, full ? g.rows : PLACES, i0);
         if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
         if (A->row_major)
             copy_rows(&g, &s, i0, rows);

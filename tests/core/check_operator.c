@@ -196,6 +196,26 @@ static void check_submatrix(trial_t *t, problem_t *q)
     }
 }
 
+/* All of A, or A[list, list], from one pass. */
+static void check_gram(trial_t *t, problem_t *q)
+{
+    const operator_t *A = &q->A;
+    if (A->covariance || A->t || !A->gram || !q->exact) return;
+    spca_int p = A->p, k = chance(t, 50) ? p : between(t, 1, p), bytes = A->gram_work(A, k);
+    spca_int *list = SCRATCH(t, p, spca_int);
+    double *G = SCRATCH(t, k * k, double);
+    for (spca_int a = 0; a < k; a++) list[a] = a + p - k;
+    spca_status status = A->gram(A, k, k == p && chance(t, 50) ? NULL : list, NULL, NULL,
+                                 SCRATCH(t, bytes / 8 + 1, double), G);
+    CHECK(t, status == SPCA_OK);
+    for (spca_int a = 0; a < k * k; a++) {
+        const double *x = q->F + list[a / k] * A->n, *y = q->F + list[a % k] * A->n;
+        double sum = 0;
+        for (spca_int i = 0; i < A->n; i++) sum += x[i] * y[i];
+        CHECK(t, NEAR(G[a], sum * (double)A->factor, (q->size + 100) * (double)(p + A->n)));
+    }
+}
+
 void SPCA(check_operator)(trial_t *t)
 {
     problem_t q;
@@ -208,6 +228,7 @@ void SPCA(check_operator)(trial_t *t)
     check_queries(t, &q, v);
     check_blocks(t, &q);
     check_submatrix(t, &q);
+    check_gram(t, &q);
     if (!q.exact || q.A.covariance) return;
     real *y = WORK(t, p), *u = SPCA(copy_of)(t, q.A.m, g);
     CHECK(t, SPCA(apply_transposed)(&q.A, u, NULL, NULL, WORK(t, q.A.m + q.A.t), y) == SPCA_OK);

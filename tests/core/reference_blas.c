@@ -6,12 +6,12 @@
 static void reference_syrk(char *uplo, char *trans, blas_int *n, blas_int *k, real *alpha, real *A,
                            blas_int *lda, real *beta, real *C, blas_int *ldc)
 {
-    int transposed = *trans == 'T';
-    assert(*uplo == 'U' && (transposed || *trans == 'N') && *ldc >= *n);
+    int transposed = *trans == 'T', upper = *uplo == 'U';
+    assert((upper || *uplo == 'L') && (transposed || *trans == 'N') && *ldc >= *n);
     assert(*lda >= (transposed ? *k : *n));
     for (spca_int b = 0; b < *n; b++)
         for (spca_int a = 0; a <= b; a++) {
-            real sum = 0, *c = C + a + b * *ldc;
+            real sum = 0, *c = C + (upper ? a + b * *ldc : b + a * *ldc);
             for (spca_int l = 0; l < *k; l++)
                 sum += transposed ? A[l + a * *lda] * A[l + b * *lda]
                                   : A[a + l * *lda] * A[b + l * *lda];
