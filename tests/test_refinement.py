@@ -12,7 +12,9 @@ from scipy.optimize import minimize
 
 import spcacore
 from spcacore import refine, sparse_pca
-from spcacore.models import refinement
+from spcacore.models import orthogonal_search, refinement
+from spcacore.models.orthogonal_values import Pattern, best_values, explained, nearest_orthogonal
+from spcacore.operators.inputs import as_problem
 
 PITPROPS = spcacore.datasets.load_pitprops().correlation
 
@@ -203,6 +205,40 @@ def test_pit_props_with_orthogonal_loadings(r, k, least):
     np.testing.assert_allclose(V.T @ V, np.eye(r), atol=1e-10)
     assert (np.count_nonzero(V, axis=0) <= k).all()
     assert np.trace(V.T @ PITPROPS @ V) / 13 >= least
+
+
+def test_no_step_lowers_the_variance_of_orthogonal_values():
+    """From random orthogonal loadings, of which nothing is known, to a point that a step does not leave."""
+    reached = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        A = covariance(rng.standard_normal((9, 8)))
+        pattern = Pattern(np.argsort(rng.random((8, 3)), axis=0) < 4)
+        V = nearest_orthogonal(np.where(pattern.used, rng.standard_normal((8, 3)), 0) / 2, pattern)
+        if V is None:
+            continue
+        values = [explained(A, V)]
+        for _ in range(30):
+            V = best_values(A, V, pattern, 1)
+            np.testing.assert_allclose(V.T @ V, np.eye(3), atol=1e-12)
+            values.append(explained(A, V))
+        assert (np.diff(values) >= 0).all()
+        reached += values[-1] == pytest.approx(values[-2], rel=1e-9)
+    assert reached > 40
+
+
+def test_a_growing_penalty_leads_to_nearly_orthogonal_loadings():
+    problem = as_problem(PITPROPS, kind="covariance")
+    V = sparse_pca(PITPROPS, 6, cardinality=4, kind="covariance", deflation="schur").loadings
+    start = orthogonal_search.as_loadings(V, np.float64)
+    way = [*orthogonal_search.penalized_supports(problem, start, (4,) * 6, 0).values()]
+    overlap = [orthogonal_search._inner_products(x) for x in (way[0], way[-1])]
+    assert overlap[1] < 0.5 * overlap[0]
+    values = [orthogonal_search.on_supports(problem, x) for x in way]
+    most = max(
+        np.trace(U.T @ PITPROPS @ U) for x in values if x for U in [orthogonal_search.as_matrix(13, x)]
+    )
+    assert most / 13 > 0.75
 
 
 @pytest.mark.filterwarnings("ignore:refinement not converged")
