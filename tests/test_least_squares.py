@@ -493,6 +493,25 @@ def test_bad_shares_of_the_total(share, options, error, words):
         sparse_pca(aslinearoperator(samples(0)), 0.8, cardinality=2, center=False)
 
 
+def test_no_more_components_than_the_rank_allows():
+    with pytest.warns(RuntimeWarning, match="there are no more than 3 components: they explain 0"):
+        result = sparse_pca(samples(0, 3, 10), 0.999, cardinality=1)
+    assert result.n_components == 3
+
+
+def test_paths_of_least_squares():
+    X = samples(2)
+    path = spcacore.sparsity_path(X, cardinality=[2, 4], objective="least_squares")
+    assert [result.deflation for result in path.results] == ["schur"] * 2
+    for k, share in zip((2, 4), path.explained_variance_ratio[:, 0], strict=True):
+        x = least_squares_component(X, k)
+        assert share * np.trace(covariance(X)) == pytest.approx(x.value, rel=1e-9)
+    with pytest.raises(TypeError, match="explained is for sparse_pca"):
+        spcacore.sparsity_path(X, explained=0.9)
+    with pytest.raises(TypeError, match=r"n_components must be an integer, not 0\.8"):
+        spcacore.sparsity_path(X, cardinality=[2], n_components=0.8)
+
+
 # ---- the definition ---------------------------------------------------------------------------------
 
 
