@@ -454,6 +454,18 @@ def test_of_products_alone():
     assert of_products.cardinality[0] == of_entries.cardinality[0]
 
 
+@pytest.mark.parametrize("p", [5, 600])
+def test_no_share_of_nothing(p):
+    with pytest.warns(RuntimeWarning, match="no variance is left after 0"):
+        assert sparse_pca(np.ones((10, p)), 1, explained=0.9).n_components == 0
+    X = np.ones((10, p))
+    X[:, 1] = np.arange(10)
+    for method in ("tpower", "greedy", "least_squares"):
+        with pytest.warns(RuntimeWarning, match="no variance is left after 1"):
+            result = sparse_pca(X, 2, explained=0.9, method=method)
+        np.testing.assert_array_equal(np.flatnonzero(result.loadings[:, 0]), [1])
+
+
 # ---- as many components as explain a share of the total ---------------------------------------------
 
 

@@ -91,8 +91,10 @@ class _Dense:
     def __init__(self, problem: Problem, state: DeflatedOperator):
         self.state, self.p = state, problem.p
         op = state.operator
-        if problem.diagonal is None and op.p > 2:  # an operator without entries
-            start = np.random.default_rng(0).standard_normal(op.p).astype(op.dtype)
+        start = np.random.default_rng(0).standard_normal(op.p).astype(op.dtype)
+        if not op.apply(None, start).any():  # ARPACK cannot start
+            values, vectors = np.zeros(2), np.zeros((op.p, 2))
+        elif problem.diagonal is None and op.p > 2:  # an operator without entries
             values, vectors = largest_eigenpairs(products_of(op), 2, v0=start)
             values, vectors = values[::-1], vectors[:, ::-1]
         else:
