@@ -397,7 +397,11 @@ def test_fewest_variables_for_the_score():
         assert exact.value == pytest.approx(square @ square / (exact.loading @ square), rel=1e-9)
 
 
-def test_no_more_searches_than_bisection_makes(monkeypatch):
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"constraint": "orthogonal"}, {"constraint": "uncorrelated"}, {"deflation": "generalized"}],
+)
+def test_no_more_searches_than_bisection_makes(monkeypatch, options):
     X = samples(9, 100, 200) * np.exp(-np.arange(200) / 40)
     solver, calls = spcacore.solvers.truncated_power.TruncatedPower, []
     solve = solver.solve
@@ -407,9 +411,11 @@ def test_no_more_searches_than_bisection_makes(monkeypatch):
         return solve(self, problem, state, k, *more)
 
     monkeypatch.setattr(solver, "solve", counted)
-    result = sparse_pca(X, 1, explained=0.9)
-    assert 1 < result.cardinality[0] < 200
-    assert len(calls) <= np.ceil(np.log2(200))
+    result = sparse_pca(X, 2, explained=0.9, **options)
+    assert result.cardinality.min() > 1
+    assert result.cardinality.max() < 200
+    assert len(calls) <= 2 * np.ceil(np.log2(200))
+    assert max(calls) < 200
 
 
 @pytest.mark.parametrize("strategy", ["forward", "gradient"])
