@@ -14,6 +14,8 @@ from scipy.sparse.linalg import aslinearoperator
 
 import spcacore
 from spcacore import branch_and_bound, explained_variance, least_squares_component, sparse_pca
+from spcacore.operators.deflation import DeflatedOperator
+from spcacore.operators.inputs import as_problem
 from spcacore.solvers import least_squares_search
 
 PITPROPS = spcacore.datasets.load_pitprops().correlation
@@ -119,6 +121,17 @@ def test_each_search_is_greedy():
         np.testing.assert_array_equal(np.flatnonzero(x.loading), S)
 
 
+def test_values_with_one_variable_more():
+    A = covariance(samples(2, 40, 9))
+    problem = as_problem(A, kind="covariance")
+    ratio = least_squares_search.Ratio(problem, DeflatedOperator.from_problem(problem))
+    S, others = np.array([1, 4, 7]), np.array([0, 2, 3, 5, 6, 8])
+    M, G = ratio.rows(S)
+    value = ratio.values_with(M[:, others], G[:, others], others, ratio.basis(M[:, S], G[:, S]))
+    expected = [value_on(A, [*S, j]) for j in others]
+    np.testing.assert_allclose(problem.in_units(value), expected, rtol=1e-9)
+
+
 def test_no_swap_is_left_that_explains_more():
     for seed in range(6):
         X = samples(seed)
@@ -169,6 +182,18 @@ def test_large_matrices_are_searched_by_rows_with_the_same_result(monkeypatch, k
         )
     by_rows = least_squares_component(covariance(X), k, kind="covariance", **options)
     np.testing.assert_allclose(by_rows.loading, whole.loading, atol=1e-7)
+
+
+def test_bounds_do_not_pass_for_values(monkeypatch):
+    """A flat spectrum, bounded by its largest eigenvalue alone, leaves the choice to what is computed."""
+    for seed in range(3):
+        X = np.random.default_rng(seed).standard_normal((150, 120))
+        whole = least_squares_component(X, 3, strategy="forward")
+        with monkeypatch.context() as patch:
+            patch.setattr(least_squares_search, "LEAST_SQUARES_ORDER", 50)
+            patch.setattr(least_squares_search, "LEAST_SQUARES_VECTORS", 1)
+            by_rows = least_squares_component(X, 3, strategy="forward")
+        np.testing.assert_allclose(by_rows.loading, whole.loading, atol=1e-7)
 
 
 def test_all_kinds_of_input_agree():
@@ -395,6 +420,17 @@ def test_fewest_variables_for_the_score():
         assert score_share(A, exact.loading) >= 0.9 * (1 - 1e-9)
         square = A @ exact.loading
         assert exact.value == pytest.approx(square @ square / (exact.loading @ square), rel=1e-9)
+
+
+def test_one_variable_less_does_not_reach_the_score():
+    for seed in range(4):
+        A = covariance(samples(seed, 40, 12))
+        options = {"method": "thresholding", "renormalize": False, "kind": "covariance"}
+        k = sparse_pca(A, 1, explained=0.9, explained_of="score", **options).cardinality[0]
+        shares = [
+            score_share(A, sparse_pca(A, 1, cardinality=j, **options).loadings[:, 0]) for j in (k - 1, k)
+        ]
+        assert shares[0] < 0.9 <= shares[1]
 
 
 @pytest.mark.parametrize(
