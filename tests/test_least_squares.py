@@ -14,6 +14,8 @@ from scipy.sparse.linalg import aslinearoperator
 
 import spcacore
 from spcacore import branch_and_bound, explained_variance, least_squares_component, sparse_pca
+from spcacore.operators.deflation import DeflatedOperator
+from spcacore.operators.inputs import as_problem
 from spcacore.solvers import least_squares_search
 
 PITPROPS = spcacore.datasets.load_pitprops().correlation
@@ -119,6 +121,17 @@ def test_each_search_is_greedy():
         np.testing.assert_array_equal(np.flatnonzero(x.loading), S)
 
 
+def test_values_with_one_variable_more():
+    A = covariance(samples(2, 40, 9))
+    problem = as_problem(A, kind="covariance")
+    ratio = least_squares_search.Ratio(problem, DeflatedOperator.from_problem(problem))
+    S, others = np.array([1, 4, 7]), np.array([0, 2, 3, 5, 6, 8])
+    M, G = ratio.rows(S)
+    value = ratio.values_with(M[:, others], G[:, others], others, ratio.basis(M[:, S], G[:, S]))
+    expected = [value_on(A, [*S, j]) for j in others]
+    np.testing.assert_allclose(problem.in_units(value), expected, rtol=1e-9)
+
+
 def test_no_swap_is_left_that_explains_more():
     for seed in range(6):
         X = samples(seed)
@@ -169,6 +182,18 @@ def test_large_matrices_are_searched_by_rows_with_the_same_result(monkeypatch, k
         )
     by_rows = least_squares_component(covariance(X), k, kind="covariance", **options)
     np.testing.assert_allclose(by_rows.loading, whole.loading, atol=1e-7)
+
+
+def test_bounds_do_not_pass_for_values(monkeypatch):
+    """A flat spectrum, bounded by its largest eigenvalue alone, leaves the choice to what is computed."""
+    for seed in range(3):
+        X = np.random.default_rng(seed).standard_normal((150, 120))
+        whole = least_squares_component(X, 3, strategy="forward")
+        with monkeypatch.context() as patch:
+            patch.setattr(least_squares_search, "LEAST_SQUARES_ORDER", 50)
+            patch.setattr(least_squares_search, "LEAST_SQUARES_VECTORS", 1)
+            by_rows = least_squares_component(X, 3, strategy="forward")
+        np.testing.assert_allclose(by_rows.loading, whole.loading, atol=1e-7)
 
 
 def test_all_kinds_of_input_agree():
@@ -397,7 +422,22 @@ def test_fewest_variables_for_the_score():
         assert exact.value == pytest.approx(square @ square / (exact.loading @ square), rel=1e-9)
 
 
-def test_no_more_searches_than_bisection_makes(monkeypatch):
+def test_one_variable_less_does_not_reach_the_score():
+    for seed in range(4):
+        A = covariance(samples(seed, 40, 12))
+        options = {"method": "thresholding", "renormalize": False, "kind": "covariance"}
+        k = sparse_pca(A, 1, explained=0.9, explained_of="score", **options).cardinality[0]
+        shares = [
+            score_share(A, sparse_pca(A, 1, cardinality=j, **options).loadings[:, 0]) for j in (k - 1, k)
+        ]
+        assert shares[0] < 0.9 <= shares[1]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"constraint": "orthogonal"}, {"constraint": "uncorrelated"}, {"deflation": "generalized"}],
+)
+def test_no_more_searches_than_bisection_makes(monkeypatch, options):
     X = samples(9, 100, 200) * np.exp(-np.arange(200) / 40)
     solver, calls = spcacore.solvers.truncated_power.TruncatedPower, []
     solve = solver.solve
@@ -407,9 +447,11 @@ def test_no_more_searches_than_bisection_makes(monkeypatch):
         return solve(self, problem, state, k, *more)
 
     monkeypatch.setattr(solver, "solve", counted)
-    result = sparse_pca(X, 1, explained=0.9)
-    assert 1 < result.cardinality[0] < 200
-    assert len(calls) <= np.ceil(np.log2(200))
+    result = sparse_pca(X, 2, explained=0.9, **options)
+    assert result.cardinality.min() > 1
+    assert result.cardinality.max() < 200
+    assert len(calls) <= 2 * np.ceil(np.log2(200))
+    assert max(calls) < 200
 
 
 @pytest.mark.parametrize("strategy", ["forward", "gradient"])
@@ -454,6 +496,18 @@ def test_of_products_alone():
     assert of_products.cardinality[0] == of_entries.cardinality[0]
 
 
+@pytest.mark.parametrize("p", [5, 600])
+def test_no_share_of_nothing(p):
+    with pytest.warns(RuntimeWarning, match="no variance is left after 0"):
+        assert sparse_pca(np.ones((10, p)), 1, explained=0.9).n_components == 0
+    X = np.ones((10, p))
+    X[:, 1] = np.arange(10)
+    for method in ("tpower", "greedy", "least_squares"):
+        with pytest.warns(RuntimeWarning, match="no variance is left after 1"):
+            result = sparse_pca(X, 2, explained=0.9, method=method)
+        np.testing.assert_array_equal(np.flatnonzero(result.loadings[:, 0]), [1])
+
+
 # ---- as many components as explain a share of the total ---------------------------------------------
 
 
@@ -491,6 +545,25 @@ def test_bad_shares_of_the_total(share, options, error, words):
         sparse_pca(PITPROPS, share, kind="covariance", **({"cardinality": 2} | options))
     with pytest.raises(ValueError, match="which an operator does not tell"):
         sparse_pca(aslinearoperator(samples(0)), 0.8, cardinality=2, center=False)
+
+
+def test_no_more_components_than_the_rank_allows():
+    with pytest.warns(RuntimeWarning, match="there are no more than 3 components: they explain 0"):
+        result = sparse_pca(samples(0, 3, 10), 0.999, cardinality=1)
+    assert result.n_components == 3
+
+
+def test_paths_of_least_squares():
+    X = samples(2)
+    path = spcacore.sparsity_path(X, cardinality=[2, 4], objective="least_squares")
+    assert [result.deflation for result in path.results] == ["schur"] * 2
+    for k, share in zip((2, 4), path.explained_variance_ratio[:, 0], strict=True):
+        x = least_squares_component(X, k)
+        assert share * np.trace(covariance(X)) == pytest.approx(x.value, rel=1e-9)
+    with pytest.raises(TypeError, match="explained is for sparse_pca"):
+        spcacore.sparsity_path(X, explained=0.9)
+    with pytest.raises(TypeError, match=r"n_components must be an integer, not 0\.8"):
+        spcacore.sparsity_path(X, cardinality=[2], n_components=0.8)
 
 
 # ---- the definition ---------------------------------------------------------------------------------

@@ -336,6 +336,9 @@ def _in_turn(
             variance = float(problem.in_units(new.objective))
             if hook(Progress(t, r, new.n_iter, variance)):
                 break
+    else:
+        if total is not None:
+            return f"there are no more than {counted(r, 'component')}: {total}"
     return None
 
 

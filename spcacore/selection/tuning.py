@@ -162,6 +162,12 @@ class Plan:
     ):
         if options.get("sample_weight") is not None:
             raise TypeError("sample_weight is not taken here: folds and permutations weigh all rows alike")
+        if options.get("explained") is not None:
+            raise TypeError(
+                "explained is for sparse_pca: give the values of the sparsity that are to be tried"
+            )
+        if isinstance(n_components, (float, np.floating)):
+            raise TypeError(f"n_components must be an integer, not {n_components!r}")
         method, deflation = with_defaults(
             method, options.pop("objective", None), deflation, options.get("constraint")
         )

@@ -188,7 +188,7 @@ class LeastSquaresSearch:
         return int(np.count_nonzero(self.ratio.usable))
 
     def _forward(self, ratio: Ratio, weight: float, k: int) -> Support | None:
-        """Of the path of forward search, kept, the support of k variables, or the largest of fewer."""
+        """Of the path of forward search, which is kept, the support of k variables, or the largest."""
         name = (weight, ratio.single)
         if name not in self._paths:
             penalized = self._penalized(ratio, weight)

@@ -13,6 +13,7 @@ from ..linalg.eigen import largest_eigenpairs, leading_eigenvectors, products_of
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from .base import Report, Solution, Solver, drop_zeros, ended
+from .refitting import refit
 
 SHARES = ("variance", "score")
 SolveAt = Callable[[int, Solution | None], Solution | None]
@@ -91,8 +92,10 @@ class _Dense:
     def __init__(self, problem: Problem, state: DeflatedOperator):
         self.state, self.p = state, problem.p
         op = state.operator
-        if problem.diagonal is None and op.p > 2:  # an operator without entries
-            start = np.random.default_rng(0).standard_normal(op.p).astype(op.dtype)
+        start = np.random.default_rng(0).standard_normal(op.p).astype(op.dtype)
+        if not op.apply(None, start).any():  # ARPACK cannot start
+            values, vectors = np.zeros(2), np.zeros((op.p, 2))
+        elif problem.diagonal is None and op.p > 2:  # an operator without entries
             values, vectors = largest_eigenpairs(products_of(op), 2, v0=start)
             values, vectors = values[::-1], vectors[:, ::-1]
         else:
@@ -113,20 +116,21 @@ class _Dense:
         """Numbers of variables that are too few, less one, and enough; and a component of so many.
 
         With the largest eigenvalues l and m, x'Ax <= l c^2 + m (1 - c^2), and c^2 = (x'u)^2 is at most the
-        sum of the k largest u_j^2. The truncated u is a component.
+        sum of the k largest u_j^2. The truncated u is a component; where it is not
+        feasible, its values are re-fitted.
         """
-        if self.state.quotient or self.state.constrained:
-            return 1, self.p, None
+        plain = not (self.state.quotient or self.state.constrained)
         order = np.argsort(-np.abs(self.vector), kind="stable")
         c = np.cumsum(self.vector[order] ** 2)
         low, high = 1, self.p
-        if of == "variance" and least * self.value > self.second:
+        if plain and of == "variance" and least * self.value > self.second:
             needed = (least * self.value - self.second) / (self.value - self.second)
             low = 1 + int(np.searchsorted(c, needed * (1 - 1e-6)))
         first, bottom = None, low
         while bottom < high:
             k = (bottom + high) // 2
             x = self._truncated(order[:k])
+            x = x if plain else refit(self.state, x)
             if self.share(of, x) >= least:
                 first, high = x, k
             else:

@@ -77,6 +77,16 @@ def test_every_method_is_tested_and_offered():
     assert {argv[1] if argv[0] == "--method" else "tpower" for argv, _ in METHOD_OPTIONS} == set(SOLVERS)
 
 
+def test_shares_reach_the_api_to_the_bit(run, tmp_path, file, X):
+    argv = ("-n", "0.8", "--explained", "0.95", "--objective", "least_squares", "-o", tmp_path / "r.npz")
+    assert run("fit", file, *argv)[::2] == (0, "")
+    expected = spcacore.sparse_pca(X, 0.8, explained=0.95, objective="least_squares")
+    fields = results(tmp_path / "r.npz")
+    assert (fields["method"], fields["deflation"]) == ("least_squares", "schur")
+    np.testing.assert_array_equal(fields["loadings"], expected.loadings)
+    np.testing.assert_array_equal(fields["explained_variance"], expected.explained_variance)
+
+
 def test_certify_adds_two_rows(output, pitprops):
     rows = {
         line[:12].strip(): line[12:].split()
@@ -191,6 +201,16 @@ def test_pmd_leaves_missing_entries_out(run, as_json, tmp_path, X):
         (["--constraint", "uncorrelated", "--refine"], "--refine: not with --constraint uncorrelated"),
         (["--refine", "--nonnegative"], "--refine: not with --nonnegative"),
         (["--method", "gpower", "--penalty", "1", "--block", "--certify"], "--block: not with --certify"),
+        (["--explained", "0.9", "-k", "3"], "--explained: not with -k"),
+        (["--explained", "0"], "--explained: a share is more than 0, and at most 1"),
+        (["--explained", "0.9,1.1"], "--explained: a share is more than 0, and at most 1"),
+        (["--explained", "0.9,0.8", "-n", "0.8"], "--explained: one number where -n is a share"),
+        (["--explained-of", "score"], "--explained-of: goes with --explained"),
+        (["--method", "pmd", "--explained", "0.9"], "--explained: method pmd takes --l1-bound"),
+        (["-n", "1.5"], "-n/--components: '1.5' is not a whole number of at least 1"),
+        (["--objective", "least_squares", "--method", "tpower"], "--method: method='tpower' maximizes"),
+        (["--objective", "least_squares", "--refine"], "--refine: not with method least_squares"),
+        (["--objective", "least_squares", "--deflation", "hotelling"], "--deflation: hotelling does not go"),
         (["--plot", "picture.gif"], "picture.gif: unknown extension; .png, .pdf and .svg can be written"),
         (["--plot", "no/picture.png"], "cannot write no/picture.png: no is not a directory"),
     ],
