@@ -408,10 +408,13 @@ def numbers(result: Any) -> dict[str, np.ndarray]:
     return out
 
 
+SETTINGS = {"get_num_threads", "set_num_threads"}  # of the process: tests/test_threads.py
+
+
 def without_a_call() -> set[str]:
     """Public functions of the package that no call of the table runs."""
     functions = {n for n in spcacore.__all__ if inspect.isfunction(getattr(spcacore, n))}
-    return functions - {c.function for c in CALLS} - {"grid_laplacian"}
+    return functions - {c.function for c in CALLS} - SETTINGS - {"grid_laplacian"}
 
 
 def without_an_argument() -> set[str]:

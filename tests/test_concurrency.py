@@ -260,6 +260,7 @@ LONG = [
 
 SWIFT = {  # in time that one pass over the data takes
     "truncate", "soft_threshold", "l1_threshold", "prs", "row_blocks", "random_fourier_features",
+    "from_loadings", "compare",
 }  # fmt: skip
 LONGER = {  # what is slow to set up, or like what is above
     "tpower": ("X = normal(400, 5000)", "tpower(X, 500, n_starts=10**6, **FOREVER)"),
@@ -276,6 +277,7 @@ LONGER = {  # what is slow to set up, or like what is above
         "X = covariance(1500)",
         "greedy(X, 200, strategy='bidirectional', kind='covariance')",
     ),
+    "least_squares_component": ("X = normal(300, 3000)", "least_squares_component(X, 200)"),
     "branch_and_bound": ("X = covariance(3000)", "branch_and_bound(X, 20, kind='covariance')"),
     "branch_and_bound, tree": ("X = normal(1000, 400)", "branch_and_bound(X, 20)"),
     "dspca": ("X = covariance(1500)", "dspca(X, 20, kind='covariance', **FOREVER)"),

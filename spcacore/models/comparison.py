@@ -315,17 +315,17 @@ def compare(
     >>> print(spcacore.compare(results, A))
     2 results for 13 variables, matched with thresholding
     <BLANKLINE>
-    result            components  nonzeros  variables  cumulative %  adjusted %  raw %  largest angle
-    thresholding               2         8          8          37.4        37.1   37.4           0.0°
-    branch_and_bound           2         8          8          40.1        38.0   40.1          86.7°
-    ordinary                   2        26         13          50.7        50.7   50.7
+    result            components  nonzeros  variables  cumulative %  adjusted %  raw %  regression %  largest angle
+    thresholding               2         8          8          37.4        37.1   37.4          47.4           0.0°
+    branch_and_bound           2         8          8          40.1        38.0   40.1          46.2          86.7°
+    ordinary                   2        26         13          50.7        50.7   50.7          50.7
     <BLANKLINE>
     result            component  like  nonzeros  shared  overlap %  angle  correlation  cumulative %
     thresholding              1     1         4       4      100.0   0.0°        1.000          22.2
     branch_and_bound          1     1         4       3       60.0  38.1°        0.959          22.6
     thresholding              2     2         4       4      100.0   0.0°        1.000          15.3
     branch_and_bound          2    -2         4       1       14.3  86.5°       -0.013          17.5
-    """
+    """  # noqa: E501
     labels, given = _labeled(results)
     place = _place_of(reference, labels)
     options: dict[str, Any] = {

@@ -237,7 +237,11 @@ def sparse_pca(
         makes an int8 copy of X, an eighth (float32: a quarter) of its size, and reads only the columns
         of X that the copy cannot rule out; "references" rules out columns by their products with
         earlier vectors; "both" does both; "auto" decides by the size of X and the memory available, and
-        takes at most two fifths of X above 64 MB. Other input takes no notice. Methods whose
+        takes at most two fifths of X above 64 MB. Besides, "tpower" with "auto" searches other large data,
+        sparse ones and blocks of rows included, in a working set: on the Gram matrix of some hundred columns,
+        from more starts, until no other column would enter the support. The result is a fixed point of the
+        iteration over all columns, and may be another one than that of "none". CSR data are copied by
+        columns for that, if memory allows. Methods whose
         steps need whole products ("scotlass", "dspca", "branch_and_bound", "greedy" but for its gradient,
         blocks of "gpower", two-way "pmd") go with "auto", "none" and, but for two-way "pmd", "gram".
         `result.screening` says what was used and read.

@@ -88,6 +88,7 @@ def explained_variance(
     cumulative [2.9375 2.2801]
     adjusted [2.9375 2.0026]
     raw [2.9375 2.2801]
+    regression [3.8434 2.1667]
     """
     check_choice(definition, "definition", VARIANCE_DEFINITIONS)
     problem = as_problem(X, kind=kind, center=center, scale=scale, n_features=n_features, definite=False)

@@ -233,7 +233,7 @@ def _constrained(
 def _check_order(order: int, where: str, remedy: str) -> None:
     if order > RELAXATION_ORDER:
         raise ValueError(
-            f"{where} {order} variables remain, of which dspca solves for at most "
+            f"{where} {counted(order, 'variable')} remain, of which dspca solves for at most "
             f"{RELAXATION_ORDER}; {remedy}"
         )
 
