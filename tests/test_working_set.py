@@ -161,6 +161,29 @@ def test_no_set_where_none_is_asked_for_or_the_rank_is_used_up():
     assert result.n_components == 2
 
 
+def test_large_dense_data_are_screened_and_searched_in_a_set_if_asked_to():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((100, 6000))
+    X[:, ::100] += rng.standard_normal((100, 1))
+    assert spcacore.tpower(X, 20).screening.working_set == 0
+    x = spcacore.tpower(X, 20, screening="working_set")
+    assert x.screening.working_set > 0
+    assert x.screening.mode == "both"
+    centred = X - X.mean(axis=0)
+    y = np.abs(centred.T @ (centred @ x.loading))
+    assert y[x.loading == 0].max() <= y[x.loading != 0].min() * (1 + 1e-9)
+
+
+def test_a_set_is_refused_where_it_does_not_help():
+    X = np.random.default_rng(0).standard_normal((20, 30))
+    with pytest.raises(ValueError, match="truncated power"):
+        spcacore.sparse_pca(X, 2, penalty=0.5, method="gpower", screening="working_set")
+    with pytest.raises(ValueError, match="truncated power"):
+        spcacore.greedy(X, 2, screening="working_set")
+    with pytest.raises(ValueError, match="entries"):
+        spcacore.tpower(lambda v: v, 2, kind="covariance", n_features=500, screening="working_set")
+
+
 def test_the_report_counts_columns_and_checks():
     X = np.random.default_rng(0).standard_normal((40, 200))
     X[:, :10] += 3 * np.random.default_rng(1).standard_normal((40, 1))

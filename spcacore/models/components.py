@@ -226,7 +226,7 @@ def sparse_pca(
     start : None, "diagonal" or "eigenvector", optional
     n_starts, max_iter, tol : optional
         As in the function of the method.
-    screening : {"auto", "gram", "both", "shadow", "references", "none"}, default "auto"
+    screening : {"auto", "gram", "working_set", "both", "shadow", "references", "none"}, default "auto"
         Keep data from being read for every product. "gram" forms `A` itself, in double precision, and reads
         nothing more; components with less than 1e-5 (float32: 1e-3) of the largest variance of a variable are
         found on the data all the same. The result is that of the data to rounding, where the search is the
@@ -237,11 +237,11 @@ def sparse_pca(
         makes an int8 copy of X, an eighth (float32: a quarter) of its size, and reads only the columns
         of X that the copy cannot rule out; "references" rules out columns by their products with
         earlier vectors; "both" does both; "auto" decides by the size of X and the memory available, and
-        takes at most two fifths of X above 64 MB. Besides, "tpower" with "auto" searches other large data,
-        sparse ones and blocks of rows included, in a working set: on the Gram matrix of some hundred columns,
-        from more starts, until no other column would enter the support. The result is a fixed point of the
-        iteration over all columns, and may be another one than that of "none". CSR data are copied by
-        columns for that, if memory allows. Methods whose
+        takes at most two fifths of X above 64 MB. "working_set", of "tpower" alone, searches on the Gram
+        matrix of some hundred columns, from more starts, until no other column would enter the support. The
+        result is a fixed point of the iteration over all columns, often a better one than that of "none".
+        "auto" does so for large data that are not screened, sparse ones and blocks of rows included; CSR data
+        are copied by columns for that, if memory allows. Methods whose
         steps need whole products ("scotlass", "dspca", "branch_and_bound", "greedy" but for its gradient,
         blocks of "gpower", two-way "pmd") go with "auto", "none" and, but for two-way "pmd", "gram".
         `result.screening` says what was used and read.

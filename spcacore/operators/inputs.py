@@ -37,15 +37,19 @@ def as_problem(
     definite: bool = True,
     screening: str = "none",
     columnwise: bool = True,
+    restrictable: bool = False,
     form: bool = False,
     missing: bool = False,
 ) -> Problem:
     """Validate the caller's matrix and wrap it: its storage, how it is standardized, the operator of these.
 
     `definite` refuses an indefinite covariance; `missing` allows dense data to have NaN entries. The caller
-    asks for single columns of products if `columnwise`, and `form` says that A as a matrix serves as well.
+    asks for single columns of products if `columnwise`, and can search in a working set if `restrictable`;
+    `form` says that A as a matrix serves as well.
     """
     check_choice(screening, "screening", _screening.MODES)
+    if screening == "working_set" and not restrictable:
+        raise ValueError("screening='working_set' is for truncated power: leave it out")
     covariance = check_choice(kind, "kind", ("data", "covariance")) == "covariance"
     center, scale = check_flag_or_vector(center, "center"), check_flag_or_vector(scale, "scale")
     if covariance and not isinstance(center, bool):
@@ -61,9 +65,12 @@ def as_problem(
     if not (form and isinstance(storage, DataStorage) and gram.is_wanted(storage, screening)):
         if not columnwise or screening == "gram":
             return storage.problem(treatment)
+        wanted = screening == "working_set"
         if isinstance(storage, DenseData):
-            storage.screening = screening
-        return _searched_by_columns(storage, treatment) if screening == "auto" else storage.problem(treatment)
+            storage.screening = "auto" if wanted else screening
+        if restrictable and (wanted or screening == "auto"):
+            return _searched_by_columns(storage, treatment, wanted)
+        return storage.problem(treatment)
     storage.form = screening
     problem = storage.problem(treatment)
     if storage.one_pass:
@@ -71,12 +78,18 @@ def as_problem(
     return replace(problem, form=gram.keeps_digits(problem, storage.dense, screening))
 
 
-def _searched_by_columns(storage: Storage, treatment: Standardization) -> Problem:
-    """The problem of data that have entries with an empty working set, where one pays."""
-    if storage.cost >= WORKING_SET_COST:
+def _searched_by_columns(storage: Storage, treatment: Standardization, wanted: bool) -> Problem:
+    """The problem with an empty working set, if one is wanted or pays: of data that are not screened."""
+    kind = storage.working_set
+    if kind is None and wanted:
+        raise ValueError("screening='working_set' needs data that have entries: leave it out")
+    if wanted or storage.cost >= WORKING_SET_COST:
         storage = storage.by_columns()
-    problem, kind = storage.problem(treatment), storage.working_set
-    if kind is None or problem.filled is not None or problem.cost < WORKING_SET_COST:
+    problem = storage.problem(treatment)
+    screened = problem.operator.unscreened() is not problem.operator
+    if kind is None or problem.filled is not None:
+        return problem
+    if not wanted and (screened or problem.cost < WORKING_SET_COST):
         return problem
     working_set = kind(problem.operator.unscreened())
     return replace(problem, working_set=working_set, screening=partial(working_set.report, problem.screening))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .problem import Problem
 
 
-MODES = ("auto", "gram", "both", "shadow", "references", "none")
+MODES = ("auto", "gram", "working_set", "both", "shadow", "references", "none")
 _SMALLEST_NORMAL = 2.0**-1022
 
 

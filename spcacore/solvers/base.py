@@ -116,6 +116,8 @@ class Solver(ABC):
         Whether dense data may have NaN entries.
     whole_products : bool
         Whether steps need all entries of A x, whatever the options.
+    in_working_set : bool
+        Whether it can search among some variables: then it has `restrictable` and what follows.
     takes_share : bool
         Whether `solve` takes a `Share` of what is to be explained in place of a cardinality.
     """
@@ -128,6 +130,7 @@ class Solver(ABC):
     orthogonal: ClassVar[bool] = False
     missing: ClassVar[bool] = False
     whole_products: ClassVar[bool] = False
+    in_working_set: ClassVar[bool] = False
     takes_share: ClassVar[bool] = False
 
     @classmethod
@@ -369,9 +372,10 @@ def run_one(
     **matrix: Any,
 ) -> Run:
     """Validate what a one-component function is given, and solve; `matrix` is for `as_problem`."""
-    columnwise = not method.needs_whole_products(options)
-    form = not method.needs_samples(options)
-    problem = as_problem(X, missing=method.missing, columnwise=columnwise, form=form, **matrix)
+    problem = as_problem(
+        X, missing=method.missing, columnwise=not method.needs_whole_products(options),
+        restrictable=method.in_working_set, form=not method.needs_samples(options), **matrix,
+    )  # fmt: skip
     sparsity = method.check_sparsity(sparsity, method.sparsity, problem)
     solver: Solver = method.from_options(problem, **options)
     solver.check_together((sparsity,))

@@ -35,7 +35,7 @@ tol : float, optional
     A run ends when its support is stable and an iteration raises the objective by a fraction of
     at most `tol`. Default 1e-8 for float64, 1e-5 for float32.""",
     "screening": """\
-screening : {"auto", "gram", "both", "shadow", "references", "none"}, default "auto"
+screening : {"auto", "gram", "working_set", "both", "shadow", "references", "none"}, default "auto"
     How data are kept from being read for every product, see `sparse_pca`.""",
     "rng": """\
 rng : None, int or numpy Generator, optional

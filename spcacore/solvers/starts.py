@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import KRYLOV_WORK, RACE_FINISHERS, RACE_LEAST, RACE_SHARE, RACE_STEPS, START_WORK
+from .._limits import KRYLOV_WORK, RACE_FINISHERS, RACE_LEAST, RACE_SHARE, RACE_STEPS, RACE_WORK, START_WORK
 from ..linalg.eigen import largest_eigenpairs, products_of
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
@@ -74,7 +74,8 @@ def search_starts(
             singles = min(n_starts - 1, p)
             chosen = _core.select_largest(diagonal, singles)
             order = chosen[np.argsort(-diagonal[chosen], kind="stable")]
-            if race is None or len(order) <= RACE_LEAST:
+            much = op.covariance and 20.0 * p * k * len(order) > RACE_WORK
+            if race is None or len(order) <= (RACE_FINISHERS if much else RACE_LEAST):
                 yield from ((order[i : i + 1], np.ones(1, dtype), (k,)) for i in range(len(order)))
             else:
                 yield from race(order)

@@ -40,6 +40,7 @@ class TruncatedPower(IterativeSolver):
     nonnegative: bool
     swaps: float
     name = "tpower"
+    in_working_set = True
     maximizes_quotient = True
 
     @classmethod
