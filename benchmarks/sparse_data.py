@@ -95,10 +95,10 @@ def page():
     ]  # fmt: skip
     return f"""# Sparse data
 
-Written by `python benchmarks/sparse_data.py -o docs/sparse_data.md`. Ten components of 50 variables by default
-calls, one thread, CPU time, beside a loop of SciPy products that centers and deflates implicitly. g is one product
-`X.T @ u`. Checks are the times that all columns were asked whether another one would enter the working set, and
-columns are those that it had at the end.
+Written by `python benchmarks/sparse_data.py -o docs/sparse_data.md`. Ten components of 50 variables by
+default calls, one thread, CPU time, beside a loop of SciPy products that centers and deflates implicitly.
+g is one product `X.T @ u`. Checks are the times that all columns were asked whether another one would enter
+the working set, and columns are those that it had at the end.
 
 {pages.table(header, rows)}
 """

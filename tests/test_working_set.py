@@ -179,7 +179,7 @@ def test_a_set_is_refused_where_it_does_not_help():
     with pytest.raises(ValueError, match="truncated power"):
         spcacore.sparse_pca(X, 2, penalty=0.5, method="gpower", screening="working_set")
     with pytest.raises(ValueError, match="truncated power"):
-        spcacore.greedy(X, 2, screening="working_set")
+        spcacore.greedy(X, 2, strategy="gradient", screening="working_set")
     with pytest.raises(ValueError, match="entries"):
         spcacore.tpower(lambda v: v, 2, kind="covariance", n_features=500, screening="working_set")
 
