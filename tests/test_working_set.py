@@ -127,6 +127,18 @@ def test_weights_of_rows_are_repeated_rows(seed, storage):
     check_fixed_points(covariance(np.repeat(X, weight, axis=0)), result.loadings, 4)
 
 
+@pytest.mark.parametrize("storage", STORAGES)
+def test_components_added_later_are_those_found_at_once(storage):
+    """A search begins with variables that depend on the components before it, not on how these were found."""
+    for seed in range(10):
+        X = STORAGES[storage](draw(np.random.default_rng(seed), 40, 90, "noise"))
+        whole = spcacore.sparse_pca(X, 4, cardinality=4)
+        added = spcacore.sparse_pca(X, 2, cardinality=4).extend(X, 2)
+        assert whole.screening.working_set > 0
+        assert added.screening.working_set > 0
+        np.testing.assert_allclose(added.loadings, whole.loadings, atol=1e-9)
+
+
 def test_nonnegative_loadings_have_no_larger_positive_product_outside():
     for seed in range(20):
         X = draw(np.random.default_rng(seed), 40, 80, "planted")

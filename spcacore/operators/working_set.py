@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import WORKING_SET_BYTES, WORKING_SET_NOISE
+from .._limits import WORKING_SET_BYTES
 
 if TYPE_CHECKING:
     from .deflation import DeflatedOperator
@@ -44,7 +44,6 @@ class WorkingSet:
         self.index: Index = np.empty(0, np.intp)
         self.position = np.full(operator.p, -1, np.intp)
         self._columns, self._gram = np.empty((0, n), dtype), np.empty((0, 0), dtype)
-        self._restricted: tuple[Problem, DeflatedOperator] | None = None
 
     def add(self, index: Index) -> bool:
         """Let variables join; False, and nothing is changed, where memory does not allow it."""
@@ -59,7 +58,6 @@ class WorkingSet:
         gram = self._gram[:total, :total]
         self._products(w, new, gram[w:])
         gram[:w, w:] = gram[w:, :w].T
-        self._restricted = None
         return True
 
     def _products(self, w: int, new: Index, out: NDArray[Any]) -> None:
@@ -74,12 +72,6 @@ class WorkingSet:
         """What has been read so far, by the screened operator too."""
         return replace(screening(), working_set=len(self.index), checks=self.checks)
 
-    @property
-    def rounding(self) -> float:
-        """Below this, what is left of a variance by deflating A[W, W] is rounding."""
-        eps = float(np.finfo(self.operator.dtype).eps)
-        return WORKING_SET_NOISE * eps * float(self._gram.diagonal()[: len(self.index)].max())
-
     def _reserve(self, total: int) -> bool:
         """Make room for so many variables w, w (2w + n) numbers; False where that is too much memory."""
         n, dtype, w = self._columns.shape[1], self.operator.dtype, len(self.index)
@@ -93,49 +85,44 @@ class WorkingSet:
             self._columns, self._gram = columns, gram
         return True
 
-    def restricted(self, problem: Problem, state: DeflatedOperator) -> tuple[Problem, DeflatedOperator]:
-        """The same problem of the variables W alone, from which the same components have been removed.
+    def restricted(
+        self, problem: Problem, state: DeflatedOperator, active: Index
+    ) -> tuple[Problem, DeflatedOperator]:
+        """The same problem of some variables of W alone, from which the same components have been removed.
 
-        W has the variables of these components.
+        They ascend, and are those of these components among others.
         """
-        last = self._restricted
-        if last is None or not _begins_with(state, last[1], self.index):
-            last = self._undeflated(problem, state)
-        inside, restricted = last
-        for index, entries in state.loadings[len(restricted.loadings) :]:
-            noise = partial(self._noise, problem, state.deflation.first_order)
-            at = self.position[index]
-            order = np.argsort(at)
-            restricted = restricted.deflate(at[order], entries[order], noise)
-        self._restricted = inside, restricted
-        return self._restricted
-
-    def _noise(self, problem: Problem, first_order: bool, positions: Index) -> float:
-        return problem.noise(self.index[positions], first_order)
-
-    def _undeflated(self, problem: Problem, state: DeflatedOperator) -> tuple[Problem, DeflatedOperator]:
-        w = len(self.index)
-        gram = self._gram[:w, :w]
+        at = self.position[active]
+        gram = self._gram[at].take(at, axis=1)
         diagonal = gram.diagonal().copy()
         inside = replace(
             problem, operator=_core.dense(gram, True, None, None, 1.0, 1.0), diagonal=diagonal,
             moment=diagonal, mean=None, scale=None, names=None, cost=gram.size, weight=None, row_weight=None,
             degree_weight=None, working_set=None,
         )  # fmt: skip
-        return inside, type(state).from_problem(inside, state.deflation, state.constraint)
+        restricted = type(state).from_problem(inside, state.deflation, state.constraint)
+        noise = partial(_noise, problem, state.deflation.first_order, active)
+        for index, entries in state.loadings:
+            restricted = restricted.deflate(np.searchsorted(active, index), entries, noise)
+        return inside, restricted
 
     def entrants(
-        self, state: DeflatedOperator, index: Index, entries: NDArray[Any], level: float, most: int
-    ) -> Index:
-        """The variables outside of W, at most so many, where |A x| exceeds the level, of all columns."""
+        self, state: DeflatedOperator, active: Index, index: Index, entries: NDArray[Any], level: float,
+        most: int,
+    ) -> Index:  # fmt: skip
+        """The variables besides the active ones, at most so many, where |A x| exceeds the level."""
         operator = state.operator.with_quotient() if state.quotient else state.operator
         self.checks += 1
         found, value = operator.above(index, np.ascontiguousarray(entries), level)
-        outside = self.position[found] < 0
+        outside = np.isin(found, active, assume_unique=True, invert=True)
         found, value = found[outside], value[outside]
         if len(found) > most:
-            found = found[np.sort(np.argsort(-np.abs(value), kind="stable")[:most])]
+            found = found[np.argsort(-np.abs(value), kind="stable")[:most]]
         return found
+
+
+def _noise(problem: Problem, first_order: bool, active: Index, positions: Index) -> float:
+    return problem.noise(active[positions], first_order)
 
 
 class BlocksWorkingSet(WorkingSet):
@@ -146,13 +133,3 @@ class BlocksWorkingSet(WorkingSet):
     def _products(self, w: int, new: Index, out: NDArray[Any]) -> None:
         operator: Any = self.operator
         out[...] = operator.gram.between(new, self.index)
-
-
-def _begins_with(state: DeflatedOperator, before: DeflatedOperator, index: Index) -> bool:
-    """Whether `before`, of the variables `index`, has had nothing removed but what `state` has."""
-    if state.deflation is not before.deflation or len(before.loadings) > len(state.loadings):
-        return False
-    return all(
-        np.array_equal(np.sort(index[a[0]]), b[0]) and np.array_equal(a[1][np.argsort(index[a[0]])], b[1])
-        for a, b in zip(before.loadings, state.loadings, strict=False)
-    )

@@ -14,7 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import CALLBACK_SECONDS, SOLVER_TOL, WORKING_SET_CHECKS, WORKING_SET_ENTRANTS
+from .._limits import (
+    CALLBACK_SECONDS,
+    SOLVER_TOL,
+    WORKING_SET_CHECKS,
+    WORKING_SET_ENTRANTS,
+    WORKING_SET_NOISE,
+)
 from .._messages import counted
 from .._records import record
 from .._validation import (
@@ -247,40 +253,48 @@ def _find_in_working_set(
     given = solver.nearby()
     if given is not None:
         needed.append(given.index)
-    if not working_set.add(np.unique(np.concatenate(needed))):
+    active = np.unique(np.concatenate(needed))
+    if not working_set.add(active):
         return None
     x: Solution | None = None
-    everywhere, searched = True, 0  # whether to search from all starts; and where that was done
+    everywhere, searched = True, 0  # whether to search from all starts; and among how many that was done
     for _ in range(WORKING_SET_CHECKS):
-        inside, restricted = working_set.restricted(problem, state)
-        near = None if x is None else _moved(x, working_set.position)
+        inside, restricted = working_set.restricted(problem, state, active)
+        last = given if x is None else x
+        near = None if last is None else _at(last, np.searchsorted(active, last.index))
         if near is None or everywhere:
-            start = _moved(given, working_set.position) if near is None and given is not None else near
-            way = solver if start is None else solver.near(start, False)
-            found, searched = way.solve(inside, restricted, sparsity, seed, hook), len(working_set.index)
+            way = solver if near is None else solver.near(near, False)
+            found, searched = way.solve(inside, restricted, sparsity, seed, hook), len(active)
         else:
             found = solver.resume(inside, restricted, near, sparsity, hook)
-        if found is None or found.objective <= working_set.rounding:
+        if found is None or found.objective <= _rounding(inside):
             return None
-        before, level, x = x, solver.level(restricted, found, sparsity), _moved(found, working_set.index)
+        before, level, x = x, solver.level(restricted, found, sparsity), _at(found, active[found.index])
         if ended(hook) or (everywhere and before is not None and np.array_equal(before.index, x.index)):
             break
-        entrants = working_set.entrants(state, x.index, x.entries, level, WORKING_SET_ENTRANTS * len(x.index))
+        most = WORKING_SET_ENTRANTS * len(x.index)
+        entrants = working_set.entrants(state, active, x.index, x.entries, level, most)
         if not working_set.add(entrants):
             return None
+        active = np.union1d(active, entrants)
         everywhere = len(entrants) == 0
-        if everywhere and searched == len(working_set.index):
+        if everywhere and searched == len(active):
             break
     else:
         return None
     return solver.finish(problem, state, x, hook)
 
 
-def _moved(x: Solution, places: Index) -> Solution:
-    """x at the places that its variables have, ascending."""
-    index = places[x.index]
-    order = np.argsort(index)
-    return replace(x, index=index[order], entries=np.ascontiguousarray(x.entries[order]))
+def _at(x: Solution, index: Index) -> Solution:
+    """x with its variables at other, ascending, places."""
+    return replace(x, index=np.ascontiguousarray(index, np.intp))
+
+
+def _rounding(inside: Problem) -> float:
+    """Below this, what is left of a variance by deflating a Gram matrix is rounding."""
+    assert inside.diagonal is not None
+    eps = float(np.finfo(inside.operator.dtype).eps)
+    return WORKING_SET_NOISE * eps * float(inside.diagonal.max())
 
 
 @record
