@@ -220,7 +220,7 @@ def test_limits_of_control_groups(monkeypatch, files, expected):
 def run(code, **environment):
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)],
-        capture_output=True, text=True, timeout=120, check=False, env={**os.environ, **environment},
+        capture_output=True, text=True, timeout=120, check=False, env={**os.environ, **environment}, cwd="/",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
