@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from .. import _core
 from .._records import record
 from .missing import MissingData
-from .working_set import WorkingSet
 
 OUT_OF_RANGE = "a variance exceeds the number range and is given as inf"
 BELOW_RANGE = "a variance is below the number range and is given as 0"
@@ -120,7 +119,7 @@ class Problem:
     total_weight: float | None = None
     screening: Callable[[], Screening] = Screening
     filled: MissingData | None = None
-    working_set: WorkingSet | None = None
+    working_set: Any = None
     form: bool = False
     data: Problem | None = None
 
