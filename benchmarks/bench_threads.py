@@ -27,7 +27,7 @@ class Threads:
         set_num_threads(self.before)
 
     def time_transposed(self, shape, order, n_threads):
-        self.operator.apply_transposed(self.u)
+        self.operator.backward(self.u)
 
     def time_block(self, shape, order, n_threads):
         self.operator.apply_block(self.V)

@@ -88,8 +88,8 @@ def leading(problem):
     )
     halves = LinearOperator(
         (m, p), dtype=float,
-        matvec=lambda v: op.image_block(v.reshape(-1, 1)).ravel(),
-        rmatvec=lambda u: op.transposed_block(u.reshape(-1, 1)).ravel(),
+        matvec=lambda v: op.forward_block(v.reshape(-1, 1)).ravel(),
+        rmatvec=lambda u: op.backward_block(u.reshape(-1, 1)).ravel(),
     )  # fmt: skip
     start = rng.standard_normal((p, R))
     top = float(eigsh(single, 1, which="LA", v0=start[:, 0], tol=1e-3)[0][0])

@@ -31,7 +31,7 @@ def loops(shape):
         blocks = max(1, X.nbytes >> 22)
         found |= {
             f"F v, {order}": (X.nbytes, lambda A=operator, v=v: A.image(None, v), 1),
-            f"F'u, {order}": (X.nbytes, lambda A=operator, u=u: A.apply_transposed(u), 1),
+            f"F'u, {order}": (X.nbytes, lambda A=operator, u=u: A.backward(u), 1),
             f"A V of 4, {order}": (X.nbytes, lambda A=operator, V=V: A.apply_block(V), 2 * blocks),
         }
     for layout in ("csr", "csc"):
@@ -39,7 +39,7 @@ def loops(shape):
         operator, u, v = as_problem(X).operator, np.ones(n), np.ones(p)
         read = X.data.nbytes + X.indices.nbytes
         found[f"F v, {layout}"] = (read, lambda A=operator, v=v: A.image(None, v), 1)
-        found[f"F'u, {layout}"] = (read, lambda A=operator, u=u: A.apply_transposed(u), 1)
+        found[f"F'u, {layout}"] = (read, lambda A=operator, u=u: A.backward(u), 1)
     T = rng.standard_normal((200, min(n, 2000)))
     pairs = np.zeros(T.shape[1] * (T.shape[1] - 1) // 2)
     found["distances"] = (T.nbytes, lambda: _core.add_distances(T, np.ones(200), True, pairs), 1)
@@ -63,7 +63,7 @@ def waking():
     """Seconds that a loop takes longer for calling another thread: of parts that are nearly nothing."""
     X = np.ones((64, 5000))  # just beyond what one thread does alone
     operator, u = as_problem(X).operator, np.ones(64)
-    times = least({"": (X.nbytes, lambda: operator.apply_transposed(u), 1)}, [1, 2], 200)
+    times = least({"": (X.nbytes, lambda: operator.backward(u), 1)}, [1, 2], 200)
     return max(0.0, times["", 2] - times["", 1] / 2)
 
 

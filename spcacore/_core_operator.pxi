@@ -76,7 +76,7 @@ cdef class Operator:
     cdef object refs, plain
     cdef readonly bint single
     cdef readonly Py_ssize_t n, p, m, t
-    cdef readonly bint covariance
+    cdef readonly bint symmetric_form
     cdef readonly object dtype
 
     def __dealloc__(self):
@@ -85,15 +85,15 @@ cdef class Operator:
     cdef Py_ssize_t work(self):
         return 2 * self.p + self.m + self.t
 
-    cdef void set_shape(self, Py_ssize_t n, Py_ssize_t p, bint covariance, double range_,
+    cdef void set_shape(self, Py_ssize_t n, Py_ssize_t p, bint symmetric_form, double range_,
                         double factor, bint single):
-        self.n, self.p, self.m, self.covariance, self.single = n, p, p if covariance else n, covariance, single
+        self.n, self.p, self.m, self.symmetric_form, self.single = n, p, p if symmetric_form else n, symmetric_form, single
         self.dtype = np.dtype(np.float32 if single else np.float64)
         if single:
-            self.s.n, self.s.p, self.s.m, self.s.covariance = n, p, self.m, covariance
+            self.s.n, self.s.p, self.s.m, self.s.symmetric_form = n, p, self.m, symmetric_form
             self.s.range, self.s.factor = <float> range_, <float> factor
         else:
-            self.d.n, self.d.p, self.d.m, self.d.covariance = n, p, self.m, covariance
+            self.d.n, self.d.p, self.d.m, self.d.symmetric_form = n, p, self.m, symmetric_form
             self.d.range, self.d.factor = range_, factor
 
     def screened(self, Screen screen):
@@ -101,7 +101,7 @@ cdef class Operator:
         if self.s.row_weight != NULL or self.d.row_weight != NULL:
             raise TypeError("screening needs data without row weights")
         cdef Operator B = Operator()
-        B.n, B.p, B.m, B.covariance, B.single, B.dtype = self.n, self.p, self.m, self.covariance, self.single, self.dtype
+        B.n, B.p, B.m, B.symmetric_form, B.single, B.dtype = self.n, self.p, self.m, self.symmetric_form, self.single, self.dtype
         B.s, B.d, B.t, B.refs, B.plain = self.s, self.d, 0, (self.refs, screen), self
         B.s.screen = B.d.screen = &screen.s
         B.s.cache = B.d.cache = &screen.cache if screen.cache.capacity else NULL
@@ -121,7 +121,7 @@ cdef class Operator:
 
     def row_weighted(self, const floating[::1] weight, bint centered=False):
         """F = diag(weight) (X - 1 mean') diag(column weights), or, not centered, (diag(weight) X - 1 mean') ..."""
-        if self.covariance or not self.stored():
+        if self.symmetric_form or not self.stored():
             raise TypeError("row weights need data in memory")
         cdef Operator B = self.copy()
         B.refs = (self, weight)
@@ -160,7 +160,7 @@ cdef class Operator:
     cdef Operator copy(self):
         """Sharing the directions, which this one owns."""
         cdef Operator B = Operator()
-        B.n, B.p, B.m, B.covariance, B.single, B.dtype = self.n, self.p, self.m, self.covariance, self.single, self.dtype
+        B.n, B.p, B.m, B.symmetric_form, B.single, B.dtype = self.n, self.p, self.m, self.symmetric_form, self.single, self.dtype
         B.s, B.d, B.t, B.refs = self.s, self.d, self.t, self
         return B
 
@@ -175,14 +175,14 @@ cdef class Operator:
         """The operator that `screened` was called on, or this one."""
         return self if self.plain is None else self.plain
 
-    def image(self, Py_ssize_t[::1] index, floating[::1] value):
+    def forward(self, Py_ssize_t[::1] index, floating[::1] value):
         """F v, length m, of the deflated operator."""
         cdef Call call = Call()
         cdef spca_status status
         cdef floating[::1] f = np.empty(self.m, self.dtype), scratch = np.empty(self.p, self.dtype)
         with nogil:
-            status = kernel_image(self.pointer(), value.shape[0], positions_of(index), &value[0], on_stop, &call.c,
-                                  &scratch[0], &f[0])
+            status = kernel_forward(self.pointer(), value.shape[0], positions_of(index), &value[0], on_stop, &call.c,
+                                    &scratch[0], &f[0])
         call.check(status)
         return np.asarray(f)
 
@@ -201,11 +201,11 @@ cdef class Operator:
         """A V for V (p, b), in Fortran order; the bits of `apply` to each column."""
         return self.block(V, 0)
 
-    def image_block(self, V):
+    def forward_block(self, V):
         """F V (m, b) for V (p, b), of data that are not deflated."""
         return self.block(V, 1)
 
-    def transposed_block(self, U):
+    def backward_block(self, U):
         """F'U times factor (p, b) for U (m, b), of data that are not deflated."""
         return self.block(U, 2)
 
@@ -227,13 +227,13 @@ cdef class Operator:
         call.check(status)
         return Y
 
-    def apply_transposed(self, floating[::1] u):
+    def backward(self, floating[::1] u):
         """F'u times factor, length p, of the deflated data."""
         cdef Call call = Call()
         cdef spca_status status
         cdef floating[::1] y = np.empty(self.p, self.dtype), work = np.empty(self.m + self.t, self.dtype)
         with nogil:
-            status = kernel_apply_transposed(self.pointer(), &u[0], on_stop, &call.c, &work[0], &y[0])
+            status = kernel_backward(self.pointer(), &u[0], on_stop, &call.c, &work[0], &y[0])
         call.check(status)
         return np.asarray(y)
 
@@ -270,7 +270,7 @@ cdef class Operator:
         cdef spca_status status
         cdef Py_ssize_t k = index.shape[0]
         G = np.empty((k, k), self.dtype)
-        work = np.empty(self.work() if self.covariance else self.m * k + self.p, self.dtype)
+        work = np.empty(self.work() if self.symmetric_form else self.m * k + self.p, self.dtype)
         if self.single:
             status = submatrix_into[float](self, call, index, work, G)
         else:
@@ -295,7 +295,7 @@ cdef class Operator:
 
         None where the progress hook ends the pass.
         """
-        if self.covariance or self.t or not self.stored():
+        if self.symmetric_form or self.t or not self.stored():
             raise TypeError("this needs data in memory, without deflation")
         cdef Call call = Call(progress)
         cdef spca_status status
@@ -342,7 +342,7 @@ cdef class Operator:
         cdef double *dcoefficients
         cdef spca_deflation code = {"hotelling": SPCA_HOTELLING, "projection": SPCA_PROJECTION,
                                     "schur": SPCA_SCHUR}[method]
-        B.n, B.p, B.m, B.covariance, B.single, B.dtype = self.n, self.p, self.m, self.covariance, self.single, self.dtype
+        B.n, B.p, B.m, B.symmetric_form, B.single, B.dtype = self.n, self.p, self.m, self.symmetric_form, self.single, self.dtype
         B.s, B.d, B.t = self.s, self.d, t + 1
         B.refs = (self.refs, index, value, image)
         B.steps = malloc((t + 1) * size)
@@ -514,8 +514,8 @@ cdef spca_status block_product(Operator A, Call call, int what, const floating[:
         if what == 0:
             return kernel_apply_block(pointer, b, &V[0, 0], on_stop, &call.c, &work[0], &Y[0, 0])
         if what == 1:
-            return kernel_image_block(pointer, b, &V[0, 0], on_stop, &call.c, &work[0], &Y[0, 0])
-        return kernel_transposed_block(pointer, b, &V[0, 0], on_stop, &call.c, &work[0], &Y[0, 0])
+            return kernel_forward_block(pointer, b, &V[0, 0], on_stop, &call.c, &work[0], &Y[0, 0])
+        return kernel_backward_block(pointer, b, &V[0, 0], on_stop, &call.c, &work[0], &Y[0, 0])
 
 cdef spca_status submatrix_into(Operator A, Call call, Py_ssize_t[::1] index, floating[::1] work, floating[:, ::1] G):
     cdef const void *pointer = A.pointer()
@@ -535,13 +535,13 @@ cdef spca_status outer_into(Operator A, Call call, floating[::1] work, Py_ssize_
         return kernel_outer(pointer, on_stop, &call.c, &work[0], &iwork[0], &K[0, 0])
 
 
-def dense(const floating[:, :] X, bint covariance, const floating[::1] mean, const floating[::1] weight,
+def dense(const floating[:, :] X, bint symmetric_form, const floating[::1] mean, const floating[::1] weight,
           double range_, double factor):
     """X in C or Fortran order, by reference; or, symmetric, a covariance."""
     cdef Operator A = Operator()
     cdef bint row_major = X.strides[1] == sizeof(floating)
     cdef Py_ssize_t ld = X.strides[0 if row_major else 1] // <Py_ssize_t> sizeof(floating)
-    A.set_shape(X.shape[0], X.shape[1], covariance, range_, factor, sizeof(floating) == 4)
+    A.set_shape(X.shape[0], X.shape[1], symmetric_form, range_, factor, sizeof(floating) == 4)
     A.refs = (X, mean, weight)
     spca_suse_dense(&A.s)
     spca_duse_dense(&A.d)
@@ -557,11 +557,11 @@ ctypedef fused index_t:
 
 
 def compressed(Py_ssize_t n, Py_ssize_t p, bint row_major, const floating[::1] data,
-               const index_t[::1] indices, const index_t[::1] indptr, bint covariance,
+               const index_t[::1] indices, const index_t[::1] indptr, bint symmetric_form,
                const floating[::1] mean, const floating[::1] weight, double range_, double factor):
     """CSR (row_major) or CSC arrays, by reference."""
     cdef Operator A = Operator()
-    A.set_shape(n, p, covariance, range_, factor, sizeof(floating) == 4)
+    A.set_shape(n, p, symmetric_form, range_, factor, sizeof(floating) == 4)
     A.refs = (data, indices, indptr, mean, weight)
     spca_suse_compressed(&A.s)
     spca_duse_compressed(&A.d)
@@ -573,13 +573,13 @@ def compressed(Py_ssize_t n, Py_ssize_t p, bint row_major, const floating[::1] d
     return A
 
 
-def products(owner, Py_ssize_t n, Py_ssize_t p, bint covariance, double factor, bint single):
+def products(owner, Py_ssize_t n, Py_ssize_t p, bint symmetric_form, double factor, bint single):
     """owner.forward(v) -> F v (m) and, for data, owner.backward(f) -> F'f (p), in the operator's dtype.
 
     An owner with block(V) -> F V (m, b) for V (p, b) is asked for blocks of products at once.
     """
     cdef Operator A = Operator()
-    A.set_shape(n, p, covariance, 1, factor, single)
+    A.set_shape(n, p, symmetric_form, 1, factor, single)
     A.refs = owner
     A.s.forward, A.s.backward, A.s.columns = scall_forward, scall_backward, spca_scolumns_by_products
     A.d.forward, A.d.backward, A.d.columns = dcall_forward, dcall_backward, spca_dcolumns_by_products

@@ -75,7 +75,7 @@ static inline void finish_backward(const operator_t *A, real total, spca_int cou
 
 static inline void finish_forward(const operator_t *A, real shift, real *f)
 {
-    if (A->covariance && A->weight)
+    if (A->symmetric_form && A->weight)
         for (spca_int j = 0; j < A->p; j++) f[j] *= A->range * A->weight[j];
     else
         finish_rows(A, 0, A->m, shift, f);

@@ -24,8 +24,14 @@ VECTORIZED static real largest_entry(spca_int lines, spca_int length, spca_int l
 /* Its values times 4^h are A's. */
 static operator_t of_covariance(spca_int p, const real *A, spca_int ld, int *h)
 {
-    operator_t op = {
-        .n = p, .p = p, .m = p, .covariance = 1, .row_major = 1, .data = A, .ld = ld, .factor = 1};
+    operator_t op = {.n = p,
+                     .p = p,
+                     .m = p,
+                     .symmetric_form = 1,
+                     .row_major = 1,
+                     .data = A,
+                     .ld = ld,
+                     .factor = 1};
     SPCA(use_dense)(&op);
     *h = half_exponent(largest_entry(p, 1, ld + 1, A));
     op.range = ldexp((real)1, -*h);
@@ -132,8 +138,9 @@ static spca_status explained(const operator_t *A, spca_int r, const real *V, rea
             continue; /* in the span of the earlier */
         scal(p, 1 / norm, q);
         rank++;
-        (void)SPCA(image)(A, dense, NULL, NULL, scratch, f); /* dense, and nobody stops it */
-        variance[t] = A->covariance ? strands_dot(p, q, f) : A->factor * strands_dot(A->m, f, f);
+        (void)SPCA(forward)(A, dense, NULL, NULL, scratch, f); /* dense, and nobody stops it */
+        variance[t] =
+            A->symmetric_form ? strands_dot(p, q, f) : A->factor * strands_dot(A->m, f, f);
         if (!is_finite(1, variance + t)) return SPCA_NONFINITE;
     }
     return SPCA_OK;

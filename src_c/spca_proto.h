@@ -64,8 +64,8 @@ struct SPCA(operator) {
     spca_int (*gram_work)(const SPCA(operator) * A, spca_int k);
 
     spca_int n, p, m;
-    int covariance; /* m = p and A = F */
-    int row_major;  /* dense: C order; compressed: CSR */
+    int symmetric_form; /* m = p and A = F */
+    int row_major;      /* dense: C order; compressed: CSR */
     const REAL *data;
     spca_int ld;         /* dense: leading dimension */
     const void *indptr;  /* compressed: int32 or, when wide, int64 */
@@ -118,8 +118,8 @@ spca_status SPCA(columns_by_products)(const SPCA(operator) *, spca_int, const sp
                                       void *, REAL *, REAL *);
 
 /* f (m) = F v with the deflations that act on the right; what apply, scores and images need. */
-spca_status SPCA(image)(const SPCA(operator) * A, SPCA(vector) v, spca_stop stop, void *ctx,
-                        REAL *scratch /* p */, REAL *f);
+spca_status SPCA(forward)(const SPCA(operator) * A, SPCA(vector) v, spca_stop stop, void *ctx,
+                          REAL *scratch /* p */, REAL *f);
 
 /* y = A v.  work (m + t).  Entries are checked to be finite. */
 spca_status SPCA(apply)(const SPCA(operator) * A, SPCA(vector) v, spca_stop stop, void *ctx,
@@ -134,11 +134,11 @@ spca_status SPCA(apply_block)(const SPCA(operator) * A, spca_int b, const REAL *
 spca_int SPCA(block_work)(const SPCA(operator) * A, spca_int b);
 
 /* The two halves, of data that are not deflated: f (n x b) = F V, and Y (p x b) = factor F'U; by
- * columns, with the bits of image and apply_transposed.  work (block_work). */
-spca_status SPCA(image_block)(const SPCA(operator) * A, spca_int b, const REAL *V, spca_stop stop,
-                              void *ctx, REAL *work, REAL *f);
-spca_status SPCA(transposed_block)(const SPCA(operator) * A, spca_int b, const REAL *U,
-                                   spca_stop stop, void *ctx, REAL *work, REAL *Y);
+ * columns, with the bits of forward and backward.  work (block_work). */
+spca_status SPCA(forward_block)(const SPCA(operator) * A, spca_int b, const REAL *V, spca_stop stop,
+                                void *ctx, REAL *work, REAL *f);
+spca_status SPCA(backward_block)(const SPCA(operator) * A, spca_int b, const REAL *U,
+                                 spca_stop stop, void *ctx, REAL *work, REAL *Y);
 
 /* The k entries of A v largest in magnitude (nonnegative: largest, and those below 0 count as 0),
  * index ascending, ties to the lower index, and quadratic = v'A v.  work (2p + m + t).  Where A has
@@ -155,8 +155,8 @@ spca_status SPCA(above)(const SPCA(operator) * A, SPCA(vector) v, REAL tau, int 
                         spca_int *index /* p */, REAL *value /* p */, REAL *quadratic);
 
 /* y = F'u of the deflated data, times factor.  work (m + t). */
-spca_status SPCA(apply_transposed)(const SPCA(operator) * A, const REAL *u, spca_stop stop,
-                                   void *ctx, REAL *work, REAL *y /* p */);
+spca_status SPCA(backward)(const SPCA(operator) * A, const REAL *u, spca_stop stop, void *ctx,
+                           REAL *work, REAL *y /* p */);
 
 /* How many directions are subtracted from F'f. */
 spca_int SPCA(subtracted)(const SPCA(operator) * A);

@@ -32,10 +32,10 @@ def columns(op, V):
 
 def check_halves(op, V, U):
     """The bits of one column at a time."""
-    f, y = op.image_block(V), op.transposed_block(U)
+    f, y = op.forward_block(V), op.backward_block(U)
     for c in range(V.shape[1]):
-        np.testing.assert_array_equal(f[:, c], op.image(None, np.ascontiguousarray(V[:, c])))
-        np.testing.assert_array_equal(y[:, c], op.apply_transposed(np.ascontiguousarray(U[:, c])))
+        np.testing.assert_array_equal(f[:, c], op.forward(None, np.ascontiguousarray(V[:, c])))
+        np.testing.assert_array_equal(y[:, c], op.backward(np.ascontiguousarray(U[:, c])))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -172,7 +172,7 @@ def test_halves(n, p, order, dtype):
     V, U = (rng.standard_normal((size, 6)).astype(dtype) for size in (p, n))
     check_halves(op, V, U)
     with pytest.raises(ValueError, match="rows"):
-        op.transposed_block(np.ones((n + 1, 2)))
+        op.backward_block(np.ones((n + 1, 2)))
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

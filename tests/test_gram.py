@@ -279,7 +279,7 @@ def test_the_callback_hears_of_the_pass():
     assert problem.form
     called = []
     A = gram.formed(problem, called.append)
-    assert A.operator.covariance
+    assert A.operator.symmetric_form
     assert A.n_samples == 300
     assert gram.formed(problem, called.append).operator.dense
 

@@ -389,9 +389,7 @@ def test_transposed_product(deflation):
         F = F - np.outer(F @ x, x) if deflation == "projection" else F - np.outer(u, u @ F)
     u = rng.standard_normal(30)
     scale = np.sqrt(problem.unit)  # of F in the operator's units
-    np.testing.assert_allclose(
-        state.operator.apply_transposed(u) * scale, F.T @ u / 29, atol=1e-12 * np.abs(F).max()
-    )
+    np.testing.assert_allclose(state.operator.backward(u) * scale, F.T @ u / 29, atol=1e-12 * np.abs(F).max())
 
 
 @pytest.mark.parametrize("kind", ["data", "covariance"])
@@ -445,7 +443,7 @@ def test_operator_and_diagonal_of_a_naive_residual(holes):
     state = Deflated.from_problem(problem, DEFLATIONS["naive"])
     for x in (np.eye(12)[2] * 0.6 + np.eye(12)[5] * 0.8, np.full(12, 12**-0.5)):
         index = np.flatnonzero(x)
-        g = 0.7 * state.operator.image(index, x[index])
+        g = 0.7 * state.operator.forward(index, x[index])
         atol = 1e-12 * np.sum(F**2)
         np.testing.assert_allclose(g * np.sqrt(problem.unit), 0.7 * F @ x, atol=atol)
         state = state.deflate(index, x[index], problem.noise, g)
@@ -456,7 +454,7 @@ def test_operator_and_diagonal_of_a_naive_residual(holes):
     for j in range(12):  # of a variable that is removed only rounding is left, which is no variance below 0
         one, e = np.array([j]), np.ones(1)
         removed = Deflated.from_problem(problem, DEFLATIONS["naive"]).deflate(
-            one, e, problem.noise, problem.operator.image(one, e)
+            one, e, problem.noise, problem.operator.forward(one, e)
         )
         assert 0 <= removed.diagonal[j] <= 1e-14 * problem.diagonal[j]
         assert np.delete(removed.diagonal, j).min() > 0

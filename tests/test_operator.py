@@ -197,7 +197,7 @@ def test_products_with_what_is_not_centered(name):
     X = data()
     problem = as_problem(inputs(X, covariance(X))[name][0])
     u = np.random.default_rng(0).uniform(1, 2, N)
-    y = problem.operator.apply_transposed(u)
+    y = problem.operator.backward(u)
     expected = (X - X.mean(axis=0)).T @ u
     ratio = y @ expected / (expected @ expected)  # what the range and n - 1 make of it
     assert np.log2(ratio * (N - 1)) == pytest.approx(round(np.log2(ratio * (N - 1))), abs=1e-12)
@@ -363,13 +363,13 @@ def test_row_weights(name, dtype, centered):
     S, x = np.array([0, 3, 7, 8, 22]), rng.standard_normal(5)
     x /= np.linalg.norm(x)
     V, U = rng.standard_normal((P, 6)), rng.standard_normal((N, 6))
-    np.testing.assert_allclose(op.image_block(V.astype(dtype)), F @ V, **tolerance)
-    np.testing.assert_allclose(op.transposed_block(U.astype(dtype)), F.T @ U / (N - 1), **tolerance)
+    np.testing.assert_allclose(op.forward_block(V.astype(dtype)), F @ V, **tolerance)
+    np.testing.assert_allclose(op.backward_block(U.astype(dtype)), F.T @ U / (N - 1), **tolerance)
     np.testing.assert_allclose(op.outer(), F @ F.T / (N - 1), **tolerance)
     for method in ("", "hotelling", "projection", "schur"):
         state, B = op, A
         if method:
-            value, image = x.astype(dtype), op.image(S, x.astype(dtype))
+            value, image = x.astype(dtype), op.forward(S, x.astype(dtype))
             amount = float(x @ A[np.ix_(S, S)] @ x) if method == "hotelling" else 1.0
             if method == "schur":
                 image = image / np.linalg.norm(image).astype(dtype)

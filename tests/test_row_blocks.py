@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from extras import optional
 
 import spcacore
-from spcacore.operators.blocks import TakenRows, added, statistics
+from spcacore.operators.blocks import TakenRows, statistics, sum_parts
 from spcacore.operators.inputs import as_problem
 
 N, P, Q = 1300, 30, 9  # more rows than the bandwidth looks at
@@ -237,7 +237,7 @@ def test_rows_that_are_taken(kind):
     np.testing.assert_array_equal(whole.toarray() if sp.issparse(whole) else whole, X[rows])
     np.testing.assert_array_equal(blocks.rows(rows[::-1]), X[rows[::-1]])
     assert sum(part.n for part in taken.results(statistics) if part is not None) == 5
-    ones = taken.reduced(added, _column_sums, each=taken.split(np.ones(5)))
+    ones = taken.reduced(sum_parts, _column_sums, each=taken.split(np.ones(5)))
     np.testing.assert_allclose(ones[0], X[rows].sum(axis=0))
 
 

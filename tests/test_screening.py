@@ -310,7 +310,7 @@ def test_bounds_of_columns_hold(monkeypatch, kind, dtype, order):
         Z = Z * np.longdouble(plain.range) ** 2 * (1 if plain.weight is None else plain.weight)
         size = np.sqrt((Z**2).sum(axis=0))
         index, value = unit(rng, 90, 10, dtype)
-        f = plain.operator.image(index, value) * dtype(1 / (n - 1))
+        f = plain.operator.forward(index, value) * dtype(1 / (n - 1))
         norm_f = np.sqrt((f.astype(np.longdouble) ** 2).sum())
         off = np.abs(plain.operator.apply(index, value) - Z.T @ f.astype(np.longdouble)) / norm_f
         if norm_f < (2.0**-40 if dtype == np.float32 else 2.0**-100):
@@ -366,7 +366,7 @@ def test_a_shift_of_more_than_the_answer(order, mode):
     X = stored(rng.standard_normal((30, p)), np.float64, order)
     a, b = (as_problem(X, screening=m).operator for m in ("none", mode))
     _, direction = unit(rng, p, p, np.float64)
-    a, b = (o.deflated("projection", None, direction, o.image(None, direction), 0.0) for o in (a, b))
+    a, b = (o.deflated("projection", None, direction, o.forward(None, direction), 0.0) for o in (a, b))
     for weight in (0.0, 5.0):
         c, d = (o.with_penalty(weight) for o in (a, b))
         for k in (5, 20):
@@ -483,7 +483,7 @@ def test_columns_of_c_order_are_kept_and_evicted():
     for k in (5, 300, 40, 700, 5, 300, 12, 500) * 2:
         index, value = unit(rng, 6000, k, np.float64)
         assert same(a.largest(index, value, k), b.largest(index, value, k))
-        assert a.image(index, value).tobytes() == b.image(index, value).tobytes()
+        assert a.forward(index, value).tobytes() == b.forward(index, value).tobytes()
         chosen = np.sort(rng.choice(6000, 50, replace=False))
         assert a.submatrix(chosen).tobytes() == b.submatrix(chosen).tobytes()
 

@@ -21,10 +21,10 @@ from ..operators.blocks import (
     Index,
     RowBlocks,
     _locate,
-    added,
+    as_kernel_input,
     dense_rows,
-    prepared,
     statistics,
+    sum_parts,
 )
 from ..operators.partition import row_blocks
 from ..operators.permutation import permuted_columns
@@ -120,7 +120,7 @@ class BlockColumns:
         used = np.flatnonzero(np.any(weights, axis=0))
         each = list(zip(*(self.blocks.split(labels) for labels, _ in given), strict=True))
         counts = [k for _, k in given]
-        (S,) = self.blocks.reduced(added, _sums, used, self.mean[used], self.unit, counts, each=each)
+        (S,) = self.blocks.reduced(sum_parts, _sums, used, self.mean[used], self.unit, counts, each=each)
         parts = np.split(S, np.cumsum(counts)[:-1], axis=0)
         return [part[:, w[used] > 0] * np.sqrt(w[w > 0]) for w, part in zip(weights, parts, strict=True)]
 
@@ -147,13 +147,13 @@ class BlockColumns:
 
 
 def _select_columns(block: Any, index: Index) -> Any:
-    X = prepared(block)
+    X = as_kernel_input(block)
     return X if len(index) == X.shape[1] else X[:, index]
 
 
 def _squared_norms(block: Any, mean: Array, unit: float, W: Array) -> Array:
     """(unit (X - 1 mean'))^2 W, with the entries squared."""
-    X = prepared(block)
+    X = as_kernel_input(block)
     if is_sparse(X):
         X = X.astype(np.float64) * unit
         mean = mean * unit

@@ -18,7 +18,7 @@ from .._limits import BLOCKS_SUBMATRIX_ORDER, NULL_DIRECTION, SUBMATRIX_ORDER
 from .._records import record
 from .._validation import float_type, is_sparse, raise_not_finite, real_array
 from ..linalg.scaling import even_exponent, largest_magnitude
-from ..operators.blocks import added, dense_rows, finite, naming_not_finite, prepared
+from ..operators.blocks import as_kernel_input, dense_rows, finite, naming_not_finite, sum_parts
 from ..operators.partition import row_blocks
 from ..operators.sparse_format import compressed
 from .form import Form
@@ -181,7 +181,7 @@ class BlockScatter:
     ) -> WithinMatrix:
         weight = weight.astype(self.dtype).astype(np.float64)
         each = list(zip(self.blocks.split(labels), self.blocks.split(weight), strict=True))
-        scatter, norms = self.blocks.reduced(added, _scatter, means, self.unit, each=each)
+        scatter, norms = self.blocks.reduced(sum_parts, _scatter, means, self.unit, each=each)
         return WithinMatrix(scatter, norms)
 
 
@@ -196,7 +196,7 @@ _Means = tuple[NDArray[np.intp], NDArray[np.float64]]
 def _class_means(block: Any, labels: NDArray[np.intp], c: int, unit: float) -> _Means:
     """The numbers of rows of the classes, and their means; exact where a column is constant in a class."""
     parts = []
-    for part, rows in dense_rows(prepared(block)):
+    for part, rows in dense_rows(as_kernel_input(block)):
         own, out = labels[part], np.zeros((c, rows.shape[1]))
         for j in np.unique(own):
             members = rows[own == j] * unit
@@ -222,7 +222,7 @@ def _scatter(
     p = means.shape[1]
     labels, weight = own
     out, norms = np.zeros((p, p)), np.zeros(2)
-    for part, rows in dense_rows(prepared(block)):
+    for part, rows in dense_rows(as_kernel_input(block)):
         Z = rows * unit - means[labels[part]]
         Z *= weight[part, None]
         out += Z.T @ Z

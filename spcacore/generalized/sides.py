@@ -17,7 +17,7 @@ from .._records import record
 from .._validation import column_names, is_operator, is_row_blocks, is_sparse, real_array
 from ..linalg.eigen import largest_eigenpairs
 from ..linalg.orthogonal import sign_of
-from ..operators.blocks import RowBlocks, added, dense_rows, prepared
+from ..operators.blocks import RowBlocks, as_kernel_input, dense_rows, sum_parts
 from ..operators.inputs import as_problem
 from ..operators.partition import row_blocks
 from ..operators.problem import Problem
@@ -198,7 +198,7 @@ class BlockSide(Side):
 
     def matvec(self, v: Array) -> Array:
         """Z v, of one vector, in one pass."""
-        f = self.problem.operator.image_block(v[:, None])[:, 0]
+        f = self.problem.operator.forward_block(v[:, None])[:, 0]
         return f.astype(np.float64) / math.sqrt(self.n - 1)
 
     def metric(self, ridge: float) -> Form:
@@ -215,12 +215,12 @@ class BlockSide(Side):
         if hasattr(other.blocks, "array") and not hasattr(self.blocks, "array"):  # a dask array goes first
             return other.cross(self).T
         units = [(side.mean, side.weight.astype(side.dtype)) for side in (self, other)]
-        return self.blocks.reduced(added, _products, units, each=self.blocks.beside(other.blocks))[0]
+        return self.blocks.reduced(sum_parts, _products, units, each=self.blocks.beside(other.blocks))[0]
 
 
 def _products(block: Any, other: Any, units: Any) -> tuple[Array]:
     """Of the rows of two blocks, centred and scaled."""
-    left, right = prepared(block), prepared(other)
+    left, right = as_kernel_input(block), as_kernel_input(other)
     out = np.zeros((left.shape[1], right.shape[1]))
     entries = max(1, CHUNK // max(left.shape[1], right.shape[1]))
     for (_, a), (_, b) in zip(

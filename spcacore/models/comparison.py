@@ -450,8 +450,8 @@ def _correlations(problem: Problem, V: list[Array], place: int) -> list[Array]:
         images = np.zeros((len(index), op.m))
         for t, used in enumerate(index):
             if len(used):
-                images[t] = op.image(used, together[used, t].astype(op.dtype))
-        M = images @ (together if op.covariance else images.T)
+                images[t] = op.forward(used, together[used, t].astype(op.dtype))
+        M = images @ (together if op.symmetric_form else images.T)
     M = (M + M.T) / 2
     deviation = np.sqrt(np.maximum(M.diagonal(), 0))
     inverse = np.where(deviation > 0, 1 / np.where(deviation > 0, deviation, 1), 0)

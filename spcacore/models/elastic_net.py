@@ -190,7 +190,7 @@ def spca(
     C, unit_B = space.begin(V), np.zeros_like(V)
     for n_iter in range(1, max_iter + 1):
         B, levels = nets.solve(C)
-        f = space.image(B)
+        f = space.forward(B)
         C, nuclear = space.turn(f)
         square = float(np.sum(B * B))
         quadratic = square if lam == math.inf else space.quadratic(B, f) + lam * square
@@ -217,7 +217,7 @@ class _VariableSpace:
         self.V = V
         return self.op.apply_block(V).astype(np.float64)
 
-    def image(self, B: NDArray[np.float64]) -> NDArray[np.float64]:
+    def forward(self, B: NDArray[np.float64]) -> NDArray[np.float64]:
         """G B, from which the other methods compute."""
         return self.op.apply_block(B).astype(np.float64)
 
@@ -251,21 +251,21 @@ class _SampleSpace:
         self.inverse = (vectors[:, kept] / root[kept]) @ vectors[:, kept].T
 
     def begin(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
-        self.Y = procrustes(self.inverse @ self.image(V), np.eye(*self.H.shape)[:, : V.shape[1]])[0]
+        self.Y = procrustes(self.inverse @ self.forward(V), np.eye(*self.H.shape)[:, : V.shape[1]])[0]
         return self.op.apply_block(V).astype(np.float64)
 
-    def image(self, B: NDArray[np.float64]) -> NDArray[np.float64]:
+    def forward(self, B: NDArray[np.float64]) -> NDArray[np.float64]:
         """F B."""
         f = np.zeros((self.op.m, B.shape[1]))
         for j, b in enumerate(B.T):
             index = np.flatnonzero(b)
             if len(index):
-                f[:, j] = self.op.image(index, b[index].astype(self.op.dtype)) / self.unit
+                f[:, j] = self.op.forward(index, b[index].astype(self.op.dtype)) / self.unit
         return f
 
     def products(self, f: NDArray[np.float64]) -> NDArray[np.float64]:
         """F'f."""
-        return self.op.transposed_block(f).astype(np.float64, copy=False) * self.unit
+        return self.op.backward_block(f).astype(np.float64, copy=False) * self.unit
 
     def quadratic(self, B: NDArray[np.float64], f: NDArray[np.float64]) -> float:
         return float(np.sum(f * f))
@@ -339,7 +339,7 @@ class _ElasticNets:
             self.B = B
             if len(self.working) == self.op.p:
                 return B, levels
-            violation = np.abs(C - self.space.products(self.space.image(B))) - levels * (1 + 1e-9) - noise
+            violation = np.abs(C - self.space.products(self.space.forward(B))) - levels * (1 + 1e-9) - noise
             violation[self.working] = 0
             if not (violation > 0).any():
                 return B, levels

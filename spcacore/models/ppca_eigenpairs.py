@@ -26,8 +26,8 @@ def leading_and_rest(problem: Problem, X: Any, r: int, total: float) -> tuple[Ar
     """
     op, p = problem.operator, problem.p
     eps = float(np.finfo(op.dtype).eps)
-    dense = not (op.covariance or is_sparse(X) or is_operator(X))
-    order = p if op.covariance else min(op.n, p)
+    dense = not (op.symmetric_form or is_sparse(X) or is_operator(X))
+    order = p if op.symmetric_form else min(op.n, p)
     if order > PPCA_ORDER or not (dense or p == order):
         values, U = _by_lanczos(op, r)
     elif not dense:

@@ -33,7 +33,7 @@ from .._validation import (
     real_array,
     refuse_not_finite,
 )
-from ..operators.blocks import prepared
+from ..operators.blocks import as_kernel_input
 from ..operators.inputs import as_problem
 from ..operators.partition import row_blocks
 from ..operators.problem import Problem, warn_out_of_range
@@ -292,7 +292,7 @@ class PPCAResult(LoadingsResult):
 def _of_block(
     block: Any, result: PPCAResult, method: str, tail: tuple[int, ...], dtype: np.dtype[Any]
 ) -> NDArray[Any]:
-    X = prepared(block)
+    X = as_kernel_input(block)
     if np.isinf(X.data if is_sparse(X) else X).any():
         raise ValueError("X has entries that are infinite")
     return getattr(result, method)(X) if X.shape[0] else np.empty((0, *tail), dtype)

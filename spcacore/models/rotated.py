@@ -281,7 +281,7 @@ def _sca(
     return RotatedResult(
         loadings=loadings,
         scores=None
-        if op.covariance
+        if op.symmetric_form
         else scores(X, loadings, problem.mean, problem.scale, problem.degree_weight),
         pve=_pve(problem, Y),
         n_iter=n_iter,
@@ -364,12 +364,12 @@ def sma(
     def step() -> float:
         nonlocal Y, Z
         before = Y, Z
-        Z = shrink_samples(op.image_block(Y).astype(np.float64, copy=False))
-        Y = shrink(op.transposed_block(Z).astype(np.float64, copy=False))
+        Z = shrink_samples(op.forward_block(Y).astype(np.float64, copy=False))
+        Y = shrink(op.backward_block(Z).astype(np.float64, copy=False))
         return max(_turned(Y, before[0]), _turned(Z, before[1]))
 
     n_iter, converged = _iterate(step, Y.shape[1], max_iter, tol, hook)
-    Y, Z, B = _ordered(Y, Z, Z.T @ op.image_block(Y))
+    Y, Z, B = _ordered(Y, Z, Z.T @ op.forward_block(Y))
     with np.errstate(under="ignore"):
         B = B * math.ldexp(1.0, problem.exponent // 2)
     return RotatedResult(

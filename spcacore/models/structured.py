@@ -526,7 +526,7 @@ def _result(
         names=problem.names,
         options=options,
     )
-    return result if op.covariance else replace(result, scores=result._weights(X))
+    return result if op.symmetric_form else replace(result, scores=result._weights(X))
 
 
 def _extended(

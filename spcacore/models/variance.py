@@ -138,8 +138,8 @@ def operator_variances(problem: Problem, V: NDArray[Any], definition: str) -> ND
         index = used[v != 0]
         if len(index):
             value = v[v != 0].astype(op.dtype)
-            f = op.image(index, value).astype(np.float64)
-            out[t] = value @ f[index] if op.covariance else f @ f / max(op.n - 1, 1)
+            f = op.forward(index, value).astype(np.float64)
+            out[t] = value @ f[index] if op.symmetric_form else f @ f / max(op.n - 1, 1)
     return out
 
 
@@ -176,8 +176,8 @@ class Additional:
         self.basis.append(q)
         index = np.flatnonzero(q)
         value = np.ascontiguousarray(q[index], op.dtype)
-        f = op.image(index, value).astype(np.float64)
-        return float(value @ f[index]) if op.covariance else float(f @ f) / max(op.n - 1, 1)
+        f = op.forward(index, value).astype(np.float64)
+        return float(value @ f[index]) if op.symmetric_form else float(f @ f) / max(op.n - 1, 1)
 
 
 class TotalShare:
@@ -208,8 +208,8 @@ def _adjusted(op: _core.Operator, V: NDArray[Any]) -> NDArray[np.float64]:
     for t, v in enumerate(V.T):
         index = np.flatnonzero(v)
         if len(index):
-            images[t] = op.image(index, v[index].astype(op.dtype))
-    if not op.covariance:
+            images[t] = op.forward(index, v[index].astype(op.dtype))
+    if not op.symmetric_form:
         basis: list[NDArray[Any]] = []
         for t, f in enumerate(images):
             q = orthogonal_part(f, basis)

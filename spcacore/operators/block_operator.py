@@ -18,7 +18,7 @@ from .._limits import (
     LIKELY_BYTES,
     PASS_COLUMNS,
 )
-from .blocks import Index, RowBlocks, added, image, products, submatrix, transposed
+from .blocks import Index, RowBlocks, backward, forward, products, submatrix, sum_parts
 
 
 class Gram:
@@ -107,23 +107,23 @@ class Gram:
         """A[:, index] V from the blocks."""
         return self._product(*self._weighted(index, V))
 
-    def image(self, V: NDArray[Any]) -> NDArray[Any]:
+    def data_forward(self, V: NDArray[Any]) -> NDArray[Any]:
         """F V, (n, b)."""
         index = np.flatnonzero(V.any(axis=1))
-        f = np.asarray(self.blocks.stacked(image, *self._weighted(index, V[index]), self.range))
+        f = np.asarray(self.blocks.stacked(forward, *self._weighted(index, V[index]), self.range))
         return f if self.row_weight is None else f * self.row_weight[:, None]
 
-    def transposed(self, U: NDArray[Any]) -> NDArray[Any]:
+    def data_backward(self, U: NDArray[Any]) -> NDArray[Any]:
         """F'U factor, (p, b)."""
         U = U * U.dtype.type(self.range) * U.dtype.type(self.factor)
         if self.row_weight is not None:
             U *= self.row_weight[:, None]
-        return self._centred(*self.blocks.reduced(added, transposed, each=self.blocks.split(U)))
+        return self._centred(*self.blocks.reduced(sum_parts, backward, each=self.blocks.split(U)))
 
     def _product(self, index: Index | None, W: NDArray[Any], shift: NDArray[Any]) -> NDArray[Any]:
         """Of the blocks, in one pass."""
         sides = index, W, shift, self.range, self.factor
-        return self._centred(*self.blocks.reduced(added, products, *sides, each=self.each))
+        return self._centred(*self.blocks.reduced(sum_parts, products, *sides, each=self.each))
 
     def _centred(self, Y: NDArray[np.float64], total: NDArray[np.float64]) -> NDArray[Any]:
         """Of what the blocks return, without their means, in the units of A."""
@@ -243,7 +243,7 @@ class Gram:
         W = self.weight[index] * self.dtype.type(self.range)
         double = self.dtype == np.float64 or k <= DOUBLE_ORDER
         shift = self.mean[index] * W
-        (G,) = self.blocks.reduced(added, submatrix, index, W, shift, self.range, double, each=self.each)
+        (G,) = self.blocks.reduced(sum_parts, submatrix, index, W, shift, self.range, double, each=self.each)
         G *= self.factor
         return np.asarray(G, self.dtype)
 
@@ -254,10 +254,10 @@ Step = tuple[Index, NDArray[np.float64], "NDArray[np.float64] | None", float]
 class BlockOperator:
     """What solvers see: `_core.Operator` for the products, and A[S, S] or blocks of products in one pass.
 
-    `covariance` is True: it acts on vectors of length p alone. `n` is the number of samples.
+    `symmetric_form` is True: it acts on vectors of length p alone. `n` is the number of samples.
     """
 
-    dense, covariance = False, True
+    dense, symmetric_form = False, True
 
     def __init__(
         self, gram: Gram, inner: _core.Operator, method: str = "", steps: tuple[Step, ...] = ()
@@ -288,13 +288,13 @@ class BlockOperator:
         step = index, np.asarray(value, np.float64), g, float(amount)
         return BlockOperator(self.gram, inner, method, (*self.steps, step))
 
-    def image_block(self, V: NDArray[Any]) -> NDArray[Any]:
+    def forward_block(self, V: NDArray[Any]) -> NDArray[Any]:
         """F V (n, b), of data that are not deflated, in one pass."""
-        return self.gram.image(np.asarray(V, self.dtype))
+        return self.gram.data_forward(np.asarray(V, self.dtype))
 
-    def transposed_block(self, U: NDArray[Any]) -> NDArray[Any]:
+    def backward_block(self, U: NDArray[Any]) -> NDArray[Any]:
         """F'U times factor (p, b), of data that are not deflated, in one pass."""
-        return self.gram.transposed(np.asarray(U, self.dtype, order="F"))
+        return self.gram.data_backward(np.asarray(U, self.dtype, order="F"))
 
     def submatrix(self, index: Index) -> NDArray[Any]:
         """A[S, S], S = index, of the deflated operator.

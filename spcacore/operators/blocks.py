@@ -148,7 +148,7 @@ class RowBlocks:
 
     def whole(self) -> Any:
         """All rows in memory."""
-        parts = [part for part in self.results(prepared) if part.shape[0]]
+        parts = [part for part in self.results(as_kernel_input) if part.shape[0]]
         if any(map(is_sparse, parts)):
             from scipy.sparse import vstack
 
@@ -226,10 +226,10 @@ class TakenRows(RowBlocks):
 
 def _on_rows(block: Any, own: tuple[Any, ...], task: Callable[..., Any], *arguments: Any) -> Any:
     rows, *each = own
-    return task(prepared(block)[rows], *each, *arguments)
+    return task(as_kernel_input(block)[rows], *each, *arguments)
 
 
-def added(parts: list[tuple[NDArray[Any], ...]]) -> tuple[NDArray[np.float64], ...]:
+def sum_parts(parts: list[tuple[NDArray[Any], ...]]) -> tuple[NDArray[np.float64], ...]:
     """The sums of arrays, in double precision and in this order."""
     out = tuple(np.array(part, np.float64) for part in parts[0])
     for part in parts[1:]:
@@ -262,7 +262,7 @@ class Expected(NamedTuple):
         return block
 
 
-def prepared(block: Any) -> Any:
+def as_kernel_input(block: Any) -> Any:
     """A block that the tasks below read in place: of a float dtype, aligned, rows or columns contiguous."""
     if is_sparse(block):
         if block.shape[0] == 0:
@@ -274,7 +274,7 @@ def prepared(block: Any) -> Any:
 
 def finite(block: Any) -> Any:
     """The same, where nothing in it is NaN or infinite."""
-    X = prepared(block)
+    X = as_kernel_input(block)
     if not np.isfinite(X.data if is_sparse(X) else X).all():
         raise ValueError("X has entries that are NaN or infinite")
     return X
@@ -299,7 +299,7 @@ def _operator(block: Any, mean: NDArray[Any] | None = None) -> _core.Operator:
 
 def statistics(block: Any, weight: NDArray[np.float64] | None = None) -> Statistics | None:
     """Of a block; None where it has no rows, or no weight."""
-    X = prepared(block)
+    X = as_kernel_input(block)
     if is_sparse(X):
         arrays = X.data, X.indices, X.indptr
         found = compressed_statistics(X.shape, X.format == "csr", *arrays, weight)
@@ -320,7 +320,7 @@ def moments(
     found = statistics(block, weight)
     if found is None or not in_range(found, float_type(block.dtype)):
         return found, None
-    X = prepared(block)
+    X = as_kernel_input(block)
     mean = found.mean.astype(X.dtype)
     op = _operator(X, mean)
     if weight is not None:
@@ -362,7 +362,7 @@ def weighted_statistics(block: Any, weight: NDArray[np.float64]) -> Statistics |
 
 def not_finite(block: Any, start: int) -> tuple[int, tuple[int, int] | None]:
     """How many entries are NaN or infinite, and the row and column of the first."""
-    X = prepared(block)
+    X = as_kernel_input(block)
     if is_sparse(X):
         X = X.tocsr()
         bad = np.flatnonzero(~np.isfinite(X.data))
@@ -377,7 +377,7 @@ def scaled_statistics(
     block: Any, weight: NDArray[np.float64] | None, index: Index, unit: NDArray[np.float64]
 ) -> Statistics | None:
     """`statistics` of some columns, multiplied twice by their unit."""
-    X = prepared(block)[:, index]
+    X = as_kernel_input(block)[:, index]
     X = (X.toarray() if is_sparse(X) else X).astype(np.float64)
     return statistics(np.ascontiguousarray(X * unit * unit), weight)
 
@@ -385,13 +385,13 @@ def scaled_statistics(
 def _times(X: Any, index: Index | None, W: NDArray[Any], shift: NDArray[Any], range_: float) -> NDArray[Any]:
     """range (X[:, index] W - 1 shift'); W of one dimension is a diagonal."""
     if index is not None and W.shape == (len(index), 1):
-        U = _operator(X).image(index, np.ascontiguousarray(W[:, 0]))[:, None]
+        U = _operator(X).forward(index, np.ascontiguousarray(W[:, 0]))[:, None]
     elif is_sparse(X):
         if index is not None:
             full = np.zeros((X.shape[1], len(shift)), W.dtype, order="F")
             full[index] = np.diag(W) if W.ndim == 1 else W
             W = full
-        U = _operator(X).image_block(W)
+        U = _operator(X).forward_block(W)
     elif index is None:
         U = X @ W
     else:
@@ -411,7 +411,7 @@ def products(
     factor: float,
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """X'U and 1'U, U = factor range^2 diag(row_weight)^2 (X[:, index] W - 1 shift')."""
-    X = prepared(block)
+    X = as_kernel_input(block)
     b = len(shift)
     if X.shape[0] == 0:
         return np.zeros((X.shape[1], b), W.dtype), np.zeros(b)
@@ -420,23 +420,23 @@ def products(
     U *= W.dtype.type(range_)
     if row_weight is not None:
         U *= (row_weight * row_weight)[:, None]
-    return transposed(X, U)
+    return backward(X, U)
 
 
-def transposed(block: Any, U: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.float64]]:
+def backward(block: Any, U: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.float64]]:
     """X'U and 1'U."""
-    X, b = prepared(block), U.shape[1]
+    X, b = as_kernel_input(block), U.shape[1]
     if X.shape[0] == 0:
         return np.zeros((X.shape[1], b), U.dtype), np.zeros(b)
-    Y = _operator(X).transposed_block(U) if is_sparse(X) or b < 8 else X.T @ U
+    Y = _operator(X).backward_block(U) if is_sparse(X) or b < 8 else X.T @ U
     return Y, U.sum(axis=0, dtype=np.float64)
 
 
-def image(
+def forward(
     block: Any, index: Index | None, W: NDArray[Any], shift: NDArray[Any], range_: float
 ) -> NDArray[Any]:
     """range (X[:, index] W - 1 shift')."""
-    X = prepared(block)
+    X = as_kernel_input(block)
     return _times(X, index, W, shift, range_) if X.shape[0] else np.zeros((0, len(shift)), W.dtype)
 
 
@@ -450,7 +450,7 @@ def submatrix(
     double: bool,
 ) -> tuple[NDArray[Any]]:
     """U'U, U = range diag(row_weight) (X[:, index] diag(W) - 1 shift')."""
-    X = prepared(block)
+    X = as_kernel_input(block)
     part = X[:, index].toarray() if is_sparse(X) else X[:, index]
     if double:
         part, W, shift = part.astype(np.float64), W.astype(np.float64), shift.astype(np.float64)
@@ -464,7 +464,7 @@ def submatrix(
 
 def scores_of(block: Any, index: Index, V: NDArray[Any], shift: NDArray[Any] | None) -> NDArray[Any]:
     """X[:, index] V - 1 shift'."""
-    X = prepared(block)
+    X = as_kernel_input(block)
     out = np.asarray(X[:, index] @ V)
     if not np.isfinite(out).all():
         raise ValueError("X has entries that are NaN or infinite, or too large")

@@ -21,7 +21,7 @@ from dask.core import flatten
 
 from .._limits import DASK_FAN_IN, DASK_ON_CLIENT, DASK_SMALL, DASK_WIDE
 from .._validation import check_bool, column_names, is_sparse
-from .blocks import Combine, Expected, RowBlocks, prepared
+from .blocks import Combine, Expected, RowBlocks, as_kernel_input
 from .screening import available_memory
 
 
@@ -168,7 +168,7 @@ def _run(
 
 
 def _kept(block: Any, expected: Expected) -> Any:
-    return prepared(expected.check(block))
+    return as_kernel_input(expected.check(block))
 
 
 def _mapped(

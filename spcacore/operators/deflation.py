@@ -145,14 +145,18 @@ class DeflatedOperator:
         variance = float(z @ on_support)
         if update != "hotelling" and self.constraint is None and not abs(variance) > noise(index):
             return replace(after, basis=basis)
-        if self.deflation.residual and not op.covariance and (image is not None or self.filled is not None):
+        if (
+            self.deflation.residual
+            and not op.symmetric_form
+            and (image is not None or self.filled is not None)
+        ):
             return replace(after, **self._residual(index, z, image))
         coefficient = variance
         if update != "hotelling":
-            image = op.image(index, z)
-            coefficient = math.copysign(1.0, variance) if op.covariance else 1.0
+            image = op.forward(index, z)
+            coefficient = math.copysign(1.0, variance) if op.symmetric_form else 1.0
             if update == "schur":  # of unit size, since the inverse of a tiny variance may overflow
-                size = math.sqrt(abs(variance)) if op.covariance else np.linalg.norm(image.astype(float))
+                size = math.sqrt(abs(variance)) if op.symmetric_form else np.linalg.norm(image.astype(float))
                 image = (image.astype(np.float64) / size).astype(op.dtype)
         if diagonal is not None:
             diagonal = diagonal.copy()
@@ -172,7 +176,7 @@ class DeflatedOperator:
     ) -> dict[str, Any]:
         """Operator and diagonal of F - g x', without the entries that are missing."""
         op, diagonal = self.operator, self.diagonal
-        g = op.image(index, x) if image is None else np.ascontiguousarray(image, op.dtype)
+        g = op.forward(index, x) if image is None else np.ascontiguousarray(image, op.dtype)
         diagonal = None if diagonal is None else diagonal.copy()
         if self.filled is not None:
             variances = self.filled.subtract(g, index, x)
@@ -181,13 +185,13 @@ class DeflatedOperator:
             return {"diagonal": diagonal}
         if diagonal is not None:
             size = float(g.astype(np.float64) @ g) / max(op.n - 1, 1)
-            diagonal[index] += (size * x - 2 * op.apply_transposed(g)[index]) * x
+            diagonal[index] += (size * x - 2 * op.backward(g)[index]) * x
             np.maximum(diagonal, 0, out=diagonal)
         return {"operator": op.deflated("projection", index, x, g, 1.0), "diagonal": diagonal}
 
 
 def _products_on_support(op: _core.Operator, index: NDArray[np.intp], x: NDArray[Any]) -> NDArray[Any]:
     """(A x) on the support of x, without a pass over X where that is small."""
-    if not op.covariance and len(index) <= largest_submatrix(op):
+    if not op.symmetric_form and len(index) <= largest_submatrix(op):
         return op.submatrix(index) @ x
     return op.apply(index, x)[index]

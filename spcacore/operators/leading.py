@@ -44,7 +44,7 @@ def dense_shares(problem: Problem, r: int) -> NDArray[np.float64]:
     if not total > 0:
         return shares
     op = problem.operator.unscreened()
-    if op.covariance or op.n > min(op.p, WIDE_SAMPLES):
+    if op.symmetric_form or op.n > min(op.p, WIDE_SAMPLES):
         values = leading_eigenvectors(op, min(r, op.p))[0]
     else:
         products = op.outer().astype(np.float64)

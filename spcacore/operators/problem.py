@@ -151,11 +151,15 @@ class Problem:
         `first_order`.
         """
         eps, k = float(np.finfo(self.operator.dtype).eps), len(index)
-        first_order = first_order or self.operator.covariance
+        first_order = first_order or self.operator.symmetric_form
         if self.moment is None or self.diagonal is None:
-            return math.sqrt(self.floor) if first_order and not self.operator.covariance else self.floor
+            return math.sqrt(self.floor) if first_order and not self.operator.symmetric_form else self.floor
         noise = 4 * eps * k * float(self.diagonal[index].max()) if first_order else 0.0
-        return noise if self.operator.covariance else noise + 4 * eps**2 * k * float(self.moment[index].sum())
+        return (
+            noise
+            if self.operator.symmetric_form
+            else noise + 4 * eps**2 * k * float(self.moment[index].sum())
+        )
 
     def unscreened(self) -> Problem:
         """The same with the plain operator."""

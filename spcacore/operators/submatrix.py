@@ -8,6 +8,6 @@ from .._limits import SUBMATRIX_ENTRIES, SUBMATRIX_ORDER, SUBMATRIX_WORK
 
 def largest_submatrix(op: _core.Operator) -> int:
     """The largest order at which A[S, S] is formed rather than applied."""
-    if op.covariance:
+    if op.symmetric_form:
         return SUBMATRIX_ORDER
     return min(SUBMATRIX_ORDER, SUBMATRIX_ENTRIES // op.m, int((SUBMATRIX_WORK / op.m) ** 0.5))

@@ -164,7 +164,7 @@ def comparison(results: Comparison, *, definition: str = "cumulative", ax: Axes 
     values = (results.explained_variance if known is None else known)[definition]
     unit = 1 if known is None else 100
     r = results.loadings[results.reference].shape[1]
-    places = [_places(matched, r) for matched in results.matched]
+    places = [_group_of_each(matched, r) for matched in results.matched]
     groups = 1 + max((int(place.max()) for place in places if len(place)), default=0)
     ax = drawing.given_or_new_axes(ax, (min(4.4 + 0.5 * groups, 11), 4))
     if results.dense_ratio is not None:
@@ -194,7 +194,7 @@ def comparison(results: Comparison, *, definition: str = "cumulative", ax: Axes 
     return ax
 
 
-def _places(matched: NDArray[Any], r: int) -> NDArray[Any]:
+def _group_of_each(matched: NDArray[Any], r: int) -> NDArray[Any]:
     """The group of each component: that of the one it is matched with, or one after all r of these."""
     alone = matched < 0
     return np.where(alone, r - 1 + np.cumsum(alone), matched)

@@ -145,11 +145,11 @@ def bounds_without_search(
     A covariance need not be semidefinite.
     """
     p, op = problem.p, state.original
-    few = p <= LEADING_ORDER and (op.covariance or op.m * p <= BOUND_ENTRIES)
+    few = p <= LEADING_ORDER and (op.symmetric_form or op.m * p <= BOUND_ENTRIES)
     work = p**3 / 6 if few else 8 * BOUND_VECTORS * problem.cost
     if state.diagonal is None or not work <= seconds * BOUND_SPEED:
         return
-    definite = not op.covariance or p > EXACT_ORDER or _is_semidefinite(op)
+    definite = not op.symmetric_form or p > EXACT_ORDER or _is_semidefinite(op)
     if definite or p <= BOUND_ORDER:
         yield min(upper_bounds(problem, state, k).values())
     if definite and not state.quotient:
@@ -173,7 +173,7 @@ def upper_bounds(problem: Problem, state: DeflatedOperator, k: int) -> dict[str,
     if state.diagonal is None:
         return {}
     p, op = problem.p, state.operator
-    whole = p <= BOUND_ORDER and (op.covariance or op.m * p <= BOUND_ENTRIES)
+    whole = p <= BOUND_ORDER and (op.symmetric_form or op.m * p <= BOUND_ENTRIES)
     if not whole:
         if not state.deflation.semidefinite:  # it only lowers A, but may leave it indefinite
             state = DeflatedOperator.from_problem(problem)
@@ -194,7 +194,7 @@ def _rounding(problem: Problem, whole: bool, name: str, k: int) -> float:
     double; a covariance that was rounded is semidefinite but for a rounding of the trace.
     """
     op, eps = problem.operator, float(np.finfo(np.float64).eps)
-    exact = op.t == 0 and (op.covariance if whole else name == "diagonal" and not op.covariance)
+    exact = op.t == 0 and (op.symmetric_form if whole else name == "diagonal" and not op.symmetric_form)
     sums = op.m + 64 + k + problem.p // 64  # FF' is summed 64 columns at a time
     products = 0.0 if exact else sums * float(np.finfo(op.dtype).eps)
     decomposition = 8 * (problem.p if whole else max(BOUND_VECTORS, min(op.m, LEADING_ORDER))) * eps
@@ -292,10 +292,10 @@ def _eigenpairs(
 ) -> tuple[NDArray[np.float64] | None, NDArray[Any] | None]:
     """The largest eigenvalues, one more than vectors, by LAPACK: of A, or of FF' where samples are few."""
     op, p = state.operator, problem.p
-    if p <= LEADING_ORDER and (op.covariance or op.m * p <= BOUND_ENTRIES):
+    if p <= LEADING_ORDER and (op.symmetric_form or op.m * p <= BOUND_ENTRIES):
         values, V, _ = leading_eigenpairs(op.submatrix(np.arange(p)).astype(np.float64), count + 1)
         return values, V[:, :count].astype(op.dtype)
-    if op.covariance or op.m > min(WIDE_SAMPLES, p) or state.filled or state.deflation.residual:
+    if op.symmetric_form or op.m > min(WIDE_SAMPLES, p) or state.filled or state.deflation.residual:
         return None, None
     values, U, _ = leading_eigenpairs(_outer(problem, state), min(count + 1, op.m))
     count = min(count, int(np.count_nonzero(values > 1e-9 * values[0])))
@@ -303,7 +303,7 @@ def _eigenpairs(
         return None, None
     V = np.empty((p, count), op.dtype, order="F")
     for v, u in zip(V.T, U.T, strict=False):
-        v[:] = op.apply_transposed(np.ascontiguousarray(u, op.dtype))
+        v[:] = op.backward(np.ascontiguousarray(u, op.dtype))
         v /= np.linalg.norm(v)
     return values, V
 
@@ -320,7 +320,7 @@ def _outer(problem: Problem, state: DeflatedOperator) -> NDArray[np.float64]:
         directions = [(i := np.flatnonzero(q), q[i]) for q in state.basis]
     earlier: list[tuple[NDArray[np.float64], NDArray[np.float64]]] = []
     for index, x in directions:
-        f = F.image(index, np.ascontiguousarray(x, F.dtype)).astype(np.float64)
+        f = F.forward(index, np.ascontiguousarray(x, F.dtype)).astype(np.float64)
         z = np.zeros(problem.p)
         z[index] = x
         schur = state.deflation.update == "schur"

@@ -306,7 +306,7 @@ def refuse_large(problem: Problem, state: DeflatedOperator) -> None:
 
 def _trace_bound(problem: Problem, state: DeflatedOperator, k: int) -> float:
     """The sum of the k largest variances, where A is known to be semidefinite."""
-    indefinite = problem.operator.covariance or not state.deflation.semidefinite
+    indefinite = problem.operator.symmetric_form or not state.deflation.semidefinite
     if state.diagonal is None or indefinite or state.quotient:
         return np.inf
     return float(np.sort(state.diagonal)[-k:].sum()) * (1 + 1e-5)
@@ -414,7 +414,7 @@ def _matrix(
 ) -> NDArray[np.float64]:
     """A[kept, kept], in blocks, between which the call can be interrupted."""
     op, q = state.operator, len(kept)
-    whole = q if op.covariance else max(64, largest_submatrix(op))
+    whole = q if op.symmetric_form else max(64, largest_submatrix(op))
     A = np.empty((q, q))
     blocks = [slice(s, s + whole // 2) for s in range(0, q, whole // 2)] if q > whole else [slice(0, q)]
     for b, rows in enumerate(blocks):

@@ -58,19 +58,19 @@ class Search:
 
     def open(self) -> bool:
         """Whether a node is left that may hold something better."""
-        return bool(self.stack) or bool(self.heap and -self.heap[0][0] > self.settled)
+        return bool(self.stack) or bool(self.heap and -self.heap[0][0] > self.pruning_level)
 
     def upper(self) -> float:
         """No support has a larger value."""
         waiting = [-node[0] for node in (*self.heap[:1], *self.stack)]
-        return max(self.settled, *waiting) if waiting else self.settled
+        return max(self.pruning_level, *waiting) if waiting else self.pruning_level
 
     def step(self, count: int, check_limits: Callable[[int], object]) -> int:
         """Divide up to `count` nodes; how many there were."""
         nodes: list[Node] = []
         while len(nodes) < count and (self.stack or self.heap):
             node = self.stack.pop() if self.stack else heapq.heappop(self.heap)
-            if -node[0] > self.settled:
+            if -node[0] > self.pruning_level:
                 nodes.append(node)
             else:
                 self.free.append(node[2])
@@ -106,7 +106,7 @@ class Search:
     ) -> None:
         """Queue the children that a batch of nodes leaves, and try those that are a single support."""
         del self.free[-empty.size :]
-        settled, improved = self.settled, False
+        level, improved = self.pruning_level, False
         waiting = self.stack if self.pool.nbytes > FRONTIER_BYTES else None
         for (bound, _, slot), places, count, more in zip(nodes, empty, n_children, excess, strict=True):
             self.free.append(slot)
@@ -117,7 +117,7 @@ class Search:
                     self.free.append(place)
                     continue
                 self.turn -= 1
-                node = (max(bound, -(settled + e)) if self.plain else bound, self.turn, place)
+                node = (max(bound, -(level + e)) if self.plain else bound, self.turn, place)
                 if waiting is None:
                     heapq.heappush(self.heap, node)
                 else:
@@ -158,7 +158,7 @@ class Search:
         size = max(float(np.abs(N[diagonal]).max()), abs(level))  # the level itself is rounded too
         margin = 16 * (self.k + 4) ** 2 * _EPS * size
         N[diagonal] += margin
-        self.N, self.settled = N, level + 2 * margin
+        self.N, self.pruning_level = N, level + 2 * margin
 
     def _root_bound(self, check_limits: Callable[[], object]) -> float:
         """The largest sum of k magnitudes in a row, the diagonal's sign kept (Gershgorin)."""

@@ -354,7 +354,7 @@ def _gradient(
     """Up to cardinality K, by the largest slope of x'Ax/x'Bx."""
     op, one = state.operator, np.ones(1, state.operator.dtype)
     # the submatrix at once, or a column of A a step: m K^3/6 multiplications, or m p K
-    whole = state.diagonal is not None and not op.covariance and 6 * op.p >= K * K
+    whole = state.diagonal is not None and not op.symmetric_form and 6 * op.p >= K * K
     whole = whole and largest_submatrix(op) >= K
     G = np.empty((K, K))
     support = np.empty(K, np.intp)
@@ -432,7 +432,7 @@ def _first(state: DeflatedOperator, pencil: Pencil, seed: list[int]) -> int | No
     tied = ties(promise, TIE_TOLERANCE if op.dtype == np.float64 else 1e-6)
     if len(tied) == 1 or promise[tied[0]] == 0:
         return int(tied[0])
-    room = max(16, min(TIED_VARIABLES, int(TIE_WORK / ((1 if op.covariance else op.m) * op.p))))
+    room = max(16, min(TIED_VARIABLES, int(TIE_WORK / ((1 if op.symmetric_form else op.m) * op.p))))
     if len(tied) > room:
         weight = np.abs(power_start(op, np.random.default_rng(seed)))
         tied = np.sort(tied[_core.select_largest(weight[tied], room)])

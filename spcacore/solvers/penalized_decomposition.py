@@ -62,7 +62,7 @@ class PenalizedDecomposition(IterativeSolver):
         if sample_l1_bound is not None:
             if problem.n_samples is None:
                 raise ValueError("sample_l1_bound needs data; a covariance has no samples")
-            if problem.operator.covariance:
+            if problem.operator.symmetric_form:
                 raise ValueError("sample_l1_bound needs the data in memory, and X is in blocks of rows")
             sample_l1_bound = check_bound(sample_l1_bound, "sample_l1_bound", problem.n_samples)
         common = check_iterations(problem.p, start, n_starts, max_iter, tol, renormalize)
@@ -115,13 +115,13 @@ class PenalizedDecomposition(IterativeSolver):
 
     def left_vector(self, state: DeflatedOperator, x: Solution) -> tuple[NDArray[Any], float]:
         """u, and u'F v in the units of F, that belong to a loading."""
-        f = state.operator.image(x.index, np.ascontiguousarray(x.entries))
+        f = state.operator.forward(x.index, np.ascontiguousarray(x.entries))
         u, root = np.empty_like(f), math.sqrt(len(f))
         _core.l1_threshold(f, min(self.sample_l1_bound or root, root), 0, u)
         return u, float(u.astype(np.float64) @ f)
 
     def image(self, state: DeflatedOperator, found: Solution) -> NDArray[Any] | None:
-        if self.sample_l1_bound is None or state.operator.covariance:
+        if self.sample_l1_bound is None or state.operator.symmetric_form:
             return None
         u, strength = self.left_vector(state, found)
         return u * u.dtype.type(strength)
@@ -220,7 +220,7 @@ def pmd(
     problem, found = run.problem, run.found
     component = component_result(run)
     before = problem.data or problem
-    data = problem.n_samples is not None and not before.operator.covariance
+    data = problem.n_samples is not None and not before.operator.symmetric_form
     left = np.zeros(problem.n_samples or 0, problem.operator.dtype) if data else None
     strength = 0.0
     if found is not None and found.objective > problem.noise(found.index):

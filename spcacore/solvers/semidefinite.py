@@ -321,7 +321,7 @@ def _relax(
     if not A.diagonal().max() > 0:
         return None
     status, M, primal, dual, n_iter = _core.dspca(A, constrained, limit, solver.tol, solver.max_iter, hook)
-    dual += _rounding(op) * A.diagonal().sum() * (not op.covariance)
+    dual += _rounding(op) * A.diagonal().sum() * (not op.symmetric_form)
     return _Relaxed(kept, M, primal, dual, n_iter, status == 0)
 
 
@@ -388,7 +388,7 @@ def _columns(op: _core.Operator, index: NDArray[np.intp]) -> NDArray[Any]:
 
 def _submatrix(op: _core.Operator, index: NDArray[np.intp]) -> NDArray[Any]:
     """A[index, index], without a copy of many columns of data."""
-    if op.covariance or len(index) <= largest_submatrix(op):
+    if op.symmetric_form or len(index) <= largest_submatrix(op):
         return op.submatrix(index)
     starts = range(0, len(index), COLUMNS_AT_A_TIME)
     return np.concatenate([_columns(op, index[s : s + COLUMNS_AT_A_TIME])[index] for s in starts], axis=1)

@@ -74,7 +74,7 @@ def search_starts(
             singles = min(n_starts - 1, p)
             chosen = _core.select_largest(diagonal, singles)
             order = chosen[np.argsort(-diagonal[chosen], kind="stable")]
-            much = op.covariance and 20.0 * p * k * len(order) > RACE_WORK
+            much = op.symmetric_form and 20.0 * p * k * len(order) > RACE_WORK
             if race is None or len(order) <= (RACE_FINISHERS if much else RACE_LEAST):
                 yield from ((order[i : i + 1], np.ones(1, dtype), (k,)) for i in range(len(order)))
             else:

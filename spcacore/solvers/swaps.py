@@ -59,7 +59,7 @@ def best_swap(
     if len(candidate) == 0:
         return None
     used = np.sort(np.append(S, candidate))
-    if not op.covariance and len(used) <= largest_submatrix(op) and len(used) ** 2 < k * op.p:
+    if not op.symmetric_form and len(used) <= largest_submatrix(op) and len(used) ** 2 < k * op.p:
         if float(op.m) * len(used) ** 2 > budget:
             return None
         C = op.submatrix(used)[np.searchsorted(used, S)]
@@ -92,7 +92,7 @@ def best_swap(
 def rows_of(op: _core.Operator, S: NDArray[np.intp]) -> NDArray[Any]:
     """A[S, :]."""
     C = np.empty((len(S), op.p), op.dtype)
-    step = 1 if op.covariance else 4  # of data, four in one read
+    step = 1 if op.symmetric_form else 4  # of data, four in one read
     for start in range(0, len(S), step):
         part = S[start : start + step]
         if step == 1:

@@ -157,7 +157,7 @@ static spca_status lines_across(const operator_t *A, spca_int k, const spca_int 
 static spca_status forward(const operator_t *A, vector_t v, spca_stop stop, void *ctx,
                            real *scratch, real *f)
 {
-    int by_lines = A->covariance || !A->row_major; /* then only the lines of v are read */
+    int by_lines = A->symmetric_form || !A->row_major; /* then only the lines of v are read */
     real shift = weighted(A, v, !by_lines, scratch);
     spca_status status;
     for (spca_int i = 0; i < A->m; i++) f[i] = 0;
@@ -187,7 +187,7 @@ static spca_status columns(const operator_t *A, spca_int k, const spca_int *inde
         real mean = A->mean ? A->mean[index[a]] * A->range : 0;
         for (spca_int i = 0; i < A->m; i++) W[a * A->m + i] = -mean * row_center(A, i);
     }
-    if (A->row_major && !A->covariance) {
+    if (A->row_major && !A->symmetric_form) {
         spca_int read = 0;
         for (spca_int j = 0; j < A->p; j++) place[j] = 0;
         for (spca_int a = 0; a < k; a++) place[index[a]] = (real)(a + 1);
@@ -215,7 +215,7 @@ static spca_status columns(const operator_t *A, spca_int k, const spca_int *inde
     for (spca_int a = 0; a < k; a++) {
         real weight = column_weight(A, index[a]);
         for (spca_int i = 0; i < A->m; i++) W[a * A->m + i] *= weight;
-        for (spca_int i = 0; A->covariance && A->weight && i < A->m; i++)
+        for (spca_int i = 0; A->symmetric_form && A->weight && i < A->m; i++)
             W[a * A->m + i] *= A->weight[i];
     }
     return SPCA_OK;
@@ -404,7 +404,7 @@ static spca_int padded_to(spca_int b)
 static spca_int block_work(const operator_t *A, spca_block what, spca_int b)
 {
     (void)what;
-    if (A->covariance || A->t > 0) return 0;
+    if (A->symmetric_form || A->t > 0) return 0;
     return padded_to(min_int(b, WIDTH)) * (2 * A->p + (A->row_major ? 0 : A->m) + STRANDS + 1);
 }
 

@@ -175,11 +175,11 @@ static spca_status forward(const operator_t *A, vector_t v, spca_stop stop, void
     spca_int count = all ? A->p : v.nnz;
     const spca_int *list = all ? NULL : v.index;
     spca_status status;
-    if (!A->covariance && !A->row_major) {
+    if (!A->symmetric_form && !A->row_major) {
         status = lines_across(A->run, A->data, A->ld, count, list, A->m, w, stop, ctx, f);
     } else if (all) {
         status = lines_along(A->run, A->data, A->ld, A->m, NULL, A->p, w, stop, ctx, f);
-    } else if (A->covariance) {
+    } else if (A->symmetric_form) {
         status = lines_across(A->run, A->data, A->ld, count, list, A->m, w, stop, ctx, f);
     } else if (A->cache && count <= A->cache->capacity) {
         status = SPCA(keep_columns)(A, count, list, stop, ctx);
@@ -230,7 +230,7 @@ static void columns_part(void *context, spca_int part)
                     (A->row_weight[i] * x[i * across] * range - mean * row_center(A, i)) * weight;
         else
             for (spca_int i = i0; i < i1; i++) w[i] = (x[i * across] * range - mean) * weight;
-        if (A->covariance && A->weight)
+        if (A->symmetric_form && A->weight)
             for (spca_int i = i0; i < i1; i++) w[i] *= A->weight[i];
     }
 }

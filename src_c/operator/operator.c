@@ -47,7 +47,7 @@ static void deflate_image(const operator_t *A, vector_t v, real *f)
         real c;
         if (A->deflation == SPCA_PROJECTION)
             c = vector_dot(A->direction[i], v);
-        else if (A->covariance)
+        else if (A->symmetric_form)
             c = sparse_dot(v, A->image[i]) * A->coefficient[i];
         else
             c = strands_dot(A->m, A->image[i], f) * A->coefficient[i];
@@ -55,8 +55,8 @@ static void deflate_image(const operator_t *A, vector_t v, real *f)
     }
 }
 
-spca_status SPCA(image)(const operator_t *A, vector_t v, spca_stop stop, void *ctx, real *scratch,
-                        real *f)
+spca_status SPCA(forward)(const operator_t *A, vector_t v, spca_stop stop, void *ctx, real *scratch,
+                          real *f)
 {
     spca_status status = A->forward(A, v, stop, ctx, scratch, f);
     if (status < 0) return status;
@@ -79,8 +79,8 @@ static spca_status transposed(const operator_t *A, real *f, spca_stop stop, void
 
 spca_int SPCA(subtracted)(const operator_t *A)
 {
-    int projected =
-        A->deflation == SPCA_PROJECTION && (!A->covariance || A->quotient || A->span_weight != 0);
+    int projected = A->deflation == SPCA_PROJECTION &&
+                    (!A->symmetric_form || A->quotient || A->span_weight != 0);
     return A->deflation == SPCA_HOTELLING || projected ? A->t : 0;
 }
 
@@ -107,7 +107,7 @@ static void weigh_span(const operator_t *A, vector_t v, real *c, real *quadratic
 static spca_status project(const operator_t *A, vector_t v, spca_stop stop, void *ctx,
                            real *scratch, real *f, real *c, real *quadratic)
 {
-    spca_status status = SPCA(image)(A, v, stop, ctx, scratch, f);
+    spca_status status = SPCA(forward)(A, v, stop, ctx, scratch, f);
     if (status < 0) return status;
     *quadratic = strands_dot(A->m, f, f) * A->factor;
     scal(A->m, A->factor, f);
@@ -173,7 +173,7 @@ spca_status SPCA(apply)(const operator_t *A, vector_t v, spca_stop stop, void *c
 {
     real *f = work, *c = work + A->m, quadratic;
     spca_status status;
-    if (A->covariance) { /* y = f, and work serves as scratch */
+    if (A->symmetric_form) { /* y = f, and work serves as scratch */
         status = A->forward(A, v, stop, ctx, work, y);
         if (status < 0) return status;
         finish_form(A, v, c, y);
@@ -187,8 +187,8 @@ spca_status SPCA(apply)(const operator_t *A, vector_t v, spca_stop stop, void *c
     return check_finite(A->p, y);
 }
 
-spca_status SPCA(apply_transposed)(const operator_t *A, const real *u, spca_stop stop, void *ctx,
-                                   real *work, real *y)
+spca_status SPCA(backward)(const operator_t *A, const real *u, spca_stop stop, void *ctx,
+                           real *work, real *y)
 {
     real *f = work, *c = work + A->m;
     operator_t plain = *A;
@@ -230,7 +230,8 @@ spca_int SPCA(block_work)(const operator_t *A, spca_int b)
 spca_status SPCA(apply_block)(const operator_t *A, spca_int b, const real *V, spca_stop stop,
                               void *ctx, real *work, real *Y)
 {
-    int whole = own_work(A, SPCA_BOTH, b) > 0, form = A->covariance && own_work(A, SPCA_FORWARD, b);
+    int whole = own_work(A, SPCA_BOTH, b) > 0,
+        form = A->symmetric_form && own_work(A, SPCA_FORWARD, b);
     spca_status status = SPCA_OK;
     if (whole || form)
         status = A->block(A, whole ? SPCA_BOTH : SPCA_FORWARD, b, V, stop, ctx, work, Y);
@@ -244,21 +245,21 @@ spca_status SPCA(apply_block)(const operator_t *A, spca_int b, const real *V, sp
     return status < 0 ? status : check_finite(A->p * b, Y);
 }
 
-spca_status SPCA(image_block)(const operator_t *A, spca_int b, const real *V, spca_stop stop,
-                              void *ctx, real *work, real *f)
+spca_status SPCA(forward_block)(const operator_t *A, spca_int b, const real *V, spca_stop stop,
+                                void *ctx, real *work, real *f)
 {
     spca_status status = SPCA_OK;
     if (A->t == 0 && own_work(A, SPCA_FORWARD, b))
         return A->block(A, SPCA_FORWARD, b, V, stop, ctx, work, f);
     for (spca_int c = 0; status >= 0 && c < b; c++) {
         vector_t v = {A->p, NULL, V + c * A->p};
-        status = SPCA(image)(A, v, stop, ctx, work, f + c * A->m);
+        status = SPCA(forward)(A, v, stop, ctx, work, f + c * A->m);
     }
     return status;
 }
 
-spca_status SPCA(transposed_block)(const operator_t *A, spca_int b, const real *U, spca_stop stop,
-                                   void *ctx, real *work, real *Y)
+spca_status SPCA(backward_block)(const operator_t *A, spca_int b, const real *U, spca_stop stop,
+                                 void *ctx, real *work, real *Y)
 {
     spca_status status = SPCA_OK;
     if (A->t == 0 && own_work(A, SPCA_BACKWARD, b)) {
@@ -266,7 +267,7 @@ spca_status SPCA(transposed_block)(const operator_t *A, spca_int b, const real *
         return status < 0 ? status : check_finite(A->p * b, Y);
     }
     for (spca_int c = 0; status >= 0 && c < b; c++)
-        status = SPCA(apply_transposed)(A, U + c * A->m, stop, ctx, work, Y + c * A->p);
+        status = SPCA(backward)(A, U + c * A->m, stop, ctx, work, Y + c * A->p);
     return status;
 }
 
@@ -308,7 +309,7 @@ static spca_status answer(const operator_t *A, vector_t v, query_t *ask, spca_st
     spca_status status;
     *count = A->p;
     *list = NULL;
-    if (A->covariance) {
+    if (A->symmetric_form) {
         status = SPCA(apply)(A, v, stop, ctx, work, y);
         if (status < 0) return status;
         *quadratic = sparse_dot(v, y);
@@ -372,7 +373,7 @@ spca_status SPCA(submatrix)(const operator_t *A, spca_int k, const spca_int *ind
 {
     const real unit = 1;
     spca_status status;
-    if (A->covariance) {
+    if (A->symmetric_form) {
         real *y = work;
         for (spca_int b = 0; b < k; b++) {
             vector_t e = {1, index + b, &unit};

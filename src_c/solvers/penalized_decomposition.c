@@ -137,7 +137,7 @@ spca_status SPCA(pmd_two_way)(const operator_t *A, double bound, double sample_b
         spca_int count;
         double level;
         if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
-        status = SPCA(image)(A, v, stop, ctx, rest, f);
+        status = SPCA(forward)(A, v, stop, ctx, rest, f);
         if (status < 0) return status;
         status = SPCA(l1_threshold)(A->m, f, sample_bound, 0, rest, u, &level);
         if (status < 0) return status;
@@ -147,7 +147,7 @@ spca_status SPCA(pmd_two_way)(const operator_t *A, double bound, double sample_b
             return SPCA_OK;
         if (*n_iter == max_iter) return SPCA_NOT_CONVERGED;
 
-        status = SPCA(apply_transposed)(A, u, stop, ctx, rest, next);
+        status = SPCA(backward)(A, u, stop, ctx, rest, next);
         if (status < 0) return status;
         (void)SPCA(l1_threshold)(A->p, next, bound, nonnegative, rest, next, &level);
         if ((count = compress(A->p, NULL, next, iwork)) == 0) return SPCA_ZERO_VECTOR;

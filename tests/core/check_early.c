@@ -81,7 +81,7 @@ static void run_pmd_two_way(trial_t *t, early_t *e)
     spca_int nnz, *index, n_iter, most = A->p > A->m + A->t ? A->p : A->m + A->t;
     real *value, objective;
     e->status = SPCA_OK;
-    if (A->covariance || A->deflation == SPCA_HOTELLING || A->shift != 0) return;
+    if (A->symmetric_form || A->deflation == SPCA_HOTELLING || A->shift != 0) return;
     start_of(t, e, &index, &value, &nnz);
     e->status =
         SPCA(pmd_two_way)(A, fmin(1.3, sqrt((double)A->p)), fmin(1.5, sqrt((double)A->m)), e->kind,
@@ -109,10 +109,10 @@ static void run_scotlass(trial_t *t, early_t *e)
 static void run_submatrix(trial_t *t, early_t *e)
 {
     operator_t A = e->q->A;
-    spca_int k = e->kind ? 1 : A.p, room = A.covariance ? 2 * A.p + A.t : A.m * k + A.p, *index;
+    spca_int k = e->kind ? 1 : A.p, room = A.symmetric_form ? 2 * A.p + A.t : A.m * k + A.p, *index;
     index = SCRATCH(t, k, spca_int);
     for (spca_int a = 0; a < k; a++) index[a] = a;
-    if (e->q->storage == ROWS && !A.covariance && A.t == 0 && !A.row_weight && e->kind)
+    if (e->q->storage == ROWS && !A.symmetric_form && A.t == 0 && !A.row_weight && e->kind)
         A.screen = SPCA(screen_of)(t, e->q, 1, 1), A.cache = e->q->A.cache;
 
     e->status = SPCA(submatrix)(&A, k, index, stop_at, &e->stop, WORK(t, room), WORK(t, k * k));

@@ -21,7 +21,7 @@ static void check_halves(trial_t *t, problem_t *q, vector_t v, const real *g)
     index = SCRATCH(t, k, spca_int);
     for (spca_int a = 0; a < k; a++) index[a] = list[a];
     CHECK(t, A->columns(A, k, index, NULL, NULL, WORK(t, p), W) == SPCA_OK);
-    if (!A->covariance) {
+    if (!A->symmetric_form) {
         real *weighted = SPCA(copy_of)(t, m, g), total = total_of(A, g);
         weight_rows(A, 0, m, weighted);
         CHECK(t, A->backward(A, weighted, total, p, NULL, NULL, NULL, y) == SPCA_OK);
@@ -43,7 +43,7 @@ static void check_halves(trial_t *t, problem_t *q, vector_t v, const real *g)
         CHECK(t, NEAR(f[i], sum, size));
         for (spca_int a = 0; a < k; a++) CHECK(t, NEAR(W[i + a * m], q->F[i + index[a] * m], size));
     }
-    for (spca_int j = 0; !A->covariance && j < p; j++) {
+    for (spca_int j = 0; !A->symmetric_form && j < p; j++) {
         double sum = 0;
         for (spca_int i = 0; i < m; i++) sum += q->F[i + j * m] * (double)g[i];
         CHECK(t, NEAR(y[j], sum / (double)A->range, size / (double)A->range * 2));
@@ -136,14 +136,14 @@ static void check_blocks(trial_t *t, problem_t *q)
     }
     CHECK(t, status == single);
     SPCA(digest)(t, status, p * b, Y);
-    if (A->covariance || A->t > 0) return;
-    CHECK(t, SPCA(image_block)(A, b, V, NULL, NULL, WORK(t, room), f) == SPCA_OK);
-    status = SPCA(transposed_block)(A, b, U, NULL, NULL, WORK(t, room), Y);
+    if (A->symmetric_form || A->t > 0) return;
+    CHECK(t, SPCA(forward_block)(A, b, V, NULL, NULL, WORK(t, room), f) == SPCA_OK);
+    status = SPCA(backward_block)(A, b, U, NULL, NULL, WORK(t, room), Y);
     single = SPCA_OK;
     for (spca_int c = 0; c < b; c++) {
         real *one = WORK(t, m);
-        spca_status back = SPCA(apply_transposed)(A, U + c * m, NULL, NULL, work, y);
-        CHECK(t, SPCA(image)(A, (vector_t){p, NULL, V + c * p}, NULL, NULL, WORK(t, p), one) ==
+        spca_status back = SPCA(backward)(A, U + c * m, NULL, NULL, work, y);
+        CHECK(t, SPCA(forward)(A, (vector_t){p, NULL, V + c * p}, NULL, NULL, WORK(t, p), one) ==
                      SPCA_OK);
         if (SPCA(all_finite)(m, one))
             CHECK(t, memcmp(one, f + c * m, (size_t)m * sizeof *one) == 0);
@@ -161,7 +161,7 @@ static void check_submatrix(trial_t *t, problem_t *q)
     const spca_int *index = SPCA(subset)(t, p, k);
     real *G = WORK(t, k * k), value = 0, *vector = WORK(t, k), *copy, *K;
     spca_status status = SPCA(submatrix)(A, k, index, NULL, NULL,
-                                         WORK(t, A->covariance ? 2 * p + A->t : m * k + p), G);
+                                         WORK(t, A->symmetric_form ? 2 * p + A->t : m * k + p), G);
     double *exact = zeros(t, k * k), *vectors = zeros(t, k * k), *values = zeros(t, k);
     SPCA(digest)(t, status, k * k, G);
     CHECK(t, status == SPCA_OK || (q->style >= SPREAD && status == SPCA_NONFINITE));
@@ -184,7 +184,7 @@ static void check_submatrix(trial_t *t, problem_t *q)
         CHECK(t, jacobi(k, exact, values, vectors));
         CHECK(t, NEAR(value, values[k - 1], q->size * (double)k));
     }
-    if (A->covariance || A->t > 0) return;
+    if (A->symmetric_form || A->t > 0) return;
     K = WORK(t, n * n);
     status = SPCA(outer)(A, NULL, NULL, WORK(t, n * SPCA_OUTER_BLOCK + p),
                          SCRATCH(t, SPCA_OUTER_BLOCK, spca_int), K);
@@ -200,7 +200,7 @@ static void check_submatrix(trial_t *t, problem_t *q)
 static void check_gram(trial_t *t, problem_t *q)
 {
     const operator_t *A = &q->A;
-    if (A->covariance || A->t || !A->gram || !q->exact) return;
+    if (A->symmetric_form || A->t || !A->gram || !q->exact) return;
     spca_int p = A->p, k = chance(t, 50) ? p : between(t, 1, p), bytes = A->gram_work(A, k);
     spca_int *list = SCRATCH(t, p, spca_int);
     double *G = SCRATCH(t, k * k, double);
@@ -229,9 +229,9 @@ void SPCA(check_operator)(trial_t *t)
     check_blocks(t, &q);
     check_submatrix(t, &q);
     check_gram(t, &q);
-    if (!q.exact || q.A.covariance) return;
+    if (!q.exact || q.A.symmetric_form) return;
     real *y = WORK(t, p), *u = SPCA(copy_of)(t, q.A.m, g);
-    CHECK(t, SPCA(apply_transposed)(&q.A, u, NULL, NULL, WORK(t, q.A.m + q.A.t), y) == SPCA_OK);
+    CHECK(t, SPCA(backward)(&q.A, u, NULL, NULL, WORK(t, q.A.m + q.A.t), y) == SPCA_OK);
     SPCA(digest)(t, SPCA_OK, p, y);
     if (q.A.t == 0) {
         for (spca_int j = 0; j < p; j++) {
@@ -242,7 +242,7 @@ void SPCA(check_operator)(trial_t *t)
     } else if (q.A.deflation != SPCA_HOTELLING) { /* image and transpose belong together */
         real *f = WORK(t, q.A.m);
         double left = 0, right = 0;
-        CHECK(t, SPCA(image)(&q.A, v, NULL, NULL, WORK(t, p), f) == SPCA_OK);
+        CHECK(t, SPCA(forward)(&q.A, v, NULL, NULL, WORK(t, p), f) == SPCA_OK);
         for (spca_int i = 0; i < q.A.m; i++) left += (double)f[i] * (double)g[i];
         for (spca_int a = 0; a < v.nnz; a++)
             right += (double)y[v.index ? v.index[a] : a] * (double)v.value[a];
@@ -300,20 +300,20 @@ static spca_status ask_block(trial_t *t, problem_t *q, vector_t v)
 static spca_status ask_images(trial_t *t, problem_t *q, vector_t v)
 {
     (void)v;
-    if (q->A.covariance || q->A.t > 0) return SPCA_OK;
-    return ask_three(t, q, SPCA(image_block), q->A.p, q->A.m);
+    if (q->A.symmetric_form || q->A.t > 0) return SPCA_OK;
+    return ask_three(t, q, SPCA(forward_block), q->A.p, q->A.m);
 }
 
 static spca_status ask_transposed(trial_t *t, problem_t *q, vector_t v)
 {
     (void)v;
-    if (q->A.covariance || q->A.t > 0) return SPCA_OK;
-    return ask_three(t, q, SPCA(transposed_block), q->A.m, q->A.p);
+    if (q->A.symmetric_form || q->A.t > 0) return SPCA_OK;
+    return ask_three(t, q, SPCA(backward_block), q->A.m, q->A.p);
 }
 
 static spca_status ask_submatrix(trial_t *t, problem_t *q, vector_t v)
 {
-    spca_int p = q->A.p, room = q->A.covariance ? 2 * p + q->A.t : q->A.m * v.nnz + p;
+    spca_int p = q->A.p, room = q->A.symmetric_form ? 2 * p + q->A.t : q->A.m * v.nnz + p;
     if (!v.index) return SPCA_OK;
     return SPCA(submatrix)(&q->A, v.nnz, v.index, stop_of(q), &q->stops, WORK(t, room),
                            WORK(t, v.nnz * v.nnz));
@@ -323,7 +323,7 @@ static spca_status ask_outer(trial_t *t, problem_t *q, vector_t v)
 {
     spca_int n = q->A.n;
     (void)v;
-    if (q->A.covariance || q->A.t > 0) return SPCA_OK;
+    if (q->A.symmetric_form || q->A.t > 0) return SPCA_OK;
     return SPCA(outer)(&q->A, stop_of(q), &q->stops, WORK(t, n * SPCA_OUTER_BLOCK + q->A.p),
                        SCRATCH(t, SPCA_OUTER_BLOCK, spca_int), WORK(t, n * n));
 }

@@ -91,7 +91,7 @@ static task_t task_of(trial_t *t, const problem_t *q)
     spca_int p = q->A.p, m = q->A.m;
     task_t task = {.solver = (solver_t)below(t, SOLVERS), .k = between(t, 1, p), .tol = (real)1e-4};
     if (task.solver == TWO_WAY && q->A.deflation == SPCA_HOTELLING) task.solver = PMD;
-    if (task.solver == TWO_WAY && q->A.covariance) task.solver = PMD;
+    if (task.solver == TWO_WAY && q->A.symmetric_form) task.solver = PMD;
     task.max_iter = chance(t, 20) ? 0 : between(t, 1, 60);
     task.nonnegative =
         (task.solver == POWER || task.solver == PMD || task.solver == TWO_WAY) && chance(t, 30);
@@ -350,7 +350,7 @@ void SPCA(check_only_direction)(trial_t *t)
     operator_t A = {.n = 2,
                     .p = 2,
                     .m = 2,
-                    .covariance = 1,
+                    .symmetric_form = 1,
                     .row_major = 1,
                     .data = A0,
                     .ld = 2,
@@ -423,7 +423,7 @@ void SPCA(check_queries)(trial_t *t)
                     .n = P,
                     .p = P,
                     .m = P,
-                    .covariance = 1,
+                    .symmetric_form = 1,
                     .row_major = 1,
                     .data = A0,
                     .ld = P,

@@ -9,20 +9,20 @@ static spca_int products(trial_t *t, const problem_t *q, vector_t v, const real 
     spca_int p = A->p, m = A->m, most = SPCA(block_work)(A, 3), length = 0;
     real *work = WORK(t, most > k * m + 2 * p + A->t ? most : k * m + 2 * p + A->t);
     memset(out, 0, (size_t)(5 * p + 5 * m + m * k + k * k + 3 * p) * sizeof *out);
-    (void)SPCA(image)(A, v, NULL, NULL, work, out);
+    (void)SPCA(forward)(A, v, NULL, NULL, work, out);
     length += m;
     (void)SPCA(apply)(A, v, NULL, NULL, work, out + length);
     length += p;
-    if (!A->covariance) {
-        (void)SPCA(apply_transposed)(A, U, NULL, NULL, work, out + length);
+    if (!A->symmetric_form) {
+        (void)SPCA(backward)(A, U, NULL, NULL, work, out + length);
         length += p;
     }
     (void)SPCA(apply_block)(A, 3, V, NULL, NULL, work, out + length);
     length += 3 * p;
-    (void)SPCA(image_block)(A, 3, V, NULL, NULL, work, out + length);
+    (void)SPCA(forward_block)(A, 3, V, NULL, NULL, work, out + length);
     length += 3 * m;
-    if (!A->covariance) {
-        (void)SPCA(transposed_block)(A, 3, U, NULL, NULL, work, out + length);
+    if (!A->symmetric_form) {
+        (void)SPCA(backward_block)(A, 3, U, NULL, NULL, work, out + length);
         length += 3 * p;
     }
     CHECK(t, A->columns(A, k, index, NULL, NULL, work, out + length) == SPCA_OK);

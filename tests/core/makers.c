@@ -242,7 +242,7 @@ void SPCA(problem_of)(trial_t *t, problem_t *q, int fixed)
     if ((fixed & SCREENED) && (q->style == ANY || (q->style == LARGE && !SINGLE)))
         q->style = SPREAD;
     q->storage = (storage_t)below(t, fixed & SCREENED ? CSR : STORAGES);
-    q->covariance = A->covariance = !(fixed & SCREENED) && chance(t, 30);
+    q->covariance = A->symmetric_form = !(fixed & SCREENED) && chance(t, 30);
     A->p = fixed & SCREENED ? between(t, 1,
                                       t->left         ? 48
                                       : chance(t, 20) ? 400
@@ -350,12 +350,12 @@ void SPCA(deflate)(trial_t *t, problem_t *q, spca_deflation deflation, vector_t 
     coefficient = sparse_dot(x, y);
     if (deflation != SPCA_HOTELLING && !(fabs(variance) > 1e-3 * q->size)) return;
     g = WORK(t, A->m);
-    status = SPCA(image)(A, x, NULL, NULL, WORK(t, p), g);
+    status = SPCA(forward)(A, x, NULL, NULL, WORK(t, p), g);
     if (status < 0) return;
     if (deflation != SPCA_HOTELLING) {
-        real sign = A->covariance ? copysign((real)1, coefficient) : 1;
+        real sign = A->symmetric_form ? copysign((real)1, coefficient) : 1;
         if (deflation == SPCA_SCHUR) {
-            real size = A->covariance ? sqrt(fabs(coefficient)) : nrm2(A->m, g);
+            real size = A->symmetric_form ? sqrt(fabs(coefficient)) : nrm2(A->m, g);
             for (spca_int i = 0; i < A->m; i++) g[i] /= size;
         }
         coefficient = sign;
