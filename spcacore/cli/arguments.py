@@ -15,6 +15,8 @@ from ..operators.deflation import DEFLATIONS
 from ..solvers.share import SHARES
 from ..solvers.table import SOLVERS
 from . import help
+from .imputing import HOW
+from .reading import FORMATS
 from .table import UserError
 
 LARGEST_VALUE = Decimal("1e300")
@@ -45,7 +47,7 @@ def _add_command(commands: Any, name: str, description: str, epilog: str) -> Any
         name, prog=f"spcacore {name}", description=description, epilog=epilog,
         usage=f"spcacore {name} FILE [options]", **_STYLE,
     )  # fmt: skip
-    new.add_argument("file", metavar="FILE", help=".csv, .npy, .npz, .mtx, .parquet, .h5ad, see below")
+    new.add_argument("file", metavar="FILE", help=".csv, .npy, .npz, .mtx, .parquet, .h5ad, or -, see below")
     new.set_defaults(nan=False)
     return new
 
@@ -137,7 +139,7 @@ def _add_certify(commands: Any) -> None:
 
 def _add_info(commands: Any) -> None:
     info = _add_command(commands, "info", help.INFO_DESCRIPTION, help.INFO_EPILOG)
-    _add_reading(info)
+    _add_reading(info, missing=False)
     _add_writing(info, None)
     info.set_defaults(nan=True, float32=False, covariance=None)
 
@@ -206,11 +208,15 @@ def _add_search(group: Any) -> None:
     )
 
 
-def _add_reading(command: argparse.ArgumentParser) -> None:
+def _add_reading(command: argparse.ArgumentParser, missing: bool = True) -> None:
     reading = command.add_argument_group("reading FILE")
     reading.add_argument(
         "--orientation", choices=("rows", "columns"), default="rows", help="what is a sample (default: rows)"
     )
+    reading.add_argument(
+        "--format", choices=FORMATS, metavar="NAME",
+        help=f"what FILE holds, whatever its name: {', '.join(FORMATS)} (default: its extension; of -: csv)",
+    )  # fmt: skip
     reading.add_argument("--names", metavar="FILE", help="names of the variables, one a line")
     reading.add_argument("--array", metavar="NAME", help=".npz: which array; .h5ad: which layer")
     reading.add_argument(
@@ -220,6 +226,20 @@ def _add_reading(command: argparse.ArgumentParser) -> None:
         "--row-names", action=argparse.BooleanOptionalAction,
         help=".csv, .tsv: the first column is names, or not",
     )  # fmt: skip
+    reading.add_argument(
+        "--delimiter", metavar="MARK", type=_mark,
+        help=".csv, .tsv: what separates cells: one character, or tab (default: , or ; or a tab, as found)",
+    )  # fmt: skip
+    reading.add_argument(
+        "--decimal", choices=(".", ","), default=".", help=".csv, .tsv: the mark of decimals (default: .)"
+    )
+    if missing:
+        reading.add_argument(
+            "--impute", choices=HOW,
+            help="missing entries: the mean of the variable, or drop the samples or variables with any",
+        )  # fmt: skip
+    else:
+        command.set_defaults(impute=None)
 
 
 def _add_writing(command: argparse.ArgumentParser, output: str | None) -> Any:
@@ -247,6 +267,13 @@ def _at_least(low: int) -> Callable[[str], int]:
         return int(text)
 
     return whole_number
+
+
+def _mark(text: str) -> str:
+    mark = "\t" if text in ("tab", "\\t") else text
+    if len(mark) != 1 or mark in '"\r\n' or mark.isalnum():
+        raise argparse.ArgumentTypeError(f"{text!r} is not one character, as ; or tab")
+    return mark
 
 
 def _count_or_share(text: str) -> int | float:

@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> None:
     task = Task(args)
     where = where_not_finite(task.table, args) if args.scores and args.nan else None
     if where is not None:
-        raise UserError(f"argument --scores: {args.file}: {where}")
+        raise UserError(f"argument --scores: {args.source}: {where}")
     r = args.components
     if isinstance(value, list):
         if isinstance(r, float):

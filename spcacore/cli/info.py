@@ -15,15 +15,22 @@ from numpy.typing import NDArray
 from .._limits import INFO_ENTRIES, INFO_NAMES, INFO_TIMED_ENTRIES, INFO_VARIANCE_RATIO
 from .._rendering import printable, significant
 from ..operators.inputs import as_problem
-from .reading import kind_of, read, symmetric
+from .reading import read, symmetric
 from .report import print_json
+from .source import STDIN
 from .table import Table
 
 
 def run(args: argparse.Namespace) -> None:
     args.notes = []
     table = read(args)
-    facts = _facts(table, args)
+    source = args.source
+    facts = {
+        "format": source.kind.lstrip("."),
+        "contents": table.contents or None,
+        "bytes_on_disk": None if args.file == STDIN else os.path.getsize(args.file),
+        **_facts(table, args),
+    }
     if args.json:
         print_json(
             {"command": "info", "file": args.file, **facts,
@@ -45,9 +52,6 @@ def _facts(table: Table, args: argparse.Namespace) -> dict[str, Any]:
     size = variances[np.isfinite(variances)]
     square = symmetric(X)
     facts: dict[str, Any] = {
-        "format": kind_of(args.file).lstrip("."),
-        "contents": table.contents or None,
-        "bytes_on_disk": os.path.getsize(args.file),
         "samples": n,
         "variables": p,
         "orientation": args.orientation,
@@ -208,7 +212,8 @@ def _merge(block: NDArray[np.float64], mean: NDArray[Any], squares: NDArray[Any]
 
 def _print_facts(facts: dict[str, Any], table: Table, args: argparse.Namespace) -> None:
     n, p = facts["samples"], facts["variables"]
-    print(f"{args.file}: {facts['format']}, {_amount(facts['bytes_on_disk'])}\n")
+    size = "" if facts["bytes_on_disk"] is None else f", {_amount(facts['bytes_on_disk'])}"
+    print(f"{args.source}: {facts['format']}{size}\n")
     rows = []
     if facts["contents"]:
         rows.append(["contents", printable(facts["contents"])])

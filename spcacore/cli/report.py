@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import csv
 import json
 import math
 import os
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -161,8 +163,23 @@ def check_outputs(
 
 
 def write(path: str, how: Callable[[str], None]) -> None:
+    """The whole file or none: it is written under another name beside its place, and then renamed."""
     try:
-        how(path)
+        target = os.path.realpath(path)
+        if os.path.exists(target) and not os.path.isfile(target):  # a pipe, or a device
+            how(path)
+            return
+        folder, name = os.path.split(target)
+        stem, extension = os.path.splitext(name)
+        part = os.path.join(folder, f".{stem}.{os.getpid()}.part{extension}")
+        try:
+            how(part)
+            if os.path.exists(target):
+                shutil.copymode(target, part)
+            os.replace(part, target)
+        finally:
+            with contextlib.suppress(OSError):
+                os.remove(part)
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror or error}") from None
 

@@ -43,7 +43,7 @@ class Task:
         self.names = self.table.variables()
         self.matrix = self.table.matrix
         self.n, self.p = self.matrix.shape
-        self.size = f"{args.file} has {counted(self.n, 'sample')} of {counted(self.p, 'variable')}"
+        self.size = f"{args.source} has {counted(self.n, 'sample')} of {counted(self.p, 'variable')}"
         self.warnings: list[str] = []
         self.computing = 0.0
 
@@ -65,7 +65,7 @@ class Task:
             where = where_not_finite(self.table, self.args, self.args.nan)
             option = str(error).split(" ", 1)[0]
             named = where is None and option in OPTIONS
-            subject = f"argument --{option.replace('_', '-')}" if named else self.args.file
+            subject = f"argument --{option.replace('_', '-')}" if named else self.args.source
             raise UserError(f"{subject}: {where or error}") from None
         self.warnings = work.warn(self._reworded)
         self.computing = work.seconds
@@ -116,10 +116,10 @@ class Task:
         args = self.args
         if args.covariance:
             kind = "correlation" if args.scale else "covariance"
-            return f"{what} of {args.file}: {counted(self.p, 'variable')}, {kind} matrix"
+            return f"{what} of {args.source}: {counted(self.p, 'variable')}, {kind} matrix"
         treatment = f"{'' if args.center else 'not '}centered, {'' if args.scale else 'not '}scaled"
         size = f"{counted(self.n, 'sample')}, {counted(self.p, 'variable')}"
-        return f"{what} of {args.file}: {size}, {treatment}"
+        return f"{what} of {args.source}: {size}, {treatment}"
 
     def document(self, fields: dict[str, Any]) -> dict[str, Any]:
         """What --json prints."""
