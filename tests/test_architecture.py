@@ -21,6 +21,7 @@ LATE = {
     ("operators.inputs", "operators.partition"),
     ("operators.partition", "operators.dask"),
     ("operators.transform", "operators.partition"),
+    ("cli.compare", "plot"),
     ("cli.fit", "plot"),
     ("cli.path", "plot"),
     ("cli.path", "selection.criteria"),

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from .._messages import instead_of
+from . import completion
 from .arguments import make_parser
 from .console import say
 from .fit import show_pitprops
@@ -19,7 +20,7 @@ FLAGS = {
     "scale": "--scale", "center": "--no-center", "rng": "--seed", "tol": "--tol", "max_iter": "--max-iter",
     "method": "--method", "nonnegative": "--nonnegative",
 }  # fmt: skip
-COMMANDS = ("fit", "path", "certify", "info")
+COMMANDS = ("fit", "path", "certify", "transform", "compare", "info")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -64,6 +65,8 @@ def _run(argv: list[str]) -> None:
         from importlib.metadata import version
 
         print(f"spcacore {version('spcacore')}")
+    elif args.completion is not None:
+        print(completion.script(args.completion, make_parser()), end="")
     elif args.command is None:
         show_pitprops()
     else:

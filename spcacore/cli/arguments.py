@@ -15,7 +15,9 @@ from ..operators.deflation import DEFLATIONS
 from ..solvers.share import SHARES
 from ..solvers.table import SOLVERS
 from . import help
+from .completion import SHELLS
 from .imputing import HOW
+from .models import MODELS
 from .reading import FORMATS
 from .table import UserError
 
@@ -37,7 +39,10 @@ def make_parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     parser.add_argument("--version", action="store_true", help="print the version and exit")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", help=argparse.SUPPRESS)
-    for add in (_add_fit, _add_path, _add_certify, _add_info):
+    parser.add_argument(
+        "--completion", choices=SHELLS, metavar="SHELL", help=f"print completions for {', '.join(SHELLS)}"
+    )
+    for add in (_add_fit, _add_path, _add_certify, _add_transform, _add_compare, _add_info):
         add(commands)
     return parser
 
@@ -71,7 +76,11 @@ def _add_fit(commands: Any) -> None:
         "--explained-of", choices=SHARES,
         help="of what --explained is a share: variance, or score (R^2) (default: variance)",
     )  # fmt: skip
-    _add_method(what, _numbers, "of every component, or of each")
+    _add_method(what, _numbers, "of every component, or of each", (*SOLVERS, *MODELS))
+    what.add_argument(
+        "--sample-l1-bound", metavar="C", type=_numbers, help="sma: bounds the scores (default: sqrt(n r))"
+    )
+    what.add_argument("--ridge", metavar="R", type=_numbers, help="spca: the weight of squared loadings")
     what.add_argument("--certify", action="store_true", help="bound what others could explain in their place")
     _add_matrix(what)
     _add_search(fit.add_argument_group("search"))
@@ -94,7 +103,7 @@ def _add_path(commands: Any) -> None:
         "-k", "--cardinality", metavar="K", type=whole_grid,
         help="variables in every component: -k 1:50, -k 1,2,5,10 (default: 1, 2, 3, 4, 5, 7, 10, ..., 160)",
     )  # fmt: skip
-    _add_method(what, grid, "values, as 1:5:0.5")
+    _add_method(what, grid, "values, as 1:5:0.5", tuple(SOLVERS))
     _add_matrix(what)
     choosing = path.add_argument_group("choosing a value")
     choosing.add_argument(
@@ -137,6 +146,34 @@ def _add_certify(commands: Any) -> None:
     _add_writing(certify, None)
 
 
+def _add_transform(commands: Any) -> None:
+    transform = _add_command(commands, "transform", help.TRANSFORM_DESCRIPTION, help.TRANSFORM_EPILOG)
+    what = transform.add_argument_group("components")
+    what.add_argument(
+        "--loadings", metavar="FILE", required=True, help="as written by fit -o: .npz, or .csv, see above"
+    )
+    _add_matrix(what, covariance=False)
+    _add_reading(transform)
+    writing = _add_writing(transform, "the scores (.csv or .npz) instead of printing them")
+    writing.add_argument("--raw-names", action="store_true", help="no apostrophe before names, as of fit")
+
+
+def _add_compare(commands: Any) -> None:
+    compare = _add_command(commands, "compare", help.COMPARE_DESCRIPTION, help.COMPARE_EPILOG)
+    what = compare.add_argument_group("components")
+    what.add_argument(
+        "--loadings", metavar="FILE", nargs="+", required=True, help="as written by fit -o: .csv or .npz"
+    )
+    what.add_argument(
+        "--reference", metavar="N", type=_at_least(1), default=1,
+        help="which of them the others are matched with (default: 1, the first)",
+    )  # fmt: skip
+    _add_matrix(what)
+    _add_reading(compare)
+    writing = _add_writing(compare, "the comparison (.csv or .html)")
+    writing.add_argument("--plot", metavar="FILE", help="draw the variances (.png, .pdf or .svg)")
+
+
 def _add_info(commands: Any) -> None:
     info = _add_command(commands, "info", help.INFO_DESCRIPTION, help.INFO_EPILOG)
     _add_reading(info, missing=False)
@@ -144,19 +181,22 @@ def _add_info(commands: Any) -> None:
     info.set_defaults(nan=True, float32=False, covariance=None)
 
 
-def _add_method(group: Any, numbers: Callable[[str], Any], which: str) -> None:
+def _add_method(group: Any, numbers: Callable[[str], Any], which: str, methods: tuple[str, ...]) -> None:
     takers = {
-        name: ", ".join(method for method in SOLVERS if SOLVERS[method].sparsity == name)
+        name: ", ".join(
+            method for method in methods
+            if (name in MODELS[method].sparsity if method in MODELS else SOLVERS[method].sparsity == name)
+        )
         for name in ("l1_bound", "penalty")
-    }
+    }  # fmt: skip
     group.add_argument(
         "--objective", choices=tuple(OBJECTIVES),
         help="what is maximized: the variance of scores, or what they explain of all variables "
         "(default: variance)",
     )  # fmt: skip
     group.add_argument(
-        "--method", choices=tuple(SOLVERS), metavar="NAME",
-        help=f"{', '.join(SOLVERS)} (default: tpower, or what goes with --objective)",
+        "--method", choices=methods, metavar="NAME",
+        help=f"{', '.join(methods)} (default: tpower, or what goes with --objective)",
     )  # fmt: skip
     group.add_argument(
         "--l1-bound", metavar="C", type=numbers, help=f"instead of -k for {takers['l1_bound']}: {which}"
@@ -178,10 +218,15 @@ def _add_method(group: Any, numbers: Callable[[str], Any], which: str) -> None:
     group.set_defaults(certify=False)
 
 
-def _add_matrix(group: Any) -> None:
+def _add_matrix(group: Any, covariance: bool = True) -> None:
     group.add_argument("--scale", action="store_true", help="divide variables by their standard deviations")
     group.add_argument("--no-center", dest="center", action="store_false", help="do not subtract the means")
-    group.add_argument("--covariance", action="store_true", help="FILE is a covariance or correlation matrix")
+    if covariance:
+        group.add_argument(
+            "--covariance", action="store_true", help="FILE is a covariance or correlation matrix"
+        )
+    else:
+        group.set_defaults(covariance=False)
     group.add_argument("--float32", action="store_true", help="compute in single precision")
 
 

@@ -106,7 +106,7 @@ def _certify_cardinalities(task: Task) -> None:
 def _certify_loadings(task: Task) -> None:
     """What given loadings explain, and how far each may be from the best of its cardinality in its turn."""
     args = task.args
-    V = read_loadings(args.loadings, task.names, args.file)
+    V = read_loadings(args.loadings, task.names, args.source)
     sizes = np.count_nonzero(V, axis=0)
     deflation = args.deflation or "projection"
     with task.work() as progress:

@@ -9,10 +9,19 @@ from .. import datasets
 from .._messages import counted
 from ..models.components import sparse_pca
 from .console import Work
+from .models import MODELS, check_model, fit, flag_of, given
 from .reading import where_not_finite
-from .report import json_result, print_json, print_result, write, write_result, write_scores
+from .report import (
+    check_outputs,
+    json_result,
+    print_json,
+    print_result,
+    write,
+    write_result,
+    write_scores,
+)
 from .table import UserError
-from .task import PICTURES, SPARSITY, TABLES, Task, checked_options, draw_figure
+from .task import PICTURES, SPARSITY, TABLES, Task, check_matplotlib, checked_options, draw_figure
 
 
 def show_pitprops() -> None:
@@ -31,24 +40,19 @@ def show_pitprops() -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    parameter, value, options = checked_options(
-        args, (args.output, "loadings", TABLES), (args.scores, "scores", TABLES),
-        (args.plot, "the picture", PICTURES),
-    )  # fmt: skip
-    task = Task(args)
-    where = where_not_finite(task.table, args) if args.scores and args.nan else None
-    if where is not None:
-        raise UserError(f"argument --scores: {args.source}: {where}")
+    if args.method in MODELS:
+        _run_model(args)
+        return
+    for name in ("ridge", "sample_l1_bound"):
+        if getattr(args, name) is not None:
+            raise UserError(f"argument {flag_of(name)}: not for method {args.method or 'tpower'}")
+    parameter, value, options = checked_options(args, *_outputs(args))
+    task = _task(args)
     r = args.components
     if isinstance(value, list):
         if isinstance(r, float):
             raise UserError(f"argument {SPARSITY[parameter]}: one number where -n is a share")
-        if r is not None and r != len(value):
-            raise UserError(
-                f"argument {SPARSITY[parameter]}: {counted(len(value), 'number')} for "
-                f"{counted(r, 'component')}"
-            )
-        r = len(value)
+        r = _as_many(args, parameter, value)
     r = task.components(r, 5)
     value = task.sparsity(parameter, min(10, task.p) if value is None else value)
     with task.work() as progress:
@@ -58,7 +62,60 @@ def run(args: argparse.Namespace) -> None:
             explained_of=args.explained_of or "variance", callback=progress, **{parameter: value},
             **task.treatment, **options,
         )  # fmt: skip
-    names = task.names
+    _report(task, result, {parameter: value})
+
+
+def _run_model(args: argparse.Namespace) -> None:
+    """A method that fits all components together."""
+    check_model(args)
+    check_outputs(args, _outputs(args))
+    check_matplotlib(args)
+    args.nan = MODELS[args.method].missing
+    if isinstance(args.components, float):
+        raise UserError(f"argument -n/--components: method {args.method} takes a whole number")
+    r = args.components
+    for name in ("cardinality", "penalty"):
+        value = getattr(args, name)
+        if isinstance(value, list):
+            args.components = r = _as_many(args, name, value)
+    task = _task(args)
+    sparsity = given(args, task.p)
+    if "cardinality" in sparsity:
+        task.sparsity("cardinality", sparsity["cardinality"])
+    r = task.components(r, 5)
+    with task.work() as progress:
+        result = fit(args, task.matrix, r, progress, **task.treatment)
+    _report(task, result, sparsity)
+
+
+def _outputs(args: argparse.Namespace) -> tuple[tuple[str | None, str, tuple[str, ...]], ...]:
+    return (
+        (args.output, "loadings", TABLES), (args.scores, "scores", TABLES),
+        (args.plot, "the picture", PICTURES),
+    )  # fmt: skip
+
+
+def _task(args: argparse.Namespace) -> Task:
+    task = Task(args)
+    where = where_not_finite(task.table, args) if args.scores and args.nan else None
+    if where is not None:
+        raise UserError(f"argument --scores: {args.source}: {where}")
+    return task
+
+
+def _as_many(args: argparse.Namespace, parameter: str, value: list[Any]) -> int:
+    """The number of components, which is that of the values."""
+    if args.components is not None and args.components != len(value):
+        raise UserError(
+            f"argument {SPARSITY[parameter]}: {counted(len(value), 'number')} for "
+            f"{counted(args.components, 'component')}"
+        )
+    return len(value)
+
+
+def _report(task: Task, result: Any, sparsity: dict[str, Any]) -> None:
+    """Write the files asked for, and print what was found."""
+    args, names = task.args, task.names
     if args.output:
         write(args.output, lambda path: write_result(path, result, names, args.raw_names))
     if args.scores:
@@ -67,7 +124,7 @@ def run(args: argparse.Namespace) -> None:
     if args.plot:
         _draw_result(args.plot, result, task)
     if args.json:
-        print_json(task.document({parameter: value, "result": json_result(result, names)}))
+        print_json(task.document({**sparsity, "result": json_result(result, names)}))
     elif not args.quiet:
         print(task.title("Sparse PCA"), end="\n\n")
         print_result(result, names)

@@ -9,6 +9,8 @@ so that they can be read. Ordinary principal components mix all variables.
   spcacore fit FILE         the components of the matrix in FILE
   spcacore path FILE        variance against the number of variables, and how many to take
   spcacore certify FILE     how much more variance any other component could explain
+  spcacore transform FILE   scores of the samples in FILE by components that were saved
+  spcacore compare FILE     several files of loadings side by side, on the matrix in FILE
 
 Each command explains its options and the files it reads with --help.
 """
@@ -54,6 +56,28 @@ examples:
   spcacore certify data.csv -k 5:9 --exact --time-limit 60    search all supports, for at most a minute each
   spcacore certify data.csv --loadings loadings.csv           what `spcacore fit data.csv -o` has written
 """
+TRANSFORM_DESCRIPTION = """\
+Multiply the samples in FILE by loadings that `spcacore fit -o` has saved, and print the scores as CSV.
+Variables are matched by name, in any order; FILE may have more of them. Loadings from .npz bring the means
+and standard deviations of the data they were fitted to; those from .csv take the means of FILE, and with
+--scale its standard deviations.
+"""
+TRANSFORM_EXAMPLES = """\
+examples:
+  spcacore fit train.csv --scale -o fitted.npz
+  spcacore transform new.csv --loadings fitted.npz -o scores.csv
+  zcat new.csv.gz | spcacore transform - --loadings fitted.npz > scores.csv
+"""
+COMPARE_DESCRIPTION = """\
+Lay components of several methods, or of other programs, side by side: what they explain of the matrix in
+FILE by each definition, how many variables they use and share, and the angles between them.
+"""
+COMPARE_EXAMPLES = """\
+examples:
+  spcacore fit data.csv -n 3 -o a.csv
+  spcacore fit data.csv -n 3 --method pmd --l1-bound 2.5 -o b.csv
+  spcacore compare data.csv --loadings a.csv b.csv -o comparison.html
+"""
 INFO_DESCRIPTION = """\
 Say what is in FILE before anything is computed: sizes, names, missing entries, variables that do not vary,
 and how different the variances are.
@@ -61,13 +85,14 @@ and how different the variances are.
 FORMATS = """\
 file formats:
   .csv, .tsv       Text, also compressed (.csv.gz). A header and row names are recognized: a first line
-                   or a first column of words. Semicolons are recognized; decimals need a point.
+                   or a first column of words. Semicolons are recognized; --decimal , reads 1,5.
   .npy             A NumPy array, 2-D. It is read from disk as needed.
   .npz             Several NumPy arrays: the only 2-D one, the one called X, or that of --array. An array
                    of words of the right length gives the names. Or a matrix of scipy.sparse.save_npz.
   .mtx             A Matrix Market file, sparse or dense, also compressed (.mtx.gz).
   .parquet         Columns of numbers (needs pyarrow). An index or a first column of words names the rows.
   .h5ad            Annotated data (needs h5py): X, or the layer of --array; "raw" is the raw X.
+  -                The standard input, which holds what --format says.
 
 """
 JSON = """\
@@ -103,6 +128,16 @@ or with --loadings, besides loadings, deflation and total_variance,
   components   of each: index, cardinality, the variances cumulative, adjusted and raw, value (its variance
                once the earlier ones are removed), upper_bound, gap
 """
+JSON_TRANSFORM = """\
+  loadings, components, sample_names, scores         scores: a list of numbers for each sample
+"""
+JSON_COMPARE = """\
+  reference, total_variance
+  results      of each file: label, cardinality, and explained_variance: cumulative, adjusted, raw and
+               regression of each component
+  matched      of each component: result, component, like (that of the reference), shared, overlap, angle
+               in degrees, correlation
+"""
 JSON_INFO = """\
   format, contents, bytes_on_disk, bytes_in_memory, dtype, sparse (its format, or null), orientation,
   samples, variables, names, sample_names, nonzeros, missing, infinite, first_not_finite (sample and
@@ -122,4 +157,6 @@ PATH_EPILOG = "\n".join(
     (PATH_EXAMPLES, FORMATS + COUNTING, JSON + JSON_MATRIX + JSON_PATH + JSON_RESULT, STATUS)
 )
 CERTIFY_EPILOG = "\n".join((CERTIFY_EXAMPLES, FORMATS + COUNTING, JSON + JSON_MATRIX + JSON_CERTIFY, STATUS))
+TRANSFORM_EPILOG = "\n".join((TRANSFORM_EXAMPLES, FORMATS, JSON + JSON_MATRIX + JSON_TRANSFORM, STATUS))
+COMPARE_EPILOG = "\n".join((COMPARE_EXAMPLES, FORMATS + COUNTING, JSON + JSON_MATRIX + JSON_COMPARE, STATUS))
 INFO_EPILOG = FORMATS + JSON + JSON_INFO + STATUS

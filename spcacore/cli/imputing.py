@@ -39,8 +39,7 @@ def imputed(table: Table, args: argparse.Namespace) -> Table:
         names = None if table.row_names is None else tuple(table.row_names[i] for i in kept)
         lines = None if table.lines is None else [table.lines[i] for i in kept]
         return replace(table, matrix=table.matrix[kept], row_names=names, lines=lines)
-    names = None if table.names is None else tuple(table.names[j] for j in kept)
-    return replace(table, matrix=table.matrix[:, kept], names=names)
+    return table.with_columns(kept.tolist())
 
 
 def _missing(X: Any) -> NDArray[np.intp]:

@@ -32,7 +32,7 @@ def quoted(name: str) -> str:
     return f"'{name}" if FORMULA.match(name) else name
 
 
-def _unquoted(name: str) -> str:
+def unquoted(name: str) -> str:
     return name[1:] if name.startswith("'") and FORMULA.match(name) else name
 
 
@@ -146,36 +146,37 @@ def _read_names(path: str, count: int) -> tuple[str, ...]:
     return names
 
 
-def read_loadings(path: str, names: Sequence[str], source: str) -> NDArray[np.float64]:
-    """Loadings as the command writes them, a row for each of these variables, whatever the order there."""
-    kind = kind_of(path)
+def loadings_table(path: str, what: str = "loadings") -> Table:
+    """Loadings, or another array of their file, as the command writes them: a named row for each variable."""
+    source = Source(path, path, kind_of(path))
     args = argparse.Namespace(
-        file=path,
-        array="loadings",
-        header=True,
-        row_names=True,
-        nan=False,
-        delimiter=None,
-        decimal=".",
-        impute=None,
+        array=what, header=True, row_names=True, nan=False, impute=None, delimiter=None, decimal="."
     )
-    if kind not in (".csv", ".npz"):
+    if source.kind not in (".csv", ".npz"):
         raise UserError(f"argument --loadings: {path} is neither .csv nor .npz")
-    file = Source(path, path, kind)
-    with _reading(file):
-        table = READERS[kind](file, args)
-    if kind == ".npz":
+    with _reading(source):
+        with open(path, "rb"):
+            pass
+        table = READERS[source.kind](source, args)
+    if source.kind == ".npz":
         table = replace(table, row_names=table.names or table.row_names)
     V = table.matrix
     if V.ndim != 2 or V.dtype.kind not in "fiub" or not np.isfinite(V).all():
         raise UserError(f"argument --loadings: {path} does not hold a matrix of finite numbers")
+    return table
+
+
+def read_loadings(path: str, names: Sequence[str], source: object) -> NDArray[np.float64]:
+    """Loadings as the command writes them, a row for each of these variables, whatever the order there."""
+    table = loadings_table(path)
+    V = table.matrix
     known = table.samples() if table.row_names else list(names)
     if len(V) != len(names):
         raise UserError(
             f"argument --loadings: {path} has {counted(len(V), 'variable')}, {source} has {len(names)}"
         )
     if not set(known) >= set(names):
-        known = list(map(_unquoted, known))
+        known = list(map(unquoted, known))
     if known != list(names):
         place = {name: i for i, name in enumerate(known)}
         lost = next((name for name in names if name not in place), None)

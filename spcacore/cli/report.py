@@ -11,23 +11,27 @@ import os
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._limits import LISTED_LOADINGS, TABLE_COLUMNS, TABLE_ROWS
 from .._rendering import aligned_lines, gap, percent, printable, significant
-from ..models.components import SparsePCAResult
+from ..results import LoadingsResult
+from .models import weights_of
 from .reading import quoted
 from .table import UserError
 
+_OF_COMPONENTS = (
+    "explained_variance", "explained_variance_ratio", "upper_bound", "gap", "n_iter", "converged",
+)  # fmt: skip
 SCHEMA = 1  # of --json; grows when a field changes its meaning or goes away
 
 # ---- text -------------------------------------------------------------------------------------------
 
 
-def print_result(result: SparsePCAResult, names: Sequence[str]) -> None:
+def print_result(result: Any, names: Sequence[str]) -> None:
     """Loadings and variances: a table where it fits, else a list for each component."""
     if result.n_components == 0:
         print("no component: the variables do not vary")
@@ -44,7 +48,8 @@ def print_result(result: SparsePCAResult, names: Sequence[str]) -> None:
         return
     print_aligned(list(zip(["component", *numbers], *summary, strict=True)))
     for t, v in enumerate(result.loadings.T):
-        print(f"\ncomponent {t + 1}: {summary[2][t + 1]} % of the variance")
+        share = f": {summary[2][t + 1]} % of the variance" if len(summary) > 2 else ""
+        print(f"\ncomponent {t + 1}{share}")
         print_loading(v, names)
 
 
@@ -58,17 +63,16 @@ def print_loading(v: NDArray[Any], names: Sequence[str]) -> None:
         print(f"  and {len(chosen) - LISTED_LOADINGS} more; -o FILE writes all")
 
 
-def _summary(result: SparsePCAResult) -> list[list[str]]:
+def _summary(result: Any) -> list[list[str]]:
     """Rows of nonzeros and variances, each with its title first."""
-    ratio = result.explained_variance_ratio
-    assert ratio is not None  # unknown for operators alone
     rows = [
-        ["nonzeros", *map(str, result.cardinality)],
+        ["nonzeros", *map(str, np.count_nonzero(result.loadings, axis=0))],
         ["variance", *map(significant, result.explained_variance)],
-        ["variance %", *map(percent, ratio)],
-        ["cumulative %", *map(percent, np.cumsum(ratio))],
     ]
-    if result.upper_bound is not None and result.gap is not None:
+    ratio = getattr(result, "explained_variance_ratio", None)
+    if ratio is not None:
+        rows += [["variance %", *map(percent, ratio)], ["cumulative %", *map(percent, np.cumsum(ratio))]]
+    if getattr(result, "upper_bound", None) is not None:
         rows.append(["upper bound", *map(significant, result.upper_bound)])
         rows.append(["gap %", *map(gap, result.gap)])
     return rows
@@ -107,25 +111,21 @@ def json_loading(v: NDArray[Any], names: Sequence[str]) -> list[dict[str, Any]]:
     return [{"index": j, "variable": names[j], "loading": v[j]} for j in np.flatnonzero(v).tolist()]
 
 
-def json_result(result: SparsePCAResult, names: Sequence[str]) -> dict[str, Any]:
-    def of(values: Any, t: int) -> Any:
-        return None if values is None else values[t]
+def json_result(result: Any, names: Sequence[str]) -> dict[str, Any]:
+    def of(name: str, t: int) -> Any:
+        values = getattr(result, name, None)
+        return values if values is None or np.ndim(values) == 0 else values[t]
 
     return {
         "method": result.method,
-        "deflation": result.deflation,
-        "constraint": result.options["constraint"],
-        "total_variance": result.total_variance,
+        "deflation": getattr(result, "deflation", None),
+        "constraint": getattr(result, "options", {}).get("constraint"),
+        "total_variance": getattr(result, "total_variance", None),
         "components": [
             {
                 "index": t,
-                "cardinality": result.cardinality[t],
-                "explained_variance": result.explained_variance[t],
-                "explained_variance_ratio": of(result.explained_variance_ratio, t),
-                "upper_bound": of(result.upper_bound, t),
-                "gap": of(result.gap, t),
-                "n_iter": result.n_iter[t],
-                "converged": result.converged[t],
+                "cardinality": np.count_nonzero(v),
+                **{name: of(name, t) for name in _OF_COMPONENTS},
                 "loadings": json_loading(v, names),
             }
             for t, v in enumerate(result.loadings.T)
@@ -154,7 +154,11 @@ def check_outputs(
             raise UserError(f"cannot write {path}: it is a directory")
         if not os.access(path if os.path.exists(path) else parent, os.W_OK):
             raise UserError(f"cannot write {path}: permission denied")
-        for source, role in ((args.file, "to analyze"), (args.names, "of the names")):
+        loadings = getattr(args, "loadings", None) or ()
+        sources = [(args.file, "to analyze"), (args.names, "of the names")]
+        for one in (loadings,) if isinstance(loadings, str) else loadings:
+            sources.append((one, "of the loadings"))
+        for source, role in sources:
             if source and os.path.exists(path) and os.path.exists(source) and os.path.samefile(path, source):
                 raise UserError(f"cannot write {path}: it is the file {role}")
         other = seen.setdefault(Path(path).resolve(), what)
@@ -184,20 +188,22 @@ def write(path: str, how: Callable[[str], None]) -> None:
         raise UserError(f"cannot write {path}: {error.strerror or error}") from None
 
 
-def result_fields(result: SparsePCAResult, names: list[str]) -> dict[str, Any]:
+def result_fields(result: Any, names: list[str]) -> dict[str, Any]:
     """What an .npz of a result holds."""
     fields = {
-        name: getattr(result, name)
+        name: getattr(result, name, None)
         for name in (
             "loadings", "explained_variance", "explained_variance_ratio", "total_variance", "cardinality",
             "upper_bound", "gap", "mean", "scale", "n_iter", "converged", "method", "deflation", "kind",
             "n_samples",
         )
     }  # fmt: skip
+    if type(result).transform is not LoadingsResult.transform:
+        fields["weights"] = weights_of(result)
     return fields | {"names": np.array(names, dtype=np.str_)}
 
 
-def write_result(path: str, result: SparsePCAResult, names: list[str], raw: bool) -> None:
+def write_result(path: str, result: Any, names: list[str], raw: bool) -> None:
     if Path(path).suffix.lower() == ".csv":
         write_matrix(path, "variable", names, result.loadings, raw)
     else:
@@ -218,18 +224,28 @@ def write_npz(path: str, fields: dict[str, Any]) -> None:
 
 def write_matrix(path: str, title: str, names: list[str], values: NDArray[Any], raw: bool) -> None:
     """One line a row of `values`; names that a spreadsheet would compute are quoted, unless `raw`."""
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        print_matrix(file, title, names, values, raw)
+
+
+def print_matrix(file: TextIO, title: str, names: list[str], values: NDArray[Any], raw: bool) -> None:
+    """`write_matrix`, into an open file."""
     names = names if raw else list(map(quoted, names))
     header = [title, *(f"component_{t + 1}" for t in range(values.shape[1]))]
-    write_csv(path, header, ([name, *row] for name, row in zip(names, values, strict=True)))
+    _print_csv(file, header, ([name, *row] for name, row in zip(names, values, strict=True)))
 
 
 def write_csv(path: str, header: list[str], rows: Any) -> None:
     """Numbers as short as reading them back exactly allows."""
     with open(path, "w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        careful = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL)
-        writer.writerow(header)
-        for label, *row in rows:  # a carriage return is not quoted by itself before Python 3.13
-            (careful if "\r" in str(label) else writer).writerow(
-                [label, *("0" if v == 0 else str(v) for v in row)]
-            )
+        _print_csv(file, header, rows)
+
+
+def _print_csv(file: TextIO, header: list[str], rows: Any) -> None:
+    writer = csv.writer(file, lineterminator="\n")
+    careful = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL)
+    writer.writerow(header)
+    for label, *row in rows:  # a carriage return is not quoted by itself before Python 3.13
+        (careful if "\r" in str(label) else writer).writerow(
+            [label, *("0" if v == 0 else str(v) for v in row)]
+        )

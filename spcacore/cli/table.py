@@ -27,6 +27,10 @@ class Table:
     def transposed(self) -> Table:
         return replace(self, matrix=self.matrix.T, names=self.row_names, row_names=self.names)
 
+    def with_columns(self, index: Sequence[int]) -> Table:
+        names = None if self.names is None else tuple(self.names[j] for j in index)
+        return replace(self, matrix=self.matrix[:, index], names=names)
+
     def cell(self, i: int, j: int) -> str:
         """Where an entry stands in the file."""
         what, line = ("row", i + 1) if self.lines is None else ("line", self.lines[i])

@@ -27,9 +27,9 @@ def read_text(source: Source, args: argparse.Namespace) -> Table:
         top = list(islice(records, 2))
         if not top:
             raise UserError(f"{source} is empty")
-        first = _with_points(top[0][1], args.decimal)
-        second = _with_points(top[1][1], args.decimal) if len(top) > 1 else None
-        header, row_names = _layout(first, second, args.header, args.row_names)
+        first, second = top[0][1], top[1][1] if len(top) > 1 else None
+        shown = [None if cells is None else _in_points(cells, args.decimal) for cells in (first, second)]
+        header, row_names = _layout(shown[0] or [], shown[1], args.header, args.row_names)
         body = chain(top[1:] if header else top, records)
         names = None
         if header:
@@ -38,8 +38,7 @@ def read_text(source: Source, args: argparse.Namespace) -> Table:
             short = row_names and len(first) + 1 == len(second)
             if len(first) + short != len(second):
                 raise UserError(_ragged(source, top[1], top[0]))
-            words = top[0][1]
-            names = tuple(words[1:] if row_names and not short else words)
+            names = tuple(first[1:] if row_names and not short else first)
         table = _parse(source, body, names, row_names, args)
     _question_layout(source, args, table, first, header, row_names)
     return table
@@ -74,6 +73,11 @@ def _with_points(cells: list[str], decimal: str) -> list[str]:
     if decimal == ".":
         return cells
     return [cell if _is_missing(cell) else cell.replace(".", "_").replace(",", ".") for cell in cells]
+
+
+def _in_points(cells: list[str], decimal: str) -> list[str]:
+    """The cells with what is a number, by either mark, written with a point."""
+    return [cell if decimal == "." or _is_number(cell) else cell.replace(",", ".") for cell in cells]
 
 
 def _is_number(cell: str) -> bool:

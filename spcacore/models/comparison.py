@@ -119,6 +119,18 @@ class Comparison:
         ImportError
             Without pandas.
         """
+        index, columns = self.columns()
+        return frame(columns, index, "result")
+
+    def columns(self) -> tuple[list[str], dict[str, Any]]:
+        """What `frame` holds, without pandas.
+
+        Returns
+        -------
+        index : list of str
+            The label of each row.
+        columns : dict of str to ndarray
+        """
         columns: dict[str, Any] = {
             "component": np.concatenate([1 + np.arange(len(m)) for m in self.matched]),
             "matched": 1 + np.concatenate(self.matched),
@@ -129,7 +141,7 @@ class Comparison:
         for kind, table in (("variance", self.explained_variance), ("ratio", self.explained_variance_ratio)):
             columns |= {f"{kind}_{name}": np.concatenate(values) for name, values in (table or {}).items()}
         index = [label for label, m in zip(self.labels, self.matched, strict=True) for _ in m]
-        return frame(columns, index, "result")
+        return index, columns
 
     def summary(self) -> str:
         """Two tables as plain text: a line for each result, and one for each of their components.

@@ -65,6 +65,8 @@ def test_help_names_every_field_of_the_json(capsys, as_json, file, tmp_path):
         ("fit", help.JSON_FIT + help.JSON_RESULT, [("-k3", "-n1", "--certify")]),
         ("path", help.JSON_PATH + help.JSON_RESULT, [("-k1:3",), ("-k1:3", "--select", "cv")]),
         ("certify", help.JSON_CERTIFY, [("-k3", "--exact"), ("--loadings", tmp_path / "l.csv")]),
+        ("transform", help.JSON_TRANSFORM, [("--loadings", tmp_path / "l.csv")]),
+        ("compare", help.JSON_COMPARE, [("--loadings", tmp_path / "l.csv")]),
         ("info", help.JSON_INFO, [()]),
     ):
         words, found = described | set(re.findall(r"[a-z]\w*", text)), set()
@@ -93,6 +95,8 @@ def test_help_lists_the_commands(capsys):
         "fit",
         "path",
         "certify",
+        "transform",
+        "compare",
     ]
 
 

@@ -12,7 +12,7 @@ from cli_tools import OPTIONS, api, assert_same, made, read, results
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spcacore.cli import text
+from spcacore.cli.text import _is_text
 
 
 @pytest.fixture
@@ -141,7 +141,7 @@ def test_numbers_that_may_be_names_are_pointed_out(run, tmp_path, text, words):
 
 
 label = st.text(st.characters(codec="utf-8", exclude_characters="\0\r\ufeff"), min_size=1, max_size=8).filter(
-    lambda text: text._is_text(text) and text.strip() == text
+    lambda text: _is_text(text) and text.strip() == text
 )
 
 

@@ -1,0 +1,99 @@
+"""Methods of `spcacore fit` that fit all components together: each a function of the package."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from .._messages import listed
+from .._records import record
+from .table import UserError
+
+
+@record
+class Model:
+    """Where the function is, what says how sparse its loadings are, and its further options."""
+
+    module: str
+    sparsity: tuple[str, ...] = ()
+    needs: str | None = None
+    options: tuple[str, ...] = ("max_iter", "tol")
+    covariance: bool = True
+    missing: bool = False
+
+
+MODELS = {
+    "spca": Model("elastic_net", ("cardinality", "penalty"), "cardinality", ("ridge", "max_iter", "tol")),
+    "sca": Model("rotated", ("l1_bound",)),
+    "sma": Model("rotated", ("l1_bound", "sample_l1_bound"), covariance=False),
+    "ppca": Model("probabilistic", missing=True),
+    "oppca": Model("structured", options=("max_iter", "tol", "seed")),
+    "soppca": Model("structured", ("cardinality",), "cardinality", ("max_iter", "tol", "seed")),
+}
+_FLAGS = {"cardinality": "-k/--cardinality"}
+
+
+def flag_of(name: str) -> str:
+    return _FLAGS.get(name, f"--{name.replace('_', '-')}")
+
+
+def check_model(args: argparse.Namespace) -> None:
+    """Refuse what the method does not take."""
+    model = MODELS[args.method]
+    takes = {*model.sparsity, *model.options}
+    for name in (
+        "cardinality", "explained", "explained_of", "l1_bound", "sample_l1_bound", "penalty", "ridge",
+        "objective", "deflation", "constraint", "refine", "certify", "nonnegative", "strategy", "norm",
+        "relative", "block", "time_limit", "max_iter", "tol", "seed",
+    ):  # fmt: skip
+        value = getattr(args, name)
+        if name not in takes and value is not None and value is not False:
+            others = [
+                method for method in MODELS if name in (*MODELS[method].sparsity, *MODELS[method].options)
+            ]
+            instead = f", but {listed(others)}" if others and name in ("sample_l1_bound", "ridge") else ""
+            raise UserError(f"argument {flag_of(name)}: not for method {args.method}{instead}")
+    for name in ("l1_bound", "sample_l1_bound"):
+        if isinstance(getattr(args, name), list):
+            raise UserError(f"argument {flag_of(name)}: method {args.method} takes one number")
+    if args.cardinality is not None and args.penalty is not None:
+        raise UserError(f"argument --penalty: method {args.method} takes it or -k, not both")
+    if args.covariance and not model.covariance:
+        raise UserError(f"argument --covariance: not for method {args.method}")
+    if args.covariance and args.scores:
+        raise UserError("argument --scores: a covariance has no samples to score")
+
+
+def given(args: argparse.Namespace, p: int) -> dict[str, Any]:
+    """What says how sparse the loadings are."""
+    model = MODELS[args.method]
+    values = {name: getattr(args, name) for name in model.sparsity if getattr(args, name) is not None}
+    if model.needs is not None and not values:
+        values[model.needs] = min(10, p)
+    return values
+
+
+def fit(args: argparse.Namespace, X: Any, r: int, progress: Any, **treatment: Any) -> Any:
+    """The result of the method, by the function of its name."""
+    model = MODELS[args.method]
+    function = getattr(import_module(f"..models.{model.module}", __package__), args.method)
+    options = {
+        {"seed": "rng"}.get(name, name): getattr(args, name)
+        for name in model.options if getattr(args, name) is not None
+    }  # fmt: skip
+    if not model.covariance:
+        del treatment["kind"]
+    return function(X, r, callback=progress, **given(args, X.shape[1]), **options, **treatment)
+
+
+def weights_of(result: Any) -> NDArray[Any]:
+    """What the centered and scaled data are multiplied by for the scores, (p, r)."""
+    eye = scipy.sparse.csr_array(scipy.sparse.identity(len(result.loadings), format="csr"))
+    plain = replace(result, mean=None, scale=None)
+    return np.asarray(plain.transform(eye)).astype(result.loadings.dtype)

@@ -1,0 +1,170 @@
+"""`spcacore transform` and `spcacore compare`, and completions."""
+
+import csv
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+from cli_tools import made, one_error_line, results, saved
+
+import spcacore
+from spcacore.cli import COMMANDS
+
+
+@pytest.fixture
+def X():
+    return made(12)
+
+
+def table(path, X, names, order=None):
+    order = range(len(names)) if order is None else order
+    with open(path, "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow([names[j] for j in order])
+        writer.writerows([[repr(float(row[j])) for j in order] for row in X])
+    return path
+
+
+NAMES = [f"g{j}" for j in range(11)] + ["=x"]  # one that is quoted for spreadsheets
+
+
+@pytest.mark.parametrize("scale", [False, True])
+def test_scores_of_new_samples(run, tmp_path, X, scale):
+    """(x - mean) / scale times the loadings, with the mean and scale of the fit; columns by their names."""
+    old, new = X[:20], X[20:]
+    file = table(tmp_path / "old.csv", old, NAMES)
+    flags = ["--scale"] if scale else []
+    assert run("fit", file, *flags, "-n2", "-k3", "-q", "-o", tmp_path / "v.npz") == (0, "", "")
+    order = np.random.default_rng(0).permutation(12)
+    fresh = table(tmp_path / "new.csv", new, NAMES, order)
+    status, out, err = run("transform", fresh, "--loadings", tmp_path / "v.npz")
+    assert (status, err) == (0, "")
+    rows = list(csv.reader(out.splitlines()))
+    assert rows[0] == ["sample", "component_1", "component_2"]
+    V = results(tmp_path / "v.npz")["loadings"]
+    divisor = old.std(axis=0, ddof=1) if scale else 1
+    expected = ((new - old.mean(axis=0)) / divisor) @ V
+    np.testing.assert_allclose(np.array(rows[1:], float)[:, 1:], expected, atol=1e-11)
+    assert [row[0] for row in rows[1:]] == [str(i + 1) for i in range(10)]
+
+
+def test_scores_by_loadings_without_means(run, tmp_path, X):
+    file = table(tmp_path / "m.csv", X, NAMES)
+    run("fit", file, "-n2", "-k5", "-q", "-o", tmp_path / "v.csv")
+    V = spcacore.sparse_pca(X, 2, cardinality=5).loadings
+    for flags, Z in (
+        ([], X - X.mean(axis=0)),
+        (["--no-center"], X),
+        (["--scale"], (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)),
+    ):
+        run("transform", file, "--loadings", tmp_path / "v.csv", *flags, "-o", tmp_path / "s.npz")
+        np.testing.assert_allclose(results(tmp_path / "s.npz")["scores"], Z @ V, atol=1e-11)
+
+
+def test_more_variables_than_the_loadings_have(run, as_json, tmp_path, X):
+    table(tmp_path / "few.csv", X[:, :6], NAMES[:6])
+    run("fit", tmp_path / "few.csv", "-n1", "-k3", "-q", "-o", tmp_path / "v.npz")
+    file = table(tmp_path / "all.csv", X, NAMES, [7, 3, 1, 0, 11, 2, 5, 4])
+    found = as_json("transform", file, "--loadings", tmp_path / "v.npz")
+    V = results(tmp_path / "v.npz")["loadings"]
+    np.testing.assert_allclose(found["scores"], (X[:, :6] - X[:, :6].mean(axis=0)) @ V, atol=1e-11)
+
+
+def test_what_cannot_be_transformed(run, tmp_path, X):
+    file = table(tmp_path / "m.csv", X, NAMES)
+    run("fit", file, "-n1", "-k3", "-q", "-o", tmp_path / "v.npz")
+    npz = ["--loadings", tmp_path / "v.npz"]
+    for matrix, argv, words in [
+        (table(tmp_path / "a.csv", X[:, 1:], NAMES[1:]), npz, "has no variable 'g0'"),
+        (saved(tmp_path / "b.npy", X[:, 1:]), npz, "has 11 variables, "),
+        (table(tmp_path / "c.csv", X, ["g0", *NAMES[:11]]), npz, "has no variable '=x'"),
+        (
+            table(tmp_path / "d.csv", np.hstack((X, X[:, :1])), [*NAMES, "g0"]),
+            npz,
+            "'g0' is the name of several",
+        ),
+        (file, [*npz, "--scale"], "go with loadings from .csv"),
+        (file, ["--loadings", tmp_path / "no.npz"], "cannot read"),
+        (file, [*npz, "-o", tmp_path / "v.npz"], "it is the file of the loadings"),
+        (saved(tmp_path / "e.npy", np.where(X > 2, np.nan, X)), npz, "is nan"),
+        (file, [], "the following arguments are required: --loadings"),
+    ]:
+        assert words in one_error_line(run("transform", matrix, *argv))
+
+
+def test_files_of_loadings_side_by_side(output, as_json, tmp_path, X):
+    """The numbers of `compare`, in each form."""
+    file = table(tmp_path / "m.csv", X, NAMES)
+    V = {}
+    for name, argv in {"a": ["-k3"], "b": ["-k6", "--method", "greedy"]}.items():
+        output("fit", file, "-n2", "-q", *argv, "-o", tmp_path / f"{name}.csv")
+        method = argv[2] if len(argv) > 1 else "tpower"
+        V[name] = spcacore.sparse_pca(X, 2, cardinality=int(argv[0][2:]), method=method).loadings
+    argv = ["compare", file, "--loadings", tmp_path / "a.csv", tmp_path / "b.csv", "--reference", "2"]
+    expected = spcacore.compare(V, X, reference="b")
+    assert str(expected) in output(*argv)
+    found = as_json(*argv)
+    assert found["reference"] == "b"
+    for i, result in enumerate(found["results"]):
+        for name, variance in result["explained_variance"].items():
+            np.testing.assert_allclose(variance, expected.explained_variance[name][i], rtol=1e-12)
+    np.testing.assert_allclose([m["angle"] for m in found["matched"]], np.concatenate(expected.angle))
+    output(*argv, "-q", "-o", tmp_path / "c.csv")
+    with open(tmp_path / "c.csv", newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    assert [row["result"] for row in rows] == ["a", "a", "b", "b"]
+    np.testing.assert_allclose(
+        [float(row["overlap"]) for row in rows], np.concatenate(expected.overlap), rtol=1e-12
+    )
+    output(*argv, "-q", "-o", tmp_path / "c.html")
+    assert "<table" in (tmp_path / "c.html").read_text()
+
+
+def test_what_cannot_be_compared(run, tmp_path, X):
+    file = table(tmp_path / "m.csv", X, NAMES)
+    run("fit", file, "-n1", "-k3", "-q", "-o", tmp_path / "v.csv")
+    v = str(tmp_path / "v.csv")
+    for argv, words in [
+        (["--loadings", v, v], "--loadings: names a file twice"),
+        (["--loadings", v, "--reference", "2"], "--reference: 2 is too many, of 1 files"),
+        (["--loadings", v, "-o", tmp_path / "c.txt"], "unknown extension"),
+        (["--loadings", tmp_path / "m.csv"], "argument --loadings"),
+    ]:
+        assert words in one_error_line(run("compare", file, *argv))
+
+
+def completions(script, *words):
+    """What bash offers for the last word."""
+    line = " ".join(map(repr, ("spcacore", *words)))
+    call = f"COMP_WORDS=({line}); COMP_CWORD={len(words)}; _spcacore"
+    code = f'{script}\n{call}; printf "%s\\n" "${{COMPREPLY[@]}}"'
+    done = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+def test_completions_of_bash(output, tmp_path):
+    script = output("--completion", "bash")
+    assert completions(script, "") == set(COMMANDS)
+    assert completions(script, "t") == {"transform"}
+    assert completions(script, "fit", "x.csv", "--orient") == {"--orientation"}
+    assert completions(script, "fit", "x.csv", "--orientation", "") == {"rows", "columns"}
+    assert completions(script, "fit", "x.csv", "--method", "gre") == {"greedy"}
+    (tmp_path / "data.csv").touch()
+    assert completions(script, "fit", f"{tmp_path}/da") == {f"{tmp_path}/data.csv"}
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_completions_of_other_shells(output, tmp_path, shell):
+    """They name every command and choice; the shell itself, where it is at hand, takes them."""
+    script = output("--completion", shell)
+    for word in (*COMMANDS, "branch_and_bound", "drop-rows", "impute"):
+        assert word in script
+    if shutil.which(shell):
+        (tmp_path / "script").write_text(script)
+        subprocess.run([shell, "-n", tmp_path / "script"], check=True)
+
+
+def test_completions_of_no_shell(run):
+    assert "--completion: invalid choice: 'cmd'" in one_error_line(run("--completion", "cmd"))
