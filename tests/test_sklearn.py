@@ -25,7 +25,18 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn_tools import ALL
 
-from spcacore.sklearn import PPCA, SCA, SPCA, SparseCCA, SparseLDA, SparsePCA
+from spcacore.sklearn import (
+    PPCA,
+    SCA,
+    SPCA,
+    KernelPCA,
+    SparseCCA,
+    SparseHierarchical,
+    SparseKMeans,
+    SparseLDA,
+    SparsePCA,
+    StructuredPCA,
+)
 
 
 def fitted(estimator, X, y=None):
@@ -53,11 +64,17 @@ OTHERS = [
     SparseLDA(method="rayleigh_flow", shrinkage=0.2, swaps=False),
     SparseCCA(method="generalized", ridge=0.1),
     SparseCCA(l1_bound=1.0, scale=False),
+    KernelPCA(kernel="precomputed"),
+    KernelPCA(kernel="linear", ridge=0.1),
+    KernelPCA(random_features=20),
+    StructuredPCA(1, cardinality=1),
+    SparseKMeans(3, n_init=2),
+    SparseHierarchical(3, metric="absolute", linkage="average"),
 ]
 
 
 @pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks([E() for E in ALL])
+@parametrize_with_checks([E() for E in (*ALL, KernelPCA, SparseHierarchical, SparseKMeans, StructuredPCA)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 

@@ -1,10 +1,16 @@
 """scikit-learn estimators of the functions of this package."""
 
+from .clustering import SparseHierarchical, SparseKMeans
 from .components import SCA, SPCA, SparsePCA
+from .kernel import KernelPCA
 from .probabilistic import PPCA
+from .structured import StructuredPCA
 from .supervised import SparseCCA, SparseLDA
 
-__all__ = ["PPCA", "SCA", "SPCA", "SparseCCA", "SparseLDA", "SparsePCA"]
+__all__ = [
+    "PPCA", "SCA", "SPCA", "KernelPCA", "SparseCCA", "SparseHierarchical", "SparseKMeans", "SparseLDA",
+    "SparsePCA", "StructuredPCA",
+]  # fmt: skip
 
-for _estimator in (PPCA, SCA, SPCA, SparseCCA, SparseLDA, SparsePCA):
-    _estimator.__module__ = __name__  # the place for their users, in documentation and pickles
+for _name in __all__:
+    globals()[_name].__module__ = __name__  # the place for their users, in documentation and pickles

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from copy import deepcopy
 from dataclasses import KW_ONLY, dataclass, replace
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
+from sklearn.utils.validation import _check_sample_weight
 
 from .._docstrings import filled
 from .._validation import column_names
@@ -15,28 +18,34 @@ from ..models.elastic_net import spca
 from ..models.rotated import sca
 from ..solvers.table import SOLVERS
 from .base import PARAGRAPHS, as_rng, default_cardinality
+from .callbacks import CallbackSupportMixin, fit_tasks, with_callbacks
 from .likelihood import Density, Likelihood
+from .running import RunningScatter
 
 
 @filled(PARAGRAPHS)
-class Components(Likelihood):
+class Components(CallbackSupportMixin, Likelihood):
     """Sparse components of a matrix."""
 
     n_components: int | None
     center: bool
+    _running: RunningScatter
+    _in_turn = False  # a task of a callback is a component, or else an iteration
 
+    @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the components of X.
 
         {fit}
         """
+        self.__dict__.pop("_running", None)
         names = column_names(X)
         X = self._training(X)
-        r = self.n_components
-        if r is None:
-            estimated = np.ndim(self.center) == 0 and bool(self.center)
-            r = max(1, min(X.shape[0] - estimated, X.shape[1]))
-        result = self._components(X, r, sample_weight)
+        r = self._count(*X.shape)
+        tasks = fit_tasks(self, X, int(r) if self._in_turn and isinstance(r, Integral) else None)
+        result = self._components(X, r, sample_weight, tasks)
+        if tasks is not None:
+            tasks.close()
         self._set(replace(result, names=names))
         self.mean_, self.scale_ = result.mean, result.scale
         self.explained_variance_ = result.explained_variance
@@ -47,7 +56,14 @@ class Components(Likelihood):
         self.noise_variance_ = self._density.noise
         return self
 
-    def _components(self, X: Any, r: int, sample_weight: Any) -> Any:
+    def _count(self, n: int, p: int) -> Any:
+        """Components to look for."""
+        if self.n_components is not None:
+            return self.n_components
+        estimated = np.ndim(self.center) == 0 and bool(self.center)
+        return max(1, min(n - estimated, p))
+
+    def _components(self, X: Any, r: int, sample_weight: Any, callback: Any) -> Any:
         """The result of the function."""
         raise NotImplementedError
 
@@ -144,10 +160,60 @@ class SparsePCA(Components):
     options: dict[str, Any] | None = None
     random_state: Any = None
 
+    _in_turn = True
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the components of these rows and all of earlier calls.
+
+        Only the mean and the covariance of the rows are kept, p x p numbers: batches of any size, in any
+        order, give the components that `fit` finds for all rows, up to rounding. `fit` starts afresh.
+
+        {fit}
+
+        Raises
+        ------
+        ValueError
+            For more variables than there can be a matrix of; see `fit`.
+        """
+        fresh = not hasattr(self, "_running")
+        X = self._checked(X, reset=fresh)
+        weight = None
+        if sample_weight is not None:
+            weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        running = deepcopy(self._running) if not fresh else RunningScatter(X.shape[1], X.dtype)
+        running.add(X, weight)
+        if not running.weight > 1:  # no variance yet
+            self._running = running
+            return self
+        A, mean = running.moment(self.center)
+        r = self._count(running.n_rows, X.shape[1])
+        result = self._components(A, r, None, None, kind="covariance", center=True)
+        names = getattr(self, "feature_names_in_", None)
+        self._set(
+            replace(
+                result, mean=mean, kind="data", n_samples=running.n_rows,
+                names=None if names is None else tuple(names),
+            )
+        )  # fmt: skip
+        self._running, self.n_samples_seen_ = running, running.n_rows
+        self.mean_, self.scale_ = mean, result.scale
+        self.explained_variance_ = result.explained_variance
+        self.explained_variance_ratio_ = result.explained_variance_ratio
+
+        def variances(Q: Any) -> Any:
+            Q = Q if result.scale is None else Q / result.scale[:, None]
+            return Q.T @ (A.astype(np.float64) @ Q)
+
+        self._density = Density.in_span(result.loadings, variances, mean, result.scale, result.total_variance)
+        self.noise_variance_ = self._density.noise
+        return self
+
     def _training(self, X: Any, *y: Any, **checks: Any) -> Any:
         return super()._training(X, *y, finite=self.method == "pmd", **checks)  # pmd would leave NaN out
 
-    def _components(self, X: Any, r: int, sample_weight: Any) -> Any:
+    def _components(
+        self, X: Any, r: int, sample_weight: Any, callback: Any, kind: str = "data", center: Any = None
+    ) -> Any:
         sparsity = {
             "cardinality": self.cardinality, "explained": self.explained, "l1_bound": self.l1_bound,
             "penalty": self.penalty,
@@ -160,9 +226,9 @@ class SparsePCA(Components):
         return sparse_pca(
             X, r, **sparsity, explained_of=self.explained_of, objective=self.objective, method=self.method,
             deflation=self.deflation, constraint=self.constraint,
-            renormalize=self.renormalize, refine=self.refine, certify=self.certify, kind="data",
-            center=self.center, scale=self.scale, sample_weight=sample_weight,
-            start=self.start, n_starts=self.n_starts,
+            renormalize=self.renormalize, refine=self.refine, certify=self.certify, kind=kind,
+            center=self.center if center is None else center, scale=self.scale, sample_weight=sample_weight,
+            start=self.start, n_starts=self.n_starts, callback=callback,
             max_iter=self.max_iter, tol=self.tol, screening=self.screening, rng=as_rng(self.random_state),
             **(self.options or {}),
         )  # fmt: skip
@@ -232,14 +298,14 @@ class SPCA(Components):
     center: bool = True
     scale: bool = False
 
-    def _components(self, X: Any, r: int, sample_weight: Any) -> Any:
+    def _components(self, X: Any, r: int, sample_weight: Any, callback: Any) -> Any:
         cardinality = self.cardinality
         if cardinality is None and self.penalty is None:
             cardinality = default_cardinality(X.shape[1])
         return spca(
             X, r, penalty=self.penalty, cardinality=cardinality, ridge=self.ridge, start=self.start,
             max_iter=self.max_iter, tol=self.tol, center=self.center, scale=self.scale,
-            sample_weight=sample_weight,
+            sample_weight=sample_weight, callback=callback,
         )  # fmt: skip
 
 
@@ -310,11 +376,11 @@ class SCA(Components):
     center: bool = True
     scale: bool = False
 
-    def _components(self, X: Any, r: int, sample_weight: Any) -> Any:
+    def _components(self, X: Any, r: int, sample_weight: Any, callback: Any) -> Any:
         if isinstance(self.scale, str):
             raise TypeError(f"scale must be True or False, not {self.scale!r}")
         return sca(
             X, r, l1_bound=self.l1_bound, rotation=self.rotation, threshold=self.threshold, start=self.start,
             max_iter=self.max_iter, tol=self.tol, center=self.center, scale=self.scale,
-            sample_weight=sample_weight,
+            sample_weight=sample_weight, callback=callback,
         )  # fmt: skip

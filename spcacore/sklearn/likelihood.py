@@ -17,6 +17,7 @@ with l_j below s2 are left to the noise. A new row y, less the mean, with t = U'
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -50,17 +51,33 @@ class Density:
         cls, X: Any, V: NDArray[Any], mean: Any, scale: Any, total: float, sample_weight: Any = None
     ) -> Density:
         """The likeliest one for the rows of X in the span of V; total is their variance."""
-        p = V.shape[0]
         weight = None if sample_weight is None else np.asarray(sample_weight, np.float64)
         degrees = max(X.shape[0] - 1, 1) if weight is None else float(weight.sum()) - 1
+
+        def variances(Q: NDArray[np.float64]) -> NDArray[np.float64]:
+            T = scores(X, Q, mean, scale)
+            return T.T @ (T if weight is None else T * weight[:, None]) / degrees
+
+        return cls.in_span(V, variances, mean, scale, total)
+
+    @classmethod
+    def in_span(
+        cls,
+        V: NDArray[Any],
+        variances: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+        mean: Any,
+        scale: Any,
+        total: float,
+    ) -> Density:
+        """The likeliest one in the span of V, of rows with the covariances `variances(Q)` of their scores."""
+        p = V.shape[0]
         used = np.flatnonzero(V.any(axis=1))
         Q = orthonormal(V[used])
         Q = Q[:, Q.any(axis=0)]
         full = np.zeros((p, Q.shape[1]))
         full[used] = Q
-        T = scores(X, full, mean, scale)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            D = T.T @ (T if weight is None else T * weight[:, None]) / degrees
+            D = variances(full)
         if not np.isfinite(D).all():
             raise ValueError("the variances of the components exceed the number range; rescale X")
         values, vectors = np.linalg.eigh(D)

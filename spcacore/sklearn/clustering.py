@@ -1,0 +1,234 @@
+"""Clusters of samples that rest on few variables."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.cluster.hierarchy import fcluster, linkage
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .._docstrings import filled
+from .._messages import listed
+from .._validation import column_names
+from ..clustering.dissimilarity import sparse_dissimilarity
+from ..clustering.kmeans import sparse_kmeans
+from ..operators.transform import scores
+from .base import PARAGRAPHS, as_rng, default_cardinality
+
+LINKAGES = ("average", "complete", "single", "weighted")
+
+
+class _SparseClusters(ClusterMixin, BaseEstimator):
+    """What both have in common."""
+
+    l1_bound: float | None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _checked(self, X: Any, **checks: Any) -> Any:
+        return validate_data(self, X, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32), **checks)
+
+    def _bound(self, p: int) -> float:
+        return math.sqrt(default_cardinality(p)) if self.l1_bound is None else self.l1_bound
+
+    def _set(self, result: Any, names: tuple[str, ...] | None) -> None:
+        self.result_ = replace(result, names=names)
+        self.weights_, self.n_iter_ = result.weights, result.n_iter
+        self.objective_ = result.objective
+
+
+@filled(PARAGRAPHS)
+@dataclass(eq=False, repr=False)
+class SparseKMeans(_SparseClusters):
+    """K-means on few variables, chosen along with the clusters.
+
+    This is `spcacore.sparse_kmeans`, which explains the parameters in full; put a `StandardScaler` before
+    where units differ.
+
+    Parameters
+    ----------
+    n_clusters : int, default 2
+        1 is a single cluster, which rests on no variable.
+    l1_bound : float, optional
+        Of the weights, in [1, sqrt(p)]. Default: what as many equal weights as the root of the number of
+        variables meet. `spcacore.sparse_kmeans_gap` chooses one.
+    n_init, max_iter
+        As in `sparse_kmeans`.
+    {random_state}
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n,)
+        Clusters, numbered from 0 as they first occur.
+    cluster_centers_ : ndarray of shape (n_clusters, p)
+    weights_ : ndarray of shape (p,)
+        Nonnegative; zero for the variables that are left out.
+    objective_ : float
+        Weighted sum of squares between clusters.
+    n_iter_ : int
+    result_ : spcacore.SparseKMeans
+    {features}
+
+    References
+    ----------
+    D. M. Witten and R. Tibshirani (2010). A framework for feature selection in clustering. Journal of the
+    American Statistical Association 105(490), 713-726, section 3.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from spcacore.sklearn import SparseKMeans
+    >>> wine = load_wine(as_frame=True)
+    >>> model = make_pipeline(StandardScaler().set_output(transform="pandas"), SparseKMeans(3, l1_bound=2))
+    >>> labels = model.fit_predict(wine.data)
+    >>> model[-1].feature_names_in_[model[-1].weights_ > 0.3].tolist()
+    ['total_phenols', 'flavanoids', 'od280/od315_of_diluted_wines', 'proline']
+    """
+
+    n_clusters: int = 2
+    _: KW_ONLY
+    l1_bound: float | None = None
+    n_init: int = 20
+    max_iter: int = 100
+    random_state: Any = None
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the clusters of the rows of X.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, p)
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        names = column_names(X)
+        X = self._checked(X, ensure_min_samples=min(2, self.n_clusters))
+        if self.n_clusters == 1:
+            self.labels_ = np.zeros(X.shape[0], np.intp)
+            self.cluster_centers_ = np.asarray(X.mean(axis=0)).reshape(1, -1)
+            self.weights_, self.objective_ = np.zeros(X.shape[1], X.dtype), 0.0
+            self.n_iter_, self.result_ = 1, None
+            return self
+        result = sparse_kmeans(
+            X, self.n_clusters, self._bound(X.shape[1]), n_init=self.n_init, max_iter=self.max_iter,
+            rng=as_rng(self.random_state),
+        )  # fmt: skip
+        self._set(result, names)
+        self.labels_, self.cluster_centers_ = result.labels, result.centers
+        return self
+
+    def predict(self, X: Any) -> NDArray[np.intp]:
+        """The cluster of the nearest center, in the weighted variables.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (m, p)
+
+        Returns
+        -------
+        ndarray of shape (m,)
+        """
+        check_is_fitted(self)
+        X = self._checked(X, reset=False)
+        centers = self.cluster_centers_.astype(np.float64)
+        middle = centers.mean(axis=0)
+        between = self.weights_[:, None] * (centers - middle).T  # the distance less what all share, halved
+        nearness = scores(X, between, middle, None) - 0.5 * np.sum(between * (centers - middle).T, axis=0)
+        return np.argmax(nearness, axis=1)
+
+
+@filled(PARAGRAPHS)
+@dataclass(eq=False, repr=False)
+class SparseHierarchical(_SparseClusters):
+    """Hierarchical clustering by a dissimilarity of few variables.
+
+    This is `spcacore.sparse_dissimilarity`, which explains the parameters in full, and SciPy's `linkage`.
+
+    Parameters
+    ----------
+    n_clusters : int, default 2
+    l1_bound : float, optional
+        Of the weights, in [1, sqrt(p)]. Default: what as many equal weights as the root of the number of
+        variables meet. `spcacore.sparse_dissimilarity_gap` chooses one.
+    metric : {"sqeuclidean", "absolute"}, default "sqeuclidean"
+    linkage : {"average", "complete", "single", "weighted"}, default "complete"
+    max_iter, tol
+        As in `sparse_dissimilarity`.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n,)
+        Clusters, numbered from 0 as they first occur.
+    linkage_ : ndarray of shape (n - 1, 4)
+        The tree, as `scipy.cluster.hierarchy.dendrogram` takes it.
+    weights_ : ndarray of shape (p,)
+        Nonnegative; zero for the variables that are left out.
+    objective_ : float
+    n_iter_ : int
+    result_ : spcacore.SparseDissimilarity
+    {features}
+
+    References
+    ----------
+    D. M. Witten and R. Tibshirani (2010). A framework for feature selection in clustering. Journal of the
+    American Statistical Association 105(490), 713-726, section 4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from spcacore.sklearn import SparseHierarchical
+    >>> X = np.random.default_rng(0).standard_normal((30, 200))
+    >>> X[20:, :10] += 3
+    >>> model = SparseHierarchical(2, l1_bound=3).fit(X)
+    >>> np.bincount(model.labels_).tolist(), np.argsort(-model.weights_)[:3].tolist()
+    ([20, 10], [4, 6, 9])
+    """
+
+    n_clusters: int = 2
+    _: KW_ONLY
+    l1_bound: float | None = None
+    metric: str = "sqeuclidean"
+    linkage: str = "complete"
+    max_iter: int = 200
+    tol: float | None = None
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the clusters of the rows of X.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, p)
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        if self.linkage not in LINKAGES:
+            raise ValueError(f"linkage must be {listed(map(repr, LINKAGES))}, not {self.linkage!r}")
+        names = column_names(X)
+        X = self._checked(X, ensure_min_samples=2)
+        if not 1 <= self.n_clusters <= X.shape[0]:
+            raise ValueError(f"n_clusters must be in [1, {X.shape[0]}], not {self.n_clusters}")
+        result = sparse_dissimilarity(
+            X, self._bound(X.shape[1]), self.metric, max_iter=self.max_iter, tol=self.tol
+        )
+        self._set(result, names)
+        self.linkage_ = linkage(result.dissimilarity.astype(np.float64), self.linkage)
+        found = fcluster(self.linkage_, self.n_clusters, "maxclust")
+        _, first, inverse = np.unique(found, return_index=True, return_inverse=True)
+        self.labels_ = np.argsort(np.argsort(first))[inverse]
+        return self

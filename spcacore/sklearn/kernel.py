@@ -1,0 +1,137 @@
+"""Kernel principal components, exact or on random features."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, Self
+
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .._docstrings import filled
+from .._validation import column_names
+from ..models.kernel import kernel_pca
+from .base import PARAGRAPHS, as_rng
+
+
+@filled(PARAGRAPHS)
+@dataclass(eq=False, repr=False)
+class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Kernel PCA: principal components of the data in the space that a kernel maps to.
+
+    With `random_features` the time grows with the number of samples, not with its square. This is
+    `spcacore.kernel_pca`, which explains the parameters in full.
+
+    Parameters
+    ----------
+    n_components : int, default 2
+        At most n - 1, and the rank of the centered kernel matrix.
+    kernel : {"rbf", "linear", "polynomial", "sigmoid", "precomputed"} or callable, default "rbf"
+    bandwidth, degree, gamma, coef0, random_features, ridge, solver, memory_limit
+        As in `kernel_pca`. `inverse_transform` needs a `ridge`.
+    {random_state}
+
+    Attributes
+    ----------
+    eigenvalues_ : ndarray of shape (r,)
+        Of the centered kernel matrix, the largest first.
+    explained_variance_ratio_ : ndarray of shape (r,) or None
+        As proportions of its trace; None where that is not known.
+    n_components_ : int
+    result_ : KernelPCAResult
+    {features}
+
+    References
+    ----------
+    B. Schoelkopf, A. Smola and K.-R. Mueller (1998). Nonlinear component analysis as a kernel eigenvalue
+    problem. Neural Computation 10(5), 1299-1319. A. Rahimi and B. Recht (2007). Random features for
+    large-scale kernel machines. Advances in Neural Information Processing Systems 20.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_circles
+    >>> from spcacore.sklearn import KernelPCA
+    >>> X, y = make_circles(200, factor=0.3, noise=0.05, random_state=0)
+    >>> Z = KernelPCA(1, bandwidth=0.5).fit_transform(X)
+    >>> bool(Z[y == 1].min() > Z[y == 0].max() or Z[y == 1].max() < Z[y == 0].min())
+    True
+    """
+
+    n_components: int = 2
+    _: KW_ONLY
+    kernel: Any = "rbf"
+    bandwidth: float | None = None
+    degree: int | None = None
+    gamma: float | None = None
+    coef0: float | None = None
+    random_features: Any = None
+    ridge: float | None = None
+    solver: str | None = None
+    memory_limit: float | None = None
+    random_state: Any = None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.sparse = not tags.input_tags.pairwise
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components_
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the components of X.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, p)
+            With ``kernel="precomputed"`` the kernel matrix, (n, n).
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        names = column_names(X)
+        X = self._checked(X, ensure_min_samples=2)
+        result = kernel_pca(
+            X, self.n_components, kernel=self.kernel, bandwidth=self.bandwidth, degree=self.degree,
+            gamma=self.gamma, coef0=self.coef0, random_features=self.random_features, ridge=self.ridge,
+            solver=self.solver, memory_limit=self.memory_limit, rng=as_rng(self.random_state),
+        )  # fmt: skip
+        self.result_ = replace(result, names=names if self.kernel != "precomputed" else None)
+        self.n_components_ = result.n_components
+        self.eigenvalues_ = result.eigenvalues
+        self.explained_variance_ratio_ = result.explained_variance_ratio
+        return self
+
+    def _checked(self, X: Any, **checks: Any) -> Any:
+        return validate_data(
+            self, X, accept_sparse=("csr", "csc"), dtype=(float, "float32"), **checks
+        )  # fmt: skip
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Scores of the rows of X.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (m, p)
+            With ``kernel="precomputed"`` the kernels with the training rows, (m, n).
+
+        Returns
+        -------
+        ndarray of shape (m, r)
+        """
+        check_is_fitted(self)
+        return self.result_.transform(self._checked(X, reset=False))
+
+    def inverse_transform(self, X: Any) -> NDArray[Any]:
+        """Approximate pre-images: rows whose scores are near the given ones; needs a `ridge`.
+
+        {scores_to_rows}
+        """
+        check_is_fitted(self)
+        return self.result_.inverse_transform(X)

@@ -1,0 +1,130 @@
+"""Probabilistic components with a prior on their loadings."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, Self
+
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from .._docstrings import filled
+from .._validation import column_names
+from ..models.structured import oppca, soppca
+from .base import PARAGRAPHS, Invertible, as_rng
+from .callbacks import CallbackSupportMixin, fit_tasks, with_callbacks
+
+
+@filled(PARAGRAPHS)
+@dataclass(eq=False, repr=False)
+class StructuredPCA(CallbackSupportMixin, Invertible):
+    """Probabilistic components whose loadings have a prior, one at a time, of all or of few variables.
+
+    The prior says which variables go together: a graph, a smooth image, groups. This is `spcacore.soppca`
+    or, without a cardinality, `spcacore.oppca`, which explain the parameters in full.
+
+    Parameters
+    ----------
+    n_components : int, default 2
+        At most the rank of the centered data.
+    cardinality : int or sequence of ints, optional
+        Nonzeros of each loading. Default: loadings are dense.
+    prior_covariance, prior_precision, deflation, max_iter, tol
+        As in `soppca`. Default: the identity.
+    center : bool, default True
+    scale : bool, default False
+    {random_state}
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (r, p)
+        The posterior means at unit length; in each, the entry of largest magnitude is positive.
+    explained_variance_, explained_variance_ratio_ : ndarray of shape (r,)
+        Additional variance of each component given the earlier ones.
+    noise_variance_ : float
+    mean_, scale_ : ndarray of shape (p,) or None
+    n_components_ : int
+    n_iter_ : int
+        Iterations of the component that took most.
+    result_ : StructuredPCAResult
+    {features}
+
+    See Also
+    --------
+    SparsePCA : Without a prior.
+
+    Examples
+    --------
+    Neighboring pixels of handwritten digits go together:
+
+    >>> from sklearn.datasets import load_digits
+    >>> import spcacore
+    >>> from spcacore.sklearn import StructuredPCA
+    >>> prior = spcacore.grid_laplacian((8, 8))
+    >>> model = StructuredPCA(2, cardinality=20, prior_precision=prior).fit(load_digits().data)
+    >>> (model.components_ != 0).sum(axis=1).tolist()
+    [20, 20]
+    """
+
+    n_components: int = 2
+    _: KW_ONLY
+    cardinality: Any = None
+    prior_covariance: Any = None
+    prior_precision: Any = None
+    deflation: str = "orthogonal"
+    max_iter: int = 500
+    tol: float | None = None
+    center: bool = True
+    scale: bool = False
+    random_state: Any = None
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the components of X.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, p)
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        names = column_names(X)
+        X = self._training(X)
+        tasks = fit_tasks(self, X, self.n_components)
+        options = {
+            "prior_covariance": self.prior_covariance, "prior_precision": self.prior_precision,
+            "deflation": self.deflation, "max_iter": self.max_iter, "tol": self.tol, "center": self.center,
+            "scale": self.scale, "rng": as_rng(self.random_state), "callback": tasks,
+        }  # fmt: skip
+        if self.cardinality is None:
+            result = oppca(X, self.n_components, **options)
+        else:
+            result = soppca(X, self.n_components, self.cardinality, **options)
+        if tasks is not None:
+            tasks.close()
+        self._set(replace(result, names=names))
+        self.mean_, self.scale_ = result.mean, result.scale
+        self.explained_variance_ = result.explained_variance
+        self.explained_variance_ratio_ = result.explained_variance_ratio
+        self.noise_variance_ = result.noise_variance
+        return self
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Weights of the rows of X, one component after the other.
+
+        {rows_to}
+        ndarray of shape (m, r)
+        """
+        X = self._new(X)
+        return self.result_.transform(X)
+
+    def inverse_transform(self, X: Any) -> NDArray[Any]:
+        """Rows from their weights: the weighted sums of the posterior means.
+
+        {scores_to_rows}
+        """
+        check_is_fitted(self)
+        return self.result_.reconstruct(self._scores(X))

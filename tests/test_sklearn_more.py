@@ -1,0 +1,323 @@
+"""Batches, callbacks and routed weights of the estimators; kernels, structured components and clusters."""
+
+import copy
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.spatial.distance import cdist, pdist
+
+import spcacore
+from spcacore.datasets import make_spiked
+
+pytest.importorskip("sklearn", reason="needs scikit-learn")
+import sklearn
+from sklearn.cluster import KMeans
+from sklearn.decomposition import PCA
+from sklearn.decomposition import KernelPCA as ReferenceKernelPCA
+from sklearn.metrics import adjusted_rand_score
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from spcacore.sklearn import SCA, SPCA, KernelPCA, SparseHierarchical, SparseKMeans, SparsePCA, StructuredPCA
+
+CALLBACKS = pytest.mark.skipif(not hasattr(SparsePCA, "set_callbacks"), reason="needs scikit-learn 1.9")
+
+
+@pytest.fixture(scope="module")
+def X():
+    return make_spiked(60, 12, cardinality=4, variances=(9, 5, 3), rng=0)[0]
+
+
+# ---- batches ----------------------------------------------------------------------------------------
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.data())
+def test_batches_of_any_size_and_order_give_the_fit_of_all_rows(X, data):
+    order = np.random.default_rng(data.draw(st.integers(0, 99))).permutation(len(X))
+    cuts = sorted(data.draw(st.sets(st.integers(1, len(X) - 1), max_size=5)))
+    shift = data.draw(st.sampled_from([0.0, 1e6]))
+    options = {
+        "cardinality": 4, "scale": data.draw(st.booleans()),
+        "center": data.draw(st.sampled_from([True, False]) if shift == 0 else st.just(True)),
+    }  # fmt: skip
+    sparse = shift == 0 and data.draw(st.booleans())
+    model, Y = SparsePCA(2, **options), X + shift
+    for rows in np.split(order, cuts):
+        assert model.partial_fit(sp.csr_array(Y[rows]) if sparse else Y[rows]) is model
+    whole = SparsePCA(2, **options).fit(Y)
+    for name in ("components_", "explained_variance_", "explained_variance_ratio_", "noise_variance_"):
+        np.testing.assert_allclose(getattr(model, name), getattr(whole, name), rtol=1e-7, atol=1e-7)
+    np.testing.assert_allclose(model.transform(Y), whole.transform(Y), atol=1e-6)
+    np.testing.assert_allclose(model.score(Y), whole.score(Y), rtol=1e-6)
+    np.testing.assert_allclose(model.inverse_transform(model.transform(Y)),
+                               whole.inverse_transform(whole.transform(Y)), rtol=1e-7, atol=1e-6)  # fmt: skip
+    assert model.n_samples_seen_ == len(X)
+
+
+def test_weights_of_batches_are_repeated_rows(X):
+    weight = np.random.default_rng(1).integers(0, 4, len(X))
+    model = SparsePCA(2, cardinality=4)
+    for part in (slice(0, 1), slice(1, 31), slice(31, None)):
+        model.partial_fit(X[part], sample_weight=weight[part])
+    expected = SparsePCA(2, cardinality=4).fit(np.repeat(X, weight, axis=0))
+    np.testing.assert_allclose(model.components_, expected.components_, atol=1e-9)
+    np.testing.assert_allclose(model.mean_, np.average(X, axis=0, weights=weight), atol=1e-12)
+
+
+def test_given_means_of_batches(X):
+    about = np.arange(12.0)
+    model = SparsePCA(2, cardinality=4, center=about).partial_fit(X[:25]).partial_fit(X[25:])
+    expected = SparsePCA(2, cardinality=4, center=about).fit(X)
+    np.testing.assert_allclose(model.components_, expected.components_, atol=1e-9)
+
+
+def test_all_variables_of_batches_are_principal_components(X):
+    model = SparsePCA(3, cardinality=12).partial_fit(X[:30]).partial_fit(X[30:])
+    reference = PCA(3).fit(X)
+    cosines = np.abs(np.sum(model.components_ * reference.components_, axis=1))
+    np.testing.assert_allclose(cosines, 1, atol=1e-9)
+    np.testing.assert_allclose(model.explained_variance_, reference.explained_variance_, rtol=1e-10)
+
+
+def test_single_precision_stays_so(X):
+    model = SparsePCA(2, cardinality=4).partial_fit(X.astype(np.float32))
+    assert model.components_.dtype == np.float32
+    assert model.partial_fit(X).components_.dtype == np.float64
+
+
+def test_what_is_refused_leaves_the_estimator(X):
+    model = SparsePCA(2, cardinality=4).partial_fit(X[:30])
+    before = copy.deepcopy(model.__dict__)
+    for bad, words in ((X[:, :5], "features"), (np.full((3, 12), np.nan), "NaN")):
+        with pytest.raises(ValueError, match=words):
+            model.partial_fit(bad)
+    with pytest.raises(ValueError, match=r"[Nn]egative"):
+        model.partial_fit(X, sample_weight=-np.ones(60))
+    np.testing.assert_array_equal(model.components_, before["components_"])
+    model.partial_fit(X[30:])
+    np.testing.assert_allclose(model.mean_, X.mean(axis=0), atol=1e-12)
+    assert SparsePCA(2, cardinality=4).fit(X).partial_fit(X[:30]).n_samples_seen_ == 30
+    with pytest.raises(ValueError, match="use fit"):
+        SparsePCA().partial_fit(sp.csr_array((3, 20_000)))
+
+
+# ---- callbacks and routing --------------------------------------------------------------------------
+
+
+class Recorder:
+    """A callback of scikit-learn that writes down what it hears, and may ask for the end."""
+
+    def __init__(self, end=None):
+        self.heard, self.end = [], end
+
+    def setup(self, estimator, context):
+        self.heard.append("setup")
+
+    def teardown(self, estimator, context):
+        self.heard.append("teardown")
+
+    def on_fit_task_begin(self, estimator, context):
+        self.heard.append(("begin", context.task_name, context.task_id))
+
+    def on_fit_task_end(self, estimator, context):
+        self.heard.append(("end", context.task_name, context.task_id))
+        return context.task_name == "component" and context.task_id == self.end
+
+
+@CALLBACKS
+@pytest.mark.parametrize("make", [lambda: SparsePCA(3, cardinality=4), lambda: StructuredPCA(3)])
+def test_callbacks_hear_of_each_component(X, make):
+    recorder = Recorder()
+    model = make().set_callbacks(recorder).fit(X)
+    tasks = [(what, "component", t) for t in range(3) for what in ("begin", "end")]
+    assert recorder.heard == ["setup", ("begin", "fit", 0), *tasks, ("end", "fit", 0), "teardown"]
+    np.testing.assert_array_equal(model.components_, make().fit(X).components_)
+
+
+@CALLBACKS
+@pytest.mark.parametrize("E", [SPCA, SCA])
+def test_callbacks_hear_of_iterations(X, E):
+    recorder = Recorder()
+    E(2).set_callbacks(recorder).fit(X)
+    begun = [entry for entry in recorder.heard if entry[:2] == ("begin", "iteration")]
+    assert begun == [("begin", "iteration", t) for t in range(len(begun))]
+    assert len(begun) > 1
+
+
+@CALLBACKS
+@pytest.mark.filterwarnings("ignore:.*ended")
+def test_a_callback_ends_the_fit(X):
+    model = SparsePCA(3, cardinality=4).set_callbacks(Recorder(end=0)).fit(X)
+    assert model.n_components_ == 1
+
+
+@CALLBACKS
+def test_callbacks_are_torn_down_after_errors(X):
+    recorder = Recorder()
+    with pytest.raises(ValueError, match="cardinality"):
+        SparsePCA(3, cardinality=99).set_callbacks(recorder).fit(X)
+    assert recorder.heard[-1] == "teardown"
+
+
+@CALLBACKS
+def test_the_progress_bar_of_scikit_learn(X, capsys):
+    pytest.importorskip("rich", reason="needs rich")
+    from sklearn.callback import ProgressBar
+
+    SparsePCA(3, cardinality=4).set_callbacks(ProgressBar()).fit(X)
+    assert "SparsePCA" in capsys.readouterr().out
+
+
+def test_weights_are_routed_through_a_pipeline(X):
+    weight = np.random.default_rng(2).integers(0, 3, len(X))
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = SparsePCA(2, cardinality=4).set_fit_request(sample_weight=True)
+        search = GridSearchCV(model, {"cardinality": [4]}, cv=3).fit(X, sample_weight=weight)
+    expected = spcacore.sparse_pca(np.repeat(X, weight, axis=0), 2, cardinality=4).loadings
+    np.testing.assert_allclose(search.best_estimator_.components_, expected.T, atol=1e-9)
+
+
+# ---- kernels ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        ({"bandwidth": 4.0}, {"kernel": "rbf", "gamma": 1 / 32}),
+        ({"kernel": "linear"}, {"kernel": "linear"}),
+        (
+            {"kernel": "polynomial", "degree": 2, "gamma": 0.1, "coef0": 1.0},
+            {"kernel": "poly", "degree": 2, "gamma": 0.1, "coef0": 1.0},
+        ),
+    ],
+)
+def test_kernels_of_scikit_learn(X, ours, theirs):
+    model, reference = KernelPCA(3, **ours).fit(X[:40]), ReferenceKernelPCA(3, **theirs).fit(X[:40])
+    np.testing.assert_allclose(model.eigenvalues_, reference.eigenvalues_, rtol=1e-8)
+    np.testing.assert_allclose(abs(model.transform(X)), abs(reference.transform(X)), atol=1e-7)
+    assert model.get_feature_names_out().tolist() == ["kernelpca0", "kernelpca1", "kernelpca2"]
+
+
+def test_precomputed_kernels_and_random_features(X):
+    K = np.exp(-cdist(X, X, "sqeuclidean") / 32)
+    model, reference = KernelPCA(2, kernel="precomputed").fit(K), KernelPCA(2, bandwidth=4).fit(X)
+    np.testing.assert_allclose(abs(model.transform(K)), abs(reference.transform(X)), atol=1e-7)
+    approximate = KernelPCA(2, bandwidth=4, random_features=4000, random_state=0).fit(X)
+    np.testing.assert_allclose(approximate.eigenvalues_, reference.eigenvalues_, rtol=0.1)
+    back = KernelPCA(11, kernel="linear", ridge=1e-6).fit(X)
+    np.testing.assert_allclose(
+        back.inverse_transform(back.transform(X)), back.result_.inverse_transform(back.result_.scores),
+        atol=1e-6,
+    )  # fmt: skip
+
+
+# ---- structured components --------------------------------------------------------------------------
+
+
+def test_structured_components_without_a_prior_are_principal(X):
+    model, reference = StructuredPCA(2, tol=1e-12).fit(X), PCA(2).fit(X)
+    np.testing.assert_allclose(
+        np.abs(np.sum(model.components_ * reference.components_, axis=1)), 1, atol=1e-6
+    )
+    np.testing.assert_allclose(model.explained_variance_, reference.explained_variance_, rtol=1e-6)
+
+
+def test_a_prior_reaches_the_components():
+    prior = spcacore.grid_laplacian((5, 5))
+    X = np.random.default_rng(3).standard_normal((40, 25))
+    model = StructuredPCA(1, cardinality=6, prior_precision=prior).fit(X)
+    expected = spcacore.soppca(X, 1, 6, prior_precision=prior)
+    np.testing.assert_array_equal(model.components_, expected.loadings.T)
+    np.testing.assert_array_equal(model.inverse_transform(model.transform(X)),
+                                  expected.reconstruct(expected.transform(X)))  # fmt: skip
+    plain = StructuredPCA(1, cardinality=6).fit(X)
+    assert not np.array_equal(plain.components_ != 0, model.components_ != 0)
+
+
+# ---- clusters ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def clusters():
+    rng = np.random.default_rng(4)
+    labels = np.repeat([0, 1, 2], [20, 25, 15])
+    X = rng.standard_normal((60, 50))
+    X[:, :5] += 4 * rng.standard_normal((3, 5))[labels]
+    return X, labels
+
+
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
+def test_clusters_on_few_variables(clusters, container):
+    X, labels = clusters
+    model = SparseKMeans(3, l1_bound=2, random_state=0).fit(container(X))
+    assert adjusted_rand_score(model.labels_, labels) == 1
+    assert set(np.argsort(-model.weights_)[:4]) <= set(range(5))
+    assert np.array_equal(model.predict(container(X)), model.labels_)
+    new = X[::2] + 0.1
+    distance = cdist(new, model.cluster_centers_, "sqeuclidean", w=model.weights_)
+    assert np.array_equal(model.predict(container(new)), np.argmin(distance, axis=1))
+    for t in range(3):
+        np.testing.assert_allclose(model.cluster_centers_[t], X[model.labels_ == t].mean(axis=0), atol=1e-12)
+
+
+def test_with_equal_weights_it_is_k_means(clusters):
+    X, _ = clusters
+    X = X[:, :5]
+    model = SparseKMeans(3, l1_bound=5**0.5, random_state=0).fit(X)
+    W = X * np.sqrt(model.weights_)
+    reference = KMeans(3, n_init=20, random_state=0).fit(W)
+    assert adjusted_rand_score(model.labels_, reference.labels_) == 1
+    np.testing.assert_allclose(
+        model.objective_, ((W - W.mean(axis=0)) ** 2).sum() - reference.inertia_, rtol=1e-9
+    )
+
+
+def test_one_cluster_rests_on_no_variable(clusters):
+    model = SparseKMeans(1).fit(clusters[0])
+    assert not model.labels_.any()
+    assert not model.weights_.any()
+    np.testing.assert_allclose(model.cluster_centers_[0], clusters[0].mean(axis=0), atol=1e-12)
+
+
+@pytest.mark.parametrize("method", ["average", "complete", "single", "weighted"])
+def test_trees_of_scipy(clusters, method):
+    X, _ = clusters
+    model = SparseHierarchical(3, l1_bound=2, linkage=method).fit(X)
+    tree = linkage(pdist(X, "sqeuclidean", w=model.weights_), method)
+    np.testing.assert_allclose(model.linkage_[:, 2], tree[:, 2], rtol=1e-9)
+    expected = fcluster(tree, 3, "maxclust")
+    assert adjusted_rand_score(model.labels_, expected) == 1
+    assert model.labels_[0] == 0
+
+
+def test_in_a_pipeline_with_names(clusters):
+    pandas = pytest.importorskip("pandas", reason="needs pandas")
+    frame = pandas.DataFrame(clusters[0], columns=[f"v{j}" for j in range(50)])
+    model = make_pipeline(StandardScaler().set_output(transform="pandas"), SparseKMeans(3, l1_bound=2)).fit(
+        frame
+    )
+    assert model[-1].feature_names_in_.tolist() == list(frame.columns)
+    assert model[-1].result_.names == tuple(frame.columns)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "words"),
+    [
+        (SparseHierarchical(linkage="ward"), "linkage must be"),
+        (SparseHierarchical(61), r"n_clusters must be in \\[1, 60\\]"),
+        (SparseKMeans(61), "n_clusters"),
+        (SparseKMeans(l1_bound=0.5), "l1_bound"),
+        (KernelPCA(60), "n_components"),
+        (KernelPCA(kernel="rbff"), "kernel"),
+        (StructuredPCA(cardinality=51), "cardinality"),
+    ],
+)
+def test_bad_parameters_of_these(clusters, estimator, words):
+    with pytest.raises(ValueError, match=words.replace("\\\\", "\\")):
+        estimator.fit(clusters[0])
