@@ -21,6 +21,7 @@ PACKAGES = {  # what is imported: what is installed
     "pandas": "pandas",
     "polars": "polars",
     "pyarrow": "pyarrow",
+    "scanpy": "scanpy",
     "skimage": "scikit-image",
     "sklearn": "scikit-learn",
     "tqdm": "tqdm",

@@ -13,7 +13,7 @@ FLOORS = (
     "_messages", "_docstrings", "_records", "_core", "_validation", "_limits", "_rendering", "progress",
     "datasets", "linalg", "operators", "results", "tools", "solvers", "models", "generalized", "clustering",
     "selection",
-    "sklearn", "plot", "cli", "__init__",
+    "anndata", "sklearn", "plot", "cli", "__init__",
 )  # fmt: skip
 # Imports inside functions, of what is seldom needed: blocks of rows, dask, tables, pictures, file formats.
 LATE = {

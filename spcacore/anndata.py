@@ -1,0 +1,155 @@
+"""Sparse components of annotated data, written to the places where scanpy looks for components."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._messages import counted
+from .models.components import sparse_pca as components_of
+from .operators.partition import row_blocks
+
+__all__ = ["sparse_pca"]
+
+_CARDINALITY = 50  # genes that a reader still takes in
+_SPARSITIES = ("cardinality", "explained", "l1_bound", "penalty")
+
+
+def sparse_pca(
+    adata: Any,
+    n_components: int = 10,
+    *,
+    layer: str | None = None,
+    mask_var: Any = "auto",
+    key_added: str | None = None,
+    copy: bool = False,
+    **options: Any,
+) -> Any:
+    """Sparse principal components of an AnnData, as `scanpy.pp.pca` writes those of PCA.
+
+    Sparse matrices are read as they lie, centered implicitly and never made dense; a matrix in a file
+    (``backed="r"``) is read by blocks of rows.
+
+    Parameters
+    ----------
+    adata : AnnData
+        With n observations of p variables; normalized and log-transformed, as for PCA.
+    n_components : int, default 10
+        r, as in `spcacore.sparse_pca`.
+    layer : str, optional
+        The layer that has the numbers. Default: X.
+    mask_var : str, array-like of bool of shape (p,), or None, default "auto"
+        Which variables may be used: a column of `adata.var`, or True for each of them. None: all. "auto":
+        `adata.var["highly_variable"]` where it exists, else all.
+    key_added : str, optional
+        Where to write. Default: "X_spca", "SPCs" and "spca".
+    copy : bool, default False
+        Return a copy of `adata` with the components instead of writing into it.
+    **options
+        Of `spcacore.sparse_pca`: `cardinality`, `method`, `scale`, `callback`, ... The default cardinality is
+        50, or the number of variables if that is less.
+
+    Returns
+    -------
+    AnnData or None
+        The copy, if asked for. What is written:
+
+        * ``.obsm["X_spca"]``, ndarray of shape (n, r): the scores;
+        * ``.varm["SPCs"]``, ndarray of shape (p, r): the loadings, zero for variables not in the mask;
+        * ``.uns["spca"]``: "variance" and "variance_ratio" of each component given the earlier ones, arrays
+          of shape (r,), and "params".
+
+        With `key_added`, all three are under that name.
+
+    Raises
+    ------
+    KeyError
+        For a layer or a column of `var` that does not exist.
+    ValueError, TypeError
+        For a mask of another length, or of no variable, and as `spcacore.sparse_pca`.
+
+    Examples
+    --------
+    >>> import anndata, numpy as np, spcacore.anndata
+    >>> X, planted = spcacore.datasets.make_spiked(100, 60, cardinality=5, rng=0)
+    >>> cells = anndata.AnnData(X)
+    >>> spcacore.anndata.sparse_pca(cells, 2, cardinality=5)
+    >>> cells.obsm["X_spca"].shape, np.count_nonzero(cells.varm["SPCs"], axis=0).tolist()
+    ((100, 2), [5, 5])
+    """
+    for part in ("X", "obsm", "varm", "uns", "var"):
+        if not hasattr(adata, part):
+            raise TypeError(f"adata must be an AnnData, not {type(adata).__name__}")
+    if layer is not None and layer not in adata.layers:
+        raise KeyError(f"adata has no layer {layer!r}, but {sorted(adata.layers)}")
+    kept, name = _mask(adata, mask_var)
+    target = adata.copy() if copy else adata
+    X: Any = adata.X if layer is None else adata.layers[layer]
+    if X is None:
+        raise ValueError("adata has no X; layer says where its numbers are")
+    if getattr(adata, "isbacked", False) and layer is None:
+        X = row_blocks(X if kept is None else _Columns(X, kept))
+    elif kept is not None:
+        X = X[:, kept]
+    if all(options.get(sparsity) is None for sparsity in _SPARSITIES):
+        options["cardinality"] = min(_CARDINALITY, X.shape[1])
+    result = components_of(X, n_components, **options)
+    names = np.asarray(adata.var_names if kept is None else adata.var_names[kept])
+    result = replace(result, names=tuple(map(str, names)))
+    loadings = result.loadings
+    if kept is not None:
+        loadings = np.zeros((len(kept), result.n_components), result.loadings.dtype)
+        loadings[kept] = result.loadings
+    scores_key, loadings_key, key = (key_added,) * 3 if key_added else ("X_spca", "SPCs", "spca")
+    params = {"layer": layer, "mask_var": name, "n_components": n_components, "method": result.method,
+              "deflation": result.deflation, **options}  # fmt: skip
+    target.obsm[scores_key] = result.transform(X)
+    target.varm[loadings_key] = loadings
+    target.uns[key] = {
+        "params": {word: value for word, value in params.items() if _can_be_saved(value)},
+        "variance": result.explained_variance,
+        "variance_ratio": result.explained_variance_ratio,
+    }
+    return target if copy else None
+
+
+class _Columns:
+    """Some columns of a matrix in a file, by rows."""
+
+    def __init__(self, X: Any, kept: NDArray[np.bool_]):
+        self.X, self.index = X, np.flatnonzero(kept)
+        self.shape, self.dtype = (X.shape[0], len(self.index)), X.dtype
+
+    def __getitem__(self, rows: Any) -> Any:
+        return self.X[rows][:, self.index]
+
+
+def _mask(adata: Any, mask_var: Any) -> tuple[NDArray[np.bool_] | None, str | None]:
+    """The variables that may be used, and the name of the column that says so."""
+    if isinstance(mask_var, str) and mask_var == "auto":
+        mask_var = "highly_variable" if "highly_variable" in adata.var else None
+    if mask_var is None:
+        return None, None
+    name = None
+    if isinstance(mask_var, str):
+        name = mask_var
+        if name not in adata.var:
+            raise KeyError(f"adata.var has no column {name!r}, for mask_var")
+        mask_var = adata.var[name]
+    mask = np.asarray(mask_var)
+    p = len(adata.var_names)
+    if mask.dtype != bool or mask.shape != (p,):
+        raise ValueError(
+            f"mask_var must be one bool for each of {counted(p, 'variable')}, not {mask.dtype} {mask.shape}"
+        )
+    if not mask.any():
+        raise ValueError("mask_var leaves no variable")
+    return mask, name
+
+
+def _can_be_saved(value: Any) -> bool:
+    """Whether .h5ad has a place for it."""
+    return isinstance(value, (str, bool, int, float, np.ndarray, list, np.generic))

@@ -1,0 +1,132 @@
+"""Annotated data: what is written, and that scanpy goes on from there."""
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import spcacore
+
+pytest.importorskip("anndata", reason="needs anndata")
+import anndata
+
+import spcacore.anndata as annotated
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # of anndata's and scanpy's own dependencies
+
+
+@pytest.fixture
+def X():
+    return np.maximum(spcacore.datasets.make_spiked(80, 30, cardinality=6, variances=(9, 6), rng=0)[0], 0)
+
+
+def made(X, **more):
+    adata = anndata.AnnData(X, **more)
+    adata.var_names = [f"g{j}" for j in range(X.shape[1])]
+    return adata
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix, sp.csc_matrix])
+def test_what_is_written(X, form):
+    adata = made(form(X))
+    assert annotated.sparse_pca(adata, 2, cardinality=6) is None
+    expected = spcacore.sparse_pca(form(X), 2, cardinality=6)
+    np.testing.assert_array_equal(adata.varm["SPCs"], expected.loadings)
+    np.testing.assert_allclose(adata.obsm["X_spca"], (X - X.mean(axis=0)) @ expected.loadings, atol=1e-10)
+    written = adata.uns["spca"]
+    np.testing.assert_array_equal(written["variance"], expected.explained_variance)
+    np.testing.assert_array_equal(written["variance_ratio"], expected.explained_variance_ratio)
+    assert written["params"]["cardinality"] == 6
+    assert written["params"]["method"] == "tpower"
+
+
+def test_layers_masks_and_names(X):
+    mask = np.arange(30) % 3 > 0
+    adata = made(np.zeros_like(X), layers={"logs": sp.csr_matrix(X)})
+    adata.var["highly_variable"] = mask
+    adata.var["other"] = ~mask
+    expected = spcacore.sparse_pca(X[:, mask], 2, cardinality=4).loadings
+    copy = annotated.sparse_pca(adata, 2, cardinality=4, layer="logs", key_added="few", copy=True)
+    assert "few" not in adata.obsm
+    np.testing.assert_allclose(copy.varm["few"][mask], expected, atol=1e-10)
+    assert not copy.varm["few"][~mask].any()
+    assert copy.obsm["few"].shape == (80, 2)
+    assert copy.uns["few"]["params"]["mask_var"] == "highly_variable"
+    for option, kept in (("other", ~mask), (None, mask | True), (mask, mask)):
+        annotated.sparse_pca(adata, 1, cardinality=3, layer="logs", mask_var=option)
+        assert set(np.flatnonzero(adata.varm["SPCs"][:, 0])) <= set(np.flatnonzero(kept))
+    assert np.count_nonzero(adata.varm["SPCs"]) == 3
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_a_matrix_in_a_file(tmp_path, X, masked):
+    adata = made(sp.csr_matrix(X))
+    if masked:
+        adata.var["highly_variable"] = np.arange(30) < 20
+    adata.write_h5ad(tmp_path / "x.h5ad")
+    backed = anndata.read_h5ad(tmp_path / "x.h5ad", backed="r")
+    try:
+        annotated.sparse_pca(backed, 2, cardinality=5)
+    finally:
+        backed.file.close()
+    expected = spcacore.sparse_pca(X[:, :20] if masked else X, 2, cardinality=5).loadings
+    np.testing.assert_allclose(backed.varm["SPCs"][: len(expected)], expected, atol=1e-10)
+
+
+def test_it_can_be_saved(tmp_path, X):
+    adata = made(sp.csr_matrix(X, dtype=np.float32))
+    annotated.sparse_pca(adata, 2)
+    adata.write_h5ad(tmp_path / "x.h5ad")
+    again = anndata.read_h5ad(tmp_path / "x.h5ad")
+    np.testing.assert_array_equal(again.varm["SPCs"], adata.varm["SPCs"])
+    assert again.varm["SPCs"].dtype == np.float32
+    assert again.uns["spca"]["params"]["cardinality"] == 30
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_scanpy_finds_neighbors_and_pca_is_the_same_with_all_genes(X, masked):
+    """With every variable, the components are those that scanpy's PCA writes to the same kind of places."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        scanpy = pytest.importorskip("scanpy", reason="needs scanpy")
+    adata = made(sp.csr_matrix(X))
+    if masked:
+        adata.var["highly_variable"] = np.arange(30) < 20
+    k = 20 if masked else 30
+    annotated.sparse_pca(adata, 2, cardinality=k, tol=1e-12)
+    scanpy.pp.pca(adata, n_comps=2, svd_solver="arpack")
+    cosines = np.abs(np.sum(adata.varm["SPCs"] * adata.varm["PCs"], axis=0))
+    np.testing.assert_allclose(cosines, 1, atol=1e-4)
+    np.testing.assert_allclose(adata.uns["spca"]["variance"], adata.uns["pca"]["variance"], rtol=1e-4)
+    np.testing.assert_allclose(
+        adata.uns["spca"]["variance_ratio"], adata.uns["pca"]["variance_ratio"], rtol=1e-4
+    )
+    scanpy.pp.neighbors(adata, n_neighbors=5, use_rep="X_spca")
+    distances = adata.obsp["distances"].toarray()
+    Z = adata.obsm["X_spca"]
+    exact = np.sort(np.linalg.norm(Z[:, None] - Z[None], axis=2), axis=1)[:, 1:5]
+    np.testing.assert_allclose(
+        np.sort(np.where(distances > 0, distances, np.inf), axis=1)[:, :4], exact, rtol=1e-4
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"layer": "no"}, KeyError, "no layer 'no'"),
+        ({"mask_var": "no"}, KeyError, "no column 'no'"),
+        ({"mask_var": np.ones(29, bool)}, ValueError, "30 variables"),
+        ({"mask_var": np.zeros(30, bool)}, ValueError, "leaves no variable"),
+        ({"mask_var": np.ones(30)}, ValueError, "one bool"),
+        ({"cardinality": 31}, ValueError, "cardinality"),
+    ],
+)
+def test_bad_arguments_leave_the_data(X, options, error, words):
+    adata = made(X)
+    with pytest.raises(error, match=words):
+        annotated.sparse_pca(adata, 2, **options)
+    assert not list(adata.obsm)
+    assert not list(adata.uns)
+    with pytest.raises(TypeError, match="must be an AnnData"):
+        annotated.sparse_pca(X, 2)
