@@ -20,15 +20,44 @@ class Correlation:
     ----------
     correlation : ndarray of shape (p, p), float64
     names : tuple of str
-    n_samples : int
+    n_samples : int or None
+    source, license : str
     """
 
     correlation: NDArray[np.float64]
     names: tuple[str, ...]
-    n_samples: int
+    n_samples: int | None
+    source: str = ""
+    license: str = ""
 
     def __repr__(self) -> str:
-        return f"Correlation({counted(len(self.names), 'variable')}, {counted(self.n_samples, 'sample')})"
+        samples = "" if self.n_samples is None else f", {counted(self.n_samples, 'sample')}"
+        return f"Correlation({counted(len(self.names), 'variable')}{samples})"
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Samples of named variables, most of whose entries are zero.
+
+    Attributes
+    ----------
+    data : CSR array of shape (n, p), float64
+    names : tuple of str
+        Of the variables.
+    samples : tuple of str
+        Names or classes of the samples.
+    source, license : str
+    """
+
+    data: Any
+    names: tuple[str, ...]
+    samples: tuple[str, ...]
+    source: str
+    license: str
+
+    def __repr__(self) -> str:
+        n, p = self.data.shape
+        return f"Samples({counted(n, 'sample')}, {counted(p, 'variable')})"
 
 
 def load_pitprops() -> Correlation:
@@ -58,7 +87,111 @@ def load_pitprops() -> Correlation:
 
     with (files(__package__) / "pitprops.csv").open(encoding="utf-8") as file:
         header, *rows = csv.reader(file)
-    return Correlation(np.array([row[1:] for row in rows], np.float64), tuple(header[1:]), 180)
+    return Correlation(
+        np.array([row[1:] for row in rows], np.float64), tuple(header[1:]), 180,
+        "J. N. R. Jeffers (1967), Applied Statistics 16, 225-236", "published numbers",
+    )  # fmt: skip
+
+
+def load_stocks() -> Correlation:
+    """Correlations of the returns of 423 stocks of the S&P 500 that the market leaves unexplained.
+
+    The leading factor of the correlations was removed, so that the diagonal, which is between 0.3 and 1, has
+    what it does not explain of each stock. Numbers have four decimals.
+
+    Returns
+    -------
+    Correlation
+        `correlation` (423, 423), `names` (the tickers), `n_samples` None.
+
+    Examples
+    --------
+    >>> import numpy as np, spcacore
+    >>> stocks = spcacore.datasets.load_stocks()
+    >>> result = spcacore.sparse_pca(stocks.correlation, 2, cardinality=6, kind="covariance")
+    >>> [sorted(stocks.names[j] for j in np.flatnonzero(v)) for v in result.loadings.T]
+    [['AEP', 'DUK', 'ED', 'SO', 'WEC', 'XEL'], ['AEE', 'CMS', 'DTE', 'ES', 'LNT', 'PNW']]
+    """
+    file = _arrays("stocks.npz")
+    names = tuple(file["names"].tolist())
+    A = np.zeros((len(names), len(names)))
+    A[np.tril_indices(len(names))] = file["lower"] / 1e4
+    A += np.tril(A, -1).T
+    return Correlation(A, names, None, "daily returns of stocks of the S&P 500", "CC0 1.0")
+
+
+def load_blood_cells() -> Samples:
+    """700 blood cells and their 250 genes of largest variance, as logarithms of normalized counts.
+
+    Returns
+    -------
+    Samples
+        `data` (700, 250), `names` (genes), `samples` (types of the cells).
+
+    References
+    ----------
+    G. X. Y. Zheng and others (2017). Massively parallel digital transcriptional profiling of single cells.
+    Nature Communications 8, 14049.
+
+    Examples
+    --------
+    >>> import numpy as np, spcacore
+    >>> cells = spcacore.datasets.load_blood_cells()
+    >>> result = spcacore.sparse_pca(cells.data, 2, cardinality=5)
+    >>> [sorted(cells.names[j] for j in np.flatnonzero(v)) for v in result.loadings.T]
+    [['CST3', 'HLA-DPA1', 'HLA-DPB1', 'HLA-DRA', 'LYZ'], ['AIF1', 'FCER1G', 'FCGR3A', 'LST1', 'TYROBP']]
+    """
+    file = _arrays("blood_cells.npz")
+    return Samples(
+        _rows(file, 1e-3), tuple(file["names"].tolist()), tuple(file["labels"].tolist()),
+        "10x Genomics, Fresh 68k PBMCs (Donor A); the cells that scanpy carries as pbmc68k_reduced, to three "
+        "decimals",
+        "CC BY 4.0",
+    )  # fmt: skip
+
+
+def load_help_topics() -> Samples:
+    """Counts of words in the help topics of Python 3.11, such as "BOOLEAN" or "with".
+
+    Words have at least three letters, and are in at least three topics and at most half of them.
+
+    Returns
+    -------
+    Samples
+        `data` (counts), `names` (words), `samples` (topics).
+
+    Examples
+    --------
+    >>> import numpy as np, spcacore
+    >>> text = spcacore.datasets.load_help_topics()
+    >>> result = spcacore.sparse_pca(text.data, 3, cardinality=4)
+    >>> for v in result.loadings.T:
+    ...     print(sorted(text.names[j] for j in np.flatnonzero(v)))
+    ['class', 'instance', 'method', 'self']
+    ['exception', 'pattern', 'statement', 'suite']
+    ['characters', 'return', 'str', 'string']
+    """
+    file = _arrays("help_topics.npz")
+    return Samples(
+        _rows(file, 1.0), tuple(file["names"].tolist()), tuple(file["samples"].tolist()),
+        "pydoc_data.topics of Python 3.11, copyright Python Software Foundation", "PSF-2.0",
+    )  # fmt: skip
+
+
+def _arrays(name: str) -> dict[str, NDArray[Any]]:
+    from importlib.resources import files
+
+    with (files(__package__) / name).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+        return dict(arrays)
+
+
+def _rows(file: dict[str, NDArray[Any]], unit: float) -> Any:
+    """The CSR array whose rows have so many entries each."""
+    from scipy.sparse import csr_array
+
+    indptr = np.concatenate(([0], np.cumsum(file["counts"], dtype=np.int32)), dtype=np.int32)
+    data, shape = file["data"] * unit, (len(file["counts"]), len(file["names"]))
+    return csr_array((data, file["indices"].astype(np.int32), indptr), shape=shape)
 
 
 def make_spiked(
