@@ -271,7 +271,7 @@ def sparse_pca(
     Raises
     ------
     ValueError
-        For NaN (but in dense data for "pmd"), infinite or empty input, a covariance that is not symmetric
+        For NaN (but in dense data for "tpower" and "pmd"), infinite or empty input, a covariance that is not symmetric
         positive semidefinite (beyond 1500 variables only its 2 x 2 minors are looked at), or an option out of
         range.
     TypeError

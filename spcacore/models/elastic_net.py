@@ -112,7 +112,8 @@ def spca(
     ----------
     X : array-like of shape (n, p), sparse matrix, LinearOperator
         Data; with ``kind="covariance"`` a symmetric positive semidefinite (p, p) matrix (covariance,
-        correlation, Gram) that takes the place of X'X. Not copied.
+        correlation, Gram) that takes the place of X'X. Not copied, but for dense data with NaN entries,
+        which are left out of all sums, as in `pmd`.
     n_components : int
         r, in [1, min(n, p)].
     penalty : float or sequence of r floats
@@ -144,9 +145,10 @@ def spca(
     Raises
     ------
     ValueError
-        For NaN, infinite or empty input, X without variance, an indefinite covariance, neither or both of
-        `penalty` and `cardinality`, or an option out of range. Of lower rank than r, X gives fewer
-        components, and a RuntimeWarning; so does a penalty that leaves a loading without nonzeros.
+        For infinite or empty input, NaN other than in dense data, X without variance, an indefinite
+        covariance, neither or both of `penalty` and `cardinality`, or an option out of range. Of lower rank
+        than r, X gives fewer components, and a RuntimeWarning; so does a penalty that leaves a loading
+        without nonzeros.
     TypeError
         For input that is not real numbers, or an option of the wrong type.
 
@@ -171,7 +173,7 @@ def spca(
     >>> result.cardinality.tolist(), (100 * result.adjusted_variance / 13).round(1).tolist()
     ([7, 4, 4, 1, 1, 1], [28.0, 14.0, 13.3, 7.4, 6.8, 6.2])
     """
-    problem = as_problem(X, kind=kind, center=center, scale=scale, sample_weight=sample_weight)
+    problem = as_problem(X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, missing=True)
     op = problem.operator
     r = integer(n_components, "n_components", 1, min(problem.p, problem.n_samples or problem.p))
     wanted = _wanted(problem, r, penalty, cardinality)

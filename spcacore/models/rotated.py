@@ -108,7 +108,8 @@ def sca(
     Parameters
     ----------
     X : array-like of shape (n, p), sparse matrix
-        Data; with ``kind="covariance"`` a symmetric positive semidefinite (p, p) matrix. Not copied.
+        Data; with ``kind="covariance"`` a symmetric positive semidefinite (p, p) matrix. Not copied, but for
+        dense data with NaN entries, which are left out of all sums, as in `pmd`.
     n_components : int
         r, in [1, min(n, p)].
     l1_bound : float, optional
@@ -144,9 +145,9 @@ def sca(
     Raises
     ------
     ValueError
-        For NaN, infinite or empty input, X without variance, an indefinite covariance, negative entries with
-        "degree", a start that explains nothing in some direction, or an option out of range. Of lower rank
-        than r, it gives fewer components, and a RuntimeWarning.
+        For infinite or empty input, NaN other than in dense data, X without variance, an indefinite
+        covariance, negative entries with "degree", a start that explains nothing in some direction, or an
+        option out of range. Of lower rank than r, it gives fewer components, and a RuntimeWarning.
     TypeError
         For input that is not real numbers, or an option of the wrong type.
 
@@ -168,7 +169,7 @@ def sca(
     >>> [sorted(abs(y).argsort()[-10:].tolist()) for y in result.loadings.T]
     [[0, 1, 2, 3, 4, 5, 6, 7, 8, 9], [10, 11, 12, 13, 14, 15, 16, 17, 18, 19]]
     """
-    problem = _problem(X, kind, center, scale, sample_weight)
+    problem = _problem(X, kind, center, scale, sample_weight, missing=True)
     r, bound = _check(problem, n_components, l1_bound, "l1_bound", problem.p)
     shrink = _Shrinkage(
         check_choice(rotation, "rotation", _ROTATIONS),
@@ -229,7 +230,7 @@ def sca_path(
     ...     int((result.loadings != 0).sum()) for result in path)
     True
     """
-    problem = _problem(X, kind, center, scale)
+    problem = _problem(X, kind, center, scale, missing=True)
     if isinstance(l1_bounds, (str, bytes, dict)) or not np.iterable(l1_bounds):
         raise TypeError(f"l1_bounds must be a sequence of numbers, not {l1_bounds!r}")
     bounds = []
@@ -280,9 +281,7 @@ def _sca(
     loadings = (Y + 0.0).astype(op.dtype)  # no zero with a sign
     return RotatedResult(
         loadings=loadings,
-        scores=None
-        if op.symmetric_form
-        else scores(X, loadings, problem.mean, problem.scale, problem.degree_weight),
+        scores=None if op.symmetric_form else _scores(X, problem, loadings),
         pve=_pve(problem, Y),
         n_iter=n_iter,
         converged=converged,
@@ -294,6 +293,12 @@ def _sca(
         row_shift=row_shift(problem),
         dense_ratio=cheap_dense_shares(problem, Y.shape[1]),
     )
+
+
+def _scores(X: Any, problem: Problem, loadings: NDArray[Any]) -> NDArray[Any]:
+    if problem.filled is not None:  # centered and scaled, with zeros where entries are missing
+        return scores(problem.filled.array, loadings, None, None)
+    return scores(X, loadings, problem.mean, problem.scale, problem.degree_weight)
 
 
 def sma(
@@ -408,11 +413,15 @@ def _check(problem: Problem, n_components: Any, bound: Any, name: str, size: int
     return r, number(bound, name, np.finfo(float).tiny, r * math.sqrt(size))
 
 
-def _problem(X: Any, kind: Any, center: Any, scale: Any, sample_weight: Any = None) -> Problem:
+def _problem(
+    X: Any, kind: Any, center: Any, scale: Any, sample_weight: Any = None, missing: bool = False
+) -> Problem:
     if is_operator(X) or (callable(X) and not hasattr(X, "__array__")):
         raise TypeError("X must be an array or a sparse matrix; an operator does not tell its total variance")
     if not isinstance(scale, str):
-        return as_problem(X, kind=kind, center=center, scale=scale, sample_weight=sample_weight)
+        return as_problem(
+            X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, missing=missing
+        )
     check_choice(kind, "kind", ("data", "covariance"))
     if scale != "degree":
         raise ValueError(f"scale must be True, False or 'degree', not {scale!r}")

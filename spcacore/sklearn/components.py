@@ -209,7 +209,9 @@ class SparsePCA(Components):
         return self
 
     def _training(self, X: Any, *y: Any, **checks: Any) -> Any:
-        return super()._training(X, *y, finite=self.method == "pmd", **checks)  # pmd would leave NaN out
+        method = SOLVERS.get(self.method or "tpower")
+        leaves_out = method is None or method.missing  # NaN, which is refused here
+        return super()._training(X, *y, finite=leaves_out, **checks)
 
     def _components(
         self, X: Any, r: int, sample_weight: Any, callback: Any, kind: str = "data", center: Any = None

@@ -41,6 +41,7 @@ class TruncatedPower(IterativeSolver):
     swaps: float
     name = "tpower"
     in_working_set = True
+    missing = True
     maximizes_quotient = True
 
     @classmethod
@@ -185,7 +186,8 @@ def tpower(
     X : array-like of shape (n, p), sparse matrix, LinearOperator or callable
         Data, one row a sample; with ``kind="covariance"`` a symmetric (p, p) matrix, which may be
         indefinite (the iteration then works on a shifted matrix), or a callable `v -> A v`, see `sparse_pca`.
-        float32 and float64 arrays in C or Fortran order, and CSR and CSC matrices, are not copied.
+        float32 and float64 arrays in C or Fortran order, and CSR and CSC matrices, are not copied. Dense
+        data may have NaN entries, which are left out of all sums, as in `pmd`; such data are copied once.
     cardinality : int
         Number of nonzeros, in [1, p].
     start : None, "diagonal", "eigenvector" or array-like of shape (p,), optional
@@ -225,7 +227,8 @@ def tpower(
     Raises
     ------
     ValueError
-        For NaN, infinite or empty input, an asymmetric covariance, or an option out of range.
+        For infinite or empty input, NaN other than in dense data, a column without any observed entry, an
+        asymmetric covariance, or an option out of range.
     {type_error}
 
     References

@@ -1,0 +1,54 @@
+"""Missing entries count for nothing: as data in which each has the mean of the rest of its column."""
+
+import numpy as np
+import pytest
+
+import spcacore
+
+FITS = {
+    "tpower": lambda X, **o: spcacore.sparse_pca(X, 2, cardinality=4, **o),
+    "one": lambda X, **o: spcacore.tpower(X, 4, **o),
+    "schur": lambda X, **o: spcacore.sparse_pca(X, 2, cardinality=4, deflation="schur", **o),
+    "refined": lambda X, **o: spcacore.sparse_pca(X, 2, cardinality=4, refine=True, **o),
+    "spca": lambda X, **o: spcacore.spca(X, 2, cardinality=4, **o),
+    "sca": lambda X, **o: spcacore.sca(X, 2, l1_bound=4, **o),
+    "sca_path": lambda X, **o: spcacore.sca_path(X, 2, [3, 4], **o)[1],
+}
+
+
+@pytest.fixture(params=[np.float64, np.float32])
+def X(request):
+    X = spcacore.datasets.make_spiked(50, 12, cardinality=4, variances=(9, 5), rng=0)[0] + 3
+    X[np.random.default_rng(1).random(X.shape) < 0.1] = np.nan
+    return X.astype(request.param)
+
+
+def same(result, expected, single):
+    tolerance = 2e-4 if single else 1e-8
+    for name in ("loadings", "loading", "explained_variance", "value", "total_variance", "scores"):
+        if getattr(expected, name, None) is not None:
+            np.testing.assert_allclose(
+                getattr(result, name), getattr(expected, name), rtol=tolerance, atol=tolerance
+            )
+
+
+@pytest.mark.parametrize("scale", [False, True])
+@pytest.mark.parametrize("name", FITS)
+def test_missing_entries_are_the_means(X, name, scale):
+    single = X.dtype == np.float32
+    result = FITS[name](X, scale=scale)
+    Z = X.astype(np.float64)
+    Z = (Z - np.nanmean(Z, axis=0)) / (np.nanstd(Z, axis=0, ddof=1) if scale else 1)
+    expected = FITS[name](np.where(np.isnan(Z), 0, Z).astype(X.dtype), center=False)
+    same(result, expected, single)
+    if name != "one":
+        np.testing.assert_allclose(result.mean, np.nanmean(X, axis=0), rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_what_does_not_go_with_missing_entries(X, name):
+    with pytest.raises(ValueError, match="NaN entries, with which sample_weight"):
+        FITS[name](X, sample_weight=np.ones(50)) if name != "sca_path" else FITS[name](X, center=np.ones(12))
+    X[:, 3] = np.nan
+    with pytest.raises(ValueError, match="column 3 of X has no entry but NaN"):
+        FITS[name](X)
