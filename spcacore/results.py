@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +14,38 @@ from ._validation import LARGEST, aligned, check_bool, framed, integer, real_arr
 from .operators.problem import Screening
 from .operators.transform import scores as scores_of
 
+_TRANSFORM = "transform(X) gives the scores of the rows of X"
+_ELSEWHERE = {  # what other packages call an attribute: where it is here
+    "components": "loadings has the components, as columns",
+    "components_": "loadings has the components, as columns",
+    "rotation": "loadings has the components, as columns",
+    "scores": _TRANSFORM,
+    "x": _TRANSFORM,
+    "sdev": "the roots of explained_variance are the standard deviations",
+    "support": "the nonzeros of loadings, np.flatnonzero(result.loadings[:, t]), are the support",
+    "singular_values_": "explained_variance has the variances",
+    "eigenvalues": "explained_variance has the variances",
+    "pev": "explained_variance_ratio has the shares",
+    "bound": "upper_bound has the bound",
+    "certificate": "upper_bound and gap have the certificate, with certify=True",
+}
+
 
 class Readable:
     """Loadings of named variables, to be read: as a summary, in a notebook, in percent."""
 
     names: tuple[str, ...] | None
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """An error that says where it is, of what a user of another package may look for."""
+            plain = name[:-1] if name.endswith("_") and not name.startswith("_") else ""
+            here = plain in getattr(type(self), "__dataclass_fields__", {}) or hasattr(type(self), plain)
+            known = plain if plain and here else None
+            hint = f"{known} has no underscore here" if known else _ELSEWHERE.get(name)
+            message = f"{type(self).__name__!r} object has no attribute {name!r}"
+            raise AttributeError(f"{message}: {hint}" if hint else message, name=name, obj=self)
 
     def _loadings(self) -> NDArray[Any]:
         """Of shape (p, r)."""
@@ -445,6 +472,19 @@ class LoadingsResult(Named):
         """
         S = check_scores(scores, self.n_components)
         return to_data_units(S @ self._rows_of_scores(), self.mean, self.scale)
+
+    def inverse_transform(self, scores: Any) -> NDArray[Any]:
+        """`reconstruct`, by the name that scikit-learn has for it.
+
+        Parameters
+        ----------
+        scores : array-like of shape (m, r)
+
+        Returns
+        -------
+        ndarray of shape (m, p)
+        """
+        return self.reconstruct(scores)
 
     def _row_weight(self, X: Any) -> NDArray[Any] | None:
         """What multiplies each row of X before it is centered."""
