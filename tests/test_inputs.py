@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 from calls import ARGUMENTS, CALLS, numbers
 from extras import optional
+from oracles import other_kinds, spiked
 from scipy.sparse.linalg import aslinearoperator
 
 import spcacore
@@ -110,6 +111,46 @@ def same(call, kind, result, expected):
             and not re.search("^_|trace|path|gap|bound|screening|free_energy", name)
         ):
             np.testing.assert_allclose(result[name], value, rtol=1e-5, atol=1e-6, err_msg=name)
+
+
+WIDE = {
+    "tpower": lambda X, **o: spcacore.tpower(X, 6, **o),
+    "gpower": lambda X, **o: spcacore.gpower(X, 5.5, start=np.eye(60)[7], **o),
+    "gpower, l0": lambda X, **o: spcacore.gpower(X, 25.0, norm="l0", start=np.eye(60)[7], **o),
+    "pmd": lambda X, **o: spcacore.pmd(X, 2.2, tol=1e-13, **o),
+    "pmd, nonnegative": lambda X, **o: spcacore.pmd(X, 2.2, nonnegative=True, tol=1e-13, **o),
+    "scotlass": lambda X, **o: spcacore.scotlass(X, 2.5, tol=1e-13, **o),
+    "greedy, gradient": lambda X, **o: spcacore.greedy(X, 10, strategy="gradient", **o),
+    "branch_and_bound": lambda X, **o: spcacore.branch_and_bound(X, 3, **o),
+    "dspca": lambda X, **o: spcacore.dspca(X, 4, tol=1e-7, max_iter=5000, **o),
+    "dspca, penalty": lambda X, **o: spcacore.dspca(X, penalty=2.0, tol=1e-7, max_iter=5000, **o),
+    "sparse_pca": lambda X, **o: spcacore.sparse_pca(X, 3, cardinality=6, **o),
+    "spca": lambda X, **o: spcacore.spca(X, 3, cardinality=5, ridge=30.0, **o),
+    "spca, infinite ridge": lambda X, **o: spcacore.spca(X, 3, cardinality=5, ridge=np.inf, **o),
+}
+
+
+OF_X = {"gpower", "gpower, l0", "spca", "spca, infinite ridge"}  # whose penalties have the unit of X'X
+
+
+@pytest.mark.parametrize("name", WIDE)
+def test_wide_data_of_any_kind(name):
+    """More variables than samples, with zeros: dense, sparse, as products, and their covariance."""
+    X = spiked()
+    Z = X - X.mean(axis=0)
+    others = [(X.astype(np.float32), {}, 5e-3), *((M, options, 1e-6) for M, options in other_kinds(X))]
+    if name in OF_X:
+        others = [(M, options, tol) for M, options, tol in others if not options]
+        others += [(Z.T @ Z, {"kind": "covariance"}, 1e-6)]
+    expected = WIDE[name](X)
+    for M, options, tol in others:
+        result = WIDE[name](M, **options)
+        for field in ("loading", "loadings", "path_loading"):
+            if hasattr(expected, field):
+                np.testing.assert_allclose(getattr(result, field), getattr(expected, field), atol=tol)
+        for field in ("value", "path_value", "explained_variance", "relaxation"):
+            if hasattr(expected, field) and not (options and name in OF_X):
+                np.testing.assert_allclose(getattr(result, field), getattr(expected, field), rtol=tol)
 
 
 @pytest.mark.parametrize("kind", ["sparse", "row blocks", "dask", "operator"])
