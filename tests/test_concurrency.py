@@ -15,9 +15,8 @@ from concurrent.futures import ThreadPoolExecutor
 import calls
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from processes import output_of
-from scipy.sparse.linalg import LinearOperator, aslinearoperator
+from scipy.sparse.linalg import LinearOperator
 from threadpoolctl import threadpool_limits
 
 import spcacore
@@ -27,26 +26,7 @@ from spcacore.operators.inputs import as_problem
 N, P, K, R = 60, 90, 7, 3
 
 
-def reversed_coo(a):
-    """Triplets from last to first."""
-    c = sp.coo_array(a)
-    return sp.coo_array((c.data[::-1], (c.row[::-1], c.col[::-1])), shape=a.shape)
-
-
 X0 = np.random.default_rng(0).standard_normal((N, P)) * np.linspace(1, 3, P)
-COVARIANCE = np.cov(X0, rowvar=False)
-FORMS = [
-    ("C", X0, "data"),
-    ("F", np.asfortranarray(X0), "data"),
-    ("float32", X0.astype(np.float32), "data"),
-    ("csr", sp.csr_array(X0 * (np.abs(X0) > 1)), "data"),
-    ("csc", sp.csc_array(X0 * (np.abs(X0) > 1)), "data"),
-    ("unsorted coo", reversed_coo(X0 * (np.abs(X0) > 1)), "data"),
-    ("operator", aslinearoperator(X0), "data"),
-    ("covariance", COVARIANCE, "covariance"),
-    ("callable", None, "covariance"),
-]
-V0 = np.random.default_rng(1).standard_normal((P, 2))
 
 
 def test_threads_with_blas_threads():

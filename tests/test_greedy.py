@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import covariance, data_arrays, deflated, optimum
+from oracles import covariance, data_arrays, optimum
 from scipy.linalg import eigh
 from scipy.sparse.linalg import LinearOperator
 
@@ -351,22 +351,6 @@ def test_constraints_hold(constraint, strategy):
     product = V.T @ V if constraint == "orthogonal" else V.T @ PITPROPS @ V
     assert abs(product - np.diag(product.diagonal())).max() < 1e-10
     assert result.explained_variance.sum() / 13 > 0.73
-
-
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_every_deflation_by_explicit_matrices(strategy):
-    A = random_matrix(11, 12, "covariance")
-    for deflation in ("projection", "hotelling", "schur", "orthogonalized_projection"):
-        result = sparse_pca(
-            A, 3, cardinality=4, kind="covariance", method="greedy", deflation=deflation, strategy=strategy
-        )
-        Z, earlier = A, []
-        for x in result.loadings.T:
-            again = greedy(Z, 4, kind="covariance", strategy=strategy)
-            np.testing.assert_allclose(again.loading, x, atol=1e-8)
-            Z = deflated(Z, x, deflation, earlier)
-            Z = (Z + Z.T) / 2
-            earlier.append(x)
 
 
 # ---- input ------------------------------------------------------------------------------------------

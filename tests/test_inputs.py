@@ -98,9 +98,15 @@ def test_taken_or_refused(call, kind):
     assert re.search(r"need|must|offers|does not tell|impute or drop|pass its", words), words
 
 
+OTHER_STARTS = {"sparse_pca, uncorrelated", "SparsePCAResult.extend"}  # from products alone
+FLAT = {"scotlass": 1e-3, "pmd": 1e-4, "oppca": 1e-7}  # maxima, near which rounding ends the iteration
+
+
 def same(call, kind, result, expected):
-    if kind in ("NaN", "operator") or any(word in call.name for word in DRAWN):
-        return  # other models, other starts, other permutations
+    if kind == "NaN" or any(word in call.name for word in DRAWN):
+        return  # other models, other permutations
+    if kind == "operator" and call.name in OTHER_STARTS:
+        return
     result, expected = (
         {"": np.asarray(r)} if hasattr(r, "__array__") else numbers(r) for r in (result, expected)
     )
@@ -110,7 +116,8 @@ def same(call, kind, result, expected):
             and value.dtype.kind == "f"
             and not re.search("^_|trace|path|gap|bound|screening|free_energy", name)
         ):
-            np.testing.assert_allclose(result[name], value, rtol=1e-5, atol=1e-6, err_msg=name)
+            atol = FLAT.get(call.function, 1e-9) * np.abs(value).max(initial=0)
+            np.testing.assert_allclose(result[name], value, rtol=0, atol=atol, err_msg=name)
 
 
 WIDE = {

@@ -91,6 +91,39 @@ def test_what_each_deflation_promises_of_each_method(method, deflation, seed):
     assert together <= np.linalg.eigvalsh(A)[-V.shape[1] :].sum() * (1 + 1e-12)
 
 
+BY_HAND = {  # a function of one component, and the same for sparse_pca
+    "tpower": (lambda A: tpower(A, 5, kind="covariance"), {"cardinality": 5}),
+    "pmd": (
+        lambda A: spcacore.pmd(A, 2, kind="covariance", tol=1e-12),
+        {"method": "pmd", "l1_bound": 2, "renormalize": False, "tol": 1e-12},
+    ),
+    **{
+        f"greedy, {strategy}": (
+            lambda A, strategy=strategy: spcacore.greedy(A, 4, kind="covariance", strategy=strategy),
+            {"method": "greedy", "cardinality": 4, "strategy": strategy},
+        )
+        for strategy in ("forward", "gradient", "backward", "bidirectional")
+    },
+}
+
+
+@pytest.mark.parametrize("deflation", [m for m in DEFLATIONS if m not in ("generalized", "naive")])
+@pytest.mark.parametrize("name", BY_HAND)
+def test_the_same_as_deflating_by_hand(name, deflation):
+    """Each component is that of the matrix which explicit deflation leaves."""
+    X = samples(11, 60, 20)
+    search, options = BY_HAND[name]
+    B, earlier = covariance(X), []
+    result = sparse_pca(X, 4, deflation=deflation, **options)
+    for t, x in enumerate(result.loadings.T):
+        np.testing.assert_allclose(x, search(B).loading, atol=1e-5 if name == "pmd" else 1e-7)
+        B = deflated(B, x, deflation, earlier)
+        B = (B + B.T) / 2
+        earlier.append(x)
+        spanned = spanned_variance(covariance(X), result.loadings[:, : t + 1])
+        assert result.explained_variance[: t + 1].sum() == pytest.approx(spanned, rel=1e-10)
+
+
 @pytest.mark.parametrize(("method", "deflation"), PAIRS)
 def test_data_and_covariance_and_sparse_data_agree(method, deflation):
     X = samples(5)

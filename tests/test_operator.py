@@ -84,6 +84,9 @@ def test_products_and_submatrices(name, dtype, center, scale):
     dense = rng.standard_normal(P).astype(dtype)
     np.testing.assert_allclose(u * op.apply(index, v[index]), A @ v, **tolerance)
     np.testing.assert_allclose(u * op.apply(None, dense), A @ dense, **tolerance)
+    V = rng.standard_normal((P, 6)).astype(dtype)
+    for W in (V, np.asfortranarray(V), np.repeat(V, 2, axis=1)[:, ::2]):
+        np.testing.assert_allclose(u * op.apply_block(W), A @ V, rtol=0, atol=10 * tolerance["atol"])
     S = np.array([0, 3, 7, 8, 22])
     np.testing.assert_allclose(u * op.submatrix(S), A[np.ix_(S, S)], **tolerance)
     if problem.diagonal is not None:
@@ -118,6 +121,8 @@ def test_implicit_deflation_is_explicit_deflation(name, dtype, method):
         state = state.deflate(np.flatnonzero(x), x[x != 0], problem.noise)
         v = rng.standard_normal(P).astype(dtype)
         np.testing.assert_allclose(problem.unit * state.operator.apply(None, v), A @ v, atol=10 * atol)
+        V = np.stack([v, x, -2 * v], axis=1)
+        np.testing.assert_allclose(problem.unit * state.operator.apply_block(V), A @ V, atol=30 * atol)
         index = np.array([1, 4, 7, 20])
         np.testing.assert_allclose(
             problem.unit * state.operator.apply(index, v[index]), A[:, index] @ v[index], atol=10 * atol
