@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import UCI_OPTIMA, WINE_COVARIANCE_OPTIMA, WINE_OPTIMA, covariance, data_arrays, optimum
+from oracles import UCI_OPTIMA, WINE_COVARIANCE_OPTIMA, WINE_OPTIMA, covariance, data_arrays, optimum, samples
 from test_methods import best_constrained, best_quotient
 from test_tpower import PITPROPS, PITPROPS_OPTIMA, wine
 
@@ -366,13 +366,6 @@ def test_what_is_too_large():
 # ---- input ------------------------------------------------------------------------------------------
 
 
-def test_no_variance():
-    with pytest.warns(RuntimeWarning, match="no variance"):
-        x = branch_and_bound(np.ones((5, 3)), 2)
-    assert x.value == x.upper_bound == x.gap == 0
-    assert x.optimal
-
-
 @pytest.mark.parametrize(
     ("options", "error", "match"),
     [
@@ -390,14 +383,9 @@ def test_bad_options(options, error, match):
 # ---- several components -----------------------------------------------------------------------------
 
 
-def samples(seed):
-    rng = np.random.default_rng(seed)
-    return rng.standard_normal((20, 8)) @ rng.standard_normal((8, 8))
-
-
 def test_generalized_deflation_finds_the_largest_quotient():
     for seed in range(8):
-        A = covariance(samples(seed))
+        A = covariance(samples(seed, 20, 8))
         V = sparse_pca(
             A, 3, kind="covariance", deflation="generalized", method="branch_and_bound", cardinality=3
         ).loadings
@@ -410,7 +398,7 @@ def test_generalized_deflation_finds_the_largest_quotient():
 @pytest.mark.parametrize("constraint", ["orthogonal", "uncorrelated"])
 def test_constrained_optimum(constraint):
     for seed in range(8):
-        A = covariance(samples(seed))
+        A = covariance(samples(seed, 20, 8))
         V = sparse_pca(
             A, 3, cardinality=4, kind="covariance", constraint=constraint, method="branch_and_bound"
         ).loadings

@@ -9,15 +9,12 @@ from hypothesis import strategies as st
 from oracles import covariance, data_arrays, optimum
 from scipy.linalg import eigh
 from scipy.sparse.linalg import LinearOperator
+from test_tpower import PITPROPS_OPTIMA
 
 import spcacore
 from spcacore import _core, explained_variance, greedy, sparse_pca
 
 PITPROPS = spcacore.datasets.load_pitprops().correlation
-PITPROPS_OPTIMA = [
-    1, 1.954, 2.4753313532, 2.9374789467, 3.4061549468, 3.7709595523, 3.9961896449, 4.0686073272,
-    4.1386469071, 4.1726376616, 4.2082759543, 4.2182451865, 4.2186328533,
-]  # fmt: skip
 STRATEGIES = ["forward", "gradient", "backward", "bidirectional"]
 CASES = {"max_examples": 200, "deadline": None, "derandomize": True}
 
@@ -445,13 +442,6 @@ def test_bad_options():
             greedy(wide, 2, strategy=strategy)
 
 
-def test_at_refuses_what_is_not_on_the_path():
-    x = greedy(PITPROPS, 3, kind="covariance")
-    for k, error in ((0, ValueError), (4, ValueError), (1.0, TypeError)):
-        with pytest.raises(error, match="k must be"):
-            x.at(k)
-
-
 def test_result_is_shown():
     x = greedy(PITPROPS, 3, kind="covariance")
     shown = "method='greedy', p=13, cardinality=3, value=2.47533, with those of cardinality 1 to 3"
@@ -468,11 +458,3 @@ def test_callback_sees_progress(strategy):
     assert seen[-1].n_iter == x.n_iter
     assert len(seen) > 1
     assert all(progress.value is None for progress in seen[:-1])
-
-
-def test_several_components_and_extend():
-    X, _ = spcacore.datasets.make_spiked(60, 80, rng=1)
-    whole = sparse_pca(X, 3, cardinality=8, method="greedy")
-    part = sparse_pca(X, 1, cardinality=8, method="greedy").extend(X, 2)
-    np.testing.assert_array_equal(part.loadings, whole.loadings)
-    np.testing.assert_array_equal(whole.loadings[:, 0], greedy(X, 8).loading)

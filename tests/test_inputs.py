@@ -129,8 +129,9 @@ WIDE = {
     "scotlass": lambda X, **o: spcacore.scotlass(X, 2.5, tol=1e-13, **o),
     "greedy, gradient": lambda X, **o: spcacore.greedy(X, 10, strategy="gradient", **o),
     "branch_and_bound": lambda X, **o: spcacore.branch_and_bound(X, 3, **o),
+    "least_squares_component": lambda X, **o: spcacore.least_squares_component(X, 4, **o),
     "dspca": lambda X, **o: spcacore.dspca(X, 4, tol=1e-7, max_iter=5000, **o),
-    "dspca, penalty": lambda X, **o: spcacore.dspca(X, penalty=2.0, tol=1e-7, max_iter=5000, **o),
+    "dspca, penalty": lambda X, **o: spcacore.dspca(X, penalty=0.5, tol=1e-7, max_iter=5000, **o),
     "sparse_pca": lambda X, **o: spcacore.sparse_pca(X, 3, cardinality=6, **o),
     "spca": lambda X, **o: spcacore.spca(X, 3, cardinality=5, ridge=30.0, **o),
     "spca, infinite ridge": lambda X, **o: spcacore.spca(X, 3, cardinality=5, ridge=np.inf, **o),
@@ -140,24 +141,42 @@ WIDE = {
 OF_X = {"gpower", "gpower, l0", "spca", "spca, infinite ridge"}  # whose penalties have the unit of X'X
 
 
+def same_component(result, expected, tol, values=True):
+    for field in ("loading", "loadings", "path_loading"):
+        if hasattr(expected, field):
+            np.testing.assert_allclose(getattr(result, field), getattr(expected, field), atol=tol)
+    for field in ("value", "path_value", "explained_variance", "relaxation"):
+        if hasattr(expected, field) and values:
+            np.testing.assert_allclose(getattr(result, field), getattr(expected, field), rtol=tol)
+
+
 @pytest.mark.parametrize("name", WIDE)
 def test_wide_data_of_any_kind(name):
     """More variables than samples, with zeros: dense, sparse, as products, and their covariance."""
     X = spiked()
     Z = X - X.mean(axis=0)
+    scaled, correlation = WIDE[name](X, scale=True), np.corrcoef(X.T) * (49 if name in OF_X else 1)
+    same_component(scaled, WIDE[name](correlation, kind="covariance"), 1e-6, values=name not in OF_X)
     others = [(X.astype(np.float32), {}, 5e-3), *((M, options, 1e-6) for M, options in other_kinds(X))]
+    if name == "least_squares_component":  # which takes no products
+        others = others[:-2]
     if name in OF_X:
         others = [(M, options, tol) for M, options, tol in others if not options]
         others += [(Z.T @ Z, {"kind": "covariance"}, 1e-6)]
     expected = WIDE[name](X)
     for M, options, tol in others:
-        result = WIDE[name](M, **options)
-        for field in ("loading", "loadings", "path_loading"):
-            if hasattr(expected, field):
-                np.testing.assert_allclose(getattr(result, field), getattr(expected, field), atol=tol)
-        for field in ("value", "path_value", "explained_variance", "relaxation"):
-            if hasattr(expected, field) and not (options and name in OF_X):
-                np.testing.assert_allclose(getattr(result, field), getattr(expected, field), rtol=tol)
+        same_component(WIDE[name](M, **options), expected, tol, values=not options or name not in OF_X)
+
+
+@pytest.mark.parametrize("name", [name for name in WIDE if not name.startswith("sp")])
+def test_constant_data_have_no_component(name):
+    with pytest.warns(RuntimeWarning, match="no variance"):
+        x = WIDE[name](np.ones((9, 60)))
+    np.testing.assert_array_equal(x.loading, np.eye(60)[0])
+    assert x.value == 0
+    assert x.upper_bound in (None, 0)
+    assert getattr(x, "strength", 0) == 0
+    assert not np.any(getattr(x, "sample_loading", 0))
 
 
 @pytest.mark.parametrize("kind", ["sparse", "row blocks", "dask", "operator"])

@@ -196,14 +196,6 @@ def test_bounds_do_not_pass_for_values(monkeypatch):
         np.testing.assert_allclose(by_rows.loading, whole.loading, atol=1e-7)
 
 
-def test_scaled_variables_have_their_correlations():
-    X = samples(2)
-    scaled = least_squares_component(X, 3, scale=True)
-    of_correlation = least_squares_component(np.corrcoef(X, rowvar=False), 3, kind="covariance")
-    np.testing.assert_allclose(scaled.loading, of_correlation.loading, atol=1e-9)
-    assert scaled.value == pytest.approx(of_correlation.value, rel=1e-9)
-
-
 def test_spanned_variables_are_not_used():
     """Of multiples of others, or where there are few samples, no more variables are used than count."""
     X = samples(4, 30, 4)
@@ -214,11 +206,6 @@ def test_spanned_variables_are_not_used():
         assert x.value == pytest.approx(np.linalg.eigvalsh(covariance(X))[-1], rel=1e-9)
     few = least_squares_component(samples(1, 5, 30), 20)
     assert few.cardinality == 4
-
-
-def test_no_variance():
-    with pytest.warns(RuntimeWarning, match="no variance"):
-        assert least_squares_component(np.ones((5, 3)), 2).value == 0
 
 
 def test_limits_of_the_exact_search_leave_a_bound():

@@ -9,7 +9,7 @@ import scipy.linalg
 import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import covariance, deflated, reference, spanned_variance
+from oracles import covariance, deflated, reference, samples, spanned_variance
 from scipy.sparse.linalg import aslinearoperator
 
 import spcacore
@@ -39,11 +39,6 @@ PAIRS = [
 
 def sparse(method, **more):
     return {"method": method, **SPARSITY[SOLVERS[method].sparsity], **more}
-
-
-def samples(seed, n=30, p=12):
-    rng = np.random.default_rng(seed)
-    return rng.standard_normal((n, p)) @ rng.standard_normal((p, p))
 
 
 def quiet(*args, **kwargs):

@@ -494,14 +494,6 @@ def test_bad_options():
         sparse_pca(X, 2, l1_bound=2, method="pmd", constraint="orthogonal", renormalize=False)
 
 
-def test_no_variance():
-    with pytest.warns(RuntimeWarning, match="no variance"):
-        x = pmd(np.ones((5, 4)), 1.5)
-    np.testing.assert_array_equal(x.loading, [1, 0, 0, 0])
-    assert x.value == x.strength == 0
-    np.testing.assert_array_equal(x.sample_loading, 0)
-
-
 def test_not_converged():
     with pytest.warns(RuntimeWarning, match="not converged in 1 iteration"):
         assert not pmd(spiked(), 3, max_iter=1).converged

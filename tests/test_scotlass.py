@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import covariance
 
 import spcacore
 from spcacore import pmd, scotlass, sparse_pca
@@ -164,12 +163,9 @@ def test_orthogonal_under_every_deflation(deflation):
     np.testing.assert_array_equal(grown.loadings, whole.loadings)
 
 
-def test_constraints():
+def test_components_are_orthogonal_without_a_constraint():
     X, _ = spcacore.datasets.make_spiked(60, 40, variances=[50, 40, 30], rng=5)
     options = {"method": "scotlass", "l1_bound": 4}
-    V = sparse_pca(X, 3, constraint="uncorrelated", **options).loadings
-    G = V.T @ covariance(X) @ V
-    assert np.abs(G - np.diag(G.diagonal())).max() < 1e-9 * G.max()
     V = sparse_pca(X, 3, constraint="orthogonal", **options).loadings
     W = sparse_pca(X, 3, **options).loadings
     np.testing.assert_allclose(V, W, atol=1e-6)

@@ -9,7 +9,7 @@ import scipy.sparse
 from extras import optional
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import covariance, data_arrays, reference
+from oracles import covariance, data_arrays, reference, samples
 
 import spcacore
 from spcacore import _core, spca
@@ -24,11 +24,6 @@ PENALTIES = [0.06, 0.16, 0.1, 0.5, 0.5, 0.5]
 
 def signed(V):
     return V * np.sign(V[np.argmax(np.abs(V), axis=0), np.arange(V.shape[1])])
-
-
-def samples(seed, n=30, p=12):
-    rng = np.random.default_rng(seed)
-    return rng.standard_normal((n, p)) @ rng.standard_normal((p, p))
 
 
 def net_objective(G, c, ridge, penalty, b):
