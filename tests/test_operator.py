@@ -209,34 +209,6 @@ def test_products_with_what_is_not_centered(name):
     np.testing.assert_allclose(y / ratio, expected, rtol=1e-11, atol=1e-11 * abs(expected).max())
 
 
-@given(
-    x=st.lists(
-        st.sampled_from([0.0, 1.0, -1.0, 2.5, -2.5, 1e-30, 1e30]) | st.floats(-10, 10),
-        min_size=1,
-        max_size=60,
-    ),
-    repeat=st.integers(1, 200),
-    fraction=st.floats(0, 1),
-)
-@settings(max_examples=200, deadline=None, derandomize=True)
-def test_largest_entries_ties_to_the_lower_index(x, repeat, fraction):
-    x = np.tile(np.array(x), repeat)
-    k = round(fraction * len(x))
-    expected = np.sort(np.argsort(-abs(x), kind="stable")[:k])
-    np.testing.assert_array_equal(_core.select_largest(x, k), expected)
-    single = x.astype(np.float32)
-    expected = np.sort(np.argsort(-abs(single), kind="stable")[:k])
-    np.testing.assert_array_equal(_core.select_largest(single, k), expected)
-
-
-def test_selection_where_the_sample_misleads():
-    p, stride = 32768, 32
-    x = np.random.default_rng(0).permutation(p) + 1.0
-    x[np.arange(p) // stride % stride == np.arange(p) % stride] = 0  # all that the jittered sample sees
-    for k in (1, 100, 4000):
-        np.testing.assert_array_equal(_core.select_largest(x, k), np.sort(np.argsort(-x, kind="stable")[:k]))
-
-
 @pytest.mark.parametrize("k", [1, 2, 5, 40])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_leading_eigenvector(k, dtype):

@@ -13,7 +13,7 @@ from oracles import covariance, reference, samples, spanned_variance
 from scipy.optimize import linear_sum_assignment
 
 import spcacore
-from spcacore import _core, prs, sca, sca_path, sma
+from spcacore import prs, sca, sca_path, sma
 
 PITPROPS = spcacore.datasets.load_pitprops().correlation
 
@@ -142,37 +142,6 @@ def test_planted_blocks_and_wide_sparse_data():
         assert len({int(np.bincount(block[part]).argmax()) for part in np.split(np.arange(p), r)}) == r
 
 
-# ---- the level of the threshold ---------------------------------------------------------------------
-
-
-@given(
-    seed=st.integers(0, 2**32),
-    share=st.floats(1e-6, 1.1).filter(lambda share: abs(share - 1) > 1e-9),  # there rounding decides
-    single=st.booleans(),
-    start=st.sampled_from([0.0, 1e-3, 0.5, 1e3, 1e300]),
-)
-@settings(max_examples=150, deadline=None, derandomize=True)
-def test_levels_against_sorting(seed, share, single, start):
-    """The closed forms over the sorted magnitudes, with ties; the start decides nothing."""
-    rng = np.random.default_rng(seed)
-    n = int(rng.integers(1, 5000))
-    a = rng.standard_normal(n) * np.exp(rng.uniform(0, 4) * rng.standard_normal(n))
-    a = (a if rng.random() < 0.5 else np.round(2 * a) / 2).astype(np.float32 if single else np.float64)
-    magnitude = np.sort(np.abs(a.astype(np.float64)))[::-1]
-    total = np.cumsum(magnitude)
-    bound = share * total[-1]
-    soft, hard = _core.l1_ball_level(a, bound, start), _core.l1_kept_level(a, bound)
-    if total[-1] <= bound:
-        assert (soft, hard) == (0, 0)
-        return
-    levels = (total - bound) / np.arange(1, n + 1)
-    last = np.flatnonzero(levels < magnitude)[-1]
-    rounding = 1e-13 * total[last] / (last + 1)  # of the two sums; nearly all of them may cancel
-    assert soft == pytest.approx(levels[last], rel=0, abs=rounding)
-    assert np.maximum(magnitude - soft, 0).sum() == pytest.approx(bound, rel=1e-10)
-    assert hard == magnitude[np.count_nonzero(total <= bound)]
-
-
 # ---- degrees ----------------------------------------------------------------------------------------
 
 
@@ -184,35 +153,22 @@ def test_degrees_against_the_normalized_matrix(center, p):
     L = normalized(X)
     wide = scipy.sparse.csr_array(X)
     wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
-    inputs = [
-        X,
-        np.asfortranarray(X),
-        X.astype(int),
-        scipy.sparse.csr_array(X),
-        scipy.sparse.csc_array(X),
-        wide,
-    ]
-    inputs += [scipy.sparse.coo_array(X), X.astype(np.float32), scipy.sparse.csr_array(X.astype(np.float32))]
+    sparse = scipy.sparse.csr_array(X)
+    inputs = [X, np.asfortranarray(X), X.astype(int), sparse, sparse.tocsc(), wide]
+    inputs += [X.astype(np.float32), sparse.astype(np.float32)]
     bound = 0.6 * np.sqrt(3 * p)
     plain = sca(L, 3, l1_bound=bound, center=center, tol=1e-7)
     both = sma(L, 3, l1_bound=bound, sample_l1_bound=8, center=center, tol=1e-7)
     for M in inputs:
         single = M.dtype == np.float32
         atol = 5e-4 if single else 1e-6
-        result = sca(M, 3, l1_bound=bound, center=center, scale="degree", tol=1e-5 if single else 1e-7)
+        options = {"l1_bound": bound, "center": center, "scale": "degree", "tol": 1e-5 if single else 1e-7}
+        result = sca(M, 3, **options)
         np.testing.assert_allclose(result.loadings, plain.loadings, atol=atol)
         np.testing.assert_allclose(result.scores, (L - center * L.mean(axis=0)) @ plain.loadings, atol=atol)
         np.testing.assert_allclose(result.pve, plain.pve, atol=atol)
         assert not result.loadings[7].any()
-        other = sma(
-            M,
-            3,
-            l1_bound=bound,
-            sample_l1_bound=8,
-            center=center,
-            scale="degree",
-            tol=1e-5 if single else 1e-7,
-        )
+        other = sma(M, 3, sample_l1_bound=8, **options)
         np.testing.assert_allclose(other.loadings, both.loadings, atol=atol)
         np.testing.assert_allclose(other.scores, both.scores, atol=atol)
         np.testing.assert_allclose(other.middle, both.middle, atol=atol)
