@@ -102,6 +102,7 @@ class Call:
     sparse: bool = True  # scipy.sparse matrices are accepted
     random: bool = False  # takes rng
     other: str = ""  # the argument that the matrix is, where it is not the first
+    of: str = ""  # of a method: the function whose result has it
 
     @property
     def function(self) -> str:
@@ -289,7 +290,7 @@ def found(function: str) -> Any:
 
 def method(name: str, run: Callable[[Any, Any], Any], function: str, **options: Any) -> Call:
     """A method of the result of a call of the table."""
-    return Call(name, lambda X: run(found(function), X), **options)
+    return Call(name, lambda X: run(found(function), X), of=function, **options)
 
 
 DENSE: dict[str, Any] = {"sparse": False}

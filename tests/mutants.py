@@ -200,13 +200,8 @@ class Mutant:
     """One change of a file: `text`, the changed line, says which it is within its function."""
 
     def __init__(self, path, source, change, function=""):
-        self.path, self.name, self.original, self.change, self.function = (
-            path,
-            path.name,
-            source,
-            change,
-            function,
-        )
+        self.path, self.name, self.function = path, path.name, function
+        self.original, self.change = source, change
         start, end, new = change
         first, last = source.rfind("\n", 0, start) + 1, source.find("\n", end)
         shown = new or f"/* {source[start:end]} */"

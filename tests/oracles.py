@@ -66,6 +66,12 @@ UCI_OPTIMA = [
 ]  # fmt: skip
 
 
+def samples(seed, n=30, p=12):
+    """Normal, with random correlations."""
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((n, p)) @ rng.standard_normal((p, p))
+
+
 def spiked():
     """Two groups of variables on noise with zeros, (50, 60)."""
     X = np.random.default_rng(2).standard_normal((50, 60)) + 1

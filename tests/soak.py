@@ -11,7 +11,9 @@ import collections
 import contextlib
 import ctypes
 import dataclasses
+import functools
 import gc
+import inspect
 import io
 import itertools
 import json
@@ -284,9 +286,16 @@ def options_and_methods(rng):
     return "sparse_pca, options"
 
 
+REPORTING = [
+    call
+    for call in calls.CALLS
+    if "callback" in inspect.signature(getattr(calls, call.function, check)).parameters
+]
+
+
 def interrupted(rng):
     """A callback that raises: the exception comes through as it is."""
-    X = resize(rng)
+    resize(rng)
     countdown = itertools.count(int(rng.integers(0, 6)), -1)
     error = Interruption(rng.integers(100))
 
@@ -294,29 +303,17 @@ def interrupted(rng):
         if next(countdown) == 0:
             raise error
 
-    options = options_of(rng, *X.shape)
-    k, r = calls.K, calls.R
-    runs = [
-        lambda: spcacore.sparse_pca(X, r, callback=callback, **options),
-        lambda: spcacore.spca(X, r, cardinality=k, callback=callback),
-        lambda: spcacore.sca(X, r, l1_bound=2.0, callback=callback),
-        lambda: spcacore.sma(X, r, l1_bound=2.0, sample_l1_bound=3.0, callback=callback),
-        lambda: spcacore.ppca(X, r, callback=callback),
-        lambda: spcacore.soppca(X, r, k, callback=callback),
-        lambda: spcacore.dspca(X, k, callback=callback),
-        lambda: spcacore.branch_and_bound(X, k, node_limit=500, callback=callback),
-        lambda: spcacore.sparse_lda(X, calls.LABELS, cardinality=k, callback=callback),
-        lambda: spcacore.sparse_cca(X, X[:, ::-1], r, l1_bound=(1.2, 1.2), callback=callback),
-        lambda: spcacore.sparse_eigen(calls.CLEAN["covariance"], np.eye(X.shape[1]), k, callback=callback),
-        lambda: spcacore.sparsity_path(X, cardinality=[1, 2], callback=callback),
-        lambda: spcacore.select_sparsity(X, cardinality=[1, 2], n_jobs=2, n_folds=2, callback=callback),
-    ]
+    call = REPORTING[rng.integers(len(REPORTING))]
+    function = getattr(calls, call.function)
+    setattr(calls, call.function, functools.partial(function, callback=callback))
     try:
-        check(runs[rng.integers(len(runs))]())
+        check(call.run(calls.CLEAN[call.takes]))
     except Interruption as caught:
         if caught is not error:
             raise
         return "interrupted"
+    finally:
+        setattr(calls, call.function, function)
     return "a callback"
 
 

@@ -1,6 +1,9 @@
 """The table of calls is whole, and holds of denormal numbers."""
 
+import copy
+import dataclasses
 import inspect
+import pickle
 import re
 import sys
 import warnings
@@ -36,6 +39,78 @@ def test_every_call_answers_and_repeats(call, dtype):
 
 def test_every_method_of_a_result_is_there():
     assert calls.without_an_argument() == set()
+
+
+PATHS = {"n_iter", "trace", "free_energy"}  # of iterations, whose ends rounding decides
+
+
+def assert_near(out, expected, tolerance, left_out=()):
+    """All numbers that both have, relative to the largest entry of each."""
+    for name in out.keys() & expected.keys():
+        if {*name.split(".")}.isdisjoint({*PATHS, *left_out}):
+            size = np.abs(expected[name]).max(initial=0)
+            np.testing.assert_allclose(out[name], expected[name], 0, tolerance * size, err_msg=name)
+
+
+@pytest.mark.parametrize("call", calls.CALLS, ids=repr)
+def test_single_precision_is_near_double(call):
+    single, double = (call.run(call.clean(dtype)) for dtype in (np.float32, np.float64))
+    for name in ("loading", "loadings", "loadings_x", "loadings_y", "sample_loading", "centers"):
+        if call.function != "sparse_eigen":  # whose other matrix is in double precision
+            assert getattr(getattr(single, name, None), "dtype", np.float32) == np.float32, name
+    assert_near(calls.numbers(single), calls.numbers(double), 2e-2)
+
+
+SCATTER = {"sparse_pca, gpower", "spca", "spca, penalty", "pmd"}  # with penalties or strengths in its unit
+VARIANCES = {"explained_variance", "adjusted_variance", "value", "total_variance"}
+OF_SAMPLES = {"bic", "n_parameters"}  # of which the mean is one parameter a variable
+
+
+@pytest.mark.parametrize("call", [c for c in calls.CALLS if c.name.endswith(", covariance")], ids=repr)
+def test_a_covariance_gives_what_its_data_give(call):
+    if call.function == "deflate":
+        pytest.skip("the results are matrices of different kinds")
+    name = call.name.removesuffix(", covariance")
+    expected = calls.numbers(next(c for c in calls.CALLS if c.name == name).run(calls.X0))
+    factor = calls.N - 1 if name in SCATTER else 1
+    out = calls.numbers(call.run(calls.COVARIANCE * factor))
+    out |= {name: value / factor for name, value in out.items() if name in VARIANCES}
+    assert_near(out, expected, 1e-7, OF_SAMPLES)
+
+
+def copies(result):
+    yield copy.copy(result)
+    yield copy.deepcopy(result)
+    for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
+        yield pickle.loads(pickle.dumps(result, protocol))
+
+
+def assert_same_bits(out, expected):
+    assert list(out) == list(expected)
+    for name, value in expected.items():
+        assert out[name].dtype == value.dtype, name
+        assert out[name].tobytes() == value.tobytes(), name
+
+
+@pytest.mark.parametrize("call", calls.CALLS, ids=repr)
+def test_results_are_frozen_copied_and_pickled(call):
+    result = call.run(call.clean())
+    if dataclasses.is_dataclass(result):
+        with pytest.raises(AttributeError):
+            setattr(result, dataclasses.fields(result)[0].name, None)
+    for again in copies(result):
+        assert type(again) is type(result)
+        assert repr(again) == repr(result)
+        assert_same_bits(calls.numbers(again), calls.numbers(result))
+
+
+@pytest.mark.parametrize("call", [c for c in calls.ARGUMENTS if "." in c.function], ids=repr)
+def test_methods_of_copies_give_the_same(call, monkeypatch):
+    X, found = call.clean(), calls.found
+    expected = calls.numbers(call.run(X))
+    for again in copies(found(call.of)):
+        monkeypatch.setattr(calls, "found", lambda _, again=again: again)
+        assert_same_bits(calls.numbers(call.run(X)), expected)
 
 
 REFUSED = "varies too little to be divided|bandwidth is too small|beyond the number range"
@@ -135,6 +210,29 @@ def ended(call, words):
             call.run(call.clean())
 
 
+PROGRESS = {  # what is reported of each component that is found, where it is not its value
+    "sparse_pca": "explained_variance", "oppca": "explained_variance", "soppca": "explained_variance",
+    "sparse_lda": "values", "sparse_eigen": "values", "sparse_cca": "correlations",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "call", [c for c in calls.CALLS if takes_callback(c) and "refined" not in c.name], ids=repr
+)
+def test_progress_ends_with_what_is_found(call, monkeypatch):
+    X, seen = call.clean(), []
+    give(monkeypatch, seen.append, False)
+    result = call.run(X)
+    assert seen or call.function == "ppca"
+    values = getattr(result, PROGRESS.get(call.function, "value"), None)
+    if values is not None:
+        finished = [p.value for p in seen if p.value is not None]
+        assert len(finished) == np.size(values)
+        first = slice(1 if call.function == "sparse_pca" else None)  # of the others, the matrix is deflated
+        np.testing.assert_allclose(finished[first], np.ravel(values)[first], rtol=1e-12)
+        assert seen[-1].n_iter == np.ravel(result.n_iter)[-1]
+
+
 @pytest.mark.parametrize("call", WITH_CALLBACK, ids=repr)
 def test_stop_iteration_returns_what_was_found(call, monkeypatch):
     told = []
@@ -177,7 +275,8 @@ def test_what_else_a_callback_raises_reaches_the_caller(call, monkeypatch):
         pytest.skip("a closed form reports no progress")
     X = call.clean()
     call.run(X)
-    for raised in (LookupError("mine"), ValueError("mine"), KeyboardInterrupt(), SystemExit(3)):
+    kinds = LookupError, ValueError, MemoryError, KeyboardInterrupt, SystemExit, GeneratorExit, BaseException
+    for raised in [kind("mine") for kind in kinds]:
 
         def callback(progress, raised=raised):
             raise raised

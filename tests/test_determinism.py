@@ -14,7 +14,6 @@ from pathlib import Path
 import blas_kernels
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from blas_kernels import FLAGS, lacking
 from calls import CALLS, numbers
 from extras import optional
@@ -184,65 +183,3 @@ def test_ten_runs_give_the_same_bits(call, dtype):
 
 
 # ---- layouts --------------------------------------------------------------------------------------------
-
-
-def read_only(X):
-    X = X.copy()
-    X.flags.writeable = False
-    return X
-
-
-def memory_map(X, folder):
-    path = folder / f"{X.shape}-{X.dtype}-{abs(hash(X.tobytes()))}"
-    X.tofile(path)
-    return np.memmap(path, X.dtype, "r", shape=X.shape)
-
-
-LAYOUTS = {  # how, and whether the bits are promised
-    "read-only": (lambda X, folder: read_only(X), True),
-    "memory map": (memory_map, True),
-    "Fortran order": (lambda X, folder: np.asfortranarray(X), False),
-    "inside of a larger array": (lambda X, folder: np.pad(X, 3)[(slice(3, -3),) * X.ndim], False),
-    "frame": (lambda X, folder: pd.DataFrame(X), False),
-    "csr": (lambda X, folder: sp.csr_array(X), False),
-    "csc": (lambda X, folder: sp.csc_array(X), False),
-}
-DENSE = ("sparse_dissimilarity", "sparse_kmeans", "select_sparsity, permutation")  # or draws otherwise
-SLICED = ("sparse_cca", "row_blocks")  # by the table itself, or by blocks: not as frames
-
-
-def applicable(call, layout):
-    if layout == "frame":
-        return call.takes != "vector" and not call.name.startswith(SLICED)
-    return layout[:2] != "cs" or (call.sparse and not call.name.startswith(DENSE))
-
-
-APPLICABLE = [(call, layout) for call in CALLS for layout in LAYOUTS if applicable(call, layout)]
-
-
-@pytest.mark.parametrize(("call", "layout"), APPLICABLE, ids=repr)
-def test_layouts(call, layout, folder):
-    """The same memory gives the same bits, another order the same numbers; iterations may end elsewhere."""
-    X = call.clean()
-    make, same = LAYOUTS[layout]
-    expected, out = public(clean_numbers(call)), public(numbers(call.run(make(X, folder))))
-    assert list(out) == list(expected)
-    tol = 1e-7 if call.function == "oppca" else 1e-12
-    for name, value in expected.items():
-        if same:
-            assert out[name].tobytes() == value.tobytes(), name
-        elif value.dtype.kind != "f":
-            if "n_iter" not in name:
-                np.testing.assert_array_equal(out[name], value, name)
-        elif "free_energy" not in name and "trace" not in name:
-            size = np.abs(value).max(initial=0)
-            np.testing.assert_allclose(out[name], value, rtol=0, atol=tol * size, err_msg=name)
-
-
-def public(out):
-    return {name: value for name, value in out.items() if not name.startswith("_")}
-
-
-@functools.cache
-def clean_numbers(call):
-    return numbers(call.run(call.clean()))

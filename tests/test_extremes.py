@@ -5,7 +5,6 @@ no variance, at the smallest shapes, beyond the rank, with ties, after few itera
 range are in test_scales.py, operators that fail in test_user_code.py.
 """
 
-import itertools
 import warnings
 from fractions import Fraction
 
@@ -13,54 +12,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from kinds import DTYPES, SPARSE, untouched
-from small import CALLS, CLEAN, FORMS, KINDS, V0, X0, K, N, P, assert_same, ids, result, tolerance
+from small import CLEAN, FORMS, KINDS, V0, X0, K, N, P, assert_same, ids, result, tolerance
 
-from spcacore import deflate, explained_variance, gpower, renormalize, sparse_pca, tpower
-
-# ---- a clean call ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("call", CALLS, **ids)
-def test_a_clean_call_is_right(call):
-    """The reference of all comparisons above, from dense numpy alone."""
-    name, function = call
-    C = np.cov(X0, rowvar=False)
-    out = function(X0, "data")
-    supports = [list(s) for s in itertools.combinations(range(P), K)]
-    values = [np.linalg.eigvalsh(C[np.ix_(s, s)])[-1] for s in supports]
-    best, second = np.argsort(values)[[-1, -2]]
-    assert values[best] > values[second] * 1.01
-    if name in ("sparse_pca", "tpower", "greedy"):
-        x = out.loadings[:, 0] if name == "sparse_pca" else out.loading
-        assert np.flatnonzero(x).tolist() == supports[best]
-        assert x @ C @ x == pytest.approx(values[best], rel=1e-12)
-    elif name == "gpower":
-        s = np.flatnonzero(out.loading)
-        F = X0 - X0.mean(axis=0)
-        u = F @ gpower(X0, 1.0, renormalize=False, tol=0).loading
-        np.testing.assert_array_equal(s, np.flatnonzero(abs(F.T @ u) > np.linalg.norm(u)))
-        assert out.value == pytest.approx(np.linalg.eigvalsh(C[np.ix_(s, s)])[-1], rel=1e-12)
-    elif name == "explained_variance":
-        assert out.sum() == pytest.approx(np.trace(np.linalg.pinv(V0) @ C @ V0), rel=1e-12)
-    elif name == "adjusted_variance":
-        R = np.linalg.qr((X0 - X0.mean(axis=0)) @ (V0 / np.linalg.norm(V0, axis=0)), mode="r")
-        np.testing.assert_allclose(out, np.diag(R) ** 2 / (N - 1), rtol=1e-12)
-    elif name == "renormalize":
-        lead = np.linalg.eigh(C)[1][:, -1]
-        np.testing.assert_allclose(np.abs(out.T @ lead), 1, rtol=1e-12)
-    elif name == "deflate":
-        v = V0[:, 0] / np.linalg.norm(V0[:, 0])
-        np.testing.assert_allclose(out, X0 - np.outer(X0 @ v, v), atol=1e-12)
-    elif name == "deflate_schur":
-        u = (X0 - X0.mean(axis=0)) @ V0[:, 0]
-        np.testing.assert_allclose(out, X0 - np.outer(u, u @ X0) / (u @ u), atol=1e-12)
-    elif name == "transform":
-        r = result("data")
-        np.testing.assert_allclose(out, (X0 - X0.mean(axis=0)) @ r.loadings, atol=1e-12)
-    else:
-        at_once = sparse_pca(X0, 3, cardinality=[K, P, K])
-        np.testing.assert_array_equal(out.loadings, at_once.loadings)
-
+from spcacore import deflate, explained_variance, renormalize, sparse_pca, tpower
 
 # ---- options --------------------------------------------------------------------------------------------
 

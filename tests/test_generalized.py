@@ -222,7 +222,7 @@ def test_flow_of_large_cardinality():
 
 
 @pytest.mark.parametrize("method", ["greedy", "rayleigh_flow"])
-def test_units_precision_and_layout(method):
+def test_units_and_precision(method):
     rng = np.random.default_rng(8)
     F, H = rng.standard_normal((30, 40)), rng.standard_normal((90, 40))
     A, B = F.T @ F, H.T @ H
@@ -236,14 +236,6 @@ def test_units_precision_and_layout(method):
     result = sparse_eigen(A * np.outer(s, s), B * np.outer(s, s), 5, method=method)
     assert np.array_equal(result.loadings[:, 0] != 0, plain.loadings[:, 0] != 0)
     np.testing.assert_allclose(result.values[0], plain.values[0], rtol=1e-12)
-    for order in "CF":
-        a, b = (np.array(M, order=order) for M in (A, B))
-        wide = np.zeros((40, 80))
-        wide[:, ::2] = a
-        a.flags.writeable = b.flags.writeable = False
-        for one in (a, wide[:, ::2]):
-            again = sparse_eigen(one, b, 5, method=method, n_components=2)
-            assert np.array_equal(again.loadings, plain.loadings)
     single = sparse_eigen(A.astype(np.float32), B.astype(np.float32), 5, method=method, n_components=2)
     assert single.loadings.dtype == np.float32
     np.testing.assert_allclose(single.loadings, plain.loadings, atol=1e-3)
@@ -337,16 +329,9 @@ def test_large_decompositions_hear_signals(monkeypatch):
 
 def test_callback():
     seen = []
-    A = np.diag(np.arange(1.0, 9))
-    sparse_eigen(A, np.eye(8), 3, n_components=2, callback=seen.append)
+    sparse_eigen(np.diag(np.arange(1.0, 9)), np.eye(8), 3, n_components=2, callback=seen.append)
     assert [progress.value for progress in seen if progress.value is not None] == [8, 7]
     assert {progress.component for progress in seen} == {0, 1}
-
-    def stop(progress):
-        raise KeyError("enough")
-
-    with pytest.raises(KeyError, match="enough"):
-        sparse_eigen(A, np.eye(8), 3, callback=stop)
 
 
 I = np.eye(4)
@@ -360,9 +345,6 @@ DEPENDENT[:2, :2] = 1
     [
         ((I, I[:3], 2), {}, ValueError, "B must be square"),
         ((I, np.eye(3), 2), {}, ValueError, "of one size"),
-        ((np.triu(np.ones((4, 4))), I, 2), {}, ValueError, "A must be symmetric"),
-        ((I, np.where(I > 0, np.nan, 0), 2), {}, ValueError, "B has 4 entries that are NaN"),
-        ((np.where(I > 0, np.inf, 0), I, 2), {}, ValueError, "A has 4 entries that are NaN or infinite"),
         ((I, -I, 2), {}, ValueError, "B must be positive semidefinite"),
         ((I, np.diag([1.0, 2, 3, -1]), 2), {}, ValueError, "it has a negative diagonal entry"),
         ((I, 2 * np.ones((4, 4)) - I - np.diag([0, 0, 0, 0.5]), 2), {}, ValueError, "semidefinite"),
@@ -372,20 +354,10 @@ DEPENDENT[:2, :2] = 1
         ((I, DEPENDENT, 2), {}, ValueError, "on the variables 0, 1: the ratio"),
         ((I, DEPENDENT, 2), {"method": "rayleigh_flow"}, ValueError, "on the variables 0, 1: the ratio"),
         ((I, I, 5), {}, ValueError, r"cardinality must be in \[1, 4\]"),
-        ((I, I, 0), {}, ValueError, r"cardinality must be in \[1, 4\]"),
-        ((I, I, 2.5), {}, TypeError, "cardinality must be an integer"),
         ((I, I, [1, 2]), {}, ValueError, "cardinality has 2 entries for 1 component"),
         ((I, I, 2), {"n_components": 5}, ValueError, "n_components"),
-        ((I, I, 2), {"method": "magic"}, ValueError, "method must be one of"),
-        ((I, I, 2), {"strategy": "sideways"}, ValueError, "strategy must be one of"),
         ((I, I, 2), {"method": "rayleigh_flow", "strategy": "forward"}, ValueError, "strategy goes with"),
         ((I, I, 2), {"deflation": "naive"}, ValueError, "deflation must be one of"),
-        ((I, I, 2), {"max_iter": 0}, ValueError, "max_iter"),
-        ((I, I, 2), {"tol": -1}, ValueError, "tol"),
-        ((I, I, 2), {"swaps": 1}, TypeError, "swaps must be True or False"),
-        ((I, I, 2), {"rng": "x"}, TypeError, "rng"),
-        ((I, I, 2), {"callback": 3}, TypeError, "callback"),
-        ((I.astype(complex), I, 2), {}, TypeError, "A holds complex numbers"),
         ((np.eye(1001), np.eye(1001), 2), {"strategy": "backward"}, ValueError, "at most 1000 variables"),
     ],
 )

@@ -6,7 +6,6 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-import scipy.sparse
 from gpower_tools import NORMS, bound, data, seeds, shrunk, unconverged
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -194,52 +193,20 @@ def test_the_largest_column_norm_forces_the_zero_loading(norm, kind, dtype, rela
 
 
 @pytest.mark.parametrize("norm", NORMS)
-@pytest.mark.parametrize("size", [1e-150, 1e-3, 7.0, 1e150])
+@pytest.mark.parametrize("size", [1e-3, 7.0])
 def test_units(norm, size):
-    """gamma scales with X (l1) or its square (l0), and a share is a share in any units."""
+    """gamma scales with X (l1) or its square (l0)."""
     F = data(8)
-    share = 0.3 if norm == "l1" else 0.05
-    gamma = share * bound(F, norm)
+    gamma = (0.3 if norm == "l1" else 0.05) * bound(F, norm)
     expected = gpower(F, gamma, norm=norm)
     assert 1 < expected.cardinality < 12
-    cases = [(F * size, {"relative": True}, share)]
-    if 1e-10 < size < 1e10:
-        cases += [(F * size, {}, gamma * size ** (1 + (norm == "l0")))]
-        cases += [((F * size).T @ (F * size), {"kind": "covariance"}, cases[1][2])]
-    elif norm == "l1":
-        cases += [(F * size, {}, gamma * size)]
-    for X, options, penalty in cases:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="a variance exceeds")
-            x = gpower(X, penalty, norm=norm, **options)
+    scaled_gamma = gamma * size ** (1 + (norm == "l0"))
+    for X, kind in ((F * size, "data"), ((F * size).T @ (F * size), "covariance")):
+        x = gpower(X, scaled_gamma, norm=norm, kind=kind)
         np.testing.assert_allclose(x.loading, expected.loading, atol=1e-7)
     scaled = gpower(F, 2.0, norm=norm, scale=True)
     Z = F / F.std(axis=0, ddof=1)
     np.testing.assert_allclose(scaled.loading, gpower(Z, 2.0, norm=norm).loading, atol=1e-7)
-
-
-@pytest.mark.parametrize("norm", NORMS)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_all_kinds_of_input_agree(norm, dtype):
-    X = data(9, 30, 40) + 1.0
-    X[abs(X) < 1] = 0
-    X = X.astype(dtype)
-    centred = X - X.mean(axis=0)
-    gamma = 0.35 * bound(centred, norm)
-    x = gpower(X, gamma, norm=norm)
-    assert 2 < x.cardinality < 40
-    close = {"atol": 1e-6 if dtype == np.float64 else 2e-3}
-    for Y in (np.asfortranarray(X), scipy.sparse.csr_array(X), scipy.sparse.csc_array(X)):
-        y = gpower(Y, gamma, norm=norm)
-        np.testing.assert_allclose(y.loading, x.loading, **close)
-        assert y.value == pytest.approx(x.value, rel=1e-5)
-    start = np.eye(40)[np.argmax(centred.var(axis=0))]
-    y = gpower(aslinearoperator(X), gamma, norm=norm, start=start)
-    np.testing.assert_allclose(y.loading, x.loading, **close)
-    gram = centred.T @ centred
-    np.testing.assert_allclose(gpower(gram, gamma, norm=norm, kind="covariance").loading, x.loading, **close)
-    y = gpower(aslinearoperator(X), gamma, norm=norm)  # from a dense start
-    assert y.value > 0.5 * x.value
 
 
 @pytest.mark.parametrize("norm", NORMS)
@@ -348,16 +315,6 @@ def test_every_deflation(deflation, norm, kind):
     np.testing.assert_allclose(np.linalg.norm(result.loadings, axis=0), 1, atol=1e-12)
 
 
-@pytest.mark.parametrize("constraint", ["orthogonal", "uncorrelated"])
-def test_constraints_hold(constraint):
-    X = data(4)
-    M = np.eye(12) if constraint == "orthogonal" else np.cov(X.T)
-    V = sparse_pca(X, 4, method="gpower", penalty=0.05, relative=True, constraint=constraint).loadings
-    products = V.T @ M @ V
-    assert V.shape[1] == 4
-    np.testing.assert_allclose(products, np.diag(np.diagonal(products)), atol=1e-9)
-
-
 @given(seed=seeds, norm=st.sampled_from(NORMS), share=st.floats(0, 0.5))
 @settings(max_examples=60, deadline=None, derandomize=True)
 def test_hotelling_leaves_indefinite_matrices(seed, norm, share):
@@ -420,15 +377,8 @@ def test_extend_repeats_the_options():
     ("options", "error", "match"),
     [
         ({"penalty": -1}, ValueError, "penalty must be at least 0"),
-        ({"penalty": np.nan}, ValueError, "penalty"),
-        ({"penalty": "1"}, TypeError, "penalty"),
         ({"penalty": 1.5, "relative": True}, ValueError, re.escape("penalty must be in [0, 1]")),
-        ({"penalty": 1, "norm": "l2"}, ValueError, "norm must be one of 'l1', 'l0'"),
-        ({"penalty": 1, "relative": 1}, TypeError, "relative"),
         ({"penalty": 1, "start": np.ones(3)}, ValueError, "start has 3 entries"),
-        ({"penalty": 1, "n_starts": 0}, ValueError, "n_starts"),
-        ({"penalty": 1, "max_iter": -1}, ValueError, "max_iter"),
-        ({"penalty": 1, "tol": -1}, ValueError, "tol"),
     ],
 )
 def test_bad_options(options, error, match):
@@ -452,9 +402,3 @@ def test_what_products_alone_cannot_do():
         gpower(np.diag([1.0, -1.0]), 0.5, kind="covariance")
     with pytest.raises(ValueError, match=re.escape("penalty[1] must be in [0, 1]")):
         sparse_pca(data(17), 2, method="gpower", penalty=[0.5, 2], relative=True)
-
-
-def test_no_variance_at_all():
-    with pytest.warns(RuntimeWarning, match="no variance"):
-        x = gpower(np.ones((4, 3)), 0.5)
-    assert x.value == 0

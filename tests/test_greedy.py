@@ -1,27 +1,20 @@
 """greedy against loops over all variables with explicit matrices, published tables and LAPACK."""
 
-import pickle
-import signal
-import threading
 from itertools import pairwise
 
 import numpy as np
 import pytest
-import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import covariance, data_arrays, deflated, optimum
+from oracles import covariance, data_arrays, optimum
 from scipy.linalg import eigh
 from scipy.sparse.linalg import LinearOperator
+from test_tpower import PITPROPS_OPTIMA
 
 import spcacore
 from spcacore import _core, explained_variance, greedy, sparse_pca
 
 PITPROPS = spcacore.datasets.load_pitprops().correlation
-PITPROPS_OPTIMA = [
-    1, 1.954, 2.4753313532, 2.9374789467, 3.4061549468, 3.7709595523, 3.9961896449, 4.0686073272,
-    4.1386469071, 4.1726376616, 4.2082759543, 4.2182451865, 4.2186328533,
-]  # fmt: skip
 STRATEGIES = ["forward", "gradient", "backward", "bidirectional"]
 CASES = {"max_examples": 200, "deadline": None, "derandomize": True}
 
@@ -357,48 +350,7 @@ def test_constraints_hold(constraint, strategy):
     assert result.explained_variance.sum() / 13 > 0.73
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_every_deflation_by_explicit_matrices(strategy):
-    A = random_matrix(11, 12, "covariance")
-    for deflation in ("projection", "hotelling", "schur", "orthogonalized_projection"):
-        result = sparse_pca(
-            A, 3, cardinality=4, kind="covariance", method="greedy", deflation=deflation, strategy=strategy
-        )
-        Z, earlier = A, []
-        for x in result.loadings.T:
-            again = greedy(Z, 4, kind="covariance", strategy=strategy)
-            np.testing.assert_allclose(again.loading, x, atol=1e-8)
-            Z = deflated(Z, x, deflation, earlier)
-            Z = (Z + Z.T) / 2
-            earlier.append(x)
-
-
 # ---- input ------------------------------------------------------------------------------------------
-
-
-def test_every_input_kind_finds_the_same_path():
-    X = np.random.default_rng(8).standard_normal((50, 40))
-    X[:, 10:16] += np.random.default_rng(9).standard_normal((50, 1)) * 2
-    X[abs(X) < 0.3] = 0
-    A = covariance(X)
-    for strategy in STRATEGIES:
-        expected = greedy(A, 10, kind="covariance", strategy=strategy)
-        for other in (
-            greedy(X, 10, strategy=strategy),
-            greedy(np.asfortranarray(X), 10, strategy=strategy),
-            greedy(scipy.sparse.csr_array(X), 10, strategy=strategy),
-            greedy(scipy.sparse.csc_matrix(X), 10, strategy=strategy),
-            greedy(scipy.sparse.csr_array(A), 10, kind="covariance", strategy=strategy),
-            greedy(1e120 * X, 10, strategy=strategy),
-        ):
-            np.testing.assert_array_equal(other.order, expected.order)
-            scale = 1e240 if other.value > 1e200 else 1
-            np.testing.assert_allclose(other.path_value / scale, expected.path_value, rtol=1e-11)
-            np.testing.assert_allclose(other.path_loading, expected.path_loading, atol=1e-10)
-        single = greedy(X.astype(np.float32), 10, strategy=strategy)
-        assert single.loading.dtype == single.at(3).loading.dtype == np.float32
-        np.testing.assert_array_equal(single.order, expected.order)
-        np.testing.assert_allclose(single.path_value, expected.path_value, rtol=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["data", "covariance"])
@@ -469,31 +421,17 @@ def test_no_variance():
 
 def test_bad_options():
     X = np.random.default_rng(0).standard_normal((6, 5))
-    for K, error in (
-        (0, ValueError),
-        (6, ValueError),
-        (2.0, TypeError),
-        (True, TypeError),
-        (None, TypeError),
-    ):
-        with pytest.raises(error, match="cardinality"):
-            greedy(X, K)
-    for first, error in ((-1, ValueError), (5, ValueError), ("a", TypeError)):
-        with pytest.raises(error, match="first"):
-            greedy(X, 2, first=first)
+    with pytest.raises(ValueError, match="cardinality"):
+        greedy(X, 6)
+    with pytest.raises(ValueError, match="first"):
+        greedy(X, 2, first=5)
     with pytest.raises(ValueError, match="first goes with"):
         greedy(X, 2, first=0, strategy="backward")
     for strategy in ("sideways", None, 3):
         with pytest.raises(ValueError, match="strategy must be one of"):
-            greedy(X, 2, strategy=strategy)
-        with pytest.raises(ValueError, match="strategy must be one of"):
             sparse_pca(X, 2, cardinality=2, method="greedy", strategy=strategy or 0)
     with pytest.raises(ValueError, match="screening goes with 'gradient'"):
         greedy(X, 2, screening="both")
-    with pytest.raises(ValueError, match="screening must be one of"):
-        greedy(X, 2, screening="some")
-    with pytest.raises(TypeError, match="callback"):
-        greedy(X, 2, callback=3)
     with pytest.raises(ValueError, match="renormalize=False"):
         sparse_pca(X, 2, cardinality=2, method="greedy", renormalize=False)
     with pytest.raises(TypeError, match="max_iter is no option of method 'greedy'"):
@@ -504,24 +442,15 @@ def test_bad_options():
             greedy(wide, 2, strategy=strategy)
 
 
-def test_at_refuses_what_is_not_on_the_path():
+def test_result_is_shown():
     x = greedy(PITPROPS, 3, kind="covariance")
-    for k, error in ((0, ValueError), (4, ValueError), (1.0, TypeError)):
-        with pytest.raises(error, match="k must be"):
-            x.at(k)
-
-
-def test_result_can_be_pickled_and_shown():
-    x = greedy(PITPROPS, 3, kind="covariance")
-    y = pickle.loads(pickle.dumps(x))
-    np.testing.assert_array_equal(y.at(2).loading, x.at(2).loading)
     shown = "method='greedy', p=13, cardinality=3, value=2.47533, with those of cardinality 1 to 3"
     assert repr(x) == f"GreedyComponent({shown})"
     assert isinstance(x, spcacore.SparseComponent)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_callback_sees_progress_and_its_exception_arrives(strategy):
+def test_callback_sees_progress(strategy):
     X = np.random.default_rng(0).standard_normal((100, 300))
     seen = []
     x = greedy(X, 250 if strategy != "backward" else 3, strategy=strategy, callback=seen.append)
@@ -529,32 +458,3 @@ def test_callback_sees_progress_and_its_exception_arrives(strategy):
     assert seen[-1].n_iter == x.n_iter
     assert len(seen) > 1
     assert all(progress.value is None for progress in seen[:-1])
-
-    def fail(progress):
-        raise KeyError(progress.n_iter)
-
-    with pytest.raises(KeyError):
-        greedy(X, 2, strategy=strategy, callback=fail)
-
-
-@pytest.mark.usefixtures("interruptible")
-def test_interrupt():
-    X = np.random.default_rng(0).standard_normal((50, 1500))
-    timer = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
-
-    def forever():
-        timer.start()
-        while True:
-            greedy(X, 1400)
-
-    with pytest.raises(KeyboardInterrupt):
-        forever()
-    timer.join()
-
-
-def test_several_components_and_extend():
-    X, _ = spcacore.datasets.make_spiked(60, 80, rng=1)
-    whole = sparse_pca(X, 3, cardinality=8, method="greedy")
-    part = sparse_pca(X, 1, cardinality=8, method="greedy").extend(X, 2)
-    np.testing.assert_array_equal(part.loadings, whole.loadings)
-    np.testing.assert_array_equal(whole.loadings[:, 0], greedy(X, 8).loading)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from calls import ARGUMENTS, CALLS
 from extras import skipping
+from html_tools import Columns
 from kinds import (
     DTYPES,
     GOOD,
@@ -16,7 +17,9 @@ from kinds import (
     ids,
     is_covariance,
     outcome,
+    pa,
     pd,
+    pl,
     reference,
     untouched,
 )
@@ -131,15 +134,23 @@ def test_sparse_is_refused_where_entries_are_needed(call):
             call.run(X)
 
 
-def test_names_are_kept():
+FRAMES = {
+    "the least": Columns,
+    "pandas": lambda a, names: pd.DataFrame(a, columns=names, index=names if is_covariance(a) else None),
+    "polars": lambda a, names: pl.DataFrame(a, schema=names),
+    "arrow": lambda a, names: pa.table(dict(zip(names, a.T, strict=True))),
+}
+
+
+@pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES)
+def test_names_are_kept(frame):
     """By every function whose result has names."""
-    names = [f"gene{j}" for j in range(calls.P)]
+    names = ["alpha", "b$eta", "gamma_2", "δ", *(f"gene{j}" for j in range(4, calls.P))]
     for call in CALLS:
         a = call.clean()
         if a.shape[-1:] != (calls.P,) or a.ndim < 2 or call.function in SLICED or call not in TAKES:
             continue
-        square = {"index": names} if is_covariance(a) else {}
-        out = call.run(pd.DataFrame(a, columns=names, **square))
+        out = call.run(frame(a, names))
         if hasattr(out, "names"):
             assert out.names == tuple(names), call
             assert call.run(a).names is None, call

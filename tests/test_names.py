@@ -5,93 +5,28 @@ import warnings
 
 import numpy as np
 import pytest
+from html_tools import Columns
 
 import spcacore
 
 NAMES = ("alpha", "b$eta", "gamma_2", "δ", "e", "f")
 X = np.random.default_rng(0).standard_normal((30, 6)) @ np.diag([3, 2.5, 2, 1, 1, 1])
-CLASSES = np.repeat(["a", "b", "c"], 10)
-
-
-class Columns:
-    """The least that a dataframe is: columns, and a way to become an array."""
-
-    def __init__(self, array, columns=NAMES):
-        self.array, self.columns = array, list(columns)
-
-    def __array__(self, dtype=None, copy=None):
-        return np.asarray(self.array, dtype)
 
 
 def pandas_frame(array):
     return pytest.importorskip("pandas", reason="needs pandas").DataFrame(array, columns=NAMES)
 
 
-def polars_frame(array):
-    return pytest.importorskip("polars", reason="needs polars").DataFrame(array, schema=list(NAMES))
-
-
-def arrow_table(array):
-    pyarrow = pytest.importorskip("pyarrow", reason="needs pyarrow")
-    return pyarrow.table(dict(zip(NAMES, array.T, strict=True)))
-
-
-FUNCTIONS = {
-    "sparse_pca": lambda X: spcacore.sparse_pca(X, 2, cardinality=3),
-    "pmd": lambda X: spcacore.sparse_pca(X, 2, l1_bound=1.4, method="pmd"),
-    "spca": lambda X: spcacore.spca(X, 2, cardinality=3),
-    "sca": lambda X: spcacore.sca(X, 2),
-    "sma": lambda X: spcacore.sma(X, 2),
-    "ppca": lambda X: spcacore.ppca(X, 2),
-    "oppca": lambda X: spcacore.oppca(X, 2),
-    "soppca": lambda X: spcacore.soppca(X, 2, cardinality=3),
-    "sparse_lda": lambda X: spcacore.sparse_lda(X, CLASSES, cardinality=2),
-}
-COMPONENTS = {
-    "tpower": lambda A: spcacore.tpower(A, 3, kind="covariance"),
-    "gpower": lambda A: spcacore.gpower(A, 0.1, kind="covariance"),
-    "pmd": lambda A: spcacore.pmd(A, 1.5, kind="covariance"),
-    "scotlass": lambda A: spcacore.scotlass(A, 1.5, kind="covariance"),
-    "greedy": lambda A: spcacore.greedy(A, 3, kind="covariance"),
-    "branch_and_bound": lambda A: spcacore.branch_and_bound(A, 3, kind="covariance"),
-    "least_squares_component": lambda A: spcacore.least_squares_component(A, 3, kind="covariance"),
-    "dspca": lambda A: spcacore.dspca(A, 3, kind="covariance"),
-}
-
-
-@pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
-@pytest.mark.parametrize("frame", [Columns, pandas_frame, polars_frame, arrow_table])
-def test_names_of_columns(function, frame):
-    given = frame(X)
-    named, plain = function(given), function(np.asarray(given))
-    assert named.names == NAMES
-    assert plain.names is None
-    np.testing.assert_array_equal(named.loadings, plain.loadings)
-
-
-@pytest.mark.parametrize("function", COMPONENTS.values(), ids=COMPONENTS)
-def test_names_of_one_component(function):
-    A = np.cov(X.T)
-    assert function(Columns(A)).names == NAMES
-    assert function(A).names is None
-
-
 def test_names_of_a_smaller_cardinality():
-    found = spcacore.greedy(Columns(np.cov(X.T)), 4, kind="covariance")
+    found = spcacore.greedy(Columns(np.cov(X.T), NAMES), 4, kind="covariance")
     assert found.at(2).names == NAMES
     assert np.count_nonzero(found.at(2).loading) == 2
-
-
-def test_names_of_a_pencil():
-    A = np.cov(X.T)
-    assert spcacore.sparse_eigen(Columns(A), np.eye(6), 2).names == NAMES
-    assert spcacore.sparse_eigen(A, np.eye(6), 2).names is None
 
 
 @pytest.mark.parametrize("method", ["pmd", "generalized"])
 def test_names_of_two_sides(method):
     options = {"l1_bound": 1.4} if method == "pmd" else {"cardinality": 2}
-    result = spcacore.sparse_cca(Columns(X), X[:, ::-1] + X, method=method, **options)
+    result = spcacore.sparse_cca(Columns(X, NAMES), X[:, ::-1] + X, method=method, **options)
     assert (result.names_x, result.names_y) == (NAMES, None)
 
 
@@ -104,7 +39,7 @@ def test_names_of_two_sides(method):
 )
 def test_frame_of_weights(call):
     pytest.importorskip("pandas", reason="needs pandas")
-    result = call(Columns(X))
+    result = call(Columns(X, NAMES))
     weights = result.to_frame()["weight"]
     assert list(weights[weights > 0].sort_values(ascending=False).index) == [
         NAMES[j] for j in result.selected
@@ -120,9 +55,9 @@ def test_frames_of_loadings():
             assert table.loc[name, f"component_{t + 1}"] == result.loadings[j, t]
     assert table.index.name == "variable"
     assert spcacore.ppca(X, 1).to_frame().index.tolist() == ["x1", "x2", "x3", "x4", "x5", "x6"]
-    x = spcacore.tpower(Columns(np.cov(X.T)), 2, kind="covariance").to_frame()
+    x = spcacore.tpower(Columns(np.cov(X.T), NAMES), 2, kind="covariance").to_frame()
     assert (x["component_1"] != 0).sum() == 2
-    left, right = spcacore.sparse_cca(Columns(X), X[:, :3], l1_bound=(1.4, 1.2)).to_frame()
+    left, right = spcacore.sparse_cca(Columns(X, NAMES), X[:, :3], l1_bound=(1.4, 1.2)).to_frame()
     assert left.index.tolist() == list(NAMES)
     assert right.index.tolist() == ["x1", "x2", "x3"]
 
@@ -232,7 +167,7 @@ def test_pairs_and_further_components_go_by_names():
         assert result.transform(twice).shape == (30, 1)
         with pytest.raises(ValueError, match="columns of the same name in another order"):
             result.transform(twice.iloc[:, ::-1])
-    few = Columns(Z)
+    few = Columns(Z, NAMES)
     result = spcacore.sparse_pca(few, 1, cardinality=3)
     with pytest.raises(ValueError, match="in another order than the fit"):
         result.transform(Columns(Z[:, ::-1], few.columns[::-1]))

@@ -84,6 +84,9 @@ def test_products_and_submatrices(name, dtype, center, scale):
     dense = rng.standard_normal(P).astype(dtype)
     np.testing.assert_allclose(u * op.apply(index, v[index]), A @ v, **tolerance)
     np.testing.assert_allclose(u * op.apply(None, dense), A @ dense, **tolerance)
+    V = rng.standard_normal((P, 6)).astype(dtype)
+    for W in (V, np.asfortranarray(V), np.repeat(V, 2, axis=1)[:, ::2]):
+        np.testing.assert_allclose(u * op.apply_block(W), A @ V, rtol=0, atol=10 * tolerance["atol"])
     S = np.array([0, 3, 7, 8, 22])
     np.testing.assert_allclose(u * op.submatrix(S), A[np.ix_(S, S)], **tolerance)
     if problem.diagonal is not None:
@@ -118,6 +121,8 @@ def test_implicit_deflation_is_explicit_deflation(name, dtype, method):
         state = state.deflate(np.flatnonzero(x), x[x != 0], problem.noise)
         v = rng.standard_normal(P).astype(dtype)
         np.testing.assert_allclose(problem.unit * state.operator.apply(None, v), A @ v, atol=10 * atol)
+        V = np.stack([v, x, -2 * v], axis=1)
+        np.testing.assert_allclose(problem.unit * state.operator.apply_block(V), A @ V, atol=30 * atol)
         index = np.array([1, 4, 7, 20])
         np.testing.assert_allclose(
             problem.unit * state.operator.apply(index, v[index]), A[:, index] @ v[index], atol=10 * atol
@@ -202,34 +207,6 @@ def test_products_with_what_is_not_centered(name):
     ratio = y @ expected / (expected @ expected)  # what the range and n - 1 make of it
     assert np.log2(ratio * (N - 1)) == pytest.approx(round(np.log2(ratio * (N - 1))), abs=1e-12)
     np.testing.assert_allclose(y / ratio, expected, rtol=1e-11, atol=1e-11 * abs(expected).max())
-
-
-@given(
-    x=st.lists(
-        st.sampled_from([0.0, 1.0, -1.0, 2.5, -2.5, 1e-30, 1e30]) | st.floats(-10, 10),
-        min_size=1,
-        max_size=60,
-    ),
-    repeat=st.integers(1, 200),
-    fraction=st.floats(0, 1),
-)
-@settings(max_examples=200, deadline=None, derandomize=True)
-def test_largest_entries_ties_to_the_lower_index(x, repeat, fraction):
-    x = np.tile(np.array(x), repeat)
-    k = round(fraction * len(x))
-    expected = np.sort(np.argsort(-abs(x), kind="stable")[:k])
-    np.testing.assert_array_equal(_core.select_largest(x, k), expected)
-    single = x.astype(np.float32)
-    expected = np.sort(np.argsort(-abs(single), kind="stable")[:k])
-    np.testing.assert_array_equal(_core.select_largest(single, k), expected)
-
-
-def test_selection_where_the_sample_misleads():
-    p, stride = 32768, 32
-    x = np.random.default_rng(0).permutation(p) + 1.0
-    x[np.arange(p) // stride % stride == np.arange(p) % stride] = 0  # all that the jittered sample sees
-    for k in (1, 100, 4000):
-        np.testing.assert_array_equal(_core.select_largest(x, k), np.sort(np.argsort(-x, kind="stable")[:k]))
 
 
 @pytest.mark.parametrize("k", [1, 2, 5, 40])

@@ -9,6 +9,7 @@ import importlib
 import inspect
 import re
 from fractions import Fraction
+from numbers import Real
 
 import numpy as np
 import pytest
@@ -210,11 +211,28 @@ def test_defaults_of_estimators_are_those_of_their_functions():
             assert ours[option].default == theirs[option].default, (name, option)
 
 
+COUNTS = {  # refused before anything else is looked at, as are flags, words and callbacks
+    "max_iter", "n_starts", "n_folds", "n_repeats", "n_permutations", "n_init", "n_jobs", "n_clusters",
+    "n_restarts", "random_features", "ddof", "first", "block_bytes",
+}  # fmt: skip
+
+
+def error_of(option, value):
+    """TypeError where no value of that type will do."""
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    if option in COUNTS or option == "tol":
+        return ValueError if number and (option == "tol" or isinstance(value, int)) else TypeError
+    if BAD.get(option) is WORD and option not in ("explained_of", "kernel"):
+        return ValueError
+    flag = BAD.get(option) is FLAG and option not in ("center", "scale")
+    return TypeError if flag or option == "callback" else (TypeError, ValueError)
+
+
 def refused(call, given, option, value):
     """What is wrong with the way in which a value is refused, if it is."""
     try:
         call(**{**given, option: value})
-    except (TypeError, ValueError) as error:
+    except error_of(option, value) as error:
         return None if re.search(rf"\b{option}\b", str(error)) else f"says {error}"
     except Exception as error:
         return f"raises {error!r}"

@@ -23,17 +23,7 @@ matplotlib.use("Agg")
 import plot_tools  # noqa: E402
 from matplotlib import pyplot  # noqa: E402
 from matplotlib.colors import same_color  # noqa: E402
-from plot_tools import (  # noqa: E402
-    ORANGE,
-    PROPS,
-    drawn,
-    eigenvalue_shares,
-    heights,
-    selection,
-    sparse,
-    stand_in,
-    texts,
-)
+from plot_tools import ORANGE, PROPS, drawn, eigenvalue_shares, heights, selection, sparse, stand_in, texts  # noqa: E402
 
 STORED = Path(__file__).parent / "data" / "plots"
 

@@ -1,6 +1,5 @@
 """ppca against scikit-learn, explicit matrices and direct maximization of the likelihood."""
 
-import pickle
 import warnings
 
 import numpy as np
@@ -125,37 +124,13 @@ def test_no_other_parameters_are_more_likely(seed, wide):
         assert observed_log_likelihood(X, mean, V @ V.T + noise * np.eye(p)).sum() < best
 
 
-def test_every_kind_of_input():
+def test_what_the_storage_does_not_tell():
     X = samples(3, 30, 8)
-    expected = ppca(X, 3)
-    Z = np.where(np.abs(X) > 2, X, 0)
-    cases = [
-        (np.asfortranarray(X), {}, expected),
-        (X.astype(np.float32), {}, expected),
-        (covariance(X), {"kind": "covariance", "n_samples": 30}, expected),
-        (sp.csr_array(Z), {}, ppca(Z, 3)),
-        (sp.csc_array(Z.T.copy()), {}, ppca(Z.T.copy(), 3)),
-        (X * 1e-140, {}, expected),
-        (X * 1e140, {}, expected),
-    ]
-    for M, options, reference in cases:
-        result = ppca(M, 3, **options)
-        unit = (
-            np.abs(np.asarray(M)).max() / np.abs(X).max() if isinstance(M, np.ndarray) and not options else 1
-        )
-        rtol = 1e-4 if result.loadings.dtype == np.float32 else 1e-9
-        np.testing.assert_allclose(
-            result.loadings, reference.loadings * unit, rtol=rtol, atol=10 * rtol * unit
-        )
-        np.testing.assert_allclose(result.noise_variance, reference.noise_variance * unit**2, rtol=rtol)
-        shift = M.shape[0] * M.shape[1] * np.log(unit) if not options else 0
-        np.testing.assert_allclose(result.log_likelihood + shift, reference.log_likelihood, rtol=rtol)
+    for M in (X.T.copy(), np.where(np.abs(X) > 2, X, 0).T):  # more variables than samples
+        np.testing.assert_allclose(ppca(sp.csc_array(M), 3).loadings, ppca(M, 3).loadings, atol=1e-8)
     with pytest.raises(ValueError, match="total variance"):
         ppca(aslinearoperator(X), 2)
     assert ppca(covariance(X), 2, kind="covariance").log_likelihood is None
-    again = pickle.loads(pickle.dumps(expected))
-    np.testing.assert_array_equal(again.loadings, expected.loadings)
-    assert repr(again) == repr(expected)
 
 
 def test_large_sparse_data_by_lanczos():
@@ -338,12 +313,6 @@ def test_callback():
     assert seen == [1, 2, 3]
     assert not result.converged
 
-    def fail(progress):
-        raise KeyError("mine")
-
-    with pytest.raises(KeyError, match="mine"):
-        ppca(X, 2, callback=fail)
-
 
 CONSTANT = np.column_stack([samples(1), np.ones(40)])
 
@@ -351,28 +320,17 @@ CONSTANT = np.column_stack([samples(1), np.ones(40)])
 @pytest.mark.parametrize(
     ("X", "options", "error", "match"),
     [
-        (samples(1), {"n_components": 0}, ValueError, "n_components"),
         (samples(1), {"n_components": 8}, ValueError, "n_components"),
-        (samples(1), {"n_components": 2.0}, TypeError, "n_components"),
         (samples(1)[:1], {"n_components": 1}, ValueError, "single sample"),
         (np.ones((5, 3)), {}, ValueError, "no variance"),
         (CONSTANT, {"scale": True}, ValueError, "variable 7 is constant"),
         (CONSTANT, {"n_components": 8}, ValueError, "rank 7"),
         (samples(1), {"ddof": 2}, ValueError, "ddof"),
         (samples(1), {"n_samples": 40}, ValueError, "n_samples"),
-        (samples(1), {"max_iter": 0}, ValueError, "max_iter"),
-        (samples(1), {"tol": -1.0}, ValueError, "tol"),
-        (samples(1), {"center": 1}, TypeError, "center"),
-        (samples(1), {"callback": 1}, TypeError, "callback"),
-        (samples(1), {"kind": "gram"}, ValueError, "kind"),
-        (np.where(samples(1) > 4, np.inf, samples(1)), {}, ValueError, "infinite"),
         (np.diag([1.0, -1, 2]), {"kind": "covariance"}, ValueError, "semidefinite"),
         (np.diag([1.0, 0, 2]), {"kind": "covariance", "n_components": 3}, ValueError, "rank 2"),
         (np.diag([1.0, 3, 2]), {"kind": "covariance", "ddof": 0}, ValueError, "n_samples"),
-        (np.full((3, 3), np.nan), {"kind": "covariance"}, ValueError, "NaN"),
         (np.full((6, 3), np.nan), {}, ValueError, "no entry but NaN"),
-        (sp.csr_array(np.full((3, 3), np.nan)), {}, ValueError, "NaN"),
-        (with_holes(samples(1)).astype(complex), {}, TypeError, "real"),
         (np.array([[1, np.nan, 2], [np.nan, 1.0, 3]]), {"n_components": 2}, ValueError, "rank 1"),
         (with_holes(samples(1, noise=0.0)[:, :4]), {"n_components": 3}, ValueError, "too few entries"),
     ],

@@ -292,17 +292,6 @@ def test_all_variables_are_principal_components(X, r):
 
 
 @given(sparse_problems(p=(3, 8)))
-def test_extend_is_more_at_once(problem):
-    X, _, k = problem
-    once = quietly(spcacore.sparse_pca, X, 2, cardinality=k)
-    assume(once.n_components == 2)
-    again = quietly(spcacore.sparse_pca, X, 1, cardinality=k)
-    again = quietly(again.extend, X, 1)
-    np.testing.assert_allclose(again.loadings, once.loadings, atol=1e-9)
-    np.testing.assert_allclose(again.explained_variance, once.explained_variance, rtol=1e-9, atol=1e-12)
-
-
-@given(sparse_problems(p=(3, 8)))
 def test_reconstruction_is_an_orthogonal_projection(problem):
     X, A, k = problem
     out = quietly(spcacore.sparse_pca, X, 2, cardinality=k)

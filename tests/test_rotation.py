@@ -462,82 +462,15 @@ def test_overwrite_refuses_what_it_cannot_fill():
             varimax(bad, overwrite=True)
 
 
-LAYOUTS = {
-    "reversed rows": lambda y: np.array(y[::-1])[::-1],
-    "fortran": lambda y: np.asfortranarray(y),
-    "strided": lambda y: np.repeat(y, 2, axis=0)[::2],
-    "big-endian": lambda y: y.astype(">f8"),
-    "list": lambda y: y.tolist(),
-    "object": lambda y: y.astype(object),
-    "matrix": lambda y: np.asmatrix(y),
-    "reversed columns": lambda y: np.array(y[:, ::-1])[:, ::-1],
-    "unaligned": lambda y: np.frombuffer(b"\0" + y.tobytes(), np.uint8)[1:].view(np.float64).reshape(y.shape),
-}
-
-
-@pytest.mark.parametrize("change", LAYOUTS.values(), ids=LAYOUTS)
-@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
-def test_layout_and_container_do_not_matter(change):
-    y = np.random.default_rng(4).standard_normal((21, 3))
-    expected = varimax(y)
-    given = change(y)
-    for a, b in zip(varimax(given), expected, strict=True):
-        np.testing.assert_array_equal(a, b)
-        assert type(a) is np.ndarray
-
-
-def test_other_real_dtypes_are_converted():
-    y = np.random.default_rng(4).integers(0, 5, (21, 3))
-    expected = varimax(y.astype(np.float64))[0]
-    for dtype in (np.int8, np.uint16, np.int64, np.longdouble):
-        np.testing.assert_array_equal(varimax(y.astype(dtype))[0], expected)
-    half = varimax(y.astype(np.float16))[0]
-    np.testing.assert_array_equal(half, varimax(y.astype(np.float32))[0])
-    assert half.dtype == np.float32
-    np.testing.assert_allclose(half, expected, atol=1e-4)
-
-
 GOOD = [[1.0, 2.0], [3.0, 5.0]]
-
-
-@pytest.mark.parametrize(
-    ("bad", "error", "match"),
-    [
-        ([[1.0, np.nan], [0, 1]], ValueError, r"1 entry that is NaN or infinite, the first at \(0, 1\)"),
-        ([[1.0, 0], [np.inf, -np.inf]], ValueError, r"2 entries .* \(1, 0\)"),
-        (np.empty((0, 3)), ValueError, "empty"),
-        (np.empty((3, 0)), ValueError, "empty"),
-        (1.0, ValueError, "2 dimensions"),
-        ([1.0, 2.0], ValueError, "2 dimensions"),
-        (np.ones((2, 2, 2)), ValueError, "2 dimensions"),
-        ([[1.0], [1.0, 2.0]], ValueError, "rectangular"),
-        (np.ones((2, 2)) * 1j, TypeError, "complex"),
-        ([["a", "b"]], TypeError, "real numbers"),
-        (np.array([[None, {}]]), TypeError, "not numbers"),
-        (np.zeros((2, 2), "M8[s]"), TypeError, "datetime"),
-        (np.ma.masked_equal(GOOD, 2), TypeError, "masked"),
-    ],
-)
-@pytest.mark.parametrize("function", [varimax, orthomax])
-def test_bad_loadings(function, bad, error, match):
-    with pytest.raises(error, match=match):
-        function(bad)
 
 
 @pytest.mark.parametrize(
     ("arguments", "error", "match"),
     [
         ({"gamma": -0.1}, ValueError, "gamma must be at least 0"),
-        ({"gamma": np.nan}, ValueError, "gamma"),
         ({"gamma": np.inf}, ValueError, "gamma must be finite"),
-        ({"gamma": "1"}, TypeError, "gamma must be a number"),
-        ({"gamma": True}, TypeError, "gamma"),
         ({"max_iter": -1}, ValueError, "max_iter must be at least 0"),
-        ({"max_iter": 1.0}, TypeError, "max_iter must be an integer"),
-        ({"max_iter": True}, TypeError, "max_iter"),
-        ({"tol": -1e-9}, ValueError, "tol"),
-        ({"tol": np.nan}, ValueError, "tol"),
-        ({"tol": None}, TypeError, "tol"),
     ],
 )
 def test_bad_parameters(arguments, error, match):

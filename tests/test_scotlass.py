@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import covariance, other_kinds, spiked
 
 import spcacore
 from spcacore import pmd, scotlass, sparse_pca
@@ -154,20 +153,6 @@ def test_ascent(seed, p, indefinite):
         assert (np.diff(values) >= -1e-10 * abs(values[-1])).all()
 
 
-def test_input_kinds_agree():
-    X = spiked()
-    options = {"method": "scotlass", "l1_bound": 2.5, "renormalize": False, "tol": 1e-13}
-    expected = sparse_pca(X, 3, **options)
-    np.testing.assert_allclose(expected.loadings.T @ expected.loadings, np.eye(3), atol=1e-10)
-    for M, more in other_kinds(X):
-        result = sparse_pca(M, 3, **options, **more)
-        np.testing.assert_allclose(result.loadings, expected.loadings, atol=1e-5)
-        np.testing.assert_allclose(result.explained_variance, expected.explained_variance, rtol=1e-7)
-    single = sparse_pca(X.astype(np.float32), 3, method="scotlass", l1_bound=2.5)
-    assert single.loadings.dtype == np.float32
-    np.testing.assert_allclose(single.loadings.T @ single.loadings, np.eye(3), atol=1e-5)
-
-
 @pytest.mark.parametrize("deflation", DEFLATIONS)
 def test_orthogonal_under_every_deflation(deflation):
     X, _ = spcacore.datasets.make_spiked(40, 50, variances=[50, 40, 30, 20], rng=5)
@@ -178,12 +163,9 @@ def test_orthogonal_under_every_deflation(deflation):
     np.testing.assert_array_equal(grown.loadings, whole.loadings)
 
 
-def test_constraints():
+def test_components_are_orthogonal_without_a_constraint():
     X, _ = spcacore.datasets.make_spiked(60, 40, variances=[50, 40, 30], rng=5)
     options = {"method": "scotlass", "l1_bound": 4}
-    V = sparse_pca(X, 3, constraint="uncorrelated", **options).loadings
-    G = V.T @ covariance(X) @ V
-    assert np.abs(G - np.diag(G.diagonal())).max() < 1e-9 * G.max()
     V = sparse_pca(X, 3, constraint="orthogonal", **options).loadings
     W = sparse_pca(X, 3, **options).loadings
     np.testing.assert_allclose(V, W, atol=1e-6)

@@ -10,7 +10,6 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import planted
-from processes import output_of
 
 import spcacore
 from spcacore.linalg.threads import Report
@@ -255,28 +254,6 @@ def test_permutation_keeps_the_entries_of_each_column(sparse):
     assert abs(np.corrcoef(out.T)[np.triu_indices(20, 1)]).mean() < 0.3
 
 
-@pytest.mark.parametrize("size", [1e-150, 1e140])
-def test_scores_do_not_depend_on_units(size):
-    X = planted(30, 40, 5)
-    options = {"cardinality": [2, 5, 20], "n_components": 2}
-    for criterion in ("cv", "permutation"):
-        own = spcacore.select_sparsity(X, criterion=criterion, n_permutations=3, **options)
-        other = spcacore.select_sparsity(X * size, criterion=criterion, n_permutations=3, **options)
-        np.testing.assert_allclose(own.scores, other.scores, atol=1e-9)
-
-
-def test_layouts_and_precisions():
-    X = planted(50, 40, 5)
-    own = spcacore.select_sparsity(X, cardinality=[2, 5, 20])
-    for other in (np.asfortranarray(X), X[::-1][::-1], X.tolist()):
-        np.testing.assert_allclose(
-            spcacore.select_sparsity(other, cardinality=[2, 5, 20]).scores, own.scores, atol=1e-9
-        )
-    single = spcacore.select_sparsity(X.astype(np.float32), cardinality=[2, 5, 20])
-    np.testing.assert_allclose(single.scores, own.scores, atol=1e-3)
-    assert single.result.loadings.dtype == np.float32
-
-
 def test_a_report_without_a_message_is_not_told():
     told = []
     report = Report(told.append)
@@ -366,22 +343,6 @@ def test_what_a_callback_raises_ends_the_call(n_jobs):
     assert threading.active_count() == before
 
 
-@pytest.mark.usefixtures("interruptible")
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_interrupt(n_jobs):
-    script = f"""
-import threading, os, signal, numpy as np, spcacore
-X = np.random.default_rng(0).standard_normal((300, 3000))
-try:
-    threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
-    while True:
-        spcacore.select_sparsity(X, cardinality=range(1, 200), n_components=5, n_jobs={n_jobs})
-except KeyboardInterrupt:
-    print("stopped", threading.active_count())
-"""
-    assert output_of(script, timeout=60).split() == ["stopped", "1"]
-
-
 def test_unfinished_searches_are_told_once():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -420,12 +381,6 @@ path, select, count = spcacore.sparsity_path, spcacore.select_sparsity, spcacore
     [
         (lambda: path(X, cardinality=[]), ValueError, "cardinality is empty"),
         (lambda: path(X, cardinality=3), TypeError, "must be a sequence of numbers"),
-        (lambda: path(X, cardinality="12"), TypeError, "must be a sequence of numbers"),
-        (
-            lambda: path(X, cardinality=[[1, 2]]),
-            TypeError,
-            "must be a number",
-        ),
         (
             lambda: path(X, cardinality=[2, 11]),
             ValueError,
@@ -436,7 +391,6 @@ path, select, count = spcacore.sparsity_path, spcacore.select_sparsity, spcacore
             ValueError,
             r"cardinality\[0\] must be at least 1",
         ),
-        (lambda: path(X, cardinality=[2.5]), TypeError, "must be an integer"),
         (lambda: path(X, cardinality=[2, 2]), ValueError, "a value twice: 2"),
         (lambda: path(X, l1_bound=[2]), TypeError, "takes cardinality, not l1_bound"),
         (lambda: path(X, method="gpower"), TypeError, "penalty must be given"),
@@ -445,16 +399,7 @@ path, select, count = spcacore.sparsity_path, spcacore.select_sparsity, spcacore
             ValueError,
             "at least 0, not nan",
         ),
-        (lambda: path(X, method="none"), ValueError, "method must be one of"),
-        (
-            lambda: path(X, n_components=11),
-            ValueError,
-            r"n_components must be in \[1, 10\]",
-        ),
-        (lambda: path(3.0), ValueError, "X must have 2 dimensions"),
-        (lambda: path([[1, 2], [3]]), ValueError, "not a rectangular array"),
         (lambda: path(lambda v: v, kind="covariance"), TypeError, "pass n_features"),
-        (lambda: path(lambda v: v, kind="covariance", n_features="2"), TypeError, "n_features must be an"),
         (
             lambda: select(np.where(np.arange(200).reshape(20, 10) % 10 == 3, np.nan, X) + gap, **PMD),
             ValueError,
@@ -462,29 +407,17 @@ path, select, count = spcacore.sparsity_path, spcacore.select_sparsity, spcacore
         ),
         (lambda: select(X + gap, **PMD), ValueError, "column 3 of X has entries, but for NaN, in one fold"),
         (lambda: path(X, strategy="x"), TypeError, "strategy is no option"),
-        (lambda: path(X, callback=3), TypeError, "callback must be callable"),
         (
             lambda: select(A, kind="covariance"),
             ValueError,
             "goes with 'sparseness'",
         ),
-        (lambda: select(X, criterion="aic"), ValueError, "criterion must be one of"),
-        (lambda: select(X, rule="all"), ValueError, "rule must be one of"),
         (
             lambda: select(X, n_folds=21),
             ValueError,
             "number of rows, 20, not 21",
         ),
-        (lambda: select(X, n_folds=1), ValueError, "n_folds must be at least 2"),
         (lambda: select(X[:2], n_folds=2), ValueError, "at least three rows"),
-        (lambda: select(X, n_repeats=0), ValueError, "n_repeats must be at least 1"),
-        (
-            lambda: select(X, n_permutations=1),
-            ValueError,
-            "n_permutations must be at least 2",
-        ),
-        (lambda: select(X, n_jobs=0), ValueError, "n_jobs must be at least 1, or -1"),
-        (lambda: select(X * np.nan), ValueError, "NaN or infinite"),
         (
             lambda: select(X[:5], n_components=5, cardinality=[2], n_folds=2),
             ValueError,
@@ -501,11 +434,6 @@ path, select, count = spcacore.sparsity_path, spcacore.select_sparsity, spcacore
             ),
             ValueError,
             "needs the entries of X",
-        ),
-        (
-            lambda: count(X, 0, cardinality=2),
-            ValueError,
-            r"n_components must be in \[1, 10\]",
         ),
         (lambda: count(X, 2), TypeError, "needs cardinality"),
         (

@@ -1,7 +1,6 @@
 """spca against the R package elasticnet, convex solvers, and what it promises."""
 
 import math
-import pickle
 import warnings
 
 import numpy as np
@@ -10,7 +9,7 @@ import scipy.sparse
 from extras import optional
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import covariance, data_arrays, reference, spanned_variance
+from oracles import covariance, data_arrays, reference, samples
 
 import spcacore
 from spcacore import _core, spca
@@ -25,11 +24,6 @@ PENALTIES = [0.06, 0.16, 0.1, 0.5, 0.5, 0.5]
 
 def signed(V):
     return V * np.sign(V[np.argmax(np.abs(V), axis=0), np.arange(V.shape[1])])
-
-
-def samples(seed, n=30, p=12):
-    rng = np.random.default_rng(seed)
-    return rng.standard_normal((n, p)) @ rng.standard_normal((p, p))
 
 
 def net_objective(G, c, ridge, penalty, b):
@@ -226,34 +220,6 @@ def test_no_penalty_gives_the_principal_components():
         np.testing.assert_allclose(spca(X, 3, penalty=0, ridge=ridge).loadings, signed(vectors), atol=1e-8)
 
 
-@given(seed=st.integers(0, 2**32), wide=st.booleans(), infinite=st.booleans())
-@settings(max_examples=12, deadline=None, derandomize=True)
-def test_every_kind_of_input_agrees(seed, wide, infinite):
-    """Few samples (in their space), covariance, sparse, either order, and an operator."""
-    X = samples(seed, 12 if wide else 40, 20)
-    options = {"cardinality": 5, "ridge": np.inf if infinite else 30.0, "max_iter": 20, "tol": 0}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        dense = spca(X, 3, **options)
-        forms = {
-            "F": np.asfortranarray(X),
-            "csr": scipy.sparse.csr_array(X),
-            "csc": scipy.sparse.csc_array(X),
-            "operator": scipy.sparse.linalg.aslinearoperator(X),
-        }
-        for form, M in forms.items():
-            np.testing.assert_allclose(
-                spca(M, 3, **options).loadings, dense.loadings, atol=1e-7, err_msg=form
-            )
-        G = covariance(X) * (len(X) - 1)
-        other = spca(G, 3, kind="covariance", **options)
-    np.testing.assert_allclose(other.loadings, dense.loadings, atol=1e-7)
-    np.testing.assert_allclose(other.penalty, dense.penalty, rtol=1e-6)
-    V = dense.loadings
-    share = spanned_variance(covariance(X), V) / np.trace(covariance(X))
-    assert dense.explained_variance_ratio.sum() == pytest.approx(share, rel=1e-9)
-
-
 def test_a_working_set_finds_the_same(monkeypatch):
     """More variables than are taken at once: the conditions hold for all of them, not only for the set."""
     X, planted = spcacore.datasets.make_spiked(400, 600, cardinality=15, rng=0)
@@ -310,22 +276,14 @@ def test_golub_explains_more_than_scikit_learn():
         ({}, ValueError, "either penalty or cardinality"),
         ({"penalty": 1, "cardinality": 2}, ValueError, "either penalty or cardinality"),
         ({"penalty": -1}, ValueError, r"penalty must be in \[0, "),
-        ({"penalty": np.inf}, ValueError, "penalty"),
         ({"penalty": [1, np.nan]}, ValueError, r"penalty\[1\]"),
         ({"penalty": [1, 2, 3]}, ValueError, "3 entries for 2 components"),
         ({"cardinality": 0}, ValueError, r"cardinality must be in \[1, 12\]"),
         ({"cardinality": [3, 13]}, ValueError, r"cardinality\[1\]"),
-        ({"cardinality": 2.0}, TypeError, "cardinality"),
         ({"penalty": 1, "ridge": -1}, ValueError, "ridge"),
-        ({"penalty": 1, "ridge": np.nan}, ValueError, "ridge"),
-        ({"penalty": 1, "ridge": "inf"}, TypeError, "ridge"),
         ({"penalty": 1, "n_components": 13}, ValueError, "n_components"),
-        ({"penalty": 1, "max_iter": 0}, ValueError, "max_iter"),
-        ({"penalty": 1, "tol": -1}, ValueError, "tol"),
-        ({"penalty": 1, "kind": "gram"}, ValueError, "kind"),
         ({"penalty": 1, "start": np.eye(3)}, ValueError, r"\(12, 2\) is needed"),
         ({"penalty": 1, "start": np.ones((12, 2))}, ValueError, "linearly independent"),
-        ({"penalty": 1, "callback": 1}, TypeError, "callback"),
     ],
 )
 def test_bad_options(options, error, match):
@@ -337,13 +295,8 @@ def test_bad_options(options, error, match):
 
 
 def test_bad_matrices():
-    for bad, match in (
-        (np.full((4, 3), np.nan), "NaN"),
-        (np.zeros((4, 3)), "no variance"),
-        (np.ones(3), "dimensions"),
-    ):
-        with pytest.raises(ValueError, match=match):
-            spca(bad, 1, penalty=1)
+    with pytest.raises(ValueError, match="no variance"):
+        spca(np.zeros((4, 3)), 1, penalty=1)
     with pytest.raises(ValueError, match="semidefinite"):
         spca(np.diag([1.0, -1.0]), 1, penalty=0.1, kind="covariance")
     with pytest.raises(ValueError, match="ridge must be given"):
@@ -362,32 +315,19 @@ def test_a_penalty_too_large_is_told():
     assert one.loadings[:, 0].any()
 
 
-def test_rank_scale_and_precision():
+def test_rank_and_scale():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((30, 2)) @ rng.standard_normal((2, 10))
     with pytest.warns(RuntimeWarning, match="only 2 of the 4 components"):
         two = spca(X, 4, penalty=[1, 2, 3, 4])
     assert two.loadings.shape == (10, 2)
     Y = samples(4)
-    plain = spca(Y, 2, cardinality=4)
-    for scale in (1e-140, 1e140):
-        other = spca(Y * scale, 2, cardinality=4)
-        np.testing.assert_allclose(other.loadings, plain.loadings, atol=1e-7)
-        np.testing.assert_allclose(other.explained_variance_ratio, plain.explained_variance_ratio, rtol=1e-7)
-    for scale, options in (
-        (1e200, {}),
-        (1e300, {"ridge": np.inf}),
-        (1e-200, {}),
-        (1e-200, {"ridge": np.inf}),
-    ):
+    near = spca(Y, 2, cardinality=4, ridge=np.inf)
+    for scale in (1e300, 1e-200):
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "a variance (exceeds|is below) the number range")
-            far = spca(Y * scale, 2, cardinality=4, **options)
-        near = spca(Y, 2, cardinality=4, **options)
+            far = spca(Y * scale, 2, cardinality=4, ridge=np.inf)
         np.testing.assert_allclose(far.loadings, near.loadings, atol=1e-7)
-    single = spca(Y.astype(np.float32), 2, cardinality=4)
-    assert single.loadings.dtype == np.float32
-    np.testing.assert_allclose(single.loadings, plain.loadings, atol=5e-3)
     constant = np.column_stack([Y, np.full(30, 7.0), np.zeros(30)])
     assert not spca(constant, 2, penalty=1.0).loadings[-2:].any()
     scaled = spca(Y * np.arange(1, 13), 2, cardinality=4, scale=True)
@@ -400,14 +340,7 @@ def test_result_and_callback():
     result = spca(X, 2, cardinality=3, callback=told.append, tol=1e-6)
     assert [t.n_iter for t in told] == list(range(1, result.n_iter + 1))
     np.testing.assert_allclose(result.transform(X), (X - X.mean(axis=0)) @ result.loadings, atol=1e-12)
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(result)).loadings, result.loadings)
     assert "cardinality=[3, 3]" in repr(result)
-
-    def enough(progress):
-        raise StopIteration
-
-    with pytest.warns(RuntimeWarning, match="not converged in 1 iteration$"):
-        assert spca(X, 2, cardinality=3, callback=enough).n_iter == 1
     again = spca(X, 2, cardinality=3, start=result.loadings, tol=1e-6)
     np.testing.assert_allclose(again.loadings, result.loadings, atol=1e-3)
 

@@ -326,48 +326,6 @@ def test_overwrite_is_the_only_way_to_change_the_input(tool, dtype):
     np.testing.assert_array_equal(a, out)
 
 
-def test_any_layout_or_type_gives_the_same(tool):
-    a = np.array([3.0, -5, 1, 2, -2, 4])
-    expected = tool(a)
-    unaligned = np.frombuffer(b"x" + a.tobytes(), np.uint8)[1:].view(np.float64)
-    read_only = a.copy()
-    read_only.flags.writeable = False
-    for same in (
-        a.tolist(),
-        a.astype(int),
-        a.astype(">f8"),
-        np.repeat(a, 2)[::2],
-        a[::-1].copy()[::-1],
-        unaligned,
-        read_only,
-        a.astype(object),
-        a.astype(np.longdouble),
-    ):
-        np.testing.assert_array_equal(tool(same), expected)
-    half = tool(a.astype(np.float16))
-    assert half.dtype == np.float32
-    np.testing.assert_allclose(half, expected, atol=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("bad", "error", "message"),
-    [
-        ([], ValueError, "empty"),
-        (3.0, ValueError, "1 dimension"),
-        (np.ones((2, 2)), ValueError, "1 dimension"),
-        ([[1.0], [1.0, 2.0]], ValueError, "rectangular"),
-        ([1, 2j, 0], TypeError, "complex"),
-        (["a", "b"], TypeError, "real numbers"),
-        ([object(), 1, 2], TypeError, "not numbers"),
-        (np.ma.masked_array([1.0, 2.0], [0, 1]), TypeError, "masked"),
-        (np.array(["2020"], "M8[Y]"), TypeError, "datetime64"),
-    ],
-)
-def test_bad_vectors(tool, bad, error, message):
-    with pytest.raises(error, match=message):
-        tool(bad)
-
-
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("p", [3, 300, 40000])
@@ -388,18 +346,10 @@ def test_entries_that_are_not_finite(tool, dtype, value, p):
 @pytest.mark.parametrize(
     ("call", "error"),
     [
-        (lambda a: truncate(a, -1), ValueError),
         (lambda a: truncate(a, 5), ValueError),
-        (lambda a: truncate(a, 2.0), TypeError),
-        (lambda a: truncate(a, True), TypeError),
         (lambda a: soft_threshold(a, -1e-300), ValueError),
-        (lambda a: soft_threshold(a, np.inf), ValueError),
-        (lambda a: soft_threshold(a, np.nan), ValueError),
-        (lambda a: soft_threshold(a, "1"), TypeError),
         (lambda a: l1_threshold(a, 1 - 1e-15), ValueError),
         (lambda a: l1_threshold(a, 2 + 1e-14), ValueError),
-        (lambda a: l1_threshold(a, np.nan), ValueError),
-        (lambda a: l1_threshold(a, None), TypeError),
     ],
 )
 def test_bad_parameters(call, error):

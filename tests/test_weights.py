@@ -128,6 +128,7 @@ ONE = (
     (spcacore.scotlass, {"l1_bound": 1.7}),
     (spcacore.dspca, {"cardinality": 4}),
     (spcacore.branch_and_bound, {"cardinality": 4}),
+    (spcacore.least_squares_component, {"cardinality": 4}),
 )
 
 

@@ -21,8 +21,9 @@ from .._limits import (
 )
 from .._records import record
 from .._validation import as_seed, check_bool, check_choice, integer
+from ..linalg.eigen import all_eigenpairs
 from ..linalg.orthogonal import fix_sign
-from ..linalg.pencil import ties
+from ..linalg.pencil import PencilBasis, ties
 from ..operators.deflation import DeflatedOperator
 from ..operators.gram import formed
 from ..operators.inputs import as_problem
@@ -241,19 +242,6 @@ def _order(supports: list[NDArray[np.intp]]) -> NDArray[np.intp] | None:
 
 
 @record
-class _Basis:
-    """W with W'B_S W = I and W'A_S W = diag(eigenvalues), descending, and R = W'Q_S.
-
-    `in_null_space` marks the variables that can be made zero by adding what B maps to zero.
-    """
-
-    eigenvalues: NDArray[np.float64]
-    W: NDArray[np.float64]
-    R: NDArray[np.float64] | None
-    in_null_space: NDArray[np.bool_]
-
-
-@record
 class Pencil:
     """B = I + strength QQ', Q by rows; directions with x'Bx of at most `least` do not count."""
 
@@ -270,24 +258,17 @@ class Pencil:
         """Of B."""
         return np.ones(p) if self.Q is None else 1 + self.strength * (self.Q**2).sum(axis=0)
 
-    def basis(self, G: NDArray[Any], index: NDArray[np.intp]) -> _Basis:
+    def basis(self, G: NDArray[Any], index: NDArray[np.intp]) -> PencilBasis:
         """Of a support, where A is G."""
-        G = (G + G.T) / 2.0
         if self.Q is None:
-            eigenvalues, W = np.linalg.eigh(G)
-            return _Basis(
-                eigenvalues[::-1].copy(), np.asfortranarray(W[:, ::-1]), None, np.zeros(len(G), bool)
+            eigenvalues, W = all_eigenpairs((G + G.T) / 2.0)
+            return PencilBasis(
+                eigenvalues[::-1].copy(), np.asfortranarray(W[:, ::-1]), np.zeros(len(G), bool)
             )
-        Q = self.Q[:, index].T
-        U, root, _ = np.linalg.svd(Q)
+        U, root, _ = np.linalg.svd(self.Q[:, index].T)
         square = np.ones(len(index))
         square[: len(root)] += self.strength * root**2
-        kept = square > self.least
-        T = U[:, kept] / np.sqrt(square[kept])
-        eigenvalues, Y = np.linalg.eigh(T.T @ G @ T)
-        W = np.asfortranarray(T @ Y[:, ::-1])
-        null = (U[:, ~kept] ** 2).sum(axis=1) > 1e-8
-        return _Basis(eigenvalues[::-1].copy(), W, np.asfortranarray(W.T @ Q), null)
+        return PencilBasis.of(G, square, U, square > self.least)
 
     def leading(self, G: NDArray[np.float64], index: NDArray[np.intp], n_iter: int) -> Solution:
         """The leading vector of a support, of unit norm, where A is G."""
@@ -300,21 +281,13 @@ class Pencil:
         return Solution(index, x / np.linalg.norm(x), float(basis.eigenvalues[0]), n_iter, True)
 
     def bordered_eigenvalues(
-        self, C: NDArray[Any], candidate: NDArray[np.intp], diagonal: NDArray[np.float64], basis: _Basis,
-        norm: NDArray[np.float64] | None = None,
+        self, C: NDArray[Any], index: NDArray[np.intp], candidate: NDArray[np.intp],
+        diagonal: NDArray[np.float64], basis: PencilBasis, norm: NDArray[np.float64] | None = None,
     ) -> NDArray[np.float64]:  # fmt: skip
-        """The largest eigenvalues with each candidate more."""
+        """The largest eigenvalues on a support, where the rows of A are C, with each candidate more."""
+        R = None if self.Q is None else np.asfortranarray(basis.W.T @ self.Q[:, index].T)
         return _core.bordered_eigenvalues(
-            C,
-            candidate,
-            diagonal,
-            basis.eigenvalues,
-            basis.W,
-            norm,
-            self.Q,
-            basis.R,
-            self.strength,
-            self.least,
+            C, candidate, diagonal, basis.eigenvalues, basis.W, norm, self.Q, R, self.strength, self.least
         )
 
 
@@ -343,9 +316,8 @@ def _forward(
         if k + 1 < K:
             basis = pencil.basis(G, S)
             candidate = np.flatnonzero(free)
-            new = int(
-                candidate[ties(pencil.bordered_eigenvalues(C[: k + 1], candidate, diagonal, basis, norm))[0]]
-            )
+            value = pencil.bordered_eigenvalues(C[: k + 1], S, candidate, diagonal, basis, norm)
+            new = int(candidate[ties(value)[0]])
 
 
 def _gradient(
@@ -404,9 +376,7 @@ def _backward(
         if clock(removed) and len(S) > K:  # at once to the K that weigh most
             S = np.sort(S[_core.select_largest(np.ascontiguousarray(basis.W[:, 0]), K)])
             continue
-        value = _core.deleted_eigenvalues(basis.eigenvalues, basis.W)
-        value[basis.in_null_space] = basis.eigenvalues[0]
-        S = np.delete(S, ties(value)[-1])
+        S = np.delete(S, ties(basis.without_each())[-1])
 
 
 def whole_matrix(op: _core.Operator) -> NDArray[np.float64]:
@@ -442,9 +412,9 @@ def _first(state: DeflatedOperator, pencil: Pencil, seed: list[int]) -> int | No
         V = np.zeros((op.p, len(part)), op.dtype, order="F")
         V[part, np.arange(len(part))] = 1
         for i, row in zip(part, op.apply_block(V).T, strict=True):
-            basis = pencil.basis(diagonal[[[i]]], np.array([i]))
-            others = np.delete(np.arange(op.p), i)
-            pair = pencil.bordered_eigenvalues(np.ascontiguousarray(row[None]), others, diagonal, basis).max()
+            one, others = np.array([i]), np.delete(np.arange(op.p), i)
+            basis, C = pencil.basis(diagonal[[[i]]], one), np.ascontiguousarray(row[None])
+            pair = pencil.bordered_eigenvalues(C, one, others, diagonal, basis).max()
             if pair > best + TIE_TOLERANCE * abs(best) or best == -np.inf:
                 chosen, best = int(i), pair
     return chosen

@@ -52,7 +52,7 @@ def best_swap(
         return None
     if plain:
         basis = pencil.basis(op.submatrix(S).astype(np.float64), S)
-        without = _core.deleted_eigenvalues(basis.eigenvalues, basis.W)
+        without = basis.without_each()
         if state.deflation.semidefinite:  # A is semidefinite: j adds at most a_jj
             outside &= diagonal + without.max() > enough
     candidate = np.flatnonzero(outside)
@@ -80,7 +80,7 @@ def best_swap(
                 continue
         part = np.ascontiguousarray(C[rest])
         basis = local.basis(part[:, place[rest]].astype(np.float64), place[rest])
-        value = local.bordered_eigenvalues(part, others, variance, basis, left)
+        value = local.bordered_eigenvalues(part, place[rest], others, variance, basis, left)
         if value.max() > enough:
             index = np.sort(np.append(S[rest], candidate[ties(value)[0]]))
             new = refit(state, replace(x, index=index, entries=np.ones(k, op.dtype)))

@@ -60,8 +60,8 @@ def as_json(output):
 
 
 @pytest.fixture
-def X():
-    return made(9)
+def X(request):
+    return made(getattr(request.module, "P", 9))
 
 
 @pytest.fixture

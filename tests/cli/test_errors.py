@@ -12,17 +12,14 @@ import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse
-from cli_tools import made, one_error_line, read, saved
+from cli_tools import one_error_line, read, saved
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spcacore import cli
 from spcacore.cli import fit
 
-
-@pytest.fixture
-def X():
-    return made(12)
+P = 12  # columns of X
 
 
 @pytest.mark.parametrize(

@@ -7,15 +7,12 @@ import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse
-from cli_tools import OPTIONS, api, assert_same, made, results, saved
+from cli_tools import OPTIONS, api, assert_same, results, saved
 
 import spcacore
 from spcacore.cli import arguments, fit
 
-
-@pytest.fixture
-def X():
-    return made(12)
+P = 12  # columns of X
 
 
 def test_without_arguments_prints_the_pit_props_result_of_the_api(run):

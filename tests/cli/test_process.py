@@ -9,14 +9,11 @@ import sys
 
 import numpy as np
 import pytest
-from cli_tools import COMMAND, OPTIONS, assert_same, made, results, saved
+from cli_tools import COMMAND, OPTIONS, assert_same, results, saved
 
 import spcacore
 
-
-@pytest.fixture
-def X():
-    return made(12)
+P = 12  # columns of X
 
 
 class Terminal(io.StringIO):

@@ -8,16 +8,13 @@ import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse
-from cli_tools import OPTIONS, api, assert_same, made, read, results
+from cli_tools import OPTIONS, api, assert_same, read, results
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spcacore.cli.text import _is_text
 
-
-@pytest.fixture
-def X():
-    return made(12)
+P = 12  # columns of X
 
 
 def write_text(path, matrix, delimiter):

@@ -112,13 +112,4 @@ void SPCA(check_greedy)(trial_t *t)
         CHECK(t, fabs(deleted[i] - largest_eigenvalue(t, p, A, B, k - 1, larger)) <=
                      1e-8 * size * (double)k * (1 + strength));
     }
-    for (spca_int at = 0;; at++) {
-        stop_t stop = {0, at};
-        spca_status status =
-            SPCA(bordered_eigenvalues)(p, k, w, directions, count, candidate, C, diagonal,
-                                       eigenvalues, W, pruned ? norm : NULL, Q, R, strength, 1e-10,
-                                       stop_at, &stop, SCRATCH(t, room, double), value);
-        CHECK(t, status == (stop.asked > at ? SPCA_STOPPED : SPCA_OK));
-        if (stop.asked <= at) break;
-    }
 }

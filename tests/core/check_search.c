@@ -83,15 +83,6 @@ void SPCA(check_branch)(trial_t *t)
             CHECK(t, found || worst <= 1e3 * EPSILON * size * (double)(k * k));
         } while (next_support(p, k, support));
     }
-    for (spca_int at = 0; at < 30; at++) {
-        stop_t stop = {0, at};
-        uint8_t *again = SCRATCH(t, p * nodes * (room + 1), uint8_t);
-        memcpy(again, pool, (size_t)(p * nodes * (room + 1)));
-        status = spca_branch(p, k, n, nodes, which, room, empty, stop_at, &stop, again,
-                             WORK(t, work), SCRATCH(t, p + k, spca_int), n_children, excess);
-        CHECK(t, (status == SPCA_STOPPED) == (stop.asked > at));
-        if (stop.asked <= at) break;
-    }
 }
 
 /* r = c - (G + ridge I) b is level sign(b_j) where b_j is not 0 to rounding, and within it
@@ -147,14 +138,6 @@ void SPCA(check_elastic_net)(trial_t *t)
     CHECK(t, status == SPCA_OK);
     check_optimal(t, p, dense, c, (double)ridge, b, (double)level, size);
     CHECK(t, level == floor || support <= limit);
-    for (spca_int at = 0;; at++) {
-        stop_t stop = {0, at};
-        status = spca_elastic_net(p, limit, G, c, ridge, floor, least, 0, stop_at, &stop, index,
-                                  value, WORK(t, limit * limit + 3 * limit + 2 * p),
-                                  SCRATCH(t, limit + p, spca_int), &count, &level);
-        CHECK(t, status == (stop.asked > at ? SPCA_STOPPED : SPCA_OK));
-        if (stop.asked <= at) break;
-    }
 }
 
 void SPCA(check_dspca)(trial_t *t)
@@ -198,14 +181,6 @@ void SPCA(check_dspca)(trial_t *t)
     do best = fmax(best, largest_eigenvalue(t, p, A, NULL, k, support)); /* of k variables */
     while (next_support(p, k, support));
     if (constrained) CHECK(t, (double)dual >= best - slack);
-    for (spca_int at = 0;; at++) {
-        stop_t stop = {0, at};
-        status = spca_dspca(p, a, constrained, limit, tol, 6, stop_at, &stop,
-                            WORK(t, 4 * p * p + 28 * p), SCRATCH(t, 12 * p, blas_int), M, &primal,
-                            &dual, &n_iter);
-        CHECK(t, (status == SPCA_STOPPED) == (stop.asked > at));
-        if (stop.asked <= at) break;
-    }
 }
 
 /* What a guess of the support may be, and a variable that stays at the level. */

@@ -80,13 +80,9 @@ def other_expressions(node):
             new = [ast.Constant(n) for n in other_numbers(node.value)]
         case ast.UnaryOp(op=ast.USub() | ast.Not() | ast.Invert()):
             new = [node.operand]
-        case ast.BinOp() if type(node.op) in BINARY and not isinstance(
-            node.left, ast.Constant | ast.JoinedStr
-        ):
-            new = [ast.BinOp(node.left, BINARY[type(node.op)](), node.right)]
-        case ast.BinOp() if type(node.op) in BINARY and isinstance(
-            getattr(node.left, "value", ""), int | float
-        ):
+        case ast.BinOp(left=ast.JoinedStr() | ast.Constant(value=str())):
+            pass
+        case ast.BinOp() if type(node.op) in BINARY:
             new = [ast.BinOp(node.left, BINARY[type(node.op)](), node.right)]
         case ast.BoolOp():
             new = [ast.BoolOp(ast.Or() if isinstance(node.op, ast.And) else ast.And(), node.values)]
