@@ -46,10 +46,7 @@ def shares(A, cardinality, deflation, **search):
 def table(A, cardinality, search):
     r = len(cardinality)
     dense = 100 * np.linalg.eigvalsh(A)[::-1][:r] / np.trace(A)
-    lines = [
-        "| deflation | " + " | ".join(f"{k}" for k in cardinality) + " |",
-        "| --- |" + " ---: |" * r,
-    ]
+    lines = pages.head("deflation", *cardinality)
     for deflation in SHORT:
         share = shares(A, cardinality, deflation, **search)
         cells = (f"{a:.2f}<br>{c:.2f}" for a, c in zip(share, np.cumsum(share), strict=True))
@@ -77,10 +74,7 @@ def simulation(draws=200):
             total[d].append(shares(A, (k,) * 4, d, method="tpower").sum())
     total = {d: np.array(v) for d, v in total.items()}
     best = np.max(list(total.values()), axis=0)
-    lines = [
-        "| deflation | explains most in | falls short by, on average | at most |",
-        "| --- |" + " ---: |" * 3,
-    ]
+    lines = pages.head("deflation", "explains most in", "falls short by, on average", "at most")
     for d, v in total.items():
         lines.append(
             f"| {SHORT[d]} | {100 * np.mean(v >= best - 1e-9):.0f} % | {np.mean(best - v):.2f} "

@@ -15,8 +15,7 @@ def table(what, X, y, folds, counts, **options):
     shares = [accuracy(X, y, folds, cardinality=k, **options) for k in counts]
     return "\n".join(
         [
-            f"| {what} | " + " | ".join(map(str, counts)) + " |",
-            "| --- |" + " ---: |" * len(counts),
+            *pages.head(what, *counts),
             "| classified rightly, % | " + " | ".join(f"{100 * share:.0f}" for share in shares) + " |",
         ]
     )

@@ -52,6 +52,11 @@ def table(header, rows):
     )
 
 
+def head(*names):
+    """The first two lines of a table whose other columns are numbers."""
+    return ["| " + " | ".join(map(str, names)) + " |", "| --- |" + " ---: |" * (len(names) - 1)]
+
+
 def rewrite(page, name, text):
     """Write the part of a page between `<!-- NAME -->` and `<!-- end -->` anew."""
     path = DOCS / page

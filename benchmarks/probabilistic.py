@@ -110,8 +110,7 @@ def figure_4():
                     f" ({used:.0f})" if abs(used - k) > 0.5 else ""
                 )
     columns = [(name, k) for name in data for k in sizes]
-    lines = ["| | " + " | ".join(f"{name}, k = {k}" for name, k in columns) + " |"]
-    lines += ["| --- |" + " ---: |" * len(columns)]
+    lines = pages.head("", *(f"{name}, k = {k}" for name, k in columns))
     lines += [f"| {m} | " + " | ".join(row.get(c, "") for c in columns) + " |" for m, row in table.items()]
     return lines
 

@@ -44,11 +44,10 @@ def ms(seconds):
 
 
 def one_component():
-    lines = [
-        "| matrix | p | k | optimum (proved) | greedy | one start | all starts | with swaps | ms | "
-        "branch and bound, ms | bound above optimum | relaxation above |",
-        "| --- |" + " ---: |" * 11,
-    ]
+    lines = pages.head(
+        "matrix", "p", "k", "optimum (proved)", "greedy", "one start", "all starts", "with swaps", "ms",
+        "branch and bound, ms", "bound above optimum", "relaxation above",
+    )  # fmt: skip
     for name, A in matrices().items():
         for k in CARDINALITIES:
             slow, exact = timed(
@@ -74,11 +73,10 @@ def one_component():
 
 
 def several_components():
-    lines = [
-        "| matrix | k | projection | with swaps | branch and bound | generalized | refined | ms | "
-        "orthogonal, refined | dense |",
-        "| --- |" + " ---: |" * 9,
-    ]
+    lines = pages.head(
+        "matrix", "k", "projection", "with swaps", "branch and bound", "generalized", "refined", "ms",
+        "orthogonal, refined", "dense",
+    )  # fmt: skip
     for name, A in matrices().items():
         trace = np.trace(A)
         dense = np.linalg.eigvalsh(A)[::-1][:COMPONENTS].sum() / trace

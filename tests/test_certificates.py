@@ -25,6 +25,18 @@ PATHS = {  # how bounds come about beyond so many variables, here none
 PITPROPS = spcacore.datasets.load_pitprops().correlation
 
 
+def data_and_eigenvectors(rng):
+    p, m = int(rng.integers(4, 9)), int(rng.integers(1, 4))
+    X = rng.standard_normal((12, p)) * 3.0 ** rng.integers(-2, 3, p)
+    A = covariance(X)
+    return X, A, np.linalg.eigh(A)[1][:, -m:]
+
+
+def bounds_by(way, patch, **more):
+    for name, value in (PATHS[way] | more).items():
+        patch.setattr(certificates, name, value)
+
+
 def matrices(rng):
     """Data of all kinds: scaled, tied, duplicated, low rank, constant columns."""
     n, p = int(rng.integers(2, 12)), int(rng.integers(2, 9))
@@ -50,8 +62,7 @@ def matrices(rng):
 @pytest.mark.parametrize("kind", ["data", "covariance", "csr"])
 @pytest.mark.parametrize("seeds", [range(40), pytest.param(range(40, 150), marks=pytest.mark.slow)], ids=str)
 def test_no_bound_is_below_the_optimum(kind, way, dtype, seeds, monkeypatch):
-    for name, value in (PATHS[way] | {"BOUND_VECTORS": 2, "BOUND_ROWS": 4}).items():
-        monkeypatch.setattr(certificates, name, value)
+    bounds_by(way, monkeypatch, BOUND_VECTORS=2, BOUND_ROWS=4)
     tight = []
     for seed in seeds:
         rng = np.random.default_rng([seed, len(kind)])
@@ -113,16 +124,13 @@ def test_vectors_beyond_the_rank_are_orthonormal_too():
 
 def test_vectors_need_not_be_eigenvectors(monkeypatch):
     """Any orthonormal vectors give valid bounds: near ones, rotated ones, random ones."""
-    for name, value in PATHS["lanczos"].items():
-        monkeypatch.setattr(certificates, name, value)
+    bounds_by("lanczos", monkeypatch)
     rng = np.random.default_rng(5)
     for trial in range(100):
-        p, m = int(rng.integers(3, 9)), int(rng.integers(1, 3))
-        X = rng.standard_normal((10, p)) * 3.0 ** rng.integers(-2, 3, p)
-        A = covariance(X)
-        V = np.linalg.eigh(A)[1][:, -m:] + 10.0 ** rng.uniform(-3, 1) * rng.standard_normal((p, m))
+        X, A, V = data_and_eigenvectors(rng)
+        V = V + 10.0 ** rng.uniform(-3, 1) * rng.standard_normal(V.shape)
         monkeypatch.setattr(certificates, "_lanczos", lambda op, m, V=V: np.asfortranarray(V))
-        for k in range(1, p + 1):
+        for k in range(1, len(A) + 1):
             best = optimum(A, k)
             for name, bound in optimality_bound(X, k).bounds.items():
                 assert bound >= best, (trial, k, name)
@@ -130,14 +138,12 @@ def test_vectors_need_not_be_eigenvectors(monkeypatch):
 
 def test_bounds_of_any_vectors_are_those_of_the_formula(monkeypatch):
     """On explicit matrices, with the knapsack by linear programming; its parts bound what they stand for."""
-    for name, value in PATHS["lanczos"].items():
-        monkeypatch.setattr(certificates, name, value)
+    bounds_by("lanczos", monkeypatch)
     rng = np.random.default_rng(7)
     for _ in range(40):
-        p, m = int(rng.integers(4, 9)), int(rng.integers(1, 4))
-        X = rng.standard_normal((12, p)) * 2.0 ** rng.integers(-2, 3, p)
-        A = covariance(X)
-        V = np.linalg.qr(np.linalg.eigh(A)[1][:, -m:] + 0.3 * rng.standard_normal((p, m)))[0]
+        X, A, V = data_and_eigenvectors(rng)
+        p, m = V.shape
+        V = np.linalg.qr(V + 0.3 * rng.standard_normal((p, m)))[0]
         theta, E = np.linalg.eigh(V.T @ A @ V)
         V = V @ E
         R, P = A @ V - V * theta, np.eye(p) - V @ V.T
@@ -171,8 +177,7 @@ def test_certified_components(deflation, way, seed, n):
     X = rng.standard_normal((n, 7)) @ rng.standard_normal((7, 7))
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # fewer components where there are few samples
-        for name, value in (PATHS[way] | {"BOUND_VECTORS": 3}).items():
-            patch.setattr(certificates, name, value)
+        bounds_by(way, patch, BOUND_VECTORS=3)
         result = sparse_pca(X, 3, cardinality=3, deflation=deflation, certify=True)
         shorter = sparse_pca(X, 2, cardinality=3, deflation=deflation, certify=True)
         longer = shorter.extend(X, 1)
@@ -225,8 +230,7 @@ def test_few_samples_give_the_eigenvalues_themselves(deflation, way, monkeypatch
     """Also after a deflation, but for Hotelling's and the residual of the data."""
     rng = np.random.default_rng(3)
     X = rng.standard_normal((6, 12)) * 2.0 ** rng.integers(-2, 3, 12)
-    for name, value in (PATHS[way] | {"BOUND_VECTORS": 3}).items():
-        monkeypatch.setattr(certificates, name, value)
+    bounds_by(way, monkeypatch, BOUND_VECTORS=3)
     problem = as_problem(X)
     state, A, earlier = DeflatedOperator.from_problem(problem), covariance(X), []
     if deflation is not None:
@@ -267,8 +271,7 @@ def test_weighted_samples_in_any_storage(storage, scale, monkeypatch):
         rng.standard_normal((7, 20)) * np.exp(rng.standard_normal(20)),
         np.array([1.0, 2, 1, 3, 1, 1, 2]),
     )
-    for name, value in PATHS["samples"].items():
-        monkeypatch.setattr(certificates, name, value)
+    bounds_by("samples", monkeypatch)
     problem = as_problem(storage(X), sample_weight=weight, scale=scale)
     for deflation in ("projection", "schur", "generalized"):
         state = DeflatedOperator.from_problem(problem, DEFLATIONS[deflation])

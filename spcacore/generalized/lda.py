@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._docstrings import filled
 from .._limits import PRIOR_SUM, SPAN
 from .._messages import counted
 from .._validation import (
@@ -39,6 +40,7 @@ from .pencil import Pencil, Unbounded
 from .scatter import BlockScatter, DataScatter, ledoit_wolf_shrinkage
 
 
+@filled({"rows": "Parameters\n----------\nX : array-like or sparse matrix of shape (m, p)"})
 @dataclass(frozen=True, eq=False)
 class SparseLDAResult(Named):
     """Sparse discriminant directions.
@@ -94,9 +96,7 @@ class SparseLDAResult(Named):
     def transform(self, X: Any) -> NDArray[Any]:
         """Discriminant scores `(X - mean) @ scalings`.
 
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (m, p)
+        {rows}
 
         Returns
         -------
@@ -112,9 +112,7 @@ class SparseLDAResult(Named):
 
         Distances are in the metric of the scatter within classes, `d^2 = z' metric^-1 z`.
 
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (m, p)
+        {rows}
 
         Returns
         -------
@@ -129,9 +127,7 @@ class SparseLDAResult(Named):
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of largest `decision_function`: the nearest centroid, but for the priors.
 
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (m, p)
+        {rows}
 
         Returns
         -------
@@ -142,9 +138,7 @@ class SparseLDAResult(Named):
     def score(self, X: Any, y: Any) -> float:
         """The share of rows that are classified as in y.
 
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (m, p)
+        {rows}
         y : array-like of shape (m,)
 
         Returns

@@ -155,10 +155,7 @@ def branch_and_bound(
     (2019). Certifiably optimal sparse principal component analysis. Mathematical Programming Computation
     11, 381-420, algorithm 1.
 
-    Examples
-    --------
-    >>> import spcacore
-    >>> pitprops = spcacore.datasets.load_pitprops()
+    {pitprops}
     >>> x = spcacore.branch_and_bound(pitprops.correlation, 6, kind="covariance")
     >>> print(f"{x.value:.4f}", x.optimal, [name for name, w in zip(pitprops.names, x.loading) if w])
     3.7710 True ['topdiam', 'length', 'ringbut', 'bowmax', 'bowdist', 'whorls']

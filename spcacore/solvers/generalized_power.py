@@ -220,11 +220,7 @@ def gpower(
     renormalize : bool, default True
         Replace the values on the support by the leading eigenvector there, which undoes the shrinkage
         of an l1 penalty. False returns z.
-    {matrix}
-    {screening}
-    {n_features}
-    {rng}
-    {callback}
+    {screened}
 
     Returns
     -------
@@ -246,10 +242,7 @@ def gpower(
     principal component analysis. Journal of Machine Learning Research 11, 517-553, sections 2.1 and
     2.2, algorithms 2 and 3.
 
-    Examples
-    --------
-    >>> import spcacore
-    >>> pitprops = spcacore.datasets.load_pitprops()
+    {pitprops}
     >>> x = spcacore.gpower(pitprops.correlation, 0.3, kind="covariance")
     >>> print(f"{x.value:.4f}", [name for name, w in zip(pitprops.names, x.loading) if w])
     3.9962 ['topdiam', 'length', 'ringtop', 'ringbut', 'bowmax', 'bowdist', 'whorls']

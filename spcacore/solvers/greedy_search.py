@@ -174,10 +174,7 @@ def greedy(
     B. Moghaddam, Y. Weiss and S. Avidan (2006). Spectral bounds for sparse PCA: exact and greedy
     algorithms. Advances in Neural Information Processing Systems 18 (backward and bidirectional).
 
-    Examples
-    --------
-    >>> import spcacore
-    >>> pitprops = spcacore.datasets.load_pitprops()
+    {pitprops}
     >>> x = spcacore.greedy(pitprops.correlation, 6, kind="covariance")
     >>> x.path_value.round(3)
     array([1.   , 1.954, 2.475, 2.937, 3.406, 3.771])

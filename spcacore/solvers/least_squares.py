@@ -380,10 +380,7 @@ def least_squares_component(
     of Multivariate Analysis 173, 366-382 (projection). G. M. Furnival and R. W. Wilson (1974). Regressions by
     leaps and bounds. Technometrics 16, 499-511 (the tree of "exact").
 
-    Examples
-    --------
-    >>> import spcacore
-    >>> pitprops = spcacore.datasets.load_pitprops()
+    {pitprops}
     >>> x = spcacore.least_squares_component(pitprops.correlation, 3, kind="covariance")
     >>> print(f"{x.value:.3f}", [name for name, w in zip(pitprops.names, x.loading) if w])
     4.032 ['length', 'ringbut', 'bowmax']

@@ -47,5 +47,13 @@ callback : callable, optional
     "type_error": """\
 TypeError
     For input that is not real numbers, masked arrays, or an option of the wrong type.""",
+    "pitprops": """\
+Examples
+--------
+>>> import spcacore
+>>> pitprops = spcacore.datasets.load_pitprops()""",
 }
+SHARED["screened"] = "\n".join(
+    SHARED[name] for name in ("matrix", "screening", "n_features", "rng", "callback")
+)
 shared_parameters = filled(SHARED)

@@ -199,10 +199,7 @@ def pmd(
     applications to sparse principal components and canonical correlation analysis. Biostatistics
     10(3), 515-534, algorithm 3 and sections 2.2 to 3.2.
 
-    Examples
-    --------
-    >>> import spcacore
-    >>> pitprops = spcacore.datasets.load_pitprops()
+    {pitprops}
     >>> x = spcacore.pmd(pitprops.correlation, 1.8, kind="covariance")
     >>> x
     PMDComponent(method='pmd', p=13, cardinality=5, value=2.64461, converged in 59 iterations)

@@ -148,10 +148,7 @@ def dspca(
     text data. Advances in Neural Information Processing Systems 24 (elimination of variables before
     solving; by variances for a penalty on the number of nonzeros, here by covariances for the l1 norm).
 
-    Examples
-    --------
-    >>> import spcacore
-    >>> pitprops = spcacore.datasets.load_pitprops()
+    {pitprops}
     >>> x = spcacore.dspca(pitprops.correlation, 5, kind="covariance", tol=1e-5)
     >>> print(f"{x.value:.4f} of at most {x.upper_bound:.4f}")
     3.4062 of at most 3.4581

@@ -212,11 +212,7 @@ def tpower(
         At last swap variables of the support for others, one for one, until no swap raises the
         objective. It takes `cardinality` columns of A. Default: where these are cheap, `start` is None, and
         values are re-fitted.
-    {matrix}
-    {screening}
-    {n_features}
-    {rng}
-    {callback}
+    {screened}
 
     Returns
     -------
@@ -236,10 +232,7 @@ def tpower(
     X.-T. Yuan and T. Zhang (2013). Truncated power method for sparse eigenvalue problems. Journal of
     Machine Learning Research 14, 899-925, algorithm 1.
 
-    Examples
-    --------
-    >>> import spcacore
-    >>> pitprops = spcacore.datasets.load_pitprops()
+    {pitprops}
     >>> x = spcacore.tpower(pitprops.correlation, 6, kind="covariance")
     >>> print(f"{x.value:.4f}", [name for name, w in zip(pitprops.names, x.loading) if w])
     3.7710 ['topdiam', 'length', 'ringbut', 'bowmax', 'bowdist', 'whorls']

@@ -10,10 +10,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import _core
+from .._docstrings import filled
 from .._messages import counted
 from .._validation import check_bool, integer, number, output_array, real_array
 
+_filled = filled(
+    {
+        "rotation": "rotation : ndarray, shape (r, r), dtype of `rotated`\n"
+        "    Orthogonal, with determinant 1.  Columns are neither sorted nor given a sign.",
+        "raises": "Raises\n------\nTypeError, ValueError\n    As `orthomax`, with its RuntimeWarning.",
+    }
+)
 
+
+@_filled
 def orthomax(
     loadings: ArrayLike,
     gamma: float = 1.0,
@@ -61,8 +71,7 @@ def orthomax(
     rotated : ndarray, shape (p, r), float32 or float64
         ``loadings @ rotation``; with `overwrite` the array `loadings` itself, otherwise a new array in
         Fortran order.
-    rotation : ndarray, shape (r, r), dtype of `rotated`
-        Orthogonal, with determinant 1.  Columns are neither sorted nor given a sign.
+    {rotation}
 
     Raises
     ------
@@ -121,6 +130,7 @@ def orthomax(
     return _rotate(loadings, gamma, normalize, max_iter, tol, overwrite)
 
 
+@_filled
 def varimax(
     loadings: ArrayLike,
     *,
@@ -142,13 +152,9 @@ def varimax(
     -------
     rotated : ndarray, shape (p, r), float32 or float64
         ``loadings @ rotation``.
-    rotation : ndarray, shape (r, r), dtype of `rotated`
-        Orthogonal, with determinant 1.
+    {rotation}
 
-    Raises
-    ------
-    TypeError, ValueError
-        As `orthomax`, with its RuntimeWarning.
+    {raises}
 
     See Also
     --------
@@ -172,6 +178,7 @@ def varimax(
     return _rotate(loadings, 1.0, normalize, max_iter, tol, overwrite)
 
 
+@_filled
 def l1_rotation(
     loadings: ArrayLike,
     *,
@@ -201,13 +208,9 @@ def l1_rotation(
     -------
     rotated : ndarray, shape (p, r), float32 or float64
         ``loadings @ rotation``, whose magnitudes sum to no more than after `varimax`.
-    rotation : ndarray, shape (r, r), dtype of `rotated`
-        Orthogonal, with determinant 1.  Columns are neither sorted nor given a sign.
+    {rotation}
 
-    Raises
-    ------
-    TypeError, ValueError
-        As `orthomax`, with its RuntimeWarning.
+    {raises}
 
     See Also
     --------

@@ -16,11 +16,15 @@ from .._validation import check_bool, integer, number, output_array, raise_not_f
 _filled = filled(
     {
         "vector": "a : (p,) array_like\n"
-        "    A vector of finite real numbers. float32 stays float32; other dtypes become float64."
+        "    A vector of finite real numbers. float32 stays float32; other dtypes become float64.",
+        "overwrite": "overwrite : bool, default False\n"
+        "    Work in the array given, which must be a contiguous, writable float32 or float64 array.",
+        "raises": "Raises\n------\nValueError, TypeError\n    As `truncate`, of all arguments.",
     }
 )
 
 
+@_filled
 def truncate(x: ArrayLike, k: int, *, overwrite: bool = False) -> NDArray[Any]:
     """Keep the k entries of largest magnitude and set the others to zero.
 
@@ -32,8 +36,7 @@ def truncate(x: ArrayLike, k: int, *, overwrite: bool = False) -> NDArray[Any]:
         A vector of finite real numbers. float32 stays float32; other dtypes become float64.
     k : int
         How many entries to keep, 0 to p.
-    overwrite : bool, default False
-        Work in `x` itself, which must be a contiguous, writable float32 or float64 array.
+    {overwrite}
 
     Returns
     -------
@@ -75,18 +78,14 @@ def soft_threshold(a: ArrayLike, level: float, *, overwrite: bool = False) -> ND
     {vector}
     level : float
         By how much to shrink; finite, at least 0. It is rounded to the precision of `a`.
-    overwrite : bool, default False
-        Work in `a` itself, which must be a contiguous, writable float32 or float64 array.
+    {overwrite}
 
     Returns
     -------
     (p,) ndarray
         The shrunk vector; `a` itself when `overwrite` is true.
 
-    Raises
-    ------
-    ValueError, TypeError
-        As `truncate`, of `a` and `level`.
+    {raises}
 
     References
     ----------
@@ -123,8 +122,7 @@ def l1_threshold(
         The bound on the l1 norm, 1 to sqrt(p).
     nonnegative : bool, default False
         Also require ``w >= 0``: `a` is replaced by its positive part.
-    overwrite : bool, default False
-        Write w to `a` itself, which must be a contiguous, writable float32 or float64 array.
+    {overwrite}
 
     Returns
     -------
@@ -136,10 +134,7 @@ def l1_threshold(
         unique; returned is one of unit length, whose first tied entry is the largest and whose other
         tied entries are equal, and `level` is the largest magnitude.
 
-    Raises
-    ------
-    ValueError, TypeError
-        As `truncate`, of `a` and `bound`.
+    {raises}
 
     References
     ----------

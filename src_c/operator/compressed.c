@@ -321,18 +321,14 @@ VECTORIZED static void some_lines(const block_t *s, spca_int l0, spca_int l1)
     int wide = s->A->wide, groups = (int)(s->padded / LANES);
 #ifdef __GNUC__
     switch (groups) { /* so that sums stay in registers */
-    case 1:
-        wide ? lines(1, 1, s, l0, l1) : lines(1, 0, s, l0, l1);
-        return;
-    case 2:
-        wide ? lines(2, 1, s, l0, l1) : lines(2, 0, s, l0, l1);
-        return;
-    case 3:
-        wide ? lines(3, 1, s, l0, l1) : lines(3, 0, s, l0, l1);
-        return;
-    case 4:
-        wide ? lines(4, 1, s, l0, l1) : lines(4, 0, s, l0, l1);
-        return;
+#define CASE(groups)                                                                               \
+    case groups:                                                                                   \
+        wide ? lines(groups, 1, s, l0, l1) : lines(groups, 0, s, l0, l1);                          \
+        return
+        CASE(1);
+        CASE(2);
+        CASE(3);
+        CASE(4);
     default:
         wide ? lines(5, 1, s, l0, l1) : lines(5, 0, s, l0, l1);
         return;
