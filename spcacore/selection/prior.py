@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._messages import listed
+from .._validation import check_callback
 from ..models.structured import StructuredPCAResult, oppca, soppca
-from ..progress import Callback
+from ..progress import Callback, Progress
 
 PRIORS = ("prior_covariance", "prior_precision")
 
@@ -22,25 +24,31 @@ class PriorSelection:
 
     Attributes
     ----------
-    best : str
-        The name of the prior of the largest evidence.
-    evidence : dict of str to float
+    names : tuple of str
+    evidence : ndarray of shape (m,)
         Of each prior, the sum of the gains of its components, see `StructuredPCAResult`.
-    results : dict of str to StructuredPCAResult
+    results : tuple of m StructuredPCAResults
     """
 
-    best: str
-    evidence: dict[str, float]
-    results: dict[str, StructuredPCAResult]
+    names: tuple[str, ...]
+    evidence: NDArray[np.float64]
+    results: tuple[StructuredPCAResult, ...]
+
+    @property
+    def best(self) -> str:
+        """The name of the prior of the largest evidence."""
+        return self.names[int(np.argmax(self.evidence))]
 
     @property
     def result(self) -> StructuredPCAResult:
         """That of the best prior."""
-        return self.results[self.best]
+        return self.results[int(np.argmax(self.evidence))]
 
     def __repr__(self) -> str:
-        values = ", ".join(f"{name}: {value:.6g}" for name, value in self.evidence.items())
-        return f"PriorSelection(best={self.best!r}, evidence={{{values}}})"
+        values = ", ".join(
+            f"{name}: {value:.6g}" for name, value in zip(self.names, self.evidence, strict=True)
+        )
+        return f"PriorSelection(best={self.best!r}, evidence: {values})"
 
 
 def select_prior(
@@ -72,19 +80,22 @@ def select_prior(
     cardinality : int, optional
         Compare `soppca` of so many nonzeros; by default `oppca`.
     callback : callable, optional
-        As in `oppca`, for one prior after another. Raising StopIteration ends the components of that one.
+        As in `oppca`, for one prior after another. Raising StopIteration ends the comparison: it is then of
+        the priors before that one.
     **options
         Further options of `oppca` or `soppca`: deflation, max_iter, tol, kind, center, scale, n_samples, rng.
 
     Returns
     -------
     PriorSelection
-        `best`, `evidence`, `results`, and `result`, that of the best.
+        `names`, `evidence` (m,) and `results` of all priors, `best` and its `result`.
 
     Raises
     ------
     ValueError, TypeError
         As in `oppca`; for no priors, or one that has other options than these two.
+    RuntimeError
+        Where the callback ends the comparison before two priors are done.
 
     References
     ----------
@@ -111,13 +122,26 @@ def select_prior(
     for name, prior in given.items():
         if not isinstance(prior, Mapping) or any(key not in PRIORS for key in prior):
             raise TypeError(f"priors[{name!r}] must be None or a mapping with {listed(PRIORS)}")
-    results = {}
+    hook, results = check_callback(callback), dict[str, StructuredPCAResult]()
+
+    def tell(progress: Progress) -> None:
+        if hook is not None and hook(progress):
+            raise StopIteration
+
+    options |= {"callback": None if hook is None else tell}
     for name, prior in given.items():
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "not even the first")  # as the evidence says
             if cardinality is None:
-                results[name] = oppca(X, n_components, **prior, callback=callback, **options)
+                found = oppca(X, n_components, **prior, **options)
             else:
-                results[name] = soppca(X, n_components, cardinality, **prior, callback=callback, **options)
-    evidence = {name: float(np.sum(result.gain)) for name, result in results.items()}
-    return PriorSelection(max(evidence, key=lambda name: evidence[name]), evidence, results)
+                found = soppca(X, n_components, cardinality, **prior, **options)
+        if found.n_components == 0 or (hook is not None and hook.ended):
+            break
+        results[name] = found
+    if len(results) < min(2, len(given)):
+        raise RuntimeError(
+            "the callback ended the selection before two priors were compared: nothing is chosen"
+        )
+    evidence = np.array([result.gain.sum() for result in results.values()])
+    return PriorSelection(tuple(results), evidence, tuple(results.values()))
