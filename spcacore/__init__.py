@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from .progress import Progress, SelectionProgress
     from .results import DSPCAComponent, ExactComponent, GreedyComponent, PMDComponent, SparseComponent
     from .selection.criteria import SparsitySelection, select_n_components, select_sparsity, sparsity_path
+    from .selection.prior import PriorSelection, select_prior
     from .selection.tuning import SparsityPath
     from .solvers.certificates import OptimalityBound, optimality_bound
     from .solvers.exact import branch_and_bound
@@ -74,6 +75,7 @@ _MODULES: dict[str, tuple[str, ...]] = {  # each is imported when a name of it i
     "progress": ("Progress", "SelectionProgress"),
     "results": ("DSPCAComponent", "ExactComponent", "GreedyComponent", "PMDComponent", "SparseComponent"),
     "selection.criteria": ("SparsitySelection", "select_n_components", "select_sparsity", "sparsity_path"),
+    "selection.prior": ("PriorSelection", "select_prior"),
     "selection.tuning": ("SparsityPath",),
     "solvers.certificates": ("OptimalityBound", "optimality_bound"),
     "solvers.exact": ("branch_and_bound",),
@@ -102,6 +104,7 @@ __all__ = [
     "OptimalityBound",
     "PMDComponent",
     "PPCAResult",
+    "PriorSelection",
     "Progress",
     "RandomFeatures",
     "RotatedResult",
@@ -147,6 +150,7 @@ __all__ = [
     "sca_path",
     "scotlass",
     "select_n_components",
+    "select_prior",
     "select_sparsity",
     "set_num_threads",
     "sma",

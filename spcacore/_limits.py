@@ -86,6 +86,9 @@ SUBMATRIX_WORK = 4e9  # multiplications of their product
 CHOLESKY_ORDER = 1500  # the check that a covariance is semidefinite takes a tenth of a second
 LAPACK_ORDER = 500  # decomposed in a moment; beyond, Lanczos is faster for few vectors, and Ctrl-C would wait
 SPECTRAL_ORDER = 1000  # variables up to which a sparse precision is decomposed
+BANDED_LEAST = 200  # variables of a support from which the band of its precision is worth a look
+BAND_LEAST = 32  # width of its blocks: smaller ones cost calls
+BAND_SHARE = 4  # of the order: wider bands are decomposed as they are
 CALLABLE_ORDER = (
     256  # variables of a callable whose entries are obtained by products: no more than one search makes
 )
@@ -202,6 +205,7 @@ FLOW_ROUGH_STEPS = 100  # of the flow to each of the larger supports from a dens
 SUBSPACE_ROUNDS = 6  # of subspace iteration
 SUBSPACE_SPARE = 8  # directions that it keeps beyond those wanted
 GRADIENT_STEPS = 5000  # of conjugate gradients
+DETERMINANT_RESIDUAL = 1e-6  # the same where a determinant is all that is wanted
 GRADIENT_RESIDUAL = 1e-12  # at which they end, over the norm of the right-hand side
 PRIOR_SHIFT = 1e-6  # least eigenvalue of a prior precision, over the mean of its diagonal
 TRACE_STEPS = 80  # of Lanczos for the logarithm of a determinant

@@ -78,9 +78,10 @@ struct SPCA(operator) {
     REAL range, factor;
     REAL shift; /* A + shift I; solvers raise it where A is indefinite */
     /* After projection deflation by orthonormal directions Q, with B = I - QQ': products with
-     * A + span_weight QQ'; or, with quotient, with A + rho QQ', rho = v'Av/v'Bv, so that v'(Av) =
-     * rho for unit v (operator.c). */
-    REAL span_weight;
+     * A + span_weight QQ'; or, with quotient, with A + rho QQ', rho = v'Av/v'Bv, where quadratic
+     * forms v'Av are rho v'v.  A solver that subtracts l1_price ||v||_1 from sqrt(v'Av) sets that:
+     * then rho is less by l1_price ||v||_1 sqrt(v'Av)/v'Bv in the product (operator.c). */
+    REAL span_weight, l1_price;
     int quotient;
     void *owner;  /* for products made by a callback */
     spca_run run; /* the parts of loops over X, or NULL; the result has the same bits */
@@ -147,9 +148,14 @@ spca_status SPCA(largest)(const SPCA(operator) * A, SPCA(vector) v, spca_int k, 
                           spca_stop stop, void *ctx, REAL *work, spca_int *index /* k */,
                           REAL *value /* k */, REAL *quadratic);
 
-/* The entries of A v with magnitude above tau or, relative, above tau sqrt(v'(A - shift I)v), index
- * ascending, and quadratic = v'A v.  With A = F'F and unit v, the second is |F_j'u| > tau for u = F
- * v/||F v||.  work (2p + m + t). */
+/* v'Bv/v'v of an operator with quotient; 1 of another, and where v lies in the span of Q. */
+REAL SPCA(outside)(const SPCA(operator) * A, SPCA(vector) v);
+/* y += weight QQ'v, of an operator with quotient. */
+void SPCA(add_span)(const SPCA(operator) * A, REAL weight, SPCA(vector) v, REAL *y /* p */);
+
+/* The entries of A v with magnitude above tau or, relative, above tau sqrt(v'(A - shift I)v), with
+ * quotient without what it adds there, index ascending, and quadratic = v'A v.  With A = F'F and
+ * unit v, the second is |F_j'u| > tau for u = F v/||F v||.  work (2p + m + t). */
 spca_status SPCA(above)(const SPCA(operator) * A, SPCA(vector) v, REAL tau, int relative,
                         spca_stop stop, void *ctx, REAL *work, spca_int *count,
                         spca_int *index /* p */, REAL *value /* p */, REAL *quadratic);
@@ -271,7 +277,8 @@ spca_status SPCA(truncated_power)(const SPCA(operator) * A, spca_int k, int nonn
                                   spca_int *nnz, spca_int *index, REAL *value, REAL *work,
                                   spca_int *iwork, REAL *objective, spca_int *n_iter);
 
-/* Over unit w: max sqrt(w'Aw) - gamma ||w||_1 or, l0, w'Aw - gamma ||w||_0, where objective ends.
+/* Over unit w: max sqrt(w'Aw) - gamma ||w||_1 or, l0, w'Aw - gamma ||w||_0, where objective ends;
+ * with quotient over w'Bw = 1, and quadratic is w'Aw there.
  * Journee, Nesterov, Richtarik & Sepulchre (2010), JMLR 11, algorithms 2 and 3.  The start w (nnz
  * nonzeros, of any norm) is overwritten by the result; index and value hold p.  quadratic = w'Aw.
  * SPCA_ZERO_VECTOR where every entry falls under the threshold.  work (3p + m + t), iwork (p). */
@@ -289,7 +296,8 @@ spca_status SPCA(pmd)(const SPCA(operator) * A, double bound, int nonnegative, s
                       REAL *value, REAL *work, spca_int *iwork, REAL *objective, spca_int *n_iter);
 
 /* max u'F v with ||u||_1 <= sample_bound besides, of data not deflated by Hotelling; objective is
- * u'F v, and u belongs to v.  work (p + m + max(p, m + t)), iwork (p). */
+ * u'F v, with quotient u'F v/sqrt(v'Bv), and u belongs to v.  work (p + m + max(p, m + t)), iwork
+ * (p). */
 spca_status SPCA(pmd_two_way)(const SPCA(operator) * A, double bound, double sample_bound,
                               int nonnegative, spca_int max_iter, REAL tol, spca_stop stop,
                               void *ctx, spca_int *nnz, spca_int *index, REAL *value, REAL *work,

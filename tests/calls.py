@@ -40,6 +40,7 @@ from spcacore import (
     sca_path,
     scotlass,
     select_n_components,
+    select_prior,
     select_sparsity,
     sma,
     soft_threshold,
@@ -218,6 +219,10 @@ CALLS: list[Call] = [
     *data("sma", lambda X: sma(X, R, l1_bound=3.0, sample_l1_bound=6.0)),
     *either("oppca", lambda X, kind: oppca(X, R, kind=kind, **samples(kind))),
     *either("soppca", lambda X, kind: soppca(X, R, K, kind=kind, **samples(kind))),
+    *either(
+        "select_prior",
+        lambda X, kind: select_prior(X, {"none": None}, R, cardinality=K, kind=kind, **samples(kind)),
+    ),
     *either("ppca", lambda X, kind: ppca(X, R, kind=kind, **samples(kind))),
     *data("kernel_pca", lambda X: kernel_pca(X, R)),
     *data("kernel_pca, features", lambda X: kernel_pca(X, R, random_features=20), random=True),

@@ -44,6 +44,18 @@ def optimum(A, k):
     return np.linalg.eigvalsh(blocks)[:, -1].max()
 
 
+def best_quotient(A, Q, k):
+    """The largest x'Ax/x'Bx, B = I - QQ', over supports of size k, by the pencil on the range of B_S."""
+    p, best = len(A), 0.0
+    B = np.eye(p) - Q @ Q.T
+    for S in combinations(range(p), k):
+        at = np.ix_(S, S)
+        h, E = np.linalg.eigh(B[at])
+        W = E[:, h > 1e-8] / np.sqrt(h[h > 1e-8])
+        best = max(best, np.linalg.eigvalsh(W.T @ (B @ A @ B)[at] @ W)[-1] if W.shape[1] else 0)
+    return best
+
+
 def power_iteration(A, x, k, n_iter):
     """Truncated power iteration, written as in the paper."""
     for _ in range(n_iter):

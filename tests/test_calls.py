@@ -151,7 +151,7 @@ def test_denormal_numbers(call, dtype, exponent):
 # ---- callbacks that end the search ---------------------------------------------------------------------
 
 IN_TURN = {"sparse_pca", "oppca", "soppca", "SparsePCAResult.extend", "StructuredPCAResult.extend"}
-CHOOSING = {"select_sparsity", "select_n_components"}
+CHOOSING = {"select_sparsity", "select_n_components", "select_prior"}
 
 
 def takes_callback(call):

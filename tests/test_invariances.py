@@ -84,6 +84,7 @@ POWERS_OF = {
     "sca_path": {"scores": 1},
     "oppca": {"scores": 1, "means": 0},
     "soppca": {"scores": 1, "means": 0},
+    "select_prior": {"scores": 1, "means": 0},
     "ppca": {"loadings": 1},
     "sparse_pca, scale": {"explained_variance": 0, "total_variance": 0},
     "sparse_lda": {"centroids": 0, "values": 0, "upper_bound": 0},

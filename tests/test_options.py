@@ -125,6 +125,7 @@ BASE = {
     "sma": ((X0, R), {"l1_bound": 3.0}),
     "sca_path": ((X0, R, [2.0, 3.0]), {}),
     "soppca": ((X0, R, K), {}),
+    "select_prior": ((X0, {"none": None}), {"n_components": R}),
     "random_fourier_features": ((X0, 20), {}),
     "sparse_lda": ((X0, LABELS), {"cardinality": K}),
     "sparse_cca": ((X0[:, :6], X0[:, 6:]), {"l1_bound": (1.5, 1.5)}),
@@ -149,6 +150,7 @@ ARRAYS = {  # whose rows are in test_bad_input and test_weights
 }  # fmt: skip
 ALLOWED = {  # what one function takes and no other of these names
     ("truncate", "k"): [0],
+    **{(f, "n_components"): [None] for f in ("oppca", "soppca")},
 }
 MORE = {  # what one function does not take, where another of these names may
     ("sparse_pca", "n_components"): [P + 1, 10**30, "2"],

@@ -5,6 +5,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+import scipy.linalg
 import scipy.sparse as sp
 from extras import example, optional
 from hypothesis import given, settings
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from oracles import covariance
 
 import spcacore
-from spcacore import grid_laplacian, oppca, ppca, soppca, sparse_pca
+from spcacore import grid_laplacian, oppca, ppca, select_prior, soppca, sparse_pca
 from spcacore.models import priors
 
 
@@ -38,11 +39,12 @@ def complement(M):
 
 
 def dense_free_energy(Z, x, m, S, C, s2, B):
-    """F from the explicit posterior on the span of B, without the constant of the prior."""
+    """F from the explicit posterior and prior on the span of B."""
     n, p = Z.shape
     fit = np.sum(Z**2) - 2 * x @ Z @ m + x @ x * (m @ m + np.trace(S))
     L = np.linalg.inv(C)
     F = -0.5 * n * p * np.log(2 * np.pi * s2) - fit / (2 * s2) - 0.5 * (m @ L @ m + np.trace(L @ S))
+    F += 0.5 * np.linalg.slogdet(B.T @ L @ B / (2 * np.pi))[1]
     return F + 0.5 * np.linalg.slogdet(2 * np.pi * np.e * B.T @ S @ B)[1]
 
 
@@ -145,6 +147,11 @@ def test_only_the_shape_of_a_prior_matters():
     np.testing.assert_allclose(c.loadings, a.loadings, atol=1e-6)
     np.testing.assert_allclose(b.means, 2 * a.means, rtol=1e-4, atol=1e-4)
     np.testing.assert_allclose(c.posterior_trace, a.posterior_trace, rtol=1e-4)
+    for other in (b, c, oppca(X, 3, prior_covariance=100 * C)):
+        np.testing.assert_allclose(
+            [F[-1] for F in other.free_energy], [F[-1] for F in a.free_energy], rtol=1e-7
+        )
+        np.testing.assert_allclose(other.gain, a.gain, rtol=1e-6)
 
 
 def test_kinds_of_input_scale_and_extend():
@@ -309,7 +316,160 @@ def test_posteriors_on_a_support():
         np.testing.assert_allclose(padded, [[expected[0, 0], 0], [0, 0]], atol=1e-9)
 
 
+# ---- free energies ----------------------------------------------------------------------------------
+
+
+def log_density(Z, x, s2, C):
+    """Of the rows of Z together: normal with covariance s2 I + xx' (x) C."""
+    K = s2 * np.eye(Z.size) + np.kron(np.outer(x, x), C)
+    return -0.5 * (np.linalg.slogdet(2 * np.pi * K)[1] + Z.ravel() @ np.linalg.solve(K, Z.ravel()))
+
+
+@pytest.mark.parametrize("scale", [1.0, 100.0])
+@pytest.mark.parametrize("method", ["oppca", "soppca", "constrained"])
+def test_the_free_energy_is_the_log_density(method, scale):
+    """With the loading integrated out over where it may lie, by the explicit covariance of all entries."""
+    n, p = 9, 7
+    X, C = samples(3, n, p), prior(p, 1)
+    Z = X - X.mean(axis=0)
+    if method == "oppca":
+        result = oppca(X, 3, prior_covariance=scale * C, tol=1e-11)
+    else:
+        how = "constrained" if method == "constrained" else "orthogonal"
+        result = soppca(X, 3, 4, prior_covariance=scale * C, deflation=how, tol=1e-11)
+    for t in range(3):
+        m = result.means[:, t]
+        M = result.means[:, :t]
+        P = np.eye(p) - (M @ np.linalg.pinv(M) if t else 0)
+        S = np.arange(p) if method == "oppca" else np.flatnonzero(m)
+        B = np.eye(p)[:, S]
+        if method != "soppca" and t:
+            B = B @ complement(M[S]) if len(S) == p else B @ scipy.linalg.null_space(M[S].T, rcond=1e-9)
+        L = B.T @ np.linalg.inv(scale * C) @ B
+        restricted = B @ np.linalg.inv(L) @ B.T
+        T = Z @ P
+        x = T @ m / (m @ m + result.posterior_trace[t])
+        expected = log_density(T, x, result.noise_variances[t], restricted)
+        assert result.free_energy[t][-1] == pytest.approx(expected, abs=1e-4)
+        alone = log_density(T, np.zeros(n), np.sum(T**2) / (n * p), C)
+        choices = 1 if method == "oppca" else len(list(combinations(range(p), 4)))
+        gain = expected - alone - n * np.log(p) / 2 - np.log(choices)
+        assert result.gain[t] == pytest.approx(gain, abs=1e-4)
+
+
+def test_an_estimated_determinant_of_a_prior():
+    """Of 1040 variables by quadrature, also where the earlier means are left out."""
+    X, _ = maps(1)
+    L = grid_laplacian((26, 40)) + 0.02 * sp.eye_array(1040)
+    many = oppca(X, 2, prior_precision=L)
+    dense = oppca(X, 2, prior_covariance=np.linalg.inv(L.toarray()))
+    for t in range(2):
+        assert many.free_energy[t][-1] == pytest.approx(dense.free_energy[t][-1], abs=20)
+        assert many.gain[t] > 100
+
+
+def test_components_stop_where_the_next_does_not_raise_the_free_energy():
+    rng = np.random.default_rng(0)
+    for n, p in ((60, 20), (20, 200), (100, 100)):
+        noise = rng.standard_normal((n, p))
+        W = np.linalg.qr(rng.standard_normal((p, 3)))[0]
+        X = noise + rng.standard_normal((n, 3)) @ (np.sqrt(p) * np.array([4, 3.5, 3]) * W).T / 2
+        found = oppca(X, None)
+        assert found.n_components == 3
+        assert (found.gain > 0).all()
+        all_of_them = oppca(X, 4)
+        np.testing.assert_array_equal(all_of_them.gain[:3], found.gain)
+        assert not all_of_them.gain[3] > 0
+        np.testing.assert_array_equal(found.extend(X, 1).gain, all_of_them.gain)
+        with pytest.warns(RuntimeWarning, match="not even the first"):
+            assert oppca(noise, None).n_components == 1
+    low = rng.standard_normal((30, 2)) @ rng.standard_normal((2, 9)) * 5  # the rank ends before
+    assert oppca(low, None).n_components == 2
+
+
+def test_the_prior_that_the_loadings_were_drawn_from_is_selected():
+    widths = {"rough": 1.0, "right": 3.0, "smooth": 9.0}
+    chosen = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        i = np.arange(50)
+        covariances = {
+            name: np.exp(-0.5 * (np.subtract.outer(i, i) / w) ** 2) + 1e-3 * np.eye(50)
+            for name, w in widths.items()
+        }
+        w = rng.multivariate_normal(np.zeros(50), covariances["right"])
+        X = np.outer(rng.standard_normal(25), w) + 0.7 * rng.standard_normal((25, 50))
+        priors_ = {name: {"prior_covariance": C} for name, C in covariances.items()} | {"none": None}
+        found = select_prior(X, priors_, 1)
+        evidence = dict(zip(found.names, found.evidence, strict=True))
+        assert evidence[found.best] == max(found.evidence)
+        assert found.result is found.results[found.names.index(found.best)]
+        np.testing.assert_allclose(evidence["none"], oppca(X, 1).gain.sum(), rtol=1e-9)
+        chosen.append(found.best)
+        sparse = select_prior(X, priors_, 1, cardinality=25)
+        assert sparse.results[1].cardinality.tolist() == [25]
+    assert chosen.count("right") >= 5
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "match"),
+    [
+        ({}, ValueError, "priors is empty"),
+        ([np.eye(20)], TypeError, "priors must be a mapping"),
+        ({"a": np.eye(20)}, TypeError, r"priors\['a'\] must be None or a mapping"),
+        ({"a": {"tol": 1}}, TypeError, "prior_covariance or prior_precision"),
+    ],
+)
+def test_bad_priors(given, error, match):
+    with pytest.raises(error, match=match):
+        select_prior(samples(0), given)
+
+
 # ---- sparse precisions ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [(9, 40), (3, 150), (400,)])
+def test_a_narrow_band_solves_as_its_decomposition(shape):
+    p = int(np.prod(shape))
+    L = (grid_laplacian(shape) + 0.05 * sp.eye_array(p)).tocsr()
+    order = np.random.default_rng(0).permutation(p)
+    L = L[order][:, order].tocsr()
+    band, exact = priors.Banded.of(L), priors.Spectral.of(L.toarray())
+    assert len(band.blocks) > 3
+    rng = np.random.default_rng(1)
+    for a in (0.0, 0.01, 3.0):
+        v, V = rng.standard_normal(p), rng.standard_normal((p, 3))
+        before = v.copy()
+        np.testing.assert_allclose(band.solve(a, v), exact.solve(a, v), rtol=1e-8, atol=1e-10)
+        np.testing.assert_allclose(band.solve(a, V), exact.solve(a, V), rtol=1e-8, atol=1e-10)
+        np.testing.assert_array_equal(v, before)
+        assert band.trace(a) == pytest.approx(exact.rotated.trace(a), rel=1e-10)
+        assert band.logdet(a) == pytest.approx(exact.rotated.logdet(a), rel=1e-10)
+    np.testing.assert_allclose(band.product(v), L @ v)
+    assert priors.Banded.of(sp.csr_array(np.ones((300, 300)))) is None
+
+
+@pytest.mark.parametrize("a", [0.01, 1.0])
+def test_a_large_support_is_that_of_the_dense_search(a):
+    """Blobs and scattered variables; rows only where they may differ from zero."""
+    L = (grid_laplacian((20, 30)) + 0.02 * sp.eye_array(600)).tocsr()
+    rng = np.random.default_rng(0)
+    at = np.indices((20, 30)).reshape(2, -1).T
+    r = 4 * np.exp(-0.5 * np.sum((at - [8, 10]) ** 2, axis=1) / 20) + rng.standard_normal(600)
+    sparse, dense = priors.Sparse.of(L, 0), priors.Spectral.of(L.toarray())
+    for k in (1, 40, 150, 600):
+        assert sparse.support(r, a, k).tolist() == dense.support(r, a, k).tolist()
+
+
+def test_a_support_with_a_band_gives_the_same_component(monkeypatch):
+    X, _ = maps(2)
+    L = grid_laplacian((26, 40)) + 0.02 * sp.eye_array(1040)
+    banded = soppca(X, 1, 250, prior_precision=L)
+    monkeypatch.setattr(priors, "BANDED_LEAST", 10_000)
+    plain = soppca(X, 1, 250, prior_precision=L)
+    np.testing.assert_allclose(banded.loadings, plain.loadings, atol=1e-7)
+    np.testing.assert_allclose(banded.free_energy[0][-1], plain.free_energy[0][-1], rtol=1e-9)
+    assert banded.posterior_trace[0] == pytest.approx(plain.posterior_trace[0], rel=1e-6)
 
 
 def maps(seed, shape=(26, 40), n=40):

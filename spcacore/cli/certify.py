@@ -163,9 +163,7 @@ def _bounds_in_turn(
         progress("bounds")
         index = np.flatnonzero(v)
         value = np.ascontiguousarray(v[index] / np.linalg.norm(v[index]), problem.operator.dtype)
-        variance = float(value @ state.operator.apply(index, value)[index])
-        if state.quotient:
-            variance /= 1 - sum(float(q[index] @ value) ** 2 for q in state.basis)
+        variance = state.objective(index, value)
         if args.exact:
             solver = BranchAndBound.from_options(problem, time_limit=args.time_limit)
             hook = lambda n: progress(f"{n} nodes")  # noqa: E731

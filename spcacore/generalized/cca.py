@@ -32,6 +32,7 @@ from ..results import frame, labels
 from ..solvers.base import Ended, hook_of_component
 from .cca_alternation import Alternation
 from .cca_pmd import PenalizedDecomposition, check_l1_bound
+from .options import DEFLATIONS
 from .sides import Pair, both_sides, common_dtype, correlation, names_of, one_of_each, speaking_of_y
 
 
@@ -50,13 +51,14 @@ class SparseCCAResult:
         Of the scores of each pair.
     strengths : ndarray of shape (r,)
         What was maximized: of "pmd" the covariance `u'Cv`, of "generalized" `u'Cv` over
-        `sqrt(u'B_x u v'B_y v)`, C without the earlier pairs.
+        `sqrt(u'B_x u v'B_y v)`, C (and with deflation "generalized" B) without the earlier pairs.
     cardinality_x, cardinality_y : ndarray of shape (r,), int
     mean_x, mean_y, scale_x, scale_y : ndarray of shape (p,) or (q,), or None
         Subtracted from, then divide, each column.
     n_iter : ndarray of shape (r,), int
     converged : ndarray of shape (r,), bool
     method : {"pmd", "generalized"}
+    deflation : str
     names_x, names_y : tuple of str or None
         Names of the variables, when the input had any.
     """
@@ -76,6 +78,7 @@ class SparseCCAResult:
     n_iter: NDArray[np.intp]
     converged: NDArray[np.bool_]
     method: str
+    deflation: str
     names_x: tuple[str, ...] | None
     names_y: tuple[str, ...] | None
 
@@ -138,6 +141,7 @@ def sparse_cca(
     method: str = "pmd",
     l1_bound: Any = None, cardinality: Any = None,
     ridge: Any = 0.0,
+    deflation: str | None = None,
     scale: bool = True,
     max_iter: int = 1000, tol: float | None = None,
     callback: Callback | None = None,
@@ -166,6 +170,11 @@ def sparse_cca(
         Of "generalized": k_x in [1, p] and k_y in [1, q].
     ridge : float or pair of floats, default 0
         Of "generalized": added to the diagonals of the covariances, times their mean diagonal entry.
+    deflation : str, optional
+        How a pair is removed from `C = X'Y`, in the metrics of the sides: "hotelling", "projection", "schur",
+        "orthogonalized_hotelling", "orthogonalized_projection", "orthogonalized_schur" or, of method
+        "generalized", "generalized", which seeks what a pair adds: u and v are measured without their parts
+        in the span of the earlier ones. Default: "hotelling" of "pmd", "projection" of "generalized".
     scale : bool, default True
         Divide each column by its standard deviation.
     max_iter : int, default 1000
@@ -229,17 +238,22 @@ def sparse_cca(
         raise ValueError(f"{other} goes with the other method; method={method!r} takes {needed}")
     if given[needed] is None:
         raise TypeError(f"method={method!r} needs {needed}")
+    if deflation is None:
+        deflation = "hotelling" if method == "pmd" else "projection"
+    removal = DEFLATIONS[check_choice(deflation, "deflation", DEFLATIONS)]
+    if removal.quotient and method == "pmd":
+        raise ValueError("deflation='generalized' goes with method='generalized'")
     ridges = one_of_each(ridge, "ridge", lambda v, name, _: number(v, name, 0), sides)
     solver: PenalizedDecomposition | Alternation
     if method == "pmd":
         if any(ridges):
             raise ValueError("ridge goes with method='generalized'")
         solver = PenalizedDecomposition(
-            x, y, one_of_each(l1_bound, "l1_bound", check_l1_bound, sides), max_iter, tol
+            x, y, one_of_each(l1_bound, "l1_bound", check_l1_bound, sides), max_iter, tol, None, removal
         )
     else:
         counts = one_of_each(cardinality, "cardinality", lambda v, name, s: integer(v, name, 1, s.p), sides)
-        solver = Alternation(x, y, counts, ridges, min(max_iter, CCA_ROUNDS), tol)
+        solver = Alternation(x, y, counts, ridges, min(max_iter, CCA_ROUNDS), tol, removal)
     found, correlations = list[Pair](), list[float]()
     for t in range(r):
         try:
@@ -275,6 +289,6 @@ def sparse_cca(
         cardinality_y=np.count_nonzero(loadings[1], axis=0),
         mean_x=x.mean, mean_y=y.mean, scale_x=x.scale, scale_y=y.scale,
         n_iter=np.array([f.n_iter for f in found], np.intp),
-        converged=np.array([f.converged for f in found], bool), method=method,
+        converged=np.array([f.converged for f in found], bool), method=method, deflation=deflation,
         names_x=names_of(X), names_y=names_of(Y),
     )  # fmt: skip

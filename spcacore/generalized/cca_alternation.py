@@ -5,7 +5,7 @@ the pencil ([0 C; C' 0], [B_x 0; 0 B_y]).  For a given v the best u is that of t
 of rank one, whose supports are searched as in search.py; then v likewise; then both on their supports, from
 the singular vectors of W_x'CW_y with W'BW = I.  Turns go on while that raises the value, by forward search
 from every start, and with swaps too from the best three of these.  Further pairs are those of
-`(I - z_x u') C (I - v z_y')`, z = Bu and Bv.
+C deflated in the metrics, see `CrossCovariance`; generalized deflation takes zz' from the metrics, too.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 from .. import _core
 from .._limits import CCA_GENERALIZED_LEFT, CCA_REFINED_STARTS, CCA_START_WORK, CCA_STARTS, PAIR_WORK, RISE
 from ..linalg.pencil import whitening
+from ..operators.deflation import PROJECTION, Deflation
 from ..solvers.base import ProgressHook, ended
 from .form import Array, Form, Index
 from .pencil import Pencil, Solution
@@ -35,8 +36,10 @@ class Alternation:
         ridges: tuple[float, float],
         max_iter: int,
         tol: float,
+        deflation: Deflation = PROJECTION,
     ):
         self.cross, self.max_iter, self.tol = CrossCovariance(x, y), max_iter, tol
+        self.deflation = deflation
         nothing = [Form.of(factor=np.zeros((1, s.p))) for s in (x, y)]
         self.metric = [s.metric(ridge) for s, ridge in zip((x, y), ridges, strict=True)]
         self.empty = any(not (form.diagonal() > 0).any() for form in self.metric)
@@ -68,9 +71,20 @@ class Alternation:
             return None
         self.first = max(self.first, best.strength)
         best = best.with_sign()
-        u, v = best.u, best.v
-        self.cross.factors.append((u, self.metric[0].matvec(u), v, self.metric[1].matvec(v)))
+        removed = [self._removed(side, w) for side, w in ((0, best.u), (1, best.v))]
+        if all(z.any() for _, z in removed) or self.deflation.update == "projection":
+            self.cross.remove(removed[0], removed[1], self.deflation.update)
         return replace(best, n_iter=n_iter)
+
+    def _removed(self, side: int, w: Array) -> tuple[Array, Array]:
+        """The direction that a vector is removed by, and B times it; zero where it adds none."""
+        pencil, index = self.pencil[side], np.flatnonzero(w)
+        known = len(pencil.basis)
+        pencil.remove(Solution(index, w[index] / pencil.unit[index], 0.0, 0, True), self.deflation)
+        if len(pencil.basis) == known:
+            return np.zeros_like(w), np.zeros_like(w)
+        q, z = pencil.basis[-1]
+        return q * pencil.unit, np.divide(z, pencil.unit, out=np.zeros_like(w), where=pencil.unit > 0)
 
     def _from(
         self, starts: list[Array], swaps: bool, progress: ProgressHook | None
@@ -160,7 +174,7 @@ class Alternation:
         for side, index in ((0, S), (1, T)):
             pencil = self.pencil[side]
             mu, U = np.linalg.eigh(pencil.B.block(index))
-            kept = mu > pencil.null * mu[-1]
+            kept = mu > pencil.cut(float(mu[-1]))
             full = np.zeros((pencil.B.p, np.count_nonzero(kept)))
             full[index] = whitening(mu, U, kept) * pencil.unit[index, None]
             W.append(full)

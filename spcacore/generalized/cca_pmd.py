@@ -3,7 +3,8 @@
 With the covariance within each side taken for the identity, `max u'Cv` over `||u|| <= 1, ||v|| <= 1,
 ||u||_1 <= c_x, ||v||_1 <= c_y` for C = X'Y/(n - 1), by turns: u <- the soft threshold of Cv at the bound,
 v <- that of C'u, from the leading singular vector and from the largest entry of C, of which the better is
-kept.  C is applied as X'(Yv); further pairs are those of `C - sum d uv'`.
+kept.  C is applied as X'(Yv); further pairs are those of `C - sum d uv'`, or
+of another deflation of C.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ import numpy as np
 from .. import _core
 from .._limits import CCA_LEFT, PAIR_WORK, RISE, TIE
 from .._validation import number
+from ..linalg.orthogonal import orthogonal_part
+from ..operators.deflation import DEFLATIONS, Deflation
 from ..solvers.base import ProgressHook, ended
 from .form import Array
 from .sides import CrossCovariance, Pair, Side, common_dtype, leading_singular_vector, max_abs_per_column
@@ -40,7 +43,10 @@ class PenalizedDecomposition:
         max_iter: int,
         tol: float,
         stop: threading.Event | None = None,
+        deflation: Deflation = DEFLATIONS["hotelling"],
     ):
+        self.deflation, self.first = deflation, 0.0
+        self.bases: tuple[list[Array], list[Array]] = ([], [])
         self.cross, self.bounds, self.max_iter, self.tol = CrossCovariance(x, y, stop), bounds, max_iter, tol
         self.noise = CCA_LEFT.of(common_dtype(x, y))
 
@@ -53,12 +59,24 @@ class PenalizedDecomposition:
         if not runs:
             return None
         best = max(runs, key=lambda pair: pair.strength * (1 + RISE * (pair is runs[0])))
-        first = self.cross.terms[0][0] if self.cross.terms else 0.0
-        if not best.strength > self.noise * first:
+        if not best.strength > self.noise * self.first:
             return None
+        self.first = self.first or best.strength
         best = best.with_sign()
-        self.cross.terms.append((best.strength, best.u, best.v))
+        u, v = (self._removed(basis, w) for basis, w in zip(self.bases, (best.u, best.v), strict=True))
+        if (u.any() and v.any()) or self.deflation.update == "projection":
+            self.cross.remove((u, u), (v, v), self.deflation.update)
         return replace(best, n_iter=sum(pair.n_iter for pair in runs))
+
+    def _removed(self, basis: list[Array], w: Array) -> Array:
+        """The unit vector that w is removed by; zero where it adds no direction."""
+        if not self.deflation.orthogonalized:
+            return w / np.linalg.norm(w)
+        q = orthogonal_part(w, basis)
+        if q is None:
+            return np.zeros_like(w)
+        basis.append(q)
+        return q
 
     def _run(self, v: Array, progress: ProgressHook | None) -> Pair:
         u, strength, n_iter, converged = np.zeros(self.cross.x.p), 0.0, 0, False

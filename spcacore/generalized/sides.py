@@ -233,7 +233,11 @@ def _products(block: Any, other: Any, units: Any) -> tuple[Array]:
 
 
 class CrossCovariance:
-    """C = X'Y, of whose products X'(Yv) the earlier pairs are taken away; nothing more once `stop` is set."""
+    """C = X'Y, of whose products X'(Yv) the earlier pairs are taken away; nothing more once `stop` is set.
+
+    With z = B_x u and w = B_y v: by (I - zu') C (I - vw'), projection; C - u'Cv zw', Hotelling; or
+    C - Cvu'C/u'Cv, which lowers the rank (Wedderburn 1934), as the Schur complement of symmetric matrices.
+    """
 
     def __init__(self, x: Side, y: Side, stop: threading.Event | None = None):
         self.x, self.y, self.stop = x, y, stop
@@ -264,6 +268,19 @@ class CrossCovariance:
         for d, own, other in self.terms:
             v = v - _outer(other, d * (own @ u))
         return v
+
+    def remove(self, x: tuple[Array, Array], y: tuple[Array, Array], update: str) -> None:
+        """Deflate by u and v, of unit norm in the metrics of their sides, each with its product z = Bu."""
+        (u, z), (v, w) = x, y
+        if update == "projection":
+            self.factors.append((u, z, v, w))
+            return
+        Cv = self.matvec(v)
+        value = float(u @ Cv)
+        if update == "hotelling":
+            self.terms.append((value, z, w))
+        elif abs(value) > 0:
+            self.terms.append((1 / value, Cv, self.transpose_matvec(u)))
 
     def _refuse_stopped(self) -> None:
         if self.stop is not None and self.stop.is_set():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
@@ -325,7 +326,8 @@ def _in_turn(
                 return f"{what} is left after {counted(t, 'component')}: {total}"
             return f"{what} is left after {t} of the {counted(r, 'component')} asked for"
         if settings["certify"]:
-            new = _certified(problem, state, new)
+            own = solver.bound(state, len(new.index), hook_of_component(hook, t, r, whole=True))
+            new = _certified(problem, state, new, own)
         found.append(new)
         if total is not None and total.reached_with(new):
             if hook is not None and t >= len(known):
@@ -390,11 +392,8 @@ def refine_all(
     return out
 
 
-def _certified(problem: Problem, state: DeflatedOperator, x: Solution) -> Solution:
+def _certified(problem: Problem, state: DeflatedOperator, x: Solution, bound: float = math.inf) -> Solution:
     """With the objective of the deflated matrix, and an upper bound on it."""
-    entries = np.ascontiguousarray(x.entries)
-    objective = float(entries @ state.operator.apply(x.index, entries)[x.index])
-    if state.quotient:
-        objective /= 1 - sum(float(q[x.index] @ entries) ** 2 for q in state.basis)
-    bound = min(upper_bounds(problem, state, len(x.index)).values())
+    objective = state.objective(x.index, x.entries)
+    bound = min(bound, *upper_bounds(problem, state, len(x.index)).values())
     return replace(x, objective=objective, upper_bound=max(bound, objective))

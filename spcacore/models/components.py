@@ -54,7 +54,8 @@ class SparsePCAResult(LoadingsResult):
     n_iter : ndarray of shape (r,), int
     converged : ndarray of shape (r,), bool
     upper_bound : ndarray of shape (r,) or None
-        With ``certify=True``: no loading of that cardinality has more variance in the deflated matrix.
+        With ``certify=True``: no loading of that cardinality has more variance in the deflated matrix, or
+        with deflation "generalized" more additional variance.
     gap : ndarray of shape (r,) or None
         How far each component may be below that, as a proportion of the bound; 0 is a proof.
     method, deflation, kind : str
@@ -189,15 +190,16 @@ def sparse_pca(
         "greedy": one variable at a time. "branch_and_bound": the optimum of each component in its turn, with
         limits for each. "dspca": the semidefinite relaxation, of up to
         2000 variables. "gpower": the generalized power method. "pmd": penalized matrix decomposition.
-        "scotlass": the same with loadings orthogonal to the earlier ones, whatever the deflation. See the
+        "scotlass": the same with loadings orthogonal to the earlier ones, but under "generalized". See the
         functions of these names. "least_squares": see `least_squares_component`. "thresholding": the leading
         eigenvector, truncated, which the others are compared with.
     deflation : str, optional
         Default: "projection", or "schur" for objective "least_squares". "hotelling", "projection", "schur",
         "orthogonalized_hotelling", "orthogonalized_projection", "orthogonalized_schur", "generalized" or
-        "naive", see `deflate`. "generalized" seeks the greatest additional variance itself, `max x'Ax` subject to `x'Bx = 1` with `B` the projection away from the earlier loadings. So do
-        "tpower", "greedy" and "branch_and_bound"; of "pmd", "gpower", "dspca" and "scotlass" only the values
-        are re-fitted so, on supports that they seek as under "orthogonalized_projection".
+        "naive", see `deflate`. "generalized" seeks the greatest additional variance itself, `max x'Ax`
+        subject to `x'Bx = 1` with `B` the projection away from the earlier loadings: under the l1 bound of a
+        unit vector, or less the penalty of "gpower" (l1: on that x). "scotlass" is not orthogonal then. Only
+        of "thresholding" the values alone are re-fitted so, on supports sought as under the projection.
         Least squares components need a deflation that leaves no negative variances: neither of Hotelling's.
         "naive" is the residual `X - d u x'` of "pmd", which differs from the projection where u has a
         bound or entries are missing; "schur" with ``renormalize=False`` keeps the scores orthogonal.
@@ -212,7 +214,7 @@ def sparse_pca(
         see the function `refine`.
     certify : bool, default False
         Put an upper bound, and how far the component may be below it, on each component: see
-        `optimality_bound`, here of the deflated matrix.
+        `optimality_bound`, here of the deflated matrix; of "dspca" with the relaxation.
     kind : {"data", "covariance"}, default "data"
     center : bool or array-like of shape (p,), default True
         Subtract the column means, or these numbers. True is ignored for a covariance.

@@ -8,6 +8,7 @@ the derivative of the log determinant.
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from typing import Any
 
@@ -17,6 +18,9 @@ from scipy import linalg
 
 from .. import _core
 from .._limits import (
+    BAND_LEAST,
+    BAND_SHARE,
+    BANDED_LEAST,
     GRADIENT_RESIDUAL,
     GRADIENT_STEPS,
     PRIOR_SHIFT,
@@ -129,6 +133,80 @@ class Spectral:
         return np.sort(chosen)
 
 
+class Banded:
+    """L of a narrow band in some order, as diagonal blocks of the width of the band and those beside them.
+
+    With K = a I + L, blocks K_i and C_i = K_(i+1),i, and D_1 = K_1, D_(i+1) = K_(i+1) - C_i D_i^-1 C_i':
+    log det K is the sum of those of D_i. The diagonal blocks of the inverse are, from the last, S = D^-1 and
+    S_i = D_i^-1 + G_i'S_(i+1)G_i, G_i = C_i D_i^-1.
+    """
+
+    def __init__(self, matrix: Any, order: NDArray[np.intp], width: int) -> None:
+        self.matrix, self.p = matrix, matrix.shape[0]
+        self.order = order
+        inside = matrix[order][:, order].tocsr()
+        cuts = [*range(0, self.p, width), self.p]
+        self.parts = [slice(*ends) for ends in itertools.pairwise(cuts)]
+        self.blocks = [inside[part, part].toarray() for part in self.parts]
+        self.beside = [inside[after, part].toarray() for part, after in itertools.pairwise(self.parts)]
+        self.known: tuple[float, list[Any], list[Vector]] | None = None
+
+    @classmethod
+    def of(cls, matrix: Any) -> Banded | None:
+        """None where the band is not narrow."""
+        from scipy.sparse.csgraph import reverse_cuthill_mckee
+
+        order = reverse_cuthill_mckee(matrix, symmetric_mode=True)
+        place = np.empty(len(order), np.intp)
+        place[order] = np.arange(len(order))
+        entries = matrix.tocoo()
+        width = int(np.abs(place[entries.row] - place[entries.col]).max(initial=0))
+        return cls(matrix, order, max(width, BAND_LEAST)) if width * BAND_SHARE <= matrix.shape[0] else None
+
+    def _factored(self, a: float) -> tuple[list[Any], list[Vector]]:
+        """Cholesky factors of D_i, and G_i."""
+        if self.known is None or self.known[0] != a:
+            factors: list[Any] = []
+            gains: list[Vector] = []
+            for i, block in enumerate(self.blocks):
+                D = block + a * np.eye(len(block))
+                if i > 0:
+                    D -= gains[-1] @ self.beside[i - 1].T
+                factors.append(linalg.cho_factor(D, lower=True, check_finite=False))
+                if i < len(self.beside):
+                    gains.append(linalg.cho_solve(factors[-1], self.beside[i].T, check_finite=False).T)
+            self.known = a, factors, gains
+        return self.known[1:]
+
+    def solve(self, a: float, V: Vector, guess: Vector | None = None) -> Vector:
+        factors, gains = self._factored(a)
+        Y = V[self.order]
+        for i, gain in enumerate(gains):
+            Y[self.parts[i + 1]] -= gain @ Y[self.parts[i]]
+        for i in reversed(range(len(factors))):
+            Y[self.parts[i]] = linalg.cho_solve(factors[i], Y[self.parts[i]], check_finite=False)
+            if i < len(gains):
+                Y[self.parts[i]] -= gains[i].T @ Y[self.parts[i + 1]]
+        X = np.empty_like(Y)
+        X[self.order] = Y
+        return X
+
+    def product(self, v: Vector) -> Vector:
+        return self.matrix @ v
+
+    def trace(self, a: float) -> float:
+        factors, gains = self._factored(a)
+        total, S = 0.0, np.zeros((0, 0))
+        for i in reversed(range(len(factors))):
+            inverse = linalg.cho_solve(factors[i], np.eye(len(factors[i][0])), check_finite=False)
+            S = inverse + gains[i].T @ S @ gains[i] if i < len(gains) else inverse
+            total += float(np.trace(S))
+        return total
+
+    def logdet(self, a: float) -> float:
+        return 2 * float(sum(np.log(np.diag(L)).sum() for L, _ in self._factored(a)[0]))
+
+
 @record
 class Sparse:
     """L sparse; trace f(L) is about `weights @ f(nodes)`."""
@@ -147,7 +225,9 @@ class Sparse:
     def p(self) -> int:
         return len(self.diagonal)
 
-    def solve(self, a: float, V: Vector, guess: Vector | None = None) -> Vector:
+    def solve(
+        self, a: float, V: Vector, guess: Vector | None = None, residual: float = GRADIENT_RESIDUAL
+    ) -> Vector:
         """Conjugate gradients for all columns at once, preconditioned by the diagonal."""
         B = V.reshape(self.p, -1)
         X = np.zeros_like(B) if guess is None else guess.reshape(self.p, -1).copy()
@@ -155,7 +235,7 @@ class Sparse:
         R = B - (a * X + self.matrix @ X)
         Z = scale * R
         D, rz = Z, np.sum(R * Z, axis=0)
-        goal = GRADIENT_RESIDUAL * np.linalg.norm(B, axis=0)
+        goal = residual * np.linalg.norm(B, axis=0)
         for _ in range(GRADIENT_STEPS):
             if (np.linalg.norm(R, axis=0) <= goal).all():
                 break
@@ -183,45 +263,54 @@ class Sparse:
     def logdet(self, a: float) -> float:
         return float(self.weights @ np.log(a + self.nodes))
 
-    def restricted(self, index: NDArray[np.intp]) -> Spectral:
-        return Spectral.of(self.matrix[index][:, index].toarray())
+    def restricted(self, index: NDArray[np.intp]) -> Spectral | Banded:
+        part = self.matrix[index][:, index].tocsr()
+        banded = Banded.of(part) if len(index) > BANDED_LEAST else None
+        return Spectral.of(part.toarray()) if banded is None else banded
 
     def support(self, r: Vector, a: float, k: int) -> NDArray[np.intp]:
-        """Greedy, as `Spectral.support`; only neighbors of the chosen variables have a nonzero row."""
+        """Greedy, as `Spectral.support`; rows only at the neighbors of what is chosen."""
         ptr, idx, data = self.matrix.indptr, self.matrix.indices, self.matrix.data
         rest, d = r.copy(), a + self.diagonal
         gain = rest**2 / d - np.log(d)
-        slot = np.full(self.p, -1, np.intp)
-        active = np.empty(0, np.intp)
-        rows = np.zeros((64, k))
-        chosen = np.empty(k, np.intp)
         taken = np.zeros(self.p, bool)
+        near = np.empty(0, np.intp)  # where rows may differ from zero, but for what is chosen
+        slot = np.full(self.p, -1, np.intp)
+        rows, chosen = np.zeros((64, k)), np.empty(k, np.intp)
+        eps = float(np.finfo(np.float64).eps)  # of a sum, what is smaller is rounding
         for s in range(k):
             i = chosen[s] = int(np.argmax(gain))
-            near, value = idx[ptr[i] : ptr[i + 1]], data[ptr[i] : ptr[i + 1]]
-            added = near[slot[near] < 0]
-            slot[added] = np.arange(len(active), len(active) + len(added))
-            active = np.concatenate((active, added))
-            if len(active) > len(rows):
-                rows = np.concatenate((rows, np.zeros((max(len(rows), len(added)), k))))
-            own = rows[slot[i], :s] if slot[i] >= 0 else np.zeros(s)  # a zero diagonal may not be stored
-            row = -(rows[: len(active), :s] @ own)
-            row[slot[near]] += value
-            row /= np.sqrt(d[i])
             taken[i] = True
-            rest[active] -= row * (rest[i] / np.sqrt(d[i]))
-            d[active] -= row**2
-            rows[: len(active), s] = row
-            d[i] = 1
-            gain[active] = np.where(
-                taken[active], -np.inf, rest[active] ** 2 / np.where(taken[active], 1, d[active])
-                - np.log(np.where(taken[active], 1, d[active])),
-            )  # fmt: skip
+            own = np.zeros(s)
+            if slot[i] >= 0:  # the last takes its place
+                own = rows[slot[i], :s].copy()
+                rows[slot[i], :s] = rows[len(near) - 1, :s]
+                near[slot[i]], slot[near[-1]] = near[-1], slot[i]
+                near = near[:-1]
+            at, value = idx[ptr[i] : ptr[i + 1]], data[ptr[i] : ptr[i + 1]]
+            at, value = at[~taken[at]], value[~taken[at]]
+            added = at[slot[at] < 0]
+            slot[added] = np.arange(len(near), len(near) + len(added))
+            near = np.concatenate((near, added))
+            if len(near) > len(rows):
+                rows = np.concatenate((rows, np.zeros((max(len(rows), len(added)), k))))
+            rows[slot[added], :s] = 0
+            part = np.flatnonzero(np.abs(own) > eps * np.abs(own).max(initial=0))
+            row = np.zeros(len(near))
+            if len(part):
+                few = 8 * len(part) < s
+                row -= rows[: len(near), part] @ own[part] if few else rows[: len(near), :s] @ own
+            row[slot[at]] += value
+            row /= np.sqrt(d[i])
+            rest[near] -= row * (rest[i] / np.sqrt(d[i]))
+            d[near] -= row**2
+            rows[: len(near), s] = row
+            gain[near] = rest[near] ** 2 / d[near] - np.log(d[near])
             gain[i] = -np.inf
         return np.sort(chosen)
 
 
-Prior = Isotropic | Spectral | Sparse
+Prior = Isotropic | Spectral | Sparse  # of all variables; Banded is of a support alone
 
 
 def _spectrum(matrix: Any, rng: np.random.Generator) -> tuple[Vector, Vector]:
@@ -250,7 +339,8 @@ def _spectrum(matrix: Any, rng: np.random.Generator) -> tuple[Vector, Vector]:
         weights.append(S[0] ** 2 * (p / count))
     theta = np.concatenate(nodes)
     refuse_negative(theta, "prior_precision")
-    return np.maximum(theta, 0), np.concatenate(weights)
+    least = PRIOR_SHIFT / 2 * float(matrix.diagonal().mean())  # of what `as_prior` adds
+    return np.maximum(theta, least), np.concatenate(weights)
 
 
 def refuse_negative(theta: Vector, name: str) -> None:

@@ -3,7 +3,7 @@
 The centered data are `T = x w' + noise` with weights x (n), noise of variance s2, and a loading w with prior
 N(0, C). Variational EM raises the free energy
 
-    F = E_q log p(T | x, w, s2) + E_q log p(w) + entropy of q
+    F = E_q log p(T | x, w, s2) + E_q log p(w) + entropy of q = log p(T | x, s2) at the best q
 
 over normal q(w) = N(m, S), x and s2 by turns. With Z the deflated data, `K = (|x|^2/s2) I + C^-1`, and Q an
 orthonormal basis of the earlier means:
@@ -50,7 +50,7 @@ from ..progress import Callback, Progress
 from ..results import LoadingsResult
 from ..solvers.base import Ended
 from ..solvers.parameters import shared_parameters
-from .priors import as_prior
+from .priors import Banded, Prior, as_prior
 from .probabilistic import samples_of, total_variance
 from .variance import operator_variances
 from .variational import Component, Residual, Search, Vector
@@ -86,7 +86,13 @@ class StructuredPCAResult(LoadingsResult):
     explained_variance_ratio : ndarray of shape (r,)
     total_variance : float
     free_energy : tuple of r ndarrays
-        F after each iteration, without the constant `-log det(2 pi C)/2` of the prior. It never falls.
+        F after each iteration; it never falls. The prior is that of loadings within the support and, where
+        the means are orthogonal, the complement of the earlier ones; so priors can be compared, see
+        `select_prior`, and C times a number gives the same F.
+    gain : ndarray of shape (r,)
+        The last of F less that of noise alone, which has the variance of the deflated data, and less
+        log(p)/2 for each of the n weights, which are maximized; of `soppca` less the logarithm of the number
+        of supports, too. Positive where the component is worth having.
     cardinality : ndarray of shape (r,), int
     mean, scale : ndarray of shape (p,) or None
         Subtracted from, then divides, each column; None if not applied.
@@ -112,6 +118,7 @@ class StructuredPCAResult(LoadingsResult):
     explained_variance_ratio: NDArray[np.float64]
     total_variance: float
     free_energy: tuple[NDArray[np.float64], ...]
+    gain: NDArray[np.float64]
     cardinality: NDArray[np.intp]
     mean: NDArray[Any] | None
     scale: NDArray[Any] | None
@@ -176,7 +183,7 @@ class StructuredPCAResult(LoadingsResult):
             Q = column_span(Q)
         else:
             Q = Q[support]
-        inner = prior if len(support) == p else prior.restricted(support)
+        inner: Prior | Banded = prior if len(support) == p else prior.restricted(support)
         a = float(self.posterior_precision[t] / unit)
         position = {int(j): i for i, j in enumerate(support)}
         inside = [i for i, j in enumerate(wanted) if int(j) in position]
@@ -228,7 +235,7 @@ class StructuredPCAResult(LoadingsResult):
 
 @shared_parameters
 def oppca(
-    X: Any, n_components: int, *,
+    X: Any, n_components: int | None, *,
     prior_covariance: Any = None, prior_precision: Any = None,
     deflation: str = "orthogonal", max_iter: int = 500, tol: float | None = None,
     kind: str = "data", center: bool = True, scale: bool = False,
@@ -246,8 +253,9 @@ def oppca(
     X : array-like of shape (n, p) or sparse matrix
         Data, one row a sample; with ``kind="covariance"`` a symmetric positive semidefinite (p, p) matrix. Not
         copied.
-    n_components : int
-        r, at most the rank of the centered data.
+    n_components : int or None
+        r, at most the rank of the centered data. None: as many as raise the free energy, those before the
+        first without `gain`, but one at least.
     prior_covariance : array-like of shape (p, p), optional
         C, nonsingular. Only its shape matters: C times a number gives the same loadings.
     prior_precision : sparse matrix or array-like of shape (p, p), optional
@@ -313,7 +321,7 @@ def oppca(
 
 
 def soppca(
-    X: Any, n_components: int, cardinality: Any, *,
+    X: Any, n_components: int | None, cardinality: Any, *,
     prior_covariance: Any = None, prior_precision: Any = None,
     deflation: str = "orthogonal", max_iter: int = 500, tol: float | None = None,
     kind: str = "data", center: bool = True, scale: bool = False,
@@ -392,7 +400,8 @@ def _fit(
     n = samples_of(problem, options["n_samples"])
     if n is None:
         raise ValueError("kind='covariance' needs n_samples, which says how it weighs against the prior")
-    r = integer(n_components, "n_components", 1, min(problem.p, n))
+    stop, most = n_components is None, min(problem.p, n)
+    r = most if stop else integer(n_components, "n_components", 1, most)
     total_variance(problem)
     sizes: tuple[int, ...] | None = None
     if method == "soppca":
@@ -404,7 +413,9 @@ def _fit(
     def start_search(residual: Residual, t: int, report: Callable[[], None]) -> Search:
         return Search(problem, residual, prior, n, max_iter, tol, [options["seed"], t + 1], report)
 
-    components = _fit_components(problem, n, r, sizes, deflation, unit, start_search, known, hook)
+    components = _fit_components(problem, n, r, stop, sizes, deflation, unit, start_search, known, hook)
+    if stop and components and not components[0].gain > 0:
+        warnings.warn("not even the first component raises the free energy", RuntimeWarning, stacklevel=3)
     unconverged = [t for t, c in enumerate(components) if not c.converged]
     if unconverged:
         warnings.warn(
@@ -419,6 +430,7 @@ def _fit_components(
     problem: Problem,
     n: int,
     r: int,
+    stop: bool,
     sizes: tuple[int, ...] | None,
     deflation: str,
     unit: float,
@@ -426,7 +438,10 @@ def _fit_components(
     known: list[Component],
     hook: Hook | None,
 ) -> list[Component]:
-    """Up to r components, each in the scale of the caller's prior, whose precision is `unit` times L."""
+    """Up to r components, each in the scale of the caller's prior, whose precision is `unit` times L.
+
+    With `stop`, no more than raise the free energy, but one at least.
+    """
     op, root = problem.operator, math.sqrt(unit)
     residual = Residual(problem, n, deflation != "naive")
     removal = DEFLATIONS["orthogonalized_projection" if residual.orthogonal else "naive"]
@@ -436,6 +451,8 @@ def _fit_components(
     components: list[Component] = []
     for t in range(r):
         if residual.square <= rounding * residual.total:
+            if stop:
+                break
             raise ValueError(f"X has rank {t}, to rounding, so n_components must be at most {t}, not {r}")
         if t < len(known):
             new = known[t]
@@ -450,11 +467,13 @@ def _fit_components(
                     new = search.on_support(sizes[t], sparse_state, deflation == "constrained")
             except Ended:
                 break
-            shift = n * problem.p * problem.exponent * math.log(2) + new.dimension * math.log(unit)
             new = replace(
                 new, m=fix_sign(new.m) / root, a=new.a * unit, trace=new.trace / unit,
-                free_energy=new.free_energy - shift / 2,
+                free_energy=new.free_energy - n * problem.p * problem.exponent * math.log(2) / 2,
+                gain=search.gain(float(new.free_energy[-1]), problem.p if sizes is None else sizes[t]),
             )  # fmt: skip
+        if stop and components and not new.gain > 0:
+            break
         components.append(new)
         residual.remove(new.m * root, (float(new.m @ new.m) + new.trace) * unit)
         if sizes is not None and sparse_state is not None and t + 1 < r:
@@ -514,6 +533,7 @@ def _result(
         explained_variance_ratio=variances / float(problem.diagonal.sum()),
         total_variance=float(problem.total_variance or 0.0),
         free_energy=tuple(c.free_energy for c in components),
+        gain=np.array([c.gain for c in components]),
         cardinality=np.array([np.count_nonzero(v) for v in loadings.T], np.intp),
         mean=problem.mean,
         scale=problem.scale,
@@ -557,7 +577,7 @@ def _extended(
         Component(
             result.means[:, t], float(result.posterior_precision[t]), float(result.posterior_trace[t]),
             float(np.ldexp(result.noise_variances[t], -problem.exponent)), result.free_energy[t],
-            bool(result.converged[t]),
+            bool(result.converged[t]), float(result.gain[t]),
         )
         for t in range(before)
     ]  # fmt: skip

@@ -10,13 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from .._limits import DETERMINANT_RESIDUAL, LAPACK_ORDER
 from .._messages import counted
 from .._records import record
+from ..linalg.eigen import largest_eigenpairs
 from ..linalg.orthogonal import append_orthonormal, column_span, project_out
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..solvers.truncated_power import TruncatedPower
-from .priors import Diagonal, Isotropic, Prior, Sparse, Spectral
+from .priors import Banded, Diagonal, Isotropic, Prior, Sparse, Spectral
 
 Vector = NDArray[np.float64]
 _LOG_2PI = math.log(2 * math.pi)
@@ -32,7 +34,7 @@ class Component:
     noise: float  # in the operator's units
     free_energy: Vector
     converged: bool
-    dimension: int = 0  # of its support, less that of the constraint
+    gain: float = 0.0  # of the free energy, over noise alone, less what the weights of the samples cost
 
 
 class Residual:
@@ -69,11 +71,13 @@ class Residual:
 
     def submatrix(self, index: NDArray[np.intp]) -> Vector:
         """Z'Z on a support."""
-        G = (self.n - 1) * self.op.submatrix(index).astype(np.float64)
+        G = self.op.submatrix(index).astype(np.float64)
+        G *= self.n - 1
         if self.M.shape[1]:
             cross = self.AB[index] @ self.M[index].T
             G += self.M[index] @ self.inner @ self.M[index].T - cross - cross.T
-        return (G + G.T) / 2
+            G = (G + G.T) / 2
+        return G
 
     def remove(self, m: Vector, energy: float) -> None:
         """Deflate by a component with mean m and `energy` m'm + Tr S."""
@@ -127,12 +131,12 @@ class ExpectationMaximization:
         product: Callable[[Vector], Vector],
         square: float,
         entries: int,
-        prior: Prior,
+        prior: Prior | Banded,
         Q: Vector,
         exact: float,
     ):
         self.U: Vector | None = None
-        self.prior: Isotropic | Diagonal | Sparse
+        self.prior: Isotropic | Diagonal | Sparse | Banded
         if isinstance(prior, Spectral):  # in the basis of the eigenvectors, where L is diagonal
             U = self.U = prior.U
             self.product: Callable[[Vector], Vector] = lambda v: U.T @ product(U @ v)
@@ -172,6 +176,20 @@ class ExpectationMaximization:
             trace -= float(np.sum(Y * linalg.cho_solve(N, Y.T).T))
             logdet -= 2 * float(np.log(np.diag(N[0])).sum())
         return Posterior(m, self.product(m), prior.product(m), trace, self.dimension - a * trace, logdet, a)
+
+    def constant(self) -> float:
+        """What F lacks of the prior's log density, as a density on the complement of Q.
+
+        That is (log det L + log det Q'L^-1 Q - dimension log 2 pi)/2.
+        """
+        logdet, Q, prior = self.prior.logdet(0.0), self.Q, self.prior
+        if Q.shape[1]:
+            if isinstance(prior, Sparse):
+                Y = prior.solve(0.0, Q, residual=DETERMINANT_RESIDUAL)
+            else:
+                Y = prior.solve(0.0, Q)
+            logdet += float(np.linalg.slogdet(Q.T @ Y)[1])
+        return 0.5 * (logdet - self.dimension * _LOG_2PI)
 
     def start(self, v: Vector) -> Posterior:
         v = project_out(v, self.Q)
@@ -247,6 +265,14 @@ class ExpectationMaximization:
         return new if self.m_step(new)[3] > self.m_step(y)[3] else y
 
 
+def _leading(G: Vector) -> Vector:
+    """The leading eigenvector; of a large matrix to a few digits, which is enough for a start."""
+    if len(G) <= LAPACK_ORDER:
+        return np.asarray(linalg.eigh(G, subset_by_index=[len(G) - 1] * 2)[1][:, 0])
+    start = G[:, np.argmax(G.diagonal())]
+    return np.asarray(largest_eigenpairs(G, 1, v0=start, tol=1e-2)[1][:, 0])
+
+
 @record
 class Search:
     """The search for one component."""
@@ -282,7 +308,7 @@ class Search:
             self.residual.apply, self.residual.square, self.entries, self.prior, Q, self.exact
         )
         x, noise, path, converged = em.run(self.start(), self.max_iter, self.tol, self.report)
-        return Component(x.m, x.a, x.trace, noise, path, converged, em.dimension)
+        return Component(x.m, x.a, x.trace, noise, path + em.constant(), converged)
 
     def on_support(self, k: int, state: DeflatedOperator | None, constrained: bool) -> Component:
         """The better of two: from the support of truncated power, and from that of EM on all variables."""
@@ -304,17 +330,28 @@ class Search:
         x, *_ = em.run(self.start(), 30, max(self.tol, 1e-3), self.report)
         e, noise, a, _ = em.m_step(x)
         supports.append(self.prior.support(x.g / (e * noise), a, k))
-        best: Component | None = None
-        for S in supports:
-            new = self._em_on_support(S, k, constrained)
-            if new is not None and (best is None or new.free_energy[-1] > best.free_energy[-1]):
-                best = new
-        if best is None:
+        runs = [self._em_on_support(S, k, constrained) for S in supports]
+        found = [run for run in runs if run is not None]
+        if not found:
             raise ValueError(f"no loading of {counted(k, 'variable')} is orthogonal to the earlier ones")
-        return best
+        best, constant = max(found, key=lambda run: run[0].free_energy[-1])
+        return replace(best, free_energy=best.free_energy + constant)
 
-    def _em_on_support(self, S: NDArray[np.intp], k: int, constrained: bool) -> Component | None:
-        """EM on a support, which changes as long as that raises F."""
+    def gain(self, free_energy: float, k: int) -> float:
+        """Over noise alone, less log(p)/2 for each weight of a sample, as the weights are maximized.
+
+        Of k variables alone, these are one of so many choices.
+        """
+        p = self.problem.p
+        choices = math.lgamma(p + 1) - math.lgamma(k + 1) - math.lgamma(p - k + 1)
+        noise = self.residual.square / self.entries
+        alone = -0.5 * self.entries * (_LOG_2PI + math.log(noise) + 1)
+        return free_energy - alone - 0.5 * self.n * math.log(p) - choices
+
+    def _em_on_support(
+        self, S: NDArray[np.intp], k: int, constrained: bool
+    ) -> tuple[Component, float] | None:
+        """EM on a support, which changes as long as that raises F, and the constant of F on the last."""
         path: list[Vector] = []
         start: Vector | None = None
         best: tuple[Component, float] | None = None
@@ -328,7 +365,7 @@ class Search:
             G = self.residual.submatrix(S)
             em = ExpectationMaximization(G.dot, self.residual.square, self.entries, inner, Q, self.exact)
             if start is None:
-                start = linalg.eigh(G, subset_by_index=[len(S) - 1] * 2)[1][:, 0]
+                start = _leading(G)
             if np.linalg.norm(project_out(start, Q)) < 1e-8 * np.linalg.norm(start):
                 start = np.random.default_rng(self.seed).standard_normal(len(S))
             x, noise, energies, converged = em.run(start, self.max_iter, self.tol, self.report)
@@ -339,8 +376,8 @@ class Search:
             path.append(energies)
             m = np.zeros(self.problem.p)
             m[S] = x.m
-            new = Component(m, x.a, x.trace, noise, np.concatenate(path), converged, em.dimension)
-            best = new, float(energies[-1])
+            new = Component(m, x.a, x.trace, noise, np.concatenate(path), converged)
+            best, last = (new, float(energies[-1])), em
             g = self.residual.apply(m)
             e, s2, a, _ = em.m_step(x)
             right = g / (e * s2)
@@ -349,4 +386,4 @@ class Search:
                 break
             S, inner = after, self.prior.restricted(after)
             start = inner.solve(a, right[S])
-        return None if best is None else best[0]
+        return None if best is None else (best[0], last.constant())

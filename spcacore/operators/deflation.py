@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
+from .._limits import QUOTIENT_NULL
 from .._records import record
 from ..linalg.orthogonal import orthogonal_part
 from .missing import MissingData
@@ -112,6 +113,25 @@ class DeflatedOperator:
     def constrained(self) -> bool:
         """Whether Q'x must be zero."""
         return self.constraint is not None and bool(self.basis)
+
+    def reach(self, k: int) -> int:
+        """How many nonzeros Bx has at most for x with k: more than k only where x overlaps with Q.
+
+        What bounds x'Ax over unit vectors of that many bounds x'Ax/x'Bx over those of k, as A = BAB.
+        """
+        if not self.quotient:
+            return k
+        touched = np.any([q != 0 for q in self.basis], axis=0)
+        return min(self.operator.p, k + max(int(touched.sum()) - 1, 0))
+
+    def objective(self, index: NDArray[np.intp], entries: NDArray[Any]) -> float:
+        """x'Ax of a unit vector, or x'Ax/x'Bx; -inf where that is not defined."""
+        x = np.ascontiguousarray(entries)
+        value = float(x @ self.operator.apply(index, x)[index])
+        if not self.quotient:
+            return value
+        outside = 1 - sum(float(q[index] @ x) ** 2 for q in self.basis)
+        return value / outside if outside > QUOTIENT_NULL.of(self.operator.dtype) else -math.inf
 
     def deflate(
         self,

@@ -185,7 +185,7 @@ class SparseCCA(Invertible):
         Of "pmd". Default: what as many equal loadings as the root of the number of variables meet.
     cardinality : int or pair of ints, optional
         Of "generalized". Default: the root of the number of variables of each side, rounded up.
-    ridge, max_iter, tol
+    ridge, deflation, max_iter, tol
         As in `sparse_cca`.
     scale : bool, default True
         Divide each variable by its standard deviation.
@@ -246,6 +246,7 @@ class SparseCCA(Invertible):
     l1_bound: Any = None
     cardinality: Any = None
     ridge: Any = 0.0
+    deflation: str | None = None
     scale: bool = True
     max_iter: int = 1000
     tol: float | None = None
@@ -276,7 +277,8 @@ class SparseCCA(Invertible):
                 l1_bound = math.sqrt(counts[0]), math.sqrt(counts[1])
         result = sparse_cca(
             X, y, self.n_components, method=self.method, l1_bound=l1_bound, cardinality=cardinality,
-            ridge=self.ridge, scale=self.scale, max_iter=self.max_iter, tol=self.tol,
+            ridge=self.ridge, deflation=self.deflation, scale=self.scale, max_iter=self.max_iter,
+            tol=self.tol,
         )  # fmt: skip
         self.result_ = replace(result, names_x=names_x, names_y=names_y)
         self.components_, self.y_components_ = result.loadings_x.T, result.loadings_y.T

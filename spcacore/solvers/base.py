@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import time
 import warnings
 from abc import ABC, abstractmethod
@@ -234,6 +235,10 @@ class Solver(ABC):
     ) -> list[Solution]:
         """All components at once."""
         raise NotImplementedError
+
+    def bound(self, state: DeflatedOperator, cardinality: int, hook: Report | None) -> float:
+        """An upper bound of its own on any component of the cardinality; infinite where it has none."""
+        return math.inf
 
     def image(self, state: DeflatedOperator, found: Solution) -> NDArray[Any] | None:
         """What takes the place of F x in the residual of the data; None for F x itself."""

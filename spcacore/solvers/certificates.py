@@ -152,7 +152,7 @@ def bounds_without_search(
     definite = not op.symmetric_form or p > EXACT_ORDER or _is_semidefinite(op)
     if definite or p <= BOUND_ORDER:
         yield min(upper_bounds(problem, state, k).values())
-    if definite and not state.quotient:
+    if definite:
         with suppress(ValueError):  # where too many variables remain
             yield dual_bound(state, k, hook)
 
@@ -172,7 +172,7 @@ def upper_bounds(problem: Problem, state: DeflatedOperator, k: int) -> dict[str,
     """Bounds on the objective of the next component, in the operator's units, by name."""
     if state.diagonal is None:
         return {}
-    p, op = problem.p, state.operator
+    p, op, k = problem.p, state.operator, state.reach(k)
     whole = p <= BOUND_ORDER and (op.symmetric_form or op.m * p <= BOUND_ENTRIES)
     if not whole:
         if not state.deflation.semidefinite:  # it only lowers A, but may leave it indefinite
@@ -180,8 +180,6 @@ def upper_bounds(problem: Problem, state: DeflatedOperator, k: int) -> dict[str,
         bounds = _from_few_vectors(problem, state, k)
     else:
         bounds = _from_all_entries(op.submatrix(np.arange(p)).astype(np.float64), k)
-    if state.quotient:  # x'Ax/x'Bx, B = I - QQ', knows no bound by the support; A = BAB
-        bounds = {"spectral": bounds["spectral"]}
     return {name: bound + _rounding(problem, whole, name, k) for name, bound in bounds.items()}
 
 

@@ -46,6 +46,7 @@ class GeneralizedPower(IterativeSolver):
     mu: Any
     name = "gpower"
     sparsity = "penalty"
+    maximizes_quotient = True
 
     @classmethod
     def from_options(
@@ -102,12 +103,25 @@ class GeneralizedPower(IterativeSolver):
         self, problem: Problem, state: DeflatedOperator, penalty: float, seed: list[int],
         hook: Report | None,
     ) -> Solution | None:  # fmt: skip
-        op, l0, rounding = state.operator, self.norm == "l0", _rounding(state.operator)
         gamma = float(_thresholds(problem, state, [penalty], self)[0])
+        starts = _starts(problem, state, self, seed)
+        best = self._search(problem, state, state.operator, starts, gamma, hook)
+        if state.quotient:
+            ends = [] if best is None else [(best.index, best.entries, ())]
+            starts = itertools.chain(ends, _starts(problem, state, self, seed))
+            best = self._search(problem, state, state.operator.with_quotient(), starts, gamma, hook)
+        return drop_zeros(best)
+
+    def _search(
+        self, problem: Problem, state: DeflatedOperator, op: _core.Operator, starts: Iterator[Start],
+        gamma: float, hook: Report | None,
+    ) -> Solution | None:  # fmt: skip
+        """The best of the runs from all starts, re-fitted if asked."""
+        l0, rounding = self.norm == "l0", _rounding(op)
         limits = self.max_iter, self.tolerance(op), hook
         best, most = None, -math.inf
         again, work = 0, 0.0  # starts that led to the best, and multiplications of all
-        for index, entries, _ in _starts(problem, state, self, seed):
+        for index, entries, _ in starts:
             if best is not None and (
                 ended(hook) or (self._chooses and (again > SAME_ENDS or work > START_WORK))
             ):
@@ -127,7 +141,7 @@ class GeneralizedPower(IterativeSolver):
                 new = refit(state, new)
             if new.objective > -math.inf:
                 best, most, again = new, objective, 1
-        return drop_zeros(best)
+        return best
 
     def solve_block(
         self, problem: Problem, penalties: tuple[float, ...], seed: list[int], hook: Report | None

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import _core
 from .._records import record
 from .._validation import real_array
 from ..linalg.orthogonal import orthogonal_part
@@ -26,7 +28,7 @@ from .base import (
 )
 from .parameters import shared_parameters
 from .penalized_decomposition import bounded_starts, check_bound
-from .refitting import best_run, refit
+from .refitting import best_of_bounded
 
 
 @record
@@ -37,6 +39,7 @@ class LassoComponent(IterativeSolver):
     whole_products = True
     sparsity = "l1_bound"
     orthogonal = True
+    maximizes_quotient = True
 
     @classmethod
     def from_options(
@@ -57,23 +60,26 @@ class LassoComponent(IterativeSolver):
         hook: Report | None,
     ) -> Solution | None:  # fmt: skip
         op, tol = state.operator, self.tolerance(state.operator)
-        state = replace(state, constraint=state.constraint or "orthogonal", basis=_basis(state))
+        if not state.quotient:
+            state = replace(state, constraint=state.constraint or "orthogonal", basis=_basis(state))
         Q = np.zeros((op.p, len(state.basis)), op.dtype, order="F")
         for t, q in enumerate(state.basis):
             Q[:, t] = q
 
-        def run(index: NDArray[np.intp], entries: NDArray[Any], _: tuple[int, ...]) -> Solution | None:
+        def run(
+            operator: _core.Operator, index: NDArray[np.intp], entries: NDArray[Any], _: tuple[int, ...]
+        ) -> Solution | None:
             dense = np.zeros(op.p, op.dtype)
             dense[index] = entries
-            status, v, objective, n_iter = op.scotlass(dense, Q, l1_bound, self.max_iter, tol, hook)
+            limits = l1_bound, self.max_iter, tol, hook
+            status, v, objective, n_iter = operator.scotlass(
+                dense, Q if operator is op else Q[:, :0], *limits
+            )
             index = np.flatnonzero(v)
             return None if status < 0 else Solution(index, v[index], objective, n_iter, status == 0)
 
-        begin = bounded_starts(problem, state, l1_bound, self.start, self.n_starts, seed)
-        best = best_run(state, begin, run, hook)
-        if best is not None and self.renormalize:
-            best = refit(state, best)
-        return drop_zeros(best)
+        begin = partial(bounded_starts, problem, state, l1_bound, self.start, self.n_starts, seed)
+        return drop_zeros(best_of_bounded(state, begin, run, hook, self.renormalize))
 
 
 @shared_parameters

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -29,7 +30,7 @@ from .base import (
     run_one,
 )
 from .parameters import shared_parameters
-from .refitting import best_run, penalty_continuation, refit
+from .refitting import best_of_bounded, penalty_continuation
 from .starts import Start, search_starts
 
 
@@ -48,6 +49,7 @@ class PenalizedDecomposition(IterativeSolver):
     name = "pmd"
     sparsity = "l1_bound"
     missing = True
+    maximizes_quotient = True
 
     @classmethod
     def from_options(
@@ -95,22 +97,19 @@ class PenalizedDecomposition(IterativeSolver):
         )  # fmt: skip
         weights = () if two_way else CONTINUATION  # two-way steps know no penalty
 
-        def run(index: NDArray[np.intp], entries: NDArray[Any], _: tuple[int, ...]) -> Solution | None:
-            status, index, entries, objective, n_iter = op.pmd(index, entries, *limits)
+        def run(
+            operator: _core.Operator, index: NDArray[np.intp], entries: NDArray[Any], _: tuple[int, ...]
+        ) -> Solution | None:
+            status, index, entries, objective, n_iter = operator.pmd(index, entries, *limits)
             if status < 0:
                 return None
             x = Solution(index, entries, objective, n_iter, status == 0)
             return penalty_continuation(state, x, lambda op, i, v: op.pmd(i, v, *limits), weights)
 
-        begin = bounded_starts(problem, state, l1_bound, self.start, self.n_starts, seed)
-        best = best_run(state, begin, run, hook)
-        if best is None:
-            return None
-        if two_way:  # its objective was u'F v
-            y = op.apply(best.index, best.entries)
-            best = replace(best, objective=float(best.entries @ y[best.index]))
-        if self.renormalize:
-            best = refit(state, best, self.nonnegative)
+        begin = partial(bounded_starts, problem, state, l1_bound, self.start, self.n_starts, seed)
+        best = best_of_bounded(state, begin, run, hook, self.renormalize, self.nonnegative)
+        if two_way and best is not None:  # the objective was u'F v
+            best = replace(best, objective=state.objective(best.index, best.entries))
         return drop_zeros(best)
 
     def left_vector(self, state: DeflatedOperator, x: Solution) -> tuple[NDArray[Any], float]:

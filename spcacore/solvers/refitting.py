@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -80,6 +82,35 @@ def best_run(
         new = run(*start)
         if new is not None and (best is None or is_better(state, new, best, tol, nonnegative)):
             best = new
+    return best
+
+
+def best_of_bounded(
+    state: DeflatedOperator,
+    starts: Callable[[], Iterable[tuple[Any, ...]]],
+    run: Callable[..., Solution | None],
+    hook: Report | None,
+    renormalize: bool,
+    nonnegative: bool = False,
+) -> Solution | None:
+    """The best run from all starts, re-fitted if asked; `run` takes the operator before what a start has.
+
+    Under generalized deflation these runs are followed by those that raise x'Ax/x'Bx, from the starts and
+    from where the best ended. Re-fitted runs are compared as that: of all supports the best counts.
+    """
+
+    def fitted(*start: Any) -> Solution | None:
+        x = run(*start)
+        return refit(state, x, nonnegative) if renormalize and x is not None else x
+
+    plain = best_run(state, starts(), partial(fitted if state.quotient else run, state.operator), hook)
+    if plain is None or not state.quotient:
+        return refit(state, plain, nonnegative) if renormalize and plain is not None else plain
+    running = state.operator.with_quotient()
+    begin = itertools.chain([(plain.index, plain.entries, ())], starts())
+    best = best_run(state, begin, partial(fitted, running), hook)
+    if best is None or (renormalize and not nonnegative and plain.objective > best.objective):
+        best = plain
     return best
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import fields, replace
 from typing import Any, Self
 
@@ -14,6 +15,7 @@ from .._limits import (
     COLUMNS_AT_A_TIME,
     NEGLIGIBLE_ENTRY,
     PENALTY_DESCENT,
+    QUOTIENT_ROUNDS,
     REDUCED_ORDER,
     RELAXATION_ORDER,
     ROUGH_ITERATIONS,
@@ -54,6 +56,7 @@ class SemidefiniteRelaxation(Solver):
     renormalize: bool
     name = "dspca"
     whole_products = True
+    maximizes_quotient = True
 
     @classmethod
     def from_options(
@@ -70,7 +73,20 @@ class SemidefiniteRelaxation(Solver):
         hook: Report | None,
     ) -> Solution | None:  # fmt: skip
         relaxed = _constrained(state, cardinality, self, hook)
-        return None if relaxed is None else _loading(state, relaxed, cardinality, self)
+        best = None if relaxed is None else _loading(state, relaxed, cardinality, self)
+        for _ in range(QUOTIENT_ROUNDS if state.quotient else 0):
+            new = None
+            if best is not None and not ended(hook):
+                new = _above_quotient(state, best.objective, cardinality, self, hook)
+            if best is None or new is None or not new.objective > best.objective:
+                break
+            best = replace(new, n_iter=best.n_iter + new.n_iter)
+        return best
+
+    def bound(self, state: DeflatedOperator, cardinality: int, hook: Report | None) -> float:
+        with suppress(ValueError):  # more variables remain than it solves for
+            return dual_bound(state, cardinality, hook)
+        return math.inf
 
     def limit(self) -> str:
         return counted(self.max_iter, "iteration")
@@ -188,27 +204,74 @@ def dspca(
 
 
 def dual_bound(state: DeflatedOperator, cardinality: int, hook: Report | None = None) -> float:
-    """An upper bound of x'Ax over unit vectors of the cardinality, in the operator's units."""
+    """In the operator's units, an upper bound of x'Ax, or x'Ax/x'Bx, over vectors of the cardinality."""
+    cardinality = state.reach(cardinality)
     relaxed = _constrained(state, cardinality, SemidefiniteRelaxation(1000, 1e-3, False), hook)
     return 0.0 if relaxed is None else relaxed.dual
 
 
 def _loading(
-    state: DeflatedOperator, relaxed: _Relaxed, k: int, solver: SemidefiniteRelaxation
-) -> Solution | None:
-    """The leading eigenvector of M, cut to k entries."""
+    state: DeflatedOperator, relaxed: _Relaxed, k: int, solver: SemidefiniteRelaxation,
+    direction: NDArray[np.float64] | None = None,
+) -> Solution | None:  # fmt: skip
+    """The leading eigenvector of M, or another direction in its range, cut to k entries."""
     vector = np.zeros(state.operator.p)
-    vector[relaxed.kept] = _core.leading_eigenvector(relaxed.matrix.copy())[1]
+    if direction is None:
+        direction = _core.leading_eigenvector(relaxed.matrix.copy())[1]
+    vector[relaxed.kept] = direction
     index = _core.select_largest(vector, min(k, len(relaxed.kept)))
     size = np.abs(vector[index])
+    if not size.max() > 0:
+        return None
     index = index[size > NEGLIGIBLE_ENTRY * size.max()]
     value = vector[index] / np.linalg.norm(vector[index])
     value = value.astype(state.operator.dtype)
     x = Solution(index, value, 0.0, relaxed.n_iter, relaxed.converged)
     if solver.renormalize:
         return drop_zeros(refit(state, x))
-    objective = float(value @ (state.operator.submatrix(index) @ value))
-    return drop_zeros(Solution(index, value, objective, relaxed.n_iter, relaxed.converged))
+    return drop_zeros(replace(x, objective=state.objective(index, value)))
+
+
+class _Level:
+    """A + rho QQ' as an operator: over unit vectors its forms are above rho where x'Ax/x'Bx is."""
+
+    def __init__(self, op: _core.Operator, Q: NDArray[np.float64], rho: float):
+        self.op, self.Q, self.rho = op, Q, rho
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.op, name)
+
+    def submatrix(self, index: NDArray[np.intp]) -> NDArray[Any]:
+        return self.op.submatrix(index) + self.rho * (self.Q[index] @ self.Q[index].T)
+
+    def apply_block(self, V: NDArray[Any]) -> NDArray[Any]:
+        return self.op.apply_block(V) + self.rho * (self.Q @ (self.Q.T @ V))
+
+
+def _above_quotient(
+    state: DeflatedOperator, rho: float, k: int, solver: SemidefiniteRelaxation, hook: Report | None
+) -> Solution | None:
+    """A loading whose x'Ax/x'Bx may exceed rho, by the relaxation of x'(A - rho B)x (Dinkelbach 1967).
+
+    M may have its weight in the span of Q, where that form is zero. So beside its leading eigenvector there
+    is M^(1/2)y, for the leading eigenvector y of M^(1/2)(A - rho B)M^(1/2).
+    """
+    Q = np.stack(state.basis, axis=1)
+    diagonal = None if state.diagonal is None else state.diagonal + rho * np.sum(Q**2, axis=1)
+    op: Any = _Level(state.operator, Q, rho)
+    level = replace(state, operator=op, diagonal=diagonal)
+    try:
+        relaxed = _constrained(level, k, solver, hook)
+    except ValueError:  # more variables remain than it solves for
+        return None
+    if relaxed is None:
+        return None
+    values, vectors = np.linalg.eigh(relaxed.matrix)
+    root = (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
+    form = _submatrix(op, relaxed.kept).astype(np.float64) - rho * np.eye(len(root))
+    direction = root @ np.linalg.eigh(root @ form @ root)[1][:, -1]
+    found = [_loading(state, relaxed, k, solver, which) for which in (None, direction)]
+    return max((x for x in found if x is not None), key=lambda x: x.objective, default=None)
 
 
 # ---- the relaxations --------------------------------------------------------------------------------

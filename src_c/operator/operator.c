@@ -16,7 +16,14 @@
  * projected matrix.  At the quotient rho of v, A - rho B + rho I = A + rho QQ' is semidefinite, so
  * a step that raises its quadratic form over unit vectors raises x'(A - rho B)x above 0, hence the
  * quotient (Dinkelbach 1967, Management Science 13, for ratios).  A constant span_weight < 0 with a
- * shift punishes what of x lies in the span of Q instead. */
+ * shift punishes what of x lies in the span of Q instead.
+ *
+ * With a price gamma of the l1 norm, f(x) = (sqrt(x'Ax) - gamma ||x||_1)/sqrt(x'Bx) is sought.  Let
+ * a = v'Av, b = v'Bv.  Where f(v) >= 0, f(x) > f(v) follows over unit x from
+ *   sqrt(x'Ax) - gamma ||x||_1 > f(v) (x'Bx + b)/(2 sqrt(b)) >= f(v) sqrt(x'Bx),
+ * and what is convex there, sqrt(x'Ax) and -x'Bx = x'QQ'x - 1, is above its tangent at v: a step
+ * that raises x'(Av + sqrt(a/b) f(v) QQ'v)/sqrt(a) - gamma ||x||_1 raises f.  Hence the weight
+ * sqrt(a/b) f(v) = a/b - gamma ||v||_1 sqrt(a)/b of QQ'v. */
 #include "centring.h"
 
 /* ||Bv||^2 over ||QQ'v||^2, below which v counts as lying in the span of Q. */
@@ -84,22 +91,63 @@ spca_int SPCA(subtracted)(const operator_t *A)
     return A->deflation == SPCA_HOTELLING || projected ? A->t : 0;
 }
 
-/* c_i -= span_weight x_i'v, given quadratic = v'Av of the projected matrix, which grows by what
- * that adds. */
-static void weigh_span(const operator_t *A, vector_t v, real *c, real *quadratic)
+/* ||Q'v||^2 */
+static real inside_of(const operator_t *A, vector_t v)
 {
-    real span_weight = A->span_weight, inside = 0;
-    if (A->deflation != SPCA_PROJECTION || (!A->quotient && span_weight == 0)) return;
+    real inside = 0;
     for (spca_int i = 0; i < A->t; i++) {
         real xv = vector_dot(A->direction[i], v);
         inside += xv * xv;
     }
+    return inside;
+}
+
+/* v'Bv, given square = v'v; 0 where v counts as lying in the span of Q. */
+static real outside_of(const operator_t *A, vector_t v, real square)
+{
+    real inside = inside_of(A, v), outside = square - inside;
+    return outside > SPAN_TOLERANCE * inside ? outside : 0;
+}
+
+real SPCA(outside)(const operator_t *A, vector_t v)
+{
+    real square, outside;
+    if (!A->quotient || A->deflation != SPCA_PROJECTION) return 1;
+    square = strands_dot(v.nnz, v.value, v.value);
+    outside = outside_of(A, v, square);
+    return outside > 0 ? outside / square : 1;
+}
+
+void SPCA(add_span)(const operator_t *A, real weight, vector_t v, real *y)
+{
+    if (!A->quotient || A->deflation != SPCA_PROJECTION) return;
+    for (spca_int i = 0; i < A->t; i++)
+        sparse_axpy(weight * vector_dot(A->direction[i], v), A->direction[i], y);
+}
+
+/* a - gamma ||v||_1 sqrt(a), not below 0. */
+static real less_price(const operator_t *A, vector_t v, real a)
+{
+    real l1 = 0;
+    if (!(A->l1_price > 0 && a > 0)) return a;
+    for (spca_int i = 0; i < v.nnz; i++) l1 += fabs(v.value[i]);
+    return fmax(a - A->l1_price * l1 * sqrt(a), (real)0);
+}
+
+/* c_i -= span_weight x_i'v, given quadratic = v'Av of the projected matrix, which grows by what
+ * that adds. */
+static void weigh_span(const operator_t *A, vector_t v, real *c, real *quadratic)
+{
+    real span_weight = A->span_weight;
+    if (A->deflation != SPCA_PROJECTION || (!A->quotient && span_weight == 0)) return;
     if (A->quotient) {
-        real outside = strands_dot(v.nnz, v.value, v.value) - inside;
-        span_weight = outside > SPAN_TOLERANCE * inside ? *quadratic / outside : 0;
-    }
+        real square = strands_dot(v.nnz, v.value, v.value), outside = outside_of(A, v, square);
+        if (!(outside > 0)) return;
+        span_weight = less_price(A, v, *quadratic) / outside;
+        *quadratic *= square / outside;
+    } else
+        *quadratic += span_weight * inside_of(A, v);
     for (spca_int i = 0; i < A->t; i++) c[i] -= span_weight * vector_dot(A->direction[i], v);
-    *quadratic += span_weight * inside;
 }
 
 /* Data: f = range factor F_t v, the coefficient of each direction to be subtracted from F'f/range,
@@ -153,38 +201,43 @@ void SPCA(subtract)(const operator_t *A, vector_t v, const real *c, spca_int cou
     if (A->shift != 0) add_at(A->shift, v, count, list, y);
 }
 
-/* A symmetric form: y = A v from y = A0 v.  c (t). */
-static void finish_form(const operator_t *A, vector_t v, real *c, real *y)
+/* A symmetric form: y = A v from y = A0 v.  c (t).  quadratic = v'Av, where it is a quotient. */
+static void finish_form(const operator_t *A, vector_t v, real *c, real *y, real *quadratic)
 {
-    real quadratic;
     deflate_image(A, v, y);
     for (spca_int i = 0; A->deflation == SPCA_PROJECTION && i < A->t; i++)
         sparse_axpy(-sparse_dot(A->direction[i], y), A->direction[i], y);
     for (spca_int i = 0; i < SPCA(subtracted)(A); i++)
         c[i] = A->deflation == SPCA_PROJECTION ? 0
                                                : A->coefficient[i] * vector_dot(A->direction[i], v);
-    quadratic = A->quotient ? sparse_dot(v, y) : 0;
-    weigh_span(A, v, c, &quadratic);
+    *quadratic = A->quotient ? sparse_dot(v, y) : 0;
+    weigh_span(A, v, c, quadratic);
     SPCA(subtract)(A, v, c, A->p, NULL, y);
+}
+
+static spca_status apply_form(const operator_t *A, vector_t v, spca_stop stop, void *ctx,
+                              real *work, real *y, real *quadratic)
+{
+    spca_status status;
+    if (A->symmetric_form) { /* y = f, and work serves as scratch */
+        status = A->forward(A, v, stop, ctx, work, y);
+        if (status < 0) return status;
+        finish_form(A, v, work + A->m, y, quadratic);
+    } else {
+        status = project(A, v, stop, ctx, y, work, work + A->m, quadratic);
+        if (status < 0) return status;
+        status = transposed(A, work, stop, ctx, y);
+        if (status < 0) return status;
+        SPCA(subtract)(A, v, work + A->m, A->p, NULL, y);
+    }
+    return check_finite(A->p, y);
 }
 
 spca_status SPCA(apply)(const operator_t *A, vector_t v, spca_stop stop, void *ctx, real *work,
                         real *y)
 {
-    real *f = work, *c = work + A->m, quadratic;
-    spca_status status;
-    if (A->symmetric_form) { /* y = f, and work serves as scratch */
-        status = A->forward(A, v, stop, ctx, work, y);
-        if (status < 0) return status;
-        finish_form(A, v, c, y);
-    } else {
-        status = project(A, v, stop, ctx, y, f, c, &quadratic);
-        if (status < 0) return status;
-        status = transposed(A, f, stop, ctx, y);
-        if (status < 0) return status;
-        SPCA(subtract)(A, v, c, A->p, NULL, y);
-    }
-    return check_finite(A->p, y);
+    real quadratic;
+    return apply_form(A, v, stop, ctx, work, y, &quadratic);
 }
 
 spca_status SPCA(backward)(const operator_t *A, const real *u, spca_stop stop, void *ctx,
@@ -237,8 +290,9 @@ spca_status SPCA(apply_block)(const operator_t *A, spca_int b, const real *V, sp
         status = A->block(A, whole ? SPCA_BOTH : SPCA_FORWARD, b, V, stop, ctx, work, Y);
     for (spca_int c = 0; !whole && status >= 0 && c < b; c++) {
         vector_t v = {A->p, NULL, V + c * A->p};
+        real quadratic;
         if (form)
-            finish_form(A, v, work, Y + c * A->p);
+            finish_form(A, v, work, Y + c * A->p, &quadratic);
         else
             status = SPCA(apply)(A, v, stop, ctx, work, Y + c * A->p);
     }
@@ -286,10 +340,11 @@ spca_status SPCA(columns_by_products)(const operator_t *A, spca_int k, const spc
 /* ---- queries ----------------------------------------------------------------------------------
  */
 
-/* sqrt(v'(A - shift I)v), 0 where that is negative. */
+/* sqrt(v'(A - shift I)v) without what a quotient adds, 0 where that is negative. */
 static real root_of(const operator_t *A, vector_t v, real quadratic)
 {
     if (A->shift != 0) quadratic -= A->shift * strands_dot(v.nnz, v.value, v.value);
+    if (A->quotient) quadratic *= SPCA(outside)(A, v);
     return sqrt(quadratic > 0 ? quadratic : 0);
 }
 
@@ -310,9 +365,12 @@ static spca_status answer(const operator_t *A, vector_t v, query_t *ask, spca_st
     *count = A->p;
     *list = NULL;
     if (A->symmetric_form) {
-        status = SPCA(apply)(A, v, stop, ctx, work, y);
+        status = apply_form(A, v, stop, ctx, work, y, quadratic);
         if (status < 0) return status;
-        *quadratic = sparse_dot(v, y);
+        if (!A->quotient)
+            *quadratic = sparse_dot(v, y);
+        else if (A->shift != 0)
+            *quadratic += A->shift * strands_dot(v.nnz, v.value, v.value);
         if (ask->relative) ask->tau *= root_of(A, v, *quadratic);
         return SPCA_OK;
     }

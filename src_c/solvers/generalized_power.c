@@ -8,7 +8,16 @@
  * norm, with F'u = A w/sqrt(w'Aw), and A alone is needed.  The objective never decreases.
  *
  * The shift of an indefinite A (ascent.h) only adds to the objective for l0.  For l1 it is a
- * proximal step of length 1/shift along the gradient of sqrt(w'Aw). */
+ * proximal step of length 1/shift along the gradient of sqrt(w'Aw).
+ *
+ * Of a quotient rho = w'Aw/w'Bw (operator.c),
+ *   l1   max (sqrt(w'Aw) - gamma ||w||_1)/sqrt(w'Bw) = max sqrt(rho) - gamma ||w||_1/sqrt(w'Bw),
+ *   l0   max w'Aw/w'Bw - gamma ||w||_0
+ * by the same thresholds, of A w and the multiple of QQ'w that the operator adds.  For l0, with
+ * a = w'Aw and b = w'Bw, and for x of any norm,
+ *   x'Ax/x'Bx >= (2 sqrt(a) sqrt(x'Ax) - (a/b) x'Bx)/b >= (2 x'(A w + rho QQ'w) - rho x'x)/b +
+ * const, whose maximum less gamma ||x||_0 has the entries of A w + rho QQ'w beyond sqrt(gamma a).
+ */
 #include "ascent.h"
 
 typedef struct {
@@ -35,11 +44,12 @@ static spca_status step(ascent_t *s, const void *solver)
 {
     const penalty_t *o = solver;
     vector_t w = {*s->nnz, s->index, s->value};
-    real level, norm, l1 = 0, *quadratic = o->quadratic;
+    real level, norm, l1 = 0, outside, *quadratic = o->quadratic;
     spca_status status = SPCA(above)(&s->A, w, o->tau, 1, s->stop, s->ctx, s->work, &s->count,
                                      s->next_index, s->next, quadratic);
     if (status < 0) return status;
-    level = o->tau * sqrt(fmax(*quadratic - (o->l0 ? 0 : s->A.shift), (real)0));
+    outside = SPCA(outside)(&s->A, w);
+    level = o->tau * sqrt(fmax(*quadratic - (o->l0 ? 0 : s->A.shift), (real)0) * outside);
     set_objective(s, *quadratic);
     s->raise = *quadratic = *s->objective;
     s->feasible = 1;
@@ -47,7 +57,8 @@ static spca_status step(ascent_t *s, const void *solver)
         *s->objective = *quadratic - o->gamma * (real)w.nnz;
     else {
         for (spca_int a = 0; a < w.nnz; a++) l1 += fabs(w.value[a]);
-        *s->objective = copysign(sqrt(fabs(*quadratic)), *quadratic) - o->gamma * l1;
+        *s->objective =
+            copysign(sqrt(fabs(*quadratic)), *quadratic) - o->gamma * l1 / sqrt(outside);
         s->scale = sqrt(s->scale);
         if (s->noise > 0) s->noise /= sqrt(fmax(fabs(*quadratic), s->noise)); /* of the root */
     }
@@ -66,6 +77,7 @@ spca_status SPCA(gpower)(const operator_t *A, int l0, real gamma, spca_int max_i
     const penalty_t penalty = {l0, gamma, l0 ? sqrt(gamma) : gamma, quadratic};
     ascent_t s = {*A,    max_iter, tol,  stop,        ctx,       nnz,          index,
                   value, iwork,    work, work + A->p, objective, .previous = 0};
+    s.A.l1_price = l0 ? 0 : gamma;
     scal(*nnz, 1 / nrm2(*nnz, value), value);
     return ascend(&s, step, &penalty, n_iter);
 }

@@ -8,6 +8,11 @@
  * Without a bound on u, F'u is A v over a number: v <- argmax (A v)'w needs A alone, and for
  * positive semidefinite A its objective v'Av never decreases (ascent.h).
  *
+ * Of a quotient v'Av/v'Bv (operator.c) A v has the multiple of QQ'v that makes the same step raise
+ * it.  In the two-way form d = u'F v/sqrt(v'Bv) is maximized: with b = v'Bv, u'F w > d sqrt(w'Bw)
+ * follows over unit w from u'F w > d (w'Bw + b)/(2 sqrt(b)), hence from a step that raises
+ * w'F'u + (u'F v/b) w'QQ'v.
+ *
  * The entries of A v below the level do not matter, and the entries above any tau give the level or
  * a better tau.  Let L be the level that they give by themselves.  If L >= tau, it is the level of
  * all.  Otherwise the level of all is at least L: a further entry smaller than all others raises
@@ -136,12 +141,14 @@ spca_status SPCA(pmd_two_way)(const operator_t *A, double bound, double sample_b
         vector_t v = {*nnz, index, value};
         spca_int count;
         double level;
+        real product, outside = SPCA(outside)(A, v);
         if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
         status = SPCA(forward)(A, v, stop, ctx, rest, f);
         if (status < 0) return status;
         status = SPCA(l1_threshold)(A->m, f, sample_bound, 0, rest, u, &level);
         if (status < 0) return status;
-        *objective = strands_dot(A->m, u, f);
+        product = strands_dot(A->m, u, f);
+        *objective = product / sqrt(outside);
         if (!(*objective > 0)) return SPCA_ZERO_VECTOR;
         if (feasible && *objective - previous <= (same ? fmax(tol, ROUNDING) : ROUNDING) * previous)
             return SPCA_OK;
@@ -149,6 +156,7 @@ spca_status SPCA(pmd_two_way)(const operator_t *A, double bound, double sample_b
 
         status = SPCA(backward)(A, u, stop, ctx, rest, next);
         if (status < 0) return status;
+        SPCA(add_span)(A, A->factor * product / outside, v, next);
         (void)SPCA(l1_threshold)(A->p, next, bound, nonnegative, rest, next, &level);
         if ((count = compress(A->p, NULL, next, iwork)) == 0) return SPCA_ZERO_VECTOR;
         feasible = feasible || satisfies(v, bound, nonnegative);

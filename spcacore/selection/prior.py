@@ -1,0 +1,147 @@
+"""Which prior of the loadings the data speak for."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._messages import listed
+from .._validation import check_callback
+from ..models.structured import StructuredPCAResult, oppca, soppca
+from ..progress import Callback, Progress
+
+PRIORS = ("prior_covariance", "prior_precision")
+
+
+@dataclass(frozen=True, eq=False)
+class PriorSelection:
+    """How well each prior does.
+
+    Attributes
+    ----------
+    names : tuple of str
+    evidence : ndarray of shape (m,)
+        Of each prior, the sum of the gains of its components, see `StructuredPCAResult`.
+    results : tuple of m StructuredPCAResults
+    """
+
+    names: tuple[str, ...]
+    evidence: NDArray[np.float64]
+    results: tuple[StructuredPCAResult, ...]
+
+    @property
+    def best(self) -> str:
+        """The name of the prior of the largest evidence."""
+        return self.names[int(np.argmax(self.evidence))]
+
+    @property
+    def result(self) -> StructuredPCAResult:
+        """That of the best prior."""
+        return self.results[int(np.argmax(self.evidence))]
+
+    def __repr__(self) -> str:
+        values = ", ".join(
+            f"{name}: {value:.6g}" for name, value in zip(self.names, self.evidence, strict=True)
+        )
+        return f"PriorSelection(best={self.best!r}, evidence: {values})"
+
+
+def select_prior(
+    X: Any,
+    priors: Mapping[str, Mapping[str, Any] | None],
+    n_components: int | None = None,
+    *,
+    cardinality: int | None = None,
+    callback: Callback | None = None,
+    **options: Any,
+) -> PriorSelection:
+    """Compare priors of the loadings by the free energy of `oppca` or `soppca`.
+
+    Of each component the free energy is the logarithm of the density of the deflated data given the weights
+    of the samples, with the loading integrated out under its prior. What it exceeds that of noise alone by,
+    less log(p)/2 for each weight and, with a cardinality, the logarithm of the number of supports, is its
+    gain, and the gains of all components are the evidence for a prior.
+    A multiple of a covariance is the same prior.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, p) or sparse matrix
+        As in `oppca`.
+    priors : mapping of names to mappings
+        Each has `prior_covariance` or `prior_precision`, as `oppca` takes them; an empty one, or None, stands
+        for C = I.
+    n_components : int, optional
+        Of each prior. Default: as many as raise its free energy, one at least.
+    cardinality : int, optional
+        Compare `soppca` of so many nonzeros; by default `oppca`.
+    callback : callable, optional
+        As in `oppca`, for one prior after another. Raising StopIteration ends the comparison: it is then of
+        the priors before that one.
+    **options
+        Further options of `oppca` or `soppca`: deflation, max_iter, tol, kind, center, scale, n_samples, rng.
+
+    Returns
+    -------
+    PriorSelection
+        `names`, `evidence` (m,) and `results` of all priors, `best` and its `result`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As in `oppca`; for no priors, or one that has other options than these two.
+    RuntimeError
+        Where the callback ends the comparison before two priors are done.
+
+    References
+    ----------
+    R. Khanna, J. Ghosh, R. Poldrack and O. Koyejo (2017). A deflation method for structured probabilistic
+    PCA. SIAM International Conference on Data Mining. G. Schwarz (1978). Estimating the dimension of a model.
+    Annals of Statistics 6(2), 461-464 (what a parameter costs that is maximized).
+
+    Examples
+    --------
+    >>> import numpy as np, spcacore
+    >>> rng = np.random.default_rng(0)
+    >>> bump = np.exp(-0.5 * ((np.arange(60) - 20) / 5) ** 2)
+    >>> X = 2 * np.outer(rng.standard_normal(15), bump) + rng.standard_normal((15, 60))
+    >>> smooth = {"prior_precision": spcacore.grid_laplacian((60,))}
+    >>> chosen = spcacore.select_prior(X, {"none": None, "smooth": smooth})
+    >>> chosen.best, chosen.result.n_components
+    ('smooth', 1)
+    """
+    if not isinstance(priors, Mapping):
+        raise TypeError(f"priors must be a mapping of names to priors, not {type(priors).__name__}")
+    if not priors:
+        raise ValueError("priors is empty: there is nothing to compare")
+    given = {name: {} if prior is None else prior for name, prior in priors.items()}
+    for name, prior in given.items():
+        if not isinstance(prior, Mapping) or any(key not in PRIORS for key in prior):
+            raise TypeError(f"priors[{name!r}] must be None or a mapping with {listed(PRIORS)}")
+    hook, results = check_callback(callback), dict[str, StructuredPCAResult]()
+
+    def tell(progress: Progress) -> None:
+        if hook is not None and hook(progress):
+            raise StopIteration
+
+    options |= {"callback": None if hook is None else tell}
+    for name, prior in given.items():
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "not even the first")  # as the evidence says
+            if cardinality is None:
+                found = oppca(X, n_components, **prior, **options)
+            else:
+                found = soppca(X, n_components, cardinality, **prior, **options)
+        if found.n_components == 0 or (hook is not None and hook.ended):
+            break
+        results[name] = found
+    if len(results) < min(2, len(given)):
+        raise RuntimeError(
+            "the callback ended the selection before two priors were compared: nothing is chosen"
+        )
+    evidence = np.array([result.gain.sum() for result in results.values()])
+    return PriorSelection(tuple(results), evidence, tuple(results.values()))

@@ -1,0 +1,332 @@
+"""Generalized deflation in the methods of l1 bounds, of penalties and of the semidefinite relaxation.
+
+They search x'Ax/x'Bx, B = I - QQ', which is the additional variance of x. Against enumeration of the
+supports, and in three variables against a grid of all directions.
+"""
+
+import warnings
+from itertools import combinations
+
+import numpy as np
+import pytest
+from extras import optional
+from oracles import best_quotient, covariance, data_arrays
+
+import spcacore
+from spcacore import sparse_pca
+from spcacore.operators.deflation import DEFLATIONS, DeflatedOperator
+from spcacore.operators.inputs import as_problem
+from spcacore.solvers.certificates import upper_bounds
+from spcacore.solvers.semidefinite import dual_bound
+from spcacore.solvers.table import SOLVERS
+
+PITPROPS = spcacore.datasets.load_pitprops().correlation
+NEAR_ORTHOGONAL = 1e-8
+
+
+def samples(seed, n=20, p=8):
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((n, p)) @ rng.standard_normal((p, p))
+
+
+def generalized(X, r, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return sparse_pca(X, r, deflation="generalized", **options)
+
+
+def quotient(A, Q, x):
+    """x'Ax of the part outside of Q, over its squared norm."""
+    q = x - Q @ (Q.T @ x)
+    return q @ A @ q / (q @ q)
+
+
+def sphere(p, count, seed=0):
+    X = np.random.default_rng(seed).standard_normal((p, count))
+    for support in combinations(range(p), 2):  # sparse directions, which a grid would miss
+        angle = np.linspace(0, np.pi, 4000)
+        edge = np.zeros((p, len(angle)))
+        edge[list(support)] = np.cos(angle), np.sin(angle)
+        X = np.column_stack([X, edge])
+    X = np.column_stack([X, np.eye(p)])
+    return X / np.linalg.norm(X, axis=0)
+
+
+def state_of(problem, x):
+    """One component removed."""
+    state = DeflatedOperator.from_problem(problem, DEFLATIONS["generalized"])
+    index = np.flatnonzero(x)
+    return state.deflate(index, np.ascontiguousarray(x[index]), problem.noise)
+
+
+# ---- the searches -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("data", [False, True])
+def test_gpower_l0_against_enumeration(data):
+    """max x'Ax/x'Bx - penalty ||x||_0, over all supports."""
+    exact = []
+    for seed in range(12):
+        X = samples(seed)
+        A = covariance(X)
+        penalty = 0.08 * A.diagonal().max()
+        how = {"method": "gpower", "norm": "l0"}
+        if data:
+            result = generalized(X, 2, penalty=19 * penalty, **how)
+        else:
+            result = generalized(A, 2, penalty=penalty, kind="covariance", **how)
+        V = result.loadings
+        if V.shape[1] < 2:
+            continue
+        Q = V[:, :1] / np.linalg.norm(V[:, 0])
+        reached = quotient(A, Q, V[:, 1]) - penalty * np.count_nonzero(V[:, 1])
+        best = max(best_quotient(A, Q, k) - penalty * k for k in range(1, 9))
+        assert reached <= best * (1 + 1e-9)
+        exact.append(reached >= best * (1 - 1e-9))
+    assert len(exact) >= 10
+    assert np.mean(exact) > 0.8
+
+
+@pytest.mark.parametrize("penalty", [0.1, 0.3])
+def test_gpower_l1_against_all_directions(penalty):
+    """max (sqrt(x'Ax) - gamma ||x||_1)/sqrt(x'Bx)."""
+    grid = sphere(3, 150_000)
+    reached = []
+    for seed in range(12):
+        A = covariance(samples(seed, 12, 3))
+        gamma = penalty * np.sqrt(A.diagonal().max())
+        how = {"method": "gpower", "penalty": gamma, "kind": "covariance", "renormalize": False}
+        V = generalized(A, 2, **how).loadings
+        if V.shape[1] < 2:
+            continue
+        q = V[:, 0] / np.linalg.norm(V[:, 0])
+        B = np.eye(3) - np.outer(q, q)
+
+        def criterion(x, B=B, A=A, gamma=gamma):
+            variance = np.einsum("ij,ij->j", x, B @ A @ B @ x)
+            outside = np.einsum("ij,ij->j", x, B @ x)
+            kept = outside > NEAR_ORTHOGONAL
+            difference = np.sqrt(np.maximum(variance, 0)) - gamma * np.abs(x).sum(axis=0)
+            return np.where(kept, difference, -1.0) / np.sqrt(np.where(kept, outside, 1.0))
+
+        reached.append(criterion(V[:, 1:2])[0] / criterion(grid).max())
+    assert len(reached) >= 10
+    assert max(reached) < 1 + 2e-3  # what a grid may miss
+    assert np.median(reached) > 1 - 1e-9
+    assert np.mean(reached) > 0.97
+
+
+@pytest.mark.parametrize("method", ["pmd", "scotlass"])
+@pytest.mark.parametrize("bound", [1.1, 1.4])
+def test_l1_bounds_against_all_directions(method, bound):
+    """max x'Ax/x'Bx over unit x with ||x||_1 <= bound."""
+    grid = sphere(3, 150_000)
+    grid = grid[:, np.abs(grid).sum(axis=0) <= bound]
+    reached = []
+    for seed in range(12):
+        A = covariance(samples(seed, 12, 3))
+        V = generalized(A, 2, method=method, l1_bound=bound, kind="covariance", renormalize=False).loadings
+        assert np.abs(V[:, 1]).sum() <= bound * (1 + 1e-9)
+        q = V[:, 0] / np.linalg.norm(V[:, 0])
+        B = np.eye(3) - np.outer(q, q)
+        outside = np.einsum("ij,ij->j", grid, B @ grid)
+        values = np.einsum("ij,ij->j", grid, B @ A @ B @ grid) / np.maximum(outside, NEAR_ORTHOGONAL)
+        reached.append(quotient(A, V[:, :1], V[:, 1]) / values[outside > NEAR_ORTHOGONAL].max())
+    assert max(reached) < 1 + 2e-3
+    assert min(reached) > 0.9
+    assert np.median(reached) > 1 - 1e-3
+
+
+def largest_product(f, bound):
+    """max u'f over ||u|| <= 1, ||u||_1 <= bound, by its dual: min over t of ||S(f, t)|| + bound t."""
+    levels = np.linspace(0, np.abs(f).max(), 2001)
+    soft = np.maximum(np.abs(f)[:, None] - levels, 0)
+    return np.min(np.sqrt((soft**2).sum(axis=0)) + bound * levels)
+
+
+def test_two_way_pmd_against_all_directions():
+    """max u'Xv/sqrt(v'Bv) over both bounds."""
+    grid = sphere(3, 1500)
+    grid = grid[:, np.abs(grid).sum(axis=0) <= 1.4][:, ::4]
+    reached = []
+    for seed in range(6):
+        X = samples(seed, 6, 3)
+        X = X - X.mean(axis=0)
+        how = {"l1_bound": 1.4, "sample_l1_bound": 1.8, "renormalize": False}
+        V = generalized(X, 2, method="pmd", **how).loadings
+        q = V[:, 0] / np.linalg.norm(V[:, 0])
+        B = np.eye(3) - np.outer(q, q)
+
+        def criterion(v, B=B, X=X):
+            return largest_product(X @ B @ v, 1.8) / np.sqrt(v @ B @ v)
+
+        best = max(criterion(v) for v in grid.T if v @ B @ v > NEAR_ORTHOGONAL)
+        reached.append(criterion(V[:, 1]) / best)
+    assert max(reached) < 1.01
+    assert np.median(reached) > 0.995
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("form", ["data", "covariance"])
+@pytest.mark.parametrize("l0", [False, True])
+def test_the_objective_never_falls(l0, form, dtype):
+    """Of the l1 and l0 penalties of a quotient, computed from the iterates."""
+    rose = 0
+    for seed in range(10):
+        X = samples(seed, 15, 9)
+        A = covariance(X)
+        given = X if form == "data" else A
+        problem = as_problem(given.astype(dtype), kind=form)
+        x = np.zeros(9, dtype)
+        x[:4] = np.random.default_rng(seed).standard_normal(4)
+        state = state_of(problem, x / np.linalg.norm(x))
+        running = state.operator.with_quotient()
+        q = x.astype(float) / np.linalg.norm(x.astype(float))
+        B = np.eye(9) - np.outer(q, q)
+        A = A / problem.unit
+        gamma = 0.01 * A.diagonal().max() if l0 else 0.2 * np.sqrt(A.diagonal().max())
+        start = np.random.default_rng(seed).standard_normal(9).astype(dtype)
+        path = []
+        for steps in range(12):
+            status, index, value, objective, variance, _ = running.gpower(
+                np.arange(9), start, l0, dtype(gamma), steps, dtype(0)
+            )
+            assert status >= 0
+            v = np.zeros(9)
+            v[index] = value
+            expected = (v @ B @ A @ B @ v) / (v @ B @ v)
+            assert variance == pytest.approx(expected, rel=1e-4 if dtype == np.float32 else 1e-9)
+            root = np.sqrt(expected) - gamma * np.abs(v).sum() / np.sqrt(v @ B @ v)
+            expected = expected - gamma * np.count_nonzero(v) if l0 else root
+            assert objective == pytest.approx(expected, rel=1e-3 if dtype == np.float32 else 1e-8)
+            path.append(expected)
+        scale = abs(path[-1]) * (1e-5 if dtype == np.float32 else 1e-12)
+        assert (np.diff(path) >= -scale).all()
+        rose += path[-1] > path[0]
+    assert rose > 5
+
+
+@pytest.mark.parametrize("screening", ["both", "shadow", "references"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"method": "gpower", "penalty": 0.2, "relative": True},
+        {"method": "pmd", "l1_bound": 3.0, "n_starts": 3},
+    ],
+)
+def test_screening_does_not_change_the_quotient(options, screening):
+    X = samples(3, 30, 300)
+    found = [generalized(X, 3, screening=how, **options) for how in ("none", screening)]
+    np.testing.assert_array_equal(found[0].loadings, found[1].loadings)
+
+
+# ---- what they explain ------------------------------------------------------------------------------
+
+OPTIONS = [
+    {"method": "pmd", "l1_bound": 1.6},
+    {"method": "pmd", "l1_bound": 2.0},
+    {"method": "scotlass", "l1_bound": 1.6},
+    {"method": "gpower", "penalty": 0.3, "relative": True},
+    {"method": "gpower", "penalty": 0.15, "relative": True, "norm": "l0"},
+    {"method": "dspca", "cardinality": 3},
+    {"method": "dspca", "cardinality": 4},
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("name", ["pitprops", "wine"])
+def test_cumulative_variance_is_not_below_that_of_projection(name, options):
+    A = PITPROPS if name == "pitprops" else np.corrcoef(optional("sklearn.datasets").load_wine().data.T)
+    ours, plain = (
+        np.cumsum(sparse_pca(A, 4, kind="covariance", deflation=d, **options).explained_variance_ratio)
+        for d in ("generalized", "projection")
+    )
+    assert (ours >= plain - 1e-9).all()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"method": "pmd", "l1_bound": 3.0},
+        {"method": "gpower", "penalty": 0.4, "relative": True},
+        pytest.param({"method": "scotlass", "l1_bound": 3.0}, marks=pytest.mark.slow),
+        pytest.param({"method": "dspca", "cardinality": 10}, marks=pytest.mark.slow),
+    ],
+)
+def test_cumulative_variance_of_stocks(options):
+    A = data_arrays("snp500_correlation.npz")["A"]
+    ours, plain = (
+        np.cumsum(sparse_pca(A, 3, kind="covariance", deflation=d, **options).explained_variance_ratio)
+        for d in ("generalized", "projection")
+    )
+    assert (ours >= plain - 1e-9).all()
+
+
+@pytest.mark.parametrize(
+    ("method", "least"), [("dspca", 0.97), ("pmd", 0.9), ("scotlass", 0.9), ("gpower", 0.9)]
+)
+def test_additional_variance_against_enumeration(method, least):
+    """Of the most that as many variables add; on average, over second components."""
+    sparsity = {"cardinality": {"cardinality": 3}, "l1_bound": {"l1_bound": 1.6}}
+    options = sparsity.get(SOLVERS[method].sparsity, {"penalty": 0.3, "relative": True})
+    reached = []
+    for seed in range(10):
+        A = covariance(samples(seed))
+        V = generalized(A, 2, method=method, kind="covariance", **options).loadings
+        if V.shape[1] == 2:
+            Q = V[:, :1] / np.linalg.norm(V[:, 0])
+            reached.append(quotient(A, Q, V[:, 1]) / best_quotient(A, Q, np.count_nonzero(V[:, 1])))
+    assert max(reached) < 1 + 1e-9
+    assert np.mean(reached) > least
+
+
+# ---- certificates -----------------------------------------------------------------------------------
+
+
+def test_bounds_hold_of_additional_variance():
+    """Against enumeration, of one and of two earlier components; those of A alone would not."""
+    sharper, exceeded = 0, 0
+    for seed in range(15):
+        rng = np.random.default_rng(seed)
+        A = covariance(samples(seed, 12, 9))
+        problem = as_problem(A, kind="covariance")
+        state = DeflatedOperator.from_problem(problem, DEFLATIONS["generalized"])
+        for _ in range(2):
+            index = np.sort(rng.choice(9, 2, replace=False))
+            state = state.deflate(index, rng.permutation([0.96, 0.28]), problem.noise)
+            Q = np.stack(state.basis, axis=1)
+            for k in (1, 2, 4):
+                best = best_quotient(A, Q, k) / problem.unit
+                bounds = upper_bounds(problem, state, k)
+                relaxed = dual_bound(state, k)
+                assert relaxed >= best * (1 - 1e-12)
+                assert min(bounds.values()) >= best * (1 - 1e-12)
+                sharper += min(relaxed, *bounds.values()) < bounds["spectral"] * (1 - 1e-6)
+                plain = state.operator.submatrix(np.arange(9))
+                exceeded += best > max(
+                    np.linalg.eigvalsh(plain[np.ix_(S, S)])[-1] for S in combinations(range(9), k)
+                ) * (1 + 1e-9)
+    assert sharper > 30
+    assert exceeded > 20
+
+
+def test_the_relaxation_certifies_its_components():
+    A = covariance(samples(0, 30, 10))
+    how = {"cardinality": 3, "kind": "covariance", "certify": True}
+    ours, other = (generalized(A, 3, method=method, **how) for method in ("dspca", "tpower"))
+    for t in range(3):
+        Q = np.linalg.qr(ours.loadings[:, :t])[0] if t else np.zeros((10, 0))
+        assert ours.upper_bound[t] >= best_quotient(A, Q, 3) * (1 - 1e-9)
+    same = (ours.loadings != 0) == (other.loadings != 0)
+    assert same.all()
+    assert (ours.gap <= other.gap + 1e-12).all()
+    assert (ours.gap < other.gap - 1e-3).any()
+
+
+def test_scotlass_gives_up_orthogonality_for_variance():
+    """Its constraint would leave the quotient nothing to gain."""
+    how = {"method": "scotlass", "l1_bound": 1.6, "kind": "covariance", "renormalize": False}
+    V = generalized(PITPROPS, 4, **how).loadings
+    W = sparse_pca(PITPROPS, 4, deflation="projection", **how).loadings
+    assert np.abs(W.T @ W - np.eye(4)).max() < 1e-8
+    assert np.abs(V.T @ V - np.eye(4)).max() > 1e-3
