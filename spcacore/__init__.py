@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from .progress import Progress, SelectionProgress
     from .results import DSPCAComponent, ExactComponent, GreedyComponent, PMDComponent, SparseComponent
     from .selection.criteria import SparsitySelection, select_n_components, select_sparsity, sparsity_path
+    from .selection.stability_result import Stability
+    from .selection.stable_variables import stability
     from .selection.tuning import SparsityPath
     from .solvers.certificates import OptimalityBound, optimality_bound
     from .solvers.exact import branch_and_bound
@@ -74,6 +76,8 @@ _MODULES: dict[str, tuple[str, ...]] = {  # each is imported when a name of it i
     "progress": ("Progress", "SelectionProgress"),
     "results": ("DSPCAComponent", "ExactComponent", "GreedyComponent", "PMDComponent", "SparseComponent"),
     "selection.criteria": ("SparsitySelection", "select_n_components", "select_sparsity", "sparsity_path"),
+    "selection.stability_result": ("Stability",),
+    "selection.stable_variables": ("stability",),
     "selection.tuning": ("SparsityPath",),
     "solvers.certificates": ("OptimalityBound", "optimality_bound"),
     "solvers.exact": ("branch_and_bound",),
@@ -117,6 +121,7 @@ __all__ = [
     "SparsePCAResult",
     "SparsityPath",
     "SparsitySelection",
+    "Stability",
     "StructuredPCAResult",
     "branch_and_bound",
     "compare",
@@ -163,6 +168,7 @@ __all__ = [
     "sparse_pca",
     "sparsity_path",
     "spca",
+    "stability",
     "tpower",
     "truncate",
     "varimax",

@@ -27,7 +27,7 @@ from ..models.components import SparsePCAResult
 from ..operators.partition import row_blocks
 from ..operators.sparse_format import canonical_arrays
 from ..progress import SelectionProgress
-from .tuning import Array, ByValue, Plan, SparsityPath
+from .tuning import Array, ByValue, NamedArray, Plan, SparsityPath
 
 CRITERIA = ("cv", "permutation", "sparseness")
 RULES = ("one_se", "best")
@@ -463,14 +463,4 @@ def _as_rows(X: Any, kind: str, criterion: str, n_folds: int) -> Any:
         raise ValueError(f"n_folds must be at most the number of rows, {rows.shape[0]}, not {n_folds}")
     if rows.shape[0] < 3:
         raise ValueError(f"at least three rows are needed for criterion={criterion!r}, not {rows.shape[0]}")
-    return rows if is_sparse(X) or is_row_blocks(X) else _NamedArray(rows, column_names(X))
-
-
-class _NamedArray:
-    """An array with the names of its columns."""
-
-    def __init__(self, array: NDArray[Any], columns: tuple[str, ...] | None):
-        self.array, self.columns = array, columns
-
-    def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
-        return self.array
+    return rows if is_sparse(X) or is_row_blocks(X) else NamedArray(rows, column_names(X))
