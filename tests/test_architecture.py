@@ -23,6 +23,7 @@ LATE = {
     ("operators.transform", "operators.partition"),
     ("cli.fit", "plot"),
     ("cli.path", "plot"),
+    ("cli.stability", "plot"),
     ("cli.path", "selection.criteria"),
     ("cli.reading", "cli.stores"),
 }

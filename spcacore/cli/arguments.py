@@ -35,7 +35,7 @@ def make_parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     parser.add_argument("--version", action="store_true", help="print the version and exit")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", help=argparse.SUPPRESS)
-    for add in (_add_fit, _add_path, _add_certify, _add_info):
+    for add in (_add_fit, _add_path, _add_stability, _add_certify, _add_info):
         add(commands)
     return parser
 
@@ -112,6 +112,44 @@ def _add_path(commands: Any) -> None:
     writing.add_argument("--plot", metavar="FILE", help="draw the curve (.png, .pdf or .svg)")
 
 
+def _add_stability(commands: Any) -> None:
+    stability = _add_command(commands, "stability", help.STABILITY_DESCRIPTION, help.STABILITY_EPILOG)
+    stability.set_defaults(covariance=False)
+    what = stability.add_argument_group("components")
+    what.add_argument("-n", "--components", metavar="N", type=_at_least(1), help="how many (default: 2)")
+    what.add_argument(
+        "-k", "--cardinality", metavar="K", type=_cardinality,
+        help="variables in every component, or in each: -k 10, -k 7,4 (default: 10)",
+    )  # fmt: skip
+    what.add_argument(
+        "--explained", metavar="S", type=_numbers,
+        help="instead of -k: as few as explain this share of what ordinary components do, from 0 to 1",
+    )  # fmt: skip
+    what.set_defaults(explained_of=None)
+    _add_method(what, _numbers, "of every component, or of each")
+    _add_treatment(what)
+    again = stability.add_argument_group("resamples")
+    again.add_argument(
+        "--resampling", choices=("complementary", "half", "bootstrap"),
+        help="pairs of halves of the samples, halves, or as many drawn with replacement "
+        "(default: complementary)",
+    )  # fmt: skip
+    again.add_argument("--resamples", metavar="N", type=_at_least(2), help="how many (default: 100)")
+    again.add_argument(
+        "--threshold", metavar="S", type=_tolerance, help="share of the resamples from which one is stable"
+    )
+    again.add_argument(
+        "--max-false", metavar="V", type=_tolerance,
+        help="instead: false variables to expect at most in a component (default: 1)",
+    )  # fmt: skip
+    again.add_argument("--level", metavar="S", type=_tolerance, help="of the intervals (default: 0.95)")
+    again.add_argument("--jobs", metavar="N", type=_at_least(1), help="resamples at a time")
+    _add_search(stability.add_argument_group("search"))
+    _add_reading(stability)
+    writing = _add_writing(stability, "what was found of each variable (.csv), or everything (.npz)")
+    writing.add_argument("--plot", metavar="FILE", help="draw the frequencies (.png, .pdf or .svg)")
+
+
 def _add_certify(commands: Any) -> None:
     certify = _add_command(commands, "certify", help.CERTIFY_DESCRIPTION, help.CERTIFY_EPILOG)
     what = certify.add_argument_group("what to certify")
@@ -177,9 +215,13 @@ def _add_method(group: Any, numbers: Callable[[str], Any], which: str) -> None:
 
 
 def _add_matrix(group: Any) -> None:
+    _add_treatment(group)
+    group.add_argument("--covariance", action="store_true", help="FILE is a covariance or correlation matrix")
+
+
+def _add_treatment(group: Any) -> None:
     group.add_argument("--scale", action="store_true", help="divide variables by their standard deviations")
     group.add_argument("--no-center", dest="center", action="store_false", help="do not subtract the means")
-    group.add_argument("--covariance", action="store_true", help="FILE is a covariance or correlation matrix")
     group.add_argument("--float32", action="store_true", help="compute in single precision")
 
 
