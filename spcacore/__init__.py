@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from .progress import Progress, SelectionProgress
     from .results import DSPCAComponent, ExactComponent, GreedyComponent, PMDComponent, SparseComponent
     from .selection.criteria import SparsitySelection, select_n_components, select_sparsity, sparsity_path
+    from .selection.eigenvalues import CrossValidatedEigenvalues, cross_validated_eigenvalues
     from .selection.stability_result import Stability
     from .selection.stable_variables import stability
     from .selection.tuning import SparsityPath
@@ -76,6 +77,7 @@ _MODULES: dict[str, tuple[str, ...]] = {  # each is imported when a name of it i
     "progress": ("Progress", "SelectionProgress"),
     "results": ("DSPCAComponent", "ExactComponent", "GreedyComponent", "PMDComponent", "SparseComponent"),
     "selection.criteria": ("SparsitySelection", "select_n_components", "select_sparsity", "sparsity_path"),
+    "selection.eigenvalues": ("CrossValidatedEigenvalues", "cross_validated_eigenvalues"),
     "selection.stability_result": ("Stability",),
     "selection.stable_variables": ("stability",),
     "selection.tuning": ("SparsityPath",),
@@ -97,6 +99,7 @@ _HOME = {name: module for module, names in _MODULES.items() for name in names}
 __all__ = [
     "CCAPermutation",
     "Comparison",
+    "CrossValidatedEigenvalues",
     "DSPCAComponent",
     "ExactComponent",
     "GapStatistic",
@@ -125,6 +128,7 @@ __all__ = [
     "StructuredPCAResult",
     "branch_and_bound",
     "compare",
+    "cross_validated_eigenvalues",
     "datasets",
     "deflate",
     "dspca",

@@ -338,10 +338,6 @@ def main(directory):
         pyplot.imsave(Path(directory) / f"{name}.png", at_low_resolution(name))
 
 
-if __name__ == "__main__":
-    main(sys.argv[1])
-
-
 def test_frequencies_of_a_stability():
     X, _ = spcacore.datasets.make_spiked(40, 30, cardinality=4, rng=0)
     found = spcacore.stability(X, 2, cardinality=4, n_resamples=10)
@@ -359,3 +355,7 @@ def test_frequencies_of_a_stability():
         plot.stability(X)
     with pytest.raises(ValueError, match=r"component must be in \[0, 1\]"):
         plot.stability(found, 2)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
