@@ -25,8 +25,8 @@ def block_model(n, blocks, inside, between, degree, rng):
 
 
 def test_the_rank_of_the_authors_block_model():
-    """1000 nodes, 5 blocks, 0.3 inside and 0.1 between, expected degree 40: the page of gdim prints rank 5 and
-    these statistics, which count an edge of the graph as two, so that they are larger by a root of 2."""
+    """1000 nodes, 5 blocks, 0.3 inside and 0.1 between, expected degree 40: the page of gdim prints rank 5
+    and these statistics, which count an edge of the graph as two, so that they are larger by a root of 2."""
     printed = [60.19, 12.30, 11.76, 11.68, 9.38]
     found = []
     for seed in range(3):
@@ -62,17 +62,20 @@ def test_the_rank_of_normal_data():
 def noise(kind, rng):
     if kind == "normal":
         return 3 * rng.standard_normal((40, 30))
+    if kind == "few":
+        return 3 * rng.standard_normal((4, 30))
     X = rng.poisson(6.0, (40, 40 if kind == "graph" else 30))
     return np.triu(X) + np.triu(X, 1).T if kind == "graph" else X
 
 
-@pytest.mark.parametrize("kind", ["counts", "graph", "normal"])
+@pytest.mark.parametrize("kind", ["counts", "graph", "normal", "few"])
 def test_statistics_of_noise_are_standard_normal(kind):
     """But for the first of counts, their mean: each split tests independent data."""
     rng, scores = np.random.default_rng(5), []
     for seed in range(150):
-        options = {"noise": 3.0} if kind == "normal" else {}
-        result = cve(noise(kind, rng), 5, kind=kind, n_splits=1, share=0.3, rng=seed, **options)
+        X = noise(kind, rng)
+        options = {"noise": 3.0, "kind": "normal"} if kind in ("normal", "few") else {"kind": kind}
+        result = cve(X, min(5, len(X) - 1), n_splits=1, share=0.3, rng=seed, **options)
         scores.append(result.scores[0, 1:])
     scores = np.array(scores)
     assert abs(scores.mean()) < 4 / math.sqrt(scores.size)
@@ -136,6 +139,17 @@ def test_values_are_those_of_the_data_in_directions_that_did_not_see_it():
     assert np.abs(found.values[2:]).max() < 5
 
 
+def test_values_of_counts_are_those_of_their_expectations():
+    rng = np.random.default_rng(0)
+    U = np.repeat(np.eye(2), [30, 50], axis=0)
+    mean = U @ np.diag([20.0, 5]) @ U.T
+    G = np.tril(rng.poisson(mean))
+    for X, kind in ((rng.poisson(mean), "counts"), (G + np.tril(G, -1).T, "graph")):
+        found = cve(X, 3, kind=kind, n_splits=20)
+        np.testing.assert_allclose(found.values[:2], np.linalg.svd(mean)[1][:2], rtol=0.03)
+        assert abs(found.values[2]) < 15  # the third singular value of X itself is about 50
+
+
 def test_adjusted_p_values():
     z = np.array([[3.0, 1.0, 2.5]])
     p = np.array([0.0013498980316301035, 0.15865525393145707, 0.006209665325776132])
@@ -148,6 +162,9 @@ def test_adjusted_p_values():
     np.testing.assert_allclose(
         eigenvalues._tested(z, z, 0.05, "holm", "counts", None).adjusted, [3 * p[0], p[1], 2 * p[2]]
     )
+    close = np.array([[2.0, 2.05, 0.0]])
+    adjusted = eigenvalues._tested(close, close, 0.05, "holm", "counts", None).adjusted
+    assert adjusted[0] == adjusted[1] == pytest.approx(3 * 0.5 * math.erfc(2.05 / math.sqrt(2)))
     assert eigenvalues._tested(z, z, 0.2, "none", "counts", None).chosen == 3
     assert eigenvalues._tested(z, -z, 0.2, "none", "counts", None).chosen == 0
 
