@@ -187,15 +187,64 @@ def _shares_of_fixed_points(F, n, supports, order, rtol):
     return shares
 
 
-def test_a_variable_constant_in_a_resample_is_left_out():
+def test_variables_constant_in_a_resample_are_left_out(monkeypatch):
+    """Whatever rounding makes of their variances, by which the data are divided."""
+    original, kept = candidates.CandidateRefits._moments, []
+    monkeypatch.setattr(
+        candidates.CandidateRefits, "_moments",
+        lambda self, weights: kept.append((weights, original(self, weights))) or kept[-1][1],
+    )  # fmt: skip
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((60, 6000))
-    X[:, 0] = 0.1
-    X[7, 0] = 5.0
-    found = spcacore.stability(X, 1, cardinality=5, resampling="bootstrap", n_resamples=30, scale=True)
-    without = [i for i in range(30) if drawn_weights(60, "bootstrap", 0, None)(i)[7] == 0]
-    assert without
-    assert all(0 not in found.chosen[i][0] for i in without)
+    X = rng.standard_normal((60, 5000))
+    X[:, :400] = rng.uniform(0, 1, 400)
+    X[7, :400] += 5.0
+    found = spcacore.stability(X, 1, cardinality=5, resampling="bootstrap", n_resamples=8, scale=True)
+    weights, moments = kept[0]
+    constant = weights[:, 7] == 0
+    assert 0 < constant.sum() < 8
+    np.testing.assert_array_equal(moments.variance[:, :400], np.where(constant, 0, 1)[:, None] * np.ones(400))
+    assert all((found.chosen[i][0] >= 400).all() for i in np.flatnonzero(constant))
+
+
+def test_what_would_enter_is_asked_of_the_deflated_matrix(monkeypatch):
+    """The vectors multiplied for all resamples at once give A_t x_t outside of the candidates."""
+    rng = np.random.default_rng(3)
+    n, p = 60, 5000
+    weight = np.zeros((3, p))
+    weight[0, :8], weight[1, 4:12], weight[2, 6:14] = 3, 2, -1  # components that have variables in common
+    X = rng.standard_normal((n, p)) + rng.standard_normal((n, 3)) @ weight
+    X[0] += 60 * rng.standard_normal(p)  # resamples without this row have other means
+    original, checked = candidates.CandidateRefits._let_enter, []
+    monkeypatch.setattr(candidates, "RESAMPLE_CANDIDATES", 1)
+
+    def let_enter(self, resamples, searched, moments):
+        expected = set()
+        for i in searched:
+            one, w = resamples[i], moments.weights[i]
+            D = F = (X - w @ X / n) * np.sqrt(w)[:, None]
+            outside = np.setdiff1d(np.arange(p), one.candidates)
+            for x, y, level in zip(one.found, one.vectors, one.levels, strict=True):
+                v = np.zeros(p)
+                v[x.index] = x.entries
+                product = D.T @ (D @ v)
+                np.testing.assert_allclose(
+                    F[:, outside].T @ (F[:, one.candidates] @ y), product[outside], atol=1e-9
+                )
+                least = np.abs(product[x.index]).min()
+                checked.append(least / level)
+                if np.abs(product[outside]).max() > least * (1 + 1e-9):
+                    expected.add(i)
+                D = D - np.outer(D @ v, v)
+        pending = original(self, resamples, searched, moments)
+        assert set(pending) == expected
+        return pending
+
+    monkeypatch.setattr(candidates.CandidateRefits, "_let_enter", let_enter)
+    found = spcacore.stability(X, 3, cardinality=8, resampling="bootstrap", n_resamples=4)
+    assert len(checked) >= 12
+    np.testing.assert_allclose(checked, checked[0])  # the units of the operator
+    common = [set(one[0]) & set(one[1]) for one in found.chosen]
+    assert any(common)
 
 
 # ---- matching
