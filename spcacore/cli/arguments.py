@@ -96,8 +96,9 @@ def _add_path(commands: Any) -> None:
     _add_matrix(what)
     choosing = path.add_argument_group("choosing a value")
     choosing.add_argument(
-        "--select", choices=("cv", "permutation", "sparseness"),
-        help="by cross-validation, permutation of the data, or the index of sparseness",
+        "--select", choices=("cv", "permutation", "sparseness", "bic", "stability"),
+        help="by cross-validation, permutation of the data, the index of sparseness, the likelihood of a "
+        "normal model (BIC), or the agreement of half-samples",
     )  # fmt: skip
     choosing.add_argument("--folds", metavar="N", type=_at_least(2), help="of cross-validation (default: 5)")
     choosing.add_argument("--permutations", metavar="N", type=_at_least(2), help="how many (default: 20)")

@@ -212,7 +212,7 @@ class PairRefits(RowRefits):
         return (self.Y if rows is None else taken(self.Y, rows),)
 
     def loadings(self, result: Any) -> NDArray[Any]:
-        return np.concatenate([result.loadings_x, result.loadings_y]) / np.sqrt(2)
+        return np.concatenate([result.loadings_x, result.loadings_y])
 
     def reference(self) -> NDArray[np.float64]:
         return np.asarray(self.loadings(self.result), np.float64)

@@ -101,6 +101,19 @@ class Stability:
         """Number of resamples."""
         return len(self.chosen)
 
+    @property
+    def agreement(self) -> Array:
+        """How well the resamples agree on each component, (r,): 1 if always, about 0 for a blind choice.
+
+        `1 - sum_j s_j^2 / (p (q/p) (1 - q/p))`, s_j^2 the sample variance of the choices of variable j, q the
+        average number (Nogueira, Sechidis and Brown 2018); of supports of one size the average of Kuncheva's
+        index over pairs. 0 where nothing is left to choose.
+        """
+        f, share = self.selection_frequency, self.average_selected / len(self.loadings)
+        chance = share * (1 - share)
+        variance = f * (1 - f) * (self.n_resamples / (self.n_resamples - 1))
+        return np.where(chance > 0, 1 - variance.mean(axis=0) / np.where(chance > 0, chance, 1), 0.0)
+
     def false_selections(self, threshold: float, component: int | None = None) -> float:
         """The bound on the expected number of false variables among those of at least this frequency.
 
