@@ -112,3 +112,92 @@ def test_progress_and_an_early_end():
 def test_bad_input(X, options, error, words):
     with pytest.raises(error, match=words):
         spcacore.select_sparsity(X, cardinality=[1, 2], **options)
+
+
+# ---- other models
+
+MODELS = {
+    "spca": ({"cardinality": [2, 4, 8]}, {"ridge": np.inf}),
+    "sca": ({"l1_bound": [2.0, 3.0, 4.5]}, {}),
+    "sma": ({"l1_bound": [2.0, 3.0, 4.5]}, {"center": True}),
+    "soppca": ({"cardinality": [2, 4, 8]}, {}),
+}
+
+
+def predicted_share(rest, y, loadings):
+    """Of one row, each entry from the others by conditional expectations in the model of the other rows."""
+    p, mean = rest.shape[1], rest.mean(axis=0)
+    V = loadings / np.linalg.norm(loadings, axis=0)
+    variances = spcacore.explained_variance(rest, V, "cumulative")
+    noise = (rest.var(axis=0, ddof=1).sum() - variances.sum()) / (p - V.shape[1])
+    C = noise * np.eye(p) + (V * np.maximum(variances - noise, 0)) @ V.T
+    errors, y = np.zeros(p), y - mean
+    for j in range(p):
+        others = np.delete(np.arange(p), j)
+        errors[j] = y[j] - C[j, others] @ np.linalg.solve(C[np.ix_(others, others)], y[others])
+    return 1 - (errors**2).sum() / (y**2).sum()
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_left_out_entries_of_every_model(model):
+    X, (grid, options) = data(12, 10), MODELS[model]
+    found = spcacore.select_sparsity(X, n_components=2, model=model, n_folds=12, **grid, **options)
+    (name, values), function = next(iter(grid.items())), getattr(spcacore, model)
+    expected = []
+    for value in values:
+        shares = []
+        for j in range(12):
+            rest = np.delete(X, j, axis=0)
+            loadings = function(rest, 2, **{name: value}, **options).loadings
+            shares.append(predicted_share(rest, X[j], loadings))
+        expected.append(np.mean(shares))
+    np.testing.assert_allclose(found.score, expected, rtol=1e-8)
+    whole = function(X, 2, **{name: found.chosen}, **options)
+    np.testing.assert_array_equal(found.result.loadings, whole.loadings)
+    assert found.chosen == found.one_se
+    assert found.best == values[int(np.argmax(expected))]
+
+
+@pytest.mark.parametrize("criterion", ["bic", "permutation", "stability", "sparseness"])
+@pytest.mark.parametrize("model", ["spca", "sca", "soppca"])
+def test_every_criterion_finds_the_planted_variables(model, criterion):
+    X, V = spcacore.datasets.make_spiked(60, 30, cardinality=6, variances=(20.0, 12.0), rng=0)
+    grid = {"l1_bound": [3.0, 9.0]} if model == "sca" else {"cardinality": [2, 6, 25]}
+    found = spcacore.select_sparsity(
+        X, n_components=2, model=model, criterion=criterion, n_permutations=3, n_resamples=4, **grid
+    )
+    np.testing.assert_array_equal((found.result.loadings != 0).any(axis=1), (V != 0).any(axis=1))
+    total = spcacore.explained_variance(X, found.path[0].loadings, ratio=True).sum()
+    assert found.path.explained_variance_ratio[0].sum() == pytest.approx(total)
+
+
+def test_models_in_blocks_of_rows_and_threads():
+    X = data(20, 12)
+    options = {"n_components": 2, "model": "sca", "l1_bound": [2.0, 4.0]}
+    one = spcacore.select_sparsity(X, **options)
+    for other in (
+        spcacore.select_sparsity(X, n_jobs=2, **options),
+        spcacore.select_sparsity(spcacore.row_blocks(X), **options),
+    ):
+        np.testing.assert_allclose(other.score, one.score, rtol=1e-7)
+    grid = spcacore.select_sparsity(X, n_components=2, model="sca", criterion="sparseness").values
+    assert grid[0] == 2
+    assert grid[-1] == pytest.approx(2 * math.sqrt(12))
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"model": "ppca"}, ValueError, "model must be one of"),
+        ({"model": "sca", "cardinality": [2]}, TypeError, "takes l1_bound"),
+        ({"model": "spca", "cardinality": [2], "penalty": [1.0]}, TypeError, "one of them"),
+        ({"model": "spca", "cardinality": [2], "method": "pmd"}, TypeError, "are for sparse_pca"),
+        ({"model": "sma", "l1_bound": [2.0], "criterion": "stability"}, ValueError, "takes no resamples"),
+        ({"model": "sca", "l1_bound": [2.0], "scale": "degree"}, TypeError, "must be True or False"),
+        ({"model": "sca", "l1_bound": [2.0], "sample_weight": np.ones(40)}, TypeError, "sample_weight"),
+        ({"model": "sca", "l1_bound": [2.0], "n_components": 13}, ValueError, "n_components must be in"),
+    ],
+)
+def test_bad_options_of_models(options, error, words):
+    with pytest.raises(error, match=words):
+        spcacore.select_sparsity(data(), **options)

@@ -22,12 +22,14 @@ from .._validation import (
     is_sparse,
     real_array,
 )
+from ..linalg.orthogonal import unit_columns
 from ..linalg.threads import check_jobs
 from ..models.components import SparsePCAResult
 from ..operators.partition import row_blocks
 from ..operators.sparse_format import canonical_arrays
 from ..progress import SelectionProgress
 from .information import schwarz_criterion
+from .model_plan import MODELS, ModelPlan
 from .stable_variables import stability
 from .tuning import Array, ByValue, NamedArray, Plan, SparsityPath
 
@@ -174,7 +176,7 @@ def select_sparsity(
     X: Any,
     *,
     n_components: int = 1,
-    cardinality: Any = None, l1_bound: Any = None, penalty: Any = None,
+    cardinality: Any = None, l1_bound: Any = None, penalty: Any = None, model: str = "sparse_pca",
     criterion: str = "cv", rule: str = "one_se", n_folds: int = 5, n_repeats: int = 1,
     n_permutations: int = 20, n_resamples: int = 50,
     method: str | None = None, deflation: str | None = None,
@@ -192,7 +194,10 @@ def select_sparsity(
     n_components : int, default 1
         In [1, min(n, p)], n the number of rows without those of a fold.
     cardinality, l1_bound, penalty : sequence of numbers, optional
-        As in `sparsity_path`.
+        As in `sparsity_path`, or as the model takes it: of "sca" and "sma" the bound of all components
+        together.
+    model : {"sparse_pca", "spca", "sca", "sma", "soppca"}, default "sparse_pca"
+        The function of that name, which the other options are for. "stability" is not for "sma".
     criterion : {"cv", "permutation", "sparseness", "bic", "stability"}, default "cv"
         "cv": the share of the variance of left-out entries that is predicted. A model is fitted to the rows
         outside of a fold, and each entry of the fold is predicted from the other entries of its row; with
@@ -266,7 +271,14 @@ def select_sparsity(
         raise ValueError(f"n_resamples must be even for complementary pairs, not {n_resamples}")
     if criterion in ("cv", "permutation", "stability"):
         X = _as_rows(X, kind, criterion, n_folds)
-    plan = Plan(X, n_components, given, method, deflation, kind, center, scale, rng, options)
+    if check_choice(model, "model", ("sparse_pca", *MODELS)) == "sparse_pca":
+        plan = Plan(X, n_components, given, method, deflation, kind, center, scale, rng, options)
+    else:
+        if method is not None or deflation is not None or kind != "data":
+            raise TypeError(f"method, deflation and kind are for sparse_pca, not for model={model!r}")
+        if model == "sma" and criterion == "stability":
+            raise ValueError("criterion='stability' does not go with 'sma', which takes no resamples")
+        plan = ModelPlan(model, X, n_components, given, center, scale, rng, options)
     if criterion == "bic":
         _refuse_likelihood(plan)
     runs = {"cv": n_folds * n_repeats, "permutation": 1 + n_permutations, "stability": 1}.get(criterion, 0)
@@ -282,7 +294,7 @@ def select_sparsity(
         score = path.index_of_sparseness
     elif criterion == "bic":
         problem = plan.problem.unscreened()
-        score = np.array([schwarz_criterion(problem, result.loadings) for result in path])
+        score = np.array([schwarz_criterion(problem, unit_columns(result.loadings)) for result in path])
     elif criterion == "stability":
         score = _agreements(plan, n_resamples, n_jobs, progress)
     elif criterion == "cv":
