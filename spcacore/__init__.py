@@ -33,7 +33,10 @@ if TYPE_CHECKING:
     from .progress import Progress, SelectionProgress
     from .results import DSPCAComponent, ExactComponent, GreedyComponent, PMDComponent, SparseComponent
     from .selection.criteria import SparsitySelection, select_n_components, select_sparsity, sparsity_path
+    from .selection.eigenvalues import CrossValidatedEigenvalues, cross_validated_eigenvalues
     from .selection.prior import PriorSelection, select_prior
+    from .selection.stability_result import Stability
+    from .selection.stable_variables import stability
     from .selection.tuning import SparsityPath
     from .solvers.certificates import OptimalityBound, optimality_bound
     from .solvers.exact import branch_and_bound
@@ -76,6 +79,9 @@ _MODULES: dict[str, tuple[str, ...]] = {  # each is imported when a name of it i
     "results": ("DSPCAComponent", "ExactComponent", "GreedyComponent", "PMDComponent", "SparseComponent"),
     "selection.criteria": ("SparsitySelection", "select_n_components", "select_sparsity", "sparsity_path"),
     "selection.prior": ("PriorSelection", "select_prior"),
+    "selection.eigenvalues": ("CrossValidatedEigenvalues", "cross_validated_eigenvalues"),
+    "selection.stability_result": ("Stability",),
+    "selection.stable_variables": ("stability",),
     "selection.tuning": ("SparsityPath",),
     "solvers.certificates": ("OptimalityBound", "optimality_bound"),
     "solvers.exact": ("branch_and_bound",),
@@ -95,6 +101,7 @@ _HOME = {name: module for module, names in _MODULES.items() for name in names}
 __all__ = [
     "CCAPermutation",
     "Comparison",
+    "CrossValidatedEigenvalues",
     "DSPCAComponent",
     "ExactComponent",
     "GapStatistic",
@@ -120,9 +127,11 @@ __all__ = [
     "SparsePCAResult",
     "SparsityPath",
     "SparsitySelection",
+    "Stability",
     "StructuredPCAResult",
     "branch_and_bound",
     "compare",
+    "cross_validated_eigenvalues",
     "datasets",
     "deflate",
     "dspca",
@@ -167,6 +176,7 @@ __all__ = [
     "sparse_pca",
     "sparsity_path",
     "spca",
+    "stability",
     "tpower",
     "truncate",
     "varimax",

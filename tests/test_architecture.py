@@ -24,6 +24,7 @@ LATE = {
     ("cli.compare", "plot"),
     ("cli.fit", "plot"),
     ("cli.path", "plot"),
+    ("cli.stability", "plot"),
     ("cli.path", "selection.criteria"),
     ("cli.reading", "cli.stores"),
 }

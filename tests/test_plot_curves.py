@@ -328,5 +328,24 @@ def main(directory):
         pyplot.imsave(Path(directory) / f"{name}.png", at_low_resolution(name))
 
 
+def test_frequencies_of_a_stability():
+    X, _ = spcacore.datasets.make_spiked(40, 30, cardinality=4, rng=0)
+    found = spcacore.stability(X, 2, cardinality=4, n_resamples=10)
+    ax = plot.stability(found, 1, n_variables=6, names=[f"g{j}" for j in range(30)])
+    order = np.argsort(-found.selection_frequency[:, 1], kind="stable")[:6]
+    order = order[found.selection_frequency[order, 1] > 0]
+    bars = sorted((bar.get_y(), bar.get_width()) for group in ax.containers for bar in group)
+    np.testing.assert_allclose([width for _, width in bars], found.selection_frequency[order, 1])
+    stars = [" *" * bool(found.stable[j, 1]) for j in order]
+    shown = [label.get_text() for label in ax.get_yticklabels()]
+    assert shown == [f"g{j}{star}" for j, star in zip(order, stars, strict=True)]
+    dashed = [line for line in ax.get_lines() if line.get_linestyle() == "--"]
+    assert [line.get_xdata()[0] for line in dashed] == [found.threshold[1]]
+    with pytest.raises(TypeError, match="found must be a Stability"):
+        plot.stability(X)
+    with pytest.raises(ValueError, match=r"component must be in \[0, 1\]"):
+        plot.stability(found, 2)
+
+
 if __name__ == "__main__":
     main(sys.argv[1])

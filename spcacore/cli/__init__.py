@@ -20,7 +20,7 @@ FLAGS = {
     "scale": "--scale", "center": "--no-center", "rng": "--seed", "tol": "--tol", "max_iter": "--max-iter",
     "method": "--method", "nonnegative": "--nonnegative",
 }  # fmt: skip
-COMMANDS = ("fit", "path", "certify", "transform", "compare", "info")
+COMMANDS = ("fit", "path", "stability", "certify", "transform", "compare", "info")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

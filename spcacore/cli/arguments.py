@@ -42,7 +42,9 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--completion", choices=SHELLS, metavar="SHELL", help=f"print completions for {', '.join(SHELLS)}"
     )
-    for add in (_add_fit, _add_path, _add_certify, _add_transform, _add_compare, _add_info):
+    for add in (
+        _add_fit, _add_path, _add_stability, _add_certify, _add_transform, _add_compare, _add_info,
+    ):  # fmt: skip
         add(commands)
     return parser
 
@@ -107,8 +109,9 @@ def _add_path(commands: Any) -> None:
     _add_matrix(what)
     choosing = path.add_argument_group("choosing a value")
     choosing.add_argument(
-        "--select", choices=("cv", "permutation", "sparseness"),
-        help="by cross-validation, permutation of the data, or the index of sparseness",
+        "--select", choices=("cv", "permutation", "sparseness", "bic", "stability"),
+        help="by cross-validation, permutation of the data, the index of sparseness, the likelihood of a "
+        "normal model (BIC), or the agreement of half-samples",
     )  # fmt: skip
     choosing.add_argument("--folds", metavar="N", type=_at_least(2), help="of cross-validation (default: 5)")
     choosing.add_argument("--permutations", metavar="N", type=_at_least(2), help="how many (default: 20)")
@@ -121,6 +124,43 @@ def _add_path(commands: Any) -> None:
     _add_reading(path)
     writing = _add_writing(path, "the curve (.csv, or .npz with what was chosen)")
     writing.add_argument("--plot", metavar="FILE", help="draw the curve (.png, .pdf or .svg)")
+
+
+def _add_stability(commands: Any) -> None:
+    stability = _add_command(commands, "stability", help.STABILITY_DESCRIPTION, help.STABILITY_EPILOG)
+    what = stability.add_argument_group("components")
+    what.add_argument("-n", "--components", metavar="N", type=_at_least(1), help="how many (default: 2)")
+    what.add_argument(
+        "-k", "--cardinality", metavar="K", type=_cardinality,
+        help="variables in every component, or in each: -k 10, -k 7,4 (default: 10)",
+    )  # fmt: skip
+    what.add_argument(
+        "--explained", metavar="S", type=_numbers,
+        help="instead of -k: as few as explain this share of what ordinary components do, from 0 to 1",
+    )  # fmt: skip
+    what.set_defaults(explained_of=None)
+    _add_method(what, _numbers, "of every component, or of each", tuple(SOLVERS))
+    _add_matrix(what, covariance=False)
+    again = stability.add_argument_group("resamples")
+    again.add_argument(
+        "--resampling", choices=("complementary", "half", "bootstrap"),
+        help="pairs of halves of the samples, halves, or as many drawn with replacement "
+        "(default: complementary)",
+    )  # fmt: skip
+    again.add_argument("--resamples", metavar="N", type=_at_least(2), help="how many (default: 100)")
+    again.add_argument(
+        "--threshold", metavar="S", type=_tolerance, help="share of the resamples from which one is stable"
+    )
+    again.add_argument(
+        "--max-false", metavar="V", type=_tolerance,
+        help="instead: false variables to expect at most in a component (default: 1)",
+    )  # fmt: skip
+    again.add_argument("--level", metavar="S", type=_tolerance, help="of the intervals (default: 0.95)")
+    again.add_argument("--jobs", metavar="N", type=_at_least(1), help="resamples at a time")
+    _add_search(stability.add_argument_group("search"))
+    _add_reading(stability)
+    writing = _add_writing(stability, "what was found of each variable (.csv), or everything (.npz)")
+    writing.add_argument("--plot", metavar="FILE", help="draw the frequencies (.png, .pdf or .svg)")
 
 
 def _add_certify(commands: Any) -> None:

@@ -8,6 +8,7 @@ so that they can be read. Ordinary principal components mix all variables.
   spcacore info FILE        what is in the file, and what to look out for
   spcacore fit FILE         the components of the matrix in FILE
   spcacore path FILE        variance against the number of variables, and how many to take
+  spcacore stability FILE   which variables other samples would choose again
   spcacore certify FILE     how much more variance any other component could explain
   spcacore transform FILE   scores of the samples in FILE by components that were saved
   spcacore compare FILE     several files of loadings side by side, on the matrix in FILE
@@ -44,6 +45,17 @@ examples:
   spcacore path data.csv --method pmd --l1-bound 1:5:0.5 -o curve.csv
 
 A:B is all whole numbers from A to B, A:B:S goes in steps of S; several may be joined by commas.
+"""
+STABILITY_DESCRIPTION = """\
+Find sparse principal components of the samples and of many resamples of them, and print how often each
+variable is chosen again, with the quantiles of its loading. Halves of the samples bound how many of the
+variables called stable, which are starred, are false.
+"""
+STABILITY_EXAMPLES = """\
+examples:
+  spcacore stability data.csv                         2 components of 10 variables, 50 pairs of halves
+  spcacore stability data.csv -n 1 -k 20 --max-false 0.1 --plot stable.png
+  spcacore stability data.csv -k 7,4 --resampling bootstrap --resamples 200 --jobs 4 -o frequencies.csv
 """
 CERTIFY_DESCRIPTION = """\
 Bound from above the variance that any component of K variables can explain, whatever the method, and
@@ -121,6 +133,14 @@ or with --select
   best, one_se, chosen, chosen_index                 values, and the index of the one chosen
   path                                               an object with the fields above
 """
+JSON_STABILITY = """\
+  cardinality, explained, l1_bound or penalty        as it was given
+  resampling, resamples, level, max_false            how often, and what was asked for
+  average_any, any_threshold                         of the variables in at least one component
+  components   of each: index, threshold, expected_false, average_selected, explained_interval (two shares),
+               cosine (the mean with that of all the samples), and variables: index, variable, frequency,
+               loading, interval and stable of each that is ever chosen
+"""
 JSON_CERTIFY = """\
   components   of each cardinality: cardinality, bounds by name, upper_bound, value, gap, optimal and nodes
                (with --exact), and loadings: index, variable and loading of each that is not zero
@@ -155,6 +175,9 @@ FIT_EPILOG = "\n".join(
 )
 PATH_EPILOG = "\n".join(
     (PATH_EXAMPLES, FORMATS + COUNTING, JSON + JSON_MATRIX + JSON_PATH + JSON_RESULT, STATUS)
+)
+STABILITY_EPILOG = "\n".join(
+    (STABILITY_EXAMPLES, FORMATS + COUNTING, JSON + JSON_MATRIX + JSON_STABILITY + JSON_RESULT, STATUS)
 )
 CERTIFY_EPILOG = "\n".join((CERTIFY_EXAMPLES, FORMATS + COUNTING, JSON + JSON_MATRIX + JSON_CERTIFY, STATUS))
 TRANSFORM_EPILOG = "\n".join((TRANSFORM_EXAMPLES, FORMATS, JSON + JSON_MATRIX + JSON_TRANSFORM, STATUS))

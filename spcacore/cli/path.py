@@ -39,8 +39,9 @@ def run(args: argparse.Namespace) -> None:
     folds = args.folds or 5
     if args.select == "cv" and folds > task.n:
         raise UserError(f"argument --folds: {folds} is too many, at most {task.n}: {task.size}")
-    if args.select in ("cv", "permutation") and task.n < 3:
-        raise UserError(f"argument --select: at least 3 samples are needed: {task.size}")
+    least = {"cv": 3, "permutation": 3, "stability": 4}.get(args.select, 0)
+    if task.n < least:
+        raise UserError(f"argument --select: at least {least} samples are needed: {task.size}")
     if values is None:
         values = [k for k in _DEFAULT_CARDINALITIES if k <= task.p]
     options |= {
@@ -89,6 +90,8 @@ def _selection_options(args: argparse.Namespace) -> dict[str, Any]:
         raise UserError("argument --select: a covariance has no samples to divide into folds")
     if args.select == "permutation" and args.covariance:
         raise UserError("argument --select: a covariance has no samples to permute")
+    if args.select in ("bic", "stability") and args.covariance:
+        raise UserError(f"argument --select: {args.select} needs samples, and a covariance has none")
     return options
 
 
@@ -134,6 +137,7 @@ def _print_selection(curve: Any) -> None:
 
 _CRITERIA = {
     "cv": "cross-validation", "permutation": "permutation", "sparseness": "the index of sparseness",
+    "bic": "BIC", "stability": "the agreement of half-samples",
 }  # fmt: skip
 
 

@@ -5,12 +5,13 @@ shown, and no setting of matplotlib is changed. Loadings have one diverging scal
 above zero and blue below, with limits of the same magnitude.
 """
 
+from .frequencies import stability
 from .loadings import bars, heatmap, images
 from .scores import biplot
 from .selection import path
 from .variances import comparison, scree
 
-__all__ = ["bars", "biplot", "comparison", "heatmap", "images", "path", "scree"]
+__all__ = ["bars", "biplot", "comparison", "heatmap", "images", "path", "scree", "stability"]
 
-for _picture in (bars, biplot, comparison, heatmap, images, path, scree):
+for _picture in (bars, biplot, comparison, heatmap, images, path, scree, stability):
     _picture.__module__ = __name__  # the place for their users

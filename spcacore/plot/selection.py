@@ -27,6 +27,8 @@ _CRITERIA = {
     "cv": "predicted share of left-out variance",
     "permutation": "logarithm of the share, less that of permuted data",
     "sparseness": "index of sparseness",
+    "bic": "log-likelihood of a sample, less the cost of nonzeros",
+    "stability": "agreement of half-samples",
 }
 
 

@@ -22,14 +22,18 @@ from .._validation import (
     is_sparse,
     real_array,
 )
+from ..linalg.orthogonal import unit_columns
 from ..linalg.threads import check_jobs
 from ..models.components import SparsePCAResult
 from ..operators.partition import row_blocks
 from ..operators.sparse_format import canonical_arrays
 from ..progress import SelectionProgress
-from .tuning import Array, ByValue, Plan, SparsityPath
+from .information import schwarz_criterion
+from .model_plan import MODELS, ModelPlan
+from .stable_variables import stability
+from .tuning import Array, ByValue, NamedArray, Plan, SparsityPath
 
-CRITERIA = ("cv", "permutation", "sparseness")
+CRITERIA = ("cv", "permutation", "sparseness", "bic", "stability")
 RULES = ("one_se", "best")
 Callback = Callable[[SelectionProgress], object]
 
@@ -41,16 +45,17 @@ class SparsitySelection(ByValue):
     Attributes
     ----------
     parameter : {"cardinality", "l1_bound", "penalty", "n_components"}
-    criterion : {"cv", "permutation", "sparseness"}
+    criterion : {"cv", "permutation", "sparseness", "bic", "stability"}
     values : ndarray of shape (m,)
         From the sparsest to the densest; numbers of components from 0.
     score : ndarray of shape (m,)
         Larger is better. "cv": the share of the variance of left-out entries that is predicted, averaged over
         folds and repeats. "permutation": the logarithm of the share explained, less its mean after
         permutations; of a number of components t, that of the t-th among what the earlier ones leave.
-        "sparseness": the index of sparseness.
+        "sparseness": the index of sparseness. "bic": the log-likelihood less the costs of parameters, over n.
+        "stability": the agreement of half-samples, averaged over components.
     standard_error : ndarray of shape (m,) or None
-        Of the score; None for "sparseness".
+        Of the score; None for the last three.
     scores : ndarray of shape (runs, m) or None
         "cv": of each fold of each repeat. "permutation": logarithms of the shares after each permutation.
     best : int or float
@@ -171,9 +176,10 @@ def select_sparsity(
     X: Any,
     *,
     n_components: int = 1,
-    cardinality: Any = None, l1_bound: Any = None, penalty: Any = None,
+    cardinality: Any = None, l1_bound: Any = None, penalty: Any = None, model: str = "sparse_pca",
     criterion: str = "cv", rule: str = "one_se", n_folds: int = 5, n_repeats: int = 1,
-    n_permutations: int = 20, method: str | None = None, deflation: str | None = None,
+    n_permutations: int = 20, n_resamples: int = 50,
+    method: str | None = None, deflation: str | None = None,
     kind: str = "data", center: bool = True, scale: bool = False,
     n_jobs: int = 1, rng: Any = None, callback: Callback | None = None,
     **options: Any,
@@ -188,14 +194,20 @@ def select_sparsity(
     n_components : int, default 1
         In [1, min(n, p)], n the number of rows without those of a fold.
     cardinality, l1_bound, penalty : sequence of numbers, optional
-        As in `sparsity_path`.
-    criterion : {"cv", "permutation", "sparseness"}, default "cv"
+        As in `sparsity_path`, or as the model takes it: of "sca" and "sma" the bound of all components
+        together.
+    model : {"sparse_pca", "spca", "sca", "sma", "soppca"}, default "sparse_pca"
+        The function of that name, which the other options are for. "stability" is not for "sma".
+    criterion : {"cv", "permutation", "sparseness", "bic", "stability"}, default "cv"
         "cv": the share of the variance of left-out entries that is predicted. A model is fitted to the rows
         outside of a fold, and each entry of the fold is predicted from the other entries of its row; with
         ``scale=True`` but for variables that are constant outside of the fold.
         "permutation": the gap between the share explained and what is explained after the entries of each
         column are permuted, in logarithms. "sparseness": the index of sparseness, which needs no more than
-        the path, and for many variables mostly counts zeros.
+        the path, and for many variables mostly counts zeros. "bic": Schwarz's criterion of the components as
+        a normal model with noise, where each nonzero costs `log(n)/2`; it needs no more than the path of
+        data. "stability": how well half-samples agree on the variables, beyond chance
+        (`Stability.agreement`).
     rule : {"one_se", "best"}, default "one_se"
         The sparsest value whose score is within one standard error of the best, or the best.
     n_folds : int, default 5
@@ -204,6 +216,8 @@ def select_sparsity(
         How often "cv" draws folds anew.
     n_permutations : int, default 20
         At least 2.
+    n_resamples : int, default 50
+        Half-samples of "stability", in complementary pairs: even.
     method, deflation, kind, center, scale
         As in `sparse_pca`. Missing entries, which "pmd" allows, are neither predicted nor used to predict.
     n_jobs : int, default 1
@@ -235,7 +249,8 @@ def select_sparsity(
     R. Bro, K. Kjeldahl, A. K. Smilde and H. A. L. Kiers (2008). Cross-validation of component models: a
     critical look at current methods. Analytical and Bioanalytical Chemistry 390, 1241-1251. R. Tibshirani,
     G. Walther and T. Hastie (2001). Estimating the number of clusters in a data set via the gap statistic.
-    Journal of the Royal Statistical Society B 63, 411-423.
+    Journal of the Royal Statistical Society B 63, 411-423. S. Nogueira, K. Sechidis and G. Brown (2018). On
+    the stability of feature selection algorithms. Journal of Machine Learning Research 18, 1-54.
 
     Examples
     --------
@@ -251,10 +266,22 @@ def select_sparsity(
     n_permutations = integer(n_permutations, "n_permutations", 2)
     threads, hook = check_jobs(n_jobs), check_callback(callback)
     given = {"cardinality": cardinality, "l1_bound": l1_bound, "penalty": penalty}
-    if criterion != "sparseness":
+    n_resamples = integer(n_resamples, "n_resamples", 2)
+    if n_resamples % 2:
+        raise ValueError(f"n_resamples must be even for complementary pairs, not {n_resamples}")
+    if criterion in ("cv", "permutation", "stability"):
         X = _as_rows(X, kind, criterion, n_folds)
-    plan = Plan(X, n_components, given, method, deflation, kind, center, scale, rng, options)
-    runs = {"cv": n_folds * n_repeats, "permutation": 1 + n_permutations, "sparseness": 0}[criterion]
+    if check_choice(model, "model", ("sparse_pca", *MODELS)) == "sparse_pca":
+        plan = Plan(X, n_components, given, method, deflation, kind, center, scale, rng, options)
+    else:
+        if method is not None or deflation is not None or kind != "data":
+            raise TypeError(f"method, deflation and kind are for sparse_pca, not for model={model!r}")
+        if model == "sma" and criterion == "stability":
+            raise ValueError("criterion='stability' does not go with 'sma', which takes no resamples")
+        plan = ModelPlan(model, X, n_components, given, center, scale, rng, options)
+    if criterion == "bic":
+        _refuse_likelihood(plan)
+    runs = {"cv": n_folds * n_repeats, "permutation": 1 + n_permutations, "stability": 1}.get(criterion, 0)
     progress = ProgressCounter(hook, (1 + runs) * len(plan.values))
     path = plan.path(progress)
     plan.warn(path.results)
@@ -265,6 +292,11 @@ def select_sparsity(
                 "criterion='sparseness' needs the entries of X; an operator offers only products"
             )
         score = path.index_of_sparseness
+    elif criterion == "bic":
+        problem = plan.problem.unscreened()
+        score = np.array([schwarz_criterion(problem, unit_columns(result.loadings)) for result in path])
+    elif criterion == "stability":
+        score = _agreements(plan, n_resamples, n_jobs, progress)
     elif criterion == "cv":
         scores = _folds(plan, n_folds, n_repeats, threads, progress)
         score, error = scores.mean(axis=0), _error_of_folds(scores, n_folds)
@@ -408,6 +440,29 @@ def _permutations(plan: Plan, count: int, threads: int, progress: ProgressCounte
     return done
 
 
+def _refuse_likelihood(plan: Plan) -> None:
+    """Where the number of samples, or what they vary by, is not known."""
+    if plan.kind != "data":
+        raise ValueError("criterion='bic' needs data: how many samples a covariance stands for is not known")
+    if plan.problem.diagonal is None:
+        raise TypeError("X must have entries for criterion='bic'; an operator offers only products")
+
+
+def _agreements(plan: Plan, n_resamples: int, n_jobs: int, progress: ProgressCounter) -> Array:
+    """Of half-samples with each other, averaged over components, of each value."""
+    scores = []
+    for value in plan.values.tolist():
+        if progress.ended:
+            break
+        options: dict[str, Any] = {plan.parameter: value} | plan.options
+        found = stability(plan.X, plan.r, n_resamples=n_resamples, n_jobs=n_jobs, rng=plan.seed, **options)
+        scores.append(float(found.agreement.mean()))
+        progress(value)
+    if len(scores) < len(plan.values):
+        raise RuntimeError("the callback ended the selection before all values were tried: nothing is chosen")
+    return np.array(scores)
+
+
 def _error_of_folds(scores: Array, n_folds: int) -> Array:
     """Standard error of the mean over folds, from the deviations within each repeat."""
     n_folds = min(n_folds, len(scores))
@@ -463,14 +518,4 @@ def _as_rows(X: Any, kind: str, criterion: str, n_folds: int) -> Any:
         raise ValueError(f"n_folds must be at most the number of rows, {rows.shape[0]}, not {n_folds}")
     if rows.shape[0] < 3:
         raise ValueError(f"at least three rows are needed for criterion={criterion!r}, not {rows.shape[0]}")
-    return rows if is_sparse(X) or is_row_blocks(X) else _NamedArray(rows, column_names(X))
-
-
-class _NamedArray:
-    """An array with the names of its columns."""
-
-    def __init__(self, array: NDArray[Any], columns: tuple[str, ...] | None):
-        self.array, self.columns = array, columns
-
-    def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
-        return self.array
+    return rows if is_sparse(X) or is_row_blocks(X) else NamedArray(rows, column_names(X))

@@ -143,6 +143,24 @@ class SparsityPath(ByValue):
         )
 
 
+class NamedArray:
+    """An array with the names of its columns, whose rows can be taken."""
+
+    def __init__(self, array: NDArray[Any], columns: tuple[str, ...] | None):
+        self.array, self.columns = array, columns
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.array.shape
+
+    def taken(self, rows: NDArray[np.intp]) -> NamedArray:
+        """A copy of some rows."""
+        return NamedArray(self.array[rows], self.columns)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
+        return self.array
+
+
 class Plan:
     """What to fit, for any rows: values from the sparsest to the densest, and options."""
 
@@ -177,7 +195,7 @@ class Plan:
         self.options = options | {
             "method": method, "deflation": deflation, "kind": kind, "center": center, "scale": scale,
         }  # fmt: skip
-        self.values = np.zeros(1) if counting else _values(X, self.parameter, given, options)
+        self.values = np.zeros(1) if counting else sparsity_values(X, self.parameter, given, options)
         self.sparsities = [given]
         if not counting:
             self.sparsities = [given | {self.parameter: value} for value in self.values.tolist()]
@@ -353,7 +371,7 @@ class Plan:
         return np.array(in_threads(shares, range(1 + count), threads, hook))
 
 
-def _values(X: Any, parameter: str, given: dict[str, Any], options: dict[str, Any]) -> NDArray[Any]:
+def sparsity_values(X: Any, parameter: str, given: dict[str, Any], options: dict[str, Any]) -> NDArray[Any]:
     """The values, from the sparsest to the densest."""
     for name in SPARSITY:
         if name != parameter and given[name] is not None:

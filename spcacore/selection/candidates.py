@@ -1,0 +1,261 @@
+"""Truncated power components of many resamples of wide data, searched among candidate variables.
+
+With F the centered columns of all the data and w the weights of a resample, W their sum,
+
+    A_w = (F' diag(w) F - W m m')/(W - 1),   m = F'w/W.
+
+A resample is searched on A_w of its candidates alone. Means and variances of all variables come from one
+blocked pass for a batch of resamples, and so do the products that tell whether a variable outside would
+enter: with y = P_1 ... P_(t-1) x_t, P_s the projections away from the earlier loadings, the entries of the
+deflated `A_t x_t` outside of the candidates are those of `A_w y`, which is F'u with `u = w (F y - m'y)`.
+Where one exceeds the smallest on the support in magnitude, it becomes a candidate, and the resample is
+searched again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _core
+from .._limits import (
+    RESAMPLE_CANDIDATES,
+    RESAMPLE_CHECKS,
+    RESAMPLE_CHUNK,
+    WORKING_SET_COST,
+    WORKING_SET_ENTRANTS,
+)
+from .._records import record
+from .._validation import is_row_blocks, is_sparse
+from ..linalg.threads import Report
+from ..models.variance import operator_variances
+from ..operators.deflation import DEFLATIONS, PROJECTION, DeflatedOperator
+from ..operators.problem import Problem
+from ..solvers.base import Solution
+from ..solvers.starts import promising_variables
+
+Index = NDArray[np.intp]
+Array = NDArray[np.float64]
+
+
+@record
+class Moments:
+    """Of the columns of F in each resample of a batch; `scale` divides them."""
+
+    weights: Array
+    total: Array
+    mean: Array
+    variance: Array
+    scale: Array
+
+
+class Resample:
+    """One resample at work: its candidates, and what has been found among them."""
+
+    def __init__(self, candidates: Index):
+        self.candidates = candidates
+        self.found: list[Solution] = []
+        self.columns: NDArray[Any] = np.zeros((0, 0))  # of F, one a row
+        self.inside: Any = None  # the problem of the candidates alone
+        self.loadings: NDArray[Any] = np.zeros((0, 0))  # of these
+        self.vectors: list[Array] = []  # y of each component, of the candidates
+        self.levels: list[float] = []
+        self.kept = 0  # components before which no variable enters
+
+
+class CandidateRefits:
+    """Resamples of one problem, each searched from the components of all the data."""
+
+    def __init__(self, problem: Problem, solver: Any, settings: dict[str, Any], found: list[Solution]):
+        self.problem, self.solver, self.settings, self.found = problem, solver, settings, found
+        self.recenter, self.rescale = settings["center"] is True, settings["scale"] is True
+        largest = max(settings["cardinality"])
+        state = DeflatedOperator.from_problem(problem, PROJECTION)
+        count = min(RESAMPLE_CANDIDATES * largest, problem.p)
+        begin = promising_variables(problem, state, count, [settings["seed"], 0])
+        self.begin: Index = np.unique(np.concatenate([begin, *(x.index for x in found)]))
+        self.columns = problem.operator.columns(self.begin)
+
+    @staticmethod
+    def serves(problem: Problem, solver: Any, settings: dict[str, Any], deflation: str, X: Any) -> bool:
+        """Whether the search is one that can be checked so, of dense data for which it pays."""
+        options = settings["options"]
+        plain = (
+            solver.name == "tpower"
+            and DEFLATIONS[deflation] is PROJECTION
+            and settings["constraint"] is None
+            and not settings["refine"]
+            and not any(options.get(name) for name in ("nonnegative", "start", "n_starts"))
+            and all(isinstance(k, int) for k in settings["cardinality"])
+        )
+        dense = not (is_sparse(X) or is_row_blocks(X)) and problem.data is None
+        return plain and dense and problem.cost >= WORKING_SET_COST
+
+    def of(self, weights: Array, report: Report) -> list[tuple[list[Solution], Array] | None]:
+        """Components and shares of the variance of each resample; None where the search does not settle."""
+        moments = self._moments(weights)
+        resamples = [Resample(self.begin) for _ in weights]
+        out: list[tuple[list[Solution], Array] | None] = [None] * len(weights)
+        pending = list(range(len(weights)))
+        for _ in range(RESAMPLE_CHECKS):
+            searched = []
+            for i in pending:
+                report()
+                if self._search(resamples[i], i, moments):
+                    searched.append(i)
+            pending = self._let_enter(resamples, searched, moments)
+            for i in set(searched).difference(pending):
+                variances = operator_variances(resamples[i].inside, resamples[i].loadings, "cumulative")
+                out[i] = resamples[i].found, variances / moments.variance[i].sum()
+            if not pending:
+                break
+        return out
+
+    def _moments(self, weights: Array) -> Moments:
+        """One pass over the columns of F."""
+        operator, m = self.problem.operator, len(weights)
+        mean, square = np.empty((m, operator.p)), np.empty((m, operator.p))
+        step = max(1, RESAMPLE_CHUNK // operator.n)
+        for start in range(0, operator.p, step):
+            index = np.arange(start, min(start + step, operator.p))
+            F = operator.columns(index).astype(np.float64, copy=False)
+            mean[:, index] = weights @ F.T
+            square[:, index] = weights @ (F * F).T
+        total = weights.sum(axis=1)
+        mean /= total[:, None]
+        spread = square
+        if self.recenter:
+            lost = operator.n * np.finfo(float).eps * square
+            spread = square - total[:, None] * mean**2
+            spread[spread <= lost] = 0  # constant in the resample
+        spread *= (operator.factor * (operator.n - 1) / (total - 1))[:, None]
+        scale = np.ones(1)
+        if self.rescale:
+            scale = np.sqrt(spread)
+            spread = (scale > 0).astype(np.float64)
+            scale = np.where(scale > 0, scale, np.inf)
+        return Moments(weights, total, mean, spread, np.broadcast_to(scale, mean.shape))
+
+    def _factor(self, total: float) -> float:
+        operator = self.problem.operator
+        return float(operator.factor * (operator.n - 1) / (total - 1))
+
+    def _columns(self, candidates: Index) -> NDArray[Any]:
+        """Of F, one a row."""
+        if len(candidates) == len(self.begin):
+            return self.columns
+        inside = np.isin(candidates, self.begin, assume_unique=True)
+        out = np.empty((len(candidates), self.columns.shape[1]), self.columns.dtype)
+        out[inside] = self.columns
+        out[~inside] = self.problem.operator.columns(candidates[~inside])
+        return out
+
+    def _search(self, resample: Resample, i: int, moments: Moments) -> bool:
+        """The components among the candidates; False where there are fewer than of all the data."""
+        index, problem = resample.candidates, self.problem
+        w, total, scale = moments.weights[i], moments.total[i], moments.scale[i, index]
+        rows, columns = np.flatnonzero(w), self._columns(index)
+        resample.columns = columns
+        part = columns[:, rows].astype(np.float64, copy=False)
+        A = (part * w[rows]) @ part.T
+        if self.recenter:
+            mean = moments.mean[i, index]
+            A -= np.outer(total * mean, mean)
+        A *= self._factor(total)
+        if self.rescale:
+            A /= np.outer(scale, scale)
+        diagonal = moments.variance[i, index]
+        A[diagonal == 0] = A[:, diagonal == 0] = 0
+        np.fill_diagonal(A, diagonal)
+        A = A.astype(problem.operator.dtype)
+        inside = replace(
+            problem, operator=_core.dense(A, True, None, None, 1.0, 1.0), n_samples=None, diagonal=diagonal,
+            moment=diagonal, mean=None, scale=None, names=None, cost=A.size, weight=None, row_weight=None,
+            working_set=None, form=False,
+        )  # fmt: skip
+        if not self._in_turn(resample, inside):
+            return False
+        found = resample.found
+        V = np.zeros((len(index), len(found)))
+        for t, x in enumerate(found):
+            V[x.index, t] = x.entries
+        resample.vectors = [_through(V[:, :t], v) / scale for t, v in enumerate(V.T)]
+        resample.inside, resample.loadings = inside, V.astype(A.dtype)
+        resample.found = [replace(x, index=np.ascontiguousarray(index[x.index], np.intp)) for x in found]
+        return True
+
+    def _in_turn(self, resample: Resample, inside: Problem) -> bool:
+        """Components of the candidates from the first that may change on; False if there are too few.
+
+        The first time each is sought from that of all the data and a start of its own, then from the last.
+        """
+        state, solver, settings = (
+            DeflatedOperator.from_problem(inside, PROJECTION),
+            self.solver,
+            self.settings,
+        )
+        near = resample.found
+        if not near:
+            near = [replace(x, index=np.searchsorted(resample.candidates, x.index)) for x in self.found]
+        found: list[Solution] = []
+        levels = resample.levels[: resample.kept]
+        for t, (x, k) in enumerate(zip(near, settings["cardinality"], strict=False)):
+            new: Solution | None = x
+            if not resample.found:
+                new = solver.near(x, True).solve(inside, state, k, [settings["seed"], t], None)
+            elif t >= resample.kept:
+                new = solver.resume(inside, state, x, k, None)
+            if new is None or len(new.index) < k or not new.objective > inside.noise(new.index, True):
+                return False
+            found.append(new)
+            if t >= resample.kept:
+                levels.append(solver.level(state, new, k))
+            state = state.deflate(new.index, new.entries, inside.noise)
+        resample.found, resample.levels = found, levels
+        return True
+
+    def _let_enter(self, resamples: list[Resample], searched: list[int], moments: Moments) -> list[int]:
+        """Ask all variables, for all of these resamples at once; which of them have more candidates now."""
+        if not searched:
+            return []
+        operator = self.problem.operator
+        U: list[Array] = []
+        for i in searched:
+            resample, w = resamples[i], moments.weights[i]
+            scores = np.array(resample.vectors[resample.kept :]) @ resample.columns
+            if self.recenter:
+                scores -= (scores @ w / moments.total[i])[:, None]
+            U += list(scores * w)
+        products = operator.backward_block(np.asfortranarray(np.array(U, operator.dtype).T)).T
+        slack = 1 + 64 * float(np.finfo(operator.dtype).eps)
+        pending, row = [], 0
+        for i in searched:
+            resample, first = resamples[i], resamples[i].kept
+            unit = (operator.n - 1) / (moments.total[i] - 1) / moments.scale[i]
+            entrants: list[Index] = []
+            for t, x in enumerate(resample.found[first:], first):
+                value = np.abs(products[row]) * unit
+                value[resample.candidates] = 0
+                row += 1
+                above = np.flatnonzero(value > slack * resample.levels[t])
+                if len(above) and not entrants:
+                    resample.kept = t
+                most = WORKING_SET_ENTRANTS * len(x.index)
+                if len(above):
+                    entrants.append(above[np.argsort(-value[above], kind="stable")[:most]])
+            if entrants:
+                resample.candidates = np.union1d(resample.candidates, np.concatenate(entrants))
+                place = resample.candidates
+                resample.found = [replace(x, index=np.searchsorted(place, x.index)) for x in resample.found]
+                pending.append(i)
+        return pending
+
+
+def _through(V: Array, x: Array) -> Array:
+    """P_1 ... P_t x for the columns of V."""
+    for v in V.T[::-1]:
+        x = x - v * (v @ x)
+    return x

@@ -1,0 +1,350 @@
+"""How many components there are to find: singular values of one part of the data in directions of another.
+
+The data are split into two independent parts with proportional expectations, X = X_1 + X_2 with
+`E X_2 = share E X`. Of counts each is thinned: X_2 is binomial of X, and for Poisson counts both parts are
+Poisson and independent. Of normal entries with variance s^2, with W standard normal,
+
+    X_1 = (1 - share) X + sqrt(share (1 - share)) s W,   X_2 = share X - sqrt(share (1 - share)) s W.
+
+With u, v singular vectors of X_1, `u'X_2 v/share` is a cross-validated singular value. Where u and v are
+noise, `u'E X_2 v = 0`, and it is normal with a variance that is known: `share sum u_i^2 v_j^2 X_ij` of counts
+(each edge of a graph counted once), `share s^2` of normal entries. The former is too large for directions of
+few rows and columns, which counts that are large by chance have drawn: their p-values are, too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._limits import ALL_VECTORS_ORDER
+from .._messages import counted
+from .._validation import (
+    as_seed,
+    check_callback,
+    check_choice,
+    integer,
+    is_operator,
+    is_row_blocks,
+    is_sparse,
+    number,
+    real_array,
+)
+from ..operators.sparse_format import canonical_arrays
+from ..progress import SelectionProgress
+from ..results import frame
+
+KINDS = ("counts", "graph", "normal")
+ADJUSTMENTS = ("none", "holm", "bonferroni")
+Array = NDArray[np.float64]
+Callback = Callable[[SelectionProgress], object]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CrossValidatedEigenvalues:
+    """Singular values of directions in data that did not choose them, from `cross_validated_eigenvalues`.
+
+    Attributes
+    ----------
+    values : ndarray of shape (r,)
+        Averages over the splits, in the units of the singular values of X.
+    statistic : ndarray of shape (r,)
+        The values over their standard errors, averaged over the splits: at most normal(0, 1) for noise.
+    p_value : ndarray of shape (r,)
+        Of the hypothesis that a direction is noise, one-sided.
+    adjusted : ndarray of shape (r,)
+        The same, adjusted for r tests.
+    chosen : int
+        The number of leading directions before the first whose adjusted p-value exceeds `level`.
+    level : float
+    scores : ndarray of shape (splits, r)
+        The statistics of each split.
+    kind : {"counts", "graph", "normal"}
+    noise : float or None
+        s, of normal entries.
+    """
+
+    values: Array
+    statistic: Array
+    p_value: Array
+    adjusted: Array
+    chosen: int
+    level: float
+    scores: Array
+    kind: str
+    noise: float | None
+
+    def to_frame(self) -> Any:
+        """A row for each direction, from 1, as a pandas DataFrame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            value, statistic, p_value, adjusted, chosen.
+
+        Raises
+        ------
+        ImportError
+            Without pandas.
+        """
+        columns = {
+            "value": self.values, "statistic": self.statistic, "p_value": self.p_value,
+            "adjusted": self.adjusted, "chosen": np.arange(len(self.values)) < self.chosen,
+        }  # fmt: skip
+        return frame(columns, range(1, len(self.values) + 1), "component")
+
+    def __repr__(self) -> str:
+        return (
+            f"CrossValidatedEigenvalues(kind={self.kind!r}, {counted(len(self.values), 'component')}, "
+            f"{counted(len(self.scores), 'split')}, chosen={self.chosen})"
+        )
+
+
+def cross_validated_eigenvalues(
+    X: Any, n_components: int, *,
+    kind: str = "counts", scale: bool | str = False, noise: float | None = None,
+    share: float = 0.1, n_splits: int = 10, level: float = 0.05, adjust: str = "none",
+    rng: Any = None, callback: Callback | None = None,
+) -> CrossValidatedEigenvalues:  # fmt: skip
+    """How many components, by p-values of cross-validated eigenvalues.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, p), sparse matrix
+        Counts (whole numbers of at least 0), sparse or dense; with "graph" square and symmetric, such as an
+        adjacency matrix; with "normal" real numbers, dense. Thinning assumes that entries are independent
+        given their expectations, and Poisson (rare edges are nearly so) or normal.
+    n_components : int
+        r, the most to consider, in [1, min(n, p) - 1].
+    kind : {"counts", "graph", "normal"}, default "counts"
+        Columns of "normal" are centered; counts are not, so that the first component is mostly the mean.
+    scale : {False, "degree"}, default False
+        "degree": directions are those of X_1 with entries divided by the roots of the sums of their row and
+        column, regularized as in `sca`. For unequal degrees.
+    noise : float, optional
+        Positive, s of "normal". Default: from the median singular value, as if at most half of the
+        directions were more than noise (Gavish and Donoho 2014).
+    share : float, default 0.1
+        In (0, 1), of the data that test directions.
+    n_splits : int, default 10
+        Splits, over which statistics are averaged.
+    level : float, default 0.05
+        In (0, 1).
+    adjust : {"none", "holm", "bonferroni"}, default "none"
+        For r tests. The tests are asked in order up to the first that is not significant, which needs no
+        adjustment where later ones do not matter.
+    rng : None, int or numpy Generator, optional
+        For the splits; None is a fixed seed.
+    callback : callable, optional
+        Called with a `SelectionProgress` after each split. Raising StopIteration ends the search early, with
+        the splits made.
+
+    Returns
+    -------
+    CrossValidatedEigenvalues
+        `values` (r,), `statistic` (r,), `p_value` (r,), `chosen`.
+
+    Raises
+    ------
+    ValueError
+        For NaN, infinite or empty input, entries that are not counts, a graph that is not symmetric, or an
+        option out of range.
+    TypeError
+        For an operator, blocks of rows, or an option of the wrong type.
+
+    References
+    ----------
+    F. Chen, S. Roch, K. Rohe and S. Yu (2021). Estimating graph dimension with cross-validated eigenvalues.
+    arXiv:2108.03336. M. Gavish and D. L. Donoho (2014). The optimal hard threshold for singular values is
+    4/sqrt(3). IEEE Transactions on Information Theory 60, 5040-5053.
+
+    Examples
+    --------
+    >>> import numpy as np, spcacore
+    >>> rng = np.random.default_rng(0)
+    >>> block = np.repeat(np.eye(3), 40, axis=0)
+    >>> X = rng.poisson(block @ np.diag([1.0, 2, 3]) @ block.T + 0.2)
+    >>> spcacore.cross_validated_eigenvalues(X, 6).chosen
+    3
+    """
+    check_choice(kind, "kind", KINDS)
+    check_choice(adjust, "adjust", ADJUSTMENTS)
+    if scale is not False:
+        check_choice(scale, "scale", ("degree",))
+        if kind == "normal":
+            raise ValueError("scale='degree' is for counts and graphs")
+    if noise is not None:
+        if kind != "normal":
+            raise ValueError("noise goes with kind='normal': counts have a variance of their own")
+        noise = _inside(noise, "noise", math.inf)
+    share, level = _inside(share, "share", 1), _inside(level, "level", 1)
+    n_splits, hook = integer(n_splits, "n_splits", 1), check_callback(callback)
+    X = _checked(X, kind)
+    r = integer(n_components, "n_components", 1, min(X.shape) - 1)
+    if kind == "normal":
+        X = X - X.mean(axis=0)
+        noise = _noise_of(X) if noise is None else noise
+        if noise == 0:
+            raise ValueError("X has no noise: half of its singular values are 0; give noise")
+    seed = as_seed(rng)
+    values, scores = [], []
+    for i in range(n_splits):
+        one = _split_scores(X, kind, r, share, noise, scale, np.random.default_rng([seed, 3, i]))
+        values.append(one[0])
+        scores.append(one[1])
+        if hook is not None and hook(SelectionProgress(i + 1, n_splits, i + 1)):
+            break
+    return _tested(np.array(values), np.array(scores), level, adjust, kind, noise)
+
+
+def _tested(
+    values: Array, scores: Array, level: float, adjust: str, kind: str, noise: float | None
+) -> CrossValidatedEigenvalues:
+    statistic = scores.mean(axis=0)
+    p = np.array([0.5 * math.erfc(z / math.sqrt(2)) for z in statistic])
+    adjusted, r = p, len(p)
+    if adjust == "bonferroni":
+        adjusted = np.minimum(r * p, 1)
+    elif adjust == "holm":
+        order = np.argsort(p, kind="stable")
+        adjusted = np.empty(r)
+        adjusted[order] = np.minimum(np.maximum.accumulate((r - np.arange(r)) * p[order]), 1)
+    chosen = int(np.argmax(np.append(adjusted > level, True)))
+    return CrossValidatedEigenvalues(
+        values.mean(axis=0), statistic, p, adjusted, chosen, level, scores, kind, noise
+    )
+
+
+def _inside(value: Any, name: str, high: float) -> float:
+    value = number(value, name, 0, high)
+    if not 0 < value < high:
+        raise ValueError(f"{name} must be positive" + f" and below {high:g}" * (high < math.inf))
+    return value
+
+
+def _checked(X: Any, kind: str) -> Any:
+    """X as a float64 array, or as a CSR matrix of counts."""
+    if is_operator(X) or (callable(X) and not hasattr(X, "__array__") and not is_sparse(X)):
+        raise TypeError("X must have entries to split; an operator offers only products")
+    if is_row_blocks(X):
+        raise TypeError("X must be in memory, and it is in blocks of rows")
+    if is_sparse(X):
+        if kind == "normal":
+            raise TypeError("kind='normal' is for dense X: all of its entries have noise")
+        rows: Any = canonical_arrays(X)[0].tocsr().astype(np.float64)
+        entries = real_array(rows.data, "X.data", ndim=1, empty=True)
+    else:
+        rows = entries = real_array(X, "X", ndim=2).astype(np.float64)
+    if min(rows.shape) < 2:
+        raise ValueError(f"X must have at least two rows and two columns, not shape {rows.shape}")
+    if kind == "normal":
+        return rows
+    if (entries < 0).any() or (entries != np.floor(entries)).any():
+        raise ValueError("X must have counts, whole numbers from 0 on; real numbers go with kind='normal'")
+    if entries.max(initial=0) >= 2**53:
+        raise ValueError("X has counts of 2^53 or more, which float64 does not hold")
+    if not entries.any():
+        raise ValueError("X has no entry but zeros")
+    if kind == "graph":
+        if rows.shape[0] != rows.shape[1]:
+            raise ValueError(f"a graph must be square, not of shape {rows.shape}; go on with kind='counts'")
+        if (abs(rows - rows.T)).max() > 0:
+            raise ValueError("a graph must be symmetric; a directed one goes with kind='counts'")
+    return rows
+
+
+def _split_scores(
+    X: Any, kind: str, r: int, share: float, noise: float | None, scale: bool | str, rng: Any
+) -> tuple[Array, Array]:
+    """Cross-validated values of one split, and these over their standard errors."""
+    if kind == "normal":
+        assert noise is not None
+        W = rng.standard_normal(X.shape)
+        W -= W.mean(axis=0)
+        W *= math.sqrt(share * (1 - share)) * noise
+        U, V = _leading(X * (1 - share) + W, r, rng)
+        values = np.einsum("ij,ij->j", U, (X * share - W) @ V)
+        return values / share, values / (math.sqrt(share) * noise)
+    test = _thinned_graph(X, share, rng) if kind == "graph" else _thinned(X, share, rng)
+    train = X - test
+    U, V = _leading(_degree_scaled(train) if scale else train, r, rng)
+    values = np.einsum("ij,ij->j", U, np.asarray(test @ V))
+    variance = np.einsum("ij,ij->j", U**2, np.asarray(X @ V**2))
+    if kind == "graph":  # an edge stands at two places, a loop at one
+        variance = 2 * variance - np.asarray(X.diagonal()) @ (U**2 * V**2)
+    error = np.sqrt(share * np.maximum(variance, 0))
+    scores = np.divide(values, error, out=np.zeros_like(values), where=error > 0)
+    return values / share, scores
+
+
+def _thinned(X: Any, share: float, rng: Any) -> Any:
+    """Each of the counts with this probability."""
+    if is_sparse(X):
+        test = X.copy()
+        test.data = rng.binomial(X.data.astype(np.int64), share).astype(np.float64)
+        return test
+    return rng.binomial(X.astype(np.int64), share).astype(np.float64)
+
+
+def _thinned_graph(X: Any, share: float, rng: Any) -> Any:
+    """Each of the edges with this probability, at both of its places."""
+    if is_sparse(X):
+        from scipy.sparse import tril, triu
+
+        upper = _thinned(triu(X, format="csr"), share, rng)
+        return (upper + tril(upper.T, -1)).tocsr()
+    upper = _thinned(np.triu(X), share, rng)
+    return upper + np.triu(upper, 1).T
+
+
+def _degree_scaled(X: Any) -> Any:
+    """X_ij over the roots of its row sum and column sum, to which their means are added."""
+    row, column = (np.asarray(X.sum(axis=axis), np.float64).ravel() for axis in (1, 0))
+    row, column = ((d + d.mean()) ** -0.5 for d in (row, column))
+    if is_sparse(X):
+        from scipy.sparse import diags_array
+
+        return diags_array(row) @ X @ diags_array(column)
+    return X * row[:, None] * column
+
+
+def _leading(X: Any, r: int, rng: Any) -> tuple[Array, Array]:
+    """The r leading singular vectors of both sides."""
+    if min(X.shape) <= ALL_VECTORS_ORDER or r >= min(X.shape) - 1:
+        U, _, Vt = np.linalg.svd(X.toarray() if is_sparse(X) else X, full_matrices=False)
+        return U[:, :r], Vt[:r].T
+    from scipy.sparse.linalg import svds
+
+    U, s, Vt = svds(X, r, v0=rng.standard_normal(min(X.shape)), solver="arpack")
+    order = np.argsort(-s, kind="stable")
+    return U[:, order], Vt[order].T
+
+
+def _noise_of(X: Array) -> float:
+    """s of the entries of centered data, from the median of their n - 1 or p singular values.
+
+    Squares of singular values of noise, over `s^2 max(m, p)` for m = n - 1, follow the law of Marchenko and
+    Pastur.
+    """
+    m, p = X.shape[0] - 1, X.shape[1]
+    gram = X.T @ X if p <= m else X @ X.T
+    squares = np.sort(np.linalg.eigvalsh(gram))[::-1][: min(m, p)]
+    beta = min(m, p) / max(m, p)
+    return math.sqrt(max(float(np.median(squares)), 0.0) / (max(m, p) * _median_of_noise(beta)))
+
+
+def _median_of_noise(beta: float) -> float:
+    """The median of the Marchenko-Pastur law of this ratio and variance 1, by its density on a grid.
+
+    With x = 1 + beta + 2 sqrt(beta) cos t the density is proportional to `sin(t)^2/x dt`, which is smooth.
+    """
+    t = (np.arange(20_000) + 0.5) * (math.pi / 20_000)
+    x = 1 + beta + 2 * math.sqrt(beta) * np.cos(t)
+    weight = np.sin(t) ** 2 / x
+    mass = np.cumsum(weight[::-1])
+    return float(np.interp(0.5 * mass[-1], mass, x[::-1]))

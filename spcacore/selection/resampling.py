@@ -1,0 +1,245 @@
+"""Samples drawn again from the rows, and the sparse components of each.
+
+A resample is a vector of weights, how often each row was drawn, so that the data are never copied where the
+model takes `sample_weight`. Each has a seed of its own: which thread works on it does not matter.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._limits import RESAMPLE_BATCH, RESAMPLE_ENTRIES
+from .._records import record
+from .._validation import check_callback, is_sparse
+from ..linalg.threads import Report
+from ..models.alternation import prepare, problem_of, refine_all, search
+from ..models.components import components_result
+from ..operators.deflation import DEFLATIONS
+from ..operators.gram import formed
+from ..solvers.base import Solution
+from ..solvers.table import SOLVERS
+from .candidates import CandidateRefits
+
+RESAMPLINGS = ("complementary", "half", "bootstrap")
+Sparse = tuple[NDArray[np.intp], NDArray[np.float64]]
+
+
+@record
+class Refit:
+    """Components of one resample: variables and entries of each, and shares of its variance if known."""
+
+    components: list[Sparse]
+    shares: NDArray[np.float64] | None
+
+
+def drawn_weights(
+    n: int, resampling: str, seed: int, labels: NDArray[np.intp] | None
+) -> Callable[[int], NDArray[np.float64]]:
+    """The weights of the i-th resample, drawn within each label where there are some.
+
+    Half-samples have floor(m/2) of m rows; of complementary pairs the two of a pair share none.
+    """
+    parts = [np.arange(n)]
+    if labels is not None:
+        parts = [np.flatnonzero(labels == label) for label in range(labels.max() + 1)]
+
+    def weights(i: int) -> NDArray[np.float64]:
+        pair, second = divmod(i, 2) if resampling == "complementary" else (i, 0)
+        rng = np.random.default_rng([seed, 2, pair])
+        out = np.zeros(n)
+        for rows in parts:
+            m = len(rows)
+            if resampling == "bootstrap":
+                out[rows] = rng.multinomial(m, np.full(m, 1 / m))
+            else:
+                half = m // 2
+                out[rng.permutation(rows)[second * half : (1 + second) * half]] = 1
+        return out
+
+    return weights
+
+
+class Refits(ABC):
+    """The components of all the data, `result`, and those of resamples."""
+
+    result: Any
+    batch = 1
+
+    @abstractmethod
+    def of(self, weights: NDArray[np.float64], report: Report) -> list[Refit]:
+        """Of resamples, one a row."""
+
+    def reference(self) -> NDArray[np.float64]:
+        """The loadings of all the data."""
+        return np.asarray(self.result.loadings, np.float64)
+
+    def names(self) -> tuple[str, ...] | None:
+        names: tuple[str, ...] | None = self.result.names
+        return names
+
+
+class ComponentRefits(Refits):
+    """Of `sparse_pca`."""
+
+    def __init__(self, X: Any, n_components: Any, options: dict[str, Any], warm: bool, rng: Any):
+        sparsity = {
+            name: options.pop(name, None) for name in ("cardinality", "explained", "l1_bound", "penalty")
+        }
+        sparsity["explained_of"] = options.pop("explained_of", "variance")
+        self.method, self.deflation = options["method"], options["deflation"]
+        problem, self.solver, self.r, (self.settings,) = prepare(
+            X, n_components, [sparsity], rng=rng, **options
+        )
+        self.X, self.warm, self.kept = X, warm, None
+        problem = formed(problem)
+        removal = DEFLATIONS[self.deflation]
+        found = search(problem, self.solver, removal, self.settings, [], self.r, None)
+        if self.settings["refine"] and len(found) > 1:
+            found = refine_all(problem, found, self.settings, None)
+        read, problem = problem.screening(), problem.unscreened()
+        self.result = components_result(
+            problem, found, read, self.method, self.deflation, "data", self.settings
+        )
+        self.found = found
+        quick = {"swaps": 0.0} if warm and hasattr(self.solver, "swaps") else {}
+        if self.settings["options"].get("swaps") is None and quick:
+            self.solver = replace(self.solver, **quick)
+        if warm and CandidateRefits.serves(problem, self.solver, self.settings, self.deflation, X):
+            self.kept = CandidateRefits(problem, self.solver, self.settings, found)
+            entries = max(problem.cost // 2, RESAMPLE_ENTRIES)
+            self.batch = int(np.clip(entries // (problem.p * (2 + self.r)), 1, RESAMPLE_BATCH))
+
+    def of(self, weights: NDArray[np.float64], report: Report) -> list[Refit]:
+        if self.kept is None:
+            return [self._one(w, report) for w in weights]
+        out = []
+        for found, w in zip(self.kept.of(weights, report), weights, strict=True):
+            if found is None:
+                out.append(self._one(w, report))
+            else:
+                out.append(Refit([(x.index, x.entries.astype(np.float64)) for x in found[0]], found[1]))
+        return out
+
+    def _one(self, w: NDArray[np.float64], report: Report) -> Refit:
+        """Searched among all variables."""
+        settings = self.settings | {"sample_weight": w}
+        tell = check_callback(lambda progress: report())
+        problem = formed(problem_of(self.X, SOLVERS[self.method], "data", settings))
+        near: Sequence[Solution] = self.found if self.warm else ()
+        found = search(
+            problem, self.solver, DEFLATIONS[self.deflation], settings, [], self.r, tell, near,
+            quick=self.warm, quiet=True,
+        )  # fmt: skip
+        if settings["refine"] and len(found) > 1:
+            found = refine_all(problem, found, settings, tell, quiet=True)
+        result = components_result(
+            problem.unscreened(), found, problem.screening(), self.method, self.deflation, "data", settings,
+            quiet=True,
+        )  # fmt: skip
+        return Refit(columns_of(result.loadings), _floats(result.explained_variance_ratio))
+
+
+class WeightedRefits(Refits):
+    """Of a function that takes `sample_weight` and `start`, loadings to begin with."""
+
+    def __init__(
+        self, function: Callable[..., Any], X: Any, n_components: Any, options: dict[str, Any], warm: bool
+    ):
+        self.function, self.X, self.r, self.options = function, X, n_components, options
+        self.result = function(X, n_components, **options)
+        V = np.asarray(self.result.loadings, np.float64)
+        self.start = {"start": V} if warm and V.any(axis=0).all() else {}
+
+    def of(self, weights: NDArray[np.float64], report: Report) -> list[Refit]:
+        out = []
+        for w in weights:
+            options = self.options | self.start | {"sample_weight": w}
+            result = self.function(self.X, self.r, callback=lambda progress: report(), **options)
+            out.append(Refit(columns_of(result.loadings), _floats(result.explained_variance_ratio)))
+        return out
+
+
+class RowRefits(Refits):
+    """Of a function that takes rows alone; those of one resample at a time are copied."""
+
+    def __init__(self, function: Callable[..., Any], X: Any, n_components: Any, options: dict[str, Any]):
+        self.function, self.X, self.r, self.options = function, X, n_components, options
+        self.result = function(X, *self.others(None), n_components, **options)
+
+    def others(self, rows: NDArray[np.intp] | None) -> tuple[Any, ...]:
+        """What stands beside X, of these rows."""
+        return ()
+
+    def of(self, weights: NDArray[np.float64], report: Report) -> list[Refit]:
+        out = []
+        for w in weights:
+            rows = np.repeat(np.arange(len(w)), w.astype(np.intp))
+            arguments = (taken(self.X, rows), *self.others(rows), self.r)
+            result = self.function(*arguments, callback=lambda progress: report(), **self.options)
+            shares = getattr(result, "explained_variance_ratio", None)
+            out.append(Refit(columns_of(self.loadings(result)), _floats(shares)))
+        return out
+
+    def loadings(self, result: Any) -> NDArray[Any]:
+        return np.asarray(result.loadings)
+
+
+class ClassRefits(RowRefits):
+    """Of `sparse_lda`."""
+
+    def __init__(self, function: Any, X: Any, y: Any, n_components: Any, options: dict[str, Any]):
+        self.y = y
+        super().__init__(function, X, n_components, options)
+
+    def others(self, rows: NDArray[np.intp] | None) -> tuple[Any, ...]:
+        return (self.y if rows is None else self.y[rows],)
+
+
+class PairRefits(RowRefits):
+    """Of `sparse_cca`: the variables of X, and then those of Y."""
+
+    def __init__(self, function: Any, X: Any, Y: Any, n_components: Any, options: dict[str, Any]):
+        self.Y = Y
+        super().__init__(function, X, n_components, options)
+
+    def others(self, rows: NDArray[np.intp] | None) -> tuple[Any, ...]:
+        return (self.Y if rows is None else taken(self.Y, rows),)
+
+    def loadings(self, result: Any) -> NDArray[Any]:
+        return np.concatenate([result.loadings_x, result.loadings_y])
+
+    def reference(self) -> NDArray[np.float64]:
+        return np.asarray(self.loadings(self.result), np.float64)
+
+    def names(self) -> tuple[str, ...] | None:
+        names: list[str] = []
+        sides = ("x", self.result.names_x, self.result.loadings_x), (
+            "y", self.result.names_y, self.result.loadings_y,
+        )  # fmt: skip
+        for letter, given, loadings in sides:
+            names += [f"{letter}{j + 1}" for j in range(len(loadings))] if given is None else given
+        return tuple(names)
+
+
+def taken(X: Any, rows: NDArray[np.intp]) -> Any:
+    """Rows of an array, dataframe columns kept, or of a sparse matrix."""
+    return X[rows] if is_sparse(X) else X.taken(rows)
+
+
+def columns_of(loadings: NDArray[Any]) -> list[Sparse]:
+    """The nonzeros of each column."""
+    out = []
+    for v in np.asarray(loadings, np.float64).T:
+        index = np.flatnonzero(v)
+        out.append((index, v[index]))
+    return out
+
+
+def _floats(shares: Any) -> NDArray[np.float64] | None:
+    return None if shares is None else np.asarray(shares, np.float64)

@@ -1,0 +1,375 @@
+"""What resamples say of each variable: how often it is chosen, with which others, and its loadings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._limits import QUANTILE_ENTRIES
+from .._messages import counted
+from .._validation import integer, number
+from ..linalg.orthogonal import unit_columns
+from ..results import frame, labels
+from .resampling import Refit, Sparse
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Stability:
+    """How often each variable is chosen again, from `stability`.
+
+    With B resamples, p variables and r components; the components of each resample are in the order, and have
+    the signs, of those of all the data.
+
+    Attributes
+    ----------
+    selection_frequency : ndarray of shape (p, r)
+        The share of the resamples in which a variable has a nonzero loading in a component.
+    any_frequency : ndarray of shape (p,)
+        The same of at least one of the components.
+    average_selected : ndarray of shape (r,)
+        q, the average number of variables in a component.
+    average_any : float
+        The same of those in at least one component.
+    threshold : ndarray of shape (r,)
+        The frequency from which a variable is stable; inf where no frequency has a bound as small as asked
+        for.
+    any_threshold : float
+        The same for `any_frequency`.
+    expected_false : ndarray of shape (r,) or None
+        The bound on the expected number of false variables at these thresholds; None for a bootstrap.
+    stable : ndarray of shape (p, r), bool
+        The frequency reaches the threshold.
+    loading_interval : ndarray of shape (p, r, 2)
+        The quantiles `(1 - level)/2` and `(1 + level)/2` of the loadings of unit length.
+    explained_variance_ratio : ndarray of shape (B, r) or None
+        Shares of the variance of each resample; None where the model has none.
+    explained_interval : ndarray of shape (r, 2) or None
+        Quantiles of these.
+    cosine : ndarray of shape (B, r)
+        |cosine| of the loadings with those of all the data; 0 where a resample had no such component.
+    loadings : ndarray of shape (p, r)
+        Of all the data, of unit length.
+    result : object
+        What the model found in all the data.
+    model : str
+    resampling : {"complementary", "half", "bootstrap"}
+    level : float
+    max_false : float
+    n_samples : int
+    names : tuple of str or None
+        Names of the variables, when the input had any; of "sparse_cca" of those of X, then of Y.
+    chosen : tuple of B tuples of r ndarrays, int
+        The variables of each component of each resample, ascending.
+    """
+
+    selection_frequency: Array
+    any_frequency: Array
+    average_selected: Array
+    average_any: float
+    threshold: Array
+    any_threshold: float
+    expected_false: Array | None
+    stable: NDArray[np.bool_]
+    loading_interval: Array
+    explained_variance_ratio: Array | None
+    explained_interval: Array | None
+    cosine: Array
+    loadings: Array
+    result: Any
+    model: str
+    resampling: str
+    level: float
+    max_false: float
+    n_samples: int
+    names: tuple[str, ...] | None
+    chosen: tuple[tuple[NDArray[np.intp], ...], ...] = field(repr=False)
+
+    @property
+    def n_components(self) -> int:
+        """Number of components."""
+        return self.loadings.shape[1]
+
+    @property
+    def n_resamples(self) -> int:
+        """Number of resamples."""
+        return len(self.chosen)
+
+    @property
+    def agreement(self) -> Array:
+        """How well the resamples agree on each component, (r,): 1 if always, about 0 for a blind choice.
+
+        `1 - sum_j s_j^2 / (p (q/p) (1 - q/p))`, s_j^2 the sample variance of the choices of variable j, q the
+        average number (Nogueira, Sechidis and Brown 2018); of supports of one size the average of Kuncheva's
+        index over pairs. 0 where nothing is left to choose.
+        """
+        f, share = self.selection_frequency, self.average_selected / len(self.loadings)
+        chance = share * (1 - share)
+        variance = f * (1 - f) * (self.n_resamples / (self.n_resamples - 1))
+        return np.where(chance > 0, 1 - variance.mean(axis=0) / np.where(chance > 0, chance, 1), 0.0)
+
+    def false_selections(self, threshold: float, component: int | None = None) -> float:
+        """The bound on the expected number of false variables among those of at least this frequency.
+
+        False are those that a half-sample chooses with a probability of at most q/p, as a blind choice would.
+        For any r this holds of the variables in at least one component, which needs no matching; of single
+        components it takes the order of the components to be that of all the data in each resample.
+
+        Parameters
+        ----------
+        threshold : float
+            In (1/2, 1].
+        component : int, optional
+            Default: variables in at least one component.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        ValueError
+            For a bootstrap, of which no such bound is known, or a threshold out of range.
+
+        Examples
+        --------
+        >>> import spcacore
+        >>> X, planted = spcacore.datasets.make_spiked(100, 200, cardinality=10, rng=0)
+        >>> found = spcacore.stability(X, 2, cardinality=10, n_resamples=50)
+        >>> bool(found.false_selections(0.9) < 1)
+        True
+        """
+        threshold = number(threshold, "threshold", 0.5, 1)
+        if threshold == 0.5:
+            raise ValueError("threshold must be above 1/2")
+        if self.resampling == "bootstrap":
+            raise ValueError("a bootstrap has no bound on false selections: use half-samples")
+        q = self.average_any
+        if component is not None:
+            q = float(self.average_selected[integer(component, "component", 0, self.n_components - 1)])
+        return false_selections(threshold, q, len(self.loadings), self.n_resamples, self.resampling)
+
+    def together(self, component: int = 0, variables: Sequence[int] | None = None) -> Array:
+        """How often pairs of variables are chosen together for a component.
+
+        Parameters
+        ----------
+        component : int, default 0
+        variables : sequence of m ints, optional
+            Default: those that all the data choose.
+
+        Returns
+        -------
+        ndarray of shape (m, m)
+            Shares of the resamples; the diagonal has the selection frequencies.
+
+        Examples
+        --------
+        >>> import spcacore
+        >>> X, planted = spcacore.datasets.make_spiked(100, 200, cardinality=3, rng=0)
+        >>> spcacore.stability(X, 1, cardinality=3, n_resamples=20).together().shape
+        (3, 3)
+        """
+        t = integer(component, "component", 0, self.n_components - 1)
+        p = len(self.loadings)
+        if variables is None:
+            index = np.flatnonzero(self.loadings[:, t])
+        else:
+            index = np.array(
+                [integer(j, f"variables[{i}]", 0, p - 1) for i, j in enumerate(variables)], np.intp
+            )
+        member = np.zeros((self.n_resamples, p), bool) if len(index) == p else None
+        rows = np.zeros((self.n_resamples, len(index)))
+        for b, supports in enumerate(self.chosen):
+            if member is None:
+                rows[b] = np.isin(index, supports[t])
+            else:
+                member[b, supports[t]] = True
+                rows[b] = member[b, index]
+        return rows.T @ rows / self.n_resamples
+
+    def to_frame(self) -> Any:
+        """A row for each variable and component where it is ever chosen, as a pandas DataFrame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Index: the variable; columns: component (from 1), loading, frequency, low, high, stable. The most
+            frequent first in each component.
+
+        Raises
+        ------
+        ImportError
+            Without pandas.
+        """
+        rows = self.rows()
+        names = labels(self.names, len(self.loadings))
+        columns = {
+            "component": [t + 1 for t, _ in rows],
+            "loading": [self.loadings[j, t] for t, j in rows],
+            "frequency": [self.selection_frequency[j, t] for t, j in rows],
+            "low": [self.loading_interval[j, t, 0] for t, j in rows],
+            "high": [self.loading_interval[j, t, 1] for t, j in rows],
+            "stable": [bool(self.stable[j, t]) for t, j in rows],
+        }
+        return frame(columns, [names[j] for _, j in rows], "variable")
+
+    def rows(self) -> list[tuple[int, int]]:
+        """Component and variable wherever one is ever chosen, the most frequent first in each component."""
+        out = []
+        for t, frequency in enumerate(self.selection_frequency.T):
+            order = np.argsort(-frequency, kind="stable")
+            out += [(t, int(j)) for j in order[: np.count_nonzero(frequency)]]
+        return out
+
+    def __repr__(self) -> str:
+        stable = np.count_nonzero(self.stable, axis=0).tolist()
+        return (
+            f"Stability(model={self.model!r}, {counted(self.n_resamples, 'resample')} "
+            f"({self.resampling}), p={len(self.loadings)}, {counted(self.n_components, 'component')}, "
+            f"stable={stable})"
+        )
+
+
+# ---- the bound on false selections
+
+
+def false_selections(threshold: float, q: float, p: int, count: int, resampling: str) -> float:
+    """E|false and at least so frequent|, where q of p variables are selected from half of the rows.
+
+    Half-samples: `q^2/((2 tau - 1) p)` (Meinshausen and Buehlmann 2010, theorem 1). Of B complementary pairs
+    `C q^2/p` (Shah and Samworth 2013, theorem 2, for unimodal frequencies where `q/p <= 1/sqrt(3)`), with
+    `C = 1/(2 (2 tau - 1 - 1/(2B)))` for tau up to 3/4 and `4 (1 - tau + 1/(2B))/(1 + 1/B)` above, where that
+    is less.
+    """
+    worst = q * q / ((2 * threshold - 1) * p)
+    pairs = count // 2
+    if resampling == "complementary" and pairs > 0 and q / p <= 1 / math.sqrt(3):
+        half = 1 / (2 * pairs)
+        if threshold > 0.75:
+            return min(worst, 4 * (1 - threshold + half) / (1 + 2 * half) * q * q / p)
+        if 2 * threshold - 1 > half and threshold >= 0.5 + min(
+            q * q / (p * p), half + 0.75 * q * q / (p * p)
+        ):
+            return min(worst, q * q / (2 * (2 * threshold - 1 - half) * p))
+    return worst
+
+
+def least_threshold(q: float, p: int, count: int, resampling: str, max_false: float) -> tuple[float, float]:
+    """The smallest frequency whose bound is at most `max_false`, and that bound; inf if there is none."""
+    for i in range(count // 2 + 1, count + 1):
+        bound = false_selections(i / count, q, p, count, resampling)
+        if bound <= max_false:
+            return i / count, bound
+    return math.inf, 0.0
+
+
+# ---- matching
+
+
+def matched(refit: Refit, reference: Array) -> tuple[list[Sparse], list[int], Array]:
+    """The components in the order and with the signs of those of all the data, unit or empty.
+
+    Which came to each place, -1 for none, and their |cosines|.
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    r = reference.shape[1]
+    empty = np.zeros(0, np.intp), np.zeros(0)
+    out: list[Sparse] = [empty] * r
+    place, cosine = [-1] * r, np.zeros(r)
+    unit: list[Sparse] = []
+    for index, entries in refit.components:
+        norm = float(np.linalg.norm(entries))
+        unit.append((index, entries / norm) if norm > 0 else empty)
+    products = np.array([reference[index].T @ entries for index, entries in unit]).reshape(-1, r)
+    for s, t in zip(*linear_sum_assignment(-np.abs(products)), strict=True):
+        index, entries = unit[s]
+        out[t] = index, entries if products[s, t] >= 0 else -entries
+        place[t], cosine[t] = int(s), abs(products[s, t])
+    return out, place, cosine
+
+
+def rotated(components: list[Sparse], reference: Array) -> list[Sparse]:
+    """L Q for the orthogonal Q that brings the loadings L nearest to the reference."""
+    used = np.unique(np.concatenate([index for index, _ in components]))
+    L = np.zeros((len(used), len(components)))
+    for t, (index, entries) in enumerate(components):
+        L[np.searchsorted(used, index), t] = entries
+    U, _, Vt = np.linalg.svd(L.T @ reference[used])
+    L = L @ (U @ Vt)
+    return [(used, v) for v in L.T]
+
+
+def quantiles(components: list[list[Sparse]], t: int, p: int, level: float) -> Array:
+    """Those of the loadings of each variable in component t, zeros where it was not chosen, (p, 2)."""
+    out = np.zeros((p, 2))
+    ever = np.unique(np.concatenate([one[t][0] for one in components]))
+    step = max(1, QUANTILE_ENTRIES // len(components))
+    for start in range(0, len(ever), step):
+        part = ever[start : start + step]
+        entries = np.zeros((len(components), len(part)))
+        for b, one in enumerate(components):
+            index, value = one[t]
+            inside = (index >= part[0]) & (index <= part[-1])
+            entries[b, np.searchsorted(part, index[inside])] = value[inside]
+        out[part] = np.quantile(entries, [(1 - level) / 2, (1 + level) / 2], axis=0).T
+    return out
+
+
+def assembled(
+    refits: list[Refit], reference: Array, result: Any, *, names: tuple[str, ...] | None, model: str,
+    resampling: str, level: float, max_false: float, threshold: float | None, fallback: float,
+    alignment: str, n_samples: int,
+) -> Stability:  # fmt: skip
+    """The result, from the components of all resamples."""
+    R = unit_columns(reference)
+    (p, r), count = R.shape, len(refits)
+    frequency, anywhere, sizes = np.zeros((p, r)), np.zeros(p), np.zeros(count)
+    cosine, shares = np.zeros((count, r)), np.full((count, r), np.nan)
+    components, chosen = [], []
+    for b, refit in enumerate(refits):
+        found, place, cosine[b] = matched(refit, R)
+        for t, (index, _) in enumerate(found):
+            frequency[index, t] += 1
+        union = np.unique(np.concatenate([index for index, _ in found]))
+        anywhere[union] += 1
+        sizes[b] = len(union)
+        if refit.shares is not None:
+            shares[b] = [refit.shares[s] if s >= 0 else 0.0 for s in place]
+        components.append(rotated(found, R) if alignment == "procrustes" else found)
+        chosen.append(tuple(index for index, _ in found))
+    selected = frequency.sum(axis=0) / count
+    levels, bounds = [], []
+    for q in (*selected, float(sizes.mean())):
+        if threshold is not None:
+            level_of, bound = threshold, math.nan
+            if resampling != "bootstrap" and threshold > 0.5:
+                bound = false_selections(threshold, q, p, count, resampling)
+        elif resampling == "bootstrap":
+            level_of, bound = fallback, math.nan
+        else:
+            level_of, bound = least_threshold(q, p, count, resampling, max_false)
+        levels.append(level_of)
+        bounds.append(bound)
+    cut = np.array(levels[:r])
+    known = all(refit.shares is not None for refit in refits)
+    interval = None
+    if known:
+        interval = np.quantile(shares, [(1 - level) / 2, (1 + level) / 2], axis=0).T
+    return Stability(
+        selection_frequency=frequency / count, any_frequency=anywhere / count, average_selected=selected,
+        average_any=float(sizes.mean()), threshold=cut, any_threshold=float(levels[r]),
+        expected_false=None if math.isnan(bounds[0]) else np.array(bounds[:r]),
+        stable=frequency / count >= cut,
+        loading_interval=np.stack([quantiles(components, t, p, level) for t in range(r)], axis=1),
+        explained_variance_ratio=shares if known else None, explained_interval=interval, cosine=cosine,
+        loadings=R, result=result, model=model, resampling=resampling, level=level, max_false=max_false,
+        n_samples=n_samples, names=names, chosen=tuple(chosen),
+    )  # fmt: skip

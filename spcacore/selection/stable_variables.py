@@ -1,0 +1,283 @@
+"""Which variables would be chosen again: sparse components of resamples of the rows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._limits import STABLE_FREQUENCY
+from .._messages import counted
+from .._validation import (
+    as_seed,
+    check_bool,
+    check_callback,
+    check_choice,
+    column_names,
+    integer,
+    is_operator,
+    is_row_blocks,
+    is_sparse,
+    number,
+    real_array,
+)
+from ..generalized.cca import sparse_cca
+from ..generalized.lda import sparse_lda
+from ..linalg.threads import Report, check_jobs, in_threads
+from ..models.alternation import with_defaults
+from ..models.elastic_net import spca
+from ..models.rotated import sca
+from ..models.structured import soppca
+from ..operators.partition import row_blocks
+from ..operators.sparse_format import canonical_arrays
+from ..progress import SelectionProgress
+from .resampling import (
+    RESAMPLINGS,
+    ClassRefits,
+    ComponentRefits,
+    PairRefits,
+    Refit,
+    Refits,
+    RowRefits,
+    WeightedRefits,
+    drawn_weights,
+)
+from .stability_result import Stability, assembled
+from .tuning import NamedArray
+
+MODELS = ("sparse_pca", "spca", "sca", "soppca", "sparse_cca", "sparse_lda")
+WEIGHTED: dict[str, Callable[..., Any]] = {"spca": spca, "sca": sca}
+ALIGNMENTS = ("assignment", "procrustes")
+Callback = Callable[[SelectionProgress], object]
+
+
+def stability(
+    X: Any, n_components: int, Y: Any = None, *,
+    model: str = "sparse_pca",
+    resampling: str = "complementary", n_resamples: int = 100,
+    threshold: float | None = None, max_false: float = 1.0, level: float = 0.95,
+    alignment: str = "assignment", warm_start: bool | None = None,
+    n_jobs: int = 1, rng: Any = None, callback: Callback | None = None,
+    **options: Any,
+) -> Stability:  # fmt: skip
+    """Which variables of sparse components would be chosen again: stability selection, or a bootstrap.
+
+    The model is fitted to all the data and to resamples of the rows. The components of each resample take the
+    order and the signs of those of all the data, so that the sum of |cosines| is largest. Counted is how
+    often a variable has a nonzero loading.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, p), sparse matrix, RowBlocks or dask array
+        Data, one row a sample, as the model takes them, without NaN. Samples are assumed to be independent.
+        Blocks of rows go with "sparse_pca", "spca" and "sca".
+    n_components : int
+        r.
+    Y : array-like, optional
+        Of "sparse_cca" the other side, (n, q); of "sparse_lda" the labels, (n,): it is resampled within the
+        classes.
+    model : {"sparse_pca", "spca", "sca", "soppca", "sparse_cca", "sparse_lda"}, default "sparse_pca"
+        The function of that name. Those of the first three weigh the rows of X, which is not copied; of the
+        others, each thread takes a copy of the rows of one resample.
+    resampling : {"complementary", "half", "bootstrap"}, default "complementary"
+        "half": floor(n/2) rows without replacement. "complementary": the same in pairs without a common row.
+        Both bound the expected number of false variables. "bootstrap": n rows with replacement, whose
+        quantiles are those of components of n rows.
+    n_resamples : int, default 100
+        B, at least 2; even for "complementary".
+    threshold : float, optional
+        In (0, 1]: the frequency from which a variable is stable. Default: the smallest at which the bound on
+        the expected number of false variables, of each component, is at most `max_false`; 0.75 for a
+        bootstrap, which has no bound.
+    max_false : float, default 1
+        Positive.
+    level : float, default 0.95
+        In (0, 1), of the intervals.
+    alignment : {"assignment", "procrustes"}, default "assignment"
+        "procrustes": the intervals are those of loadings rotated to those of all the data, for components
+        that mix because their variances are close. Frequencies are those of components in any case.
+    warm_start : bool, optional
+        Whether resamples are searched from the components of all the data, and quickly: with fewer starts
+        of their own, and of "tpower" without swaps unless ``swaps=True``. Default: True for a bootstrap.
+        Half-samples must not know of one another where the bound is to hold. Only of models with weights.
+    n_jobs : int, default 1
+        Threads; -1: one for each processor. The result does not depend on it.
+    rng : None, int or numpy Generator, optional
+        For resamples and random starts; None is a fixed seed.
+    callback : callable, optional
+        Called with a `SelectionProgress` after each resample, in the thread of the caller. Raising
+        StopIteration ends the search early: the result is that of the resamples finished, of which two are
+        needed.
+    **options
+        Of the function of the model: how sparse, `method`, `center`, `scale`, ..., but `sample_weight` and
+        `certify`.
+
+    Returns
+    -------
+    Stability
+        `selection_frequency` (p, r), `stable` (p, r), `threshold` (r,), `expected_false` (r,),
+        `loading_interval` (p, r, 2), `explained_interval` (r, 2), `together`, `result`, ...
+
+    Raises
+    ------
+    ValueError
+        As in the function of the model; for NaN, more components than a resample has rows, or an option out
+        of range.
+    TypeError
+        For an operator, a covariance, or an option of the wrong type.
+    RuntimeError
+        Where the callback ends the search before two resamples.
+
+    Notes
+    -----
+    With q variables chosen on average from half of the rows, at most `q^2/((2 tau - 1) p)` variables of
+    frequency tau or more are expected among those that a half-sample chooses with a probability of no more
+    than q/p. Complementary pairs have a smaller bound for frequencies whose distribution has one mode, see
+    `Stability.false_selections`. Quantiles of a bootstrap of sparse loadings are a description rather than
+    confidence intervals: the chance that a loading is zero has no smooth limit.
+
+    References
+    ----------
+    N. Meinshausen and P. Buehlmann (2010). Stability selection. Journal of the Royal Statistical Society B
+    72, 417-473. R. D. Shah and R. J. Samworth (2013). Variable selection with error control: another look at
+    stability selection. Journal of the Royal Statistical Society B 75, 55-80.
+
+    Examples
+    --------
+    >>> import spcacore
+    >>> X, planted = spcacore.datasets.make_spiked(100, 200, cardinality=10, rng=0)
+    >>> found = spcacore.stability(X, 2, cardinality=10, n_resamples=50)
+    >>> found.stable.sum(axis=0).tolist(), (planted != 0)[found.stable].all().item()
+    ([10, 10], True)
+    """
+    check_choice(model, "model", MODELS)
+    check_choice(resampling, "resampling", RESAMPLINGS)
+    check_choice(alignment, "alignment", ALIGNMENTS)
+    n_resamples = integer(n_resamples, "n_resamples", 2)
+    if resampling == "complementary" and n_resamples % 2:
+        raise ValueError(f"n_resamples must be even for complementary pairs, not {n_resamples}")
+    threshold = None if threshold is None else _positive(threshold, "threshold", 1.0)
+    max_false = _positive(max_false, "max_false")
+    level = _positive(level, "level", 1.0)
+    if level == 1:
+        raise ValueError("level must be below 1")
+    warm = resampling == "bootstrap" if warm_start is None else check_bool(warm_start, "warm_start")
+    if warm_start and model not in ("sparse_pca", *WEIGHTED):
+        raise ValueError(f"warm_start=True is for models with weights, not {model!r}")
+    if isinstance(n_components, (bool, float, np.floating)):
+        raise TypeError(f"n_components must be an integer, not {n_components!r}")
+    threads, hook = check_jobs(n_jobs), check_callback(callback)
+    _refuse(model, Y, options)
+    rows = _rows(X, "X", model)
+    n = rows.shape[0]
+    labels = _labels(Y, n, resampling) if model == "sparse_lda" else None
+    least = n if resampling == "bootstrap" else n // 2
+    integer(n_components, "n_components", 1, least, f": that many rows has a resample of {n}")
+    seed = as_seed(rng)
+    refits = _refits(model, rows, n_components, Y, options, warm, seed)
+    weights = drawn_weights(n, resampling, seed, labels)
+    batches = [range(i, min(i + refits.batch, n_resamples)) for i in range(0, n_resamples, refits.batch)]
+    done = 0
+
+    def tell(count: int) -> bool:
+        nonlocal done
+        for _ in range(count):
+            done += 1
+            if hook is not None and hook(SelectionProgress(done, n_resamples, done)):
+                return True
+        return False
+
+    def fit(batch: range, report: Report) -> list[Refit]:
+        out = refits.of(np.array([weights(i) for i in batch]), report)
+        report(len(batch))
+        return out
+
+    with warnings.catch_warnings():  # of each resample
+        warnings.simplefilter("ignore", RuntimeWarning)
+        found = [one for batch in in_threads(fit, batches, threads, tell) for one in batch]
+    if hook is not None and hook.ended:
+        found = found[: done - done % (1 + (resampling == "complementary"))]
+    if len(found) < 2:
+        raise RuntimeError("the callback ended the search before two resamples were done")
+    return assembled(
+        found, refits.reference(), refits.result, names=refits.names(), model=model, resampling=resampling,
+        level=level, max_false=max_false, threshold=threshold, fallback=STABLE_FREQUENCY,
+        alignment=alignment, n_samples=n,
+    )  # fmt: skip
+
+
+def _positive(value: Any, name: str, high: float = np.inf) -> float:
+    value = number(value, name, 0, high)
+    if value == 0:
+        raise ValueError(f"{name} must be positive")
+    return value
+
+
+def _refuse(model: str, Y: Any, options: dict[str, Any]) -> None:
+    """What goes with no resample."""
+    if options.get("sample_weight") is not None:
+        raise TypeError("sample_weight is not taken here: resamples weigh the rows")
+    if options.get("certify"):
+        raise TypeError("certify is not taken here: a certificate is for one fit")
+    if options.get("kind", "data") != "data":
+        raise TypeError("kind must be 'data': a covariance has no rows to draw from")
+    if model in ("sparse_cca", "sparse_lda"):
+        if Y is None:
+            raise TypeError(
+                f"model={model!r} needs Y, the {'labels' if model == 'sparse_lda' else 'other side'}"
+            )
+    elif Y is not None:
+        raise TypeError(f"Y goes with 'sparse_cca' and 'sparse_lda', not with {model!r}")
+
+
+def _rows(X: Any, name: str, model: str) -> Any:
+    """X as an array with names, CSR matrix or row blocks, whose rows can be weighed or taken."""
+    if is_operator(X) or (callable(X) and not hasattr(X, "__array__") and not is_sparse(X)):
+        raise TypeError(f"{name} must have rows to draw from; an operator offers only products")
+    if is_row_blocks(X):
+        if model not in ("sparse_pca", *WEIGHTED):
+            raise TypeError(f"model={model!r} takes rows in memory, and {name} is in blocks of rows")
+        rows: Any = row_blocks(X)
+    elif is_sparse(X):
+        rows = canonical_arrays(X)[0].tocsr()
+    else:
+        rows = NamedArray(real_array(X, name, ndim=2), column_names(X))
+    if rows.shape[0] < 4:
+        raise ValueError(f"{name} must have at least four rows, not {rows.shape[0]}")
+    return rows
+
+
+def _labels(Y: Any, n: int, resampling: str) -> NDArray[np.intp]:
+    """Which class each row belongs to, counted from 0."""
+    y = np.asarray(Y)
+    if y.ndim != 1 or len(y) != n:
+        raise ValueError(f"Y has shape {y.shape} for {counted(n, 'row')}: it must have one label for each")
+    _, labels, sizes = np.unique(y, return_inverse=True, return_counts=True)
+    if resampling != "bootstrap" and sizes.min() < 4:
+        raise ValueError(f"half-samples need four rows of each class, and one has {sizes.min()}")
+    return labels.astype(np.intp)
+
+
+def _refits(
+    model: str, X: Any, n_components: Any, Y: Any, options: dict[str, Any], warm: bool, seed: int
+) -> Refits:
+    """The model of all the data, ready for resamples."""
+    options = dict(options)
+    if model == "sparse_pca":
+        method, deflation = with_defaults(
+            options.pop("method", None), options.pop("objective", None), options.pop("deflation", None),
+            options.get("constraint"),
+        )  # fmt: skip
+        return ComponentRefits(
+            X, n_components, options | {"method": method, "deflation": deflation}, warm, seed
+        )
+    if model in WEIGHTED:
+        return WeightedRefits(WEIGHTED[model], X, n_components, options, warm)
+    if model == "soppca":
+        return RowRefits(soppca, X, n_components, {"rng": seed} | options)
+    if model == "sparse_cca":
+        return PairRefits(sparse_cca, X, _rows(Y, "Y", model), n_components, options)
+    return ClassRefits(sparse_lda, X, np.asarray(Y), n_components, {"rng": seed} | options)

@@ -1,0 +1,232 @@
+"""Cross-validated eigenvalues: laws of thinned noise, planted ranks, and what the authors' package prints."""
+
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse
+from extras import optional
+from scipy.integrate import quad
+
+import spcacore
+from spcacore.selection import eigenvalues
+
+pandas = optional("pandas")
+cve = spcacore.cross_validated_eigenvalues
+
+
+def block_model(n, blocks, inside, between, degree, rng):
+    """A graph of unequal blocks drawn at random, of this expected degree."""
+    block = rng.integers(blocks, size=n)
+    P = np.where(block[:, None] == block, inside, between)
+    P *= degree / P.sum(axis=1).mean()
+    A = np.triu(rng.random((n, n)) < P, 1).astype(float)
+    return scipy.sparse.csr_array(A + A.T)
+
+
+def test_the_rank_of_the_authors_block_model():
+    """1000 nodes, 5 blocks, 0.3 inside and 0.1 between, expected degree 40: the page of gdim prints rank 5
+    and these statistics, which count an edge of the graph as two, so that they are larger by a root of 2."""
+    printed = [60.19, 12.30, 11.76, 11.68, 9.38]
+    found = []
+    for seed in range(3):
+        result = cve(block_model(1000, 5, 0.3, 0.1, 40, np.random.default_rng(seed)), 10, kind="graph")
+        assert result.chosen == 5
+        assert (result.statistic[5:] < 1.645).all()
+        found.append(result.statistic[:5] * math.sqrt(2))
+    np.testing.assert_allclose(np.mean(found, axis=0)[0], printed[0], rtol=0.1)
+    np.testing.assert_allclose(np.mean(found, axis=0)[1:].mean(), np.mean(printed[1:]), rtol=0.25)
+
+
+@pytest.mark.parametrize("scale", [False, "degree"])
+@pytest.mark.parametrize("storage", [np.asarray, scipy.sparse.csr_array, scipy.sparse.csc_array])
+def test_the_rank_of_counts(storage, scale):
+    rng = np.random.default_rng(1)
+    U, V = np.repeat(np.eye(4), 30, axis=0), np.repeat(np.eye(4), 50, axis=0)
+    X = rng.poisson(U @ np.diag([1.0, 1.5, 2, 2.5]) @ V.T + 0.3).astype(float)
+    result = cve(storage(X), 8, scale=scale, rng=3)
+    assert result.chosen == 4
+    np.testing.assert_allclose(result.statistic, cve(X, 8, scale=scale, rng=3).statistic, rtol=1e-6)
+
+
+def test_the_rank_of_normal_data():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((150, 3)) @ np.diag([2, 1.5, 1]) @ rng.standard_normal((3, 80)) + 5
+    X += 2 * rng.standard_normal((150, 80))
+    result = cve(X, 8, kind="normal")
+    assert result.chosen == 3
+    assert result.noise == pytest.approx(2, rel=0.03)
+    assert cve(X - 5, 8, kind="normal", noise=2.0).chosen == 3
+
+
+def noise(kind, rng):
+    if kind == "normal":
+        return 3 * rng.standard_normal((40, 30))
+    if kind == "few":
+        return 3 * rng.standard_normal((4, 30))
+    X = rng.poisson(6.0, (40, 40 if kind == "graph" else 30))
+    return np.triu(X) + np.triu(X, 1).T if kind == "graph" else X
+
+
+@pytest.mark.parametrize("kind", ["counts", "graph", "normal", "few"])
+def test_statistics_of_noise_are_standard_normal(kind):
+    """But for the first of counts, their mean: each split tests independent data."""
+    rng, scores = np.random.default_rng(5), []
+    for seed in range(150):
+        X = noise(kind, rng)
+        options = {"noise": 3.0, "kind": "normal"} if kind in ("normal", "few") else {"kind": kind}
+        share = 0.9 if kind == "few" else 0.3  # then the mean of what is added is as large as the rest
+        result = cve(X, min(5, len(X) - 1), n_splits=1, share=share, rng=seed, **options)
+        scores.append(result.scores[0, 1:])
+    scores = np.array(scores)
+    assert abs(scores.mean()) < 4 / math.sqrt(scores.size)
+    assert abs(scores.var() - 1) < 4 * math.sqrt(2 / scores.size)
+    assert (np.abs(scores) > 1.96).mean() < 0.09
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_both_parts_of_a_split_are_counts(sparse):
+    rng = np.random.default_rng(0)
+    X = rng.poisson(2.0, (30, 20)).astype(float)
+    G = X[:20] + X[:20].T
+    to = scipy.sparse.csr_array if sparse else np.asarray
+    total = np.zeros((30, 20))
+    for _ in range(300):
+        test = eigenvalues._thinned(to(X), 0.25, rng)
+        test = test.toarray() if sparse else test
+        assert ((test >= 0) & (test <= X) & (test == np.floor(test))).all()
+        total += test
+    assert (np.abs(total / 300 - X / 4) <= 5 * np.sqrt(X * 0.25 * 0.75 / 300)).all()
+    test = eigenvalues._thinned_graph(to(G), 0.25, rng)
+    test = test.toarray() if sparse else test
+    np.testing.assert_array_equal(test, test.T)
+    assert ((test >= 0) & (test <= G)).all()
+    assert np.diag(test).sum() == pytest.approx(np.trace(G) / 4, abs=5 * math.sqrt(np.trace(G) * 3 / 16))
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_directions_of_unequal_degrees(sparse):
+    rng = np.random.default_rng(0)
+    X = rng.poisson(1.0, (20, 15)).astype(float)
+    d, g = X.sum(axis=1), X.sum(axis=0)
+    scaled = X / np.sqrt(np.outer(d + d.mean(), g + g.mean()))
+    found = eigenvalues._degree_scaled(scipy.sparse.csr_array(X) if sparse else X)
+    np.testing.assert_allclose(found.toarray() if sparse else found, scaled, rtol=1e-14)
+
+
+@pytest.mark.parametrize("beta", [0.05, 0.5, 1.0])
+def test_median_of_singular_values_of_noise(beta):
+    low, high = (1 - math.sqrt(beta)) ** 2, (1 + math.sqrt(beta)) ** 2
+    density = lambda x: math.sqrt((high - x) * (x - low)) / (2 * math.pi * beta * x)  # noqa: E731
+    median = eigenvalues._median_of_noise(beta)
+    assert quad(density, low, median, limit=200)[0] == pytest.approx(0.5, abs=1e-4)
+
+
+@pytest.mark.parametrize("shape", [(100, 40), (41, 100)])
+def test_noise_of_constant_variance(shape):
+    X = 3 * np.random.default_rng(0).standard_normal(shape)
+    assert cve(X, 2, kind="normal").noise == pytest.approx(3, rel=0.05)
+
+
+def test_values_are_those_of_the_data_in_directions_that_did_not_see_it():
+    """Of all but noise the values are near the singular values, without the bias of noise."""
+    rng = np.random.default_rng(0)
+    U, V = np.linalg.qr(rng.standard_normal((80, 2)))[0], np.linalg.qr(rng.standard_normal((60, 2)))[0]
+    signal = U @ np.diag([300.0, 200]) @ V.T
+    signal -= signal.mean(axis=0)
+    X = signal + rng.standard_normal((80, 60))
+    found = cve(X, 4, kind="normal", noise=1.0)
+    np.testing.assert_allclose(found.values[:2], np.linalg.svd(signal)[1][:2], rtol=0.02)
+    assert np.abs(found.values[2:]).max() < 5
+
+
+def test_values_of_counts_are_those_of_their_expectations():
+    rng = np.random.default_rng(0)
+    U = np.repeat(np.eye(2), [30, 50], axis=0)
+    mean = U @ np.diag([20.0, 5]) @ U.T
+    G = np.tril(rng.poisson(mean))
+    for X, kind in ((rng.poisson(mean), "counts"), (G + np.tril(G, -1).T, "graph")):
+        found = cve(X, 3, kind=kind, n_splits=20)
+        np.testing.assert_allclose(found.values[:2], np.linalg.svd(mean)[1][:2], rtol=0.03)
+        assert abs(found.values[2]) < 15  # the third singular value of X itself is about 50
+
+
+def test_adjusted_p_values():
+    z = np.array([[3.0, 1.0, 2.5]])
+    p = np.array([0.0013498980316301035, 0.15865525393145707, 0.006209665325776132])
+    plain = eigenvalues._tested(z, z, 0.05, "none", "counts", None)
+    np.testing.assert_allclose(plain.p_value, p, rtol=1e-12)
+    assert plain.chosen == 1
+    np.testing.assert_allclose(
+        eigenvalues._tested(z, z, 0.05, "bonferroni", "counts", None).adjusted, [3 * p[0], 3 * p[1], 3 * p[2]]
+    )
+    np.testing.assert_allclose(
+        eigenvalues._tested(z, z, 0.05, "holm", "counts", None).adjusted, [3 * p[0], p[1], 2 * p[2]]
+    )
+    close = np.array([[2.0, 2.05, 0.0]])
+    adjusted = eigenvalues._tested(close, close, 0.05, "holm", "counts", None).adjusted
+    assert adjusted[0] == adjusted[1] == pytest.approx(3 * 0.5 * math.erfc(2.05 / math.sqrt(2)))
+    assert eigenvalues._tested(z, z, 0.2, "none", "counts", None).chosen == 3
+    assert eigenvalues._tested(z, -z, 0.2, "none", "counts", None).chosen == 0
+
+
+def test_repeats_progress_and_an_early_end():
+    X = np.random.default_rng(0).poisson(1.0, (30, 20))
+    before, told = X.copy(), []
+    one = cve(X, 3, n_splits=4, callback=told.append)
+    assert [(t.done, t.total) for t in told] == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    np.testing.assert_array_equal(one.statistic, cve(X, 3, n_splits=4).statistic)
+    assert (one.statistic != cve(X, 3, n_splits=4, rng=1).statistic).any()
+    np.testing.assert_array_equal(X, before)
+
+    def end(progress):
+        if progress.done == 2:
+            raise StopIteration
+
+    np.testing.assert_array_equal(cve(X, 3, n_splits=4, callback=end).scores, one.scores[:2])
+    assert "chosen=" in repr(one)
+
+
+def test_frame():
+    found = cve(np.random.default_rng(0).poisson(1.0, (30, 20)), 3)
+    table = found.to_frame()
+    assert pandas.api.types.is_bool_dtype(table["chosen"])
+    assert table["chosen"].sum() == found.chosen
+    np.testing.assert_array_equal(table["p_value"], found.p_value)
+
+
+@pytest.mark.parametrize(
+    ("X", "options", "error", "words"),
+    [
+        (np.ones((4, 4)), {"kind": "sparse"}, ValueError, "kind must be one of"),
+        (np.ones((4, 4)), {"adjust": "fdr"}, ValueError, "adjust must be one of"),
+        (np.ones((4, 4)), {"scale": True}, ValueError, "scale must be one of"),
+        (np.ones((4, 4)), {"share": 1.0}, ValueError, "share must be positive and below 1"),
+        (np.ones((4, 4)), {"level": 0}, ValueError, "level must be positive"),
+        (np.ones((4, 4)), {"n_splits": 0}, ValueError, "n_splits must be at least 1"),
+        (np.ones((4, 4)), {"noise": 1.0}, ValueError, "noise goes with kind='normal'"),
+        (np.ones((4, 4)), {"kind": "normal", "noise": 0.0}, ValueError, "noise must be positive"),
+        (np.ones((4, 4)), {"kind": "normal"}, ValueError, "no noise"),
+        (np.ones((4, 4)), {"kind": "normal", "scale": "degree"}, ValueError, "for counts and graphs"),
+        (np.ones((4, 4)), {"n_components": 4}, ValueError, r"n_components must be in \[1, 3\]"),
+        (-np.ones((4, 4)), {}, ValueError, "must have counts"),
+        (np.full((4, 4), 0.5), {}, ValueError, "must have counts"),
+        (np.full((4, 4), np.nan), {}, ValueError, "NaN"),
+        (np.full((4, 4), 2.0**60), {}, ValueError, "2\\^53"),
+        (np.zeros((4, 4)), {}, ValueError, "no entry but zeros"),
+        (np.ones((4, 1)), {}, ValueError, "two columns"),
+        (np.ones((4, 3)), {"kind": "graph"}, ValueError, "must be square"),
+        (np.triu(np.ones((4, 4))), {"kind": "graph"}, ValueError, "must be symmetric"),
+        (scipy.sparse.eye_array(4), {"kind": "normal"}, TypeError, "dense X"),
+        (lambda v: v, {}, TypeError, "operator"),
+    ],
+)
+def test_bad_input(X, options, error, words):
+    options = {"n_components": 2} | options
+    with pytest.raises(error, match=words):
+        cve(X, **options)
+
+
+def test_blocks_of_rows_are_refused():
+    with pytest.raises(TypeError, match="in blocks of rows"):
+        cve(spcacore.row_blocks(np.ones((8, 4))), 2)

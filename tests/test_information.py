@@ -1,0 +1,203 @@
+"""BIC against densities of SciPy, and the agreement of half-samples against averages over pairs."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse
+from scipy.stats import multivariate_normal
+
+import spcacore
+from spcacore.selection.resampling import drawn_weights
+
+
+def data(n=40, p=12, rng=0):
+    X, _ = spcacore.datasets.make_spiked(n, p, cardinality=4, variances=(30.0, 12.0), rng=rng)
+    return X + np.arange(p)
+
+
+def expected_bic(X, result):
+    """The densities of the rows in the model, with the covariance written out."""
+    n, p = X.shape
+    V = result.loadings
+    total = X.var(axis=0, ddof=1).sum()
+    noise = (total - result.explained_variance.sum()) / (p - V.shape[1])
+    covariance = noise * np.eye(p) + (V * np.maximum(result.explained_variance - noise, 0)) @ V.T
+    density = multivariate_normal(X.mean(axis=0), covariance).logpdf(X).sum()
+    return (density - 0.5 * math.log(n) * (np.count_nonzero(V) + 1)) / n
+
+
+@pytest.mark.parametrize("storage", [np.asarray, scipy.sparse.csr_array, spcacore.row_blocks])
+def test_bic_is_that_of_the_densities(storage):
+    X = data()
+    found = spcacore.select_sparsity(
+        storage(X), n_components=2, cardinality=[1, 3, 4, 8, 12], criterion="bic"
+    )
+    expected = [expected_bic(X, result) for result in found.path]
+    np.testing.assert_allclose(found.score, expected, rtol=1e-9)
+    assert found.standard_error is None
+    assert found.chosen == found.best == [1, 3, 4, 8, 12][int(np.argmax(expected))]
+
+
+def test_bic_in_other_units_differs_by_their_logarithm():
+    X = data()
+    options = {"cardinality": [2, 4, 8], "criterion": "bic"}
+    one, other = spcacore.select_sparsity(X, **options), spcacore.select_sparsity(1000 * X, **options)
+    np.testing.assert_allclose(one.score - other.score, 12 * math.log(1000), rtol=1e-9)
+
+
+@pytest.mark.parametrize("criterion", ["bic", "stability"])
+def test_the_planted_number_of_variables_is_chosen(criterion):
+    X, _ = spcacore.datasets.make_spiked(60, 40, cardinality=8, variances=(20.0, 12.0), rng=1)
+    found = spcacore.select_sparsity(
+        X, n_components=2, cardinality=[4, 8, 16], criterion=criterion, n_resamples=8
+    )
+    assert found.chosen == 8
+    assert found.criterion == criterion
+
+
+def test_agreement_is_the_average_index_of_kuncheva():
+    """Of supports of k variables: (common - k^2/p)/(k - k^2/p), over all pairs of resamples."""
+    X, p, k = data(30, 20), 20, 5
+    found = spcacore.stability(X, 2, cardinality=k, n_resamples=10)
+    for t in (0, 1):
+        supports = [set(one[t].tolist()) for one in found.chosen]
+        pairs = [(len(a & b) - k * k / p) / (k - k * k / p) for a, b in itertools.combinations(supports, 2)]
+        assert found.agreement[t] == pytest.approx(np.mean(pairs))
+    whole = spcacore.stability(X, 1, cardinality=20, n_resamples=4)
+    assert whole.agreement.tolist() == [0.0]
+
+
+def test_stability_as_a_criterion_is_that_of_each_value():
+    X = data(30, 20)
+    found = spcacore.select_sparsity(
+        X, n_components=2, cardinality=[2, 5], criterion="stability", n_resamples=6, rng=4, scale=True
+    )
+    seed = int(np.random.default_rng(4).integers(2**63))
+    for k, score in zip((2, 5), found.score, strict=True):
+        one = spcacore.stability(X, 2, cardinality=k, n_resamples=6, rng=seed, scale=True)
+        assert score == pytest.approx(one.agreement.mean())
+    assert drawn_weights(30, "complementary", seed, None)(0).sum() == 15
+
+
+def test_progress_and_an_early_end():
+    X, told = data(30, 20), []
+    spcacore.select_sparsity(
+        X, cardinality=[2, 5], criterion="stability", n_resamples=4, callback=told.append
+    )
+    assert [(t.done, t.total) for t in told] == [(i, 4) for i in range(1, 5)]
+
+    def end(progress):
+        if progress.done == 3:
+            raise StopIteration
+
+    with pytest.raises(RuntimeError, match="before all values"):
+        spcacore.select_sparsity(X, cardinality=[2, 5], criterion="stability", n_resamples=4, callback=end)
+
+
+@pytest.mark.parametrize(
+    ("X", "options", "error", "words"),
+    [
+        (np.eye(5), {"criterion": "bic", "kind": "covariance"}, ValueError, "how many samples"),
+        (np.eye(5), {"criterion": "stability", "kind": "covariance"}, ValueError, "needs data"),
+        (np.eye(5), {"criterion": "stability", "n_resamples": 3}, ValueError, "must be even"),
+        (np.eye(3), {"criterion": "stability"}, ValueError, "four rows"),
+        (
+            scipy.sparse.linalg.aslinearoperator(np.eye(5)), {"criterion": "bic", "center": False}, TypeError,
+            "must have entries",
+        ),
+    ],
+)  # fmt: skip
+def test_bad_input(X, options, error, words):
+    with pytest.raises(error, match=words):
+        spcacore.select_sparsity(X, cardinality=[1, 2], **options)
+
+
+# ---- other models
+
+MODELS = {
+    "spca": ({"cardinality": [2, 4, 8]}, {"ridge": np.inf}),
+    "sca": ({"l1_bound": [2.0, 3.0, 4.5]}, {}),
+    "sma": ({"l1_bound": [2.0, 3.0, 4.5]}, {"center": True}),
+    "soppca": ({"cardinality": [2, 4, 8]}, {}),
+}
+
+
+def predicted_share(rest, y, loadings):
+    """Of one row, each entry from the others by conditional expectations in the model of the other rows."""
+    p, mean = rest.shape[1], rest.mean(axis=0)
+    V = loadings / np.linalg.norm(loadings, axis=0)
+    variances = spcacore.explained_variance(rest, V, "cumulative")
+    noise = (rest.var(axis=0, ddof=1).sum() - variances.sum()) / (p - V.shape[1])
+    C = noise * np.eye(p) + (V * np.maximum(variances - noise, 0)) @ V.T
+    errors, y = np.zeros(p), y - mean
+    for j in range(p):
+        others = np.delete(np.arange(p), j)
+        errors[j] = y[j] - C[j, others] @ np.linalg.solve(C[np.ix_(others, others)], y[others])
+    return 1 - (errors**2).sum() / (y**2).sum()
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_left_out_entries_of_every_model(model):
+    X, (grid, options) = data(12, 10), MODELS[model]
+    found = spcacore.select_sparsity(X, n_components=2, model=model, n_folds=12, **grid, **options)
+    (name, values), function = next(iter(grid.items())), getattr(spcacore, model)
+    expected = []
+    for value in values:
+        shares = []
+        for j in range(12):
+            rest = np.delete(X, j, axis=0)
+            loadings = function(rest, 2, **{name: value}, **options).loadings
+            shares.append(predicted_share(rest, X[j], loadings))
+        expected.append(np.mean(shares))
+    np.testing.assert_allclose(found.score, expected, rtol=1e-8)
+    whole = function(X, 2, **{name: found.chosen}, **options)
+    np.testing.assert_array_equal(found.result.loadings, whole.loadings)
+    assert found.chosen == found.one_se
+    assert found.best == values[int(np.argmax(expected))]
+
+
+@pytest.mark.parametrize("criterion", ["bic", "permutation", "stability", "sparseness"])
+@pytest.mark.parametrize("model", ["spca", "sca", "soppca"])
+def test_every_criterion_finds_the_planted_variables(model, criterion):
+    X, V = spcacore.datasets.make_spiked(60, 30, cardinality=6, variances=(20.0, 12.0), rng=0)
+    grid = {"l1_bound": [3.0, 9.0]} if model == "sca" else {"cardinality": [2, 6, 25]}
+    found = spcacore.select_sparsity(
+        X, n_components=2, model=model, criterion=criterion, n_permutations=3, n_resamples=4, **grid
+    )
+    np.testing.assert_array_equal((found.result.loadings != 0).any(axis=1), (V != 0).any(axis=1))
+    total = spcacore.explained_variance(X, found.path[0].loadings, ratio=True).sum()
+    assert found.path.explained_variance_ratio[0].sum() == pytest.approx(total)
+
+
+def test_models_in_blocks_of_rows_and_threads():
+    X = data(20, 12)
+    options = {"n_components": 2, "model": "sca", "l1_bound": [2.0, 4.0]}
+    one = spcacore.select_sparsity(X, **options)
+    for other in (
+        spcacore.select_sparsity(X, n_jobs=2, **options),
+        spcacore.select_sparsity(spcacore.row_blocks(X), **options),
+    ):
+        np.testing.assert_allclose(other.score, one.score, rtol=1e-7)
+    grid = spcacore.select_sparsity(X, n_components=2, model="sca", criterion="sparseness").values
+    assert grid[0] == 2
+    assert grid[-1] == pytest.approx(2 * math.sqrt(12))
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"model": "ppca"}, ValueError, "model must be one of"),
+        ({"model": "sca", "cardinality": [2]}, TypeError, "takes l1_bound"),
+        ({"model": "spca", "cardinality": [2], "penalty": [1.0]}, TypeError, "one of them"),
+        ({"model": "spca", "cardinality": [2], "method": "pmd"}, TypeError, "are for sparse_pca"),
+        ({"model": "sma", "l1_bound": [2.0], "criterion": "stability"}, ValueError, "takes no resamples"),
+        ({"model": "sca", "l1_bound": [2.0], "scale": "degree"}, TypeError, "must be True or False"),
+        ({"model": "sca", "l1_bound": [2.0], "sample_weight": np.ones(40)}, TypeError, "sample_weight"),
+        ({"model": "sca", "l1_bound": [2.0], "n_components": 13}, ValueError, "n_components must be in"),
+    ],
+)
+def test_bad_options_of_models(options, error, words):
+    with pytest.raises(error, match=words):
+        spcacore.select_sparsity(data(), **options)
