@@ -138,6 +138,8 @@ SCREENING_FREE_BYTES = 1 << 26  # bytes of X up to which that does not matter
 # Working sets
 WORKING_SET_BYTES = 1 << 28  # of the columns and their Gram matrix
 WORKING_SET_FACTOR = 8  # variables to begin with, over the cardinality
+WORKING_SET_START = 256  # of those whose number the penalty leaves open
+WORKING_SET_DENSE = 0.25  # of all columns that exceed a penalty, with which a component is not sparse
 WORKING_SET_ENTRANTS = 1  # that join after a check, over the cardinality
 WORKING_SET_CHECKS = 100  # of all columns for one component, after which the search goes on among all
 WORKING_SET_NOISE = 64  # units of rounding of the largest variance that the Gram matrix cannot resolve

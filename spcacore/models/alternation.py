@@ -115,7 +115,7 @@ def problem_of(X: Any, method: type[Solver], kind: str, settings: dict[str, Any]
         X, kind=kind, center=settings["center"], scale=settings["scale"],
         sample_weight=settings.get("sample_weight"), n_features=settings["n_features"],
         screening=settings["screening"], missing=method.missing,
-        columnwise=not method.needs_whole_products(options), restrictable=method.in_working_set,
+        columnwise=not method.needs_whole_products(options), restrictable=method.may_restrict(options),
         form=not method.needs_samples(options),
     )  # fmt: skip
 

@@ -18,6 +18,7 @@ from .._limits import (
     CALLBACK_SECONDS,
     SOLVER_TOL,
     WORKING_SET_CHECKS,
+    WORKING_SET_DENSE,
     WORKING_SET_ENTRANTS,
     WORKING_SET_NOISE,
 )
@@ -123,7 +124,7 @@ class Solver(ABC):
     whole_products : bool
         Whether steps need all entries of A x, whatever the options.
     in_working_set : bool
-        Whether it can search among some variables: then it has `restrictable` and what follows.
+        Whether it can search among some variables: then it has `restrictable` and what follows there.
     takes_share : bool
         Whether `solve` takes a `Share` of what is to be explained in place of a cardinality.
     """
@@ -164,6 +165,11 @@ class Solver(ABC):
         """Whether these options ask for more than A of the data."""
         return False
 
+    @classmethod
+    def may_restrict(cls, options: dict[str, Any]) -> bool:
+        """Whether it can search among some variables with these options."""
+        return cls.in_working_set
+
     @abstractmethod
     def solve(
         self, problem: Problem, state: DeflatedOperator, sparsity: Any, seed: list[int],
@@ -200,14 +206,20 @@ class Solver(ABC):
         """The variables to begin with."""
         raise NotImplementedError
 
+    def restricted(self) -> Solver:
+        """The solver among some variables, without what `finish` does."""
+        return self
+
     def resume(
         self, problem: Problem, state: DeflatedOperator, x: Solution, sparsity: Any, hook: Report | None
     ) -> Solution | None:
         """As `solve`, from x alone."""
         raise NotImplementedError
 
-    def level(self, state: DeflatedOperator, x: Solution, sparsity: Any) -> float:
-        """What |A x| must exceed at a variable outside of the support, for it to enter."""
+    def level(
+        self, problem: Problem, state: DeflatedOperator, x: Solution, sparsity: Any
+    ) -> float | None:
+        """What |A x| must exceed at a variable outside of the support, for it to enter; None if x does not tell."""
         raise NotImplementedError
 
     def finish(
@@ -249,37 +261,44 @@ def _find_in_working_set(
     seed: list[int], hook: Report | None,
 ) -> Solution | None:  # fmt: skip
     """The best found in the working set, once no variable outside would enter; None if it cannot tell."""
-    needed = [solver.candidates(problem, state, sparsity, seed), *(index for index, _ in state.loadings)]
-    given = solver.nearby()
-    if given is not None:
-        needed.append(given.index)
-    active = np.unique(np.concatenate(needed))
-    if not working_set.add(active):
+    given, removed = solver.nearby(), [index for index, _ in state.loadings]
+    needed = removed if given is None else [*removed, given.index]
+    active = np.unique(np.concatenate([solver.candidates(problem, state, sparsity, seed), *needed]))
+    if not working_set.admit(active):
         return None
+    inner, positive = solver.restricted(), bool(getattr(solver, "nonnegative", False))
     x: Solution | None = None
-    everywhere, searched = True, 0  # whether to search from all starts; and among how many that was done
+    everywhere, searched = True, active[:0]  # whether to search from all starts; and where that was done
     for _ in range(WORKING_SET_CHECKS):
         inside, restricted = working_set.restricted(problem, state, active)
         last = given if x is None else x
         near = None if last is None else _at(last, np.searchsorted(active, last.index))
         if near is None or everywhere:
-            way = solver if near is None else solver.near(near, False)
-            found, searched = way.solve(inside, restricted, sparsity, seed, hook), len(active)
+            way = inner if near is None else inner.near(near, False)
+            found, searched = way.solve(inside, restricted, sparsity, seed, hook), active
         else:
-            found = solver.resume(inside, restricted, near, sparsity, hook)
+            found = inner.resume(inside, restricted, near, sparsity, hook)
         if found is None or found.objective <= _rounding(inside):
             return None
-        before, level, x = x, solver.level(restricted, found, sparsity), _at(found, active[found.index])
+        level = solver.level(inside, restricted, found, sparsity)
+        if level is None:
+            return None
+        before, x = x, _at(found, active[found.index])
         if ended(hook) or (everywhere and before is not None and np.array_equal(before.index, x.index)):
             break
-        most = WORKING_SET_ENTRANTS * len(x.index)
-        entrants = working_set.entrants(state, active, x.index, x.entries, level, most)
-        if not working_set.add(entrants):
+        entrants = working_set.entrants(state, active, x.index, x.entries, level, positive)
+        if solver.sparsity == "penalty" and len(entrants) > WORKING_SET_DENSE * problem.p:
             return None
-        active = np.union1d(active, entrants)
         everywhere = len(entrants) == 0
-        if everywhere and searched == len(active):
+        if everywhere and np.array_equal(searched, active):
             break
+        if not everywhere:
+            used = np.unique(np.concatenate([x.index, *removed]))
+            most = WORKING_SET_ENTRANTS * len(x.index)
+            grown = working_set.grown(active, used, entrants[:most])
+            if grown is None:
+                return None
+            active = grown
     else:
         return None
     return solver.finish(problem, state, x, hook)
@@ -314,6 +333,30 @@ class IterativeSolver(Solver):
 
     def nearby(self) -> Solution | None:
         return self.start if isinstance(self.start, Solution) else None
+
+    def restrictable(self, state: DeflatedOperator) -> bool:
+        default = self.n_starts is None and (self.start is None or isinstance(self.start, str))
+        usual = self.nearby() is not None or (default and self.start != "eigenvector")
+        return (
+            usual and self.max_iter > 0 and state.constraint is None and state.deflation.semidefinite
+            and (self.maximizes_quotient or not state.quotient)
+        )  # fmt: skip
+
+    def restricted(self) -> Solver:
+        return self if self.maximizes_quotient else replace(self, renormalize=False)
+
+    def resume(
+        self, problem: Problem, state: DeflatedOperator, x: Solution, sparsity: Any, hook: Report | None
+    ) -> Solution | None:
+        start = np.zeros(problem.p)
+        start[x.index] = x.entries
+        return replace(self, start=start, n_starts=None).solve(problem, state, sparsity, [0], hook)
+
+    def finish(
+        self, problem: Problem, state: DeflatedOperator, x: Solution, hook: Report | None
+    ) -> Solution | None:
+        entries = np.ascontiguousarray(x.entries)
+        return replace(x, objective=float(entries @ state.operator.apply(x.index, entries)[x.index]))
 
     def limit(self) -> str:
         return counted(self.max_iter, "iteration")
@@ -388,7 +431,7 @@ def run_one(
     """Validate what a one-component function is given, and solve; `matrix` is for `as_problem`."""
     problem = as_problem(
         X, missing=method.missing, columnwise=not method.needs_whole_products(options),
-        restrictable=method.in_working_set, form=not method.needs_samples(options), **matrix,
+        restrictable=method.may_restrict(options), form=not method.needs_samples(options), **matrix,
     )  # fmt: skip
     sparsity = method.check_sparsity(sparsity, method.sparsity, problem)
     solver: Solver = method.from_options(problem, **options)

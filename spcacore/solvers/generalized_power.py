@@ -12,7 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import BLOCK_NOISE, GPOWER_ORDER, SAME_ENDS, START_WORK, SUBSPACE_ROUNDS, SUBSPACE_SPARE
+from .._limits import (
+    BLOCK_NOISE,
+    GPOWER_ORDER,
+    SAME_ENDS,
+    START_WORK,
+    SUBSPACE_ROUNDS,
+    SUBSPACE_SPARE,
+    WORKING_SET_START,
+)
 from .._records import record
 from .._validation import check_bool, check_choice, number, per_component
 from ..linalg.orthogonal import polar_factor
@@ -33,7 +41,7 @@ from .base import (
 )
 from .parameters import shared_parameters
 from .refitting import refit
-from .starts import Start, power_start, search_starts
+from .starts import Start, power_start, promising_variables, search_starts
 
 
 @record
@@ -46,6 +54,7 @@ class GeneralizedPower(IterativeSolver):
     mu: Any
     name = "gpower"
     sparsity = "penalty"
+    in_working_set = True
 
     @classmethod
     def from_options(
@@ -82,6 +91,10 @@ class GeneralizedPower(IterativeSolver):
     @classmethod
     def needs_whole_products(cls, options: dict[str, Any]) -> bool:
         return options.get("block") is True
+
+    @classmethod
+    def may_restrict(cls, options: dict[str, Any]) -> bool:
+        return options.get("block") is not True
 
     def check_together(self, sparsities: tuple[float, ...]) -> None:
         for i, penalty in enumerate(sparsities if self.relative else ()):
@@ -128,6 +141,33 @@ class GeneralizedPower(IterativeSolver):
             if new.objective > -math.inf:
                 best, most, again = new, objective, 1
         return drop_zeros(best)
+
+    def candidates(
+        self, problem: Problem, state: DeflatedOperator, penalty: float, seed: list[int]
+    ) -> NDArray[np.intp]:
+        """Of the variables whose |F_i'u| <= ||F_i|| may exceed the threshold, the largest among them."""
+        assert state.diagonal is not None
+        may_enter = int(np.count_nonzero(state.diagonal > self._threshold(problem, state, penalty) ** 2))
+        chosen = promising_variables(problem, state, max(2, min(may_enter, WORKING_SET_START)), seed)
+        return np.union1d(chosen, [np.argmax(state.diagonal)])  # which a relative penalty is relative to
+
+    def level(
+        self, problem: Problem, state: DeflatedOperator, x: Solution, penalty: float
+    ) -> float | None:
+        threshold = self._threshold(problem, state, penalty)
+        entries = np.ascontiguousarray(x.entries)
+        quadratic = float(entries @ state.operator.apply(x.index, entries)[x.index])
+        return threshold * math.sqrt(quadratic) if threshold > 0 and quadratic > 0 else None
+
+    def _threshold(self, problem: Problem, state: DeflatedOperator, penalty: float) -> float:
+        """Of |F_i'u|, u = F x/||F x||."""
+        gamma = float(_thresholds(problem, state, [penalty], self)[0])
+        return math.sqrt(gamma) if self.norm == "l0" else gamma
+
+    def finish(
+        self, problem: Problem, state: DeflatedOperator, x: Solution, hook: Report | None
+    ) -> Solution | None:
+        return drop_zeros(refit(state, x)) if self.renormalize else super().finish(problem, state, x, hook)
 
     def solve_block(
         self, problem: Problem, penalties: tuple[float, ...], seed: list[int], hook: Report | None

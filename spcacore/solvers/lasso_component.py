@@ -8,6 +8,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import _core
+from .._limits import REFIT_RISE, WORKING_SET_FACTOR
 from .._records import record
 from .._validation import real_array
 from ..linalg.orthogonal import orthogonal_part
@@ -25,8 +27,9 @@ from .base import (
     run_one,
 )
 from .parameters import shared_parameters
-from .penalized_decomposition import bounded_starts, check_bound
+from .penalized_decomposition import bounded_starts, check_bound, fewest_nonzeros
 from .refitting import best_run, refit
+from .starts import promising_variables
 
 
 @record
@@ -37,6 +40,7 @@ class LassoComponent(IterativeSolver):
     whole_products = True
     sparsity = "l1_bound"
     orthogonal = True
+    in_working_set = True
 
     @classmethod
     def from_options(
@@ -56,11 +60,8 @@ class LassoComponent(IterativeSolver):
         self, problem: Problem, state: DeflatedOperator, l1_bound: float, seed: list[int],
         hook: Report | None,
     ) -> Solution | None:  # fmt: skip
-        op, tol = state.operator, self.tolerance(state.operator)
-        state = replace(state, constraint=state.constraint or "orthogonal", basis=_basis(state))
-        Q = np.zeros((op.p, len(state.basis)), op.dtype, order="F")
-        for t, q in enumerate(state.basis):
-            Q[:, t] = q
+        op, tol, state = state.operator, self.tolerance(state.operator), _constrained(state)
+        Q = _columns_of(state)
 
         def run(index: NDArray[np.intp], entries: NDArray[Any], _: tuple[int, ...]) -> Solution | None:
             dense = np.zeros(op.p, op.dtype)
@@ -74,6 +75,40 @@ class LassoComponent(IterativeSolver):
         if best is not None and self.renormalize:
             best = refit(state, best)
         return drop_zeros(best)
+
+    def restrictable(self, state: DeflatedOperator) -> bool:
+        """Orthogonality to earlier loadings, all in the set, takes nothing from a product outside of it."""
+        return super().restrictable(replace(state, constraint=None)) and state.constraint != "uncorrelated"
+
+    def candidates(
+        self, problem: Problem, state: DeflatedOperator, l1_bound: float, seed: list[int]
+    ) -> NDArray[np.intp]:
+        return promising_variables(problem, state, WORKING_SET_FACTOR * fewest_nonzeros(l1_bound), seed)
+
+    def level(
+        self, problem: Problem, state: DeflatedOperator, x: Solution, l1_bound: float
+    ) -> float | None:
+        """That of b = A x - Q mu, with ||s|| w_S + level sign(w_S) = b_S for the next w."""
+        op, Q = state.operator, _columns_of(_constrained(state))
+        dense = np.zeros(op.p, op.dtype)
+        dense[x.index] = x.entries
+        y = op.apply(x.index, np.ascontiguousarray(x.entries))
+        status, w, _, _ = op.scotlass(dense, Q, l1_bound, 1, self.tolerance(op), None)
+        S = np.flatnonzero(w)
+        if status < 0 or len(S) == 0:
+            return None
+        unknown = np.column_stack([w[S], np.sign(w[S]), Q[S]])
+        b = y - Q @ np.linalg.lstsq(unknown, y[S], rcond=None)[0][2:]
+        again = np.empty_like(y)
+        level = _core.l1_threshold(np.ascontiguousarray(b), l1_bound, 0, again)
+        return level if np.abs(again - w).max() <= REFIT_RISE.of(op.dtype) ** 0.5 else None
+
+    def finish(
+        self, problem: Problem, state: DeflatedOperator, x: Solution, hook: Report | None
+    ) -> Solution | None:
+        if self.renormalize:
+            return drop_zeros(refit(_constrained(state), x))
+        return super().finish(problem, state, x, hook)
 
 
 @shared_parameters
@@ -183,6 +218,18 @@ def _columns(earlier: Any, p: int) -> NDArray[np.float64]:
         raise ValueError(f"column {int(np.argmin(largest))} of earlier is the zero vector")
     E = E / largest
     return E / np.linalg.norm(E, axis=1, keepdims=True)
+
+
+def _constrained(state: DeflatedOperator) -> DeflatedOperator:
+    return replace(state, constraint=state.constraint or "orthogonal", basis=_basis(state))
+
+
+def _columns_of(state: DeflatedOperator) -> NDArray[Any]:
+    """Q."""
+    Q = np.zeros((state.operator.p, len(state.basis)), state.operator.dtype, order="F")
+    for t, q in enumerate(state.basis):
+        Q[:, t] = q
+    return Q
 
 
 def _basis(state: DeflatedOperator) -> tuple[NDArray[np.float64], ...]:
