@@ -284,7 +284,7 @@ def _find_in_working_set(
         if level is None:
             return None
         before, x = x, _at(found, active[found.index])
-        if ended(hook) or (everywhere and before is not None and np.array_equal(before.index, x.index)):
+        if ended(hook) or (everywhere and before is not None and _same(before, x)):
             break
         entrants = working_set.entrants(state, active, x.index, x.entries, level, positive)
         if solver.sparsity == "penalty" and len(entrants) > WORKING_SET_DENSE * problem.p:
@@ -307,6 +307,10 @@ def _find_in_working_set(
 def _at(x: Solution, index: Index) -> Solution:
     """x with its variables at other, ascending, places."""
     return replace(x, index=np.ascontiguousarray(index, np.intp))
+
+
+def _same(x: Solution, y: Solution) -> bool:
+    return np.array_equal(x.index, y.index) and np.array_equal(x.entries, y.entries)
 
 
 def _rounding(inside: Problem) -> float:
