@@ -52,9 +52,9 @@ class WorkingSet:
         return int((math.sqrt(n * n + 8 * WORKING_SET_BYTES / itemsize) - n) / 4)
 
     def grown(self, active: Index, used: Index, entrants: Index) -> Index | None:
-        """The active variables with the entrants, which come in the order of their weight, all of them in W.
+        """The active variables with the entrants, which come by decreasing weight; all of them in W.
 
-        Where memory does not allow it, the used ones of them and as many entrants as go in; None where none does.
+        Where memory does not allow it, the used ones and as many entrants as go in; None where none does.
         """
         both = np.union1d(active, entrants)
         if len(both) > self.most:
@@ -64,7 +64,7 @@ class WorkingSet:
         return both if self.admit(both) else None
 
     def admit(self, index: Index) -> bool:
-        """Let variables join, if memory asks for it in the place of all others; False where it does not do."""
+        """Let variables join, in the place of others if memory asks for it; False if it has no room."""
         new = np.sort(index[self.position[index] < 0])
         if len(self.index) + len(new) > self.most:
             if len(index) > self.most:
@@ -125,8 +125,8 @@ class WorkingSet:
         diagonal = gram.diagonal().copy()
         inside = replace(
             problem, operator=_core.dense(gram, True, None, None, 1.0, 1.0), diagonal=diagonal,
-            moment=diagonal, mean=None, scale=None, names=None, cost=gram.size, weight=None, degree_weight=None,
-            working_set=None,
+            moment=diagonal, mean=None, scale=None, names=None, cost=gram.size, weight=None,
+            degree_weight=None, working_set=None,
         )  # fmt: skip
         restricted = type(state).from_problem(inside, state.deflation, state.constraint)
         noise = partial(_noise, problem, state.deflation.first_order, active)
@@ -138,7 +138,7 @@ class WorkingSet:
         self, state: DeflatedOperator, active: Index, index: Index, entries: NDArray[Any], level: float,
         positive: bool,
     ) -> Index:  # fmt: skip
-        """The variables besides the active ones where |A x|, or A x, exceeds the level, by decreasing excess."""
+        """The other variables where |A x|, if not A x, exceeds the level, by decreasing excess."""
         operator = state.operator.with_quotient() if state.quotient else state.operator
         self.checks += 1
         found, value = operator.above(index, np.ascontiguousarray(entries), level)

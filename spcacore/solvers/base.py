@@ -216,10 +216,8 @@ class Solver(ABC):
         """As `solve`, from x alone."""
         raise NotImplementedError
 
-    def level(
-        self, problem: Problem, state: DeflatedOperator, x: Solution, sparsity: Any
-    ) -> float | None:
-        """What |A x| must exceed at a variable outside of the support, for it to enter; None if x does not tell."""
+    def level(self, problem: Problem, state: DeflatedOperator, x: Solution, sparsity: Any) -> float | None:
+        """What |A x| must exceed at a variable outside of the support to enter; None if x does not tell."""
         raise NotImplementedError
 
     def finish(

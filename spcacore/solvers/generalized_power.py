@@ -151,9 +151,7 @@ class GeneralizedPower(IterativeSolver):
         chosen = promising_variables(problem, state, max(2, min(may_enter, WORKING_SET_START)), seed)
         return np.union1d(chosen, [np.argmax(state.diagonal)])  # which a relative penalty is relative to
 
-    def level(
-        self, problem: Problem, state: DeflatedOperator, x: Solution, penalty: float
-    ) -> float | None:
+    def level(self, problem: Problem, state: DeflatedOperator, x: Solution, penalty: float) -> float | None:
         threshold = self._threshold(problem, state, penalty)
         entries = np.ascontiguousarray(x.entries)
         quadratic = float(entries @ state.operator.apply(x.index, entries)[x.index])

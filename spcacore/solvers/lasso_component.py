@@ -85,9 +85,7 @@ class LassoComponent(IterativeSolver):
     ) -> NDArray[np.intp]:
         return promising_variables(problem, state, WORKING_SET_FACTOR * fewest_nonzeros(l1_bound), seed)
 
-    def level(
-        self, problem: Problem, state: DeflatedOperator, x: Solution, l1_bound: float
-    ) -> float | None:
+    def level(self, problem: Problem, state: DeflatedOperator, x: Solution, l1_bound: float) -> float | None:
         """That of b = A x - Q mu, with ||s|| w_S + level sign(w_S) = b_S for the next w."""
         op, Q = state.operator, _columns_of(_constrained(state))
         dense = np.zeros(op.p, op.dtype)

@@ -90,9 +90,7 @@ class PenalizedDecomposition(IterativeSolver):
     ) -> NDArray[np.intp]:
         return promising_variables(problem, state, WORKING_SET_FACTOR * fewest_nonzeros(l1_bound), seed)
 
-    def level(
-        self, problem: Problem, state: DeflatedOperator, x: Solution, l1_bound: float
-    ) -> float | None:
+    def level(self, problem: Problem, state: DeflatedOperator, x: Solution, l1_bound: float) -> float | None:
         y = state.operator.apply(x.index, np.ascontiguousarray(x.entries))
         return _core.l1_threshold(y, l1_bound, self.nonnegative, np.empty_like(y))
 
