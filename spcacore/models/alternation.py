@@ -84,9 +84,11 @@ def prepare(
     for given in sparsities:
         refuse_sparsity(chosen, given)
     check_choice(screening, "screening", SCREENING)
-    columns = screening not in ("auto", "gram", "none")
-    if (columns and chosen.needs_whole_products(options)) or (
-        screening == "gram" and chosen.needs_samples(options)
+    columns = screening not in ("auto", "gram", "working_set", "none")
+    if (
+        (columns and chosen.needs_whole_products(options))
+        or (screening == "gram" and chosen.needs_samples(options))
+        or (screening == "working_set" and not chosen.may_restrict(options))
     ):
         raise ValueError(f"screening={screening!r} does not help {method} with these options: leave it out")
     settings["options"] = options

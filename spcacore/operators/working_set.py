@@ -125,8 +125,8 @@ class WorkingSet:
         diagonal = gram.diagonal().copy()
         inside = replace(
             problem, operator=_core.dense(gram, True, None, None, 1.0, 1.0), diagonal=diagonal,
-            moment=diagonal, mean=None, scale=None, names=None, cost=gram.size, weight=None,
-            degree_weight=None, working_set=None,
+            moment=diagonal, mean=None, scale=None, names=None, weight=None, degree_weight=None,
+            cost=min(gram.size, problem.cost), working_set=None,
         )  # fmt: skip
         restricted = type(state).from_problem(inside, state.deflation, state.constraint)
         noise = partial(_noise, problem, state.deflation.first_order, active)

@@ -206,9 +206,9 @@ class Solver(ABC):
         """The variables to begin with."""
         raise NotImplementedError
 
-    def restricted(self) -> Solver:
-        """The solver among some variables, without what `finish` does."""
-        return self
+    def among_some(self, problem: Problem, state: DeflatedOperator, sparsity: Any) -> tuple[Solver, Any]:
+        """The solver for some of these variables, without what `finish` does, and its sparsity."""
+        return self, sparsity
 
     def resume(
         self, problem: Problem, state: DeflatedOperator, x: Solution, sparsity: Any, hook: Report | None
@@ -264,7 +264,8 @@ def _find_in_working_set(
     active = np.unique(np.concatenate([solver.candidates(problem, state, sparsity, seed), *needed]))
     if not working_set.admit(active):
         return None
-    inner, positive = solver.restricted(), bool(getattr(solver, "nonnegative", False))
+    positive = bool(getattr(solver, "nonnegative", False))
+    inner, sparsity = solver.among_some(problem, state, sparsity)
     x: Solution | None = None
     everywhere, searched = True, active[:0]  # whether to search from all starts; and where that was done
     for _ in range(WORKING_SET_CHECKS):
@@ -278,14 +279,15 @@ def _find_in_working_set(
             found = inner.resume(inside, restricted, near, sparsity, hook)
         if found is None or found.objective <= _rounding(inside):
             return None
-        level = solver.level(inside, restricted, found, sparsity)
+        level = inner.level(inside, restricted, found, sparsity)
         if level is None:
             return None
         before, x = x, _at(found, active[found.index])
         if ended(hook) or (everywhere and before is not None and _same(before, x)):
             break
         entrants = working_set.entrants(state, active, x.index, x.entries, level, positive)
-        if solver.sparsity == "penalty" and len(entrants) > WORKING_SET_DENSE * problem.p:
+        fixed = solver.sparsity == "penalty" or level == 0
+        if fixed and len(entrants) > WORKING_SET_DENSE * problem.p:  # as many will stay
             return None
         everywhere = len(entrants) == 0
         if everywhere and np.array_equal(searched, active):
@@ -344,8 +346,8 @@ class IterativeSolver(Solver):
             and (self.maximizes_quotient or not state.quotient)
         )  # fmt: skip
 
-    def restricted(self) -> Solver:
-        return self if self.maximizes_quotient else replace(self, renormalize=False)
+    def among_some(self, problem: Problem, state: DeflatedOperator, sparsity: Any) -> tuple[Solver, Any]:
+        return self if self.maximizes_quotient else replace(self, renormalize=False), sparsity
 
     def resume(
         self, problem: Problem, state: DeflatedOperator, x: Solution, sparsity: Any, hook: Report | None

@@ -6,6 +6,7 @@ import itertools
 import math
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -19,7 +20,6 @@ from .._limits import (
     START_WORK,
     SUBSPACE_ROUNDS,
     SUBSPACE_SPARE,
-    WORKING_SET_START,
 )
 from .._records import record
 from .._validation import check_bool, check_choice, number, per_component
@@ -39,9 +39,10 @@ from .base import (
     ended,
     run_one,
 )
+from .candidates import begin_among
 from .parameters import shared_parameters
 from .refitting import refit
-from .starts import Start, power_start, promising_variables, search_starts
+from .starts import Start, power_start, search_starts
 
 
 @record
@@ -145,22 +146,26 @@ class GeneralizedPower(IterativeSolver):
     def candidates(
         self, problem: Problem, state: DeflatedOperator, penalty: float, seed: list[int]
     ) -> NDArray[np.intp]:
-        """Of the variables whose |F_i'u| <= ||F_i|| may exceed the threshold, the largest among them."""
-        assert state.diagonal is not None
-        may_enter = int(np.count_nonzero(state.diagonal > self._threshold(problem, state, penalty) ** 2))
-        chosen = promising_variables(problem, state, max(2, min(may_enter, WORKING_SET_START)), seed)
-        return np.union1d(chosen, [np.argmax(state.diagonal)])  # which a relative penalty is relative to
+        return begin_among(problem, state, 1, seed)
+
+    def among_some(
+        self, problem: Problem, state: DeflatedOperator, penalty: float
+    ) -> tuple[GeneralizedPower, float]:
+        """With the penalty as a number, since the variable that a share refers to may not be among them."""
+        exponent, l0 = problem.exponent, self.norm == "l0"
+        gamma = float(_thresholds(problem, state, [penalty], self)[0])
+        if l0:
+            penalty = math.ldexp(gamma * problem.degrees, exponent)
+        else:
+            penalty = math.ldexp(gamma * math.sqrt(problem.degrees), exponent // 2)
+        return replace(self, relative=False, renormalize=False), penalty
 
     def level(self, problem: Problem, state: DeflatedOperator, x: Solution, penalty: float) -> float | None:
-        threshold = self._threshold(problem, state, penalty)
+        gamma = float(_thresholds(problem, state, [penalty], self)[0])
+        threshold = math.sqrt(gamma) if self.norm == "l0" else gamma
         entries = np.ascontiguousarray(x.entries)
         quadratic = float(entries @ state.operator.apply(x.index, entries)[x.index])
         return threshold * math.sqrt(quadratic) if threshold > 0 and quadratic > 0 else None
-
-    def _threshold(self, problem: Problem, state: DeflatedOperator, penalty: float) -> float:
-        """Of |F_i'u|, u = F x/||F x||."""
-        gamma = float(_thresholds(problem, state, [penalty], self)[0])
-        return math.sqrt(gamma) if self.norm == "l0" else gamma
 
     def finish(
         self, problem: Problem, state: DeflatedOperator, x: Solution, hook: Report | None

@@ -26,10 +26,10 @@ from .base import (
     drop_zeros,
     run_one,
 )
+from .candidates import begin_among
 from .parameters import shared_parameters
 from .penalized_decomposition import bounded_starts, check_bound, fewest_nonzeros
 from .refitting import best_run, refit
-from .starts import promising_variables
 
 
 @record
@@ -83,7 +83,7 @@ class LassoComponent(IterativeSolver):
     def candidates(
         self, problem: Problem, state: DeflatedOperator, l1_bound: float, seed: list[int]
     ) -> NDArray[np.intp]:
-        return promising_variables(problem, state, WORKING_SET_FACTOR * fewest_nonzeros(l1_bound), seed)
+        return begin_among(problem, state, WORKING_SET_FACTOR * fewest_nonzeros(l1_bound), seed)
 
     def level(self, problem: Problem, state: DeflatedOperator, x: Solution, l1_bound: float) -> float | None:
         """That of b = A x - Q mu, with ||s|| w_S + level sign(w_S) = b_S for the next w."""

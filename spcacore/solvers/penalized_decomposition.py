@@ -28,9 +28,10 @@ from .base import (
     drop_zeros,
     run_one,
 )
+from .candidates import begin_among
 from .parameters import shared_parameters
 from .refitting import best_run, penalty_continuation, refit
-from .starts import Start, promising_variables, search_starts
+from .starts import Start, search_starts
 
 
 def check_bound(value: Any, name: str, size: int) -> float:
@@ -88,7 +89,7 @@ class PenalizedDecomposition(IterativeSolver):
     def candidates(
         self, problem: Problem, state: DeflatedOperator, l1_bound: float, seed: list[int]
     ) -> NDArray[np.intp]:
-        return promising_variables(problem, state, WORKING_SET_FACTOR * fewest_nonzeros(l1_bound), seed)
+        return begin_among(problem, state, WORKING_SET_FACTOR * fewest_nonzeros(l1_bound), seed)
 
     def level(self, problem: Problem, state: DeflatedOperator, x: Solution, l1_bound: float) -> float | None:
         y = state.operator.apply(x.index, np.ascontiguousarray(x.entries))
