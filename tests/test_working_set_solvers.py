@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import covariance, deflated, optimum
+from row_block_tools import dask_array
 from scipy.optimize import minimize_scalar
 from test_working_set import STORAGES, draw
 
@@ -246,6 +247,17 @@ def test_weights_of_rows_are_repeated_rows(seed, storage, method):
     check(repeated, result, method, given)
 
 
+@pytest.mark.parametrize("method", OPTIONS)
+def test_dask_arrays(method):
+    """Block matrices of a cluster take the same way as those of an array."""
+    X, given = draw(np.random.default_rng(0), 60, 90, "planted"), sparsity(method, 0.5)
+    found = [fit(make(X), method, given, 2) for make in (np.asarray, lambda X: dask_array(X, 20, 90))]
+    assert found[1].screening.working_set > 0
+    np.testing.assert_array_equal(found[1].loadings != 0, found[0].loadings != 0)
+    np.testing.assert_allclose(found[1].loadings, found[0].loadings, atol=1e-5)
+    check(X, found[1], method, given)
+
+
 def test_nonnegative_loadings_take_in_no_positive_product():
     for seed in range(20):
         X = draw(np.random.default_rng(seed), 40, 80, "planted")
@@ -425,3 +437,17 @@ def test_a_set_can_be_asked_for(options, monkeypatch):
     monkeypatch.setattr(inputs, "WORKING_SET_COST", 10**9)
     assert spcacore.sparse_pca(X, 1, **options).screening.working_set == 0
     assert spcacore.sparse_pca(X, 1, screening="working_set", **options).screening.working_set > 0
+
+
+def test_the_function_of_scotlass_takes_part(monkeypatch):
+    X = draw(np.random.default_rng(0), 40, 90, "planted")
+    first = spcacore.scotlass(X, 2)
+    second = spcacore.scotlass(X, 2, earlier=first.loading[:, None])
+    assert first.screening.working_set > 0
+    assert second.screening.working_set > 0
+    assert abs(first.loading @ second.loading) < 1e-10
+    among_all = spcacore.scotlass(X, 2, earlier=np.ones((90, 1)))  # all of which would have to be in the set
+    assert among_all.screening.working_set == 0
+    assert abs(among_all.loading.sum()) < 1e-9
+    with pytest.raises(ValueError, match="screening"):
+        spcacore.scotlass(X, 2, screening="both")

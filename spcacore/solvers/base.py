@@ -260,6 +260,8 @@ def _find_in_working_set(
 ) -> Solution | None:  # fmt: skip
     """The best found in the working set, once no variable outside would enter; None if it cannot tell."""
     given, removed = solver.nearby(), [index for index, _ in state.loadings]
+    if sum(map(len, removed)) > WORKING_SET_DENSE * problem.p:  # each of which must be in the set
+        return None
     needed = removed if given is None else [*removed, given.index]
     active = np.unique(np.concatenate([solver.candidates(problem, state, sparsity, seed), *needed]))
     if not working_set.admit(active):

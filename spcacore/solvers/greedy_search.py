@@ -161,9 +161,10 @@ def greedy(
         The variable to begin with. Default: that of largest variance and, where several tie, as in a
         correlation matrix, the one of the best pair; up to 256 are tried. Not for "backward".
     {matrix}
-    screening : {"auto", "gram", "both", "shadow", "references", "none"}, default "auto"
-        How data are kept from being read for every product, see `sparse_pca`. Strategies other than
-        "gradient" take "auto", "gram" and "none".
+    screening : {"auto", "gram", "working_set", "both", "shadow", "references", "none"}, default "auto"
+        How data are kept from being read for every product, see `sparse_pca`. "both", "shadow" and
+        "references" are for "gradient", "working_set" for "forward": the same variables in the same order,
+        from the Gram matrix of those that bounds of |A x| do not rule out.
     {n_features}
     rng : None, int or numpy Generator, optional
         For the dense vector that chooses the first variable where more than 256 tie, or where X offers
@@ -207,7 +208,9 @@ def greedy(
     check_choice(strategy, "strategy", _SEARCHES)
     check_choice(screening, "screening", MODES)
     if strategy != "gradient" and screening not in ("auto", "gram", "working_set", "none"):
-        raise ValueError(f"strategy={strategy!r} needs whole products; screening goes with 'gradient'")
+        raise ValueError(
+            f"strategy={strategy!r} needs whole products; screening={screening!r} goes with 'gradient'"
+        )
     problem = as_problem(
         X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, n_features=n_features,
         definite=False, screening=screening, columnwise=strategy == "gradient", form=True,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .. import _core
 from .._limits import REFIT_RISE, WORKING_SET_FACTOR
 from .._records import record
-from .._validation import real_array
+from .._validation import check_choice, real_array
 from ..linalg.orthogonal import orthogonal_part
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
@@ -116,7 +116,7 @@ def scotlass(
     start: Any = None, n_starts: int | None = None, max_iter: int = 1000, tol: float | None = None,
     renormalize: bool = False,
     kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
-    n_features: int | None = None, rng: Any = None, callback: Callback | None = None,
+    screening: str = "auto", n_features: int | None = None, rng: Any = None, callback: Callback | None = None,
 ) -> SparseComponent:  # fmt: skip
     """One sparse principal component of bounded l1 norm, orthogonal to earlier loadings.
 
@@ -145,6 +145,8 @@ def scotlass(
         Replace the values on the support by the best ones there that are orthogonal to the earlier
         loadings. Their l1 norm may exceed the bound.
     {matrix}
+    screening : {"auto", "gram", "working_set", "none"}, default "auto"
+        How data are kept from being read for every product, see `sparse_pca`.
     {n_features}
     {rng}
     {callback}
@@ -181,6 +183,8 @@ def scotlass(
     True
     """
 
+    check_choice(screening, "screening", ("auto", "gram", "working_set", "none"))
+
     def without_earlier(state: DeflatedOperator) -> DeflatedOperator:
         p, dtype = state.operator.p, state.operator.dtype
         state = replace(state, constraint="orthogonal")
@@ -194,7 +198,7 @@ def scotlass(
     }  # fmt: skip
     run = run_one(
         LassoComponent, X, l1_bound, options, rng, callback, without_earlier, kind=kind, center=center,
-        scale=scale, sample_weight=sample_weight, n_features=n_features, definite=False,
+        scale=scale, sample_weight=sample_weight, n_features=n_features, screening=screening, definite=False,
     )  # fmt: skip
     if run.found is None and run.state.basis:
         raise ValueError(

@@ -194,7 +194,7 @@ def pmd(
         Replace the values on the support by the leading eigenvector there. Its l1 norm may exceed
         the bound.
     {matrix}
-    screening : {"auto", "gram", "both", "shadow", "references", "none"}, default "auto"
+    screening : {"auto", "gram", "working_set", "both", "shadow", "references", "none"}, default "auto"
         How data are kept from being read for every product, see `sparse_pca`. The two-way form
         reads them for all.
     {n_features}
