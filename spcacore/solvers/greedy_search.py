@@ -208,9 +208,7 @@ def greedy(
     check_choice(strategy, "strategy", _SEARCHES)
     check_choice(screening, "screening", MODES)
     if strategy != "gradient" and screening not in ("auto", "gram", "working_set", "none"):
-        raise ValueError(
-            f"strategy={strategy!r} needs whole products; screening={screening!r} goes with 'gradient'"
-        )
+        raise ValueError(f"strategy={strategy!r} needs whole products; screening goes with 'gradient'")
     problem = as_problem(
         X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, n_features=n_features,
         definite=False, screening=screening, columnwise=strategy == "gradient", form=True,
