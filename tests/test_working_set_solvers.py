@@ -147,6 +147,13 @@ def test_a_step_over_all_columns_takes_in_no_variable(kind, method, seed, n, p, 
     check(X, result, method, given, scale=scale)
 
 
+@pytest.mark.parametrize("method", ["pmd", "scotlass"])
+def test_a_vector_on_the_same_support_is_asked_for_too(method):
+    """Here the last search among some finds another one, which lets in a variable."""
+    X, given = draw(np.random.default_rng(571), 20, 40, "noise"), {"l1_bound": 2.375}
+    check(X, fit(X, method, given), method, given)
+
+
 @pytest.mark.parametrize("deflation", SEMIDEFINITE)
 @pytest.mark.parametrize("method", OPTIONS)
 @given(st.integers(0, 10**6), st.sampled_from(sorted(STORAGES)), st.sampled_from(["noise", "planted"]))
@@ -260,13 +267,23 @@ def test_dask_arrays(method):
 
 
 def test_nonnegative_loadings_take_in_no_positive_product():
-    for seed in range(20):
-        X = draw(np.random.default_rng(seed), 40, 80, "planted")
+    for seed in range(30):
+        X = draw(np.random.default_rng(seed), 40, 80, ["planted", "noise"][seed % 2])
         x = spcacore.pmd(X, 1.8, nonnegative=True)
         assert x.screening.working_set > 0
         assert x.loading.min() >= 0
         y = covariance(X) @ x.loading
         assert bounded(np.maximum(y, 0), 1.8) <= x.loading @ y * (1 + 1e-5)
+
+
+def test_negative_products_do_not_enter_nonnegative_loadings():
+    rng = np.random.default_rng(0)
+    X, z = rng.standard_normal((40, 120)), rng.standard_normal((40, 1))
+    X[:, :10] += 3 * z
+    X[:, 10:60] -= 2 * z
+    x = spcacore.pmd(X, 3.1, nonnegative=True)
+    assert 0 < x.screening.working_set < 45
+    assert np.flatnonzero(x.loading).max() < 10
 
 
 @pytest.mark.parametrize("method", OPTIONS)
@@ -410,7 +427,11 @@ def test_greedy_search_asks_all_columns_seldom(storage, monkeypatch):
     monkeypatch.setattr(greedy_search, "_forward", plain)
     monkeypatch.setattr(greedy_search, "WORKING_SET_GREEDY", 0)
     X = draw(np.random.default_rng(1), 20, 60, "noise")
+    leading, sizes = greedy_search.Pencil.leading, []
+    counted = lambda self, G, *rest: (sizes.append(len(G)), leading(self, G, *rest))[1]  # noqa: E731
+    monkeypatch.setattr(greedy_search.Pencil, "leading", counted)
     given_up = spcacore.greedy(STORAGES[storage](X), 12)
+    assert sizes == list(range(1, 13))
     np.testing.assert_allclose(given_up.path_value, forward_values(covariance(X), 12)[1])
 
 
