@@ -15,7 +15,7 @@ from test_working_set import STORAGES, draw
 import spcacore
 from spcacore import _limits
 from spcacore.operators import inputs, working_set
-from spcacore.operators.deflation import DEFLATIONS
+from spcacore.operators.deflation import DEFLATIONS, DeflatedOperator
 from spcacore.solvers import (
     candidates,
     generalized_power,
@@ -276,14 +276,16 @@ def test_nonnegative_loadings_take_in_no_positive_product():
         assert bounded(np.maximum(y, 0), 1.8) <= x.loading @ y * (1 + 1e-5)
 
 
-def test_negative_products_do_not_enter_nonnegative_loadings():
-    rng = np.random.default_rng(0)
-    X, z = rng.standard_normal((40, 120)), rng.standard_normal((40, 1))
-    X[:, :10] += 3 * z
-    X[:, 10:60] -= 2 * z
-    x = spcacore.pmd(X, 3.1, nonnegative=True)
-    assert 0 < x.screening.working_set < 45
-    assert np.flatnonzero(x.loading).max() < 10
+def test_entrants_come_by_their_products_and_where_it_matters_by_sign():
+    X = draw(np.random.default_rng(0), 40, 30, "noise")
+    problem = inputs.as_problem(X, screening="working_set", restrictable=True)
+    state, product = DeflatedOperator.from_problem(problem), covariance(X)[0]
+    first, one = np.zeros(1, np.intp), np.ones(1)
+    for positive in (False, True):
+        found = problem.working_set.entrants(state, first, first, one, 0.0, positive)
+        size = product if positive else np.abs(product)
+        order = np.argsort(-size)[1:]
+        np.testing.assert_array_equal(found, order[size[order] > 0])
 
 
 @pytest.mark.parametrize("method", OPTIONS)
