@@ -141,6 +141,11 @@ SCREENING_FREE_BYTES = 1 << 26  # bytes of X up to which that does not matter
 # Working sets
 WORKING_SET_BYTES = 1 << 28  # of the columns and their Gram matrix
 WORKING_SET_FACTOR = 8  # variables to begin with, over the cardinality
+WORKING_SET_START = 256  # at least, where the cardinality is not given
+WORKING_SET_DENSE = 0.25  # of all columns that exceed a level that is fixed: the component is not sparse
+WORKING_SET_PROBES = 8  # single variables, of which those that go with them are there too, if that is cheap
+WORKING_SET_GREEDY = 24  # variables over the cardinality among which a greedy search still pays
+OUTSIDE_REFERENCES = 8  # products that bound those of the next steps
 WORKING_SET_ENTRANTS = 1  # that join after a check, over the cardinality
 WORKING_SET_CHECKS = 100  # of all columns for one component, after which the search goes on among all
 WORKING_SET_NOISE = 64  # units of rounding of the largest variance that the Gram matrix cannot resolve

@@ -188,9 +188,15 @@ def test_large_dense_data_are_screened_and_searched_in_a_set_if_asked_to():
 
 def test_a_set_is_refused_where_it_does_not_help():
     X = np.random.default_rng(0).standard_normal((20, 30))
-    with pytest.raises(ValueError, match="truncated power"):
-        spcacore.sparse_pca(X, 2, penalty=0.5, method="gpower", screening="working_set")
-    with pytest.raises(ValueError, match="truncated power"):
+    for options in (
+        {"penalty": 0.5, "method": "gpower", "block": True},
+        {"l1_bound": 2, "method": "pmd", "sample_l1_bound": 2},
+        {"cardinality": 2, "method": "greedy", "strategy": "gradient"},
+        {"cardinality": 2, "method": "thresholding"},
+    ):
+        with pytest.raises(ValueError, match=f"does not help {options['method']}"):
+            spcacore.sparse_pca(X, 2, screening="working_set", **options)
+    with pytest.raises(ValueError, match="does not go with this method"):
         spcacore.greedy(X, 2, strategy="gradient", screening="working_set")
     with pytest.raises(ValueError, match="entries"):
         spcacore.tpower(lambda v: v, 2, kind="covariance", n_features=500, screening="working_set")

@@ -85,9 +85,11 @@ def prepare(
     for given in sparsities:
         refuse_sparsity(chosen, given)
     check_choice(screening, "screening", SCREENING)
-    columns = screening not in ("auto", "gram", "none")
-    if (columns and chosen.needs_whole_products(options)) or (
-        screening == "gram" and chosen.needs_samples(options)
+    columns = screening not in ("auto", "gram", "working_set", "none")
+    if (
+        (columns and chosen.needs_whole_products(options))
+        or (screening == "gram" and chosen.needs_samples(options))
+        or (screening == "working_set" and not chosen.may_restrict(options))
     ):
         raise ValueError(f"screening={screening!r} does not help {method} with these options: leave it out")
     settings["options"] = options
@@ -116,7 +118,7 @@ def problem_of(X: Any, method: type[Solver], kind: str, settings: dict[str, Any]
         X, kind=kind, center=settings["center"], scale=settings["scale"],
         sample_weight=settings.get("sample_weight"), n_features=settings["n_features"],
         screening=settings["screening"], missing=method.missing,
-        columnwise=not method.needs_whole_products(options), restrictable=method.in_working_set,
+        columnwise=not method.needs_whole_products(options), restrictable=method.may_restrict(options),
         form=not method.needs_samples(options),
     )  # fmt: skip
 

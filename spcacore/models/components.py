@@ -239,13 +239,17 @@ def sparse_pca(
         makes an int8 copy of X, an eighth (float32: a quarter) of its size, and reads only the columns
         of X that the copy cannot rule out; "references" rules out columns by their products with
         earlier vectors; "both" does both; "auto" decides by the size of X and the memory available, and
-        takes at most two fifths of X above 64 MB. "working_set", of "tpower" alone, searches on the Gram
-        matrix of some hundred columns, from more starts, until no other column would enter the support. The
-        result is a fixed point of the iteration over all columns, often a better one than that of "none".
+        takes at most two fifths of X above 64 MB. "working_set", of "tpower", "gpower" (not in blocks), "pmd"
+        (not two-way), "scotlass" and forward "greedy", searches on the Gram matrix of some hundred columns,
+        from more starts, until no other column would enter the support. The result is a fixed point of the
+        iteration over all columns, often a better one than that of "none"; that of "greedy" is the same, to
+        rounding; "branch_and_bound" takes its first solution from there. Where the set would not fit, or an
+        earlier component, a constraint or a start asks for all columns, the search goes on among these.
         "auto" does so for large data that are not screened, sparse ones and blocks of rows included; CSR data
         are copied by columns for that, if memory allows. Methods whose
         steps need whole products ("scotlass", "dspca", "branch_and_bound", "greedy" but for its gradient,
-        blocks of "gpower", two-way "pmd") go with "auto", "none" and, but for two-way "pmd", "gram".
+        blocks of "gpower", two-way "pmd") take none of "shadow", "references" and "both", and two-way "pmd"
+        no "gram" either.
         `result.screening` says what was used and read.
     n_features : int, optional
         p, needed when X is a bare callable; of anything else, it must be its number of columns.

@@ -49,7 +49,7 @@ def as_problem(
     """
     check_choice(screening, "screening", _screening.MODES)
     if screening == "working_set" and not restrictable:
-        raise ValueError("screening='working_set' is for truncated power: leave it out")
+        raise ValueError("screening='working_set' does not go with this method and its options: leave it out")
     covariance = check_choice(kind, "kind", ("data", "covariance")) == "covariance"
     center, scale = check_flag_or_vector(center, "center"), check_flag_or_vector(scale, "scale")
     if covariance and not isinstance(center, bool):
@@ -63,10 +63,8 @@ def as_problem(
         raise ValueError(f"n_features is {n_features}, and X has {counted(storage.shape[1], 'column')}")
     treatment = Standardization.checked(storage.shape, center, scale, sample_weight)
     if not (form and isinstance(storage, DataStorage) and gram.is_wanted(storage, screening)):
-        if not columnwise or screening == "gram":
-            return storage.problem(treatment)
         wanted = screening == "working_set"
-        if isinstance(storage, DenseData):
+        if isinstance(storage, DenseData) and columnwise and screening != "gram":
             storage.screening = "auto" if wanted else screening
         if restrictable and (wanted or screening == "auto"):
             return _searched_by_columns(storage, treatment, wanted)

@@ -45,20 +45,52 @@ class WorkingSet:
         self.position = np.full(operator.p, -1, np.intp)
         self._columns, self._gram = np.empty((0, n), dtype), np.empty((0, 0), dtype)
 
-    def add(self, index: Index) -> bool:
-        """Let variables join; False, and nothing is changed, where memory does not allow it."""
+    @property
+    def most(self) -> int:
+        """How many variables w memory allows: w (2w + n) numbers."""
+        n, itemsize = self._columns.shape[1], self.operator.dtype.itemsize
+        return int((math.sqrt(n * n + 8 * WORKING_SET_BYTES / itemsize) - n) / 4)
+
+    def grown(self, active: Index, used: Index, entrants: Index) -> Index | None:
+        """The active variables with the entrants, which come by decreasing weight; all of them in W.
+
+        Where memory does not allow it, the used ones and as many entrants as go in; None where none does.
+        """
+        both = np.union1d(active, entrants)
+        if len(both) > self.most:
+            both = np.union1d(used, entrants[: max(self.most - len(used), 0)])
+            if len(both) == len(used):
+                return None
+        return both if self.admit(both) else None
+
+    def admit(self, index: Index) -> bool:
+        """Let variables join, in the place of others if memory asks for it; False if it has no room."""
         new = np.sort(index[self.position[index] < 0])
+        if len(self.index) + len(new) > self.most:
+            if len(index) > self.most:
+                return False
+            self._keep(self.position[index])
+        if len(new) > 0:
+            self._add(new)
+        return True
+
+    def _keep(self, positions: Index) -> None:
+        """Only these variables, of which some may not be in W."""
+        kept = np.sort(positions[positions >= 0])
+        self._columns[: len(kept)] = self._columns[kept]
+        self._gram[: len(kept), : len(kept)] = self._gram[np.ix_(kept, kept)]
+        self.index = self.index[kept]
+        self.position[:] = -1
+        self.position[self.index] = np.arange(len(kept))
+
+    def _add(self, new: Index) -> None:
         w, total = len(self.index), len(self.index) + len(new)
-        if len(new) == 0:
-            return True
-        if not self._reserve(total):
-            return False
+        self._reserve(total)
         self.index = np.concatenate((self.index, new))
         self.position[new] = np.arange(w, total)
         gram = self._gram[:total, :total]
         self._products(w, new, gram[w:])
         gram[:w, w:] = gram[w:, :w].T
-        return True
 
     def _products(self, w: int, new: Index, out: NDArray[Any]) -> None:
         """A[new, W], of which `new` are the last."""
@@ -72,18 +104,14 @@ class WorkingSet:
         """What has been read so far, by the screened operator too."""
         return replace(screening(), working_set=len(self.index), checks=self.checks)
 
-    def _reserve(self, total: int) -> bool:
-        """Make room for so many variables w, w (2w + n) numbers; False where that is too much memory."""
-        n, dtype, w = self._columns.shape[1], self.operator.dtype, len(self.index)
-        most = int((math.sqrt(n * n + 8 * WORKING_SET_BYTES / dtype.itemsize) - n) / 4)
-        if total > most:
-            return False
+    def _reserve(self, total: int) -> None:
+        """Make room for so many variables."""
         if total > len(self._gram):
-            room = min(2 * total, most)
+            n, dtype, w = self._columns.shape[1], self.operator.dtype, len(self.index)
+            room = min(2 * total, self.most)
             columns, gram = np.empty((room, n), dtype), np.empty((room, room), dtype)
             columns[:w], gram[:w, :w] = self._columns[:w], self._gram[:w, :w]
             self._columns, self._gram = columns, gram
-        return True
 
     def restricted(
         self, problem: Problem, state: DeflatedOperator, active: Index
@@ -97,8 +125,8 @@ class WorkingSet:
         diagonal = gram.diagonal().copy()
         inside = replace(
             problem, operator=_core.dense(gram, True, None, None, 1.0, 1.0), diagonal=diagonal,
-            moment=diagonal, mean=None, scale=None, names=None, cost=gram.size, weight=None, row_weight=None,
-            degree_weight=None, working_set=None,
+            moment=diagonal, mean=None, scale=None, names=None, weight=None, degree_weight=None,
+            cost=min(gram.size, problem.cost), working_set=None,
         )  # fmt: skip
         restricted = type(state).from_problem(inside, state.deflation, state.constraint)
         noise = partial(_noise, problem, state.deflation.first_order, active)
@@ -108,17 +136,17 @@ class WorkingSet:
 
     def entrants(
         self, state: DeflatedOperator, active: Index, index: Index, entries: NDArray[Any], level: float,
-        most: int,
+        positive: bool,
     ) -> Index:  # fmt: skip
-        """The variables besides the active ones, at most so many, where |A x| exceeds the level."""
+        """The other variables where |A x|, if not A x, exceeds the level, by decreasing excess."""
         operator = state.operator.with_quotient() if state.quotient else state.operator
         self.checks += 1
         found, value = operator.above(index, np.ascontiguousarray(entries), level)
         outside = np.isin(found, active, assume_unique=True, invert=True)
+        if positive:
+            outside &= value > 0
         found, value = found[outside], value[outside]
-        if len(found) > most:
-            found = found[np.argsort(-np.abs(value), kind="stable")[:most]]
-        return found
+        return found[np.argsort(-np.abs(value), kind="stable")]
 
 
 def _noise(problem: Problem, first_order: bool, active: Index, positions: Index) -> float:

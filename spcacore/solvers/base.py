@@ -19,6 +19,7 @@ from .._limits import (
     CALLBACK_SECONDS,
     SOLVER_TOL,
     WORKING_SET_CHECKS,
+    WORKING_SET_DENSE,
     WORKING_SET_ENTRANTS,
     WORKING_SET_NOISE,
 )
@@ -115,6 +116,8 @@ class Solver(ABC):
         What is maximized: x'Ax, or the variance of all variables that the score explains.
     default_deflation : str
         That which goes with the objective.
+    same_in_set : bool
+        Whether the search in a working set is the one of all variables: re-fitted, and of the quotient.
     maximizes_quotient : bool
         Whether it maximizes x'Ax/x'Bx itself; of others the entries are re-fitted on the supports found.
     orthogonal : bool
@@ -124,7 +127,7 @@ class Solver(ABC):
     whole_products : bool
         Whether steps need all entries of A x, whatever the options.
     in_working_set : bool
-        Whether it can search among some variables: then it has `restrictable` and what follows.
+        Whether it can search among some variables: then it has `restrictable` and what follows there.
     takes_share : bool
         Whether `solve` takes a `Share` of what is to be explained in place of a cardinality.
     """
@@ -134,6 +137,7 @@ class Solver(ABC):
     objective: ClassVar[str] = "variance"
     default_deflation: ClassVar[str] = "projection"
     maximizes_quotient: ClassVar[bool] = False
+    same_in_set: ClassVar[bool] = False
     orthogonal: ClassVar[bool] = False
     missing: ClassVar[bool] = False
     whole_products: ClassVar[bool] = False
@@ -164,6 +168,11 @@ class Solver(ABC):
     def needs_samples(cls, options: dict[str, Any]) -> bool:
         """Whether these options ask for more than A of the data."""
         return False
+
+    @classmethod
+    def may_restrict(cls, options: dict[str, Any]) -> bool:
+        """Whether it can search among some variables with these options."""
+        return cls.in_working_set
 
     @abstractmethod
     def solve(
@@ -201,14 +210,18 @@ class Solver(ABC):
         """The variables to begin with."""
         raise NotImplementedError
 
+    def among_some(self, problem: Problem, state: DeflatedOperator, sparsity: Any) -> tuple[Solver, Any]:
+        """The solver for some of these variables, without what `finish` does, and its sparsity."""
+        return self, sparsity
+
     def resume(
         self, problem: Problem, state: DeflatedOperator, x: Solution, sparsity: Any, hook: Report | None
     ) -> Solution | None:
         """As `solve`, from x alone."""
         raise NotImplementedError
 
-    def level(self, state: DeflatedOperator, x: Solution, sparsity: Any) -> float:
-        """What |A x| must exceed at a variable outside of the support, for it to enter."""
+    def level(self, problem: Problem, state: DeflatedOperator, x: Solution, sparsity: Any) -> float | None:
+        """What |A x| must exceed at a variable outside of the support to enter; None if x does not tell."""
         raise NotImplementedError
 
     def finish(
@@ -254,37 +267,48 @@ def _find_in_working_set(
     seed: list[int], hook: Report | None,
 ) -> Solution | None:  # fmt: skip
     """The best found in the working set, once no variable outside would enter; None if it cannot tell."""
-    needed = [solver.candidates(problem, state, sparsity, seed), *(index for index, _ in state.loadings)]
-    given = solver.nearby()
-    if given is not None:
-        needed.append(given.index)
-    active = np.unique(np.concatenate(needed))
-    if not working_set.add(active):
+    given, removed = solver.nearby(), [index for index, _ in state.loadings]
+    if sum(map(len, removed)) > WORKING_SET_DENSE * problem.p:  # each of which must be in the set
         return None
+    needed = removed if given is None else [*removed, given.index]
+    active = np.unique(np.concatenate([solver.candidates(problem, state, sparsity, seed), *needed]))
+    if not working_set.admit(active):
+        return None
+    positive = bool(getattr(solver, "nonnegative", False))
+    inner, sparsity = solver.among_some(problem, state, sparsity)
     x: Solution | None = None
-    everywhere, searched = True, 0  # whether to search from all starts; and among how many that was done
+    everywhere, searched = True, active[:0]  # whether to search from all starts; and where that was done
     for _ in range(WORKING_SET_CHECKS):
         inside, restricted = working_set.restricted(problem, state, active)
         last = given if x is None else x
         near = None if last is None else _at(last, np.searchsorted(active, last.index))
         if near is None or everywhere:
-            way = solver if near is None else solver.near(near, False)
-            found, searched = way.solve(inside, restricted, sparsity, seed, hook), len(active)
+            way = inner if near is None else inner.near(near, False)
+            found, searched = way.solve(inside, restricted, sparsity, seed, hook), active
         else:
-            found = solver.resume(inside, restricted, near, sparsity, hook)
+            found = inner.resume(inside, restricted, near, sparsity, hook)
         if found is None or found.objective <= _rounding(inside):
             return None
-        before, level, x = x, solver.level(restricted, found, sparsity), _at(found, active[found.index])
-        if ended(hook) or (everywhere and before is not None and np.array_equal(before.index, x.index)):
-            break
-        most = WORKING_SET_ENTRANTS * len(x.index)
-        entrants = working_set.entrants(state, active, x.index, x.entries, level, most)
-        if not working_set.add(entrants):
+        level = inner.level(inside, restricted, found, sparsity)
+        if level is None:
             return None
-        active = np.union1d(active, entrants)
-        everywhere = len(entrants) == 0
-        if everywhere and searched == len(active):
+        before, x = x, _at(found, active[found.index])
+        if ended(hook) or (everywhere and before is not None and _same(before, x)):
             break
+        entrants = working_set.entrants(state, active, x.index, x.entries, level, positive)
+        fixed = solver.sparsity == "penalty" or level == 0
+        if fixed and len(entrants) > WORKING_SET_DENSE * problem.p:  # as many will stay
+            return None
+        everywhere = len(entrants) == 0
+        if everywhere and np.array_equal(searched, active):
+            break
+        if not everywhere:
+            used = np.unique(np.concatenate([x.index, *removed]))
+            most = WORKING_SET_ENTRANTS * len(x.index)
+            grown = working_set.grown(active, used, entrants[:most])
+            if grown is None:
+                return None
+            active = grown
     else:
         return None
     return solver.finish(problem, state, x, hook)
@@ -293,6 +317,10 @@ def _find_in_working_set(
 def _at(x: Solution, index: Index) -> Solution:
     """x with its variables at other, ascending, places."""
     return replace(x, index=np.ascontiguousarray(index, np.intp))
+
+
+def _same(x: Solution, y: Solution) -> bool:
+    return np.array_equal(x.index, y.index) and np.array_equal(x.entries, y.entries)
 
 
 def _rounding(inside: Problem) -> float:
@@ -319,6 +347,30 @@ class IterativeSolver(Solver):
 
     def nearby(self) -> Solution | None:
         return self.start if isinstance(self.start, Solution) else None
+
+    def restrictable(self, state: DeflatedOperator) -> bool:
+        default = self.n_starts is None and (self.start is None or isinstance(self.start, str))
+        usual = self.nearby() is not None or (default and self.start != "eigenvector")
+        return (
+            usual and self.max_iter > 0 and state.constraint is None and state.deflation.semidefinite
+            and (self.same_in_set or not state.quotient)
+        )  # fmt: skip
+
+    def among_some(self, problem: Problem, state: DeflatedOperator, sparsity: Any) -> tuple[Solver, Any]:
+        return self if self.same_in_set else replace(self, renormalize=False), sparsity
+
+    def resume(
+        self, problem: Problem, state: DeflatedOperator, x: Solution, sparsity: Any, hook: Report | None
+    ) -> Solution | None:
+        start = np.zeros(problem.p)
+        start[x.index] = x.entries
+        return replace(self, start=start, n_starts=None).solve(problem, state, sparsity, [0], hook)
+
+    def finish(
+        self, problem: Problem, state: DeflatedOperator, x: Solution, hook: Report | None
+    ) -> Solution | None:
+        entries = np.ascontiguousarray(x.entries)
+        return replace(x, objective=float(entries @ state.operator.apply(x.index, entries)[x.index]))
 
     def limit(self) -> str:
         return counted(self.max_iter, "iteration")
@@ -393,7 +445,7 @@ def run_one(
     """Validate what a one-component function is given, and solve; `matrix` is for `as_problem`."""
     problem = as_problem(
         X, missing=method.missing, columnwise=not method.needs_whole_products(options),
-        restrictable=method.in_working_set, form=not method.needs_samples(options), **matrix,
+        restrictable=method.may_restrict(options), form=not method.needs_samples(options), **matrix,
     )  # fmt: skip
     sparsity = method.check_sparsity(sparsity, method.sparsity, problem)
     solver: Solver = method.from_options(problem, **options)

@@ -56,6 +56,7 @@ class BranchAndBound(Solver):
     name = "branch_and_bound"
     whole_products = True
     maximizes_quotient = True
+    in_working_set = True  # of what is known before the tree
 
     @classmethod
     def from_options(
@@ -239,7 +240,7 @@ def solve_to_optimality(
     refuse_large(problem, state)
     best = best_on_support(state, support)
     if best is None:
-        best = TruncatedPower.from_options(problem, n_starts=1).solve(problem, state, k, seed, None)
+        best = TruncatedPower.from_options(problem, n_starts=1).find(problem, state, k, seed, None)
     search, upper, complete = None, _trace_bound(problem, state, k), False
     others, asked = math.inf, not (bounded and limited)
 
@@ -253,7 +254,7 @@ def solve_to_optimality(
 
     try:
         if support is None:
-            best = TruncatedPower.from_options(problem).solve(problem, state, k, seed, check_limits) or best
+            best = TruncatedPower.from_options(problem).find(problem, state, k, seed, check_limits) or best
         if best is None:
             return None
         best = best_on_support(state, best.index) or best

@@ -6,13 +6,21 @@ import itertools
 import math
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import BLOCK_NOISE, GPOWER_ORDER, SAME_ENDS, START_WORK, SUBSPACE_ROUNDS, SUBSPACE_SPARE
+from .._limits import (
+    BLOCK_NOISE,
+    GPOWER_ORDER,
+    SAME_ENDS,
+    START_WORK,
+    SUBSPACE_ROUNDS,
+    SUBSPACE_SPARE,
+)
 from .._records import record
 from .._validation import check_bool, check_choice, number, per_component
 from ..linalg.orthogonal import polar_factor
@@ -31,6 +39,7 @@ from .base import (
     ended,
     run_one,
 )
+from .candidates import begin_among
 from .parameters import shared_parameters
 from .refitting import refit
 from .starts import Start, power_start, search_starts
@@ -47,6 +56,7 @@ class GeneralizedPower(IterativeSolver):
     name = "gpower"
     sparsity = "penalty"
     maximizes_quotient = True
+    in_working_set = True
 
     @classmethod
     def from_options(
@@ -83,6 +93,10 @@ class GeneralizedPower(IterativeSolver):
     @classmethod
     def needs_whole_products(cls, options: dict[str, Any]) -> bool:
         return options.get("block") is True
+
+    @classmethod
+    def may_restrict(cls, options: dict[str, Any]) -> bool:
+        return options.get("block") is not True
 
     def check_together(self, sparsities: tuple[float, ...]) -> None:
         for i, penalty in enumerate(sparsities if self.relative else ()):
@@ -142,6 +156,35 @@ class GeneralizedPower(IterativeSolver):
             if new.objective > -math.inf:
                 best, most, again = new, objective, 1
         return best
+
+    def candidates(
+        self, problem: Problem, state: DeflatedOperator, penalty: float, seed: list[int]
+    ) -> NDArray[np.intp]:
+        return begin_among(problem, state, 1, seed)
+
+    def among_some(
+        self, problem: Problem, state: DeflatedOperator, penalty: float
+    ) -> tuple[GeneralizedPower, float]:
+        """With the penalty as a number, since the variable that a share refers to may not be among them."""
+        exponent, l0 = problem.exponent, self.norm == "l0"
+        gamma = float(_thresholds(problem, state, [penalty], self)[0])
+        if l0:
+            penalty = math.ldexp(gamma * problem.degrees, exponent)
+        else:
+            penalty = math.ldexp(gamma * math.sqrt(problem.degrees), exponent // 2)
+        return replace(self, relative=False, renormalize=False), penalty
+
+    def level(self, problem: Problem, state: DeflatedOperator, x: Solution, penalty: float) -> float | None:
+        gamma = float(_thresholds(problem, state, [penalty], self)[0])
+        threshold = math.sqrt(gamma) if self.norm == "l0" else gamma
+        entries = np.ascontiguousarray(x.entries)
+        quadratic = float(entries @ state.operator.apply(x.index, entries)[x.index])
+        return threshold * math.sqrt(quadratic) if threshold > 0 and quadratic > 0 else None
+
+    def finish(
+        self, problem: Problem, state: DeflatedOperator, x: Solution, hook: Report | None
+    ) -> Solution | None:
+        return drop_zeros(refit(state, x)) if self.renormalize else super().finish(problem, state, x, hook)
 
     def solve_block(
         self, problem: Problem, penalties: tuple[float, ...], seed: list[int], hook: Report | None

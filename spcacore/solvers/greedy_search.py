@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import Any, Self
 
@@ -18,6 +19,8 @@ from .._limits import (
     TIE_TOLERANCE,
     TIE_WORK,
     TIED_VARIABLES,
+    WORKING_SET_FACTOR,
+    WORKING_SET_GREEDY,
 )
 from .._records import record
 from .._validation import as_seed, check_bool, check_choice, integer
@@ -30,6 +33,7 @@ from ..operators.inputs import as_problem
 from ..operators.problem import Problem
 from ..operators.screening import MODES
 from ..operators.submatrix import largest_submatrix
+from ..operators.working_set import WorkingSet
 from ..progress import Callback
 from ..results import GreedyComponent
 from .base import (
@@ -43,9 +47,12 @@ from .base import (
     ended,
     progress_hook,
 )
+from .outside import Outside
 from .parameters import shared_parameters
 from .refitting import is_better, refit
-from .starts import power_start
+from .starts import power_start, promising_variables
+
+Search = Callable[..., Iterator[Solution]]
 
 
 @record
@@ -55,6 +62,7 @@ class GreedySearch(Solver):
     strategy: str
     name = "greedy"
     maximizes_quotient = True
+    in_working_set = True
 
     @classmethod
     def from_options(cls, problem: Problem, *, strategy: Any = "forward", renormalize: Any = True) -> Self:
@@ -79,6 +87,17 @@ class GreedySearch(Solver):
     def needs_whole_products(cls, options: dict[str, Any]) -> bool:
         return options.get("strategy") != "gradient"
 
+    @classmethod
+    def may_restrict(cls, options: dict[str, Any]) -> bool:
+        return options.get("strategy", "forward") == "forward"
+
+    def searches(self, problem: Problem, state: DeflatedOperator) -> tuple[Search, ...]:
+        """Those of the strategy, in the working set where there is one and it serves."""
+        plain = not state.deflation.semidefinite or state.constrained or state.quotient
+        if problem.working_set is None or plain or self.strategy != "forward":
+            return _SEARCHES[self.strategy]
+        return (partial(_forward_among, problem.working_set, problem),)
+
     def solve(
         self, problem: Problem, state: DeflatedOperator, cardinality: int, seed: list[int],
         hook: Report | None,
@@ -87,7 +106,7 @@ class GreedySearch(Solver):
         n_iter, clock = 0, ProgressClock(hook)
         strengths = GREEDY_PENALTIES if state.constrained else (-1.0,) if state.quotient else (0.0,)
         for pencil in (Pencil.of(state, strength) for strength in strengths):
-            for search in _SEARCHES[self.strategy]:
+            for search in self.searches(problem, state):
                 steps = search(state, pencil, cardinality, None, seed, clock)
                 new = next((new for new in steps if len(new.index) == cardinality), None)
                 if new is None:
@@ -103,7 +122,7 @@ class GreedySearch(Solver):
     ) -> Iterator[Solution] | None:
         if state.constrained or self.strategy not in ("forward", "gradient"):
             return None
-        (search,), pencil = _SEARCHES[self.strategy], Pencil.of(state, -1.0 if state.quotient else 0.0)
+        (search,), pencil = self.searches(problem, state), Pencil.of(state, -1.0 if state.quotient else 0.0)
         dtype = state.operator.dtype
         return (
             refit(state, replace(new, entries=new.entries.astype(dtype)))
@@ -143,9 +162,10 @@ def greedy(
         The variable to begin with. Default: that of largest variance and, where several tie, as in a
         correlation matrix, the one of the best pair; up to 256 are tried. Not for "backward".
     {matrix}
-    screening : {"auto", "gram", "both", "shadow", "references", "none"}, default "auto"
-        How data are kept from being read for every product, see `sparse_pca`. Strategies other than
-        "gradient" take "auto", "gram" and "none".
+    screening : {"auto", "gram", "working_set", "both", "shadow", "references", "none"}, default "auto"
+        How data are kept from being read for every product, see `sparse_pca`. "both", "shadow" and
+        "references" are for "gradient", "working_set" for "forward": the same variables in the same order,
+        from the Gram matrix of those that bounds of |A x| do not rule out.
     {n_features}
     rng : None, int or numpy Generator, optional
         For the dense vector that chooses the first variable where more than 256 tie, or where X offers
@@ -185,11 +205,12 @@ def greedy(
     """
     check_choice(strategy, "strategy", _SEARCHES)
     check_choice(screening, "screening", MODES)
-    if strategy != "gradient" and screening not in ("auto", "gram", "none"):
+    if strategy != "gradient" and screening not in ("auto", "gram", "working_set", "none"):
         raise ValueError(f"strategy={strategy!r} needs whole products; screening goes with 'gradient'")
     problem = as_problem(
         X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, n_features=n_features,
         definite=False, screening=screening, columnwise=strategy == "gradient", form=True,
+        restrictable=strategy == "forward",
     )  # fmt: skip
     K = GreedySearch.check_sparsity(cardinality, "cardinality", problem)
     solver = GreedySearch.from_options(problem, strategy=strategy)
@@ -203,7 +224,7 @@ def greedy(
     clock = ProgressClock(hook)
     path: list[Solution | None] = [None] * K
     n_iter = 0
-    for search in _SEARCHES[strategy]:
+    for search in solver.searches(problem, state):
         steps = 0
         for new in search(state, Pencil.of(state), K, first, seed, clock):
             steps, k = max(steps, new.n_iter), len(new.index) - 1
@@ -289,14 +310,16 @@ class Pencil:
 
 
 def _forward(
-    state: DeflatedOperator, pencil: Pencil, K: int, first: int | None, seed: list[int], clock: ProgressClock
-) -> Iterator[Solution]:
-    """Up to cardinality K, by the largest eigenvalue."""
+    state: DeflatedOperator, pencil: Pencil, K: int, first: int | None, seed: list[int], clock: ProgressClock,
+    begun: NDArray[np.intp] | None = None,
+) -> Iterator[Solution]:  # fmt: skip
+    """Up to cardinality K, by the largest eigenvalue; if it has begun, of more variables than that."""
     op, diagonal = state.operator, np.ascontiguousarray(state.diagonal, np.float64)
     C, one = np.empty((K, op.p), op.dtype), np.ones(1, op.dtype)
     norm = np.zeros(op.p) if pencil.Q is None else None
     support, free = np.empty(K, np.intp), np.ones(op.p, bool)
-    new = first if first is not None else _first(state, pencil, seed)
+    known = [] if begun is None else begun.tolist()
+    new = known[0] if known else first if first is not None else _first(state, pencil, seed)
     for k in range(K):
         if new is None:
             return
@@ -304,17 +327,108 @@ def _forward(
         C[k] = op.apply(support[k : k + 1], one)
         if norm is not None:
             norm += C[k].astype(np.float64) ** 2
+        if k + 1 < len(known):
+            new = known[k + 1]
+            continue
         S = support[: k + 1]
         G = C[: k + 1, S].astype(np.float64)
         ascending = np.argsort(S)
-        yield pencil.leading(G[np.ix_(ascending, ascending)], S[ascending], k + 1)
-        if clock(k + 1):
-            return
+        if k >= len(known):
+            yield pencil.leading(G[np.ix_(ascending, ascending)], S[ascending], k + 1)
+            if clock(k + 1):
+                return
         if k + 1 < K:
             basis = pencil.basis(G, S)
             candidate = np.flatnonzero(free)
             value = pencil.bordered_eigenvalues(C[: k + 1], S, candidate, diagonal, basis, norm)
             new = int(candidate[ties(value)[0]])
+
+
+def _forward_among(
+    working_set: WorkingSet, problem: Problem, state: DeflatedOperator, pencil: Pencil, K: int,
+    first: int | None, seed: list[int], clock: ProgressClock,
+) -> Iterator[Solution]:  # fmt: skip
+    """The same variables in the same order, by the Gram matrix of those that may come next."""
+    new = first if first is not None else _first(state, pencil, seed)
+    if new is None:
+        return
+    S, outside = np.array([new]), Outside(problem, state)
+    begin = promising_variables(problem, state, WORKING_SET_FACTOR * K, seed)
+    some = np.unique(np.concatenate([S, begin, *(index for index, _ in state.loadings)]))
+    among = _Among(working_set, problem, state, max(WORKING_SET_GREEDY * K, len(some)))
+    if not among.admit(some):
+        yield from _forward(state, pencil, K, first, seed, clock)
+        return
+    for k in range(K):
+        G, ascending = among.rows(S)[:, among.position(S)], np.argsort(S)
+        yield pencil.leading(G[np.ix_(ascending, ascending)], S[ascending], k + 1)
+        if clock(k + 1) or k + 1 == K:
+            return
+        new = _next(among, outside, pencil, S, G)
+        if new is None:
+            yield from _forward(state, pencil, K, first, seed, clock, S)
+            return
+        S = np.append(S, new)
+
+
+def _next(
+    among: _Among, outside: Outside, pencil: Pencil, S: NDArray[np.intp], G: NDArray[np.float64]
+) -> int | None:
+    """The variable that makes the eigenvalue largest of all; None where too many others may.
+
+    Products with earlier x bound that with this x, which is asked for where they do not exclude all others.
+    Those that it does not exclude join.
+    """
+    basis, asked = pencil.basis(G, S), False
+    x = np.ascontiguousarray(basis.W[:, 0])
+    while True:
+        new, value = among.best(pencil, basis, S)
+        may = outside.may_win(outside.bounds(S, x, G), basis.eigenvalues, value)
+        may[among.active] = False
+        if not may.any():
+            return new
+        if not asked:
+            outside.ask(S, x)
+            asked = True
+            among.working_set.checks += 1
+        elif not among.admit(np.flatnonzero(may)):
+            return None
+
+
+class _Among:
+    """Some variables of a working set, at most so many, and A[S, active] of a support S that grows."""
+
+    def __init__(self, working_set: WorkingSet, problem: Problem, state: DeflatedOperator, most: int):
+        self.working_set, self.problem, self.state, self.most = working_set, problem, state, most
+        self.diagonal = np.asarray(state.diagonal, np.float64)
+        self.active = np.empty(0, np.intp)
+
+    def admit(self, entrants: NDArray[np.intp]) -> bool:
+        active = np.union1d(self.active, entrants)
+        if len(active) > self.most or not self.working_set.admit(active):
+            return False
+        self.active = active
+        self._operator = self.working_set.restricted(self.problem, self.state, active)[1].operator
+        self._rows = np.empty((0, len(active)))
+        return True
+
+    def position(self, S: NDArray[np.intp]) -> NDArray[np.intp]:
+        return np.searchsorted(self.active, S)
+
+    def rows(self, S: NDArray[np.intp]) -> NDArray[np.float64]:
+        op, position = self._operator, self.position(S[len(self._rows) :])
+        new = [op.apply(position[i : i + 1], np.ones(1, op.dtype)) for i in range(len(position))]
+        self._rows = np.concatenate([self._rows, *(row[None].astype(np.float64) for row in new)])
+        return self._rows
+
+    def best(self, pencil: Pencil, basis: PencilBasis, S: NDArray[np.intp]) -> tuple[int, float]:
+        """The active variable that makes the eigenvalue largest, and that."""
+        C = self.rows(S)
+        candidate = np.setdiff1d(np.arange(len(self.active)), self.position(S))
+        diagonal, norm = self.diagonal[self.active], np.square(C).sum(axis=0)
+        value = pencil.bordered_eigenvalues(C, S, candidate, diagonal, basis, norm)
+        chosen = ties(value)[0]
+        return int(self.active[candidate[chosen]]), float(value[chosen])
 
 
 def _gradient(

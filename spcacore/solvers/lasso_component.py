@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
+from .._limits import REFIT_RISE, WORKING_SET_FACTOR
 from .._records import record
-from .._validation import real_array
+from .._validation import check_choice, real_array
 from ..linalg.orthogonal import orthogonal_part
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
@@ -26,9 +27,10 @@ from .base import (
     drop_zeros,
     run_one,
 )
+from .candidates import begin_among
 from .parameters import shared_parameters
-from .penalized_decomposition import bounded_starts, check_bound
-from .refitting import best_of_bounded
+from .penalized_decomposition import bounded_starts, check_bound, fewest_nonzeros
+from .refitting import best_of_bounded, refit
 
 
 @record
@@ -40,6 +42,7 @@ class LassoComponent(IterativeSolver):
     sparsity = "l1_bound"
     orthogonal = True
     maximizes_quotient = True
+    in_working_set = True
 
     @classmethod
     def from_options(
@@ -61,10 +64,8 @@ class LassoComponent(IterativeSolver):
     ) -> Solution | None:  # fmt: skip
         op, tol = state.operator, self.tolerance(state.operator)
         if not state.quotient:
-            state = replace(state, constraint=state.constraint or "orthogonal", basis=_basis(state))
-        Q = np.zeros((op.p, len(state.basis)), op.dtype, order="F")
-        for t, q in enumerate(state.basis):
-            Q[:, t] = q
+            state = _constrained(state)
+        Q = _columns_of(state)
 
         def run(
             operator: _core.Operator, index: NDArray[np.intp], entries: NDArray[Any], _: tuple[int, ...]
@@ -81,6 +82,38 @@ class LassoComponent(IterativeSolver):
         begin = partial(bounded_starts, problem, state, l1_bound, self.start, self.n_starts, seed)
         return drop_zeros(best_of_bounded(state, begin, run, hook, self.renormalize))
 
+    def restrictable(self, state: DeflatedOperator) -> bool:
+        """Orthogonality to earlier loadings, all in the set, takes nothing from a product outside of it."""
+        return super().restrictable(replace(state, constraint=None)) and state.constraint != "uncorrelated"
+
+    def candidates(
+        self, problem: Problem, state: DeflatedOperator, l1_bound: float, seed: list[int]
+    ) -> NDArray[np.intp]:
+        return begin_among(problem, state, WORKING_SET_FACTOR * fewest_nonzeros(l1_bound), seed)
+
+    def level(self, problem: Problem, state: DeflatedOperator, x: Solution, l1_bound: float) -> float | None:
+        """That of b = A x - Q mu, with ||s|| w_S + level sign(w_S) = b_S for the next w."""
+        op, Q = state.operator, _columns_of(_constrained(state))
+        dense = np.zeros(op.p, op.dtype)
+        dense[x.index] = x.entries
+        y = op.apply(x.index, np.ascontiguousarray(x.entries))
+        status, w, _, _ = op.scotlass(dense, Q, l1_bound, 1, self.tolerance(op), None)
+        S = np.flatnonzero(w)
+        if status < 0 or len(S) == 0:
+            return None
+        unknown = np.column_stack([w[S], np.sign(w[S]), Q[S]])
+        b = y - Q @ np.linalg.lstsq(unknown, y[S], rcond=None)[0][2:]
+        again = np.empty_like(y)
+        level = _core.l1_threshold(np.ascontiguousarray(b), l1_bound, 0, again)
+        return level if np.abs(again - w).max() <= REFIT_RISE.of(op.dtype) ** 0.5 else None
+
+    def finish(
+        self, problem: Problem, state: DeflatedOperator, x: Solution, hook: Report | None
+    ) -> Solution | None:
+        if self.renormalize:
+            return drop_zeros(refit(_constrained(state), x))
+        return super().finish(problem, state, x, hook)
+
 
 @shared_parameters
 def scotlass(
@@ -89,7 +122,7 @@ def scotlass(
     start: Any = None, n_starts: int | None = None, max_iter: int = 1000, tol: float | None = None,
     renormalize: bool = False,
     kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
-    n_features: int | None = None, rng: Any = None, callback: Callback | None = None,
+    screening: str = "auto", n_features: int | None = None, rng: Any = None, callback: Callback | None = None,
 ) -> SparseComponent:  # fmt: skip
     """One sparse principal component of bounded l1 norm, orthogonal to earlier loadings.
 
@@ -118,6 +151,8 @@ def scotlass(
         Replace the values on the support by the best ones there that are orthogonal to the earlier
         loadings. Their l1 norm may exceed the bound.
     {matrix}
+    screening : {"auto", "gram", "working_set", "none"}, default "auto"
+        How data are kept from being read for every product, see `sparse_pca`.
     {n_features}
     {rng}
     {callback}
@@ -154,6 +189,8 @@ def scotlass(
     True
     """
 
+    check_choice(screening, "screening", ("auto", "gram", "working_set", "none"))
+
     def without_earlier(state: DeflatedOperator) -> DeflatedOperator:
         p, dtype = state.operator.p, state.operator.dtype
         state = replace(state, constraint="orthogonal")
@@ -167,7 +204,7 @@ def scotlass(
     }  # fmt: skip
     run = run_one(
         LassoComponent, X, l1_bound, options, rng, callback, without_earlier, kind=kind, center=center,
-        scale=scale, sample_weight=sample_weight, n_features=n_features, definite=False,
+        scale=scale, sample_weight=sample_weight, n_features=n_features, screening=screening, definite=False,
     )  # fmt: skip
     if run.found is None and run.state.basis:
         raise ValueError(
@@ -189,6 +226,18 @@ def _columns(earlier: Any, p: int) -> NDArray[np.float64]:
         raise ValueError(f"column {int(np.argmin(largest))} of earlier is the zero vector")
     E = E / largest
     return E / np.linalg.norm(E, axis=1, keepdims=True)
+
+
+def _constrained(state: DeflatedOperator) -> DeflatedOperator:
+    return replace(state, constraint=state.constraint or "orthogonal", basis=_basis(state))
+
+
+def _columns_of(state: DeflatedOperator) -> NDArray[Any]:
+    """Q."""
+    Q = np.zeros((state.operator.p, len(state.basis)), state.operator.dtype, order="F")
+    for t, q in enumerate(state.basis):
+        Q[:, t] = q
+    return Q
 
 
 def _basis(state: DeflatedOperator) -> tuple[NDArray[np.float64], ...]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import CONTINUATION
+from .._limits import CONTINUATION, WORKING_SET_FACTOR
 from .._records import record
 from .._validation import check_bool, number
 from ..operators.deflation import DeflatedOperator
@@ -29,8 +29,9 @@ from .base import (
     drop_zeros,
     run_one,
 )
+from .candidates import begin_among
 from .parameters import shared_parameters
-from .refitting import best_of_bounded, penalty_continuation
+from .refitting import best_of_bounded, penalty_continuation, refit
 from .starts import Start, search_starts
 
 
@@ -50,6 +51,7 @@ class PenalizedDecomposition(IterativeSolver):
     sparsity = "l1_bound"
     missing = True
     maximizes_quotient = True
+    in_working_set = True
 
     @classmethod
     def from_options(
@@ -81,6 +83,26 @@ class PenalizedDecomposition(IterativeSolver):
     @classmethod
     def needs_samples(cls, options: dict[str, Any]) -> bool:
         return options.get("sample_l1_bound") is not None
+
+    @classmethod
+    def may_restrict(cls, options: dict[str, Any]) -> bool:
+        return not cls.needs_samples(options)
+
+    def candidates(
+        self, problem: Problem, state: DeflatedOperator, l1_bound: float, seed: list[int]
+    ) -> NDArray[np.intp]:
+        return begin_among(problem, state, WORKING_SET_FACTOR * fewest_nonzeros(l1_bound), seed)
+
+    def level(self, problem: Problem, state: DeflatedOperator, x: Solution, l1_bound: float) -> float | None:
+        y = state.operator.apply(x.index, np.ascontiguousarray(x.entries))
+        return _core.l1_threshold(y, l1_bound, self.nonnegative, np.empty_like(y))
+
+    def finish(
+        self, problem: Problem, state: DeflatedOperator, x: Solution, hook: Report | None
+    ) -> Solution | None:
+        if self.renormalize:
+            return drop_zeros(refit(state, x, self.nonnegative))
+        return super().finish(problem, state, x, hook)
 
     def solve(
         self, problem: Problem, state: DeflatedOperator, l1_bound: float, seed: list[int],
@@ -171,7 +193,7 @@ def pmd(
         Replace the values on the support by the leading eigenvector there. Its l1 norm may exceed
         the bound.
     {matrix}
-    screening : {"auto", "gram", "both", "shadow", "references", "none"}, default "auto"
+    screening : {"auto", "gram", "working_set", "both", "shadow", "references", "none"}, default "auto"
         How data are kept from being read for every product, see `sparse_pca`. The two-way form
         reads them for all.
     {n_features}
@@ -235,6 +257,11 @@ def _fields(component: Any) -> dict[str, Any]:
     return {name: getattr(component, name) for name in component.__dataclass_fields__}
 
 
+def fewest_nonzeros(l1_bound: float) -> int:
+    """`l1_bound**2`: of a unit vector that has no smaller l1 norm."""
+    return math.ceil(l1_bound**2 - 1e-9)
+
+
 def bounded_starts(
     problem: Problem,
     state: DeflatedOperator,
@@ -243,7 +270,7 @@ def bounded_starts(
     n_starts: int | None,
     seed: list[int],
 ) -> Iterator[Start]:
-    """Those of a cardinality of `l1_bound**2`, the fewest nonzeros of a vector that meets the bound."""
+    """Those of the cardinality that a bound asks for at least."""
     p = state.operator.p
-    k = min(math.ceil(l1_bound**2 - 1e-9), p, largest_submatrix(state.operator))
+    k = min(fewest_nonzeros(l1_bound), p, largest_submatrix(state.operator))
     yield from search_starts(problem, state, p if isinstance(start, np.ndarray) else k, start, n_starts, seed)

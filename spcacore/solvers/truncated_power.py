@@ -43,6 +43,7 @@ class TruncatedPower(IterativeSolver):
     in_working_set = True
     missing = True
     maximizes_quotient = True
+    same_in_set = True
 
     @classmethod
     def from_options(
@@ -115,17 +116,12 @@ class TruncatedPower(IterativeSolver):
             best = again
         return drop_zeros(swap_search(problem, state, best, self.swaps, hook))
 
-    def restrictable(self, state: DeflatedOperator) -> bool:
-        default = self.n_starts is None and (self.start is None or isinstance(self.start, str))
-        usual = self.nearby() is not None or (default and self.start != "eigenvector")
-        return usual and self.max_iter > 0 and state.constraint is None and state.deflation.semidefinite
-
     def candidates(
         self, problem: Problem, state: DeflatedOperator, cardinality: int, seed: list[int]
     ) -> NDArray[np.intp]:
         return promising_variables(problem, state, WORKING_SET_FACTOR * cardinality, seed)
 
-    def level(self, state: DeflatedOperator, x: Solution, cardinality: int) -> float:
+    def level(self, problem: Problem, state: DeflatedOperator, x: Solution, cardinality: int) -> float:
         product = _running(state).apply(x.index, np.ascontiguousarray(x.entries))[x.index]
         return float(np.abs(product).min()) if len(x.index) == cardinality else 0.0
 
@@ -135,8 +131,7 @@ class TruncatedPower(IterativeSolver):
         if self.renormalize:
             swaps = self.swaps if self.swaps == math.inf else min(self.swaps, SWAP_WORK_OUTSIDE)
             return drop_zeros(swap_search(problem, state, refit(state, x, self.nonnegative), swaps, hook))
-        entries = np.ascontiguousarray(x.entries)
-        return replace(x, objective=float(entries @ state.operator.apply(x.index, entries)[x.index]))
+        return super().finish(problem, state, x, hook)
 
     def _from_one(
         self, state: DeflatedOperator, x: Solution, cardinality: int, hook: Report | None

@@ -1,0 +1,28 @@
+"""The variables among which a search begins whose cardinality is not given."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _core
+from .._limits import START_WORK, WORKING_SET_PROBES, WORKING_SET_START
+from ..operators.deflation import DeflatedOperator
+from ..operators.problem import Problem
+from .starts import promising_variables
+
+
+def begin_among(problem: Problem, state: DeflatedOperator, count: int, seed: list[int]) -> NDArray[np.intp]:
+    """The most promising variables, and of single ones of them those that a step from there would come to.
+
+    As many single variables as a search among all columns would start from.
+    """
+    op, count = state.operator, min(max(count, WORKING_SET_START), state.operator.p)
+    chosen, one = [promising_variables(problem, state, count, seed)], np.ones(1, op.dtype)
+    probes = min(WORKING_SET_PROBES, int(START_WORK / (20 * problem.cost)))
+    assert state.diagonal is not None
+    variances = state.diagonal[chosen[0]]
+    for j in chosen[0][np.argsort(-variances, kind="stable")[:probes]]:
+        y = op.apply(np.array([j]), one)
+        chosen.append(_core.select_largest(y, -(-count // WORKING_SET_PROBES)))
+    return np.unique(np.concatenate(chosen))
