@@ -237,6 +237,9 @@ REAL SPCA(kth_largest)(spca_int p, const REAL *x, spca_int k, REAL *work, spca_i
 
 /* Positions of the k largest |x|, ascending, ties to the lower index.  0 <= k <= p.  work (p). */
 void SPCA(select_largest)(spca_int p, const REAL *x, spca_int k, REAL *work, spca_int *index);
+/* The same, given a level that is reached by at least k of |x|, and better by few more. */
+void SPCA(select_reaching)(spca_int p, const REAL *x, spca_int k, REAL level, REAL *work,
+                           spca_int *index);
 
 /* T_k(x) in place.  work (p). */
 void SPCA(truncate)(spca_int p, spca_int k, REAL *x, REAL *work);

@@ -93,7 +93,10 @@ class WorkingSet:
         They ascend, and are those of these components among others.
         """
         at = self.position[active]
-        gram = self._gram[at].take(at, axis=1)
+        known = len(self.index)
+        gram = self._gram[:known, :known][at].take(at, axis=1)
+        if state.by_loadings:
+            state.project(gram, active)
         diagonal = gram.diagonal().copy()
         inside = replace(
             problem, operator=_core.dense(gram, True, None, None, 1.0, 1.0), diagonal=diagonal,
@@ -101,6 +104,8 @@ class WorkingSet:
             degree_weight=None, working_set=None,
         )  # fmt: skip
         restricted = type(state).from_problem(inside, state.deflation, state.constraint)
+        if state.by_loadings:
+            return inside, restricted
         noise = partial(_noise, problem, state.deflation.first_order, active)
         for index, entries in state.loadings:
             restricted = restricted.deflate(np.searchsorted(active, index), entries, noise)

@@ -51,7 +51,7 @@ static void deflate_image(const operator_t *A, vector_t v, real *f)
             c = sparse_dot(v, A->image[i]) * A->coefficient[i];
         else
             c = strands_dot(A->m, A->image[i], f) * A->coefficient[i];
-        subtract_multiple(A->m, c, A->image[i], f);
+        if (c != 0) subtract_multiple(A->m, c, A->image[i], f); /* most supports are disjoint */
     }
 }
 
@@ -331,6 +331,14 @@ static spca_status answer(const operator_t *A, vector_t v, query_t *ask, spca_st
     return check_finite(*count, y);
 }
 
+/* min |y_j| on the support of v */
+static real least_of(vector_t v, const real *y)
+{
+    real least = (real)INFINITY;
+    for (spca_int a = 0; a < v.nnz; a++) least = fmin(least, fabs(y[v.index[a]]));
+    return least;
+}
+
 spca_status SPCA(largest)(const operator_t *A, vector_t v, spca_int k, int nonnegative,
                           spca_stop stop, void *ctx, real *work, spca_int *index, real *value,
                           real *quadratic)
@@ -342,7 +350,10 @@ spca_status SPCA(largest)(const operator_t *A, vector_t v, spca_int k, int nonne
     spca_status status = answer(A, v, &ask, stop, ctx, rest, &count, &list, y, quadratic);
     if (status < 0) return status;
     for (spca_int a = 0; nonnegative && a < count; a++) y[a] = y[a] > 0 ? y[a] : 0;
-    SPCA(select_largest)(count, y, k, rest, index);
+    if (!list && v.index && v.nnz == k) /* the k entries on the support of v bound the k-th */
+        SPCA(select_reaching)(count, y, k, least_of(v, y), rest, index);
+    else
+        SPCA(select_largest)(count, y, k, rest, index);
     for (spca_int a = 0; a < k; a++) value[a] = y[index[a]];
     for (spca_int a = 0; list && a < k; a++) index[a] = list[index[a]];
     return SPCA_OK;
