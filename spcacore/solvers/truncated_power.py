@@ -11,7 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import QUOTIENT_ROUNDS, RACE_ITERATIONS, SWAP_WORK, SWAP_WORK_OUTSIDE, WORKING_SET_FACTOR
+from .._limits import (
+    GRAM_LEFT,
+    QUOTIENT_ROUNDS,
+    RACE_ITERATIONS,
+    SWAP_WORK,
+    SWAP_WORK_OUTSIDE,
+    WORKING_SET_FACTOR,
+)
 from .._records import record
 from .._validation import check_bool
 from ..operators.deflation import DeflatedOperator
@@ -75,7 +82,7 @@ class TruncatedPower(IterativeSolver):
         running = _running(state)
 
         def race(variables: NDArray[np.intp]) -> Iterator[Raced]:
-            return finishers(running, variables, cardinality, tol, hook, positive)
+            return finishers(state, running, variables, cardinality, tol, hook, positive)
 
         def run(
             index: NDArray[np.intp], entries: NDArray[Any], path: tuple[int, ...], made: int = 0
@@ -133,7 +140,10 @@ class TruncatedPower(IterativeSolver):
     ) -> Solution | None:
         if self.renormalize:
             swaps = self.swaps if self.swaps == math.inf else min(self.swaps, SWAP_WORK_OUTSIDE)
-            return drop_zeros(swap_search(problem, state, refit(state, x, self.nonnegative), swaps, hook))
+            assert problem.diagonal is not None
+            least = GRAM_LEFT.of(state.operator.dtype) * float(problem.diagonal.max())
+            best = x if x.objective > least else refit(state, x, self.nonnegative)
+            return drop_zeros(swap_search(problem, state, best, swaps, hook))
         entries = np.ascontiguousarray(x.entries)
         return replace(x, objective=float(entries @ state.operator.apply(x.index, entries)[x.index]))
 
