@@ -119,24 +119,6 @@ class DeflatedOperator:
         usual = self.deflation.update == "projection" and not self.deflation.orthogonalized
         return usual and self.constraint is None
 
-    def project(self, A: NDArray[Any], index: NDArray[np.intp]) -> None:
-        """A, in place, with the loadings removed by projections (I - x x') A (I - x x'), one after another.
-
-        A is that of the variables `index`, which ascend and hold the supports of the loadings. With X =
-        (x_1 .. x_t) the product of all I - x x' is I - X L X', where L is the inverse of the lower triangle
-        of X'X (Schreiber and Van Loan 1989, SIAM Journal on Scientific and Statistical Computing 10).
-        """
-        if not self.loadings:
-            return
-        X = np.zeros((len(A), len(self.loadings)))
-        for t, (support, entries) in enumerate(self.loadings):
-            X[np.searchsorted(index, support), t] = entries
-        L = np.linalg.inv(np.tril(X.T @ X))
-        B = (A @ X.astype(A.dtype)).astype(np.float64) @ L.T  # A X L'
-        B -= X @ (L @ (X.T @ B) / 2)
-        both = np.hstack((X, B)).astype(A.dtype)
-        A -= both @ np.roll(both, X.shape[1], axis=1).T
-
     def deflate(
         self,
         index: NDArray[np.intp],
