@@ -18,6 +18,8 @@ enum {
     MOST = SPCA_MANY / sizeof(lanes_t), /* lanes_t of a row */
     AHEAD = 12,                         /* entries fetched before their turn, of a block */
     NEXT = 16,                          /* of one vector */
+    NEAR = 1 << 17,                     /* bytes of a vector that stays in the first caches */
+    SIDE = 4,                           /* lines whose sums are made side by side */
     TILE = 64                           /* rows transposed at a time */
 };
 enum { ENTRY = sizeof(real) + 4, PART = SPCA_PART / 16 }; /* bytes of an entry; entries of a part */
@@ -66,20 +68,44 @@ static inline spca_int place_of(const operator_t *A, const int wide, spca_int fi
     return first;
 }
 
-/* y[l] = line_l . x.  Places in x that the next entries need are fetched ahead. */
-static inline void along_lines(const lines_t *s, const int wide, spca_int l, spca_int l1)
+/* sum += line from q to last . x; of a vector beyond the first caches (far) the places that the next
+ * entries need are fetched ahead. */
+INLINE real along_line(const operator_t *A, const real *x, const int wide, const int far,
+                       spca_int q, spca_int last, spca_int end, real sum)
+{
+    for (; q < last; q++) {
+        if (far && q + NEXT < end) FETCH(x + at(A->indices, wide, q + NEXT));
+        sum += A->data[q] * x[at(A->indices, wide, q)];
+    }
+    return sum;
+}
+
+/* y[l] = line_l . x, of several lines side by side: no sum waits for another. */
+INLINE void along_lines(const lines_t *s, const int wide, const int far, spca_int l, spca_int l1)
 {
     const operator_t *A = s->A;
+    const real *x = s->x;
     spca_int end = at(A->indptr, wide, l1);
-    for (; l < l1; l++) {
-        spca_int last = at(A->indptr, wide, l + 1);
-        real sum = 0;
-        for (spca_int q = at(A->indptr, wide, l); q < last; q++) {
-            if (q + NEXT < end) FETCH(s->x + at(A->indices, wide, q + NEXT));
-            sum += A->data[q] * s->x[at(A->indices, wide, q)];
+    for (; l + SIDE <= l1; l += SIDE) {
+        spca_int first[SIDE], last[SIDE], common = end;
+        real sum[SIDE] = {0};
+        for (int b = 0; b < SIDE; b++) {
+            first[b] = at(A->indptr, wide, l + b);
+            last[b] = at(A->indptr, wide, l + b + 1);
+            common = min_int(common, last[b] - first[b]);
         }
-        s->y[l] = sum;
+        for (spca_int q = 0; q < common; q++)
+            for (int b = 0; b < SIDE; b++) {
+                if (far && first[b] + q + NEXT < end)
+                    FETCH(x + at(A->indices, wide, first[b] + q + NEXT));
+                sum[b] += A->data[first[b] + q] * x[at(A->indices, wide, first[b] + q)];
+            }
+        for (int b = 0; b < SIDE; b++)
+            s->y[l + b] = along_line(A, x, wide, far, first[b] + common, last[b], end, sum[b]);
     }
+    for (; l < l1; l++)
+        s->y[l] = along_line(A, x, wide, far, at(A->indptr, wide, l), at(A->indptr, wide, l + 1),
+                             end, 0);
 }
 
 static void along_part(void *context, spca_int part)
@@ -87,10 +113,12 @@ static void along_part(void *context, spca_int part)
     const lines_t *s = context;
     spca_int l = line_after(s, part * PART);
     spca_int l1 = part + 1 < s->parts ? line_after(s, (part + 1) * PART) : s->last;
+    spca_int length = s->A->row_major ? s->A->p : s->A->m;
+    int far = length * (spca_int)sizeof(real) > NEAR;
     if (s->A->wide)
-        along_lines(s, 1, l, l1);
+        far ? along_lines(s, 1, 1, l, l1) : along_lines(s, 1, 0, l, l1);
     else
-        along_lines(s, 0, l, l1);
+        far ? along_lines(s, 0, 1, l, l1) : along_lines(s, 0, 0, l, l1);
 }
 
 /* y += x_l line_l from y_j up to y_j1.  Places in y that the next entries need are fetched ahead.
