@@ -116,8 +116,8 @@ class DeflatedOperator:
     @property
     def by_loadings(self) -> bool:
         """Whether what has been removed are the loadings, by projections of A."""
-        usual = self.deflation.update == "projection" and not self.deflation.orthogonalized
-        return usual and self.constraint is None
+        special = self.deflation.orthogonalized or self.deflation.residual or self.constraint is not None
+        return self.deflation.update == "projection" and not special
 
     def deflate(
         self,

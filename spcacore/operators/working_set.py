@@ -15,6 +15,7 @@ from .. import _core
 from .._limits import WORKING_SET_BYTES
 
 if TYPE_CHECKING:
+    from .column_bounds import ColumnBounds
     from .deflation import DeflatedOperator
     from .problem import Problem, Screening
 
@@ -77,9 +78,12 @@ class WorkingSet:
         Where each variable stands in it; -1 outside.
     checks : int
         How often all columns were asked whether one outside of W matters.
+    bounds : ColumnBounds or None
+        Which columns then need not be read.
     """
 
     keeps_columns = True
+    bounds: ColumnBounds | None = None
 
     def __init__(self, operator: _core.Operator):
         n, dtype = operator.n if self.keeps_columns else 0, operator.dtype
@@ -161,7 +165,11 @@ class WorkingSet:
         """The variables besides the active ones, at most so many, where |A x| exceeds the level."""
         operator = state.operator.with_quotient() if state.quotient else state.operator
         self.checks += 1
-        found, value = operator.above(index, np.ascontiguousarray(entries), level)
+        entries = np.ascontiguousarray(entries)
+        if self.bounds is not None and state.by_loadings:
+            found, value = self.bounds.above(operator, active, index, entries, level)
+        else:
+            found, value = operator.above(index, entries, level)
         outside = np.isin(found, active, assume_unique=True, invert=True)
         found, value = found[outside], value[outside]
         if len(found) > most:

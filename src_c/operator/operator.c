@@ -69,12 +69,13 @@ static spca_status check_finite(spca_int p, const real *y)
     return is_finite(p, y) ? SPCA_OK : SPCA_NONFINITE;
 }
 
-/* y = F'f, given range f, which row weights overwrite. */
-static spca_status transposed(const operator_t *A, real *f, spca_stop stop, void *ctx, real *y)
+/* y = F'f, or its entries at a list, given range f, which row weights overwrite. */
+static spca_status transposed(const operator_t *A, real *f, spca_int count, const spca_int *list,
+                              spca_stop stop, void *ctx, real *y)
 {
     real total = total_of(A, f);
     weight_rows(A, 0, A->n, f);
-    return A->backward(A, f, total, A->p, NULL, stop, ctx, y);
+    return A->backward(A, f, total, count, list, stop, ctx, y);
 }
 
 spca_int SPCA(subtracted)(const operator_t *A)
@@ -180,11 +181,23 @@ spca_status SPCA(apply)(const operator_t *A, vector_t v, spca_stop stop, void *c
     } else {
         status = project(A, v, stop, ctx, y, f, c, &quadratic);
         if (status < 0) return status;
-        status = transposed(A, f, stop, ctx, y);
+        status = transposed(A, f, A->p, NULL, stop, ctx, y);
         if (status < 0) return status;
         SPCA(subtract)(A, v, c, A->p, NULL, y);
     }
     return check_finite(A->p, y);
+}
+
+spca_status SPCA(apply_at)(const operator_t *A, vector_t v, spca_int count, const spca_int *list,
+                           spca_stop stop, void *ctx, real *work, real *y)
+{
+    real *f = work, *c = work + A->m, quadratic;
+    spca_status status = project(A, v, stop, ctx, c + A->t, f, c, &quadratic);
+    if (status < 0) return status;
+    status = transposed(A, f, count, list, stop, ctx, y);
+    if (status < 0) return status;
+    SPCA(subtract)(A, v, c, count, list, y);
+    return check_finite(count, y);
 }
 
 spca_status SPCA(backward)(const operator_t *A, const real *u, spca_stop stop, void *ctx,
@@ -203,7 +216,7 @@ spca_status SPCA(backward)(const operator_t *A, const real *u, spca_stop stop, v
     for (spca_int i = 0; i < SPCA(subtracted)(A); i++)
         c[i] = A->deflation == SPCA_PROJECTION ? strands_dot(A->m, A->image[i], f) : 0;
     scal(A->m, A->range, f);
-    status = transposed(A, f, stop, ctx, y);
+    status = transposed(A, f, A->p, NULL, stop, ctx, y);
     if (status < 0) return status;
     SPCA(subtract)(&plain, none, c, A->p, NULL, y);
     return check_finite(A->p, y);
@@ -324,7 +337,7 @@ static spca_status answer(const operator_t *A, vector_t v, query_t *ask, spca_st
                                 count, list, y);
         if (status < 0) return status;
     } else {
-        status = transposed(A, f, stop, ctx, y);
+        status = transposed(A, f, A->p, NULL, stop, ctx, y);
         if (status < 0) return status;
         SPCA(subtract)(A, v, c, A->p, NULL, y);
     }
