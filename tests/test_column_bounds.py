@@ -179,3 +179,20 @@ def test_the_largest_entries_from_the_last_support(seed, ties, nonnegative):
     got, entries, _ = op.largest(index, value, k, nonnegative)
     np.testing.assert_array_equal(got, want)
     np.testing.assert_array_equal(entries, np.maximum(y, 0)[want] if nonnegative else y[want])
+
+
+@given(seeds, st.integers(0, 3))
+@settings(max_examples=60)
+def test_rounding_lifts_no_product_above_its_bound(seed, decades):
+    """Parallel columns attain the bound of Cauchy and Schwarz; a large mean makes products inexact."""
+    rng = np.random.default_rng(seed)
+    one = rng.poisson(2, 50) + 10.0**decades
+    X = sp.csc_array(np.outer(one, rng.uniform(0.1, 1, 30)).astype(np.float32))
+    problem = searched(X)
+    state, inside = DeflatedOperator.from_problem(problem), np.arange(3)
+    index, value = np.arange(1), np.ones(1, np.float32)
+    y = np.abs(state.operator.apply(index, value))
+    for j in range(3, 30):
+        level = float(np.nextafter(y[j], np.float32(0)))
+        found, _ = problem.working_set.bounds.above(state.operator, inside, index, value, level)
+        assert j in found
