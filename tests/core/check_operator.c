@@ -128,12 +128,13 @@ static void check_entries(trial_t *t, problem_t *q, vector_t v)
     real *all = WORK(t, p), *some = WORK(t, p);
     spca_status status;
     if (q->storage != CSC || A->symmetric_form) return;
-    for (spca_int j = 0, share = between(t, 0, 100); j < p; j++)
+    int share = (int)between(t, 0, 100);
+    for (spca_int j = 0; j < p; j++)
         if (chance(t, share)) list[count++] = j;
     status = SPCA(apply)(A, v, NULL, NULL, WORK(t, A->m + A->t), all);
     if (status < 0) return;
-    CHECK(t, SPCA(apply_at)(A, v, count, list, NULL, NULL, WORK(t, A->m + A->t + p), some) ==
-                 SPCA_OK);
+    CHECK(t,
+          SPCA(apply_at)(A, v, count, list, NULL, NULL, WORK(t, A->m + A->t + p), some) == SPCA_OK);
     for (spca_int a = 0; a < count; a++) CHECK(t, some[a] == all[list[a]]);
     SPCA(digest)(t, SPCA_OK, count, some);
 }
