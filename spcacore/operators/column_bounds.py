@@ -20,10 +20,10 @@ Index = NDArray[np.intp]
 class ColumnBounds:
     """Bounds on the products F_j'f of data in CSC; they belong to one call, and every product sharpens them.
 
-    By Cauchy and Schwarz |F_j'f| <= |c| |F_j'd| + ||F_j|| ||f - c d||, c = d'f, for any unit vector d: here that
-    of the last vector with which column j was multiplied, or 0. All of F and f is times the root of the operator's
-    factor, so that ||F_j||^2 is the variance of a variable. What rounding may do to the product of a column with
-    m entries is at most 4 (m + n/16 + 64) eps times its norm about 0 and that of f.
+    By Cauchy and Schwarz |F_j'f| <= |c| |F_j'd| + ||F_j|| ||f - c d||, c = d'f, for any unit vector d: here
+    that of the last vector with which column j was multiplied, or 0. All of F and f is times the root of the
+    operator's factor, so that ||F_j||^2 is the variance of a variable. What rounding may do to the product of
+    a column with m entries is at most 4 (m + n/16 + 64) eps times its norm about 0 and that of f.
 
     Attributes
     ----------

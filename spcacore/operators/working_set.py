@@ -23,7 +23,7 @@ Index = NDArray[np.intp]
 
 
 class _Projected:
-    """A Gram matrix without the components found: brought up to date for each one and for variables that join.
+    """A Gram matrix without the components found, kept up to date as there are more and as variables join.
 
     Attributes
     ----------

@@ -112,9 +112,9 @@ def finishers(
 
 
 def _for_racing(state: DeflatedOperator, running: _core.Operator, count: int) -> _core.Operator:
-    """The operator of a matrix in single precision and without deflations, which are enough to tell runs apart.
+    """The same as a matrix in single precision and without deflations, which is enough to tell runs apart.
 
-    For so many runs that its making is worth it; otherwise what they are of.
+    Only for so many runs that to make it is worth it.
     """
     if count <= RACE_LEAST or not running.symmetric_form or not running.dense or not state.by_loadings:
         return running

@@ -208,8 +208,8 @@ def tpower(
     n_starts : int, optional
         Number of starts when `start` is None, run one after another; beyond 1 + p they are random.
         Default: one, and as many single variables as are cheap, all of them for p up to several hundred; of
-        more than 64 the better half goes on after 3, 6, 12, ... iterations, and 8 to the end, except where
-        a deflation leaves the matrix indefinite.
+        more than 64 the better half goes on after 3, 6, 12, ... iterations (of a covariance matrix in single
+        precision), and 8 to the end, except where a deflation leaves the matrix indefinite.
     {iterations}
     renormalize : bool, default True
         Replace the values on the support by the leading eigenvector there, which never lowers the

@@ -69,8 +69,8 @@ static inline spca_int place_of(const operator_t *A, const int wide, spca_int fi
     return first;
 }
 
-/* sum += line from q to last . x; of a vector beyond the first caches (far) the places that the next
- * entries need are fetched ahead. */
+/* sum += line from q to last . x; of a vector beyond the first caches (far) the places that the
+ * next entries need are fetched ahead. */
 INLINE real along_line(const operator_t *A, const real *x, const int wide, const int far,
                        spca_int q, spca_int last, spca_int end, real sum)
 {
