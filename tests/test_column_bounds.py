@@ -10,6 +10,7 @@ from oracles import covariance, deflated
 from spcacore.operators import column_bounds, inputs
 from spcacore.operators.deflation import DeflatedOperator
 from spcacore.operators.inputs import as_problem
+from spcacore.solvers.starts import _for_racing
 
 seeds = st.integers(0, 10**6)
 
@@ -196,3 +197,23 @@ def test_rounding_lifts_no_product_above_its_bound(seed, decades):
         level = float(np.nextafter(y[j], np.float32(0)))
         found, _ = problem.working_set.bounds.above(state.operator, inside, index, value, level)
         assert j in found
+
+
+@given(seeds, st.integers(0, 3), st.booleans())
+@settings(max_examples=25)
+def test_many_runs_race_on_the_matrix_without_components(seed, loadings, scale):
+    rng = np.random.default_rng(seed)
+    A = covariance(rng.standard_normal((80, 70)) * rng.uniform(0.1, 10, 70))
+    problem = as_problem(A, kind="covariance", scale=scale)
+    state = DeflatedOperator.from_problem(problem)
+    B = A / np.sqrt(np.outer(A.diagonal(), A.diagonal())) if scale else A
+    for _ in range(loadings):
+        index, value = unit_vector(rng, 70, 5)
+        x = np.zeros(70)
+        x[index] = value
+        state, B = state.deflate(index, value, problem.noise), deflated(B, x, "projection", [])
+    racing = _for_racing(state, state.operator, 65)
+    assert racing.dtype == np.float32
+    got = racing.submatrix(np.arange(70)) * problem.unit
+    np.testing.assert_allclose(got, B, atol=1e-5 * B.diagonal().max())
+    assert _for_racing(state, state.operator, 64) is state.operator
