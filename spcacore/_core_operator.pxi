@@ -197,6 +197,29 @@ cdef class Operator:
         call.check(status)
         return np.asarray(y)
 
+    def apply_at(self, Py_ssize_t[::1] index, floating[::1] value, Py_ssize_t[::1] columns):
+        """The entries of A v at some variables, of data in CSC; see `reads_columns`."""
+        if not self.reads_columns:
+            raise TypeError("this needs data in CSC")
+        cdef Call call = Call()
+        cdef spca_status status
+        cdef floating[::1] y = np.empty(columns.shape[0], self.dtype)
+        cdef floating[::1] work = np.empty(self.m + self.t + self.p, self.dtype)
+        if columns.shape[0] == 0:
+            return np.asarray(y)
+        with nogil:
+            status = kernel_apply_at(self.pointer(), value.shape[0], positions_of(index), &value[0], columns.shape[0],
+                                     &columns[0], on_stop, &call.c, &work[0], &y[0])
+        call.check(status)
+        return np.asarray(y)
+
+    @property
+    def reads_columns(self):
+        """Whether single columns of X are read in the time that they take, of data in CSC."""
+        if self.single:
+            return self.s.indptr != NULL and not self.s.symmetric_form and not self.s.row_major
+        return self.d.indptr != NULL and not self.d.symmetric_form and not self.d.row_major
+
     def apply_block(self, V):
         """A V for V (p, b), in Fortran order; the bits of `apply` to each column."""
         return self.block(V, 0)

@@ -44,7 +44,7 @@ struct SPCA(operator) {
     spca_status (*forward)(const SPCA(operator) * A, SPCA(vector) v, spca_stop stop, void *ctx,
                            REAL *scratch, REAL *f);
     /* Data: y_a = (F'f)_list_a (count), given g = range u f (n) and total = range s'f; of all
-     * columns where list is NULL, which it is unless the data are dense. */
+     * columns where list is NULL, which it is unless the data are dense or in CSC. */
     spca_status (*backward)(const SPCA(operator) * A, const REAL *g, REAL total, spca_int count,
                             const spca_int *list, spca_stop stop, void *ctx, REAL *y);
     /* W = F[:, index], m x k by columns.  scratch (p). */
@@ -125,6 +125,11 @@ spca_status SPCA(forward)(const SPCA(operator) * A, SPCA(vector) v, spca_stop st
 /* y = A v.  work (m + t).  Entries are checked to be finite. */
 spca_status SPCA(apply)(const SPCA(operator) * A, SPCA(vector) v, spca_stop stop, void *ctx,
                         REAL *work, REAL *y /* p */);
+
+/* y_a = (A v)_list_a (count) of data in CSC, list ascending, with the bits of apply.  work (m + t +
+ * p). */
+spca_status SPCA(apply_at)(const SPCA(operator) * A, SPCA(vector) v, spca_int count,
+                           const spca_int *list, spca_stop stop, void *ctx, REAL *work, REAL *y);
 
 /* Y = A V (p x b by columns, no overlap).  Dense data are read once, or twice where no block of
  * rows stays in cache, for SPCA_TOGETHER columns; compressed data without deflation once, in CSC
@@ -243,6 +248,9 @@ REAL SPCA(kth_largest)(spca_int p, const REAL *x, spca_int k, REAL *work, spca_i
 
 /* Positions of the k largest |x|, ascending, ties to the lower index.  0 <= k <= p.  work (p). */
 void SPCA(select_largest)(spca_int p, const REAL *x, spca_int k, REAL *work, spca_int *index);
+/* The same, given a level that is reached by at least k of |x|, and better by few more. */
+void SPCA(select_reaching)(spca_int p, const REAL *x, spca_int k, REAL level, REAL *work,
+                           spca_int *index);
 
 /* T_k(x) in place.  work (p). */
 void SPCA(truncate)(spca_int p, spca_int k, REAL *x, REAL *work);

@@ -13,6 +13,7 @@ from .. import _core
 from .._limits import CHUNK
 from .._records import record
 from ..linalg.scaling import exponent_of, power_of_two_scale
+from .column_bounds import ColumnBounds
 from .problem import Problem
 from .standardization import Standardization
 from .statistics import Index, Statistics, dense_statistics, unit_deviation, unit_of
@@ -71,6 +72,10 @@ class Storage(ABC):
     @abstractmethod
     def problem(self, treatment: Standardization) -> Problem:
         """The operator with what Python needs to know of it."""
+
+    def bounds(self, problem: Problem) -> ColumnBounds | None:
+        """Bounds on products with single columns, where these can be left out."""
+        return None
 
     def by_columns(self) -> Storage:
         """This matrix, or a copy of it whose single columns are read in no more time than they take."""

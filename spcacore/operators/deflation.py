@@ -133,6 +133,12 @@ class DeflatedOperator:
         outside = 1 - sum(float(q[index] @ x) ** 2 for q in self.basis)
         return value / outside if outside > QUOTIENT_NULL.of(self.operator.dtype) else -math.inf
 
+    @property
+    def by_loadings(self) -> bool:
+        """Whether what has been removed are the loadings, by projections of A."""
+        special = self.deflation.orthogonalized or self.deflation.residual or self.constraint is not None
+        return self.deflation.update == "projection" and not special
+
     def deflate(
         self,
         index: NDArray[np.intp],

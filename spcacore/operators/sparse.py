@@ -13,8 +13,10 @@ from .._limits import CHOLESKY_ORDER, CHUNK, SYMMETRY
 from .._validation import raise_not_finite
 from ..linalg.scaling import exponent_of, power_of_two_scale
 from .base import Affine, CovarianceStorage, DataStorage
+from .column_bounds import ColumnBounds
 from .dense import columns_as_float64, refuse_indefinite
 from .gram import pairs_of
+from .problem import Problem
 from .screening import available_memory
 from .sparse_format import canonical_arrays
 from .statistics import Index, Statistics, compressed_statistics
@@ -52,6 +54,9 @@ class CompressedData(DataStorage):
         if not self.row_major or size > available_memory() / 2:
             return self
         return CompressedData(self.matrix.tocsc())
+
+    def bounds(self, problem: Problem) -> ColumnBounds | None:
+        return None if self.row_major else ColumnBounds(problem, np.diff(self.arrays[2]))
 
     def operator(self, affine: Affine) -> _core.Operator:
         n, p = self.shape

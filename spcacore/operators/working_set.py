@@ -15,10 +15,54 @@ from .. import _core
 from .._limits import WORKING_SET_BYTES
 
 if TYPE_CHECKING:
+    from .column_bounds import ColumnBounds
     from .deflation import DeflatedOperator
     from .problem import Problem, Screening
 
 Index = NDArray[np.intp]
+
+
+class _Projected:
+    """A Gram matrix without the components found, kept up to date as there are more and as variables join.
+
+    Attributes
+    ----------
+    matrix : ndarray of shape (room, room)
+        (I - x_t x_t') .. (I - x_1 x_1') A (I - x_1 x_1') .. (I - x_t x_t') in its first rows and columns.
+    index : ndarray of shape (w,), int
+        The variables of these.
+    loadings : tuple of (ndarray, ndarray)
+        The nonzeros, as variables and values, of each x_i.
+    """
+
+    def __init__(self, dtype: np.dtype[Any]):
+        self.matrix, self.index = np.empty((0, 0), dtype), np.empty(0, np.intp)
+        self.loadings: tuple[tuple[Index, NDArray[Any]], ...] = ()
+
+    def of(
+        self, gram: NDArray[Any], index: Index, position: Index,
+        loadings: tuple[tuple[Index, NDArray[Any]], ...],
+    ) -> NDArray[Any]:  # fmt: skip
+        """That of the variables `index`, whose positions in `gram` are their own, and of these loadings."""
+        known, total = len(self.index), len(index)
+        same = all(a is b for a, b in zip(self.loadings, loadings, strict=False))
+        if len(self.loadings) > len(loadings) or not same or not np.array_equal(self.index, index[:known]):
+            known, self.loadings = 0, ()
+        if len(self.matrix) < total:
+            larger = np.empty_like(gram)
+            larger[:known, :known] = self.matrix[:known, :known]
+            self.matrix = larger
+        A = self.matrix[:total, :total]
+        A[known:] = gram[known:total, :total]
+        for variables, entries in self.loadings if known < total else ():  # none of which have just joined
+            at = position[variables]
+            A[known:, at] -= np.outer(A[known:, at] @ entries, entries)
+        A[:known, known:] = A[known:, :known].T
+        for variables, entries in loadings[len(self.loadings) :]:
+            if not _core.deflate_covariance("projection", A, position[variables], entries):
+                raise FloatingPointError("a product is not finite")
+        self.index, self.loadings = index, loadings
+        return A
 
 
 class WorkingSet:
@@ -34,9 +78,12 @@ class WorkingSet:
         Where each variable stands in it; -1 outside.
     checks : int
         How often all columns were asked whether one outside of W matters.
+    bounds : ColumnBounds or None
+        Which columns then need not be read.
     """
 
     keeps_columns = True
+    bounds: ColumnBounds | None = None
 
     def __init__(self, operator: _core.Operator):
         n, dtype = operator.n if self.keeps_columns else 0, operator.dtype
@@ -44,6 +91,7 @@ class WorkingSet:
         self.index: Index = np.empty(0, np.intp)
         self.position = np.full(operator.p, -1, np.intp)
         self._columns, self._gram = np.empty((0, n), dtype), np.empty((0, 0), dtype)
+        self._projected = _Projected(dtype)
 
     @property
     def most(self) -> int:
@@ -120,15 +168,19 @@ class WorkingSet:
 
         They ascend, and are those of these components among others.
         """
-        at = self.position[active]
-        gram = self._gram[at].take(at, axis=1)
-        diagonal = gram.diagonal().copy()
+        at, known = self.position[active], len(self.index)
+        gram = diagonal = self._gram[:known, :known]
+        if state.by_loadings:
+            gram = self._projected.of(self._gram, self.index, self.position, state.loadings)
+        gram, diagonal = gram[at].take(at, axis=1), diagonal.diagonal()[at]
         inside = replace(
             problem, operator=_core.dense(gram, True, None, None, 1.0, 1.0), diagonal=diagonal,
             moment=diagonal, mean=None, scale=None, names=None, weight=None, degree_weight=None,
             cost=min(gram.size, problem.cost), working_set=None,
         )  # fmt: skip
         restricted = type(state).from_problem(inside, state.deflation, state.constraint)
+        if state.by_loadings:
+            return inside, replace(restricted, diagonal=np.maximum(gram.diagonal(), 0))
         noise = partial(_noise, problem, state.deflation.first_order, active)
         for index, entries in state.loadings:
             restricted = restricted.deflate(np.searchsorted(active, index), entries, noise)
@@ -141,7 +193,11 @@ class WorkingSet:
         """The other variables where |A x|, if not A x, exceeds the level, by decreasing excess."""
         operator = state.operator.with_quotient() if state.quotient else state.operator
         self.checks += 1
-        found, value = operator.above(index, np.ascontiguousarray(entries), level)
+        entries = np.ascontiguousarray(entries)
+        if self.bounds is not None and state.by_loadings:
+            found, value = self.bounds.above(operator, active, index, entries, level)
+        else:
+            found, value = operator.above(index, entries, level)
         outside = np.isin(found, active, assume_unique=True, invert=True)
         if positive:
             outside &= value > 0

@@ -84,25 +84,44 @@ def search_starts(
 
 
 def finishers(
-    op: _core.Operator, variables: NDArray[np.intp], k: int, tol: float, hook: Report | None,
-    nonnegative: bool,
+    state: DeflatedOperator, running: _core.Operator, variables: NDArray[np.intp], k: int, tol: float,
+    hook: Report | None, nonnegative: bool,
 ) -> Iterator[Raced]:  # fmt: skip
     """Where the most promising runs of truncated power from single variables have got to.
 
     They run in rounds, each of twice the iterations of the one before; the best of the different supports go
     on.
     """
+    dtype, op = running.dtype, _for_racing(state, running, len(variables))
     index, value = variables[:, None], np.ones((len(variables), 1), op.dtype)
     made, steps, limits = np.zeros(len(index), np.intp), RACE_STEPS, (tol, hook, nonnegative)
     while len(index) > RACE_FINISHERS and not ended(hook):
         index, value, objective, n_iter = op.truncated_power_each(index, value, k, steps, *limits)
-        order = np.argsort(-objective, kind="stable")
-        order = order[np.isfinite(objective[order])]
-        _, first = np.unique(index[order], axis=0, return_index=True)
         most = max(RACE_FINISHERS, int(RACE_SHARE * len(index)))
-        kept = order[np.sort(first)[:most]]
+        kept, seen = [], set()
+        for i in np.argsort(-objective, kind="stable").tolist():
+            support = index[i].tobytes()
+            if support not in seen and objective[i] > -np.inf:
+                seen.add(support)
+                kept.append(i)
+            if len(kept) == most:
+                break
         index, value, made, steps = index[kept], value[kept], (made + n_iter)[kept], 2 * steps
+    value = value.astype(dtype, copy=False)
     yield from ((i, v, (k,), n) for i, v, n in zip(index, value, made.tolist(), strict=True))
+
+
+def _for_racing(state: DeflatedOperator, running: _core.Operator, count: int) -> _core.Operator:
+    """The same as a matrix in single precision and without deflations, which is enough to tell runs apart.
+
+    Only for so many runs that to make it is worth it.
+    """
+    if count <= RACE_LEAST or not running.symmetric_form or not running.dense or not state.by_loadings:
+        return running
+    A = state.original.columns(np.arange(running.p))
+    for index, entries in state.loadings:
+        _core.deflate_covariance("projection", A, index, entries)
+    return _core.dense(A.astype(np.float32), True, None, None, 1.0, 1.0)
 
 
 def _reads_samples(problem: Problem) -> bool:

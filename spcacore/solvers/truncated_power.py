@@ -11,7 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import QUOTIENT_ROUNDS, RACE_ITERATIONS, SWAP_WORK, SWAP_WORK_OUTSIDE, WORKING_SET_FACTOR
+from .._limits import (
+    GRAM_LEFT,
+    QUOTIENT_ROUNDS,
+    RACE_ITERATIONS,
+    SWAP_WORK,
+    SWAP_WORK_OUTSIDE,
+    WORKING_SET_FACTOR,
+)
 from .._records import record
 from .._validation import check_bool
 from ..operators.deflation import DeflatedOperator
@@ -77,7 +84,7 @@ class TruncatedPower(IterativeSolver):
         running = _running(state)
 
         def race(variables: NDArray[np.intp]) -> Iterator[Raced]:
-            return finishers(running, variables, cardinality, tol, hook, positive)
+            return finishers(state, running, variables, cardinality, tol, hook, positive)
 
         def run(
             index: NDArray[np.intp], entries: NDArray[Any], path: tuple[int, ...], made: int = 0
@@ -130,7 +137,10 @@ class TruncatedPower(IterativeSolver):
     ) -> Solution | None:
         if self.renormalize:
             swaps = self.swaps if self.swaps == math.inf else min(self.swaps, SWAP_WORK_OUTSIDE)
-            return drop_zeros(swap_search(problem, state, refit(state, x, self.nonnegative), swaps, hook))
+            assert problem.diagonal is not None
+            least = GRAM_LEFT.of(state.operator.dtype) * float(problem.diagonal.max())
+            best = x if x.objective > least else refit(state, x, self.nonnegative)
+            return drop_zeros(swap_search(problem, state, best, swaps, hook))
         return super().finish(problem, state, x, hook)
 
     def _from_one(
@@ -195,8 +205,8 @@ def tpower(
     n_starts : int, optional
         Number of starts when `start` is None, run one after another; beyond 1 + p they are random.
         Default: one, and as many single variables as are cheap, all of them for p up to several hundred; of
-        more than 64 the better half goes on after 3, 6, 12, ... iterations, and 8 to the end, except where
-        a deflation leaves the matrix indefinite.
+        more than 64 the better half goes on after 3, 6, 12, ... iterations (of a covariance matrix in single
+        precision), and 8 to the end, except where a deflation leaves the matrix indefinite.
     {iterations}
     renormalize : bool, default True
         Replace the values on the support by the leading eigenvector there, which never lowers the

@@ -18,6 +18,8 @@ enum {
     MOST = SPCA_MANY / sizeof(lanes_t), /* lanes_t of a row */
     AHEAD = 12,                         /* entries fetched before their turn, of a block */
     NEXT = 16,                          /* of one vector */
+    NEAR = 1 << 17,                     /* bytes of a vector that stays in the first caches */
+    SIDE = 4,                           /* lines whose sums are made side by side */
     TILE = 64                           /* rows transposed at a time */
 };
 enum { ENTRY = sizeof(real) + 4, PART = SPCA_PART / 16 }; /* bytes of an entry; entries of a part */
@@ -36,6 +38,7 @@ typedef struct {
     const real *x;
     real *y;
     spca_int first, last, parts; /* of the lines, or of the list */
+    spca_int step;               /* lines of a part, of a list along */
 } lines_t;
 
 /* The first of the lines before which so much was read: entries, and the lines themselves. */
@@ -66,31 +69,65 @@ static inline spca_int place_of(const operator_t *A, const int wide, spca_int fi
     return first;
 }
 
-/* y[l] = line_l . x.  Places in x that the next entries need are fetched ahead. */
-static inline void along_lines(const lines_t *s, const int wide, spca_int l, spca_int l1)
+/* sum += line from q to last . x; of a vector beyond the first caches (far) the places that the
+ * next entries need are fetched ahead. */
+INLINE real along_line(const operator_t *A, const real *x, const int wide, const int far,
+                       spca_int q, spca_int last, spca_int end, real sum)
+{
+    for (; q < last; q++) {
+        if (far && q + NEXT < end) FETCH(x + at(A->indices, wide, q + NEXT));
+        sum += A->data[q] * x[at(A->indices, wide, q)];
+    }
+    return sum;
+}
+
+static inline spca_int line_at(const lines_t *s, spca_int l)
+{
+    return s->list ? s->list[l] : l;
+}
+
+/* y[l] = line_l . x, of several lines side by side: no sum waits for another. */
+INLINE void along_lines(const lines_t *s, const int wide, const int far, spca_int l, spca_int l1)
 {
     const operator_t *A = s->A;
-    spca_int end = at(A->indptr, wide, l1);
-    for (; l < l1; l++) {
-        spca_int last = at(A->indptr, wide, l + 1);
-        real sum = 0;
-        for (spca_int q = at(A->indptr, wide, l); q < last; q++) {
-            if (q + NEXT < end) FETCH(s->x + at(A->indices, wide, q + NEXT));
-            sum += A->data[q] * s->x[at(A->indices, wide, q)];
+    const real *x = s->x;
+    spca_int end = at(A->indptr, wide, A->row_major ? A->m : A->p);
+    for (; l + SIDE <= l1; l += SIDE) {
+        spca_int first[SIDE], last[SIDE], common = end;
+        real sum[SIDE] = {0};
+        for (int b = 0; b < SIDE; b++) {
+            first[b] = at(A->indptr, wide, line_at(s, l + b));
+            last[b] = at(A->indptr, wide, line_at(s, l + b) + 1);
+            common = min_int(common, last[b] - first[b]);
         }
-        s->y[l] = sum;
+        for (spca_int q = 0; q < common; q++)
+            for (int b = 0; b < SIDE; b++) {
+                if (far && first[b] + q + NEXT < end)
+                    FETCH(x + at(A->indices, wide, first[b] + q + NEXT));
+                sum[b] += A->data[first[b] + q] * x[at(A->indices, wide, first[b] + q)];
+            }
+        for (int b = 0; b < SIDE; b++)
+            s->y[l + b] = along_line(A, x, wide, far, first[b] + common, last[b], end, sum[b]);
     }
+    for (; l < l1; l++)
+        s->y[l] = along_line(A, x, wide, far, at(A->indptr, wide, line_at(s, l)),
+                             at(A->indptr, wide, line_at(s, l) + 1), end, 0);
 }
 
 static void along_part(void *context, spca_int part)
 {
     const lines_t *s = context;
-    spca_int l = line_after(s, part * PART);
-    spca_int l1 = part + 1 < s->parts ? line_after(s, (part + 1) * PART) : s->last;
+    spca_int l = part * s->step, l1 = min_int(s->last, l + s->step);
+    spca_int length = s->A->row_major ? s->A->p : s->A->m;
+    int far = length * (spca_int)sizeof(real) > NEAR;
+    if (!s->list) {
+        l = line_after(s, part * PART);
+        l1 = part + 1 < s->parts ? line_after(s, (part + 1) * PART) : s->last;
+    }
     if (s->A->wide)
-        along_lines(s, 1, l, l1);
+        far ? along_lines(s, 1, 1, l, l1) : along_lines(s, 1, 0, l, l1);
     else
-        along_lines(s, 0, l, l1);
+        far ? along_lines(s, 0, 1, l, l1) : along_lines(s, 0, 0, l, l1);
 }
 
 /* y += x_l line_l from y_j up to y_j1.  Places in y that the next entries need are fetched ahead.
@@ -125,13 +162,17 @@ static void across_part(void *context, spca_int part)
         across_lines(s, 0, part * step, (part + 1) * step);
 }
 
-/* y = lines . x of all lines. */
-static spca_status lines_along(const operator_t *A, const real *x, spca_stop stop, void *ctx,
-                               real *y)
+/* y = lines . x of all lines, or of the k of a list. */
+static spca_status lines_along(const operator_t *A, spca_int k, const spca_int *list, const real *x,
+                               spca_stop stop, void *ctx, real *y)
 {
-    lines_t s = {.A = A, .x = x, .y = y, .last = A->row_major ? A->m : A->p};
-    spca_int much = at(A->indptr, A->wide, s.last) + s.last;
+    lines_t s = {.A = A, .list = list, .x = x, .y = y, .last = k};
+    spca_int much = k;
+    for (spca_int a = 0; list && a < k; a++)
+        much += at(A->indptr, A->wide, list[a] + 1) - at(A->indptr, A->wide, list[a]);
+    if (!list) much += at(A->indptr, A->wide, k);
     s.parts = much / PART + 1;
+    s.step = k / s.parts + 1;
     return do_parts(A->run, (double)much * ENTRY, along_part, &s, s.parts, stop, ctx);
 }
 
@@ -162,7 +203,7 @@ static spca_status forward(const operator_t *A, vector_t v, spca_stop stop, void
     spca_status status;
     for (spca_int i = 0; i < A->m; i++) f[i] = 0;
     status = by_lines ? lines_across(A, v.nnz, v.index, scratch, stop, ctx, f)
-                      : lines_along(A, scratch, stop, ctx, f);
+                      : lines_along(A, A->m, NULL, scratch, stop, ctx, f);
     finish_forward(A, shift, f);
     return status;
 }
@@ -171,9 +212,9 @@ static spca_status backward(const operator_t *A, const real *f, real total, spca
                             const spca_int *list, spca_stop stop, void *ctx, real *y)
 {
     spca_status status;
-    for (spca_int j = 0; j < A->p; j++) y[j] = 0;
+    for (spca_int a = 0; a < count; a++) y[a] = 0;
     status = A->row_major ? lines_across(A, A->m, NULL, f, stop, ctx, y)
-                          : lines_along(A, f, stop, ctx, y);
+                          : lines_along(A, count, list, f, stop, ctx, y);
     finish_backward(A, total, count, list, y);
     return status;
 }

@@ -170,7 +170,7 @@ static spca_status rows_gather(const operator_t *A, spca_int k, const spca_int *
 static spca_status forward(const operator_t *A, vector_t v, spca_stop stop, void *ctx,
                            real *scratch, real *f)
 {
-    int all = !v.index || v.nnz > A->p / 8;
+    int all = !v.index || v.nnz > A->p / (A->symmetric_form ? 2 : 8);
     real *w = scratch, shift = weighted(A, v, all, w);
     spca_int count = all ? A->p : v.nnz;
     const spca_int *list = all ? NULL : v.index;

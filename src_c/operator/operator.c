@@ -58,7 +58,7 @@ static void deflate_image(const operator_t *A, vector_t v, real *f)
             c = sparse_dot(v, A->image[i]) * A->coefficient[i];
         else
             c = strands_dot(A->m, A->image[i], f) * A->coefficient[i];
-        subtract_multiple(A->m, c, A->image[i], f);
+        if (c != 0) subtract_multiple(A->m, c, A->image[i], f); /* most supports are disjoint */
     }
 }
 
@@ -76,12 +76,13 @@ static spca_status check_finite(spca_int p, const real *y)
     return is_finite(p, y) ? SPCA_OK : SPCA_NONFINITE;
 }
 
-/* y = F'f, given range f, which row weights overwrite. */
-static spca_status transposed(const operator_t *A, real *f, spca_stop stop, void *ctx, real *y)
+/* y = F'f, or its entries at a list, given range f, which row weights overwrite. */
+static spca_status transposed(const operator_t *A, real *f, spca_int count, const spca_int *list,
+                              spca_stop stop, void *ctx, real *y)
 {
     real total = total_of(A, f);
     weight_rows(A, 0, A->n, f);
-    return A->backward(A, f, total, A->p, NULL, stop, ctx, y);
+    return A->backward(A, f, total, count, list, stop, ctx, y);
 }
 
 spca_int SPCA(subtracted)(const operator_t *A)
@@ -226,7 +227,7 @@ static spca_status apply_form(const operator_t *A, vector_t v, spca_stop stop, v
     } else {
         status = project(A, v, stop, ctx, y, work, work + A->m, quadratic);
         if (status < 0) return status;
-        status = transposed(A, work, stop, ctx, y);
+        status = transposed(A, work, A->p, NULL, stop, ctx, y);
         if (status < 0) return status;
         SPCA(subtract)(A, v, work + A->m, A->p, NULL, y);
     }
@@ -238,6 +239,18 @@ spca_status SPCA(apply)(const operator_t *A, vector_t v, spca_stop stop, void *c
 {
     real quadratic;
     return apply_form(A, v, stop, ctx, work, y, &quadratic);
+}
+
+spca_status SPCA(apply_at)(const operator_t *A, vector_t v, spca_int count, const spca_int *list,
+                           spca_stop stop, void *ctx, real *work, real *y)
+{
+    real *f = work, *c = work + A->m, quadratic;
+    spca_status status = project(A, v, stop, ctx, c + A->t, f, c, &quadratic);
+    if (status < 0) return status;
+    status = transposed(A, f, count, list, stop, ctx, y);
+    if (status < 0) return status;
+    SPCA(subtract)(A, v, c, count, list, y);
+    return check_finite(count, y);
 }
 
 spca_status SPCA(backward)(const operator_t *A, const real *u, spca_stop stop, void *ctx,
@@ -256,7 +269,7 @@ spca_status SPCA(backward)(const operator_t *A, const real *u, spca_stop stop, v
     for (spca_int i = 0; i < SPCA(subtracted)(A); i++)
         c[i] = A->deflation == SPCA_PROJECTION ? strands_dot(A->m, A->image[i], f) : 0;
     scal(A->m, A->range, f);
-    status = transposed(A, f, stop, ctx, y);
+    status = transposed(A, f, A->p, NULL, stop, ctx, y);
     if (status < 0) return status;
     SPCA(subtract)(&plain, none, c, A->p, NULL, y);
     return check_finite(A->p, y);
@@ -382,11 +395,19 @@ static spca_status answer(const operator_t *A, vector_t v, query_t *ask, spca_st
                                 count, list, y);
         if (status < 0) return status;
     } else {
-        status = transposed(A, f, stop, ctx, y);
+        status = transposed(A, f, A->p, NULL, stop, ctx, y);
         if (status < 0) return status;
         SPCA(subtract)(A, v, c, A->p, NULL, y);
     }
     return check_finite(*count, y);
+}
+
+/* min |y_j| on the support of v */
+static real least_of(vector_t v, const real *y)
+{
+    real least = (real)INFINITY;
+    for (spca_int a = 0; a < v.nnz; a++) least = fmin(least, fabs(y[v.index[a]]));
+    return least;
 }
 
 spca_status SPCA(largest)(const operator_t *A, vector_t v, spca_int k, int nonnegative,
@@ -400,7 +421,10 @@ spca_status SPCA(largest)(const operator_t *A, vector_t v, spca_int k, int nonne
     spca_status status = answer(A, v, &ask, stop, ctx, rest, &count, &list, y, quadratic);
     if (status < 0) return status;
     for (spca_int a = 0; nonnegative && a < count; a++) y[a] = y[a] > 0 ? y[a] : 0;
-    SPCA(select_largest)(count, y, k, rest, index);
+    if (!list && v.index && v.nnz == k) /* the k entries on the support of v bound the k-th */
+        SPCA(select_reaching)(count, y, k, least_of(v, y), rest, index);
+    else
+        SPCA(select_largest)(count, y, k, rest, index);
     for (spca_int a = 0; a < k; a++) value[a] = y[index[a]];
     for (spca_int a = 0; list && a < k; a++) index[a] = list[index[a]];
     return SPCA_OK;

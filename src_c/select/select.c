@@ -14,7 +14,8 @@ enum {
     BLOCK = 16 * LANES,
     LEAST = 1024, /* sizes of the sample */
     MOST = 4096,
-    FEW = 32 /* ranks of a sample worth collecting */
+    FEW = 32,   /* ranks of a sample worth collecting */
+    ROOM = 1024 /* entries above a level that are kept with their places */
 };
 
 /* a, b <- b, a */
@@ -196,12 +197,11 @@ static spca_int end_of_ties(spca_int p, const real *x, real level, spca_int ties
     return j;
 }
 
-void SPCA(select_largest)(spca_int p, const real *x, spca_int k, real *work, spca_int *index)
+/* By the level of the k-th, then another pass. */
+static void select_by_level(spca_int p, const real *x, spca_int k, real *work, spca_int *index)
 {
     spca_int ties, end, found = 0;
-    real level;
-    if (k == 0) return;
-    level = SPCA(kth_largest)(p, x, k, work, &ties);
+    real level = SPCA(kth_largest)(p, x, k, work, &ties);
     end = end_of_ties(p, x, level, ties);
     for (spca_int start = 0; start < p && found < k; start += BLOCK) {
         spca_int stop = min_int(start + BLOCK, p);
@@ -212,6 +212,51 @@ void SPCA(select_largest)(spca_int p, const real *x, spca_int k, real *work, spc
             found += (size > level) | ((size == level) & (j < end));
         }
     }
+}
+
+/* The entries that reach the level, most often few more than k, with their places; of these the
+ * largest.  A level that too many or too few reach costs time alone. */
+void SPCA(select_reaching)(spca_int p, const real *x, spca_int k, real level, real *work,
+                           spca_int *index)
+{
+    real size[ROOM];
+    spca_int place[ROOM], n = 0, ties = k, found = 0;
+    if (k == 0) return;
+    for (spca_int start = 0; start < p; start += BLOCK) {
+        spca_int stop = min_int(start + BLOCK, p);
+        if (!reached(stop - start, x + start, level)) continue;
+        if (n + stop - start > ROOM) n = p + 1; /* too many */
+        if (n > p) break;
+        for (spca_int j = start; j < stop; j++) { /* no branch: it is random */
+            size[n] = fabs(x[j]);
+            place[n] = j;
+            n += size[n] >= level;
+        }
+    }
+    if (n < k || n > p) {
+        select_by_level(p, x, k, work, index);
+        return;
+    }
+    if (n > k) {
+        for (spca_int a = 0; a < n; a++) work[a] = size[a];
+        level = kth(n, work, k);
+        for (spca_int a = 0; a < n; a++) ties -= size[a] > level;
+    }
+    for (spca_int a = 0; a < n && found < k; a++) { /* of ties the first */
+        spca_int tied = n > k && size[a] == level;
+        index[found] = place[a];
+        found += n == k || size[a] > level || (tied && ties > 0);
+        ties -= tied;
+    }
+}
+
+void SPCA(select_largest)(spca_int p, const real *x, spca_int k, real *work, spca_int *index)
+{
+    if (k == 0) return;
+    if (p < 4 * LEAST && p >= 8 * k)
+        SPCA(select_reaching)(p, x, k, reached_by(p, x, k), work, index);
+    else
+        select_by_level(p, x, k, work, index);
 }
 
 VECTORIZED void SPCA(truncate)(spca_int p, spca_int k, real *x, real *work)

@@ -120,6 +120,25 @@ static void check_queries(trial_t *t, problem_t *q, vector_t v)
     CHECK(t, found == count);
 }
 
+/* The bits of apply at some columns. */
+static void check_entries(trial_t *t, problem_t *q, vector_t v)
+{
+    operator_t *A = &q->A;
+    spca_int p = A->p, count = 0, *list = SCRATCH(t, p, spca_int);
+    real *all = WORK(t, p), *some = WORK(t, p);
+    spca_status status;
+    if (q->storage != CSC || A->symmetric_form) return;
+    int share = (int)between(t, 0, 100);
+    for (spca_int j = 0; j < p; j++)
+        if (chance(t, share)) list[count++] = j;
+    status = SPCA(apply)(A, v, NULL, NULL, WORK(t, A->m + A->t), all);
+    if (status < 0) return;
+    CHECK(t,
+          SPCA(apply_at)(A, v, count, list, NULL, NULL, WORK(t, A->m + A->t + p), some) == SPCA_OK);
+    for (spca_int a = 0; a < count; a++) CHECK(t, some[a] == all[list[a]]);
+    SPCA(digest)(t, SPCA_OK, count, some);
+}
+
 /* Blocks have the bits of single products. */
 static void check_blocks(trial_t *t, problem_t *q)
 {
@@ -226,6 +245,7 @@ void SPCA(check_operator)(trial_t *t)
     const real *g = SPCA(numbers)(t, style, q.A.m);
     check_halves(t, &q, v, g);
     check_queries(t, &q, v);
+    check_entries(t, &q, v);
     check_blocks(t, &q);
     check_submatrix(t, &q);
     check_gram(t, &q);

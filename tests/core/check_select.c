@@ -58,6 +58,12 @@ void SPCA(check_select)(trial_t *t)
     }
     CHECK(t, kept == k);
     digest(t, index, (size_t)k * sizeof *index);
+    { /* given the level of a lower rank, or one that fewer reach, which costs time alone */
+        spca_int *again = SCRATCH(t, k, spca_int), rank = between(t, chance(t, 20) ? 0 : k, p);
+        real hint = rank > 0 ? (real)sorted[rank - 1] : (real)INFINITY;
+        SPCA(select_reaching)(p, x, k, hint, WORK(t, p), again);
+        for (spca_int a = 0; a < k; a++) CHECK(t, again[a] == index[a]);
+    }
 }
 
 /* c level + ||S(a, level)||, of a over top. */

@@ -1,0 +1,219 @@
+"""Checks of sparse columns that read few of them; the matrix of a working set without components found."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import covariance, deflated
+
+from spcacore.operators import column_bounds, inputs
+from spcacore.operators.deflation import DeflatedOperator
+from spcacore.operators.inputs import as_problem
+from spcacore.solvers.starts import _for_racing
+
+seeds = st.integers(0, 10**6)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_sets():
+    """Working sets for small matrices too."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(inputs, "WORKING_SET_COST", 0)
+        yield
+
+
+def counts(rng, n, p, dtype=np.float64):
+    """Sparse counts about four factors, the variances of which span four decades."""
+    rates = np.exp(rng.normal(-2, 1.5, p)) * np.exp(rng.normal(0, 1, (n, 4)) @ rng.normal(0, 0.5, (4, p)))
+    return sp.csc_array(np.minimum(rng.poisson(rates), 10000).astype(dtype))
+
+
+def unit_vector(rng, variables, k, dtype=np.float64):
+    index = np.sort(rng.choice(variables, k, replace=False))
+    value = rng.standard_normal(k)
+    return index, (value / np.linalg.norm(value)).astype(dtype)
+
+
+def searched(X, **options):
+    return as_problem(X, screening="working_set", restrictable=True, **options)
+
+
+def removed(problem, rng, loadings, variables, k=4):
+    """A state without so many loadings of these variables."""
+    state = DeflatedOperator.from_problem(problem)
+    for _ in range(loadings):
+        state = state.deflate(*unit_vector(rng, variables, k, problem.operator.dtype), problem.noise)
+    return state
+
+
+@given(seeds, st.sampled_from([np.float32, np.float64]), st.booleans(), st.booleans(), st.integers(0, 3))
+@settings(max_examples=25)
+def test_entries_of_products(seed, dtype, scale, weighted, loadings):
+    rng = np.random.default_rng(seed)
+    n, p = rng.integers(5, 60), rng.integers(10, 80)
+    weight = rng.integers(0, 3, n) + (np.arange(n) < 3) if weighted else None
+    X = counts(rng, n, p, dtype)
+    problem = searched(X, scale=scale, sample_weight=weight)
+    state = removed(problem, rng, loadings, p)
+    index, value = unit_vector(rng, p, 5, dtype)
+    columns = np.flatnonzero(rng.random(p) < rng.random())
+    whole = state.operator.apply(index, value)
+    np.testing.assert_array_equal(state.operator.apply_at(index, value, columns), whole[columns])
+    if loadings == 0:
+        repeated = X.toarray() if weight is None else np.repeat(X.toarray(), weight, axis=0)
+        x = np.zeros(p)
+        x[index] = value
+        want = covariance(repeated.astype(np.float64), scale=scale) @ x
+        tol = 1e-4 if dtype == np.float32 else 1e-10
+        np.testing.assert_allclose(
+            problem.in_units(whole.astype(float)), want, rtol=tol, atol=tol * abs(want).max()
+        )
+
+
+def test_entries_of_products_are_for_columns():
+    problem = searched(sp.csr_array(np.eye(5)))
+    row_major = as_problem(sp.csr_array(np.eye(5))).operator
+    index, value = np.arange(1), np.ones(1)
+    assert problem.operator.reads_columns  # of a copy
+    assert not row_major.reads_columns
+    with pytest.raises(TypeError, match="CSC"):
+        row_major.apply_at(index, value, index)
+
+
+@given(seeds, st.sampled_from([np.float32, np.float64]), st.booleans(), st.booleans(), st.integers(0, 3))
+@settings(max_examples=60)
+def test_nothing_above_the_level_is_ruled_out(seed, dtype, scale, weighted, loadings):
+    rng = np.random.default_rng(seed)
+    n, p = int(rng.integers(20, 60)), int(rng.integers(40, 150))
+    X = counts(rng, n, p, dtype)
+    if rng.random() < 0.3:  # a mean that hides the variance
+        X = sp.csc_array(X + dtype(10.0 ** rng.integers(1, 5)) * (rng.random(p) < 0.2))
+    weight = rng.integers(0, 3, n) + (np.arange(n) < 3) if weighted else None
+    problem = searched(X, scale=scale, sample_weight=weight)
+    bounds = problem.working_set.bounds
+    inside = np.arange(20)
+    state = removed(problem, rng, loadings, inside)
+    index, value = unit_vector(rng, inside, 6, dtype)
+    for step in range(2 * column_bounds.COLUMN_REFERENCES):
+        y = state.operator.apply(index, value)
+        level = float(np.quantile(np.abs(y[20:]), rng.choice([0.5, 0.9, 0.99])))
+        found, product = bounds.above(state.operator, inside, index, value, level)
+        want = 20 + np.flatnonzero(np.abs(y[20:]) > level)
+        np.testing.assert_array_equal(found, want)
+        np.testing.assert_array_equal(product, y[want])
+        if step % 3:  # another vector, or one nearby
+            value = value + dtype(0.1) * rng.standard_normal(6).astype(dtype)
+            value /= np.linalg.norm(value)
+        else:
+            index, value = unit_vector(rng, inside, 6, dtype)
+
+
+def test_how_many_columns_are_read(monkeypatch):
+    rng = np.random.default_rng(0)
+    problem = searched(counts(rng, 400, 2000))
+    state, bounds, read = DeflatedOperator.from_problem(problem), problem.working_set.bounds, []
+
+    class Counted:
+        factor = state.operator.factor
+        forward = state.operator.forward
+
+        def apply_at(self, index, value, columns):
+            read.append(len(columns))
+            return state.operator.apply_at(index, value, columns)
+
+    inside = np.argsort(-problem.diagonal)[:50]
+    index, value = unit_vector(rng, inside, 10)
+    for _ in range(4):
+        level = float(np.sort(np.abs(state.operator.apply(index, value)))[-30])
+        bounds.above(Counted(), inside, index, value, level)
+        value = value + 0.02 * rng.standard_normal(10)
+        value /= np.linalg.norm(value)
+    assert read[0] < 1000  # by their norms
+    assert max(read[1:]) < read[0] / 3  # by the products with the vector before
+
+
+@given(seeds, st.sampled_from([np.float32, np.float64]))
+@settings(max_examples=25)
+def test_the_matrix_without_components_is_brought_up_to_date(seed, dtype):
+    rng = np.random.default_rng(seed)
+    X = counts(rng, 50, 60, dtype)
+    problem = searched(X)
+    working_set, state = problem.working_set, DeflatedOperator.from_problem(problem)
+    active = np.arange(8)
+    A = covariance(X.toarray().astype(float)) / problem.unit
+    removed_from = A.copy()
+    for _ in range(8):
+        active = np.union1d(active, rng.choice(60, 5))
+        assert working_set.add(active)
+        inside, restricted = working_set.restricted(problem, state, active)
+        got = restricted.operator.submatrix(np.arange(len(active)))
+        tol = (1e-4 if dtype == np.float32 else 1e-10) * A.diagonal().max()
+        np.testing.assert_allclose(got, removed_from[np.ix_(active, active)], atol=tol)
+        np.testing.assert_allclose(restricted.diagonal, removed_from.diagonal()[active], atol=tol)
+        np.testing.assert_allclose(inside.diagonal, A.diagonal()[active], atol=tol)
+        if rng.random() < 0.2:  # another path through the same working set
+            state, removed_from = DeflatedOperator.from_problem(problem), A.copy()
+        index, value = unit_vector(rng, active, 4, dtype)
+        x = np.zeros(60)
+        x[index] = value
+        state, removed_from = (
+            state.deflate(index, value, problem.noise),
+            deflated(removed_from, x, "projection", []),
+        )
+
+
+@given(seeds, st.booleans(), st.booleans())
+@settings(max_examples=60)
+def test_the_largest_entries_from_the_last_support(seed, ties, nonnegative):
+    rng = np.random.default_rng(seed)
+    p = int(rng.integers(2, 400))
+    k = int(rng.integers(1, p + 1))
+    A = rng.integers(-2, 3, (p, p)).astype(float) if ties else rng.standard_normal((p, p))
+    A = A + A.T
+    op = as_problem(A, kind="covariance", definite=False).operator
+    index = np.sort(rng.choice(p, k, replace=False))
+    value = rng.integers(1, 3, k).astype(float) if ties else rng.standard_normal(k)
+    y = op.apply(index, value)
+    size = np.maximum(y, 0) if nonnegative else np.abs(y)
+    want = np.sort(np.argsort(-size, kind="stable")[:k])
+    got, entries, _ = op.largest(index, value, k, nonnegative)
+    np.testing.assert_array_equal(got, want)
+    np.testing.assert_array_equal(entries, np.maximum(y, 0)[want] if nonnegative else y[want])
+
+
+@given(seeds, st.integers(0, 3))
+@settings(max_examples=60)
+def test_rounding_lifts_no_product_above_its_bound(seed, decades):
+    """Parallel columns attain the bound of Cauchy and Schwarz; a large mean makes products inexact."""
+    rng = np.random.default_rng(seed)
+    one = rng.poisson(2, 50) + 10.0**decades
+    X = sp.csc_array(np.outer(one, rng.uniform(0.1, 1, 30)).astype(np.float32))
+    problem = searched(X)
+    state, inside = DeflatedOperator.from_problem(problem), np.arange(3)
+    index, value = np.arange(1), np.ones(1, np.float32)
+    y = np.abs(state.operator.apply(index, value))
+    for j in range(3, 30):
+        level = float(np.nextafter(y[j], np.float32(0)))
+        found, _ = problem.working_set.bounds.above(state.operator, inside, index, value, level)
+        assert j in found
+
+
+@given(seeds, st.integers(0, 3), st.booleans())
+@settings(max_examples=25)
+def test_many_runs_race_on_the_matrix_without_components(seed, loadings, scale):
+    rng = np.random.default_rng(seed)
+    A = covariance(rng.standard_normal((80, 70)) * rng.uniform(0.1, 10, 70))
+    problem = as_problem(A, kind="covariance", scale=scale)
+    state = DeflatedOperator.from_problem(problem)
+    B = A / np.sqrt(np.outer(A.diagonal(), A.diagonal())) if scale else A
+    for _ in range(loadings):
+        index, value = unit_vector(rng, 70, 5)
+        x = np.zeros(70)
+        x[index] = value
+        state, B = state.deflate(index, value, problem.noise), deflated(B, x, "projection", [])
+    racing = _for_racing(state, state.operator, 65)
+    assert racing.dtype == np.float32
+    got = racing.submatrix(np.arange(70)) * problem.unit
+    np.testing.assert_allclose(got, B, atol=1e-5 * B.diagonal().max())
+    assert _for_racing(state, state.operator, 64) is state.operator
