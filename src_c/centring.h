@@ -70,7 +70,7 @@ static inline void finish_backward(const operator_t *A, real total, spca_int cou
         for (spca_int a = 0; a < count; a++) y[a] -= total * A->mean[list ? list[a] : a];
     if (A->weight)
         for (spca_int a = 0; a < count; a++) y[a] *= A->weight[list ? list[a] : a];
-    if (A->range != 1) scal(count, A->range, y);
+    for (spca_int a = 0; A->range != 1 && a < count; a++) y[a] *= A->range;
 }
 
 static inline void finish_forward(const operator_t *A, real shift, real *f)

@@ -9,6 +9,8 @@
  * Entries are in no order that a processor could foresee, so the places that the next ones need are
  * fetched ahead.  Columns are taken SPCA_MANY bytes at a time, the sums of which stay in registers.
  *
+ * Threads have some columns each: they all read X, but what it is multiplied by takes longer.
+ *
  * Every sum of a block is made in the order of one product: column c has the bits of SPCA(apply).
  */
 #include "centring.h"
@@ -224,18 +226,26 @@ static spca_status columns(const operator_t *A, spca_int k, const spca_int *inde
 /* ---- a block -----------------------------------------------------------------------------------
  */
 
+/* Some columns of one. */
 typedef struct {
     const operator_t *A;
     spca_int b, padded; /* columns; with zeros, a multiple of LANES */
-    /* what becomes of a line: f = x_l'source or row l of packed, or of `across` by columns; then
-     * the middle; then target += x_l f', or `out` by columns has row l */
-    const real *source, *packed, *across;
-    real *target, *out;
-    spca_int ld, across_ld, out_ld;
+    const real *in;     /* V or, to_f = 0, U; by columns */
+    real *out;
     int to_f, to_g; /* whether f = F v is made from X w; g from f, which comes before X'g */
-    const real *shift;
-    real *sum; /* STRANDS x padded */
+    real *shift, *sum, *rows, *F; /* (padded), STRANDS x padded; by rows: W and Y; of CSC data */
+    /* what becomes of a line: f = x_l'source or row l of packed, or of U; of CSR data then the
+     * middle; then target += x_l f', or `out` has row l */
+    const real *source, *packed;
+    real *target;
+    spca_int ld, out_ld;
 } block_t;
+
+/* Columns cut among threads, and a stretch of lines. */
+typedef struct {
+    block_t block[MOST];
+    spca_int count, l0, l1;
+} blocks_t;
 
 /* ---- a line and a block -------------------------------------------------------------------------
  */
@@ -307,8 +317,8 @@ INLINE void lines(const int groups, const int wide, const block_t *s, spca_int l
             for (int g = 0; g < groups; g++)
                 ((lanes_t *)f)[g] = ((const lanes_t *)(s->packed + l * s->padded))[g];
         else
-            for (spca_int c = 0; c < s->b; c++) f[c] = s->across[c * s->across_ld + l];
-        if (s->to_f || s->to_g) middle(s, l, f);
+            for (spca_int c = 0; c < s->b; c++) f[c] = s->in[c * A->m + l];
+        if (A->row_major) middle(s, l, f);
         if (s->target)
             scatter(groups, wide, A, first, last, end, f, s->target, s->ld, !s->source);
         else
@@ -342,33 +352,43 @@ VECTORIZED static void some_lines(const block_t *s, spca_int l0, spca_int l1)
 #endif
 }
 
-static spca_status all_lines(const block_t *s, spca_stop stop, void *ctx)
+static void lines_part(void *context, spca_int part)
 {
-    const operator_t *A = s->A;
+    const blocks_t *q = context;
+    some_lines(q->block + part, q->l0, q->l1);
+}
+
+static spca_status all_lines(blocks_t *q, spca_stop stop, void *ctx)
+{
+    const operator_t *A = q->block[0].A;
     spca_int count = A->row_major ? A->m : A->p;
-    for (spca_int l0 = 0, l1; l0 < count; l0 = l1) {
-        spca_int limit = at(A->indptr, A->wide, l0) + BLOCK;
-        if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
-        for (l1 = l0 + 1; l1 < count && at(A->indptr, A->wide, l1) + 16 * (l1 - l0) < limit;) l1++;
-        some_lines(s, l0, l1);
+    spca_status status = SPCA_OK;
+    for (q->l0 = 0; q->l0 < count && status >= 0; q->l0 = q->l1) {
+        spca_int first = at(A->indptr, A->wide, q->l0), l = q->l0 + 1;
+        while (l < count && at(A->indptr, A->wide, l) + 16 * (l - q->l0) < first + BLOCK) l++;
+        q->l1 = l;
+        status = do_parts(A->run, (double)(at(A->indptr, A->wide, l) - first) * ENTRY * MOST,
+                          lines_part, q, q->count, stop, ctx);
     }
-    return SPCA_OK;
+    return status;
 }
 
 /* ---- blocks by columns and by rows --------------------------------------------------------------
  */
 
 /* W = range weight V by rows, and the shifts mean'w, as `weighted` makes them. */
-static void pack(const block_t *s, const real *V, real *W, spca_int ld, real *shift)
+static void pack(const block_t *s)
 {
     const operator_t *A = s->A;
+    const real *V = s->in;
+    real *W = s->rows, *shift = s->shift;
     for (spca_int c = 0; c < s->padded; c++) shift[c] = 0;
     for (spca_int j0 = 0; j0 < A->p; j0 += TILE) {
         spca_int j1 = min_int(A->p, j0 + TILE);
         for (spca_int c = 0; c < s->padded; c++)
             for (spca_int j = j0; j < j1; j++) {
                 real x = c < s->b ? V[c * A->p + j] * A->range * (A->weight ? A->weight[j] : 1) : 0;
-                W[j * ld + c] = x;
+                W[j * s->ld + c] = x;
                 if (A->mean) shift[c] += A->mean[j] * x;
             }
     }
@@ -387,15 +407,6 @@ static void zero_rows(spca_int n, spca_int padded, real *rows, spca_int ld)
         for (spca_int c = 0; c < padded; c++) rows[i * ld + c] = 0;
 }
 
-static void finish_columns(const block_t *s, real *Y)
-{
-    for (spca_int c = 0; c < s->b; c++) {
-        real sum[STRANDS];
-        for (int i = 0; i < STRANDS; i++) sum[i] = s->sum[i * s->padded + c];
-        finish_backward(s->A, add_strands(sum), s->A->p, NULL, Y + c * s->A->p);
-    }
-}
-
 static spca_int padded_to(spca_int b)
 {
     return (b + LANES - 1) / LANES * LANES;
@@ -408,60 +419,80 @@ static spca_int block_work(const operator_t *A, spca_block what, spca_int b)
     return padded_to(min_int(b, WIDTH)) * (2 * A->p + (A->row_major ? 0 : A->m) + STRANDS + 1);
 }
 
-/* At most WIDTH columns.  rows: what is indexed, W and Y side by side. */
+static void begin(void *context, spca_int part)
+{
+    const block_t *s = ((const blocks_t *)context)->block + part;
+    const operator_t *A = s->A;
+    for (spca_int i = 0; i < STRANDS * s->padded; i++) s->sum[i] = 0;
+    if (s->to_f) pack(s);
+    if (s->target) zero_rows(A->row_major ? A->p : A->m, s->padded, s->target, s->ld);
+}
+
+/* Of CSC data: from X W or U to what is multiplied by X', or to F V. */
+static void all_rows(void *context, spca_int part)
+{
+    block_t *s = ((blocks_t *)context)->block + part;
+    spca_int m = s->A->m;
+    for (spca_int i = 0; i < m; i++) {
+        real *f = s->F + i * s->padded;
+        for (spca_int c = 0; !s->to_f && c < s->b; c++) f[c] = s->in[c * m + i];
+        middle(s, i, f);
+    }
+    if (!s->to_g) unpack(s, m, s->F, s->padded, s->out);
+    s->packed = s->target = NULL;
+    s->source = s->F;
+}
+
+static void end(void *context, spca_int part)
+{
+    const block_t *s = ((const blocks_t *)context)->block + part;
+    spca_int p = s->A->p;
+    if (s->target) unpack(s, p, s->target, s->ld, s->out);
+    for (spca_int c = 0; c < s->b; c++) {
+        real sum[STRANDS];
+        for (int i = 0; i < STRANDS; i++) sum[i] = s->sum[i * s->padded + c];
+        finish_backward(s->A, add_strands(sum), p, NULL, s->out + c * p);
+    }
+}
+
+/* At most WIDTH columns. */
 static spca_status some_columns(const operator_t *A, spca_block what, spca_int b, const real *in,
                                 spca_stop stop, void *ctx, real *work, real *out)
 {
-    const real *V = what == SPCA_BACKWARD ? NULL : in, *U = V ? NULL : in;
-    int half = what == SPCA_FORWARD;
-    spca_int padded = padded_to(b), ld = V && A->row_major && !half ? 2 * padded : padded;
-    real *shift = work, *sum = shift + padded, *rows = sum + STRANDS * padded;
-    real *F = rows + padded * A->p; /* CSC */
-    block_t s = {.A = A, .b = b, .padded = padded, .ld = ld, .shift = shift, .sum = sum};
-    spca_status status;
-    for (spca_int i = 0; i < STRANDS * padded; i++) sum[i] = 0;
-    if (V) pack(&s, V, rows, ld, shift);
-    s.across = U;
-    s.across_ld = s.out_ld = A->m;
-    s.to_f = V != NULL;
-    s.to_g = !half;
-    if (A->row_major) {
-        s.source = V ? rows : NULL;
-        s.target = half ? NULL : rows + (V ? padded : 0);
-        s.out = out;
-        if (s.target) zero_rows(A->p, padded, s.target, ld);
-        status = all_lines(&s, stop, ctx);
-        if (status < 0 || half) return status;
-        unpack(&s, A->p, s.target, ld, out);
-    } else {
-        block_t t = s;
-        if (V) {
-            block_t first = s;
-            first.packed = rows;
-            first.target = F;
-            first.to_f = first.to_g = 0;
-            zero_rows(A->m, padded, F, padded);
-            status = all_lines(&first, stop, ctx);
-            if (status < 0) return status;
-        } else
-            zero_rows(A->m, padded, F, padded);
-        for (spca_int i = 0; i < A->m; i++) {
-            for (spca_int c = 0; !V && c < b; c++) F[i * padded + c] = U[c * A->m + i];
-            middle(&s, i, F + i * padded);
-        }
-        if (half) {
-            unpack(&s, A->m, F, padded, out);
-            return SPCA_OK;
-        }
-        t.source = F;
-        t.out = out;
-        t.out_ld = A->p;
-        t.to_f = t.to_g = 0;
-        status = all_lines(&t, stop, ctx);
-        if (status < 0) return status;
+    int to_f = what != SPCA_BACKWARD, to_g = what != SPCA_FORWARD;
+    spca_int from = to_f ? A->p : A->m, to = to_g ? A->p : A->m, groups = padded_to(b) / LANES;
+    double bytes = (double)((from + to) * b) * sizeof(real);
+    blocks_t q = {.count = min_int(threads_of(A->run), groups)};
+    spca_status status = SPCA_OK;
+    for (spca_int part = 0; part < q.count; part++) {
+        spca_int first = groups * part / q.count * LANES;
+        spca_int padded = groups * (part + 1) / q.count * LANES - first;
+        real *shift = work + block_work(A, what, first), *sum = shift + padded;
+        real *rows = sum + STRANDS * padded, *F = rows + padded * A->p;
+        block_t s = {.A = A, .b = min_int(padded, b - first), .padded = padded};
+        s.in = in + first * from;
+        s.out = out + first * to;
+        s.out_ld = to;
+        s.to_f = to_f;
+        s.to_g = to_g;
+        s.shift = shift;
+        s.sum = sum;
+        s.rows = rows;
+        s.F = F;
+        s.ld = A->row_major && to_f && to_g ? 2 * padded : padded;
+        s.source = A->row_major && to_f ? rows : NULL;
+        s.packed = A->row_major ? NULL : rows;
+        s.target = !A->row_major ? F : !to_g ? NULL : rows + (to_f ? padded : 0);
+        q.block[part] = s;
     }
-    finish_columns(&s, out);
-    return SPCA_OK;
+    (void)do_parts(A->run, bytes, begin, &q, q.count, NULL, NULL);
+    if (A->row_major || to_f) status = all_lines(&q, stop, ctx);
+    if (status >= 0 && !A->row_major) {
+        (void)do_parts(A->run, bytes, all_rows, &q, q.count, NULL, NULL);
+        if (to_g) status = all_lines(&q, stop, ctx);
+    }
+    if (status >= 0 && to_g) (void)do_parts(A->run, bytes, end, &q, q.count, NULL, NULL);
+    return status;
 }
 
 static spca_status block(const operator_t *A, spca_block what, spca_int b, const real *V,
