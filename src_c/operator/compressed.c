@@ -38,6 +38,7 @@ typedef struct {
     const real *x;
     real *y;
     spca_int first, last, parts; /* of the lines, or of the list */
+    spca_int k;                  /* columns asked for */
 } lines_t;
 
 /* The first of the lines before which so much was read: entries, and the lines themselves. */
@@ -54,18 +55,10 @@ static spca_int line_after(const lines_t *s, spca_int much)
     return low;
 }
 
-/* The first place between first and last whose index is at least j. */
-static inline spca_int place_of(const operator_t *A, const int wide, spca_int first, spca_int last,
-                                spca_int j)
+/* Where a part of the lines begins. */
+static spca_int line_of(const lines_t *s, spca_int part)
 {
-    while (first < last) {
-        spca_int q = first + (last - first) / 2;
-        if (at(A->indices, wide, q) < j)
-            first = q + 1;
-        else
-            last = q;
-    }
-    return first;
+    return part < s->parts ? line_after(s, part * PART) : s->last;
 }
 
 /* y[l] = line_l . x.  Places in x that the next entries need are fetched ahead. */
@@ -87,12 +80,10 @@ static inline void along_lines(const lines_t *s, const int wide, spca_int l, spc
 static void along_part(void *context, spca_int part)
 {
     const lines_t *s = context;
-    spca_int l = line_after(s, part * PART);
-    spca_int l1 = part + 1 < s->parts ? line_after(s, (part + 1) * PART) : s->last;
     if (s->A->wide)
-        along_lines(s, 1, l, l1);
+        along_lines(s, 1, line_of(s, part), line_of(s, part + 1));
     else
-        along_lines(s, 0, l, l1);
+        along_lines(s, 0, line_of(s, part), line_of(s, part + 1));
 }
 
 /* y += x_l line_l from y_j up to y_j1.  Places in y that the next entries need are fetched ahead.
@@ -106,8 +97,8 @@ static inline void across_lines(const lines_t *s, const int wide, spca_int j, sp
         spca_int q = at(A->indptr, wide, l), last = at(A->indptr, wide, l + 1);
         real xl = s->x[a];
         if (s->parts > 1) {
-            q = place_of(A, wide, q, last, j);
-            last = end = place_of(A, wide, q, last, j1);
+            q = place_of(A->indices, wide, q, last, j);
+            last = end = place_of(A->indices, wide, q, last, j1);
         }
         for (; q < last; q++) {
             if (q + NEXT < end) FETCH_TO_WRITE(s->y + at(A->indices, wide, q + NEXT));
@@ -180,47 +171,49 @@ static spca_status backward(const operator_t *A, const real *f, real total, spca
     return status;
 }
 
+/* Some rows of W, of CSR data, or a column: its entries less the mean, weighted. */
+static void columns_part(void *context, spca_int part)
+{
+    const lines_t *s = context;
+    const operator_t *A = s->A;
+    int by_rows = A->row_major && !A->symmetric_form;
+    spca_int a0 = by_rows ? 0 : part, a1 = by_rows ? s->k : part + 1;
+    spca_int i0 = by_rows ? line_of(s, part) : 0, i1 = by_rows ? line_of(s, part + 1) : A->m;
+    for (spca_int a = a0; a < a1; a++) {
+        real mean = A->mean ? A->mean[s->list[a]] * A->range : 0;
+        for (spca_int i = i0; i < i1; i++) s->y[a * A->m + i] = -mean * row_center(A, i);
+    }
+    for (spca_int l = by_rows ? i0 : s->list[part], l1 = by_rows ? i1 : l + 1; l < l1; l++) {
+        spca_int last = at(A->indptr, A->wide, l + 1);
+        for (spca_int q = at(A->indptr, A->wide, l); q < last; q++) {
+            spca_int k = at(A->indices, A->wide, q), i = by_rows ? l : k;
+            spca_int a = by_rows ? (spca_int)s->x[k] - 1 : part;
+            if (a >= 0) s->y[a * A->m + i] += A->data[q] * A->range * row_weight(A, i);
+        }
+    }
+    for (spca_int a = a0; a < a1; a++) {
+        real weight = column_weight(A, s->list[a]);
+        for (spca_int i = i0; i < i1; i++) s->y[a * A->m + i] *= weight;
+        for (spca_int i = i0; A->symmetric_form && A->weight && i < i1; i++)
+            s->y[a * A->m + i] *= A->weight[i];
+    }
+}
+
 static spca_status columns(const operator_t *A, spca_int k, const spca_int *index, spca_stop stop,
                            void *ctx, real *scratch, real *W)
 {
-    /* place[j] = 1 + position of column j in the list, in scratch: exact up to 1/epsilon columns */
-    real *place = scratch;
-    for (spca_int a = 0; a < k; a++) {
-        real mean = A->mean ? A->mean[index[a]] * A->range : 0;
-        for (spca_int i = 0; i < A->m; i++) W[a * A->m + i] = -mean * row_center(A, i);
-    }
+    /* x[j] = 1 + position of column j in the list: exact up to 1/epsilon columns */
+    lines_t s = {.A = A, .list = index, .x = scratch, .y = W, .k = k, .parts = k};
+    double bytes = (double)A->m * (double)k * sizeof(real);
     if (A->row_major && !A->symmetric_form) {
-        spca_int read = 0;
-        for (spca_int j = 0; j < A->p; j++) place[j] = 0;
-        for (spca_int a = 0; a < k; a++) place[index[a]] = (real)(a + 1);
-        for (spca_int i = 0; i < A->n; i++) {
-            spca_int first = at(A->indptr, A->wide, i), last = at(A->indptr, A->wide, i + 1);
-            for (spca_int q = first; q < last; q++) {
-                spca_int a = (spca_int)place[at(A->indices, A->wide, q)];
-                if (a) W[(a - 1) * A->m + i] += A->data[q] * A->range * row_weight(A, i);
-            }
-            if ((read += last - first + 16) > READ) {
-                read = 0;
-                if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
-            }
-        }
-    } else {
-        for (spca_int a = 0; a < k; a++) {
-            spca_int last = at(A->indptr, A->wide, index[a] + 1);
-            if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
-            for (spca_int q = at(A->indptr, A->wide, index[a]); q < last; q++) {
-                spca_int i = at(A->indices, A->wide, q);
-                W[a * A->m + i] += A->data[q] * A->range * row_weight(A, i);
-            }
-        }
+        spca_int much = at(A->indptr, A->wide, A->m) + A->m;
+        for (spca_int j = 0; j < A->p; j++) scratch[j] = 0;
+        for (spca_int a = 0; a < k; a++) scratch[index[a]] = (real)(a + 1);
+        s.last = A->m;
+        s.parts = much / PART + 1;
+        bytes += (double)much * ENTRY;
     }
-    for (spca_int a = 0; a < k; a++) {
-        real weight = column_weight(A, index[a]);
-        for (spca_int i = 0; i < A->m; i++) W[a * A->m + i] *= weight;
-        for (spca_int i = 0; A->symmetric_form && A->weight && i < A->m; i++)
-            W[a * A->m + i] *= A->weight[i];
-    }
-    return SPCA_OK;
+    return do_parts(A->run, bytes, columns_part, &s, s.parts, stop, ctx);
 }
 
 /* ---- a block -----------------------------------------------------------------------------------
