@@ -84,7 +84,7 @@ def limit_threads(n_threads: int) -> Iterator[None]:
     >>> import spcacore
     >>> X = np.random.default_rng(0).standard_normal((20, 50))
     >>> with spcacore.limit_threads(1):
-    ...     result = spcacore.sparse_pca(X, cardinality=5)
+    ...     result = spcacore.sparse_pca(X, 1, cardinality=5)
     """
     before = _core.limit_own(_check(n_threads))
     try:
