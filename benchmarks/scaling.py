@@ -11,7 +11,7 @@ import time
 import numpy as np
 import scipy.sparse as sp
 
-from spcacore import _core, set_num_threads
+from spcacore import _core, set_num_threads, sparse_pca
 from spcacore.linalg.cores import available_cores
 from spcacore.operators.inputs import as_problem
 
@@ -26,11 +26,11 @@ def loops(shape):
     found = {}
     for order in "CF":
         X = np.asarray(rng.standard_normal(shape), order=order)
-        operator = as_problem(X).operator
+        operator, X_F = as_problem(X).operator, X
         u, v, V = np.ones(n), np.ones(p), np.ones((p, 4), order="F")
         blocks = max(1, X.nbytes >> 22)
         found |= {
-            f"F v, {order}": (X.nbytes, lambda A=operator, v=v: A.image(None, v), 1),
+            f"F v, {order}": (X.nbytes, lambda A=operator, v=v: A.forward(None, v), 1),
             f"F'u, {order}": (X.nbytes, lambda A=operator, u=u: A.backward(u), 1),
             f"A V of 4, {order}": (X.nbytes, lambda A=operator, V=V: A.apply_block(V), 2 * blocks),
         }
@@ -38,9 +38,13 @@ def loops(shape):
         X = sp.random(n, p, 0.1, layout, random_state=1)
         operator, u, v = as_problem(X).operator, np.ones(n), np.ones(p)
         read = X.data.nbytes + X.indices.nbytes
-        found[f"F v, {layout}"] = (read, lambda A=operator, v=v: A.image(None, v), 1)
+        V = np.ones((p, 20), order="F")
+        found[f"A V of 20, {layout}"] = (read, lambda A=operator, V=V: A.apply_block(V), 4)
+        found[f"F v, {layout}"] = (read, lambda A=operator, v=v: A.forward(None, v), 1)
         found[f"F'u, {layout}"] = (read, lambda A=operator, u=u: A.backward(u), 1)
+        found[f"statistics, {layout}"] = (read, lambda X=X: as_problem(X), 1)
     T = rng.standard_normal((200, min(n, 2000)))
+    found["sparse_pca, screened"] = (X_F.nbytes, lambda: sparse_pca(X_F, 2, cardinality=50), 40)
     pairs = np.zeros(T.shape[1] * (T.shape[1] - 1) // 2)
     found["distances"] = (T.nbytes, lambda: _core.add_distances(T, np.ones(200), True, pairs), 1)
     return found

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .generalized.cca_permutation import CCAPermutation, sparse_cca_permutation
     from .generalized.eigen import SparseEigenResult, sparse_eigen
     from .generalized.lda import SparseLDAResult, sparse_lda
-    from .linalg.cores import get_num_threads, set_num_threads
+    from .linalg.cores import get_num_threads, limit_threads, set_num_threads
     from .models.comparison import Comparison, compare
     from .models.components import SparsePCAResult, sparse_pca
     from .models.elastic_net import SPCAResult, spca
@@ -59,7 +59,7 @@ _MODULES: dict[str, tuple[str, ...]] = {  # each is imported when a name of it i
     "generalized.cca_permutation": ("CCAPermutation", "sparse_cca_permutation"),
     "generalized.eigen": ("SparseEigenResult", "sparse_eigen"),
     "generalized.lda": ("SparseLDAResult", "sparse_lda"),
-    "linalg.cores": ("get_num_threads", "set_num_threads"),
+    "linalg.cores": ("get_num_threads", "limit_threads", "set_num_threads"),
     "models.comparison": ("Comparison", "compare"),
     "models.components": ("SparsePCAResult", "sparse_pca"),
     "models.elastic_net": ("SPCAResult", "spca"),
@@ -145,6 +145,7 @@ __all__ = [
     "l1_rotation",
     "l1_threshold",
     "least_squares_component",
+    "limit_threads",
     "oppca",
     "optimality_bound",
     "orthomax",

@@ -80,7 +80,7 @@ cdef extern from "pool.h" nogil:
     int spca_pool_run(spca_task, void *, spca_int, spca_stop, void *) noexcept
     void spca_pool_set_limit(int) noexcept
     int spca_pool_limit() noexcept
-    void spca_pool_alone(int) noexcept
+    int spca_pool_own_limit(int) noexcept
     void spca_pool_end() noexcept
 
 
@@ -128,9 +128,9 @@ def shares_loops():
     return spca_pool_run(NULL, NULL, 0, NULL, NULL)
 
 
-def stay_alone():
-    """Loops of this thread are its own from now on."""
-    spca_pool_alone(1)
+def limit_own(int threads):
+    """The same, from now on, or 0: as for all threads; what it was."""
+    return spca_pool_own_limit(threads)
 
 
 def end_threads():

@@ -36,8 +36,8 @@ def compressed_statistics(Py_ssize_t n, Py_ssize_t p, bint row_major, const floa
     cdef const void *i = &indices[0] if indices.shape[0] else NULL
     cdef bint wide = sizeof(index_t) == 8
     with nogil:
-        status = kernel_compressed_statistics(n, p, x, &indptr[0], i, wide, row_major, on_stop, &call.c, &o[0, 0],
-                                              &o[1, 0], &o[2, 0], &o[3, 0], &o[4, 0])
+        status = kernel_compressed_statistics(n, p, x, &indptr[0], i, wide, row_major, spca_pool_run, on_stop,
+                                              &call.c, &o[0, 0], &o[1, 0], &o[2, 0], &o[3, 0], &o[4, 0])
     call.check(status)
     return out[:3]
 

@@ -28,6 +28,20 @@ static inline spca_int at(const void *array, int wide, spca_int q)
     return wide ? (spca_int)((const int64_t *)array)[q] : (spca_int)((const int32_t *)array)[q];
 }
 
+/* The first place between first and last whose index is at least j. */
+static inline spca_int place_of(const void *indices, const int wide, spca_int first, spca_int last,
+                                spca_int j)
+{
+    while (first < last) {
+        spca_int q = first + (last - first) / 2;
+        if (at(indices, wide, q) < j)
+            first = q + 1;
+        else
+            last = q;
+    }
+    return first;
+}
+
 /* 1'f, in the order of strands_dot. */
 static inline real sum_of(spca_int n, const real *f)
 {
@@ -70,7 +84,7 @@ static inline void finish_backward(const operator_t *A, real total, spca_int cou
         for (spca_int a = 0; a < count; a++) y[a] -= total * A->mean[list ? list[a] : a];
     if (A->weight)
         for (spca_int a = 0; a < count; a++) y[a] *= A->weight[list ? list[a] : a];
-    if (A->range != 1) scal(count, A->range, y);
+    for (spca_int a = 0; A->range != 1 && a < count; a++) y[a] *= A->range;
 }
 
 static inline void finish_forward(const operator_t *A, real shift, real *f)

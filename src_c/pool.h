@@ -7,16 +7,16 @@
 enum { SPCA_MOST_THREADS = 1024 };
 
 /* An spca_run: by the caller and as many threads as the limit leaves it.  Alone, where another call
- * has them, where the limit is 1, and in a thread that is to stay alone. */
+ * has them, and where the limit is 1. */
 int spca_pool_run(spca_task task, void *context, spca_int count, spca_stop stop, void *ctx);
 
-/* How many threads a loop may have, its caller among them; 1 at first, and always where there are
- * no POSIX threads. */
+/* How many threads a loop may have, its caller among them; 1 at first. */
 void spca_pool_set_limit(int threads);
 int spca_pool_limit(void);
 
-/* Whether this thread runs its loops alone, since it is one of several that the caller made. */
-void spca_pool_alone(int alone);
+/* The same for the loops of the calling thread, whatever it is for others; 0: as for all.  Returns
+ * what it was. */
+int spca_pool_own_limit(int threads);
 
 /* Ends the threads; the next loop makes new ones. */
 void spca_pool_end(void);

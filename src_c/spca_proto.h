@@ -233,9 +233,9 @@ void SPCA(quantize)(spca_int n, spca_int c, const REAL *X, spca_int ld, int row_
 /* Mean, squares and spread, which is 0 exactly where the column is constant. */
 spca_status SPCA(compressed_statistics)(spca_int n, spca_int p, const REAL *data,
                                         const void *indptr, const void *indices, int wide,
-                                        int row_major, spca_stop stop, void *ctx, double *mean,
-                                        double *square, double *spread, double *count /* p */,
-                                        double *first /* p */);
+                                        int row_major, spca_run run, spca_stop stop, void *ctx,
+                                        double *mean, double *square, double *spread,
+                                        double *count /* p */, double *first /* p */);
 /* Largest |a_ij|, largest |a_ij - a_ji|, the largest excess |a_ij| - sqrt(a_ii a_jj) of a 2 x 2
  * minor that is not positive semidefinite; largest is NaN when any entry is not finite. */
 spca_status SPCA(symmetry)(spca_int p, const REAL *A, spca_int ld, spca_stop stop, void *ctx,

@@ -15,7 +15,7 @@ from calls import CALLS, numbers
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import spcacore
-from spcacore import _core, get_num_threads, set_num_threads
+from spcacore import _core, get_num_threads, limit_threads, set_num_threads
 from spcacore.linalg import cores, threads
 
 
@@ -158,6 +158,33 @@ def test_set_num_threads():
         with pytest.raises(error, match="n_threads"):
             set_num_threads(wrong)
     assert get_num_threads() == 3
+
+
+def test_limit_threads():
+    """Of this thread alone, and until the statement ends."""
+    set_num_threads(3)
+    with ThreadPoolExecutor(1) as other, limit_threads(2):
+        assert get_num_threads() == 2
+        assert other.submit(get_num_threads).result() == 3
+        with limit_threads(5):
+            assert get_num_threads() == 5
+        with threadpool_limits(1):
+            assert other.submit(get_num_threads).result() == 1
+        assert other.submit(get_num_threads).result() == 3
+        assert get_num_threads() == 2
+    with pytest.raises(KeyError), limit_threads(1):
+        raise KeyError
+    assert get_num_threads() == 3
+    for wrong, error in ((0, ValueError), (1025, ValueError), (None, TypeError)):
+        with pytest.raises(error, match="n_threads"), limit_threads(wrong):
+            pass
+
+
+def test_bits_inside_of_limit_threads():
+    expected = alone("sparse_pca", "wide, F")
+    set_num_threads(1)
+    with threadpool_limits(1), limit_threads(4):
+        assert outcome(LARGE["sparse_pca"](ENTRIES["wide, F"])) == expected
 
 
 @pytest.mark.parametrize(

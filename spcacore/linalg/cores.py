@@ -6,6 +6,7 @@ import atexit
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any
@@ -36,12 +37,13 @@ def set_num_threads(n_threads: int) -> None:
     See Also
     --------
     get_num_threads : and what it is by default.
+    limit_threads : for some calls alone.
 
     Notes
     -----
     ``threadpoolctl.threadpool_limits`` sets it too, together with the threads of BLAS, and for a while.
     Products of small matrices and decompositions are made by BLAS and LAPACK, which have threads of their
-    own. On Windows there is one thread, whatever is set.
+    own.
 
     Examples
     --------
@@ -52,22 +54,62 @@ def set_num_threads(n_threads: int) -> None:
     1
     >>> spcacore.set_num_threads(before)
     """
+    _core.set_threads(_check(n_threads))
+
+
+@contextmanager
+def limit_threads(n_threads: int) -> Iterator[None]:
+    """Set how many threads the loops over a matrix may have, for the calls inside of a ``with`` statement.
+
+    It holds for calls of this thread of the program alone, whatever `set_num_threads` says, and stands for
+    an argument ``n_threads`` of every function. Results do not depend on it, to the last bit.
+
+    Parameters
+    ----------
+    n_threads : int
+        1 to 1024, the thread of the caller among them.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `n_threads` is no integer from 1 to 1024.
+
+    See Also
+    --------
+    set_num_threads : for the whole process.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import spcacore
+    >>> X = np.random.default_rng(0).standard_normal((20, 50))
+    >>> with spcacore.limit_threads(1):
+    ...     result = spcacore.sparse_pca(X, 1, cardinality=5)
+    """
+    before = _core.limit_own(_check(n_threads))
+    try:
+        yield
+    finally:
+        _core.limit_own(before)
+
+
+def _check(n_threads: Any) -> int:
     n_threads = integer(n_threads, "n_threads", 1)
     if n_threads > MOST_THREADS:
         raise ValueError(f"n_threads must be at most {MOST_THREADS}, not {n_threads}")
-    _core.set_threads(n_threads)
+    return n_threads
 
 
 def get_num_threads() -> int:
-    """How many threads the loops over a matrix may have.
+    """How many threads the loops over a matrix may have, in calls of this thread.
 
     Returns
     -------
     int
-        By default, that of the cores that the process may use: its affinity and the limits of its control
-        groups count. The environment variable ``SPCACORE_NUM_THREADS`` sets another number, and
-        ``OMP_NUM_THREADS``, which joblib sets for its workers, is a ceiling for both; they are read once, at
-        import.
+        What `limit_threads` says, else `set_num_threads`. By default that of the cores that the process may
+        use: its affinity and the limits of its control groups count. The environment variable
+        ``SPCACORE_NUM_THREADS`` sets another number, and ``OMP_NUM_THREADS``, which joblib sets for its
+        workers, is a ceiling for both; they are read once, at import.
 
     See Also
     --------
@@ -79,7 +121,7 @@ def get_num_threads() -> int:
     >>> spcacore.get_num_threads() >= 1
     True
     """
-    return _core.threads()
+    return _core.shares_loops()
 
 
 def available_cores() -> int:
@@ -151,7 +193,7 @@ def _register(threadpoolctl: Any) -> None:
                 self.dynlib = None
 
         def get_num_threads(self) -> int:
-            return get_num_threads()
+            return _core.threads()
 
         def set_num_threads(self, num_threads: int) -> None:
             set_num_threads(num_threads)

@@ -70,7 +70,7 @@ def in_threads(
         return results
     messages: SimpleQueue[Any] = SimpleQueue()
     report = Report(messages.put)
-    with ThreadPoolExecutor(threads, initializer=_core.stay_alone) as pool:
+    with ThreadPoolExecutor(threads, initializer=_core.limit_own, initargs=(1,)) as pool:
         try:
             futures = [pool.submit(task, item, report) for item in items]
             waiting = set(futures)

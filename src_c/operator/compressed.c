@@ -9,6 +9,8 @@
  * Entries are in no order that a processor could foresee, so the places that the next ones need are
  * fetched ahead.  Columns are taken SPCA_MANY bytes at a time, the sums of which stay in registers.
  *
+ * Threads have some columns each: they all read X, but what it is multiplied by takes longer.
+ *
  * Every sum of a block is made in the order of one product: column c has the bits of SPCA(apply).
  */
 #include "centring.h"
@@ -39,6 +41,7 @@ typedef struct {
     real *y;
     spca_int first, last, parts; /* of the lines, or of the list */
     spca_int step;               /* lines of a part, of a list along */
+    spca_int k;                  /* columns asked for */
 } lines_t;
 
 /* The first of the lines before which so much was read: entries, and the lines themselves. */
@@ -55,18 +58,10 @@ static spca_int line_after(const lines_t *s, spca_int much)
     return low;
 }
 
-/* The first place between first and last whose index is at least j. */
-static inline spca_int place_of(const operator_t *A, const int wide, spca_int first, spca_int last,
-                                spca_int j)
+/* Where a part of the lines begins. */
+static spca_int line_of(const lines_t *s, spca_int part)
 {
-    while (first < last) {
-        spca_int q = first + (last - first) / 2;
-        if (at(A->indices, wide, q) < j)
-            first = q + 1;
-        else
-            last = q;
-    }
-    return first;
+    return part < s->parts ? line_after(s, part * PART) : s->last;
 }
 
 /* sum += line from q to last . x; of a vector beyond the first caches (far) the places that the
@@ -120,10 +115,7 @@ static void along_part(void *context, spca_int part)
     spca_int l = part * s->step, l1 = min_int(s->last, l + s->step);
     spca_int length = s->A->row_major ? s->A->p : s->A->m;
     int far = length * (spca_int)sizeof(real) > NEAR;
-    if (!s->list) {
-        l = line_after(s, part * PART);
-        l1 = part + 1 < s->parts ? line_after(s, (part + 1) * PART) : s->last;
-    }
+    if (!s->list) l = line_of(s, part), l1 = line_of(s, part + 1);
     if (s->A->wide)
         far ? along_lines(s, 1, 1, l, l1) : along_lines(s, 1, 0, l, l1);
     else
@@ -141,8 +133,8 @@ static inline void across_lines(const lines_t *s, const int wide, spca_int j, sp
         spca_int q = at(A->indptr, wide, l), last = at(A->indptr, wide, l + 1);
         real xl = s->x[a];
         if (s->parts > 1) {
-            q = place_of(A, wide, q, last, j);
-            last = end = place_of(A, wide, q, last, j1);
+            q = place_of(A->indices, wide, q, last, j);
+            last = end = place_of(A->indices, wide, q, last, j1);
         }
         for (; q < last; q++) {
             if (q + NEXT < end) FETCH_TO_WRITE(s->y + at(A->indices, wide, q + NEXT));
@@ -219,64 +211,74 @@ static spca_status backward(const operator_t *A, const real *f, real total, spca
     return status;
 }
 
+/* Some rows of W, of CSR data, or a column: its entries less the mean, weighted. */
+static void columns_part(void *context, spca_int part)
+{
+    const lines_t *s = context;
+    const operator_t *A = s->A;
+    int by_rows = A->row_major && !A->symmetric_form;
+    spca_int a0 = by_rows ? 0 : part, a1 = by_rows ? s->k : part + 1;
+    spca_int i0 = by_rows ? line_of(s, part) : 0, i1 = by_rows ? line_of(s, part + 1) : A->m;
+    for (spca_int a = a0; a < a1; a++) {
+        real mean = A->mean ? A->mean[s->list[a]] * A->range : 0;
+        for (spca_int i = i0; i < i1; i++) s->y[a * A->m + i] = -mean * row_center(A, i);
+    }
+    for (spca_int l = by_rows ? i0 : s->list[part], l1 = by_rows ? i1 : l + 1; l < l1; l++) {
+        spca_int last = at(A->indptr, A->wide, l + 1);
+        for (spca_int q = at(A->indptr, A->wide, l); q < last; q++) {
+            spca_int k = at(A->indices, A->wide, q), i = by_rows ? l : k;
+            spca_int a = by_rows ? (spca_int)s->x[k] - 1 : part;
+            if (a >= 0) s->y[a * A->m + i] += A->data[q] * A->range * row_weight(A, i);
+        }
+    }
+    for (spca_int a = a0; a < a1; a++) {
+        real weight = column_weight(A, s->list[a]);
+        for (spca_int i = i0; i < i1; i++) s->y[a * A->m + i] *= weight;
+        for (spca_int i = i0; A->symmetric_form && A->weight && i < i1; i++)
+            s->y[a * A->m + i] *= A->weight[i];
+    }
+}
+
 static spca_status columns(const operator_t *A, spca_int k, const spca_int *index, spca_stop stop,
                            void *ctx, real *scratch, real *W)
 {
-    /* place[j] = 1 + position of column j in the list, in scratch: exact up to 1/epsilon columns */
-    real *place = scratch;
-    for (spca_int a = 0; a < k; a++) {
-        real mean = A->mean ? A->mean[index[a]] * A->range : 0;
-        for (spca_int i = 0; i < A->m; i++) W[a * A->m + i] = -mean * row_center(A, i);
-    }
+    /* x[j] = 1 + position of column j in the list: exact up to 1/epsilon columns */
+    lines_t s = {.A = A, .list = index, .x = scratch, .y = W, .k = k, .parts = k};
+    double bytes = (double)A->m * (double)k * sizeof(real);
     if (A->row_major && !A->symmetric_form) {
-        spca_int read = 0;
-        for (spca_int j = 0; j < A->p; j++) place[j] = 0;
-        for (spca_int a = 0; a < k; a++) place[index[a]] = (real)(a + 1);
-        for (spca_int i = 0; i < A->n; i++) {
-            spca_int first = at(A->indptr, A->wide, i), last = at(A->indptr, A->wide, i + 1);
-            for (spca_int q = first; q < last; q++) {
-                spca_int a = (spca_int)place[at(A->indices, A->wide, q)];
-                if (a) W[(a - 1) * A->m + i] += A->data[q] * A->range * row_weight(A, i);
-            }
-            if ((read += last - first + 16) > READ) {
-                read = 0;
-                if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
-            }
-        }
-    } else {
-        for (spca_int a = 0; a < k; a++) {
-            spca_int last = at(A->indptr, A->wide, index[a] + 1);
-            if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
-            for (spca_int q = at(A->indptr, A->wide, index[a]); q < last; q++) {
-                spca_int i = at(A->indices, A->wide, q);
-                W[a * A->m + i] += A->data[q] * A->range * row_weight(A, i);
-            }
-        }
+        spca_int much = at(A->indptr, A->wide, A->m) + A->m;
+        for (spca_int j = 0; j < A->p; j++) scratch[j] = 0;
+        for (spca_int a = 0; a < k; a++) scratch[index[a]] = (real)(a + 1);
+        s.last = A->m;
+        s.parts = much / PART + 1;
+        bytes += (double)much * ENTRY;
     }
-    for (spca_int a = 0; a < k; a++) {
-        real weight = column_weight(A, index[a]);
-        for (spca_int i = 0; i < A->m; i++) W[a * A->m + i] *= weight;
-        for (spca_int i = 0; A->symmetric_form && A->weight && i < A->m; i++)
-            W[a * A->m + i] *= A->weight[i];
-    }
-    return SPCA_OK;
+    return do_parts(A->run, bytes, columns_part, &s, s.parts, stop, ctx);
 }
 
 /* ---- a block -----------------------------------------------------------------------------------
  */
 
+/* Some columns of one. */
 typedef struct {
     const operator_t *A;
     spca_int b, padded; /* columns; with zeros, a multiple of LANES */
-    /* what becomes of a line: f = x_l'source or row l of packed, or of `across` by columns; then
-     * the middle; then target += x_l f', or `out` by columns has row l */
-    const real *source, *packed, *across;
-    real *target, *out;
-    spca_int ld, across_ld, out_ld;
+    const real *in;     /* V or, to_f = 0, U; by columns */
+    real *out;
     int to_f, to_g; /* whether f = F v is made from X w; g from f, which comes before X'g */
-    const real *shift;
-    real *sum; /* STRANDS x padded */
+    real *shift, *sum, *rows, *F; /* (padded), STRANDS x padded; by rows: W and Y; of CSC data */
+    /* what becomes of a line: f = x_l'source or row l of packed, or of U; of CSR data then the
+     * middle; then target += x_l f', or `out` has row l */
+    const real *source, *packed;
+    real *target;
+    spca_int ld, out_ld;
 } block_t;
+
+/* Columns cut among threads, and a stretch of lines. */
+typedef struct {
+    block_t block[MOST];
+    spca_int count, l0, l1;
+} blocks_t;
 
 /* ---- a line and a block -------------------------------------------------------------------------
  */
@@ -348,8 +350,8 @@ INLINE void lines(const int groups, const int wide, const block_t *s, spca_int l
             for (int g = 0; g < groups; g++)
                 ((lanes_t *)f)[g] = ((const lanes_t *)(s->packed + l * s->padded))[g];
         else
-            for (spca_int c = 0; c < s->b; c++) f[c] = s->across[c * s->across_ld + l];
-        if (s->to_f || s->to_g) middle(s, l, f);
+            for (spca_int c = 0; c < s->b; c++) f[c] = s->in[c * A->m + l];
+        if (A->row_major) middle(s, l, f);
         if (s->target)
             scatter(groups, wide, A, first, last, end, f, s->target, s->ld, !s->source);
         else
@@ -379,33 +381,43 @@ VECTORIZED static void some_lines(const block_t *s, spca_int l0, spca_int l1)
 #endif
 }
 
-static spca_status all_lines(const block_t *s, spca_stop stop, void *ctx)
+static void lines_part(void *context, spca_int part)
 {
-    const operator_t *A = s->A;
+    const blocks_t *q = context;
+    some_lines(q->block + part, q->l0, q->l1);
+}
+
+static spca_status all_lines(blocks_t *q, spca_stop stop, void *ctx)
+{
+    const operator_t *A = q->block[0].A;
     spca_int count = A->row_major ? A->m : A->p;
-    for (spca_int l0 = 0, l1; l0 < count; l0 = l1) {
-        spca_int limit = at(A->indptr, A->wide, l0) + BLOCK;
-        if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
-        for (l1 = l0 + 1; l1 < count && at(A->indptr, A->wide, l1) + 16 * (l1 - l0) < limit;) l1++;
-        some_lines(s, l0, l1);
+    spca_status status = SPCA_OK;
+    for (q->l0 = 0; q->l0 < count && status >= 0; q->l0 = q->l1) {
+        spca_int first = at(A->indptr, A->wide, q->l0), l = q->l0 + 1;
+        while (l < count && at(A->indptr, A->wide, l) + 16 * (l - q->l0) < first + BLOCK) l++;
+        q->l1 = l;
+        status = do_parts(A->run, (double)(at(A->indptr, A->wide, l) - first) * ENTRY * MOST,
+                          lines_part, q, q->count, stop, ctx);
     }
-    return SPCA_OK;
+    return status;
 }
 
 /* ---- blocks by columns and by rows --------------------------------------------------------------
  */
 
 /* W = range weight V by rows, and the shifts mean'w, as `weighted` makes them. */
-static void pack(const block_t *s, const real *V, real *W, spca_int ld, real *shift)
+static void pack(const block_t *s)
 {
     const operator_t *A = s->A;
+    const real *V = s->in;
+    real *W = s->rows, *shift = s->shift;
     for (spca_int c = 0; c < s->padded; c++) shift[c] = 0;
     for (spca_int j0 = 0; j0 < A->p; j0 += TILE) {
         spca_int j1 = min_int(A->p, j0 + TILE);
         for (spca_int c = 0; c < s->padded; c++)
             for (spca_int j = j0; j < j1; j++) {
                 real x = c < s->b ? V[c * A->p + j] * A->range * (A->weight ? A->weight[j] : 1) : 0;
-                W[j * ld + c] = x;
+                W[j * s->ld + c] = x;
                 if (A->mean) shift[c] += A->mean[j] * x;
             }
     }
@@ -424,15 +436,6 @@ static void zero_rows(spca_int n, spca_int padded, real *rows, spca_int ld)
         for (spca_int c = 0; c < padded; c++) rows[i * ld + c] = 0;
 }
 
-static void finish_columns(const block_t *s, real *Y)
-{
-    for (spca_int c = 0; c < s->b; c++) {
-        real sum[STRANDS];
-        for (int i = 0; i < STRANDS; i++) sum[i] = s->sum[i * s->padded + c];
-        finish_backward(s->A, add_strands(sum), s->A->p, NULL, Y + c * s->A->p);
-    }
-}
-
 static spca_int padded_to(spca_int b)
 {
     return (b + LANES - 1) / LANES * LANES;
@@ -445,60 +448,80 @@ static spca_int block_work(const operator_t *A, spca_block what, spca_int b)
     return padded_to(min_int(b, WIDTH)) * (2 * A->p + (A->row_major ? 0 : A->m) + STRANDS + 1);
 }
 
-/* At most WIDTH columns.  rows: what is indexed, W and Y side by side. */
+static void begin(void *context, spca_int part)
+{
+    const block_t *s = ((const blocks_t *)context)->block + part;
+    const operator_t *A = s->A;
+    for (spca_int i = 0; i < STRANDS * s->padded; i++) s->sum[i] = 0;
+    if (s->to_f) pack(s);
+    if (s->target) zero_rows(A->row_major ? A->p : A->m, s->padded, s->target, s->ld);
+}
+
+/* Of CSC data: from X W or U to what is multiplied by X', or to F V. */
+static void all_rows(void *context, spca_int part)
+{
+    block_t *s = ((blocks_t *)context)->block + part;
+    spca_int m = s->A->m;
+    for (spca_int i = 0; i < m; i++) {
+        real *f = s->F + i * s->padded;
+        for (spca_int c = 0; !s->to_f && c < s->b; c++) f[c] = s->in[c * m + i];
+        middle(s, i, f);
+    }
+    if (!s->to_g) unpack(s, m, s->F, s->padded, s->out);
+    s->packed = s->target = NULL;
+    s->source = s->F;
+}
+
+static void end(void *context, spca_int part)
+{
+    const block_t *s = ((const blocks_t *)context)->block + part;
+    spca_int p = s->A->p;
+    if (s->target) unpack(s, p, s->target, s->ld, s->out);
+    for (spca_int c = 0; c < s->b; c++) {
+        real sum[STRANDS];
+        for (int i = 0; i < STRANDS; i++) sum[i] = s->sum[i * s->padded + c];
+        finish_backward(s->A, add_strands(sum), p, NULL, s->out + c * p);
+    }
+}
+
+/* At most WIDTH columns. */
 static spca_status some_columns(const operator_t *A, spca_block what, spca_int b, const real *in,
                                 spca_stop stop, void *ctx, real *work, real *out)
 {
-    const real *V = what == SPCA_BACKWARD ? NULL : in, *U = V ? NULL : in;
-    int half = what == SPCA_FORWARD;
-    spca_int padded = padded_to(b), ld = V && A->row_major && !half ? 2 * padded : padded;
-    real *shift = work, *sum = shift + padded, *rows = sum + STRANDS * padded;
-    real *F = rows + padded * A->p; /* CSC */
-    block_t s = {.A = A, .b = b, .padded = padded, .ld = ld, .shift = shift, .sum = sum};
-    spca_status status;
-    for (spca_int i = 0; i < STRANDS * padded; i++) sum[i] = 0;
-    if (V) pack(&s, V, rows, ld, shift);
-    s.across = U;
-    s.across_ld = s.out_ld = A->m;
-    s.to_f = V != NULL;
-    s.to_g = !half;
-    if (A->row_major) {
-        s.source = V ? rows : NULL;
-        s.target = half ? NULL : rows + (V ? padded : 0);
-        s.out = out;
-        if (s.target) zero_rows(A->p, padded, s.target, ld);
-        status = all_lines(&s, stop, ctx);
-        if (status < 0 || half) return status;
-        unpack(&s, A->p, s.target, ld, out);
-    } else {
-        block_t t = s;
-        if (V) {
-            block_t first = s;
-            first.packed = rows;
-            first.target = F;
-            first.to_f = first.to_g = 0;
-            zero_rows(A->m, padded, F, padded);
-            status = all_lines(&first, stop, ctx);
-            if (status < 0) return status;
-        } else
-            zero_rows(A->m, padded, F, padded);
-        for (spca_int i = 0; i < A->m; i++) {
-            for (spca_int c = 0; !V && c < b; c++) F[i * padded + c] = U[c * A->m + i];
-            middle(&s, i, F + i * padded);
-        }
-        if (half) {
-            unpack(&s, A->m, F, padded, out);
-            return SPCA_OK;
-        }
-        t.source = F;
-        t.out = out;
-        t.out_ld = A->p;
-        t.to_f = t.to_g = 0;
-        status = all_lines(&t, stop, ctx);
-        if (status < 0) return status;
+    int to_f = what != SPCA_BACKWARD, to_g = what != SPCA_FORWARD;
+    spca_int from = to_f ? A->p : A->m, to = to_g ? A->p : A->m, groups = padded_to(b) / LANES;
+    double bytes = (double)((from + to) * b) * sizeof(real);
+    blocks_t q = {.count = min_int(threads_of(A->run), groups)};
+    spca_status status = SPCA_OK;
+    for (spca_int part = 0; part < q.count; part++) {
+        spca_int first = groups * part / q.count * LANES;
+        spca_int padded = groups * (part + 1) / q.count * LANES - first;
+        real *shift = work + block_work(A, what, first), *sum = shift + padded;
+        real *rows = sum + STRANDS * padded, *F = rows + padded * A->p;
+        block_t s = {.A = A, .b = min_int(padded, b - first), .padded = padded};
+        s.in = in + first * from;
+        s.out = out + first * to;
+        s.out_ld = to;
+        s.to_f = to_f;
+        s.to_g = to_g;
+        s.shift = shift;
+        s.sum = sum;
+        s.rows = rows;
+        s.F = F;
+        s.ld = A->row_major && to_f && to_g ? 2 * padded : padded;
+        s.source = A->row_major && to_f ? rows : NULL;
+        s.packed = A->row_major ? NULL : rows;
+        s.target = !A->row_major ? F : !to_g ? NULL : rows + (to_f ? padded : 0);
+        q.block[part] = s;
     }
-    finish_columns(&s, out);
-    return SPCA_OK;
+    (void)do_parts(A->run, bytes, begin, &q, q.count, NULL, NULL);
+    if (A->row_major || to_f) status = all_lines(&q, stop, ctx);
+    if (status >= 0 && !A->row_major) {
+        (void)do_parts(A->run, bytes, all_rows, &q, q.count, NULL, NULL);
+        if (to_g) status = all_lines(&q, stop, ctx);
+    }
+    if (status >= 0 && to_g) (void)do_parts(A->run, bytes, end, &q, q.count, NULL, NULL);
+    return status;
 }
 
 static spca_status block(const operator_t *A, spca_block what, spca_int b, const real *V,

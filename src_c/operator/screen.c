@@ -41,6 +41,7 @@
 #define GRAIN 0x1p-20f
 #define STRIP 1024 /* columns whose estimates stay in L1 */
 enum { M = SPCA_REFERENCES, AHEAD = 5 /* columns */, GROUP = 64 };
+enum { COLUMN = 4 * (M + 6) }; /* bytes that bounds read and write of a column */
 
 /* Shares of the columns beyond which all are read: of the quantized copy, of X, of X in C order;
  * and beyond which a list is long. */
@@ -56,14 +57,23 @@ static double dot_of(spca_int n, const double *x, const double *y)
     return sum;
 }
 
+/* The basis of the references, for the columns of a part. */
+typedef struct {
+    const spca_screen *s;
+    const float *product[M];
+    float T[M][M], error, share;
+    spca_int p, step;
+} span_t;
+
 /* residual_j^2 = ||bar z_j||^2 - sum_m (q_m'bar z_j)^2, rounded up; q_m'bar z_j = sum_l S_jl T_lm
  * is off by at most error ||bar z_j|| + share slack_j, for every m.  What underflow takes from the
  * squares is below 2^-140. */
-VECTORIZED static void residuals(spca_int p, int used, const float *const *product, float T[M][M],
-                                 float error, float share, const float *norm, const float *slack,
+VECTORIZED static void residuals(spca_int first, spca_int last, int used,
+                                 const float *const *product, const float (*T)[M], float error,
+                                 float share, const float *norm, const float *slack,
                                  float *residual)
 {
-    for (spca_int j = 0; j < p; j++) {
+    for (spca_int j = first; j < last; j++) {
         float square = norm[j] * norm[j] * (1 + 2 * GRAIN);
         float off = error * norm[j] + share * slack[j];
         for (int m = 0; m < used; m++) {
@@ -77,12 +87,22 @@ VECTORIZED static void residuals(spca_int p, int used, const float *const *produ
     }
 }
 
+static void residuals_part(void *context, spca_int part)
+{
+    const span_t *span = context;
+    const spca_screen *s = span->s;
+    residuals(part * span->step, min_int(span->p, (part + 1) * span->step), s->used, span->product,
+              span->T, span->error, span->share, s->norm, s->slack, s->residual);
+}
+
 /* After a new direction and its products: an orthonormal basis, newest first so that it counts in
  * full; directions nearly within the span of newer ones are left out. */
-static void rebuild(spca_int n, spca_int p, spca_screen *s)
+static void rebuild(const operator_t *A)
 {
-    const float *product[M];
-    float T[M][M], total = 0;
+    spca_screen *s = A->screen;
+    span_t span = {.s = s, .p = A->p, .step = SPCA_PART / COLUMN + 1};
+    spca_int n = A->n;
+    float total = 0;
     s->used = 0;
     for (int age = 0; age < s->known; age++) {
         int l = (s->newest - age + M) % M, m = s->used;
@@ -102,17 +122,44 @@ static void rebuild(spca_int n, spca_int p, spca_screen *s)
         s->chosen[s->used++] = l;
     }
     for (int m = 0; m < s->used; m++) {
-        product[m] = s->product + s->chosen[m] * p;
+        span.product[m] = s->product + s->chosen[m] * A->p;
         for (int l = 0; l <= m; l++) {
-            T[l][m] = (float)s->triangle[l][m];
-            total += fabsf(T[l][m]);
+            span.T[l][m] = (float)s->triangle[l][m];
+            total += fabsf(span.T[l][m]);
         }
     }
-    residuals(p, s->used, product, T, (2 + total) * GRAIN, s->quantized ? 0 : total, s->norm,
-              s->slack, s->residual);
+    span.error = (2 + total) * GRAIN;
+    span.share = s->quantized ? 0 : total;
+    (void)do_parts(A->run, (double)A->p * COLUMN, residuals_part, &span,
+                   (A->p + span.step - 1) / span.step, NULL, NULL);
 }
 
-/* bound_j >= |z_j'f|/||f|| by the references, over columns [j0, j1). */
+/* A query, cut into parts by its columns: all p, or those of a list. */
+typedef struct {
+    const operator_t *A;
+    const real *c; /* what is to be taken of each direction, and of which norm */
+    double norm;
+    float level;
+    const spca_int *list;
+    spca_int count, step;
+    /* by the references, and by the long lists */
+    const float *product[M];
+    float b[M], outside, within, loose;
+    float along[M], beside[M];
+    /* by the quantized copy */
+    float unit, near;
+    float *reference; /* that these products become, or NULL */
+    int nonnegative, long_list;
+} query_t;
+
+static spca_status do_query(query_t *q, double bytes, spca_task task, spca_stop stop, void *ctx)
+{
+    q->step = (spca_int)(SPCA_PART / bytes) + 1;
+    return do_parts(q->A->run, bytes * (double)q->count, task, q,
+                    (q->count + q->step - 1) / q->step, stop, ctx);
+}
+
+/* bound_j >= |z_j'f|/||f|| by the references, over columns [j0, j1), at most STRIP. */
 VECTORIZED static void strip_bounds(spca_int j0, spca_int j1, int used, const float *const *product,
                                     const float *b, float outside, float within, float loose,
                                     const float *residual, const float *norm, const float *slack,
@@ -127,31 +174,44 @@ VECTORIZED static void strip_bounds(spca_int j0, spca_int j1, int used, const fl
                         (within * norm[j0 + j] + loose * slack[j0 + j]);
 }
 
-static void reference_bounds(const operator_t *A, const double *unit, double *w, float *bound)
+/* What strip_bounds needs. */
+static void by_references(query_t *q)
 {
-    const spca_screen *s = A->screen;
-    const float *product[M];
-    float b[M], sum_b = 0;
-    double within = 0;
-    spca_int n = A->n;
-    for (spca_int i = 0; i < n; i++) w[i] = unit[i];
-    for (int m = 0; m < s->used; m++) b[m] = 0;
+    const spca_screen *s = q->A->screen;
+    float sum_b = 0;
+    double within = 0, *w = s->outside;
+    spca_int n = q->A->n;
+    for (spca_int i = 0; i < n; i++) w[i] = s->unit[i];
+    for (int m = 0; m < s->used; m++) q->b[m] = 0;
     for (int m = 0; m < s->used; m++) {
-        double a = dot_of(n, s->basis + m * n, unit);
-        for (int l = 0; l <= m; l++) b[l] += (float)(a * s->triangle[l][m]);
+        double a = dot_of(n, s->basis + m * n, s->unit);
+        for (int l = 0; l <= m; l++) q->b[l] += (float)(a * s->triangle[l][m]);
     }
     for (int l = 0; l < s->used; l++) {
         const double *d = s->direction + s->chosen[l] * n;
-        product[l] = s->product + s->chosen[l] * A->p;
-        sum_b += fabsf(b[l]);
-        for (spca_int i = 0; i < n; i++) w[i] -= (double)b[l] * d[i];
+        q->product[l] = s->product + s->chosen[l] * q->A->p;
+        sum_b += fabsf(q->b[l]);
+        for (spca_int i = 0; i < n; i++) w[i] -= (double)q->b[l] * d[i];
     }
     for (int m = 0; m < s->used; m++) within += fabs(dot_of(n, s->basis + m * n, w));
-    for (spca_int j = 0; j < A->p; j += STRIP)
-        strip_bounds(j, min_int(A->p, j + STRIP), s->used, product, b,
-                     (float)(sqrt(dot_of(n, w, w)) * (1 + 1e-6)),
-                     (float)within + (2 + sum_b) * GRAIN, s->quantized ? 1 : 1 + sum_b, s->residual,
-                     s->norm, s->slack, bound);
+    q->outside = (float)(sqrt(dot_of(n, w, w)) * (1 + 1e-6));
+    q->within = (float)within + (2 + sum_b) * GRAIN;
+    q->loose = s->quantized ? 1 : 1 + sum_b;
+}
+
+/* Of one direction for which the products of some columns are known. */
+static void by_lists(query_t *q)
+{
+    const spca_screen *s = q->A->screen;
+    spca_int n = q->A->n;
+    for (int l = 0; l < M; l++) {
+        const double *d = s->list_of + l * n;
+        double b = dot_of(n, d, s->unit), square = 0;
+        for (spca_int i = 0; i < n; i++)
+            square += (s->unit[i] - b * d[i]) * (s->unit[i] - b * d[i]);
+        q->along[l] = (float)fabs(b);
+        q->beside[l] = (float)(sqrt(square) * (1 + 1e-6)) + (2 + q->along[l]) * GRAIN;
+    }
 }
 
 /* ---- the quantized copy --------------------------------------------------------------------- */
@@ -214,25 +274,42 @@ VECTORIZED static spca_int collect(spca_int n, const float *bound, float level,
     return count;
 }
 
-/* Adds what the directions take from the product: c_i x_ij to y_a, and how far off that may be; or,
- * without estimates, only what they may move it by. */
-static void move(const operator_t *A, const real *c, double norm, spca_int count,
-                 const spca_int *list, float *estimate, float *margin)
+/* The first nonzero of x from column j on. */
+static spca_int nonzero_from(vector_t x, spca_int j)
 {
+    spca_int low = 0, high = x.nnz;
+    if (!x.index) return min_int(j, high);
+    while (low < high) {
+        spca_int b = low + (high - low) / 2;
+        if (x.index[b] < j)
+            low = b + 1;
+        else
+            high = b;
+    }
+    return low;
+}
+
+/* Adds what the directions take from the product: c_i x_ij to y_a, first <= a < last, and how far
+ * off that may be; or, without estimates, only what they may move it by. */
+static void move(const query_t *q, spca_int first, spca_int last, const spca_int *list,
+                 float *estimate, float *margin)
+{
+    const operator_t *A = q->A;
     const float *size = A->screen->norm;
     float grain = (float)(A->t + 8) * 0x1p-22f;
+    if (first == last) return;
     for (spca_int i = 0; i < SPCA(subtracted)(A); i++) {
         vector_t x = A->direction[i];
-        for (spca_int a = 0, b = 0; b < x.nnz; b++) {
+        spca_int b = nonzero_from(x, list ? list[first] : first);
+        for (spca_int a = first; b < x.nnz; b++) {
             spca_int j = x.index ? x.index[b] : b;
-            float moved = (float)(-(double)c[i] / norm * (double)x.value[b]);
-            if (!list) {
+            float moved = (float)(-(double)q->c[i] / q->norm * (double)x.value[b]);
+            if (!list)
                 a = j;
-            } else {
-                while (a < count && list[a] < j) a++;
-                if (a == count) break;
-                if (list[a] != j) continue;
-            }
+            else
+                while (a < last && list[a] < j) a++;
+            if (a >= last) break;
+            if (list && list[a] != j) continue;
             if (estimate) estimate[a] += moved;
             margin[a] += estimate ? grain * (fabsf(moved) + size[j]) : fabsf(moved) * (1 + grain);
         }
@@ -240,29 +317,46 @@ static void move(const operator_t *A, const real *c, double norm, spca_int count
 }
 
 /* Drops the columns of the list that their latest long lists rule out. */
-static spca_int by_lists(const operator_t *A, const real *c, double norm, float level,
-                         spca_int count, spca_int *list)
+static spca_int drop(const query_t *q, spca_int count, spca_int *list, float *bound)
 {
-    const spca_screen *s = A->screen;
-    float along[M], outside[M], *bound = s->estimate;
-    for (int l = 0; l < M; l++) {
-        const double *d = s->list_of + l * A->n;
-        double b = dot_of(A->n, d, s->unit), square = 0;
-        for (spca_int i = 0; i < A->n; i++)
-            square += (s->unit[i] - b * d[i]) * (s->unit[i] - b * d[i]);
-        along[l] = (float)fabs(b);
-        outside[l] = (float)(sqrt(square) * (1 + 1e-6)) + (2 + along[l]) * GRAIN;
-    }
+    const spca_screen *s = q->A->screen;
     for (spca_int a = 0; a < count; a++) {
         spca_int j = list[a];
         int l = s->last_list[j] % M;
         int known = s->last_list[j] > 0 && s->last_list[j] > s->lists - M;
-        bound[a] =
-            known ? along[l] * fabsf(s->last_product[j]) + outside[l] * s->norm[j] + s->slack[j]
-                  : HUGE_VALF;
+        bound[a] = known ? q->along[l] * fabsf(s->last_product[j]) + q->beside[l] * s->norm[j] +
+                               s->slack[j]
+                         : HUGE_VALF;
     }
-    move(A, c, norm, count, list, NULL, bound);
-    return collect(count, bound, level, list, list);
+    move(q, 0, count, list, NULL, bound);
+    return collect(count, bound, q->level, list, list);
+}
+
+/* The columns of a part that the references and the long lists leave, at its place in the list. */
+static void bounds_part(void *context, spca_int part)
+{
+    const query_t *q = context;
+    spca_screen *s = q->A->screen;
+    spca_int first = part * q->step, last = min_int(q->count, first + q->step), found;
+    spca_int *list = s->list + first;
+    for (spca_int j = first; j < last; j += STRIP)
+        strip_bounds(j, min_int(last, j + STRIP), s->used, q->product, q->b, q->outside, q->within,
+                     q->loose, s->residual, s->norm, s->slack, s->bound);
+    move(q, first, last, NULL, NULL, s->bound);
+    found = collect(last - first, s->bound + first, q->level, NULL, list);
+    for (spca_int a = 0; a < found; a++) list[a] += first;
+    if (s->lists > 0) found = drop(q, found, list, s->estimate + first);
+    if (found < last - first) list[found] = -1;
+}
+
+/* What the parts have left at their places, joined. */
+static spca_int join(const query_t *q, spca_int *list)
+{
+    spca_int count = 0;
+    for (spca_int first = 0; first < q->count; first += q->step)
+        for (spca_int a = first; a < min_int(q->count, first + q->step) && list[a] >= 0; a++)
+            list[count++] = list[a];
+    return count;
 }
 
 /* The direction of a product with all columns becomes a reference. */
@@ -274,54 +368,82 @@ static float *new_reference(spca_int n, spca_int p, spca_screen *s, double **dir
     return s->product + s->newest * p;
 }
 
-/* Narrows the list (NULL: all) by the quantized copy, and raises the level. */
-static spca_status by_copy(const operator_t *A, const real *c, double norm, spca_int k,
-                           int nonnegative, float level, spca_stop stop, void *ctx, float *scratch,
-                           const spca_int **list, spca_int *count)
+static void estimates_part(void *context, spca_int part)
 {
+    const query_t *q = context;
+    spca_screen *s = q->A->screen;
+    spca_int a = part * q->step, first = q->list ? 0 : a;
+    estimates(min_int(q->step, q->count - a), q->list ? q->list + a : NULL, s->ld,
+              s->quantized + first * s->ld, s->step + first, q->unit, s->rounded, s->estimate + a);
+}
+
+/* What the estimates of a part say: to be remembered, how far off they may be, and the lowest
+ * magnitudes. */
+static void lower_part(void *context, spca_int part)
+{
+    const query_t *q = context;
+    spca_screen *s = q->A->screen;
+    spca_int first = part * q->step, last = min_int(q->count, first + q->step);
+    float *estimate = s->estimate, *margin = s->bound;
+    for (spca_int a = first; q->reference && a < last; a++) q->reference[a] = estimate[a];
+    for (spca_int a = first; q->long_list && a < last; a++) {
+        s->last_list[q->list[a]] = s->lists;
+        s->last_product[q->list[a]] = estimate[a];
+    }
+    for (spca_int a = first; a < last; a++) {
+        spca_int j = q->list ? q->list[a] : a;
+        margin[a] = s->slack[j] + q->near * s->norm[j];
+    }
+    move(q, first, last, q->list, estimate, margin);
+    for (spca_int a = first; a < last; a++) {
+        float lower = (q->nonnegative ? estimate[a] : fabsf(estimate[a])) - margin[a];
+        s->lower[a] = lower > 0 ? lower : 0;
+    }
+}
+
+static void upper_part(void *context, spca_int part)
+{
+    const query_t *q = context;
+    spca_screen *s = q->A->screen;
+    spca_int first = part * q->step, last = min_int(q->count, first + q->step), found;
+    spca_int *list = s->list + first;
+    for (spca_int a = first; a < last; a++) s->bound[a] += fabsf(s->estimate[a]);
+    found = collect(last - first, s->bound + first, q->level, q->list ? list : NULL, list);
+    for (spca_int a = 0; !q->list && a < found; a++) list[a] += first;
+    if (found < last - first) list[found] = -1;
+}
+
+/* Narrows the list (NULL: all) by the quantized copy, and raises the level. */
+static spca_status by_copy(query_t *q, spca_int k, spca_stop stop, void *ctx, float *scratch)
+{
+    const operator_t *A = q->A;
     spca_screen *s = A->screen;
-    spca_int n = *count, step = ((spca_int)1 << 22) / s->ld + 1, found;
-    float *estimate = s->estimate, *margin = s->bound, near;
     int exponent;
-    near = (float)round_direction(A->n, s, s->unit, &exponent) + GRAIN;
-    for (spca_int a = 0; a < n; a += step) {
-        spca_int some = min_int(step, n - a), first = *list ? 0 : a;
-        if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
-        estimates(some, *list ? *list + a : NULL, s->ld, s->quantized + first * s->ld,
-                  s->step + first, ldexpf(1, -exponent), s->rounded, estimate + a);
-    }
-    s->quantized_columns += n;
-    if (s->direction && n > A->p / LONG_SHARE) {
+    spca_status status;
+    q->near = (float)round_direction(A->n, s, s->unit, &exponent) + GRAIN;
+    q->unit = ldexpf(1, -exponent);
+    status = do_query(q, (double)s->ld, estimates_part, stop, ctx);
+    if (status < 0) return status;
+    s->quantized_columns += q->count;
+    if (s->direction && q->count > A->p / LONG_SHARE) {
         double *direction = NULL;
-        float *product = *list ? NULL : new_reference(A->n, A->p, s, &direction);
-        if (*list) direction = s->list_of + (++s->lists % M) * A->n;
+        q->long_list = q->list != NULL;
+        if (q->long_list)
+            direction = s->list_of + (++s->lists % M) * A->n;
+        else
+            q->reference = new_reference(A->n, A->p, s, &direction);
         for (spca_int i = 0; i < A->n; i++) direction[i] = ldexp((double)s->rounded[i], -exponent);
-        for (spca_int j = 0; product && j < n; j++) product[j] = estimate[j];
-        if (product) rebuild(A->n, A->p, s);
-        for (spca_int a = 0; *list && a < n; a++) {
-            s->last_list[(*list)[a]] = s->lists;
-            s->last_product[(*list)[a]] = estimate[a];
-        }
     }
-    for (spca_int a = 0; a < n; a++) {
-        spca_int j = *list ? (*list)[a] : a;
-        margin[a] = s->slack[j] + near * s->norm[j];
-    }
-    move(A, c, norm, n, *list, estimate, margin);
-    if (k > 0 && n >= k && A->shift == 0) { /* a shift may lower what v holds */
+    (void)do_query(q, COLUMN, lower_part, NULL, NULL);
+    if (q->reference) rebuild(A);
+    if (k > 0 && q->count >= k && A->shift == 0) { /* a shift may lower what v holds */
         spca_int ties;
-        float lowest;
-        for (spca_int a = 0; a < n; a++) {
-            float lower = (nonnegative ? estimate[a] : fabsf(estimate[a])) - margin[a];
-            s->lower[a] = lower > 0 ? lower : 0;
-        }
-        lowest = spca_skth_largest(n, s->lower, k, scratch, &ties) * (1 - 0x1p-18f);
-        if (lowest > level) level = lowest;
+        float lowest = spca_skth_largest(q->count, s->lower, k, scratch, &ties) * (1 - 0x1p-18f);
+        if (lowest > q->level) q->level = lowest;
     }
-    for (spca_int a = 0; a < n; a++) margin[a] += fabsf(estimate[a]);
-    found = collect(n, margin, level, *list, s->list);
-    *list = s->list;
-    *count = found;
+    (void)do_query(q, COLUMN, upper_part, NULL, NULL);
+    q->count = join(q, s->list);
+    q->list = s->list;
     return SPCA_OK;
 }
 
@@ -339,7 +461,7 @@ static spca_status everything(const operator_t *A, vector_t v, const real *f, co
         float *product = new_reference(A->n, A->p, s, &direction);
         for (spca_int i = 0; i < A->n; i++) direction[i] = s->unit[i];
         for (spca_int j = 0; j < A->p; j++) product[j] = (float)((double)y[j] / norm);
-        rebuild(A->n, A->p, s);
+        rebuild(A);
     }
     SPCA(subtract)(A, v, c, A->p, NULL, y);
     *list = NULL;
@@ -368,7 +490,7 @@ spca_status SPCA(screened)(const operator_t *A, vector_t v, const real *f, const
     real *known = y + p - k;
     real total = total_of(A, f);
     double norm = normalize(A, f, s->unit);
-    float level;
+    query_t q = {.A = A, .c = c, .norm = norm, .count = p, .nonnegative = nonnegative};
     spca_status status;
     s->queries++;
     *count = p;
@@ -389,25 +511,26 @@ spca_status SPCA(screened)(const operator_t *A, vector_t v, const real *f, const
         for (spca_int a = 0; nonnegative && a < k; a++)
             if (known[a] <= 0) tau = 0;
     }
-    level = (float)((double)tau / norm) * (1 - 0x1p-18f);
-    if (!(level > 0x1p-100f)) level = 0;
+    q.level = (float)((double)tau / norm) * (1 - 0x1p-18f);
+    if (!(q.level > 0x1p-100f)) q.level = 0;
 
-    if (s->used > 0 && level > 0) {
+    if (s->used > 0 && q.level > 0) {
         spca_int found;
-        reference_bounds(A, s->unit, s->outside, s->bound);
-        move(A, c, norm, p, NULL, NULL, s->bound);
-        found = collect(p, s->bound, level, NULL, s->list);
-        if (s->lists > 0) found = by_lists(A, c, norm, level, found, s->list);
+        by_references(&q);
+        if (s->lists > 0) by_lists(&q);
+        (void)do_query(&q, COLUMN, bounds_part, NULL, NULL);
+        found = join(&q, s->list);
         if (found <= (s->quantized ? p / QUANTIZED_SHARE : few)) {
-            *count = found;
-            *list = s->list;
+            q.count = found;
+            q.list = s->list;
         }
     }
     if (s->quantized) {
-        status = by_copy(A, c, norm, k, nonnegative, level, stop, ctx, (float *)(void *)work, list,
-                         count);
+        status = by_copy(&q, k, stop, ctx, (float *)(void *)work);
         if (status < 0) return status;
     }
+    *list = q.list;
+    *count = q.count;
     if (!*list || *count > few) return everything(A, v, f, c, norm, stop, ctx, count, list, y);
 
     spca_int *columns = s->list, left = 0;

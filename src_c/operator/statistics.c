@@ -171,56 +171,79 @@ spca_status SPCA(dense_statistics)(spca_int n, spca_int p, const real *X, spca_i
     return SPCA_OK;
 }
 
-/* The stored entries of CSC columns, which lie side by side; high becomes the spread. */
-static spca_status column_by_column(spca_int p, const real *data, const void *indptr, int wide,
-                                    spca_stop stop, void *ctx, columns_t out, double *count)
+/* Compressed data, cut by columns; of CSR data some lines at a time. */
+typedef struct {
+    const real *data;
+    const void *indptr, *indices;
+    int wide;
+    columns_t out; /* low: the first entry; high: the spread */
+    double *count;
+    spca_int p, step, parts, l0, l1;
+} stored_t;
+
+/* The stored entries of CSC columns, which lie side by side. */
+static void columns_part(void *context, spca_int part)
 {
-    spca_int read = 0;
-    for (spca_int j = 0; j < p; j++) {
-        spca_int start = at(indptr, wide, j), end = at(indptr, wide, j + 1);
+    const stored_t *s = context;
+    columns_t out = s->out;
+    for (spca_int j = part * s->step; j < min_int(s->p, (part + 1) * s->step); j++) {
+        spca_int start = at(s->indptr, s->wide, j), end = at(s->indptr, s->wide, j + 1);
         for (spca_int q = start; q < end; q += TILE_ROWS)
-            stretch(min_int(TILE_ROWS, end - q), data + q, (double)(q - start), out, j);
-        count[j] = (double)(end - start);
+            stretch(min_int(TILE_ROWS, end - q), s->data + q, (double)(q - start), out, j);
+        s->count[j] = (double)(end - start);
         out.high[j] = out.low[j] == out.high[j] ? 0 : fmax(fabs(out.low[j]), fabs(out.high[j]));
-        if ((read += end - start + 16) > (1 << 22)) {
-            read = 0;
-            if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
-        }
     }
-    return SPCA_OK;
 }
 
-/* Stored entries first, of rows by Welford's update; the zeros are merged at the end as one more
- * tile.  spread is at least the largest magnitude, and 0 where all entries are the same. */
-spca_status SPCA(compressed_statistics)(spca_int n, spca_int p, const real *data,
-                                        const void *indptr, const void *indices, int wide,
-                                        int row_major, spca_stop stop, void *ctx, double *mean,
-                                        double *square, double *spread, double *count,
-                                        double *first)
+/* The stored entries of CSR lines, by Welford's update. */
+static void lines_part(void *context, spca_int part)
 {
-    columns_t out = {mean, square, first, spread};
-    spca_int read = 0;
-    for (spca_int j = 0; j < p; j++) mean[j] = square[j] = spread[j] = count[j] = first[j] = 0;
-    if (!row_major) {
-        spca_status status = column_by_column(p, data, indptr, wide, stop, ctx, out, count);
-        if (status < 0) return status;
-    }
-    for (spca_int l = 0; row_major && l < n; l++) {
-        spca_int start = at(indptr, wide, l), end = at(indptr, wide, l + 1);
-        for (spca_int q = start; q < end; q++) {
-            spca_int j = at(indices, wide, q);
-            double x = (double)data[q], d = x - mean[j], apart;
+    const stored_t *s = context;
+    double *mean = s->out.mean, *first = s->out.low, *spread = s->out.high, *count = s->count;
+    for (spca_int l = s->l0; l < s->l1; l++) {
+        spca_int q = at(s->indptr, s->wide, l), end = at(s->indptr, s->wide, l + 1);
+        if (s->parts > 1) {
+            q = place_of(s->indices, s->wide, q, end, part * s->step);
+            end = place_of(s->indices, s->wide, q, end, (part + 1) * s->step);
+        }
+        for (; q < end; q++) {
+            spca_int j = at(s->indices, s->wide, q);
+            double x = (double)s->data[q], d = x - mean[j], apart;
             if (count[j] == 0) first[j] = x;
             apart = x != first[j] ? fabs(x) + fabs(first[j]) : 0; /* x may be a stored 0 */
             if (!(apart <= spread[j])) spread[j] = apart;
             count[j]++;
             mean[j] += d / count[j];
-            square[j] += d * (x - mean[j]);
+            s->out.square[j] += d * (x - mean[j]);
         }
-        if ((read += end - start + 16) > (1 << 22)) {
-            read = 0;
-            if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
-        }
+    }
+}
+
+/* Stored entries first; the zeros are merged at the end as one more tile.  spread is at least the
+ * largest magnitude, and 0 where all entries are the same. */
+spca_status SPCA(compressed_statistics)(spca_int n, spca_int p, const real *data,
+                                        const void *indptr, const void *indices, int wide,
+                                        int row_major, spca_run run, spca_stop stop, void *ctx,
+                                        double *mean, double *square, double *spread, double *count,
+                                        double *first)
+{
+    stored_t s = {data, indptr, indices, wide, {mean, square, first, spread}, count, .p = p};
+    spca_int lines = row_major ? n : p, entries = at(indptr, wide, lines),
+             threads = threads_of(run);
+    spca_status status = SPCA_OK;
+    for (spca_int j = 0; j < p; j++) mean[j] = square[j] = spread[j] = count[j] = first[j] = 0;
+    s.parts = row_major ? min_int(threads > 1 ? 2 * threads : 1, entries / (SPCA_LEAST(16) * n) + 1)
+                        : min_int(p, entries / (SPCA_PART / 8) + 1);
+    s.step = (p + s.parts - 1) / s.parts;
+    if (!row_major)
+        status =
+            do_parts(run, (double)entries * sizeof(real), columns_part, &s, s.parts, stop, ctx);
+    for (; row_major && s.l0 < n && status >= 0; s.l0 = s.l1) {
+        spca_int start = at(indptr, wide, s.l0), l = s.l0 + 1;
+        while (l < n && at(indptr, wide, l) + 16 * (l - s.l0) < start + (1 << 22)) l++;
+        s.l1 = l;
+        status = do_parts(run, (double)(at(indptr, wide, l) - start) * 16, lines_part, &s, s.parts,
+                          stop, ctx);
     }
     for (spca_int j = 0; j < p; j++) {
         double zeros = (double)n - count[j];
@@ -228,7 +251,7 @@ spca_status SPCA(compressed_statistics)(spca_int n, spca_int p, const real *data
         if (first[j] != 0 && spread[j] == 0) spread[j] = fabs(first[j]);
         merge(count[j], zeros, 0, 0, mean + j, square + j);
     }
-    return SPCA_OK;
+    return status;
 }
 
 spca_status SPCA(symmetry)(spca_int p, const real *A, spca_int ld, spca_stop stop, void *ctx,

@@ -147,7 +147,7 @@ void SPCA(check_compressed_statistics)(trial_t *t)
     double *mean = SCRATCH(t, p, double), *square = SCRATCH(t, p, double),
            *spread = SCRATCH(t, p, double);
     CHECK(t, SPCA(compressed_statistics)(n, p, A->data, A->indptr, A->indices, A->wide,
-                                         A->row_major, NULL, NULL, mean, square, spread,
+                                         A->row_major, A->run, NULL, NULL, mean, square, spread,
                                          SCRATCH(t, p, double), SCRATCH(t, p, double)) == SPCA_OK);
     digest(t, mean, (size_t)p * sizeof *mean);
     A->mean = A->weight = A->row_weight = A->row_center = NULL;

@@ -226,8 +226,8 @@ static void run_compressed(trial_t *t, early_t *e)
     v[0] = v[1] = v[2] = 1;
     if (e->kind == 0)
         e->status = SPCA(compressed_statistics)(A->n, A->p, A->data, A->indptr, A->indices, 0, 1,
-                                                stop_at, &e->stop, out, out + WIDE, out + 2 * WIDE,
-                                                out + 3 * WIDE, out + 4 * WIDE);
+                                                NULL, stop_at, &e->stop, out, out + WIDE,
+                                                out + 2 * WIDE, out + 3 * WIDE, out + 4 * WIDE);
     else if (e->kind == 1)
         e->status = A->columns(A, WIDE, index, stop_at, &e->stop, v, W);
     else

@@ -45,9 +45,11 @@ void spca_dcheck_pool(trial_t *t)
         CHECK(t, i >= count || w->rounding[i] == other);
     }
     CHECK(t, spca_pool_run(NULL, NULL, 0, NULL, NULL) == spca_pool_limit());
-    spca_pool_alone(1);
+    CHECK(t, spca_pool_own_limit(1) == 0);
     CHECK(t, spca_pool_run(NULL, NULL, 0, NULL, NULL) == 1);
-    spca_pool_alone(0);
+    CHECK(t, spca_pool_own_limit(7) == 1);
+    CHECK(t, spca_pool_run(NULL, NULL, 0, NULL, NULL) == 7);
+    CHECK(t, spca_pool_own_limit(0) == 7);
     memset(w, 0, sizeof *w);
     w->slow = !t->shared;
     if (spca_pool_run(one_part, w, PARTS, stop_at, &stop)) {

@@ -18,8 +18,10 @@ static void ask_both(trial_t *t, problem_t *q, spca_screen *s, vector_t v)
     real *value[2], quadratic[2] = {0, 0}, tau = (real)below(t, 60) / 30;
     int above = chance(t, 40), relative = chance(t, 70), nonnegative = chance(t, 30);
     spca_status status[2];
+    spca_run before = A->run;
     for (int screened = 0; screened < 2; screened++) {
         A->screen = screened ? s : NULL;
+        if (screened && p % 2) A->run = spca_pool_run;
         index[screened] = SCRATCH(t, above ? p : k, spca_int);
         value[screened] = WORK(t, above ? p : k);
         status[screened] =
@@ -29,6 +31,7 @@ static void ask_both(trial_t *t, problem_t *q, spca_screen *s, vector_t v)
                                   value[screened], quadratic + screened);
     }
     A->screen = NULL;
+    A->run = before;
     CHECK(t, status[0] == status[1]);
     if (status[0] < 0) return;
     CHECK(t, count[0] == count[1] && quadratic[0] == quadratic[1]);
