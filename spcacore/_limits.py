@@ -99,6 +99,7 @@ BOUND_ROWS = 128  # rows of A that a bound of a larger matrix forms
 BOUND_SPEED = 1e9  # multiplications of such a bound in a second, about
 BOUND_VECTORS = 24  # Lanczos vectors of it
 RELAXATION_ORDER = 2000  # of the semidefinite relaxation; six matrices of that order take 192 MB
+JOINT_ORDER = 1000  # of the relaxation of several components: three decompositions in each iteration
 REDUCED_ORDER = 200  # up to which looking for variables to leave out of the relaxation does not pay
 EXACT_ORDER = 3000  # of the matrix that branch and bound searches, which is held four times over
 PPCA_ORDER = 3000  # of the matrix that is decomposed whole for probabilistic components
@@ -234,6 +235,11 @@ STRONG_VARIABLES = (128, 512)  # whose columns of A are computed to rule others 
 NODE_CHILDREN = 8  # of a node; the last stands for all that remain
 FRONTIER_BYTES = 1 << 28  # of nodes beyond which the newest go first
 BOUND_SHARE = 0.2  # of the time, after which a search that may not end asks for bounds that need no tree
+JOINT_ITERATIONS = 300  # of alternating directions for a bound on several components
+JOINT_CHECK = 10  # of them between looks at the bound that they give
+JOINT_STALL = 2e-4  # share by which four such looks must lower it
+JOINT_NODES = 2000  # of the tree for each number of nonzeros, which then lowers that bound
+JOINT_STARTS, JOINT_START_ROUNDS = 64, 4  # columns, and steps of truncated power, for what that tree beats
 BATCH_SECONDS = 0.01  # that a batch of nodes is to take, about
 
 # Paths and selection
