@@ -239,6 +239,10 @@ JOINT_ITERATIONS = 300  # of alternating directions for a bound on several compo
 JOINT_CHECK = 10  # of them between looks at the bound that they give
 JOINT_STALL = 2e-4  # share by which four such looks must lower it
 JOINT_NODES = 2000  # of the tree for each number of nonzeros, which then lowers that bound
+CERTIFIED_ORDER = 500  # variables of a pencil whose ratio is bounded at a cardinality
+CERTIFIED_NODES = 2000  # of a tree for that,
+CERTIFIED_TREES = 4  # and trees at larger ratios, where the first does not end
+CERTIFIED_ROUNDS = 8  # relaxations of it, each at the bound of the one before
 JOINT_STARTS, JOINT_START_ROUNDS = 64, 4  # columns, and steps of truncated power, for what that tree beats
 BATCH_SECONDS = 0.01  # that a batch of nodes is to take, about
 

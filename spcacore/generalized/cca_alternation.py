@@ -15,11 +15,20 @@ from dataclasses import replace
 import numpy as np
 
 from .. import _core
-from .._limits import CCA_GENERALIZED_LEFT, CCA_REFINED_STARTS, CCA_START_WORK, CCA_STARTS, PAIR_WORK, RISE
+from .._limits import (
+    CCA_GENERALIZED_LEFT,
+    CCA_REFINED_STARTS,
+    CCA_START_WORK,
+    CCA_STARTS,
+    CERTIFIED_NODES,
+    PAIR_WORK,
+    RISE,
+)
 from ..linalg.pencil import whitening
 from ..solvers.base import ProgressHook, ended
 from .form import Array, Form, Index
 from .pencil import Pencil, Solution
+from .pencil_bounds import pair_bounds
 from .search import forward_search, swap_search
 from .sides import CrossCovariance, Pair, Side, common_dtype, leading_singular_vector, max_abs_per_column
 
@@ -35,7 +44,9 @@ class Alternation:
         ridges: tuple[float, float],
         max_iter: int,
         tol: float,
+        certify: bool = False,
     ):
+        self.certify = certify
         self.cross, self.max_iter, self.tol = CrossCovariance(x, y), max_iter, tol
         nothing = [Form.of(factor=np.zeros((1, s.p))) for s in (x, y)]
         self.metric = [s.metric(ridge) for s, ridge in zip((x, y), ridges, strict=True)]
@@ -49,6 +60,16 @@ class Alternation:
         self.counts = [min(k, len(pencil.active)) for k, pencil in zip(counts, self.pencil, strict=True)]
         self.first = 0.0
         self.noise = CCA_GENERALIZED_LEFT.of(dtype)
+
+    def bounds(self, nodes: int = CERTIFIED_NODES) -> dict[str, float]:
+        """On the strength of the next pair, by name."""
+        if self.empty:
+            return {"spectral": 0.0}
+        x, y = self.pencil
+        C = np.stack([self.cross.matvec(np.eye(1, self.cross.y.p, int(j))[0]) for j in y.active], axis=1)
+        C = C[x.active] * x.unit[x.active, None] * y.unit[y.active]
+        metrics = (x.B.block(x.active), y.B.block(y.active))
+        return pair_bounds(C, metrics, (self.counts[0], self.counts[1]), nodes)
 
     def next(self, progress: ProgressHook | None) -> Pair | None:
         if self.empty:
@@ -68,6 +89,8 @@ class Alternation:
             return None
         self.first = max(self.first, best.strength)
         best = best.with_sign()
+        if self.certify:
+            best = replace(best, bound=max(best.strength, min(self.bounds().values())))
         u, v = best.u, best.v
         self.cross.factors.append((u, self.metric[0].matvec(u), v, self.metric[1].matvec(v)))
         return replace(best, n_iter=n_iter)

@@ -203,7 +203,7 @@ def joint_bounds(
             float(levels[list(sizes)].sum()) if orthogonal else most_together(levels, A.diagonal(), sizes)
         )
         if relaxation:
-            bounds["relaxation"] = relaxed_bound(A, sizes, orthogonal, state)
+            bounds["relaxation"] = relaxed_bound(A, sizes, orthogonal)
     excess = r * _rounding(problem, whole, "spectral", K)
     return {name: bound + excess for name, bound in bounds.items()}
 

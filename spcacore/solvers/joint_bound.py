@@ -40,7 +40,6 @@ from .._limits import (
     JOINT_STARTS,
 )
 from .._records import record
-from ..operators.deflation import DeflatedOperator
 from .base import Solution
 from .exact_tree import Search
 
@@ -57,11 +56,12 @@ class _Multipliers:
     Z: Matrix
     theta: float
     rho: float
+    Y: Matrix
 
     def levels(self, most: int) -> Matrix:
-        """F(0) .. F(most), not negative."""
+        """F(0) .. F(most)."""
         m = np.arange(most + 1)
-        return np.where(m > 0, np.maximum(self.theta + self.rho * (m - 1), 0), 0)
+        return np.where(m > 0, self.theta + self.rho * (m - 1), 0)
 
     def bound(self, levels: Matrix, sizes: tuple[int, ...], orthogonal: bool) -> float:
         own = (self.B - self.Z).diagonal()
@@ -81,31 +81,37 @@ def most_together(levels: Matrix, own: Matrix, sizes: tuple[int, ...]) -> float:
     return float((best + shared[np.minimum(np.arange(len(best)) // 2, len(own))]).max())
 
 
-def relaxed_bound(A: Matrix, sizes: tuple[int, ...], orthogonal: bool, state: DeflatedOperator) -> float:
-    """The bound by multipliers and search; `state` names the operator, and is not asked."""
+def relaxed_bound(A: Matrix, sizes: tuple[int, ...], orthogonal: bool) -> float:
+    """The bound by multipliers and search."""
     scale = float(np.abs(A).max())
     if scale == 0:
         return 0.0
     A = A / scale
     found = _orthogonal(A, sizes)
-    free, bound = _searched(found, sizes, state)
+    free, bound = _searched(found, sizes)
     if orthogonal:
         return scale * bound
     if free > bound * (1 + JOINT_STALL):
-        free = min(free, _searched(_any(A, sizes), sizes, state)[0])
+        free = min(free, _searched(_any(A, sizes), sizes)[0])
     return scale * free
 
 
-def _searched(found: _Multipliers, sizes: tuple[int, ...], state: DeflatedOperator) -> tuple[float, float]:
+def l1_multiplier(A: Matrix, k: int) -> Matrix:
+    """Y without diagonal that makes lambda_1(A - Y) + (k - 1) max |y_ij| about as small as can be."""
+    scale = float(np.abs(A).max()) or 1.0
+    return scale * _orthogonal(A / scale, (k,)).Y
+
+
+def _searched(found: _Multipliers, sizes: tuple[int, ...]) -> tuple[float, float]:
     """The bounds by given multipliers, of any and of orthonormal V, with F(m) searched.
 
     Rounding is allowed for: of eigenvalues and of matrices that are semidefinite but for it.
     """
-    levels = found.levels(max(sizes))
+    levels = np.maximum(found.levels(max(sizes)), 0)
     C = found.B - found.Z
     searched = levels.copy()
     for m in range(1, len(levels)):
-        searched[m] = min(levels[m], max(_largest_of(C, m, state), 0.0))
+        searched[m] = min(levels[m], max(_largest_of(C, m), 0.0))
     searched = np.maximum.accumulate(searched)
     size = 1 + float(np.abs(found.B).max()) + float(np.abs(C).max())
     rounding = 64 * _EPS * len(C) * size * sum(k + 1 for k in sizes)
@@ -113,13 +119,13 @@ def _searched(found: _Multipliers, sizes: tuple[int, ...], state: DeflatedOperat
     return free + rounding, bound + rounding
 
 
-def _largest_of(C: Matrix, m: int, state: DeflatedOperator) -> float:
+def _largest_of(C: Matrix, m: int) -> float:
     """A bound on x'Cx over unit vectors with at most m nonzeros, by a tree of few nodes."""
     if m == 1:
         return float(C.diagonal().max())
     kept = np.arange(len(C))
     start = Solution(_start(C, m), np.ones(m), 0.0, 0, True)
-    search, nodes = Search(state, C, kept, m, start, 0.0, plain=True), 0
+    search, nodes = Search(None, C, kept, m, start, 0.0, plain=True), 0
     while search.open() and nodes < JOINT_NODES:
         nodes += search.step(min(64, JOINT_NODES - nodes), _unlimited)
     return search.upper()
@@ -157,7 +163,7 @@ def _orthogonal(A: Matrix, sizes: tuple[int, ...]) -> _Multipliers:
         values, E = np.linalg.eigh(A - Y)
         theta = float(values[-r])
         Z = _recomposed(E, np.maximum(values - theta, 0))
-        return _Multipliers(0.0, A, Z, theta, float(np.abs(Y).max()))
+        return _Multipliers(0.0, A, Z, theta, float(np.abs(Y).max()), Y)
 
     best = min((multipliers(Y) for Y in (np.zeros_like(A), A - own)), key=lambda x: x.bound(
         x.levels(max(sizes)), sizes, True))  # fmt: skip
@@ -215,7 +221,8 @@ def _any(A: Matrix, sizes: tuple[int, ...]) -> _Multipliers:
         rho = float(np.abs(Y).max())
         values, E = np.linalg.eigh(B - Y)
         Z = _recomposed(E, np.maximum(values - 2 * rho, 0))
-        new = _Multipliers(float(np.linalg.eigvalsh(A - B)[-r:].sum()), B, Z, 2 * rho, rho)
+        beyond = float(np.linalg.eigvalsh(A - B)[-r:].sum())
+        new = _Multipliers(beyond, B, Z, 2 * rho, rho, Y)
         value = new.bound(new.levels(max(sizes)), sizes, False)
         if best is None or value < most:
             best, most = new, value
