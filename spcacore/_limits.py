@@ -96,6 +96,11 @@ BOUND_ORDER = 2000  # variables up to which a bound decomposes the whole matrix
 LEADING_ORDER = 3000  # and its largest eigenvalues, in a second or two
 BOUND_ENTRIES = 1 << 26  # and entries of data, which are copied for that
 BOUND_ROWS = 128  # rows of A that a bound of a larger matrix forms
+THRESHOLD_WORK = 1e10  # multiplications of all columns of A, of which the large entries are kept for a bound
+THRESHOLD_COLUMNS = 256  # of A at a time
+THRESHOLD_ENTRIES = 1 << 21  # that are kept, of 24 bytes
+THRESHOLD_LEVELS = 9  # between which a bound is sought, and again between the neighbors of the best
+THRESHOLD_STEPS = 300  # of power iteration for each
 BOUND_SPEED = 1e9  # multiplications of such a bound in a second, about
 BOUND_VECTORS = 24  # Lanczos vectors of it
 RELAXATION_ORDER = 2000  # of the semidefinite relaxation; six matrices of that order take 192 MB
@@ -232,6 +237,7 @@ DENSE_JACOBIAN = 1 << 20  # derivatives of V'V that are held as a dense matrix
 
 # Branch and bound
 STRONG_VARIABLES = (128, 512)  # whose columns of A are computed to rule others out
+IN_TURN_NODES = 5000  # of a search for fewer nonzeros, whose bound then leaves out variables
 NODE_CHILDREN = 8  # of a node; the last stands for all that remain
 FRONTIER_BYTES = 1 << 28  # of nodes beyond which the newest go first
 BOUND_SHARE = 0.2  # of the time, after which a search that may not end asks for bounds that need no tree

@@ -35,6 +35,7 @@ from .._limits import (
     JOINT_ORDER,
     LEADING_ORDER,
     SYMMETRY,
+    THRESHOLD_WORK,
     WIDE_SAMPLES,
 )
 from .._validation import check_bool, check_choice, integer, per_component
@@ -48,6 +49,7 @@ from .base import Report
 from .joint_bound import most_together, relaxed_bound
 from .parameters import shared_parameters
 from .semidefinite import dual_bound
+from .threshold_bound import threshold_bound
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,8 @@ def optimality_bound(
     - "knapsack": the largest `sum_l lambda_l t_l` over `0 <= t_l <=` (sum of the k largest squares of the
       l-th eigenvector), `sum_l t_l <= 1`; beyond 2000 variables with two dozen eigenvectors and the next
       eigenvalue, or Lanczos vectors, their residuals and a bound on the rest;
+    - "threshold", beyond 2000 variables, where the whole of A takes at most 1e10 multiplications: the largest
+      eigenvalue of A with its entries off the diagonal moved towards 0 by a level, and k - 1 times the level;
     - "relaxation", if asked for: the dual of the semidefinite relaxation, see `dspca`, mostly the tightest.
 
     With `n_components` r > 1, of what any r loadings explain together, the variance of the projection onto
@@ -218,6 +222,8 @@ def bounds_without_search(
     p, op = problem.p, state.original
     few = p <= LEADING_ORDER and (op.symmetric_form or op.m * p <= BOUND_ENTRIES)
     work = p**3 / 6 if few else 8 * BOUND_VECTORS * problem.cost
+    if p > BOUND_ORDER and 2.0 * p * problem.cost <= THRESHOLD_WORK:
+        work += 2.0 * p * problem.cost
     if state.diagonal is None or not work <= seconds * BOUND_SPEED:
         return
     definite = not op.symmetric_form or p > EXACT_ORDER or _is_semidefinite(op)
@@ -272,7 +278,7 @@ def _rounding(problem: Problem, whole: bool, name: str, k: int) -> float:
     assert problem.moment is not None
     moment = np.abs(problem.moment)
     size = float(moment.sum())
-    if name == "row sums":
+    if name in ("row sums", "threshold"):
         root = np.sqrt(moment)
         return products * float(root.max() * _largest_sum(root, k)) + decomposition * size
     return (products + decomposition) * size
@@ -347,7 +353,11 @@ def _from_few_vectors(problem: Problem, state: DeflatedOperator, k: int, r: int 
         "diagonal": float(_largest_sum(diagonal, k)),
         "knapsack": min(_knapsack(theta, caps, 0.0, r) + kept, _knapsack(theta, caps, tail, r)) + cross,
     }
-    return bounds if r > 1 else {"row sums": _row_sums(op, diagonal, k)} | bounds
+    if r > 1:
+        return bounds
+    if op.t == 0 and 2.0 * problem.p * problem.cost <= THRESHOLD_WORK:
+        bounds["threshold"] = threshold_bound(op, diagonal, k)
+    return {"row sums": _row_sums(op, diagonal, k)} | bounds
 
 
 def _largest_beyond(theta: NDArray[np.float64], spectrum: NDArray[np.float64], whole: float) -> float:
