@@ -14,7 +14,7 @@ import spcacore
 from spcacore import optimality_bound, sparse_pca, tpower
 from spcacore.operators.deflation import DEFLATIONS, DeflatedOperator
 from spcacore.operators.inputs import as_problem
-from spcacore.solvers import certificates, threshold_bound
+from spcacore.solvers import certificates, covariance_threshold
 
 PATHS = {  # how bounds come about beyond so many variables, here none
     "all": {},
@@ -364,8 +364,8 @@ def test_a_threshold_bounds_data_of_equal_variances():
 def test_a_threshold_with_few_entries(entries, monkeypatch):
     """No bound is below the optimum, however many entries are kept."""
     monkeypatch.setattr(certificates, "BOUND_ORDER", 0)
-    monkeypatch.setattr(threshold_bound, "THRESHOLD_ENTRIES", entries)
-    monkeypatch.setattr(threshold_bound, "THRESHOLD_COLUMNS", 3)
+    monkeypatch.setattr(covariance_threshold, "THRESHOLD_ENTRIES", entries)
+    monkeypatch.setattr(covariance_threshold, "THRESHOLD_COLUMNS", 3)
     for seed in range(20):
         X = np.random.default_rng(seed).standard_normal((12, 10))
         A = np.corrcoef(X.T)

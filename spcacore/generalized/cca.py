@@ -32,7 +32,7 @@ from ..results import frame, labels
 from ..solvers.base import Ended, hook_of_component
 from .cca_alternation import Alternation
 from .cca_pmd import PenalizedDecomposition, check_l1_bound
-from .pencil_bounds import refuse_many
+from .ratio_bounds import refuse_many
 from .sides import Pair, both_sides, common_dtype, correlation, names_of, one_of_each, speaking_of_y
 
 

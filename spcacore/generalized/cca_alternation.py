@@ -28,7 +28,7 @@ from ..linalg.pencil import whitening
 from ..solvers.base import ProgressHook, ended
 from .form import Array, Form, Index
 from .pencil import Pencil, Solution
-from .pencil_bounds import pair_bounds
+from .ratio_bounds import pair_bounds
 from .search import forward_search, swap_search
 from .sides import CrossCovariance, Pair, Side, common_dtype, leading_singular_vector, max_abs_per_column
 

@@ -1,4 +1,4 @@
-"""Public bounds on the ratio of a pencil and on canonical correlations: see pencil_bounds.py."""
+"""Public bounds on the ratio of a pencil and on canonical correlations: see ratio_bounds.py."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..solvers.certificates import OptimalityBound
 from .cca_alternation import Alternation
 from .eigen import read_pencil
 from .pencil import Pencil
-from .pencil_bounds import pencil_bounds, refuse_many
+from .ratio_bounds import pencil_bounds, refuse_many
 from .sides import both_sides, one_of_each
 
 

@@ -33,7 +33,7 @@ from .flow import flows
 from .form import Form
 from .options import DEFLATIONS, Options, check_options
 from .pencil import Pencil, Solution
-from .pencil_bounds import pencil_bounds
+from .ratio_bounds import pencil_bounds
 from .search import greedy_searches, swap_search
 
 

@@ -10,7 +10,7 @@ from .._limits import PENCIL_BACKWARD_ORDER, PENCIL_SUPPORT
 from .._records import record
 from .._validation import LARGEST, as_seed, check_bool, check_choice, integer, number, per_component
 from ..operators.deflation import DEFLATIONS as ALL_DEFLATIONS
-from .pencil_bounds import refuse_many
+from .ratio_bounds import refuse_many
 
 DEFLATIONS = {name: one for name, one in ALL_DEFLATIONS.items() if not one.residual}
 SOLVERS = ("auto", "greedy", "rayleigh_flow")

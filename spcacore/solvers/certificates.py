@@ -46,10 +46,10 @@ from ..operators.dense import refuse_indefinite
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
 from .base import Report
+from .covariance_threshold import threshold_bound
 from .joint_bound import most_together, relaxed_bound
 from .parameters import shared_parameters
 from .semidefinite import dual_bound
-from .threshold_bound import threshold_bound
 
 
 @dataclass(frozen=True)
