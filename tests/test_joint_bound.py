@@ -139,6 +139,19 @@ def test_variables_that_are_shared_count_once_for_the_two_that_lack_them():
     assert min(below.values()) >= best
 
 
+def test_oblique_loadings_may_explain_more_than_orthogonal_ones():
+    """Loadings of three variables share one; the difference of both explains more than either."""
+    a, h = np.sqrt(3 / 8), 1 / 2
+    one, two = np.array([a, a, h, 0, 0]), np.array([0, 0, -h, a, a])
+    w = [(one - two) / np.linalg.norm(one - two), (one + two) / np.linalg.norm(one + two)]
+    A = 0.94 * np.outer(w[0], w[0]) + 1.1 * np.outer(w[1], w[1])
+    options = {"n_components": 2, "relaxation": True, "kind": "covariance"}
+    explained = explained_variance(A, np.stack([one, two], axis=1), kind="covariance").sum()
+    assert explained == pytest.approx(2.04)
+    assert optimality_bound(A, 3, constraint="orthogonal", **options).bound < 2.03
+    assert min(optimality_bound(A, 3, **options).bounds.values()) >= explained * (1 - 1e-13)
+
+
 def test_blocks_are_bounded_exactly():
     """Of blocks of correlated variables the best supports are the blocks."""
     block = np.full((4, 4), 0.9) + 0.1 * np.eye(4)
