@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .clustering.kmeans import SparseKMeans, sparse_kmeans
     from .generalized.cca import SparseCCAResult, sparse_cca
     from .generalized.cca_permutation import CCAPermutation, sparse_cca_permutation
+    from .generalized.certificates import sparse_cca_bound, sparse_eigen_bound
     from .generalized.eigen import SparseEigenResult, sparse_eigen
     from .generalized.lda import SparseLDAResult, sparse_lda
     from .linalg.cores import get_num_threads, limit_threads, set_num_threads
@@ -57,6 +58,7 @@ _MODULES: dict[str, tuple[str, ...]] = {  # each is imported when a name of it i
     "clustering.kmeans": ("SparseKMeans", "sparse_kmeans"),
     "generalized.cca": ("SparseCCAResult", "sparse_cca"),
     "generalized.cca_permutation": ("CCAPermutation", "sparse_cca_permutation"),
+    "generalized.certificates": ("sparse_cca_bound", "sparse_eigen_bound"),
     "generalized.eigen": ("SparseEigenResult", "sparse_eigen"),
     "generalized.lda": ("SparseLDAResult", "sparse_lda"),
     "linalg.cores": ("get_num_threads", "limit_threads", "set_num_threads"),
@@ -167,10 +169,12 @@ __all__ = [
     "soft_threshold",
     "soppca",
     "sparse_cca",
+    "sparse_cca_bound",
     "sparse_cca_permutation",
     "sparse_dissimilarity",
     "sparse_dissimilarity_gap",
     "sparse_eigen",
+    "sparse_eigen_bound",
     "sparse_kmeans",
     "sparse_kmeans_gap",
     "sparse_lda",

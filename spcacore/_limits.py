@@ -99,9 +99,15 @@ BOUND_ORDER = 2000  # variables up to which a bound decomposes the whole matrix
 LEADING_ORDER = 3000  # and its largest eigenvalues, in a second or two
 BOUND_ENTRIES = 1 << 26  # and entries of data, which are copied for that
 BOUND_ROWS = 128  # rows of A that a bound of a larger matrix forms
+THRESHOLD_WORK = 1e10  # multiplications of all columns of A, of which the large entries are kept for a bound
+THRESHOLD_COLUMNS = 256  # of A at a time
+THRESHOLD_ENTRIES = 1 << 21  # that are kept, of 24 bytes
+THRESHOLD_LEVELS = 9  # between which a bound is sought, and again between the neighbors of the best
+THRESHOLD_STEPS = 300  # of power iteration for each
 BOUND_SPEED = 1e9  # multiplications of such a bound in a second, about
 BOUND_VECTORS = 24  # Lanczos vectors of it
 RELAXATION_ORDER = 2000  # of the semidefinite relaxation; six matrices of that order take 192 MB
+JOINT_ORDER = 1000  # of the relaxation of several components: three decompositions in each iteration
 REDUCED_ORDER = 200  # up to which looking for variables to leave out of the relaxation does not pay
 EXACT_ORDER = 3000  # of the matrix that branch and bound searches, which is held four times over
 PPCA_ORDER = 3000  # of the matrix that is decomposed whole for probabilistic components
@@ -250,9 +256,19 @@ DENSE_JACOBIAN = 1 << 20  # derivatives of V'V that are held as a dense matrix
 
 # Branch and bound
 STRONG_VARIABLES = (128, 512)  # whose columns of A are computed to rule others out
+IN_TURN_NODES = 5000  # of a search for fewer nonzeros, whose bound then leaves out variables
 NODE_CHILDREN = 8  # of a node; the last stands for all that remain
 FRONTIER_BYTES = 1 << 28  # of nodes beyond which the newest go first
 BOUND_SHARE = 0.2  # of the time, after which a search that may not end asks for bounds that need no tree
+JOINT_ITERATIONS = 300  # of alternating directions for a bound on several components
+JOINT_CHECK = 10  # of them between looks at the bound that they give
+JOINT_STALL = 2e-4  # share by which four such looks must lower it
+JOINT_NODES = 2000  # of the tree for each number of nonzeros, which then lowers that bound
+CERTIFIED_ORDER = 500  # variables of a pencil whose ratio is bounded at a cardinality
+CERTIFIED_NODES = 2000  # of a tree for that,
+CERTIFIED_TREES = 4  # and trees at larger ratios, where the first does not end
+CERTIFIED_ROUNDS = 8  # relaxations of it, each at the bound of the one before
+JOINT_STARTS, JOINT_START_ROUNDS = 64, 4  # columns, and steps of truncated power, for what that tree beats
 BATCH_SECONDS = 0.01  # that a batch of nodes is to take, about
 
 # Paths and selection

@@ -46,10 +46,12 @@ from spcacore import (
     soft_threshold,
     soppca,
     sparse_cca,
+    sparse_cca_bound,
     sparse_cca_permutation,
     sparse_dissimilarity,
     sparse_dissimilarity_gap,
     sparse_eigen,
+    sparse_eigen_bound,
     sparse_kmeans,
     sparse_kmeans_gap,
     sparse_lda,
@@ -233,6 +235,7 @@ CALLS: list[Call] = [
         "sparse_cca, generalized",
         lambda X: sparse_cca(X[:, :6], X[:, 6:], 1, method="generalized", cardinality=(2, 2), ridge=0.1),
     ),
+    *data("sparse_cca_bound", lambda X: sparse_cca_bound(X[:, :6], X[:, 6:], (2, 2), ridge=0.1)),
     *data(
         "sparse_cca_permutation",
         lambda X: sparse_cca_permutation(X[:, :6], X[:, 6:], [1.2, 1.5], n_permutations=3),
@@ -252,6 +255,9 @@ CALLS: list[Call] = [
         "sparse_eigen",
         lambda A: sparse_eigen(A, np.diag(np.linspace(1, 2, P)), cardinality=K),
         "covariance",
+    ),
+    Call(
+        "sparse_eigen_bound", lambda A: sparse_eigen_bound(A, np.diag(np.linspace(1, 2, P)), K), "covariance"
     ),
     *either("sparsity_path", lambda X, kind: sparsity_path(X, n_components=R, cardinality=[6, 3], kind=kind)),
     *data("select_sparsity", lambda X: select_sparsity(X, cardinality=[6, 3], n_folds=3)),
@@ -325,6 +331,7 @@ ARGUMENTS: list[Call] = [  # other arrays than the first of a function, and thos
         for o in ("prior_covariance", "prior_precision")
     ],
     Call("sparse_eigen, B", lambda B: sparse_eigen(COVARIANCE, B, K), "metric", other="B"),
+    Call("sparse_eigen_bound, B", lambda B: sparse_eigen_bound(COVARIANCE, B, K), "metric", other="B"),
     Call(
         "sparse_lda, priors",
         lambda w: sparse_lda(X0, LABELS, cardinality=K, priors=w), "priors", other="priors", **DENSE,
@@ -337,6 +344,14 @@ ARGUMENTS: list[Call] = [  # other arrays than the first of a function, and thos
             lambda Z, swap=swap: sparse_cca(
                 *(X0[:, 6:], Z)[::swap], 1, method="generalized", cardinality=(2, 2), ridge=0.1
             ),
+            "half", other=side,
+        )
+        for side, swap in (("X", -1), ("Y", 1))
+    ],
+    *[
+        Call(
+            f"sparse_cca_bound, {side}",
+            lambda Z, swap=swap: sparse_cca_bound(*(X0[:, 6:], Z)[::swap], (2, 2), ridge=0.1),
             "half", other=side,
         )
         for side, swap in (("X", -1), ("Y", 1))

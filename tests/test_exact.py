@@ -338,6 +338,7 @@ def test_bound_for_fewer_nonzeros_where_some_are_weak():
 
 def test_too_many_that_may_belong_to_the_optimum(monkeypatch):
     monkeypatch.setattr(exact, "EXACT_ORDER", 30)
+    monkeypatch.setattr(exact, "THRESHOLD_WORK", 0)
     X = np.random.default_rng(0).standard_normal((40, 40))
     with pytest.raises(ValueError, match="40 of 40 variables may belong to the optimum"):
         branch_and_bound(X, 3)
@@ -425,3 +426,29 @@ def test_limits_for_each_component():
     assert result.explained_variance[0] >= tpower(A, k, kind="covariance").value * (1 - 1e-12)
     with pytest.raises(ValueError, match="needs renormalize=True"):
         sparse_pca(A, 2, cardinality=k, kind="covariance", method="branch_and_bound", renormalize=False)
+
+
+def test_variables_of_equal_variance_are_left_out_in_turn(monkeypatch):
+    """Standardized data, of which the largest variances tell nothing."""
+    monkeypatch.setattr(exact, "EXACT_ORDER", 30)
+    monkeypatch.setattr(exact, "STRONG_VARIABLES", (4,))
+    left = []
+    turns = exact._survivors_in_turn
+
+    def watched(*arguments):
+        kept = turns(*arguments)
+        left.append(len(kept))
+        return kept
+
+    monkeypatch.setattr(exact, "_survivors_in_turn", watched)
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((40, 45))
+        X[:, :7] += rng.uniform(1.5, 3, 7) * rng.standard_normal((40, 1))
+        k = 2 + seed % 3
+        x = branch_and_bound(X, k, scale=True, start=np.eye(45)[40])
+        C = np.corrcoef(X.T)
+        assert x.optimal
+        assert x.value == pytest.approx(optimum(C[:12, :12], k), rel=1e-9)
+    assert left
+    assert max(left) <= 30

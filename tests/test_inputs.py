@@ -31,9 +31,17 @@ KINDS = {
     "operator": aslinearoperator,
     "NaN": missing,
 }
-OWN = {"row_blocks", "sparse_cca", "sparse_cca_permutation"}  # take slices of the matrix, here or in calls.py
+OWN = {  # take slices of the matrix, here or in calls.py
+    "row_blocks", "sparse_cca", "sparse_cca_bound", "sparse_cca_permutation",
+}  # fmt: skip
 SMALL = {"loadings", "scores", "vector", "priors"}  # few numbers, which must be in memory
-ENTRIES = {"deflate", "sparse_eigen", "sca", "sca_path"}  # take no operator, however small
+ENTRIES = {
+    "deflate",
+    "sparse_eigen",
+    "sparse_eigen_bound",
+    "sca",
+    "sca_path",
+}  # take no operator, however small
 DRAWN = ("gap", "permutation")  # by other permutations for sparse matrices
 MATRICES = [
     call

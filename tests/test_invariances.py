@@ -23,6 +23,7 @@ from spcacore import (
     renormalize,
     soft_threshold,
     sparse_eigen,
+    sparse_eigen_bound,
     sparse_lda,
     sparse_pca,
     spca,
@@ -88,6 +89,7 @@ POWERS_OF = {
     "ppca": {"loadings": 1},
     "sparse_pca, scale": {"explained_variance": 0, "total_variance": 0},
     "sparse_lda": {"centroids": 0, "values": 0, "upper_bound": 0},
+    "sparse_cca_bound": {"bound": 0, "bounds": 0},
     "sparse_cca_permutation": {"permuted": 0},
     "sparse_dissimilarity": {"dissimilarity": 2, "weights": 0},
     "sparse_dissimilarity, absolute": {"dissimilarity": 1, "weights": 0, "objective": 1, "trace": 1},
@@ -261,6 +263,9 @@ IN_ORDER = {  # calls some of whose options have the order of the rows, or of th
     "sparse_eigen": lambda A, rows, columns: sparse_eigen(
         A, calls.METRIC[np.ix_(columns, columns)], cardinality=K
     ),
+    "sparse_eigen_bound": lambda A, rows, columns: sparse_eigen_bound(
+        A, calls.METRIC[np.ix_(columns, columns)], K
+    ),
     "SparsePCAResult.transform": lambda X, rows, columns: sparse_pca(
         CLEAN["data"][:, columns], R, cardinality=K
     ).transform(X),
@@ -317,7 +322,7 @@ IN_ANY_ORDER = [
 @pytest.mark.parametrize(("which", "call"), IN_ANY_ORDER, ids=repr)
 def test_order_of_rows_and_columns(which, call):
     rows, columns = (ROWS, np.arange(P)) if which == "rows" else (np.arange(N), COLUMNS)
-    if call.function == "sparse_cca" and which == "columns":
+    if call.function in ("sparse_cca", "sparse_cca_bound") and which == "columns":
         columns = APART
     for name, out, expected in reordered(call, rows, columns):
         close(out, expected, call, np.float64, name)

@@ -39,7 +39,7 @@ VALUES = {  # kinds whose numbers an argument does not allow: then the error is 
         "int8", "int16", "int32", "int64", ">i8", "uint8", "uint16", "uint32", "uint64", "bool",
         "integer objects", "overlapping",
     },
-    "sparse_eigen, B": {"bool"}, "oppca, prior_covariance": {"bool"},
+    "sparse_eigen, B": {"bool"}, "sparse_eigen_bound, B": {"bool"}, "oppca, prior_covariance": {"bool"},
 }  # fmt: skip
 
 

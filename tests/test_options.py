@@ -134,6 +134,8 @@ BASE = {
     "sparse_kmeans": ((X0, 3, 1.5), {"n_init": 2}),
     "sparse_kmeans_gap": ((X0, 3, [1.2, 2.0]), {"n_permutations": 2, "n_init": 2}),
     "sparse_eigen": ((COVARIANCE, METRIC, K), {}),
+    "sparse_eigen_bound": ((COVARIANCE, METRIC, K), {}),
+    "sparse_cca_bound": ((X0[:, :6], X0[:, 6:], (2, 2)), {}),
     "sparsity_path": ((X0,), {"cardinality": [6, 3]}),
     "select_sparsity": ((X0,), {"cardinality": [6, 3]}),
     "deflate": ((COVARIANCE, V0[:, 0]), {}),

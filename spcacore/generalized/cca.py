@@ -33,6 +33,7 @@ from ..solvers.base import Ended, hook_of_component
 from .cca_alternation import Alternation
 from .cca_pmd import PenalizedDecomposition, check_l1_bound
 from .options import DEFLATIONS
+from .ratio_bounds import refuse_many
 from .sides import Pair, both_sides, common_dtype, correlation, names_of, one_of_each, speaking_of_y
 
 
@@ -61,6 +62,9 @@ class SparseCCAResult:
     deflation : str
     names_x, names_y : tuple of str or None
         Names of the variables, when the input had any.
+    upper_bound : ndarray of shape (r,) or None
+        With ``certify=True``: no weights of these cardinalities have a larger strength, without the earlier
+        pairs.
     """
 
     loadings_x: NDArray[Any]
@@ -81,6 +85,7 @@ class SparseCCAResult:
     deflation: str
     names_x: tuple[str, ...] | None
     names_y: tuple[str, ...] | None
+    upper_bound: NDArray[np.float64] | None = None
 
     @property
     def n_components(self) -> int:
@@ -143,6 +148,7 @@ def sparse_cca(
     ridge: Any = 0.0,
     deflation: str | None = None,
     scale: bool = True,
+    certify: bool = False,
     max_iter: int = 1000, tol: float | None = None,
     callback: Callback | None = None,
 ) -> SparseCCAResult:  # fmt: skip
@@ -177,6 +183,9 @@ def sparse_cca(
         in the span of the earlier ones. Default: "hotelling" of "pmd", "projection" of "generalized".
     scale : bool, default True
         Divide each column by its standard deviation.
+    certify : bool, default False
+        Of "generalized": put an upper bound on each strength, of up to 500 variables of both sides, see
+        `sparse_cca_bound`, here without the earlier pairs. Not with deflation "generalized".
     max_iter : int, default 1000
         Iterations of each pair of "pmd"; of "generalized", turns, of which at most 100 are made.
     tol : float, optional
@@ -227,6 +236,10 @@ def sparse_cca(
     check_bool(scale, "scale")
     sides = both_sides(X, Y, scale)
     x, y = sides
+    if check_bool(certify, "certify"):
+        if method == "pmd":
+            raise ValueError("certify=True goes with method='generalized'")
+        refuse_many(x.p + y.p)
     r = integer(n_components, "n_components", 1, min(x.n, x.p, y.p))
     max_iter = integer(max_iter, "max_iter", 1, LARGEST)
     dtype = common_dtype(x, y)
@@ -243,6 +256,8 @@ def sparse_cca(
     removal = DEFLATIONS[check_choice(deflation, "deflation", DEFLATIONS)]
     if removal.quotient and method == "pmd":
         raise ValueError("deflation='generalized' goes with method='generalized'")
+    if removal.quotient and certify:
+        raise ValueError("certify=True does not go with deflation='generalized', whose metric changes")
     ridges = one_of_each(ridge, "ridge", lambda v, name, _: number(v, name, 0), sides)
     solver: PenalizedDecomposition | Alternation
     if method == "pmd":
@@ -253,7 +268,7 @@ def sparse_cca(
         )
     else:
         counts = one_of_each(cardinality, "cardinality", lambda v, name, s: integer(v, name, 1, s.p), sides)
-        solver = Alternation(x, y, counts, ridges, min(max_iter, CCA_ROUNDS), tol, removal)
+        solver = Alternation(x, y, counts, ridges, min(max_iter, CCA_ROUNDS), tol, removal, certify)
     found, correlations = list[Pair](), list[float]()
     for t in range(r):
         try:
@@ -291,4 +306,5 @@ def sparse_cca(
         n_iter=np.array([f.n_iter for f in found], np.intp),
         converged=np.array([f.converged for f in found], bool), method=method, deflation=deflation,
         names_x=names_of(X), names_y=names_of(Y),
+        upper_bound=np.array([f.bound for f in found]) if certify else None,
     )  # fmt: skip

@@ -15,12 +15,21 @@ from dataclasses import replace
 import numpy as np
 
 from .. import _core
-from .._limits import CCA_GENERALIZED_LEFT, CCA_REFINED_STARTS, CCA_START_WORK, CCA_STARTS, PAIR_WORK, RISE
+from .._limits import (
+    CCA_GENERALIZED_LEFT,
+    CCA_REFINED_STARTS,
+    CCA_START_WORK,
+    CCA_STARTS,
+    CERTIFIED_NODES,
+    PAIR_WORK,
+    RISE,
+)
 from ..linalg.pencil import whitening
 from ..operators.deflation import PROJECTION, Deflation
 from ..solvers.base import ProgressHook, ended
 from .form import Array, Form, Index
 from .pencil import Pencil, Solution
+from .ratio_bounds import pair_bounds
 from .search import forward_search, swap_search
 from .sides import CrossCovariance, Pair, Side, common_dtype, leading_singular_vector, max_abs_per_column
 
@@ -37,7 +46,9 @@ class Alternation:
         max_iter: int,
         tol: float,
         deflation: Deflation = PROJECTION,
+        certify: bool = False,
     ):
+        self.certify = certify
         self.cross, self.max_iter, self.tol = CrossCovariance(x, y), max_iter, tol
         self.deflation = deflation
         nothing = [Form.of(factor=np.zeros((1, s.p))) for s in (x, y)]
@@ -52,6 +63,16 @@ class Alternation:
         self.counts = [min(k, len(pencil.active)) for k, pencil in zip(counts, self.pencil, strict=True)]
         self.first = 0.0
         self.noise = CCA_GENERALIZED_LEFT.of(dtype)
+
+    def bounds(self, nodes: int = CERTIFIED_NODES) -> dict[str, float]:
+        """On the strength of the next pair, by name."""
+        if self.empty:
+            return {"spectral": 0.0}
+        x, y = self.pencil
+        C = np.stack([self.cross.matvec(np.eye(1, self.cross.y.p, int(j))[0]) for j in y.active], axis=1)
+        C = C[x.active] * x.unit[x.active, None] * y.unit[y.active]
+        metrics = (x.B.block(x.active), y.B.block(y.active))
+        return pair_bounds(C, metrics, (self.counts[0], self.counts[1]), nodes)
 
     def next(self, progress: ProgressHook | None) -> Pair | None:
         if self.empty:
@@ -71,6 +92,8 @@ class Alternation:
             return None
         self.first = max(self.first, best.strength)
         best = best.with_sign()
+        if self.certify:
+            best = replace(best, bound=max(best.strength, min(self.bounds().values())))
         removed = [self._removed(side, w) for side, w in ((0, best.u), (1, best.v))]
         if all(z.any() for _, z in removed) or self.deflation.update == "projection":
             self.cross.remove(removed[0], removed[1], self.deflation.update)

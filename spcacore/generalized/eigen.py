@@ -33,6 +33,7 @@ from .flow import flows
 from .form import Form
 from .options import DEFLATIONS, Options, check_options
 from .pencil import Pencil, Solution
+from .ratio_bounds import pencil_bounds
 from .search import greedy_searches, swap_search
 
 
@@ -51,9 +52,10 @@ class SparseEigenResult(Named):
     metric_norm : ndarray of shape (r,)
         `sqrt(x'Bx)`: `loadings / metric_norm` has `x'Bx = 1`.
     upper_bound : ndarray of shape (r,) or None
-        No x at all has a larger ratio in the deflated pencil: its largest generalized eigenvalue. None
-        where that was not computed, with more than 1024 variables, or where B is singular along a
-        direction that A does not map to zero.
+        No x at all has a larger ratio in the deflated pencil: its largest generalized eigenvalue. With
+        ``certify=True`` no x of that cardinality, see `sparse_eigen_bound`. None where that was not
+        computed, with more than 1024 variables, or where B is singular along a direction that A does not
+        map to zero.
     cardinality : ndarray of shape (r,), int
         Nonzeros of each loading.
     n_iter : ndarray of shape (r,), int
@@ -94,7 +96,7 @@ def sparse_eigen(
     method: str = "auto",
     strategy: str = "auto",
     swaps: bool = True,
-    deflation: str = "projection",
+    deflation: str = "projection", certify: bool = False,
     max_iter: int = 1000, tol: float = 1e-8,
     rng: Any = None, callback: Callback | None = None,
 ) -> SparseEigenResult:  # fmt: skip
@@ -131,6 +133,8 @@ def sparse_eigen(
     deflation : str, default "projection"
         As in `deflate`, in the metric of B: "hotelling", "projection", "schur",
         "orthogonalized_hotelling", "orthogonalized_projection", "orthogonalized_schur" or "generalized".
+    certify : bool, default False
+        Let `upper_bound` be that of the cardinality, of up to 500 variables, see `sparse_eigen_bound`.
     max_iter : int, default 1000
         Steps of the flow from each start.
     tol : float, default 1e-8
@@ -176,16 +180,16 @@ def sparse_eigen(
     >>> np.flatnonzero(result.loadings[:, 0]), result.values.round(4)
     (array([1, 2]), array([3.618]))
     """
-    forms, dtype = _read(A, B)
+    forms, dtype = read_pencil(A, B)
     p = forms[0].p
     options = check_options(
-        p, cardinality, n_components, method, strategy, swaps, deflation, max_iter, tol, rng, dtype
+        p, cardinality, n_components, method, strategy, swaps, deflation, max_iter, tol, rng, dtype, certify
     )
     found = directions(Pencil(*forms, dtype=dtype), options, check_callback(callback))
     return replace(found, names=column_names(A))
 
 
-def _read(A: Any, B: Any) -> tuple[tuple[Form, Form], np.dtype]:
+def read_pencil(A: Any, B: Any) -> tuple[tuple[Form, Form], np.dtype]:
     """Validate both matrices."""
     arrays = []
     for x, name in ((A, "A"), (B, "B")):
@@ -235,7 +239,10 @@ def directions(pencil: Pencil, options: Options, hook: Hook | None) -> SparseEig
                 f"only {t} of {counted(r, 'direction')}: nothing is left", RuntimeWarning, stacklevel=3
             )
             break
-        bound = pencil.bound()
+        if options.certify and not (hook is not None and hook.ended):
+            bound = min(pencil_bounds(pencil, k, start=x.index).values(), default=None)
+        else:
+            bound = pencil.bound()
         bounds.append(None if bound is None else max(bound, x.objective))
         found.append(x)
         if hook is not None and hook.ended:

@@ -167,7 +167,7 @@ def sparse_lda(
     method: str = "auto",
     strategy: str = "auto",
     swaps: bool = True,
-    deflation: str = "projection",
+    deflation: str = "projection", certify: bool = False,
     max_iter: int = 1000, tol: float = 1e-8,
     rng: Any = None, callback: Callback | None = None,
 ) -> SparseLDAResult:  # fmt: skip
@@ -195,7 +195,7 @@ def sparse_lda(
     shrinkage : None, float or "auto", default None
         a in [0, 1]: `B = (1 - a) S_w + a tr(S_w)/p I`. "auto": by the formula of Ledoit and Wolf. It is
         needed where as many variables as n - classes + 1 may enter.
-    method, strategy, swaps, deflation, max_iter, tol, rng, callback
+    method, strategy, swaps, deflation, certify, max_iter, tol, rng, callback
         As in `sparse_eigen`.
 
     Returns
@@ -245,7 +245,7 @@ def sparse_lda(
     r = min(c - 1, data.p) if n_components is None else n_components
     proportions = _priors(priors, labels, c)
     options = check_options(
-        data.p, cardinality, r, method, strategy, swaps, deflation, max_iter, tol, rng, data.dtype
+        data.p, cardinality, r, method, strategy, swaps, deflation, max_iter, tol, rng, data.dtype, certify
     )
     if isinstance(shrinkage, str):
         if shrinkage != "auto":

@@ -10,6 +10,7 @@ from .._limits import PENCIL_BACKWARD_ORDER, PENCIL_SUPPORT
 from .._records import record
 from .._validation import LARGEST, as_seed, check_bool, check_choice, integer, number, per_component
 from ..operators.deflation import DEFLATIONS as ALL_DEFLATIONS
+from .ratio_bounds import refuse_many
 
 DEFLATIONS = {name: one for name, one in ALL_DEFLATIONS.items() if not one.residual}
 SOLVERS = ("auto", "greedy", "rayleigh_flow")
@@ -28,11 +29,12 @@ class Options:
     max_iter: int
     tol: float
     seed: int
+    certify: bool
 
 
 def check_options(
     p: int, cardinality: Any, n_components: Any, method: Any, strategy: Any, swaps: Any, deflation: Any,
-    max_iter: Any, tol: Any, rng: Any, dtype: np.dtype,
+    max_iter: Any, tol: Any, rng: Any, dtype: np.dtype, certify: Any = False,
 ) -> Options:  # fmt: skip
     """Validate what `sparse_eigen` and `sparse_lda` share."""
 
@@ -49,7 +51,9 @@ def check_options(
         )
     if strategy != "auto" and method == "rayleigh_flow":
         raise ValueError("strategy goes with the greedy method, not with method='rayleigh_flow'")
+    if check_bool(certify, "certify"):
+        refuse_many(p)
     return Options(
         k, method, strategy, check_bool(swaps, "swaps"), check_choice(deflation, "deflation", DEFLATIONS),
-        integer(max_iter, "max_iter", 1, LARGEST), number(tol, "tol", 0), as_seed(rng),
+        integer(max_iter, "max_iter", 1, LARGEST), number(tol, "tol", 0), as_seed(rng), bool(certify),
     )  # fmt: skip

@@ -332,6 +332,7 @@ class Pair:
     strength: float
     n_iter: int
     converged: bool
+    bound: float = math.inf
 
     def with_sign(self) -> Pair:
         """The entry of u of largest magnitude becomes positive; v turns with u."""

@@ -55,7 +55,7 @@ def with_defaults(
 def prepare(
     X: Any, n_components: Any, sparsities: list[dict[str, Any]], *,
     method: str = "tpower", deflation: str = "projection", constraint: str | None = None,
-    renormalize: bool = True, refine: bool = False, certify: bool = False,
+    renormalize: bool = True, refine: bool = False, certify: bool | str = False,
     kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
     start: str | None = None, n_starts: int | None = None, max_iter: int | None = None,
     tol: float | None = None,
@@ -66,7 +66,7 @@ def prepare(
     settings: dict[str, Any] = {
         "renormalize": renormalize, "center": center, "scale": scale, "sample_weight": sample_weight,
         "n_features": n_features,
-        "screening": screening, "constraint": constraint, "certify": check_bool(certify, "certify"),
+        "screening": screening, "constraint": constraint, "certify": check_certify(certify),
         "refine": check_bool(refine, "refine"),
     }  # fmt: skip
     chosen = SOLVERS[check_choice(method, "method", SOLVERS)]
@@ -111,6 +111,12 @@ def prepare(
     return problem, solver, r, [settings | {chosen.sparsity: sparsity} for sparsity in several]
 
 
+def check_certify(certify: Any) -> bool | str:
+    if isinstance(certify, str):
+        return check_choice(certify, "certify", ("jointly",))
+    return check_bool(certify, "certify")
+
+
 def problem_of(X: Any, method: type[Solver], kind: str, settings: dict[str, Any]) -> Problem:
     """X as the settings have it, which may be those of other rows."""
     options = settings["options"]
@@ -130,8 +136,8 @@ def make_solver(
     constraint, options = settings["constraint"], settings["options"]
     if method.objective == "least_squares":
         if settings["refine"] or settings["certify"]:
-            what = "refine" if settings["refine"] else "certify"
-            raise ValueError(f"{what}=True goes with objective='variance'")
+            what = "refine=True" if settings["refine"] else f"certify={settings['certify']!r}"
+            raise ValueError(f"{what} goes with objective='variance'")
         if not deflation.semidefinite:
             raise ValueError(
                 f"deflation={deflation.name!r} does not go with objective='least_squares': it may leave "
@@ -148,10 +154,12 @@ def make_solver(
         raise ValueError("a constraint cannot be met by nonnegative loadings; drop one of the two")
     if solver.solves_block and (deflation is not PROJECTION or constraint is not None):
         raise ValueError("block=True finds all components at once; leave deflation and constraint out")
-    if solver.solves_block and settings["certify"]:
+    if solver.solves_block and settings["certify"] is True:
         raise ValueError("certify=True bounds one component after another; block=True finds all at once")
     if settings["certify"] and problem.diagonal is None:
-        raise ValueError("certify=True needs the entries of X; an operator offers only products")
+        raise ValueError(
+            f"certify={settings['certify']!r} needs the entries of X; an operator offers only products"
+        )
     return solver
 
 
@@ -327,7 +335,7 @@ def _in_turn(
             if total is not None:
                 return f"{what} is left after {counted(t, 'component')}: {total}"
             return f"{what} is left after {t} of the {counted(r, 'component')} asked for"
-        if settings["certify"]:
+        if settings["certify"] is True:
             own = solver.bound(state, len(new.index), hook_of_component(hook, t, r, whole=True))
             new = _certified(problem, state, new, own)
         found.append(new)
@@ -387,7 +395,7 @@ def refine_all(
     out = []
     for x, (index, entries) in zip(found, loadings, strict=True):
         new = replace(x, index=index, entries=fix_sign(entries), converged=x.converged and converged)
-        if settings["certify"]:
+        if settings["certify"] is True:
             new = _certified(problem, state, new)
             state = state.deflate(new.index, new.entries, problem.noise)
         out.append(new)

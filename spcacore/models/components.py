@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._limits import JOINT_ORDER
 from .._messages import counted
 from .._validation import aligned, check_callback, integer
 from ..operators.deflation import DEFLATIONS
@@ -17,6 +18,7 @@ from ..operators.problem import Problem, Screening, warn_out_of_range
 from ..progress import Callback
 from ..results import LoadingsResult
 from ..solvers.base import Solution, hook_of_component
+from ..solvers.certificates import joint_bounds
 from ..solvers.table import SOLVERS
 from .alternation import (
     check_sparsities,
@@ -69,6 +71,10 @@ class SparsePCAResult(LoadingsResult):
         The remaining options of the call, which `extend` repeats.
     dense_ratio : ndarray of shape (r,) or None
         Shares of as many ordinary principal components, where they take but milliseconds to compute.
+    joint_bound : float or None
+        With ``certify="jointly"``: no such loadings explain more variance together.
+    joint_gap : float or None
+        How far the sum of `explained_variance` is below that, as a proportion of the bound.
     """
 
     loadings: NDArray[Any]
@@ -90,6 +96,8 @@ class SparsePCAResult(LoadingsResult):
     upper_bound: NDArray[Any] | None = None
     gap: NDArray[Any] | None = None
     dense_ratio: NDArray[Any] | None = None
+    joint_bound: float | None = None
+    joint_gap: float | None = None
 
     def extend(
         self,
@@ -141,7 +149,7 @@ def sparse_pca(
     l1_bound: Any = None, penalty: Any = None,
     objective: str | None = None, method: str | None = None, deflation: str | None = None,
     constraint: str | None = None,
-    renormalize: bool = True, refine: bool = False, certify: bool = False,
+    renormalize: bool = True, refine: bool = False, certify: bool | str = False,
     kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
     start: str | None = None, n_starts: int | None = None, max_iter: int | None = None,
     tol: float | None = None,
@@ -212,9 +220,12 @@ def sparse_pca(
     refine : bool, default False
         Solve each loading again given all the others, which raises the variance that they explain together;
         see the function `refine`.
-    certify : bool, default False
+    certify : bool or "jointly", default False
         Put an upper bound, and how far the component may be below it, on each component: see
-        `optimality_bound`, here of the deflated matrix; of "dspca" with the relaxation.
+        `optimality_bound`, here of the deflated matrix; of "dspca" with the relaxation. "jointly": instead on
+        what all explain together, of any as many loadings with as many nonzeros (with
+        ``constraint="orthogonal"``, of orthogonal ones); up to 1000 variables by the semidefinite relaxation,
+        in seconds for 100 variables.
     kind : {"data", "covariance"}, default "data"
     center : bool or array-like of shape (p,), default True
         Subtract the column means, or these numbers. True is ignored for a covariance.
@@ -388,8 +399,16 @@ def components_result(
     if problem.diagonal is not None:
         total = float(problem.diagonal.sum())
         ratio = variances / total if total > 0 else variances
-    upper_bound = gap = None
-    if settings["certify"]:
+    upper_bound = gap = joint_bound = joint_gap = None
+    if settings["certify"] == "jointly" and found:
+        sizes = tuple(len(f.index) for f in found)
+        limits = joint_bounds(
+            problem, sizes, settings["constraint"] == "orthogonal", problem.p <= JOINT_ORDER
+        )
+        most, explained = min(limits.values()), float(variances.sum())
+        joint_bound = float(problem.in_units(max(most, explained)))
+        joint_gap = 1 - explained / most if most > explained else 0.0
+    elif settings["certify"]:
         bounds = np.array([f.upper_bound for f in found])
         upper_bound = np.asarray(problem.in_units(bounds))
         gap = 1 - np.array([f.objective for f in found]) / bounds
@@ -416,4 +435,6 @@ def components_result(
         upper_bound=upper_bound,
         gap=gap,
         dense_ratio=cheap_dense_shares(problem, len(found)),
+        joint_bound=joint_bound,
+        joint_gap=joint_gap,
     )

@@ -149,7 +149,7 @@ class SparsePCA(Components):
     constraint: str | None = None
     renormalize: bool = True
     refine: bool = False
-    certify: bool = False
+    certify: bool | str = False
     center: bool = True
     scale: bool = False
     start: str | None = None

@@ -9,6 +9,10 @@ where t_l is at most the sum u_l of the k largest v_lj^2, sum_l t_l <= 1, |r_l'x
 k largest entries of r_l, and x'PAPx is at most tau (1 - sum_l t_l), tau >= the largest eigenvalue of PAP,
 and, A being semidefinite, at most the sum of the k largest diagonal entries of PAP. So V need not be exact,
 and a few Lanczos vectors serve at any p; what they miss is accounted for by R and by the diagonal.
+
+Several loadings span a space whose projection Q is zero but on the K rows that any of them uses, and Tr(QA)
+is the same sum with t_l = v_l'Qv_l, at most the sum of the K largest v_lj^2, sum_l t_l <= r, and
+sum_l |v_l'Qr_l| <= (r sum_l rho_l^2)^(1/2). Further bounds of several: joint_bound.py.
 """
 
 from __future__ import annotations
@@ -28,11 +32,13 @@ from .._limits import (
     BOUND_SPEED,
     BOUND_VECTORS,
     EXACT_ORDER,
+    JOINT_ORDER,
     LEADING_ORDER,
     SYMMETRY,
+    THRESHOLD_WORK,
     WIDE_SAMPLES,
 )
-from .._validation import check_bool, integer
+from .._validation import check_bool, check_choice, integer, per_component
 from ..linalg.eigen import leading_eigenpairs
 from ..linalg.orthogonal import project_out
 from ..operators.deflation import DeflatedOperator
@@ -40,13 +46,15 @@ from ..operators.dense import refuse_indefinite
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
 from .base import Report
+from .covariance_threshold import threshold_bound
+from .joint_bound import most_together, relaxed_bound
 from .parameters import shared_parameters
 from .semidefinite import dual_bound
 
 
 @dataclass(frozen=True)
 class OptimalityBound:
-    """An upper bound on the variance that a sparse loading can have.
+    """An upper bound on the variance that a sparse loading can have, or several together.
 
     Attributes
     ----------
@@ -65,7 +73,8 @@ class OptimalityBound:
 
 @shared_parameters
 def optimality_bound(
-    X: Any, cardinality: int, *,
+    X: Any, cardinality: Any, *,
+    n_components: int = 1, constraint: str | None = None,
     kind: str = "data", center: Any = True, scale: Any = False, relaxation: bool = False,
 ) -> OptimalityBound:  # fmt: skip
     """An upper bound on `x'Ax` over unit vectors with at most k nonzeros.
@@ -79,7 +88,14 @@ def optimality_bound(
     - "knapsack": the largest `sum_l lambda_l t_l` over `0 <= t_l <=` (sum of the k largest squares of the
       l-th eigenvector), `sum_l t_l <= 1`; beyond 2000 variables with two dozen eigenvectors and the next
       eigenvalue, or Lanczos vectors, their residuals and a bound on the rest;
+    - "threshold", beyond 2000 variables, where the whole of A takes at most 1e10 multiplications: the largest
+      eigenvalue of A with its entries off the diagonal moved towards 0 by a level, and k - 1 times the level;
     - "relaxation", if asked for: the dual of the semidefinite relaxation, see `dspca`, mostly the tightest.
+
+    With `n_components` r > 1, of what any r loadings explain together, the variance of the projection onto
+    their span (`explained_variance`, "cumulative"). Then "spectral" is the sum of the r largest eigenvalues;
+    "diagonal" and "knapsack" count the nonzeros of all loadings, with `sum_l t_l <= r`; and "row sums", up to
+    2000 variables, and "relaxation" combine what loadings and the variables that several share can reach.
 
     Rounding is allowed for, so that no bound is below the optimum. No p x p matrix is formed beyond 3000
     variables.
@@ -88,11 +104,16 @@ def optimality_bound(
     ----------
     X : array-like of shape (n, p) or sparse matrix
         Data; with ``kind="covariance"`` a symmetric positive semidefinite (p, p) matrix.
-    cardinality : int
-        k, in [1, p].
+    cardinality : int or sequence of r int
+        k, in [1, p]: of the loading, of every one, or of each.
+    n_components : int, default 1
+        r, in [1, p].
+    constraint : {None, "orthogonal"}, default None
+        Of several loadings: bound what orthogonal ones explain, `Tr(V'AV)` with `V'V = I`; that is lower.
     {standardization}
     relaxation : bool, default False
-        Solve the semidefinite relaxation too; at most 2000 variables may remain in it.
+        Solve the semidefinite relaxation too; at most 2000 variables may remain in it, of several loadings
+        1000 in all.
 
     Returns
     -------
@@ -107,8 +128,20 @@ def optimality_bound(
     TypeError
         For input that is not real numbers.
 
+    Notes
+    -----
+    Orthogonal loadings are bounded by `Tr Z + sum_t F(k_t)`, where Z is any semidefinite matrix and F(m)
+    bounds `x'(A - Z)x` for m nonzeros; Z and a bound on F come from the relaxation of Vu et al., and a short
+    search by branch and bound then lowers F. If loadings are not orthogonal, s variables may belong to
+    several. Without these, in all at least 2s nonzeros fewer, the loadings have disjoint supports; they and
+    the s variables span more than the loadings. This adds the variances of the s variables, and lowers the
+    k_t; the bound is the largest over all s. For "row sums" Z is zero, and F(m) the largest sum of m
+    magnitudes in a row.
+
     References
     ----------
+    V. Q. Vu, J. Cho, J. Lei and K. Rohe (2013). Fantope projection and selection: a near-optimal convex
+    relaxation of sparse PCA. Advances in Neural Information Processing Systems 26.
     D. Berk and D. Bertsimas (2019). Certifiably optimal sparse principal component analysis. Mathematical
     Programming Computation 11, 381-420. B. Moghaddam, Y. Weiss and S. Avidan (2006). Spectral bounds for
     sparse PCA. Advances in Neural Information Processing Systems 18.
@@ -124,17 +157,59 @@ def optimality_bound(
     3.017
     >>> round(spcacore.tpower(A, 4, kind="covariance").value, 3)
     2.937
+    >>> best = spcacore.optimality_bound(A, 5, n_components=3, relaxation=True, kind="covariance")
+    >>> V = spcacore.sparse_pca(A, 3, cardinality=5, refine=True, kind="covariance").loadings
+    >>> print(f"{spcacore.explained_variance(A, V, kind='covariance').sum():.2f} of at most {best.bound:.2f}")
+    7.86 of at most 8.34
     """
     problem = as_problem(X, kind=kind, center=center, scale=scale)
-    k = integer(cardinality, "cardinality", 1, problem.p)
+    r = integer(n_components, "n_components", 1, problem.p)
+    sizes = per_component(
+        cardinality, "cardinality", r, lambda value, name: integer(value, name, 1, problem.p)
+    )
+    if constraint is not None:
+        check_choice(constraint, "constraint", ("orthogonal",))
     if problem.diagonal is None:
         raise ValueError("an optimality bound needs the entries of X; an operator offers only products")
-    bounds = upper_bounds(problem, DeflatedOperator.from_problem(problem), k)
-    if check_bool(relaxation, "relaxation"):
-        bounds["relaxation"] = dual_bound(DeflatedOperator.from_problem(problem), k)
+    relaxed = check_bool(relaxation, "relaxation")
+    if r > 1:
+        bounds = joint_bounds(problem, sizes, constraint is not None, relaxed)
+    else:
+        bounds = upper_bounds(problem, DeflatedOperator.from_problem(problem), sizes[0])
+        if relaxed:
+            bounds["relaxation"] = dual_bound(DeflatedOperator.from_problem(problem), sizes[0])
     bounds = {name: float(problem.in_units(value)) for name, value in bounds.items()}
     which = min(bounds, key=lambda name: bounds[name])
     return OptimalityBound(bounds[which], which, bounds)
+
+
+def joint_bounds(
+    problem: Problem, sizes: tuple[int, ...], orthogonal: bool, relaxation: bool
+) -> dict[str, float]:
+    """Bounds on what several loadings explain together, in the operator's units, by name."""
+    p, r, op = problem.p, len(sizes), problem.operator
+    if relaxation and p > JOINT_ORDER:
+        raise ValueError(f"the relaxation of several loadings takes at most {JOINT_ORDER} variables, not {p}")
+    whole = p <= BOUND_ORDER and (op.symmetric_form or op.m * p <= BOUND_ENTRIES)
+    state, K = DeflatedOperator.from_problem(problem), min(sum(sizes), p)
+    if not whole:
+        bounds = _from_few_vectors(problem, state, K, r)
+    else:
+        A = op.submatrix(np.arange(p)).astype(np.float64)
+        A = (A + A.T) / 2
+        bounds = _from_all_entries(A, K, r)
+        rows = np.abs(A)
+        np.fill_diagonal(rows, 0)
+        rows = np.cumsum(np.sort(rows, axis=1)[:, ::-1], axis=1)[:, : max(sizes)]
+        levels = np.append(0.0, (A.diagonal()[:, None] + np.pad(rows, ((0, 0), (1, 0)))).max(axis=0))
+        levels = levels[: max(sizes) + 1]
+        bounds["row sums"] = (
+            float(levels[list(sizes)].sum()) if orthogonal else most_together(levels, A.diagonal(), sizes)
+        )
+        if relaxation:
+            bounds["relaxation"] = relaxed_bound(A, sizes, orthogonal)
+    excess = r * _rounding(problem, whole, "spectral", K)
+    return {name: bound + excess for name, bound in bounds.items()}
 
 
 def bounds_without_search(
@@ -147,6 +222,8 @@ def bounds_without_search(
     p, op = problem.p, state.original
     few = p <= LEADING_ORDER and (op.symmetric_form or op.m * p <= BOUND_ENTRIES)
     work = p**3 / 6 if few else 8 * BOUND_VECTORS * problem.cost
+    if p > BOUND_ORDER and 2.0 * p * problem.cost <= THRESHOLD_WORK:
+        work += 2.0 * p * problem.cost
     if state.diagonal is None or not work <= seconds * BOUND_SPEED:
         return
     definite = not op.symmetric_form or p > EXACT_ORDER or _is_semidefinite(op)
@@ -199,7 +276,7 @@ def _rounding(problem: Problem, whole: bool, name: str, k: int) -> float:
     assert problem.moment is not None
     moment = np.abs(problem.moment)
     size = float(moment.sum())
-    if name == "row sums":
+    if name in ("row sums", "threshold"):
         root = np.sqrt(moment)
         return products * float(root.max() * _largest_sum(root, k)) + decomposition * size
     return (products + decomposition) * size
@@ -214,9 +291,9 @@ def _largest_sum(a: NDArray[Any], k: int, axis: int = 0) -> NDArray[Any]:
     return np.take(part, range(n - k, n), axis=axis).sum(axis=axis)
 
 
-def _knapsack(values: NDArray[Any], caps: NDArray[Any], tail: float) -> float:
-    """max sum_l values_l t_l + tail (1 - sum_l t_l), 0 <= t_l <= caps_l, sum_l t_l <= 1, tail >= 0."""
-    room, total = 1.0, 0.0
+def _knapsack(values: NDArray[Any], caps: NDArray[Any], tail: float, r: int = 1) -> float:
+    """max sum_l values_l t_l + tail (r - sum_l t_l), 0 <= t_l <= caps_l, sum_l t_l <= r, tail >= 0."""
+    room, total = float(r), 0.0
     for l in np.argsort(-values):
         if values[l] <= tail or room <= 0:
             break
@@ -226,8 +303,8 @@ def _knapsack(values: NDArray[Any], caps: NDArray[Any], tail: float) -> float:
     return total + max(room, 0.0) * tail
 
 
-def _from_all_entries(A: NDArray[np.float64], k: int) -> dict[str, float]:
-    """From the whole symmetric matrix, which may be indefinite."""
+def _from_all_entries(A: NDArray[np.float64], k: int, r: int = 1) -> dict[str, float]:
+    """From the whole symmetric matrix, which may be indefinite; of r loadings with k nonzeros in all."""
     values, vectors = np.linalg.eigh(A)
     magnitude = np.abs(A)
     diagonal = np.diagonal(A).copy()
@@ -235,17 +312,17 @@ def _from_all_entries(A: NDArray[np.float64], k: int) -> dict[str, float]:
     rows = diagonal + (_largest_sum(magnitude, k - 1, axis=1) if k > 1 else 0)
     caps = np.minimum(_largest_sum(vectors**2, k), 1)
     bounds = {
-        "spectral": float(values[-1]),
-        "row sums": float(rows.max()),
-        "knapsack": _knapsack(values, caps, 0.0),
+        "spectral": float(values[-r:].sum()),
+        "row sums": r * float(rows.max()),
+        "knapsack": _knapsack(values, caps, 0.0, r),
     }
     lowest = min(0.0, float(values[0]))  # A - lowest I is semidefinite
     bounds["diagonal"] = float(_largest_sum(diagonal - lowest, k)) + lowest
     return bounds
 
 
-def _from_few_vectors(problem: Problem, state: DeflatedOperator, k: int) -> dict[str, float]:
-    """From Lanczos vectors and the diagonal of a semidefinite operator."""
+def _from_few_vectors(problem: Problem, state: DeflatedOperator, k: int, r: int = 1) -> dict[str, float]:
+    """From Lanczos vectors and the diagonal of a semidefinite operator; r loadings with k nonzeros in all."""
     assert state.diagonal is not None
     op, diagonal = state.operator, np.maximum(state.diagonal, 0)
     count = min(BOUND_VECTORS, problem.p - 1, max(1, op.m - 1))
@@ -260,18 +337,25 @@ def _from_few_vectors(problem: Problem, state: DeflatedOperator, k: int) -> dict
     R = AV - V * theta
     rest = np.maximum(diagonal - (V**2) @ theta - 2 * np.sum(V * R, axis=1), 0)  # of PAP
     caps = np.minimum(_largest_sum(V**2, k), 1)
-    cross = 2 * float(np.sqrt(_largest_sum(R**2, k).sum()))
+    cross = 2 * float(np.sqrt(r * _largest_sum(R**2, k).sum()))
     tail, kept = float(rest.sum()), float(_largest_sum(rest, k))
     whole = float(np.linalg.norm(R, 2))
     largest = max(float(theta[-1]), tail) + whole
     if spectrum is not None:
         largest, tail = float(spectrum[0]), min(tail, _largest_beyond(theta[::-1], spectrum, whole))
-    return {
-        "row sums": _row_sums(op, diagonal, k),
+        largest = float(spectrum[:r].sum()) + max(0, r - len(spectrum)) * float(spectrum[-1])
+    else:
+        largest *= r
+    bounds = {
         "spectral": largest,
         "diagonal": float(_largest_sum(diagonal, k)),
-        "knapsack": min(_knapsack(theta, caps, 0.0) + kept, _knapsack(theta, caps, tail)) + cross,
+        "knapsack": min(_knapsack(theta, caps, 0.0, r) + kept, _knapsack(theta, caps, tail, r)) + cross,
     }
+    if r > 1:
+        return bounds
+    if op.t == 0 and 2.0 * problem.p * problem.cost <= THRESHOLD_WORK:
+        bounds["threshold"] = threshold_bound(op, diagonal, k)
+    return {"row sums": _row_sums(op, diagonal, k)} | bounds
 
 
 def _largest_beyond(theta: NDArray[np.float64], spectrum: NDArray[np.float64], whole: float) -> float:

@@ -19,7 +19,10 @@ from .._limits import (
     CENTERING_LOSS,
     EXACT_ORDER,
     EXACT_SLACK,
+    IN_TURN_NODES,
     STRONG_VARIABLES,
+    THRESHOLD_COLUMNS,
+    THRESHOLD_WORK,
 )
 from .._records import record
 from .._validation import LARGEST, as_seed, check_bool, check_choice, integer, number
@@ -361,10 +364,67 @@ def surviving_variables(
         left = len(strong) + len(weak)
         if left <= EXACT_ORDER:
             return np.union1d(strong, weak), best
+    if k > 1 and op.t == 0 and 2.0 * p * problem.cost <= THRESHOLD_WORK:
+        kept = _survivors_in_turn(problem, state, k, best, tol, check_limits)
+        left = len(kept)
+        if left <= EXACT_ORDER:
+            return kept, best
     raise ValueError(
         f"{left} of {p} variables may belong to the optimum, and branch_and_bound takes at most "
         f"{EXACT_ORDER} of them"
     )
+
+
+def _survivors_in_turn(
+    problem: Problem,
+    state: DeflatedOperator,
+    k: int,
+    best: Solution,
+    tol: float,
+    check_limits: Callable[[int], object],
+) -> NDArray[np.intp]:
+    """The variables that may belong to a better support; where all variances are equal, say.
+
+    The rule of `surviving_variables` for 2, 3, .. k nonzeros in turn: each leaves so few variables that a
+    search among them bounds x'Ax for that number, which the next one needs.
+    """
+    p, op, slack = problem.p, state.operator, EXACT_SLACK.of(state.operator.dtype)
+    assert state.diagonal is not None
+    assert problem.diagonal is not None
+    assert problem.moment is not None
+    d = state.diagonal + slack * problem.diagonal
+    lost = np.sqrt(problem.moment) * CENTERING_LOSS.of(op.dtype)
+    root = slack * np.sqrt(d)
+    coupling = np.empty((k - 1, p))  # the sums of the 1 .. k - 1 largest a_jl^2
+    for s in range(0, p, THRESHOLD_COLUMNS):
+        check_limits(0)
+        block = np.arange(s, min(p, s + THRESHOLD_COLUMNS))
+        V = np.zeros((p, len(block)), op.dtype, order="F")
+        V[block, np.arange(len(block))] = 1
+        W = np.abs(op.apply_block(V).astype(np.float64))
+        W += root[:, None] * np.sqrt(d[block]) + lost[:, None] * lost[block]
+        W[block, np.arange(len(block))] = 0
+        coupling[:, block] = np.sort(np.partition(W, p - k + 1, axis=0)[p - k + 1 :], axis=0)[::-1] ** 2
+    coupling = np.cumsum(coupling, axis=0)
+    fewer, order = float(d.max()), np.argsort(-np.abs(best.entries), kind="stable")
+    for size in range(2, k + 1):
+        start = best
+        if size < k:
+            found = TruncatedPower.from_options(problem).solve(problem, state, size, [0, size], None)
+            start = found or replace(best, index=np.sort(best.index[order[:size]]))
+        level = start.objective * (1 + tol * (size == k))
+        kept = coupling[size - 2] > (level - d) * np.maximum(level - fewer, 0.0)
+        kept |= level <= d
+        kept[start.index] = True
+        index = np.flatnonzero(kept)
+        if size == k or len(index) > EXACT_ORDER:
+            return index
+        search, nodes = Search(state, _matrix(state, index, check_limits), index, size, start, 0.0), 0
+        while search.open() and nodes < IN_TURN_NODES:
+            check_limits(0)
+            nodes += search.step(16, check_limits)
+        fewer = search.upper() * (1 + slack)
+    return np.arange(p)
 
 
 def _bounds(

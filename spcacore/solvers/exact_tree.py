@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +28,7 @@ class Search:
 
     def __init__(
         self,
-        state: DeflatedOperator,
+        state: DeflatedOperator | None,
         A: NDArray[np.float64],
         kept: NDArray[np.intp],
         k: int,
@@ -37,10 +38,10 @@ class Search:
         check_limits: Callable[[], object] = lambda: None,
     ):
         q = len(kept)
-        self.state, self.A, self.kept, self.tol, self.k = state, A, kept, tol, min(k, q)
-        self.plain = not (state.quotient or state.constrained) if plain is None else plain
-        if not self.plain:
-            self.Q = np.stack([b[kept] for b in state.basis], axis=1)
+        self.A, self.kept, self.tol, self.k = A, kept, tol, min(k, q)
+        self.state: Any = state  # None of a matrix alone
+        self.plain = plain or state is None or (plain is None and not (state.quotient or state.constrained))
+        self.gain = 1.0 if self.plain else np.inf  # of a bound by what exceeds the level
         self.pool = np.ones((1, q), np.uint8)
         self.free: list[int] = []
         self.heap: list[Node] = [(-self._root_bound(check_limits), 0, 0)]
@@ -117,7 +118,8 @@ class Search:
                     self.free.append(place)
                     continue
                 self.turn -= 1
-                node = (max(bound, -(level + e)) if self.plain else bound, self.turn, place)
+                above = -(level + e * self.gain) if self.gain < np.inf else bound
+                node = (max(bound, above), self.turn, place)
                 if waiting is None:
                     heapq.heappush(self.heap, node)
                 else:
@@ -150,10 +152,9 @@ class Search:
         """
         level = self.value + self.tol * abs(self.value)
         N, diagonal = -self.A, np.diag_indices_from(self.A)
-        if self.state.quotient:
-            N -= level * self.Q @ self.Q.T
-        elif self.state.constrained:
-            N += TREE_PENALTY * abs(level) * self.Q @ self.Q.T
+        if not self.plain:
+            Q = np.stack([b[self.kept] for b in self.state.basis], axis=1)
+            N += (-level if self.state.quotient else TREE_PENALTY * abs(level)) * Q @ Q.T
         N[diagonal] += level
         size = max(float(np.abs(N[diagonal]).max()), abs(level))  # the level itself is rounded too
         margin = 16 * (self.k + 4) ** 2 * _EPS * size

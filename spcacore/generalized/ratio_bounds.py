@@ -1,0 +1,209 @@
+"""Upper bounds on x'Ax/x'Bx over x with few nonzeros, and on canonical correlations.
+
+For a definite B, no x with at most k nonzeros has a ratio above t exactly where no principal submatrix of
+order k of N = tB - A has a negative eigenvalue. The tree of branch and bound (solvers/exact_tree.py) searches
+for one, at the largest ratio t that is known; where x'Nx >= -e on the supports of a node, their ratios are at
+most t + e/beta, beta the smallest eigenvalue of B. Where that tree does not end, others at larger t may.
+
+For any Y without diagonal, of magnitudes of at most rho, |x'Yx| <= rho (k - 1) x'x. So the ratio is at most
+lambda_1 of the pencil (A - Y + rho (k - 1) I, B), with B = I the relaxation of sparse principal components.
+Y is found for A - tB, and t lowered to the bound that it gives (Dinkelbach's iteration).
+
+Canonical pairs are the pencil ([0 C; C' 0], [B_x 0; 0 B_y]) with k_x nonzeros of the one part and k_y of the
+other: a node that has all of a part leaves out the rest of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._limits import CERTIFIED_NODES, CERTIFIED_ORDER, CERTIFIED_ROUNDS, CERTIFIED_TREES
+from ..solvers.base import Solution
+from ..solvers.exact_tree import Node, Search
+from ..solvers.joint_bound import l1_multiplier
+from .form import Array, Index
+from .pencil import Pencil
+
+
+def refuse_many(p: int) -> None:
+    if p > CERTIFIED_ORDER:
+        raise ValueError(f"a certificate takes at most {CERTIFIED_ORDER} variables, not {p}")
+
+
+def pencil_bounds(
+    pencil: Pencil, k: int, nodes: int = CERTIFIED_NODES, start: Index | None = None
+) -> dict[str, float]:
+    """Of the deflated pencil, in its units, by name; a start is a support."""
+    active = pencil.active
+    k = min(k, len(active))
+    spectral = pencil.bound()
+    A, B = pencil.A.block(active), pencil.B.block(active)
+    support = None if start is None else np.searchsorted(active, start)
+    return _bounds(A, B, k, spectral, support, nodes, None)
+
+
+def pair_bounds(
+    C: Array, metrics: tuple[Array, Array], counts: tuple[int, int], nodes: int = CERTIFIED_NODES
+) -> dict[str, float]:
+    """On the correlation of a pair with so many variables of each side, by name; C is their covariance."""
+    p, q = C.shape
+    A, B = np.zeros((p + q, p + q)), np.zeros((p + q, p + q))
+    A[:p, p:], A[p:, :p] = C, C.T
+    B[:p, :p], B[p:, p:] = metrics
+    bounds = _bounds(A, B, sum(counts), None, None, nodes, (p, *counts))
+    return {name: min(value, 1.0) for name, value in bounds.items()} or {"spectral": 1.0}
+
+
+def _bounds(
+    A: Array,
+    B: Array,
+    k: int,
+    spectral: float | None,
+    support: Index | None,
+    nodes: int,
+    parts: tuple[int, int, int] | None,
+) -> dict[str, float]:
+    """By name, allowing for rounding; both matrices whole."""
+    values = np.linalg.eigvalsh(B)
+    eps, p = float(np.finfo(np.float64).eps), len(B)
+    rounding = 16 * p * p * eps
+    least = float(values[0]) - rounding * float(values[-1])
+    out: dict[str, float] = {}
+    if not least > 1e4 * rounding * float(values[-1]):
+        return out if spectral is None else {"spectral": spectral + rounding * (1 + abs(spectral))}
+    root = np.linalg.cholesky(B)
+
+    def largest(M: Array) -> float:
+        G = np.linalg.solve(root, np.linalg.solve(root, M).T)
+        value = float(np.linalg.eigvalsh((G + G.T) / 2)[-1])
+        return value + rounding * (float(np.abs(M).max()) + abs(value) * float(values[-1])) / least
+
+    out["spectral"] = largest(A)
+    tree = _Tree(A, B, k, least, parts, support)
+    reached = tree.run(nodes)
+    if not tree.open():
+        return out | {"search": reached}
+    out["relaxation"] = _relaxed(A, B, k, tree.value, out["spectral"], largest)
+    return out | {"search": _searched(tree, min(reached, out["relaxation"]), nodes)}
+
+
+def _relaxed(
+    A: Array, B: Array, k: int, known: float, bound: float, largest: Callable[[Array], float]
+) -> float:
+    """Dinkelbach's iteration, from a ratio that is known and from bounds."""
+    level = known
+    for _ in range(CERTIFIED_ROUNDS):
+        Y = l1_multiplier(A - level * B, k)
+        M = A - Y
+        M[np.diag_indices_from(M)] += (k - 1) * float(np.abs(Y).max())
+        new = largest(M)
+        if new < bound - 1e-4 * abs(bound):
+            bound = level = new
+        elif level == bound:
+            break
+        else:
+            level = bound = min(bound, new)
+    return bound
+
+
+def _searched(tree: _Tree, bound: float, nodes: int) -> float:
+    """By trees at ratios between the largest that is known and the bound."""
+    best = bound
+    for _ in range(CERTIFIED_TREES):
+        trial = (tree.value + best) / 2
+        other = tree.above(trial)
+        reached = other.run(nodes)
+        if other.value > tree.value:
+            tree.value = other.value
+        best = min(best, reached)
+        if not best > tree.value + 1e-6 * abs(tree.value):
+            break
+    return best
+
+
+class _Tree(Search):
+    """The tree for a pencil; of two parts, divided at a place, with so many variables of each."""
+
+    def __init__(
+        self, A: Array, B: Array, k: int, least: float, parts: tuple[int, int, int] | None,
+        support: Index | None, floor: float = -np.inf,
+    ):  # fmt: skip
+        self.B, self.least, self.parts, self.floor = B, least, parts, floor
+        support = _first(A, B, k, parts) if support is None else np.asarray(support)
+        start = Solution(support, np.ones(len(support)), -np.inf, 0, True)
+        super().__init__(None, A, np.arange(len(A)), k, start, 0.0, plain=True)
+        self.gain = float(1 / least)
+
+    def above(self, floor: float) -> _Tree:
+        """A tree that looks for ratios above that alone."""
+        return _Tree(self.A, self.B, self.k, self.least, self.parts, self.index, floor)
+
+    def run(self, nodes: int) -> float:
+        """What no ratio exceeds, after up to so many nodes."""
+        done = 0
+        while self.open() and done < nodes:
+            done += self.step(min(64, nodes - done), _unlimited)
+        return self.upper()
+
+    def _root_bound(self, check_limits: Callable[[], object]) -> float:
+        return np.inf
+
+    def _update_incumbent(self, support: NDArray[np.intp]) -> bool:
+        S = np.ix_(support, support)
+        mu, U = np.linalg.eigh(self.B[S])
+        W = U / np.sqrt(mu)
+        values, vectors = np.linalg.eigh(W.T @ self.A[S] @ W)
+        if not float(values[-1]) > self.value:
+            return False
+        self.index, self.vector, self.value = support, W @ vectors[:, -1], float(values[-1])
+        return True
+
+    def _set_level(self) -> None:
+        """N = level B - A, definite but for rounding on the supports that do not beat the level."""
+        level = max(self.value, self.floor)
+        N, diagonal = level * self.B - self.A, np.diag_indices_from(self.A)
+        size = max(float(np.abs(N).max()), float(np.abs(self.A).max()), abs(level) * float(self.B.max()))
+        margin = 16 * (self.k + 4) ** 2 * float(np.finfo(np.float64).eps) * size
+        N[diagonal] += margin
+        self.N, self.pruning_level = N, level + 2 * margin / self.least
+
+    def _keep(self, nodes: list[Node], empty: Index, n_children: Index, excess: Array) -> None:
+        if self.parts is not None:
+            for row, (places, more) in enumerate(zip(empty, excess, strict=True)):
+                count = int(n_children[row])
+                feasible = np.array([self._close(self.pool[place]) for place in places[:count]], bool)
+                order = np.argsort(~feasible, kind="stable")
+                places[:count], more[:count] = places[:count][order], more[:count][order]
+                n_children[row] = np.count_nonzero(feasible)
+        super()._keep(nodes, empty, n_children, excess)
+
+    def _close(self, variables: NDArray[np.uint8]) -> bool:
+        """Leave out the rest of a part that is complete; whether no part has too many variables."""
+        assert self.parts is not None
+        first, *counts = self.parts
+        for part, most in zip((variables[:first], variables[first:]), counts, strict=True):
+            given = np.count_nonzero(part == 2)
+            if given > most or np.count_nonzero(part) < most:
+                return False
+            if given == most:
+                part[part == 1] = 0
+        return True
+
+
+def _first(A: Array, B: Array, k: int, parts: tuple[int, int, int] | None) -> Index:
+    """The variables of most weight in the leading eigenvector."""
+    root = np.linalg.cholesky(B)
+    G = np.linalg.solve(root, np.linalg.solve(root, A).T)
+    x = np.linalg.solve(root.T, np.linalg.eigh((G + G.T) / 2)[1][:, -1])
+    order = np.argsort(-np.abs(x), kind="stable")
+    if parts is None:
+        return np.sort(order[:k])
+    first, kx, ky = parts
+    return np.sort(np.concatenate([order[order < first][:kx], order[order >= first][:ky]]))
+
+
+def _unlimited(_: int) -> None:
+    pass

@@ -1,0 +1,256 @@
+"""Upper bounds on what several loadings explain together, against enumeration of their supports."""
+
+from itertools import combinations, combinations_with_replacement
+
+import numpy as np
+import pytest
+from oracles import covariance
+from test_certificates import matrices
+
+import spcacore
+from spcacore import explained_variance, optimality_bound, sparse_pca
+from spcacore.solvers import certificates
+
+PITPROPS = spcacore.datasets.load_pitprops().correlation
+
+
+def span_variance(A, V):
+    """Tr(PA), P the projection onto the span of V."""
+    Q, sizes, _ = np.linalg.svd(V, full_matrices=False)
+    Q = Q[:, sizes > 1e-9 * sizes[0]]
+    return float(np.einsum("ij,ij", Q, A @ Q))
+
+
+def best_on(A, supports, rng):
+    """What loadings on given supports explain together: each in turn by its generalized eigenproblem."""
+    p, best = len(A), 0.0
+    for _ in range(3):
+        V = np.zeros((p, len(supports)))
+        for t, support in enumerate(supports):
+            V[list(support), t] = rng.standard_normal(len(support))
+        for _ in range(6):
+            for t, support in enumerate(map(list, supports)):
+                Q = np.linalg.svd(np.delete(V, t, axis=1), full_matrices=False)[0]
+                P = np.eye(p) - Q @ Q.T
+                M, B = (P @ A @ P)[np.ix_(support, support)], P[np.ix_(support, support)]
+                values, E = np.linalg.eigh(B)
+                W = E[:, values > 1e-6] / np.sqrt(values[values > 1e-6])
+                if W.shape[1]:
+                    V[:, t] = 0
+                    V[support, t] = W @ np.linalg.eigh(W.T @ M @ W)[1][:, -1]
+        best = max(best, span_variance(A, V))
+    return best
+
+
+def enumerated(A, k, r, rng):
+    """The most that r loadings of k variables reach in a search on all their supports."""
+    supports = list(combinations(range(len(A)), k))
+    return max(best_on(A, chosen, rng) for chosen in combinations_with_replacement(supports, r))
+
+
+def dense_on_few(A, k, r):
+    """What every subspace on k + r - 1 rows explains: r loadings of k variables span it."""
+    rows = min(k + r - 1, len(A))
+    sets = np.array(list(combinations(range(len(A)), rows)))
+    return np.linalg.eigvalsh(A[sets[:, :, None], sets[:, None, :]])[:, -r:].sum(axis=1).max()
+
+
+def disjoint(A, sizes):
+    """The most that loadings with disjoint supports explain, which are orthogonal."""
+
+    def best(left, sizes):
+        if not sizes:
+            return 0.0
+        return max(
+            np.linalg.eigvalsh(A[np.ix_(S, S)])[-1] + best(left - set(S), sizes[1:])
+            for S in combinations(sorted(left), sizes[0])
+        )
+
+    return best(frozenset(range(len(A))), sizes)
+
+
+@pytest.mark.parametrize("seeds", [range(16), pytest.param(range(16, 1016), marks=pytest.mark.slow)], ids=str)
+def test_no_pair_or_triple_of_supports_exceeds_the_bound(seeds):
+    tight = []
+    for seed in seeds:
+        rng = np.random.default_rng([seed, 7])
+        A = covariance(matrices(rng))
+        A, p = A / (A.max() or 1), len(A)
+        r, k = int(rng.integers(2, 4)), int(rng.integers(1, 4))
+        if p < r or k > p or (r == 3 and p > 5) or p > 6:
+            continue
+        best = max(enumerated(A, k, r, rng), dense_on_few(A, k, r))
+        result = optimality_bound(A, k, n_components=r, relaxation=True, kind="covariance")
+        for name, bound in result.bounds.items():
+            assert bound >= best * (1 - 1e-13), (seed, name)
+        tight.append(best / result.bound if result.bound > 0 else 1)
+    assert np.mean(tight) > 0.95
+
+
+@pytest.mark.parametrize(
+    "seeds", [range(30), pytest.param(range(30, 10_030), marks=pytest.mark.slow)], ids=str
+)
+def test_no_disjoint_or_shared_supports_exceed_the_bound(seeds):
+    tight, free = [], []
+    for seed in seeds:
+        rng = np.random.default_rng([seed, 8])
+        A = covariance(matrices(rng))
+        A, p = A / (A.max() or 1), len(A)
+        r = int(rng.integers(2, 4))
+        if p < r:
+            continue
+        k = int(rng.integers(1, p // r + 1))
+        apart, few = disjoint(A, (k,) * r), dense_on_few(A, k, r)
+        given = {"n_components": r, "relaxation": True, "kind": "covariance"}
+        orthogonal = optimality_bound(A, k, constraint="orthogonal", **given)
+        result = optimality_bound(A, k, **given)
+        assert min(orthogonal.bounds.values()) >= apart * (1 - 1e-13), seed
+        assert min(result.bounds.values()) >= max(apart, few) * (1 - 1e-13), seed
+        assert orthogonal.bounds["relaxation"] <= result.bounds["relaxation"] * (1 + 1e-9)
+        tight.append(apart / orthogonal.bound if orthogonal.bound > 0 else 1)
+        free.append(max(apart, few) / result.bound if result.bound > 0 else 1)
+    assert np.mean(tight) > 0.9
+    assert np.mean(free) > 0.9
+
+
+def test_components_of_different_cardinality():
+    for seed in range(8):
+        A = np.corrcoef(np.random.default_rng(seed).standard_normal((12, 6)).T)
+        sizes = (3, 2, 1)
+        for orthogonal in ("orthogonal", None):
+            result = optimality_bound(
+                A, sizes, n_components=3, constraint=orthogonal, relaxation=True, kind="covariance"
+            )
+            assert min(result.bounds.values()) >= disjoint(A, sizes)
+            assert result.bound < 1.25 * disjoint(A, sizes)
+
+
+def test_variables_that_are_shared_count_once_for_the_two_that_lack_them():
+    """Two loadings of two variables span every plane on three rows."""
+    w = np.array([[1, -1, 0], [0, 1, -1]]).T
+    A = w @ np.linalg.inv(w.T @ w) @ w.T  # projection onto a plane in three dimensions
+    assert optimality_bound(A, 2, n_components=2, relaxation=True, kind="covariance").bound >= 2
+    below = optimality_bound(
+        A, 2, n_components=2, constraint="orthogonal", relaxation=True, kind="covariance"
+    ).bounds
+    best = max(  # orthogonal, on the supports {0, 1} and {1, 2}, or apart
+        1 + 1 / 2, *(np.linalg.eigvalsh(A[np.ix_(S, S)])[-1] + A[j, j] for S, j in (((0, 1), 2), ((0, 2), 1)))
+    )
+    assert min(below.values()) >= best
+
+
+def test_oblique_loadings_may_explain_more_than_orthogonal_ones():
+    """Loadings of three variables share one; the difference of both explains more than either."""
+    a, h = np.sqrt(3 / 8), 1 / 2
+    one, two = np.array([a, a, h, 0, 0]), np.array([0, 0, -h, a, a])
+    w = [(one - two) / np.linalg.norm(one - two), (one + two) / np.linalg.norm(one + two)]
+    A = 0.94 * np.outer(w[0], w[0]) + 1.1 * np.outer(w[1], w[1])
+    options = {"n_components": 2, "relaxation": True, "kind": "covariance"}
+    explained = explained_variance(A, np.stack([one, two], axis=1), kind="covariance").sum()
+    assert explained == pytest.approx(2.04)
+    assert optimality_bound(A, 3, constraint="orthogonal", **options).bound < 2.03
+    assert min(optimality_bound(A, 3, **options).bounds.values()) >= explained * (1 - 1e-13)
+
+
+def test_blocks_are_bounded_exactly():
+    """Of blocks of correlated variables the best supports are the blocks."""
+    block = np.full((4, 4), 0.9) + 0.1 * np.eye(4)
+    A = np.kron(np.diag([1.0, 1.1, 1.2]), block)
+    best = 3.7 * (1.2 + 1.1)
+    for constraint in ("orthogonal", None):
+        result = optimality_bound(
+            A, 4, n_components=2, constraint=constraint, relaxation=True, kind="covariance"
+        )
+        assert best <= result.bound < best * (1 + 1e-3)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("way", ["all", "matrix", "samples", "lanczos"])
+def test_bounds_of_data_by_few_vectors(way, dtype, monkeypatch):
+    limits = {
+        "all": {}, "matrix": {"BOUND_ORDER": 0}, "samples": {"BOUND_ORDER": 0, "LEADING_ORDER": 0},
+        "lanczos": {"BOUND_ORDER": 0, "LEADING_ORDER": 0, "WIDE_SAMPLES": 0},
+    }[way]  # fmt: skip
+    for name, value in (limits | {"BOUND_VECTORS": 3}).items():
+        monkeypatch.setattr(certificates, name, value)
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        X = (rng.standard_normal((9, 7)) * rng.uniform(0.2, 3, 7)).astype(dtype)
+        A = covariance(X)
+        for k in (1, 2, 3):
+            bounds = optimality_bound(X, k, n_components=2).bounds
+            assert ("row sums" in bounds) == (way == "all")
+            best = max(disjoint(A, (k, k)), dense_on_few(A, k, 2))
+            assert min(bounds.values()) >= best * (1 - 1e-13)
+            assert bounds["spectral"] >= np.linalg.eigvalsh(A)[-2:].sum() * (1 - 1e-13)
+            assert bounds["spectral"] < 1.5 * np.linalg.eigvalsh(A)[-2:].sum() or way in (
+                "samples",
+                "lanczos",
+            )
+
+
+def test_pit_props_are_within_a_tenth():
+    for r, k, most in ((2, 5, 1.11), (3, 5, 1.065), (6, 5, 1.003), (2, 10, 1.004), (6, 10, 1.001)):
+        V = sparse_pca(PITPROPS, r, cardinality=k, kind="covariance", refine=True).loadings
+        value = explained_variance(PITPROPS, V, kind="covariance").sum()
+        bound = optimality_bound(PITPROPS, k, n_components=r, relaxation=True, kind="covariance").bound
+        assert value <= bound <= most * value
+
+
+def test_a_matrix_of_zeros_and_scales():
+    assert (
+        optimality_bound(np.zeros((4, 4)), 2, n_components=2, relaxation=True, kind="covariance").bound == 0
+    )
+    one = optimality_bound(PITPROPS, 3, n_components=2, relaxation=True, kind="covariance").bound
+    for exponent in (-300, 300):
+        scaled = np.ldexp(PITPROPS, exponent)
+        bound = optimality_bound(scaled, 3, n_components=2, relaxation=True, kind="covariance").bound
+        assert np.ldexp(bound, -exponent) == pytest.approx(one, rel=1e-9)
+
+
+def test_sparse_pca_is_certified_jointly():
+    X = np.random.default_rng(0).standard_normal((40, 9)) @ np.diag(np.arange(1, 10.0))
+    for options in ({}, {"constraint": "orthogonal"}, {"refine": True}, {"deflation": "schur"}):
+        result = sparse_pca(X, 3, cardinality=[4, 3, 2], certify="jointly", **options)
+        bound = optimality_bound(
+            X, [4, 3, 2], n_components=3, constraint=options.get("constraint"), relaxation=True
+        ).bound
+        explained = float(result.explained_variance.sum())
+        assert result.joint_bound == pytest.approx(bound, rel=1e-6)
+        assert result.joint_gap == pytest.approx(1 - explained / bound, abs=1e-6)
+        assert 0 <= result.joint_gap < 0.2
+        assert result.upper_bound is None
+        assert result.gap is None
+    block = sparse_pca(X, 2, penalty=0.1, relative=True, method="gpower", block=True, certify="jointly")
+    assert block.joint_bound >= block.explained_variance.sum()
+    plain = sparse_pca(X, 2, cardinality=3, certify=True)
+    assert plain.joint_bound is None
+    assert plain.joint_gap is None
+    for wrong in ("together", 1, None):
+        with pytest.raises((ValueError, TypeError), match="certify"):
+            sparse_pca(X, 2, cardinality=3, certify=wrong)
+    with pytest.raises(ValueError, match="certify='jointly' goes with objective='variance'"):
+        sparse_pca(X, 2, cardinality=3, objective="least_squares", certify="jointly")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"n_components": 0}, "n_components must be"),
+        ({"n_components": 14}, "n_components must be"),
+        ({"n_components": 2, "cardinality": [3, 4, 5]}, "cardinality has 3 entries for 2 components"),
+        ({"n_components": 2, "cardinality": [3, 14]}, r"cardinality\[1\] must be"),
+        ({"n_components": 2, "constraint": "uncorrelated"}, "constraint must be"),
+    ],
+)
+def test_wrong_options(options, words):
+    options = {"cardinality": 3, "kind": "covariance"} | options
+    with pytest.raises(ValueError, match=words):
+        optimality_bound(PITPROPS, **options)
+
+
+def test_the_relaxation_refuses_many_variables(monkeypatch):
+    monkeypatch.setattr(certificates, "JOINT_ORDER", 12)
+    with pytest.raises(ValueError, match="relaxation of several loadings takes at most 12 variables, not 13"):
+        optimality_bound(PITPROPS, 3, n_components=2, relaxation=True, kind="covariance")
+    assert optimality_bound(PITPROPS, 3, n_components=2, kind="covariance").bound > 0
