@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from .. import _core
 from .._limits import (
     AGREEMENT,
+    CONSTRAINED_ENDS,
     QUOTIENT_ROUNDS,
     RACE_ITERATIONS,
     SWAP_WORK,
@@ -35,6 +36,7 @@ from .base import (
     ended,
     run_one,
 )
+from .brief_tree import brief_search
 from .parameters import shared_parameters
 from .refitting import best_run, is_better, penalty_continuation, refit
 from .starts import Raced, finishers, promising_variables, search_starts
@@ -95,8 +97,25 @@ class TruncatedPower(IterativeSolver):
         fair = state.deflation.semidefinite and self.max_iter >= RACE_ITERATIONS  # objectives only rise then
         rounds = race if fair else None
         begin = search_starts(problem, state, cardinality, self.start, self.n_starts, seed, rounds)
-        best = best_run(state, begin, run, hook, tol if self.renormalize else 0, positive)
-        return None if best is None else self._improved(problem, state, best, cardinality, hook)
+        ends: dict[bytes, Solution] = {}
+
+        def note(*start: Any) -> Solution | None:
+            x = run(*start)
+            if x is not None:
+                ends[x.index.tobytes()] = x
+            return x
+
+        if state.constrained and self.swaps > 0:
+            best_run(state, begin, note, hook, tol)
+            few = sorted(ends.values(), key=lambda x: -x.objective)[:CONSTRAINED_ENDS]
+            swapped = (self._improved(problem, state, x, cardinality, hook) for x in few)
+            x = max((x for x in swapped if x is not None), key=lambda x: x.objective, default=None)
+        else:
+            best = best_run(state, begin, run, hook, tol if self.renormalize else 0, positive)
+            x = None if best is None else self._improved(problem, state, best, cardinality, hook)
+        if x is None or self.swaps == 0:
+            return x
+        return drop_zeros(brief_search(state, x, cardinality, hook))
 
     def find(
         self, problem: Problem, state: DeflatedOperator, sparsity: Any, seed: list[int], hook: Report | None
@@ -118,9 +137,14 @@ class TruncatedPower(IterativeSolver):
 
     def _may_be_weak(self, state: DeflatedOperator, best: Solution | None, cardinality: int) -> bool:
         """Whether the starts do not agree, so that all may have missed a common signal of many variables."""
-        default = self.swaps > 0 and self.start is None and self.n_starts is None
+        nearby = self.nearby() is not None  # one start more, which may end at the best too
+        default = self.swaps > 0 and (self.start is None or nearby) and self.n_starts is None
         plain = state.diagonal is not None and state.constraint is None and not state.quotient
-        some = best is not None and best.agreement < AGREEMENT and best.objective > 0
+        some = (
+            best is not None
+            and best.agreement < (2 * AGREEMENT if nearby else AGREEMENT)
+            and best.objective > 0
+        )
         return default and plain and some and 2 < cardinality < state.operator.p
 
     def resume(
@@ -243,7 +267,8 @@ def tpower(
         Only loadings without negative entries: each step keeps the largest entries of the positive part.
     swaps : bool, optional
         At last swap variables of the support for others, one for one, until no swap raises the
-        objective. It takes `cardinality` columns of A. Default: where these are cheap, `start` is None, and
+        objective, which takes `cardinality` columns of A; then, of up to 300 variables, search for better
+        supports by up to 1000 nodes of `branch_and_bound`. Default: where this is cheap, `start` is None, and
         values are re-fitted.
     {matrix}
     {screening}
