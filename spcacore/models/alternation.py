@@ -55,7 +55,7 @@ def with_defaults(
 def prepare(
     X: Any, n_components: Any, sparsities: list[dict[str, Any]], *,
     method: str = "tpower", deflation: str = "projection", constraint: str | None = None,
-    renormalize: bool = True, refine: bool = False, certify: bool | str = False,
+    renormalize: bool = True, refine: bool = False, n_restarts: int = 0, certify: bool | str = False,
     kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
     start: str | None = None, n_starts: int | None = None, max_iter: int | None = None,
     tol: float | None = None,
@@ -67,7 +67,7 @@ def prepare(
         "renormalize": renormalize, "center": center, "scale": scale, "sample_weight": sample_weight,
         "n_features": n_features,
         "screening": screening, "constraint": constraint, "certify": check_certify(certify),
-        "refine": check_bool(refine, "refine"),
+        "refine": check_bool(refine, "refine"), "n_restarts": integer(n_restarts, "n_restarts", 0),
     }  # fmt: skip
     chosen = SOLVERS[check_choice(method, "method", SOLVERS)]
     removal = DEFLATIONS[check_choice(deflation, "deflation", DEFLATIONS)]
@@ -77,6 +77,8 @@ def prepare(
             raise ValueError("a constraint takes the place of a deflation; leave deflation='projection'")
     if refine and (not renormalize or constraint == "uncorrelated" or options.get("nonnegative")):
         raise ValueError("refine=True goes with renormalize=True, without nonnegative or uncorrelated")
+    if n_restarts and not refine:
+        raise ValueError("n_restarts goes with refine=True; n_starts is that of each component")
     if start is not None:
         check_choice(start, "start", ("diagonal", "eigenvector"))
     options |= {"start": start, "n_starts": n_starts, "max_iter": max_iter, "tol": tol}
@@ -387,8 +389,9 @@ def refine_all(
         sizes = settings.get("cardinality", sizes)
     start = [(x.index, x.entries) for x in found]
     loadings, converged = refined(
-        problem, start, sizes, settings["constraint"], 0, REFINEMENT_ROUNDS, 1e-7, settings["seed"], hook
-    )
+        problem, start, sizes, settings["constraint"], settings.get("n_restarts", 0), REFINEMENT_ROUNDS, 1e-7,
+        settings["seed"], hook,
+    )  # fmt: skip
     if not (converged or quiet or (hook is not None and hook.ended)):
         warnings.warn(NOT_CONVERGED.format(REFINEMENT_ROUNDS), RuntimeWarning, stacklevel=3)
     state = DeflatedOperator.from_problem(problem, DEFLATIONS["generalized"])

@@ -149,7 +149,7 @@ def sparse_pca(
     l1_bound: Any = None, penalty: Any = None,
     objective: str | None = None, method: str | None = None, deflation: str | None = None,
     constraint: str | None = None,
-    renormalize: bool = True, refine: bool = False, certify: bool | str = False,
+    renormalize: bool = True, refine: bool = False, n_restarts: int = 0, certify: bool | str = False,
     kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
     start: str | None = None, n_starts: int | None = None, max_iter: int | None = None,
     tol: float | None = None,
@@ -220,6 +220,8 @@ def sparse_pca(
     refine : bool, default False
         Solve each loading again given all the others, which raises the variance that they explain together;
         see the function `refine`.
+    n_restarts : int, default 0
+        With ``refine=True``, further attempts at that, as in the function `refine`.
     certify : bool or "jointly", default False
         Put an upper bound, and how far the component may be below it, on each component: see
         `optimality_bound`, here of the deflated matrix; of "dspca" with the relaxation. "jointly": instead on
@@ -322,9 +324,9 @@ def sparse_pca(
     problem, solver, r, (settings,) = prepare(
         X, n_components, [given],
         method=method, deflation=deflation, constraint=constraint, renormalize=renormalize, refine=refine,
-        certify=certify, kind=kind, center=center, scale=scale, sample_weight=sample_weight,
-        start=start, n_starts=n_starts, max_iter=max_iter, tol=tol, screening=screening,
-        n_features=n_features, rng=rng, **options,
+        n_restarts=n_restarts, certify=certify, kind=kind, center=center, scale=scale,
+        sample_weight=sample_weight, start=start, n_starts=n_starts, max_iter=max_iter, tol=tol,
+        screening=screening, n_features=n_features, rng=rng, **options,
     )  # fmt: skip
     hook = check_callback(callback)
     problem = formed(problem, hook_of_component(hook, 0, r))

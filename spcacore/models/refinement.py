@@ -15,7 +15,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._limits import ORTHOGONAL_STARTS, REFINEMENT_RISE
+from .._limits import (
+    COMBINATION_NEAR,
+    COMBINATION_RISE,
+    COMBINATION_ROUNDS,
+    ORTHOGONAL_STARTS,
+    PERTURBATIONS,
+    REFINEMENT_RISE,
+    SMALL_ORDER,
+    TRANSFERS,
+)
+from .._records import record
 from .._validation import Hook, as_seed, check_callback, check_choice, integer, number, per_component
 from ..linalg.orthogonal import fix_sign, orthogonal_part
 from ..operators.deflation import DEFLATIONS, DeflatedOperator
@@ -26,6 +36,7 @@ from ..solvers.base import Solution
 from ..solvers.parameters import shared_parameters
 from ..solvers.refitting import refit
 from ..solvers.truncated_power import TruncatedPower
+from .combinations import Candidates
 from .orthogonal_search import (
     Loading,
     Supports,
@@ -55,9 +66,11 @@ def refine(
 
     Maximizes `Tr(A V (V'V)^-1 V')` over loadings V of the given cardinalities, one loading at a time by
     truncated power on the generalized problem `max x'PAPx / x'Px`, P the projection away from the others,
-    until a round over all of them gains no more than `tol`. A change that does not raise the variance is not
-    made. So the result explains at least what the given loadings do; only loadings that must first be made
-    orthogonal may lose variance by that.
+    until a round over all of them gains no more than `tol`. Without a constraint other combinations are then
+    tried, of these loadings and of those that truncated power finds from single variables given the others,
+    and loadings that leave a variable to another; of up to 64 variables, some drawn at random too. A change
+    that does not raise the variance is not made. So the result explains at least what the given loadings do;
+    only loadings that must first be made orthogonal may lose variance by that.
 
     Parameters
     ----------
@@ -159,41 +172,171 @@ def refined(
 ) -> tuple[list[Loading], bool]:
     """The best loadings over all attempts, and whether the first, without restarts, came to its end."""
     rng = np.random.default_rng(seed)
-    converged = True
     if constraint is not None:
         start = _orthogonal_start(problem, start, sizes, max_iter, tol, seed)
-    best, most = start, _explained(problem, start)
-    for attempt in range(1 + n_restarts):
-        loadings: list[Loading | None] = [*start] if attempt == 0 else _some_dropped(best, rng)
-        previous, wide = -np.inf, False
-        for n_iter in range(max_iter):
-            order = np.arange(len(start)) if attempt == 0 else rng.permutation(len(start))
-            for t in order:
-                loadings[t] = _again(problem, loadings, int(t), sizes[t], constraint, wide, rng)
-            whole = [x for x in loadings if x is not None]
-            if constraint is not None and len(whole) == len(start):
-                whole = loadings[:] = _together(problem, whole, sizes, wide)
-            explained = _explained(problem, whole)
-            if len(whole) == len(start) and explained > most:
-                best, most = whole, explained
-            if hook is not None:
-                value = float(problem.in_units(explained))
-                if hook(Progress(attempt, 1 + n_restarts, n_iter + 1, value)):
-                    return best, converged and attempt > 0
-            stalled = not explained - previous > max(tol, _rounding(problem)) * explained
-            if stalled and wide:
-                break
-            previous, wide = explained, stalled
-        else:
-            converged = converged and attempt > 0
+    rounds = _Rounds(
+        problem, sizes, constraint, max_iter, max(tol, _rounding(problem)), 1 + n_restarts, hook, rng
+    )
+    best, most, converged = rounds.ascend([*start], _explained(problem, start), 0)
+    if constraint is None and len(start) > 1:
+        best, most = _combined(rounds, best, most)
+    for attempt in range(1, 1 + n_restarts):
+        if rounds.ended:
+            break
+        new, value, _ = rounds.ascend(_some_dropped(best, rng), -np.inf, attempt)
+        if value > most:
+            best, most = new, value
     return best, converged
+
+
+@record
+class _Rounds:
+    """Rounds over all loadings, each solved again given the others; `attempts` is what a callback is told."""
+
+    problem: Problem
+    sizes: tuple[int, ...]
+    constraint: str | None
+    max_iter: int
+    tol: float
+    attempts: int
+    hook: Hook | None
+    rng: np.random.Generator
+
+    @property
+    def ended(self) -> bool:
+        """Whether the callback has ended the search."""
+        return self.hook is not None and self.hook.ended
+
+    def ascend(
+        self,
+        loadings: list[Loading | None],
+        value: float,
+        attempt: int,
+        beyond: float | None = None,
+    ) -> tuple[list[Loading], float, bool]:
+        """The best loadings of all rounds, what they explain, and whether the last gained next to nothing.
+
+        `value` is what is explained before. To see whether they lead `beyond` a value, without all starts,
+        and only while that is near.
+        """
+        r, tol = len(loadings), self.tol if beyond is None else max(self.tol, COMBINATION_RISE)
+        best = [x for x in loadings if x is not None]
+        previous, wide = -np.inf, False
+        for n_iter in range(self.max_iter):
+            for t in range(r) if attempt == 0 else self.rng.permutation(r):
+                loadings[t] = _again(
+                    self.problem, loadings, int(t), self.sizes[t], self.constraint, wide, self.rng
+                )
+            whole = [x for x in loadings if x is not None]
+            if self.constraint is not None and len(whole) == r:
+                whole = loadings[:] = _together(self.problem, whole, self.sizes, wide)
+            explained = _explained(self.problem, whole)
+            if len(whole) == r and explained > value:
+                best, value = whole, explained
+            if self.hook is not None:
+                told = self.problem.in_units(max(explained, beyond or 0.0))
+                if self.hook(Progress(attempt, self.attempts, n_iter + 1, float(told))):
+                    return best, value, False
+            stalled = not explained - previous > tol * explained
+            if stalled and (wide or beyond is not None):
+                return best, value, True
+            if beyond is not None and n_iter > 0 and explained < (1 - COMBINATION_NEAR) * beyond:
+                return best, value, False
+            previous, wide = explained, stalled
+        return best, value, False
+
+
+def _combined(rounds: _Rounds, best: list[Loading], most: float) -> tuple[list[Loading], float]:
+    """Better ones among the combinations of candidates, and what they explain."""
+    candidates = Candidates(rounds.problem, rounds.sizes)
+    candidates.add(best)
+    for size in sorted(set(rounds.sizes)):
+        candidates.add_ends([], size)
+    for _ in range(COMBINATION_ROUNDS):
+        before = most
+        for t, size in enumerate(rounds.sizes):
+            others = best[:t] + best[t + 1 :]
+            candidates.add_ends(others, size)
+        for loadings in candidates.combinations(best):
+            if rounds.ended:
+                return best, most
+            new, value, _ = rounds.ascend([*loadings], -np.inf, 0, beyond=most)
+            candidates.add(new)
+            if value > most:
+                best, most = new, value
+        if not most > before * (1 + rounds.tol):
+            best, most = _transferred(rounds, candidates, best, most)
+        if rounds.ended or not most > before * (1 + rounds.tol):
+            break
+        best, most, _ = rounds.ascend([*best], most, 0)
+        candidates.add(best)
+    if rounds.problem.p <= SMALL_ORDER:
+        best, most = _perturbed(rounds, best, most)
+    return best, most
+
+
+def _perturbed(rounds: _Rounds, best: list[Loading], most: float) -> tuple[list[Loading], float]:
+    """Better ones after some loadings are drawn at random."""
+    start = most
+    for _ in range(PERTURBATIONS):
+        if rounds.ended:
+            return best, most
+        new, value, _ = rounds.ascend(_some_dropped(best, rounds.rng), -np.inf, 0, beyond=most)
+        if value > most:
+            best, most = new, value
+    return rounds.ascend([*best], most, 0)[:2] if most > start else (best, most)
+
+
+def _transferred(
+    rounds: _Rounds, candidates: Candidates, best: list[Loading], most: float
+) -> tuple[list[Loading], float]:
+    """Better ones after a loading leaves one of its variables to another."""
+    problem, sizes, rng = rounds.problem, rounds.sizes, rounds.rng
+    for _, t, x, s in _transfers(rounds, candidates, best)[:TRANSFERS]:
+        if rounds.ended:
+            break
+        loadings: list[Loading | None] = [*best]
+        loadings[t] = x
+        for place in (s, t):
+            loadings[place] = _again(problem, loadings, place, sizes[place], None, False, rng)
+        whole = [x for x in loadings if x is not None]
+        candidates.add(whole)
+        value = _explained(problem, whole)
+        if value > most * (1 + rounds.tol):
+            return whole, value
+    return best, most
+
+
+def _transfers(
+    rounds: _Rounds, candidates: Candidates, best: list[Loading]
+) -> list[tuple[float, int, Loading, int]]:
+    """What it may gain, to first order, if loading t becomes another without i, and s takes i; t, that, s."""
+    op = rounds.problem.operator
+    images = [op.apply(i, np.ascontiguousarray(x)).astype(np.float64) for i, x in best]
+    values = [float(x @ image[i]) for (i, x), image in zip(best, images, strict=True)]
+    least = [
+        np.abs(image[i]).min() if len(i) == size else 0.0
+        for (i, _), image, size in zip(best, images, rounds.sizes, strict=True)
+    ]
+    out = []
+    for t, size in enumerate(rounds.sizes):
+        found = candidates.without(best[:t] + best[t + 1 :], best[t], size)
+        top = max((value for _, value, _ in found), default=0.0)
+        for i, value, x in found:
+            for s in range(len(best)):
+                if s != t and values[s] > 0 and i not in best[s][0]:
+                    gain = (images[s][i] ** 2 - least[s] ** 2) / values[s]
+                    out.append((gain + value - top, t, x, s))
+    return sorted(out, key=lambda one: -one[0])
 
 
 def _orthogonal_start(
     problem: Problem, start: list[Loading], sizes: tuple[int, ...], max_iter: int, tol: float, seed: int
 ) -> list[Loading]:
     """The best orthogonal loadings on the supports given, on those refined freely, or on others nearby."""
-    free, _ = refined(problem, start, sizes, None, 0, max_iter, tol, seed, None)
+    rng = np.random.default_rng(seed)
+    rounds = _Rounds(problem, sizes, None, max_iter, max(tol, _rounding(problem)), 1, None, rng)
+    free = rounds.ascend([*start], _explained(problem, start), 0)[0]
     turn = in_turn(problem, sizes, seed)
     begin = list({supports_of(x): x for x in (turn, free, start) if len(x) == len(start)}.values())
     on_the_way: dict[Supports, list[Loading]] = {}

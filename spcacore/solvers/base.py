@@ -100,6 +100,7 @@ class Solution:
     n_iter: int
     converged: bool
     upper_bound: float | None = None
+    agreement: float = 1.0  # share of the starts that ended at its support
 
 
 @record

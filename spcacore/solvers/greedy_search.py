@@ -15,7 +15,7 @@ from .. import _core
 from .._limits import (
     BACKWARD_ORDER,
     GREEDY_PENALTIES,
-    QUOTIENT_NULL,
+    SWAP_WORK,
     TIE_TOLERANCE,
     TIE_WORK,
     TIED_VARIABLES,
@@ -24,7 +24,6 @@ from .._limits import (
 )
 from .._records import record
 from .._validation import as_seed, check_bool, check_choice, integer
-from ..linalg.eigen import all_eigenpairs
 from ..linalg.orthogonal import fix_sign
 from ..linalg.pencil import PencilBasis, ties
 from ..operators.deflation import DeflatedOperator
@@ -47,10 +46,13 @@ from .base import (
     ended,
     progress_hook,
 )
+from .bordered_pencil import Pencil
+from .brief_tree import brief_search
 from .outside import Outside
 from .parameters import shared_parameters
 from .refitting import is_better, refit
 from .starts import power_start, promising_variables
+from .swaps import swap_search
 
 Search = Callable[..., Iterator[Solution]]
 
@@ -113,8 +115,14 @@ class GreedySearch(Solver):
                     continue
                 n_iter += new.n_iter
                 new = refit(state, replace(new, entries=new.entries.astype(state.operator.dtype)))
+                if (
+                    state.constrained
+                ):  # which variables go together with a constraint, the penalty says roughly
+                    new = swap_search(problem, state, new, SWAP_WORK, hook)
                 if new.objective > -np.inf and (best is None or is_better(state, new, best, 0)):
                     best = new
+        if best is not None and state.constrained:
+            best = brief_search(state, best, cardinality, hook)
         return None if best is None else drop_zeros(replace(best, n_iter=n_iter))
 
     def path(
@@ -257,56 +265,6 @@ def _order(supports: list[NDArray[np.intp]]) -> NDArray[np.intp] | None:
     """What each support adds to the one before; None if that is not one variable."""
     added = [supports[0], *(np.setdiff1d(new, old) for old, new in pairwise(supports))]
     return np.concatenate(added) if all(len(new) == 1 for new in added) else None
-
-
-@record
-class Pencil:
-    """B = I + strength QQ', Q by rows; directions with x'Bx of at most `least` do not count."""
-
-    Q: NDArray[np.float64] | None
-    strength: float
-    least: float
-
-    @classmethod
-    def of(cls, state: DeflatedOperator, strength: float = 0.0) -> Pencil:
-        Q = np.stack(state.basis) if strength else None
-        return cls(Q, strength, QUOTIENT_NULL.of(state.operator.dtype))
-
-    def diagonal(self, p: int) -> NDArray[np.float64]:
-        """Of B."""
-        return np.ones(p) if self.Q is None else 1 + self.strength * (self.Q**2).sum(axis=0)
-
-    def basis(self, G: NDArray[Any], index: NDArray[np.intp]) -> PencilBasis:
-        """Of a support, where A is G."""
-        if self.Q is None:
-            eigenvalues, W = all_eigenpairs((G + G.T) / 2.0)
-            return PencilBasis(
-                eigenvalues[::-1].copy(), np.asfortranarray(W[:, ::-1]), np.zeros(len(G), bool)
-            )
-        U, root, _ = np.linalg.svd(self.Q[:, index].T)
-        square = np.ones(len(index))
-        square[: len(root)] += self.strength * root**2
-        return PencilBasis.of(G, square, U, square > self.least)
-
-    def leading(self, G: NDArray[np.float64], index: NDArray[np.intp], n_iter: int) -> Solution:
-        """The leading vector of a support, of unit norm, where A is G."""
-        if self.Q is None:
-            value, x = _core.leading_eigenvector(np.ascontiguousarray(G))
-            x[~G.any(axis=0)] = 0  # rounding must not give these variables a loading
-            return Solution(index, x if x.any() else np.eye(1, len(x))[0], value, n_iter, True)
-        basis = self.basis(G, index)
-        x = basis.W[:, 0]
-        return Solution(index, x / np.linalg.norm(x), float(basis.eigenvalues[0]), n_iter, True)
-
-    def bordered_eigenvalues(
-        self, C: NDArray[Any], index: NDArray[np.intp], candidate: NDArray[np.intp],
-        diagonal: NDArray[np.float64], basis: PencilBasis, norm: NDArray[np.float64] | None = None,
-    ) -> NDArray[np.float64]:  # fmt: skip
-        """The largest eigenvalues on a support, where the rows of A are C, with each candidate more."""
-        R = None if self.Q is None else np.asfortranarray(basis.W.T @ self.Q[:, index].T)
-        return _core.bordered_eigenvalues(
-            C, candidate, diagonal, basis.eigenvalues, basis.W, norm, self.Q, R, self.strength, self.least
-        )
 
 
 def _forward(

@@ -75,14 +75,22 @@ def best_run(
     nonnegative: bool = False,
 ) -> Solution | None:
     """The best of the runs from all starts, or from the first ones if the callback ends the search."""
-    best = None
+    best, same, total = None, 0, 0
     for start in starts:
         if best is not None and ended(hook):
             break
         new = run(*start)
-        if new is not None and (best is None or is_better(state, new, best, tol, nonnegative)):
+        if new is None:
+            continue
+        total += 1
+        if best is None or not np.array_equal(new.index, best.index):
+            if best is None or is_better(state, new, best, tol, nonnegative):
+                best, same = new, 1
+            continue
+        same += 1
+        if is_better(state, new, best, tol, nonnegative):
             best = new
-    return best
+    return None if best is None else replace(best, agreement=same / total)
 
 
 def best_of_bounded(

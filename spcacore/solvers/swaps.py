@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import GREEDY_PENALTIES
+from ..linalg.pencil import ties
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..operators.submatrix import largest_submatrix
 from .base import ProgressClock, Report, Solution, ended
-from .greedy_search import Pencil, ties
+from .bordered_pencil import Pencil
 from .refitting import refit
 
 

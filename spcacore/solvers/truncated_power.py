@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import (
+    AGREEMENT,
+    CONSTRAINED_ENDS,
     GRAM_LEFT,
     QUOTIENT_ROUNDS,
     RACE_ITERATIONS,
@@ -32,12 +34,15 @@ from .base import (
     check_iterations,
     component_result,
     drop_zeros,
+    ended,
     run_one,
 )
+from .brief_tree import brief_search
 from .parameters import shared_parameters
-from .refitting import best_run, penalty_continuation, refit
+from .refitting import best_run, is_better, penalty_continuation, refit
 from .starts import Raced, finishers, promising_variables, search_starts
 from .swaps import swap_search
+from .thresholded_start import thresholded_starts
 
 
 @record
@@ -95,8 +100,55 @@ class TruncatedPower(IterativeSolver):
         fair = state.deflation.semidefinite and self.max_iter >= RACE_ITERATIONS  # objectives only rise then
         rounds = race if fair else None
         begin = search_starts(problem, state, cardinality, self.start, self.n_starts, seed, rounds)
-        best = best_run(state, begin, run, hook, tol if self.renormalize else 0, positive)
-        return None if best is None else self._improved(problem, state, best, cardinality, hook)
+        ends: dict[bytes, Solution] = {}
+
+        def note(*start: Any) -> Solution | None:
+            x = run(*start)
+            if x is not None:
+                ends[x.index.tobytes()] = x
+            return x
+
+        if state.constrained and self.swaps > 0:
+            best_run(state, begin, note, hook, tol)
+            few = sorted(ends.values(), key=lambda x: -x.objective)[:CONSTRAINED_ENDS]
+            swapped = (self._improved(problem, state, x, cardinality, hook) for x in few)
+            x = max((x for x in swapped if x is not None), key=lambda x: x.objective, default=None)
+        else:
+            best = best_run(state, begin, run, hook, tol if self.renormalize else 0, positive)
+            x = None if best is None else self._improved(problem, state, best, cardinality, hook)
+        if x is None or self.swaps == 0:
+            return x
+        return drop_zeros(brief_search(state, x, cardinality, hook))
+
+    def find(
+        self, problem: Problem, state: DeflatedOperator, sparsity: Any, seed: list[int], hook: Report | None
+    ) -> Solution | None:
+        best = super().find(problem, state, sparsity, seed, hook)
+        if not self._may_be_weak(state, best, sparsity) or ended(hook):
+            return best
+        n_iter = 0 if best is None else best.n_iter
+        for index, vector in thresholded_starts(problem, state, seed):
+            largest = _core.select_largest(vector, sparsity)
+            x = Solution(index[largest], vector[largest], 0.0, 0, True)
+            new = self.resume(problem, state, x, sparsity, hook)
+            if new is None or ended(hook):
+                break
+            n_iter += new.n_iter
+            if best is None or is_better(state, new, best, self.tolerance(state.operator)):
+                best = new
+        return None if best is None else replace(best, n_iter=n_iter)
+
+    def _may_be_weak(self, state: DeflatedOperator, best: Solution | None, cardinality: int) -> bool:
+        """Whether the starts do not agree, so that all may have missed a common signal of many variables."""
+        nearby = self.nearby() is not None  # one start more, which may end at the best too
+        default = self.swaps > 0 and (self.start is None or nearby) and self.n_starts is None
+        plain = state.diagonal is not None and state.constraint is None and not state.quotient
+        some = (
+            best is not None
+            and best.agreement < (2 * AGREEMENT if nearby else AGREEMENT)
+            and best.objective > 0
+        )
+        return default and plain and some and 2 < cardinality < state.operator.p
 
     def resume(
         self, problem: Problem, state: DeflatedOperator, x: Solution, cardinality: int, hook: Report | None
@@ -198,10 +250,11 @@ def tpower(
     start : None, "diagonal", "eigenvector" or array-like of shape (p,), optional
         None (default): nearly the leading eigenvector of the submatrix of the `4 cardinality` variables
         of largest variance, or, where all variances tie, of largest weight in dense leading vectors, and
-        the variables of largest weight there; then single variables by decreasing variance. "diagonal":
-        the variable of largest variance alone. "eigenvector": the leading eigenvector,
-        truncated to 8, 4, 2 and 1 times the cardinality, each run warm-starting the next. An array is
-        truncated first.
+        the variables of largest weight there; then single variables by decreasing variance. Where less than
+        a quarter of these runs end at the best component and variables are swapped, the leading eigenvectors
+        of the soft-thresholded covariance follow, of up to 1024 variables. "diagonal": the variable of
+        largest variance alone. "eigenvector": the leading eigenvector, truncated to 8, 4, 2 and 1 times the
+        cardinality, each run warm-starting the next. An array is truncated first.
     n_starts : int, optional
         Number of starts when `start` is None, run one after another; beyond 1 + p they are random.
         Default: one, and as many single variables as are cheap, all of them for p up to several hundred; of
@@ -215,7 +268,8 @@ def tpower(
         Only loadings without negative entries: each step keeps the largest entries of the positive part.
     swaps : bool, optional
         At last swap variables of the support for others, one for one, until no swap raises the
-        objective. It takes `cardinality` columns of A. Default: where these are cheap, `start` is None, and
+        objective, which takes `cardinality` columns of A; then, of up to 300 variables, search for better
+        supports by up to 1000 nodes of `branch_and_bound`. Default: where this is cheap, `start` is None, and
         values are re-fitted.
     {screened}
 
@@ -235,7 +289,8 @@ def tpower(
     References
     ----------
     X.-T. Yuan and T. Zhang (2013). Truncated power method for sparse eigenvalue problems. Journal of
-    Machine Learning Research 14, 899-925, algorithm 1.
+    Machine Learning Research 14, 899-925, algorithm 1. Y. Deshpande and A. Montanari (2016). Sparse PCA via
+    covariance thresholding. Journal of Machine Learning Research 17, 1-41.
 
     {pitprops}
     >>> x = spcacore.tpower(pitprops.correlation, 6, kind="covariance")

@@ -1,0 +1,36 @@
+"""A brief branch and bound, which ends a search where it proves its component or finds a better one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from .._limits import BRIEF_FORMING, BRIEF_NODES, BRIEF_ORDER, BRIEF_WORK, RISE
+from ..operators.deflation import DeflatedOperator
+from ..operators.submatrix import largest_submatrix
+from .base import Report, Solution, ended
+from .exact_tree import Search
+
+
+def brief_search(state: DeflatedOperator, x: Solution, k: int, hook: Report | None) -> Solution:
+    """The best component of k nonzeros that a tree of some nodes meets, or x if that is no better."""
+    op = state.operator
+    p = op.p
+    if p > min(BRIEF_ORDER, largest_submatrix(op)) or k == p or len(x.index) < k:
+        return x
+    if (
+        state.diagonal is None
+        or ended(hook)
+        or (not op.symmetric_form and float(op.m) * p**2 > BRIEF_FORMING)
+    ):
+        return x
+    A = op.submatrix(np.arange(p)).astype(np.float64)
+    tree = Search(state, (A + A.T) / 2, np.arange(p), k, x, 0.0)
+    left = min(BRIEF_NODES, int(BRIEF_WORK / p**2))
+    while left > 0 and tree.open():
+        left -= tree.step(min(left, 8), lambda _: None)
+    if not tree.value > x.objective + RISE * abs(x.objective):
+        return x
+    best = tree.best()
+    return replace(x, index=best.index, entries=best.entries, objective=best.objective)

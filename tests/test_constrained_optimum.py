@@ -1,0 +1,78 @@
+"""The last component under a constraint, and a single one, against enumeration of all supports."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from oracles import covariance, optimum
+
+from spcacore import sparse_pca, tpower
+from spcacore.solvers import greedy_search, truncated_power
+
+CONSTRAINTS = ("orthogonal", "uncorrelated")
+
+
+def random_case(seed):
+    rng = np.random.default_rng(seed)
+    p, k = int(rng.integers(6, 11)), int(rng.integers(3, 6))
+    return (
+        covariance(rng.standard_normal((15, p)) @ rng.standard_normal((p, p))),
+        k,
+        int(rng.integers(2, min(k, 4))),
+    )
+
+
+def constrained_optimum(A, forbidden, k):
+    """max x'Ax over unit x with k nonzeros and forbidden' x = 0."""
+    best = 0.0
+    for support in combinations(range(len(A)), k):
+        left, size, _ = np.linalg.svd(forbidden[list(support)])
+        free = left[:, np.count_nonzero(size > 1e-9 * max(1.0, size[0])) :]
+        if free.shape[1]:
+            best = max(best, np.linalg.eigvalsh(free.T @ A[np.ix_(support, support)] @ free)[-1])
+    return best
+
+
+def shortfalls(constraint, method, seeds):
+    out = []
+    for seed in seeds:
+        A, k, r = random_case(seed)
+        V = sparse_pca(A, r, cardinality=k, kind="covariance", method=method, constraint=constraint).loadings
+        earlier, v = V[:, :-1], V[:, -1]
+        forbidden = earlier if constraint == "orthogonal" else A @ earlier
+        assert V.shape[1] == r
+        assert np.abs(forbidden.T @ v).max() < 1e-8 * np.abs(A).max()
+        assert np.count_nonzero(v) <= k
+        out.append(1 - v @ A @ v / constrained_optimum(A, forbidden, k))
+    assert min(out) > -1e-9
+    return np.array(out)
+
+
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+@pytest.mark.parametrize("method", ["tpower", "greedy"])
+def test_close_to_the_constrained_optimum(constraint, method):
+    assert np.mean(shortfalls(constraint, method, range(40)) > 0.01) <= 0.05
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+@pytest.mark.parametrize("method", ["tpower", "greedy"])
+def test_close_to_the_constrained_optimum_in_many_cases(constraint, method):
+    assert np.mean(shortfalls(constraint, method, range(200)) > 0.01) <= 0.05
+
+
+def test_what_the_brief_search_and_the_swaps_are_for(monkeypatch):
+    """Without them the cases above are missed."""
+    monkeypatch.setattr(truncated_power, "brief_search", lambda state, x, k, hook: x)
+    monkeypatch.setattr(greedy_search, "brief_search", lambda state, x, k, hook: x)
+    assert np.mean(shortfalls("orthogonal", "tpower", range(40)) > 0.01) > 0.02
+    swapped = shortfalls("uncorrelated", "greedy", range(40))
+    assert np.mean(swapped > 0.01) < 0.15
+    monkeypatch.setattr(greedy_search, "swap_search", lambda problem, state, x, budget, hook: x)
+    assert np.mean(shortfalls("uncorrelated", "greedy", range(40)) > 0.01) > 0.15
+
+
+def test_small_problems_are_solved():
+    for seed in range(60):
+        A, k, _ = random_case(seed)
+        assert tpower(A, k, kind="covariance").value == pytest.approx(optimum(A, k), rel=1e-10)
