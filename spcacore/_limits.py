@@ -319,4 +319,5 @@ INFO_TIMED_ENTRIES = 1 << 22  # from which the time of a fit is mostly that of p
 INFO_VARIANCE_RATIO = 10  # largest over median variance from which scaling is worth a thought
 ERROR_LETTERS = 200  # of what a library says of a damaged file
 TABLE_ROWS, TABLE_COLUMNS = 40, 10  # of a printed table; more variables or components are listed instead
+LISTED_FREQUENCIES = 30  # variables of one component of resamples on the screen
 LISTED_LOADINGS = 50  # of one component on the screen

@@ -70,10 +70,7 @@ def _add_fit(commands: Any) -> None:
         "-k", "--cardinality", metavar="K", type=_cardinality,
         help="variables in every component, or in each: -k 10, -k 7,4,4 (default: 10)",
     )  # fmt: skip
-    what.add_argument(
-        "--explained", metavar="S", type=_numbers,
-        help="instead of -k: as few as explain this share of what ordinary components do, from 0 to 1",
-    )  # fmt: skip
+    _add_explained(what)
     what.add_argument(
         "--explained-of", choices=SHARES,
         help="of what --explained is a share: variance, or score (R^2) (default: variance)",
@@ -134,10 +131,7 @@ def _add_stability(commands: Any) -> None:
         "-k", "--cardinality", metavar="K", type=_cardinality,
         help="variables in every component, or in each: -k 10, -k 7,4 (default: 10)",
     )  # fmt: skip
-    what.add_argument(
-        "--explained", metavar="S", type=_numbers,
-        help="instead of -k: as few as explain this share of what ordinary components do, from 0 to 1",
-    )  # fmt: skip
+    _add_explained(what)
     what.set_defaults(explained_of=None)
     _add_method(what, _numbers, "of every component, or of each", tuple(SOLVERS))
     _add_matrix(what, covariance=False)
@@ -219,6 +213,13 @@ def _add_info(commands: Any) -> None:
     _add_reading(info, missing=False)
     _add_writing(info, None)
     info.set_defaults(nan=True, float32=False, covariance=None)
+
+
+def _add_explained(group: Any) -> None:
+    group.add_argument(
+        "--explained", metavar="S", type=_numbers,
+        help="instead of -k: as few as explain this share of what ordinary components do, from 0 to 1",
+    )  # fmt: skip
 
 
 def _add_method(group: Any, numbers: Callable[[str], Any], which: str, methods: tuple[str, ...]) -> None:

@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> None:
         raise UserError(f"argument --folds: {folds} is too many, at most {task.n}: {task.size}")
     least = {"cv": 3, "permutation": 3, "stability": 4}.get(args.select, 0)
     if task.n < least:
-        raise UserError(f"argument --select: at least {least} samples are needed: {task.size}")
+        raise UserError(f"argument --select: at least {counted(least, 'sample')} are needed: {task.size}")
     if values is None:
         values = [k for k in _DEFAULT_CARDINALITIES if k <= task.p]
     options |= {

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._limits import LISTED_FREQUENCIES
 from .._messages import counted
 from .._rendering import percent, printable
 from ..selection.stability_result import Stability
@@ -16,8 +17,6 @@ from .reading import quoted
 from .report import json_result, print_aligned, print_json, write, write_csv, write_npz
 from .table import UserError
 from .task import PICTURES, TABLES, Task, checked_options, draw_figure
-
-_PRINTED = 30  # variables of one component on the screen
 
 
 def run(args: argparse.Namespace) -> None:
@@ -90,7 +89,7 @@ def _print(found: Stability, names: list[str]) -> None:
         limit = f"from {percent(threshold)} %{bound}" if np.isfinite(threshold) else "no frequency is enough"
         print(f"component {t + 1}: {counted(stable, 'stable variable')}, {limit}")
         rows = [["", "chosen %", "loading", "from", "to"]]
-        for j in order[:_PRINTED]:
+        for j in order[:LISTED_FREQUENCIES]:
             low, high = found.loading_interval[j, t]
             star = " *" if found.stable[j, t] else ""
             rows.append(
@@ -101,8 +100,8 @@ def _print(found: Stability, names: list[str]) -> None:
                 ]
             )
         print_aligned(rows)
-        if len(order) > _PRINTED:
-            print(f"and {len(order) - _PRINTED} more; -o FILE writes all")
+        if len(order) > LISTED_FREQUENCIES:
+            print(f"and {len(order) - LISTED_FREQUENCIES} more; -o FILE writes all")
         print()
     print(
         f"{found.n_resamples} resamples ({found.resampling}); "
