@@ -110,6 +110,7 @@ static void check_queries(trial_t *t, problem_t *q, vector_t v)
     if (relative) {
         real rest = quadratic;
         if (A->shift != 0) rest -= A->shift * strands_dot(v.nnz, v.value, v.value);
+        if (A->quotient) rest *= SPCA(outside)(A, v);
         tau *= sqrt(rest > 0 ? rest : 0);
     }
     for (spca_int j = 0; j < p; j++) {
