@@ -48,8 +48,8 @@ def jointly():
                             A, k, n_components=r, constraint=c, relaxation=True, kind="covariance"
                         )
                     )
-                    gaps.append((constraint, best.bound / value - 1))
-                    row += [above(best.bound, value), f"{seconds:.1f}"]
+                    gaps.append((constraint, best.upper_bound / value - 1))
+                    row += [above(best.upper_bound, value), f"{seconds:.1f}"]
                 rows.append([*row, above(np.linalg.eigvalsh(A)[-r:].sum(), value)])
     means = [100 * np.mean([gap for c, gap in gaps if c == one]) for one in (None, "orthogonal")]
     head = ["matrix", "p", "r", "k", "refined, %", "bound above", "s", "orthogonal above", "s", "dense above"]
@@ -109,7 +109,7 @@ def wide():
                 k,
                 f"{value:.4f}",
                 above(best.bounds["diagonal"], value),
-                above(best.bound, value),
+                above(best.upper_bound, value),
                 f"{seconds:.1f}",
             ]
         )

@@ -50,3 +50,30 @@ def test_inverse_transform_projects(fit):
     model = spcacore.ppca(X, 2)
     Z = model.transform(X)
     np.testing.assert_allclose(model.inverse_transform(Z), Z @ model.loadings.T + mean, atol=1e-10)
+
+
+def test_bounds_are_upper_bounds(fit):
+    best = spcacore.optimality_bound(fit[0], 4)
+    assert best.upper_bound == best.bound == min(best.bounds.values())
+    assert best.upper_bound >= spcacore.tpower(fit[0], 4).value
+
+
+@pytest.mark.parametrize(
+    ("method", "name", "pair"), [("generalized", "cardinality", (3, 2)), ("pmd", "l1_bound", (1.5, 1.2))]
+)
+def test_the_two_of_a_pair_apart(fit, method, name, pair):
+    X, Y = fit[0][:, :8], fit[0][:, 8:]
+    apart = {f"x_{name}": pair[0], f"y_{name}": pair[1]}
+    one = spcacore.sparse_cca(X, Y, method=method, **apart)
+    other = spcacore.sparse_cca(X, Y, method=method, **{name: pair})
+    np.testing.assert_array_equal(one.loadings_x, other.loadings_x)
+    np.testing.assert_array_equal(one.loadings_y, other.loadings_y)
+    assert not np.array_equal(
+        one.loadings_y, spcacore.sparse_cca(X, Y, method=method, **{name: 1}).loadings_y
+    )
+    with pytest.raises(ValueError, match=f"{name} goes without x_{name}"):
+        spcacore.sparse_cca(X, Y, method=method, **apart, **{name: pair})
+    with pytest.raises(TypeError, match=f"y_{name} is missing"):
+        spcacore.sparse_cca(X, Y, method=method, **{f"x_{name}": 1})
+    with pytest.raises(TypeError, match=f"x_{name} must be one number"):
+        spcacore.sparse_cca(X, Y, method=method, **{**apart, f"x_{name}": pair})

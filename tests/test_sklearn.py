@@ -35,6 +35,7 @@ from spcacore.sklearn import (
     SparseKMeans,
     SparseLDA,
     SparsePCA,
+    StabilitySelector,
     StructuredPCA,
 )
 
@@ -74,7 +75,9 @@ OTHERS = [
 
 
 @pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks([E() for E in (*ALL, KernelPCA, SparseHierarchical, SparseKMeans, StructuredPCA)])
+@parametrize_with_checks(
+    [E() for E in (*ALL, KernelPCA, SparseHierarchical, SparseKMeans, StabilitySelector, StructuredPCA)]
+)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 

@@ -23,7 +23,16 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from spcacore.sklearn import SCA, SPCA, KernelPCA, SparseHierarchical, SparseKMeans, SparsePCA, StructuredPCA
+from spcacore.sklearn import (
+    SCA,
+    SPCA,
+    KernelPCA,
+    SparseHierarchical,
+    SparseKMeans,
+    SparsePCA,
+    StabilitySelector,
+    StructuredPCA,
+)
 
 CALLBACKS = pytest.mark.skipif(not hasattr(SparsePCA, "set_callbacks"), reason="needs scikit-learn 1.9")
 
@@ -321,3 +330,20 @@ def test_in_a_pipeline_with_names(clusters):
 def test_bad_parameters_of_these(clusters, estimator, words):
     with pytest.raises(ValueError, match=words.replace("\\\\", "\\")):
         estimator.fit(clusters[0])
+
+
+# ---- stable variables -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [{}, {"resampling": "bootstrap", "threshold": 0.9}, {"max_false": 3.0}])
+def test_stable_variables_in_a_pipeline(options):
+    X = make_spiked(80, 60, cardinality=6, variances=(12,), rng=0)[0]
+    model = StabilitySelector(cardinality=8, n_resamples=20, **options)
+    Z = make_pipeline(model, PCA(1)).fit(X)
+    found = spcacore.stability(X, 1, cardinality=8, n_resamples=20, **options)
+    assert set(Z[0].get_support(indices=True)) >= set(range(6))
+    np.testing.assert_array_equal(Z[0].get_support(), found.stable[:, 0])
+    np.testing.assert_array_equal(Z[0].transform(X), X[:, found.stable[:, 0]])
+    assert Z[0].frequencies_[:6].min() > np.sort(Z[0].frequencies_[6:])[-2]
+    l1 = StabilitySelector(options={"method": "pmd", "l1_bound": 2.5}, n_resamples=10).fit(X)
+    assert l1.result_.result.method == "pmd"

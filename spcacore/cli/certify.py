@@ -69,7 +69,7 @@ def _certify_cardinalities(task: Task) -> None:
                     callback=lambda state: progress(f"iteration {state.n_iter}"),
                     **task.treatment,
                 )
-                x = replace(x, upper_bound=max(best.bound, x.value))
+                x = replace(x, upper_bound=max(best.upper_bound, x.value))
             found.append((k, bounds, x))
     if args.json:
         components = [

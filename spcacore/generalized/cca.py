@@ -34,7 +34,7 @@ from .cca_alternation import Alternation
 from .cca_pmd import PenalizedDecomposition, check_l1_bound
 from .options import DEFLATIONS
 from .ratio_bounds import refuse_many
-from .sides import Pair, both_sides, common_dtype, correlation, names_of, one_of_each, speaking_of_y
+from .sides import Pair, both_sides, common_dtype, correlation, names_of, one_of_each, paired, speaking_of_y
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,6 +145,7 @@ def sparse_cca(
     X: Any, Y: Any, n_components: int = 1, *,
     method: str = "pmd",
     l1_bound: Any = None, cardinality: Any = None,
+    x_l1_bound: Any = None, y_l1_bound: Any = None, x_cardinality: Any = None, y_cardinality: Any = None,
     ridge: Any = 0.0,
     deflation: str | None = None,
     scale: bool = True,
@@ -174,6 +175,8 @@ def sparse_cca(
         Of "pmd": c_x in [1, sqrt(p)] and c_y in [1, sqrt(q)]. `sparse_cca_permutation` chooses among several.
     cardinality : int or pair of ints
         Of "generalized": k_x in [1, p] and k_y in [1, q].
+    x_l1_bound, y_l1_bound, x_cardinality, y_cardinality : optional
+        The two of a pair apart: ``x_cardinality=4, y_cardinality=3`` is ``cardinality=(4, 3)``.
     ridge : float or pair of floats, default 0
         Of "generalized": added to the diagonals of the covariances, times their mean diagonal entry.
     deflation : str, optional
@@ -245,6 +248,8 @@ def sparse_cca(
     dtype = common_dtype(x, y)
     tol = CCA_TOL.of(dtype) if tol is None else number(tol, "tol", 0)
     hook = check_callback(callback)
+    l1_bound = paired("l1_bound", l1_bound, x_l1_bound, y_l1_bound)
+    cardinality = paired("cardinality", cardinality, x_cardinality, y_cardinality)
     given = {"l1_bound": l1_bound, "cardinality": cardinality}
     needed, other = ("l1_bound", "cardinality") if method == "pmd" else ("cardinality", "l1_bound")
     if given[other] is not None:

@@ -39,7 +39,7 @@ def sparse_eigen_bound(A: Any, B: Any, cardinality: int, *, node_limit: int = 20
     Returns
     -------
     OptimalityBound
-        `bound`, `which` and `bounds`.
+        `upper_bound`, `which` and `bounds`.
 
     Raises
     ------
@@ -62,7 +62,7 @@ def sparse_eigen_bound(A: Any, B: Any, cardinality: int, *, node_limit: int = 20
     >>> B = np.diag([4.0, 1.0, 1.0, 1.0])
     >>> A[1, 2] = A[2, 1] = 1
     >>> best = spcacore.sparse_eigen_bound(A, B, 2)
-    >>> best.which, round(best.bound, 4), spcacore.sparse_eigen(A, B, 2).values.round(4)
+    >>> best.which, round(best.upper_bound, 4), spcacore.sparse_eigen(A, B, 2).values.round(4)
     ('spectral', 3.618, array([3.618]))
     """
     forms, dtype = read_pencil(A, B)
@@ -101,7 +101,7 @@ def sparse_cca_bound(
     Returns
     -------
     OptimalityBound
-        `bound`, `which` and `bounds`; 0 where a side is constant.
+        `upper_bound`, `which` and `bounds`; 0 where a side is constant.
 
     Raises
     ------
@@ -119,7 +119,7 @@ def sparse_cca_bound(
     >>> Y[:, :2] += X[:, :2]
     >>> best = spcacore.sparse_cca_bound(X, Y, (2, 2))
     >>> found = spcacore.sparse_cca(X, Y, method="generalized", cardinality=(2, 2))
-    >>> round(best.bound, 4), found.correlations.round(4)
+    >>> round(best.upper_bound, 4), found.correlations.round(4)
     (0.7146, array([0.7146]))
     """
     check_bool(scale, "scale")

@@ -36,6 +36,20 @@ def one_of_each(
     return checked[0], checked[1]
 
 
+def paired(name: str, both: Any, x: Any, y: Any) -> Any:
+    """What was given for both sides together, or for each apart."""
+    if x is None and y is None:
+        return both
+    if both is not None:
+        raise ValueError(f"{name} goes without x_{name} and y_{name}, which say the same")
+    for side, value in (("x", x), ("y", y)):
+        if value is None:
+            raise TypeError(f"{side}_{name} is missing: x_{name} and y_{name} go together")
+        if isinstance(value, (tuple, list)):
+            raise TypeError(f"{side}_{name} must be one number, not {value!r}")
+    return x, y
+
+
 def correlation(a: Array, b: Array) -> float:
     """The cosine of two centred vectors; 0 where one is zero."""
     size = float(np.linalg.norm(a)) * float(np.linalg.norm(b))

@@ -4,12 +4,13 @@ from .clustering import SparseHierarchical, SparseKMeans
 from .components import SCA, SPCA, SparsePCA
 from .kernel import KernelPCA
 from .probabilistic import PPCA
+from .stability import StabilitySelector
 from .structured import StructuredPCA
 from .supervised import SparseCCA, SparseLDA
 
 __all__ = [
     "PPCA", "SCA", "SPCA", "KernelPCA", "SparseCCA", "SparseHierarchical", "SparseKMeans", "SparseLDA",
-    "SparsePCA", "StructuredPCA",
+    "SparsePCA", "StabilitySelector", "StructuredPCA",
 ]  # fmt: skip
 
 for _name in __all__:

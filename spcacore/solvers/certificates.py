@@ -58,7 +58,7 @@ class OptimalityBound:
 
     Attributes
     ----------
-    bound : float
+    upper_bound : float
         The smallest of the bounds.
     which : str
         Its name.
@@ -66,9 +66,14 @@ class OptimalityBound:
         All that were computed, by name.
     """
 
-    bound: float
+    upper_bound: float
     which: str
     bounds: dict[str, float] = field(repr=False)
+
+    @property
+    def bound(self) -> float:
+        """`upper_bound`, by a shorter name."""
+        return self.upper_bound
 
 
 @shared_parameters
@@ -118,7 +123,7 @@ def optimality_bound(
     Returns
     -------
     OptimalityBound
-        `bound`, `which` and `bounds`, in the units of the covariance.
+        `upper_bound`, `which` and `bounds`, in the units of the covariance.
 
     Raises
     ------
@@ -151,15 +156,16 @@ def optimality_bound(
     >>> import spcacore
     >>> A = spcacore.datasets.load_pitprops().correlation
     >>> best = spcacore.optimality_bound(A, 4, kind="covariance")
-    >>> best.which, round(best.bound, 3)
+    >>> best.which, round(best.upper_bound, 3)
     ('row sums', 3.171)
-    >>> round(spcacore.optimality_bound(A, 4, kind="covariance", relaxation=True).bound, 3)
+    >>> round(spcacore.optimality_bound(A, 4, kind="covariance", relaxation=True).upper_bound, 3)
     3.017
     >>> round(spcacore.tpower(A, 4, kind="covariance").value, 3)
     2.937
     >>> best = spcacore.optimality_bound(A, 5, n_components=3, relaxation=True, kind="covariance")
     >>> V = spcacore.sparse_pca(A, 3, cardinality=5, refine=True, kind="covariance").loadings
-    >>> print(f"{spcacore.explained_variance(A, V, kind='covariance').sum():.2f} of at most {best.bound:.2f}")
+    >>> both = spcacore.explained_variance(A, V, kind="covariance").sum(), best.upper_bound
+    >>> print("{:.2f} of at most {:.2f}".format(*both))
     7.86 of at most 8.34
     """
     problem = as_problem(X, kind=kind, center=center, scale=scale)

@@ -1,0 +1,120 @@
+"""Variables that resamples choose again, as a selector."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .._docstrings import filled
+from ..selection.stable_variables import stability
+from .base import PARAGRAPHS, as_rng, default_cardinality
+
+
+@filled(PARAGRAPHS)
+@dataclass(eq=False, repr=False)
+class StabilitySelector(SelectorMixin, BaseEstimator):
+    """Keeps the variables that components of resamples choose again and again.
+
+    A variable is kept where it is stable in at least one component. This is `spcacore.stability` of
+    `sparse_pca`, which explains the parameters in full.
+
+    Parameters
+    ----------
+    n_components : int, default 1
+    cardinality : int or sequence of ints, optional
+        Nonzeros of each component. Default, where `options` has no other measure of sparsity: the root of
+        the number of variables, rounded up.
+    threshold : float, optional
+        In (0, 1]: the frequency from which a variable is stable. Default: the smallest at which the bound on
+        the expected number of false variables is at most `max_false`.
+    max_false : float, default 1
+    resampling : {"complementary", "half", "bootstrap"}, default "complementary"
+    n_resamples : int, default 100
+    center : bool, default True
+    scale : bool, default False
+    options : dict, optional
+        Further options of `sparse_pca`, such as ``{"method": "pmd", "l1_bound": 3}``.
+    n_jobs : int, default 1
+    {random_state}
+
+    Attributes
+    ----------
+    frequencies_ : ndarray of shape (p,)
+        The share of the resamples in which a variable is in at least one component.
+    selection_frequencies_ : ndarray of shape (p, r)
+        The same of each component.
+    result_ : spcacore.Stability
+    {features}
+
+    References
+    ----------
+    N. Meinshausen and P. Buehlmann (2010). Stability selection. Journal of the Royal Statistical Society B
+    72, 417-473. R. D. Shah and R. J. Samworth (2013). Variable selection with error control: another look at
+    stability selection. Journal of the Royal Statistical Society B 75, 55-80.
+
+    Examples
+    --------
+    >>> from spcacore.datasets import make_spiked
+    >>> from spcacore.sklearn import StabilitySelector
+    >>> X, planted = make_spiked(100, 200, cardinality=10, variances=(9,), rng=0)
+    >>> selector = StabilitySelector(cardinality=12, n_resamples=50).fit(X)
+    >>> selector.get_support(indices=True).tolist()
+    [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
+    """
+
+    n_components: int = 1
+    _: KW_ONLY
+    cardinality: Any = None
+    threshold: float | None = None
+    max_false: float = 1.0
+    resampling: str = "complementary"
+    n_resamples: int = 100
+    center: bool = True
+    scale: bool = False
+    options: dict[str, Any] | None = None
+    n_jobs: int = 1
+    random_state: Any = None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the variables of X that are stable.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, p)
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        X = validate_data(
+            self, X, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32), ensure_min_samples=4
+        )
+        options = dict(self.options or {})
+        if self.cardinality is not None:
+            options["cardinality"] = self.cardinality
+        elif not {"cardinality", "explained", "l1_bound", "penalty"} & set(options):
+            options["cardinality"] = default_cardinality(X.shape[1])
+        self.result_ = stability(
+            X, self.n_components, resampling=self.resampling, n_resamples=self.n_resamples,
+            threshold=self.threshold, max_false=self.max_false, center=self.center, scale=self.scale,
+            n_jobs=self.n_jobs, rng=as_rng(self.random_state), **options,
+        )  # fmt: skip
+        self.frequencies_ = self.result_.any_frequency
+        self.selection_frequencies_ = self.result_.selection_frequency
+        return self
+
+    def _get_support_mask(self) -> NDArray[np.bool_]:
+        check_is_fitted(self)
+        return self.result_.stable.any(axis=1)
