@@ -74,10 +74,11 @@ OTHERS = [
 ]
 
 
+MORE = (KernelPCA, SparseHierarchical, SparseKMeans, StabilitySelector, StructuredPCA)
+
+
 @pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks(
-    [E() for E in (*ALL, KernelPCA, SparseHierarchical, SparseKMeans, StabilitySelector, StructuredPCA)]
-)
+@parametrize_with_checks([E() for E in (*ALL, *MORE)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 

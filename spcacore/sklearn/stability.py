@@ -117,4 +117,4 @@ class StabilitySelector(SelectorMixin, BaseEstimator):
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self)
-        return self.result_.stable.any(axis=1)
+        return np.logical_or.reduce(self.result_.stable, axis=1)
