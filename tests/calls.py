@@ -402,7 +402,8 @@ ARGUMENTS: list[Call] = [  # other arrays than the first of a function, and thos
 ]  # fmt: skip
 READABLE = {n for n in spcacore.__all__ if hasattr(getattr(spcacore, n), "summary")}
 NO_ARRAYS = {  # methods whose arguments are options
-    *(f"{n}.{m}" for n in READABLE for m in ("summary", "group_contributions")),
+    *(f"{n}.{m}" for n in READABLE for m in ("summary", "group_contributions", "inverse_transform")),
+    "Stability.false_selections", "Stability.together", "Stability.to_frame",
     "GreedyComponent.at", "PPCAResult.sample", "StructuredPCAResult.posterior_covariance",
     "RowBlocks.beside", "RowBlocks.mapped", "RowBlocks.reduced", "RowBlocks.results", "RowBlocks.rows",
     "RowBlocks.split", "RowBlocks.split_or_none", "RowBlocks.stacked", "RowBlocks.taken",
@@ -429,13 +430,14 @@ def numbers(result: Any) -> dict[str, np.ndarray]:
     return out
 
 
-SETTINGS = {"get_num_threads", "set_num_threads"}  # of the process: tests/test_threads.py
+SETTINGS = {"get_num_threads", "limit_threads", "set_num_threads"}  # of the process: tests/test_threads.py
+APART = {"cross_validated_eigenvalues", "stability"}  # with tables of their own, in files of that name
 
 
 def without_a_call() -> set[str]:
     """Public functions of the package that no call of the table runs."""
     functions = {n for n in spcacore.__all__ if inspect.isfunction(getattr(spcacore, n))}
-    return functions - {c.function for c in CALLS} - SETTINGS - {"grid_laplacian"}
+    return functions - {c.function for c in CALLS} - SETTINGS - APART - {"grid_laplacian"}
 
 
 def without_an_argument() -> set[str]:

@@ -145,7 +145,7 @@ def test_the_matrix_without_components_is_brought_up_to_date(seed, dtype):
     removed_from = A.copy()
     for _ in range(8):
         active = np.union1d(active, rng.choice(60, 5))
-        assert working_set.add(active)
+        assert working_set.admit(active)
         inside, restricted = working_set.restricted(problem, state, active)
         got = restricted.operator.submatrix(np.arange(len(active)))
         tol = (1e-4 if dtype == np.float32 else 1e-10) * A.diagonal().max()

@@ -451,9 +451,9 @@ def test_what_is_refused_of_missing_entries():
     X = holes()
     message = r"entries that are NaN or infinite, the first at \(.*; impute or drop them"
     with pytest.raises(ValueError, match=message):
-        spcacore.tpower(X, 3)
+        spcacore.greedy(X, 3)
     with pytest.raises(ValueError, match=message):
-        sparse_pca(X, 2, cardinality=3)
+        sparse_pca(X, 2, cardinality=3, method="greedy")
     with pytest.raises(ValueError, match="NaN or infinite"):
         pmd(scipy.sparse.csr_array(X), 2)
     A = covariance(np.nan_to_num(X))

@@ -365,7 +365,7 @@ def test_what_is_not_finite_is_refused_in_rows_of_weight_0_too(layout, bad):
     X[np.argmin(w), 3] = bad
     for weight in (w, None):
         with pytest.raises(ValueError, match="1 entry that is NaN or infinite"):
-            spcacore.tpower(stored(X, layout), 3, sample_weight=weight)
+            spcacore.greedy(stored(X, layout), 3, sample_weight=weight)
 
 
 @pytest.mark.parametrize("layout", ["C", "F"])

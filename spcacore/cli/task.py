@@ -43,6 +43,9 @@ class Task:
         self.names = self.table.variables()
         self.matrix = self.table.matrix
         self.n, self.p = self.matrix.shape
+        where = None if args.nan else where_not_finite(self.table, args)
+        if where is not None:
+            raise UserError(f"{args.source}: {where}")
         self.size = f"{args.source} has {counted(self.n, 'sample')} of {counted(self.p, 'variable')}"
         self.warnings: list[str] = []
         self.computing = 0.0
@@ -203,7 +206,7 @@ def checked_options(
     args.deflation = deflation
     check_outputs(args, outputs)
     check_matplotlib(args)
-    args.nan = SOLVERS[args.method].missing
+    args.nan = SOLVERS[args.method].missing and args.method != "tpower"  # which --impute makes explicit
     return parameter, value, options
 
 

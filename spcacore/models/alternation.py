@@ -114,9 +114,7 @@ def prepare(
 
 
 def check_certify(certify: Any) -> bool | str:
-    if isinstance(certify, str):
-        return check_choice(certify, "certify", ("jointly",))
-    return check_bool(certify, "certify")
+    return "jointly" if certify == "jointly" else check_bool(certify, "certify")
 
 
 def problem_of(X: Any, method: type[Solver], kind: str, settings: dict[str, Any]) -> Problem:
