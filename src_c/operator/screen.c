@@ -35,7 +35,11 @@
  * Underflow in REAL moves a product by half of the smallest subnormal number eta each time: y_j by
  * less than 2 (n + 2) eta (1 + range (1 + weight_j)), with fewer than 2n directions.  slack_j holds
  * that over s->smallest, and a direction whose norm is smaller is not screened; nor is one whose
- * norm is above s->greatest: there a product may overflow on the way, which is to be reported. */
+ * norm is above s->greatest: there a product may overflow on the way, which is to be reported.
+ *
+ * Overflow in float, as of the squares of norms above 2^64, makes a residual and a bound infinite
+ * or NaN.  Neither is below a level, so the column is kept.  An infinite lower bound counts as 0,
+ * since the estimate alone may have overflowed. */
 #include "centring.h"
 
 #define GRAIN 0x1p-20f
@@ -83,7 +87,7 @@ VECTORIZED static void residuals(spca_int first, spca_int last, int used,
             q = q > 0 ? q : 0;
             square -= q * q;
         }
-        residual[j] = sqrtf(square > 0 ? square : 0) * (1 + GRAIN) + 0x1p-70f;
+        residual[j] = sqrtf(square < 0 ? 0 : square) * (1 + GRAIN) + 0x1p-70f;
     }
 }
 
@@ -397,7 +401,7 @@ static void lower_part(void *context, spca_int part)
     move(q, first, last, q->list, estimate, margin);
     for (spca_int a = first; a < last; a++) {
         float lower = (q->nonnegative ? estimate[a] : fabsf(estimate[a])) - margin[a];
-        s->lower[a] = lower > 0 ? lower : 0;
+        s->lower[a] = ((lower > 0) & (lower <= FLT_MAX)) ? lower : 0;
     }
 }
 

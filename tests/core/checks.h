@@ -10,7 +10,7 @@
     ROW(levels, 400)                                                                               \
     ROW(operator, 400)                                                                             \
     ROW(stops, 100)                                                                                \
-    ROW(screen, 400)                                                                               \
+    ROW(screen, 700)                                                                               \
     ROW(screened, 400)                                                                             \
     ROW(solvers, 600)                                                                              \
     ROW(screened_solvers, 400)                                                                     \

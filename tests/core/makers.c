@@ -250,7 +250,9 @@ void SPCA(problem_of)(trial_t *t, problem_t *q, int fixed)
                             : odd[below(t, most)];
     A->n = A->m = q->covariance ? A->p : odd[below(t, most)];
     A->row_major = q->storage == ROWS || q->storage == CSR;
-    A->range = q->storage == CALLBACK ? 1 : ldexp((real)1, (int)between(t, -2, 2));
+    /* with a screen, up to norms whose squares overflow in float */
+    A->range =
+        q->storage == CALLBACK ? 1 : ldexp((real)1, (int)between(t, -2, fixed & SCREENED ? 11 : 2));
     if (q->storage != CALLBACK && (q->style == LARGE || q->style == SMALL) && chance(t, 80)) {
         int exponent = q->style == LARGE ? SINGLE ? FLT_MAX_EXP : DBL_MAX_EXP
                        : SINGLE          ? FLT_MIN_EXP - 10
@@ -394,7 +396,8 @@ spca_int SPCA(query_work)(const operator_t *A)
     return 2 * A->p + A->m + A->t;
 }
 
-/* As _screening.py and _core.Screen do it. */
+/* As _screening.py and _core.Screen do it; but where they scale Z near 1, its norms here may be
+ * large enough for Z'f to overflow by them. */
 spca_screen *SPCA(screen_of)(trial_t *t, problem_t *q, int quantized, int references)
 {
     operator_t *A = &q->A;
@@ -410,7 +413,8 @@ spca_screen *SPCA(screen_of)(trial_t *t, problem_t *q, int quantized, int refere
            *error = quantized ? SCRATCH(t, p, double) : NULL;
     float *size = quantized ? SCRATCH(t, p, float) : NULL, *norms = SCRATCH(t, p, float);
     float *slacks = SCRATCH(t, p, float), *steps = quantized ? SCRATCH(t, p, float) : NULL;
-    double up = 1 + 0x1p-18, range = (double)A->range, largest = DBL_MIN, widest = 1;
+    double up = 1 + 0x1p-18, range = (double)A->range, largest = DBL_MIN, widest = 1,
+           longest = DBL_MIN;
     double rounding = 4 * ((double)n / 4 + STRANDS + 12) * EPSILON / 2;
     double smallest = SINGLE ? 0x1p-40 : 0x1p-100, tiny = SINGLE ? 0x1p-149 : 0x1p-1074;
     double underflow = 2 * (double)(n + 2) * (tiny / smallest);
@@ -444,6 +448,7 @@ spca_screen *SPCA(screen_of)(trial_t *t, problem_t *q, int quantized, int refere
             }
             widest = fmax(widest, (double)size[j]);
         }
+        longest = fmax(longest, norm + slack);
         norms[j] = (float)(norm * up);
         slacks[j] =
             slack <= (double)FLT_MAX / up ? (float)(slack * up + (double)FLT_MIN) : INFINITY;
@@ -456,7 +461,8 @@ spca_screen *SPCA(screen_of)(trial_t *t, problem_t *q, int quantized, int refere
     s->slack = slacks;
     s->widest = widest;
     s->smallest = smallest;
-    s->greatest = (double)REAL_MAX / largest / (8 * sqrt((double)n) * range);
+    s->greatest = fmin((double)REAL_MAX / largest / (8 * sqrt((double)n) * range),
+                       (double)REAL_MAX / (8 * longest));
     s->direction = references ? SCRATCH(t, n * SPCA_REFERENCES, double) : NULL;
     s->basis = SCRATCH(t, n * SPCA_REFERENCES, double);
     s->product = references ? SCRATCH(t, p * SPCA_REFERENCES, float) : NULL;
