@@ -146,6 +146,20 @@ def deflated(A, x, method, earlier=()):
     return A - np.outer(A @ x, A @ x) / (x @ A @ x)
 
 
+def deflations(A, V, method):
+    """A, and what is left of it after each of these loadings."""
+    left = [A]
+    for t, x in enumerate(V.T.astype(float)):
+        left.append(deflated(left[-1], x, method, list(V.T[:t].astype(float))))
+    return left
+
+
+def dense_vector(p, index, entries):
+    x = np.zeros(p)
+    x[index] = entries
+    return x
+
+
 def spanned_variance(A, V):
     """Tr(A V (V'V)^+ V')."""
     return np.trace(A @ V @ np.linalg.pinv(V.T @ V) @ V.T)
