@@ -9,6 +9,16 @@ import scipy.sparse
 from scipy.sparse.linalg import LinearOperator
 
 
+def ends_at(count):
+    """A callback that ends the search when so many steps are done."""
+
+    def callback(progress):
+        if progress.done >= count:
+            raise StopIteration
+
+    return callback
+
+
 def data_file(name):
     """The path of a data file; the test is skipped where it is not on this machine."""
     try:
