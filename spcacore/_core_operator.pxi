@@ -162,9 +162,7 @@ cdef class Operator:
     @property
     def dense(self):
         """Whether the entries are in one array."""
-        if self.single:
-            return self.s.data != NULL and self.s.indptr == NULL
-        return self.d.data != NULL and self.d.indptr == NULL
+        return self.s.data != NULL and self.s.indptr == NULL
 
     def unscreened(self):
         """The operator that `screened` was called on, or this one."""
@@ -211,9 +209,7 @@ cdef class Operator:
     @property
     def reads_columns(self):
         """Whether single columns of X are read in the time that they take, of data in CSC."""
-        if self.single:
-            return self.s.indptr != NULL and not self.s.symmetric_form and not self.s.row_major
-        return self.d.indptr != NULL and not self.d.symmetric_form and not self.d.row_major
+        return self.s.indptr != NULL and not self.symmetric_form and not self.s.row_major
 
     def apply_block(self, V):
         """A V for V (p, b), in Fortran order; the bits of `apply` to each column."""
@@ -396,10 +392,8 @@ cdef class Operator:
                 status = kernel_truncated_power(self.pointer(), k, nonnegative, max_iter, tol, on_stop, &call.c, &nnz,
                                                 &positions[0], &values[0], &work[0], &iwork[0], &objective,
                                                 &call.c.n_iter)
-            if not call.again(status):
+            if call.finished(status, &max_iter):
                 break
-            max_iter = 0
-        call.check(status)
         return <int> status, np.asarray(positions)[:nnz], np.asarray(values)[:nnz], objective, call.c.n_iter
 
     def truncated_power_each(self, const Py_ssize_t[:, ::1] index, const floating[:, ::1] value, Py_ssize_t k,
@@ -451,10 +445,8 @@ cdef class Operator:
                 status = kernel_gpower(self.pointer(), l0, gamma, max_iter, tol, on_stop, &call.c, &nnz,
                                        &positions[0], &values[0], &work[0], &iwork[0], &objective, &quadratic,
                                        &call.c.n_iter)
-            if not call.again(status):
+            if call.finished(status, &max_iter):
                 break
-            max_iter = 0
-        call.check(status)
         return (<int> status, np.asarray(positions)[:nnz].copy(), np.asarray(values)[:nnz].copy(), objective, quadratic,
                 call.c.n_iter)
 
@@ -482,10 +474,8 @@ cdef class Operator:
                 else:
                     status = kernel_pmd(self.pointer(), bound, nonnegative, max_iter, tol, on_stop, &call.c, &nnz,
                                         &positions[0], &values[0], &work[0], &iwork[0], &objective, &call.c.n_iter)
-            if not call.again(status):
+            if call.finished(status, &max_iter):
                 break
-            max_iter = 0
-        call.check(status)
         return <int> status, np.asarray(positions)[:nnz].copy(), np.asarray(values)[:nnz].copy(), objective, call.c.n_iter
 
     def scotlass(self, floating[::1] start, floating[::1, :] Q, double bound, Py_ssize_t max_iter,
@@ -502,10 +492,8 @@ cdef class Operator:
             with nogil:
                 status = kernel_scotlass(self.pointer(), t, basis, bound, max_iter, tol, on_stop, &call.c, &v[0],
                                          &work[0], &dwork[0], &objective, &call.c.n_iter)
-            if not call.again(status):
+            if call.finished(status, &max_iter):
                 break
-            max_iter = 0
-        call.check(status)
         return <int> status, np.asarray(v), objective, call.c.n_iter
 
 
