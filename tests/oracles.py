@@ -54,6 +54,12 @@ def optimum(A, k):
     return np.linalg.eigvalsh(blocks)[:, -1].max()
 
 
+def quotient(A, Q, x):
+    """x'Ax of the part outside of Q, over its squared norm."""
+    q = x - Q @ (Q.T @ x)
+    return q @ A @ q / (q @ q)
+
+
 def best_quotient(A, Q, k):
     """The largest x'Ax/x'Bx, B = I - QQ', over supports of size k, by the pencil on the range of B_S."""
     p, best = len(A), 0.0

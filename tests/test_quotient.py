@@ -10,7 +10,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from extras import optional
-from oracles import best_quotient, covariance, data_arrays, dense_vector, samples
+from oracles import best_quotient, covariance, data_arrays, dense_vector, quotient, samples
 
 import spcacore
 from spcacore import sparse_pca
@@ -28,12 +28,6 @@ def generalized(X, r, **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         return sparse_pca(X, r, deflation="generalized", **options)
-
-
-def quotient(A, Q, x):
-    """x'Ax of the part outside of Q, over its squared norm."""
-    q = x - Q @ (Q.T @ x)
-    return q @ A @ q / (q @ q)
 
 
 def sphere(p, count, seed=0):
