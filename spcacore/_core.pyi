@@ -7,6 +7,8 @@ from typing_extensions import disjoint_base
 
 _Real = NDArray[Any]
 _Index = NDArray[np.intp]
+_Double = NDArray[np.float64]
+_Hook = Callable[[int], object] | None
 
 SHADOW_BLOCK: int
 __pyx_capi__: dict[str, Any]
@@ -19,7 +21,7 @@ def end_threads() -> None: ...
 
 @disjoint_base
 class Call:
-    def __new__(cls, progress: Callable[[int], object] | None = None) -> Self: ...
+    def __new__(cls, progress: _Hook = None) -> Self: ...
 
 @disjoint_base
 class Screen:
@@ -75,21 +77,19 @@ class Operator:
     ) -> tuple[_Index, _Real]: ...
     def submatrix(self, index: _Index) -> _Real: ...
     def columns(self, index: _Index) -> _Real: ...
-    def gram(
-        self, index: _Index | None = None, progress: Callable[[int], object] | None = None
-    ) -> NDArray[np.float64] | None: ...
+    def gram(self, index: _Index | None = None, progress: _Hook = None) -> _Double | None: ...
     def outer(self) -> _Real: ...
     def deflated(
         self, method: str, index: _Index, value: _Real, image: _Real | None, coefficient: float
     ) -> Operator: ...
     def truncated_power_each(
         self,
-        index: NDArray[np.intp],
+        index: _Index,
         value: _Real,
         k: int,
         max_iter: int,
         tol: float,
-        progress: Callable[[int], object] | None = None,
+        progress: _Hook = None,
         nonnegative: bool = False,
     ) -> tuple[_Index, _Real, _Real, _Index]: ...
     def truncated_power(
@@ -99,7 +99,7 @@ class Operator:
         k: int,
         max_iter: int,
         tol: float,
-        progress: Callable[[int], object] | None = None,
+        progress: _Hook = None,
         nonnegative: bool = False,
     ) -> tuple[int, _Index, _Real, float, int]: ...
     def gpower(
@@ -110,7 +110,7 @@ class Operator:
         gamma: float,
         max_iter: int,
         tol: float,
-        progress: Callable[[int], object] | None = None,
+        progress: _Hook = None,
     ) -> tuple[int, _Index, _Real, float, float, int]: ...
     def pmd(
         self,
@@ -120,17 +120,11 @@ class Operator:
         sample_bound: float,
         max_iter: int,
         tol: float,
-        progress: Callable[[int], object] | None = None,
+        progress: _Hook = None,
         nonnegative: bool = False,
     ) -> tuple[int, _Index, _Real, float, int]: ...
     def scotlass(
-        self,
-        start: _Real,
-        Q: _Real,
-        bound: float,
-        max_iter: int,
-        tol: float,
-        progress: Callable[[int], object] | None = None,
+        self, start: _Real, Q: _Real, bound: float, max_iter: int, tol: float, progress: _Hook = None
     ) -> tuple[int, _Real, float, int]: ...
 
 def dense(
@@ -153,10 +147,10 @@ def products(owner: Any, n: int, p: int, symmetric_form: bool, factor: float, si
 def leading_eigenvector(G: _Real) -> tuple[float, _Real]: ...
 def dense_statistics(
     X: _Real, center: bool, shadow: NDArray[np.int8] | None = None
-) -> tuple[NDArray[np.float64], NDArray[np.float32]]: ...
+) -> tuple[_Double, NDArray[np.float32]]: ...
 def compressed_statistics(
     n: int, p: int, row_major: bool, data: _Real, indices: NDArray[Any], indptr: NDArray[Any]
-) -> NDArray[np.float64]: ...
+) -> _Double: ...
 def symmetry(A: _Real) -> tuple[float, float, float]: ...
 def select_largest(x: _Real, k: int) -> _Index: ...
 def truncate(x: _Real, k: int) -> None: ...
@@ -167,34 +161,29 @@ def l1_kept_level(a: _Real, bound: float) -> float: ...
 def bordered_eigenvalues(
     C: _Real,
     candidate: _Index,
-    diagonal: NDArray[np.float64],
-    eigenvalues: NDArray[np.float64],
-    W: NDArray[np.float64],
-    norm: NDArray[np.float64] | None = None,
-    Q: NDArray[np.float64] | None = None,
-    R: NDArray[np.float64] | None = None,
+    diagonal: _Double,
+    eigenvalues: _Double,
+    W: _Double,
+    norm: _Double | None = None,
+    Q: _Double | None = None,
+    R: _Double | None = None,
     strength: float = 0,
     least: float = 0,
-) -> NDArray[np.float64]: ...
-def deleted_eigenvalues(eigenvalues: NDArray[np.float64], W: NDArray[np.float64]) -> NDArray[np.float64]: ...
+) -> _Double: ...
+def deleted_eigenvalues(eigenvalues: _Double, W: _Double) -> _Double: ...
 def dspca(
-    A: NDArray[np.float64],
-    constrained: bool,
-    limit: float,
-    tol: float,
-    max_iter: int,
-    progress: Callable[[int], object] | None = None,
-) -> tuple[int, NDArray[np.float64], float, float, int]: ...
+    A: _Double, constrained: bool, limit: float, tol: float, max_iter: int, progress: _Hook = None
+) -> tuple[int, _Double, float, float, int]: ...
 def elastic_net(
-    G: NDArray[np.float64],
-    c: NDArray[np.float64],
+    G: _Double,
+    c: _Double,
     limit: int,
     ridge: float,
     floor: float,
     least: float,
     index: _Index,
-    value: NDArray[np.float64],
-) -> tuple[int, _Index, NDArray[np.float64], float]: ...
+    value: _Double,
+) -> tuple[int, _Index, _Double, float]: ...
 def branch(
     N: _Real,
     k: int,
@@ -202,12 +191,12 @@ def branch(
     which: _Index,
     empty: _Index,
     work: _Real,
-    progress: Callable[[int], object] | None = None,
+    progress: _Hook = None,
 ) -> tuple[_Index, _Real]: ...
 def branch_work(p: int, k: int) -> int: ...
-def add_distances(T: _Real, w: _Real, squared: bool, D: NDArray[np.float64]) -> None: ...
-def absolute_products(T: _Real, u: _Real) -> NDArray[np.float64]: ...
-def orthomax(Y: _Real, gamma: float, max_iter: int, tol: float) -> tuple[int, NDArray[np.float64], int]: ...
-def l1_sweeps(Y: _Real, max_iter: int, tol: float, R: NDArray[np.float64]) -> tuple[int, int]: ...
+def add_distances(T: _Real, w: _Real, squared: bool, D: _Double) -> None: ...
+def absolute_products(T: _Real, u: _Real) -> _Double: ...
+def orthomax(Y: _Real, gamma: float, max_iter: int, tol: float) -> tuple[int, _Double, int]: ...
+def l1_sweeps(Y: _Real, max_iter: int, tol: float, R: _Double) -> tuple[int, int]: ...
 def deflate_covariance(method: str, A: _Real, index: _Index, value: _Real) -> bool: ...
 def deflate_data(method: str, X: _Real, index: _Index, value: _Real, mean: _Real | None) -> bool: ...

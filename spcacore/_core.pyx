@@ -167,6 +167,14 @@ cdef class Call:
         self.steps = self.c.n_iter
         return True
 
+    cdef bint finished(self, spca_status status, Py_ssize_t *max_iter) except -1:
+        """Whether no more is to be asked; else max_iter is 0."""
+        if self.again(status):
+            max_iter[0] = 0
+            return False
+        self.check(status)
+        return True
+
     cdef int check(self, spca_status status) except -1:
         """Raise for a status without a result; SPCA_ZERO_VECTOR is the caller's to judge."""
         self.c.n_iter += self.steps

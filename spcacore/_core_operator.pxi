@@ -72,7 +72,7 @@ cdef class Operator:
     """
     cdef spca_soperator s
     cdef spca_doperator d
-    cdef void *steps        # t directions, t images, t coefficients
+    cdef void *steps        # t directions, t images, t coefficients, in the precision in use
     cdef object refs, plain
     cdef readonly bint single
     cdef readonly Py_ssize_t n, p, m, t
@@ -100,9 +100,8 @@ cdef class Operator:
         """This operator, answering `largest` and `above` by exact screening; of data without row weights."""
         if self.s.row_weight != NULL or self.d.row_weight != NULL:
             raise TypeError("screening needs data without row weights")
-        cdef Operator B = Operator()
-        B.n, B.p, B.m, B.symmetric_form, B.single, B.dtype = self.n, self.p, self.m, self.symmetric_form, self.single, self.dtype
-        B.s, B.d, B.t, B.refs, B.plain = self.s, self.d, 0, (self.refs, screen), self
+        cdef Operator B = self.copy()
+        B.refs, B.plain = (self.refs, screen), self
         B.s.screen = B.d.screen = &screen.s
         B.s.cache = B.d.cache = &screen.cache if screen.cache.capacity else NULL
         return B
@@ -121,7 +120,7 @@ cdef class Operator:
 
     def row_weighted(self, const floating[::1] weight, bint centered=False):
         """F = diag(weight) (X - 1 mean') diag(column weights), or, not centered, (diag(weight) X - 1 mean') ..."""
-        if self.symmetric_form or not self.stored():
+        if self.symmetric_form or not self.in_memory:
             raise TypeError("row weights need data in memory")
         cdef Operator B = self.copy()
         B.refs = (self, weight)
@@ -133,14 +132,10 @@ cdef class Operator:
             B.d.row_weight, B.d.row_center = &weight[0], &weight[0] if centered else NULL
         return B
 
-    cdef bint stored(self) noexcept:
-        """Whether it reads arrays, rather than asking an owner for products."""
-        return self.s.owner == NULL if self.single else self.d.owner == NULL
-
     @property
     def in_memory(self):
         """Whether it reads arrays, rather than asking an owner for products."""
-        return self.stored()
+        return self.s.owner == NULL
 
     @property
     def factor(self):
@@ -167,9 +162,7 @@ cdef class Operator:
     @property
     def dense(self):
         """Whether the entries are in one array."""
-        if self.single:
-            return self.s.data != NULL and self.s.indptr == NULL
-        return self.d.data != NULL and self.d.indptr == NULL
+        return self.s.data != NULL and self.s.indptr == NULL
 
     def unscreened(self):
         """The operator that `screened` was called on, or this one."""
@@ -216,9 +209,7 @@ cdef class Operator:
     @property
     def reads_columns(self):
         """Whether single columns of X are read in the time that they take, of data in CSC."""
-        if self.single:
-            return self.s.indptr != NULL and not self.s.symmetric_form and not self.s.row_major
-        return self.d.indptr != NULL and not self.d.symmetric_form and not self.d.row_major
+        return self.s.indptr != NULL and not self.symmetric_form and not self.s.row_major
 
     def apply_block(self, V):
         """A V for V (p, b), in Fortran order; the bits of `apply` to each column."""
@@ -318,7 +309,7 @@ cdef class Operator:
 
         None where the progress hook ends the pass.
         """
-        if self.symmetric_form or self.t or not self.stored():
+        if self.symmetric_form or self.t or not self.in_memory:
             raise TypeError("this needs data in memory, without deflation")
         cdef Call call = Call(progress)
         cdef spca_status status
@@ -356,46 +347,32 @@ cdef class Operator:
     def deflated(self, str method, Py_ssize_t[::1] index, floating[::1] value, floating[::1] image,
                  floating coefficient):
         """This operator with one more direction removed (spca_proto.h says what image and coefficient are)."""
-        cdef Operator B = Operator()
+        cdef Operator B = self.copy()
         cdef Py_ssize_t t = self.t, size = sizeof(spca_dvector) + sizeof(void *) + sizeof(double)
-        cdef spca_svector *sdirections
-        cdef spca_dvector *ddirections
-        cdef void **images
-        cdef float *scoefficients
-        cdef double *dcoefficients
-        cdef spca_deflation code = {"hotelling": SPCA_HOTELLING, "projection": SPCA_PROJECTION,
-                                    "schur": SPCA_SCHUR}[method]
-        B.n, B.p, B.m, B.symmetric_form, B.single, B.dtype = self.n, self.p, self.m, self.symmetric_form, self.single, self.dtype
-        B.s, B.d, B.t = self.s, self.d, t + 1
-        B.refs = (self.refs, index, value, image)
+        cdef char *images
+        cdef char *coefficients
+        B.t, B.refs = t + 1, (self.refs, index, value, image)
         B.steps = malloc((t + 1) * size)
         if B.steps == NULL:
             raise MemoryError
-        images = <void **> (<char *> B.steps + (t + 1) * sizeof(spca_dvector))
+        images = <char *> B.steps + (t + 1) * sizeof(spca_dvector)
+        coefficients = images + (t + 1) * sizeof(void *)
+        if t > 0:
+            memcpy(B.steps, self.d.direction, t * sizeof(spca_dvector))
+            memcpy(images, self.d.image, t * sizeof(void *))
+            memcpy(coefficients, self.d.coefficient, t * sizeof(floating))
         if floating is float:
-            sdirections = <spca_svector *> B.steps
-            scoefficients = <float *> (images + t + 1)
-            if t > 0:
-                memcpy(sdirections, self.s.direction, t * sizeof(spca_svector))
-                memcpy(images, self.s.image, t * sizeof(void *))
-                memcpy(scoefficients, self.s.coefficient, t * sizeof(float))
-            sdirections[t] = svector(value.shape[0], positions_of(index), &value[0])
-            scoefficients[t] = coefficient
-            images[t] = &image[0] if image is not None else NULL
-            B.s.deflation, B.s.t, B.s.direction = code, t + 1, sdirections
-            B.s.image, B.s.coefficient = <const float *const *> images, scoefficients
+            (<spca_svector *> B.steps)[t] = svector(value.shape[0], positions_of(index), &value[0])
         else:
-            ddirections = <spca_dvector *> B.steps
-            dcoefficients = <double *> (images + t + 1)
-            if t > 0:
-                memcpy(ddirections, self.d.direction, t * sizeof(spca_dvector))
-                memcpy(images, self.d.image, t * sizeof(void *))
-                memcpy(dcoefficients, self.d.coefficient, t * sizeof(double))
-            ddirections[t] = dvector(value.shape[0], positions_of(index), &value[0])
-            dcoefficients[t] = coefficient
-            images[t] = &image[0] if image is not None else NULL
-            B.d.deflation, B.d.t, B.d.direction = code, t + 1, ddirections
-            B.d.image, B.d.coefficient = <const double *const *> images, dcoefficients
+            (<spca_dvector *> B.steps)[t] = dvector(value.shape[0], positions_of(index), &value[0])
+        (<const void **> images)[t] = first(image)
+        (<floating *> coefficients)[t] = coefficient
+        B.s.deflation = B.d.deflation = {"hotelling": SPCA_HOTELLING, "projection": SPCA_PROJECTION,
+                                         "schur": SPCA_SCHUR}[method]
+        B.s.t = B.d.t = t + 1
+        B.s.direction, B.d.direction = <spca_svector *> B.steps, <spca_dvector *> B.steps
+        B.s.image, B.d.image = <const float *const *> images, <const double *const *> images
+        B.s.coefficient, B.d.coefficient = <const float *> coefficients, <const double *> coefficients
         return B
 
     def truncated_power(self, Py_ssize_t[::1] index, floating[::1] value, Py_ssize_t k,
@@ -415,10 +392,8 @@ cdef class Operator:
                 status = kernel_truncated_power(self.pointer(), k, nonnegative, max_iter, tol, on_stop, &call.c, &nnz,
                                                 &positions[0], &values[0], &work[0], &iwork[0], &objective,
                                                 &call.c.n_iter)
-            if not call.again(status):
+            if call.finished(status, &max_iter):
                 break
-            max_iter = 0
-        call.check(status)
         return <int> status, np.asarray(positions)[:nnz], np.asarray(values)[:nnz], objective, call.c.n_iter
 
     def truncated_power_each(self, const Py_ssize_t[:, ::1] index, const floating[:, ::1] value, Py_ssize_t k,
@@ -470,10 +445,8 @@ cdef class Operator:
                 status = kernel_gpower(self.pointer(), l0, gamma, max_iter, tol, on_stop, &call.c, &nnz,
                                        &positions[0], &values[0], &work[0], &iwork[0], &objective, &quadratic,
                                        &call.c.n_iter)
-            if not call.again(status):
+            if call.finished(status, &max_iter):
                 break
-            max_iter = 0
-        call.check(status)
         return (<int> status, np.asarray(positions)[:nnz].copy(), np.asarray(values)[:nnz].copy(), objective, quadratic,
                 call.c.n_iter)
 
@@ -501,10 +474,8 @@ cdef class Operator:
                 else:
                     status = kernel_pmd(self.pointer(), bound, nonnegative, max_iter, tol, on_stop, &call.c, &nnz,
                                         &positions[0], &values[0], &work[0], &iwork[0], &objective, &call.c.n_iter)
-            if not call.again(status):
+            if call.finished(status, &max_iter):
                 break
-            max_iter = 0
-        call.check(status)
         return <int> status, np.asarray(positions)[:nnz].copy(), np.asarray(values)[:nnz].copy(), objective, call.c.n_iter
 
     def scotlass(self, floating[::1] start, floating[::1, :] Q, double bound, Py_ssize_t max_iter,
@@ -521,10 +492,8 @@ cdef class Operator:
             with nogil:
                 status = kernel_scotlass(self.pointer(), t, basis, bound, max_iter, tol, on_stop, &call.c, &v[0],
                                          &work[0], &dwork[0], &objective, &call.c.n_iter)
-            if not call.again(status):
+            if call.finished(status, &max_iter):
                 break
-            max_iter = 0
-        call.check(status)
         return <int> status, np.asarray(v), objective, call.c.n_iter
 
 

@@ -13,59 +13,14 @@ from typing import Any
 import numpy as np
 
 import spcacore
-from spcacore import (
-    branch_and_bound,
-    compare,
-    deflate,
-    dspca,
-    explained_variance,
-    from_loadings,
-    gpower,
-    greedy,
-    kernel_pca,
-    l1_rotation,
-    l1_threshold,
-    least_squares_component,
-    oppca,
-    optimality_bound,
-    orthomax,
-    pmd,
-    ppca,
-    prs,
-    random_fourier_features,
-    refine,
-    renormalize,
-    row_blocks,
-    sca,
-    sca_path,
-    scotlass,
-    select_n_components,
-    select_prior,
-    select_sparsity,
-    sma,
-    soft_threshold,
-    soppca,
-    sparse_cca,
-    sparse_cca_bound,
-    sparse_cca_permutation,
-    sparse_dissimilarity,
-    sparse_dissimilarity_gap,
-    sparse_eigen,
-    sparse_eigen_bound,
-    sparse_kmeans,
-    sparse_kmeans_gap,
-    sparse_lda,
-    sparse_pca,
-    sparsity_path,
-    spca,
-    tpower,
-    truncate,
-    varimax,
-)
+from spcacore import sparse_pca
 
 N, P, R, K = 40, 12, 2, 3
 NUMBERS = "biuf"  # kinds of dtype
-DEFLATIONS = ["hotelling", "schur", "orthogonalized_hotelling", "orthogonalized_projection", "generalized"]
+DEFLATIONS = [
+    "hotelling", "schur", "orthogonalized_hotelling", "orthogonalized_projection", "orthogonalized_schur",
+    "generalized",
+]  # fmt: skip
 LABELS = np.arange(N) % 3
 METRIC = np.diag(np.linspace(1, 2, P))
 V0 = np.random.default_rng(2).standard_normal((P, R))
@@ -103,7 +58,6 @@ class Call:
     run: Callable[[Any], Any]
     takes: str = "data"
     sparse: bool = True  # scipy.sparse matrices are accepted
-    random: bool = False  # takes rng
     other: str = ""  # the argument that the matrix is, where it is not the first
     of: str = ""  # of a method: the function whose result has it
 
@@ -126,22 +80,32 @@ class Call:
         return self.name
 
 
-def data(name: str, run: Callable[[Any], Any], **options: Any) -> list[Call]:
-    return [Call(name, run, **options)]
+def named(name: str) -> Callable[..., Any]:
+    """The function that the name of a call begins with."""
+    return getattr(spcacore, name.split(",")[0])
 
 
-def either(name: str, run: Callable[..., Any], **options: Any) -> list[Call]:
-    """A function that has `kind`."""
+def data(name: str, *arguments: Any, **options: Any) -> list[Call]:
+    """This function of a matrix and these arguments."""
+    return [Call(name, lambda X: named(name)(X, *arguments, **options))]
+
+
+def either(name: str, *arguments: Any, **options: Any) -> list[Call]:
+    """The same of one that has `kind`."""
+    return both(name, lambda X, kind: named(name)(X, *arguments, kind=kind, **options))
+
+
+def both(name: str, run: Callable[..., Any], **options: Any) -> list[Call]:
+    """Of data and of a covariance."""
     return [
         Call(name, lambda X: run(X, kind="data"), "data", **options),
         Call(f"{name}, covariance", lambda X: run(X, kind="covariance"), "covariance", **options),
     ]
 
 
-def several(method: str, option: str, value: Any) -> list[Call]:
-    return either(
-        f"sparse_pca, {method}", lambda X, kind: sparse_pca(X, R, method=method, kind=kind, **{option: value})
-    )
+def sides(name: str, *arguments: Any, **options: Any) -> list[Call]:
+    """A function of two sides, which are halves of the matrix."""
+    return [Call(name, lambda X: named(name)(X[:, :6], X[:, 6:], *arguments, **options))]
 
 
 def samples(kind: str) -> dict[str, int]:
@@ -152,144 +116,92 @@ def fitted(X: Any) -> Any:
     return sparse_pca(CLEAN["data"], R, cardinality=K).transform(X)
 
 
+DENSE: dict[str, Any] = {"sparse": False}
 CALLS: list[Call] = [
-    *either("sparse_pca", lambda X, kind: sparse_pca(X, R, cardinality=K, kind=kind)),
-    *several("greedy", "cardinality", K),
-    *several("branch_and_bound", "cardinality", K),
-    *several("dspca", "cardinality", K),
-    *several("gpower", "penalty", 0.5),
-    *several("pmd", "l1_bound", 1.5),
-    *several("scotlass", "l1_bound", 1.5),
-    *several("least_squares", "cardinality", K),
-    *several("thresholding", "cardinality", K),
-    *either(
-        "sparse_pca, explained",
-        lambda X, kind: sparse_pca(X, 0.6, explained=0.8, objective="least_squares", kind=kind),
-    ),
-    *either("sparse_pca, explained variance", lambda X, kind: sparse_pca(X, R, explained=0.8, kind=kind)),
-    *[
-        call
-        for deflation in (
-            "hotelling",
-            "schur",
-            "orthogonalized_hotelling",
-            "orthogonalized_projection",
-            "orthogonalized_schur",
-            "generalized",
-        )
-        for call in either(
-            f"sparse_pca, {deflation}",
-            lambda X, kind, deflation=deflation: sparse_pca(
-                X, R, cardinality=K, deflation=deflation, kind=kind
-            ),
-        )
-    ],
-    *data("sparse_pca, naive", lambda X: sparse_pca(X, R, l1_bound=1.5, method="pmd", deflation="naive")),
-    *either(
-        "sparse_pca, orthogonal",
-        lambda X, kind: sparse_pca(X, R, cardinality=K, constraint="orthogonal", kind=kind),
-    ),
-    *either(
-        "sparse_pca, uncorrelated",
-        lambda X, kind: sparse_pca(X, R, cardinality=K, constraint="uncorrelated", kind=kind),
-    ),
-    *either(
-        "sparse_pca, refined",
-        lambda X, kind: sparse_pca(X, R, cardinality=K, refine=True, certify=True, kind=kind),
-    ),
-    *either("sparse_pca, scale", lambda X, kind: sparse_pca(X, R, cardinality=K, scale=True, kind=kind)),
-    *either("tpower", lambda X, kind: tpower(X, K, kind=kind)),
-    *either("tpower, nonnegative", lambda X, kind: tpower(X, K, nonnegative=True, kind=kind)),
-    *either("gpower", lambda X, kind: gpower(X, 0.3, relative=True, kind=kind)),
-    *either("gpower, l0", lambda X, kind: gpower(X, 0.1, norm="l0", relative=True, kind=kind)),
-    *either("pmd", lambda X, kind: pmd(X, 1.5, kind=kind)),
-    *data("pmd, two-way", lambda X: pmd(X, 1.5, sample_l1_bound=3.0)),
-    *either("scotlass", lambda X, kind: scotlass(X, 1.5, kind=kind)),
-    *either("greedy", lambda X, kind: greedy(X, K, kind=kind)),
-    *either("greedy, backward", lambda X, kind: greedy(X, K, strategy="backward", kind=kind)),
-    *either("greedy, bidirectional", lambda X, kind: greedy(X, K, strategy="bidirectional", kind=kind)),
-    *either("branch_and_bound", lambda X, kind: branch_and_bound(X, K, kind=kind)),
-    *either("least_squares_component", lambda X, kind: least_squares_component(X, K, kind=kind)),
-    *either("dspca", lambda X, kind: dspca(X, K, kind=kind)),
-    *either("optimality_bound", lambda X, kind: optimality_bound(X, K, relaxation=True, kind=kind)),
-    *either("refine", lambda X, kind: refine(X, SPARSE, cardinality=K, tol=1e-4, kind=kind)),
-    *either("spca", lambda X, kind: spca(X, R, cardinality=K, kind=kind)),
-    *either("spca, penalty", lambda X, kind: spca(X, R, penalty=0.5, tol=1e-4, kind=kind)),
-    *either("sca", lambda X, kind: sca(X, R, l1_bound=3.0, kind=kind)),
-    *either("sca, hard", lambda X, kind: sca(X, R, l1_bound=3.0, threshold="hard", rotation="l1", kind=kind)),
-    *either("sca_path", lambda X, kind: sca_path(X, R, [2.0, 3.0, 4.0], kind=kind)),
-    *data("sma", lambda X: sma(X, R, l1_bound=3.0, sample_l1_bound=6.0)),
-    *either("oppca", lambda X, kind: oppca(X, R, kind=kind, **samples(kind))),
-    *either("soppca", lambda X, kind: soppca(X, R, K, kind=kind, **samples(kind))),
-    *either(
+    *either("sparse_pca", R, cardinality=K),
+    *either("sparse_pca, greedy", R, method="greedy", cardinality=K),
+    *either("sparse_pca, branch_and_bound", R, method="branch_and_bound", cardinality=K),
+    *either("sparse_pca, dspca", R, method="dspca", cardinality=K),
+    *either("sparse_pca, gpower", R, method="gpower", penalty=0.5),
+    *either("sparse_pca, pmd", R, method="pmd", l1_bound=1.5),
+    *either("sparse_pca, scotlass", R, method="scotlass", l1_bound=1.5),
+    *either("sparse_pca, least_squares", R, method="least_squares", cardinality=K),
+    *either("sparse_pca, thresholding", R, method="thresholding", cardinality=K),
+    *either("sparse_pca, explained", 0.6, explained=0.8, objective="least_squares"),
+    *either("sparse_pca, explained variance", R, explained=0.8),
+    *[call for d in DEFLATIONS for call in either(f"sparse_pca, {d}", R, cardinality=K, deflation=d)],
+    *data("sparse_pca, naive", R, l1_bound=1.5, method="pmd", deflation="naive"),
+    *either("sparse_pca, orthogonal", R, cardinality=K, constraint="orthogonal"),
+    *either("sparse_pca, uncorrelated", R, cardinality=K, constraint="uncorrelated"),
+    *either("sparse_pca, refined", R, cardinality=K, refine=True, certify=True),
+    *either("sparse_pca, scale", R, cardinality=K, scale=True),
+    *either("tpower", K),
+    *either("tpower, nonnegative", K, nonnegative=True),
+    *either("gpower", 0.3, relative=True),
+    *either("gpower, l0", 0.1, norm="l0", relative=True),
+    *either("pmd", 1.5),
+    *data("pmd, two-way", 1.5, sample_l1_bound=3.0),
+    *either("scotlass", 1.5),
+    *either("greedy", K),
+    *either("greedy, backward", K, strategy="backward"),
+    *either("greedy, bidirectional", K, strategy="bidirectional"),
+    *either("branch_and_bound", K),
+    *either("least_squares_component", K),
+    *either("dspca", K),
+    *either("optimality_bound", K, relaxation=True),
+    *either("refine", SPARSE, cardinality=K, tol=1e-4),
+    *either("spca", R, cardinality=K),
+    *either("spca, penalty", R, penalty=0.5, tol=1e-4),
+    *either("sca", R, l1_bound=3.0),
+    *either("sca, hard", R, l1_bound=3.0, threshold="hard", rotation="l1"),
+    *either("sca_path", R, [2.0, 3.0, 4.0]),
+    *data("sma", R, l1_bound=3.0, sample_l1_bound=6.0),
+    *both("oppca", lambda X, kind: spcacore.oppca(X, R, kind=kind, **samples(kind))),
+    *both("soppca", lambda X, kind: spcacore.soppca(X, R, K, kind=kind, **samples(kind))),
+    *both(
         "select_prior",
-        lambda X, kind: select_prior(X, {"none": None}, R, cardinality=K, kind=kind, **samples(kind)),
+        lambda X, kind: spcacore.select_prior(
+            X, {"none": None}, R, cardinality=K, kind=kind, **samples(kind)
+        ),
     ),
-    *either("ppca", lambda X, kind: ppca(X, R, kind=kind, **samples(kind))),
-    *data("kernel_pca", lambda X: kernel_pca(X, R)),
-    *data("kernel_pca, features", lambda X: kernel_pca(X, R, random_features=20), random=True),
-    *data("random_fourier_features", lambda X: random_fourier_features(X, 20)),
-    *data("sparse_lda", lambda X: sparse_lda(X, LABELS, cardinality=K)),
-    *data("sparse_cca", lambda X: sparse_cca(X[:, :6], X[:, 6:], R, l1_bound=(1.5, 1.5))),
-    *data(
-        "sparse_cca, generalized",
-        lambda X: sparse_cca(X[:, :6], X[:, 6:], 1, method="generalized", cardinality=(2, 2), ridge=0.1),
-    ),
-    *data("sparse_cca_bound", lambda X: sparse_cca_bound(X[:, :6], X[:, 6:], (2, 2), ridge=0.1)),
-    *data(
-        "sparse_cca_permutation",
-        lambda X: sparse_cca_permutation(X[:, :6], X[:, 6:], [1.2, 1.5], n_permutations=3),
-    ),
-    *data("sparse_dissimilarity", lambda X: sparse_dissimilarity(X, 1.5)),
-    *data("sparse_dissimilarity, absolute", lambda X: sparse_dissimilarity(X, 1.5, "absolute")),
-    *data(
-        "sparse_dissimilarity_gap",
-        lambda X: sparse_dissimilarity_gap(X, [1.2, 2.0], n_permutations=2),
-    ),
-    *data("sparse_kmeans", lambda X: sparse_kmeans(X, 3, 1.5, n_init=3)),
-    *data(
-        "sparse_kmeans_gap",
-        lambda X: sparse_kmeans_gap(X, 3, [1.2, 2.0], n_permutations=2, n_init=2),
-    ),
-    Call(
-        "sparse_eigen",
-        lambda A: sparse_eigen(A, np.diag(np.linspace(1, 2, P)), cardinality=K),
-        "covariance",
-    ),
-    Call(
-        "sparse_eigen_bound", lambda A: sparse_eigen_bound(A, np.diag(np.linspace(1, 2, P)), K), "covariance"
-    ),
-    *either("sparsity_path", lambda X, kind: sparsity_path(X, n_components=R, cardinality=[6, 3], kind=kind)),
-    *data("select_sparsity", lambda X: select_sparsity(X, cardinality=[6, 3], n_folds=3)),
-    *data(
-        "select_sparsity, permutation",
-        lambda X: select_sparsity(X, cardinality=[6, 3], criterion="permutation", n_permutations=3),
-    ),
-    *either(
-        "select_sparsity, sparseness",
-        lambda X, kind: select_sparsity(X, cardinality=[6, 3], criterion="sparseness", kind=kind),
-    ),
-    *data("select_n_components", lambda X: select_n_components(X, 3, cardinality=K, n_folds=3)),
-    *either("compare", lambda X, kind: compare([SPARSE, V0], X, kind=kind), other="X"),
-    *either("from_loadings", lambda X, kind: from_loadings(abs(SPARSE), X, kind=kind), other="X"),
-    *either("explained_variance", lambda X, kind: explained_variance(X, V0, kind=kind)),
-    *either("explained_variance, adjusted", lambda X, kind: explained_variance(X, V0, "adjusted", kind=kind)),
-    *either(
-        "explained_variance, regression",
-        lambda X, kind: explained_variance(X, V0, "regression", kind=kind),
-    ),
-    *either("renormalize", lambda X, kind: renormalize(X, V0, kind=kind)),
-    *either("deflate", lambda X, kind: deflate(X, V0[:, 0], kind=kind), sparse=False),
-    *either("deflate, schur", lambda X, kind: deflate(X, V0[:, 0], "schur", kind=kind), sparse=False),
-    *data("row_blocks", lambda X: sparse_pca(row_blocks(X, block_bytes=2048), R, cardinality=K)),
-    *data("SparsePCAResult.transform", fitted),
-    Call("varimax", varimax, "loadings", sparse=False),
-    Call("orthomax", lambda V: orthomax(V, 0.5, normalize=True), "loadings", sparse=False),
-    Call("l1_rotation", l1_rotation, "loadings", sparse=False),
-    Call("prs", lambda V: prs(V, 3.0), "loadings", sparse=False),
-    Call("truncate", lambda x: truncate(x, K), "vector", sparse=False),
-    Call("soft_threshold", lambda x: soft_threshold(x, 0.3), "vector", sparse=False),
-    Call("l1_threshold", lambda x: l1_threshold(x, 1.5), "vector", sparse=False),
+    *both("ppca", lambda X, kind: spcacore.ppca(X, R, kind=kind, **samples(kind))),
+    *data("kernel_pca", R),
+    *data("kernel_pca, features", R, random_features=20),
+    *data("random_fourier_features", 20),
+    *data("sparse_lda", LABELS, cardinality=K),
+    *sides("sparse_cca", R, l1_bound=(1.5, 1.5)),
+    *sides("sparse_cca, generalized", 1, method="generalized", cardinality=(2, 2), ridge=0.1),
+    *sides("sparse_cca_bound", (2, 2), ridge=0.1),
+    *sides("sparse_cca_permutation", [1.2, 1.5], n_permutations=3),
+    *data("sparse_dissimilarity", 1.5),
+    *data("sparse_dissimilarity, absolute", 1.5, "absolute"),
+    *data("sparse_dissimilarity_gap", [1.2, 2.0], n_permutations=2),
+    *data("sparse_kmeans", 3, 1.5, n_init=3),
+    *data("sparse_kmeans_gap", 3, [1.2, 2.0], n_permutations=2, n_init=2),
+    Call("sparse_eigen", lambda A: spcacore.sparse_eigen(A, METRIC, cardinality=K), "covariance"),
+    Call("sparse_eigen_bound", lambda A: spcacore.sparse_eigen_bound(A, METRIC, K), "covariance"),
+    *either("sparsity_path", n_components=R, cardinality=[6, 3]),
+    *data("select_sparsity", cardinality=[6, 3], n_folds=3),
+    *data("select_sparsity, permutation", cardinality=[6, 3], criterion="permutation", n_permutations=3),
+    *either("select_sparsity, sparseness", cardinality=[6, 3], criterion="sparseness"),
+    *data("select_n_components", 3, cardinality=K, n_folds=3),
+    *both("compare", lambda X, kind: spcacore.compare([SPARSE, V0], X, kind=kind), other="X"),
+    *both("from_loadings", lambda X, kind: spcacore.from_loadings(abs(SPARSE), X, kind=kind), other="X"),
+    *either("explained_variance", V0),
+    *either("explained_variance, adjusted", V0, "adjusted"),
+    *either("explained_variance, regression", V0, "regression"),
+    *either("renormalize", V0),
+    *both("deflate", lambda A, kind: spcacore.deflate(A, V0[:, 0], kind=kind), **DENSE),
+    *both("deflate, schur", lambda A, kind: spcacore.deflate(A, V0[:, 0], "schur", kind=kind), **DENSE),
+    Call("row_blocks", lambda X: sparse_pca(spcacore.row_blocks(X, block_bytes=2048), R, cardinality=K)),
+    Call("SparsePCAResult.transform", fitted),
+    Call("varimax", spcacore.varimax, "loadings", **DENSE),
+    Call("orthomax", lambda V: spcacore.orthomax(V, 0.5, normalize=True), "loadings", **DENSE),
+    Call("l1_rotation", spcacore.l1_rotation, "loadings", **DENSE),
+    Call("prs", lambda V: spcacore.prs(V, 3.0), "loadings", **DENSE),
+    Call("truncate", lambda x: spcacore.truncate(x, K), "vector", **DENSE),
+    Call("soft_threshold", lambda x: spcacore.soft_threshold(x, 0.3), "vector", **DENSE),
+    Call("l1_threshold", lambda x: spcacore.l1_threshold(x, 1.5), "vector", **DENSE),
 ]
 
 
@@ -304,66 +216,58 @@ def method(name: str, run: Callable[[Any, Any], Any], function: str, **options: 
     return Call(name, lambda X: run(found(function), X), of=function, **options)
 
 
-DENSE: dict[str, Any] = {"sparse": False}
+def each_side(name: str, *arguments: Any, **options: Any) -> list[Call]:
+    """A function of two sides, of either beside one that stays."""
+    word = "" if "," in name else ","
+    return [
+        Call(
+            f"{name}{word} {side}",
+            lambda Z, swap=swap: named(name)(*(X0[:, 6:], Z)[::swap], *arguments, **options),
+            "half", other=other,
+        )
+        for side, other, swap in (("X", "", -1), ("Y", "Y", 1))
+    ]  # fmt: skip
+
+
+def option(name: str, takes: str, *arguments: Any, sparse: bool = False, **options: Any) -> Call:
+    """The option that the name ends with, of a function of X0 and these arguments."""
+    other = name.split(", ")[1]
+    return Call(
+        name, lambda V: named(name)(X0, *arguments, **options, **{other: V}), takes, sparse, other=other
+    )
+
+
 ARGUMENTS: list[Call] = [  # other arrays than the first of a function, and those of the methods of results
-    *[
-        Call(f"{f.__name__}, start", lambda x, f=f, o=o: f(X0, *o, start=x), "vector", other="start", **DENSE)
-        for f, o in ((tpower, (K,)), (gpower, (1.0,)), (pmd, (1.5,)), (scotlass, (1.5,)))
-    ],
-    Call("spca, start", lambda V: spca(X0, R, cardinality=K, start=V), "loadings", other="start", **DENSE),
-    Call("sca, start", lambda V: sca(X0, R, l1_bound=3.0, start=V), "loadings", other="start", **DENSE),
-    Call("scotlass, earlier", lambda V: scotlass(X0, 1.5, earlier=V), "loadings", other="earlier", **DENSE),
-    Call("refine, loadings", lambda V: refine(X0, V, tol=1e-4), "loadings", other="loadings", **DENSE),
-    *[
-        Call(f"{f.__name__}, loadings", lambda V, f=f: f(X0, V), "loadings", other="loadings", **DENSE)
-        for f in (explained_variance, renormalize)
-    ],
-    Call("from_loadings, loadings", lambda V: from_loadings(V, X0), "loadings", **DENSE),
-    Call("compare, results", lambda V: compare([V], X0), "loadings", other="loadings", **DENSE),
-    Call("deflate, x", lambda x: deflate(COVARIANCE, x), "vector", other="x", **DENSE),
+    option("tpower, start", "vector", K),
+    option("gpower, start", "vector", 1.0),
+    option("pmd, start", "vector", 1.5),
+    option("scotlass, start", "vector", 1.5),
+    option("spca, start", "loadings", R, cardinality=K),
+    option("sca, start", "loadings", R, l1_bound=3.0),
+    option("scotlass, earlier", "loadings", 1.5),
+    option("refine, loadings", "loadings", tol=1e-4),
+    option("explained_variance, loadings", "loadings"),
+    option("renormalize, loadings", "loadings"),
+    Call("from_loadings, loadings", lambda V: spcacore.from_loadings(V, X0), "loadings", **DENSE),
+    Call("compare, results", lambda V: spcacore.compare([V], X0), "loadings", other="loadings", **DENSE),
+    Call("deflate, x", lambda x: spcacore.deflate(COVARIANCE, x), "vector", other="x", **DENSE),
     Call(
         "deflate, earlier",
-        lambda V: deflate(COVARIANCE, V0[:, 0], "orthogonalized_projection", earlier=V),
+        lambda V: spcacore.deflate(COVARIANCE, V0[:, 0], "orthogonalized_projection", earlier=V),
         "loadings", other="earlier", **DENSE,
     ),
-    *[
-        Call(f"oppca, {o}", lambda C, o=o: oppca(X0, R, **{o: C}), "metric", other=o)
-        for o in ("prior_covariance", "prior_precision")
-    ],
-    Call("sparse_eigen, B", lambda B: sparse_eigen(COVARIANCE, B, K), "metric", other="B"),
-    Call("sparse_eigen_bound, B", lambda B: sparse_eigen_bound(COVARIANCE, B, K), "metric", other="B"),
+    option("oppca, prior_covariance", "metric", R, sparse=True),
+    option("oppca, prior_precision", "metric", R, sparse=True),
+    Call("sparse_eigen, B", lambda B: spcacore.sparse_eigen(COVARIANCE, B, K), "metric", other="B"),
     Call(
-        "sparse_lda, priors",
-        lambda w: sparse_lda(X0, LABELS, cardinality=K, priors=w), "priors", other="priors", **DENSE,
+        "sparse_eigen_bound, B",
+        lambda B: spcacore.sparse_eigen_bound(COVARIANCE, B, K), "metric", other="B",
     ),
-    Call("sparse_cca, X", lambda X: sparse_cca(X, X0[:, 6:], R, l1_bound=(1.5, 1.5)), "half"),
-    Call("sparse_cca, Y", lambda Y: sparse_cca(X0[:, 6:], Y, R, l1_bound=(1.5, 1.5)), "half", other="Y"),
-    *[
-        Call(
-            f"sparse_cca, generalized {side}",
-            lambda Z, swap=swap: sparse_cca(
-                *(X0[:, 6:], Z)[::swap], 1, method="generalized", cardinality=(2, 2), ridge=0.1
-            ),
-            "half", other=side,
-        )
-        for side, swap in (("X", -1), ("Y", 1))
-    ],
-    *[
-        Call(
-            f"sparse_cca_bound, {side}",
-            lambda Z, swap=swap: sparse_cca_bound(*(X0[:, 6:], Z)[::swap], (2, 2), ridge=0.1),
-            "half", other=side,
-        )
-        for side, swap in (("X", -1), ("Y", 1))
-    ],
-    *[
-        Call(
-            f"sparse_cca_permutation, {side}",
-            lambda Z, swap=swap: sparse_cca_permutation(*(X0[:, 6:], Z)[::swap], [1.2], n_permutations=2),
-            "half", other=side,
-        )
-        for side, swap in (("X", -1), ("Y", 1))
-    ],
+    option("sparse_lda, priors", "priors", LABELS, cardinality=K),
+    *each_side("sparse_cca", R, l1_bound=(1.5, 1.5)),
+    *each_side("sparse_cca, generalized", 1, method="generalized", cardinality=(2, 2), ridge=0.1),
+    *each_side("sparse_cca_bound", (2, 2), ridge=0.1),
+    *each_side("sparse_cca_permutation", [1.2], n_permutations=2),
     method("SparsePCAResult.extend", lambda r, X: r.extend(X, 1, cardinality=K), "sparse_pca"),
     method("SPCAResult.transform", lambda r, X: r.transform(X), "spca"),
     method("RotatedResult.transform", lambda r, X: r.transform(X), "sca"),
@@ -380,7 +284,8 @@ ARGUMENTS: list[Call] = [  # other arrays than the first of a function, and thos
     method("KernelPCAResult.transform", lambda r, X: r.transform(X), "kernel_pca"),
     method(
         "KernelPCAResult.inverse_transform",
-        lambda _, S: kernel_pca(X0, R, ridge=1.0).inverse_transform(S), "kernel_pca", takes="scores", **DENSE,
+        lambda _, S: spcacore.kernel_pca(X0, R, ridge=1.0).inverse_transform(S),
+        "kernel_pca", takes="scores", **DENSE,
     ),
     method("RandomFeatures.transform", lambda r, X: r.transform(X), "random_fourier_features"),
     method("RandomFeatures.kernel", lambda r, X: r.kernel(X), "random_fourier_features"),

@@ -1,5 +1,6 @@
 """What the tests of the command share: how it is called, and what it wrote."""
 
+import csv
 import sys
 from pathlib import Path
 
@@ -36,6 +37,12 @@ def assert_same(fields, result, names=None):
             np.testing.assert_array_equal(fields[field], getattr(result, field))
     if names is not None:
         assert fields["names"].tolist() == list(names)
+
+
+def rows_of(path):
+    """The lines of a table below its first, by the names in that."""
+    with open(path, encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def one_error_line(outcome):

@@ -9,6 +9,16 @@ import scipy.sparse
 from scipy.sparse.linalg import LinearOperator
 
 
+def ends_at(count):
+    """A callback that ends the search when so many steps are done."""
+
+    def callback(progress):
+        if progress.done >= count:
+            raise StopIteration
+
+    return callback
+
+
 def data_file(name):
     """The path of a data file; the test is skipped where it is not on this machine."""
     try:
@@ -42,6 +52,12 @@ def optimum(A, k):
     supports = np.array(list(combinations(range(len(A)), k)))
     blocks = A[supports[:, :, None], supports[:, None, :]]
     return np.linalg.eigvalsh(blocks)[:, -1].max()
+
+
+def quotient(A, Q, x):
+    """x'Ax of the part outside of Q, over its squared norm."""
+    q = x - Q @ (Q.T @ x)
+    return q @ A @ q / (q @ q)
 
 
 def best_quotient(A, Q, k):
@@ -144,6 +160,20 @@ def deflated(A, x, method, earlier=()):
     if x @ A @ x < 1e-12:
         return A
     return A - np.outer(A @ x, A @ x) / (x @ A @ x)
+
+
+def deflations(A, V, method):
+    """A, and what is left of it after each of these loadings."""
+    left = [A]
+    for t, x in enumerate(V.T.astype(float)):
+        left.append(deflated(left[-1], x, method, list(V.T[:t].astype(float))))
+    return left
+
+
+def dense_vector(p, index, entries):
+    x = np.zeros(p)
+    x[index] = entries
+    return x
 
 
 def spanned_variance(A, V):

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import covariance, deflated
+from oracles import covariance, deflated, dense_vector
 
 from spcacore.operators import column_bounds, inputs
 from spcacore.operators.deflation import DeflatedOperator
@@ -62,9 +62,7 @@ def test_entries_of_products(seed, dtype, scale, weighted, loadings):
     np.testing.assert_array_equal(state.operator.apply_at(index, value, columns), whole[columns])
     if loadings == 0:
         repeated = X.toarray() if weight is None else np.repeat(X.toarray(), weight, axis=0)
-        x = np.zeros(p)
-        x[index] = value
-        want = covariance(repeated.astype(np.float64), scale=scale) @ x
+        want = covariance(repeated.astype(np.float64), scale=scale) @ dense_vector(p, index, value)
         tol = 1e-4 if dtype == np.float32 else 1e-10
         np.testing.assert_allclose(
             problem.in_units(whole.astype(float)), want, rtol=tol, atol=tol * abs(want).max()
@@ -155,8 +153,7 @@ def test_the_matrix_without_components_is_brought_up_to_date(seed, dtype):
         if rng.random() < 0.2:  # another path through the same working set
             state, removed_from = DeflatedOperator.from_problem(problem), A.copy()
         index, value = unit_vector(rng, active, 4, dtype)
-        x = np.zeros(60)
-        x[index] = value
+        x = dense_vector(60, index, value)
         state, removed_from = (
             state.deflate(index, value, problem.noise),
             deflated(removed_from, x, "projection", []),
@@ -209,8 +206,7 @@ def test_many_runs_race_on_the_matrix_without_components(seed, loadings, scale):
     B = A / np.sqrt(np.outer(A.diagonal(), A.diagonal())) if scale else A
     for _ in range(loadings):
         index, value = unit_vector(rng, 70, 5)
-        x = np.zeros(70)
-        x[index] = value
+        x = dense_vector(70, index, value)
         state, B = state.deflate(index, value, problem.noise), deflated(B, x, "projection", [])
     racing = _for_racing(state, state.operator, 65)
     assert racing.dtype == np.float32

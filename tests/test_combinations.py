@@ -4,7 +4,7 @@ from itertools import combinations, permutations
 
 import numpy as np
 import pytest
-from oracles import covariance, spanned_variance
+from oracles import covariance, dense_vector, spanned_variance
 
 from spcacore.models.combinations import Candidates, _Products
 from spcacore.operators.inputs import as_problem
@@ -24,10 +24,7 @@ def random_candidates(seed, sizes, count=9, p=8, kind="covariance"):
 
 
 def as_columns(p, loadings):
-    V = np.zeros((p, len(loadings)))
-    for t, (index, value) in enumerate(loadings):
-        V[index, t] = value
-    return V
+    return np.column_stack([dense_vector(p, *loading) for loading in loadings])
 
 
 @pytest.mark.parametrize("kind", ["covariance", "data"])

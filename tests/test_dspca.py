@@ -8,18 +8,13 @@ import pytest
 import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import covariance, data_file, optimum
+from oracles import covariance, data_file, optimum, samples
 
 import spcacore
 from spcacore import _core, dspca, sparse_pca, tpower
 
 MODULE = importlib.import_module("spcacore.solvers.semidefinite")
 PITPROPS = spcacore.datasets.load_pitprops().correlation
-
-
-def samples(seed, n=20, p=8):
-    rng = np.random.default_rng(seed)
-    return rng.standard_normal((n, p)) @ rng.standard_normal((p, p))
 
 
 def solved(A, cardinality=None, penalty=None):
@@ -138,7 +133,7 @@ def test_the_kernel_bounds_indefinite_matrices_too():
 
 
 def test_without_a_penalty_it_is_the_leading_eigenvector():
-    A = covariance(samples(4))
+    A = covariance(samples(4, 20, 8))
     values, vectors = np.linalg.eigh(A)
     for x in (dspca(A, penalty=0, kind="covariance"), dspca(A, 8, kind="covariance", tol=1e-9)):
         assert x.value == pytest.approx(values[-1], rel=1e-12)
@@ -148,7 +143,7 @@ def test_without_a_penalty_it_is_the_leading_eigenvector():
 
 
 def test_one_variable():
-    A = covariance(samples(5))
+    A = covariance(samples(5, 20, 8))
     top = int(np.argmax(A.diagonal()))
     for sparsity in ({"cardinality": 1}, {"penalty": A.diagonal().max()}, {"penalty": 1e300}):
         x = dspca(A, **sparsity, kind="covariance", tol=0)
@@ -273,7 +268,7 @@ def test_counts_of_cells():
 
 
 def test_not_converged_no_variance_and_values_as_found():
-    A = covariance(samples(12))
+    A = covariance(samples(12, 20, 8))
     with pytest.warns(RuntimeWarning, match="not converged in 2 iterations"):
         x = dspca(A, 3, kind="covariance", max_iter=2, tol=1e-9)
     assert not x.converged
@@ -291,7 +286,7 @@ def test_not_converged_no_variance_and_values_as_found():
 
 
 def test_many_at_once_and_told():
-    A = covariance(samples(13))
+    A = covariance(samples(13, 20, 8))
     before = A.copy()
     told = []
     x = dspca(A, 3, kind="covariance", callback=told.append)
@@ -317,11 +312,11 @@ def test_many_at_once_and_told():
 )
 def test_bad_options(options, error, match):
     with pytest.raises(error, match=match):
-        dspca(samples(2), **options)
+        dspca(samples(2, 20, 8), **options)
 
 
 def test_bad_matrices(monkeypatch):
-    X = samples(2)
+    X = samples(2, 20, 8)
     with pytest.raises(ValueError, match="positive semidefinite"):
         dspca([[1.0, 2.0], [2.0, 1.0]], 1, kind="covariance")
     monkeypatch.setattr(MODULE, "RELAXATION_ORDER", 4)

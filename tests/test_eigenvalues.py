@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from extras import optional
+from oracles import ends_at
 from scipy.integrate import quad
 
 import spcacore
@@ -178,12 +179,7 @@ def test_repeats_progress_and_an_early_end():
     np.testing.assert_array_equal(one.statistic, cve(X, 3, n_splits=4).statistic)
     assert (one.statistic != cve(X, 3, n_splits=4, rng=1).statistic).any()
     np.testing.assert_array_equal(X, before)
-
-    def end(progress):
-        if progress.done == 2:
-            raise StopIteration
-
-    np.testing.assert_array_equal(cve(X, 3, n_splits=4, callback=end).scores, one.scores[:2])
+    np.testing.assert_array_equal(cve(X, 3, n_splits=4, callback=ends_at(2)).scores, one.scores[:2])
     assert "chosen=" in repr(one)
 
 

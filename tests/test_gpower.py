@@ -9,7 +9,7 @@ import pytest
 from gpower_tools import NORMS, bound, data, seeds, shrunk, unconverged
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import reference
+from oracles import dense_vector, reference
 from scipy.sparse.linalg import aslinearoperator
 
 import spcacore
@@ -346,8 +346,7 @@ def test_an_indefinite_matrix_is_climbed_all_the_same(norm):
         gamma = 0.2 * (A[j, j] if norm == "l0" else np.sqrt(A[j, j]))
         start = np.array([j]), np.ones(1)
         status, index, value, reached, variance, _ = op.gpower(*start, norm == "l0", gamma, 3000, 1e-12)
-        z = np.zeros(10)
-        z[index] = value
+        z = dense_vector(10, index, value)
         assert status == 0
         assert variance == pytest.approx(z @ A @ z, abs=1e-10)
         penalty = gamma * (len(index) if norm == "l0" else abs(z).sum())

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 import scipy.sparse
+from oracles import ends_at
 from scipy.stats import multivariate_normal
 
 import spcacore
@@ -87,13 +88,10 @@ def test_progress_and_an_early_end():
         X, cardinality=[2, 5], criterion="stability", n_resamples=4, callback=told.append
     )
     assert [(t.done, t.total) for t in told] == [(i, 4) for i in range(1, 5)]
-
-    def end(progress):
-        if progress.done == 3:
-            raise StopIteration
-
     with pytest.raises(RuntimeError, match="before all values"):
-        spcacore.select_sparsity(X, cardinality=[2, 5], criterion="stability", n_resamples=4, callback=end)
+        spcacore.select_sparsity(
+            X, cardinality=[2, 5], criterion="stability", n_resamples=4, callback=ends_at(3)
+        )
 
 
 @pytest.mark.parametrize(

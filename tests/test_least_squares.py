@@ -9,7 +9,7 @@ import scipy.linalg
 import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import covariance, deflated
+from oracles import covariance, deflated, deflations, samples
 from scipy.sparse.linalg import aslinearoperator
 
 import spcacore
@@ -19,11 +19,6 @@ from spcacore.operators.inputs import as_problem
 from spcacore.solvers import least_squares_search
 
 PITPROPS = spcacore.datasets.load_pitprops().correlation
-
-
-def samples(seed, n=40, p=10):
-    rng = np.random.default_rng(seed)
-    return rng.standard_normal((n, p)) @ rng.standard_normal((p, p))
 
 
 def regressed(X, V):
@@ -85,7 +80,7 @@ def test_exact_is_the_best_of_all_supports_of_the_pit_props(k):
 @given(seed=st.integers(0, 2**32), k=st.integers(1, 6))
 @settings(max_examples=25, deadline=None, derandomize=True)
 def test_against_enumeration(seed, k):
-    X = samples(seed)
+    X = samples(seed, 40, 10)
     A = covariance(X)
     best = enumerated(A, k)
     assert least_squares_component(X, k, strategy="exact").value == pytest.approx(best, rel=1e-9)
@@ -99,7 +94,7 @@ def test_against_enumeration(seed, k):
 def test_auto_finds_nearly_every_optimum():
     hits = [
         least_squares_component(X, k).value >= enumerated(covariance(X), k) * (1 - 1e-9)
-        for X in (samples(seed) for seed in range(12))
+        for X in (samples(seed, 40, 10) for seed in range(12))
         for k in (2, 3, 4, 5)
     ]
     assert np.mean(hits) > 0.9
@@ -107,7 +102,7 @@ def test_auto_finds_nearly_every_optimum():
 
 def test_each_search_is_greedy():
     """Forward adds, and backward leaves out, the variable after which the value is largest."""
-    X = samples(3)
+    X = samples(3, 40, 10)
     A, p = covariance(X), X.shape[1]
     S = []
     for k in range(1, 6):
@@ -134,7 +129,7 @@ def test_values_with_one_variable_more():
 
 def test_no_swap_is_left_that_explains_more():
     for seed in range(6):
-        X = samples(seed)
+        X = samples(seed, 40, 10)
         A, x = covariance(X), least_squares_component(X, 4, strategy="projection")
         S = np.flatnonzero(x.loading)
         for i, j in ((i, j) for i in S for j in range(len(A)) if j not in S):
@@ -143,7 +138,7 @@ def test_no_swap_is_left_that_explains_more():
 
 def test_bidirectional_is_the_better_of_both():
     for seed in range(8):
-        X = samples(seed)
+        X = samples(seed, 40, 10)
         one, other, both = (
             least_squares_component(X, 4, strategy=s, swaps=False).value
             for s in ("forward", "backward", "bidirectional")
@@ -152,7 +147,7 @@ def test_bidirectional_is_the_better_of_both():
 
 
 def test_projection_selects_variables_for_the_dense_score():
-    X = samples(5)
+    X = samples(5, 40, 10)
     A, p = covariance(X), X.shape[1]
     u = np.linalg.eigh(A)[1][:, -1]
 
@@ -241,7 +236,7 @@ def test_bad_options(options, error, words):
 
 def test_input_without_entries_is_refused():
     with pytest.raises(ValueError, match="least_squares needs the entries of X"):
-        least_squares_component(aslinearoperator(samples(0)), 2)
+        least_squares_component(aslinearoperator(samples(0, 40, 10)), 2)
 
 
 # ---- several components -----------------------------------------------------------------------------
@@ -296,7 +291,7 @@ def test_any_deflation_maximizes_on_the_deflated_matrix():
 
 
 def test_extending_the_fewest_variables():
-    X = samples(8)
+    X = samples(8, 40, 10)
     whole = sparse_pca(X, 4, objective="least_squares", explained=0.9)
     part = sparse_pca(X, 2, objective="least_squares", explained=0.9).extend(X, 2)
     np.testing.assert_allclose(part.loadings, whole.loadings, atol=1e-9)
@@ -363,13 +358,11 @@ def test_fewest_variables_reach_the_share_in_each_component(method):
     A = covariance(samples(3, 40, 12))
     shares = [0.9, 0.8, 0.7]
     result = sparse_pca(A, 3, explained=shares, method=method, kind="covariance")
-    after, before = A, []
-    for x, share in zip(result.loadings.T, shares, strict=True):
+    V = result.loadings
+    for x, share, after in zip(V.T, shares, deflations(A, V, result.deflation), strict=False):
         square = after @ x
         value = square @ square / (x @ square) if method == "least_squares" else x @ square
         assert value >= share * np.linalg.eigvalsh(after)[-1] * (1 - 1e-8)
-        after = deflated(after, x, result.deflation, before)
-        before.append(x)
 
 
 def test_fewest_variables_for_the_score():
@@ -501,7 +494,7 @@ def test_as_many_components_as_explain_a_share_of_the_total(objective):
 
 
 def test_components_that_do_not_explain_the_share():
-    A = covariance(samples(1))
+    A = covariance(samples(1, 40, 10))
     with pytest.warns(
         RuntimeWarning, match=r"nothing feasible is left after 1 component: they explain 0\.\d+"
     ):
@@ -521,7 +514,7 @@ def test_bad_shares_of_the_total(share, options, error, words):
     with pytest.raises(error, match=words):
         sparse_pca(PITPROPS, share, kind="covariance", **({"cardinality": 2} | options))
     with pytest.raises(ValueError, match="which an operator does not tell"):
-        sparse_pca(aslinearoperator(samples(0)), 0.8, cardinality=2, center=False)
+        sparse_pca(aslinearoperator(samples(0, 40, 10)), 0.8, cardinality=2, center=False)
 
 
 def test_no_more_components_than_the_rank_allows():
@@ -531,7 +524,7 @@ def test_no_more_components_than_the_rank_allows():
 
 
 def test_paths_of_least_squares():
-    X = samples(2)
+    X = samples(2, 40, 10)
     path = spcacore.sparsity_path(X, cardinality=[2, 4], objective="least_squares")
     assert [result.deflation for result in path.results] == ["schur"] * 2
     for k, share in zip((2, 4), path.explained_variance_ratio[:, 0], strict=True):
@@ -549,7 +542,7 @@ def test_paths_of_least_squares():
 @given(seed=st.integers(0, 2**32))
 @settings(max_examples=20, deadline=None, derandomize=True)
 def test_variance_by_regression_is_that_of_least_squares(seed):
-    X = samples(seed)
+    X = samples(seed, 40, 10)
     A = covariance(X)
     V = np.random.default_rng(seed).standard_normal((10, 4))
     V[np.abs(V) < 0.7] = 0
@@ -565,7 +558,7 @@ def test_variance_by_regression_is_that_of_least_squares(seed):
 
 
 def test_the_cumulative_variance_of_a_result_is_by_its_objective():
-    X = samples(3)
+    X = samples(3, 40, 10)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         result = sparse_pca(X, 3, objective="least_squares", cardinality=3)

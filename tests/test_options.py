@@ -65,11 +65,7 @@ BAD = {
     "cardinality": [*POSITIVE, 10**30],
     **named(
         NUMBER,
-        "tol ridge level shrinkage sample_l1_bound l1_bound penalty",
-    ),
-    **named(
-        NUMBER,
-        "bandwidth memory_limit time_limit bound",
+        "tol ridge level shrinkage sample_l1_bound l1_bound penalty bandwidth memory_limit time_limit bound",
     ),
     **named(
         without(NUMBER, -1.0),

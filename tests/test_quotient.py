@@ -10,7 +10,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from extras import optional
-from oracles import best_quotient, covariance, data_arrays
+from oracles import best_quotient, covariance, data_arrays, dense_vector, quotient, samples
 
 import spcacore
 from spcacore import sparse_pca
@@ -24,21 +24,10 @@ PITPROPS = spcacore.datasets.load_pitprops().correlation
 NEAR_ORTHOGONAL = 1e-8
 
 
-def samples(seed, n=20, p=8):
-    rng = np.random.default_rng(seed)
-    return rng.standard_normal((n, p)) @ rng.standard_normal((p, p))
-
-
 def generalized(X, r, **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         return sparse_pca(X, r, deflation="generalized", **options)
-
-
-def quotient(A, Q, x):
-    """x'Ax of the part outside of Q, over its squared norm."""
-    q = x - Q @ (Q.T @ x)
-    return q @ A @ q / (q @ q)
 
 
 def sphere(p, count, seed=0):
@@ -67,7 +56,7 @@ def test_gpower_l0_against_enumeration(data):
     """max x'Ax/x'Bx - penalty ||x||_0, over all supports."""
     exact = []
     for seed in range(12):
-        X = samples(seed)
+        X = samples(seed, 20, 8)
         A = covariance(X)
         penalty = 0.08 * A.diagonal().max()
         how = {"method": "gpower", "norm": "l0"}
@@ -192,8 +181,7 @@ def test_the_objective_never_falls(l0, form, dtype):
                 np.arange(9), start, l0, dtype(gamma), steps, dtype(0)
             )
             assert status >= 0
-            v = np.zeros(9)
-            v[index] = value
+            v = dense_vector(9, index, value)
             expected = (v @ B @ A @ B @ v) / (v @ B @ v)
             assert variance == pytest.approx(expected, rel=1e-4 if dtype == np.float32 else 1e-9)
             root = np.sqrt(expected) - gamma * np.abs(v).sum() / np.sqrt(v @ B @ v)
@@ -230,8 +218,7 @@ def test_one_step_as_the_formula_has_it(l0, form):
         expected = np.where(np.abs(g) > level, g if l0 else g - np.sign(g) * level, 0)
         running = state.operator.with_quotient()
         _, index, value, *_ = running.gpower(np.arange(9), w, l0, gamma, 1, 0.0)
-        v = np.zeros(9)
-        v[index] = value
+        v = dense_vector(9, index, value)
         np.testing.assert_allclose(v, expected / np.linalg.norm(expected), atol=1e-9)
 
 
@@ -266,8 +253,12 @@ OPTIONS = [
 @pytest.mark.parametrize("name", ["pitprops", "wine"])
 def test_cumulative_variance_is_not_below_that_of_projection(name, options):
     A = PITPROPS if name == "pitprops" else np.corrcoef(optional("sklearn.datasets").load_wine().data.T)
+    check_cumulative(A, 4, options)
+
+
+def check_cumulative(A, r, options):
     ours, plain = (
-        np.cumsum(sparse_pca(A, 4, kind="covariance", deflation=d, **options).explained_variance_ratio)
+        np.cumsum(sparse_pca(A, r, kind="covariance", deflation=d, **options).explained_variance_ratio)
         for d in ("generalized", "projection")
     )
     assert (ours >= plain - 1e-9).all()
@@ -283,12 +274,7 @@ def test_cumulative_variance_is_not_below_that_of_projection(name, options):
     ],
 )
 def test_cumulative_variance_of_stocks(options):
-    A = data_arrays("snp500_correlation.npz")["A"]
-    ours, plain = (
-        np.cumsum(sparse_pca(A, 3, kind="covariance", deflation=d, **options).explained_variance_ratio)
-        for d in ("generalized", "projection")
-    )
-    assert (ours >= plain - 1e-9).all()
+    check_cumulative(data_arrays("snp500_correlation.npz")["A"], 3, options)
 
 
 @pytest.mark.parametrize(
@@ -300,7 +286,7 @@ def test_additional_variance_against_enumeration(method, least):
     options = sparsity.get(SOLVERS[method].sparsity, {"penalty": 0.3, "relative": True})
     reached = []
     for seed in range(10):
-        A = covariance(samples(seed))
+        A = covariance(samples(seed, 20, 8))
         V = generalized(A, 2, method=method, kind="covariance", **options).loadings
         if V.shape[1] == 2:
             Q = V[:, :1] / np.linalg.norm(V[:, 0])

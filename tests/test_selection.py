@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import planted
+from oracles import ends_at, planted
 
 import spcacore
 from spcacore.linalg.threads import Report
@@ -455,14 +455,6 @@ def test_bad_input(call, error, message):
     np.testing.assert_array_equal(X, before)
 
 
-def after(count):
-    def callback(progress):
-        if progress.done == count:
-            raise StopIteration
-
-    return callback
-
-
 @pytest.mark.parametrize("n_jobs", [1, 3])
 @pytest.mark.parametrize(("criterion", "runs"), [("cv", 4), ("permutation", 4)])
 def test_stop_iteration_leaves_the_runs_that_are_done(criterion, runs, n_jobs):
@@ -471,7 +463,7 @@ def test_stop_iteration_leaves_the_runs_that_are_done(criterion, runs, n_jobs):
     options = {"cardinality": [2, 5], "criterion": criterion, "n_folds": 8, "n_permutations": 8}
     whole = spcacore.select_sparsity(X, **options)
     count = 2 + 2 * runs + (1 if n_jobs == 1 else 7)  # of three runs at a time, some are not done then
-    part = spcacore.select_sparsity(X, callback=after(count), n_jobs=n_jobs, **options)
+    part = spcacore.select_sparsity(X, callback=ends_at(count), n_jobs=n_jobs, **options)
     done = len(part.scores)
     np.testing.assert_allclose(part.scores, whole.scores[:done])
     assert done == runs - (criterion == "permutation") if n_jobs == 1 else 2 <= done <= 8
@@ -483,9 +475,9 @@ def test_stop_iteration_leaves_the_runs_that_are_done(criterion, runs, n_jobs):
 
 def test_stop_iteration_leaves_the_values_that_are_done():
     X = planted(40, 20, 4)
-    path = spcacore.sparsity_path(X, cardinality=[2, 5, 9], callback=after(2))
+    path = spcacore.sparsity_path(X, cardinality=[2, 5, 9], callback=ends_at(2))
     assert path.values.tolist() == [5, 9]
     assert [r.cardinality.tolist() for r in path.results] == [[5], [9]]
     assert len(path.index_of_sparseness) == 2
-    least = spcacore.select_sparsity(X, cardinality=[2, 5, 9], criterion="sparseness", callback=after(2))
+    least = spcacore.select_sparsity(X, cardinality=[2, 5, 9], criterion="sparseness", callback=ends_at(2))
     assert least.values.tolist() == [5, 9]

@@ -9,7 +9,7 @@ import scipy.sparse
 from extras import optional
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import covariance, data_arrays, reference, samples
+from oracles import covariance, data_arrays, dense_vector, reference, samples
 
 import spcacore
 from spcacore import _core, spca
@@ -99,8 +99,7 @@ def test_net_of_given_penalty(seed, ridge, share):
     status, index, value, level = _core.elastic_net(G, c, p, ridge, floor, 1e-13, *NOTHING)
     assert status == 0
     assert level == floor
-    b = np.zeros(p)
-    b[index] = value
+    b = dense_vector(p, index, value)
     residual = c - G @ b - ridge * b
     tolerance = 1e-8 * np.abs(c).max()
     assert (np.abs(residual) <= floor + tolerance).all()
@@ -122,8 +121,7 @@ def test_net_of_given_number(seed, ridge):
     k = int(rng.integers(1, p))
     _, index, value, level = _core.elastic_net(G, c, k, ridge, 0.0, 1e-13, *NOTHING)
     assert len(index) == k
-    b = np.zeros(p)
-    b[index] = value
+    b = dense_vector(p, index, value)
     residual = np.abs(c - G @ b - ridge * b)
     np.testing.assert_allclose(residual[index], level, rtol=1e-8)
     outside = np.delete(residual, index)
@@ -157,8 +155,7 @@ def test_variables_that_leave():
         root = np.linalg.cholesky(G + 0.5 * np.eye(8)).T
         cost = cvxpy.sum_squares(root @ b) - 2 * c @ b + 2 * floor * cvxpy.norm1(b)
         best = cvxpy.Problem(cvxpy.Minimize(cost)).solve(solver="CLARABEL")
-        ours = np.zeros(8)
-        ours[index] = value
+        ours = dense_vector(8, index, value)
         assert net_objective(G, c, 0.5, 2 * floor, ours) == pytest.approx(best, rel=1e-7, abs=1e-7)
 
 

@@ -8,6 +8,7 @@ import pickle
 import numpy as np
 import pytest
 from extras import optional
+from oracles import ends_at
 from scipy.optimize import linprog
 
 import spcacore
@@ -411,19 +412,12 @@ def test_progress_and_an_early_end():
     spcacore.stability(X, 1, cardinality=4, n_resamples=6, callback=told.append)
     assert [(one.done, one.total) for one in told] == [(i, 6) for i in range(1, 7)]
 
-    def end_after(count):
-        def callback(progress):
-            if progress.done >= count:
-                raise StopIteration
-
-        return callback
-
-    found = spcacore.stability(X, 1, cardinality=4, n_resamples=40, callback=end_after(5))
+    found = spcacore.stability(X, 1, cardinality=4, n_resamples=40, callback=ends_at(5))
     assert found.n_resamples == 4  # whole pairs
     whole = spcacore.stability(X, 1, cardinality=4, n_resamples=4)
     np.testing.assert_array_equal(found.selection_frequency, whole.selection_frequency)
     with pytest.raises(RuntimeError, match="before two resamples"):
-        spcacore.stability(X, 1, cardinality=4, n_resamples=40, callback=end_after(1))
+        spcacore.stability(X, 1, cardinality=4, n_resamples=40, callback=ends_at(1))
 
 
 def test_nothing_of_x_is_copied():

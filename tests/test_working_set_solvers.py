@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import covariance, deflated, optimum
+from oracles import covariance, deflations, optimum
 from row_block_tools import dask_array
 from scipy.optimize import minimize_scalar
 from test_working_set import STORAGES, draw
@@ -98,7 +98,7 @@ def least(convex, low, high):
     return min(found.fun, convex(low), convex(high))
 
 
-def check_step(A, x, method, given, largest, n, earlier):
+def check_step(A, x, method, given, largest, earlier):
     """One more step over all columns gains nothing and takes in no variable."""
     y = A @ x
     if method in ("l1", "l0"):
@@ -113,18 +113,16 @@ def check_step(A, x, method, given, largest, n, earlier):
         bound = given["l1_bound"]
         assert np.abs(x).sum() <= bound * (1 + 1e-9)
         assert np.linalg.norm(x) == pytest.approx(1)
-        assert most(y, bound, earlier if method == "scotlass" else []) <= x @ y * (1 + 1e-5)
-        if method == "scotlass" and earlier:
-            assert np.abs(np.column_stack(earlier).T @ x).max() < 1e-6
+        if method != "scotlass":
+            earlier = earlier[:0]
+        assert most(y, bound, earlier) <= x @ y * (1 + 1e-5)
+        assert np.abs(earlier @ x).max(initial=0) < 1e-6
 
 
-def check(X, result, method, given, deflation="projection", scale=False, A=None):
-    A = covariance(X, scale=scale) if A is None else A
-    earlier = []
-    for x in result.loadings.T.astype(float):
-        check_step(A, x, method, given, A.diagonal().max(), len(X), earlier)
-        A = deflated(A, x, deflation, earlier)
-        earlier.append(x)
+def check(X, result, method, given, deflation="projection", scale=False):
+    A, V = covariance(X, scale=scale), result.loadings.astype(float)
+    for t, (x, left) in enumerate(zip(V.T, deflations(A, V, deflation), strict=False)):
+        check_step(left, x, method, given, left.diagonal().max(), V.T[:t])
 
 
 def fit(X, method, given, r=2, **options):
@@ -407,13 +405,11 @@ def test_greedy_search_after_every_deflation(deflation, seed, storage):
     X = draw(np.random.default_rng(seed), 40, 50, "noise")
     result = spcacore.sparse_pca(STORAGES[storage](X), 3, cardinality=4, method="greedy", deflation=deflation)
     assert result.screening.working_set > 0
-    A, earlier = covariance(X), []
-    for x in result.loadings.T:
+    V = result.loadings
+    for x, A in zip(V.T, deflations(covariance(X), V, deflation), strict=False):
         support, values = forward_values(A, 4)
         assert sorted(support) == np.flatnonzero(x).tolist()
         assert x @ A @ x == pytest.approx(values[-1])
-        A = deflated(A, x, deflation, earlier)
-        earlier.append(x)
 
 
 @pytest.mark.parametrize("storage", STORAGES)

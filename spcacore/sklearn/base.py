@@ -31,6 +31,8 @@ PARAGRAPHS = {
     "    CSR and CSC matrices are not made dense; float32 stays float32. Nothing is copied.\n"
     "y : ignored\nsample_weight : array-like of shape (n,), optional\n"
     "    How many samples each row stands for, as in the function.\n\nReturns\n-------\nself",
+    "fit_rows": "Parameters\n----------\nX : array-like or sparse matrix of shape (n, p)\ny : ignored\n\n"
+    "Returns\n-------\nself",
     "two_sides": "Parameters\n----------\nX : array-like or sparse matrix of shape (n, p)\n"
     "y : array-like or sparse matrix of shape (n, q) or (n,)\n\nReturns\n-------",
     "rows_to": f"{_ROWS}\nReturns\n-------",

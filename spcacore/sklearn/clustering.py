@@ -105,14 +105,7 @@ class SparseKMeans(_SparseClusters):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the clusters of the rows of X.
 
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, p)
-        y : ignored
-
-        Returns
-        -------
-        self
+        {fit_rows}
         """
         names = column_names(X)
         X = self._checked(X, ensure_min_samples=min(2, self.n_clusters))
@@ -133,12 +126,7 @@ class SparseKMeans(_SparseClusters):
     def predict(self, X: Any) -> NDArray[np.intp]:
         """The cluster of the nearest center, in the weighted variables.
 
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (m, p)
-
-        Returns
-        -------
+        {rows_to}
         ndarray of shape (m,)
         """
         check_is_fitted(self)
@@ -208,14 +196,7 @@ class SparseHierarchical(_SparseClusters):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the clusters of the rows of X.
 
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, p)
-        y : ignored
-
-        Returns
-        -------
-        self
+        {fit_rows}
         """
         if self.linkage not in LINKAGES:
             raise ValueError(f"linkage must be {listed(map(repr, LINKAGES))}, not {self.linkage!r}")

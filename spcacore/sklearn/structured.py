@@ -82,14 +82,7 @@ class StructuredPCA(CallbackSupportMixin, Invertible):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the components of X.
 
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, p)
-        y : ignored
-
-        Returns
-        -------
-        self
+        {fit_rows}
         """
         names = column_names(X)
         X = self._training(X)

@@ -96,6 +96,18 @@ P = 12  # columns of X
         ("2,1\n1,2\n", ("--covariance", "--scores", "a.csv"), "--scores: a covariance has no samples"),
         ("1,2\n3,4\n", ("--names", "no.txt"), "cannot read no.txt: No such file"),
         ("1,2\n3,4\n5,6\n", ("--names", "m.csv"), "--names: m.csv has 3 names for 2 variables"),
+        ("1.5;2\n3;4\n", ("--decimal", ","), "not a number: '1.5'; with --decimal , a number has no point"),
+        ("1;2\n1.234,5;4\n", ("--decimal", ","), "not a number: '1.234,5'; with --decimal ,"),
+        ("1,2\n", ("--decimal", ",", "--delimiter", ","), "a comma separates cells or decimals, not both"),
+        ("1,2\n", ("--delimiter", "ab"), "--delimiter: 'ab' is not one character"),
+        ("1,2\n", ("--delimiter", "1"), "--delimiter: '1' is not one character"),
+        ("1,2\n", ("--decimal", ";"), "--decimal: invalid choice: ';'"),
+        ("1,2\n", ("--format", "xls"), "--format: invalid choice: 'xls'"),
+        ("1,\n,2\n", ("--impute", "drop-rows"), "every sample has a missing entry"),
+        ("1,\n,2\n", ("--impute", "drop-columns"), "every variable has a missing entry"),
+        ("1,\n2,\n", ("--impute", "mean"), "variable x2 has no entry to take the mean of"),
+        ("1,\n2,3\n", ("--impute", "mean", "--covariance"), "--impute: not with --covariance"),
+        ("1,inf\n2,\n", ("--impute", "mean"), "line 1, column 2 is inf"),
     ],
 )  # fmt: skip
 def test_bad_text_and_arguments(run, tmp_path, monkeypatch, text, argv, words):
@@ -109,11 +121,10 @@ def test_bad_text_and_arguments(run, tmp_path, monkeypatch, text, argv, words):
     assert Path("m.csv").read_text() == text
 
 
-def test_permission_is_checked_before_the_work(run, tmp_path, X, monkeypatch):
-    path = saved(tmp_path / "m.npy", X)
+def test_permission_is_checked_before_the_work(run, tmp_path, file, monkeypatch):
     monkeypatch.setattr(os, "access", lambda *_: False)
     monkeypatch.setattr(fit, "sparse_pca", None)
-    assert "permission denied" in one_error_line(run("fit", path, "-o", tmp_path / "r.csv"))
+    assert "permission denied" in one_error_line(run("fit", file, "-o", tmp_path / "r.csv"))
 
 
 def raw(content):

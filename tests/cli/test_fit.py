@@ -35,14 +35,13 @@ def test_without_arguments_prints_the_pit_props_result_of_the_api(run):
     assert out.splitlines()[-1] == "Your own data: spcacore fit FILE      More: spcacore --help"
 
 
-def test_pit_props_by_fit_reproduce_the_demonstration(run, tmp_path):
+def test_pit_props_by_fit_reproduce_the_demonstration(run, output, tmp_path):
     pandas = pytest.importorskip("pandas")
     pitprops = spcacore.datasets.load_pitprops()
     path = tmp_path / "pitprops.csv"
     pandas.DataFrame(pitprops.correlation, pitprops.names, pitprops.names).to_csv(path)
     demo = run()[1].splitlines()
-    status, out, err = run("fit", path, "--covariance", "-k", "7,4,4,1,1,1")
-    assert (status, err) == (0, "")
+    out = output("fit", path, "--covariance", "-k", "7,4,4,1,1,1")
     start = next(i for i, line in enumerate(demo) if line.startswith("component"))
     assert demo[start : start + 19] == out.splitlines()[2:21]
     assert out.startswith(f"Sparse PCA of {path}: 13 variables, covariance matrix\n")
@@ -57,17 +56,15 @@ def test_pit_props_by_fit_reproduce_the_demonstration(run, tmp_path):
         *[(["--deflation", d], {"deflation": d}) for d in arguments.DEFLATIONS],
     ],
 )
-def test_options_reach_the_api(run, tmp_path, X, argv, options):
-    path = saved(tmp_path / "m.npy", X)
-    assert run("fit", path, *OPTIONS, *argv, "-o", tmp_path / "r.npz", "-q") == (0, "", "")
+def test_options_reach_the_api(run, tmp_path, file, X, argv, options):
+    assert run("fit", file, *OPTIONS, *argv, "-o", tmp_path / "r.npz", "-q") == (0, "", "")
     assert_same(results(tmp_path / "r.npz"), api(X, **options))
 
 
-def test_seed_and_max_iter_reach_the_api(run, tmp_path, X, monkeypatch):
+def test_seed_and_max_iter_reach_the_api(run, file, X, monkeypatch):
     options = {}
     monkeypatch.setattr(fit, "sparse_pca", lambda X, **kw: options.update(kw) or spcacore.sparse_pca(X, **kw))
-    path = saved(tmp_path / "m.npy", X)
-    assert run("fit", path, *OPTIONS, "--seed", "7", "--max-iter", "77", "-q")[0] == 0
+    assert run("fit", file, *OPTIONS, "--seed", "7", "--max-iter", "77", "-q")[0] == 0
     assert (options["rng"], options["max_iter"]) == (7, 77)
 
 
@@ -91,19 +88,17 @@ def test_defaults_fit_a_small_matrix_with_a_note(run, tmp_path, X):
     assert_same(results(tmp_path / "r.npz"), expected)
 
 
-def test_default_is_five_components_of_ten(run, tmp_path, X):
-    path = saved(tmp_path / "m.npy", X)
-    assert run("fit", path, "-q", "-o", tmp_path / "r.npz") == (0, "", "")
+def test_default_is_five_components_of_ten(run, tmp_path, file, X):
+    assert run("fit", file, "-q", "-o", tmp_path / "r.npz") == (0, "", "")
     assert_same(results(tmp_path / "r.npz"), spcacore.sparse_pca(X, 5, cardinality=10))
 
 
 @pytest.mark.parametrize("scale", [False, True])
-def test_covariance(run, tmp_path, X, scale):
+def test_covariance(output, tmp_path, X, scale):
     A = np.cov(X, rowvar=False)
     path = saved(tmp_path / "m.npy", A)
     argv = ["--scale"] if scale else []
-    status, _, err = run("fit", path, "--covariance", *OPTIONS, *argv, "-o", tmp_path / "r.npz")
-    assert (status, err) == (0, "")
+    output("fit", path, "--covariance", *OPTIONS, *argv, "-o", tmp_path / "r.npz")
     assert_same(results(tmp_path / "r.npz"), api(A, kind="covariance", scale=scale))
 
 
@@ -176,12 +171,11 @@ def test_csv_outputs_read_back_exactly(run, tmp_path, X, dtype):
     assert len(zeros) == np.count_nonzero(result.loadings == 0)
 
 
-def test_many_variables_are_listed_by_loading(run, tmp_path):
+def test_many_variables_are_listed_by_loading(output, tmp_path):
     X, _ = spcacore.datasets.make_spiked(40, 200, cardinality=70, rng=1)
     X[:, ::3] *= -1
     np.savez(tmp_path / "m.npz", X=X, names=[f"n\x1b[31m{j}" for j in range(200)])
-    status, out, err = run("fit", tmp_path / "m.npz", "-n2", "-k", "6,60")
-    assert (status, err) == (0, "")
+    out = output("fit", tmp_path / "m.npz", "-n2", "-k", "6,60")
     result = spcacore.sparse_pca(X, 2, cardinality=[6, 60])
     assert (result.loadings.min(axis=0) < 0).all()
     for t, count in ((0, 6), (1, 50)):
@@ -213,8 +207,7 @@ def test_a_constant_matrix_has_no_component(run, tmp_path):
     assert results(tmp_path / "s.npz")["scores"].shape == (4, 0)
 
 
-def test_non_convergence_is_one_warning_that_counts_from_one(run, tmp_path, X):
-    path = saved(tmp_path / "m.npy", X)
-    status, _, err = run("fit", path, "-n2", "-k4", "--max-iter", "0", "-q")
+def test_non_convergence_is_one_warning_that_counts_from_one(run, file):
+    status, _, err = run("fit", file, "-n2", "-k4", "--max-iter", "0", "-q")
     assert status == 0
     assert err == "spcacore: warning: components 1, 2 not converged in 0 iterations; raise --max-iter\n"

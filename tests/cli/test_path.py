@@ -1,6 +1,5 @@
 """`spcacore path`: grids, curves, and the choice of a value."""
 
-import csv
 import decimal
 import json
 import re
@@ -8,7 +7,7 @@ import re
 import numpy as np
 import oracles
 import pytest
-from cli_tools import loadings_of, one_error_line, results
+from cli_tools import loadings_of, one_error_line, results, rows_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -125,8 +124,7 @@ def test_path_equals_the_api_to_the_bit(run, tmp_path, file, X, argv, options):
     assert document["parameter"] == fields["parameter"] == expected.parameter
     assert (document["method"], document["deflation"]) == (expected.method, expected.deflation)
     out = run("path", file, *argv, "-o", tmp_path / "c.csv")[1]
-    with open(tmp_path / "c.csv") as f:
-        rows = list(csv.DictReader(f))
+    rows = rows_of(tmp_path / "c.csv")
     table = out.split("\n\n")[1].splitlines()[1:]
     for i, (row, line) in enumerate(zip(rows, table, strict=True)):
         shares, nonzeros = expected.explained_variance_ratio[i], expected.cardinality[i]
@@ -187,8 +185,7 @@ def test_selection_equals_the_api_to_the_bit(run, tmp_path, file, X, argv, optio
     got = loadings_of(document["result"]["components"], 9)
     np.testing.assert_array_equal(got, expected.result.loadings)
     out = run(*argv, "-o", tmp_path / "c.csv")[1]
-    with open(tmp_path / "c.csv") as f:
-        rows = list(csv.DictReader(f))
+    rows = rows_of(tmp_path / "c.csv")
     assert [float(row["score"]) for row in rows] == expected.score.tolist()
     shares = [float(row["explained_variance_ratio"]) for row in rows]
     assert shares == expected.path.explained_variance_ratio.sum(axis=1).tolist()

@@ -21,10 +21,9 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_progress_on_a_terminal_is_one_line_that_goes_away(run, tmp_path, X, slow_clock, monkeypatch):
-    path = saved(tmp_path / "m.npy", X)
+def test_progress_on_a_terminal_is_one_line_that_goes_away(run, file, slow_clock, monkeypatch):
     monkeypatch.setattr(sys, "stderr", Terminal())
-    assert run("fit", path, *OPTIONS)[0] == 0
+    assert run("fit", file, *OPTIONS)[0] == 0
     shown = sys.stderr.getvalue()
     lines = shown.split("\r")
     assert "\n" not in shown
@@ -34,7 +33,7 @@ def test_progress_on_a_terminal_is_one_line_that_goes_away(run, tmp_path, X, slo
     assert len(lines[-2]) >= len(lines[-3].rstrip())
     assert lines[-1] == ""
     monkeypatch.setattr(sys, "stderr", Terminal())
-    assert run("fit", path, *OPTIONS, "-q")[0] == 0
+    assert run("fit", file, *OPTIONS, "-q")[0] == 0
     assert sys.stderr.getvalue() == ""
 
 

@@ -6,15 +6,12 @@ import subprocess
 
 import numpy as np
 import pytest
-from cli_tools import made, one_error_line, results, saved
+from cli_tools import one_error_line, results, rows_of, saved
 
 import spcacore
 from spcacore.cli import COMMANDS
 
-
-@pytest.fixture
-def X():
-    return made(12)
+P = 12  # columns of X
 
 
 def table(path, X, names, order=None):
@@ -30,7 +27,7 @@ NAMES = [f"g{j}" for j in range(11)] + ["=x"]  # one that is quoted for spreadsh
 
 
 @pytest.mark.parametrize("scale", [False, True])
-def test_scores_of_new_samples(run, tmp_path, X, scale):
+def test_scores_of_new_samples(run, output, tmp_path, X, scale):
     """(x - mean) / scale times the loadings, with the mean and scale of the fit; columns by their names."""
     old, new = X[:20], X[20:]
     file = table(tmp_path / "old.csv", old, NAMES)
@@ -38,8 +35,7 @@ def test_scores_of_new_samples(run, tmp_path, X, scale):
     assert run("fit", file, *flags, "-n2", "-k3", "-q", "-o", tmp_path / "v.npz") == (0, "", "")
     order = np.random.default_rng(0).permutation(12)
     fresh = table(tmp_path / "new.csv", new, NAMES, order)
-    status, out, err = run("transform", fresh, "--loadings", tmp_path / "v.npz")
-    assert (status, err) == (0, "")
+    out = output("transform", fresh, "--loadings", tmp_path / "v.npz")
     rows = list(csv.reader(out.splitlines()))
     assert rows[0] == ["sample", "component_1", "component_2"]
     V = results(tmp_path / "v.npz")["loadings"]
@@ -111,8 +107,7 @@ def test_files_of_loadings_side_by_side(output, as_json, tmp_path, X):
             np.testing.assert_allclose(variance, expected.explained_variance[name][i], rtol=1e-12)
     np.testing.assert_allclose([m["angle"] for m in found["matched"]], np.concatenate(expected.angle))
     output(*argv, "-q", "-o", tmp_path / "c.csv")
-    with open(tmp_path / "c.csv", newline="") as lines:
-        rows = list(csv.DictReader(lines))
+    rows = rows_of(tmp_path / "c.csv")
     assert [row["result"] for row in rows] == ["a", "a", "b", "b"]
     np.testing.assert_allclose(
         [float(row["overlap"]) for row in rows], np.concatenate(expected.overlap), rtol=1e-12

@@ -1,10 +1,8 @@
 """`spcacore stability`: the library's numbers on the screen, as JSON and in files."""
 
-import csv
-
 import numpy as np
 import pytest
-from cli_tools import one_error_line
+from cli_tools import one_error_line, rows_of, saved
 from extras import optional
 
 import spcacore
@@ -15,9 +13,7 @@ optional_figure = optional("matplotlib.figure")
 @pytest.fixture
 def planted(tmp_path):
     X, _ = spcacore.datasets.make_spiked(40, 30, cardinality=4, rng=0)
-    path = tmp_path / "X.npy"
-    np.save(path, X)
-    return path, X
+    return saved(tmp_path / "X.npy", X), X
 
 
 def test_what_the_library_finds(planted, as_json, output, tmp_path):
@@ -39,8 +35,7 @@ def test_what_the_library_finds(planted, as_json, output, tmp_path):
             assert one["frequency"] == found.selection_frequency[j, t]
             assert one["interval"] == found.loading_interval[j, t].tolist()
             assert one["stable"] == found.stable[j, t]
-    with open(tmp_path / "f.csv", encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = rows_of(tmp_path / "f.csv")
     assert len(rows) == np.count_nonzero(found.selection_frequency)
     assert {(int(r["component"]), r["variable"]) for r in rows if r["stable"] == "1"} == {
         (t + 1, f"x{j + 1}") for j, t in np.argwhere(found.stable)
