@@ -429,7 +429,7 @@ def numbers(result: Any) -> dict[str, np.ndarray]:
     return out
 
 
-SETTINGS = {"get_num_threads", "set_num_threads"}  # of the process: tests/test_threads.py
+SETTINGS = {"get_num_threads", "limit_threads", "set_num_threads"}  # of threads: tests/test_threads.py
 
 
 def without_a_call() -> set[str]:
