@@ -111,6 +111,10 @@ def sparse_cca_bound(
     TypeError
         For input that is not real numbers, or an option of the wrong type.
 
+    References
+    ----------
+    W. Dinkelbach (1967). On nonlinear fractional programming. Management Science 13, 492-498.
+
     Examples
     --------
     >>> import numpy as np, spcacore
