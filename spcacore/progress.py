@@ -26,14 +26,14 @@ class Progress:
     A callback that raises StopIteration ends the search early. It is not called again, and the call returns
     what was found so far:
 
-    * of components found in turn (`sparse_pca`, `oppca`, `soppca`, `extend`) those that are finished, perhaps
-      none; of directions (`sparse_eigen`, `sparse_lda`) and pairs (`sparse_cca`) the first at least, from a
-      search cut short, with ``converged=False``;
-    * of one component, or several found together, the best point so far with ``converged=False``;
-    * `sparsity_path`: the values that are finished; `sca_path`: all, those not reached by one iteration
-      from the one before;
-    * `select_sparsity`, `select_n_components`: the choice by the folds or permutations that are finished, and
-      RuntimeError where they are fewer than two.
+    * components found one after another (`sparse_pca`, `oppca`, `soppca`, `extend`): those that are
+      finished, perhaps none; directions (`sparse_eigen`, `sparse_lda`) and pairs (`sparse_cca`): at least
+      the first one, from a search cut short, with ``converged=False``;
+    * one component, or several found together: the best point so far, with ``converged=False``;
+    * `sparsity_path`: the values that are finished; `sca_path`: all values, where those not yet reached
+      get one iteration from the one before;
+    * `select_sparsity`, `select_n_components`: the choice by the folds or permutations that are finished;
+      RuntimeError if fewer than two are.
 
     Any other exception reaches the caller. StopIteration from an operator that is given as X is an error.
     """

@@ -314,7 +314,7 @@ class ExactComponent(SparseComponent):
     Attributes
     ----------
     optimal : bool
-        No unit vector with as many nonzeros has a larger value, but for rounding; `gap` is then 0, and
+        No unit vector with as many nonzeros has a larger value, up to rounding; `gap` is then 0, and
         `upper_bound` is above `value` by what rounding may hide.
     n_nodes : int
         Nodes of the search tree that were examined.
@@ -439,7 +439,7 @@ class LoadingsResult(Named):
         Parameters
         ----------
         X : array-like, sparse matrix, dask array or `row_blocks` of shape (m, p)
-            For a result from a covariance, which knows no mean, X is used as it is, but for `scale`. Columns
+            For a result from a covariance, which has no mean, X is used as it is, except for `scale`. Columns
             with names are taken in the order of `names`.
 
         Returns

@@ -9,6 +9,7 @@ import runpy
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from calls import SETTINGS
 from extras import lacking, skipping
@@ -94,8 +95,58 @@ def test_every_public_function_is_documented_in_full():
                 assert parameter in thing.__doc__, (name, parameter)
 
 
-def test_readme_example():
+def test_readme_example(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     check_page(ROOT / "README.md")
+
+
+def cells(page, section, row, column):
+    """Entries of the first table under a title, of the rows whose first entries match."""
+    table = re.search(rf"(?ms)^#+ {section}\n.*?(^\|.*?)(?:^$|\Z)", (ROOT / "docs" / page).read_text())[1]
+    return [line.split("|")[column].strip() for line in re.findall(rf"(?m)^\| {row} \|.*", table)]
+
+
+def cell(*place):
+    (entry,) = cells(*place)
+    return entry
+
+
+def test_claims_of_the_readme_are_those_of_the_measurements():
+    readme, front = ((ROOT / name).read_text() for name in ("README.md", "docs/index.md"))
+    table = readme.partition("## What to expect\n")[2].partition("## ")[0]
+    assert table.replace("](docs/", "](") in front  # so are those of the first page, and the five lines
+    assert readme.partition("```python\n")[2].partition("```")[0] in front
+
+    users = "performance.md", "What users of Python run today"
+    assert f"take {cell(*users, 'spcacore', 5)} s" in table
+    assert f"NumPy program takes {cell(*users, 'expert NumPy', 5)} s, and" in table
+    assert cell(*users, "spcacore", 7) == "1.00"
+    assert cell(*users, "scikit-learn SparsePCA", 5).startswith("over 60 s")
+    small = [cell(*users, row, 2) for row in ("expert NumPy", "spcacore")]
+    assert "takes {} s, and this package {} s".format(*small) in table
+
+    genes = "methods.md", "Gene expression, 72 × 7129"
+    ours, theirs = r"as they are \| sparse_pca, 50 each", r"as they are \| scikit-learn SparsePCA"
+    assert f"found {cell(*genes, ours, 4)} times as fast" in table
+    assert f"{cell(*genes, ours, 6)} % of the variance, not {cell(*genes, theirs, 6)} %" in table
+    times = float(cell("sparse_data.md", "Sparse data", r"blood cells, counts \| CSR", 7))
+    assert f"searched {times:.0f} times as fast" in table
+    quality = "quality.md", "One component", r"[^|-]+ \| \d+"
+    assert cells(*quality, 8) == ["1.0000"] * 16
+    assert "On each of 16 real problems" in table
+    assert "at most 30 ms" in table
+    assert 25 < max(map(float, cells(*quality, 10))) <= 30
+
+
+def test_the_stocks_of_the_readme():
+    """What the caption of the picture says."""
+    A = spcacore.datasets.load_stocks().correlation
+    shares = spcacore.sparse_pca(A, 6, cardinality=20, kind="covariance").explained_variance_ratio.sum()
+    ordinary = np.linalg.eigvalsh(A)[-6:].sum() / np.trace(A)
+    for name in ("README.md", "docs/index.md"):
+        caption = " ".join((ROOT / name).read_text().split())
+        assert f"Together they explain {100 * shares:.1f} % of the variance" in caption
+        assert f"each of all {len(A)} stocks, explain {100 * ordinary:.1f} %" in caption
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

@@ -166,8 +166,6 @@ FUNCTIONS = [
     for name in spcacore.__all__
     if inspect.isfunction(getattr(spcacore, name)) and name not in SETTINGS | APART
 ]
-    if inspect.isfunction(getattr(spcacore, name)) and name not in SETTINGS | APART
-]
 
 
 def test_every_option_of_every_function_is_in_the_tables():

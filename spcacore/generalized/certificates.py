@@ -21,7 +21,7 @@ def sparse_eigen_bound(A: Any, B: Any, cardinality: int, *, node_limit: int = 20
     The smallest of
 
     - "spectral": the largest generalized eigenvalue;
-    - "search": of branch and bound, where B is positive definite; the optimum, but for rounding, where the
+    - "search": of branch and bound, where B is positive definite; the optimum, up to rounding, if the
       search ends;
     - "relaxation": of a semidefinite relaxation, where it does not.
 
@@ -110,6 +110,10 @@ def sparse_cca_bound(
         500 variables of both sides, or an option out of range.
     TypeError
         For input that is not real numbers, or an option of the wrong type.
+
+    References
+    ----------
+    W. Dinkelbach (1967). On nonlinear fractional programming. Management Science 13, 492-498.
 
     Examples
     --------

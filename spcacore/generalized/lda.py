@@ -125,7 +125,7 @@ class SparseLDAResult(Named):
         return np.log(self.priors) - 0.5 * np.einsum("ijk,ijk->ij", apart, apart)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class of largest `decision_function`: the nearest centroid, but for the priors.
+        """The class of largest `decision_function`: the nearest centroid, adjusted for the priors.
 
         {rows}
 

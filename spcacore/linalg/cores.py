@@ -69,6 +69,10 @@ def limit_threads(n_threads: int) -> Iterator[None]:
     n_threads : int
         1 to 1024, the thread of the caller among them.
 
+    Yields
+    ------
+    None
+
     Raises
     ------
     TypeError, ValueError

@@ -242,28 +242,27 @@ def sparse_pca(
     n_starts, max_iter, tol : optional
         As in the function of the method.
     screening : {"auto", "gram", "working_set", "both", "shadow", "references", "none"}, default "auto"
-        Keep data from being read for every product. "gram" forms `A` itself, in double precision, and reads
-        nothing more; components with less than 1e-5 (float32: 1e-3) of the largest variance of a variable are
-        found on the data all the same. The result is that of the data to rounding, where the search is the
-        same; but products are cheap then, and "tpower" makes more starts and swaps. "auto" does it for tall
-        data of up to some thousand variables, sparse data and blocks of rows (in one pass) included, but not
-        where a sparse column has a mean 100 times its deviation. The others are for dense data, with the
-        same result to the last bit as "none", which reads all of X for every product. "shadow"
+        How to avoid reading all of X for every product. "none" reads it. "gram" forms `A` itself, in double
+        precision, and then reads no more; only components with less than 1e-5 (float32: 1e-3) of the largest
+        variance of a variable are still found on the data. If the search is the same, so is the result, up to
+        rounding; but products are cheap then, and "tpower" makes more starts and swaps. "auto" does this for
+        tall data of up to a few thousand variables, including sparse data and blocks of rows (in one pass), but
+        not if a sparse column has a mean 100 times its deviation. The next three are for dense data, and give
+        the same result as "none" to the last bit. "shadow"
         makes an int8 copy of X, an eighth (float32: a quarter) of its size, and reads only the columns
         of X that the copy cannot rule out; "references" rules out columns by their products with
         earlier vectors; "both" does both; "auto" decides by the size of X and the memory available, and
         takes at most two fifths of X above 64 MB. "working_set", of "tpower", "gpower" (not in blocks), "pmd"
-        (not two-way), "scotlass" and forward "greedy", searches on the Gram matrix of some hundred columns,
+        (not two-way), "scotlass" and forward "greedy", searches on the Gram matrix of a few hundred columns,
         from more starts, until no other column would enter the support. The result is a fixed point of the
         iteration over all columns, often a better one than that of "none"; that of "greedy" is the same, to
-        rounding; "branch_and_bound" takes its first solution from there. Where the set would not fit, or an
-        earlier component, a constraint or a start asks for all columns, the search goes on among these.
+        rounding; "branch_and_bound" takes its first solution from there. If the set would not fit, or if an
+        earlier component, a constraint or a start needs all columns, the search goes on among all columns.
         "auto" does so for large data that are not screened, sparse ones and blocks of rows included; CSR data
         are copied by columns for that, if memory allows. Methods whose
-        steps need whole products ("scotlass", "dspca", "branch_and_bound", "greedy" but for its gradient,
-        blocks of "gpower", two-way "pmd") take none of "shadow", "references" and "both", and two-way "pmd"
-        no "gram" either.
-        `result.screening` says what was used and read.
+        steps need whole products ("scotlass", "dspca", "branch_and_bound", "greedy" except by gradient,
+        blocks of "gpower", two-way "pmd") do not accept "shadow", "references" or "both", and two-way "pmd"
+        does not accept "gram" either. `result.screening` says what was used, and how much was read.
     n_features : int, optional
         p, needed when X is a bare callable; of anything else, it must be its number of columns.
     rng : None, int or numpy Generator, optional

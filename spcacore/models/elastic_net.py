@@ -112,7 +112,7 @@ def spca(
     ----------
     X : array-like of shape (n, p), sparse matrix, LinearOperator
         Data; with ``kind="covariance"`` a symmetric positive semidefinite (p, p) matrix (covariance,
-        correlation, Gram) that takes the place of X'X. Not copied, but for dense data with NaN entries,
+        correlation, Gram) that takes the place of X'X. Not copied, except dense data with NaN entries,
         which are left out of all sums, as in `pmd`.
     n_components : int
         r, in [1, min(n, p)].

@@ -108,7 +108,7 @@ def sca(
     Parameters
     ----------
     X : array-like of shape (n, p), sparse matrix
-        Data; with ``kind="covariance"`` a symmetric positive semidefinite (p, p) matrix. Not copied, but for
+        Data; with ``kind="covariance"`` a symmetric positive semidefinite (p, p) matrix. Not copied, except
         dense data with NaN entries, which are left out of all sums, as in `pmd`.
     n_components : int
         r, in [1, min(n, p)].
@@ -194,7 +194,7 @@ def sca_path(
 
     The largest starts from the leading singular vectors, which are its solution where it does not bind.
     These and the column statistics are computed once. With soft thresholds the objective ends within a
-    thousandth of that from cold starts; with hard thresholds it may be some hundredths above or below.
+    thousandth of that from cold starts; with hard thresholds it may be a few hundredths above or below.
 
     Parameters
     ----------

@@ -53,7 +53,8 @@ class Stability:
     explained_interval : ndarray of shape (r, 2) or None
         Quantiles of these.
     cosine : ndarray of shape (B, r)
-        |cosine| of the loadings with those of all the data; 0 where a resample had no such component.
+        Magnitudes of cosines of the loadings with those of all the data; 0 where a resample had no such
+        component.
     loadings : ndarray of shape (p, r)
         Of all the data, of unit length.
     result : object

@@ -66,7 +66,7 @@ def stability(
     """Which variables of sparse components would be chosen again: stability selection, or a bootstrap.
 
     The model is fitted to all the data and to resamples of the rows. The components of each resample take the
-    order and the signs of those of all the data, so that the sum of |cosines| is largest. Counted is how
+    order and the signs of those of all the data, so that the sum of `|cosines|` is largest. Counted is how
     often a variable has a nonzero loading.
 
     Parameters

@@ -78,7 +78,7 @@ class SparsityPath(ByValue):
     ----------
     parameter : {"cardinality", "l1_bound", "penalty"}
     values : ndarray of shape (m,)
-        From the sparsest to the densest: ascending, but for a penalty.
+        From the sparsest to the densest: ascending, except for a penalty, which descends.
     explained_variance_ratio : ndarray of shape (m, r) or None
         Additional share of the variance of each component, as in `SparsePCAResult`; 0 where none was left.
         None where the total is unknown.

@@ -95,7 +95,7 @@ def optimality_bound(
       eigenvalue, or Lanczos vectors, their residuals and a bound on the rest;
     - "threshold", beyond 2000 variables, where the whole of A takes at most 1e10 multiplications: the largest
       eigenvalue of A with its entries off the diagonal moved towards 0 by a level, and k - 1 times the level;
-    - "relaxation", if asked for: the dual of the semidefinite relaxation, see `dspca`, mostly the tightest.
+    - "relaxation", if asked for: the dual of the semidefinite relaxation, see `dspca`, usually the tightest.
 
     With `n_components` r > 1, of what any r loadings explain together, the variance of the projection onto
     their span (`explained_variance`, "cumulative"). Then "spectral" is the sum of the r largest eigenvalues;

@@ -173,7 +173,7 @@ def greedy(
     screening : {"auto", "gram", "working_set", "both", "shadow", "references", "none"}, default "auto"
         How data are kept from being read for every product, see `sparse_pca`. "both", "shadow" and
         "references" are for "gradient", "working_set" for "forward": the same variables in the same order,
-        from the Gram matrix of those that bounds of |A x| do not rule out.
+        from the Gram matrix of those that bounds of `|A x|` do not rule out.
     {n_features}
     rng : None, int or numpy Generator, optional
         For the dense vector that chooses the first variable where more than 256 tie, or where X offers

@@ -361,9 +361,9 @@ def least_squares_component(
     SparseComponent
         `loading` (p,) of unit 2-norm; `value`, the variance of all variables explained, in the units of A;
         `cardinality`, `n_iter` (variables added and swaps tried; nodes of the tree), `converged`, `method`.
-        Of "exact" also `upper_bound`, which is the value but for rounding if no limit ended the search. For a
-        matrix without any variance the loading is the first unit vector, the value 0, and a RuntimeWarning is
-        given.
+        "exact" also gives `upper_bound`, which is the value, up to rounding, if no limit ended the search.
+        For a matrix without any variance the loading is the first unit vector, the value 0, and a
+        RuntimeWarning is given.
 
     Raises
     ------

@@ -145,7 +145,7 @@ def dspca(
         and `matrix`. The loading keeps the `cardinality` entries of the eigenvector largest in
         magnitude, without those below 0.001 of the largest. Bounds allow for rounding: the order of the
         matrix times the precision times its Frobenius norm, and, of data, what forming A may have lost.
-        A RuntimeWarning is given when `tol` is not reached; the bounds hold all the same.
+        A RuntimeWarning is given when `tol` is not reached; the bounds are valid even then.
 
     Raises
     ------
