@@ -170,6 +170,7 @@ def bill_of(folder):
     subprocess.run(command, check=True, cwd=folder)
     with zipfile.ZipFile(wheel) as archive:
         files = {name: archive.read(name) for name in archive.namelist()}
+        assert {entry.date_time for entry in archive.infolist()} == {(2023, 11, 14, 0, 0, 0)}
     return wheel, info, files, command
 
 
