@@ -141,7 +141,9 @@ def slow(session):
 @nox.session(python=OLDEST)
 def wheel(session):
     """Distributions are complete and repeatable; the wheel serves Python 3.11 to 3.13, NumPy old and new."""
-    work = environment(session, "build", *BUILD, "auditwheel", "abi3audit")
+    work = environment(
+        session, "build", *BUILD, "auditwheel", "abi3audit", "cyclonedx-python-lib[json-validation]"
+    )
     session.run("bash", ".ci/wheel", str(work), external=True)
     (built,) = map(str, (work / "dist1").glob("*-cp311-abi3-*.whl"))
     core = [f"tests/test_{name}.py" for name in ("downstream", "operator", "components", "deflation")]
