@@ -311,7 +311,7 @@ static spca_status ask_three(trial_t *t, problem_t *q, block_t *ask, spca_int in
     real *V = WORK(t, 3 * in);
     for (spca_int j = 0; j < 3 * in; j++) V[j] = (real)(j % 7 - 3);
     return ask(&q->A, 3, V, stop_of(q), &q->stops, WORK(t, SPCA(block_work)(&q->A, 3)),
-                   WORK(t, 3 * out));
+               WORK(t, 3 * out));
 }
 
 static spca_status ask_block(trial_t *t, problem_t *q, vector_t v)
