@@ -230,6 +230,7 @@ def cross(session):
     for name in session.posargs or CROSS:
         triple, emulator, family, endian = CROSS[name]
         emulator = f"qemu-{emulator}"
+        native = name == "i686" and os.uname().machine == "x86_64"  # qemu 7.2 hangs in one check
         if not (here(f"{triple}-gcc", f"gcc-{triple}") and here(emulator, "qemu-user")):
             missing.append(name)
             continue
@@ -247,7 +248,9 @@ skip_sanity_check = true # of Cython, by the headers of the Python that runs her
 """)
         meson(session, work / name, "--cross-file", work / f"{name}.ini", "-Dharness=1")
         session.run("meson", "compile", "-C", work / name, "harness")
-        run = emulator, "-L", f"/usr/{triple}", work / name / "tests" / "core" / "harness"
+        loader = f"/usr/{triple}/lib/ld-linux.so.2", "--library-path", f"/usr/{triple}/lib"
+        run = loader if native else (emulator, "-L", f"/usr/{triple}")
+        run = *run, work / name / "tests" / "core" / "harness"
         for check in CHECKS:
             session.run(*run, "turns", "1", check, external=True)
         session.run(*run, "threads", "1", external=True)
