@@ -215,6 +215,51 @@ def harness(session):
         leave_out(session, f"{', '.join(missing)} did not run: no compiler or valgrind for it")
 
 
+CROSS = {  # of Debian's cross compilers: triple; what qemu calls the processor; what Meson does; byte order
+    "aarch64": ("aarch64-linux-gnu", "aarch64", "aarch64", "little"),
+    "armhf": ("arm-linux-gnueabihf", "arm", "arm", "little"),
+    "i686": ("i686-linux-gnu", "i386", "x86", "little"),
+    "riscv64": ("riscv64-linux-gnu", "riscv64", "riscv64", "little"),
+    "s390x": ("s390x-linux-gnu", "s390x", "s390x", "big"),
+}
+
+
+@nox.session(python=USUAL)
+def cross(session):
+    """The quick checks of the C core for other processors, under qemu: `-- s390x armhf` for some."""
+    work = environment(session, *BUILD)
+    missing = []
+    for name in session.posargs or CROSS:
+        triple, emulator, family, endian = CROSS[name]
+        emulator = f"qemu-{emulator}"
+        native = name == "i686" and os.uname().machine == "x86_64"  # qemu 7.2 hangs in one check
+        if not (here(f"{triple}-gcc", f"gcc-{triple}") and here(emulator, "qemu-user")):
+            missing.append(name)
+            continue
+        (work / f"{name}.ini").write_text(f"""
+[binaries]
+c = '{triple}-gcc'
+ar = '{triple}-ar'
+[host_machine]
+system = 'linux'
+cpu_family = '{family}'
+cpu = '{family}'
+endian = '{endian}'
+[properties]
+skip_sanity_check = true # of Cython, by the headers of the Python that runs here
+""")
+        meson(session, work / name, "--cross-file", work / f"{name}.ini", "-Dharness=1")
+        session.run("meson", "compile", "-C", work / name, "harness")
+        loader = f"/usr/{triple}/lib/ld-linux.so.2", "--library-path", f"/usr/{triple}/lib"
+        run = loader if native else (emulator, "-L", f"/usr/{triple}")
+        run = *run, work / name / "tests" / "core" / "harness"
+        for check in CHECKS:
+            session.run(*run, "turns", "1", check, external=True)
+        session.run(*run, "threads", "1", external=True)
+    if missing:
+        leave_out(session, f"{', '.join(missing)} did not run: no compiler or emulator for it")
+
+
 @nox.session(python=USUAL)
 def fuzz(session):
     """Each check of the C core under libFuzzer: `-- [--keep] [seconds [checks]]`; --keep: to the corpus."""

@@ -476,8 +476,7 @@ static spca_status everything(const operator_t *A, vector_t v, const real *f, co
 /* unit = f/||f||; returns the norm of what f stands for, f/range. */
 static double normalize(const operator_t *A, const real *f, double *unit)
 {
-    double most = 0, norm;
-    for (spca_int i = 0; i < A->n; i++) most = fmax(most, fabs((double)f[i]));
+    double most = (double)largest_magnitude(A->n, f), norm;
     if (!(most > 0) || !(most <= DBL_MAX)) return 0;
     for (spca_int i = 0; i < A->n; i++) unit[i] = (double)f[i] / most;
     norm = sqrt(dot_of(A->n, unit, unit));

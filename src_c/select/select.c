@@ -78,8 +78,8 @@ VECTORIZED static spca_int count(spca_int p, const real *x, real level, spca_int
             b += same[l];
         }
         if (*equal + b >= enough) break;
-        *above += a;
-        *equal += b;
+        *above += (spca_int)a;
+        *equal += (spca_int)b;
     }
     return start;
 }
@@ -104,7 +104,7 @@ VECTORIZED static spca_int collect(spca_int p, const real *x, real low, real hig
             a += more[l];
             any |= within[l];
         }
-        *above += a;
+        *above += (spca_int)a;
         if (!any) continue;
         for (int l = 0; l < LANES; l++) {
             if (!within[l]) continue;

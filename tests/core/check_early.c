@@ -20,7 +20,8 @@ typedef void run_t(trial_t *, early_t *);
 /* For at = 0, 1, ...: stopped at that query, until none is left. */
 static void each_query(trial_t *t, run_t *run, early_t *e)
 {
-    for (spca_int at = 0;; at++) {
+    size_t kept = t->own.count;
+    for (spca_int at = 0;; at++, trial_release(t, kept)) {
         e->stop = (stop_t){0, at};
         if (e->q) e->q->fails = (stop_t){0, -1};
         run(t, e);

@@ -32,8 +32,10 @@ static void check_halves(trial_t *t, problem_t *q, vector_t v, const real *g)
         }
     }
     if (!q->exact) return;
-    for (spca_int a = 0; A->mean && a < p; a++)
-        mean = fmax(mean, fabs((double)A->mean[a] * (A->weight ? (double)A->weight[a] : 1)));
+    for (spca_int a = 0; A->mean && a < p; a++) {
+        double shift = fabs((double)A->mean[a] * (A->weight ? (double)A->weight[a] : 1));
+        if (shift > mean) mean = shift;
+    }
     for (spca_int a = 0; a < p * m; a++) size = fmax(size, fabs(q->F[a]));
     size = (size + mean * (double)(sized * sized)) * (double)(p + m);
     for (spca_int i = 0; i < m; i++) {
@@ -304,12 +306,12 @@ typedef spca_status block_t(const SPCA(operator) * A, spca_int r, const real *V,
                             void *ctx, real *work, real *Y);
 
 /* Three vectors of length `in`, and of length `out` back. */
-static spca_status ask_three(trial_t *t, problem_t *q, block_t *product, spca_int in, spca_int out)
+static spca_status ask_three(trial_t *t, problem_t *q, block_t *ask, spca_int in, spca_int out)
 {
     real *V = WORK(t, 3 * in);
     for (spca_int j = 0; j < 3 * in; j++) V[j] = (real)(j % 7 - 3);
-    return product(&q->A, 3, V, stop_of(q), &q->stops, WORK(t, SPCA(block_work)(&q->A, 3)),
-                   WORK(t, 3 * out));
+    return ask(&q->A, 3, V, stop_of(q), &q->stops, WORK(t, SPCA(block_work)(&q->A, 3)),
+               WORK(t, 3 * out));
 }
 
 static spca_status ask_block(trial_t *t, problem_t *q, vector_t v)

@@ -60,7 +60,7 @@ static void check_rotated(trial_t *t, rotation_t which, spca_int p, spca_int r, 
             for (spca_int l = 0; l < r; l++) product += R[l + a * r] * R[l + b * r];
             CHECK(t, fabs(product - (a == b)) <= 1e-11);
         }
-    for (spca_int i = 0; i < p * r; i++) unit = fmax(unit, fabs((double)X[i]));
+    unit = (double)largest_magnitude(p * r, X);
     if (unit == 0) return;
     for (spca_int j = 0; j < r; j++)
         for (spca_int i = 0; i < p; i++) {

@@ -93,7 +93,7 @@ void SPCA(check_l1_threshold)(trial_t *t)
     SPCA(digest)(t, status, p, w);
     for (spca_int i = 0; i < p; i++) {
         bad |= (nonnegative == 1 ? isnan(a[i]) ? 0 : a[i] > REAL_MAX : !isfinite(a[i])) != 0;
-        if (a[i] > 0 || !nonnegative) top = fmax(top, fabs((double)a[i]));
+        if ((a[i] > 0 || !nonnegative) && fabs((double)a[i]) > top) top = fabs((double)a[i]);
     }
     if (bad) {
         CHECK(t, status == SPCA_NONFINITE);

@@ -25,6 +25,11 @@ void trial_end(trial_t *t)
     free_arrays(&t->own);
 }
 
+void trial_release(trial_t *t, size_t kept)
+{
+    while (t->own.count > kept) free(t->own.at[--t->own.count]);
+}
+
 void inputs_free(trial_t *t)
 {
     free_arrays(&t->inputs);

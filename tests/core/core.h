@@ -34,6 +34,8 @@ typedef struct {
 
 void trial_end(trial_t *t);   /* frees what is its own */
 void inputs_free(trial_t *t); /* and the inputs */
+/* Frees what is its own but the first arrays. */
+void trial_release(trial_t *t, size_t kept);
 void failed(const trial_t *t, const char *file, int line, const char *what);
 #define CHECK(t, truth)                                                                            \
     do {                                                                                           \
