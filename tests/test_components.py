@@ -214,7 +214,7 @@ def test_a_component_without_variance_ends_the_search():
     """Hotelling deflation can leave rounding alone, on which a support has no eigenvector."""
     X = np.random.default_rng(1).standard_normal((4, 8))
     with pytest.warns(RuntimeWarning, match="no variance is left"):
-        result = sparse_pca(X, 3, cardinality=1, deflation="hotelling", n_starts=1)
+        result = sparse_pca(X, 3, cardinality=1, deflation="hotelling", n_starts=1, swaps=False)
     assert (result.explained_variance > 0).all()
 
 

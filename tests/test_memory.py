@@ -107,13 +107,14 @@ def cases():
 def test_matrix_is_not_copied(call, setup, tmp_path):
     """The peak above the matrix stays below a fifth of it, of float32 with its quantized copy two fifths.
 
-    Of CSR there is a copy by columns.
+    Of CSR there is a copy by columns, with what bounds of earlier products need; many starts on a covariance
+    race on a copy in single precision.
     """
     kind = ", kind='covariance'" if setup == "covariance" else ""
     peak, size = measure(SETUPS[setup], CALLS[call].format(kind=kind), tmp_path)
     print(f"memory: {call} {setup}: {peak / 1e6:.1f} MB above {size / 1e6:.0f} MB, {100 * peak / size:.1f} %")
-    share = 1.4 if setup == "csr" and "explained" not in call and "renorm" not in call else 0.2
-    assert peak < (0.4 if "float32" in SETUPS[setup] else share) * size
+    share = 1.7 if setup == "csr" and "explained" not in call and "renorm" not in call else 0.2
+    assert peak < (0.4 if "float32" in SETUPS[setup] or setup == "covariance" else share) * size
 
 
 @linux
@@ -139,7 +140,7 @@ def test_deflation_in_place_needs_no_second_matrix(tmp_path):
 @linux
 def test_not_finite_is_found_without_a_mask_of_the_whole(tmp_path):
     call = """
-X[400, 49000] = np.nan
+X[400, 49000] = np.inf
 try:
     tpower(X, 3)
 except ValueError as error:

@@ -186,7 +186,20 @@ def refined(
         new, value, _ = rounds.ascend(_some_dropped(best, rng), -np.inf, attempt)
         if value > most:
             best, most = new, value
-    return best, converged
+    return _ordered(problem, best, sizes), converged
+
+
+def _ordered(problem: Problem, loadings: list[Loading], sizes: tuple[int, ...]) -> list[Loading]:
+    """Loadings of as many nonzeros by decreasing variance, so that their order does not hang on rounding."""
+    op = problem.operator
+    variances = [float(v @ op.apply(index, np.ascontiguousarray(v))[index]) for index, v in loadings]
+    out = [*loadings]
+    for size in set(sizes):
+        places = [t for t, k in enumerate(sizes) if k == size]
+        order = sorted(places, key=lambda t: -variances[t])
+        for place, t in zip(places, order, strict=True):
+            out[place] = loadings[t]
+    return out
 
 
 @record

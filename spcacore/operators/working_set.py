@@ -180,7 +180,8 @@ class WorkingSet:
         )  # fmt: skip
         restricted = type(state).from_problem(inside, state.deflation, state.constraint)
         if state.by_loadings:
-            return inside, replace(restricted, diagonal=np.maximum(gram.diagonal(), 0))
+            among = tuple((np.searchsorted(active, index), entries) for index, entries in state.loadings)
+            return inside, replace(restricted, diagonal=np.maximum(gram.diagonal(), 0), loadings=among)
         noise = partial(_noise, problem, state.deflation.first_order, active)
         for index, entries in state.loadings:
             restricted = restricted.deflate(np.searchsorted(active, index), entries, noise)

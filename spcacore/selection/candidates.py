@@ -212,7 +212,7 @@ class CandidateRefits:
                 return False
             found.append(new)
             if t >= resample.kept:
-                levels.append(solver.level(state, new, k))
+                levels.append(solver.level(inside, state, new, k))
             state = state.deflate(new.index, new.entries, inside.noise)
         resample.found, resample.levels = found, levels
         return True

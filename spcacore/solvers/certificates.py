@@ -228,13 +228,12 @@ def bounds_without_search(
     p, op = problem.p, state.original
     few = p <= LEADING_ORDER and (op.symmetric_form or op.m * p <= BOUND_ENTRIES)
     work = p**3 / 6 if few else 8 * BOUND_VECTORS * problem.cost
-    if p > BOUND_ORDER and 2.0 * p * problem.cost <= THRESHOLD_WORK:
-        work += 2.0 * p * problem.cost
     if state.diagonal is None or not work <= seconds * BOUND_SPEED:
         return
+    thresholds = work + 2.0 * p * problem.cost <= seconds * BOUND_SPEED
     definite = not op.symmetric_form or p > EXACT_ORDER or _is_semidefinite(op)
     if definite or p <= BOUND_ORDER:
-        yield min(upper_bounds(problem, state, k).values())
+        yield min(upper_bounds(problem, state, k, thresholds).values())
     if definite:
         with suppress(ValueError):  # where too many variables remain
             yield dual_bound(state, k, hook)
@@ -251,8 +250,13 @@ def _is_semidefinite(op: Any) -> bool:
     return True
 
 
-def upper_bounds(problem: Problem, state: DeflatedOperator, k: int) -> dict[str, float]:
-    """Bounds on the objective of the next component, in the operator's units, by name."""
+def upper_bounds(
+    problem: Problem, state: DeflatedOperator, k: int, thresholds: bool = True
+) -> dict[str, float]:
+    """Bounds on the objective of the next component, in the operator's units, by name.
+
+    Of many variables those of `thresholds` take all columns of A.
+    """
     if state.diagonal is None:
         return {}
     p, op, k = problem.p, state.operator, state.reach(k)
@@ -260,7 +264,7 @@ def upper_bounds(problem: Problem, state: DeflatedOperator, k: int) -> dict[str,
     if not whole:
         if not state.deflation.semidefinite:  # it only lowers A, but may leave it indefinite
             state = DeflatedOperator.from_problem(problem)
-        bounds = _from_few_vectors(problem, state, k)
+        bounds = _from_few_vectors(problem, state, k, thresholds=thresholds)
     else:
         bounds = _from_all_entries(op.submatrix(np.arange(p)).astype(np.float64), k)
     return {name: bound + _rounding(problem, whole, name, k) for name, bound in bounds.items()}
@@ -327,7 +331,9 @@ def _from_all_entries(A: NDArray[np.float64], k: int, r: int = 1) -> dict[str, f
     return bounds
 
 
-def _from_few_vectors(problem: Problem, state: DeflatedOperator, k: int, r: int = 1) -> dict[str, float]:
+def _from_few_vectors(
+    problem: Problem, state: DeflatedOperator, k: int, r: int = 1, thresholds: bool = True
+) -> dict[str, float]:
     """From Lanczos vectors and the diagonal of a semidefinite operator; r loadings with k nonzeros in all."""
     assert state.diagonal is not None
     op, diagonal = state.operator, np.maximum(state.diagonal, 0)
@@ -359,7 +365,7 @@ def _from_few_vectors(problem: Problem, state: DeflatedOperator, k: int, r: int 
     }
     if r > 1:
         return bounds
-    if op.t == 0 and 2.0 * problem.p * problem.cost <= THRESHOLD_WORK:
+    if thresholds and op.t == 0 and 2.0 * problem.p * problem.cost <= THRESHOLD_WORK:
         bounds["threshold"] = threshold_bound(op, diagonal, k)
     return {"row sums": _row_sums(op, diagonal, k)} | bounds
 
