@@ -166,7 +166,7 @@ def test_import_keeps_the_floating_point_modes(tmp_path):
 # ---- limits of time -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("p", [1000, pytest.param(3000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("p", [300, pytest.param(3000, marks=pytest.mark.slow)])
 def test_time_limit(p, monkeypatch):
     """Kept at the start of the search and in the tree: what comes after it is short beside the first node."""
     monkeypatch.setattr(exact, "time", types.SimpleNamespace(monotonic=time.process_time))

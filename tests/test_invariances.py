@@ -89,7 +89,7 @@ POWERS_OF = {
     "ppca": {"loadings": 1},
     "sparse_pca, scale": {"explained_variance": 0, "total_variance": 0},
     "sparse_lda": {"centroids": 0, "values": 0, "upper_bound": 0},
-    "sparse_cca_bound": {"bound": 0, "bounds": 0},
+    "sparse_cca_bound": {"upper_bound": 0, "bounds": 0},
     "sparse_cca_permutation": {"permuted": 0},
     "sparse_dissimilarity": {"dissimilarity": 2, "weights": 0},
     "sparse_dissimilarity, absolute": {"dissimilarity": 1, "weights": 0, "objective": 1, "trace": 1},

@@ -54,7 +54,7 @@ BAD = {
     ),
     **named(
         POSITIVE,
-        "n_components n_clusters n_starts n_folds n_repeats n_permutations n_init n_samples "
+        "n_components n_clusters n_resamples n_starts n_folds n_repeats n_permutations n_init n_samples "
         "n_features k block_bytes degree node_limit random_features more",
     ),
     **named(
