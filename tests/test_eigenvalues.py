@@ -184,6 +184,7 @@ def test_repeats_progress_and_an_early_end():
 
 
 def test_frame():
+    pytest.importorskip("pandas", reason="needs pandas")
     found = cve(np.random.default_rng(0).poisson(1.0, (30, 20)), 3)
     table = found.to_frame()
     assert pandas.api.types.is_bool_dtype(table["chosen"])

@@ -41,7 +41,12 @@ class Source:
         if self.name.lower().endswith(".gz") or _is_gzip(self.path):
             import gzip
 
-            return gzip.GzipFile(fileobj=raw, mode="rb")
+            class Unpacked(gzip.GzipFile):
+                def close(self) -> None:  # which leaves a file that it was given open
+                    super().close()
+                    raw.close()
+
+            return Unpacked(fileobj=raw, mode="rb")
         return raw
 
     def open_text(self) -> Any:
