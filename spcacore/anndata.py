@@ -71,6 +71,11 @@ def sparse_pca(
     ValueError, TypeError
         For a mask of another length, or of no variable, and as `spcacore.sparse_pca`.
 
+    References
+    ----------
+    F. A. Wolf, P. Angerer and F. J. Theis (2018). SCANPY: large-scale single-cell gene expression data analysis.
+    Genome Biology 19, 15: the places that are written to.
+
     Examples
     --------
     >>> import anndata, numpy as np, spcacore.anndata
