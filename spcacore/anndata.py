@@ -73,8 +73,8 @@ def sparse_pca(
 
     References
     ----------
-    F. A. Wolf, P. Angerer and F. J. Theis (2018). SCANPY: large-scale single-cell gene expression data analysis.
-    Genome Biology 19, 15: the places that are written to.
+    F. A. Wolf, P. Angerer and F. J. Theis (2018). SCANPY: large-scale single-cell gene expression data
+    analysis. Genome Biology 19, 15: the places that are written to.
 
     Examples
     --------
