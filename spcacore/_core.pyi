@@ -83,25 +83,13 @@ class Operator:
         self, method: str, index: _Index, value: _Real, image: _Real | None, coefficient: float
     ) -> Operator: ...
     def truncated_power_each(
-        self,
-        index: _Index,
-        value: _Real,
-        k: int,
-        max_iter: int,
-        tol: float,
-        progress: _Hook = None,
+        self, index: _Index, value: _Real, k: int, max_iter: int, tol: float, progress: _Hook = None,
         nonnegative: bool = False,
-    ) -> tuple[_Index, _Real, _Real, _Index]: ...
+    ) -> tuple[_Index, _Real, _Real, _Index]: ...  # fmt: skip
     def truncated_power(
-        self,
-        index: _Index,
-        value: _Real,
-        k: int,
-        max_iter: int,
-        tol: float,
-        progress: _Hook = None,
+        self, index: _Index, value: _Real, k: int, max_iter: int, tol: float, progress: _Hook = None,
         nonnegative: bool = False,
-    ) -> tuple[int, _Index, _Real, float, int]: ...
+    ) -> tuple[int, _Index, _Real, float, int]: ...  # fmt: skip
     def gpower(
         self,
         index: _Index,

@@ -40,6 +40,11 @@ def is_operator(x: Any) -> bool:
     return operator_type is not None and isinstance(x, operator_type)
 
 
+def has_only_products(x: Any) -> bool:
+    """Whether x is an operator, or a function that makes products: it has no entries to read."""
+    return is_operator(x) or (callable(x) and not hasattr(x, "__array__") and not is_sparse(x))
+
+
 def is_row_blocks(x: Any) -> bool:
     """Whether x is read by blocks of rows: made by `row_blocks`, or a dask collection."""
     if isinstance(x, np.ndarray) or not (hasattr(x, "__row_blocks__") or hasattr(x, "__dask_graph__")):

@@ -474,16 +474,7 @@ class LoadingsResult(Named):
         return to_data_units(S @ self._rows_of_scores(), self.mean, self.scale)
 
     def inverse_transform(self, scores: Any) -> NDArray[Any]:
-        """`reconstruct`, by the name that scikit-learn has for it.
-
-        Parameters
-        ----------
-        scores : array-like of shape (m, r)
-
-        Returns
-        -------
-        ndarray of shape (m, p)
-        """
+        """`reconstruct`, by the name that scikit-learn has for it: rows of shape (m, p) of scores (m, r)."""
         return self.reconstruct(scores)
 
     def _row_weight(self, X: Any) -> NDArray[Any] | None:

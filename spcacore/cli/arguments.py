@@ -117,10 +117,7 @@ def _add_path(commands: Any) -> None:
         help="the sparsest within a standard error of the best, or the best (default: one_se)",
     )  # fmt: skip
     choosing.add_argument("--jobs", metavar="N", type=_at_least(1), help="folds or permutations at a time")
-    _add_search(path.add_argument_group("search"))
-    _add_reading(path)
-    writing = _add_writing(path, "the curve (.csv, or .npz with what was chosen)")
-    writing.add_argument("--plot", metavar="FILE", help="draw the curve (.png, .pdf or .svg)")
+    _add_files(path, "the curve (.csv, or .npz with what was chosen)", "draw the curve (.png, .pdf or .svg)")
 
 
 def _add_stability(commands: Any) -> None:
@@ -151,10 +148,11 @@ def _add_stability(commands: Any) -> None:
     )  # fmt: skip
     again.add_argument("--level", metavar="S", type=_tolerance, help="of the intervals (default: 0.95)")
     again.add_argument("--jobs", metavar="N", type=_at_least(1), help="resamples at a time")
-    _add_search(stability.add_argument_group("search"))
-    _add_reading(stability)
-    writing = _add_writing(stability, "what was found of each variable (.csv), or everything (.npz)")
-    writing.add_argument("--plot", metavar="FILE", help="draw the frequencies (.png, .pdf or .svg)")
+    _add_files(
+        stability,
+        "what was found of each variable (.csv), or everything (.npz)",
+        "draw the frequencies (.png, .pdf or .svg)",
+    )
 
 
 def _add_certify(commands: Any) -> None:
@@ -326,6 +324,12 @@ def _add_reading(command: argparse.ArgumentParser, missing: bool = True) -> None
         )  # fmt: skip
     else:
         command.set_defaults(impute=None)
+
+
+def _add_files(command: argparse.ArgumentParser, output: str, picture: str) -> None:
+    _add_search(command.add_argument_group("search"))
+    _add_reading(command)
+    _add_writing(command, output).add_argument("--plot", metavar="FILE", help=picture)
 
 
 def _add_writing(command: argparse.ArgumentParser, output: str | None) -> Any:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from .._limits import CLUSTERING_ENTRIES, CLUSTERING_TOL
 from .._records import record
+from .._typing import Array
 from .._validation import (
     column_names,
     float_type,
@@ -24,7 +25,6 @@ from ..linalg.lapack import interruptible
 from ..operators.permutation import permuted_columns
 from ..operators.sparse_format import compressed
 
-Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
 Search = Generator[tuple[str, Any], Any, Any]  # yields queries about points, receives the answers
 Weighted = tuple[Array, Search]  # a search, and the weights of its points

@@ -79,12 +79,12 @@ class SparseCCAResult:
     mean_y: NDArray[Any] | None
     scale_x: NDArray[Any] | None
     scale_y: NDArray[Any] | None
+    names_x: tuple[str, ...] | None
+    names_y: tuple[str, ...] | None
     n_iter: NDArray[np.intp]
     converged: NDArray[np.bool_]
     method: str
     deflation: str
-    names_x: tuple[str, ...] | None
-    names_y: tuple[str, ...] | None
     upper_bound: NDArray[np.float64] | None = None
 
     @property

@@ -6,14 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._limits import PRODUCT_ENTRIES
 from .._records import record
+from .._typing import Array, Index
 from .._validation import is_sparse
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 
 @record

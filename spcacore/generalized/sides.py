@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from .._limits import CHUNK, CROSS_COLUMNS, EIGENVECTOR_TOL, KEPT_BYTES, SUBMATRIX_ORDER
 from .._records import record
-from .._validation import column_names, is_operator, is_row_blocks, is_sparse, real_array
+from .._validation import column_names, has_only_products, is_row_blocks, is_sparse, real_array
 from ..linalg.eigen import largest_eigenpairs
 from ..linalg.orthogonal import sign_of
 from ..operators.blocks import RowBlocks, as_kernel_input, dense_rows, sum_parts
@@ -114,7 +114,7 @@ class Side:
 
     @classmethod
     def of(cls, X: Any, scale: bool, name: str) -> Side:
-        if is_operator(X) or (callable(X) and not hasattr(X, "__array__")):
+        if has_only_products(X):
             raise TypeError("X must have entries; an operator offers only products")
         problem = as_problem(X, scale=scale)
         assert problem.mean is not None

@@ -76,7 +76,7 @@ def limit_threads(n_threads: int) -> Iterator[None]:
     Raises
     ------
     TypeError, ValueError
-        If `n_threads` is no integer from 1 to 1024.
+        If `n_threads` is not such a number.
 
     See Also
     --------

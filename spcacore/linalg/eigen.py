@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import ALL_VECTORS_ORDER, EIGENVECTOR_TOL, LAPACK_ORDER
+from .._typing import Array
 from .lapack import interruptible
-
-Array = NDArray[np.float64]
 
 
 def all_eigenpairs(G: Array) -> tuple[Array, Array]:

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from .. import _core
 from .._limits import NULL_WEIGHT, TIE
 from .._records import record
+from .._typing import Array
 from .eigen import all_eigenpairs
-
-Array = NDArray[np.float64]
 
 
 @record
@@ -76,7 +75,7 @@ def border(
     return e / root, corner / root / root, d, usable
 
 
-def ties(value: NDArray[np.float64], tolerance: float = TIE.double) -> NDArray[np.intp]:
+def ties(value: Array, tolerance: float = TIE.double) -> NDArray[np.intp]:
     """Where the largest value is, to rounding."""
     largest = value.max()
     return np.flatnonzero(value >= largest - tolerance * abs(largest))

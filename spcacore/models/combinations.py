@@ -26,12 +26,11 @@ from .._limits import (
     PAIRED_CANDIDATES,
 )
 from .._records import record
+from .._typing import Array
 from ..operators.deflation import DEFLATIONS, DeflatedOperator
 from ..operators.problem import Problem
 from ..solvers.starts import variance_alone
 from .orthogonal_search import Loading
-
-Array = NDArray[np.float64]
 
 
 class Candidates:

@@ -27,6 +27,7 @@ from .._rendering import (
     shortened,
     significant,
 )
+from .._typing import Array
 from .._validation import integer
 from ..operators.inputs import as_problem
 from ..operators.leading import dense_shares
@@ -34,7 +35,6 @@ from ..operators.problem import Problem
 from ..results import frame
 from .variance import VARIANCE_DEFINITIONS, checked_loadings, operator_variances
 
-Array = NDArray[np.float64]
 PerResult = tuple[NDArray[Any], ...]
 
 

@@ -32,12 +32,12 @@ class GivenLoadings(LoadingsResult):
     """
 
     loadings: NDArray[Any]
+    mean: NDArray[Any] | None
+    scale: NDArray[Any] | None
     explained_variance: NDArray[Any]
     explained_variance_ratio: NDArray[Any] | None
     total_variance: float | None
     cardinality: NDArray[np.intp]
-    mean: NDArray[Any] | None
-    scale: NDArray[Any] | None
     kind: str
     n_samples: int | None
     names: tuple[str, ...] | None

@@ -20,8 +20,7 @@ from .._limits import (
     ORTHOGONAL_PROJECTIONS,
     ORTHOGONAL_TOLERANCE,
 )
-
-Array = NDArray[np.float64]
+from .._typing import Array
 
 
 class Pattern:

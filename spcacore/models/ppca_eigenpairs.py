@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from .._limits import COPIED_ENTRIES, LANCZOS_SHARE, LAPACK_ORDER, PPCA_ORDER
+from .._typing import Array
 from .._validation import is_operator, is_sparse, real_array
 from ..linalg.eigen import largest_eigenpairs, leading_eigenpairs, products_of
 from ..linalg.lapack import interruptible
 from ..operators.problem import Problem
-
-Array = NDArray[np.float64]
 
 
 def leading_and_rest(problem: Problem, X: Any, r: int, total: float) -> tuple[Array, Array, float]:

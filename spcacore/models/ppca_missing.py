@@ -16,13 +16,13 @@ from scipy import linalg
 
 from .._limits import COPIED_ENTRIES
 from .._messages import counted
+from .._typing import Array
 from .._validation import Hook, refuse_not_finite
 from ..linalg.eigen import leading_eigenpairs
 from ..operators.problem import Problem
 from ..progress import Progress
 
 LOG_2PI = math.log(2 * math.pi)
-Array = NDArray[np.float64]
 
 
 def refuse_infinite(a: NDArray[Any]) -> None:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from .._limits import COPIED_ENTRIES
 from .._messages import counted
+from .._typing import Array
 from .._validation import (
     aligned,
     as_seed,
@@ -42,8 +43,6 @@ from ..progress import Callback
 from ..results import LoadingsResult, to_data_units
 from .ppca_eigenpairs import leading_and_rest
 from .ppca_missing import LOG_2PI, fit_missing, log_density, posterior, refuse_infinite
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,8 +17,8 @@ from .._validation import (
     check_bool,
     check_callback,
     check_choice,
+    has_only_products,
     integer,
-    is_operator,
     number,
     real_array,
 )
@@ -416,7 +416,7 @@ def _check(problem: Problem, n_components: Any, bound: Any, name: str, size: int
 def _problem(
     X: Any, kind: Any, center: Any, scale: Any, sample_weight: Any = None, missing: bool = False
 ) -> Problem:
-    if is_operator(X) or (callable(X) and not hasattr(X, "__array__")):
+    if has_only_products(X):
         raise TypeError("X must be an array or a sparse matrix; an operator does not tell its total variance")
     if not isinstance(scale, str):
         return as_problem(

@@ -120,12 +120,12 @@ class StructuredPCAResult(LoadingsResult):
     free_energy: tuple[NDArray[np.float64], ...]
     gain: NDArray[np.float64]
     cardinality: NDArray[np.intp]
-    mean: NDArray[Any] | None
-    scale: NDArray[Any] | None
     n_iter: NDArray[np.intp]
     converged: NDArray[np.bool_]
     method: str
     deflation: str
+    mean: NDArray[Any] | None
+    scale: NDArray[Any] | None
     kind: str
     n_samples: int
     names: tuple[str, ...] | None

@@ -26,12 +26,12 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .._messages import counted, warn_repeated
+from .._typing import Index
 from .._validation import float_type, is_sparse, real_array
 from .dense import blas_layout
 from .sparse_format import canonical_arrays, compressed
 from .statistics import Statistics, compressed_statistics, dense_statistics, merged
 
-Index = NDArray[np.intp]
 Combine = Callable[[list[Any]], Any]
 
 

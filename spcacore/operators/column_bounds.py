@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import COLUMN_REFERENCES
+from .._typing import Index
 
 if TYPE_CHECKING:
     from .problem import Problem
-
-Index = NDArray[np.intp]
 
 
 class ColumnBounds:

@@ -11,8 +11,8 @@ from .._messages import counted
 from .._validation import (
     check_choice,
     check_flag_or_vector,
+    has_only_products,
     integer,
-    is_operator,
     is_row_blocks,
     is_sparse,
 )
@@ -110,7 +110,7 @@ def _storage(
         X = row_blocks(X).whole()
     if is_sparse(X):
         return CompressedCovariance(X, definite) if covariance else CompressedData(X)
-    if is_operator(X) or (callable(X) and not hasattr(X, "__array__")):
+    if has_only_products(X):
         products = Products(X, covariance, n_features)
         small = covariance and products.shape[1] <= CALLABLE_ORDER
         return DenseCovariance(products.entries(), definite) if small else products

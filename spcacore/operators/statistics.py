@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 from .. import _core
 from .._limits import CHUNK
 from .._records import record
+from .._typing import Index
 from ..linalg.scaling import power_of_two_scales
 from .standardization import Standardization
-
-Index = NDArray[np.intp]
 
 
 @record

@@ -13,13 +13,12 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import WORKING_SET_BYTES
+from .._typing import Index
 
 if TYPE_CHECKING:
     from .column_bounds import ColumnBounds
     from .deflation import DeflatedOperator
     from .problem import Problem, Screening
-
-Index = NDArray[np.intp]
 
 
 class _Projected:

@@ -29,6 +29,7 @@ from .._limits import (
     WORKING_SET_ENTRANTS,
 )
 from .._records import record
+from .._typing import Array, Index
 from .._validation import is_row_blocks, is_sparse
 from ..linalg.threads import Report
 from ..models.variance import operator_variances
@@ -36,9 +37,6 @@ from ..operators.deflation import DEFLATIONS, PROJECTION, DeflatedOperator
 from ..operators.problem import Problem
 from ..solvers.base import Solution
 from ..solvers.starts import promising_variables
-
-Index = NDArray[np.intp]
-Array = NDArray[np.float64]
 
 
 @record

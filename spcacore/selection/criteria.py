@@ -16,8 +16,8 @@ from .._validation import (
     check_callback,
     check_choice,
     column_names,
+    has_only_products,
     integer,
-    is_operator,
     is_row_blocks,
     is_sparse,
     real_array,
@@ -507,7 +507,7 @@ def _as_rows(X: Any, kind: str, criterion: str, n_folds: int) -> Any:
         raise TypeError(
             "criterion='permutation' needs the data in memory, and X is in blocks of rows: use 'cv'"
         )
-    if is_operator(X) or (callable(X) and not hasattr(X, "__array__") and not is_sparse(X)):
+    if has_only_products(X):
         raise TypeError(f"X must have entries for criterion={criterion!r}; an operator offers only products")
     rows: Any
     if is_row_blocks(X):

@@ -20,16 +20,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._limits import ALL_VECTORS_ORDER
 from .._messages import counted
+from .._typing import Array
 from .._validation import (
     as_seed,
     check_callback,
     check_choice,
+    has_only_products,
     integer,
-    is_operator,
     is_row_blocks,
     is_sparse,
     number,
@@ -41,7 +41,6 @@ from ..results import frame
 
 KINDS = ("counts", "graph", "normal")
 ADJUSTMENTS = ("none", "holm", "bonferroni")
-Array = NDArray[np.float64]
 Callback = Callable[[SelectionProgress], object]
 
 
@@ -229,7 +228,7 @@ def _inside(value: Any, name: str, high: float) -> float:
 
 def _checked(X: Any, kind: str) -> Any:
     """X as a float64 array, or as a CSR matrix of counts."""
-    if is_operator(X) or (callable(X) and not hasattr(X, "__array__") and not is_sparse(X)):
+    if has_only_products(X):
         raise TypeError("X must have entries to split; an operator offers only products")
     if is_row_blocks(X):
         raise TypeError("X must be in memory, and it is in blocks of rows")

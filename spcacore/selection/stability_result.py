@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 
 from .._limits import QUANTILE_ENTRIES
 from .._messages import counted
+from .._typing import Array
 from .._validation import integer, number
 from ..linalg.orthogonal import unit_columns
 from ..results import frame, labels
 from .resampling import Refit, Sparse
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -17,8 +17,8 @@ from .._validation import (
     check_callback,
     check_choice,
     column_names,
+    has_only_products,
     integer,
-    is_operator,
     is_row_blocks,
     is_sparse,
     number,
@@ -235,7 +235,7 @@ def _refuse(model: str, Y: Any, options: dict[str, Any]) -> None:
 
 def _rows(X: Any, name: str, model: str) -> Any:
     """X as an array with names, CSR matrix or row blocks, whose rows can be weighed or taken."""
-    if is_operator(X) or (callable(X) and not hasattr(X, "__array__") and not is_sparse(X)):
+    if has_only_products(X):
         raise TypeError(f"{name} must have rows to draw from; an operator offers only products")
     if is_row_blocks(X):
         if model not in ("sparse_pca", *WEIGHTED):

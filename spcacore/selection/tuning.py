@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from .._limits import GRID_CARDINALITY, GRID_VALUES, HELD_OUT_ENTRIES
 from .._messages import counted
 from .._records import record
+from .._typing import Array
 from .._validation import check_callback, integer, is_row_blocks, is_sparse, number
 from ..linalg.threads import Report, in_threads
 from ..models.alternation import prepare, problem_of, refine_all, search, with_defaults
@@ -38,8 +39,6 @@ from ..operators.problem import Problem, warn_out_of_range
 from ..results import frame
 from ..solvers.base import Solution
 from ..solvers.table import SOLVERS, SPARSITY
-
-Array = NDArray[np.float64]
 
 
 class ByValue:

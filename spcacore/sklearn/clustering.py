@@ -50,8 +50,8 @@ class _SparseClusters(ClusterMixin, BaseEstimator):
 class SparseKMeans(_SparseClusters):
     """K-means on few variables, chosen along with the clusters.
 
-    This is `spcacore.sparse_kmeans`, which explains the parameters in full; put a `StandardScaler` before
-    where units differ.
+    This is `spcacore.sparse_kmeans`, which explains the parameters and names the paper; put a
+    `StandardScaler` before where units differ.
 
     Parameters
     ----------
@@ -76,11 +76,6 @@ class SparseKMeans(_SparseClusters):
     n_iter_ : int
     result_ : spcacore.SparseKMeans
     {features}
-
-    References
-    ----------
-    D. M. Witten and R. Tibshirani (2010). A framework for feature selection in clustering. Journal of the
-    American Statistical Association 105(490), 713-726, section 3.
 
     Examples
     --------
@@ -143,7 +138,8 @@ class SparseKMeans(_SparseClusters):
 class SparseHierarchical(_SparseClusters):
     """Hierarchical clustering by a dissimilarity of few variables.
 
-    This is `spcacore.sparse_dissimilarity`, which explains the parameters in full, and SciPy's `linkage`.
+    This is `spcacore.sparse_dissimilarity`, which explains the parameters and names the paper, and SciPy's
+    `linkage`.
 
     Parameters
     ----------
@@ -168,11 +164,6 @@ class SparseHierarchical(_SparseClusters):
     n_iter_ : int
     result_ : spcacore.SparseDissimilarity
     {features}
-
-    References
-    ----------
-    D. M. Witten and R. Tibshirani (2010). A framework for feature selection in clustering. Journal of the
-    American Statistical Association 105(490), 713-726, section 4.
 
     Examples
     --------

@@ -22,7 +22,7 @@ class StabilitySelector(SelectorMixin, BaseEstimator):
     """Keeps the variables that components of resamples choose again and again.
 
     A variable is kept where it is stable in at least one component. This is `spcacore.stability` of
-    `sparse_pca`, which explains the parameters in full.
+    `sparse_pca`, which explains the parameters and names the papers.
 
     Parameters
     ----------
@@ -51,12 +51,6 @@ class StabilitySelector(SelectorMixin, BaseEstimator):
         The same of each component.
     result_ : spcacore.Stability
     {features}
-
-    References
-    ----------
-    N. Meinshausen and P. Buehlmann (2010). Stability selection. Journal of the Royal Statistical Society B
-    72, 417-473. R. D. Shah and R. J. Samworth (2013). Variable selection with error control: another look at
-    stability selection. Journal of the Royal Statistical Society B 75, 55-80.
 
     Examples
     --------

@@ -341,6 +341,21 @@ class IterativeSolver(Solver):
     tol: float | None
     renormalize: bool
 
+    maximizes_quotient = True
+    in_working_set = True
+
+    @staticmethod
+    def checked(
+        p: int, start: Any, n_starts: Any, max_iter: Any, tol: Any, renormalize: Any
+    ) -> tuple[Any, int | None, int, float | None, bool]:
+        """What the fields above may be."""
+        return (
+            *check_start(p, start, n_starts),
+            integer(max_iter, "max_iter", 0, LARGEST),
+            None if tol is None else number(tol, "tol", 0),
+            check_bool(renormalize, "renormalize"),
+        )
+
     def near(self, x: Solution, only: bool) -> Solver:
         if self.start is not None and self.nearby() is None:
             return self
@@ -399,18 +414,6 @@ def check_start(p: int, start: Any, n_starts: Any) -> tuple[Any, int | None]:
     return start, n_starts
 
 
-def check_iterations(
-    p: int, start: Any, n_starts: Any, max_iter: Any, tol: Any, renormalize: Any
-) -> tuple[Any, int | None, int, float | None, bool]:
-    """Validate the options of an `IterativeSolver`."""
-    return (
-        *check_start(p, start, n_starts),
-        integer(max_iter, "max_iter", 0, LARGEST),
-        None if tol is None else number(tol, "tol", 0),
-        check_bool(renormalize, "renormalize"),
-    )
-
-
 def hook_of_component(hook: Hook | None, t: int, r: int, whole: bool = False) -> ProgressHook | None:
     """The `ProgressHook` of a component, where there is a callback."""
     return None if hook is None else ProgressHook(hook, t, r, whole)
@@ -431,6 +434,31 @@ class Run:
     seed: list[int]
     hook: ProgressHook | None
     found: Solution | None = None
+
+    def component(self) -> SparseComponent:
+        """The result of a one-component function, with its warnings."""
+        problem, found, hook = self.problem, self.found, self.hook
+        if found is None or abs(found.objective) <= problem.noise(found.index):
+            warnings.warn(
+                "X has no variance: the loading is the first unit vector", RuntimeWarning, stacklevel=3
+            )
+            one = np.ones(1, problem.operator.dtype)
+            found = Solution(np.zeros(1, np.intp), one, 0.0, 0, True)
+        limit = counted(found.n_iter, "iteration") if ended(hook) else self.solver.limit()
+        if ended(hook):
+            found = replace(found, converged=False)
+        if not found.converged:
+            warnings.warn(f"not converged in {limit}", RuntimeWarning, stacklevel=3)
+        value = float(problem.in_units(found.objective))
+        warn_out_of_range(found.objective, value, stacklevel=3)
+        if hook is not None:
+            hook(found.n_iter, value)
+        loading = np.zeros(problem.p, problem.operator.dtype)
+        loading[found.index] = found.entries
+        return SparseComponent(
+            loading, value, int(np.count_nonzero(loading)), found.n_iter, found.converged, self.solver.name,
+            problem.screening(), names=problem.names,
+        )  # fmt: skip
 
 
 def run_one(
@@ -456,30 +484,6 @@ def run_one(
     state = deflate(DeflatedOperator.from_problem(problem))
     run = Run(problem, state, solver, seed, hook)
     return replace(run, found=solver.find(problem, state, sparsity, run.seed, run.hook))
-
-
-def component_result(run: Run) -> SparseComponent:
-    """The result of a one-component function, with its warnings."""
-    problem, found, hook = run.problem, run.found, run.hook
-    if found is None or abs(found.objective) <= problem.noise(found.index):
-        warnings.warn("X has no variance: the loading is the first unit vector", RuntimeWarning, stacklevel=3)
-        one = np.ones(1, problem.operator.dtype)
-        found = Solution(np.zeros(1, np.intp), one, 0.0, 0, True)
-    limit = counted(found.n_iter, "iteration") if ended(hook) else run.solver.limit()
-    if ended(hook):
-        found = replace(found, converged=False)
-    if not found.converged:
-        warnings.warn(f"not converged in {limit}", RuntimeWarning, stacklevel=3)
-    value = float(problem.in_units(found.objective))
-    warn_out_of_range(found.objective, value, stacklevel=3)
-    if hook is not None:
-        hook(found.n_iter, value)
-    loading = np.zeros(problem.p, problem.operator.dtype)
-    loading[found.index] = found.entries
-    return SparseComponent(
-        loading, value, int(np.count_nonzero(loading)), found.n_iter, found.converged, run.solver.name,
-        problem.screening(), names=problem.names,
-    )  # fmt: skip
 
 
 def drop_zeros(found: Solution | None) -> Solution | None:

@@ -38,7 +38,6 @@ from .base import (
     Solution,
     Solver,
     check_start,
-    component_result,
     drop_zeros,
     ended,
     progress_hook,
@@ -189,7 +188,7 @@ def branch_and_bound(
     found = None if proof is None else drop_zeros(proof.found)
     if found is not None:
         found = replace(found, converged=True)
-    x = component_result(Run(problem, state, solver, [seed, 0], hook, found))
+    x = Run(problem, state, solver, [seed, 0], hook, found).component()
     complete = proof is None or proof.complete
     upper = 0.0 if proof is None else float(problem.in_units(proof.upper))
     return ExactComponent(

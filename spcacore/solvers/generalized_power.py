@@ -28,17 +28,7 @@ from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..progress import Callback
 from ..results import SparseComponent
-from .base import (
-    IterativeSolver,
-    ProgressClock,
-    Report,
-    Solution,
-    check_iterations,
-    component_result,
-    drop_zeros,
-    ended,
-    run_one,
-)
+from .base import IterativeSolver, ProgressClock, Report, Solution, drop_zeros, ended, run_one
 from .candidates import begin_among
 from .parameters import shared_parameters
 from .refitting import refit
@@ -55,8 +45,6 @@ class GeneralizedPower(IterativeSolver):
     mu: Any
     name = "gpower"
     sparsity = "penalty"
-    maximizes_quotient = True
-    in_working_set = True
 
     @classmethod
     def from_options(
@@ -71,7 +59,7 @@ class GeneralizedPower(IterativeSolver):
         mu: Any = None,
     ) -> Self:  # fmt: skip
         solver = cls(
-            *check_iterations(problem.p, start, n_starts, max_iter, tol, renormalize),
+            *cls.checked(problem.p, start, n_starts, max_iter, tol, renormalize),
             check_choice(norm, "norm", ("l1", "l0")),
             check_bool(relative, "relative"),
             check_bool(block, "block"),
@@ -317,7 +305,7 @@ def gpower(
         warnings.warn("the penalty is too large: every loading is zero", RuntimeWarning, stacklevel=2)
         nothing = np.zeros(problem.p, problem.operator.dtype)
         return SparseComponent(nothing, 0.0, 0, 0, True, "gpower", problem.screening(), names=problem.names)
-    return component_result(run)
+    return run.component()
 
 
 def _thresholds(

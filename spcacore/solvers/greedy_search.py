@@ -41,7 +41,6 @@ from .base import (
     Run,
     Solution,
     Solver,
-    component_result,
     drop_zeros,
     ended,
     progress_hook,
@@ -249,7 +248,7 @@ def greedy(
     if last is None or abs(last.objective) <= problem.noise(last.index):  # as `single` says
         nothing = [np.eye(1, k + 1, dtype=dtype)[0] for k in range(K)]
         found = [Solution(np.arange(k + 1), nothing[k], 0.0, 0, True) for k in range(K)]
-    x = component_result(Run(problem, state, solver, seed, hook, last))
+    x = Run(problem, state, solver, seed, hook, last).component()
     values = np.array([new.objective for new in found], np.float64)
     return GreedyComponent(
         x.loading, x.value, x.cardinality, x.n_iter, x.converged, x.method, x.screening,

@@ -18,15 +18,7 @@ from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..progress import Callback
 from ..results import SparseComponent
-from .base import (
-    IterativeSolver,
-    Report,
-    Solution,
-    check_iterations,
-    component_result,
-    drop_zeros,
-    run_one,
-)
+from .base import IterativeSolver, Report, Solution, drop_zeros, run_one
 from .candidates import begin_among
 from .parameters import shared_parameters
 from .penalized_decomposition import bounded_starts, check_bound, fewest_nonzeros
@@ -41,8 +33,6 @@ class LassoComponent(IterativeSolver):
     whole_products = True
     sparsity = "l1_bound"
     orthogonal = True
-    maximizes_quotient = True
-    in_working_set = True
 
     @classmethod
     def from_options(
@@ -52,7 +42,7 @@ class LassoComponent(IterativeSolver):
         start: Any = None, n_starts: Any = None, max_iter: Any = 1000, tol: Any = None,
         renormalize: Any = False,
     ) -> Self:  # fmt: skip
-        return cls(*check_iterations(problem.p, start, n_starts, max_iter, tol, renormalize))
+        return cls(*cls.checked(problem.p, start, n_starts, max_iter, tol, renormalize))
 
     @classmethod
     def check_sparsity(cls, value: Any, name: str, problem: Problem) -> float:
@@ -211,7 +201,7 @@ def scotlass(
             f"no unit vector of l1 norm at most {l1_bound:g} that is orthogonal to the earlier loadings was "
             "found; raise l1_bound"
         )
-    return component_result(run)
+    return run.component()
 
 
 def _columns(earlier: Any, p: int) -> NDArray[np.float64]:

@@ -35,7 +35,6 @@ from .base import (
     Report,
     Solution,
     Solver,
-    component_result,
     drop_zeros,
     ended,
     run_one,
@@ -399,7 +398,7 @@ def least_squares_component(
         LeastSquares, X, sparsity, options, None, callback, kind=kind, center=center, scale=scale,
         sample_weight=sample_weight, n_features=n_features, screening="none",
     )  # fmt: skip
-    x = component_result(run)
+    x = run.component()
     upper = None if run.found is None else run.found.upper_bound
     if upper is None:
         return x

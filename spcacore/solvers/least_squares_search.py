@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import (
@@ -28,6 +27,7 @@ from .._limits import (
     TIE,
 )
 from .._records import record
+from .._typing import Array, Index
 from ..linalg.eigen import all_eigenpairs, leading_eigenpairs, leading_eigenvectors
 from ..linalg.pencil import PencilBasis, border, ties
 from ..operators.deflation import DeflatedOperator
@@ -35,9 +35,6 @@ from ..operators.problem import Problem
 from .base import ProgressClock
 from .greedy_search import whole_matrix
 from .swaps import rows_of
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 
 @record

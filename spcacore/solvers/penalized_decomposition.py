@@ -20,15 +20,7 @@ from ..operators.problem import Problem
 from ..operators.submatrix import largest_submatrix
 from ..progress import Callback
 from ..results import PMDComponent
-from .base import (
-    IterativeSolver,
-    Report,
-    Solution,
-    check_iterations,
-    component_result,
-    drop_zeros,
-    run_one,
-)
+from .base import IterativeSolver, Report, Solution, drop_zeros, run_one
 from .candidates import begin_among
 from .parameters import shared_parameters
 from .refitting import best_of_bounded, penalty_continuation, refit
@@ -50,8 +42,6 @@ class PenalizedDecomposition(IterativeSolver):
     name = "pmd"
     sparsity = "l1_bound"
     missing = True
-    maximizes_quotient = True
-    in_working_set = True
 
     @classmethod
     def from_options(
@@ -69,7 +59,7 @@ class PenalizedDecomposition(IterativeSolver):
             if problem.operator.symmetric_form:
                 raise ValueError("sample_l1_bound needs the data in memory, and X is in blocks of rows")
             sample_l1_bound = check_bound(sample_l1_bound, "sample_l1_bound", problem.n_samples)
-        common = check_iterations(problem.p, start, n_starts, max_iter, tol, renormalize)
+        common = cls.checked(problem.p, start, n_starts, max_iter, tol, renormalize)
         return cls(*common, check_bool(nonnegative, "nonnegative"), sample_l1_bound)
 
     @classmethod
@@ -236,7 +226,7 @@ def pmd(
         sample_weight=sample_weight, n_features=n_features, screening=screening, definite=False,
     )  # fmt: skip
     problem, found = run.problem, run.found
-    component = component_result(run)
+    component = run.component()
     before = problem.data or problem
     data = problem.n_samples is not None and not before.operator.symmetric_form
     left = np.zeros(problem.n_samples or 0, problem.operator.dtype) if data else None

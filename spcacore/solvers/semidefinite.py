@@ -30,7 +30,7 @@ from ..operators.problem import Problem
 from ..operators.submatrix import largest_submatrix
 from ..progress import Callback
 from ..results import DSPCAComponent
-from .base import Report, Run, Solution, Solver, component_result, drop_zeros, ended, progress_hook
+from .base import Report, Run, Solution, Solver, drop_zeros, ended, progress_hook
 from .parameters import shared_parameters
 from .refitting import refit
 
@@ -189,7 +189,7 @@ def dspca(
         with np.errstate(over="ignore", under="ignore"):
             relaxed = _penalized(state, float(np.ldexp(charge, -problem.exponent)), solver, hook)
     found = None if relaxed is None else _loading(state, relaxed, k, solver)
-    component = component_result(Run(problem, state, solver, [], hook, found))
+    component = Run(problem, state, solver, [], hook, found).component()
     if relaxed is None or found is None:
         relaxed = _Relaxed(np.zeros(1, np.intp), np.ones((1, 1)), 0.0, 0.0, 0, True)
     dual = float(problem.in_units(relaxed.dual))

@@ -27,16 +27,7 @@ from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..progress import Callback
 from ..results import SparseComponent
-from .base import (
-    IterativeSolver,
-    Report,
-    Solution,
-    check_iterations,
-    component_result,
-    drop_zeros,
-    ended,
-    run_one,
-)
+from .base import IterativeSolver, Report, Solution, drop_zeros, ended, run_one
 from .brief_tree import brief_search
 from .parameters import shared_parameters
 from .refitting import best_run, is_better, penalty_continuation, refit
@@ -52,9 +43,7 @@ class TruncatedPower(IterativeSolver):
     nonnegative: bool
     swaps: float
     name = "tpower"
-    in_working_set = True
     missing = True
-    maximizes_quotient = True
     same_in_set = True
 
     @classmethod
@@ -78,7 +67,7 @@ class TruncatedPower(IterativeSolver):
                 raise ValueError("swaps=True goes with renormalize=True and without nonnegative")
             if swaps and problem.diagonal is None:
                 raise ValueError("swaps=True needs the entries of X; an operator offers only products")
-        common = check_iterations(problem.p, start, n_starts, max_iter, tol, renormalize)
+        common = cls.checked(problem.p, start, n_starts, max_iter, tol, renormalize)
         return cls(*common, nonnegative, affordable if swaps else 0.0)
 
     def solve(
@@ -305,4 +294,4 @@ def tpower(
         TruncatedPower, X, cardinality, options, rng, callback, kind=kind, center=center, scale=scale,
         sample_weight=sample_weight, n_features=n_features, screening=screening, definite=False,
     )  # fmt: skip
-    return component_result(run)
+    return run.component()

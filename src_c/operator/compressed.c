@@ -498,12 +498,11 @@ static spca_status some_columns(const operator_t *A, spca_block what, spca_int b
         spca_int padded = groups * (part + 1) / q.count * LANES - first;
         real *shift = work + block_work(A, what, first), *sum = shift + padded;
         real *rows = sum + STRANDS * padded, *F = rows + padded * A->p;
-        block_t s = {.A = A, .b = min_int(padded, b - first), .padded = padded};
+        block_t s = {
+            .A = A, .b = min_int(padded, b - first), .padded = padded, .to_f = to_f, .to_g = to_g};
         s.in = in + first * from;
         s.out = out + first * to;
         s.out_ld = to;
-        s.to_f = to_f;
-        s.to_g = to_g;
         s.shift = shift;
         s.sum = sum;
         s.rows = rows;

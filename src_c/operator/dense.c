@@ -77,14 +77,7 @@ static spca_status lines_along(spca_run run, const real *data, spca_int ld, spca
                                void *ctx, real *y)
 {
     spca_int bytes = length * (spca_int)sizeof(real), step = SPCA_PART / bytes + 1;
-    lines_t s = {.data = data,
-                 .x = x,
-                 .list = list,
-                 .ld = ld,
-                 .count = count,
-                 .length = length,
-                 .step = step,
-                 .y = y};
+    lines_t s = {data, x, list, ld, 0, count, length, step, y};
     return do_parts(run, (double)count * (double)bytes, along_part, &s, (count + step - 1) / step,
                     stop, ctx);
 }

@@ -10,8 +10,9 @@ typedef struct {
     const real *X;
     int row_major, center;
     spca_int quantized_ld;
-    double *mean, *square, *low, *high, *error, *step_of;
+    double *mean, *square, *low, *high;
     int8_t *quantized;
+    double *step_of, *error;
     float *size;
 } columns_t;
 
@@ -33,21 +34,13 @@ spca_status SPCA(shared_statistics)(spca_int n, spca_int p, const real *X, spca_
                                     double *low, double *high, int8_t *quantized, double *step,
                                     double *error, float *size)
 {
-    columns_t s = {.n = n, .p = p, .ld = ld, .X = X, .row_major = row_major, .center = center};
     double bytes = (double)n * sizeof(real);
-    s.step = 8 * SPCA_PART / (n * (spca_int)sizeof(real)) + 1;
-    if (row_major && s.step < COLUMNS) s.step = COLUMNS;
-    if (threads_of(run) == 1 || bytes * (double)s.step > LONGEST)
+    spca_int some = 8 * SPCA_PART / (n * (spca_int)sizeof(real)) + 1;
+    if (row_major && some < COLUMNS) some = COLUMNS;
+    if (threads_of(run) == 1 || bytes * (double)some > LONGEST)
         return SPCA(dense_statistics)(n, p, X, ld, row_major, center, quantized_ld, stop, ctx, mean,
                                       square, low, high, quantized, step, error, size);
-    s.quantized_ld = quantized_ld;
-    s.mean = mean;
-    s.square = square;
-    s.low = low;
-    s.high = high;
-    s.quantized = quantized;
-    s.step_of = step;
-    s.error = error;
-    s.size = size;
-    return do_parts(run, bytes * (double)p, columns_part, &s, (p + s.step - 1) / s.step, stop, ctx);
+    columns_t s = {n,    p,      ld,  some, X,         row_major, center, quantized_ld,
+                   mean, square, low, high, quantized, step,      error,  size};
+    return do_parts(run, bytes * (double)p, columns_part, &s, (p + some - 1) / some, stop, ctx);
 }
