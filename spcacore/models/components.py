@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from ..operators.deflation import DEFLATIONS
 from ..operators.gram import formed, is_rounding
 from ..operators.leading import cheap_dense_shares
 from ..operators.problem import Problem, Screening, warn_out_of_range
+from ..operators.transform import fitted_scores
 from ..progress import Callback
 from ..results import LoadingsResult
 from ..solvers.base import Solution, hook_of_component
@@ -75,6 +76,9 @@ class SparsePCAResult(LoadingsResult):
         With ``certify="jointly"``: no such loadings explain more variance together.
     joint_gap : float or None
         How far the sum of `explained_variance` is below that, as a proportion of the bound.
+    scores : ndarray of shape (n, r) or None
+        `transform` of the data of the fit, with missing entries taken as the mean. None for a covariance, for
+        rows in blocks, which that would read once more, and for results along a path.
     """
 
     loadings: NDArray[Any]
@@ -98,6 +102,7 @@ class SparsePCAResult(LoadingsResult):
     dense_ratio: NDArray[Any] | None = None
     joint_bound: float | None = None
     joint_gap: float | None = None
+    scores: NDArray[Any] | None = None
 
     def extend(
         self,
@@ -282,8 +287,8 @@ def sparse_pca(
     Returns
     -------
     SparsePCAResult
-        `loadings` (p, r), `explained_variance` and `_ratio` (r,), `total_variance`, `cardinality`,
-        `mean`, `scale`, `n_iter`, `converged`; `.transform`, `.reconstruct`, `.extend`. It has fewer
+        `loadings` (p, r), `scores` (n, r), `explained_variance` and `_ratio` (r,), `total_variance`,
+        `cardinality`, `mean`, `scale`, `n_iter`, `converged`; `.transform`, `.reconstruct`, `.extend`. It has fewer
         than `n_components` components, and a RuntimeWarning is given, when no variance is left.
 
     Raises
@@ -333,7 +338,8 @@ def sparse_pca(
     if refine and len(found) > 1:
         found = refine_all(problem, found, settings, hook)
     read, problem = problem.screening(), problem.unscreened()  # frees the shadow
-    return components_result(problem, found, read, method, deflation, kind, settings)
+    result = components_result(problem, found, read, method, deflation, kind, settings)
+    return replace(result, scores=fitted_scores(X, problem, result.loadings))
 
 
 def extend(
@@ -376,7 +382,8 @@ def extend(
     problem = formed(problem, hook_of_component(hook, before, before + more))
     found = search(problem, solver, deflation, settings, known, before + more, hook)
     read, problem = problem.screening(), problem.unscreened()
-    return components_result(problem, found, read, result.method, result.deflation, result.kind, settings)
+    longer = components_result(problem, found, read, result.method, result.deflation, result.kind, settings)
+    return replace(longer, scores=fitted_scores(X, problem, longer.loadings))
 
 
 def components_result(

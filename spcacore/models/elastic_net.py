@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from ..linalg.orthogonal import fix_sign, procrustes, unit_columns
 from ..operators.inputs import as_problem
 from ..operators.leading import cheap_dense_shares, leading_vectors
 from ..operators.problem import Problem, warn_out_of_range
+from ..operators.transform import fitted_scores
 from ..progress import Callback, Progress
 from ..results import LoadingsResult
 from ..solvers.parameters import shared_parameters
@@ -54,6 +55,7 @@ class SPCAResult(LoadingsResult):
     n_samples : int or None
     names : tuple of str or None
     dense_ratio : ndarray of shape (r,) or None
+    scores : ndarray of shape (n, r) or None
         As in `SparsePCAResult`.
     """
 
@@ -75,6 +77,7 @@ class SPCAResult(LoadingsResult):
     n_samples: int | None
     names: tuple[str, ...] | None
     dense_ratio: NDArray[Any] | None = None
+    scores: NDArray[Any] | None = None
 
     def __repr__(self) -> str:
         p, r = self.loadings.shape
@@ -202,7 +205,8 @@ def spca(
         converged = bool(np.abs(unit_B - before).max() <= tol)
         if (hook is not None and hook(Progress(0, r, n_iter))) or converged:
             break
-    return _result(problem, unit_B, levels, lam, objective, converged, kind, ridge)
+    result = _result(problem, unit_B, levels, lam, objective, converged, kind, ridge)
+    return replace(result, scores=fitted_scores(X, problem, result.loadings))
 
 
 # ---- the two half-steps -----------------------------------------------------------------------------

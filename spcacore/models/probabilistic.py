@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -83,6 +83,8 @@ class PPCAResult(LoadingsResult):
     names : tuple of str or None
         Names of the variables, when the input had any.
     method : {"eigendecomposition", "em"}
+    scores : ndarray of shape (n, r) or None
+        `transform` of the data of the fit; None for a covariance, and for rows in blocks.
     """
 
     loadings: NDArray[Any]
@@ -99,6 +101,7 @@ class PPCAResult(LoadingsResult):
     n_samples: int | None
     names: tuple[str, ...] | None
     method: str
+    scores: NDArray[Any] | None = None
 
     @property
     def directions(self) -> NDArray[Any]:
@@ -399,7 +402,7 @@ def ppca(
     center = not covariance and np.ndim(center) == 0 and bool(center)  # whether the mean is estimated
     total = total_variance(problem)
     if problem.filled is not None:
-        return _result(problem, *fit_missing(problem, r, ddof, max_iter, tol, hook), "em", center)
+        return _result(problem, X, *fit_missing(problem, r, ddof, max_iter, tol, hook), "em", center)
     values, U, rest = leading_and_rest(problem, X, r, total)
     noise = rest / (problem.p - r) if r < problem.p else 0.0
     if rest == 0 and r < problem.p:
@@ -412,19 +415,8 @@ def ppca(
         if ddof == 0:
             values, noise = values * ((n - 1) / n), noise * ((n - 1) / n)
         likelihood = _log_likelihood(problem, values, noise, n, ddof)
-    return _result(
-        problem,
-        U,
-        values,
-        noise,
-        n,
-        likelihood,
-        np.zeros(0),
-        True,
-        problem.mean,
-        "eigendecomposition",
-        center,
-    )
+    trace, method = np.zeros(0), "eigendecomposition"
+    return _result(problem, X, U, values, noise, n, likelihood, trace, True, problem.mean, method, center)
 
 
 def samples_of(problem: Problem, n_samples: Any) -> Any:
@@ -464,6 +456,7 @@ def _log_likelihood(problem: Problem, values: Array, noise: float, n: float, ddo
 
 def _result(
     problem: Problem,
+    X: Any,
     U: Array,
     values: Array,
     noise: float,
@@ -479,12 +472,12 @@ def _result(
     p, r = U.shape
     U = U * np.where(U[np.abs(U).argmax(axis=0), np.arange(r)] < 0, -1, 1)
     with np.errstate(under="ignore", over="ignore"):
-        W = U * np.ldexp(np.sqrt(np.maximum(values - noise, 0)), problem.exponent // 2)
-        loadings = W.astype(problem.operator.dtype)
+        W = U * np.sqrt(np.maximum(values - noise, 0))
+        loadings = np.ldexp(W, problem.exponent // 2).astype(problem.operator.dtype)
     explained, s2 = np.asarray(problem.in_units(values)), float(problem.in_units(noise))
     warn_out_of_range(np.append(values, noise), np.append(explained, s2), stacklevel=3)
     free = p * r - r * (r - 1) // 2 + (r < p) + (p if center else 0)
-    return PPCAResult(
+    result = PPCAResult(
         loadings=loadings,
         noise_variance=s2,
         mean=mean,
@@ -500,3 +493,8 @@ def _result(
         names=problem.names,
         method=method,
     )
+    if problem.n_samples is None or is_row_blocks(X):
+        return result
+    rows = (np.ldexp(part, -(problem.exponent // 2)) for part in result._rows(X))
+    means = np.concatenate([posterior(W, values, noise, part)[0] for part in rows])
+    return replace(result, scores=means.astype(np.result_type(loadings, np.float32)))

@@ -27,7 +27,7 @@ from ..operators.degrees import degree_problem, row_shift
 from ..operators.inputs import as_problem
 from ..operators.leading import cheap_dense_shares, leading_vectors, negligible
 from ..operators.problem import Problem
-from ..operators.transform import scores
+from ..operators.transform import fitted_scores
 from ..progress import Callback, Progress
 from ..solvers.parameters import shared_parameters
 from ..tools.rotation import l1_rotate, orthomax
@@ -281,7 +281,7 @@ def _sca(
     loadings = (Y + 0.0).astype(op.dtype)  # no zero with a sign
     return RotatedResult(
         loadings=loadings,
-        scores=None if op.symmetric_form else _scores(X, problem, loadings),
+        scores=fitted_scores(X, problem, loadings),
         pve=_pve(problem, Y),
         n_iter=n_iter,
         converged=converged,
@@ -292,13 +292,8 @@ def _sca(
         total_variance=problem.total_variance or 0.0,
         row_shift=row_shift(problem),
         dense_ratio=cheap_dense_shares(problem, Y.shape[1]),
+        kind="covariance" if problem.n_samples is None else "data",
     )
-
-
-def _scores(X: Any, problem: Problem, loadings: NDArray[Any]) -> NDArray[Any]:
-    if problem.filled is not None:  # centered and scaled, with zeros where entries are missing
-        return scores(problem.filled.array, loadings, None, None)
-    return scores(X, loadings, problem.mean, problem.scale, problem.degree_weight)
 
 
 def sma(
