@@ -1,13 +1,40 @@
 """Attributes and methods by the names that users of other packages look for."""
 
 import copy
+import importlib.util
+import inspect
 import pickle
+from graphlib import TopologicalSorter
+from itertools import pairwise
 
 import numpy as np
 import pytest
 import scipy.sparse
 
 import spcacore
+
+USUAL = [
+    *("cardinality", "l1_bound", "penalty", "method", "deflation", "start", "n_starts", "max_iter", "tol"),
+    *("kind", "center", "scale", "sample_weight", "n_jobs", "rng", "callback"),
+]
+
+
+def test_options_stand_in_one_order():
+    """A cycle would name two options that stand in one order here, and in another there."""
+    public = [getattr(spcacore, name) for name in spcacore.__all__]
+    callables = [f for f in public if inspect.isfunction(f)]
+    if importlib.util.find_spec("sklearn"):
+        sklearn = importlib.import_module("spcacore.sklearn")
+        callables += [getattr(sklearn, name) for name in sklearn.__all__]
+    lists = [
+        [p.name for p in inspect.signature(f).parameters.values() if p.kind is p.KEYWORD_ONLY]
+        for f in callables
+    ]
+    order: TopologicalSorter[str] = TopologicalSorter()
+    for names in [USUAL, *lists]:
+        for before, after in pairwise(name.replace("random_state", "rng") for name in names):
+            order.add(after, before)
+    assert len(tuple(order.static_order())) > 70  # a CycleError says which
 
 
 @pytest.fixture(scope="module")

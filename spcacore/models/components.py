@@ -154,10 +154,10 @@ def sparse_pca(
     l1_bound: Any = None, penalty: Any = None,
     objective: str | None = None, method: str | None = None, deflation: str | None = None,
     constraint: str | None = None,
-    renormalize: bool = True, refine: bool = False, n_restarts: int = 0, certify: bool | str = False,
-    kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
+    refine: bool = False, n_restarts: int = 0, certify: bool | str = False,
     start: str | None = None, n_starts: int | None = None, max_iter: int | None = None,
-    tol: float | None = None,
+    tol: float | None = None, renormalize: bool = True,
+    kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
     screening: str = "auto", n_features: int | None = None, rng: Any = None, callback: Callback | None = None,
     **options: Any,
 ) -> SparsePCAResult:  # fmt: skip
@@ -220,8 +220,6 @@ def sparse_pca(
         Instead of a deflation: loadings orthogonal to the earlier ones, `x'x_s = 0`, or components
         uncorrelated with them, `x'A x_s = 0`. After t components a support of more than t variables
         always has room for that; smaller ones may have none.
-    renormalize : bool, default True
-        Re-fit the values on each support, see `renormalize`. Their l1 norm may then exceed `l1_bound`.
     refine : bool, default False
         Solve each loading again given all the others, which raises the variance that they explain together;
         see the function `refine`.
@@ -233,6 +231,11 @@ def sparse_pca(
         what all explain together, of any as many loadings with as many nonzeros (with
         ``constraint="orthogonal"``, of orthogonal ones); up to 1000 variables by the semidefinite relaxation,
         in seconds for 100 variables.
+    start : None, "diagonal" or "eigenvector", optional
+    n_starts, max_iter, tol : optional
+        As in the function of the method.
+    renormalize : bool, default True
+        Re-fit the values on each support, see `renormalize`. Their l1 norm may then exceed `l1_bound`.
     kind : {"data", "covariance"}, default "data"
     center : bool or array-like of shape (p,), default True
         Subtract the column means, or these numbers. True is ignored for a covariance.
@@ -243,9 +246,6 @@ def sparse_pca(
         How many samples each row of data stands for, not negative: the mean and covariance are those of rows
         repeated so often, divided by ``sum(sample_weight) - 1``, which must be positive. Rows of weight 0 are
         left out. X is not copied; dense X is not screened then.
-    start : None, "diagonal" or "eigenvector", optional
-    n_starts, max_iter, tol : optional
-        As in the function of the method.
     screening : {"auto", "gram", "working_set", "both", "shadow", "references", "none"}, default "auto"
         How to avoid reading all of X for every product. "none" reads it. "gram" forms `A` itself, in double
         precision, and then reads no more; only components with less than 1e-5 (float32: 1e-3) of the largest

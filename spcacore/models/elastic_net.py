@@ -95,7 +95,7 @@ class SPCAResult(LoadingsResult):
 @shared_parameters
 def spca(
     X: Any, n_components: int, *,
-    penalty: Any = None, cardinality: Any = None,
+    cardinality: Any = None, penalty: Any = None,
     ridge: float | None = None,
     start: Any = None, max_iter: int = 1000, tol: float | None = None,
     kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
@@ -119,12 +119,12 @@ def spca(
         which are left out of all sums, as in `pmd`.
     n_components : int
         r, in [1, min(n, p)].
-    penalty : float or sequence of r floats
-        Of the l1 norms, at least 0, in the units of X'X.
     cardinality : int or sequence of r ints
-        Instead of `penalty`: nonzeros of each loading, in [1, p]. In each turn the penalty is the smallest
+        Nonzeros of each loading, in [1, p]. In each turn the penalty is the smallest
         one before one variable more joins; with an infinite ridge the k largest products are kept as
         they are, which is the best `b_j` with k nonzeros.
+    penalty : float or sequence of r floats
+        Instead of `cardinality`: of the l1 norms, at least 0, in the units of X'X.
     ridge : float, optional
         At least 0, in the units of X'X. Default: for data with fewer rows than columns ``numpy.inf``, else
         1e-6 of the mean of the diagonal of X'X. An infinite ridge makes the elastic nets soft thresholds of

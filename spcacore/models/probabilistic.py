@@ -303,10 +303,10 @@ def _of_block(
 
 def ppca(
     X: Any, n_components: int, *,
+    max_iter: int = 1000, tol: float = 1e-9,
     kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
     n_samples: int | None = None,
     ddof: int = 1,
-    max_iter: int = 1000, tol: float = 1e-9,
     callback: Callback | None = None,
 ) -> PPCAResult:  # fmt: skip
     """Probabilistic principal components by maximum likelihood.
@@ -323,6 +323,9 @@ def ppca(
     n_components : int
         r, at most the rank of the centred data. At the rank, nothing is left for the noise: for r = p the
         covariance is that of the sample, otherwise the likelihood is unbounded (a RuntimeWarning).
+    max_iter, tol : int and float, default 1000 and 1e-9
+        With missing entries: stop when an iteration raises the log-likelihood by at most `tol` an observed
+        entry.
     kind : {"data", "covariance"}, default "data"
     center : bool or array-like of shape (p,), default True
         Estimate the mean; False takes it to be 0, an array to be that. True is ignored for a covariance.
@@ -339,9 +342,6 @@ def ppca(
         Sums of squares are divided by `n - ddof`: 1 is the covariance of the rest of this package and
         scikit-learn's, 0 is maximum likelihood proper. The result for 1 is that for 0 with W W' and s2
         times `n/(n - 1)`.
-    max_iter, tol : int and float, default 1000 and 1e-9
-        With missing entries: stop when an iteration raises the log-likelihood by at most `tol` an observed
-        entry.
     callback : callable, optional
         With missing entries: called with a `Progress` after each iteration.
         Raising StopIteration ends the search early, see `Progress`.

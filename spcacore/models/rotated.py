@@ -298,8 +298,8 @@ def _sca(
 
 def sma(
     X: Any, n_components: int, *,
-    sample_l1_bound: float | None = None,
     l1_bound: float | None = None,
+    sample_l1_bound: float | None = None,
     rotation: str = "varimax",
     threshold: str = "soft",
     max_iter: int = 1000, tol: float = 1e-5,
@@ -317,8 +317,8 @@ def sma(
         Not copied. In blocks of rows, which each iteration reads twice, without "degree".
     n_components : int
         r, in [1, min(n, p)].
-    sample_l1_bound, l1_bound : float, optional
-        Positive, at most `r sqrt(n)` and `r sqrt(p)`. Default: `sqrt(n r)` and `sqrt(p r)`.
+    l1_bound, sample_l1_bound : float, optional
+        Positive, at most `r sqrt(p)` and `r sqrt(n)`. Default: `sqrt(p r)` and `sqrt(n r)`.
     rotation, threshold, max_iter, tol, scale, callback
         As in `sca`; "degree" scales what Z and Y are sparse factors of.
     center : bool or array-like of shape (p,), default False

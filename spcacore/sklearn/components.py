@@ -84,10 +84,12 @@ class SparsePCA(Components):
         How sparse every component, or each, is to be; just the one that the method takes. Default: for
         methods that take a cardinality the root of the number of variables, rounded up; for those that take
         an l1 bound, that which as many equal loadings meet. "gpower" must be given its penalty.
-    explained, explained_of, objective, method, deflation, constraint, renormalize, refine, certify
+    explained, explained_of, objective, method, deflation, constraint, refine, certify, start, n_starts
+        As in `sparse_pca`.
+    max_iter, tol, renormalize
         As in `sparse_pca`.
     {center_scale}
-    start, n_starts, max_iter, tol, screening
+    screening
         As in `sparse_pca`.
     options : dict, optional
         Further options of the method, such as ``{"nonnegative": True}``.
@@ -147,15 +149,15 @@ class SparsePCA(Components):
     method: str | None = None
     deflation: str | None = None
     constraint: str | None = None
-    renormalize: bool = True
     refine: bool = False
     certify: bool | str = False
-    center: bool = True
-    scale: bool = False
     start: str | None = None
     n_starts: int | None = None
     max_iter: int | None = None
     tol: float | None = None
+    renormalize: bool = True
+    center: bool = True
+    scale: bool = False
     screening: str = "auto"
     options: dict[str, Any] | None = None
     random_state: Any = None

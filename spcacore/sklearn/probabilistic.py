@@ -30,10 +30,12 @@ class PPCA(Likelihood):
     ----------
     n_components : int, default 2
         At most the rank of the centered data.
+    max_iter, tol
+        As in `ppca`.
     center : bool or array-like of shape (p,), default True
     scale : bool or array-like of shape (p,), default False
         Divide each variable by its standard deviation first.
-    ddof, max_iter, tol
+    ddof
         As in `ppca`.
 
     Attributes
@@ -77,11 +79,11 @@ class PPCA(Likelihood):
 
     n_components: int = 2
     _: KW_ONLY
+    max_iter: int = 1000
+    tol: float = 1e-9
     center: bool = True
     scale: bool = False
     ddof: int = 1
-    max_iter: int = 1000
-    tol: float = 1e-9
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
