@@ -14,13 +14,12 @@ from ._validation import LARGEST, aligned, check_bool, framed, integer, real_arr
 from .operators.problem import Screening
 from .operators.transform import scores as scores_of
 
-_TRANSFORM = "transform(X) gives the scores of the rows of X"
 _ELSEWHERE = {  # what other packages call an attribute: where it is here
     "components": "loadings has the components, as columns",
     "components_": "loadings has the components, as columns",
     "rotation": "loadings has the components, as columns",
-    "scores": _TRANSFORM,
-    "x": _TRANSFORM,
+    "scores": "transform(X) or X, centered and scaled, times the loadings gives them",
+    "x": "scores has those of the data, and transform(X) gives those of other rows",
     "sdev": "the roots of explained_variance are the standard deviations",
     "support": "the nonzeros of loadings, np.flatnonzero(result.loadings[:, t]), are the support",
     "singular_values_": "explained_variance has the variances",

@@ -74,20 +74,17 @@ DISTANCES = ("sparse_dissimilarity", "sparse_kmeans")  # of which sums and squar
 # those of one call. A result that is one array has the name "".
 POWERS = {
     **dict.fromkeys(["mean", "mean_x", "mean_y", "scale_x", "scale_y", "means", "centroids", "centers"], 1),
-    **dict.fromkeys(["scale", "middle", "strength", "bandwidth", "shift"], 1),
+    **dict.fromkeys(["scale", "middle", "strength", "bandwidth", "shift", "scores"], 1),
     **dict.fromkeys(["explained_variance", "adjusted_variance", "total_variance", "value", "upper_bound"], 2),
     **dict.fromkeys(["path_value", "noise_variance", "noise_variances", "bound", "relaxation", "dual"], 2),
     **dict.fromkeys(["penalty", "ridge", "objective", "values", "deflated_values", "trace", "permuted"], 2),
     **dict.fromkeys(["weights", "scalings", "factor"], -1),
 }
 POWERS_OF = {
-    "sca": {"scores": 1},
-    "sca_path": {"scores": 1},
-    "oppca": {"scores": 1, "means": 0},
-    "soppca": {"scores": 1, "means": 0},
-    "select_prior": {"scores": 1, "means": 0},
-    "ppca": {"loadings": 1},
-    "sparse_pca, scale": {"explained_variance": 0, "total_variance": 0},
+    **{name: {"means": 0} for name in ("oppca", "soppca", "select_prior")},
+    **{name: {"scores": 0} for name in ("kernel_pca", "sma", "select_sparsity", "select_n_components")},
+    "ppca": {"loadings": 1, "scores": 0},
+    "sparse_pca, scale": {"explained_variance": 0, "total_variance": 0, "scores": 0},
     "sparse_lda": {"centroids": 0, "values": 0, "upper_bound": 0},
     "sparse_cca_bound": {"upper_bound": 0, "bounds": 0},
     "sparse_cca_permutation": {"permuted": 0},

@@ -1,12 +1,40 @@
 """Attributes and methods by the names that users of other packages look for."""
 
 import copy
+import importlib.util
+import inspect
 import pickle
+from graphlib import TopologicalSorter
+from itertools import pairwise
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 import spcacore
+
+USUAL = [
+    *("cardinality", "l1_bound", "penalty", "method", "deflation", "start", "n_starts", "max_iter", "tol"),
+    *("kind", "center", "scale", "sample_weight", "n_jobs", "rng", "callback"),
+]
+
+
+def test_options_stand_in_one_order():
+    """A cycle would name two options that stand in one order here, and in another there."""
+    public = [getattr(spcacore, name) for name in spcacore.__all__]
+    callables = [f for f in public if inspect.isfunction(f)]
+    if importlib.util.find_spec("sklearn"):
+        sklearn = importlib.import_module("spcacore.sklearn")
+        callables += [getattr(sklearn, name) for name in sklearn.__all__]
+    lists = [
+        [p.name for p in inspect.signature(f).parameters.values() if p.kind is p.KEYWORD_ONLY]
+        for f in callables
+    ]
+    order: TopologicalSorter[str] = TopologicalSorter()
+    for names in [USUAL, *lists]:
+        for before, after in pairwise(name.replace("random_state", "rng") for name in names):
+            order.add(after, before)
+    assert len(tuple(order.static_order())) > 70  # a CycleError says which
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +47,7 @@ def fit():
     ("name", "words"),
     [
         ("components_", "loadings has the components"),
-        ("scores", r"transform\(X\) gives the scores"),
+        ("x", "scores has those of the data"),
         ("explained_variance_", "explained_variance has no underscore here"),
         ("mean_", "mean has no underscore here"),
         ("sdev", "roots of explained_variance"),
@@ -50,6 +78,61 @@ def test_inverse_transform_projects(fit):
     model = spcacore.ppca(X, 2)
     Z = model.transform(X)
     np.testing.assert_allclose(model.inverse_transform(Z), Z @ model.loadings.T + mean, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda X, **o: spcacore.sparse_pca(X, 2, cardinality=4, **o),
+        lambda X, **o: spcacore.spca(X, 2, cardinality=4, **o),
+        lambda X, **o: spcacore.sca(X, 2, **o),
+        lambda X, **o: spcacore.from_loadings(np.eye(15)[:, :3] + 0.1, X, **o),
+    ],
+    ids=["sparse_pca", "spca", "sca", "from_loadings"],
+)
+def test_scores_are_sums_of_the_data_by_the_loadings(fit, run):
+    X = fit[0] + 3.0
+    result = run(X, scale=True)
+    Z = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)
+    np.testing.assert_allclose(result.scores, Z @ result.loadings, atol=1e-12)
+    np.testing.assert_allclose(run(scipy.sparse.csr_array(X), scale=True).scores, result.scores, atol=1e-9)
+    single = run(np.asfortranarray(X, np.float32), scale=True)
+    assert single.scores.dtype == np.float32
+    assert pickle.loads(pickle.dumps(result)).scores.shape == (40, result.n_components)
+    for other in (run(np.cov(X.T), kind="covariance"), run(spcacore.row_blocks(X))):
+        assert other.scores is None
+        assert other.kind == ("covariance" if other.mean is None else "data")
+
+
+def test_missing_entries_count_as_the_mean_in_scores(fit):
+    X = fit[0] + 3.0
+    X[::5, 1] = np.nan
+    mean = np.nanmean(X, axis=0)
+    centered = np.where(np.isnan(X), 0, X - mean)
+    for run in (spcacore.sparse_pca, spcacore.spca):
+        result = run(X, 2, cardinality=4)
+        np.testing.assert_allclose(result.scores, centered @ result.loadings, atol=1e-12)
+
+
+def test_scores_of_a_model_are_posterior_means(fit):
+    X = fit[0]
+    result = spcacore.ppca(X, 2)
+    W, s2 = result.loadings, result.noise_variance
+    expected = (X - X.mean(axis=0)) @ W @ np.linalg.inv(W.T @ W + s2 * np.eye(2))
+    np.testing.assert_allclose(result.scores, expected, atol=1e-12)
+    assert spcacore.ppca(np.cov(X.T), 2, kind="covariance").scores is None
+    X = X.copy()
+    X[3, 2] = np.nan
+    missing = spcacore.ppca(X, 2)
+    np.testing.assert_allclose(missing.scores, missing.transform(X), atol=1e-12)
+    with pytest.raises(AttributeError, match="times the loadings gives them"):
+        spcacore.tpower(fit[0], 4).scores  # noqa: B018
+
+
+def test_scores_after_more_components_are_of_all(fit):
+    longer = fit[1].extend(fit[0], 1)
+    assert longer.scores.shape == (40, 3)
+    np.testing.assert_array_equal(longer.scores[:, :2], fit[1].scores)
 
 
 def test_bounds_are_upper_bounds(fit):

@@ -24,6 +24,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from spcacore.sklearn import (
+    PPCA,
     SCA,
     SPCA,
     KernelPCA,
@@ -69,14 +70,70 @@ def test_batches_of_any_size_and_order_give_the_fit_of_all_rows(X, data):
     assert model.n_samples_seen_ == len(X)
 
 
-def test_weights_of_batches_are_repeated_rows(X):
+IN_BATCHES = [
+    SparsePCA(2, cardinality=4),
+    SPCA(2, cardinality=4),
+    SPCA(2, penalty=[2.0, 3], ridge=3.0),
+    SPCA(2, penalty=5),
+    SCA(2, l1_bound=4),
+    PPCA(2),
+    PPCA(2, ddof=0),
+    StructuredPCA(2),
+    StructuredPCA(2, cardinality=4),
+]
+
+
+@pytest.mark.parametrize("n", [60, 9], ids=["tall", "few"])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"scale": True}, {"center": False}, {"center": np.arange(12.0) / 10, "scale": True}],
+    ids=["plain", "scale", "about 0", "given"],
+)
+@pytest.mark.parametrize("model", IN_BATCHES, ids=repr)
+def test_batches_of_every_estimator_that_depends_on_the_covariance_alone(X, model, options, n):
+    Y = X[:n] + 0.3
+    model, whole = (sklearn.base.clone(model).set_params(**options) for _ in range(2))
+    for rows in np.split(np.random.default_rng(0).permutation(n), [1, n // 2]):
+        model.partial_fit(Y[rows])
+    whole.fit(Y)
+    for name in ("components_", "explained_variance_", "explained_variance_ratio_", "noise_variance_"):
+        np.testing.assert_allclose(getattr(model, name), getattr(whole, name), atol=1e-7)
+    np.testing.assert_allclose(model.transform(Y), whole.transform(Y), atol=1e-6)
+    if hasattr(model, "score_samples"):
+        np.testing.assert_allclose(model.score_samples(Y), whole.score_samples(Y), rtol=1e-6)
+    for name in ("penalty", "ridge", "bic", "log_likelihood", "n_parameters", "pve", "gain", "n_samples"):
+        if hasattr(whole.result_, name):
+            ours, theirs = getattr(model.result_, name), getattr(whole.result_, name)
+            np.testing.assert_allclose(ours, theirs, rtol=1e-6, err_msg=name)
+    assert getattr(model.result_, "kind", None) == getattr(whole.result_, "kind", None)
+    assert model.n_samples_seen_ == n
+
+
+@pytest.mark.parametrize("model", [m for m in IN_BATCHES if not isinstance(m, StructuredPCA)], ids=repr)
+def test_weights_of_batches_are_repeated_rows(X, model):
     weight = np.random.default_rng(1).integers(0, 4, len(X))
-    model = SparsePCA(2, cardinality=4)
+    model = sklearn.base.clone(model)
     for part in (slice(0, 1), slice(1, 31), slice(31, None)):
         model.partial_fit(X[part], sample_weight=weight[part])
-    expected = SparsePCA(2, cardinality=4).fit(np.repeat(X, weight, axis=0))
+    expected = sklearn.base.clone(model).fit(np.repeat(X, weight, axis=0))
     np.testing.assert_allclose(model.components_, expected.components_, atol=1e-9)
     np.testing.assert_allclose(model.mean_, np.average(X, axis=0, weights=weight), atol=1e-12)
+
+
+def test_models_wait_for_rows_enough_to_fit(X):
+    for model in (PPCA(3), StructuredPCA(3)):
+        model.partial_fit(X[:3])
+        assert not hasattr(model, "components_")
+        assert not hasattr(model, "n_samples_seen_")
+        assert model.partial_fit(X[3:20]).components_.shape == (3, 12)
+        assert model.fit(X).partial_fit(X[:5]).n_samples_seen_ == 5  # fit starts afresh
+        with pytest.raises(ValueError, match=r"n_components must be in \[1, 12\]"):
+            model.__class__(13).partial_fit(X)
+    half = PPCA(2).partial_fit(X, sample_weight=np.full(60, 0.325))  # 19.5 samples have no likelihood
+    np.testing.assert_allclose(
+        np.abs(half.result_.directions), np.abs(PPCA(2).fit(X).result_.directions), atol=1e-9
+    )
+    assert half.result_.log_likelihood is None
 
 
 def test_given_means_of_batches(X):
@@ -106,6 +163,12 @@ def test_what_is_refused_leaves_the_estimator(X):
     for bad, words in ((X[:, :5], "features"), (np.full((3, 12), np.nan), "NaN")):
         with pytest.raises(ValueError, match=words):
             model.partial_fit(bad)
+    for about, words in ((np.arange(5.0), "center has 5 entries"), ([np.nan] * 12, "center")):
+        with pytest.raises(ValueError, match=words):
+            SparsePCA(2, cardinality=4, center=about).partial_fit(X)
+    for penalty in ("much", True, ["a", 1]):
+        with pytest.raises(TypeError, match="penalty"):
+            SPCA(2, penalty=penalty).partial_fit(X)
     with pytest.raises(ValueError, match=r"[Nn]egative"):
         model.partial_fit(X, sample_weight=-np.ones(60))
     np.testing.assert_array_equal(model.components_, before["components_"])

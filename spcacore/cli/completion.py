@@ -36,6 +36,8 @@ def _bash(parser: argparse.ArgumentParser) -> str:
         "# completions of spcacore for bash: source <(spcacore --completion bash)",
         "_spcacore() {",
         '    local word="${COMP_WORDS[COMP_CWORD]}" before="${COMP_WORDS[COMP_CWORD-1]}" words=""',
+        '    if [[ "$before" == "=" ]]; then before="${COMP_WORDS[COMP_CWORD-2]}"; fi  # --method=NAME',
+        '    if [[ "$word" == "=" ]]; then word=""; fi',
         '    case "${COMP_WORDS[1]}:$before" in',
     ]
     commands = _commands(parser)
@@ -62,6 +64,7 @@ def _bash(parser: argparse.ArgumentParser) -> str:
         '    if [[ -n "$words" ]]; then',
         '        COMPREPLY=($(compgen -W "$words" -- "$word"))',
         "    else",
+        "        local IFS=$'\\n'",
         '        COMPREPLY=($(compgen -f -- "$word"))',
         "    fi",
         "}",
@@ -95,9 +98,9 @@ def _zsh(parser: argparse.ArgumentParser) -> str:
             takes = action.nargs != 0
             what = f"({' '.join(_choices(action))})" if action.choices else "_files"
             value = f":{action.metavar or action.dest}:{what}" if takes else ""
-            lines += [
-                f"                '{flag}[{_plain(action.help)}]{value}' \\" for flag in action.option_strings
-            ]
+            for flag in action.option_strings:
+                both = "=" * (takes and flag.startswith("--"))  # --method NAME and --method=NAME
+                lines.append(f"                '{flag}{both}[{_plain(action.help)}]{value}' \\")
         lines += ["                '*:FILE:_files'", "            ;;"]
     lines += ["    esac", "}", 'if [ "$funcstack[1]" = "_spcacore" ]; then _spcacore "$@"; else '
               "compdef _spcacore spcacore; fi"]  # fmt: skip
@@ -119,8 +122,8 @@ def _fish(parser: argparse.ArgumentParser) -> str:
                 for flag in action.option_strings
             )
             takes = " -r" * (action.nargs != 0)
-            values = f" -f -a '{' '.join(_choices(action))}'" if action.choices else ""
-            lines.append(
-                f"complete -c spcacore -n '{where}' {flags}{takes}{values} -d '{_plain(action.help)}'"
-            )
+            rule = f"complete -c spcacore -n '{where}' {flags}"
+            if action.choices:  # apart, or else each is described as the option is
+                lines.append(f"{rule} -x -a '{' '.join(_choices(action))}'")
+            lines.append(f"{rule}{takes} -d '{_plain(action.help)}'")
     return "\n".join(lines) + "\n"

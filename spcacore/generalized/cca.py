@@ -143,14 +143,14 @@ class SparseCCAResult:
 
 def sparse_cca(
     X: Any, Y: Any, n_components: int = 1, *,
+    cardinality: Any = None, l1_bound: Any = None,
+    x_cardinality: Any = None, y_cardinality: Any = None, x_l1_bound: Any = None, y_l1_bound: Any = None,
     method: str = "pmd",
-    l1_bound: Any = None, cardinality: Any = None,
-    x_l1_bound: Any = None, y_l1_bound: Any = None, x_cardinality: Any = None, y_cardinality: Any = None,
     ridge: Any = 0.0,
     deflation: str | None = None,
-    scale: bool = True,
     certify: bool = False,
     max_iter: int = 1000, tol: float | None = None,
+    scale: bool = True,
     callback: Callback | None = None,
 ) -> SparseCCAResult:  # fmt: skip
     """Sparse canonical correlation analysis.
@@ -170,13 +170,13 @@ def sparse_cca(
     Y : array-like of shape (n, q), sparse matrix, RowBlocks or dask array
     n_components : int, default 1
         r, in [1, min(n, p, q)].
-    method : {"pmd", "generalized"}, default "pmd"
-    l1_bound : float or pair of floats
-        Of "pmd": c_x in [1, sqrt(p)] and c_y in [1, sqrt(q)]. `sparse_cca_permutation` chooses among several.
     cardinality : int or pair of ints
         Of "generalized": k_x in [1, p] and k_y in [1, q].
-    x_l1_bound, y_l1_bound, x_cardinality, y_cardinality : optional
+    l1_bound : float or pair of floats
+        Of "pmd": c_x in [1, sqrt(p)] and c_y in [1, sqrt(q)]. `sparse_cca_permutation` chooses among several.
+    x_cardinality, y_cardinality, x_l1_bound, y_l1_bound : optional
         The two of a pair apart: ``x_cardinality=4, y_cardinality=3`` is ``cardinality=(4, 3)``.
+    method : {"pmd", "generalized"}, default "pmd"
     ridge : float or pair of floats, default 0
         Of "generalized": added to the diagonals of the covariances, times their mean diagonal entry.
     deflation : str, optional
@@ -184,8 +184,6 @@ def sparse_cca(
         "orthogonalized_hotelling", "orthogonalized_projection", "orthogonalized_schur" or, of method
         "generalized", "generalized", which seeks what a pair adds: u and v are measured without their parts
         in the span of the earlier ones. Default: "hotelling" of "pmd", "projection" of "generalized".
-    scale : bool, default True
-        Divide each column by its standard deviation.
     certify : bool, default False
         Of "generalized": put an upper bound on each strength, of up to 500 variables of both sides, see
         `sparse_cca_bound`, here without the earlier pairs. Not with deflation "generalized".
@@ -194,6 +192,8 @@ def sparse_cca(
     tol : float, optional
         A pair is found when an iteration raises the objective by a smaller fraction. Default 1e-10 for
         float64, 1e-5 for float32.
+    scale : bool, default True
+        Divide each column by its standard deviation.
     callback : callable, optional
         Called with a `Progress` after each iteration, and with the correlation once a pair is found.
         Raising StopIteration ends the search early, see `Progress`.

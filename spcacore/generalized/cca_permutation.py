@@ -62,11 +62,11 @@ def sparse_cca_permutation(
     l1_bounds: Sequence[Any],
     *,
     n_permutations: int = 25,
-    scale: bool = True,
     max_iter: int = 1000,
     tol: float | None = None,
-    rng: Any = None,
+    scale: bool = True,
     n_jobs: int = 1,
+    rng: Any = None,
 ) -> CCAPermutation:
     """Choose the bounds of `sparse_cca` by permutation.
 
@@ -82,12 +82,12 @@ def sparse_cca_permutation(
         Choices of `l1_bound`.
     n_permutations : int, default 25
         At least 2. All choices see the same permutations.
-    scale, max_iter, tol
+    max_iter, tol, scale
         As in `sparse_cca`.
-    rng : None, int or numpy Generator, optional
-        For the permutations; None is a fixed seed.
     n_jobs : int, default 1
         Threads; -1: one for each processor. The result does not depend on it.
+    rng : None, int or numpy Generator, optional
+        For the permutations; None is a fixed seed.
 
     Returns
     -------

@@ -76,7 +76,7 @@ def sparse_eigen_bound(A: Any, B: Any, cardinality: int, *, node_limit: int = 20
 
 
 def sparse_cca_bound(
-    X: Any, Y: Any, cardinality: Any, *, ridge: Any = 0.0, scale: bool = True, node_limit: int = 2000
+    X: Any, Y: Any, cardinality: Any, *, ridge: Any = 0.0, node_limit: int = 2000, scale: bool = True
 ) -> OptimalityBound:
     """An upper bound on the correlation of combinations of k_x variables of X and k_y of Y.
 
@@ -92,10 +92,10 @@ def sparse_cca_bound(
         k_x in [1, p] and k_y in [1, q].
     ridge : float or pair of floats, default 0
         Added to the diagonals of the covariances, times their mean diagonal entry.
-    scale : bool, default True
-        Divide each column by its standard deviation; that matters with a ridge alone.
     node_limit : int, default 2000
         Nodes of a search tree, of which there are at most five.
+    scale : bool, default True
+        Divide each column by its standard deviation; that matters with a ridge alone.
 
     Returns
     -------

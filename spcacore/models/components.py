@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from ..operators.deflation import DEFLATIONS
 from ..operators.gram import formed, is_rounding
 from ..operators.leading import cheap_dense_shares
 from ..operators.problem import Problem, Screening, warn_out_of_range
+from ..operators.transform import fitted_scores
 from ..progress import Callback
 from ..results import LoadingsResult
 from ..solvers.base import Solution, hook_of_component
@@ -75,6 +76,9 @@ class SparsePCAResult(LoadingsResult):
         With ``certify="jointly"``: no such loadings explain more variance together.
     joint_gap : float or None
         How far the sum of `explained_variance` is below that, as a proportion of the bound.
+    scores : ndarray of shape (n, r) or None
+        `transform` of the data of the fit, with missing entries taken as the mean. None for a covariance, for
+        rows in blocks, which that would read once more, and for results along a path.
     """
 
     loadings: NDArray[Any]
@@ -98,6 +102,7 @@ class SparsePCAResult(LoadingsResult):
     dense_ratio: NDArray[Any] | None = None
     joint_bound: float | None = None
     joint_gap: float | None = None
+    scores: NDArray[Any] | None = None
 
     def extend(
         self,
@@ -149,10 +154,10 @@ def sparse_pca(
     l1_bound: Any = None, penalty: Any = None,
     objective: str | None = None, method: str | None = None, deflation: str | None = None,
     constraint: str | None = None,
-    renormalize: bool = True, refine: bool = False, n_restarts: int = 0, certify: bool | str = False,
-    kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
+    refine: bool = False, n_restarts: int = 0, certify: bool | str = False,
     start: str | None = None, n_starts: int | None = None, max_iter: int | None = None,
-    tol: float | None = None,
+    tol: float | None = None, renormalize: bool = True,
+    kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
     screening: str = "auto", n_features: int | None = None, rng: Any = None, callback: Callback | None = None,
     **options: Any,
 ) -> SparsePCAResult:  # fmt: skip
@@ -215,8 +220,6 @@ def sparse_pca(
         Instead of a deflation: loadings orthogonal to the earlier ones, `x'x_s = 0`, or components
         uncorrelated with them, `x'A x_s = 0`. After t components a support of more than t variables
         always has room for that; smaller ones may have none.
-    renormalize : bool, default True
-        Re-fit the values on each support, see `renormalize`. Their l1 norm may then exceed `l1_bound`.
     refine : bool, default False
         Solve each loading again given all the others, which raises the variance that they explain together;
         see the function `refine`.
@@ -228,6 +231,11 @@ def sparse_pca(
         what all explain together, of any as many loadings with as many nonzeros (with
         ``constraint="orthogonal"``, of orthogonal ones); up to 1000 variables by the semidefinite relaxation,
         in seconds for 100 variables.
+    start : None, "diagonal" or "eigenvector", optional
+    n_starts, max_iter, tol : optional
+        As in the function of the method.
+    renormalize : bool, default True
+        Re-fit the values on each support, see `renormalize`. Their l1 norm may then exceed `l1_bound`.
     kind : {"data", "covariance"}, default "data"
     center : bool or array-like of shape (p,), default True
         Subtract the column means, or these numbers. True is ignored for a covariance.
@@ -238,9 +246,6 @@ def sparse_pca(
         How many samples each row of data stands for, not negative: the mean and covariance are those of rows
         repeated so often, divided by ``sum(sample_weight) - 1``, which must be positive. Rows of weight 0 are
         left out. X is not copied; dense X is not screened then.
-    start : None, "diagonal" or "eigenvector", optional
-    n_starts, max_iter, tol : optional
-        As in the function of the method.
     screening : {"auto", "gram", "working_set", "both", "shadow", "references", "none"}, default "auto"
         How to avoid reading all of X for every product. "none" reads it. "gram" forms `A` itself, in double
         precision, and then reads no more; only components with less than 1e-5 (float32: 1e-3) of the largest
@@ -282,8 +287,8 @@ def sparse_pca(
     Returns
     -------
     SparsePCAResult
-        `loadings` (p, r), `explained_variance` and `_ratio` (r,), `total_variance`, `cardinality`,
-        `mean`, `scale`, `n_iter`, `converged`; `.transform`, `.reconstruct`, `.extend`. It has fewer
+        `loadings` (p, r), `scores` (n, r), `explained_variance` and `_ratio` (r,), `total_variance`,
+        `cardinality`, `mean`, `scale`, `n_iter`, `converged`; `.transform`, `.reconstruct`, `.extend`. It has fewer
         than `n_components` components, and a RuntimeWarning is given, when no variance is left.
 
     Raises
@@ -333,7 +338,8 @@ def sparse_pca(
     if refine and len(found) > 1:
         found = refine_all(problem, found, settings, hook)
     read, problem = problem.screening(), problem.unscreened()  # frees the shadow
-    return components_result(problem, found, read, method, deflation, kind, settings)
+    result = components_result(problem, found, read, method, deflation, kind, settings)
+    return replace(result, scores=fitted_scores(X, problem, result.loadings))
 
 
 def extend(
@@ -376,7 +382,8 @@ def extend(
     problem = formed(problem, hook_of_component(hook, before, before + more))
     found = search(problem, solver, deflation, settings, known, before + more, hook)
     read, problem = problem.screening(), problem.unscreened()
-    return components_result(problem, found, read, result.method, result.deflation, result.kind, settings)
+    longer = components_result(problem, found, read, result.method, result.deflation, result.kind, settings)
+    return replace(longer, scores=fitted_scores(X, problem, longer.loadings))
 
 
 def components_result(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from ..linalg.orthogonal import fix_sign, procrustes, unit_columns
 from ..operators.inputs import as_problem
 from ..operators.leading import cheap_dense_shares, leading_vectors
 from ..operators.problem import Problem, warn_out_of_range
+from ..operators.transform import fitted_scores
 from ..progress import Callback, Progress
 from ..results import LoadingsResult
 from ..solvers.parameters import shared_parameters
@@ -54,6 +55,7 @@ class SPCAResult(LoadingsResult):
     n_samples : int or None
     names : tuple of str or None
     dense_ratio : ndarray of shape (r,) or None
+    scores : ndarray of shape (n, r) or None
         As in `SparsePCAResult`.
     """
 
@@ -75,6 +77,7 @@ class SPCAResult(LoadingsResult):
     n_samples: int | None
     names: tuple[str, ...] | None
     dense_ratio: NDArray[Any] | None = None
+    scores: NDArray[Any] | None = None
 
     def __repr__(self) -> str:
         p, r = self.loadings.shape
@@ -92,7 +95,7 @@ class SPCAResult(LoadingsResult):
 @shared_parameters
 def spca(
     X: Any, n_components: int, *,
-    penalty: Any = None, cardinality: Any = None,
+    cardinality: Any = None, penalty: Any = None,
     ridge: float | None = None,
     start: Any = None, max_iter: int = 1000, tol: float | None = None,
     kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
@@ -116,12 +119,12 @@ def spca(
         which are left out of all sums, as in `pmd`.
     n_components : int
         r, in [1, min(n, p)].
-    penalty : float or sequence of r floats
-        Of the l1 norms, at least 0, in the units of X'X.
     cardinality : int or sequence of r ints
-        Instead of `penalty`: nonzeros of each loading, in [1, p]. In each turn the penalty is the smallest
+        Nonzeros of each loading, in [1, p]. In each turn the penalty is the smallest
         one before one variable more joins; with an infinite ridge the k largest products are kept as
         they are, which is the best `b_j` with k nonzeros.
+    penalty : float or sequence of r floats
+        Instead of `cardinality`: of the l1 norms, at least 0, in the units of X'X.
     ridge : float, optional
         At least 0, in the units of X'X. Default: for data with fewer rows than columns ``numpy.inf``, else
         1e-6 of the mean of the diagonal of X'X. An infinite ridge makes the elastic nets soft thresholds of
@@ -202,7 +205,8 @@ def spca(
         converged = bool(np.abs(unit_B - before).max() <= tol)
         if (hook is not None and hook(Progress(0, r, n_iter))) or converged:
             break
-    return _result(problem, unit_B, levels, lam, objective, converged, kind, ridge)
+    result = _result(problem, unit_B, levels, lam, objective, converged, kind, ridge)
+    return replace(result, scores=fitted_scores(X, problem, result.loadings))
 
 
 # ---- the two half-steps -----------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ..operators.inputs import as_problem
 from ..operators.leading import cheap_dense_shares
 from ..operators.problem import warn_out_of_range
+from ..operators.transform import fitted_scores
 from ..results import LoadingsResult, check_names
 from .variance import checked_loadings, operator_variances
 
@@ -27,7 +28,7 @@ class GivenLoadings(LoadingsResult):
         The label that the caller gave.
     explained_variance, explained_variance_ratio, total_variance, cardinality, mean, scale, kind
         As in `SparsePCAResult`.
-    n_samples, names, dense_ratio
+    n_samples, names, dense_ratio, scores
         As in `SparsePCAResult`.
     """
 
@@ -43,6 +44,7 @@ class GivenLoadings(LoadingsResult):
     names: tuple[str, ...] | None
     method: str
     dense_ratio: NDArray[Any] | None
+    scores: NDArray[Any] | None = None
 
 
 def from_loadings(
@@ -131,12 +133,13 @@ def from_loadings(
     if problem.diagonal is not None:
         total = float(problem.diagonal.sum())
         ratio = variances / total if total > 0 else variances
+    V = V.astype(problem.operator.dtype)
     return GivenLoadings(
-        loadings=V.astype(problem.operator.dtype), explained_variance=in_units,
+        loadings=V, explained_variance=in_units,
         explained_variance_ratio=ratio, total_variance=problem.total_variance,
         cardinality=np.count_nonzero(V, axis=0), mean=problem.mean, scale=problem.scale, kind=kind,
         n_samples=problem.n_samples, names=own, method=label,
-        dense_ratio=cheap_dense_shares(problem, V.shape[1]),
+        dense_ratio=cheap_dense_shares(problem, V.shape[1]), scores=fitted_scores(X, problem, V),
     )  # fmt: skip
 
 

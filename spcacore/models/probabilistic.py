@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -82,6 +82,8 @@ class PPCAResult(LoadingsResult):
     names : tuple of str or None
         Names of the variables, when the input had any.
     method : {"eigendecomposition", "em"}
+    scores : ndarray of shape (n, r) or None
+        `transform` of the data of the fit; None for a covariance, and for rows in blocks.
     """
 
     loadings: NDArray[Any]
@@ -98,6 +100,7 @@ class PPCAResult(LoadingsResult):
     n_samples: int | None
     names: tuple[str, ...] | None
     method: str
+    scores: NDArray[Any] | None = None
 
     @property
     def directions(self) -> NDArray[Any]:
@@ -299,10 +302,10 @@ def _of_block(
 
 def ppca(
     X: Any, n_components: int, *,
+    max_iter: int = 1000, tol: float = 1e-9,
     kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
     n_samples: int | None = None,
     ddof: int = 1,
-    max_iter: int = 1000, tol: float = 1e-9,
     callback: Callback | None = None,
 ) -> PPCAResult:  # fmt: skip
     """Probabilistic principal components by maximum likelihood.
@@ -319,6 +322,9 @@ def ppca(
     n_components : int
         r, at most the rank of the centred data. At the rank, nothing is left for the noise: for r = p the
         covariance is that of the sample, otherwise the likelihood is unbounded (a RuntimeWarning).
+    max_iter, tol : int and float, default 1000 and 1e-9
+        With missing entries: stop when an iteration raises the log-likelihood by at most `tol` an observed
+        entry.
     kind : {"data", "covariance"}, default "data"
     center : bool or array-like of shape (p,), default True
         Estimate the mean; False takes it to be 0, an array to be that. True is ignored for a covariance.
@@ -335,9 +341,6 @@ def ppca(
         Sums of squares are divided by `n - ddof`: 1 is the covariance of the rest of this package and
         scikit-learn's, 0 is maximum likelihood proper. The result for 1 is that for 0 with W W' and s2
         times `n/(n - 1)`.
-    max_iter, tol : int and float, default 1000 and 1e-9
-        With missing entries: stop when an iteration raises the log-likelihood by at most `tol` an observed
-        entry.
     callback : callable, optional
         With missing entries: called with a `Progress` after each iteration.
         Raising StopIteration ends the search early, see `Progress`.
@@ -398,7 +401,7 @@ def ppca(
     center = not covariance and np.ndim(center) == 0 and bool(center)  # whether the mean is estimated
     total = total_variance(problem)
     if problem.filled is not None:
-        return _result(problem, *fit_missing(problem, r, ddof, max_iter, tol, hook), "em", center)
+        return _result(problem, X, *fit_missing(problem, r, ddof, max_iter, tol, hook), "em", center)
     values, U, rest = leading_and_rest(problem, X, r, total)
     noise = rest / (problem.p - r) if r < problem.p else 0.0
     if rest == 0 and r < problem.p:
@@ -411,19 +414,8 @@ def ppca(
         if ddof == 0:
             values, noise = values * ((n - 1) / n), noise * ((n - 1) / n)
         likelihood = _log_likelihood(problem, values, noise, n, ddof)
-    return _result(
-        problem,
-        U,
-        values,
-        noise,
-        n,
-        likelihood,
-        np.zeros(0),
-        True,
-        problem.mean,
-        "eigendecomposition",
-        center,
-    )
+    trace, method = np.zeros(0), "eigendecomposition"
+    return _result(problem, X, U, values, noise, n, likelihood, trace, True, problem.mean, method, center)
 
 
 def samples_of(problem: Problem, n_samples: Any) -> Any:
@@ -463,6 +455,7 @@ def _log_likelihood(problem: Problem, values: Array, noise: float, n: float, ddo
 
 def _result(
     problem: Problem,
+    X: Any,
     U: Array,
     values: Array,
     noise: float,
@@ -478,12 +471,12 @@ def _result(
     p, r = U.shape
     U = U * np.where(U[np.abs(U).argmax(axis=0), np.arange(r)] < 0, -1, 1)
     with np.errstate(under="ignore", over="ignore"):
-        W = U * np.ldexp(np.sqrt(np.maximum(values - noise, 0)), problem.exponent // 2)
-        loadings = W.astype(problem.operator.dtype)
+        W = U * np.sqrt(np.maximum(values - noise, 0))
+        loadings = np.ldexp(W, problem.exponent // 2).astype(problem.operator.dtype)
     explained, s2 = np.asarray(problem.in_units(values)), float(problem.in_units(noise))
     warn_out_of_range(np.append(values, noise), np.append(explained, s2), stacklevel=3)
     free = p * r - r * (r - 1) // 2 + (r < p) + (p if center else 0)
-    return PPCAResult(
+    result = PPCAResult(
         loadings=loadings,
         noise_variance=s2,
         mean=mean,
@@ -499,3 +492,8 @@ def _result(
         names=problem.names,
         method=method,
     )
+    if problem.n_samples is None or is_row_blocks(X):
+        return result
+    rows = (np.ldexp(part, -(problem.exponent // 2)) for part in result._rows(X))
+    means = np.concatenate([posterior(W, values, noise, part)[0] for part in rows])
+    return replace(result, scores=means.astype(np.result_type(loadings, np.float32)))

@@ -27,7 +27,7 @@ from ..operators.degrees import degree_problem, row_shift
 from ..operators.inputs import as_problem
 from ..operators.leading import cheap_dense_shares, leading_vectors, negligible
 from ..operators.problem import Problem
-from ..operators.transform import scores
+from ..operators.transform import fitted_scores
 from ..progress import Callback, Progress
 from ..solvers.parameters import shared_parameters
 from ..tools.rotation import l1_rotate, orthomax
@@ -281,7 +281,7 @@ def _sca(
     loadings = (Y + 0.0).astype(op.dtype)  # no zero with a sign
     return RotatedResult(
         loadings=loadings,
-        scores=None if op.symmetric_form else _scores(X, problem, loadings),
+        scores=fitted_scores(X, problem, loadings),
         pve=_pve(problem, Y),
         n_iter=n_iter,
         converged=converged,
@@ -292,19 +292,14 @@ def _sca(
         total_variance=problem.total_variance or 0.0,
         row_shift=row_shift(problem),
         dense_ratio=cheap_dense_shares(problem, Y.shape[1]),
+        kind="covariance" if problem.n_samples is None else "data",
     )
-
-
-def _scores(X: Any, problem: Problem, loadings: NDArray[Any]) -> NDArray[Any]:
-    if problem.filled is not None:  # centered and scaled, with zeros where entries are missing
-        return scores(problem.filled.array, loadings, None, None)
-    return scores(X, loadings, problem.mean, problem.scale, problem.degree_weight)
 
 
 def sma(
     X: Any, n_components: int, *,
-    sample_l1_bound: float | None = None,
     l1_bound: float | None = None,
+    sample_l1_bound: float | None = None,
     rotation: str = "varimax",
     threshold: str = "soft",
     max_iter: int = 1000, tol: float = 1e-5,
@@ -322,8 +317,8 @@ def sma(
         Not copied. In blocks of rows, which each iteration reads twice, without "degree".
     n_components : int
         r, in [1, min(n, p)].
-    sample_l1_bound, l1_bound : float, optional
-        Positive, at most `r sqrt(n)` and `r sqrt(p)`. Default: `sqrt(n r)` and `sqrt(p r)`.
+    l1_bound, sample_l1_bound : float, optional
+        Positive, at most `r sqrt(p)` and `r sqrt(n)`. Default: `sqrt(p r)` and `sqrt(n r)`.
     rotation, threshold, max_iter, tol, scale, callback
         As in `sca`; "degree" scales what Z and Y are sparse factors of.
     center : bool or array-like of shape (p,), default False

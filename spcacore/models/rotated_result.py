@@ -26,7 +26,8 @@ class RotatedResult(LoadingsResult):
     loadings : ndarray of shape (p, r)
         As they were shrunk: columns are not of unit length.
     scores : ndarray of shape (n, r) or None
-        Of `sca`: the centred and scaled data times the loadings; None for a covariance. Of `sma`: Z, sparse.
+        Of `sca`: the centred and scaled data times the loadings; None for a covariance, and for rows in
+        blocks. Of `sma`: Z, sparse.
     pve : ndarray of shape (r,)
         Cumulative proportion of the variance that the loadings explain.
     n_iter : int
@@ -44,6 +45,7 @@ class RotatedResult(LoadingsResult):
         tau of ``scale="degree"``.
     dense_ratio : ndarray of shape (r,) or None
         As in `SparsePCAResult`.
+    kind : {"data", "covariance"}
     """
 
     loadings: NDArray[Any]
@@ -59,6 +61,7 @@ class RotatedResult(LoadingsResult):
     total_variance: float = 0.0
     row_shift: float | None = None
     dense_ratio: NDArray[Any] | None = None
+    kind: str = "data"
 
     @property
     def cardinality(self) -> NDArray[np.intp]:
@@ -74,11 +77,6 @@ class RotatedResult(LoadingsResult):
     def explained_variance(self) -> NDArray[np.float64]:
         """Additional variance of each component given the earlier ones, (r,), as in `SparsePCAResult`."""
         return self.explained_variance_ratio * self.total_variance
-
-    @property
-    def kind(self) -> str:
-        """ "data" or "covariance"."""
-        return "covariance" if self.scores is None else "data"
 
     def _row_weight(self, X: Any) -> NDArray[Any] | None:
         return None if self.row_shift is None else degree_weight(X, self.row_shift)

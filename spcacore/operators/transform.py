@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from .._limits import CHUNK
 from .._validation import is_operator, is_row_blocks, is_sparse, raise_not_finite, real_array
+from .problem import Problem
 from .sparse_format import compressed
 
 
@@ -61,3 +62,15 @@ def scores(
         with np.errstate(under="ignore"):
             out[start : start + step] = (part if mean is None else part - mean[used]) @ V
     return out
+
+
+def fitted_scores(X: Any, problem: Problem, loadings: NDArray[Any]) -> NDArray[Any] | None:
+    """Those of the rows that the problem was made of, a missing entry taken as the mean.
+
+    None of a covariance, and of rows in blocks, which would be read once more.
+    """
+    if problem.n_samples is None or is_row_blocks(X):
+        return None
+    if problem.filled is not None:  # centered and scaled, with zeros where entries are missing
+        return scores(problem.filled.array, loadings, None, None)
+    return scores(X, loadings, problem.mean, problem.scale, problem.degree_weight)

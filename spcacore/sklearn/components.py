@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from copy import deepcopy
 from dataclasses import KW_ONLY, dataclass, replace
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.validation import _check_sample_weight
 
 from .._docstrings import filled
 from .._validation import column_names
@@ -20,16 +18,15 @@ from ..solvers.table import SOLVERS
 from .base import PARAGRAPHS, as_rng, default_cardinality
 from .callbacks import CallbackSupportMixin, fit_tasks, with_callbacks
 from .likelihood import Density, Likelihood
-from .running import RunningScatter
+from .running import RunningScatter, WeightedBatches
 
 
 @filled(PARAGRAPHS)
-class Components(CallbackSupportMixin, Likelihood):
+class Components(CallbackSupportMixin, WeightedBatches, Likelihood):
     """Sparse components of a matrix."""
 
     n_components: int | None
     center: bool
-    _running: RunningScatter
     _in_turn = False  # a task of a callback is a component, or else an iteration
 
     @with_callbacks
@@ -38,7 +35,7 @@ class Components(CallbackSupportMixin, Likelihood):
 
         {fit}
         """
-        self.__dict__.pop("_running", None)
+        self._afresh()
         names = column_names(X)
         X = self._training(X)
         r = self._count(*X.shape)
@@ -46,15 +43,33 @@ class Components(CallbackSupportMixin, Likelihood):
         result = self._components(X, r, sample_weight, tasks)
         if tasks is not None:
             tasks.close()
-        self._set(replace(result, names=names))
+        result = replace(result, names=names)
+        self._found(
+            result,
+            Density.of(X, result.loadings, result.mean, result.scale, result.total_variance, sample_weight),
+        )
+        return self
+
+    def _fit_moments(self, A: Any, mean: Any, running: RunningScatter, names: Any) -> None:
+        r = self._count(running.n_rows, len(A))
+        result = replace(self._of_covariance(A, r, running), mean=mean, kind="data", names=names)
+
+        def variances(Q: Any) -> Any:
+            Q = Q if result.scale is None else Q / result.scale[:, None]
+            return Q.T @ (A.astype(np.float64) @ Q)
+
+        self._found(
+            result,
+            Density.in_span(result.loadings, variances, mean, result.scale, result.total_variance),
+        )
+
+    def _found(self, result: Any, density: Density) -> None:
+        """The attributes of this result."""
+        self._set(result)
         self.mean_, self.scale_ = result.mean, result.scale
         self.explained_variance_ = result.explained_variance
         self.explained_variance_ratio_ = result.explained_variance_ratio
-        self._density = Density.of(
-            X, result.loadings, self.mean_, self.scale_, result.total_variance, sample_weight
-        )
-        self.noise_variance_ = self._density.noise
-        return self
+        self._density, self.noise_variance_ = density, density.noise
 
     def _count(self, n: int, p: int) -> Any:
         """Components to look for."""
@@ -63,9 +78,13 @@ class Components(CallbackSupportMixin, Likelihood):
         estimated = np.ndim(self.center) == 0 and bool(self.center)
         return max(1, min(n - estimated, p))
 
-    def _components(self, X: Any, r: int, sample_weight: Any, callback: Any) -> Any:
-        """The result of the function."""
+    def _components(self, X: Any, r: int, sample_weight: Any, callback: Any, **of: Any) -> Any:
+        """The result of the function; `of` says that X is a covariance."""
         raise NotImplementedError
+
+    def _of_covariance(self, A: Any, r: int, running: RunningScatter) -> Any:
+        """The same of the covariance of rows."""
+        return self._components(A, r, None, None, kind="covariance", center=True)
 
 
 @filled(PARAGRAPHS)
@@ -84,10 +103,12 @@ class SparsePCA(Components):
         How sparse every component, or each, is to be; just the one that the method takes. Default: for
         methods that take a cardinality the root of the number of variables, rounded up; for those that take
         an l1 bound, that which as many equal loadings meet. "gpower" must be given its penalty.
-    explained, explained_of, objective, method, deflation, constraint, renormalize, refine, certify
+    explained, explained_of, objective, method, deflation, constraint, refine, certify, start, n_starts
+        As in `sparse_pca`.
+    max_iter, tol, renormalize
         As in `sparse_pca`.
     {center_scale}
-    start, n_starts, max_iter, tol, screening
+    screening
         As in `sparse_pca`.
     options : dict, optional
         Further options of the method, such as ``{"nonnegative": True}``.
@@ -147,75 +168,30 @@ class SparsePCA(Components):
     method: str | None = None
     deflation: str | None = None
     constraint: str | None = None
-    renormalize: bool = True
     refine: bool = False
     certify: bool | str = False
-    center: bool = True
-    scale: bool = False
     start: str | None = None
     n_starts: int | None = None
     max_iter: int | None = None
     tol: float | None = None
+    renormalize: bool = True
+    center: bool = True
+    scale: bool = False
     screening: str = "auto"
     options: dict[str, Any] | None = None
     random_state: Any = None
 
     _in_turn = True
 
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the components of these rows and all of earlier calls.
-
-        Only the mean and the covariance of the rows are kept, p x p numbers: batches of any size, in any
-        order, give the components that `fit` finds for all rows, up to rounding. `fit` starts afresh.
-
-        {fit}
-
-        Raises
-        ------
-        ValueError
-            For more variables than there can be a matrix of; see `fit`.
-        """
-        fresh = not hasattr(self, "_running")
-        X = self._checked(X, reset=fresh)
-        weight = None
-        if sample_weight is not None:
-            weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        running = deepcopy(self._running) if not fresh else RunningScatter(X.shape[1], X.dtype)
-        running.add(X, weight)
-        if not running.weight > 1:  # no variance yet
-            self._running = running
-            return self
-        A, mean = running.moment(self.center)
-        r = self._count(running.n_rows, X.shape[1])
-        result = self._components(A, r, None, None, kind="covariance", center=True)
-        names = getattr(self, "feature_names_in_", None)
-        self._set(
-            replace(
-                result, mean=mean, kind="data", n_samples=running.n_rows,
-                names=None if names is None else tuple(names),
-            )
-        )  # fmt: skip
-        self._running, self.n_samples_seen_ = running, running.n_rows
-        self.mean_, self.scale_ = mean, result.scale
-        self.explained_variance_ = result.explained_variance
-        self.explained_variance_ratio_ = result.explained_variance_ratio
-
-        def variances(Q: Any) -> Any:
-            Q = Q if result.scale is None else Q / result.scale[:, None]
-            return Q.T @ (A.astype(np.float64) @ Q)
-
-        self._density = Density.in_span(result.loadings, variances, mean, result.scale, result.total_variance)
-        self.noise_variance_ = self._density.noise
-        return self
-
     def _training(self, X: Any, *y: Any, **checks: Any) -> Any:
         method = SOLVERS.get(self.method or "tpower")
         leaves_out = method is None or method.missing  # NaN, which is refused here
         return super()._training(X, *y, finite=leaves_out, **checks)
 
-    def _components(
-        self, X: Any, r: int, sample_weight: Any, callback: Any, kind: str = "data", center: Any = None
-    ) -> Any:
+    def _of_covariance(self, A: Any, r: int, running: RunningScatter) -> Any:
+        return replace(super()._of_covariance(A, r, running), n_samples=running.n_rows)
+
+    def _components(self, X: Any, r: int, sample_weight: Any, callback: Any, **of: Any) -> Any:
         sparsity = {
             "cardinality": self.cardinality, "explained": self.explained, "l1_bound": self.l1_bound,
             "penalty": self.penalty,
@@ -228,11 +204,11 @@ class SparsePCA(Components):
         return sparse_pca(
             X, r, **sparsity, explained_of=self.explained_of, objective=self.objective, method=self.method,
             deflation=self.deflation, constraint=self.constraint,
-            renormalize=self.renormalize, refine=self.refine, certify=self.certify, kind=kind,
-            center=self.center if center is None else center, scale=self.scale, sample_weight=sample_weight,
+            renormalize=self.renormalize, refine=self.refine, certify=self.certify,
+            scale=self.scale, sample_weight=sample_weight,
             start=self.start, n_starts=self.n_starts, callback=callback,
             max_iter=self.max_iter, tol=self.tol, screening=self.screening, rng=as_rng(self.random_state),
-            **(self.options or {}),
+            **{"center": self.center, **of, **(self.options or {})},
         )  # fmt: skip
 
 
@@ -300,15 +276,36 @@ class SPCA(Components):
     center: bool = True
     scale: bool = False
 
-    def _components(self, X: Any, r: int, sample_weight: Any, callback: Any) -> Any:
+    def _of_covariance(self, A: Any, r: int, running: RunningScatter) -> Any:
+        """Penalties are in the units of X'X, and A is that over the degrees of freedom."""
+        n, degrees = running.n_rows, running.weight - 1
+        own = {"penalty": _divided(self.penalty, degrees), "ridge": _divided(self.ridge, degrees)}
+        if self.ridge is None and n < len(A):
+            own["ridge"] = math.inf
+        found = self._components(A, r, None, None, kind="covariance", center=True, **own)
+        return replace(
+            found, penalty=found.penalty * degrees, ridge=found.ridge * degrees,
+            objective=found.objective * degrees, n_samples=n,
+        )  # fmt: skip
+
+    def _components(self, X: Any, r: int, sample_weight: Any, callback: Any, **of: Any) -> Any:
         cardinality = self.cardinality
         if cardinality is None and self.penalty is None:
             cardinality = default_cardinality(X.shape[1])
         return spca(
-            X, r, penalty=self.penalty, cardinality=cardinality, ridge=self.ridge, start=self.start,
-            max_iter=self.max_iter, tol=self.tol, center=self.center, scale=self.scale,
-            sample_weight=sample_weight, callback=callback,
+            X, r, cardinality=cardinality, start=self.start, max_iter=self.max_iter, tol=self.tol,
+            scale=self.scale, sample_weight=sample_weight, callback=callback,
+            **{"penalty": self.penalty, "ridge": self.ridge, "center": self.center, **of},
         )  # fmt: skip
+
+
+def _divided(value: Any, by: float) -> Any:
+    """A number, or several; what is neither is for the function to refuse."""
+    if isinstance(value, Real) and not isinstance(value, bool):
+        return float(value) / by
+    if isinstance(value, (str, bytes, dict)) or not np.iterable(value):
+        return value
+    return [_divided(v, by) for v in value]
 
 
 @filled(PARAGRAPHS)
@@ -378,11 +375,11 @@ class SCA(Components):
     center: bool = True
     scale: bool = False
 
-    def _components(self, X: Any, r: int, sample_weight: Any, callback: Any) -> Any:
+    def _components(self, X: Any, r: int, sample_weight: Any, callback: Any, **of: Any) -> Any:
         if isinstance(self.scale, str):
             raise TypeError(f"scale must be True or False, not {self.scale!r}")
         return sca(
             X, r, l1_bound=self.l1_bound, rotation=self.rotation, threshold=self.threshold, start=self.start,
-            max_iter=self.max_iter, tol=self.tol, center=self.center, scale=self.scale,
-            sample_weight=sample_weight, callback=callback,
+            max_iter=self.max_iter, tol=self.tol, scale=self.scale, sample_weight=sample_weight,
+            callback=callback, **{"center": self.center, **of},
         )  # fmt: skip

@@ -12,14 +12,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._docstrings import filled
 from .._validation import column_names
-from ..models.probabilistic import ppca
+from ..models.probabilistic import PPCAResult, ppca
 from .base import PARAGRAPHS
 from .likelihood import Likelihood
+from .running import RunningScatter, WeightedBatches
 
 
 @filled(PARAGRAPHS)
 @dataclass(eq=False, repr=False)
-class PPCA(Likelihood):
+class PPCA(WeightedBatches, Likelihood):
     """Probabilistic principal components by maximum likelihood, also with missing entries.
 
     Maximizes `sum_i log N(x_i; mu, W W' + s2 I)` over mu, W (p x r) and s2; where entries are missing
@@ -30,10 +31,12 @@ class PPCA(Likelihood):
     ----------
     n_components : int, default 2
         At most the rank of the centered data.
+    max_iter, tol
+        As in `ppca`.
     center : bool or array-like of shape (p,), default True
     scale : bool or array-like of shape (p,), default False
         Divide each variable by its standard deviation first.
-    ddof, max_iter, tol
+    ddof
         As in `ppca`.
 
     Attributes
@@ -77,11 +80,11 @@ class PPCA(Likelihood):
 
     n_components: int = 2
     _: KW_ONLY
+    max_iter: int = 1000
+    tol: float = 1e-9
     center: bool = True
     scale: bool = False
     ddof: int = 1
-    max_iter: int = 1000
-    tol: float = 1e-9
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -103,20 +106,38 @@ class PPCA(Likelihood):
         -------
         self
         """
+        self._afresh()
         X, names = self._training(X), column_names(X)
-        result = ppca(
-            X, self.n_components, center=self.center, scale=self.scale, ddof=self.ddof,
-            max_iter=self.max_iter, tol=self.tol, sample_weight=sample_weight,
-        )  # fmt: skip
-        self._set(replace(result, names=names))
+        result = self._model(X, center=self.center, sample_weight=sample_weight)
+        self._found(replace(result, names=names))
+        return self
+
+    def _model(self, X: Any, **of: Any) -> PPCAResult:
+        return ppca(
+            X, self.n_components, scale=self.scale, ddof=self.ddof, max_iter=self.max_iter, tol=self.tol, **of
+        )
+
+    def _least_rows(self, p: int) -> int:
+        return self._rows_of_rank(p, self.n_components)
+
+    def _fit_moments(self, A: Any, mean: Any, running: RunningScatter, names: Any) -> None:
+        n = int(running.weight) if running.weight == int(running.weight) else None
+        result = self._model(A, kind="covariance", n_samples=n)
+        free = len(A) if np.ndim(self.center) == 0 and self.center else 0  # of the mean, which is estimated
+        bic = None if result.bic is None or n is None else result.bic + math.log(n) * free
+        n_parameters = result.n_parameters + free
+        self._found(replace(result, mean=mean, bic=bic, n_parameters=n_parameters, names=names))
+
+    def _found(self, result: PPCAResult) -> None:
+        """The attributes of this result."""
+        self._set(result)
         self.mean_, self.scale_ = result.mean, result.scale
         self.explained_variance_, self.noise_variance_ = result.explained_variance, result.noise_variance
-        rest = (X.shape[1] - self.n_components_) * self.noise_variance_
+        rest = (len(result.loadings) - self.n_components_) * self.noise_variance_
         total = float(self.explained_variance_.sum()) + rest
         if not 0 < total < math.inf:
             raise ValueError("the variances exceed the number range; rescale X")
         self.explained_variance_ratio_ = self.explained_variance_ / total
-        return self
 
     def transform(self, X: Any) -> NDArray[Any]:
         """Posterior means `(W'W + s2 I)^-1 W'(x - mean)` of z, from the observed entries of each row.

@@ -1,15 +1,20 @@
-"""The mean and scatter of rows that come in batches."""
+"""The mean and scatter of rows that come in batches, and `partial_fit` from them."""
 
 from __future__ import annotations
 
-from typing import Any
+from copy import deepcopy
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import _check_sample_weight
 
+from .._docstrings import filled
 from .._limits import BLOCKS_SUBMATRIX_ORDER, CHUNK
 from .._messages import counted
-from .._validation import is_sparse
+from .._validation import check_flag_or_vector, integer, is_sparse
+from ..operators.standardization import Standardization
+from .base import PARAGRAPHS, Transformer
 
 
 class RunningScatter:
@@ -60,13 +65,73 @@ class RunningScatter:
 
     def moment(self, center: Any) -> tuple[NDArray[Any], NDArray[Any] | None]:
         """The covariance about what is subtracted, and that: the mean, nothing, or given numbers."""
-        if np.ndim(center):
-            about: NDArray[Any] | None = np.asarray(center, np.float64)
-        else:
-            about = self.mean if center else None
+        given = Standardization.checked((1, len(self.mean)), check_flag_or_vector(center, "center"), False)
+        about = given.mean if given.mean is not None else self.mean if given.center else None
         A = self.scatter
         if about is not self.mean:
             offset = self.mean if about is None else self.mean - about
             A = A + self.weight * np.outer(offset, offset)
         A = A / max(self.weight - 1, 1)
         return A.astype(self.dtype), None if about is None else about.astype(self.dtype)
+
+
+class Batches(Transformer):
+    """Estimators whose fit depends on the mean and the covariance of the rows alone."""
+
+    center: Any
+    _running: RunningScatter
+
+    def _take(self, X: Any, sample_weight: Any) -> Self:
+        """Fit these rows and all of earlier batches."""
+        fresh = not hasattr(self, "_running")
+        X = self._checked(X, reset=fresh)
+        weight = None
+        if sample_weight is not None:
+            weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        running = deepcopy(self._running) if not fresh else RunningScatter(X.shape[1], X.dtype)
+        running.add(X, weight)
+        if running.weight > 1 and running.n_rows >= self._least_rows(X.shape[1]):  # else go on collecting
+            names = getattr(self, "feature_names_in_", None)
+            A, mean = running.moment(self.center)
+            self._fit_moments(A, mean, running, None if names is None else tuple(names))
+            self.n_samples_seen_ = running.n_rows
+        self._running = running
+        return self
+
+    def _least_rows(self, p: int) -> int:
+        """From how many rows on there is something to fit."""
+        return 2
+
+    def _fit_moments(
+        self, A: NDArray[Any], mean: NDArray[Any] | None, running: RunningScatter, names: Any
+    ) -> None:
+        """Fit the rows of this covariance A about the mean."""
+        raise NotImplementedError
+
+    def _rows_of_rank(self, p: int, n_components: Any) -> int:
+        """Rows about their mean that can have so many components."""
+        return integer(n_components, "n_components", 1, p) + 1
+
+    def _afresh(self) -> None:
+        """Forget the batches."""
+        self.__dict__.pop("_running", None)
+
+
+@filled(PARAGRAPHS)
+class WeightedBatches(Batches):
+    """The same, of rows that may have weights."""
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit these rows and all of earlier calls.
+
+        Only the mean and the covariance of the rows are kept, p x p numbers: batches of any size, in any
+        order, give what `fit` finds for all rows, up to rounding. `fit` starts afresh.
+
+        {fit}
+
+        Raises
+        ------
+        ValueError
+            For more variables than there can be a matrix of, see `fit`; for NaN.
+        """
+        return self._take(X, sample_weight)

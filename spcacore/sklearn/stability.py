@@ -30,12 +30,12 @@ class StabilitySelector(SelectorMixin, BaseEstimator):
     cardinality : int or sequence of ints, optional
         Nonzeros of each component. Default, where `options` has no other measure of sparsity: the root of
         the number of variables, rounded up.
+    resampling : {"complementary", "half", "bootstrap"}, default "complementary"
+    n_resamples : int, default 100
     threshold : float, optional
         In (0, 1]: the frequency from which a variable is stable. Default: the smallest at which the bound on
         the expected number of false variables is at most `max_false`.
     max_false : float, default 1
-    resampling : {"complementary", "half", "bootstrap"}, default "complementary"
-    n_resamples : int, default 100
     center : bool, default True
     scale : bool, default False
     options : dict, optional
@@ -65,10 +65,10 @@ class StabilitySelector(SelectorMixin, BaseEstimator):
     n_components: int = 1
     _: KW_ONLY
     cardinality: Any = None
-    threshold: float | None = None
-    max_false: float = 1.0
     resampling: str = "complementary"
     n_resamples: int = 100
+    threshold: float | None = None
+    max_false: float = 1.0
     center: bool = True
     scale: bool = False
     options: dict[str, Any] | None = None

@@ -10,14 +10,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._docstrings import filled
 from .._validation import column_names
-from ..models.structured import oppca, soppca
+from ..models.structured import StructuredPCAResult, oppca, soppca
 from .base import PARAGRAPHS, Invertible, as_rng
 from .callbacks import CallbackSupportMixin, fit_tasks, with_callbacks
+from .running import Batches, RunningScatter
 
 
 @filled(PARAGRAPHS)
 @dataclass(eq=False, repr=False)
-class StructuredPCA(CallbackSupportMixin, Invertible):
+class StructuredPCA(CallbackSupportMixin, Batches, Invertible):
     """Probabilistic components whose loadings have a prior, one at a time, of all or of few variables.
 
     The prior says which variables go together: a graph, a smooth image, groups. This is `spcacore.soppca`
@@ -84,26 +85,54 @@ class StructuredPCA(CallbackSupportMixin, Invertible):
 
         {fit_rows}
         """
+        self._afresh()
         names = column_names(X)
         X = self._training(X)
         tasks = fit_tasks(self, X, self.n_components)
-        options = {
-            "prior_covariance": self.prior_covariance, "prior_precision": self.prior_precision,
-            "deflation": self.deflation, "max_iter": self.max_iter, "tol": self.tol, "center": self.center,
-            "scale": self.scale, "rng": as_rng(self.random_state), "callback": tasks,
-        }  # fmt: skip
-        if self.cardinality is None:
-            result = oppca(X, self.n_components, **options)
-        else:
-            result = soppca(X, self.n_components, self.cardinality, **options)
+        result = self._model(X, center=self.center, callback=tasks)
         if tasks is not None:
             tasks.close()
-        self._set(replace(result, names=names))
+        self._found(replace(result, names=names))
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Fit these rows and all of earlier calls, of which only the mean and the covariance are kept.
+
+        Batches of any size, in any order, give what `fit` finds for all rows, up to rounding.
+
+        {fit_rows}
+
+        Raises
+        ------
+        ValueError
+            For more variables than there can be a matrix of, see `fit`; for NaN.
+        """
+        return self._take(X, None)
+
+    def _least_rows(self, p: int) -> int:
+        return self._rows_of_rank(p, self.n_components)
+
+    def _fit_moments(self, A: Any, mean: Any, running: RunningScatter, names: Any) -> None:
+        result = self._model(A, kind="covariance", n_samples=running.n_rows)
+        self._found(replace(result, mean=mean, kind="data", names=names))
+
+    def _model(self, X: Any, **of: Any) -> StructuredPCAResult:
+        options = {
+            "prior_covariance": self.prior_covariance, "prior_precision": self.prior_precision,
+            "deflation": self.deflation, "max_iter": self.max_iter, "tol": self.tol, "scale": self.scale,
+            "rng": as_rng(self.random_state), **of,
+        }  # fmt: skip
+        if self.cardinality is None:
+            return oppca(X, self.n_components, **options)
+        return soppca(X, self.n_components, self.cardinality, **options)
+
+    def _found(self, result: StructuredPCAResult) -> None:
+        """The attributes of this result."""
+        self._set(result)
         self.mean_, self.scale_ = result.mean, result.scale
         self.explained_variance_ = result.explained_variance
         self.explained_variance_ratio_ = result.explained_variance_ratio
         self.noise_variance_ = result.noise_variance
-        return self
 
     def transform(self, X: Any) -> NDArray[Any]:
         """Weights of the rows of X, one component after the other.

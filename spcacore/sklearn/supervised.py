@@ -180,11 +180,11 @@ class SparseCCA(Invertible):
     ----------
     n_components : int, default 1
         Pairs, in [1, min(n, p, q)].
-    method : {"pmd", "generalized"}, default "pmd"
-    l1_bound : float or pair of floats, optional
-        Of "pmd". Default: what as many equal loadings as the root of the number of variables meet.
     cardinality : int or pair of ints, optional
         Of "generalized". Default: the root of the number of variables of each side, rounded up.
+    l1_bound : float or pair of floats, optional
+        Of "pmd". Default: what as many equal loadings as the root of the number of variables meet.
+    method : {"pmd", "generalized"}, default "pmd"
     ridge, deflation, max_iter, tol
         As in `sparse_cca`.
     scale : bool, default True
@@ -242,14 +242,14 @@ class SparseCCA(Invertible):
 
     n_components: int = 1
     _: KW_ONLY
-    method: str = "pmd"
-    l1_bound: Any = None
     cardinality: Any = None
+    l1_bound: Any = None
+    method: str = "pmd"
     ridge: Any = 0.0
     deflation: str | None = None
-    scale: bool = True
     max_iter: int = 1000
     tol: float | None = None
+    scale: bool = True
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -91,10 +91,10 @@ class BranchAndBound(Solver):
 @shared_parameters
 def branch_and_bound(
     X: Any, cardinality: int, *,
+    start: Any = "tpower",
     tol: float = 0.0,
     time_limit: float | None = None,
     node_limit: int | None = None,
-    start: Any = "tpower",
     kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
     n_features: int | None = None, rng: Any = None, callback: Callback | None = None,
 ) -> ExactComponent:  # fmt: skip
@@ -119,15 +119,15 @@ def branch_and_bound(
         entries.
     cardinality : int
         Number of nonzeros, in [1, p].
+    start : "tpower" or array-like of shape (p,), default "tpower"
+        What the search compares with at first: the result of `tpower`, or the best component on the
+        support of an array, truncated.
     tol : float, default 0
         The search ends when the value is proved to be within this proportion of the optimum, in [0, 1].
     time_limit : float, optional
         Seconds after which the search ends.
     node_limit : int, optional
         Number of nodes of the search tree after which it ends.
-    start : "tpower" or array-like of shape (p,), default "tpower"
-        What the search compares with at first: the result of `tpower`, or the best component on the
-        support of an array, truncated.
     {matrix}
     {n_features}
     rng : None, int or numpy Generator, optional

@@ -96,7 +96,7 @@ class SemidefiniteRelaxation(Solver):
 def dspca(
     X: Any, cardinality: int | None = None, *,
     penalty: float | None = None,
-    tol: float = 1e-3, max_iter: int = 1000,
+    max_iter: int = 1000, tol: float = 1e-3,
     renormalize: bool = True,
     kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
     n_features: int | None = None, callback: Callback | None = None,
@@ -126,11 +126,11 @@ def dspca(
         At least 0, in the units of A; instead of a cardinality. A variable whose covariances with all
         others are at most `penalty` in magnitude is not in the solution, unless it is the one of largest
         variance. From the largest variance on, the solution is that one variable.
+    max_iter : int, default 1000
+        Each iteration decomposes a matrix of the variables that remain.
     tol : float, default 1e-3
         Stop when `relaxation` and `dual` are within this proportion of each other, each counted
         without what the diagonal of M is charged, `penalty * Tr M = penalty`.
-    max_iter : int, default 1000
-        Each iteration decomposes a matrix of the variables that remain.
     renormalize : bool, default True
         Replace the values on the support by the leading eigenvector of A there.
     {matrix}

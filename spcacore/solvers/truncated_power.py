@@ -214,10 +214,10 @@ def _running(state: DeflatedOperator) -> _core.Operator:
 @shared_parameters
 def tpower(
     X: Any, cardinality: int, *,
-    start: Any = None, n_starts: int | None = None, max_iter: int = 1000, tol: float | None = None,
-    renormalize: bool = True,
     nonnegative: bool = False,
     swaps: bool | None = None,
+    start: Any = None, n_starts: int | None = None, max_iter: int = 1000, tol: float | None = None,
+    renormalize: bool = True,
     kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
     screening: str = "auto", n_features: int | None = None, rng: Any = None, callback: Callback | None = None,
 ) -> SparseComponent:  # fmt: skip
@@ -236,6 +236,13 @@ def tpower(
         data may have NaN entries, which are left out of all sums, as in `pmd`; such data are copied once.
     cardinality : int
         Number of nonzeros, in [1, p].
+    nonnegative : bool, default False
+        Only loadings without negative entries: each step keeps the largest entries of the positive part.
+    swaps : bool, optional
+        At last swap variables of the support for others, one for one, until no swap raises the
+        objective, which takes `cardinality` columns of A; then, of up to 300 variables, search for better
+        supports by up to 1000 nodes of `branch_and_bound`. Default: where this is cheap, `start` is None, and
+        values are re-fitted.
     start : None, "diagonal", "eigenvector" or array-like of shape (p,), optional
         None (default): nearly the leading eigenvector of the submatrix of the `4 cardinality` variables
         of largest variance, or, where all variances tie, of largest weight in dense leading vectors, and
@@ -253,13 +260,6 @@ def tpower(
     renormalize : bool, default True
         Replace the values on the support by the leading eigenvector there, which never lowers the
         objective (Moghaddam et al. 2006).
-    nonnegative : bool, default False
-        Only loadings without negative entries: each step keeps the largest entries of the positive part.
-    swaps : bool, optional
-        At last swap variables of the support for others, one for one, until no swap raises the
-        objective, which takes `cardinality` columns of A; then, of up to 300 variables, search for better
-        supports by up to 1000 nodes of `branch_and_bound`. Default: where this is cheap, `start` is None, and
-        values are re-fitted.
     {screened}
 
     Returns

@@ -28,8 +28,8 @@ def deflate(
     x: Any,
     method: str = "projection",
     *,
-    kind: str = "covariance",
     earlier: Any = None,
+    kind: str = "covariance",
     center: bool = True,
     overwrite: bool = False,
 ) -> NDArray[Any]:
@@ -62,9 +62,9 @@ def deflate(
     x : array-like of shape (p,)
         The loading; normalized here.
     method : str, default "projection"
-    kind : {"covariance", "data"}, default "covariance"
     earlier : array-like of shape (p, t), optional
         Loadings already removed, for the orthogonalized and generalized methods only.
+    kind : {"covariance", "data"}, default "covariance"
     center : bool, default True
         Data only: take the covariance about the column means. It matters for the Schur complements alone.
     overwrite : bool, default False

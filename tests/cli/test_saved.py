@@ -1,6 +1,9 @@
 """`spcacore transform` and `spcacore compare`, and completions."""
 
 import csv
+import os
+import re
+import shlex
 import shutil
 import subprocess
 
@@ -129,36 +132,83 @@ def test_what_cannot_be_compared(run, tmp_path, X):
         assert words in one_error_line(run("compare", file, *argv))
 
 
-def completions(script, *words):
-    """What bash offers for the last word."""
-    line = " ".join(map(repr, ("spcacore", *words)))
-    call = f"COMP_WORDS=({line}); COMP_CWORD={len(words)}; _spcacore"
-    code = f'{script}\n{call}; printf "%s\\n" "${{COMPREPLY[@]}}"'
-    done = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=True)
-    return set(done.stdout.split())
+def of_bash(line):
+    """What is offered for the last word; bash cuts words at `=` too."""
+    words = re.split(r" |(?==)|(?<==)", line)
+    call = f"COMP_WORDS=({shlex.join(words)}); COMP_CWORD={len(words) - 1}; _spcacore"
+    return f'source ./.script; {call}; printf "%s\\n" "${{COMPREPLY[@]}}"'
 
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
-def test_completions_of_bash(output, tmp_path):
-    script = output("--completion", "bash")
-    assert completions(script, "") == set(COMMANDS)
-    assert completions(script, "t") == {"transform"}
-    assert completions(script, "fit", "x.csv", "--orient") == {"--orientation"}
-    assert completions(script, "fit", "x.csv", "--orientation", "") == {"rows", "columns"}
-    assert completions(script, "fit", "x.csv", "--method", "gre") == {"greedy"}
-    (tmp_path / "data.csv").touch()
-    assert completions(script, "fit", f"{tmp_path}/da") == {f"{tmp_path}/data.csv"}
+def of_zsh(line):
+    """Of a shell with a terminal, in which compadd writes down what it is given for the word."""
+    return f"""
+        zmodload zsh/zpty
+        zpty shell zsh -f -i
+        zpty -w shell 'source ./.rc'
+        zpty -r -m shell read '*READY*'
+        zpty -w -n shell {shlex.quote(line)}$'\\t\\C-u'
+        zpty -w shell "print E''ND"
+        zpty -r -m shell read '*END*'
+    """
 
 
-@pytest.mark.parametrize("shell", ["zsh", "fish"])
-def test_completions_of_other_shells(output, tmp_path, shell):
-    """They name every command and choice; the shell itself, where it is at hand, takes them."""
+RECORDING = r"""
+    autoload -Uz compinit
+    compinit -u -D
+    source ./.script
+    compadd() {
+        if [[ " ${(j: :)@[1,(i)(-|--)]} " == *\ -[OAD]\ * ]]; then builtin compadd "$@"; return; fi
+        local -a found
+        builtin compadd -O found "$@"
+        print -rl -- $found >> .found
+        builtin compadd "$@"
+    }
+    PROMPT=REA''DY  # shown once keys are read one by one
+"""
+
+
+def of_fish(line):
+    return f"source ./.script; complete -C {shlex.quote(line)}"
+
+
+@pytest.mark.parametrize("argv", [of_bash, of_zsh, of_fish], ids=["bash", "zsh", "fish"])
+def test_completions(output, tmp_path, argv):
+    """Of commands, options, choices and files, by the shell itself where it is at hand."""
+    shell = argv.__name__.removeprefix("of_")
     script = output("--completion", shell)
     for word in (*COMMANDS, "branch_and_bound", "drop-rows", "impute"):
         assert word in script
-    if shutil.which(shell):
-        (tmp_path / "script").write_text(script)
-        subprocess.run([shell, "-n", tmp_path / "script"], check=True)
+    if shutil.which(shell) is None:
+        pytest.skip(f"needs {shell}")
+
+    (tmp_path / ".script").write_text(script)
+    (tmp_path / ".rc").write_text(RECORDING)
+    environment = os.environ | {"HOME": str(tmp_path), "ZDOTDIR": str(tmp_path), "TERM": "dumb"}
+
+    def offered(line):
+        (tmp_path / ".found").write_text("")
+        command = [shell, *(["-f"] * (shell == "zsh")), "-c", argv(line)]
+        done = subprocess.run(
+            command, capture_output=True, text=True, cwd=tmp_path, env=environment, timeout=60, check=False
+        )
+        assert not done.stderr
+        lines = (tmp_path / ".found").read_text() if shell == "zsh" else done.stdout
+        words = {
+            word.partition("\t")[0].replace("--method=", "").rstrip("=").replace("\\", "")
+            for word in lines.split("\n")
+        }
+        return words - {""}
+
+    assert set(COMMANDS) <= offered("spcacore ") <= {*COMMANDS, "--help", "--version", "--completion"}
+    assert offered("spcacore t") == {"transform"}
+    assert offered("spcacore fit x.csv --orient") == {"--orientation"}
+    assert offered("spcacore fit x.csv --orientation ") == {"rows", "columns"}
+    for line in ("spcacore fit x.csv --method gre", "spcacore fit --method=gre"):
+        assert offered(line) == {"greedy"}
+    (tmp_path / "data 1.csv").touch()
+    (tmp_path / "other.csv").touch()
+    for line in ("spcacore fit da", "spcacore info da", "spcacore fit x.csv --output da"):
+        assert offered(line) == {"data 1.csv"}
 
 
 def test_completions_of_no_shell(run):
