@@ -186,6 +186,28 @@ def elastic_net(const double[:, ::1] G, const double[::1] c, Py_ssize_t limit, d
     return <int> status, np.asarray(chosen)[:count], np.asarray(values)[:count], level
 
 
+# ---- supports under a prior ------------------------------------------------------------------------
+
+def prior_support(const Py_ssize_t[::1] indptr, const Py_ssize_t[::1] indices, const double[::1] data,
+                  const double[::1] r, double a, Py_ssize_t k):
+    """The support in the order of joining, from the arrays of a CSR matrix; see spca_double.h."""
+    cdef Call call = Call()
+    cdef spca_status status = SPCA_NOT_CONVERGED
+    cdef Py_ssize_t p = r.shape[0], room = p + 16 * k, count = 0
+    cdef const Py_ssize_t *i = &indices[0] if indices.shape[0] else NULL
+    cdef const double *x = &data[0] if data.shape[0] else NULL
+    cdef double[::1] work = np.empty(4 * p + p // 64 + 1), value
+    cdef Py_ssize_t[::1] iwork = np.empty(3 * p + k + 1, np.intp), chosen = np.empty(k, np.intp), entries
+    while status == SPCA_NOT_CONVERGED:
+        value, entries = np.empty(room), np.empty(3 * room, np.intp)
+        with nogil:
+            status = spca_prior_support(p, &indptr[0], i, x, &r[0], a, k, room, on_stop, &call.c, &work[0], &value[0],
+                                        &iwork[0], &entries[0], &chosen[0], &count)
+        room *= 4
+    call.check(status)
+    return np.asarray(chosen)
+
+
 # ---- branch and bound ------------------------------------------------------------------------------
 
 def branch(const double[:, ::1] N, Py_ssize_t k, uint8_t[:, ::1] pool, Py_ssize_t[::1] which,

@@ -86,6 +86,7 @@ SUBMATRIX_WORK = 4e9  # multiplications of their product
 CHOLESKY_ORDER = 1500  # the check that a covariance is semidefinite takes a tenth of a second
 LAPACK_ORDER = 500  # decomposed in a moment; beyond, Lanczos is faster for few vectors, and Ctrl-C would wait
 SPECTRAL_ORDER = 1000  # variables up to which a sparse precision is decomposed
+SUPPORT_TOL = 1e-4  # change at which EM ends on a support that may not be the last: F is then known to 1e-5
 BANDED_LEAST = 200  # variables of a support from which the band of its precision is worth a look
 BAND_LEAST = 32  # width of its blocks: smaller ones cost calls
 BAND_SHARE = 4  # of the order: wider bands are decomposed as they are

@@ -30,6 +30,18 @@ spca_status spca_elastic_net(spca_int p, spca_int limit, const double *G, const 
                              spca_stop stop, void *ctx, spca_int *index, double *value,
                              double *work, spca_int *iwork, spca_int *count, double *level);
 
+/* ---- supports under a prior (prior_support.c) ----------------------------------------------- */
+
+/* The k variables that, greedily, maximize r_S'K_S^-1 r_S - log det K_S, K = aI + L, in the order
+ * of joining; L (p x p) is symmetric, in CSR with its indices in any order.  SPCA_NOT_CONVERGED,
+ * after count < k of them, where the factor of K_S has more than `room` entries beside its diagonal
+ * and rows of S.  work (4p + p/64 + 1), value (room), iwork (3p + k + 1), entries (3 room). */
+spca_status spca_prior_support(spca_int p, const spca_int *indptr, const spca_int *indices,
+                               const double *data, const double *r, double a, spca_int k,
+                               spca_int room, spca_stop stop, void *ctx, double *work,
+                               double *value, spca_int *iwork, spca_int *entries,
+                               spca_int *chosen /* k */, spca_int *count);
+
 /* ---- branch and bound (branch_and_bound.c) -------------------------------------------------- */
 
 /* Which supports of k variables may make a principal submatrix of symmetric N (p x p) indefinite.

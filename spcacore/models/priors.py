@@ -225,6 +225,11 @@ class Sparse:
     def p(self) -> int:
         return len(self.diagonal)
 
+    @property
+    def pattern(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Where the rows of L begin, and their columns."""
+        return self.matrix.indptr.astype(np.intp), self.matrix.indices.astype(np.intp)
+
     def solve(
         self, a: float, V: Vector, guess: Vector | None = None, residual: float = GRADIENT_RESIDUAL
     ) -> Vector:
@@ -269,45 +274,8 @@ class Sparse:
         return Spectral.of(part.toarray()) if banded is None else banded
 
     def support(self, r: Vector, a: float, k: int) -> NDArray[np.intp]:
-        """Greedy, as `Spectral.support`; rows only at the neighbors of what is chosen."""
-        ptr, idx, data = self.matrix.indptr, self.matrix.indices, self.matrix.data
-        rest, d = r.copy(), a + self.diagonal
-        gain = rest**2 / d - np.log(d)
-        taken = np.zeros(self.p, bool)
-        near = np.empty(0, np.intp)  # where rows may differ from zero, but for what is chosen
-        slot = np.full(self.p, -1, np.intp)
-        rows, chosen = np.zeros((64, k)), np.empty(k, np.intp)
-        eps = float(np.finfo(np.float64).eps)  # of a sum, what is smaller is rounding
-        for s in range(k):
-            i = chosen[s] = int(np.argmax(gain))
-            taken[i] = True
-            own = np.zeros(s)
-            if slot[i] >= 0:  # the last takes its place
-                own = rows[slot[i], :s].copy()
-                rows[slot[i], :s] = rows[len(near) - 1, :s]
-                near[slot[i]], slot[near[-1]] = near[-1], slot[i]
-                near = near[:-1]
-            at, value = idx[ptr[i] : ptr[i + 1]], data[ptr[i] : ptr[i + 1]]
-            at, value = at[~taken[at]], value[~taken[at]]
-            added = at[slot[at] < 0]
-            slot[added] = np.arange(len(near), len(near) + len(added))
-            near = np.concatenate((near, added))
-            if len(near) > len(rows):
-                rows = np.concatenate((rows, np.zeros((max(len(rows), len(added)), k))))
-            rows[slot[added], :s] = 0
-            part = np.flatnonzero(np.abs(own) > eps * np.abs(own).max(initial=0))
-            row = np.zeros(len(near))
-            if len(part):
-                few = 8 * len(part) < s
-                row -= rows[: len(near), part] @ own[part] if few else rows[: len(near), :s] @ own
-            row[slot[at]] += value
-            row /= np.sqrt(d[i])
-            rest[near] -= row * (rest[i] / np.sqrt(d[i]))
-            d[near] -= row**2
-            rows[: len(near), s] = row
-            gain[near] = rest[near] ** 2 / d[near] - np.log(d[near])
-            gain[i] = -np.inf
-        return np.sort(chosen)
+        """Greedy, as `Spectral.support`."""
+        return np.sort(_core.prior_support(*self.pattern, self.matrix.data, r, a, k))
 
 
 Prior = Isotropic | Spectral | Sparse  # of all variables; Banded is of a support alone

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from .._limits import DETERMINANT_RESIDUAL, LAPACK_ORDER
+from .. import _core
+from .._limits import DETERMINANT_RESIDUAL, LAPACK_ORDER, SUPPORT_TOL
 from .._messages import counted
 from .._records import record
 from ..linalg.eigen import largest_eigenpairs
@@ -50,6 +52,7 @@ class Residual:
         self.square = self.total
         self.B = self.M = self.AB = np.zeros((problem.p, 0))
         self.inner = np.zeros((0, 0))
+        self.FB: Vector | None = None  # of the data, once it is asked for
 
     @property
     def basis(self) -> Vector:
@@ -79,6 +82,18 @@ class Residual:
             G = (G + G.T) / 2
         return G
 
+    def factor(self, index: NDArray[np.intp]) -> Vector | None:
+        """Y with YY' = Z'Z on a support, where Y is the smaller one, of data in memory."""
+        op = self.op
+        if not isinstance(op, _core.Operator) or op.symmetric_form or not op.in_memory or op.n >= len(index):
+            return None
+        Y = op.columns(index).astype(np.float64)
+        if self.M.shape[1]:
+            if self.FB is None:
+                self.FB = op.forward_block(self.B).astype(np.float64)
+            Y -= self.M[index] @ self.FB.T
+        return Y * math.sqrt((self.n - 1) * op.factor)
+
     def remove(self, m: Vector, energy: float) -> None:
         """Deflate by a component with mean m and `energy` m'm + Tr S."""
         if self.orthogonal:
@@ -89,6 +104,7 @@ class Residual:
         else:
             b = (m - self.B @ (self.M.T @ m)) / energy
         self.B, self.M = np.column_stack([self.B, b]), np.column_stack([self.M, m])
+        self.FB = None
         self.AB = np.column_stack([self.AB, self._product(b)])
         self.inner = self.B.T @ self.AB
         self.inner = (self.inner + self.inner.T) / 2
@@ -273,6 +289,24 @@ def _leading(G: Vector) -> Vector:
     return np.asarray(largest_eigenpairs(G, 1, v0=start, tol=1e-2)[1][:, 0])
 
 
+def _by_factor(Y: Vector, v: Vector) -> Vector:
+    return np.asarray(Y @ (v @ Y))
+
+
+@record
+class OnSupport:
+    """Where EM on the support S ended, and r = Z'x/s2 and a there, for which the next one is chosen."""
+
+    S: NDArray[np.intp]
+    em: ExpectationMaximization
+    x: Posterior
+    noise: float
+    energies: Vector
+    converged: bool
+    a: float
+    r: Vector
+
+
 @record
 class Search:
     """The search for one component."""
@@ -351,39 +385,66 @@ class Search:
     def _em_on_support(
         self, S: NDArray[np.intp], k: int, constrained: bool
     ) -> tuple[Component, float] | None:
-        """EM on a support, which changes as long as that raises F, and the constant of F on the last."""
+        """EM on a support, which changes as long as that raises F, and the constant of F on the last.
+
+        The next support is that of r = Z'x/s2, or of a point beyond r, seen from the r before: twice as far
+        each time that raises F, and not at all once it does not. EM is exact where no support is better.
+        """
         path: list[Vector] = []
-        start: Vector | None = None
-        best: tuple[Component, float] | None = None
-        inner = self.prior.restricted(S)
+        best: OnSupport | None = None
+        before, start = np.zeros(0), np.zeros(0)
+        reach, tol = 0.0, max(self.tol, SUPPORT_TOL)
         for _ in range(self.max_iter):
-            Q = np.zeros((len(S), 0))
-            if constrained and self.residual.basis.shape[1]:
-                Q = column_span(self.residual.basis[S])
-                if Q.shape[1] >= len(S):
+            new = self._em_within(S, start, constrained, tol)
+            if new is None:
+                break
+            plain = reach == 0
+            if best is None or new.energies[-1] > path[-1][-1]:
+                path.append(new.energies if best is None else new.energies[new.energies >= path[-1][-1]])
+                plain, reach = False, 0.0 if best is None else max(1.0, 2 * reach)
+                before, best = new.r if best is None else best.r, new
+            else:
+                reach = 0.0
+            S = self.prior.support(best.r + reach * (best.r - before), best.a, k)
+            if reach > 0 and np.array_equal(S, best.S):
+                reach, S = 0.0, self.prior.support(best.r, best.a, k)
+            if plain or np.array_equal(S, best.S):
+                if tol == self.tol:
                     break
+                reach, tol, S, start = 0.0, self.tol, best.S, best.x.m
+            else:
+                start = self.prior.restricted(S).solve(best.a, best.r[S])
+        if best is None:
+            return None
+        m = np.zeros(self.problem.p)
+        m[best.S] = best.x.m
+        found = Component(m, best.x.a, best.x.trace, best.noise, np.concatenate(path), best.converged)
+        return found, best.em.constant()
+
+    def _em_within(
+        self, S: NDArray[np.intp], start: Vector, constrained: bool, tol: float
+    ) -> OnSupport | None:
+        """EM on one support; from the leading eigenvector where the start is empty."""
+        Q = np.zeros((len(S), 0))
+        if constrained and self.residual.basis.shape[1]:
+            Q = column_span(self.residual.basis[S])
+            if Q.shape[1] >= len(S):
+                return None
+        Y = self.residual.factor(S)
+        if Y is None:
             G = self.residual.submatrix(S)
-            em = ExpectationMaximization(G.dot, self.residual.square, self.entries, inner, Q, self.exact)
-            if start is None:
-                start = _leading(G)
-            if np.linalg.norm(project_out(start, Q)) < 1e-8 * np.linalg.norm(start):
-                start = np.random.default_rng(self.seed).standard_normal(len(S))
-            x, noise, energies, converged = em.run(start, self.max_iter, self.tol, self.report)
-            if best is not None and not energies[-1] > best[1]:
-                break
-            if best is not None:
-                energies = energies[energies >= best[1]]
-            path.append(energies)
-            m = np.zeros(self.problem.p)
-            m[S] = x.m
-            new = Component(m, x.a, x.trace, noise, np.concatenate(path), converged)
-            best, last = (new, float(energies[-1])), em
-            g = self.residual.apply(m)
-            e, s2, a, _ = em.m_step(x)
-            right = g / (e * s2)
-            after = self.prior.support(right, a, k)
-            if np.array_equal(after, S):
-                break
-            S, inner = after, self.prior.restricted(after)
-            start = inner.solve(a, right[S])
-        return None if best is None else (best[0], last.constant())
+            product: Callable[[Vector], Vector] = G.dot
+            start = start if len(start) else _leading(G)
+        else:
+            product = partial(_by_factor, Y)
+            start = start if len(start) else Y @ _leading(Y.T @ Y)
+        em = ExpectationMaximization(
+            product, self.residual.square, self.entries, self.prior.restricted(S), Q, self.exact
+        )
+        if np.linalg.norm(project_out(start, Q)) < 1e-8 * np.linalg.norm(start):
+            start = np.random.default_rng(self.seed).standard_normal(len(S))
+        x, noise, energies, converged = em.run(start, self.max_iter, tol, self.report)
+        m = np.zeros(self.problem.p)
+        m[S] = x.m
+        e, s2, a, _ = em.m_step(x)
+        return OnSupport(S, em, x, noise, energies, converged, a, self.residual.apply(m) / (e * s2))
