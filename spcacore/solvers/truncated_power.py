@@ -271,8 +271,8 @@ def tpower(
     swaps : bool, optional
         At last swap variables of the support for others, one for one, until no swap raises the
         objective, which takes `cardinality` columns of A; then, of up to 300 variables, search for better
-        supports by up to 1000 nodes of `branch_and_bound`. Default: where this is cheap, `start` is None, and
-        values are re-fitted.
+        supports by up to 1000 nodes of `branch_and_bound`, fewer where they take more than some milliseconds.
+        Default: where this is cheap, `start` is None, and values are re-fitted.
     {screened}
 
     Returns
