@@ -1,12 +1,16 @@
 """The start from a thresholded covariance, near the threshold of detection."""
 
+from math import comb, log, sqrt
+
 import numpy as np
 import pytest
 
-from spcacore import tpower
+from spcacore import sparse_pca, tpower
 from spcacore.operators.deflation import DeflatedOperator
 from spcacore.operators.inputs import as_problem
-from spcacore.solvers.thresholded_start import thresholded_starts
+from spcacore.solvers import truncated_power
+from spcacore.solvers.base import Solution
+from spcacore.solvers.thresholded_start import rises_above_noise, thresholded_starts
 from spcacore.solvers.truncated_power import TruncatedPower
 
 
@@ -79,3 +83,34 @@ def test_the_eigenvector_of_a_thresholded_matrix(kind):
 def test_nothing_to_threshold():
     problem = as_problem(np.zeros((4, 4)), kind="covariance", center=True, scale=False)
     assert list(thresholded_starts(problem, DeflatedOperator.from_problem(problem), [0, 0])) == []
+
+
+@pytest.mark.parametrize("k", [3, 6, 20])
+def test_the_correlation_that_noise_does_not_explain(k):
+    """Of correlations +-c, which have the median c; among k variables all are r, whatever their units."""
+    p, c = 64, 0.01
+    rng = np.random.default_rng(k)
+    R = np.triu(rng.choice([-c, c], (p, p)), 1)
+    R += R.T + np.eye(p)
+    inside = np.sort(rng.choice(p, k, replace=False))
+    root = rng.uniform(1, 4, p)
+    x = rng.uniform(0.5, 1, k)
+    x /= np.linalg.norm(x)
+    level = 2 * c / 0.67449 * sqrt(4 * log(comb(p, k)) / (k * (k - 1)))
+    for r, above in ((0.99 * level, False), (1.01 * level, True)):
+        R[np.ix_(inside, inside)] = r + (1 - r) * np.eye(k)
+        problem = as_problem(R * root * root[:, None], kind="covariance", definite=False)
+        state = DeflatedOperator.from_problem(problem)
+        value = x @ state.operator.apply(inside, x)[inside]
+        assert rises_above_noise(state, Solution(inside, x, float(value), 0, True)) == above
+
+
+def test_strong_signals_ask_for_no_thresholds(monkeypatch):
+    """Several that the starts share, so that few of these agree."""
+    monkeypatch.setattr(truncated_power, "thresholded_starts", None)
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 300))
+    for j in range(0, 100, 10):
+        X[:, j : j + 10] += 2 * rng.standard_normal((200, 1))
+    for v in sparse_pca(X, 5, cardinality=10).loadings.T:
+        assert len(set(np.flatnonzero(v) // 10)) == 1

@@ -17,7 +17,8 @@ def brief_search(state: DeflatedOperator, x: Solution, k: int, hook: Report | No
     """The best component of k nonzeros that a tree of some nodes meets, or x if that is no better."""
     op = state.operator
     p = op.p
-    if p > min(BRIEF_ORDER, largest_submatrix(op)) or k == p or len(x.index) < k:
+    left = min(BRIEF_NODES, int(BRIEF_WORK / (p * k) ** 2))
+    if left == 0 or p > min(BRIEF_ORDER, largest_submatrix(op)) or k == p or len(x.index) < k:
         return x
     if (
         state.diagonal is None
@@ -27,7 +28,6 @@ def brief_search(state: DeflatedOperator, x: Solution, k: int, hook: Report | No
         return x
     A = op.submatrix(np.arange(p)).astype(np.float64)
     tree = Search(state, (A + A.T) / 2, np.arange(p), k, x, 0.0)
-    left = min(BRIEF_NODES, int(BRIEF_WORK / p**2))
     while left > 0 and tree.open():
         left -= tree.step(min(left, 8), lambda _: None)
     if not tree.value > x.objective + RISE * abs(x.objective):

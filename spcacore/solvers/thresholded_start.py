@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._limits import THRESHOLD_ROWS, THRESHOLDS
+from .. import _core
+from .._limits import (
+    NOISE_VARIABLES,
+    SUBMATRIX_ORDER,
+    THRESHOLD_ROWS,
+    THRESHOLDS,
+    WEAK_CORRELATION,
+)
 from ..linalg.eigen import largest_eigenpairs
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..operators.submatrix import largest_submatrix
+from .base import Solution
 from .starts import promising_variables
 
 NORMAL_MEDIAN = 0.67449  # of |z|, z standard normal
@@ -38,12 +47,7 @@ def thresholded_starts(
         return
     G = op.submatrix(index)
     root = np.sqrt(np.maximum(G.diagonal(), 0))
-    with np.errstate(divide="ignore", under="ignore"):
-        inverse = np.where(root > 0, 1 / root, 0).astype(G.dtype)
-    some = np.arange(0, len(index), -(-len(index) // THRESHOLD_ROWS))
-    size = np.abs(G[some] * inverse) * inverse[some, None]
-    size[np.arange(len(some)), some] = 0
-    noise = float(np.median(size)) / NORMAL_MEDIAN
+    noise = _noise(G, root, np.arange(0, len(index), -(-len(index) // THRESHOLD_ROWS)))
     size = np.abs(G)
     step, largest = (noise * root).astype(G.dtype), root.astype(G.dtype)
     for tau in THRESHOLDS:
@@ -56,3 +60,39 @@ def thresholded_starts(
         except ArpackError:  # not converged, or zero
             continue
         yield index, np.ascontiguousarray(vectors[:, 0])
+
+
+def rises_above_noise(state: DeflatedOperator, x: Solution) -> bool:
+    """Whether the variables of x are correlated by more than noise explains.
+
+    Their mean correlation, weighted by |x_i x_j| (a_ii a_jj)^(1/2), is compared with that of the best k of p
+    variables without any signal, which is about s (4 log(p over k) / (k (k - 1)))^(1/2): that many supports,
+    k (k - 1) / 2 correlations of deviation s in each. A better support has larger correlations still, and
+    the start from one of its variables sees them.
+    """
+    assert state.diagonal is not None
+    op, diagonal = state.operator, np.maximum(state.diagonal, 0)
+    among = _core.select_largest(diagonal, min(op.p, SUBMATRIX_ORDER))
+    count = min(NOISE_VARIABLES, max(2, largest_submatrix(op)))
+    some = np.ascontiguousarray(among[:: -(-len(among) // count)])
+    G = op.submatrix(some)
+    root = np.sqrt(np.maximum(G.diagonal(), 0))
+    noise = _noise(G, root, np.arange(len(some)))
+    size = np.abs(x.entries) * np.sqrt(diagonal[x.index])
+    alone, k = float(size @ size), len(x.index)
+    pairs = float(size.sum()) ** 2 - alone
+    if k < 2 or not pairs > 0:
+        return False
+    correlation = (x.objective - alone) / pairs
+    supports = math.lgamma(op.p + 1) - math.lgamma(k + 1) - math.lgamma(op.p - k + 1)
+    explained = WEAK_CORRELATION * noise * math.sqrt(4 * supports / (k * (k - 1)))
+    return bool(correlation > explained)
+
+
+def _noise(G: NDArray[Any], root: NDArray[Any], some: NDArray[np.intp]) -> float:
+    """The standard deviation of correlations that are noise, by the median of some rows of A."""
+    with np.errstate(divide="ignore", under="ignore"):
+        inverse = np.where(root > 0, 1 / root, 0).astype(G.dtype)
+    size = np.abs(G[some] * inverse) * inverse[some, None]
+    size[np.arange(len(some)), some] = 0
+    return float(np.median(size)) / NORMAL_MEDIAN

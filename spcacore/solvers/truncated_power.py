@@ -33,7 +33,7 @@ from .parameters import shared_parameters
 from .refitting import best_run, is_better, penalty_continuation, refit
 from .starts import Raced, finishers, promising_variables, search_starts
 from .swaps import swap_search
-from .thresholded_start import thresholded_starts
+from .thresholded_start import rises_above_noise, thresholded_starts
 
 
 @record
@@ -137,7 +137,8 @@ class TruncatedPower(IterativeSolver):
             and best.agreement < (2 * AGREEMENT if nearby else AGREEMENT)
             and best.objective > 0
         )
-        return default and plain and some and 2 < cardinality < state.operator.p
+        usual = default and plain and some and 2 < cardinality < state.operator.p
+        return usual and best is not None and not rises_above_noise(state, best)
 
     def resume(
         self, problem: Problem, state: DeflatedOperator, x: Solution, cardinality: int, hook: Report | None
@@ -241,14 +242,15 @@ def tpower(
     swaps : bool, optional
         At last swap variables of the support for others, one for one, until no swap raises the
         objective, which takes `cardinality` columns of A; then, of up to 300 variables, search for better
-        supports by up to 1000 nodes of `branch_and_bound`. Default: where this is cheap, `start` is None, and
-        values are re-fitted.
+        supports by up to 1000 nodes of `branch_and_bound`, fewer where they take more than some milliseconds.
+        Default: where this is cheap, `start` is None, and values are re-fitted.
     start : None, "diagonal", "eigenvector" or array-like of shape (p,), optional
         None (default): nearly the leading eigenvector of the submatrix of the `4 cardinality` variables
         of largest variance, or, where all variances tie, of largest weight in dense leading vectors, and
         the variables of largest weight there; then single variables by decreasing variance. Where less than
-        a quarter of these runs end at the best component and variables are swapped, the leading eigenvectors
-        of the soft-thresholded covariance follow, of up to 1024 variables. "diagonal": the variable of
+        a quarter of these runs end at the best component, its variables are no more than twice as correlated
+        as the best of noise would be, and variables are swapped, the leading eigenvectors of the
+        soft-thresholded covariance follow, of up to 1024 variables. "diagonal": the variable of
         largest variance alone. "eigenvector": the leading eigenvector, truncated to 8, 4, 2 and 1 times the
         cardinality, each run warm-starting the next. An array is truncated first.
     n_starts : int, optional
