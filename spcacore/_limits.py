@@ -108,6 +108,11 @@ BOUND_SPEED = 1e9  # multiplications of such a bound in a second, about
 BOUND_VECTORS = 24  # Lanczos vectors of it
 RELAXATION_ORDER = 2000  # of the semidefinite relaxation; six matrices of that order take 192 MB
 JOINT_ORDER = 1000  # of the relaxation of several components: three decompositions in each iteration
+RELAXATION_WORK = (
+    1e10  # of one relaxation beside a tree, iterations times the cube of its order: some seconds
+)
+RELAXATION_LEAST = 50  # iterations before which it seldom bounds anything
+RELAXATION_SPEED = 3e9  # of them in a second, about
 REDUCED_ORDER = 200  # up to which looking for variables to leave out of the relaxation does not pay
 EXACT_ORDER = 3000  # of the matrix that branch and bound searches, which is held four times over
 PPCA_ORDER = 3000  # of the matrix that is decomposed whole for probabilistic components
