@@ -7,7 +7,7 @@ import pytest
 from oracles import covariance, optimum
 
 from spcacore import sparse_pca, tpower
-from spcacore.solvers import greedy_search, truncated_power
+from spcacore.solvers import exact_tree, greedy_search, truncated_power
 
 CONSTRAINTS = ("orthogonal", "uncorrelated")
 
@@ -76,3 +76,20 @@ def test_small_problems_are_solved():
     for seed in range(60):
         A, k, _ = random_case(seed)
         assert tpower(A, k, kind="covariance").value == pytest.approx(optimum(A, k), rel=1e-10)
+
+
+def test_the_brief_search_is_brief_where_it_proves_nothing(monkeypatch):
+    """A node of noise decomposes its candidates: the cube of p. Of few variables it may take many nodes."""
+    step, nodes = exact_tree.Search.step, []
+
+    def counted(self, *args):
+        nodes.append(step(self, *args))
+        return nodes[-1]
+
+    monkeypatch.setattr(exact_tree.Search, "step", counted)
+    for p, most in ((40, 468), (100, 30)):
+        nodes.clear()
+        A = np.cov(np.random.default_rng(0).standard_normal((2 * p, p)), rowvar=False)
+        tpower(A, 10, kind="covariance")
+        assert 0 < sum(nodes) <= most
+        assert sum(nodes) == most or p == 40

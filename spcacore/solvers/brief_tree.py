@@ -27,7 +27,7 @@ def brief_search(state: DeflatedOperator, x: Solution, k: int, hook: Report | No
         return x
     A = op.submatrix(np.arange(p)).astype(np.float64)
     tree = Search(state, (A + A.T) / 2, np.arange(p), k, x, 0.0)
-    left = min(BRIEF_NODES, int(BRIEF_WORK / p**2))
+    left = min(BRIEF_NODES, max(1, int(BRIEF_WORK / p**3)))
     while left > 0 and tree.open():
         left -= tree.step(min(left, 8), lambda _: None)
     if not tree.value > x.objective + RISE * abs(x.objective):
