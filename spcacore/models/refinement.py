@@ -69,8 +69,8 @@ def refine(
     until a round over all of them gains no more than `tol`. Without a constraint other combinations are then
     tried, of these loadings and of those that truncated power finds from single variables given the others,
     and loadings that leave a variable to another; of up to 64 variables, some drawn at random too, as long as
-    that gains. A change that does not raise the variance is not made. So the result explains at least what the
-    given loadings do; only loadings that must first be made orthogonal may lose variance by that.
+    that gains. A change that does not raise the variance is not made. So the result explains at least what
+    the given loadings do; only loadings that must first be made orthogonal may lose variance by that.
 
     Parameters
     ----------
