@@ -109,6 +109,11 @@ BOUND_SPEED = 1e9  # multiplications of such a bound in a second, about
 BOUND_VECTORS = 24  # Lanczos vectors of it
 RELAXATION_ORDER = 2000  # of the semidefinite relaxation; six matrices of that order take 192 MB
 JOINT_ORDER = 1000  # of the relaxation of several components: three decompositions in each iteration
+RELAXATION_WORK = (
+    1e10  # of one relaxation beside a tree, iterations times the cube of its order: some seconds
+)
+RELAXATION_LEAST = 50  # iterations before which it seldom bounds anything
+RELAXATION_SPEED = 3e9  # of them in a second, about
 REDUCED_ORDER = 200  # up to which looking for variables to leave out of the relaxation does not pay
 EXACT_ORDER = 3000  # of the matrix that branch and bound searches, which is held four times over
 PPCA_ORDER = 3000  # of the matrix that is decomposed whole for probabilistic components
@@ -263,8 +268,8 @@ COMBINATION_ROUNDS = 3  # of candidates given the best loadings so far
 COMBINATION_RISE = 1e-4  # of a round below which refining a combination ends, unless it is the best
 COMBINATION_NEAR = 1e-2  # below the best from which refining it goes on after a round
 TRANSFERS = 60  # variables that a loading leaves to the others, of those that it misses least
-SMALL_ORDER = 64  # variables up to which refinement also starts from random loadings, so often:
-PERTURBATIONS = 8
+SMALL_ORDER = 64  # variables up to which refinement also starts from random loadings,
+PERTURBATIONS = 24  # so often, and again as long as that gains
 ORTHOGONAL_TOLERANCE = 1e-13  # largest entry of V'V - I of loadings that are orthogonal as they are
 ORTHOGONAL_PROJECTIONS = 100  # alternating projections to reach that
 ORTHOGONAL_ORDER = 600  # entries of orthogonal loadings whose values are chosen together

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from oracles import covariance, data_arrays, deflated, deflations, optimum
 
 import spcacore
-from spcacore import optimality_bound, sparse_pca, tpower
+from spcacore import branch_and_bound, dspca, optimality_bound, sparse_pca, tpower
 from spcacore.operators.deflation import DEFLATIONS, DeflatedOperator
 from spcacore.operators.inputs import as_problem
 from spcacore.solvers import certificates, covariance_threshold
@@ -55,6 +55,37 @@ def matrices(rng):
     elif kind == 6:
         X = X * 10.0 ** rng.integers(-100, 100)
     return X
+
+
+@pytest.mark.parametrize(
+    "seeds", [range(25), pytest.param(range(25, 10_025), marks=pytest.mark.slow)], ids=str
+)
+def test_no_answer_is_above_any_bound(seeds, monkeypatch):
+    """Every function that bounds one component, and those that end a search, against enumeration."""
+    monkeypatch.setattr(certificates, "REDUCED_ORDER", 0)  # large covariances of few variables too
+    for seed in seeds:
+        rng = np.random.default_rng([seed, 9])
+        A = covariance(matrices(rng))
+        k = int(rng.integers(1, len(A) + 1))
+        A = A / (A.max() or 1)
+        if not A.diagonal().max() > 0:
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a relaxation that does not converge
+            relaxed = dspca(A, k, kind="covariance", max_iter=int(rng.integers(40)))
+        begun = branch_and_bound(A, k, kind="covariance", node_limit=1)
+        bounds = optimality_bound(A, k, kind="covariance", relaxation=True).bounds
+        bounds |= {"dspca": relaxed.upper_bound, "search": begun.upper_bound}
+        problem = as_problem(A, kind="covariance")
+        state = DeflatedOperator.from_problem(problem)
+        others = certificates.bounds_without_search(problem, state, k, np.inf, lambda n: n > 5)
+        bounds |= {i: problem.in_units(bound) for i, bound in enumerate(others)}
+        assert len(bounds) == 10
+        best = optimum(A, k)
+        for name, bound in bounds.items():
+            assert bound >= best * (1 - 1e-13), (seed, name)
+        for answer in (begun, relaxed, tpower(A, k, kind="covariance")):
+            assert answer.value <= best * (1 + 1e-12), (seed, answer.method)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

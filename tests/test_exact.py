@@ -12,7 +12,9 @@ from test_methods import best_constrained, best_quotient, quotient
 from test_tpower import PITPROPS, PITPROPS_OPTIMA, wine
 
 from spcacore import branch_and_bound, optimality_bound, sparse_pca, tpower
-from spcacore.solvers import exact, exact_tree
+from spcacore.operators.deflation import DeflatedOperator
+from spcacore.operators.inputs import as_problem
+from spcacore.solvers import certificates, exact, exact_tree, semidefinite
 
 KINDS = ("wishart", "rounded", "duplicated", "scaled", "correlation", "indefinite", "shifted", "zeros")
 
@@ -219,6 +221,65 @@ def test_a_hard_correlation_matrix_within_five_percent():
     x = branch_and_bound(A, 60, kind="covariance", node_limit=1)
     assert not x.optimal
     assert x.value <= x.upper_bound < 1.045 * x.value
+
+
+def test_a_limit_on_nodes_limits_the_relaxation_too(monkeypatch):
+    """Of noise no variable is left out, and a relaxation of so many takes many times what a node does."""
+    A = np.cov(np.random.default_rng(0).standard_normal((60, 100)), rowvar=False)
+    relax, work = semidefinite._core.dspca, []
+
+    def counted(A, *args):
+        found = relax(A, *args)
+        work.append(found[-1] * float(len(A)) ** 3)
+        return found
+
+    monkeypatch.setattr(semidefinite._core, "dspca", counted)
+    bounds = []
+    for allowed in (1e7, 5e7, 1e9):
+        work.clear()
+        monkeypatch.setattr(certificates, "RELAXATION_WORK", allowed)
+        x = branch_and_bound(A, 10, kind="covariance", node_limit=1)
+        assert not x.optimal
+        assert max(work, default=0) <= allowed
+        assert x.value < x.upper_bound <= optimality_bound(A, 10, kind="covariance").bound
+        bounds.append(x.upper_bound)
+    assert bounds[0] > bounds[1] >= bounds[2]  # the first allows no relaxation, the second an unfinished one
+    other = optimality_bound(A, 10, kind="covariance", relaxation=True).bound
+    assert bounds[2] <= other * (1 + 1e-12)
+
+
+def test_a_relaxation_out_of_time_leaves_its_bound(monkeypatch):
+    """Any of its iterations bounds the optimum."""
+    A, k = hard()
+    calls = []
+    monkeypatch.setattr(certificates, "upper_bounds", lambda *args: {"none": np.inf})
+
+    def stop(n_iter):
+        calls.append(n_iter)
+        return len(calls) > 25
+
+    problem = as_problem(A, kind="covariance")
+    state = DeflatedOperator.from_problem(problem)
+    found = list(certificates.bounds_without_search(problem, state, k, np.inf, stop))
+    best = tpower(A, k, kind="covariance").value
+    assert best < problem.in_units(found[-1]) < 1.4 * best
+
+
+def test_large_covariances_bound_a_matrix_without_a_search():
+    """lambda_1(S(A, rho)) + rho (k - 1), S the soft threshold, for the best of many levels rho."""
+    rng, k = np.random.default_rng(1), 20
+    A = np.kron(np.eye(25), np.full((10, 10), 0.8)) + 0.2 * np.eye(250)
+    noise = rng.uniform(0, 0.1, A.shape)
+    A += (noise + noise.T) / 2
+    problem = as_problem(A, kind="covariance", definite=False)
+    state = DeflatedOperator.from_problem(problem)
+    _, bound, *_ = certificates.bounds_without_search(problem, state, k, np.inf, lambda n: True)
+    off, by_level = A * (1 - np.eye(250)), []
+    for rho in (0.05, 0.08, 0.09, 0.1):
+        largest = np.linalg.eigvalsh(A - np.clip(off, -rho, rho))[-1]
+        by_level.append(largest + rho * (k - 1))
+    assert problem.in_units(bound) == pytest.approx(min(by_level), rel=0.02)
+    assert problem.in_units(bound) >= tpower(A, k, kind="covariance").value
 
 
 def test_wide_data_within_seven_percent(clock):

@@ -1,6 +1,7 @@
 """Joint refinement against the published best, enumeration and its own promises."""
 
 import warnings
+from dataclasses import replace
 from itertools import combinations, combinations_with_replacement
 
 import numpy as np
@@ -11,10 +12,11 @@ from oracles import covariance, data_arrays, spanned_variance
 from scipy.optimize import minimize
 
 import spcacore
-from spcacore import refine, sparse_pca
+from spcacore import refine, sparse_pca, sparsity_path
 from spcacore.models import orthogonal_search, refinement
 from spcacore.models.orthogonal_values import Pattern, best_values, explained, nearest_orthogonal
 from spcacore.operators.inputs import as_problem
+from spcacore.selection import tuning
 
 PITPROPS = spcacore.datasets.load_pitprops().correlation
 
@@ -59,6 +61,33 @@ def test_close_to_the_best_of_many_restarts(matrix, r, k, best, in_turn, reached
     assert spanned_variance(A, plain) <= (in_turn + 1e-3) * best
     assert spanned_variance(A, joint) >= reached * best
     assert (np.count_nonzero(joint, axis=0) <= k).all()
+
+
+@pytest.mark.parametrize(("r", "k", "best"), [(3, 4, 0.56434), (3, 5, 0.60740), (4, 3, 0.64199)])
+def test_pit_props_within_two_thousandths_of_hundreds_of_restarts(r, k, best):
+    """The best that 160 restarts from four deflations found; of few variables the default is to be there."""
+    x = sparse_pca(PITPROPS, r, cardinality=k, kind="covariance", refine=True, deflation="generalized")
+    assert 0.998 * best < x.explained_variance.sum() / 13 < best + 1e-4
+
+
+def test_a_path_does_not_fall_where_refinement_did(monkeypatch):
+    """Loadings of fewer variables, refined, are a start for those of more."""
+    refine_all, calls = tuning.refine_all, []
+
+    def worse(problem, found, settings, *args, **options):
+        calls.append(settings["cardinality"])
+        if len(calls) > 2:
+            return refine_all(problem, found, settings, *args, **options)
+        lowest = [
+            replace(x, index=np.arange(4) + 4 * t, entries=np.full(4, 0.5)) for t, x in enumerate(found)
+        ]
+        return lowest if settings["cardinality"] == (4, 4) else found
+
+    monkeypatch.setattr(tuning, "refine_all", worse)
+    path = sparsity_path(PITPROPS, n_components=2, cardinality=[3, 4], kind="covariance", refine=True)
+    assert calls == [(4, 4), (3, 3), (4, 4)]
+    sparser, denser = (spanned_variance(PITPROPS, x.loadings) for x in path.results)
+    assert denser >= sparser
 
 
 def test_restarts_of_sparse_pca():

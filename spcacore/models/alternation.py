@@ -26,7 +26,7 @@ from ..solvers.base import Ended, Report, Solution, Solver, ended, hook_of_compo
 from ..solvers.certificates import upper_bounds
 from ..solvers.share import SHARES, Share, fewest_variables
 from ..solvers.table import SOLVERS, SPARSITY, methods_of
-from .refinement import NOT_CONVERGED, refined
+from .refinement import NOT_CONVERGED, joint_variance, refined
 from .variance import TotalShare
 
 CONSTRAINTS = ("orthogonal", "uncorrelated")
@@ -401,6 +401,11 @@ def refine_all(
             state = state.deflate(new.index, new.entries, problem.noise)
         out.append(new)
     return out
+
+
+def explained_together(problem: Problem, found: Sequence[Solution]) -> float:
+    """The variance of the projection onto the span of components, in the operator's units."""
+    return joint_variance(problem, [(x.index, x.entries) for x in found])
 
 
 def _certified(problem: Problem, state: DeflatedOperator, x: Solution, bound: float = math.inf) -> Solution:

@@ -68,9 +68,9 @@ def refine(
     truncated power on the generalized problem `max x'PAPx / x'Px`, P the projection away from the others,
     until a round over all of them gains no more than `tol`. Without a constraint other combinations are then
     tried, of these loadings and of those that truncated power finds from single variables given the others,
-    and loadings that leave a variable to another; of up to 64 variables, some drawn at random too. A change
-    that does not raise the variance is not made. So the result explains at least what the given loadings do;
-    only loadings that must first be made orthogonal may lose variance by that.
+    and loadings that leave a variable to another; of up to 64 variables, some drawn at random too, as long as
+    that gains. A change that does not raise the variance is not made. So the result explains at least what
+    the given loadings do; only loadings that must first be made orthogonal may lose variance by that.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ def refined(
     rounds = _Rounds(
         problem, sizes, constraint, max_iter, max(tol, _rounding(problem)), 1 + n_restarts, hook, rng
     )
-    best, most, converged = rounds.ascend([*start], _explained(problem, start), 0)
+    best, most, converged = rounds.ascend([*start], joint_variance(problem, start), 0)
     if constraint is None and len(start) > 1:
         best, most = _combined(rounds, best, most)
     for attempt in range(1, 1 + n_restarts):
@@ -243,7 +243,7 @@ class _Rounds:
             whole = [x for x in loadings if x is not None]
             if self.constraint is not None and len(whole) == r:
                 whole = loadings[:] = _together(self.problem, whole, self.sizes, wide)
-            explained = _explained(self.problem, whole)
+            explained = joint_variance(self.problem, whole)
             if len(whole) == r and explained > value:
                 best, value = whole, explained
             if self.hook is not None:
@@ -283,18 +283,28 @@ def _combined(rounds: _Rounds, best: list[Loading], most: float) -> tuple[list[L
             break
         best, most, _ = rounds.ascend([*best], most, 0)
         candidates.add(best)
-    if rounds.problem.p <= SMALL_ORDER:
-        best, most = _perturbed(rounds, best, most)
+    before = -np.inf
+    while rounds.problem.p <= SMALL_ORDER and not rounds.ended and most > before * (1 + rounds.tol):
+        before = most
+        best, most = _perturbed(rounds, candidates, best, most)
+        best, most = _transferred(rounds, candidates, best, most)
     return best, most
 
 
-def _perturbed(rounds: _Rounds, best: list[Loading], most: float) -> tuple[list[Loading], float]:
-    """Better ones after some loadings are drawn at random."""
+def _perturbed(
+    rounds: _Rounds, candidates: Candidates, best: list[Loading], most: float
+) -> tuple[list[Loading], float]:
+    """Better ones after some loadings are drawn at random, and among combinations of what comes of that."""
     start = most
     for _ in range(PERTURBATIONS):
         if rounds.ended:
             return best, most
         new, value, _ = rounds.ascend(_some_dropped(best, rounds.rng), -np.inf, 0, beyond=most)
+        candidates.add(new)
+        if value > most:
+            best, most = new, value
+    for loadings in candidates.combinations(best):
+        new, value, _ = rounds.ascend([*loadings], -np.inf, 0, beyond=most)
         if value > most:
             best, most = new, value
     return rounds.ascend([*best], most, 0)[:2] if most > start else (best, most)
@@ -314,7 +324,7 @@ def _transferred(
             loadings[place] = _again(problem, loadings, place, sizes[place], None, False, rng)
         whole = [x for x in loadings if x is not None]
         candidates.add(whole)
-        value = _explained(problem, whole)
+        value = joint_variance(problem, whole)
         if value > most * (1 + rounds.tol):
             return whole, value
     return best, most
@@ -349,7 +359,7 @@ def _orthogonal_start(
     """The best orthogonal loadings on the supports given, on those refined freely, or on others nearby."""
     rng = np.random.default_rng(seed)
     rounds = _Rounds(problem, sizes, None, max_iter, max(tol, _rounding(problem)), 1, None, rng)
-    free = rounds.ascend([*start], _explained(problem, start), 0)[0]
+    free = rounds.ascend([*start], joint_variance(problem, start), 0)[0]
     turn = in_turn(problem, sizes, seed)
     begin = list({supports_of(x): x for x in (turn, free, start) if len(x) == len(start)}.values())
     on_the_way: dict[Supports, list[Loading]] = {}
@@ -360,11 +370,11 @@ def _orthogonal_start(
     feasible = [x for x in nearby if x is not None]
     if not feasible:
         raise ValueError("no orthogonal loadings exist on the supports given; allow more variables")
-    few = {round(_explained(problem, x), 9): x for x in feasible}
+    few = {round(joint_variance(problem, x), 9): x for x in feasible}
     for key in sorted(few, reverse=True)[:ORTHOGONAL_STARTS]:
         better = swapped(problem, few[key], sizes)
         feasible += [] if better is None else [better]
-    return max(feasible, key=lambda x: _explained(problem, x))
+    return max(feasible, key=lambda x: joint_variance(problem, x))
 
 
 def _together(problem: Problem, loadings: list[Loading], sizes: tuple[int, ...], wide: bool) -> list[Loading]:
@@ -372,7 +382,7 @@ def _together(problem: Problem, loadings: list[Loading], sizes: tuple[int, ...],
     ways = [on_supports(problem, loadings)]
     if wide:
         ways.append(swapped(problem, ways[0] or loadings, sizes))
-    return max((x for x in (loadings, *ways) if x is not None), key=lambda x: _explained(problem, x))
+    return max((x for x in (loadings, *ways) if x is not None), key=lambda x: joint_variance(problem, x))
 
 
 def _again(
@@ -437,7 +447,7 @@ def _orthogonal(problem: Problem, loadings: list[Loading]) -> list[Loading] | No
     return out
 
 
-def _explained(problem: Problem, loadings: list[Loading]) -> float:
+def joint_variance(problem: Problem, loadings: list[Loading]) -> float:
     """Tr(Q'AQ), Q an orthonormal basis of the loadings, in the operator's units."""
     return float(operator_variances(problem, as_matrix(problem.p, loadings), "cumulative").sum())
 

@@ -28,7 +28,14 @@ from .._records import record
 from .._typing import Array
 from .._validation import check_callback, integer, is_row_blocks, is_sparse, number
 from ..linalg.threads import Report, in_threads
-from ..models.alternation import prepare, problem_of, refine_all, search, with_defaults
+from ..models.alternation import (
+    explained_together,
+    prepare,
+    problem_of,
+    refine_all,
+    search,
+    with_defaults,
+)
 from ..models.components import SparsePCAResult, components_result
 from ..models.variance import DEFINITIONS, operator_variances
 from ..operators.deflation import DEFLATIONS
@@ -215,8 +222,8 @@ class Plan:
         """The components of each value, from the densest value to the sparsest.
 
         The solution of one value is a start for the next. Where the first component of a denser value then
-        explains less than that of a sparser one, it is searched for again from there. Of folds and
-        permutations, which pass a report, the search has fewer starts.
+        explains less than that of a sparser one, or all refined ones do, it is searched for again from there.
+        Of folds and permutations, which pass a report, the search has fewer starts.
         """
         tell = None if report is None else check_callback(lambda progress: report())
         solutions: list[list[Solution]] = [[] for _ in self.settings]
@@ -240,7 +247,10 @@ class Plan:
                 break
         for i in range(1, len(solutions)) if self.parameter != "penalty" and not ended else ():
             sparser, denser = solutions[i - 1], solutions[i]
-            if sparser and denser and denser[0].objective < sparser[0].objective:
+            if self.settings[i]["refine"] and len(sparser) == self.r > 1:
+                if explained_together(problem, denser) < explained_together(problem, sparser):
+                    solutions[i] = refine_all(problem, sparser, self.settings[i], tell, quiet=True)
+            elif sparser and denser and denser[0].objective < sparser[0].objective:
                 new = solve_at(i, sparser)
                 if new and new[0].objective > denser[0].objective:
                     solutions[i] = new

@@ -34,6 +34,9 @@ from .._limits import (
     EXACT_ORDER,
     JOINT_ORDER,
     LEADING_ORDER,
+    REDUCED_ORDER,
+    RELAXATION_SPEED,
+    RELAXATION_WORK,
     SYMMETRY,
     THRESHOLD_WORK,
     WIDE_SAMPLES,
@@ -223,7 +226,8 @@ def bounds_without_search(
 ) -> Iterator[float]:
     """Upper bounds on the objective of the next component, the quick ones first, as far as there is time.
 
-    A covariance need not be semidefinite.
+    Without a limit of time a relaxation takes some seconds. A covariance need not be semidefinite. Where the
+    hook is true, the relaxation ends with the bound that it has.
     """
     p, op = problem.p, state.original
     few = p <= LEADING_ORDER and (op.symmetric_form or op.m * p <= BOUND_ENTRIES)
@@ -234,9 +238,12 @@ def bounds_without_search(
     definite = not op.symmetric_form or p > EXACT_ORDER or _is_semidefinite(op)
     if definite or p <= BOUND_ORDER:
         yield min(upper_bounds(problem, state, k, thresholds).values())
+    if REDUCED_ORDER < p <= BOUND_ORDER and state.operator.t == 0:
+        yield threshold_bound(op, state.diagonal, k) + _rounding(problem, True, "threshold", k)
     if definite:
+        work = RELAXATION_WORK if seconds == np.inf else seconds * RELAXATION_SPEED
         with suppress(ValueError):  # where too many variables remain
-            yield dual_bound(state, k, hook)
+            yield dual_bound(state, k, hook, work)
 
 
 def _is_semidefinite(op: Any) -> bool:

@@ -103,8 +103,10 @@ def branch_and_bound(
     Solves `max x'Ax` subject to `||x|| = 1` and at most `cardinality` nonzeros, where `A` is the
     covariance matrix, over all supports: it divides them into ever smaller sets and rules out those
     that a bound shows to be no better than the best component known. When a limit ends the search, the
-    result is the best component found, and an upper bound on all others: that of the tree, or of
-    `optimality_bound` with its relaxation, which are asked after a fifth of the time, where they are lower.
+    result is the best component found, and an upper bound on all others: that of the tree, of
+    `optimality_bound`, of large covariances ("threshold" there) or of the relaxation, the least of them. The
+    others are asked after a fifth of the time; a relaxation that time, or some seconds beside `node_limit`,
+    ends unfinished is a bound too.
 
     The time depends on the matrix as much as on its size: a few strong variables, or a group of
     correlated ones, are proved quickly; cardinalities in the tens among many equal variables are not.
@@ -239,6 +241,13 @@ def solve_to_optimality(
         if now > end:
             raise _OutOfTime
 
+    def out_of_time(_: int = 0) -> bool:
+        try:
+            check_limits()
+        except _OutOfTime:
+            return True
+        return False
+
     refuse_large(problem, state)
     best = best_on_support(state, support)
     if best is None:
@@ -251,8 +260,11 @@ def solve_to_optimality(
         nonlocal others, asked
         if not asked and time.monotonic() >= began + share * solver.time_limit:
             asked = True
-            for bound in bounds_without_search(problem, state, k, end - time.monotonic(), check_limits):
+            for bound in bounds_without_search(problem, state, k, end - time.monotonic(), out_of_time):
                 others = min(others, bound)
+                check_limits()
+                if best is not None and others <= best.objective:
+                    break
 
     try:
         if support is None:

@@ -17,6 +17,7 @@ from .._limits import (
     PENALTY_DESCENT,
     QUOTIENT_ROUNDS,
     REDUCED_ORDER,
+    RELAXATION_LEAST,
     RELAXATION_ORDER,
     ROUGH_ITERATIONS,
     ROUGH_TOLERANCE,
@@ -54,6 +55,7 @@ class SemidefiniteRelaxation(Solver):
     max_iter: int
     tol: float
     renormalize: bool
+    work: float = math.inf  # iterations of one relaxation, times the cube of its order
     name = "dspca"
     whole_products = True
     maximizes_quotient = True
@@ -203,10 +205,15 @@ def dspca(
     )
 
 
-def dual_bound(state: DeflatedOperator, cardinality: int, hook: Report | None = None) -> float:
-    """In the operator's units, an upper bound of x'Ax, or x'Ax/x'Bx, over vectors of the cardinality."""
+def dual_bound(
+    state: DeflatedOperator, cardinality: int, hook: Report | None = None, work: float = math.inf
+) -> float:
+    """In the operator's units, an upper bound of x'Ax, or x'Ax/x'Bx, over vectors of the cardinality.
+
+    A ValueError where a relaxation takes more than that work before it tells anything.
+    """
     cardinality = state.reach(cardinality)
-    relaxed = _constrained(state, cardinality, SemidefiniteRelaxation(1000, 1e-3, False), hook)
+    relaxed = _constrained(state, cardinality, SemidefiniteRelaxation(1000, 1e-3, False, work), hook)
     return 0.0 if relaxed is None else relaxed.dual
 
 
@@ -287,6 +294,8 @@ def _constrained(
             return reduced
         kept = kept if reduced is None else reduced
     _check_order(len(kept), "of this cardinality", "lower it, or leave out the smallest variances")
+    if RELAXATION_LEAST * len(kept) ** 3 > solver.work:
+        raise ValueError(f"{counted(len(kept), 'variable')} take more work than is allowed")
     return _relax(state, kept, True, limit, solver, hook)
 
 
@@ -310,13 +319,13 @@ def _by_penalties(
     """
     assert state.diagonal is not None
     most = RELAXATION_ORDER if p > RELAXATION_ORDER else p // 2
-    rough = SemidefiniteRelaxation(ROUGH_ITERATIONS, ROUGH_TOLERANCE, False)
+    rough = replace(solver, max_iter=ROUGH_ITERATIONS, tol=ROUGH_TOLERANCE)
     fine = replace(solver, tol=solver.tol / 4)
     rho = float(state.diagonal.max())
     while rho > 0:
         rho *= PENALTY_DESCENT
         survivors = _survivors(state, rho, hook)
-        if len(survivors) > most:
+        if len(survivors) > most or RELAXATION_LEAST * len(survivors) ** 3 > solver.work:
             break
         relaxed = _relax(state, survivors, False, rho, rough, hook)
         if relaxed is None:
@@ -380,7 +389,8 @@ def _relax(
     A = (A + A.T) / 2
     if not A.diagonal().max() > 0:
         return None
-    status, M, primal, dual, n_iter = _core.dspca(A, constrained, limit, solver.tol, solver.max_iter, hook)
+    most = int(min(solver.max_iter, solver.work / len(kept) ** 3))
+    status, M, primal, dual, n_iter = _core.dspca(A, constrained, limit, solver.tol, most, hook)
     dual += _rounding(op) * A.diagonal().sum() * (not op.symmetric_form)
     return _Relaxed(kept, M, primal, dual, n_iter, status == 0)
 
