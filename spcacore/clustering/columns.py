@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .._limits import CLUSTERING_ENTRIES, CLUSTERING_TOL
 from .._records import record
-from .._typing import Array
+from .._types import Array
 from .._validation import (
     column_names,
     float_type,

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._limits import PRODUCT_ENTRIES
 from .._records import record
-from .._typing import Array, Index
+from .._types import Array, Index
 from .._validation import is_sparse
 
 

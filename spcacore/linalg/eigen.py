@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import ALL_VECTORS_ORDER, EIGENVECTOR_TOL, LAPACK_ORDER
-from .._typing import Array
+from .._types import Array
 from .lapack import interruptible
 
 

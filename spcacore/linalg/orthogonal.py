@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._limits import GRAM_LOSS, IN_SPAN, NULL_DIRECTION, POLAR_ENTRIES, RANK, SPAN
-from .._typing import Array
+from .._types import Array
 
 # ---- signs ------------------------------------------------------------------------------------------
 

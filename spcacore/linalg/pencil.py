@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .. import _core
 from .._limits import NULL_WEIGHT, TIE
 from .._records import record
-from .._typing import Array
+from .._types import Array
 from .eigen import all_eigenpairs
 
 

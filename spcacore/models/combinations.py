@@ -26,7 +26,7 @@ from .._limits import (
     PAIRED_CANDIDATES,
 )
 from .._records import record
-from .._typing import Array
+from .._types import Array
 from ..operators.deflation import DEFLATIONS, DeflatedOperator
 from ..operators.problem import Problem
 from ..solvers.starts import variance_alone

@@ -27,7 +27,7 @@ from .._rendering import (
     shortened,
     significant,
 )
-from .._typing import Array
+from .._types import Array
 from .._validation import integer
 from ..operators.inputs import as_problem
 from ..operators.leading import dense_shares

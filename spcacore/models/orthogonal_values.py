@@ -20,7 +20,7 @@ from .._limits import (
     ORTHOGONAL_PROJECTIONS,
     ORTHOGONAL_TOLERANCE,
 )
-from .._typing import Array
+from .._types import Array
 
 
 class Pattern:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from .._limits import COPIED_ENTRIES, LANCZOS_SHARE, LAPACK_ORDER, PPCA_ORDER
-from .._typing import Array
+from .._types import Array
 from .._validation import is_operator, is_sparse, real_array
 from ..linalg.eigen import largest_eigenpairs, leading_eigenpairs, products_of
 from ..linalg.lapack import interruptible

@@ -16,7 +16,7 @@ from scipy import linalg
 
 from .._limits import COPIED_ENTRIES
 from .._messages import counted
-from .._typing import Array
+from .._types import Array
 from .._validation import Hook, refuse_not_finite
 from ..linalg.eigen import leading_eigenpairs
 from ..operators.problem import Problem

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from .._limits import COPIED_ENTRIES
 from .._messages import counted
-from .._typing import Array
+from .._types import Array
 from .._validation import (
     aligned,
     as_seed,

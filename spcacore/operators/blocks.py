@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .._messages import counted, warn_repeated
-from .._typing import Index
+from .._types import Index
 from .._validation import float_type, is_sparse, real_array
 from .dense import blas_layout
 from .sparse_format import canonical_arrays, compressed

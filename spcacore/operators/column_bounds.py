@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import COLUMN_REFERENCES
-from .._typing import Index
+from .._types import Index
 
 if TYPE_CHECKING:
     from .problem import Problem

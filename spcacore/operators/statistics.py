@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from .. import _core
 from .._limits import CHUNK
 from .._records import record
-from .._typing import Index
+from .._types import Index
 from ..linalg.scaling import power_of_two_scales
 from .standardization import Standardization
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import WORKING_SET_BYTES
-from .._typing import Index
+from .._types import Index
 
 if TYPE_CHECKING:
     from .column_bounds import ColumnBounds

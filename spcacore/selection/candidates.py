@@ -29,7 +29,7 @@ from .._limits import (
     WORKING_SET_ENTRANTS,
 )
 from .._records import record
-from .._typing import Array, Index
+from .._types import Array, Index
 from .._validation import is_row_blocks, is_sparse
 from ..linalg.threads import Report
 from ..models.variance import operator_variances

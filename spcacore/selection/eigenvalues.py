@@ -23,7 +23,7 @@ import numpy as np
 
 from .._limits import ALL_VECTORS_ORDER
 from .._messages import counted
-from .._typing import Array
+from .._types import Array
 from .._validation import (
     as_seed,
     check_callback,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .._limits import QUANTILE_ENTRIES
 from .._messages import counted
-from .._typing import Array
+from .._types import Array
 from .._validation import integer, number
 from ..linalg.orthogonal import unit_columns
 from ..results import frame, labels

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from .._limits import GRID_CARDINALITY, GRID_VALUES, HELD_OUT_ENTRIES
 from .._messages import counted
 from .._records import record
-from .._typing import Array
+from .._types import Array
 from .._validation import check_callback, integer, is_row_blocks, is_sparse, number
 from ..linalg.threads import Report, in_threads
 from ..models.alternation import (

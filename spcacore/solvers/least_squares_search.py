@@ -27,7 +27,7 @@ from .._limits import (
     TIE,
 )
 from .._records import record
-from .._typing import Array, Index
+from .._types import Array, Index
 from ..linalg.eigen import all_eigenpairs, leading_eigenpairs, leading_eigenvectors
 from ..linalg.pencil import PencilBasis, border, ties
 from ..operators.deflation import DeflatedOperator

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._limits import CENTERING_LOSS, EXACT_SLACK, OUTSIDE_REFERENCES
-from .._typing import Index
+from .._types import Index
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 
