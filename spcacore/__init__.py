@@ -98,6 +98,7 @@ _MODULES: dict[str, tuple[str, ...]] = {  # each is imported when a name of it i
     "tools.rotation": ("l1_rotation", "orthomax", "varimax"),
     "tools.thresholding": ("l1_threshold", "soft_threshold", "truncate"),
 }
+_MODULES_TO_IMPORT = ("anndata", "plot", "progress", "sklearn")  # which the package does not import
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
@@ -202,4 +203,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, "__version__"})
+    return sorted([*__all__, *_MODULES_TO_IMPORT, "__version__"])

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._limits import CCA_TOL, TIE
+from .._types import MatrixLike, RandomSource
 from .._validation import LARGEST, as_seed, check_bool, integer, is_row_blocks, number
 from ..linalg.threads import Report, check_jobs, in_threads
 from .cca_pmd import PenalizedDecomposition, check_l1_bound, pmd_starts
@@ -57,15 +58,15 @@ class CCAPermutation:
 
 
 def sparse_cca_permutation(
-    X: Any,
-    Y: Any,
+    X: MatrixLike,
+    Y: MatrixLike,
     l1_bounds: Sequence[Any],
     *,
     n_permutations: int = 25,
     scale: bool = True,
     max_iter: int = 1000,
     tol: float | None = None,
-    rng: Any = None,
+    rng: RandomSource = None,
     n_jobs: int = 1,
 ) -> CCAPermutation:
     """Choose the bounds of `sparse_cca` by permutation.

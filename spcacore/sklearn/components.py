@@ -6,12 +6,25 @@ import math
 from copy import deepcopy
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import _check_sample_weight
 
 from .._docstrings import filled
+from .._types import (
+    Constraint,
+    Deflation,
+    Kind,
+    MatrixLike,
+    Method,
+    Objective,
+    Rotation,
+    ScreeningMode,
+    ShareOf,
+    Thresholding,
+)
 from .._validation import column_names
 from ..models.components import sparse_pca
 from ..models.elastic_net import spca
@@ -33,17 +46,17 @@ class Components(CallbackSupportMixin, Likelihood):
     _in_turn = False  # a task of a callback is a component, or else an iteration
 
     @with_callbacks
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Find the components of X.
 
         {fit}
         """
         self.__dict__.pop("_running", None)
         names = column_names(X)
-        X = self._training(X)
-        r = self._count(*X.shape)
-        tasks = fit_tasks(self, X, int(r) if self._in_turn and isinstance(r, Integral) else None)
-        result = self._components(X, r, sample_weight, tasks)
+        rows = self._training(X)
+        r = self._count(*rows.shape)
+        tasks = fit_tasks(self, rows, int(r) if self._in_turn and isinstance(r, Integral) else None)
+        result = self._components(rows, r, sample_weight, tasks)
         if tasks is not None:
             tasks.close()
         self._set(replace(result, names=names))
@@ -51,7 +64,7 @@ class Components(CallbackSupportMixin, Likelihood):
         self.explained_variance_ = result.explained_variance
         self.explained_variance_ratio_ = result.explained_variance_ratio
         self._density = Density.of(
-            X, result.loadings, self.mean_, self.scale_, result.total_variance, sample_weight
+            rows, result.loadings, self.mean_, self.scale_, result.total_variance, sample_weight
         )
         self.noise_variance_ = self._density.noise
         return self
@@ -138,31 +151,31 @@ class SparsePCA(Components):
 
     n_components: int | None = 2
     _: KW_ONLY
-    cardinality: Any = None
-    explained: Any = None
-    explained_of: str = "variance"
-    l1_bound: Any = None
-    penalty: Any = None
-    objective: str | None = None
-    method: str | None = None
-    deflation: str | None = None
-    constraint: str | None = None
+    cardinality: int | ArrayLike | None = None
+    explained: float | ArrayLike | None = None
+    explained_of: ShareOf = "variance"
+    l1_bound: float | ArrayLike | None = None
+    penalty: float | ArrayLike | None = None
+    objective: Objective | None = None
+    method: Method | None = None
+    deflation: Deflation | None = None
+    constraint: Constraint | None = None
     renormalize: bool = True
     refine: bool = False
-    certify: bool | str = False
+    certify: bool | Literal["jointly"] = False
     center: bool = True
     scale: bool = False
-    start: str | None = None
+    start: Literal["diagonal", "eigenvector"] | None = None
     n_starts: int | None = None
     max_iter: int | None = None
     tol: float | None = None
-    screening: str = "auto"
+    screening: ScreeningMode = "auto"
     options: dict[str, Any] | None = None
-    random_state: Any = None
+    random_state: int | np.random.Generator | np.random.RandomState | None = None
 
     _in_turn = True
 
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Find the components of these rows and all of earlier calls.
 
         Only the mean and the covariance of the rows are kept, p x p numbers: batches of any size, in any
@@ -176,17 +189,17 @@ class SparsePCA(Components):
             For more variables than there can be a matrix of; see `fit`.
         """
         fresh = not hasattr(self, "_running")
-        X = self._checked(X, reset=fresh)
+        rows = self._checked(X, reset=fresh)
         weight = None
         if sample_weight is not None:
-            weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        running = deepcopy(self._running) if not fresh else RunningScatter(X.shape[1], X.dtype)
-        running.add(X, weight)
+            weight = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
+        running = deepcopy(self._running) if not fresh else RunningScatter(rows.shape[1], rows.dtype)
+        running.add(rows, weight)
         if not running.weight > 1:  # no variance yet
             self._running = running
             return self
         A, mean = running.moment(self.center)
-        r = self._count(running.n_rows, X.shape[1])
+        r = self._count(running.n_rows, rows.shape[1])
         result = self._components(A, r, None, None, kind="covariance", center=True)
         names = getattr(self, "feature_names_in_", None)
         self._set(
@@ -214,9 +227,9 @@ class SparsePCA(Components):
         return super()._training(X, *y, finite=leaves_out, **checks)
 
     def _components(
-        self, X: Any, r: int, sample_weight: Any, callback: Any, kind: str = "data", center: Any = None
+        self, X: Any, r: int, sample_weight: Any, callback: Any, kind: Kind = "data", center: Any = None
     ) -> Any:
-        sparsity = {
+        sparsity: dict[str, Any] = {
             "cardinality": self.cardinality, "explained": self.explained, "l1_bound": self.l1_bound,
             "penalty": self.penalty,
         }  # fmt: skip
@@ -291,10 +304,10 @@ class SPCA(Components):
 
     n_components: int | None = 2
     _: KW_ONLY
-    cardinality: Any = None
-    penalty: Any = None
+    cardinality: int | ArrayLike | None = None
+    penalty: float | ArrayLike | None = None
     ridge: float | None = None
-    start: Any = None
+    start: str | ArrayLike | None = None
     max_iter: int = 1000
     tol: float | None = None
     center: bool = True
@@ -370,9 +383,9 @@ class SCA(Components):
     n_components: int | None = 2
     _: KW_ONLY
     l1_bound: float | None = None
-    rotation: str = "varimax"
-    threshold: str = "soft"
-    start: Any = None
+    rotation: Rotation = "varimax"
+    threshold: Thresholding = "soft"
+    start: str | ArrayLike | None = None
     max_iter: int = 1000
     tol: float = 1e-5
     center: bool = True

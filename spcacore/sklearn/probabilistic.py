@@ -7,10 +7,11 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from .._docstrings import filled
+from .._types import MatrixLike
 from .._validation import column_names
 from ..models.probabilistic import ppca
 from .base import PARAGRAPHS
@@ -88,7 +89,7 @@ class PPCA(Likelihood):
         tags.input_tags.allow_nan = True
         return tags
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the model to X.
 
         Parameters
@@ -103,22 +104,22 @@ class PPCA(Likelihood):
         -------
         self
         """
-        X, names = self._training(X), column_names(X)
+        rows, names = self._training(X), column_names(X)
         result = ppca(
-            X, self.n_components, center=self.center, scale=self.scale, ddof=self.ddof,
+            rows, self.n_components, center=self.center, scale=self.scale, ddof=self.ddof,
             max_iter=self.max_iter, tol=self.tol, sample_weight=sample_weight,
         )  # fmt: skip
         self._set(replace(result, names=names))
         self.mean_, self.scale_ = result.mean, result.scale
         self.explained_variance_, self.noise_variance_ = result.explained_variance, result.noise_variance
-        rest = (X.shape[1] - self.n_components_) * self.noise_variance_
+        rest = (rows.shape[1] - self.n_components_) * self.noise_variance_
         total = float(self.explained_variance_.sum()) + rest
         if not 0 < total < math.inf:
             raise ValueError("the variances exceed the number range; rescale X")
         self.explained_variance_ratio_ = self.explained_variance_ / total
         return self
 
-    def transform(self, X: Any) -> NDArray[Any]:
+    def transform(self, X: MatrixLike) -> NDArray[Any]:
         """Posterior means `(W'W + s2 I)^-1 W'(x - mean)` of z, from the observed entries of each row.
 
         {missing_to}
@@ -127,7 +128,7 @@ class PPCA(Likelihood):
         X = self._new(X, finite=False)
         return self.result_.transform(X)
 
-    def inverse_transform(self, X: Any) -> NDArray[Any]:
+    def inverse_transform(self, X: MatrixLike) -> NDArray[Any]:
         """Rows from their posterior means: `W (W'W)^-1 (W'W + s2 I) z + mean`.
 
         Of `transform(X)` that is the projection of X onto the span of the components; `transform` of it
@@ -141,7 +142,7 @@ class PPCA(Likelihood):
         back = np.where(length > 0, self.explained_variance_ / np.where(length > 0, length, 1), 0)
         return self._rows((S * back.astype(S.dtype)) @ self.result_.directions.T)
 
-    def score_samples(self, X: Any) -> NDArray[np.float64]:
+    def score_samples(self, X: MatrixLike) -> NDArray[np.float64]:
         """Log-density of the observed entries of each row.
 
         {missing_to}
