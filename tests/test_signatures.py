@@ -3,6 +3,7 @@
 import importlib
 import inspect
 import re
+import sys
 import typing
 
 import numpy as np
@@ -144,7 +145,17 @@ def test_tab_completion_offers_what_is_public(module):
     offered = set(dir(module))
     more = {"__version__", "anndata", "plot", "progress", "sklearn"} if module is spcacore else set()
     assert offered == set(module.__all__) | more
-    for name in offered - {"anndata", "plot", "sklearn"}:  # which need other packages
-        if name in more and name != "__version__":
-            importlib.import_module(f"{module.__name__}.{name}")
+    for name in offered - {"plot", "sklearn"}:  # which need other packages
         assert getattr(module, name) is not None
+
+
+def test_what_needs_a_package_says_so(monkeypatch):
+    for name in [name for name in sys.modules if name.startswith("spcacore.sklearn")]:
+        monkeypatch.delitem(sys.modules, name)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "sklearn"] or ["sklearn"]:
+        monkeypatch.setitem(sys.modules, name, None)
+    if "sklearn" in vars(spcacore):
+        monkeypatch.delattr(spcacore, "sklearn")
+    assert not hasattr(spcacore, "sklearn")
+    with pytest.raises(AttributeError, match="spcacore.sklearn is not there: .*sklearn"):
+        _ = spcacore.sklearn
