@@ -47,9 +47,23 @@ extensions = [
     "numpydoc",
     "sphinx_design",
     "sphinx_copybutton",
+    "sphinx_gallery.gen_gallery",
 ]
+# Each script is run when the pages are built, and an error or a warning of one is an error of the pages
+sphinx_gallery_conf = {
+    "examples_dirs": "gallery_scripts",
+    "gallery_dirs": "gallery",
+    "filename_pattern": "plot_",
+    "plot_gallery": True,
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "show_memory": False,
+    "min_reported_time": 1e9,
+    "remove_config_comments": True,
+    "write_computation_times": False,
+}
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
-exclude_patterns = ["reference/templates"]
+exclude_patterns = ["reference/templates", "gallery_scripts"]
 nitpicky = True
 default_role = "code"
 language = "en"

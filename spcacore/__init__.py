@@ -98,6 +98,7 @@ _MODULES: dict[str, tuple[str, ...]] = {  # each is imported when a name of it i
     "tools.rotation": ("l1_rotation", "orthomax", "varimax"),
     "tools.thresholding": ("l1_threshold", "soft_threshold", "truncate"),
 }
+_PARTS = ("anndata", "plot", "progress", "sklearn")
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
@@ -193,8 +194,11 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version(__name__)
-    if name == "datasets":
-        return import_module(".datasets", __name__)
+    if name == "datasets" or name in _PARTS:
+        try:
+            return import_module(f".{name}", __name__)
+        except ImportError as error:
+            raise AttributeError(f"{__name__}.{name} is not there: {error}") from error
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(f".{_HOME[name]}", __name__), name)
@@ -202,4 +206,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, "__version__"})
+    return sorted([*__all__, *_PARTS, "__version__"])

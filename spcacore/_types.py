@@ -1,7 +1,79 @@
-"""Names for the types of arrays."""
+"""What public functions take, in types; `tests/test_signatures.py` compares the words with the code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, Protocol, TypeAlias, TypedDict
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+
+
+class SparseMatrix(Protocol):
+    """A matrix or an array of scipy.sparse, which is not imported for its name."""
+
+    @property
+    def nnz(self) -> int: ...
+    def tocsr(self) -> Any: ...
+
+
+class LinearOperator(Protocol):
+    """As scipy.sparse.linalg has it."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    def matvec(self, x: Any) -> Any: ...
+
+
+class Blocks(Protocol):
+    """`RowBlocks`, and what makes one."""
+
+    @property
+    def shape(self) -> Any: ...
+    @property
+    def dtype(self) -> Any: ...
+
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
+
+MatrixLike: TypeAlias = ArrayLike | SparseMatrix | Blocks
+OperatorLike: TypeAlias = MatrixLike | LinearOperator | Callable[[NDArray[Any]], NDArray[Any]]
+RandomSource: TypeAlias = int | np.random.Generator | None
+
+Kind: TypeAlias = Literal["data", "covariance"]
+Objective: TypeAlias = Literal["variance", "least_squares"]
+ShareOf: TypeAlias = Literal["variance", "score"]
+Constraint: TypeAlias = Literal["orthogonal", "uncorrelated"]
+Definition: TypeAlias = Literal["cumulative", "adjusted", "raw", "regression"]
+Rotation: TypeAlias = Literal["varimax", "l1", "none"]
+Thresholding: TypeAlias = Literal["soft", "hard"]
+Metric: TypeAlias = Literal["sqeuclidean", "absolute"]
+Rule: TypeAlias = Literal["one_se", "best"]
+Resampling: TypeAlias = Literal["complementary", "half", "bootstrap"]
+ScreeningMode: TypeAlias = Literal["auto", "gram", "working_set", "both", "shadow", "references", "none"]
+Method: TypeAlias = Literal[
+    "tpower", "gpower", "greedy", "pmd", "scotlass", "dspca", "branch_and_bound", "least_squares",
+    "thresholding",
+]  # fmt: skip
+Deflation: TypeAlias = Literal[
+    "hotelling", "projection", "schur", "orthogonalized_hotelling", "orthogonalized_projection",
+    "orthogonalized_schur", "generalized", "naive",
+]  # fmt: skip
+
+
+class MethodOptions(TypedDict, total=False):
+    """What `sparse_pca` hands on to its method; None is as good as not given."""
+
+    strategy: (
+        Literal["auto", "forward", "gradient", "backward", "bidirectional", "projection", "exact"] | None
+    )
+    swaps: bool | None
+    nonnegative: bool | None
+    sample_l1_bound: float | None
+    time_limit: float | None
+    node_limit: int | None
+    norm: Literal["l1", "l0"] | None
+    relative: bool | None
+    block: bool | None
+    mu: ArrayLike | None

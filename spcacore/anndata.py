@@ -3,35 +3,46 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from ._docstrings import hands_on
 from ._messages import counted
 from .models.components import sparse_pca as components_of
 from .operators.partition import row_blocks
 
+if TYPE_CHECKING:
+    from anndata import AnnData
+
 __all__ = ["sparse_pca"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
 
 _CARDINALITY = 50  # genes that a reader still takes in
 _SPARSITIES = ("cardinality", "explained", "l1_bound", "penalty")
 
 
+@hands_on(components_of)
 def sparse_pca(
-    adata: Any,
+    adata: AnnData,
     n_components: int = 10,
     *,
     layer: str | None = None,
-    mask_var: Any = "auto",
+    mask_var: str | ArrayLike | None = "auto",
     key_added: str | None = None,
     copy: bool = False,
     **options: Any,
-) -> Any:
+) -> AnnData | None:
     """Sparse principal components of an AnnData, as `scanpy.pp.pca` writes those of PCA.
 
     Sparse matrices are read as they lie, centered implicitly and never made dense; a matrix in a file
-    (``backed="r"``) is read by blocks of rows.
+    (``backed="r"``) is read by blocks of rows. Without
+    any sparsity, each component has 50 variables, or all of them if there are fewer.
 
     Parameters
     ----------
@@ -48,9 +59,7 @@ def sparse_pca(
         Where to write. Default: "X_spca", "SPCs" and "spca".
     copy : bool, default False
         Return a copy of `adata` with the components instead of writing into it.
-    **options
-        Of `spcacore.sparse_pca`: `cardinality`, `method`, `scale`, `callback`, ... The default cardinality is
-        50, or the number of variables if that is less.
+    {options}
 
     Returns
     -------

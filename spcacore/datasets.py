@@ -6,10 +6,25 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ._messages import counted
+from ._types import RandomSource
 from ._validation import integer, number, real_array
+
+__all__ = [
+    "Correlation",
+    "Samples",
+    "load_blood_cells",
+    "load_help_topics",
+    "load_pitprops",
+    "load_stocks",
+    "make_spiked",
+]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,10 +214,10 @@ def make_spiked(
     n_features: int,
     *,
     cardinality: int = 10,
-    variances: Any = (400.0, 300.0),
+    variances: ArrayLike = (400.0, 300.0),
     noise: float = 1.0,
-    dtype: Any = np.float64,
-    rng: Any = None,
+    dtype: DTypeLike = np.float64,
+    rng: RandomSource = None,
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Gaussian data with sparse planted components.
 
@@ -257,17 +272,17 @@ def make_spiked(
         )
     if spikes.min() < noise:
         raise ValueError(f"variances must be at least the noise, {noise:g}")
-    dtype = np.dtype(dtype)
-    if dtype not in (np.float32, np.float64):
-        raise ValueError(f"dtype must be float32 or float64, not {dtype}")
+    real: np.dtype[Any] = np.dtype(dtype)
+    if real not in (np.float32, np.float64):
+        raise ValueError(f"dtype must be float32 or float64, not {real}")
     generator = np.random.default_rng(rng)
-    loadings = np.zeros((p, len(spikes)), dtype)
+    loadings = np.zeros((p, len(spikes)), real)
     for t in range(len(spikes)):
         loadings[t * k : (t + 1) * k, t] = k**-0.5
-    X = generator.standard_normal((n, p), dtype=dtype)
-    X *= dtype.type(noise**0.5)
+    X = generator.standard_normal((n, p), dtype=real)
+    X *= real.type(noise**0.5)
     for t, variance in enumerate(spikes):
         block = slice(t * k, (t + 1) * k)
         scores = generator.standard_normal(n) * (variance - noise) ** 0.5
-        X[:, block] += np.outer(scores, loadings[block, t]).astype(dtype)
+        X[:, block] += np.outer(scores, loadings[block, t]).astype(real)
     return X, loadings

@@ -6,6 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+__all__ = ["Progress", "ProgressBar", "SelectionProgress"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
 
 @dataclass(frozen=True)
 class Progress:

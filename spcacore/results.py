@@ -7,12 +7,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ._messages import counted
+from ._types import MatrixLike
 from ._validation import LARGEST, aligned, check_bool, framed, integer, real_array
 from .operators.problem import Screening
 from .operators.transform import scores as scores_of
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 _ELSEWHERE = {  # what other packages call an attribute: where it is here
     "components": "loadings has the components, as columns",
@@ -201,7 +205,7 @@ class SparseComponent(Readable):
     def _loadings(self) -> NDArray[Any]:
         return self.loading[:, None]
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> DataFrame:
         """The loading as a pandas DataFrame of one column, as `SparsePCAResult.to_frame`."""
         return frame({"component_1": self.loading}, labels(self.names, len(self.loading)), "variable")
 
@@ -406,7 +410,7 @@ class Named(Readable):
         """Number of components."""
         return self.loadings.shape[1]
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> DataFrame:
         """The loadings as a pandas DataFrame, with the names of the variables.
 
         Returns
@@ -429,7 +433,7 @@ class LoadingsResult(Named):
     mean: NDArray[Any] | None
     scale: NDArray[Any] | None
 
-    def transform(self, X: Any) -> NDArray[Any]:
+    def transform(self, X: MatrixLike) -> NDArray[Any]:
         """Scores `((X - mean) / scale) @ loadings` of the rows of X.
 
         Loadings that are not orthogonal, or not of unit length, are used as they are: a score is the weighted
@@ -454,7 +458,7 @@ class LoadingsResult(Named):
         X_ = aligned(X, self.names)
         return framed(X, scores_of(X_, self.loadings, self.mean, self.scale, self._row_weight(X_)))
 
-    def reconstruct(self, scores: Any) -> NDArray[Any]:
+    def reconstruct(self, scores: ArrayLike) -> NDArray[Any]:
         """Rows from their scores: the orthogonal projection of the data onto the span of the loadings.
 
         `scores @ inv(V'V) @ V' * scale + mean`, so that `reconstruct(transform(X))` is the best
@@ -472,7 +476,7 @@ class LoadingsResult(Named):
         S = check_scores(scores, self.n_components)
         return to_data_units(S @ self._rows_of_scores(), self.mean, self.scale)
 
-    def inverse_transform(self, scores: Any) -> NDArray[Any]:
+    def inverse_transform(self, scores: ArrayLike) -> NDArray[Any]:
         """`reconstruct`, by the name that scikit-learn has for it: rows of shape (m, p) of scores (m, r)."""
         return self.reconstruct(scores)
 

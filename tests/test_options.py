@@ -100,7 +100,8 @@ BAD = {
         {1: V0, "1": V0},
     ],
     "reference": [2, -1, "nothing", 1.5, True, None, "loadings"],
-    "options": [],  # those of a method, which have names of their own
+    "block": FLAG,
+    "mu": [0, -1.0, "one", [0.0, 1.0], [1.0, np.nan], object()],
     **named(without(NUMBER, None), "x_l1_bound y_l1_bound"),
     **named(without(POSITIVE, None), "x_cardinality y_cardinality"),
     "model": WORD,
@@ -241,9 +242,11 @@ def error_of(option, value):
 
 def refused(call, given, option, value):
     """What is wrong with the way in which a value is refused, if it is."""
+    handed_on = option not in call.__code__.co_varnames  # TypeError if that function does not take it
+    errors = (TypeError, ValueError) if handed_on else error_of(option, value)
     try:
         call(**{**given, option: value})
-    except error_of(option, value) as error:
+    except errors as error:
         return None if re.search(rf"\b{option}\b", str(error)) else f"says {error}"
     except Exception as error:
         return f"raises {error!r}"
@@ -273,7 +276,8 @@ def test_bad_values_are_refused_by_name(name):
 
 
 NO_ITERATION = {  # where 0 asks for the start as it is, or the values on its support
-    "dspca", "gpower", "l1_rotation", "orthomax", "pmd", "scotlass", "sparse_pca", "tpower", "varimax",
+    "dspca", "gpower", "l1_rotation", "orthomax", "pmd", "scotlass", "select_n_components", "select_sparsity",
+    "sparse_pca", "sparsity_path", "tpower", "varimax",
 }  # fmt: skip
 
 

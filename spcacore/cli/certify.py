@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from .._limits import COMMAND_RELAXATION_ORDER
 from .._rendering import gap, percent, significant
+from .._types import Definition
 from .._validation import as_seed
 from ..models.variance import explained_variance
 from ..operators.deflation import DEFLATIONS, DeflatedOperator, Deflation
@@ -25,7 +26,7 @@ from .report import json_loading, print_aligned, print_json, print_loading
 from .table import UserError
 from .task import Task
 
-DEFINITIONS = ("cumulative", "adjusted", "raw")
+DEFINITIONS: tuple[Definition, ...] = ("cumulative", "adjusted", "raw")
 
 
 def run(args: argparse.Namespace) -> None:

@@ -24,7 +24,7 @@ def run(args: argparse.Namespace) -> None:
         args, (args.output, "the frequencies", TABLES), (args.plot, "the picture", PICTURES)
     )
     args.nan = False
-    resampling = args.resampling or "complementary"
+    resampling: Any = args.resampling or "complementary"
     count = args.resamples or 100
     if resampling == "complementary" and count % 2:
         raise UserError(f"argument --resamples: {count} is odd, and complementary pairs have two each")

@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .._messages import counted
+from .._types import MatrixLike, Metric
 from .._validation import check_choice, integer, number
 from .columns import Array, Columns, as_columns, check_number_range, require_memory
 from .weights import Fit, WeightedResult, check_l1_bound, l1_threshold, warn_unless_converged
@@ -80,9 +81,9 @@ class SparseDissimilarity(WeightedResult):
 
 
 def sparse_dissimilarity(
-    X: Any,
+    X: MatrixLike,
     l1_bound: float,
-    metric: str = "sqeuclidean",
+    metric: Metric = "sqeuclidean",
     *,
     max_iter: int = 200,
     tol: float | None = None,

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from .._types import MatrixLike, Metric, RandomSource
 from .._validation import as_seed, check_choice, integer
 from ..linalg.threads import Report, check_jobs, in_threads
 from .columns import Array, Columns, Labels, as_columns, check_number_range, require_memory
@@ -58,15 +60,15 @@ class GapStatistic:
 
 
 def sparse_dissimilarity_gap(
-    X: Any,
-    l1_bounds: Any = None,
-    metric: str = "sqeuclidean",
+    X: MatrixLike,
+    l1_bounds: ArrayLike | None = None,
+    metric: Metric = "sqeuclidean",
     *,
     n_permutations: int = 10,
     max_iter: int = 200,
     tol: float | None = None,
     n_jobs: int = 1,
-    rng: Any = None,
+    rng: RandomSource = None,
 ) -> GapStatistic:
     """The bound of `sparse_dissimilarity`, by permutations of each variable.
 
@@ -131,15 +133,15 @@ def sparse_dissimilarity_gap(
 
 
 def sparse_kmeans_gap(
-    X: Any,
+    X: MatrixLike,
     n_clusters: int,
-    l1_bounds: Any = None,
+    l1_bounds: ArrayLike | None = None,
     *,
     n_permutations: int = 10,
     n_init: int = 20,
     max_iter: int = 100,
     n_jobs: int = 1,
-    rng: Any = None,
+    rng: RandomSource = None,
 ) -> GapStatistic:
     """The bound of `sparse_kmeans`, by permutations of each variable.
 

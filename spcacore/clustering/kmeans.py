@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from .._limits import LLOYD_STEPS
 from .._messages import counted
+from .._types import MatrixLike, RandomSource
 from .._validation import LARGEST, as_seed, integer, is_row_blocks, is_sparse
 from ..operators.partition import row_blocks
 from ..operators.sparse_format import compressed
@@ -68,13 +69,13 @@ class SparseKMeans(WeightedResult):
 
 
 def sparse_kmeans(
-    X: Any,
+    X: MatrixLike,
     n_clusters: int,
     l1_bound: float,
     *,
     n_init: int = 20,
     max_iter: int = 100,
-    rng: Any = None,
+    rng: RandomSource = None,
 ) -> SparseKMeans:
     """K-means on few variables, chosen along with the clusters.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,9 @@ from .._messages import counted
 from .._validation import number, real_array
 from ..results import frame, labels
 from .columns import Array, Labels
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 class WeightedResult:
@@ -36,7 +39,7 @@ class WeightedResult:
         order = np.argsort(-self.weights, kind="stable")
         return order[: self.cardinality]
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> DataFrame:
         """The weights as a pandas DataFrame of one column, with the names of the variables.
 
         Returns

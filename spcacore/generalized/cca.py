@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .._limits import CCA_ROUNDS, CCA_TOL
 from .._messages import counted
+from .._types import MatrixLike
 from .._validation import (
     LARGEST,
     aligned,
@@ -35,6 +36,9 @@ from .cca_pmd import PenalizedDecomposition, check_l1_bound
 from .options import DEFLATIONS
 from .ratio_bounds import refuse_many
 from .sides import Pair, both_sides, common_dtype, correlation, names_of, one_of_each, paired, speaking_of_y
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +96,7 @@ class SparseCCAResult:
         """Number of pairs."""
         return self.loadings_x.shape[1]
 
-    def transform(self, X: Any, Y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    def transform(self, X: MatrixLike, Y: MatrixLike) -> tuple[NDArray[Any], NDArray[Any]]:
         """Scores of further rows of both sides.
 
         Parameters
@@ -109,7 +113,7 @@ class SparseCCAResult:
             framed(Y, speaking_of_y(lambda: scores(Y_, self.loadings_y, self.mean_y, self.scale_y))),
         )
 
-    def to_frame(self) -> tuple[Any, Any]:
+    def to_frame(self) -> tuple[DataFrame, DataFrame]:
         """The loadings of each side as a pandas DataFrame, with the names of the variables.
 
         Returns
@@ -142,11 +146,12 @@ class SparseCCAResult:
 
 
 def sparse_cca(
-    X: Any, Y: Any, n_components: int = 1, *,
-    cardinality: Any = None, l1_bound: Any = None,
-    x_cardinality: Any = None, y_cardinality: Any = None, x_l1_bound: Any = None, y_l1_bound: Any = None,
-    method: str = "pmd",
-    ridge: Any = 0.0,
+    X: MatrixLike, Y: MatrixLike, n_components: int = 1, *,
+    cardinality: int | ArrayLike | None = None, l1_bound: float | ArrayLike | None = None,
+    x_cardinality: int | None = None, y_cardinality: int | None = None, x_l1_bound: float | None = None,
+    y_l1_bound: float | None = None,
+    method: Literal["pmd", "generalized"] = "pmd",
+    ridge: float | ArrayLike = 0.0,
     deflation: str | None = None,
     certify: bool = False,
     max_iter: int = 1000, tol: float | None = None,

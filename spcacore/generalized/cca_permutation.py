@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._limits import CCA_TOL, TIE
+from .._types import MatrixLike
 from .._validation import LARGEST, as_seed, check_bool, integer, is_row_blocks, number
 from ..linalg.threads import Report, check_jobs, in_threads
 from .cca_pmd import PenalizedDecomposition, check_l1_bound, pmd_starts
@@ -57,8 +58,8 @@ class CCAPermutation:
 
 
 def sparse_cca_permutation(
-    X: Any,
-    Y: Any,
+    X: MatrixLike,
+    Y: MatrixLike,
     l1_bounds: Sequence[Any],
     *,
     n_permutations: int = 25,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
 
+from .._types import MatrixLike
 from .._validation import check_bool, integer, number
 from ..solvers.certificates import OptimalityBound
 from .cca_alternation import Alternation
@@ -15,7 +15,9 @@ from .ratio_bounds import pencil_bounds, refuse_many
 from .sides import both_sides, one_of_each
 
 
-def sparse_eigen_bound(A: Any, B: Any, cardinality: int, *, node_limit: int = 2000) -> OptimalityBound:
+def sparse_eigen_bound(
+    A: MatrixLike, B: MatrixLike, cardinality: int, *, node_limit: int = 2000
+) -> OptimalityBound:
     """An upper bound on `x'Ax/x'Bx` over x with at most k nonzeros.
 
     The smallest of
@@ -76,7 +78,13 @@ def sparse_eigen_bound(A: Any, B: Any, cardinality: int, *, node_limit: int = 20
 
 
 def sparse_cca_bound(
-    X: Any, Y: Any, cardinality: Any, *, ridge: Any = 0.0, node_limit: int = 2000, scale: bool = True
+    X: MatrixLike,
+    Y: MatrixLike,
+    cardinality: int | ArrayLike,
+    *,
+    ridge: float | ArrayLike = 0.0,
+    node_limit: int = 2000,
+    scale: bool = True,
 ) -> OptimalityBound:
     """An upper bound on the correlation of combinations of k_x variables of X and k_y of Y.
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .. import _core
 from .._limits import PENCIL_ALL_SWAPS_WORK, PENCIL_GREEDY_WORK, PENCIL_LEFT, SYMMETRY, TIE
 from .._messages import counted
+from .._types import MatrixLike, RandomSource
 from .._validation import (
     Hook,
     check_callback,
@@ -91,14 +92,14 @@ class SparseEigenResult(Named):
 
 
 def sparse_eigen(
-    A: Any, B: Any, cardinality: Any, *,
+    A: MatrixLike, B: MatrixLike, cardinality: int | ArrayLike, *,
     n_components: int = 1,
-    method: str = "auto",
-    strategy: str = "auto",
+    method: Literal["auto", "greedy", "rayleigh_flow"] = "auto",
+    strategy: Literal["auto", "forward", "backward", "bidirectional"] = "auto",
     swaps: bool = True,
     deflation: str = "projection", certify: bool = False,
     max_iter: int = 1000, tol: float = 1e-8,
-    rng: Any = None, callback: Callback | None = None,
+    rng: RandomSource = None, callback: Callback | None = None,
 ) -> SparseEigenResult:  # fmt: skip
     """Sparse generalized eigenvectors of a symmetric pencil.
 

@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .._docstrings import filled
 from .._limits import PRIOR_SUM, SPAN
 from .._messages import counted
+from .._types import MatrixLike, RandomSource
 from .._validation import (
     aligned,
     check_callback,
@@ -93,7 +94,7 @@ class SparseLDAResult(Named):
     deflation: str
     names: tuple[str, ...] | None
 
-    def transform(self, X: Any) -> NDArray[Any]:
+    def transform(self, X: MatrixLike) -> NDArray[Any]:
         """Discriminant scores `(X - mean) @ scalings`.
 
         {rows}
@@ -107,7 +108,7 @@ class SparseLDAResult(Named):
     def _scores(self, X: Any) -> NDArray[Any]:
         return scores(aligned(X, self.names), self.scalings, self.mean, None)
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: MatrixLike) -> NDArray[np.float64]:
         """`log pi_c - d^2/2`, d the distance to each centroid in the discriminant space.
 
         Distances are in the metric of the scatter within classes, `d^2 = z' metric^-1 z`.
@@ -124,7 +125,7 @@ class SparseLDAResult(Named):
         apart = z[:, None, :] - (self.centroids @ root)[None]
         return np.log(self.priors) - 0.5 * np.einsum("ijk,ijk->ij", apart, apart)
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: MatrixLike) -> NDArray[Any]:
         """The class of largest `decision_function`: the nearest centroid, adjusted for the priors.
 
         {rows}
@@ -135,7 +136,7 @@ class SparseLDAResult(Named):
         """
         return self.classes[np.argmax(self.decision_function(X), axis=1)]
 
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: MatrixLike, y: ArrayLike) -> float:
         """The share of rows that are classified as in y.
 
         {rows}
@@ -160,16 +161,16 @@ class SparseLDAResult(Named):
 
 
 def sparse_lda(
-    X: Any, y: Any, n_components: int | None = None, *,
-    cardinality: Any,
-    priors: Any = None,
-    shrinkage: Any = None,
+    X: MatrixLike, y: ArrayLike, n_components: int | None = None, *,
+    cardinality: int | ArrayLike,
+    priors: ArrayLike | None = None,
+    shrinkage: float | str | None = None,
     method: str = "auto",
     strategy: str = "auto",
     swaps: bool = True,
     deflation: str = "projection", certify: bool = False,
     max_iter: int = 1000, tol: float = 1e-8,
-    rng: Any = None, callback: Callback | None = None,
+    rng: RandomSource = None, callback: Callback | None = None,
 ) -> SparseLDAResult:  # fmt: skip
     """Sparse linear discriminant analysis.
 

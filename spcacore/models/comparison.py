@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .. import _core
 from .._limits import ALL_VECTORS_ORDER, READ_COMPONENTS, READ_VARIABLES
@@ -27,13 +27,16 @@ from .._rendering import (
     shortened,
     significant,
 )
-from .._types import Array
+from .._types import Array, Kind, OperatorLike
 from .._validation import integer
 from ..operators.inputs import as_problem
 from ..operators.leading import dense_shares
 from ..operators.problem import Problem
 from ..results import frame
 from .variance import VARIANCE_DEFINITIONS, checked_loadings, operator_variances
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 PerResult = tuple[NDArray[Any], ...]
 
@@ -104,7 +107,7 @@ class Comparison:
     correlation: PerResult
     subspace_angles: PerResult
 
-    def frame(self) -> Any:
+    def frame(self) -> DataFrame:
         """A row for each component of each result, as a pandas DataFrame.
 
         Returns
@@ -265,14 +268,14 @@ def _label(label: str) -> str:
 
 
 def compare(
-    results: Any,
-    X: Any,
+    results: object,
+    X: OperatorLike,
     *,
     reference: int | str = 0,
-    kind: str | None = None,
-    center: Any = None,
-    scale: Any = None,
-    sample_weight: Any = None,
+    kind: Kind | None = None,
+    center: bool | ArrayLike | None = None,
+    scale: bool | ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
     n_features: int | None = None,
 ) -> Comparison:
     """Methods or parameters side by side: variances, supports, scores and angles.

@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from .._docstrings import hands_on
 from .._limits import JOINT_ORDER
 from .._messages import counted
+from .._types import (
+    Constraint,
+    Deflation,
+    Kind,
+    Method,
+    MethodOptions,
+    Objective,
+    OperatorLike,
+    RandomSource,
+    ScreeningMode,
+    ShareOf,
+)
 from .._validation import aligned, check_callback, integer
 from ..operators.deflation import DEFLATIONS
 from ..operators.gram import formed, is_rounding
@@ -106,11 +119,12 @@ class SparsePCAResult(LoadingsResult):
 
     def extend(
         self,
-        X: Any,
+        X: OperatorLike,
         more: int,
         *,
-        cardinality: Any = None, explained: Any = None, explained_of: str = "variance",
-        l1_bound: Any = None, penalty: Any = None,
+        cardinality: int | ArrayLike | None = None, explained: float | ArrayLike | None = None,
+        explained_of: ShareOf = "variance",
+        l1_bound: float | ArrayLike | None = None, penalty: float | ArrayLike | None = None,
         callback: Callback | None = None,
     ) -> SparsePCAResult:  # fmt: skip
         """Add components without recomputing these; the same result as asking for all at once.
@@ -148,18 +162,23 @@ class SparsePCAResult(LoadingsResult):
         )
 
 
+@hands_on(MethodOptions)
 def sparse_pca(
-    X: Any, n_components: int | float, *,
-    cardinality: Any = None, explained: Any = None, explained_of: str = "variance",
-    l1_bound: Any = None, penalty: Any = None,
-    objective: str | None = None, method: str | None = None, deflation: str | None = None,
-    constraint: str | None = None,
-    refine: bool = False, n_restarts: int = 0, certify: bool | str = False,
-    start: str | None = None, n_starts: int | None = None, max_iter: int | None = None,
+    X: OperatorLike, n_components: int | float, *,
+    cardinality: int | ArrayLike | None = None, explained: float | ArrayLike | None = None,
+    explained_of: ShareOf = "variance",
+    l1_bound: float | ArrayLike | None = None, penalty: float | ArrayLike | None = None,
+    objective: Objective | None = None, method: Method | None = None, deflation: Deflation | None = None,
+    constraint: Constraint | None = None,
+    refine: bool = False, n_restarts: int = 0, certify: bool | Literal["jointly"] = False,
+    start: Literal["diagonal", "eigenvector"] | None = None, n_starts: int | None = None,
+    max_iter: int | None = None,
     tol: float | None = None, renormalize: bool = True,
-    kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
-    screening: str = "auto", n_features: int | None = None, rng: Any = None, callback: Callback | None = None,
-    **options: Any,
+    kind: Kind = "data", center: bool | ArrayLike = True, scale: bool | ArrayLike = False,
+    sample_weight: ArrayLike | None = None,
+    screening: ScreeningMode = "auto", n_features: int | None = None, rng: RandomSource = None,
+    callback: Callback | None = None,
+    **options: Unpack[MethodOptions],
 ) -> SparsePCAResult:  # fmt: skip
     """Sparse principal components: unit loadings with few nonzeros and large variance.
 
@@ -277,12 +296,13 @@ def sparse_pca(
         Called with a `Progress` after each component, and at most twenty times a second in between; with
         ``refine=True`` after each round too.
         Raising StopIteration ends the search early, see `Progress`.
-    **options
-        Further options of the method, as in its function. "gpower": with `relative=True` a penalty is a
-        fraction of the largest column norm of what the earlier components have left (l0: its square);
-        `block=True` finds all components at once, without deflation, the values on all supports
-        re-fitted together; `mu`, a sequence of positive weights of the components there (default 1),
-        orders components that would otherwise be found up to rotation.
+    strategy, swaps, nonnegative, sample_l1_bound, time_limit, node_limit : optional
+        Further options of the method, as in its function, and only those of the method.
+    norm, relative, block, mu : optional
+        Of "gpower". With ``relative=True`` a penalty is a fraction of the largest column norm of what the
+        earlier components have left (l0: its square). ``block=True`` finds all components at once, without
+        deflation, and re-fits the values on all supports together. `mu` has a positive weight for each
+        component found so (default 1), and orders components that would otherwise be found up to rotation.
 
     Returns
     -------
@@ -320,25 +340,25 @@ def sparse_pca(
     >>> spcacore.sparse_pca(pitprops.correlation, 0.6, explained=0.95, objective="least_squares", kind="covariance")
     SparsePCAResult(method='least_squares', deflation='schur', p=13, 3 components, cardinality=[3, 3, 3], 62.4 % of the variance explained)
     """  # noqa: E501
-    method, deflation = with_defaults(method, objective, deflation, constraint)
+    chosen, removal = with_defaults(method, objective, deflation, constraint)
     given = {
         "cardinality": cardinality, "explained": explained, "explained_of": explained_of,
         "l1_bound": l1_bound, "penalty": penalty,
     }  # fmt: skip
     problem, solver, r, (settings,) = prepare(
         X, n_components, [given],
-        method=method, deflation=deflation, constraint=constraint, renormalize=renormalize, refine=refine,
+        method=chosen, deflation=removal, constraint=constraint, renormalize=renormalize, refine=refine,
         n_restarts=n_restarts, certify=certify, kind=kind, center=center, scale=scale,
         sample_weight=sample_weight, start=start, n_starts=n_starts, max_iter=max_iter, tol=tol,
         screening=screening, n_features=n_features, rng=rng, **options,
     )  # fmt: skip
     hook = check_callback(callback)
     problem = formed(problem, hook_of_component(hook, 0, r))
-    found = search(problem, solver, DEFLATIONS[deflation], settings, [], r, hook)
+    found = search(problem, solver, DEFLATIONS[removal], settings, [], r, hook)
     if refine and len(found) > 1:
         found = refine_all(problem, found, settings, hook)
     read, problem = problem.screening(), problem.unscreened()  # frees the shadow
-    result = components_result(problem, found, read, method, deflation, kind, settings)
+    result = components_result(problem, found, read, chosen, removal, kind, settings)
     return replace(result, scores=fitted_scores(X, problem, result.loadings))
 
 

@@ -11,12 +11,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .. import _core
 from .._limits import JOINING_VARIABLES, LARGEST_RIDGE, SAMPLE_ORDER, WORKING_SET_VARIABLES
 from .._messages import counted
 from .._records import record
+from .._types import Kind, OperatorLike
 from .._validation import LARGEST, check_callback, integer, number, per_component, real_array
 from ..linalg.orthogonal import fix_sign, procrustes, unit_columns
 from ..operators.inputs import as_problem
@@ -94,11 +95,12 @@ class SPCAResult(LoadingsResult):
 
 @shared_parameters
 def spca(
-    X: Any, n_components: int, *,
-    cardinality: Any = None, penalty: Any = None,
+    X: OperatorLike, n_components: int, *,
+    cardinality: int | ArrayLike | None = None, penalty: float | ArrayLike | None = None,
     ridge: float | None = None,
-    start: Any = None, max_iter: int = 1000, tol: float | None = None,
-    kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
+    start: str | ArrayLike | None = None, max_iter: int = 1000, tol: float | None = None,
+    kind: Kind = "data", center: bool | ArrayLike = True, scale: bool | ArrayLike = False,
+    sample_weight: ArrayLike | None = None,
     callback: Callback | None = None,
 ) -> SPCAResult:  # fmt: skip
     """Sparse principal components by elastic nets, all at once.

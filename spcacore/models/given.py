@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from .._types import Kind, OperatorLike
 from ..operators.inputs import as_problem
 from ..operators.leading import cheap_dense_shares
 from ..operators.problem import warn_out_of_range
@@ -48,14 +50,14 @@ class GivenLoadings(LoadingsResult):
 
 
 def from_loadings(
-    loadings: Any,
-    X: Any,
+    loadings: object,
+    X: OperatorLike,
     *,
-    kind: str = "data",
-    center: Any = True,
-    scale: Any = False,
-    sample_weight: Any = None,
-    names: Any = None,
+    kind: Kind = "data",
+    center: bool | ArrayLike = True,
+    scale: bool | ArrayLike = False,
+    sample_weight: ArrayLike | None = None,
+    names: Iterable[str] | None = None,
     n_features: int | None = None,
     label: str = "given",
 ) -> GivenLoadings:
@@ -119,12 +121,13 @@ def from_loadings(
     if not isinstance(label, str):
         raise TypeError(f"label must be a string, not {label!r}")
     own = problem.names if names is None else check_names(names, problem.p)
-    index = _index_of(loadings)
+    given: Any = loadings
+    index = _index_of(given)
     if index is not None and len(index) == problem.p:
         if own is not None:
-            loadings = loadings.iloc[_order(index, own)]
+            given = given.iloc[_order(index, own)]
         own = index if own is None else own
-    V = checked_loadings(loadings, problem.p, (1, 2))
+    V = checked_loadings(given, problem.p, (1, 2))
     V = V[:, None] if V.ndim == 1 else V
     variances = operator_variances(problem, V, "cumulative")
     in_units = np.asarray(problem.in_units(variances))

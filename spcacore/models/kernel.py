@@ -12,14 +12,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import lapack
 
 from .._limits import KERNEL_BYTES
 from .._messages import counted
+from .._types import MatrixLike, RandomSource
 from .._validation import (
     aligned,
     as_seed,
@@ -124,7 +125,7 @@ class KernelPCAResult:
         """Variance of each column of scores, `eigenvalues / (n - 1)`."""
         return self.eigenvalues / (len(self.scores) - 1)
 
-    def transform(self, X: Any) -> NDArray[Any]:
+    def transform(self, X: MatrixLike) -> NDArray[Any]:
         """Scores of new rows, centered with the means of the training rows.
 
         Parameters
@@ -151,7 +152,7 @@ class KernelPCAResult:
             return by_rows.mapped(_expanded, tail, dtype, kernel, rows, self.kernel_mean, self.coefficients)
         return framed(given, expanded(kernel, rows, as_kernel_input(X), self.kernel_mean, self.coefficients))
 
-    def inverse_transform(self, scores: Any) -> NDArray[Any]:
+    def inverse_transform(self, scores: ArrayLike) -> NDArray[Any]:
         """Approximate pre-images: rows whose scores are near the given ones.
 
         Kernel ridge regression of the training rows on their scores, with the same kernel; it needs
@@ -190,7 +191,7 @@ class KernelPCAResult:
 
 
 def kernel_pca(
-    X: Any,
+    X: MatrixLike,
     n_components: int,
     *,
     kernel: str | KernelFunction = "rbf",
@@ -200,9 +201,9 @@ def kernel_pca(
     coef0: float | None = None,
     random_features: int | RandomFeatures | None = None,
     ridge: float | None = None,
-    solver: str | None = None,
+    solver: Literal["lapack", "lanczos"] | None = None,
     memory_limit: float | None = None,
-    rng: Any = None,
+    rng: RandomSource = None,
 ) -> KernelPCAResult:
     """Kernel PCA: the principal components of the data in the space that a kernel maps to.
 
@@ -317,10 +318,10 @@ def kernel_pca(
     matrix = KernelMatrix(k, k.rows(data), n, data.dtype)
     if size <= limit:
         dense = solver == "lapack" if solver is not None else not large(n, r)
-        values, U, trace, solver = matrix.held_components(r, dense, seed)
+        values, U, trace, used = matrix.held_components(r, dense, seed)
     else:
         values, U, trace = matrix.streamed_components(r, seed)
-        solver = "lanczos"
+        used = "lanczos"
     _check_rank(values, matrix.noise(values[0]))
     U = signed(U)
     half = matrix.half_exponent
@@ -338,7 +339,7 @@ def kernel_pca(
         degree=k.degree,
         gamma=k.gamma,
         coef0=k.coef0,
-        solver=solver,
+        solver=used,
         coefficients=coefficients,
         kernel_mean=matrix.mean.astype(data.dtype),
         features=None,

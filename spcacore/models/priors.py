@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
 from .. import _core
@@ -33,6 +34,9 @@ from .._records import record
 from .._validation import integer, is_sparse, real_array, refuse_not_finite
 from ..linalg.lapack import interruptible
 from ..operators.sparse_format import compressed
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 Vector = NDArray[np.float64]
 
@@ -380,7 +384,7 @@ def _square(x: Any, name: str, p: int) -> tuple[Vector, float]:
     return (a + a.T) / 2, largest
 
 
-def grid_laplacian(shape: Any, mask: Any = None) -> Any:
+def grid_laplacian(shape: int | Sequence[int], mask: ArrayLike | None = None) -> csr_array:
     """The graph Laplacian of a grid, `sum over neighbors (w_i - w_j)^2` as `w'L w`: a prior of smooth maps.
 
     Parameters
@@ -416,9 +420,8 @@ def grid_laplacian(shape: Any, mask: Any = None) -> Any:
     """
     from scipy.sparse import coo_array, diags_array
 
-    if not isinstance(shape, (tuple, list)):
-        shape = (shape,)
-    sizes = tuple(integer(s, "shape", 1) for s in shape)
+    lengths: Any = shape if isinstance(shape, (tuple, list)) else (shape,)
+    sizes = tuple(integer(s, "shape", 1) for s in lengths)
     if not sizes:
         raise ValueError("shape must have at least one dimension, not ()")
     if mask is None:

@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .._limits import COPIED_ENTRIES
 from .._messages import counted
-from .._types import Array
+from .._types import Array, Kind, MatrixLike, RandomSource
 from .._validation import (
     aligned,
     as_seed,
@@ -114,7 +114,7 @@ class PPCAResult(LoadingsResult):
         norm = np.linalg.norm(W, axis=0)
         return W / np.where(norm > 0, norm, 1)
 
-    def transform(self, X: Any) -> NDArray[Any]:
+    def transform(self, X: MatrixLike) -> NDArray[Any]:
         """Posterior means `(W'W + s2 I)^-1 W'(x - mean)` of z, from the observed entries of each row.
 
         Parameters
@@ -134,7 +134,7 @@ class PPCAResult(LoadingsResult):
     def _rows_of_scores(self) -> NDArray[Any]:
         return self.loadings.T
 
-    def posterior_covariance(self, X: Any = None) -> Array:
+    def posterior_covariance(self, X: MatrixLike | None = None) -> Array:
         """Posterior covariance `s2 (W'W + s2 I)^-1` of z.
 
         Parameters
@@ -153,7 +153,7 @@ class PPCAResult(LoadingsResult):
             return self._by_blocks("posterior_covariance", X, 2 * (self.n_components,))
         return np.concatenate([self._posterior(rows)[1] for rows in self._rows(X)])
 
-    def score_samples(self, X: Any) -> Array:
+    def score_samples(self, X: MatrixLike) -> Array:
         """Log-density of the observed entries of each row.
 
         Parameters
@@ -181,7 +181,7 @@ class PPCAResult(LoadingsResult):
             [log_density(W, axes, variances, noise, log_scale, rows) for rows in self._rows(X)]
         )
 
-    def score(self, X: Any) -> float:
+    def score(self, X: MatrixLike) -> float:
         """Mean log-density of the rows of X, as `score_samples` gives it.
 
         Parameters
@@ -203,7 +203,7 @@ class PPCAResult(LoadingsResult):
             C *= np.outer(self.scale, self.scale)
         return C.astype(self.loadings.dtype)
 
-    def impute(self, X: Any) -> NDArray[Any]:
+    def impute(self, X: MatrixLike) -> NDArray[Any]:
         """X with each NaN entry replaced by its expectation given the observed entries of its row.
 
         Parameters
@@ -225,7 +225,7 @@ class PPCAResult(LoadingsResult):
             start += len(rows)
         return framed(X, out, self.names or column_names(X))
 
-    def sample(self, n_samples: int, *, rng: Any = None) -> NDArray[Any]:
+    def sample(self, n_samples: int, *, rng: RandomSource = None) -> NDArray[Any]:
         """Rows drawn from the model.
 
         Parameters
@@ -301,9 +301,10 @@ def _of_block(
 
 
 def ppca(
-    X: Any, n_components: int, *,
+    X: MatrixLike, n_components: int, *,
     max_iter: int = 1000, tol: float = 1e-9,
-    kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
+    kind: Kind = "data", center: bool | ArrayLike = True, scale: bool | ArrayLike = False,
+    sample_weight: ArrayLike | None = None,
     n_samples: int | None = None,
     ddof: int = 1,
     callback: Callback | None = None,

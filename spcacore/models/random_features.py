@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas
 
+from .._types import MatrixLike, RandomSource
 from .._validation import (
     aligned,
     as_seed,
@@ -61,7 +62,7 @@ class RandomFeatures:
         """Number m of features."""
         return self.weights.shape[1]
 
-    def transform(self, X: Any) -> NDArray[Any]:
+    def transform(self, X: MatrixLike) -> NDArray[Any]:
         """The features of the rows of X, computed by blocks of rows.
 
         Parameters
@@ -77,7 +78,7 @@ class RandomFeatures:
         features = map_rows(self, _feature_matrix, X, "X", self.n_features)
         return framed(X, features, [f"feature_{j + 1}" for j in range(self.n_features)])
 
-    def kernel(self, X: Any, Y: Any = None) -> NDArray[Any]:
+    def kernel(self, X: MatrixLike, Y: MatrixLike | None = None) -> NDArray[Any]:
         """The approximate kernel between the rows of X and those of Y.
 
         Parameters
@@ -123,7 +124,7 @@ def map_rows(
 
 
 def random_fourier_features(
-    X: Any, n_features: int, *, bandwidth: float | None = None, rng: Any = None
+    X: MatrixLike, n_features: int, *, bandwidth: float | None = None, rng: RandomSource = None
 ) -> RandomFeatures:
     """Random features whose products approximate the Gaussian kernel.
 

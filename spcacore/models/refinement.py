@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .._limits import (
     COMBINATION_NEAR,
@@ -26,6 +26,7 @@ from .._limits import (
     TRANSFERS,
 )
 from .._records import record
+from .._types import Kind, MatrixLike, RandomSource
 from .._validation import Hook, as_seed, check_callback, check_choice, integer, number, per_component
 from ..linalg.orthogonal import fix_sign, orthogonal_part
 from ..operators.deflation import DEFLATIONS, DeflatedOperator
@@ -54,13 +55,13 @@ NOT_CONVERGED = "refinement not converged in {} rounds"
 
 @shared_parameters
 def refine(
-    X: Any, loadings: Any, *,
-    cardinality: Any = None,
-    constraint: str | None = None,
+    X: MatrixLike, loadings: object, *,
+    cardinality: int | ArrayLike | None = None,
+    constraint: Literal["orthogonal"] | None = None,
     n_restarts: int = 0,
     max_iter: int = 500, tol: float = 1e-7,
-    kind: str = "data", center: Any = True, scale: Any = False,
-    rng: Any = None, callback: Callback | None = None,
+    kind: Kind = "data", center: bool | ArrayLike = True, scale: bool | ArrayLike = False,
+    rng: RandomSource = None, callback: Callback | None = None,
 ) -> NDArray[Any]:  # fmt: skip
     """Loadings that explain more variance together: each is solved again, given all the others.
 

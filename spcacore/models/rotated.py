@@ -8,10 +8,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .. import _core
 from .._messages import counted
+from .._types import Kind, MatrixLike, Rotation, Thresholding
 from .._validation import (
     Hook,
     check_bool,
@@ -37,7 +38,9 @@ _ROTATIONS = ("varimax", "l1", "none")
 _THRESHOLDS = ("soft", "hard")
 
 
-def prs(M: Any, l1_bound: float, *, rotation: str = "varimax", threshold: str = "soft") -> NDArray[Any]:
+def prs(
+    M: ArrayLike, l1_bound: float, *, rotation: Rotation = "varimax", threshold: Thresholding = "soft"
+) -> NDArray[Any]:
     """Polar, rotate, shrink: a sparse matrix near the orthonormal factor of M, up to a rotation.
 
     Takes the polar factor of M, the nearest matrix with orthonormal columns; rotates it by varimax, which
@@ -91,12 +94,13 @@ def prs(M: Any, l1_bound: float, *, rotation: str = "varimax", threshold: str = 
 
 @shared_parameters
 def sca(
-    X: Any, n_components: int, *,
+    X: MatrixLike, n_components: int, *,
     l1_bound: float | None = None,
-    rotation: str = "varimax",
-    threshold: str = "soft",
-    start: Any = None, max_iter: int = 1000, tol: float = 1e-5,
-    kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
+    rotation: Rotation = "varimax",
+    threshold: Thresholding = "soft",
+    start: str | ArrayLike | None = None, max_iter: int = 1000, tol: float = 1e-5,
+    kind: Kind = "data", center: bool | ArrayLike = True, scale: bool | ArrayLike = False,
+    sample_weight: ArrayLike | None = None,
     callback: Callback | None = None,
 ) -> RotatedResult:  # fmt: skip
     """Sparse component analysis: sparse loadings Y of a rotated basis, all at once.
@@ -183,11 +187,11 @@ def sca(
 
 
 def sca_path(
-    X: Any, n_components: int, l1_bounds: Any, *,
+    X: MatrixLike, n_components: int, l1_bounds: ArrayLike, *,
     rotation: str = "varimax",
     threshold: str = "soft",
     max_iter: int = 1000, tol: float = 1e-5,
-    kind: str = "data", center: Any = True, scale: Any = False,
+    kind: Kind = "data", center: bool | ArrayLike = True, scale: bool | ArrayLike = False,
     callback: Callback | None = None,
 ) -> list[RotatedResult]:  # fmt: skip
     """`sca` for several bounds: from the largest down, each starts from the loadings of the one before.
@@ -297,13 +301,13 @@ def _sca(
 
 
 def sma(
-    X: Any, n_components: int, *,
+    X: MatrixLike, n_components: int, *,
     l1_bound: float | None = None,
     sample_l1_bound: float | None = None,
     rotation: str = "varimax",
     threshold: str = "soft",
     max_iter: int = 1000, tol: float = 1e-5,
-    center: Any = False, scale: Any = False,
+    center: bool | ArrayLike = False, scale: bool | ArrayLike = False,
     callback: Callback | None = None,
 ) -> RotatedResult:  # fmt: skip
     """Sparse matrix approximation `Z B Y'`, sparse on both sides, in rotated bases.

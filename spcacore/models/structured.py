@@ -20,16 +20,17 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
 from .._limits import STRUCTURED_TOL
 from .._messages import counted
+from .._types import Kind, MatrixLike, RandomSource
 from .._validation import (
     Hook,
     aligned,
@@ -131,7 +132,7 @@ class StructuredPCAResult(LoadingsResult):
     names: tuple[str, ...] | None
     options: dict[str, Any] = field(repr=False)
 
-    def transform(self, X: Any) -> NDArray[Any]:
+    def transform(self, X: MatrixLike) -> NDArray[Any]:
         """Weights of the rows of X, one component after the other; of the data themselves, `scores`.
 
         Parameters
@@ -154,7 +155,7 @@ class StructuredPCAResult(LoadingsResult):
         B = _regressors(self.means, energy, self.deflation)
         return scores(X, B.astype(self.loadings.dtype), self.mean, self.scale)
 
-    def posterior_covariance(self, component: int, index: Any = None) -> NDArray[np.float64]:
+    def posterior_covariance(self, component: int, index: Iterable[int] | None = None) -> NDArray[np.float64]:
         """Covariance of the posterior of one component.
 
         Parameters
@@ -171,9 +172,8 @@ class StructuredPCAResult(LoadingsResult):
         t = integer(component, "component", 0, self.n_components - 1)
         p = len(self.loadings)
         support = np.arange(p) if self.method == "oppca" else np.flatnonzero(self.means[:, t])
-        wanted = (
-            support if index is None else np.array([integer(j, "index", 0, p - 1) for j in index], np.intp)
-        )
+        chosen = support if index is None else [integer(j, "index", 0, p - 1) for j in index]
+        wanted = np.array(chosen, np.intp)
         prior, unit = as_prior(
             self.options["prior_covariance"], self.options["prior_precision"], p, self.options["seed"]
         )
@@ -202,9 +202,8 @@ class StructuredPCAResult(LoadingsResult):
     def _constrained(self) -> bool:
         return self.method == "oppca" and self.deflation == "orthogonal"
 
-    def extend(
-        self, X: Any, more: int, *, cardinality: Any = None, callback: Callback | None = None
-    ) -> StructuredPCAResult:
+    def extend(self, X: MatrixLike, more: int, *, cardinality: int | ArrayLike | None = None,
+               callback: Callback | None = None) -> StructuredPCAResult:  # fmt: skip
         """Add components without recomputing these; the same result as asking for all at once.
 
         Parameters
@@ -235,11 +234,11 @@ class StructuredPCAResult(LoadingsResult):
 
 @shared_parameters
 def oppca(
-    X: Any, n_components: int | None, *,
-    prior_covariance: Any = None, prior_precision: Any = None,
-    deflation: str = "orthogonal", max_iter: int = 500, tol: float | None = None,
-    kind: str = "data", center: bool = True, scale: bool = False,
-    n_samples: int | None = None, rng: Any = None, callback: Callback | None = None,
+    X: MatrixLike, n_components: int | None, *,
+    prior_covariance: MatrixLike | None = None, prior_precision: MatrixLike | None = None,
+    deflation: Literal["orthogonal", "naive"] = "orthogonal", max_iter: int = 500, tol: float | None = None,
+    kind: Kind = "data", center: bool = True, scale: bool = False,
+    n_samples: int | None = None, rng: RandomSource = None, callback: Callback | None = None,
 ) -> StructuredPCAResult:  # fmt: skip
     """Probabilistic components with a prior, one at a time, with orthogonal posterior means.
 
@@ -321,11 +320,11 @@ def oppca(
 
 
 def soppca(
-    X: Any, n_components: int | None, cardinality: Any, *,
-    prior_covariance: Any = None, prior_precision: Any = None,
-    deflation: str = "orthogonal", max_iter: int = 500, tol: float | None = None,
-    kind: str = "data", center: bool = True, scale: bool = False,
-    n_samples: int | None = None, rng: Any = None, callback: Callback | None = None,
+    X: MatrixLike, n_components: int | None, cardinality: int | ArrayLike, *,
+    prior_covariance: MatrixLike | None = None, prior_precision: MatrixLike | None = None,
+    deflation: Literal["orthogonal", "naive", "constrained"] = "orthogonal", max_iter: int = 500,
+    tol: float | None = None, kind: Kind = "data", center: bool = True, scale: bool = False,
+    n_samples: int | None = None, rng: RandomSource = None, callback: Callback | None = None,
 ) -> StructuredPCAResult:  # fmt: skip
     """Sparse probabilistic components with a prior, one at a time.
 

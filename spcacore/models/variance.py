@@ -6,11 +6,12 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .. import _core
 from .._limits import PENCIL_SCHUR, VARIANCE_LEFT
 from .._messages import counted
+from .._types import Definition, Kind, OperatorLike
 from .._validation import check_bool, check_choice, real_array
 from ..linalg.orthogonal import fix_sign, orthogonal_part, orthonormal, unit
 from ..operators.inputs import as_problem
@@ -23,9 +24,9 @@ DEFINITIONS = {"variance": "cumulative", "least_squares": "regression"}  # that 
 
 
 def explained_variance(
-    X: Any, loadings: Any, definition: str = "cumulative", *,
+    X: OperatorLike, loadings: object, definition: Definition = "cumulative", *,
     ratio: bool = False,
-    kind: str = "data", center: Any = True, scale: Any = False,
+    kind: Kind = "data", center: bool | ArrayLike = True, scale: bool | ArrayLike = False,
     n_features: int | None = None,
 ) -> NDArray[np.float64]:  # fmt: skip
     """Variance that each loading explains, in one of four definitions.
@@ -229,12 +230,12 @@ def _adjusted(op: _core.Operator, V: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def renormalize(
-    X: Any,
-    loadings: Any,
+    X: OperatorLike,
+    loadings: object,
     *,
-    kind: str = "data",
-    center: Any = True,
-    scale: Any = False,
+    kind: Kind = "data",
+    center: bool | ArrayLike = True,
+    scale: bool | ArrayLike = False,
     n_features: int | None = None,
 ) -> NDArray[Any]:
     """Keep each loading's support and replace its values by the leading eigenvector of A there.

@@ -15,14 +15,14 @@ for renting and buying).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from .. import _core
 from .._messages import counted, warn_repeated
@@ -51,7 +51,9 @@ class RowBlocks:
 
     __row_blocks__ = True
 
-    def __init__(self, shape: Any, dtype: Any, starts: list[int], names: Any) -> None:
+    def __init__(
+        self, shape: Sequence[int], dtype: DTypeLike, starts: list[int], names: Iterable[str] | None
+    ) -> None:
         if len(shape) != 2:
             raise ValueError(f"X must have 2 dimensions, not shape {tuple(shape)}")
         self.shape = int(shape[0]), int(shape[1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from .. import _core
 from .._limits import BLOCK_BYTES, DASK_ON_CLIENT, KEPT_BYTES
 from .._messages import refuse_no_array
+from .._types import MatrixLike
 from .._validation import float_type, integer
 from . import gram
 from .base import Affine, DataStorage
@@ -34,7 +36,11 @@ from .working_set import BlocksWorkingSet
 
 
 def row_blocks(
-    X: Any, *, block_bytes: int | None = None, persist: bool | None = None, names: Any = None
+    X: MatrixLike,
+    *,
+    block_bytes: int | None = None,
+    persist: bool | None = None,
+    names: Iterable[str] | None = None,
 ) -> RowBlocks:
     """Data that are read a block of rows at a time, for `sparse_pca` and the other functions of (n, p) data.
 

@@ -15,3 +15,7 @@ __all__ = ["bars", "biplot", "comparison", "heatmap", "images", "path", "scree",
 
 for _picture in (bars, biplot, comparison, heatmap, images, path, scree, stability):
     _picture.__module__ = __name__  # the place for their users
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

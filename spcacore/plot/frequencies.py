@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 
 @filled(drawing.PARAGRAPHS)
 def stability(
-    found: Stability, component: int = 0, *, n_variables: int = 30, names: Any = None, ax: Axes | None = None
+    found: Stability, component: int = 0, *, n_variables: int = 30, names: Iterable[str] | None = None,
+    ax: Axes | None = None
 ) -> Axes:  # fmt: skip
     """Variables by how often a component has them, with stars for those that are stable.
 

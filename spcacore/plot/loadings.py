@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @filled(drawing.PARAGRAPHS)
 def bars(
-    result: Any,
+    result: object,
     component: int = 0,
     *,
     n_variables: int = 30,
@@ -88,12 +88,12 @@ def bars(
 
 @filled(drawing.PARAGRAPHS)
 def heatmap(
-    result: Any,
+    result: object,
     *,
     names: Sequence[str] | None = None,
     components: int | Sequence[int] | None = None,
     n_variables: int | None = None,
-    order: str = "cluster",
+    order: Literal["cluster", "loading", "given"] = "cluster",
     ax: Axes | None = None,
 ) -> Axes:
     """The loadings as a table of colors, variables down and components across.
@@ -182,7 +182,7 @@ def heatmap(
 
 @filled(drawing.PARAGRAPHS)
 def images(
-    result: Any,
+    result: object,
     shape: tuple[int, int],
     *,
     components: int | Sequence[int] | None = None,

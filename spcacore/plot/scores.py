@@ -7,11 +7,12 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .._docstrings import filled
 from .._messages import counted
 from .._rendering import shortened
+from .._types import MatrixLike
 from .._validation import integer, real_array
 from . import drawing
 
@@ -25,11 +26,11 @@ _STYLES = list(product("osD^", drawing.COLORS))  # of the classes
 
 @filled(drawing.PARAGRAPHS)
 def biplot(
-    result: Any,
-    scores_or_X: Any,
+    result: object,
+    scores_or_X: MatrixLike,
     *,
     components: tuple[int, int] = (0, 1),
-    labels: Any = None,
+    labels: ArrayLike | None = None,
     names: Sequence[str] | None = None,
     n_variables: int = 10,
     ax: Axes | None = None,

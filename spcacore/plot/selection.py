@@ -16,6 +16,9 @@ from . import drawing
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from ..selection.criteria import SparsitySelection
+    from ..selection.tuning import SparsityPath
+
 
 _PARAMETERS = {
     "cardinality": "cardinality: nonzero loadings of each component",
@@ -33,7 +36,12 @@ _CRITERIA = {
 
 
 @filled(drawing.PARAGRAPHS)
-def path(path_or_selection: Any, *, chosen: float | None = None, ax: Axes | None = None) -> Axes:
+def path(
+    path_or_selection: SparsityPath | SparsitySelection,
+    *,
+    chosen: float | None = None,
+    ax: Axes | None = None,
+) -> Axes:
     """What sparsity costs: variance, or a score with its standard errors, against cardinality or penalty.
 
     Of a `SparsityPath`, the share of the variance that all components explain together and, for up to six,
@@ -72,7 +80,7 @@ def path(path_or_selection: Any, *, chosen: float | None = None, ax: Axes | None
     ordinary: 50.7 %
     chosen: 5, 42.9 %
     """
-    source = path_or_selection
+    source: Any = path_or_selection
     is_selection = all(hasattr(source, name) for name in ("parameter", "values", "score", "criterion"))
     if not is_selection and not all(
         hasattr(source, name) for name in ("parameter", "values", "explained_variance_ratio", "dense_ratio")

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .._docstrings import filled
 from .._messages import counted
 from .._rendering import shortened
+from .._types import Kind, OperatorLike
 from .._validation import check_choice, real_array
 from ..models.comparison import Comparison, option_of
 from ..models.variance import checked_loadings, operator_variances
@@ -27,11 +28,11 @@ _SCREE = ("sparse", "sparse, cumulative", "ordinary", "ordinary, cumulative")
 
 @filled(drawing.PARAGRAPHS)
 def scree(
-    result: Any,
-    X: Any = None,
+    result: object,
+    X: OperatorLike | None = None,
     *,
-    dense: Any = None,
-    kind: str | None = None,
+    dense: ArrayLike | None = None,
+    kind: Kind | None = None,
     center: bool | None = None,
     scale: bool | None = None,
     ax: Axes | None = None,

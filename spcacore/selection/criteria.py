@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from .._docstrings import hands_on
 from .._messages import counted
+from .._types import Deflation, Kind, MatrixLike, Method, OperatorLike, RandomSource, Rule
 from .._validation import (
     Hook,
     check_callback,
@@ -24,7 +26,7 @@ from .._validation import (
 )
 from ..linalg.orthogonal import unit_columns
 from ..linalg.threads import check_jobs
-from ..models.components import SparsePCAResult
+from ..models.components import SparsePCAResult, sparse_pca
 from ..operators.partition import row_blocks
 from ..operators.sparse_format import canonical_arrays
 from ..progress import SelectionProgress
@@ -35,6 +37,7 @@ from .tuning import Array, ByValue, NamedArray, Plan, SparsityPath
 
 CRITERIA = ("cv", "permutation", "sparseness", "bic", "stability")
 RULES = ("one_se", "best")
+NOT_FOR_CHOICES = ("explained", "explained_of", "sample_weight")
 Callback = Callable[[SelectionProgress], object]
 
 
@@ -102,14 +105,16 @@ class SparsitySelection(ByValue):
         )
 
 
+@hands_on(sparse_pca, leaves_out=NOT_FOR_CHOICES)
 def sparsity_path(
-    X: Any,
+    X: OperatorLike,
     *,
     n_components: int = 1,
-    cardinality: Any = None, l1_bound: Any = None, penalty: Any = None,
-    method: str | None = None, deflation: str | None = None,
-    kind: str = "data", center: bool = True, scale: bool = False,
-    rng: Any = None, callback: Callback | None = None,
+    cardinality: int | ArrayLike | None = None, l1_bound: float | ArrayLike | None = None,
+    penalty: float | ArrayLike | None = None,
+    method: Method | None = None, deflation: Deflation | None = None,
+    kind: Kind = "data", center: bool = True, scale: bool = False,
+    rng: RandomSource = None, callback: Callback | None = None,
     **options: Any,
 ) -> SparsityPath:  # fmt: skip
     """Sparse components for each of several values of their sparsity.
@@ -135,8 +140,7 @@ def sparsity_path(
     callback : callable, optional
         Called with a `SelectionProgress` after each value. Raising StopIteration ends the search early,
         see `Progress`.
-    **options
-        Any other option of `sparse_pca`, or of the method.
+    {options}
 
     Returns
     -------
@@ -172,16 +176,20 @@ def sparsity_path(
     return path
 
 
+@hands_on(sparse_pca, *(function for function, _ in MODELS.values()), leaves_out=NOT_FOR_CHOICES)
 def select_sparsity(
-    X: Any,
+    X: OperatorLike,
     *,
     n_components: int = 1,
-    cardinality: Any = None, l1_bound: Any = None, penalty: Any = None, model: str = "sparse_pca",
-    criterion: str = "cv", rule: str = "one_se", n_folds: int = 5, n_repeats: int = 1,
+    cardinality: int | ArrayLike | None = None, l1_bound: float | ArrayLike | None = None,
+    penalty: float | ArrayLike | None = None,
+    model: Literal["sparse_pca", "spca", "sca", "sma", "soppca"] = "sparse_pca",
+    criterion: Literal["cv", "permutation", "sparseness", "bic", "stability"] = "cv", rule: Rule = "one_se",
+    n_folds: int = 5, n_repeats: int = 1,
     n_permutations: int = 20, n_resamples: int = 50,
-    method: str | None = None, deflation: str | None = None,
-    kind: str = "data", center: bool = True, scale: bool = False,
-    n_jobs: int = 1, rng: Any = None, callback: Callback | None = None,
+    method: Method | None = None, deflation: Deflation | None = None,
+    kind: Kind = "data", center: bool = True, scale: bool = False,
+    n_jobs: int = 1, rng: RandomSource = None, callback: Callback | None = None,
     **options: Any,
 ) -> SparsitySelection:  # fmt: skip
     """Choose how sparse the components are to be.
@@ -228,8 +236,7 @@ def select_sparsity(
     callback : callable, optional
         Called with a `SelectionProgress` after each value of each fold or permutation, in the thread of the
         caller. Raising StopIteration ends the search early, see `Progress`.
-    **options
-        Any other option of `sparse_pca`, or of the method.
+    {options}
 
     Returns
     -------
@@ -310,13 +317,16 @@ def select_sparsity(
     return _selection(plan.parameter, criterion, plan.values, score, error, scores, best, one_se, rule, path)
 
 
+@hands_on(sparse_pca, leaves_out=(*NOT_FOR_CHOICES, "kind", "refine", "n_restarts", "block", "mu"))
 def select_n_components(
-    X: Any, n_components: int, *,
-    cardinality: Any = None, l1_bound: Any = None, penalty: Any = None,
-    criterion: str = "cv", rule: str = "one_se", n_folds: int = 5, n_repeats: int = 1,
-    n_permutations: int = 20, method: str | None = None, deflation: str | None = None,
+    X: MatrixLike, n_components: int, *,
+    cardinality: int | ArrayLike | None = None, l1_bound: float | ArrayLike | None = None,
+    penalty: float | ArrayLike | None = None,
+    criterion: Literal["cv", "permutation"] = "cv", rule: Rule = "one_se", n_folds: int = 5,
+    n_repeats: int = 1,
+    n_permutations: int = 20, method: Method | None = None, deflation: Deflation | None = None,
     center: bool = True, scale: bool = False,
-    n_jobs: int = 1, rng: Any = None, callback: Callback | None = None,
+    n_jobs: int = 1, rng: RandomSource = None, callback: Callback | None = None,
     **options: Any,
 ) -> SparsitySelection:  # fmt: skip
     """Choose how many sparse components to keep.
@@ -340,8 +350,7 @@ def select_n_components(
         As in `select_sparsity`.
     method, deflation, center, scale
         As in `sparse_pca`.
-    **options
-        Any other option of `sparse_pca`, or of the method, but `refine` and `block`.
+    {options}
 
     Returns
     -------
@@ -373,6 +382,10 @@ def select_n_components(
     for name in ("refine", "block"):
         if options.get(name):
             raise ValueError(f"{name}=True finds all components together, so that they cannot be counted")
+    if options.get("kind", "data") != "data":
+        raise TypeError(
+            "kind must be 'data': components are counted by rows, which a covariance does not have"
+        )
     X = _as_rows(X, "data", criterion, n_folds)
     given = {"cardinality": cardinality, "l1_bound": l1_bound, "penalty": penalty}
     plan = Plan(X, n_components, given, method, deflation, "data", center, scale, rng, options, counting=True)

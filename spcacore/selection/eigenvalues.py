@@ -17,13 +17,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from .._limits import ALL_VECTORS_ORDER
 from .._messages import counted
-from .._types import Array
+from .._types import Array, MatrixLike, RandomSource
 from .._validation import (
     as_seed,
     check_callback,
@@ -38,6 +38,9 @@ from .._validation import (
 from ..operators.sparse_format import canonical_arrays
 from ..progress import SelectionProgress
 from ..results import frame
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 KINDS = ("counts", "graph", "normal")
 ADJUSTMENTS = ("none", "holm", "bonferroni")
@@ -78,7 +81,7 @@ class CrossValidatedEigenvalues:
     kind: str
     noise: float | None
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> DataFrame:
         """A row for each direction, from 1, as a pandas DataFrame.
 
         Returns
@@ -105,10 +108,12 @@ class CrossValidatedEigenvalues:
 
 
 def cross_validated_eigenvalues(
-    X: Any, n_components: int, *,
-    kind: str = "counts", scale: bool | str = False, noise: float | None = None,
-    share: float = 0.1, n_splits: int = 10, level: float = 0.05, adjust: str = "none",
-    rng: Any = None, callback: Callback | None = None,
+    X: MatrixLike, n_components: int, *,
+    kind: Literal["counts", "graph", "normal"] = "counts", scale: bool | str = False,
+    noise: float | None = None,
+    share: float = 0.1, n_splits: int = 10, level: float = 0.05,
+    adjust: Literal["none", "holm", "bonferroni"] = "none",
+    rng: RandomSource = None, callback: Callback | None = None,
 ) -> CrossValidatedEigenvalues:  # fmt: skip
     """How many components, by p-values of cross-validated eigenvalues.
 
@@ -183,17 +188,17 @@ def cross_validated_eigenvalues(
         noise = _inside(noise, "noise", math.inf)
     share, level = _inside(share, "share", 1), _inside(level, "level", 1)
     n_splits, hook = integer(n_splits, "n_splits", 1), check_callback(callback)
-    X = _checked(X, kind)
-    r = integer(n_components, "n_components", 1, min(X.shape) - 1)
+    rows = _checked(X, kind)
+    r = integer(n_components, "n_components", 1, min(rows.shape) - 1)
     if kind == "normal":
-        X = X - X.mean(axis=0)
-        noise = _noise_of(X) if noise is None else noise
+        rows = rows - rows.mean(axis=0)
+        noise = _noise_of(rows) if noise is None else noise
         if noise == 0:
             raise ValueError("X has no noise: half of its singular values are 0; give noise")
     seed = as_seed(rng)
     values, scores = [], []
     for i in range(n_splits):
-        one = _split_scores(X, kind, r, share, noise, scale, np.random.default_rng([seed, 3, i]))
+        one = _split_scores(rows, kind, r, share, noise, scale, np.random.default_rng([seed, 3, i]))
         values.append(one[0])
         scores.append(one[1])
         if hook is not None and hook(SelectionProgress(i + 1, n_splits, i + 1)):

@@ -49,7 +49,8 @@ class ModelPlan(Plan):
         if len(named) > 1 or self.parameter not in taken:
             raise TypeError(f"model={model!r} takes {listed(taken)}, one of them, not {listed(named, 'and')}")
         self.X, self.method, self.deflation, self.kind, self.counting = X, model, "none", "data", False
-        self.model_options = {"center": center, "scale": scale, **options}
+        given_options = {name: value for name, value in options.items() if value is not None}
+        self.model_options = {"center": center, "scale": scale, **given_options}
         self.options = {"model": model, **self.model_options}
         self.treatment: dict[str, Any] = {"center": center, "scale": scale}
         self.problem = self._problem(X)

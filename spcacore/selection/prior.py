@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._docstrings import hands_on
 from .._messages import listed
+from .._types import MatrixLike
 from .._validation import check_callback
 from ..models.structured import StructuredPCAResult, oppca, soppca
 from ..progress import Callback, Progress
@@ -51,8 +53,9 @@ class PriorSelection:
         return f"PriorSelection(best={self.best!r}, evidence: {values})"
 
 
+@hands_on(oppca, leaves_out=PRIORS)
 def select_prior(
-    X: Any,
+    X: MatrixLike,
     priors: Mapping[str, Mapping[str, Any] | None],
     n_components: int | None = None,
     *,
@@ -82,8 +85,7 @@ def select_prior(
     callback : callable, optional
         As in `oppca`, for one prior after another. Raising StopIteration ends the comparison: it is then of
         the priors before that one.
-    **options
-        Further options of `oppca` or `soppca`: deflation, max_iter, tol, kind, center, scale, n_samples, rng.
+    {options}
 
     Returns
     -------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,9 @@ from .._validation import integer, number
 from ..linalg.orthogonal import unit_columns
 from ..results import frame, labels
 from .resampling import Refit, Sparse
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -194,7 +197,7 @@ class Stability:
                 rows[b] = member[b, index]
         return rows.T @ rows / self.n_resamples
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> DataFrame:
         """A row for each variable and component where it is ever chosen, as a pandas DataFrame.
 
         Returns

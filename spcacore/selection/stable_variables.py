@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._docstrings import hands_on
 from .._limits import STABLE_FREQUENCY
 from .._messages import counted
+from .._types import MatrixLike, RandomSource, Resampling
 from .._validation import (
     as_seed,
     check_bool,
@@ -28,6 +30,7 @@ from ..generalized.cca import sparse_cca
 from ..generalized.lda import sparse_lda
 from ..linalg.threads import Report, check_jobs, in_threads
 from ..models.alternation import with_defaults
+from ..models.components import sparse_pca
 from ..models.elastic_net import spca
 from ..models.rotated import sca
 from ..models.structured import soppca
@@ -54,13 +57,16 @@ ALIGNMENTS = ("assignment", "procrustes")
 Callback = Callable[[SelectionProgress], object]
 
 
+@hands_on(
+    sparse_pca, spca, sca, soppca, sparse_cca, sparse_lda, leaves_out=("kind", "sample_weight", "certify")
+)
 def stability(
-    X: Any, n_components: int, Y: Any = None, *,
-    model: str = "sparse_pca",
-    resampling: str = "complementary", n_resamples: int = 100,
+    X: MatrixLike, n_components: int, Y: MatrixLike | None = None, *,
+    model: Literal["sparse_pca", "spca", "sca", "soppca", "sparse_cca", "sparse_lda"] = "sparse_pca",
+    resampling: Resampling = "complementary", n_resamples: int = 100,
     threshold: float | None = None, max_false: float = 1.0, level: float = 0.95,
-    alignment: str = "assignment", warm_start: bool | None = None,
-    n_jobs: int = 1, rng: Any = None, callback: Callback | None = None,
+    alignment: Literal["assignment", "procrustes"] = "assignment", warm_start: bool | None = None,
+    n_jobs: int = 1, rng: RandomSource = None, callback: Callback | None = None,
     **options: Any,
 ) -> Stability:  # fmt: skip
     """Which variables of sparse components would be chosen again: stability selection, or a bootstrap.
@@ -111,9 +117,7 @@ def stability(
         Called with a `SelectionProgress` after each resample, in the thread of the caller. Raising
         StopIteration ends the search early: the result is that of the resamples finished, of which two are
         needed.
-    **options
-        Of the function of the model: how sparse, `method`, `center`, `scale`, ..., but `sample_weight` and
-        `certify`.
+    {options}
 
     Returns
     -------
@@ -265,7 +269,7 @@ def _refits(
     model: str, X: Any, n_components: Any, Y: Any, options: dict[str, Any], warm: bool, seed: int
 ) -> Refits:
     """The model of all the data, ready for resamples."""
-    options = dict(options)
+    options = {name: value for name, value in options.items() if value is not None}
     if model == "sparse_pca":
         method, deflation = with_defaults(
             options.pop("method", None), options.pop("objective", None), options.pop("deflation", None),

@@ -17,7 +17,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,9 @@ from ..results import frame
 from ..solvers.base import Solution
 from ..solvers.table import SOLVERS, SPARSITY
 
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
 
 class ByValue:
     """A result with something for each of several values of a parameter."""
@@ -54,7 +57,7 @@ class ByValue:
     parameter: str
     values: NDArray[Any]
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> DataFrame:
         """One row for each value, as a pandas DataFrame with the values as its index.
 
         Returns

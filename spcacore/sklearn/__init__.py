@@ -15,3 +15,7 @@ __all__ = [
 
 for _name in __all__:
     globals()[_name].__module__ = __name__  # the place for their users, in documentation and pickles
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._docstrings import filled
 from .._messages import counted
+from .._types import MatrixLike
 from .._validation import real_array
 from ..operators.transform import scores
 
@@ -93,7 +94,7 @@ class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def _set_iterations(self, result: Any) -> None:
         self.n_iter_ = max(1, int(np.max(result.n_iter, initial=1)))
 
-    def transform(self, X: Any) -> NDArray[Any]:
+    def transform(self, X: MatrixLike) -> NDArray[Any]:
         """Scores of the rows of X, centered and scaled, times the loadings.
 
         {rows_to}
@@ -110,7 +111,7 @@ class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 class Invertible(Transformer):
     """Scores that give rows back."""
 
-    def inverse_transform(self, X: Any) -> NDArray[Any]:
+    def inverse_transform(self, X: MatrixLike) -> NDArray[Any]:
         """Rows from their scores: of `transform(X)`, the projection of X onto the span of the components.
 
         {scores_to_rows}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._docstrings import filled
 from .._messages import listed
+from .._types import MatrixLike, Metric
 from .._validation import column_names
 from ..clustering.dissimilarity import sparse_dissimilarity
 from ..clustering.kmeans import sparse_kmeans
@@ -95,30 +96,30 @@ class SparseKMeans(_SparseClusters):
     l1_bound: float | None = None
     n_init: int = 20
     max_iter: int = 100
-    random_state: Any = None
+    random_state: int | np.random.Generator | np.random.RandomState | None = None
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: MatrixLike, y: object = None) -> Self:
         """Find the clusters of the rows of X.
 
         {fit_rows}
         """
         names = column_names(X)
-        X = self._checked(X, ensure_min_samples=min(2, self.n_clusters))
+        rows = self._checked(X, ensure_min_samples=min(2, self.n_clusters))
         if self.n_clusters == 1:
-            self.labels_ = np.zeros(X.shape[0], np.intp)
-            self.cluster_centers_ = np.asarray(X.mean(axis=0)).reshape(1, -1)
-            self.weights_, self.objective_ = np.zeros(X.shape[1], X.dtype), 0.0
+            self.labels_ = np.zeros(rows.shape[0], np.intp)
+            self.cluster_centers_ = np.asarray(rows.mean(axis=0)).reshape(1, -1)
+            self.weights_, self.objective_ = np.zeros(rows.shape[1], rows.dtype), 0.0
             self.n_iter_, self.result_ = 1, None
             return self
         result = sparse_kmeans(
-            X, self.n_clusters, self._bound(X.shape[1]), n_init=self.n_init, max_iter=self.max_iter,
+            rows, self.n_clusters, self._bound(rows.shape[1]), n_init=self.n_init, max_iter=self.max_iter,
             rng=as_rng(self.random_state),
         )  # fmt: skip
         self._set(result, names)
         self.labels_, self.cluster_centers_ = result.labels, result.centers
         return self
 
-    def predict(self, X: Any) -> NDArray[np.intp]:
+    def predict(self, X: MatrixLike) -> NDArray[np.intp]:
         """The cluster of the nearest center, in the weighted variables.
 
         {rows_to}
@@ -179,12 +180,12 @@ class SparseHierarchical(_SparseClusters):
     n_clusters: int = 2
     _: KW_ONLY
     l1_bound: float | None = None
-    metric: str = "sqeuclidean"
-    linkage: str = "complete"
+    metric: Metric = "sqeuclidean"
+    linkage: Literal["average", "complete", "single", "weighted"] = "complete"
     max_iter: int = 200
     tol: float | None = None
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: MatrixLike, y: object = None) -> Self:
         """Find the clusters of the rows of X.
 
         {fit_rows}
@@ -192,11 +193,11 @@ class SparseHierarchical(_SparseClusters):
         if self.linkage not in LINKAGES:
             raise ValueError(f"linkage must be {listed(map(repr, LINKAGES))}, not {self.linkage!r}")
         names = column_names(X)
-        X = self._checked(X, ensure_min_samples=2)
-        if not 1 <= self.n_clusters <= X.shape[0]:
-            raise ValueError(f"n_clusters must be in [1, {X.shape[0]}], not {self.n_clusters}")
+        rows = self._checked(X, ensure_min_samples=2)
+        if not 1 <= self.n_clusters <= rows.shape[0]:
+            raise ValueError(f"n_clusters must be in [1, {rows.shape[0]}], not {self.n_clusters}")
         result = sparse_dissimilarity(
-            X, self._bound(X.shape[1]), self.metric, max_iter=self.max_iter, tol=self.tol
+            rows, self._bound(rows.shape[1]), self.metric, max_iter=self.max_iter, tol=self.tol
         )
         self._set(result, names)
         self.linkage_ = linkage(result.dissimilarity.astype(np.float64), self.linkage)

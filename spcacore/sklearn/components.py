@@ -5,11 +5,23 @@ from __future__ import annotations
 import math
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._docstrings import filled
+from .._types import (
+    Constraint,
+    Deflation,
+    MatrixLike,
+    Method,
+    Objective,
+    Rotation,
+    ScreeningMode,
+    ShareOf,
+    Thresholding,
+)
 from .._validation import column_names
 from ..models.components import sparse_pca
 from ..models.elastic_net import spca
@@ -30,17 +42,17 @@ class Components(CallbackSupportMixin, WeightedBatches, Likelihood):
     _in_turn = False  # a task of a callback is a component, or else an iteration
 
     @with_callbacks
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Find the components of X.
 
         {fit}
         """
         self._afresh()
         names = column_names(X)
-        X = self._training(X)
-        r = self._count(*X.shape)
-        tasks = fit_tasks(self, X, int(r) if self._in_turn and isinstance(r, Integral) else None)
-        result = self._components(X, r, sample_weight, tasks)
+        rows = self._training(X)
+        r = self._count(*rows.shape)
+        tasks = fit_tasks(self, rows, int(r) if self._in_turn and isinstance(r, Integral) else None)
+        result = self._components(rows, r, sample_weight, tasks)
         if tasks is not None:
             tasks.close()
         result = replace(result, names=names)
@@ -159,27 +171,27 @@ class SparsePCA(Components):
 
     n_components: int | None = 2
     _: KW_ONLY
-    cardinality: Any = None
-    explained: Any = None
-    explained_of: str = "variance"
-    l1_bound: Any = None
-    penalty: Any = None
-    objective: str | None = None
-    method: str | None = None
-    deflation: str | None = None
-    constraint: str | None = None
+    cardinality: int | ArrayLike | None = None
+    explained: float | ArrayLike | None = None
+    explained_of: ShareOf = "variance"
+    l1_bound: float | ArrayLike | None = None
+    penalty: float | ArrayLike | None = None
+    objective: Objective | None = None
+    method: Method | None = None
+    deflation: Deflation | None = None
+    constraint: Constraint | None = None
     refine: bool = False
-    certify: bool | str = False
-    start: str | None = None
+    certify: bool | Literal["jointly"] = False
+    start: Literal["diagonal", "eigenvector"] | None = None
     n_starts: int | None = None
     max_iter: int | None = None
     tol: float | None = None
     renormalize: bool = True
     center: bool = True
     scale: bool = False
-    screening: str = "auto"
+    screening: ScreeningMode = "auto"
     options: dict[str, Any] | None = None
-    random_state: Any = None
+    random_state: int | np.random.Generator | np.random.RandomState | None = None
 
     _in_turn = True
 
@@ -192,7 +204,7 @@ class SparsePCA(Components):
         return replace(super()._of_covariance(A, r, running), n_samples=running.n_rows)
 
     def _components(self, X: Any, r: int, sample_weight: Any, callback: Any, **of: Any) -> Any:
-        sparsity = {
+        sparsity: dict[str, Any] = {
             "cardinality": self.cardinality, "explained": self.explained, "l1_bound": self.l1_bound,
             "penalty": self.penalty,
         }  # fmt: skip
@@ -267,10 +279,10 @@ class SPCA(Components):
 
     n_components: int | None = 2
     _: KW_ONLY
-    cardinality: Any = None
-    penalty: Any = None
+    cardinality: int | ArrayLike | None = None
+    penalty: float | ArrayLike | None = None
     ridge: float | None = None
-    start: Any = None
+    start: str | ArrayLike | None = None
     max_iter: int = 1000
     tol: float | None = None
     center: bool = True
@@ -367,9 +379,9 @@ class SCA(Components):
     n_components: int | None = 2
     _: KW_ONLY
     l1_bound: float | None = None
-    rotation: str = "varimax"
-    threshold: str = "soft"
-    start: Any = None
+    rotation: Rotation = "varimax"
+    threshold: Thresholding = "soft"
+    start: str | ArrayLike | None = None
     max_iter: int = 1000
     tol: float = 1e-5
     center: bool = True

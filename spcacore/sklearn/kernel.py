@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, Self
+from typing import Any, Literal, Self
 
-from numpy.typing import NDArray
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._docstrings import filled
+from .._types import MatrixLike
 from .._validation import column_names
 from ..models.kernel import kernel_pca
+from ..models.random_features import RandomFeatures
 from .base import PARAGRAPHS, as_rng
 
 
@@ -60,16 +64,16 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     n_components: int = 2
     _: KW_ONLY
-    kernel: Any = "rbf"
+    kernel: str | Callable[..., ArrayLike] = "rbf"
     bandwidth: float | None = None
     degree: int | None = None
     gamma: float | None = None
     coef0: float | None = None
-    random_features: Any = None
+    random_features: int | RandomFeatures | None = None
     ridge: float | None = None
-    solver: str | None = None
+    solver: Literal["lapack", "lanczos"] | None = None
     memory_limit: float | None = None
-    random_state: Any = None
+    random_state: int | np.random.Generator | np.random.RandomState | None = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -82,7 +86,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _n_features_out(self) -> int:
         return self.n_components_
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: MatrixLike, y: object = None) -> Self:
         """Find the components of X.
 
         Parameters
@@ -113,7 +117,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             self, X, accept_sparse=("csr", "csc"), dtype=(float, "float32"), **checks
         )  # fmt: skip
 
-    def transform(self, X: Any) -> NDArray[Any]:
+    def transform(self, X: MatrixLike) -> NDArray[Any]:
         """Scores of the rows of X.
 
         Parameters
@@ -128,7 +132,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         check_is_fitted(self)
         return self.result_.transform(self._checked(X, reset=False))
 
-    def inverse_transform(self, X: Any) -> NDArray[Any]:
+    def inverse_transform(self, X: ArrayLike) -> NDArray[Any]:
         """Approximate pre-images: rows whose scores are near the given ones; needs a `ridge`.
 
         {scores_to_rows}

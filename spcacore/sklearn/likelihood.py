@@ -27,6 +27,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._docstrings import filled
 from .._limits import ESTIMATOR_ENTRIES
 from .._records import record
+from .._types import MatrixLike
 from .._validation import is_sparse
 from ..linalg.orthogonal import orthonormal
 from ..operators.sparse_format import canonical_arrays
@@ -164,7 +165,7 @@ class Likelihood(Invertible):
 
     _density: Density
 
-    def score_samples(self, X: Any) -> NDArray[np.float64]:
+    def score_samples(self, X: MatrixLike) -> NDArray[np.float64]:
         """Log-density of each row of X in the model of the components and noise.
 
         The model has covariance `W W' + s2 I`, with W in the span of the components and both fitted to the
@@ -181,7 +182,7 @@ class Likelihood(Invertible):
         X = self._new(X)
         return self._density.log_density(X)
 
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: MatrixLike, y: object = None) -> float:
         """Mean log-density of the rows of X, see `score_samples`.
 
         Of rows held out, it is largest near the right number of variables: too few leave variance to the

@@ -7,10 +7,11 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from .._docstrings import filled
+from .._types import MatrixLike
 from .._validation import column_names
 from ..models.probabilistic import PPCAResult, ppca
 from .base import PARAGRAPHS
@@ -91,7 +92,7 @@ class PPCA(WeightedBatches, Likelihood):
         tags.input_tags.allow_nan = True
         return tags
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the model to X.
 
         Parameters
@@ -139,7 +140,7 @@ class PPCA(WeightedBatches, Likelihood):
             raise ValueError("the variances exceed the number range; rescale X")
         self.explained_variance_ratio_ = self.explained_variance_ / total
 
-    def transform(self, X: Any) -> NDArray[Any]:
+    def transform(self, X: MatrixLike) -> NDArray[Any]:
         """Posterior means `(W'W + s2 I)^-1 W'(x - mean)` of z, from the observed entries of each row.
 
         {missing_to}
@@ -148,7 +149,7 @@ class PPCA(WeightedBatches, Likelihood):
         X = self._new(X, finite=False)
         return self.result_.transform(X)
 
-    def inverse_transform(self, X: Any) -> NDArray[Any]:
+    def inverse_transform(self, X: MatrixLike) -> NDArray[Any]:
         """Rows from their posterior means: `W (W'W)^-1 (W'W + s2 I) z + mean`.
 
         Of `transform(X)` that is the projection of X onto the span of the components; `transform` of it
@@ -162,7 +163,7 @@ class PPCA(WeightedBatches, Likelihood):
         back = np.where(length > 0, self.explained_variance_ / np.where(length > 0, length, 1), 0)
         return self._rows((S * back.astype(S.dtype)) @ self.result_.directions.T)
 
-    def score_samples(self, X: Any) -> NDArray[np.float64]:
+    def score_samples(self, X: MatrixLike) -> NDArray[np.float64]:
         """Log-density of the observed entries of each row.
 
         {missing_to}

@@ -6,12 +6,13 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._docstrings import filled
+from .._types import MatrixLike, Resampling
 from ..selection.stable_variables import stability
 from .base import PARAGRAPHS, as_rng, default_cardinality
 
@@ -64,8 +65,8 @@ class StabilitySelector(SelectorMixin, BaseEstimator):
 
     n_components: int = 1
     _: KW_ONLY
-    cardinality: Any = None
-    resampling: str = "complementary"
+    cardinality: int | ArrayLike | None = None
+    resampling: Resampling = "complementary"
     n_resamples: int = 100
     threshold: float | None = None
     max_false: float = 1.0
@@ -73,14 +74,14 @@ class StabilitySelector(SelectorMixin, BaseEstimator):
     scale: bool = False
     options: dict[str, Any] | None = None
     n_jobs: int = 1
-    random_state: Any = None
+    random_state: int | np.random.Generator | np.random.RandomState | None = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: MatrixLike, y: object = None) -> Self:
         """Find the variables of X that are stable.
 
         Parameters
@@ -92,16 +93,16 @@ class StabilitySelector(SelectorMixin, BaseEstimator):
         -------
         self
         """
-        X = validate_data(
+        rows = validate_data(
             self, X, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32), ensure_min_samples=4
         )
         options = dict(self.options or {})
         if self.cardinality is not None:
             options["cardinality"] = self.cardinality
         elif not {"cardinality", "explained", "l1_bound", "penalty"} & set(options):
-            options["cardinality"] = default_cardinality(X.shape[1])
+            options["cardinality"] = default_cardinality(rows.shape[1])
         self.result_ = stability(
-            X, self.n_components, resampling=self.resampling, n_resamples=self.n_resamples,
+            rows, self.n_components, resampling=self.resampling, n_resamples=self.n_resamples,
             threshold=self.threshold, max_false=self.max_false, center=self.center, scale=self.scale,
             n_jobs=self.n_jobs, rng=as_rng(self.random_state), **options,
         )  # fmt: skip

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, Self
+from typing import Any, Literal, Self
 
-from numpy.typing import NDArray
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from .._docstrings import filled
+from .._types import MatrixLike
 from .._validation import column_names
 from ..models.structured import StructuredPCAResult, oppca, soppca
 from .base import PARAGRAPHS, Invertible, as_rng
@@ -69,18 +71,18 @@ class StructuredPCA(CallbackSupportMixin, Batches, Invertible):
 
     n_components: int = 2
     _: KW_ONLY
-    cardinality: Any = None
-    prior_covariance: Any = None
-    prior_precision: Any = None
-    deflation: str = "orthogonal"
+    cardinality: int | ArrayLike | None = None
+    prior_covariance: MatrixLike | None = None
+    prior_precision: MatrixLike | None = None
+    deflation: Literal["orthogonal", "naive", "constrained"] = "orthogonal"
     max_iter: int = 500
     tol: float | None = None
     center: bool = True
     scale: bool = False
-    random_state: Any = None
+    random_state: int | np.random.Generator | np.random.RandomState | None = None
 
     @with_callbacks
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: MatrixLike, y: object = None) -> Self:
         """Find the components of X.
 
         {fit_rows}
@@ -134,7 +136,7 @@ class StructuredPCA(CallbackSupportMixin, Batches, Invertible):
         self.explained_variance_ratio_ = result.explained_variance_ratio
         self.noise_variance_ = result.noise_variance
 
-    def transform(self, X: Any) -> NDArray[Any]:
+    def transform(self, X: MatrixLike) -> NDArray[Any]:
         """Weights of the rows of X, one component after the other.
 
         {rows_to}
@@ -143,7 +145,7 @@ class StructuredPCA(CallbackSupportMixin, Batches, Invertible):
         X = self._new(X)
         return self.result_.transform(X)
 
-    def inverse_transform(self, X: Any) -> NDArray[Any]:
+    def inverse_transform(self, X: MatrixLike) -> NDArray[Any]:
         """Rows from their weights: the weighted sums of the posterior means.
 
         {scores_to_rows}

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
 
 from .._docstrings import filled
+from .._types import MatrixLike
 from .._validation import column_names
 from ..generalized.cca import sparse_cca
 from ..generalized.lda import sparse_lda
@@ -80,18 +81,18 @@ class SparseLDA(ClassifierMixin, Transformer):
 
     n_components: int | None = None
     _: KW_ONLY
-    cardinality: Any = None
-    priors: Any = None
-    shrinkage: Any = None
+    cardinality: int | ArrayLike | None = None
+    priors: ArrayLike | None = None
+    shrinkage: float | str | None = None
     method: str = "auto"
     strategy: str = "auto"
     swaps: bool = True
     deflation: str = "projection"
     max_iter: int = 1000
     tol: float = 1e-8
-    random_state: Any = None
+    random_state: int | np.random.Generator | np.random.RandomState | None = None
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: MatrixLike, y: ArrayLike) -> Self:
         """Find the directions.
 
         Parameters
@@ -105,11 +106,11 @@ class SparseLDA(ClassifierMixin, Transformer):
         self
         """
         names = column_names(X)
-        X, y = self._training(X, y)
-        check_classification_targets(y)
-        cardinality = default_cardinality(X.shape[1]) if self.cardinality is None else self.cardinality
+        rows, labels = self._training(X, y)
+        check_classification_targets(labels)
+        cardinality = default_cardinality(rows.shape[1]) if self.cardinality is None else self.cardinality
         result = sparse_lda(
-            X, y, self.n_components, cardinality=cardinality, priors=self.priors,
+            rows, labels, self.n_components, cardinality=cardinality, priors=self.priors,
             shrinkage=self.shrinkage, method=self.method, strategy=self.strategy, swaps=self.swaps,
             deflation=self.deflation, max_iter=self.max_iter, tol=self.tol, rng=as_rng(self.random_state),
         )  # fmt: skip
@@ -118,7 +119,7 @@ class SparseLDA(ClassifierMixin, Transformer):
         self.scalings_, self.mean_ = result.scalings, result.mean
         return self
 
-    def transform(self, X: Any) -> NDArray[Any]:
+    def transform(self, X: MatrixLike) -> NDArray[Any]:
         """Discriminant scores `(X - mean) @ scalings`.
 
         {rows_to}
@@ -127,7 +128,7 @@ class SparseLDA(ClassifierMixin, Transformer):
         X = self._new(X)
         return self.result_.transform(X)
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: MatrixLike) -> NDArray[np.float64]:
         """`log pi_c - d^2/2`, d the distance to each centroid; of two classes, the second less the first.
 
         {rows_to}
@@ -137,7 +138,7 @@ class SparseLDA(ClassifierMixin, Transformer):
         values = self.result_.decision_function(X)
         return values[:, 1] - values[:, 0] if len(self.classes_) == 2 else values
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: MatrixLike) -> NDArray[Any]:
         """The class of largest `decision_function`.
 
         {rows_to}
@@ -146,7 +147,7 @@ class SparseLDA(ClassifierMixin, Transformer):
         X = self._new(X)
         return self.result_.predict(X)
 
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_log_proba(self, X: MatrixLike) -> NDArray[np.float64]:
         """Log-probabilities of the classes.
 
         {rows_to}
@@ -157,7 +158,7 @@ class SparseLDA(ClassifierMixin, Transformer):
         values -= values.max(axis=1, keepdims=True)
         return values - np.log(np.exp(values).sum(axis=1, keepdims=True))
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: MatrixLike) -> NDArray[np.float64]:
         """Probabilities of the classes, were they normal with the scatter within as their covariance.
 
         {rows_to}
@@ -242,10 +243,10 @@ class SparseCCA(Invertible):
 
     n_components: int = 1
     _: KW_ONLY
-    cardinality: Any = None
-    l1_bound: Any = None
-    method: str = "pmd"
-    ridge: Any = 0.0
+    cardinality: int | ArrayLike | None = None
+    l1_bound: float | ArrayLike | None = None
+    method: Literal["pmd", "generalized"] = "pmd"
+    ridge: float | ArrayLike = 0.0
     deflation: str | None = None
     max_iter: int = 1000
     tol: float | None = None
@@ -257,17 +258,17 @@ class SparseCCA(Invertible):
         tags.target_tags.multi_output = True
         return tags
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: MatrixLike, y: MatrixLike) -> Self:
         """Find the pairs.
 
         {two_sides}
         self
         """
         names_x, names_y = column_names(X), column_names(y)
-        X, y = self._training(X, y, multi_output=True, y_numeric=True)
-        self._flat = y.ndim == 1
-        y = self._second(y, X.dtype)
-        p, q = X.shape[1], y.shape[1]
+        rows, other = self._training(X, y, multi_output=True, y_numeric=True)
+        self._flat = other.ndim == 1
+        other = self._second(other, rows.dtype)
+        p, q = rows.shape[1], other.shape[1]
         l1_bound, cardinality = self.l1_bound, self.cardinality
         if l1_bound is None and cardinality is None:
             counts = default_cardinality(p), default_cardinality(q)
@@ -276,7 +277,7 @@ class SparseCCA(Invertible):
             else:
                 l1_bound = math.sqrt(counts[0]), math.sqrt(counts[1])
         result = sparse_cca(
-            X, y, self.n_components, method=self.method, l1_bound=l1_bound, cardinality=cardinality,
+            rows, other, self.n_components, method=self.method, l1_bound=l1_bound, cardinality=cardinality,
             ridge=self.ridge, deflation=self.deflation, scale=self.scale, max_iter=self.max_iter,
             tol=self.tol,
         )  # fmt: skip
@@ -287,7 +288,7 @@ class SparseCCA(Invertible):
         self.correlations_, self.n_components_ = result.correlations, result.n_components
         self._set_iterations(result)
         T, mean = result.scores_x.astype(np.float64), np.asarray(result.mean_y)
-        together = np.asarray(y.T @ T).T - np.outer(T.sum(axis=0), mean)
+        together = np.asarray(other.T @ T).T - np.outer(T.sum(axis=0), mean)
         self._regression = np.linalg.pinv(T.T @ T) @ together
         return self
 
@@ -297,7 +298,7 @@ class SparseCCA(Invertible):
         y = y.reshape(-1, 1) if y.ndim == 1 else y
         return y if y.dtype.kind == "f" else y.astype(dtype)
 
-    def transform(self, X: Any, y: Any = None) -> Any:
+    def transform(self, X: MatrixLike, y: MatrixLike | None = None) -> Any:
         """Scores of the rows of X, and of y if given.
 
         Parameters
@@ -320,7 +321,7 @@ class SparseCCA(Invertible):
             raise ValueError(f"y has shape {y.shape} where {needed} is needed")
         return own, scores(y, self.y_components_.T, self.y_mean_, self.y_scale_)
 
-    def fit_transform(self, X: Any, y: Any) -> NDArray[Any]:
+    def fit_transform(self, X: MatrixLike, y: MatrixLike) -> NDArray[Any]:
         """Fit, and the scores of the rows of X.
 
         {two_sides}
@@ -328,7 +329,7 @@ class SparseCCA(Invertible):
         """
         return self.fit(X, y).transform(X)
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
+    def predict(self, X: MatrixLike) -> NDArray[np.float64]:
         """y from the scores of X, by least squares.
 
         {rows_to}
@@ -337,7 +338,7 @@ class SparseCCA(Invertible):
         out = self._transformed(X) @ self._regression + self.y_mean_
         return out[:, 0] if self._flat else out
 
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: MatrixLike, y: MatrixLike) -> float:
         """Mean correlation of the pairs of scores of rows of X and y.
 
         It has the sign of the training data: pairs that are opposed in new rows count as negative.

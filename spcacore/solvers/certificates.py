@@ -20,10 +20,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .._limits import (
     BOUND_ENTRIES,
@@ -41,6 +41,7 @@ from .._limits import (
     THRESHOLD_WORK,
     WIDE_SAMPLES,
 )
+from .._types import Kind, MatrixLike
 from .._validation import check_bool, check_choice, integer, per_component
 from ..linalg.eigen import leading_eigenpairs
 from ..linalg.orthogonal import project_out
@@ -81,9 +82,10 @@ class OptimalityBound:
 
 @shared_parameters
 def optimality_bound(
-    X: Any, cardinality: Any, *,
-    n_components: int = 1, constraint: str | None = None,
-    kind: str = "data", center: Any = True, scale: Any = False, relaxation: bool = False,
+    X: MatrixLike, cardinality: int | ArrayLike, *,
+    n_components: int = 1, constraint: Literal["orthogonal"] | None = None,
+    kind: Kind = "data", center: bool | ArrayLike = True, scale: bool | ArrayLike = False,
+    relaxation: bool = False,
 ) -> OptimalityBound:  # fmt: skip
     """An upper bound on `x'Ax` over unit vectors with at most k nonzeros.
 

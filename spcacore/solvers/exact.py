@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .. import _core
 from .._limits import (
@@ -25,6 +25,7 @@ from .._limits import (
     THRESHOLD_WORK,
 )
 from .._records import record
+from .._types import Kind, OperatorLike, RandomSource
 from .._validation import LARGEST, as_seed, check_bool, check_choice, integer, number
 from ..operators.deflation import DeflatedOperator
 from ..operators.inputs import as_problem
@@ -90,13 +91,14 @@ class BranchAndBound(Solver):
 
 @shared_parameters
 def branch_and_bound(
-    X: Any, cardinality: int, *,
+    X: OperatorLike, cardinality: int, *,
     start: Any = "tpower",
     tol: float = 0.0,
     time_limit: float | None = None,
     node_limit: int | None = None,
-    kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
-    n_features: int | None = None, rng: Any = None, callback: Callback | None = None,
+    kind: Kind = "data", center: bool | ArrayLike = True, scale: bool | ArrayLike = False,
+    sample_weight: ArrayLike | None = None,
+    n_features: int | None = None, rng: RandomSource = None, callback: Callback | None = None,
 ) -> ExactComponent:  # fmt: skip
     """The best sparse principal component of given cardinality, proved.
 

@@ -7,10 +7,10 @@ import math
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .. import _core
 from .._limits import (
@@ -22,6 +22,7 @@ from .._limits import (
     SUBSPACE_SPARE,
 )
 from .._records import record
+from .._types import Kind, OperatorLike, RandomSource, ScreeningMode
 from .._validation import check_bool, check_choice, number, per_component
 from ..linalg.orthogonal import polar_factor
 from ..operators.deflation import DeflatedOperator
@@ -220,12 +221,15 @@ def _rounding(op: _core.Operator) -> float:
 
 @shared_parameters
 def gpower(
-    X: Any, penalty: float, *,
-    norm: str = "l1", relative: bool = False,
-    start: Any = None, n_starts: int | None = None, max_iter: int = 1000, tol: float | None = None,
+    X: OperatorLike, penalty: float, *,
+    norm: Literal["l1", "l0"] = "l1", relative: bool = False,
+    start: str | ArrayLike | None = None, n_starts: int | None = None, max_iter: int = 1000,
+    tol: float | None = None,
     renormalize: bool = True,
-    kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
-    screening: str = "auto", n_features: int | None = None, rng: Any = None, callback: Callback | None = None,
+    kind: Kind = "data", center: bool | ArrayLike = True, scale: bool | ArrayLike = False,
+    sample_weight: ArrayLike | None = None,
+    screening: ScreeningMode = "auto", n_features: int | None = None, rng: RandomSource = None,
+    callback: Callback | None = None,
 ) -> SparseComponent:  # fmt: skip
     """One sparse principal component by the generalized power method.
 

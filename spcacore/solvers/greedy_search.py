@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .. import _core
 from .._limits import (
@@ -23,6 +23,7 @@ from .._limits import (
     WORKING_SET_GREEDY,
 )
 from .._records import record
+from .._types import Kind, OperatorLike, RandomSource, ScreeningMode
 from .._validation import as_seed, check_bool, check_choice, integer
 from ..linalg.orthogonal import fix_sign
 from ..linalg.pencil import PencilBasis, ties
@@ -139,11 +140,13 @@ class GreedySearch(Solver):
 
 @shared_parameters
 def greedy(
-    X: Any, cardinality: int, *,
-    strategy: str = "forward",
+    X: OperatorLike, cardinality: int, *,
+    strategy: Literal["forward", "gradient", "backward", "bidirectional"] = "forward",
     first: int | None = None,
-    kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
-    screening: str = "auto", n_features: int | None = None, rng: Any = None, callback: Callback | None = None,
+    kind: Kind = "data", center: bool | ArrayLike = True, scale: bool | ArrayLike = False,
+    sample_weight: ArrayLike | None = None,
+    screening: ScreeningMode = "auto", n_features: int | None = None, rng: RandomSource = None,
+    callback: Callback | None = None,
 ) -> GreedyComponent:  # fmt: skip
     """Sparse principal components of cardinality 1, ..., K by greedy search.
 

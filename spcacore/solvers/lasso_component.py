@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .. import _core
 from .._limits import REFIT_RISE, WORKING_SET_FACTOR
 from .._records import record
+from .._types import Kind, OperatorLike, RandomSource
 from .._validation import check_choice, real_array
 from ..linalg.orthogonal import orthogonal_part
 from ..operators.deflation import DeflatedOperator
@@ -107,12 +108,15 @@ class LassoComponent(IterativeSolver):
 
 @shared_parameters
 def scotlass(
-    X: Any, l1_bound: float, *,
-    earlier: Any = None,
-    start: Any = None, n_starts: int | None = None, max_iter: int = 1000, tol: float | None = None,
+    X: OperatorLike, l1_bound: float, *,
+    earlier: ArrayLike | None = None,
+    start: str | ArrayLike | None = None, n_starts: int | None = None, max_iter: int = 1000,
+    tol: float | None = None,
     renormalize: bool = False,
-    kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
-    screening: str = "auto", n_features: int | None = None, rng: Any = None, callback: Callback | None = None,
+    kind: Kind = "data", center: bool | ArrayLike = True, scale: bool | ArrayLike = False,
+    sample_weight: ArrayLike | None = None,
+    screening: Literal["auto", "gram", "working_set", "none"] = "auto", n_features: int | None = None,
+    rng: RandomSource = None, callback: Callback | None = None,
 ) -> SparseComponent:  # fmt: skip
     """One sparse principal component of bounded l1 norm, orthogonal to earlier loadings.
 

@@ -6,9 +6,10 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._limits import (
     GREEDY_PENALTIES,
@@ -21,6 +22,7 @@ from .._limits import (
 )
 from .._messages import counted
 from .._records import record
+from .._types import Kind, MatrixLike, ShareOf
 from .._validation import LARGEST, check_bool, check_choice, integer, number
 from ..linalg.eigen import all_eigenpairs
 from ..linalg.pencil import PencilBasis
@@ -303,19 +305,19 @@ def _last(path: Iterator[Support], k: int) -> Iterator[Support]:
 
 @shared_parameters
 def least_squares_component(
-    X: Any,
+    X: MatrixLike,
     cardinality: int | None = None,
     *,
     explained: float | None = None,
-    explained_of: str = "variance",
-    strategy: str = "auto",
+    explained_of: ShareOf = "variance",
+    strategy: Literal["auto", "forward", "backward", "bidirectional", "projection", "exact"] = "auto",
     swaps: bool = True,
     time_limit: float | None = None,
     node_limit: int | None = None,
-    kind: str = "data",
-    center: Any = True,
-    scale: Any = False,
-    sample_weight: Any = None,
+    kind: Kind = "data",
+    center: bool | ArrayLike = True,
+    scale: bool | ArrayLike = False,
+    sample_weight: ArrayLike | None = None,
     n_features: int | None = None,
     callback: Callback | None = None,
 ) -> SparseComponent:

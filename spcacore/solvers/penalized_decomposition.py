@@ -9,11 +9,12 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .. import _core
 from .._limits import CONTINUATION, WORKING_SET_FACTOR
 from .._records import record
+from .._types import Kind, OperatorLike, RandomSource, ScreeningMode
 from .._validation import check_bool, number
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
@@ -140,13 +141,16 @@ class PenalizedDecomposition(IterativeSolver):
 
 @shared_parameters
 def pmd(
-    X: Any, l1_bound: float, *,
+    X: OperatorLike, l1_bound: float, *,
     sample_l1_bound: float | None = None,
     nonnegative: bool = False,
-    start: Any = None, n_starts: int | None = None, max_iter: int = 1000, tol: float | None = None,
+    start: str | ArrayLike | None = None, n_starts: int | None = None, max_iter: int = 1000,
+    tol: float | None = None,
     renormalize: bool = False,
-    kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
-    screening: str = "auto", n_features: int | None = None, rng: Any = None, callback: Callback | None = None,
+    kind: Kind = "data", center: bool | ArrayLike = True, scale: bool | ArrayLike = False,
+    sample_weight: ArrayLike | None = None,
+    screening: ScreeningMode = "auto", n_features: int | None = None, rng: RandomSource = None,
+    callback: Callback | None = None,
 ) -> PMDComponent:  # fmt: skip
     """One sparse principal component by the penalized matrix decomposition.
 

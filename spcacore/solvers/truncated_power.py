@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .. import _core
 from .._limits import (
@@ -22,6 +22,7 @@ from .._limits import (
     WORKING_SET_FACTOR,
 )
 from .._records import record
+from .._types import Kind, OperatorLike, RandomSource, ScreeningMode
 from .._validation import check_bool
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
@@ -214,13 +215,15 @@ def _running(state: DeflatedOperator) -> _core.Operator:
 
 @shared_parameters
 def tpower(
-    X: Any, cardinality: int, *,
+    X: OperatorLike, cardinality: int, *,
     nonnegative: bool = False,
     swaps: bool | None = None,
     start: Any = None, n_starts: int | None = None, max_iter: int = 1000, tol: float | None = None,
     renormalize: bool = True,
-    kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
-    screening: str = "auto", n_features: int | None = None, rng: Any = None, callback: Callback | None = None,
+    kind: Kind = "data", center: bool | ArrayLike = True, scale: bool | ArrayLike = False,
+    sample_weight: ArrayLike | None = None,
+    screening: ScreeningMode = "auto", n_features: int | None = None, rng: RandomSource = None,
+    callback: Callback | None = None,
 ) -> SparseComponent:  # fmt: skip
     """One sparse principal component by the truncated power method.
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .. import _core
 from .._limits import SYMMETRY
 from .._messages import counted
+from .._types import Deflation, Kind, MatrixLike
 from .._validation import (
     check_bool,
     check_choice,
@@ -24,12 +25,12 @@ from ..operators.dense import blas_layout
 
 
 def deflate(
-    A: Any,
-    x: Any,
-    method: str = "projection",
+    A: MatrixLike,
+    x: ArrayLike,
+    method: Deflation = "projection",
     *,
-    earlier: Any = None,
-    kind: str = "covariance",
+    earlier: ArrayLike | None = None,
+    kind: Kind = "covariance",
     center: bool = True,
     overwrite: bool = False,
 ) -> NDArray[Any]:

@@ -1,0 +1,161 @@
+"""`help`, `inspect.signature` and tab completion: types, options by name, and names of this package alone."""
+
+import importlib
+import inspect
+import re
+import sys
+import typing
+
+import numpy as np
+import pytest
+from extras import skipping
+
+import spcacore
+from spcacore import _types
+from spcacore._docstrings import hands_on
+from spcacore.models import alternation, rotated, variance
+from spcacore.operators import deflation, screening
+from spcacore.selection import criteria, resampling
+from spcacore.solvers import share, table
+
+MODULES = [
+    "spcacore",
+    *(f"spcacore.{name}" for name in ("anndata", "datasets", "plot", "progress", "sklearn")),
+]
+OPEN = {
+    ("ProgressBar", "options"),  # those of tqdm, whatever its version has
+    ("SparseCCA.transform", "return"),  # one array or two, as scikit-learn asks
+}
+BLOCKS = {"results", "reduced", "stacked", "mapped", "split", "split_or_none", "beside", "whole"}  # plumbing
+
+
+def public(module):
+    """(name, function or class) of all that users call, methods as well."""
+    with skipping():
+        module = importlib.import_module(module)
+    for name in module.__all__:
+        thing = getattr(module, name)
+        if inspect.isclass(thing):
+            yield name, thing
+            for method, function in inspect.getmembers(thing, inspect.isfunction):
+                ours = function.__module__.startswith("spcacore") and not method.startswith("_")
+                if ours and not (name == "RowBlocks" and method in BLOCKS):
+                    yield f"{name}.{method}", function
+        elif callable(thing):
+            yield name, thing
+
+
+def untyped(annotation):
+    """Whether a value may be anything: `Any` outside of brackets, or no annotation at all."""
+    if annotation is inspect.Signature.empty:
+        return True
+    text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
+    while (shorter := re.sub(r"\[[^\[\]]*\]", "", text)) != text:
+        text = shorter
+    return re.search(r"\bAny\b", text) is not None
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_signatures_have_types_and_options_by_name(module):
+    wrong = []
+    for name, thing in public(module):
+        signature = inspect.signature(thing)
+        for option, one in signature.parameters.items():
+            if option == "self" or (name, option) in OPEN:
+                continue
+            if one.kind in (one.VAR_KEYWORD, one.VAR_POSITIONAL):
+                wrong.append(f"{name} hides its options behind {one}")
+            elif untyped(one.annotation) and not (inspect.isclass(thing) and not hasattr(thing, "fit")):
+                wrong.append(f"{name}: {option} may be anything")
+        answer = signature.return_annotation
+        if not inspect.isclass(thing) and untyped(answer) and (name, "return") not in OPEN:
+            wrong.append(f"{name} returns anything")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_what_counts_as_a_type():
+    assert all(map(untyped, ("Any", "Any | None", inspect.Signature.empty)))
+    assert not any(map(untyped, ("NDArray[Any]", "dict[str, tuple[Any, int]] | None")))
+
+
+def test_options_handed_on_are_taken():
+    """Every name that a signature shows is one that the function takes, at the default that it shows."""
+    X = spcacore.datasets.make_spiked(40, 15, cardinality=4, rng=0)[0]
+    for function, arguments, given in (
+        (spcacore.sparse_pca, (X, 2), {"cardinality": 3}),
+        (spcacore.sparsity_path, (X,), {"cardinality": [2, 3]}),
+        (spcacore.select_n_components, (X, 2), {"cardinality": 3}),
+    ):
+        shown = inspect.signature(function).parameters
+        defaults = {name: one.default for name, one in shown.items() if one.default is not one.empty}
+        assert len(defaults) > 25
+        found, plain = function(*arguments, **{**defaults, **given}), function(*arguments, **given)
+        found, plain = (getattr(one, "results", [one])[0] for one in (found, plain))
+        if hasattr(plain, "loadings"):
+            np.testing.assert_array_equal(found.loadings, plain.loadings)
+
+
+@pytest.mark.parametrize("name", ["sparse_pca", "select_sparsity", "stability"])
+def test_every_option_of_every_method_is_shown(name):
+    taken = {option for method in table.SOLVERS.values() for option in method.option_names()}
+    assert taken <= set(inspect.signature(getattr(spcacore, name)).parameters)
+
+
+def test_a_decorated_function_shows_what_it_hands_on():
+    def inner(x, *, level: "int" = 3, kind: "str" = "a", more=None):
+        """Nothing."""
+
+    @hands_on(inner, leaves_out=["more"])
+    def outer(x, *, kind: "str" = "b", **options):
+        """Do.
+
+        {options}
+        """
+        return options
+
+    assert str(inspect.signature(outer)) == "(x, *, kind: 'str' = 'b', level: 'int' = 3)"
+    assert inspect.getdoc(outer).endswith("level : optional\n    As in `inner`.")
+    assert outer(1, level=2) == {"level": 2}
+
+
+@pytest.mark.parametrize(
+    ("words", "choices"),
+    [
+        (_types.Method, table.SOLVERS),
+        (_types.Deflation, deflation.DEFLATIONS),
+        (_types.Objective, alternation.OBJECTIVES),
+        (_types.Constraint, alternation.CONSTRAINTS),
+        (_types.Definition, variance.VARIANCE_DEFINITIONS),
+        (_types.ShareOf, share.SHARES),
+        (_types.ScreeningMode, screening.MODES),
+        (_types.Rule, criteria.RULES),
+        (_types.Resampling, resampling.RESAMPLINGS),
+        (_types.Rotation, rotated._ROTATIONS),
+        (_types.Thresholding, rotated._THRESHOLDS),
+    ],
+)
+def test_words_of_types_are_those_that_are_checked(words, choices):
+    assert set(typing.get_args(words)) == set(choices)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_tab_completion_offers_what_is_public(module):
+    with skipping():
+        module = importlib.import_module(module)
+    offered = set(dir(module))
+    more = {"__version__", "anndata", "plot", "progress", "sklearn"} if module is spcacore else set()
+    assert offered == set(module.__all__) | more
+    for name in offered - {"plot", "sklearn"}:  # which need other packages
+        assert getattr(module, name) is not None
+
+
+def test_what_needs_a_package_says_so(monkeypatch):
+    for name in [name for name in sys.modules if name.startswith("spcacore.sklearn")]:
+        monkeypatch.delitem(sys.modules, name)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "sklearn"] or ["sklearn"]:
+        monkeypatch.setitem(sys.modules, name, None)
+    if "sklearn" in vars(spcacore):
+        monkeypatch.delattr(spcacore, "sklearn")
+    assert not hasattr(spcacore, "sklearn")
+    with pytest.raises(AttributeError, match=r"spcacore.sklearn is not there: .*sklearn"):
+        _ = spcacore.sklearn
