@@ -34,12 +34,14 @@ from .base import (
     Report,
     Solution,
     check_iterations,
+    choice_options,
     component_result,
     drop_zeros,
     ended,
     run_one,
 )
 from .candidates import begin_among
+from .choosing import ascend, penalization
 from .parameters import shared_parameters
 from .refitting import refit
 from .starts import Start, power_start, search_starts
@@ -57,6 +59,7 @@ class GeneralizedPower(IterativeSolver):
     sparsity = "penalty"
     maximizes_quotient = True
     in_working_set = True
+    chooses = "all"
 
     @classmethod
     def from_options(
@@ -133,6 +136,9 @@ class GeneralizedPower(IterativeSolver):
         """The best of the runs from all starts, re-fitted if asked."""
         l0, rounding = self.norm == "l0", _rounding(op)
         limits = self.max_iter, self.tolerance(op), hook
+        choice, rule, worth = state.choice, None, None
+        if choice is not None:
+            rule, worth = penalization(choice, l0, gamma)
         best, most = None, -math.inf
         again, work = 0, 0.0  # starts that led to the best, and multiplications of all
         for index, entries, _ in starts:
@@ -140,9 +146,14 @@ class GeneralizedPower(IterativeSolver):
                 ended(hook) or (self._chooses and (again > SAME_ENDS or work > START_WORK))
             ):
                 break
-            status, index, entries, objective, variance, n_iter = op.gpower(
-                index, entries, l0, gamma, *limits
-            )
+            if choice is None or rule is None or worth is None:
+                status, index, entries, objective, variance, n_iter = op.gpower(
+                    index, entries, l0, gamma, *limits
+                )
+            else:
+                status, index, entries, objective, variance, n_iter = ascend(
+                    op, choice, rule, index, entries, *limits, worth
+                )
             work += 2.0 * problem.cost * n_iter
             first_term = abs(variance) if l0 else math.sqrt(abs(variance))
             if status < 0 or (status == 0 and objective <= rounding * first_term):
@@ -236,6 +247,7 @@ def gpower(
     norm: str = "l1", relative: bool = False,
     start: Any = None, n_starts: int | None = None, max_iter: int = 1000, tol: float | None = None,
     renormalize: bool = True,
+    include: Any = None, exclude: Any = None, groups: Any = None, nonnegative: Any = False,
     kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
     screening: str = "auto", n_features: int | None = None, rng: Any = None, callback: Callback | None = None,
 ) -> SparseComponent:  # fmt: skip
@@ -277,6 +289,7 @@ def gpower(
     renormalize : bool, default True
         Replace the values on the support by the leading eigenvector there, which undoes the shrinkage
         of an l1 penalty. False returns z.
+    {choice}
     {screened}
 
     Returns
@@ -308,9 +321,10 @@ def gpower(
         "norm": norm, "relative": relative, "start": start, "n_starts": n_starts, "max_iter": max_iter,
         "tol": tol, "renormalize": renormalize,
     }  # fmt: skip
+    choice = choice_options(GeneralizedPower, options, include, exclude, groups, nonnegative)
     run = run_one(
         GeneralizedPower, X, penalty, options, rng, callback, kind=kind, center=center, scale=scale,
-        sample_weight=sample_weight, n_features=n_features, screening=screening,
+        sample_weight=sample_weight, n_features=n_features, screening=screening, choice=choice,
     )  # fmt: skip
     problem = run.problem
     if run.found is None and (problem.diagonal is None or problem.diagonal.any()):

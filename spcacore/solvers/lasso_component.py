@@ -23,6 +23,7 @@ from .base import (
     Report,
     Solution,
     check_iterations,
+    choice_options,
     component_result,
     drop_zeros,
     run_one,
@@ -121,6 +122,7 @@ def scotlass(
     earlier: Any = None,
     start: Any = None, n_starts: int | None = None, max_iter: int = 1000, tol: float | None = None,
     renormalize: bool = False,
+    exclude: Any = None,
     kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
     screening: str = "auto", n_features: int | None = None, rng: Any = None, callback: Callback | None = None,
 ) -> SparseComponent:  # fmt: skip
@@ -150,6 +152,7 @@ def scotlass(
     renormalize : bool, default False
         Replace the values on the support by the best ones there that are orthogonal to the earlier
         loadings. Their l1 norm may exceed the bound.
+    {exclude}
     {matrix}
     screening : {"auto", "gram", "working_set", "none"}, default "auto"
         How data are kept from being read for every product, see `sparse_pca`.
@@ -205,6 +208,7 @@ def scotlass(
     run = run_one(
         LassoComponent, X, l1_bound, options, rng, callback, without_earlier, kind=kind, center=center,
         scale=scale, sample_weight=sample_weight, n_features=n_features, screening=screening, definite=False,
+        choice=choice_options(LassoComponent, {}, None, exclude, None, False),
     )  # fmt: skip
     if run.found is None and run.state.basis:
         raise ValueError(

@@ -35,6 +35,7 @@ from .base import (
     Report,
     Solution,
     Solver,
+    choice_options,
     component_result,
     drop_zeros,
     ended,
@@ -313,6 +314,7 @@ def least_squares_component(
     swaps: bool = True,
     time_limit: float | None = None,
     node_limit: int | None = None,
+    exclude: Any = None,
     kind: str = "data",
     center: Any = True,
     scale: Any = False,
@@ -352,6 +354,7 @@ def least_squares_component(
         Then swap variables, one for one, until no swap explains more.
     time_limit, node_limit : optional
         Seconds, and nodes of the tree, after which "exact" ends.
+    {exclude} They are not explained either.
     {matrix}
     {n_features}
     {callback}
@@ -398,6 +401,7 @@ def least_squares_component(
     run = run_one(
         LeastSquares, X, sparsity, options, None, callback, kind=kind, center=center, scale=scale,
         sample_weight=sample_weight, n_features=n_features, screening="none",
+        choice=choice_options(LeastSquares, {}, None, exclude, None, False),
     )  # fmt: skip
     x = component_result(run)
     upper = None if run.found is None else run.found.upper_bound

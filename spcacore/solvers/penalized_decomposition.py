@@ -25,11 +25,13 @@ from .base import (
     Report,
     Solution,
     check_iterations,
+    choice_options,
     component_result,
     drop_zeros,
     run_one,
 )
 from .candidates import begin_among
+from .choosing import ascend, bounding
 from .parameters import shared_parameters
 from .refitting import best_of_bounded, penalty_continuation, refit
 from .starts import Start, search_starts
@@ -52,6 +54,7 @@ class PenalizedDecomposition(IterativeSolver):
     missing = True
     maximizes_quotient = True
     in_working_set = True
+    chooses = "all"
 
     @classmethod
     def from_options(
@@ -119,14 +122,26 @@ class PenalizedDecomposition(IterativeSolver):
         )  # fmt: skip
         weights = () if two_way else CONTINUATION  # two-way steps know no penalty
 
+        choice = state.choice
+        if choice is not None and two_way:
+            raise ValueError("sample_l1_bound does not go with include, groups or signs of variables")
+
+        def steps(
+            op: _core.Operator, index: NDArray[np.intp], entries: NDArray[Any]
+        ) -> tuple[int, NDArray[np.intp], NDArray[Any], float, int]:
+            if choice is None:
+                return op.pmd(index, entries, *limits)
+            found = ascend(op, choice, bounding(choice, l1_bound), index, entries, *limits[2:5])
+            return *found[:4], found[5]
+
         def run(
             operator: _core.Operator, index: NDArray[np.intp], entries: NDArray[Any], _: tuple[int, ...]
         ) -> Solution | None:
-            status, index, entries, objective, n_iter = operator.pmd(index, entries, *limits)
+            status, index, entries, objective, n_iter = steps(operator, index, entries)
             if status < 0:
                 return None
             x = Solution(index, entries, objective, n_iter, status == 0)
-            return penalty_continuation(state, x, lambda op, i, v: op.pmd(i, v, *limits), weights)
+            return penalty_continuation(state, x, steps, weights)
 
         begin = partial(bounded_starts, problem, state, l1_bound, self.start, self.n_starts, seed)
         best = best_of_bounded(state, begin, run, hook, self.renormalize, self.nonnegative)
@@ -152,9 +167,9 @@ class PenalizedDecomposition(IterativeSolver):
 def pmd(
     X: Any, l1_bound: float, *,
     sample_l1_bound: float | None = None,
-    nonnegative: bool = False,
     start: Any = None, n_starts: int | None = None, max_iter: int = 1000, tol: float | None = None,
     renormalize: bool = False,
+    include: Any = None, exclude: Any = None, groups: Any = None, nonnegative: Any = False,
     kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
     screening: str = "auto", n_features: int | None = None, rng: Any = None, callback: Callback | None = None,
 ) -> PMDComponent:  # fmt: skip
@@ -179,8 +194,6 @@ def pmd(
         bound.
     sample_l1_bound : float, optional
         The two-way form: a bound, in [1, sqrt(n)], on the l1 norm of u besides. Data only.
-    nonnegative : bool, default False
-        Only loadings without negative entries.
     start : None, "diagonal", "eigenvector" or array-like of shape (p,), optional
         None (default): nearly the leading eigenvector of the submatrix of the `4 l1_bound**2`
         variables of largest variance or, where all variances tie, dense leading vectors; then single
@@ -192,6 +205,7 @@ def pmd(
     renormalize : bool, default False
         Replace the values on the support by the leading eigenvector there. Its l1 norm may exceed
         the bound.
+    {choice}
     {matrix}
     screening : {"auto", "gram", "working_set", "both", "shadow", "references", "none"}, default "auto"
         How data are kept from being read for every product, see `sparse_pca`. The two-way form
@@ -228,12 +242,14 @@ def pmd(
     1.8
     """
     options = {
-        "sample_l1_bound": sample_l1_bound, "nonnegative": nonnegative, "start": start, "n_starts": n_starts,
+        "sample_l1_bound": sample_l1_bound, "start": start, "n_starts": n_starts,
         "max_iter": max_iter, "tol": tol, "renormalize": renormalize,
     }  # fmt: skip
+    choice = choice_options(PenalizedDecomposition, options, include, exclude, groups, nonnegative)
     run = run_one(
         PenalizedDecomposition, X, l1_bound, options, rng, callback, kind=kind, center=center, scale=scale,
         sample_weight=sample_weight, n_features=n_features, screening=screening, definite=False,
+        choice=choice,
     )  # fmt: skip
     problem, found = run.problem, run.found
     component = component_result(run)

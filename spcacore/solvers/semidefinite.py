@@ -30,7 +30,17 @@ from ..operators.problem import Problem
 from ..operators.submatrix import largest_submatrix
 from ..progress import Callback
 from ..results import DSPCAComponent
-from .base import Report, Run, Solution, Solver, component_result, drop_zeros, ended, progress_hook
+from .base import (
+    Report,
+    Run,
+    Solution,
+    Solver,
+    choice_options,
+    component_result,
+    drop_zeros,
+    ended,
+    progress_hook,
+)
 from .parameters import shared_parameters
 from .refitting import refit
 
@@ -98,6 +108,7 @@ def dspca(
     penalty: float | None = None,
     tol: float = 1e-3, max_iter: int = 1000,
     renormalize: bool = True,
+    exclude: Any = None,
     kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
     n_features: int | None = None, callback: Callback | None = None,
 ) -> DSPCAComponent:  # fmt: skip
@@ -133,6 +144,7 @@ def dspca(
         Each iteration decomposes a matrix of the variables that remain.
     renormalize : bool, default True
         Replace the values on the support by the leading eigenvector of A there.
+    {exclude}
     {matrix}
     {n_features}
     {callback}
@@ -175,8 +187,9 @@ def dspca(
     if (cardinality is None) == (penalty is None):
         raise TypeError("dspca takes either cardinality or penalty")
     problem = as_problem(
-        X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, n_features=n_features
-    )
+        X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, n_features=n_features,
+        choice=choice_options(SemidefiniteRelaxation, {}, None, exclude, None, False),
+    )  # fmt: skip
     solver = SemidefiniteRelaxation.from_options(problem, max_iter=max_iter, tol=tol, renormalize=renormalize)
     hook = progress_hook(callback)
     state = DeflatedOperator.from_problem(problem)
