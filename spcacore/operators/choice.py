@@ -88,12 +88,6 @@ class Choice:
         return not self.grouped and self.signs is None
 
     @property
-    def positive(self) -> bool:
-        """Whether it says that no entry is negative, and nothing else of those that are not excluded."""
-        return bool(not self.grouped and not self.included.any() and self.signs is not None
-                    and (self.signs[self.available] == 1).all())  # fmt: skip
-
-    @property
     def available(self) -> Index:
         """The variables that are not excluded."""
         return np.flatnonzero(self.allowed[self.unit])

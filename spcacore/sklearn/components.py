@@ -12,10 +12,11 @@ import numpy as np
 from sklearn.utils.validation import _check_sample_weight
 
 from .._docstrings import filled
-from .._validation import column_names
+from .._validation import column_names, group_labels
 from ..models.components import sparse_pca
 from ..models.elastic_net import spca
 from ..models.rotated import sca
+from ..operators.choice import variables_of
 from ..solvers.table import SOLVERS
 from .base import PARAGRAPHS, as_rng, default_cardinality
 from .callbacks import CallbackSupportMixin, fit_tasks, with_callbacks
@@ -87,10 +88,10 @@ class SparsePCA(Components):
     explained, explained_of, objective, method, deflation, constraint, renormalize, refine, certify
         As in `sparse_pca`.
     {center_scale}
-    start, n_starts, max_iter, tol, screening
+    start, n_starts, max_iter, tol, include, exclude, groups, nonnegative, screening
         As in `sparse_pca`.
     options : dict, optional
-        Further options of the method, such as ``{"nonnegative": True}``.
+        Further options of the method, such as ``{"swaps": False}``.
     {random_state}
 
     Attributes
@@ -156,6 +157,10 @@ class SparsePCA(Components):
     n_starts: int | None = None
     max_iter: int | None = None
     tol: float | None = None
+    include: Any = None
+    exclude: Any = None
+    groups: Any = None
+    nonnegative: Any = False
     screening: str = "auto"
     options: dict[str, Any] | None = None
     random_state: Any = None
@@ -225,6 +230,15 @@ class SparsePCA(Components):
             defaults = {"cardinality": k, "l1_bound": math.sqrt(k), "penalty": None}
             wanted = "cardinality" if self.method is None else SOLVERS[self.method].sparsity
             sparsity[wanted] = defaults[wanted]
+        names, p = getattr(self, "feature_names_in_", None), X.shape[1]
+        names = None if names is None else tuple(names)
+        choice = {
+            name: None if given is None else variables_of(given, name, p, names)
+            for name, given in (("include", self.include), ("exclude", self.exclude))
+        }
+        choice["groups"] = None if self.groups is None else group_labels(self.groups, names, p)
+        choice["nonnegative"] = self.nonnegative
+        options = choice | (self.options or {})
         return sparse_pca(
             X, r, **sparsity, explained_of=self.explained_of, objective=self.objective, method=self.method,
             deflation=self.deflation, constraint=self.constraint,
@@ -232,7 +246,7 @@ class SparsePCA(Components):
             center=self.center if center is None else center, scale=self.scale, sample_weight=sample_weight,
             start=self.start, n_starts=self.n_starts, callback=callback,
             max_iter=self.max_iter, tol=self.tol, screening=self.screening, rng=as_rng(self.random_state),
-            **(self.options or {}),
+            **options,
         )  # fmt: skip
 
 

@@ -189,7 +189,7 @@ def test_pmd_leaves_missing_entries_out(run, as_json, tmp_path, X):
             "'-1' is not a number of at least 0; see spcacore fit --help",
         ),
         (["--method", "gpower", "--penalty", "2", "--relative"], "penalty must be in [0, 1], not 2.0"),
-        (["--method", "greedy", "--nonnegative"], "--nonnegative: not for method greedy, but tpower, pmd"),
+        (["--method", "greedy", "--nonnegative"], "--nonnegative: not for method greedy, but tpower, gpower, pmd"),
         (["--strategy", "forward"], "--strategy: not for method tpower, but greedy"),
         (["--relative"], "--relative: not for method tpower, but gpower"),
         (["--block"], "--block: not for method tpower, but gpower"),
