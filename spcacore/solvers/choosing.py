@@ -20,6 +20,7 @@ from .refitting import refit
 
 Vector = NDArray[np.float64]
 Rule = Callable[[Vector, float], tuple[NDArray[np.intp], Vector]]  # of A x without wrong signs, and x'Ax
+_TINY = float(np.finfo(np.float64).tiny)
 Worth = Callable[[float, Vector], float]  # of x'Ax and x
 
 
@@ -38,7 +39,7 @@ def penalization(choice: Choice, l0: bool, gamma: float) -> tuple[Rule, Worth]:
     al.; the included ones cost nothing."""
 
     def rule(y: Vector, quadratic: float) -> tuple[NDArray[np.intp], Vector]:
-        a = y / math.sqrt(max(quadratic, np.finfo(np.float64).tiny))
+        a = y / math.sqrt(max(quadratic, _TINY))
         norms = choice.norms(a)
         over = norms**2 - gamma if l0 else norms - gamma
         kept = choice.included | ((over > 0) & choice.allowed)
@@ -63,21 +64,9 @@ def bounding(choice: Choice, bound: float) -> Rule:
     def rule(y: Vector, _: float) -> tuple[NDArray[np.intp], Vector]:
         norms = np.where(choice.allowed, choice.norms(y), 0)
         free = ~choice.included
-        square = float(norms[~free] @ norms[~free])
-
-        def excess(level: float) -> float:
-            s = np.maximum(norms[free] - level, 0)
-            return float(s.sum()) - bound * math.sqrt(float(s @ s) + square)
-
-        low, high = 0.0, float(norms[free].max(initial=0.0))
-        if excess(0.0) > 0:
-            for _step in range(100):
-                middle = (low + high) / 2
-                low, high = (middle, high) if excess(middle) > 0 else (low, middle)
-        else:
-            high = 0.0
+        high = _level(norms[free], float(norms[~free] @ norms[~free]), bound)
         share = np.zeros_like(norms)
-        over = free & (norms > high)
+        over = free & (norms > high * (1 + 1e-12))
         if not over.any() and not norms[~free].any() and free.any():  # ties beyond the bound
             over = np.arange(len(norms)) == int(np.argmax(np.where(free, norms, -1)))
             high = 0.0
@@ -87,6 +76,25 @@ def bounding(choice: Choice, bound: float) -> Rule:
         return index, _only(y * share[choice.unit], index)
 
     return rule
+
+
+def _level(norms: Vector, square: float, bound: float) -> float:
+    """By how much to diminish norms until their sum is at most the bound times the root of the sum of their
+    squares and of `square`.
+
+    Of the m largest norms, of sum s and sum of squares q: (s - m l)^2 = bound^2 (q - 2 l s + m l^2 + square).
+    """
+    n = np.append(np.sort(norms)[::-1], 0.0)
+    m, s, q = np.arange(1, len(n)), np.cumsum(n[:-1]), np.cumsum(n[:-1] ** 2)
+    lower = n[1:]
+    kept = np.maximum(q - 2 * lower * s + m * lower**2, 0) + square
+    beyond = np.flatnonzero(s - m * lower > bound * np.sqrt(kept))
+    if len(beyond) == 0:
+        return 0.0
+    i = int(beyond[0])
+    middle = s[i] / m[i]
+    rest = (s[i] ** 2 - bound**2 * (q[i] + square)) / max(m[i] * (m[i] - bound**2), _TINY)
+    return float(np.clip(middle - math.sqrt(max(middle**2 - rest, 0.0)), n[i + 1], n[i]))
 
 
 def _only(y: Vector, kept: NDArray[np.intp]) -> Vector:
@@ -105,6 +113,10 @@ def ascend(
     """
     x, clock = np.zeros(op.p), ProgressClock(hook)
     x[index] = entries
+    if choice.grouped and len(index) == 1:  # a variable stands for its group
+        members = choice.variables(choice.units(index))
+        if len(members) <= largest_submatrix(op):
+            x[members] = np.linalg.eigh(op.submatrix(members).astype(np.float64))[1][:, -1]
     x = choice.oriented(x)
     failed = -1, index, entries, -math.inf, -math.inf, 0
     if max_iter == 0 and x.any():
