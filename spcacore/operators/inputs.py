@@ -74,8 +74,6 @@ def as_problem(
     problem = _wrapped(storage, treatment, screening, columnwise, restrictable, form)
     if choice is None:
         return problem
-    if problem.filled is not None and treatment.excluded is not None:
-        raise ValueError("exclude does not go with NaN entries: drop these columns from X")
     data = None if problem.data is None else replace(problem.data, choice=choice)
     return replace(problem, choice=choice, data=data)
 
