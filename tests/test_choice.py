@@ -11,6 +11,7 @@ from scipy.sparse.linalg import aslinearoperator
 
 import spcacore
 from spcacore import sparse_pca
+from spcacore.models.elastic_net import _Thresholds, _Wanted
 from spcacore.operators.choice import Choice
 from spcacore.solvers.choosing import bounding
 
@@ -334,7 +335,8 @@ def test_components_added_later_are_the_same():
     np.testing.assert_array_equal(both.loadings, more.loadings)
 
 
-def test_resamples_and_choices_of_a_sparsity():
+def test_resamples_and_choices_of_a_sparsity(monkeypatch):
+    monkeypatch.setattr("spcacore.selection.candidates.WORKING_SET_COST", 0)  # as of large data
     X = data(15)
     found = spcacore.stability(X, 1, cardinality=3, include=[1], exclude=[2], n_resamples=6)
     assert found.selection_frequency[1] == 1
@@ -344,6 +346,40 @@ def test_resamples_and_choices_of_a_sparsity():
     assert path is not None
     assert chosen.result.loadings[1].all()
     assert not chosen.result.loadings[2].any()
+
+
+@pytest.mark.parametrize("sparsity", [{"cardinality": 2}, {"penalty": 300.0}])
+@pytest.mark.parametrize("knowledge", [*EACH, {"groups": LABELS, "include": [8], "nonnegative": MIXED}])
+def test_elastic_nets_respect_it(knowledge, sparsity):
+    found = spcacore.spca(data(20), 2, ridge=np.inf, **knowledge, **sparsity)
+    for v in found.loadings.T:
+        assert_feasible(v, sparsity.get("cardinality"), **knowledge)
+    assert (np.diff(found.objective) <= 1e-9 * np.abs(found.objective[0])).all()
+
+
+@pytest.mark.parametrize("ridge", [None, np.inf])
+def test_elastic_nets_without_what_is_excluded(ridge):
+    X, kept = data(21), np.arange(2, P)
+    ours = spcacore.spca(X, 2, penalty=20.0, ridge=ridge, exclude=[0, 1])
+    theirs = spcacore.spca(X[:, kept], 2, penalty=20.0, ridge=ridge)
+    np.testing.assert_allclose(ours.ridge, theirs.ridge)
+    np.testing.assert_allclose(ours.loadings[kept], theirs.loadings, atol=1e-6)
+    with pytest.raises(ValueError, match=r"ridge=numpy\.inf"):
+        spcacore.spca(X, 2, penalty=1.0, include=[0])
+
+
+@pytest.mark.parametrize("knowledge", [{"include": [2]}, {"groups": LABELS}, {"nonnegative": MIXED}])
+def test_an_elastic_net_of_infinite_ridge_is_solved(knowledge):
+    cp = pytest.importorskip("cvxpy")
+    given = {"include": None, "exclude": None, "groups": None, "nonnegative": False} | knowledge
+    choice, c = Choice.checked(P, None, **given), np.random.default_rng(3).standard_normal(P)
+    B, _ = _Thresholds((_Wanted(P, 0.4),), choice).solve(c[:, None])
+    b = cp.Variable(P)
+    sums = sum(cp.norm(b[choice.unit == u]) for u in np.flatnonzero(~choice.included))
+    signs = [] if choice.signs is None else [cp.multiply(choice.signs, b) >= 0]
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(b) - 2 * c @ b + 0.8 * sums), signs)
+    problem.solve(solver="CLARABEL")
+    np.testing.assert_allclose(B[:, 0], b.value, atol=1e-4)
 
 
 def test_names():

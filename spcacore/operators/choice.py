@@ -139,8 +139,16 @@ class Choice:
         """The one of x and -x of which more is left by the signs, without the rest."""
         if self.signs is None:
             return self.projected(x)
+        return self.projected(x if self.sides(x) else -x)
+
+    def sides(self, x: NDArray[Any]) -> bool:
+        """Whether the signs leave as much of x as of -x."""
         one, other = self.projected(x), self.projected(-x)
-        return one if one @ one >= other @ other else other
+        return bool(one @ one >= other @ other)
+
+    def cost(self, x: NDArray[Any]) -> float:
+        """The sum of the norms of the units that are not included."""
+        return float(self.norms(x)[~self.included].sum())
 
     def sign(self, index: Index, entries: NDArray[Any]) -> NDArray[Any]:
         """entries, or their negative where that has the signs."""

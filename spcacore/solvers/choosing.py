@@ -49,10 +49,9 @@ def penalization(choice: Choice, l0: bool, gamma: float) -> tuple[Rule, Worth]:
         return index, _only(a * np.where(kept, share, 0)[choice.unit], index)
 
     def worth(quadratic: float, x: Vector) -> float:
-        norms = choice.norms(x)[~choice.included]
         if l0:
-            return quadratic - gamma * int(np.count_nonzero(norms))
-        return math.sqrt(max(quadratic, 0.0)) - gamma * float(norms.sum())
+            return quadratic - gamma * int(np.count_nonzero(choice.norms(x)[~choice.included]))
+        return math.sqrt(max(quadratic, 0.0)) - gamma * choice.cost(x)
 
     return rule, worth
 
