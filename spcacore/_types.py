@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, Protocol, TypeAlias, TypedDict
 
 import numpy as np
@@ -39,6 +39,7 @@ Index = NDArray[np.intp]
 
 MatrixLike: TypeAlias = ArrayLike | SparseMatrix | Blocks
 OperatorLike: TypeAlias = MatrixLike | LinearOperator | Callable[[NDArray[Any]], NDArray[Any]]
+Groups: TypeAlias = ArrayLike | Mapping[str, object]
 RandomSource: TypeAlias = int | np.random.Generator | None
 
 Kind: TypeAlias = Literal["data", "covariance"]
@@ -69,7 +70,6 @@ class MethodOptions(TypedDict, total=False):
         Literal["auto", "forward", "gradient", "backward", "bidirectional", "projection", "exact"] | None
     )
     swaps: bool | None
-    nonnegative: bool | None
     sample_l1_bound: float | None
     time_limit: float | None
     node_limit: int | None

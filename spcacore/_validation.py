@@ -6,7 +6,7 @@ import math
 import numbers
 import operator
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -391,3 +391,19 @@ def per_component(
             f"{name} has {counted(len(values), 'entry')} for {counted(n_components, 'component')}"
         )
     return tuple(check(v, f"{name}[{i}]") for i, v in enumerate(values))
+
+
+def group_labels(groups: Any, names: tuple[str, ...] | None, p: int) -> list[Hashable]:
+    """The label of each variable."""
+    if isinstance(groups, Mapping):
+        variables = [f"x{j + 1}" for j in range(p)] if names is None else names
+        lacking = [name for name in variables if name not in groups]
+        if lacking:
+            shown = ", ".join(map(repr, lacking[:5])) + ", ..." * (len(lacking) > 5)
+            raise ValueError(f"groups must have every variable; it lacks {shown}")
+        return [groups[name] for name in variables]
+    if isinstance(groups, (str, bytes)) or not hasattr(groups, "__len__") or np.ndim(groups) > 1:
+        raise TypeError(f"groups must be a sequence of labels or a mapping of names, not {groups!r}")
+    if len(groups) != p:
+        raise ValueError(f"groups has {counted(len(groups), 'label')} for {counted(p, 'variable')}")
+    return groups.tolist() if isinstance(groups, np.ndarray) else list(groups)

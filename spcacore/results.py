@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ._messages import counted
 from ._types import MatrixLike
-from ._validation import LARGEST, aligned, check_bool, framed, integer, real_array
+from ._validation import LARGEST, aligned, check_bool, framed, group_labels, integer, real_array
 from .operators.problem import Screening
 from .operators.transform import scores as scores_of
 
@@ -111,7 +111,7 @@ class Readable:
         {'size': [70.0, 0.0], 'wood': [0.0, 71.0], 'shape': [30.0, 29.0]}
         """
         shares = self.contributions()
-        labels_of = _groups_of(groups, self.names, len(shares))
+        labels_of = group_labels(groups, self.names, len(shares))
         shares = shares if check_bool(signed, "signed") else np.abs(shares)
         place: dict[Hashable, int] = {}
         index = [place.setdefault(label, len(place)) for label in labels_of]
@@ -379,22 +379,6 @@ def to_data_units(X: NDArray[Any], mean: Any, scale: Any) -> NDArray[Any]:
     if mean is not None:
         X += mean
     return X
-
-
-def _groups_of(groups: Any, names: tuple[str, ...] | None, p: int) -> list[Hashable]:
-    """The label of each variable."""
-    if isinstance(groups, Mapping):
-        variables = labels(names, p)
-        lacking = [name for name in variables if name not in groups]
-        if lacking:
-            shown = ", ".join(map(repr, lacking[:5])) + ", ..." * (len(lacking) > 5)
-            raise ValueError(f"groups must have every variable; it lacks {shown}")
-        return [groups[name] for name in variables]
-    if isinstance(groups, (str, bytes)) or not hasattr(groups, "__len__") or np.ndim(groups) > 1:
-        raise TypeError(f"groups must be a sequence of labels or a mapping of names, not {groups!r}")
-    if len(groups) != p:
-        raise ValueError(f"groups has {counted(len(groups), 'label')} for {counted(p, 'variable')}")
-    return groups.tolist() if isinstance(groups, np.ndarray) else list(groups)
 
 
 class Named(Readable):

@@ -22,6 +22,7 @@ DEFLATIONS = [
     "generalized",
 ]  # fmt: skip
 LABELS = np.arange(N) % 3
+GROUPS, SIGNS = np.r_[0, 0, 1 : P - 1], np.r_[[1] * 4, 0, 0, [-1] * (P - 6)]
 METRIC = np.diag(np.linspace(1, 2, P))
 V0 = np.random.default_rng(2).standard_normal((P, R))
 SPARSE = np.where(np.arange(P)[:, None] % 4 == np.arange(R), V0, 0)
@@ -137,6 +138,8 @@ CALLS: list[Call] = [
     *either("sparse_pca, scale", R, cardinality=K, scale=True),
     *either("tpower", K),
     *either("tpower, nonnegative", K, nonnegative=True),
+    *either("tpower, chosen", K, include=[3], exclude=[5], groups=GROUPS),
+    *either("branch_and_bound, chosen", K, exclude=[5], nonnegative=SIGNS),
     *either("gpower", 0.3, relative=True),
     *either("gpower, l0", 0.1, norm="l0", relative=True),
     *either("pmd", 1.5),

@@ -15,6 +15,7 @@ from calls import CALLS, CLEAN, K, N, P, R, numbers
 
 import spcacore
 from spcacore import (
+    branch_and_bound,
     compare,
     deflate,
     explained_variance,
@@ -27,6 +28,7 @@ from spcacore import (
     sparse_lda,
     sparse_pca,
     spca,
+    tpower,
 )
 from spcacore.models.priors import _square
 
@@ -272,6 +274,17 @@ IN_ORDER = {  # calls some of whose options have the order of the rows, or of th
         )
         for kind in ("data", "covariance")
         for name, run in {
+            "tpower, chosen": lambda X, c, kind: tpower(
+                X,
+                K,
+                include=np.flatnonzero(c == 3),
+                exclude=np.flatnonzero(c == 5),
+                groups=calls.GROUPS[c],
+                kind=kind,
+            ),
+            "branch_and_bound, chosen": lambda X, c, kind: branch_and_bound(
+                X, K, exclude=np.flatnonzero(c == 5), nonnegative=calls.SIGNS[c], kind=kind
+            ),
             "refine": lambda X, c, kind: refine(X, calls.SPARSE[c], cardinality=K, tol=1e-4, kind=kind),
             "compare": lambda X, c, kind: compare([calls.SPARSE[c], calls.V0[c]], X, kind=kind),
             "from_loadings": lambda X, c, kind: from_loadings(abs(calls.SPARSE[c]), X, kind=kind),
@@ -341,6 +354,7 @@ SELECTING = [
     if c.function in ("sparse_pca", "tpower", "greedy", "branch_and_bound", "gpower", "pmd", "scotlass")
     and c.name != "pmd, two-way"
     and "thresholding" not in c.name  # of what LAPACK chooses in the eigenspace
+    and "chosen" not in c.name
 ]  # fmt: skip
 
 

@@ -18,7 +18,8 @@ from .table import UserError
 FLAGS = {
     "cardinality": "-k", "n_components": "-n", "l1_bound": "--l1-bound", "penalty": "--penalty",
     "scale": "--scale", "center": "--no-center", "rng": "--seed", "tol": "--tol", "max_iter": "--max-iter",
-    "method": "--method", "nonnegative": "--nonnegative",
+    "method": "--method", "nonnegative": "--nonnegative", "include": "--include",
+    "exclude": "--exclude", "groups": "--groups",
 }  # fmt: skip
 COMMANDS = ("fit", "path", "stability", "certify", "transform", "compare", "info")
 

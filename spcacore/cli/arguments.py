@@ -276,7 +276,18 @@ def _add_search(group: Any) -> None:
         help="relative change, or for branch_and_bound gap, at which to stop (tpower: 1e-8; --float32: 1e-5)",
     )  # fmt: skip
     group.add_argument("--seed", metavar="N", type=_at_least(0), help="for random choices (default: fixed)")
-    group.add_argument("--nonnegative", action="store_true", help="tpower, pmd: no negative loadings")
+    group.add_argument(
+        "--include", metavar="NAMES", type=_names, help="variables that every component has: --include a,b"
+    )
+    group.add_argument("--exclude", metavar="NAMES", type=_names, help="variables that no component has")
+    group.add_argument(
+        "--groups", metavar="FILE",
+        help="the group of each variable, one a line: they are in or out together, and -k counts groups",
+    )  # fmt: skip
+    group.add_argument(
+        "--nonnegative", action="store_true",
+        help=f"no negative loadings: {', '.join(name for name in SOLVERS if SOLVERS[name].chooses == 'all')}",
+    )  # fmt: skip
     group.add_argument(
         "--strategy", choices=("forward", "gradient", "backward", "bidirectional", "projection", "exact"),
         help="greedy, least_squares: how variables are added or removed (default: forward; auto)",
@@ -290,6 +301,11 @@ def _add_search(group: Any) -> None:
         type=_tolerance,
         help="branch_and_bound, and exact least_squares: seconds for each component",
     )
+
+
+def _names(text: str) -> list[str]:
+    """Names between commas."""
+    return [name for name in map(str.strip, text.split(",")) if name]
 
 
 def _add_reading(command: argparse.ArgumentParser, missing: bool = True) -> None:

@@ -54,6 +54,7 @@ def run(args: argparse.Namespace) -> None:
             raise UserError(f"argument {SPARSITY[parameter]}: one number where -n is a share")
         r = _as_many(args, parameter, value)
     r = task.components(r, 5)
+    options |= task.choice()
     value = task.sparsity(parameter, min(10, task.p) if value is None else value)
     with task.work() as progress:
         result = sparse_pca(

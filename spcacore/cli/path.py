@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> None:
         raise UserError(f"argument --select: at least {counted(least, 'sample')} are needed: {task.size}")
     if values is None:
         values = [k for k in _DEFAULT_CARDINALITIES if k <= task.p]
-    options |= {
+    options |= task.choice() | {
         "n_components": r, "method": args.method, "deflation": args.deflation,
         "constraint": args.constraint, "refine": args.refine, "rng": args.seed,
         parameter: task.sparsity(parameter, values), **task.treatment,

@@ -51,7 +51,7 @@ def read(args: argparse.Namespace) -> Table:
     if args.orientation == "columns":
         table = table.transposed()
     if args.names is not None:
-        table = replace(table, names=_read_names(args.names, table.matrix.shape[1]))
+        table = replace(table, names=read_lines(args.names, table.matrix.shape[1], "names"))
     if args.impute is not None:
         table = imputed(table, args)
     named = [name for name in map(str.strip, table.names or ()) if name]
@@ -135,14 +135,15 @@ def symmetric(matrix: Any) -> bool:
         return all(np.allclose(m, m.T, rtol=1e-5, atol=0) for m in (matrix[:9, :9], matrix))
 
 
-def _read_names(path: str, count: int) -> tuple[str, ...]:
+def read_lines(path: str, count: int, flag: str) -> tuple[str, ...]:
+    """A name, or a group, for each variable."""
     source = Source(path, path, kind_of(path))
     with _reading(source), source.open_text() as file:
         names = tuple(line.strip() for line in file)
     while names and not names[-1]:
         names = names[:-1]
     if len(names) != count:
-        raise UserError(f"argument --names: {path} has {len(names)} names for {counted(count, 'variable')}")
+        raise UserError(f"argument --{flag}: {path} has {len(names)} {flag} for {counted(count, 'variable')}")
     return names
 
 

@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> None:
         "level": args.level,
         "n_jobs": args.jobs,
     }
-    options |= {name: one for name, one in given.items() if one is not None}
+    options |= task.choice() | {name: one for name, one in given.items() if one is not None}
     with task.work() as progress:
         found = stability(
             task.matrix, r, resampling=resampling, n_resamples=count, method=args.method,

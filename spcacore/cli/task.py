@@ -17,7 +17,7 @@ from ..models.alternation import with_defaults
 from ..operators.deflation import DEFLATIONS
 from ..solvers.table import SOLVERS
 from .console import Work, say
-from .reading import read, where_not_finite
+from .reading import read, read_lines, where_not_finite
 from .report import check_outputs, write
 from .table import Table, UserError
 
@@ -57,6 +57,24 @@ class Task:
         kind = "covariance" if args.covariance else "data"
         return {"kind": kind, "center": args.center, "scale": args.scale}
 
+    def choice(self) -> dict[str, Any]:
+        """What is known of the variables, by their places."""
+        args, place = self.args, {name: j for j, name in enumerate(self.names)}
+        options: dict[str, Any] = {}
+        for name in ("include", "exclude"):
+            given = getattr(args, name)
+            unknown = [one for one in given or () if one not in place]
+            if unknown:
+                raise UserError(f"argument --{name}: there is no variable {unknown[0]!r}")
+            if given:
+                options[name] = [place[one] for one in given]
+        both = set(options.get("include", ())) & set(options.get("exclude", ()))
+        if both:
+            raise UserError(f"argument --exclude: {self.names[min(both)]!r} is in --include too")
+        if args.groups is not None:
+            options["groups"] = read_lines(args.groups, self.p, "groups")
+        return options
+
     @contextmanager
     def work(self) -> Any:
         """Time it, and turn what is wrong with the matrix or the options into one line."""
@@ -67,7 +85,7 @@ class Task:
         except (TypeError, ValueError) as error:
             where = where_not_finite(self.table, self.args, self.args.nan)
             option = str(error).split(" ", 1)[0]
-            named = where is None and option in OPTIONS
+            named = where is None and option in (*OPTIONS, "include", "exclude", "groups")
             subject = f"argument --{option.replace('_', '-')}" if named else self.args.source
             raise UserError(f"{subject}: {where or error}") from None
         self.warnings = work.warn(self._reworded)
@@ -183,6 +201,8 @@ def method_options(args: argparse.Namespace) -> dict[str, Any]:
         value = getattr(args, name)
         if value is None or value is False:
             continue
+        if name == "nonnegative":
+            takes = {method: [name] * (SOLVERS[method].chooses == "all") for method in SOLVERS}
         if name not in takes[args.method]:
             others = ", ".join(method for method in SOLVERS if name in takes[method])
             raise UserError(

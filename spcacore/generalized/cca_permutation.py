@@ -67,7 +67,7 @@ def sparse_cca_permutation(
     tol: float | None = None,
     scale: bool = True,
     n_jobs: int = 1,
-    rng: Any = None,
+    rng: RandomSource = None,
 ) -> CCAPermutation:
     """Choose the bounds of `sparse_cca` by permutation.
 

@@ -22,11 +22,20 @@ from ..operators.inputs import as_problem
 from ..operators.problem import Problem
 from ..operators.screening import MODES as SCREENING
 from ..progress import Progress
-from ..solvers.base import Ended, Report, Solution, Solver, ended, hook_of_component
+from ..solvers.base import (
+    Ended,
+    Report,
+    Solution,
+    Solver,
+    check_choice_of,
+    choice_options,
+    ended,
+    hook_of_component,
+)
 from ..solvers.certificates import upper_bounds
 from ..solvers.share import SHARES, Share, fewest_variables
 from ..solvers.table import SOLVERS, SPARSITY, methods_of
-from .refinement import NOT_CONVERGED, joint_variance, refined
+from .refinement import NOT_CONVERGED, joint_variance, refined, refuse_constraint
 from .variance import TotalShare
 
 CONSTRAINTS = ("orthogonal", "uncorrelated")
@@ -59,6 +68,7 @@ def prepare(
     kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
     start: str | None = None, n_starts: int | None = None, max_iter: int | None = None,
     tol: float | None = None,
+    include: Any = None, exclude: Any = None, groups: Any = None, nonnegative: Any = False,
     screening: str = "auto", n_features: int | None = None, rng: Any = None,
     **options: Any,
 ) -> tuple[Problem, Solver, int, list[dict[str, Any]]]:  # fmt: skip
@@ -75,8 +85,12 @@ def prepare(
         check_choice(constraint, "constraint", CONSTRAINTS)
         if removal is not PROJECTION:
             raise ValueError("a constraint takes the place of a deflation; leave deflation='projection'")
-    if refine and (not renormalize or constraint == "uncorrelated" or options.get("nonnegative")):
+    settings["choice"] = choice_options(chosen, options, include, exclude, groups, nonnegative)
+    signs = options.get("nonnegative") or nonnegative is not False
+    if refine and (not renormalize or constraint == "uncorrelated" or signs):
         raise ValueError("refine=True goes with renormalize=True, without nonnegative or uncorrelated")
+    if constraint is not None and signs:
+        raise ValueError("a constraint cannot be met by nonnegative loadings; drop one of the two")
     if n_restarts and not refine:
         raise ValueError("n_restarts goes with refine=True; n_starts is that of each component")
     if start is not None:
@@ -96,6 +110,12 @@ def prepare(
         raise ValueError(f"screening={screening!r} does not help {method} with these options: leave it out")
     settings["options"] = options
     problem = problem_of(X, chosen, kind, settings)
+    settings["choice"] = problem.choice
+    check_choice_of(chosen, problem)
+    if refine and constraint is not None:
+        refuse_constraint(problem)
+    if settings["choice"] is not None and options.get("block"):
+        raise ValueError("block=True does not go with include, exclude, groups or signs of variables")
     size = counted(problem.p, "variable")
     if problem.n_samples:
         size = f"{counted(problem.n_samples, 'row')} of {size}"
@@ -125,7 +145,7 @@ def problem_of(X: Any, method: type[Solver], kind: str, settings: dict[str, Any]
         sample_weight=settings.get("sample_weight"), n_features=settings["n_features"],
         screening=settings["screening"], missing=method.missing,
         columnwise=not method.needs_whole_products(options), restrictable=method.may_restrict(options),
-        form=not method.needs_samples(options),
+        form=not method.needs_samples(options), choice=settings.get("choice"),
     )  # fmt: skip
 
 
@@ -150,8 +170,6 @@ def make_solver(
         what = f"deflation={deflation.name!r} of {solver.name}"
         what = what if constraint is None else f"constraint={constraint!r}"
         raise ValueError(f"{what} needs renormalize=True: it re-fits the values on the supports found")
-    if constraint is not None and options.get("nonnegative"):
-        raise ValueError("a constraint cannot be met by nonnegative loadings; drop one of the two")
     if solver.solves_block and (deflation is not PROJECTION or constraint is not None):
         raise ValueError("block=True finds all components at once; leave deflation and constraint out")
     if solver.solves_block and settings["certify"] is True:
@@ -382,7 +400,8 @@ def refine_all(
     """The components solved again, each given all the others."""
     if hook is not None and hook.ended:
         return [replace(x, converged=False) for x in found]
-    sizes = tuple(len(x.index) for x in found)
+    choice = problem.choice
+    sizes = tuple(len(x.index) if choice is None else len(choice.units(x.index)) for x in found)
     if not any(isinstance(one, Share) for one in settings.get("cardinality", ())):
         sizes = settings.get("cardinality", sizes)
     start = [(x.index, x.entries) for x in found]
@@ -411,5 +430,8 @@ def explained_together(problem: Problem, found: Sequence[Solution]) -> float:
 def _certified(problem: Problem, state: DeflatedOperator, x: Solution, bound: float = math.inf) -> Solution:
     """With the objective of the deflated matrix, and an upper bound on it."""
     objective = state.objective(x.index, x.entries)
-    bound = min(bound, *upper_bounds(problem, state, len(x.index)).values())
+    size = len(x.index)
+    if problem.choice is not None and problem.choice.grouped:
+        size = problem.choice.most_variables(len(problem.choice.units(x.index)))
+    bound = min(bound, *upper_bounds(problem, state, size).values())
     return replace(x, objective=objective, upper_bound=max(bound, objective))

@@ -14,6 +14,7 @@ from .._messages import counted
 from .._types import (
     Constraint,
     Deflation,
+    Groups,
     Kind,
     Method,
     MethodOptions,
@@ -174,6 +175,8 @@ def sparse_pca(
     start: Literal["diagonal", "eigenvector"] | None = None, n_starts: int | None = None,
     max_iter: int | None = None,
     tol: float | None = None, renormalize: bool = True,
+    include: ArrayLike | None = None, exclude: ArrayLike | None = None, groups: Groups | None = None,
+    nonnegative: bool | ArrayLike = False,
     kind: Kind = "data", center: bool | ArrayLike = True, scale: bool | ArrayLike = False,
     sample_weight: ArrayLike | None = None,
     screening: ScreeningMode = "auto", n_features: int | None = None, rng: RandomSource = None,
@@ -265,6 +268,18 @@ def sparse_pca(
         How many samples each row of data stands for, not negative: the mean and covariance are those of rows
         repeated so often, divided by ``sum(sample_weight) - 1``, which must be positive. Rows of weight 0 are
         left out. X is not copied; dense X is not screened then.
+    include, exclude : sequence of names or indices, optional
+        Variables that every component must have, and that none may have, see the guide on choice. It is as if
+        the excluded columns were not in X. Included ones cost nothing under a penalty or an l1 bound; their
+        entries may be zero where nothing else is best. Every method excludes; "dspca", "scotlass" and
+        "least_squares" include nothing.
+    groups : sequence of p labels, or mapping of names to labels, optional
+        Variables of the same label are in a component or out of it together; cardinality counts groups, and a
+        penalty or bound is on their norms. For "tpower", "gpower", "pmd", "thresholding" and
+        "branch_and_bound".
+    nonnegative : bool or array-like of shape (p,), default False
+        Only loadings without negative entries; or the sign of each variable: 1, -1, or 0 for any. For the
+        same methods.
     screening : {"auto", "gram", "working_set", "both", "shadow", "references", "none"}, default "auto"
         How to avoid reading all of X for every product. "none" reads it. "gram" forms `A` itself, in double
         precision, and then reads no more; only components with less than 1e-5 (float32: 1e-3) of the largest
@@ -350,6 +365,7 @@ def sparse_pca(
         method=chosen, deflation=removal, constraint=constraint, renormalize=renormalize, refine=refine,
         n_restarts=n_restarts, certify=certify, kind=kind, center=center, scale=scale,
         sample_weight=sample_weight, start=start, n_starts=n_starts, max_iter=max_iter, tol=tol,
+        include=include, exclude=exclude, groups=groups, nonnegative=nonnegative,
         screening=screening, n_features=n_features, rng=rng, **options,
     )  # fmt: skip
     hook = check_callback(callback)

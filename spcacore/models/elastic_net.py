@@ -17,9 +17,10 @@ from .. import _core
 from .._limits import JOINING_VARIABLES, LARGEST_RIDGE, SAMPLE_ORDER, WORKING_SET_VARIABLES
 from .._messages import counted
 from .._records import record
-from .._types import Kind, OperatorLike
+from .._types import Groups, Kind, OperatorLike
 from .._validation import LARGEST, check_callback, integer, number, per_component, real_array
 from ..linalg.orthogonal import fix_sign, procrustes, unit_columns
+from ..operators.choice import Choice
 from ..operators.inputs import as_problem
 from ..operators.leading import cheap_dense_shares, leading_vectors
 from ..operators.problem import Problem, warn_out_of_range
@@ -99,6 +100,8 @@ def spca(
     cardinality: int | ArrayLike | None = None, penalty: float | ArrayLike | None = None,
     ridge: float | None = None,
     start: str | ArrayLike | None = None, max_iter: int = 1000, tol: float | None = None,
+    include: ArrayLike | None = None, exclude: ArrayLike | None = None, groups: Groups | None = None,
+    nonnegative: bool | ArrayLike = False,
     kind: Kind = "data", center: bool | ArrayLike = True, scale: bool | ArrayLike = False,
     sample_weight: ArrayLike | None = None,
     callback: Callback | None = None,
@@ -138,6 +141,9 @@ def spca(
     tol : float, optional
         Stop when no entry of a unit loading changes by more. Default: 1e-5; 1e-3 for float32, and with
         `cardinality` and a finite ridge, as in the authors' program.
+    include, exclude, groups, nonnegative : optional
+        As in `sparse_pca`; all but `exclude` with an infinite ridge alone. The penalty is then of the norms
+        of groups, and not of what is included.
     {matrix}
     {each_iteration}
 
@@ -178,7 +184,10 @@ def spca(
     >>> result.cardinality.tolist(), (100 * result.adjusted_variance / 13).round(1).tolist()
     ([7, 4, 4, 1, 1, 1], [28.0, 14.0, 13.3, 7.4, 6.8, 6.2])
     """
-    problem = as_problem(X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, missing=True)
+    choice = {"include": include, "exclude": exclude, "groups": groups, "nonnegative": nonnegative}
+    problem = as_problem(
+        X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, missing=True, choice=choice
+    )
     op = problem.operator
     r = integer(n_components, "n_components", 1, min(problem.p, problem.n_samples or problem.p))
     wanted = _wanted(problem, r, penalty, cardinality)
@@ -191,7 +200,12 @@ def spca(
     V = leading_vectors(problem, r) if start is None else _start(problem, r, start)
 
     space = (_SampleSpace if _few_samples(problem) else _VariableSpace)(op)
-    nets = _Thresholds(wanted) if lam == math.inf else _ElasticNets(op, space, wanted, lam)
+    shaping = problem.choice if problem.choice is not None and problem.choice.shapes else None
+    if shaping is not None and lam < math.inf:
+        raise ValueError("include, groups and nonnegative go with ridge=numpy.inf")
+    if shaping is not None:
+        V = V * np.where([shaping.sides(c) for c in op.apply_block(V).T.astype(np.float64)], 1, -1)
+    nets = _Thresholds(wanted, shaping) if lam == math.inf else _ElasticNets(op, space, wanted, lam)
     trace = 0.0 if lam == math.inf or problem.diagonal is None else float(problem.diagonal.sum())
     objective: list[float] = []
     C, unit_B = space.begin(V), np.zeros_like(V)
@@ -202,7 +216,8 @@ def spca(
         square = float(np.sum(B * B))
         quadratic = square if lam == math.inf else space.quadratic(B, f) + lam * square
         with np.errstate(under="ignore"):
-            objective.append(trace - 2 * nuclear + quadratic + 2 * float(levels @ np.abs(B).sum(axis=0)))
+            size = np.abs(B).sum(axis=0) if shaping is None else np.array([shaping.cost(b) for b in B.T])
+            objective.append(trace - 2 * nuclear + quadratic + 2 * float(levels @ size))
         before, unit_B = unit_B, unit_columns(B)
         converged = bool(np.abs(unit_B - before).max() <= tol)
         if (hook is not None and hook(Progress(0, r, n_iter))) or converged:
@@ -306,12 +321,15 @@ class _Wanted:
 class _Thresholds:
     """The nets for an infinite ridge, from the products C = G V: soft thresholds, or the largest entries."""
 
-    def __init__(self, wanted: tuple[_Wanted, ...]):
-        self.wanted = wanted
+    def __init__(self, wanted: tuple[_Wanted, ...], choice: Choice | None):
+        self.wanted, self.choice = wanted, choice
 
     def solve(self, C: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """B, and half of the penalties."""
         levels = np.array([w.floor for w in self.wanted[: C.shape[1]]])
+        if self.choice is not None:
+            B = np.stack([self._chosen(self.choice, c, w) for c, w in zip(C.T, self.wanted, strict=False)], 1)
+            return B, levels
         B = np.sign(C) * np.maximum(np.abs(C) - levels, 0)
         for j, c in enumerate(C.T):
             if self.wanted[j].limit < len(c):
@@ -319,6 +337,16 @@ class _Thresholds:
                 B[:, j] = 0
                 B[kept, j] = c[kept]
         return B, levels
+
+    def _chosen(self, choice: Choice, c: NDArray[np.float64], wanted: _Wanted) -> NDArray[np.float64]:
+        """The largest units, or norms of units diminished, of those entries that have the signs."""
+        c = choice.projected(c)
+        norms = choice.norms(c)
+        if wanted.limit < len(c):
+            kept = choice.variables(choice.largest(norms, wanted.limit))
+            return np.where(np.isin(np.arange(len(c)), kept), c, 0)
+        over = np.where(choice.included, norms, np.maximum(norms - wanted.floor, 0))
+        return c * (over / np.where(norms > 0, norms, 1))[choice.unit]
 
 
 class _ElasticNets:
@@ -398,7 +426,11 @@ def _wanted(problem: Problem, r: int, penalty: Any, cardinality: Any) -> tuple[_
         raise ValueError("give either penalty or cardinality")
     p = problem.p
     if cardinality is not None:
-        counts = per_component(cardinality, "cardinality", r, lambda v, name: integer(v, name, 1, p))
+        choice = problem.choice
+        least, most, why = (1, p, "") if choice is None else (*choice.bounds, choice.why())
+        counts = per_component(
+            cardinality, "cardinality", r, lambda v, name: integer(v, name, least, most, why)
+        )
         return tuple(_Wanted(k, 0.0) for k in counts)
     penalties = per_component(penalty, "penalty", r, lambda v, name: number(v, name, 0, np.finfo(float).max))
     return tuple(_Wanted(p, _to_operator_units(problem, value / 2)) for value in penalties)
@@ -422,11 +454,12 @@ def _ridge(problem: Problem, ridge: Any) -> float:
     if ridge is not None:
         ridge = number(ridge, "ridge", 0)
         return ridge if ridge == math.inf else min(_to_operator_units(problem, ridge), LARGEST_RIDGE)
-    if problem.n_samples is not None and problem.n_samples < problem.p:
+    p = problem.p if problem.choice is None else len(problem.choice.available)
+    if problem.n_samples is not None and problem.n_samples < p:
         return math.inf
     if problem.diagonal is None:
         raise ValueError("ridge must be given: an operator does not tell the mean of the diagonal of X'X")
-    return 1e-6 * float(problem.diagonal.mean())
+    return 1e-6 * float(problem.diagonal.sum()) / p
 
 
 def _start(problem: Problem, r: int, start: Any) -> NDArray[np.float64]:
@@ -444,7 +477,8 @@ def _result(
     objective: list[float], converged: bool, kind: str, given: Any,
 ) -> SPCAResult:  # fmt: skip
     dtype = problem.operator.dtype
-    loadings = np.stack([fix_sign(b) for b in B.T], axis=1) + 0.0  # no zero with a sign
+    signed = problem.choice is not None and problem.choice.signs is not None
+    loadings = (B if signed else np.stack([fix_sign(b) for b in B.T], axis=1)) + 0.0  # no zero with a sign
     empty = np.flatnonzero(~loadings.any(axis=0))
     if len(empty):
         warnings.warn(

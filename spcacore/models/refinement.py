@@ -26,14 +26,14 @@ from .._limits import (
     TRANSFERS,
 )
 from .._records import record
-from .._types import Kind, MatrixLike, RandomSource
+from .._types import Groups, Kind, MatrixLike, RandomSource
 from .._validation import Hook, as_seed, check_callback, check_choice, integer, number, per_component
 from ..linalg.orthogonal import fix_sign, orthogonal_part
 from ..operators.deflation import DEFLATIONS, DeflatedOperator
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
 from ..progress import Callback, Progress
-from ..solvers.base import Solution
+from ..solvers.base import Solution, choice_options
 from ..solvers.parameters import shared_parameters
 from ..solvers.refitting import refit
 from ..solvers.truncated_power import TruncatedPower
@@ -60,6 +60,7 @@ def refine(
     constraint: Literal["orthogonal"] | None = None,
     n_restarts: int = 0,
     max_iter: int = 500, tol: float = 1e-7,
+    include: ArrayLike | None = None, exclude: ArrayLike | None = None, groups: Groups | None = None,
     kind: Kind = "data", center: bool | ArrayLike = True, scale: bool | ArrayLike = False,
     rng: RandomSource = None, callback: Callback | None = None,
 ) -> NDArray[Any]:  # fmt: skip
@@ -95,6 +96,10 @@ def refine(
         Rounds over all loadings.
     tol : float, default 1e-7
         Relative gain of a round below which all starts of the search are tried, and at last it ends.
+    include, exclude, groups : optional
+        As in `sparse_pca`; cardinality counts groups, and include and groups go without a constraint. Where a
+        loading lacks what is included, variables of small entries make room for it first. With include or
+        groups no other combinations are tried.
     {standardization}
     rng : None, int or numpy Generator, optional
         For the restarts; None is a fixed seed.
@@ -130,23 +135,31 @@ def refine(
     >>> [float(spcacore.explained_variance(A, U, kind="covariance").sum().round(2)) for U in (V, W)]
     [10.56, 11.21]
     """
-    problem = as_problem(X, kind=kind, center=center, scale=scale)
+    choice = choice_options(TruncatedPower, {}, include, exclude, groups, False)
+    problem = as_problem(X, kind=kind, center=center, scale=scale, choice=choice)
     V = checked_loadings(loadings, problem.p)
     r = V.shape[1]
     counts = np.count_nonzero(V, axis=0)
     if not counts.all():
         raise ValueError(f"loadings has a zero column: {int(np.argmin(counts))}")
+    least, most = 1, problem.p
+    if problem.choice is not None:
+        if V[problem.choice.excluded].any():
+            raise ValueError("loadings has nonzeros of variables in exclude")
+        counts = np.array([len(problem.choice.units(np.flatnonzero(v))) for v in V.T])
+        least, most = problem.choice.bounds
     if cardinality is None:
-        sizes = tuple(int(k) for k in counts)
+        sizes = tuple(max(int(k), least) for k in counts)
     else:
         sizes = per_component(
-            cardinality, "cardinality", r, lambda value, name: integer(value, name, 1, problem.p)
+            cardinality, "cardinality", r, lambda value, name: integer(value, name, least, most)
         )
         if (np.array(sizes) < counts).any():
             t = int(np.argmax(np.array(sizes) < counts))
             raise ValueError(f"cardinality must not be below the {counts[t]} nonzeros that loading {t} has")
     if constraint is not None:
         check_choice(constraint, "constraint", ("orthogonal",))
+        refuse_constraint(problem)
     n_restarts = integer(n_restarts, "n_restarts", 0)
     max_iter = integer(max_iter, "max_iter", 1)
     tol = number(tol, "tol", 0)
@@ -158,6 +171,29 @@ def refine(
         warnings.warn(NOT_CONVERGED.format(max_iter), RuntimeWarning, stacklevel=2)
     V = as_matrix(problem.p, [(index, fix_sign(value)) for index, value in best])
     return V.astype(problem.operator.dtype)
+
+
+def refuse_constraint(problem: Problem) -> None:
+    """Raise where orthogonal loadings would have to respect more than that variables are excluded."""
+    if problem.choice is not None and problem.choice.shapes:
+        what = "groups" if problem.choice.grouped else "include"
+        raise ValueError(f"refinement with constraint='orthogonal' does not go with {what}; leave one out")
+
+
+def _made_feasible(problem: Problem, loadings: list[Loading], sizes: tuple[int, ...]) -> list[Loading]:
+    """With what is included, on supports of so many units."""
+    choice, state = problem.choice, DeflatedOperator.from_problem(problem)
+    if choice is None or not choice.shapes:
+        return loadings
+    out: list[Loading] = []
+    for (index, value), size in zip(loadings, sizes, strict=True):
+        x = np.zeros(problem.p, value.dtype)
+        x[index] = value
+        support = choice.truncated(x, size)
+        if not np.isin(choice.wanted, index).all():
+            x[support] = refit(state, Solution(support, x[support], 0.0, 0, True)).entries
+        out.append((support, np.ascontiguousarray(x[support])))
+    return out
 
 
 def refined(
@@ -173,13 +209,15 @@ def refined(
 ) -> tuple[list[Loading], bool]:
     """The best loadings over all attempts, and whether the first, without restarts, came to its end."""
     rng = np.random.default_rng(seed)
+    start = _made_feasible(problem, start, sizes)
     if constraint is not None:
         start = _orthogonal_start(problem, start, sizes, max_iter, tol, seed)
     rounds = _Rounds(
         problem, sizes, constraint, max_iter, max(tol, _rounding(problem)), 1 + n_restarts, hook, rng
     )
     best, most, converged = rounds.ascend([*start], joint_variance(problem, start), 0)
-    if constraint is None and len(start) > 1:
+    shaped = problem.choice is not None and problem.choice.shapes
+    if constraint is None and len(start) > 1 and not shaped:
         best, most = _combined(rounds, best, most)
     for attempt in range(1, 1 + n_restarts):
         if rounds.ended:

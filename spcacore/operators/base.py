@@ -203,6 +203,8 @@ def recomputed_statistics(
 def data_problem(storage: DataStorage, columns: ColumnStatistics, treatment: Standardization) -> Problem:
     """The problem of data that have entries, wherever these are."""
     n, dtype = storage.shape[0], storage.dtype
+    if treatment.excluded is not None:
+        columns = ColumnStatistics(columns.mean, np.where(treatment.excluded, 0.0, columns.deviation))
     zero = columns.deviation == 0
     about = columns.mean if treatment.mean is None else treatment.mean
     spread, weight, scale = columns.deviation, None, None
@@ -221,6 +223,7 @@ def data_problem(storage: DataStorage, columns: ColumnStatistics, treatment: Sta
             raise ValueError("a column of X divided by its scale exceeds the number range")
     elif treatment.center and zero.any():  # a constant column must not return as rounding noise
         weight = np.where(zero, 0, 1).astype(dtype)
+    weight = treatment.without_excluded(weight, dtype)
     range_ = 1.0 if treatment.scale and treatment.deviation is None else power_of_two_scale(largest, dtype)
     with np.errstate(under="ignore"):
         diagonal = (spread * range_ * range_) ** 2
@@ -294,6 +297,9 @@ def covariance_problem(storage: CovarianceStorage, largest: float, treatment: St
     else:
         range_ = power_of_two_scale(largest, dtype)
         diagonal = diagonal.astype(np.float64) * range_ * range_
+    if treatment.excluded is not None:
+        weight = treatment.without_excluded(weight, dtype)
+        diagonal = np.where(treatment.excluded, 0, diagonal)
     return Problem(
         operator=storage.operator(Affine(None, weight, range_, 1.0)),
         n_samples=None,

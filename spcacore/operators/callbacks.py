@@ -78,6 +78,7 @@ class Products(Storage):
         scale = None
         if treatment.deviation is not None:
             scale, weight = divisor_and_weight(treatment.deviation, dtype)
+        weight = treatment.without_excluded(weight, dtype)
         factor = 1.0 if self.covariance else 1.0 / max(n - 1, 1)
         self.operator(Affine(mean, weight, 1.0, factor, row_weight))
         sample = self.forward(np.random.default_rng(0).standard_normal(p).astype(dtype) / math.sqrt(p))

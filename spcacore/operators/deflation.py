@@ -14,6 +14,7 @@ from .. import _core
 from .._limits import QUOTIENT_NULL
 from .._records import record
 from ..linalg.orthogonal import orthogonal_part
+from .choice import Choice
 from .missing import MissingData
 from .problem import Problem
 from .submatrix import largest_submatrix
@@ -85,6 +86,8 @@ class DeflatedOperator:
         The nonzeros, as positions and values, of each loading removed.
     filled : MissingData or None
         Where entries of the data are missing.
+    choice : Choice or None
+        What the caller knows of the variables, but for those that are excluded, which the operator lacks.
     """
 
     operator: _core.Operator
@@ -95,6 +98,7 @@ class DeflatedOperator:
     original: _core.Operator
     loadings: tuple[tuple[NDArray[np.intp], NDArray[Any]], ...] = ()
     filled: MissingData | None = None
+    choice: Choice | None = None
 
     @classmethod
     def from_problem(
@@ -102,7 +106,8 @@ class DeflatedOperator:
     ) -> DeflatedOperator:
         """Before the first component."""
         op = problem.operator
-        return cls(op, problem.diagonal, deflation, constraint, (), op, (), problem.filled)
+        choice = problem.choice if problem.choice is not None and problem.choice.shapes else None
+        return cls(op, problem.diagonal, deflation, constraint, (), op, (), problem.filled, choice)
 
     @property
     def quotient(self) -> bool:

@@ -144,6 +144,8 @@ def missing_problem(a: NDArray[Any], treatment: Standardization, names: tuple[st
                 part /= unit
                 part /= unit
             filled[:, block] = x
+    if treatment.excluded is not None:
+        filled[:, treatment.excluded] = 0
     problem = DenseData(filled).problem(Standardization(n))
     with np.errstate(under="ignore"):
         return replace(

@@ -20,6 +20,7 @@ from . import gram
 from . import screening as _screening
 from .base import DataStorage, Storage
 from .callbacks import Products
+from .choice import Choice
 from .dense import DenseCovariance, DenseData
 from .problem import Problem
 from .sparse import CompressedCovariance, CompressedData
@@ -40,12 +41,14 @@ def as_problem(
     restrictable: bool = False,
     form: bool = False,
     missing: bool = False,
+    choice: Choice | dict[str, Any] | None = None,
 ) -> Problem:
     """Validate the caller's matrix and wrap it: its storage, how it is standardized, the operator of these.
 
     `definite` refuses an indefinite covariance; `missing` allows dense data to have NaN entries. The caller
     asks for single columns of products if `columnwise`, and can search in a working set if `restrictable`;
-    `form` says that A as a matrix serves as well.
+    `form` says that A as a matrix serves as well. `choice` is what the caller knows of the variables, as a
+    record or as the arguments of `Choice.checked`.
     """
     check_choice(screening, "screening", _screening.MODES)
     if screening == "working_set" and not restrictable:
@@ -62,6 +65,24 @@ def as_problem(
     if n_features not in (None, storage.shape[1]):
         raise ValueError(f"n_features is {n_features}, and X has {counted(storage.shape[1], 'column')}")
     treatment = Standardization.checked(storage.shape, center, scale, sample_weight)
+    if isinstance(choice, dict):
+        choice = Choice.checked(storage.shape[1], storage.names, **choice)
+    if choice is not None:
+        if not choice.allowed.all():
+            treatment = replace(treatment, excluded=choice.excluded)
+        restrictable = restrictable and not choice.shapes
+    problem = _wrapped(storage, treatment, screening, columnwise, restrictable, form)
+    if choice is None:
+        return problem
+    data = None if problem.data is None else replace(problem.data, choice=choice)
+    return replace(problem, choice=choice, data=data)
+
+
+def _wrapped(
+    storage: Storage, treatment: Standardization, screening: str, columnwise: bool, restrictable: bool,
+    form: bool,
+) -> Problem:  # fmt: skip
+    """The problem of a storage, with what saves products where that is wanted or pays."""
     if not (form and isinstance(storage, DataStorage) and gram.is_wanted(storage, screening)):
         wanted = screening == "working_set"
         if isinstance(storage, DenseData) and columnwise and screening != "gram":

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .._records import record
+from .choice import Choice
 from .missing import MissingData
 
 OUT_OF_RANGE = "a variance exceeds the number range and is given as inf"
@@ -100,6 +101,8 @@ class Problem:
         Whether A is to be formed before the search, see `gram.formed`.
     data : Problem or None
         The problem of the data that A as a matrix was formed from.
+    choice : Choice or None
+        What the caller knows of the variables.
     """
 
     operator: _core.Operator
@@ -122,6 +125,7 @@ class Problem:
     working_set: Any = None
     form: bool = False
     data: Problem | None = None
+    choice: Choice | None = None
 
     @property
     def p(self) -> int:

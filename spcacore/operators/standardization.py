@@ -27,6 +27,8 @@ class Standardization:
         What the caller gave for these; None where it comes from the data, or is not applied.
     sample_weight : ndarray of shape (n,) or None
         How many samples each row stands for.
+    excluded : ndarray of shape (p,), bool, or None
+        Columns that become zero.
     """
 
     n_samples: int
@@ -35,6 +37,7 @@ class Standardization:
     mean: NDArray[np.float64] | None = None
     deviation: NDArray[np.float64] | None = None
     sample_weight: NDArray[np.float64] | None = None
+    excluded: NDArray[np.bool_] | None = None
 
     @classmethod
     def checked(
@@ -59,6 +62,12 @@ class Standardization:
     def degrees(self) -> float:
         """Divisor of the covariance."""
         return max(self.n_samples - 1, 1) if self.sample_weight is None else self.total_weight - 1
+
+    def without_excluded(self, weight: NDArray[Any] | None, dtype: np.dtype[Any]) -> NDArray[Any] | None:
+        """What multiplies each column, 0 for those that are excluded; None stands for ones."""
+        if self.excluded is None:
+            return weight
+        return np.where(self.excluded, 0, 1 if weight is None else weight).astype(dtype)
 
     def row_weight(self, dtype: np.dtype[Any]) -> NDArray[Any] | None:
         """u of F = diag(u) (X - 1 mean'): with `u^2 = w (n - 1) / degrees`, A = F'F / (n - 1)."""

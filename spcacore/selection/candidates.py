@@ -85,6 +85,7 @@ class CandidateRefits:
             solver.name == "tpower"
             and DEFLATIONS[deflation] is PROJECTION
             and settings["constraint"] is None
+            and problem.choice is None
             and not settings["refine"]
             and not any(options.get(name) for name in ("nonnegative", "start", "n_starts"))
             and all(isinstance(k, int) for k in settings["cardinality"])

@@ -14,6 +14,7 @@ from .._docstrings import filled
 from .._types import (
     Constraint,
     Deflation,
+    Groups,
     MatrixLike,
     Method,
     Objective,
@@ -22,10 +23,11 @@ from .._types import (
     ShareOf,
     Thresholding,
 )
-from .._validation import column_names
+from .._validation import column_names, group_labels
 from ..models.components import sparse_pca
 from ..models.elastic_net import spca
 from ..models.rotated import sca
+from ..operators.choice import variables_of
 from ..solvers.table import SOLVERS
 from .base import PARAGRAPHS, as_rng, default_cardinality
 from .callbacks import CallbackSupportMixin, fit_tasks, with_callbacks
@@ -120,10 +122,10 @@ class SparsePCA(Components):
     max_iter, tol, renormalize
         As in `sparse_pca`.
     {center_scale}
-    screening
+    include, exclude, groups, nonnegative, screening
         As in `sparse_pca`.
     options : dict, optional
-        Further options of the method, such as ``{"nonnegative": True}``.
+        Further options of the method, such as ``{"swaps": False}``.
     {random_state}
 
     Attributes
@@ -186,6 +188,10 @@ class SparsePCA(Components):
     n_starts: int | None = None
     max_iter: int | None = None
     tol: float | None = None
+    include: ArrayLike | None = None
+    exclude: ArrayLike | None = None
+    groups: Groups | None = None
+    nonnegative: bool | ArrayLike = False
     renormalize: bool = True
     center: bool = True
     scale: bool = False
@@ -213,6 +219,15 @@ class SparsePCA(Components):
             defaults = {"cardinality": k, "l1_bound": math.sqrt(k), "penalty": None}
             wanted = "cardinality" if self.method is None else SOLVERS[self.method].sparsity
             sparsity[wanted] = defaults[wanted]
+        names, p = getattr(self, "feature_names_in_", None), X.shape[1]
+        names = None if names is None else tuple(names)
+        choice: dict[str, Any] = {
+            name: None if given is None else variables_of(given, name, p, names)
+            for name, given in (("include", self.include), ("exclude", self.exclude))
+        }
+        choice["groups"] = None if self.groups is None else group_labels(self.groups, names, p)
+        choice["nonnegative"] = self.nonnegative
+        options = choice | (self.options or {})
         return sparse_pca(
             X, r, **sparsity, explained_of=self.explained_of, objective=self.objective, method=self.method,
             deflation=self.deflation, constraint=self.constraint,
@@ -220,7 +235,7 @@ class SparsePCA(Components):
             scale=self.scale, sample_weight=sample_weight,
             start=self.start, n_starts=self.n_starts, callback=callback,
             max_iter=self.max_iter, tol=self.tol, screening=self.screening, rng=as_rng(self.random_state),
-            **{"center": self.center, **of, **(self.options or {})},
+            **{"center": self.center, **of, **options},
         )  # fmt: skip
 
 

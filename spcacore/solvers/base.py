@@ -37,6 +37,7 @@ from .._validation import (
     real_array,
 )
 from ..linalg.orthogonal import fix_sign
+from ..operators.choice import Choice
 from ..operators.deflation import DeflatedOperator
 from ..operators.gram import formed
 from ..operators.inputs import as_problem
@@ -131,6 +132,8 @@ class Solver(ABC):
         Whether it can search among some variables: then it has `restrictable` and what follows there.
     takes_share : bool
         Whether `solve` takes a `Share` of what is to be explained in place of a cardinality.
+    chooses : {"", "include", "all"}
+        Which knowledge of the variables it respects, beside that some are excluded.
     """
 
     name: ClassVar[str]
@@ -144,6 +147,7 @@ class Solver(ABC):
     whole_products: ClassVar[bool] = False
     in_working_set: ClassVar[bool] = False
     takes_share: ClassVar[bool] = False
+    chooses: ClassVar[str] = ""
 
     @classmethod
     @abstractmethod
@@ -158,6 +162,8 @@ class Solver(ABC):
     @classmethod
     def check_sparsity(cls, value: Any, name: str, problem: Problem) -> Any:
         """Validate how sparse one component is to be."""
+        if problem.choice is not None:
+            return integer(value, name, *problem.choice.bounds, problem.choice.why())
         return integer(value, name, 1, problem.p, f": X has {counted(problem.p, 'variable')}")
 
     @classmethod
@@ -199,7 +205,8 @@ class Solver(ABC):
         x = None
         if problem.working_set is not None and self.restrictable(state):
             x = _find_in_working_set(problem.working_set, self, problem, state, sparsity, seed, hook)
-        return self.solve(problem, state, sparsity, seed, hook) if x is None else x
+        x = self.solve(problem, state, sparsity, seed, hook) if x is None else x
+        return x if problem.choice is None else _chosen(problem.choice, x)
 
     # What a working set asks of a solver for which searching some variables will do
 
@@ -313,6 +320,20 @@ def _find_in_working_set(
     else:
         return None
     return solver.finish(problem, state, x, hook)
+
+
+def _chosen(choice: Choice, x: Solution | None) -> Solution | None:
+    """x without what a search of no steps has left of excluded variables, and with the signs asked for."""
+    if x is None:
+        return None
+    entries = np.where(choice.excluded[x.index], x.entries.dtype.type(0), x.entries)
+    if not entries.any():
+        return None
+    if np.count_nonzero(entries) < np.count_nonzero(x.entries):
+        entries = entries / np.linalg.norm(entries)
+    kept = np.flatnonzero(entries)
+    index = x.index[kept]
+    return replace(x, index=index, entries=choice.sign(index, entries[kept]))
 
 
 def _at(x: Solution, index: Index) -> Solution:
@@ -442,8 +463,11 @@ class Run:
             warnings.warn(
                 "X has no variance: the loading is the first unit vector", RuntimeWarning, stacklevel=3
             )
-            one = np.ones(1, problem.operator.dtype)
-            found = Solution(np.zeros(1, np.intp), one, 0.0, 0, True)
+            one, first = np.ones(1, problem.operator.dtype), np.zeros(1, np.intp)
+            if problem.choice is not None:
+                first = np.append(problem.choice.wanted, problem.choice.available)[:1]
+                one = one if problem.choice.signs is None else one * (1 | problem.choice.signs[first])
+            found = Solution(first, one, 0.0, 0, True)
         limit = counted(found.n_iter, "iteration") if ended(hook) else self.solver.limit()
         if ended(hook):
             found = replace(found, converged=False)
@@ -461,6 +485,34 @@ class Run:
         )  # fmt: skip
 
 
+def check_choice_of(method: type[Solver], problem: Problem) -> None:
+    """Refuse knowledge of the variables that the method has no way to respect."""
+    choice = problem.choice
+    if choice is None or not choice.shapes or method.chooses == "all":
+        return
+    if method.chooses == "include" and choice.plain:
+        return
+    what = "groups" if choice.grouped else "include" if choice.signs is None else "nonnegative"
+    able = "'tpower', 'gpower', 'pmd', 'thresholding' or 'branch_and_bound'"
+    if what == "include":
+        able = able.replace(" or", ",") + " or 'greedy'"
+    raise ValueError(f"{what} does not go with {method.name}; it goes with method={able}")
+
+
+def choice_options(
+    method: type[Solver], options: dict[str, Any], include: Any, exclude: Any, groups: Any, nonnegative: Any
+) -> dict[str, Any] | None:
+    """The arguments of `Choice.checked`; `nonnegative=True` alone remains an option of the methods that have
+    kernels for it."""
+    if isinstance(nonnegative, np.bool_):
+        nonnegative = bool(nonnegative)
+    if nonnegative is True and include is None and groups is None and "nonnegative" in method.option_names():
+        options["nonnegative"], nonnegative = True, False
+    given = {"include": include, "exclude": exclude, "groups": groups, "nonnegative": nonnegative}
+    nothing = include is None and exclude is None and groups is None and nonnegative is False
+    return None if nothing else given
+
+
 def run_one(
     method: type[Solver],
     X: Any,
@@ -476,6 +528,7 @@ def run_one(
         X, missing=method.missing, columnwise=not method.needs_whole_products(options),
         restrictable=method.may_restrict(options), form=not method.needs_samples(options), **matrix,
     )  # fmt: skip
+    check_choice_of(method, problem)
     sparsity = method.check_sparsity(sparsity, method.sparsity, problem)
     solver: Solver = method.from_options(problem, **options)
     solver.check_together((sparsity,))

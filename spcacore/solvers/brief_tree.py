@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from .._limits import BRIEF_FORMING, BRIEF_NODES, BRIEF_ORDER, BRIEF_WORK, RISE
+from .._limits import BRIEF_FORMING, BRIEF_NODES, BRIEF_ORDER, BRIEF_WORK, CHOICE_NODES, CHOICE_ORDER, RISE
 from ..operators.deflation import DeflatedOperator
 from ..operators.submatrix import largest_submatrix
 from .base import Report, Solution, ended
 from .exact_tree import Search
+from .unit_tree import UnitTree
 
 
 def brief_search(state: DeflatedOperator, x: Solution, k: int, hook: Report | None) -> Solution:
@@ -18,7 +20,8 @@ def brief_search(state: DeflatedOperator, x: Solution, k: int, hook: Report | No
     op = state.operator
     p = op.p
     left = min(BRIEF_NODES, int(BRIEF_WORK / (p * k) ** 2))
-    if left == 0 or p > min(BRIEF_ORDER, largest_submatrix(op)) or k == p or len(x.index) < k:
+    few = len(x.index) if state.choice is None else len(state.choice.units(x.index))
+    if left == 0 or p > min(BRIEF_ORDER, largest_submatrix(op)) or k == p or few < k:
         return x
     if (
         state.diagonal is None
@@ -27,10 +30,22 @@ def brief_search(state: DeflatedOperator, x: Solution, k: int, hook: Report | No
     ):
         return x
     A = op.submatrix(np.arange(p)).astype(np.float64)
+    if state.choice is not None and not state.choice.plain:
+        return _among_units(state, A, x, k)
     tree = Search(state, (A + A.T) / 2, np.arange(p), k, x, 0.0)
     while left > 0 and tree.open():
         left -= tree.step(min(left, 8), lambda _: None)
     if not tree.value > x.objective + RISE * abs(x.objective):
         return x
     best = tree.best()
+    return replace(x, index=best.index, entries=best.entries, objective=best.objective)
+
+
+def _among_units(state: DeflatedOperator, A: NDArray[np.float64], x: Solution, k: int) -> Solution:
+    """The same over groups, and under signs."""
+    if len(A) > CHOICE_ORDER or state.quotient or state.constrained:
+        return x
+    tree = UnitTree(state, (A + A.T) / 2, k, x, 0.0)
+    tree.step(CHOICE_NODES, lambda _: None)
+    best = tree.incumbent
     return replace(x, index=best.index, entries=best.entries, objective=best.objective)

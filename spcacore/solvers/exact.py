@@ -20,13 +20,15 @@ from .._limits import (
     EXACT_ORDER,
     EXACT_SLACK,
     IN_TURN_NODES,
+    SIGNED_ORDER,
     STRONG_VARIABLES,
     THRESHOLD_COLUMNS,
     THRESHOLD_WORK,
 )
 from .._records import record
-from .._types import Kind, OperatorLike, RandomSource
+from .._types import Groups, Kind, OperatorLike, RandomSource
 from .._validation import LARGEST, as_seed, check_bool, check_choice, integer, number
+from ..operators.choice import Choice
 from ..operators.deflation import DeflatedOperator
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
@@ -39,6 +41,7 @@ from .base import (
     Solution,
     Solver,
     check_start,
+    choice_options,
     drop_zeros,
     ended,
     progress_hook,
@@ -47,6 +50,7 @@ from .certificates import bounds_without_search
 from .exact_tree import Search, best_on_support
 from .parameters import shared_parameters
 from .truncated_power import TruncatedPower
+from .unit_tree import UnitTree
 
 
 @record
@@ -60,6 +64,7 @@ class BranchAndBound(Solver):
     whole_products = True
     maximizes_quotient = True
     in_working_set = True  # of what is known before the tree
+    chooses = "all"
 
     @classmethod
     def from_options(
@@ -92,10 +97,12 @@ class BranchAndBound(Solver):
 @shared_parameters
 def branch_and_bound(
     X: OperatorLike, cardinality: int, *,
-    start: Any = "tpower",
+    start: str | ArrayLike = "tpower",
     tol: float = 0.0,
     time_limit: float | None = None,
     node_limit: int | None = None,
+    include: ArrayLike | None = None, exclude: ArrayLike | None = None, groups: Groups | None = None,
+    nonnegative: bool | ArrayLike = False,
     kind: Kind = "data", center: bool | ArrayLike = True, scale: bool | ArrayLike = False,
     sample_weight: ArrayLike | None = None,
     n_features: int | None = None, rng: RandomSource = None, callback: Callback | None = None,
@@ -132,6 +139,7 @@ def branch_and_bound(
         Seconds after which the search ends.
     node_limit : int, optional
         Number of nodes of the search tree after which it ends.
+    {choice}
     {matrix}
     {n_features}
     rng : None, int or numpy Generator, optional
@@ -176,6 +184,7 @@ def branch_and_bound(
         sample_weight=sample_weight,
         n_features=n_features,
         definite=False,
+        choice=choice_options(BranchAndBound, {}, include, exclude, groups, nonnegative),
     )
     k = BranchAndBound.check_sparsity(cardinality, "cardinality", problem)
     solver = BranchAndBound.from_options(problem, tol=tol, time_limit=time_limit, node_limit=node_limit)
@@ -183,15 +192,20 @@ def branch_and_bound(
     if isinstance(start, str):
         check_choice(start, "start", ("tpower",))
     else:
-        support = _core.select_largest(check_start(problem.p, start, None)[0], k)
+        begin = check_start(problem.p, start, None)[0]
+        choice = problem.choice
+        support = _core.select_largest(begin, k) if choice is None else choice.truncated(begin, k)
     seed, hook = as_seed(rng), progress_hook(callback)
     if kind == "covariance" and problem.p > EXACT_ORDER and problem.diagonal is not None:
-        problem = as_problem(X, kind=kind, scale=scale, sample_weight=sample_weight, definite=True)
+        problem = as_problem(
+            X, kind=kind, scale=scale, sample_weight=sample_weight, definite=True, choice=problem.choice
+        )
     state = DeflatedOperator.from_problem(problem)
     proof = solve_to_optimality(problem, state, k, solver, [seed, 0], hook, support, began)
     found = None if proof is None else drop_zeros(proof.found)
     if found is not None:
-        found = replace(found, converged=True)
+        entries = found.entries if problem.choice is None else problem.choice.sign(found.index, found.entries)
+        found = replace(found, converged=True, entries=entries)
     x = Run(problem, state, solver, [seed, 0], hook, found).component()
     complete = proof is None or proof.complete
     upper = 0.0 if proof is None else float(problem.in_units(proof.upper))
@@ -251,10 +265,15 @@ def solve_to_optimality(
         return False
 
     refuse_large(problem, state)
+    choice, most = state.choice, k
+    if choice is not None:
+        most = choice.most_variables(k)
+        _refuse_choice(state, choice, most)
     best = best_on_support(state, support)
     if best is None:
         best = TruncatedPower.from_options(problem, n_starts=1).find(problem, state, k, seed, None)
-    search, upper, complete = None, _trace_bound(problem, state, k), False
+    search: Search | UnitTree | None = None
+    upper, complete = _trace_bound(problem, state, most), False
     others, asked = math.inf, not (bounded and limited)
 
     def bound_without_search(share: float) -> None:
@@ -262,7 +281,7 @@ def solve_to_optimality(
         nonlocal others, asked
         if not asked and time.monotonic() >= began + share * solver.time_limit:
             asked = True
-            for bound in bounds_without_search(problem, state, k, end - time.monotonic(), out_of_time):
+            for bound in bounds_without_search(problem, state, most, end - time.monotonic(), out_of_time):
                 others = min(others, bound)
                 check_limits()
                 if best is not None and others <= best.objective:
@@ -280,9 +299,11 @@ def solve_to_optimality(
             return Proof(best, upper, True)  # what rounding left after the earlier components
         bound_without_search(BOUND_SHARE if problem.p <= EXACT_ORDER else 0)
         kept, best = surviving_variables(problem, state, k, best, solver.tol, check_limits)
-        search = Search(
-            state, _matrix(state, kept, check_limits), kept, k, best, solver.tol, check_limits=check_limits
-        )
+        A = _matrix(state, kept, check_limits)
+        if choice is None or choice.plain:
+            search = Search(state, A, kept, k, best, solver.tol, check_limits=check_limits)
+        else:
+            search = UnitTree(state, A, k, best, solver.tol)
         size = 1
         while search.open() and nodes < (solver.node_limit or LARGEST):
             check_limits()
@@ -318,6 +339,25 @@ def refuse_large(problem: Problem, state: DeflatedOperator) -> None:
         raise ValueError(f"{limit} with deflation={state.deflation.name!r}, not {p}")
 
 
+def _refuse_choice(state: DeflatedOperator, choice: Choice, most: int) -> None:
+    """Raise where the tree has no bounds for what is known of the variables, or no best values."""
+    p = state.operator.p
+    if p > EXACT_ORDER:
+        raise ValueError(
+            f"include, groups and nonnegative go with at most {EXACT_ORDER} variables in branch_and_bound"
+        )
+    if choice.plain:
+        return
+    if state.quotient or state.constrained:
+        raise ValueError(
+            "branch_and_bound has groups and nonnegative without a constraint or deflation='generalized'"
+        )
+    if choice.signs is not None and most > SIGNED_ORDER:
+        raise ValueError(
+            f"branch_and_bound proves nonnegative loadings of at most {SIGNED_ORDER} variables, not {most}"
+        )
+
+
 def _trace_bound(problem: Problem, state: DeflatedOperator, k: int) -> float:
     """The sum of the k largest variances, where A is known to be semidefinite."""
     indefinite = problem.operator.symmetric_form or not state.deflation.semidefinite
@@ -342,7 +382,8 @@ def surviving_variables(
     """
     p, op = problem.p, state.operator
     if p <= EXACT_ORDER:
-        return np.arange(p), best
+        choice = problem.choice
+        return np.arange(p) if choice is None or not choice.plain else choice.available, best
     assert state.diagonal is not None  # refuse_large
     assert problem.diagonal is not None
     assert problem.moment is not None

@@ -46,6 +46,11 @@ class Search:
         self.free: list[int] = []
         self.heap: list[Node] = [(-self._root_bound(check_limits), 0, 0)]
         self.stack: list[Node] = []
+        if state is not None and state.choice is not None:
+            wanted = np.searchsorted(kept, state.choice.wanted)
+            self.pool[0, wanted] = 2
+            if len(wanted) == self.k:  # there is nothing to divide
+                self.heap = []
         self.turn = 0
         self.work = np.empty(_core.branch_work(q, self.k))
         self.index, self.vector, self.value = best.index, best.entries, best.objective

@@ -22,15 +22,25 @@ from .._limits import (
     SUBSPACE_SPARE,
 )
 from .._records import record
-from .._types import Kind, OperatorLike, RandomSource, ScreeningMode
+from .._types import Groups, Kind, OperatorLike, RandomSource, ScreeningMode
 from .._validation import check_bool, check_choice, number, per_component
 from ..linalg.orthogonal import polar_factor
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..progress import Callback
 from ..results import SparseComponent
-from .base import IterativeSolver, ProgressClock, Report, Solution, drop_zeros, ended, run_one
+from .base import (
+    IterativeSolver,
+    ProgressClock,
+    Report,
+    Solution,
+    choice_options,
+    drop_zeros,
+    ended,
+    run_one,
+)
 from .candidates import begin_among
+from .choosing import ascend, penalization
 from .parameters import shared_parameters
 from .refitting import refit
 from .starts import Start, power_start, search_starts
@@ -46,6 +56,7 @@ class GeneralizedPower(IterativeSolver):
     mu: Any
     name = "gpower"
     sparsity = "penalty"
+    chooses = "all"
 
     @classmethod
     def from_options(
@@ -122,6 +133,9 @@ class GeneralizedPower(IterativeSolver):
         """The best of the runs from all starts, re-fitted if asked."""
         l0, rounding = self.norm == "l0", _rounding(op)
         limits = self.max_iter, self.tolerance(op), hook
+        choice, rule, worth = state.choice, None, None
+        if choice is not None:
+            rule, worth = penalization(choice, l0, gamma)
         best, most = None, -math.inf
         again, work = 0, 0.0  # starts that led to the best, and multiplications of all
         for index, entries, _ in starts:
@@ -129,9 +143,14 @@ class GeneralizedPower(IterativeSolver):
                 ended(hook) or (self._chooses and (again > SAME_ENDS or work > START_WORK))
             ):
                 break
-            status, index, entries, objective, variance, n_iter = op.gpower(
-                index, entries, l0, gamma, *limits
-            )
+            if choice is None or rule is None or worth is None:
+                status, index, entries, objective, variance, n_iter = op.gpower(
+                    index, entries, l0, gamma, *limits
+                )
+            else:
+                status, index, entries, objective, variance, n_iter = ascend(
+                    op, choice, rule, index, entries, *limits, worth
+                )
             work += 2.0 * problem.cost * n_iter
             first_term = abs(variance) if l0 else math.sqrt(abs(variance))
             if status < 0 or (status == 0 and objective <= rounding * first_term):
@@ -226,6 +245,8 @@ def gpower(
     start: str | ArrayLike | None = None, n_starts: int | None = None, max_iter: int = 1000,
     tol: float | None = None,
     renormalize: bool = True,
+    include: ArrayLike | None = None, exclude: ArrayLike | None = None, groups: Groups | None = None,
+    nonnegative: bool | ArrayLike = False,
     kind: Kind = "data", center: bool | ArrayLike = True, scale: bool | ArrayLike = False,
     sample_weight: ArrayLike | None = None,
     screening: ScreeningMode = "auto", n_features: int | None = None, rng: RandomSource = None,
@@ -269,6 +290,7 @@ def gpower(
     renormalize : bool, default True
         Replace the values on the support by the leading eigenvector there, which undoes the shrinkage
         of an l1 penalty. False returns z.
+    {choice}
     {screened}
 
     Returns
@@ -300,9 +322,10 @@ def gpower(
         "norm": norm, "relative": relative, "start": start, "n_starts": n_starts, "max_iter": max_iter,
         "tol": tol, "renormalize": renormalize,
     }  # fmt: skip
+    choice = choice_options(GeneralizedPower, options, include, exclude, groups, nonnegative)
     run = run_one(
         GeneralizedPower, X, penalty, options, rng, callback, kind=kind, center=center, scale=scale,
-        sample_weight=sample_weight, n_features=n_features, screening=screening,
+        sample_weight=sample_weight, n_features=n_features, screening=screening, choice=choice,
     )  # fmt: skip
     problem = run.problem
     if run.found is None and (problem.diagonal is None or problem.diagonal.any()):

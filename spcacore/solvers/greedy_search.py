@@ -42,6 +42,7 @@ from .base import (
     Run,
     Solution,
     Solver,
+    choice_options,
     drop_zeros,
     ended,
     progress_hook,
@@ -65,6 +66,7 @@ class GreedySearch(Solver):
     name = "greedy"
     maximizes_quotient = True
     in_working_set = True
+    chooses = "include"
 
     @classmethod
     def from_options(cls, problem: Problem, *, strategy: Any = "forward", renormalize: Any = True) -> Self:
@@ -83,6 +85,8 @@ class GreedySearch(Solver):
                 f"strategy={strategy!r} takes at most {BACKWARD_ORDER} variables, not {problem.p}: "
                 "use strategy='forward'"
             )
+        if strategy != "forward" and problem.choice is not None and problem.choice.shapes:
+            raise ValueError(f"include goes with strategy='forward', not {strategy!r}")
         return cls(strategy)
 
     @classmethod
@@ -128,7 +132,7 @@ class GreedySearch(Solver):
     def path(
         self, problem: Problem, state: DeflatedOperator, most: int, seed: list[int], hook: Report | None
     ) -> Iterator[Solution] | None:
-        if state.constrained or self.strategy not in ("forward", "gradient"):
+        if state.choice is not None or state.constrained or self.strategy not in ("forward", "gradient"):
             return None
         (search,), pencil = self.searches(problem, state), Pencil.of(state, -1.0 if state.quotient else 0.0)
         dtype = state.operator.dtype
@@ -143,6 +147,7 @@ def greedy(
     X: OperatorLike, cardinality: int, *,
     strategy: Literal["forward", "gradient", "backward", "bidirectional"] = "forward",
     first: int | None = None,
+    include: ArrayLike | None = None, exclude: ArrayLike | None = None,
     kind: Kind = "data", center: bool | ArrayLike = True, scale: bool | ArrayLike = False,
     sample_weight: ArrayLike | None = None,
     screening: ScreeningMode = "auto", n_features: int | None = None, rng: RandomSource = None,
@@ -171,6 +176,9 @@ def greedy(
     first : int, optional
         The variable to begin with. Default: that of largest variance and, where several tie, as in a
         correlation matrix, the one of the best pair; up to 256 are tried. Not for "backward".
+    include, exclude : sequence of names or indices, optional
+        Variables that come first, with "forward" alone, and that never come. It is as if the excluded columns
+        were not in X.
     {matrix}
     screening : {"auto", "gram", "working_set", "both", "shadow", "references", "none"}, default "auto"
         How data are kept from being read for every product, see `sparse_pca`. "both", "shadow" and
@@ -221,6 +229,7 @@ def greedy(
         X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, n_features=n_features,
         definite=False, screening=screening, columnwise=strategy == "gradient", form=True,
         restrictable=strategy == "forward",
+        choice=choice_options(GreedySearch, {}, include, exclude, None, False),
     )  # fmt: skip
     K = GreedySearch.check_sparsity(cardinality, "cardinality", problem)
     solver = GreedySearch.from_options(problem, strategy=strategy)
@@ -279,6 +288,11 @@ def _forward(
     norm = np.zeros(op.p) if pencil.Q is None else None
     support, free = np.empty(K, np.intp), np.ones(op.p, bool)
     known = [] if begun is None else begun.tolist()
+    wanted = np.zeros(op.p, bool)  # what is included comes first
+    if state.choice is not None:
+        wanted[state.choice.wanted] = True
+        if first is None or not wanted[first]:
+            first = int(np.argmax(np.where(wanted, diagonal, -np.inf)))
     new = known[0] if known else first if first is not None else _first(state, pencil, seed)
     for k in range(K):
         if new is None:
@@ -299,7 +313,8 @@ def _forward(
                 return
         if k + 1 < K:
             basis = pencil.basis(G, S)
-            candidate = np.flatnonzero(free)
+            candidate = np.flatnonzero(free & wanted)
+            candidate = candidate if len(candidate) else np.flatnonzero(free)
             value = pencil.bordered_eigenvalues(C[: k + 1], S, candidate, diagonal, basis, norm)
             new = int(candidate[ties(value)[0]])
 

@@ -19,7 +19,7 @@ from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..progress import Callback
 from ..results import SparseComponent
-from .base import IterativeSolver, Report, Solution, drop_zeros, run_one
+from .base import IterativeSolver, Report, Solution, choice_options, drop_zeros, run_one
 from .candidates import begin_among
 from .parameters import shared_parameters
 from .penalized_decomposition import bounded_starts, check_bound, fewest_nonzeros
@@ -113,6 +113,7 @@ def scotlass(
     start: str | ArrayLike | None = None, n_starts: int | None = None, max_iter: int = 1000,
     tol: float | None = None,
     renormalize: bool = False,
+    exclude: ArrayLike | None = None,
     kind: Kind = "data", center: bool | ArrayLike = True, scale: bool | ArrayLike = False,
     sample_weight: ArrayLike | None = None,
     screening: Literal["auto", "gram", "working_set", "none"] = "auto", n_features: int | None = None,
@@ -144,6 +145,7 @@ def scotlass(
     renormalize : bool, default False
         Replace the values on the support by the best ones there that are orthogonal to the earlier
         loadings. Their l1 norm may exceed the bound.
+    {exclude}
     {matrix}
     screening : {"auto", "gram", "working_set", "none"}, default "auto"
         How data are kept from being read for every product, see `sparse_pca`.
@@ -199,6 +201,7 @@ def scotlass(
     run = run_one(
         LassoComponent, X, l1_bound, options, rng, callback, without_earlier, kind=kind, center=center,
         scale=scale, sample_weight=sample_weight, n_features=n_features, screening=screening, definite=False,
+        choice=choice_options(LassoComponent, {}, None, exclude, None, False),
     )  # fmt: skip
     if run.found is None and run.state.basis:
         raise ValueError(

@@ -27,6 +27,7 @@ class Thresholding(Solver):
     renormalize: bool
     name = "thresholding"
     whole_products = True
+    chooses = "all"
 
     @classmethod
     def from_options(cls, problem: Problem, *, renormalize: Any = True) -> Self:
@@ -40,7 +41,11 @@ class Thresholding(Solver):
             raise Ended
         op = state.operator
         dense, _ = leading_vector(op, np.arange(op.p), power_start(op, np.random.default_rng(seed)))
-        index = _core.select_largest(dense, cardinality)
+        if state.choice is None:
+            index = _core.select_largest(dense, cardinality)
+        else:
+            dense = state.choice.oriented(dense)
+            index = state.choice.truncated(dense, cardinality)
         if not dense[index].any():
             return None
         entries = dense[index] / np.linalg.norm(dense[index])

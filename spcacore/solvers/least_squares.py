@@ -37,6 +37,7 @@ from .base import (
     Report,
     Solution,
     Solver,
+    choice_options,
     drop_zeros,
     ended,
     run_one,
@@ -314,6 +315,7 @@ def least_squares_component(
     swaps: bool = True,
     time_limit: float | None = None,
     node_limit: int | None = None,
+    exclude: ArrayLike | None = None,
     kind: Kind = "data",
     center: bool | ArrayLike = True,
     scale: bool | ArrayLike = False,
@@ -353,6 +355,7 @@ def least_squares_component(
         Then swap variables, one for one, until no swap explains more.
     time_limit, node_limit : optional
         Seconds, and nodes of the tree, after which "exact" ends.
+    {exclude} They are not explained either.
     {matrix}
     {n_features}
     {callback}
@@ -399,6 +402,7 @@ def least_squares_component(
     run = run_one(
         LeastSquares, X, sparsity, options, None, callback, kind=kind, center=center, scale=scale,
         sample_weight=sample_weight, n_features=n_features, screening="none",
+        choice=choice_options(LeastSquares, {}, None, exclude, None, False),
     )  # fmt: skip
     x = run.component()
     upper = None if run.found is None else run.found.upper_bound

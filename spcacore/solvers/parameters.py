@@ -25,6 +25,17 @@ callback : callable, optional
     Called with a `Progress` after each iteration. Raising StopIteration ends the search early,
     see `Progress`.""",
     "matrix": f"{_STANDARDIZATION}\n{_WEIGHT}",
+    "exclude": """\
+exclude : sequence of names or indices, optional
+    Variables that the component may not have. It is as if these columns were not in X.""",
+    "choice": """\
+include, exclude : sequence of names or indices, optional
+    Variables that the component must have, and that it may not have, see the guide on choice. It is as if
+    the excluded columns were not in X.
+groups : sequence of p labels, or mapping of names to labels, optional
+    Variables of the same label are in or out together, and sparsity counts groups.
+nonnegative : bool or array-like of shape (p,), default False
+    Only loadings without negative entries; or the sign of each: 1, -1, or 0 for any.""",
     "n_features": """\
 n_features : int, optional
     p, needed when X is a bare callable; of anything else, it must be its number of columns.""",

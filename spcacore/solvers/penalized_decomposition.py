@@ -14,15 +14,16 @@ from numpy.typing import ArrayLike, NDArray
 from .. import _core
 from .._limits import CONTINUATION, WORKING_SET_FACTOR
 from .._records import record
-from .._types import Kind, OperatorLike, RandomSource, ScreeningMode
+from .._types import Groups, Kind, OperatorLike, RandomSource, ScreeningMode
 from .._validation import check_bool, number
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..operators.submatrix import largest_submatrix
 from ..progress import Callback
 from ..results import PMDComponent
-from .base import IterativeSolver, Report, Solution, drop_zeros, run_one
+from .base import IterativeSolver, Report, Solution, choice_options, drop_zeros, run_one
 from .candidates import begin_among
+from .choosing import ascend, bounding
 from .parameters import shared_parameters
 from .refitting import best_of_bounded, penalty_continuation, refit
 from .starts import Start, search_starts
@@ -43,6 +44,7 @@ class PenalizedDecomposition(IterativeSolver):
     name = "pmd"
     sparsity = "l1_bound"
     missing = True
+    chooses = "all"
 
     @classmethod
     def from_options(
@@ -110,14 +112,26 @@ class PenalizedDecomposition(IterativeSolver):
         )  # fmt: skip
         weights = () if two_way else CONTINUATION  # two-way steps know no penalty
 
+        choice = state.choice
+        if choice is not None and two_way:
+            raise ValueError("sample_l1_bound does not go with include, groups or signs of variables")
+
+        def steps(
+            op: _core.Operator, index: NDArray[np.intp], entries: NDArray[Any]
+        ) -> tuple[int, NDArray[np.intp], NDArray[Any], float, int]:
+            if choice is None:
+                return op.pmd(index, entries, *limits)
+            found = ascend(op, choice, bounding(choice, l1_bound), index, entries, *limits[2:5])
+            return *found[:4], found[5]
+
         def run(
             operator: _core.Operator, index: NDArray[np.intp], entries: NDArray[Any], _: tuple[int, ...]
         ) -> Solution | None:
-            status, index, entries, objective, n_iter = operator.pmd(index, entries, *limits)
+            status, index, entries, objective, n_iter = steps(operator, index, entries)
             if status < 0:
                 return None
             x = Solution(index, entries, objective, n_iter, status == 0)
-            return penalty_continuation(state, x, lambda op, i, v: op.pmd(i, v, *limits), weights)
+            return penalty_continuation(state, x, steps, weights)
 
         begin = partial(bounded_starts, problem, state, l1_bound, self.start, self.n_starts, seed)
         best = best_of_bounded(state, begin, run, hook, self.renormalize, self.nonnegative)
@@ -143,10 +157,11 @@ class PenalizedDecomposition(IterativeSolver):
 def pmd(
     X: OperatorLike, l1_bound: float, *,
     sample_l1_bound: float | None = None,
-    nonnegative: bool = False,
     start: str | ArrayLike | None = None, n_starts: int | None = None, max_iter: int = 1000,
     tol: float | None = None,
     renormalize: bool = False,
+    include: ArrayLike | None = None, exclude: ArrayLike | None = None, groups: Groups | None = None,
+    nonnegative: bool | ArrayLike = False,
     kind: Kind = "data", center: bool | ArrayLike = True, scale: bool | ArrayLike = False,
     sample_weight: ArrayLike | None = None,
     screening: ScreeningMode = "auto", n_features: int | None = None, rng: RandomSource = None,
@@ -173,8 +188,6 @@ def pmd(
         bound.
     sample_l1_bound : float, optional
         The two-way form: a bound, in [1, sqrt(n)], on the l1 norm of u besides. Data only.
-    nonnegative : bool, default False
-        Only loadings without negative entries.
     start : None, "diagonal", "eigenvector" or array-like of shape (p,), optional
         None (default): nearly the leading eigenvector of the submatrix of the `4 l1_bound**2`
         variables of largest variance or, where all variances tie, dense leading vectors; then single
@@ -186,6 +199,7 @@ def pmd(
     renormalize : bool, default False
         Replace the values on the support by the leading eigenvector there. Its l1 norm may exceed
         the bound.
+    {choice}
     {matrix}
     screening : {"auto", "gram", "working_set", "both", "shadow", "references", "none"}, default "auto"
         How data are kept from being read for every product, see `sparse_pca`. The two-way form
@@ -222,12 +236,14 @@ def pmd(
     1.8
     """
     options = {
-        "sample_l1_bound": sample_l1_bound, "nonnegative": nonnegative, "start": start, "n_starts": n_starts,
+        "sample_l1_bound": sample_l1_bound, "start": start, "n_starts": n_starts,
         "max_iter": max_iter, "tol": tol, "renormalize": renormalize,
     }  # fmt: skip
+    choice = choice_options(PenalizedDecomposition, options, include, exclude, groups, nonnegative)
     run = run_one(
         PenalizedDecomposition, X, l1_bound, options, rng, callback, kind=kind, center=center, scale=scale,
         sample_weight=sample_weight, n_features=n_features, screening=screening, definite=False,
+        choice=choice,
     )  # fmt: skip
     problem, found = run.problem, run.found
     component = run.component()

@@ -18,6 +18,7 @@ from ..linalg.orthogonal import fix_sign
 from ..operators.deflation import DeflatedOperator
 from ..operators.submatrix import largest_submatrix
 from .base import Report, Solution, ended
+from .signed import signed_vector
 
 Run = Callable[[_core.Operator, NDArray[np.intp], NDArray[Any]], tuple[Any, ...]]
 
@@ -128,7 +129,10 @@ def refit(state: DeflatedOperator, x: Solution, nonnegative: bool = False) -> So
     They maximize x'Ax over unit vectors, subject to Q'x = 0 where the state is constrained, or x'Ax/x'Bx
     under generalized deflation. The objective is -inf where no vector of this support is feasible.
     """
-    if nonnegative:
+    signs = None if state.choice is None else state.choice.signs
+    if signs is not None:
+        value, objective = _signed_vector(state, x, signs[x.index])
+    elif nonnegative:
         value, objective = _nonnegative_vector(state, x)
     else:
         value, objective = leading_vector(state.operator, x.index, x.entries, _feasible_span(state, x.index))
@@ -212,6 +216,17 @@ def _feasible(
     elif unused.any() or z.dtype == np.float32:  # once more, since rounding counts here
         x = _within(span, x)
     return x.astype(z.dtype), objective
+
+
+def _signed_vector(
+    state: DeflatedOperator, x: Solution, signs: NDArray[Any]
+) -> tuple[NDArray[Any], float]:  # fmt: skip
+    """A maximizer of x'Ax over x of these signs on the support."""
+    op = state.operator
+    if len(x.index) > largest_submatrix(op) or state.quotient:
+        return x.entries, state.objective(x.index, x.entries)
+    vector, objective = signed_vector(op.submatrix(x.index).astype(np.float64), signs, x.entries)
+    return vector.astype(op.dtype), objective
 
 
 def _nonnegative_vector(state: DeflatedOperator, x: Solution) -> tuple[NDArray[Any], float]:

@@ -32,7 +32,7 @@ from ..operators.problem import Problem
 from ..operators.submatrix import largest_submatrix
 from ..progress import Callback
 from ..results import DSPCAComponent
-from .base import Report, Run, Solution, Solver, drop_zeros, ended, progress_hook
+from .base import Report, Run, Solution, Solver, choice_options, drop_zeros, ended, progress_hook
 from .parameters import shared_parameters
 from .refitting import refit
 
@@ -101,6 +101,7 @@ def dspca(
     penalty: float | None = None,
     max_iter: int = 1000, tol: float = 1e-3,
     renormalize: bool = True,
+    exclude: ArrayLike | None = None,
     kind: Kind = "data", center: bool | ArrayLike = True, scale: bool | ArrayLike = False,
     sample_weight: ArrayLike | None = None,
     n_features: int | None = None, callback: Callback | None = None,
@@ -137,6 +138,7 @@ def dspca(
         without what the diagonal of M is charged, `penalty * Tr M = penalty`.
     renormalize : bool, default True
         Replace the values on the support by the leading eigenvector of A there.
+    {exclude}
     {matrix}
     {n_features}
     {callback}
@@ -179,8 +181,9 @@ def dspca(
     if (cardinality is None) == (penalty is None):
         raise TypeError("dspca takes either cardinality or penalty")
     problem = as_problem(
-        X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, n_features=n_features
-    )
+        X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, n_features=n_features,
+        choice=choice_options(SemidefiniteRelaxation, {}, None, exclude, None, False),
+    )  # fmt: skip
     solver = SemidefiniteRelaxation.from_options(problem, max_iter=max_iter, tol=tol, renormalize=renormalize)
     hook = progress_hook(callback)
     state = DeflatedOperator.from_problem(problem)

@@ -9,7 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import KRYLOV_WORK, RACE_FINISHERS, RACE_LEAST, RACE_SHARE, RACE_STEPS, RACE_WORK, START_WORK
+from .._limits import (
+    CHOICE_STARTS,
+    KRYLOV_WORK,
+    RACE_FINISHERS,
+    RACE_LEAST,
+    RACE_SHARE,
+    RACE_STEPS,
+    RACE_WORK,
+    START_WORK,
+)
 from ..linalg.eigen import largest_eigenpairs, products_of
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
@@ -68,7 +77,7 @@ def search_starts(
                 if diagonal is None
                 else START_WORK / (20 * problem.cost * (1 if _reads_samples(problem) else k))
             )
-            n_starts = 1 + min(p, int(runs))
+            n_starts = 1 + min(p if state.choice is None else CHOICE_STARTS, int(runs))
         singles = 0
         if diagonal is not None:
             singles = min(n_starts - 1, p)

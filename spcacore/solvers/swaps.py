@@ -16,6 +16,7 @@ from ..operators.problem import Problem
 from ..operators.submatrix import largest_submatrix
 from .base import ProgressClock, Report, Solution, ended
 from .bordered_pencil import Pencil
+from .choosing import swap_units
 from .refitting import refit
 
 
@@ -30,6 +31,8 @@ def swap_search(
     k, p = len(x.index), problem.p
     if budget <= 0 or state.diagonal is None or k == p or k < 2 or x.objective == -np.inf or ended(hook):
         return x
+    if state.choice is not None and not state.choice.plain:
+        return swap_units(state, x, budget, hook)
     strength = -1.0 if state.quotient else GREEDY_PENALTIES[-1] if state.constrained else 0.0
     pencil, clock = Pencil.of(state, strength), ProgressClock(hook)
     while (new := best_swap(problem, state, pencil, x, budget)) is not None:
@@ -73,6 +76,8 @@ def best_swap(
     local = pencil if pencil.Q is None else replace(pencil, Q=np.ascontiguousarray(pencil.Q[:, used]))
     left = None
     for i in np.argsort(np.abs(x.entries), kind="stable"):
+        if state.choice is not None and state.choice.included[S[i]]:
+            continue
         rest = np.delete(np.arange(k), i)
         if norm is not None:  # the largest eigenvalue of a bordered matrix is at most that of its norms
             left = np.maximum(norm - C[i].astype(np.float64) ** 2, 0) + 1e-12 * norm

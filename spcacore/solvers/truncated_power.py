@@ -22,14 +22,15 @@ from .._limits import (
     WORKING_SET_FACTOR,
 )
 from .._records import record
-from .._types import Kind, OperatorLike, RandomSource, ScreeningMode
+from .._types import Groups, Kind, OperatorLike, RandomSource, ScreeningMode
 from .._validation import check_bool
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..progress import Callback
 from ..results import SparseComponent
-from .base import IterativeSolver, Report, Solution, drop_zeros, ended, run_one
+from .base import IterativeSolver, Report, Solution, choice_options, drop_zeros, ended, run_one
 from .brief_tree import brief_search
+from .choosing import ascend, truncation
 from .parameters import shared_parameters
 from .refitting import best_run, is_better, penalty_continuation, refit
 from .starts import Raced, finishers, promising_variables, search_starts
@@ -46,6 +47,7 @@ class TruncatedPower(IterativeSolver):
     name = "tpower"
     missing = True
     same_in_set = True
+    chooses = "all"
 
     @classmethod
     def from_options(
@@ -88,6 +90,7 @@ class TruncatedPower(IterativeSolver):
             return None if x is None else replace(x, n_iter=x.n_iter + made)
 
         fair = state.deflation.semidefinite and self.max_iter >= RACE_ITERATIONS  # objectives only rise then
+        fair = fair and state.choice is None
         rounds = race if fair else None
         begin = search_starts(problem, state, cardinality, self.start, self.n_starts, seed, rounds)
         ends: dict[bytes, Solution] = {}
@@ -133,6 +136,7 @@ class TruncatedPower(IterativeSolver):
         nearby = self.nearby() is not None  # one start more, which may end at the best too
         default = self.swaps > 0 and (self.start is None or nearby) and self.n_starts is None
         plain = state.diagonal is not None and state.constraint is None and not state.quotient
+        plain = plain and state.choice is None
         some = (
             best is not None
             and best.agreement < (2 * AGREEMENT if nearby else AGREEMENT)
@@ -197,15 +201,22 @@ class TruncatedPower(IterativeSolver):
         entries: NDArray[Any], path: tuple[int, ...], tol: float, hook: Report | None,
     ) -> Solution | None:  # fmt: skip
         """From one start, through the cardinalities of the path; None where A maps a vector to zero."""
-        limits = self.max_iter, tol, hook, self.nonnegative
-        for width in path:
-            status, index, entries, objective, n_iter = running.truncated_power(
-                index, entries, width, *limits
-            )
+        choice, limits = state.choice, (self.max_iter, tol, hook)
+
+        def steps(
+            op: _core.Operator, index: NDArray[np.intp], entries: NDArray[Any], width: int
+        ) -> tuple[int, NDArray[np.intp], NDArray[Any], float, int]:
+            if choice is None:
+                return op.truncated_power(index, entries, width, *limits, self.nonnegative)
+            found = ascend(op, choice, truncation(choice, width), index, entries, *limits)
+            return *found[:4], found[5]
+
+        for width in path if choice is None else path[-1:]:
+            status, index, entries, objective, n_iter = steps(running, index, entries, width)
             if status < 0:
                 return None
         x = Solution(index, entries, objective, n_iter, status == 0)
-        return penalty_continuation(state, x, lambda op, i, v: op.truncated_power(i, v, path[-1], *limits))
+        return penalty_continuation(state, x, lambda op, i, v: steps(op, i, v, path[-1]))
 
 
 def _running(state: DeflatedOperator) -> _core.Operator:
@@ -216,10 +227,12 @@ def _running(state: DeflatedOperator) -> _core.Operator:
 @shared_parameters
 def tpower(
     X: OperatorLike, cardinality: int, *,
-    nonnegative: bool = False,
     swaps: bool | None = None,
-    start: Any = None, n_starts: int | None = None, max_iter: int = 1000, tol: float | None = None,
+    start: str | ArrayLike | None = None, n_starts: int | None = None, max_iter: int = 1000,
+    tol: float | None = None,
     renormalize: bool = True,
+    include: ArrayLike | None = None, exclude: ArrayLike | None = None, groups: Groups | None = None,
+    nonnegative: bool | ArrayLike = False,
     kind: Kind = "data", center: bool | ArrayLike = True, scale: bool | ArrayLike = False,
     sample_weight: ArrayLike | None = None,
     screening: ScreeningMode = "auto", n_features: int | None = None, rng: RandomSource = None,
@@ -265,6 +278,7 @@ def tpower(
     renormalize : bool, default True
         Replace the values on the support by the leading eigenvector there, which never lowers the
         objective (Moghaddam et al. 2006).
+    {choice}
     {screened}
 
     Returns
@@ -293,10 +307,12 @@ def tpower(
     """
     options = {
         "start": start, "n_starts": n_starts, "max_iter": max_iter, "tol": tol, "renormalize": renormalize,
-        "nonnegative": nonnegative, "swaps": swaps,
+        "swaps": swaps,
     }  # fmt: skip
+    choice = choice_options(TruncatedPower, options, include, exclude, groups, nonnegative)
     run = run_one(
         TruncatedPower, X, cardinality, options, rng, callback, kind=kind, center=center, scale=scale,
         sample_weight=sample_weight, n_features=n_features, screening=screening, definite=False,
+        choice=choice,
     )  # fmt: skip
     return run.component()

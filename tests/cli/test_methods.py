@@ -14,6 +14,11 @@ from spcacore.solvers.table import SOLVERS
 METHOD_OPTIONS = [
     (["-k", "4", "-n3"], {"cardinality": 4}),
     (["-k", "4", "-n3", "--nonnegative"], {"cardinality": 4, "nonnegative": True}),
+    (
+        ["-k", "4", "-n3", "--include", "x2", "--exclude", "x1,x5"],
+        {"cardinality": 4, "include": [1], "exclude": [0, 4]},
+    ),
+    (["--method", "gpower", "--penalty", "2", "-n3", "--nonnegative"], {"penalty": 2.0, "nonnegative": True}),
     (["-k", "4,3,2", "--certify"], {"cardinality": [4, 3, 2], "certify": True}),
     (["-k", "4", "-n3", "--refine"], {"cardinality": 4, "refine": True}),
     (["-k", "4", "-n3", "--constraint", "orthogonal"], {"cardinality": 4, "constraint": "orthogonal"}),
@@ -189,7 +194,10 @@ def test_pmd_leaves_missing_entries_out(run, as_json, tmp_path, X):
             "'-1' is not a number of at least 0; see spcacore fit --help",
         ),
         (["--method", "gpower", "--penalty", "2", "--relative"], "penalty must be in [0, 1], not 2.0"),
-        (["--method", "greedy", "--nonnegative"], "--nonnegative: not for method greedy, but tpower, pmd"),
+        (
+            ["--method", "greedy", "--nonnegative"],
+            "--nonnegative: not for method greedy, but tpower, gpower, pmd",
+        ),
         (["--strategy", "forward"], "--strategy: not for method tpower, but greedy"),
         (["--relative"], "--relative: not for method tpower, but gpower"),
         (["--block"], "--block: not for method tpower, but gpower"),
@@ -266,3 +274,23 @@ def test_without_matplotlib_the_error_comes_before_the_work(run, command, monkey
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     error = one_error_line(run(command, "no_such_file.csv", "--plot", "f.png"))
     assert "argument --plot: drawing needs matplotlib; pip install matplotlib" in error
+
+
+def test_groups_are_read_from_a_file(output, tmp_path, file, X):
+    labels = [*"aabbbcdde"]
+    (tmp_path / "groups.txt").write_text("\n".join(labels))
+    output("fit", file, "-k2", "-n2", "--groups", tmp_path / "groups.txt", "-o", tmp_path / "r.npz")
+    expected = spcacore.sparse_pca(X, 2, cardinality=2, groups=labels)
+    np.testing.assert_array_equal(results(tmp_path / "r.npz")["loadings"], expected.loadings)
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["--include", "zz"], "argument --include: there is no variable 'zz'"),
+        (["--include", "x1", "--exclude", "x2,x1"], "argument --exclude: 'x1' is in --include too"),
+        (["--include", "x1", "--method", "spca", "-k3"], "argument --include: not for method spca"),
+    ],
+)
+def test_knowledge_that_cannot_be_met(run, file, argv, message):
+    assert message in one_error_line(run("fit", file, *argv))

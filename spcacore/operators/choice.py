@@ -1,0 +1,218 @@
+"""What the caller knows of the variables: which must be, may not be, go together, and with which sign.
+
+A variable that is excluded is a column of zeros of the operator, so that no solver knows of it. The rest
+changes what a step keeps of a product: the entries of a wrong sign become zero, and then units are chosen,
+the groups of variables or the variables themselves, by their norms, of which the included ones cost nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._messages import counted
+from .._records import record
+from .._validation import group_labels, real_array
+
+Index = NDArray[np.intp]
+
+
+@record
+class Choice:
+    """The knowledge about p variables, checked once.
+
+    Attributes
+    ----------
+    unit : ndarray of shape (p,), int
+        The group of each variable, 0, 1, ...; the variable itself where there are no groups.
+    allowed, included : ndarray of shape (number of units,), bool
+        The units that are not excluded, and those that every component has.
+    signs : ndarray of shape (p,), int, or None
+        1 for entries that may not be negative, -1 for those that may not be positive, 0 for others.
+    grouped : bool
+        Whether units are groups.
+    """
+
+    unit: Index
+    allowed: NDArray[np.bool_]
+    included: NDArray[np.bool_]
+    signs: NDArray[np.int8] | None
+    grouped: bool
+
+    @classmethod
+    def checked(
+        cls, p: int, names: tuple[str, ...] | None, include: Any, exclude: Any, groups: Any, nonnegative: Any
+    ) -> Self | None:
+        """From what the caller gave; None where that is nothing."""
+        signs = _signs(nonnegative, p)
+        if include is None and exclude is None and groups is None and signs is None:
+            return None
+        inside = variables_of(include, "include", p, names)
+        outside = variables_of(exclude, "exclude", p, names)
+        unit = np.arange(p)
+        labels: list[Any] = [_name_of(names, j) for j in range(p)]
+        if groups is not None:
+            given = group_labels(groups, names, p)
+            place: dict[Any, int] = {}
+            unit = np.array([place.setdefault(label, len(place)) for label in given], np.intp)
+            labels = list(place)
+        n_units, what = len(labels), "variable" if groups is None else "group"
+        inside_units, outside_units = np.unique(unit[inside]), np.unique(unit[outside])
+        half = outside_units[
+            np.bincount(unit[outside], minlength=n_units)[outside_units]
+            < np.bincount(unit, minlength=n_units)[outside_units]
+        ]
+        if len(half):
+            raise ValueError(
+                f"exclude leaves a part of the group {labels[half[0]]!r}, which is in or out as a whole"
+            )
+        both = np.intersect1d(inside_units, outside_units)
+        if len(both):
+            raise ValueError(f"the {what} {labels[both[0]]!r} is in include and in exclude")
+        allowed, included = np.ones(n_units, bool), np.zeros(n_units, bool)
+        allowed[outside_units], included[inside_units] = False, True
+        if not allowed.any():
+            raise ValueError("exclude leaves no variable")
+        return cls(unit, allowed, included, signs, groups is not None)
+
+    @property
+    def shapes(self) -> bool:
+        """Whether it says more than which variables are excluded."""
+        return self.grouped or self.signs is not None or bool(self.included.any())
+
+    @property
+    def plain(self) -> bool:
+        """Whether it says no more than which variables are in or out."""
+        return not self.grouped and self.signs is None
+
+    @property
+    def available(self) -> Index:
+        """The variables that are not excluded."""
+        return np.flatnonzero(self.allowed[self.unit])
+
+    @property
+    def excluded(self) -> NDArray[np.bool_]:
+        """Of shape (p,)."""
+        return ~self.allowed[self.unit]
+
+    @property
+    def wanted(self) -> Index:
+        """The variables of the units that are included."""
+        return np.flatnonzero(self.included[self.unit])
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """The fewest and the most units that a component may have."""
+        return max(1, int(self.included.sum())), int(self.allowed.sum())
+
+    def why(self) -> str:
+        """The reason of these bounds, for a message."""
+        what = "group" if self.grouped else "variable"
+        n_in, n_out = int(self.included.sum()), int(self.allowed.sum())
+        words = [f"{counted(n_in, what)} included"] if n_in else []
+        return f": {', '.join([*words, f'{counted(n_out, what)} not excluded'])}"
+
+    def most_variables(self, count: int) -> int:
+        """Variables that so many units have at most."""
+        return int(np.sort(np.bincount(self.unit)[self.allowed])[::-1][:count].sum())
+
+    def units(self, index: Index) -> Index:
+        """The units that have some of these variables."""
+        return np.unique(self.unit[index])
+
+    def variables(self, units: Index) -> Index:
+        """The variables of these units, ascending."""
+        chosen = np.zeros(len(self.allowed), bool)
+        chosen[units] = True
+        return np.flatnonzero(chosen[self.unit])
+
+    def projected(self, y: NDArray[Any]) -> NDArray[Any]:
+        """y with zeros where it has the wrong sign, or a variable is excluded."""
+        wrong = self.excluded
+        if self.signs is not None:
+            wrong |= y * self.signs < 0
+        return np.where(wrong, y.dtype.type(0), y)
+
+    def oriented(self, x: NDArray[Any]) -> NDArray[Any]:
+        """The one of x and -x of which more is left by the signs, without the rest."""
+        if self.signs is None:
+            return self.projected(x)
+        return self.projected(x if self.sides(x) else -x)
+
+    def sides(self, x: NDArray[Any]) -> bool:
+        """Whether the signs leave as much of x as of -x."""
+        one, other = self.projected(x), self.projected(-x)
+        return bool(one @ one >= other @ other)
+
+    def cost(self, x: NDArray[Any]) -> float:
+        """The sum of the norms of the units that are not included."""
+        return float(self.norms(x)[~self.included].sum())
+
+    def sign(self, index: Index, entries: NDArray[Any]) -> NDArray[Any]:
+        """entries, or their negative where that has the signs."""
+        if self.signs is None:
+            return entries
+        weight = entries * self.signs[index]
+        return -entries if weight.sum() < 0 else entries
+
+    def norms(self, y: NDArray[Any]) -> NDArray[np.float64]:
+        """Of the entries of each unit."""
+        return np.sqrt(np.bincount(self.unit, y.astype(np.float64) ** 2, minlength=len(self.allowed)))
+
+    def largest(self, norms: NDArray[np.float64], count: int) -> Index:
+        """The included units and, up to so many, those of largest norm; ties to the first."""
+        weight = np.where(self.included, np.inf, np.where(self.allowed, norms, -1.0))
+        return np.sort(np.argsort(-weight, kind="stable")[:count])
+
+    def truncated(self, x: NDArray[Any], count: int) -> Index:
+        """The variables that are kept of a vector."""
+        return self.variables(self.largest(self.norms(self.oriented(x)), count))
+
+
+def variables_of(given: Any, name: str, p: int, names: tuple[str, ...] | None) -> Index:
+    """Positions of variables given by names or by indices, ascending."""
+    if given is None:
+        return np.empty(0, np.intp)
+    if isinstance(given, (str, bytes)) or not (hasattr(given, "__iter__") and hasattr(given, "__len__")):
+        raise TypeError(f"{name} must be a sequence of names or indices of variables, not {given!r}")
+    found = []
+    for one in given:
+        if isinstance(one, str):
+            if names is None:
+                raise ValueError(f"{name} has the name {one!r}, and the variables of X have no names")
+            places = [j for j, other in enumerate(names) if other == one]
+            if len(places) != 1:
+                many = "no variable" if not places else "more than one variable"
+                raise ValueError(f"{name} has the name {one!r}, which {many} of X has")
+            found.append(places[0])
+            continue
+        if isinstance(one, (bool, np.bool_)) or not isinstance(one, (int, np.integer)):
+            raise TypeError(f"{name} must have names or indices of variables, not {one!r}")
+        if not 0 <= one < p:
+            raise ValueError(f"{name} has the index {one}: indices are in [0, {p - 1}]")
+        found.append(int(one))
+    return np.unique(np.array(found, np.intp))
+
+
+def _signs(nonnegative: Any, p: int) -> NDArray[np.int8] | None:
+    if isinstance(nonnegative, (bool, np.bool_)):
+        return np.ones(p, np.int8) if nonnegative else None
+    if np.ndim(nonnegative) == 0 or isinstance(nonnegative, (str, bytes)):
+        raise TypeError(
+            f"nonnegative must be True or False, or an array of the signs -1, 0 and 1, not {nonnegative!r}"
+        )
+    kind = np.asarray(nonnegative).dtype.kind
+    if kind == "b":
+        raise TypeError("nonnegative must be an array of the signs -1, 0 and 1, not of booleans")
+    signs = real_array(nonnegative, "nonnegative", ndim=1)
+    if len(signs) != p:
+        raise ValueError(f"nonnegative has {counted(len(signs), 'sign')} for {counted(p, 'variable')}")
+    if not np.isin(signs, (-1, 0, 1)).all():
+        raise ValueError("nonnegative must have the signs -1, 0 and 1 alone")
+    return signs.astype(np.int8) if signs.any() else None
+
+
+def _name_of(names: tuple[str, ...] | None, j: int) -> Any:
+    return j if names is None else names[j]

@@ -1,0 +1,206 @@
+"""Steps and searches that respect what the caller knows of the variables (operators/choice)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _core
+from .._limits import CHOICE_SWAPS, REFIT_RISE
+from ..operators.choice import Choice
+from ..operators.deflation import DeflatedOperator
+from ..operators.submatrix import largest_submatrix
+from .base import ProgressClock, Report, Solution
+from .refitting import refit
+
+Vector = NDArray[np.float64]
+Rule = Callable[[Vector, float], tuple[NDArray[np.intp], Vector]]  # of A x without wrong signs, and x'Ax
+_TINY = float(np.finfo(np.float64).tiny)
+Worth = Callable[[float, Vector], float]  # of x'Ax and x
+
+
+def truncation(choice: Choice, count: int) -> Rule:
+    """The included units, and those of largest norm up to so many."""
+
+    def rule(y: Vector, _: float) -> tuple[NDArray[np.intp], Vector]:
+        kept = choice.variables(choice.largest(choice.norms(y), count))
+        return kept, _only(y, kept)
+
+    return rule
+
+
+def penalization(choice: Choice, l0: bool, gamma: float) -> tuple[Rule, Worth]:
+    """Units whose norm exceeds gamma (l1: diminished by it; l0: its root), and the objective of Journee et
+    al.; the included ones cost nothing."""
+
+    def rule(y: Vector, quadratic: float) -> tuple[NDArray[np.intp], Vector]:
+        a = y / math.sqrt(max(quadratic, _TINY))
+        norms = choice.norms(a)
+        over = norms**2 - gamma if l0 else norms - gamma
+        kept = choice.included | ((over > 0) & choice.allowed)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = np.where(choice.included | l0, 1.0, over / norms)
+        index = choice.variables(np.flatnonzero(kept))
+        return index, _only(a * np.where(kept, share, 0)[choice.unit], index)
+
+    def worth(quadratic: float, x: Vector) -> float:
+        if l0:
+            return quadratic - gamma * int(np.count_nonzero(choice.norms(x)[~choice.included]))
+        return math.sqrt(max(quadratic, 0.0)) - gamma * choice.cost(x)
+
+    return rule, worth
+
+
+def bounding(choice: Choice, bound: float) -> Rule:
+    """Norms of units diminished until their sum is at most `bound` times the norm of all; the included ones
+    do not count."""
+
+    def rule(y: Vector, _: float) -> tuple[NDArray[np.intp], Vector]:
+        norms = np.where(choice.allowed, choice.norms(y), 0)
+        free = ~choice.included
+        high = _level(norms[free], float(norms[~free] @ norms[~free]), bound)
+        share = np.zeros_like(norms)
+        over = free & (norms > high * (1 + 1e-12))
+        if not over.any() and not norms[~free].any() and free.any():  # ties beyond the bound
+            over = np.arange(len(norms)) == int(np.argmax(np.where(free, norms, -1)))
+            high = 0.0
+        share[over] = 1 - high / norms[over]
+        share[~free] = 1
+        index = choice.variables(np.flatnonzero(over | choice.included))
+        return index, _only(y * share[choice.unit], index)
+
+    return rule
+
+
+def _level(norms: Vector, square: float, bound: float) -> float:
+    """By how much to diminish norms until their sum is at most the bound times the root of the sum of their
+    squares and of `square`.
+
+    Of the m largest norms, of sum s and sum of squares q: (s - m l)^2 = bound^2 (q - 2 l s + m l^2 + square).
+    """
+    n = np.append(np.sort(norms)[::-1], 0.0)
+    m, s, q = np.arange(1, len(n)), np.cumsum(n[:-1]), np.cumsum(n[:-1] ** 2)
+    lower = n[1:]
+    kept = np.maximum(q - 2 * lower * s + m * lower**2, 0) + square
+    beyond = np.flatnonzero(s - m * lower > bound * np.sqrt(kept))
+    if len(beyond) == 0:
+        return 0.0
+    i = int(beyond[0])
+    middle = s[i] / m[i]
+    rest = (s[i] ** 2 - bound**2 * (q[i] + square)) / max(m[i] * (m[i] - bound**2), _TINY)
+    return float(np.clip(middle - math.sqrt(max(middle**2 - rest, 0.0)), n[i + 1], n[i]))
+
+
+def _only(y: Vector, kept: NDArray[np.intp]) -> Vector:
+    x = np.zeros_like(y)
+    x[kept] = y[kept]
+    return x
+
+
+def ascend(
+    op: _core.Operator, choice: Choice, rule: Rule, index: NDArray[np.intp], entries: NDArray[Any],
+    max_iter: int, tol: float, hook: Report | None, worth: Worth = lambda quadratic, _: quadratic,
+) -> tuple[int, NDArray[np.intp], NDArray[Any], float, float, int]:  # fmt: skip
+    """x <- the rule of A x over its norm, until the objective rises no more; the best x met.
+
+    Returns status, as the kernels do, index, entries, objective, x'Ax and the number of iterations.
+    """
+    x, clock = np.zeros(op.p), ProgressClock(hook)
+    x[index] = entries
+    if choice.grouped and len(index) == 1:  # a variable stands for its group
+        members = choice.variables(choice.units(index))
+        if len(members) <= largest_submatrix(op):
+            x[members] = np.linalg.eigh(op.submatrix(members).astype(np.float64))[1][:, -1]
+    x = choice.oriented(x)
+    failed = -1, index, entries, -math.inf, -math.inf, 0
+    if max_iter == 0 and x.any():
+        support, x = rule(x, float(x @ x))
+    elif x.any():
+        support = np.flatnonzero(x)
+    if not x.any():
+        return failed
+    x /= np.linalg.norm(x)
+    best: tuple[NDArray[np.intp], Vector, float, float] | None = None
+    status, n_iter = 1, 0
+    while True:
+        nonzero = np.flatnonzero(x)
+        v = x[nonzero].astype(op.dtype)
+        y = op.apply(nonzero, v).astype(np.float64)
+        quadratic = float(v @ y[nonzero])
+        value = worth(quadratic, x)
+        if n_iter > 0 or max_iter == 0:
+            rise = math.inf if best is None else value - best[2]
+            if best is None or rise > 0:
+                best = support, x, value, quadratic
+            if not rise > tol * abs(quadratic):
+                status = 0
+                break
+        if n_iter == max_iter or clock(n_iter):
+            break
+        support, x = rule(choice.projected(y), quadratic)
+        norm = float(np.linalg.norm(x))
+        n_iter += 1
+        if not norm > 0:
+            return failed
+        x /= norm
+    if best is None:
+        return failed
+    support, x, value, quadratic = best
+    return status, support, x[support].astype(op.dtype), value, quadratic, n_iter
+
+
+def swap_units(state: DeflatedOperator, x: Solution, budget: float, hook: Report | None) -> Solution:
+    """Units swapped, one for one, for others of large entries of A x, for as long as that helps."""
+    choice, op, clock = state.choice, state.operator, ProgressClock(hook)
+    assert choice is not None
+    if budget <= 0 or x.objective == -np.inf:
+        return x
+    for n_iter in range(CHOICE_SWAPS):
+        new = _swapped(state, choice, op, x)
+        if new is None or clock(n_iter):
+            break
+        x = new
+    return x
+
+
+def _swapped(state: DeflatedOperator, choice: Choice, op: _core.Operator, x: Solution) -> Solution | None:
+    """x with one unit in the place of another, where that is better."""
+    enough = x.objective + REFIT_RISE.of(op.dtype) * abs(x.objective)
+    y = op.apply(x.index, np.ascontiguousarray(x.entries)).astype(np.float64)
+    inside = choice.units(x.index)
+    norms = np.where(choice.allowed, choice.norms(choice.projected(y)), -1.0)
+    norms[inside] = -1.0
+    outside = np.argsort(-norms, kind="stable")[:CHOICE_SWAPS]
+    outside = outside[norms[outside] >= 0]
+    used = choice.variables(np.append(inside, outside))
+    if len(outside) == 0 or len(used) > largest_submatrix(op):
+        return None
+    G = op.submatrix(used).astype(np.float64)
+    dense = np.zeros(op.p)
+    dense[x.index] = x.entries
+    weight = choice.norms(dense)
+    ways = []
+    for unit in inside[np.argsort(weight[inside], kind="stable")]:
+        if choice.included[unit]:
+            continue
+        rest = inside[inside != unit]
+        for other in outside:
+            support = choice.variables(np.append(rest, other))
+            at = np.searchsorted(used, support)
+            bound = np.inf if state.quotient else float(np.linalg.eigvalsh(G[np.ix_(at, at)])[-1])
+            if bound > enough:
+                ways.append((bound, support))
+    for _, support in sorted(ways, key=lambda way: -way[0])[:CHOICE_SWAPS]:
+        start = choice.oriented(y)[support] + dense[support]
+        if not start.any():
+            continue
+        start /= np.linalg.norm(start)
+        new = refit(state, replace(x, index=support, entries=start.astype(op.dtype), objective=-np.inf))
+        if new.objective > enough:
+            return new
+    return None

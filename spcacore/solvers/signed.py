@@ -1,0 +1,80 @@
+"""The best values of given signs on a support."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._limits import SIGNED_ORDER
+
+Vector = NDArray[np.float64]
+
+
+def signed_vector(G: Vector, signs: NDArray[Any], begin: Vector | None = None) -> tuple[Vector, float]:
+    """A maximizer of x'Gx over unit vectors of these signs: of few variables the best one.
+
+    One without zeros is the leading eigenvector of G. So the best of k variables is that, where it has the
+    signs, or the best of k - 1 of them; of many variables a fixed point of x <- (G x)_+/||.||.
+    """
+    k = len(G)
+    best, most = _signed_ascent(G, signs, begin)
+    if k > SIGNED_ORDER:
+        return best, most
+    waiting, seen = [tuple(range(k))], set()
+    while waiting:
+        kept = waiting.pop()
+        at = np.array(kept)
+        values, vectors = np.linalg.eigh(G[np.ix_(at, at)])
+        if not values[-1] > most + 1e-14 * abs(most):
+            continue
+        x = _with_signs(vectors[:, -1], signs[at])
+        if x is not None:
+            best, most = np.zeros(k), float(values[-1])
+            best[at] = x
+            continue
+        for i, j in enumerate(kept):
+            fewer = kept[:i] + kept[i + 1 :]
+            if signs[j] != 0 and fewer and fewer not in seen:
+                seen.add(fewer)
+                waiting.append(fewer)
+    return best, float(best @ G @ best)
+
+
+def _with_signs(x: Vector, signs: NDArray[Any]) -> Vector | None:
+    """x or -x, whichever has the signs but for rounding."""
+    for one in (x, -x):
+        if (one * signs).min() >= -1e-12:
+            one = np.where(one * signs < 0, 0, one)
+            return one / np.linalg.norm(one)
+    return None
+
+
+def _signed_ascent(G: Vector, signs: NDArray[Any], begin: Vector | None) -> tuple[Vector, float]:
+    values, vectors = np.linalg.eigh(G)
+    x = _with_signs(vectors[:, -1], signs)
+    if x is not None:
+        return x, float(values[-1])
+    shift, best, most = max(0.0, -float(values[0])), None, -math.inf
+    single = np.zeros(len(G))
+    single[np.argmax(G.diagonal())] = 1
+    for start in (vectors[:, -1], -vectors[:, -1], single, -single, *(() if begin is None else (begin,))):
+        x = np.where(start * signs < 0, 0, start)
+        if not x.any():
+            continue
+        x, value = x / np.linalg.norm(x), -math.inf
+        for _ in range(100 * len(G) + 1000):
+            y = G @ x
+            previous, value = value, float(x @ y)
+            y += shift * x
+            y = np.where(y * signs < 0, 0, y)
+            if not value - previous > 1e-15 * abs(value) or not y.any():
+                break
+            x = y / np.linalg.norm(y)
+        value = float(x @ G @ x)
+        if value > most:
+            best, most = x, value
+    assert best is not None
+    return best, most

@@ -1,0 +1,450 @@
+"""Knowledge about variables: which must be in, may not be, go together, and with which sign."""
+
+import itertools
+
+import numpy as np
+import pytest
+import scipy.sparse
+from extras import optional, skipping
+from oracles import reference
+from scipy.sparse.linalg import aslinearoperator
+
+import spcacore
+from spcacore import sparse_pca
+from spcacore.models.elastic_net import _Thresholds, _Wanted
+from spcacore.operators.choice import Choice
+from spcacore.solvers.choosing import bounding
+
+pandas = optional("pandas")
+P = 9
+LABELS = np.array([0, 0, 1, 1, 1, 2, 3, 3, 4])
+MIXED = np.array([1, 1, -1, 0, 1, -1, 0, 1, 1])
+METHODS = {
+    "tpower": 4, "greedy": 4, "branch_and_bound": 4, "thresholding": 4, "dspca": 4, "least_squares": 4,
+    "gpower": 1.5, "pmd": 1.7, "scotlass": 1.7,
+}  # fmt: skip
+SPARSITY = {"gpower": "penalty", "pmd": "l1_bound", "scotlass": "l1_bound"}
+INCLUDING = ["tpower", "greedy", "branch_and_bound", "thresholding", "gpower", "pmd"]
+CHOOSING = ["tpower", "branch_and_bound", "thresholding", "gpower", "pmd"]
+
+
+def data(seed, n=30, p=P):
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((n, p)) @ rng.standard_normal((p, p)) + rng.standard_normal((n, 1))
+
+
+def covariance(seed, p=P):
+    return np.cov(data(seed, p=p), rowvar=False)
+
+
+def components(M, method, r=1, kind="covariance", **options):
+    sparsity = {SPARSITY.get(method, "cardinality"): METHODS[method]}
+    return sparse_pca(M, r, method=method, kind=kind, **sparsity | options)
+
+
+def signed_optimum(A, signs):
+    """The largest x'Ax of unit x with these signs: on a support, where its leading eigenvector has them."""
+    most = -np.inf
+    for size in range(1, len(A) + 1):
+        for S in map(list, itertools.combinations(range(len(A)), size)):
+            values, vectors = np.linalg.eigh(A[np.ix_(S, S)])
+            x = vectors[:, -1] * signs[S]
+            if x.min() >= -1e-9 or x.max() <= 1e-9:
+                most = max(most, values[-1])
+    return most
+
+
+def optimum(A, k, include=(), exclude=(), groups=None, nonnegative=None):
+    """By enumeration of all supports."""
+    groups = np.arange(len(A)) if groups is None else groups
+    allowed = [g for g in np.unique(groups) if not np.isin(np.flatnonzero(groups == g), exclude).any()]
+    wanted = set(groups[list(include)])
+    most = -np.inf
+    for chosen in itertools.combinations(allowed, min(k, len(allowed))):
+        if wanted <= set(chosen):
+            S = np.flatnonzero(np.isin(groups, chosen))
+            B = A[np.ix_(S, S)]
+            value = np.linalg.eigvalsh(B)[-1] if nonnegative is None else signed_optimum(B, nonnegative[S])
+            most = max(most, value)
+    return most
+
+
+EACH = [{"include": [1]}, {"exclude": [1]}, {"groups": LABELS}, {"nonnegative": MIXED}]
+CASES = [
+    ({"include": [0, 5]}, 4),
+    ({"exclude": [2, 3]}, 4),
+    ({"include": [8], "exclude": [2, 3, 4]}, 3),
+    ({"include": [1, 2, 3]}, 3),
+    ({"groups": LABELS}, 2),
+    ({"groups": LABELS, "include": [8]}, 2),
+    ({"groups": LABELS, "exclude": [6, 7]}, 3),
+    ({"nonnegative": np.ones(P)}, 4),
+    ({"nonnegative": MIXED}, 4),
+    ({"nonnegative": MIXED, "groups": LABELS}, 2),
+    ({"nonnegative": MIXED, "exclude": [0]}, 3),
+]
+
+
+def assert_feasible(v, k, include=(), exclude=(), groups=None, nonnegative=None):
+    groups = np.arange(len(v)) if groups is None else groups
+    used = set(groups[v != 0]) | set(groups[list(include)])
+    assert not v[list(exclude)].any()
+    assert k is None or len(used) <= k
+    if nonnegative is not None:
+        assert (v * nonnegative >= 0).all()
+    np.testing.assert_allclose(np.linalg.norm(v), 1)
+
+
+@pytest.mark.parametrize(("knowledge", "k"), CASES)
+def test_branch_and_bound_proves_the_optimum(knowledge, k):
+    for seed, kind in ((0, "data"), (1, "covariance")):
+        X = data(seed)
+        A = np.cov(X, rowvar=False)
+        x = spcacore.branch_and_bound(X if kind == "data" else A, k, kind=kind, **knowledge)
+        best = optimum(A, k, **knowledge)
+        assert x.optimal
+        np.testing.assert_allclose(x.value, best, rtol=1e-9)
+        assert best <= x.upper_bound * (1 + 1e-12)
+        np.testing.assert_allclose(x.loading @ A @ x.loading, x.value, rtol=1e-10)
+        assert_feasible(x.loading, k, **knowledge)
+
+
+@pytest.mark.parametrize("knowledge", [{"groups": LABELS}, {"nonnegative": MIXED}, {"include": [0]}])
+def test_what_a_limit_leaves_is_bounded(knowledge):
+    A = covariance(7)
+    x = spcacore.branch_and_bound(A, 3, kind="covariance", node_limit=1, start=np.ones(P), **knowledge)
+    assert optimum(A, 3, **knowledge) <= x.upper_bound * (1 + 1e-12)
+    assert_feasible(x.loading, 3, **knowledge)
+
+
+@pytest.mark.parametrize("method", ["tpower", "greedy"])
+def test_searches_find_nearly_the_optimum(method):
+    ratios = []
+    for knowledge, k in CASES:
+        if method == "greedy" and not set(knowledge) <= {"include", "exclude"}:
+            continue
+        for seed in range(10, 13):
+            A = covariance(seed)
+            x = getattr(spcacore, method)(A, k, kind="covariance", **knowledge)
+            assert_feasible(x.loading, k, **knowledge)
+            ratios.append(x.value / optimum(A, k, **knowledge))
+    assert max(ratios) <= 1 + 1e-9
+    assert np.quantile(ratios, 0.05) > (0.999 if method == "tpower" else 0.95)
+
+
+def test_the_searches_without_their_tree_are_good_too(monkeypatch):
+    monkeypatch.setattr("spcacore.solvers.truncated_power.brief_search", lambda state, x, k, hook: x)
+    ratios = []
+    for knowledge, k in CASES:
+        for seed in range(20, 23):
+            A = covariance(seed)
+            x = spcacore.tpower(A, k, kind="covariance", **knowledge)
+            assert_feasible(x.loading, k, **knowledge)
+            ratios.append(x.value / optimum(A, k, **knowledge))
+    assert np.quantile(ratios, 0.05) > 0.99
+
+
+# ---- excluded: as if they were not there
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("kind", ["data", "covariance"])
+def test_excluding_is_leaving_out(method, kind):
+    X = data(3)
+    kept = np.delete(np.arange(P), [0, 4])
+    M = X if kind == "data" else np.cov(X, rowvar=False)
+    fewer = M[:, kept] if kind == "data" else M[np.ix_(kept, kept)]
+    ours = components(M, method, 2, kind, exclude=[0, 4])
+    theirs = components(fewer, method, 2, kind)
+    np.testing.assert_allclose(ours.loadings[kept], theirs.loadings, atol=1e-7)
+    assert not ours.loadings[[0, 4]].any()
+    np.testing.assert_allclose(ours.explained_variance, theirs.explained_variance)
+    np.testing.assert_allclose(ours.total_variance, theirs.total_variance)
+
+
+STORAGES = {
+    "single": lambda X: X.astype(np.float32),
+    "csr": scipy.sparse.csr_array,
+    "csc": scipy.sparse.csc_array,
+    "blocks": spcacore.row_blocks,
+    "operator": aslinearoperator,
+}
+
+
+@pytest.mark.parametrize("name", STORAGES)
+@pytest.mark.parametrize(
+    "knowledge", [{"exclude": [2]}, {"include": [1], "exclude": [2]}, {"groups": LABELS}]
+)
+def test_every_storage(name, knowledge):
+    X = data(4) + 3
+    expected = sparse_pca(X, 2, cardinality=3, **knowledge)
+    found = sparse_pca(STORAGES[name](X), 2, cardinality=3, **knowledge)
+    np.testing.assert_allclose(found.loadings, expected.loadings, atol=2e-5)
+
+
+@pytest.mark.parametrize("options", [{"scale": True}, {"center": False}, {"scale": np.arange(1.0, P + 1)}])
+def test_excluding_beside_every_treatment(options):
+    X, kept = data(5) + 2, np.arange(1, P)
+    fewer = {n: v[1:] if isinstance(v, np.ndarray) else v for n, v in options.items()}
+    ours, theirs = (
+        sparse_pca(X, 2, cardinality=3, exclude=[0], **options),
+        sparse_pca(X[:, kept], 2, cardinality=3, **fewer),
+    )
+    np.testing.assert_allclose(ours.loadings[kept], theirs.loadings, atol=1e-12)
+
+
+def test_excluding_from_data_with_missing_entries():
+    X = np.where(np.eye(30, P) == 1, np.nan, data(1))
+    ours, theirs = sparse_pca(X, 2, cardinality=3, exclude=[0]), sparse_pca(X[:, 1:], 2, cardinality=3)
+    np.testing.assert_allclose(ours.loadings[1:], theirs.loadings, atol=1e-12)
+
+
+def test_no_step_is_made_and_yet_nothing_excluded_is_left():
+    begin = {"start": np.arange(1.0, P + 1), "max_iter": 0, "renormalize": False}
+    with pytest.warns(RuntimeWarning, match="not converged"):
+        x = spcacore.tpower(data(6), 3, exclude=[P - 1], **begin)
+    assert_feasible(x.loading, 3, exclude=[P - 1])
+
+
+# ---- included, grouped, with signs
+
+
+@pytest.mark.parametrize("method", INCLUDING)
+def test_every_component_has_what_is_included(method):
+    result = components(data(8), method, 2, "data", include=[3, 6])
+    assert result.loadings[[3, 6]].all()
+    assert method in SPARSITY or (result.cardinality == 4).all()
+
+
+@pytest.mark.parametrize("method", CHOOSING)
+def test_every_method_keeps_groups_and_signs(method):
+    found = components(
+        data(9), method, 2, "data", groups=LABELS, **({"cardinality": 2} if METHODS[method] == 4 else {})
+    )
+    for v in found.loadings.T:
+        for group in range(5):
+            assert len(set((v[group == LABELS] != 0).tolist())) == 1
+    found = components(data(9), method, 2, "data", nonnegative=MIXED)
+    assert (found.loadings * MIXED[:, None] >= 0).all()
+    assert (np.abs(found.loadings).sum(axis=0) > 0).all()
+
+
+@pytest.mark.parametrize(
+    "knowledge", [{"include": [2, 7]}, {"groups": LABELS}, {"include": [2], "groups": LABELS}]
+)
+def test_an_l0_penalty_is_of_units_that_are_not_included(knowledge):
+    """Against all unions: the largest eigenvalue less the penalty of each unit that costs."""
+    groups = knowledge.get("groups", np.arange(P))
+    wanted = set(groups[knowledge.get("include", [])])
+    for seed in range(3):
+        A = covariance(30 + seed)
+        penalty = 0.1 * np.trace(A)
+        most, best = -np.inf, None
+        for chosen in itertools.chain.from_iterable(
+            itertools.combinations(range(groups.max() + 1), size) for size in range(1, groups.max() + 2)
+        ):
+            if wanted <= set(chosen):
+                S = np.flatnonzero(np.isin(groups, chosen))
+                value = np.linalg.eigvalsh(A[np.ix_(S, S)])[-1] - penalty * (len(chosen) - len(wanted))
+                if value > most:
+                    most, best = value, S
+        x = spcacore.gpower(A, penalty, norm="l0", kind="covariance", **knowledge)
+        np.testing.assert_array_equal(np.flatnonzero(x.loading), best)
+
+
+@pytest.mark.parametrize("knowledge", [{"include": [1, 5]}, {"groups": LABELS}, {"nonnegative": MIXED}])
+def test_a_step_under_an_l1_bound_is_solved(knowledge):
+    cp = pytest.importorskip("cvxpy")
+    given = {"include": None, "exclude": None, "groups": None, "nonnegative": False} | knowledge
+    choice = Choice.checked(P, None, **given)
+    for seed in range(3):
+        a = np.random.default_rng(seed).standard_normal(P)
+        _, x = bounding(choice, 1.3)(choice.projected(a), 1.0)
+        x /= np.linalg.norm(x)
+        w = cp.Variable(P)
+        sums = [cp.norm(w[choice.unit == u]) for u in np.flatnonzero(~choice.included)]
+        signs = [] if choice.signs is None else [cp.multiply(choice.signs, w) >= 0]
+        problem = cp.Problem(cp.Maximize(a @ w), [cp.norm(w) <= 1, sum(sums) <= 1.3, *signs])
+        problem.solve(solver="CLARABEL")
+        assert (
+            sum(np.linalg.norm(x[choice.unit == u]) for u in np.flatnonzero(~choice.included)) <= 1.3 + 1e-9
+        )
+        np.testing.assert_allclose(a @ x, problem.value, rtol=1e-6)
+
+
+def test_signs_are_those_of_the_data_turned():
+    X, turn = data(11), np.where(np.arange(P) % 3 == 0, -1.0, 1.0)
+    ours = sparse_pca(X * turn, 2, cardinality=4, nonnegative=turn)
+    theirs = sparse_pca(X, 2, cardinality=4, nonnegative=np.ones(P), include=[])
+    np.testing.assert_allclose(ours.loadings, theirs.loadings * turn[:, None], atol=1e-10)
+
+
+def test_nonnegative_is_ones_and_at_least_what_nsprcomp_finds():
+    X = reference("small40x12_X")
+    ones = sparse_pca(
+        X, 3, cardinality=4, nonnegative=np.ones(X.shape[1]), deflation="orthogonalized_projection"
+    )
+    theirs = reference("small_nsprcomp_k4_nneg_rotation")
+    A = np.cov(X, rowvar=False)
+    assert ones.loadings[:, 0] @ A @ ones.loadings[:, 0] >= theirs[:, 0] @ A @ theirs[:, 0] * (1 - 1e-9)
+    np.testing.assert_allclose(ones.loadings[:, 0], theirs[:, 0], atol=1e-6)
+
+
+# ---- several components, paths, resamples
+
+
+@pytest.mark.parametrize("knowledge", [{"include": [0]}, {"exclude": [3]}, {"groups": LABELS}])
+def test_refinement_explains_more_and_respects_the_same(knowledge):
+    A = covariance(12)
+    begun = sparse_pca(A, 3, cardinality=2, kind="covariance", **knowledge)
+    refined = sparse_pca(A, 3, cardinality=2, kind="covariance", refine=True, **knowledge)
+    assert refined.explained_variance.sum() >= begun.explained_variance.sum() * (1 - 1e-9)
+    V = spcacore.refine(A, begun.loadings, kind="covariance", **knowledge)
+    plain = spcacore.refine(A, np.eye(P)[:, 5:8], cardinality=2, kind="covariance", **knowledge)
+    for v in (*refined.loadings.T, *V.T, *plain.T):
+        assert_feasible(v, 2, **knowledge)
+        assert v[knowledge.get("include", [])].all()
+
+
+@pytest.mark.parametrize(
+    "knowledge", [{"include": [1]}, {"exclude": [1]}, {"groups": LABELS}, {"nonnegative": MIXED}]
+)
+def test_a_share_of_the_variance(knowledge):
+    X = data(13)
+    x = sparse_pca(X, 1, explained=0.7, **knowledge)
+    assert_feasible(x.loadings[:, 0], None, **knowledge)
+    dense = np.linalg.eigvalsh(np.cov(np.delete(X, knowledge.get("exclude", []), 1), rowvar=False))[-1]
+    reached = x.explained_variance[0] / dense
+    assert reached >= 0.7 - 1e-9 or "nonnegative" in knowledge
+
+
+@pytest.mark.parametrize(
+    "knowledge", [{"groups": LABELS}, {"include": [4]}, {"nonnegative": MIXED}, {"exclude": [2]}]
+)
+def test_certificates_hold(knowledge):
+    for seed in range(3):
+        A = covariance(40 + seed)
+        x = sparse_pca(A, 1, cardinality=2, kind="covariance", certify=True, **knowledge)
+        assert optimum(A, 2, **knowledge) <= x.upper_bound[0] * (1 + 1e-12)
+
+
+def test_components_added_later_are_the_same():
+    X = data(14)
+    both = sparse_pca(X, 2, cardinality=3, include=[1], exclude=[2])
+    more = sparse_pca(X, 1, cardinality=3, include=[1], exclude=[2]).extend(X, 1)
+    np.testing.assert_array_equal(both.loadings, more.loadings)
+
+
+def test_resamples_and_choices_of_a_sparsity(monkeypatch):
+    monkeypatch.setattr("spcacore.selection.candidates.WORKING_SET_COST", 0)  # as of large data
+    X = data(15)
+    found = spcacore.stability(X, 1, cardinality=3, include=[1], exclude=[2], n_resamples=6)
+    assert found.selection_frequency[1] == 1
+    assert found.selection_frequency[2] == 0
+    path = spcacore.sparsity_path(X, cardinality=[2, 4], include=[1], exclude=[2])
+    chosen = spcacore.select_sparsity(X, cardinality=[2, 4], include=[1], exclude=[2], n_folds=3)
+    assert path is not None
+    assert chosen.result.loadings[1].all()
+    assert not chosen.result.loadings[2].any()
+
+
+@pytest.mark.parametrize("sparsity", [{"cardinality": 2}, {"penalty": 300.0}])
+@pytest.mark.parametrize("knowledge", [*EACH, {"groups": LABELS, "include": [8], "nonnegative": MIXED}])
+def test_elastic_nets_respect_it(knowledge, sparsity):
+    found = spcacore.spca(data(20), 2, ridge=np.inf, **knowledge, **sparsity)
+    for v in found.loadings.T:
+        assert_feasible(v, sparsity.get("cardinality"), **knowledge)
+    assert (np.diff(found.objective) <= 1e-9 * np.abs(found.objective[0])).all()
+
+
+@pytest.mark.parametrize("ridge", [None, np.inf])
+def test_elastic_nets_without_what_is_excluded(ridge):
+    X, kept = data(21), np.arange(2, P)
+    ours = spcacore.spca(X, 2, penalty=20.0, ridge=ridge, exclude=[0, 1])
+    theirs = spcacore.spca(X[:, kept], 2, penalty=20.0, ridge=ridge)
+    np.testing.assert_allclose(ours.ridge, theirs.ridge)
+    np.testing.assert_allclose(ours.loadings[kept], theirs.loadings, atol=1e-6)
+    with pytest.raises(ValueError, match=r"ridge=numpy\.inf"):
+        spcacore.spca(X, 2, penalty=1.0, include=[0])
+
+
+@pytest.mark.parametrize("knowledge", [{"include": [2]}, {"groups": LABELS}, {"nonnegative": MIXED}])
+def test_an_elastic_net_of_infinite_ridge_is_solved(knowledge):
+    cp = pytest.importorskip("cvxpy")
+    given = {"include": None, "exclude": None, "groups": None, "nonnegative": False} | knowledge
+    choice, c = Choice.checked(P, None, **given), np.random.default_rng(3).standard_normal(P)
+    B, _ = _Thresholds((_Wanted(P, 0.4),), choice).solve(c[:, None])
+    b = cp.Variable(P)
+    sums = sum(cp.norm(b[choice.unit == u]) for u in np.flatnonzero(~choice.included))
+    signs = [] if choice.signs is None else [cp.multiply(choice.signs, b) >= 0]
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(b) - 2 * c @ b + 0.8 * sums), signs)
+    problem.solve(solver="CLARABEL")
+    np.testing.assert_allclose(B[:, 0], b.value, atol=1e-4)
+
+
+def test_names():
+    X = pandas.DataFrame(data(16), columns=[*"abcdefghi"])
+    by_name = sparse_pca(
+        X, 2, cardinality=3, include=["b"], exclude=["i", 7], groups={name: name.upper() for name in X}
+    )
+    by_index = sparse_pca(X.to_numpy(), 2, cardinality=3, include=[1], exclude=[7, 8])
+    np.testing.assert_allclose(by_name.loadings, by_index.loadings, atol=1e-10)
+
+
+def test_a_matrix_without_variance():
+    with pytest.warns(RuntimeWarning, match="no variance"):
+        x = spcacore.tpower(np.ones((5, 4)), 2, include=[2], exclude=[0])
+    assert np.flatnonzero(x.loading).tolist() == [2]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"include": [1], "exclude": [1]}, "variable 1 is in include and in exclude"),
+        ({"include": [0, 1, 2, 3]}, r"cardinality must be in \[4, 9\], not 3: 4 variables included"),
+        ({"exclude": [*range(7)]}, r"\[1, 2\], not 3: 2 variables not excluded"),
+        ({"exclude": [*range(9)]}, "leaves no variable"),
+        ({"groups": LABELS, "exclude": [2]}, "part of the group 1"),
+        ({"groups": LABELS, "cardinality": 6}, r"\[1, 5\], not 6: 5 groups"),
+        ({"groups": LABELS, "include": [0], "exclude": [0, 1]}, "the group 0 is in include and in exclude"),
+        ({"nonnegative": [1] * 8}, "8 signs for 9 variables"),
+        ({"nonnegative": [2] * 9}, "signs -1, 0 and 1"),
+        ({"include": ["a"]}, "have no names"),
+        ({"include": [9]}, r"indices are in \[0, 8\]"),
+        ({"nonnegative": MIXED, "constraint": "orthogonal"}, "constraint cannot be met"),
+        ({"nonnegative": True, "refine": True}, "without nonnegative"),
+        ({"include": [0], "refine": True, "constraint": "orthogonal"}, "does not go with include"),
+        ({"include": [0], "method": "dspca"}, "include does not go with dspca.*'tpower'.*'greedy'"),
+        ({"groups": LABELS, "method": "greedy"}, "groups does not go with greedy"),
+        ({"include": [0], "method": "greedy", "strategy": "backward"}, "strategy='forward'"),
+        ({"nonnegative": True, "method": "greedy"}, "nonnegative does not go with greedy"),
+        ({"nonnegative": MIXED, "method": "branch_and_bound", "deflation": "generalized"}, "generalized"),
+    ],
+)
+def test_what_cannot_be_met_is_refused(options, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        sparse_pca(data(17), 2, **{"cardinality": 3} | options)
+
+
+def test_refusals_of_single_functions():
+    A = covariance(18)
+    with pytest.raises(ValueError, match="at most 12 variables, not 13"):
+        spcacore.branch_and_bound(covariance(1, 14), 13, kind="covariance", nonnegative=True)
+    with pytest.raises(ValueError, match="nonzeros of variables in exclude"):
+        spcacore.refine(A, np.eye(P)[:, :2], kind="covariance", exclude=[0])
+    with pytest.raises(ValueError, match="sample_l1_bound does not go"):
+        spcacore.pmd(data(1), 1.5, sample_l1_bound=2.0, include=[0])
+    with pytest.raises(ValueError, match="block=True"):
+        sparse_pca(A, 2, penalty=0.1, method="gpower", block=True, kind="covariance", groups=LABELS)
+
+
+def test_the_estimator():
+    with skipping():
+        from spcacore.sklearn import SparsePCA
+    X = data(19)
+    knowledge = {"include": [1], "exclude": [2], "nonnegative": MIXED}
+    found = SparsePCA(2, cardinality=3, **knowledge).fit(X)
+    np.testing.assert_array_equal(found.components_, sparse_pca(X, 2, cardinality=3, **knowledge).loadings.T)
+    np.testing.assert_allclose(
+        SparsePCA(2, cardinality=3, **knowledge).partial_fit(X).components_, found.components_, atol=1e-9
+    )
