@@ -262,6 +262,17 @@ COMBINATION_NEAR = 1e-2  # below the best from which refining it goes on after a
 TRANSFERS = 60  # variables that a loading leaves to the others, of those that it misses least
 SMALL_ORDER = 64  # variables up to which refinement also starts from random loadings, so often:
 PERTURBATIONS = 8
+
+# Supports of several components together
+ACROSS_ORDER = 1000  # variables up to which all are candidates: A of them is decomposed in some 0.1 s
+ACROSS_CANDIDATES = 200  # of more variables, at first; or twice the variables wanted
+ACROSS_CHECKS = 20  # of the variables that are no candidates
+ACROSS_ENTRANTS = 50  # of which so many join at a time
+ACROSS_BISECTIONS = 44  # of an eigenvalue between two others: 13 digits of their distance
+ACROSS_WORK = 1e7  # terms of the equations for all exchanges of a support; beyond, so many may enter:
+ACROSS_ENTERING = 64
+DISJOINT_PERTURBATIONS = 8  # of few variables, with some components drawn anew
+BUDGET_TRIALS = 6  # moves of a nonzero to another component that are tried, the most promising ones
 ORTHOGONAL_TOLERANCE = 1e-13  # largest entry of V'V - I of loadings that are orthogonal as they are
 ORTHOGONAL_PROJECTIONS = 100  # alternating projections to reach that
 ORTHOGONAL_ORDER = 600  # entries of orthogonal loadings whose values are chosen together

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._limits import JOINT_ORDER
 from .._messages import counted
 from .._validation import aligned, check_callback, integer
 from ..operators.deflation import DEFLATIONS
@@ -18,8 +18,8 @@ from ..operators.problem import Problem, Screening, warn_out_of_range
 from ..progress import Callback
 from ..results import LoadingsResult
 from ..solvers.base import Solution, hook_of_component
-from ..solvers.certificates import joint_bounds
 from ..solvers.table import SOLVERS
+from .across import are_together, bounds_together
 from .alternation import (
     check_sparsities,
     make_solver,
@@ -150,6 +150,7 @@ def sparse_pca(
     objective: str | None = None, method: str | None = None, deflation: str | None = None,
     constraint: str | None = None,
     renormalize: bool = True, refine: bool = False, n_restarts: int = 0, certify: bool | str = False,
+    support: str = "free", total_cardinality: int | None = None,
     kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
     start: str | None = None, n_starts: int | None = None, max_iter: int | None = None,
     tol: float | None = None,
@@ -196,7 +197,7 @@ def sparse_pca(
     method : str, optional
         Default: "tpower", or "least_squares" for that objective. "tpower": truncated power iteration.
         "greedy": one variable at a time. "branch_and_bound": the optimum of each component in its turn, with
-        limits for each. "dspca": the semidefinite relaxation, of up to
+        limits for each (with support "common", of all). "dspca": the semidefinite relaxation, of up to
         2000 variables. "gpower": the generalized power method. "pmd": penalized matrix decomposition.
         "scotlass": the same with loadings orthogonal to the earlier ones, but under "generalized". See the
         functions of these names. "least_squares": see `least_squares_component`. "thresholding": the leading
@@ -227,7 +228,23 @@ def sparse_pca(
         `optimality_bound`, here of the deflated matrix; of "dspca" with the relaxation. "jointly": instead on
         what all explain together, of any as many loadings with as many nonzeros (with
         ``constraint="orthogonal"``, of orthogonal ones); up to 1000 variables by the semidefinite relaxation,
-        in seconds for 100 variables.
+        in seconds for 100 variables. With `support` and `total_cardinality` only this: "common" bounds all
+        sets of so many variables; the bound on orthogonal loadings holds for disjoint ones; and of a total it
+        holds however that is divided, from its number of rows alone, without the relaxation.
+    support : {"free", "common", "disjoint"}, default "free"
+        Of "tpower" with `max_iter` alone, the number of exchanges. "common": one set of `cardinality`
+        variables for all components, whose loadings are the leading eigenvectors of A on it, orthogonal: the sum of
+        their eigenvalues is maximized, from several starts by exchanges of one variable. With method
+        "branch_and_bound" the set is proved, `joint_bound` has how far, and `tol`, `time_limit` and
+        `node_limit` are those of the search of all components. "disjoint": no variable belongs to two
+        components; the sum of their variances is maximized, by exchanges, also between components, and by
+        choosing each anew given the others. Both find all components at once, without deflation. Beyond
+        1000 variables they search among some, until the products of the loadings with all others show none
+        that would enter.
+    total_cardinality : int, optional
+        Instead of `cardinality`: nonzeros of all loadings together, at least one each, divided so that they
+        explain most variance together; also with ``support="disjoint"``. Single nonzeros move between
+        loadings as long as that gains, each loading solved again given the others.
     kind : {"data", "covariance"}, default "data"
     center : bool or array-like of shape (p,), default True
         Subtract the column means, or these numbers. True is ignored for a covariance.
@@ -323,7 +340,8 @@ def sparse_pca(
     problem, solver, r, (settings,) = prepare(
         X, n_components, [given],
         method=method, deflation=deflation, constraint=constraint, renormalize=renormalize, refine=refine,
-        n_restarts=n_restarts, certify=certify, kind=kind, center=center, scale=scale,
+        n_restarts=n_restarts, certify=certify, support=support, total_cardinality=total_cardinality,
+        kind=kind, center=center, scale=scale,
         sample_weight=sample_weight, start=start, n_starts=n_starts, max_iter=max_iter, tol=tol,
         screening=screening, n_features=n_features, rng=rng, **options,
     )  # fmt: skip
@@ -353,6 +371,8 @@ def extend(
             f"X is {problem.n_samples} x {problem.p}, samples by variables; this result came from "
             f"{result.n_samples} x {p}"
         )
+    if are_together(settings):
+        raise ValueError("the supports were chosen together: ask sparse_pca for all components at once")
     if settings["options"].get("block"):
         raise ValueError("block=True found all components at once; ask sparse_pca for more of them")
     more = integer(more, "more", 1, min(p, problem.n_samples or p) - before)
@@ -401,12 +421,11 @@ def components_result(
         total = float(problem.diagonal.sum())
         ratio = variances / total if total > 0 else variances
     upper_bound = gap = joint_bound = joint_gap = None
-    if settings["certify"] == "jointly" and found:
-        sizes = tuple(len(f.index) for f in found)
-        limits = joint_bounds(
-            problem, sizes, settings["constraint"] == "orthogonal", problem.p <= JOINT_ORDER
-        )
-        most, explained = min(limits.values()), float(variances.sum())
+    proved = found[0].upper_bound if found and are_together(settings) else None
+    if found and (settings["certify"] == "jointly" or proved is not None):
+        limits = {} if settings["certify"] is False else bounds_together(problem, found, settings)
+        most = min([*limits.values(), math.inf if proved is None else proved])
+        explained = float(variances.sum())
         joint_bound = float(problem.in_units(max(most, explained)))
         joint_gap = 1 - explained / most if most > explained else 0.0
     elif settings["certify"]:
