@@ -50,7 +50,7 @@ def check_model(args: argparse.Namespace) -> None:
     for name in (
         "cardinality", "explained", "explained_of", "l1_bound", "sample_l1_bound", "penalty", "ridge",
         "objective", "deflation", "constraint", "refine", "certify", "nonnegative", "strategy", "norm",
-        "relative", "block", "time_limit", "max_iter", "tol", "seed",
+        "relative", "block", "time_limit", "max_iter", "tol", "seed", "support", "total_cardinality",
     ):  # fmt: skip
         value = getattr(args, name)
         if name not in takes and value is not None and value is not False:

@@ -158,7 +158,7 @@ def search_together(
         begin = [np.searchsorted(active, index) for index, _ in before]
         if settings["support"] == "common":
             k = sizes[0]
-            S = best_common(A, k, r, steps, begin[:1])
+            S = best_common(A, k, r, steps, begin[:1], np.random.default_rng(settings["seed"]))
             if exact:
                 proof = prove(
                     A, k, r, S, steps, tol=solver.tol, seconds=solver.time_limit, nodes=solver.node_limit

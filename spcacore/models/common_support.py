@@ -18,14 +18,20 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from .._limits import RISE, SMALL_ORDER
+from .._limits import ACROSS_RANDOM, RISE, SMALL_ORDER
 from .._records import record
 from ..linalg.eigen import leading_eigenpairs
 from .bordered_sums import Array, Index, Steps, leading_sum, promising, with_each
 
 
-def best_common(A: Array, k: int, r: int, steps: Steps, starts: Iterable[Index] = ()) -> Index:
-    """The best set of k variables that exchanges of one lead to, from a few starts or those given."""
+def best_common(
+    A: Array, k: int, r: int, steps: Steps, starts: Iterable[Index] = (),
+    rng: np.random.Generator | None = None,
+) -> Index:  # fmt: skip
+    """The best set of k variables that exchanges of one lead to, from a few starts or those given.
+
+    With `rng` some of few variables are random.
+    """
     p = len(A)
     if k == p:
         return np.arange(p)
@@ -34,6 +40,8 @@ def best_common(A: Array, k: int, r: int, steps: Steps, starts: Iterable[Index] 
         values, V, _ = leading_eigenpairs(A.copy(), r, A if p > SMALL_ORDER and 2 * r < p else None)
         weight = np.square(V) @ np.maximum(values, 0)
         starts = [_largest(A.diagonal(), k), _largest(weight, k), forward(A, k, r)]
+        if rng is not None and p <= SMALL_ORDER:
+            starts += [np.sort(rng.permutation(p)[:k]) for _ in range(ACROSS_RANDOM)]
     found: dict[bytes, tuple[float, Index]] = {}
     for S in starts:
         S = truncated_iteration(A, S, r)

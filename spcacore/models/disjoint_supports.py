@@ -10,7 +10,7 @@ from itertools import permutations
 
 import numpy as np
 
-from .._limits import DISJOINT_PERTURBATIONS, RISE, SMALL_ORDER
+from .._limits import ACROSS_RANDOM, RISE, SMALL_ORDER
 from .bordered_sums import Array, Index, Steps, leading_sum, promising, with_each
 from .common_support import best_common
 
@@ -27,7 +27,7 @@ def best_disjoint(
     starts = [_in_turn(A, [None] * len(sizes), sizes, steps, deflated) for deflated in (False, True)]
     ends = [_ascended(A, sets, steps, total, small) for sets in starts]
     best = max(ends, key=lambda sets: _value(A, sets))
-    for _ in range(DISJOINT_PERTURBATIONS if small else 0):
+    for _ in range(ACROSS_RANDOM if small else 0):
         if steps.over or len(sizes) == 1:
             break
         dropped = rng.random(len(sizes)) < 0.5
@@ -48,12 +48,15 @@ def _in_turn(
     rng: np.random.Generator | None = None,
 ) -> Sets:  # fmt: skip
     """The sets that are missing, one after another among the variables left, of A or of what is left of it;
-    at random order with `rng`."""
+    with `rng` random ones."""
     left, out = A, dict(enumerate(sets))
     missing = [t for t, S in out.items() if S is None]
-    for t in missing if rng is None else rng.permutation(missing).tolist():
+    for t in missing:
         used = [S for S in out.values() if S is not None]
         free = np.setdiff1d(np.arange(len(A)), np.concatenate([*used, np.zeros(0, np.intp)]))
+        if rng is not None:
+            out[t] = np.sort(rng.permutation(free)[: sizes[t]])
+            continue
         out[t] = free[best_common(left[np.ix_(free, free)], sizes[t], 1, steps)]
         if deflated:
             S = out[t]

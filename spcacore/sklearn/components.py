@@ -86,6 +86,8 @@ class SparsePCA(Components):
         an l1 bound, that which as many equal loadings meet. "gpower" must be given its penalty.
     explained, explained_of, objective, method, deflation, constraint, renormalize, refine, certify
         As in `sparse_pca`.
+    support, total_cardinality
+        As in `sparse_pca`: supports of all components chosen together.
     {center_scale}
     start, n_starts, max_iter, tol, screening
         As in `sparse_pca`.
@@ -150,6 +152,8 @@ class SparsePCA(Components):
     renormalize: bool = True
     refine: bool = False
     certify: bool | str = False
+    support: str = "free"
+    total_cardinality: int | None = None
     center: bool = True
     scale: bool = False
     start: str | None = None
@@ -220,7 +224,8 @@ class SparsePCA(Components):
             "cardinality": self.cardinality, "explained": self.explained, "l1_bound": self.l1_bound,
             "penalty": self.penalty,
         }  # fmt: skip
-        if all(value is None for value in sparsity.values()) and self.method in (None, *SOLVERS):
+        given = (*sparsity.values(), self.total_cardinality)
+        if all(value is None for value in given) and self.method in (None, *SOLVERS):
             k = default_cardinality(X.shape[1])
             defaults = {"cardinality": k, "l1_bound": math.sqrt(k), "penalty": None}
             wanted = "cardinality" if self.method is None else SOLVERS[self.method].sparsity
@@ -229,6 +234,7 @@ class SparsePCA(Components):
             X, r, **sparsity, explained_of=self.explained_of, objective=self.objective, method=self.method,
             deflation=self.deflation, constraint=self.constraint,
             renormalize=self.renormalize, refine=self.refine, certify=self.certify, kind=kind,
+            support=self.support, total_cardinality=self.total_cardinality,
             center=self.center if center is None else center, scale=self.scale, sample_weight=sample_weight,
             start=self.start, n_starts=self.n_starts, callback=callback,
             max_iter=self.max_iter, tol=self.tol, screening=self.screening, rng=as_rng(self.random_state),
