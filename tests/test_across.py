@@ -101,7 +101,21 @@ def test_disjoint_supports_are_the_best_of_all(seed, p, sizes):
     assert (np.count_nonzero(x.loadings, axis=1) <= 1).all()
     best = best_disjoint(A, sizes)
     assert x.explained_variance.sum() == pytest.approx(best, rel=1e-9)
+    assert x.joint_bound == pytest.approx(best, rel=1e-9)
     assert x.joint_bound >= best * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("limit", ["SUPPORTS", "NODES"])
+def test_disjoint_supports_of_more_variables_are_searched_and_bounded_by_the_relaxation(monkeypatch, limit):
+    monkeypatch.setattr(f"spcacore.models.disjoint_enumeration.DISJOINT_{limit}", 3)
+    for seed in range(4):
+        A = random_covariance(seed, 10)
+        x = sparse_pca(A, 2, cardinality=[4, 3], support="disjoint", kind="covariance", certify="jointly")
+        best = best_disjoint(A, (4, 3))
+        assert best * 0.95 <= x.explained_variance.sum() <= best * (1 + 1e-12)
+        assert best * (1 + 1e-6) < x.joint_bound < best * 1.5
+        plain = sparse_pca(A, 2, cardinality=[4, 3], support="disjoint", kind="covariance")
+        assert plain.joint_bound is None
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -20,6 +20,7 @@ from .._limits import (
     ACROSS_CANDIDATES,
     ACROSS_CHECKS,
     ACROSS_ENTRANTS,
+    ACROSS_EXCESS,
     ACROSS_ORDER,
     BOUND_ENTRIES,
     BOUND_ORDER,
@@ -35,7 +36,7 @@ from ..operators.problem import Problem
 from ..progress import Progress
 from ..solvers.base import Solution, Solver
 from ..solvers.certificates import joint_bounds
-from .bordered_sums import Array, Index, Steps
+from .bordered_sums import Array, Index, Steps, leading_sum
 from .budget import best_budget, even_split
 from .common_support import best_common, bound_of, prove
 from .disjoint_supports import best_disjoint
@@ -172,16 +173,19 @@ def search_together(
         start = [(S, v) for S, (_, v) in zip(begin, before, strict=True)]
         if settings["support"] == "disjoint" or not before:
             split = sizes if sum(sizes) <= len(A) else even_split(len(A), r)
-            sets = best_disjoint(A, split, steps, total is not None, settings["seed"], begin or None)
+            sets, sure = best_disjoint(A, split, steps, total is not None, settings["seed"], begin or None)
             start = [(S, np.linalg.eigh(A[np.ix_(S, S)])[1][:, -1]) for S in sets]
         if settings["support"] == "disjoint":
+            if sure and len(active) == problem.p:
+                proved[:] = [sum(leading_sum(A, S, 1) for S in sets), 1.0]
             return start
         inside, seed = _restricted(problem, A), settings["seed"]
         return best_budget(inside, total, r, [start], steps, seed, bool(before))[0]
 
     loadings = _among_some(problem, settings, r, exact, of_some)
     done = not steps.over and (not exact or bool(proved[1]))
-    upper = proved[0] if exact else None
+    excess = ACROSS_EXCESS.of(problem.operator.dtype)
+    upper = proved[0] * (1 + excess) if proved else None
     new = [_solution(problem, x, steps.done, done, upper) for x in loadings]
     found += _ordered([x for x in new if x.objective > problem.noise(x.index)], settings)
     if len(found) < r:
@@ -291,7 +295,6 @@ def bounds_together(problem: Problem, found: list[Solution], settings: dict[str,
         and (op.symmetric_form or op.m * problem.p <= BOUND_ENTRIES)
     ):
         A = op.submatrix(np.arange(problem.p)).astype(np.float64)
-        excess = 1e-12 if op.dtype == np.float64 else 1e-4
         bound = bound_of((A + A.T) / 2, np.arange(problem.p), 0, sizes[0], len(found))[0]
-        out["levels"] = bound + excess * float(A.trace())
+        out["levels"] = bound + ACROSS_EXCESS.of(op.dtype) * float(A.trace())
     return out

@@ -72,7 +72,8 @@ class SparsePCAResult(LoadingsResult):
     dense_ratio : ndarray of shape (r,) or None
         Shares of as many ordinary principal components, where they take but milliseconds to compute.
     joint_bound : float or None
-        With ``certify="jointly"``: no such loadings explain more variance together.
+        With ``certify="jointly"``, or where a search of common or disjoint supports has proved it: no such
+        loadings explain more variance together.
     joint_gap : float or None
         How far the sum of `explained_variance` is below that, as a proportion of the bound.
     """
@@ -238,7 +239,8 @@ def sparse_pca(
         "branch_and_bound" the set is proved, `joint_bound` has how far, and `tol`, `time_limit` and
         `node_limit` are those of the search of all components. "disjoint": no variable belongs to two
         components; the sum of their variances is maximized, by exchanges, also between components, and by
-        choosing each anew given the others. Both find all components at once, without deflation. Beyond
+        choosing each anew given the others; of some 15 variables or fewer by all supports, which `joint_bound`
+        then says. Both find all components at once, without deflation. Beyond
         1000 variables they search among some, until the products of the loadings with all others show none
         that would enter.
     total_cardinality : int, optional

@@ -13,22 +13,27 @@ import numpy as np
 from .._limits import ACROSS_RANDOM, RISE, SMALL_ORDER
 from .bordered_sums import Array, Index, Steps, leading_sum, promising, with_each
 from .common_support import best_common
-
-Sets = list[Index]
+from .disjoint_enumeration import Sets, enumerated, splits_of
 
 
 def best_disjoint(
     A: Array, sizes: tuple[int, ...], steps: Steps, total: bool, seed: int, begin: Sets | None = None
-) -> Sets:  # fmt: skip
-    """The best sets of these sizes that exchanges lead to; with `total` only the sum of the sizes is kept."""
+) -> tuple[Sets, bool]:  # fmt: skip
+    """The best sets of these sizes that exchanges lead to, and whether they are proved to be the best of all.
+
+    With `total` only the sum of the sizes is kept. Of few variables all supports are tried.
+    """
     small, rng = len(A) <= SMALL_ORDER, np.random.default_rng(seed)
     if begin is not None:
-        return _ascended(A, begin, steps, total, small)
+        return _ascended(A, begin, steps, total, small), False
     starts = [_in_turn(A, [None] * len(sizes), sizes, steps, deflated) for deflated in (False, True)]
     ends = [_ascended(A, sets, steps, total, small) for sets in starts]
-    best = max(ends, key=lambda sets: _value(A, sets))
+    best, proved = max(ends, key=lambda sets: _value(A, sets)), False
+    if small and not steps.over:
+        ways = splits_of(sum(sizes), len(sizes), len(A)) if total else [tuple(sorted(sizes, reverse=True))]
+        best, proved = enumerated(A, ways, best, _value(A, best))
     for _ in range(ACROSS_RANDOM if small else 0):
-        if steps.over or len(sizes) == 1:
+        if steps.over or proved:
             break
         dropped = rng.random(len(sizes)) < 0.5
         kept = [None if out else S for S, out in zip(best, dropped, strict=True)]
@@ -36,7 +41,7 @@ def best_disjoint(
         new = _ascended(A, _in_turn(A, kept, counts, steps, False, rng), steps, total, pairs=False)
         if _value(A, new) > _value(A, best) * (1 + RISE):
             best = new
-    return best
+    return best, proved
 
 
 def _value(A: Array, sets: Sets) -> float:
