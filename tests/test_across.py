@@ -107,7 +107,7 @@ def test_disjoint_supports_are_the_best_of_all(seed, p, sizes):
 
 @pytest.mark.parametrize("limit", ["SUPPORTS", "NODES"])
 def test_disjoint_supports_of_more_variables_are_searched_and_bounded_by_the_relaxation(monkeypatch, limit):
-    monkeypatch.setattr(f"spcacore.models.disjoint_enumeration.DISJOINT_{limit}", 3)
+    monkeypatch.setattr(f"spcacore.models.disjoint_enumeration.DISJOINT_{limit}", 0)
     for seed in range(4):
         A = random_covariance(seed, 10)
         x = sparse_pca(A, 2, cardinality=[4, 3], support="disjoint", kind="covariance", certify="jointly")

@@ -25,7 +25,7 @@ def splits_of(total: int, r: int, most: int) -> list[tuple[int, ...]]:
 
 
 class Enumeration:
-    """Supports as bits, by decreasing value, for each size; None of `best` where more may be better."""
+    """Supports of each size as bits, by decreasing value."""
 
     def __init__(self, A: Array, sizes: set[int]):
         self.bits: dict[int, Index] = {}
@@ -44,7 +44,8 @@ class Enumeration:
 
     def better(self, sizes: tuple[int, ...], value: float) -> tuple[float, list[int] | None, bool]:
         """The best supports if they exceed a value, that, and whether nothing can be better."""
-        self.sizes, self.most, self.found = sizes, value, None
+        self.sizes, self.most = sizes, value
+        self.found: list[int] | None = None
         complete = self._extend([], 0, 0.0, 0)
         return self.most, self.found, complete
 
