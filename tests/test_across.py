@@ -301,7 +301,7 @@ def test_what_needs_entries_or_one_component_after_another_is_refused():
     X = samples(0)
     with pytest.raises(ValueError, match="leave n_components as a share out"):
         sparse_pca(X, 0.5, **COMMON)
-    with pytest.raises(ValueError, match="need the entries of X; some are missing"):
+    with pytest.raises(ValueError, match=r"has \d+ entr"):
         sparse_pca(np.where(X > 3, np.nan, X), 2, **COMMON)
     with pytest.raises(ValueError, match="need the entries of X; an operator"):
         sparse_pca(scipy.sparse.linalg.aslinearoperator(X), 2, **COMMON)

@@ -34,7 +34,7 @@ from ..linalg.orthogonal import fix_sign
 from ..operators.deflation import PROJECTION, Deflation
 from ..operators.problem import Problem
 from ..progress import Progress
-from ..solvers.base import Solution, Solver
+from ..solvers.base import Solution, Solver, hook_of_component
 from ..solvers.certificates import joint_bounds
 from .bordered_sums import Array, Index, Steps, leading_sum
 from .budget import best_budget, even_split
@@ -108,9 +108,8 @@ def check_sizes(
     if not are_together(settings):
         return several
     support, total, p = settings["support"], settings["total_cardinality"], problem.p
-    if problem.diagonal is None or problem.filled is not None:
-        lacks = "an operator offers only products" if problem.diagonal is None else "some are missing"
-        raise ValueError(f"supports chosen together need the entries of X; {lacks}")
+    if problem.diagonal is None:
+        raise ValueError("supports chosen together need the entries of X; an operator offers only products")
     if settings["method"] == "branch_and_bound" and p > EXACT_ORDER:
         raise ValueError(f"branch_and_bound takes at most {EXACT_ORDER} variables, not {p}")
     if total is not None:
@@ -144,15 +143,13 @@ def search_together(
     """Append to `found` the components; a warning where that is less than r."""
     problem = problem.unscreened()
     sizes, exact = settings["cardinality"], settings["method"] == "branch_and_bound"
-    scale = float(np.max(problem.diagonal))  # type: ignore[arg-type]
-    if not scale > 0:
+    if hook is not None and hook.ended:
+        return None
+    assert problem.diagonal is not None
+    if not problem.diagonal.any():
         return f"no variance is left after 0 of the {counted(r, 'component')} asked for"
-
-    def report(done: int, value: float) -> bool:
-        told = float(problem.in_units(value))
-        return hook is not None and bool(hook(Progress(0, r, done, told)))
-
-    steps = Steps(getattr(solver, "max_iter", 1000), report)
+    told = hook_of_component(hook, 0, r)
+    steps = Steps(getattr(solver, "max_iter", 1000), lambda done: told is not None and bool(told(done)))
     proved: list[float] = []
 
     def of_some(A: Array, active: Index, before: list[Loading]) -> list[Loading]:
@@ -188,6 +185,9 @@ def search_together(
     upper = proved[0] * (1 + excess) if proved else None
     new = [_solution(problem, x, steps.done, done, upper) for x in loadings]
     found += _ordered([x for x in new if x.objective > problem.noise(x.index)], settings)
+    for t, x in enumerate(found):
+        if hook is not None:
+            hook(Progress(t, r, x.n_iter, float(problem.in_units(x.objective))))
     if len(found) < r:
         return f"no variance is left after {len(found)} of the {counted(r, 'component')} asked for"
     return None

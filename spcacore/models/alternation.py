@@ -128,7 +128,7 @@ def problem_of(X: Any, method: type[Solver], kind: str, settings: dict[str, Any]
     return as_problem(
         X, kind=kind, center=settings["center"], scale=settings["scale"],
         sample_weight=settings.get("sample_weight"), n_features=settings["n_features"],
-        screening=settings["screening"], missing=method.missing,
+        screening=settings["screening"], missing=method.missing and not are_together(settings),
         columnwise=not (method.needs_whole_products(options) or are_together(settings)),
         restrictable=method.may_restrict(options) and not are_together(settings),
         form=not method.needs_samples(options),

@@ -15,9 +15,9 @@ Index = NDArray[np.intp]
 
 
 class Steps:
-    """Exchanges made, of `most`; `report` is told their number and the value, and is True to end."""
+    """Exchanges made, of `most`; `report` is told their number, and is True to end."""
 
-    def __init__(self, most: int, report: Callable[[int, float], bool]):
+    def __init__(self, most: int, report: Callable[[int], bool]):
         self.most, self.report = most, report
         self.done, self.ended = 0, False
 
@@ -25,10 +25,10 @@ class Steps:
     def over(self) -> bool:
         return self.ended or self.done >= self.most
 
-    def __call__(self, value: float) -> bool:
-        """One more, with the value reached; whether to stop."""
+    def __call__(self) -> bool:
+        """One more; whether to stop."""
         self.done += 1
-        self.ended = self.report(self.done, value) or self.ended
+        self.ended = self.report(self.done) or self.ended
         return self.over
 
 

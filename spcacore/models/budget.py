@@ -18,7 +18,7 @@ from .bordered_sums import Steps
 from .orthogonal_search import Loading, in_turn
 from .refinement import quickly_refined, refined
 
-Move = tuple[float, int, int, int, int]  # net gain; i leaves loading s, and j joins loading t
+Move = tuple[float, int, int, int, int]  # net gain; i, or none, leaves loading s, and j joins t
 
 
 def even_split(total: int, r: int) -> tuple[int, ...]:
@@ -33,55 +33,67 @@ def best_budget(
 
     If begun `again`, from the starts alone.
     """
-    most = min(total - r + 1, problem.p)
-    begin = starts if again else [*starts, in_turn(problem, even_split(total, r), seed)]
-    found = [
-        _moved(problem, *quickly_refined(problem, one, _sizes(one), seed), most, steps, seed)
-        for one in begin
-        if len(one) == r
-    ]
-    best, value = max(found, key=lambda one: one[1], default=(begin[-1], 0.0))
-    while not (again or steps.over) and len(best) == r and problem.p <= SMALL_ORDER:
-        new, _ = refined(problem, best, _sizes(best), None, 0, REFINEMENT_ROUNDS, 1e-7, seed, None)
-        new, more = quickly_refined(problem, new, _sizes(new), seed)
+    most, split = min(total - r + 1, problem.p), even_split(total, r)
+    begin = [(one, tuple(len(index) for index, _ in one)) for one in starts]
+    begin += [] if again else [(in_turn(problem, split, seed), split)]
+    ends = []
+    for one, sizes in begin:
+        if len(one) == r:
+            quick = quickly_refined(problem, _without_zeros(one), sizes, seed)
+            ends.append(_moved(problem, *quick, sizes, most, steps, seed))
+    if not ends:
+        return begin[-1][0], 0.0
+    best, value, sizes = max(ends, key=lambda one: one[1])
+    while not (again or steps.over) and problem.p <= SMALL_ORDER:
+        new, _ = refined(problem, _without_zeros(best), sizes, None, 0, REFINEMENT_ROUNDS, 1e-7, seed, None)
+        new, more = quickly_refined(problem, _without_zeros(new), sizes, seed)
         if not more > value * (1 + RISE):
             break
-        best, value = _moved(problem, new, more, most, steps, seed)
-        steps(value)
+        best, value, sizes = _moved(problem, new, more, sizes, most, steps, seed)
+        steps()
     return best, value
 
 
-def _sizes(loadings: list[Loading]) -> tuple[int, ...]:
-    return tuple(len(index) for index, _ in loadings)
+def _without_zeros(loadings: list[Loading]) -> list[Loading]:
+    return [(index[entries != 0], entries[entries != 0]) for index, entries in loadings]
 
 
 def _moved(
-    problem: Problem, loadings: list[Loading], value: float, most: int, steps: Steps, seed: int
-) -> tuple[list[Loading], float]:
-    """Moves of a nonzero from one loading to another, as long as one that is tried raises the variance."""
+    problem: Problem, loadings: list[Loading], value: float, sizes: tuple[int, ...], most: int, steps: Steps,
+    seed: int,
+) -> tuple[list[Loading], float, tuple[int, ...]]:  # fmt: skip
+    """Moves of a nonzero from one loading to another, as long as one that is tried raises the variance.
+
+    With what is explained then, and how many nonzeros each loading may have.
+    """
     while not steps.over:
-        for _, s, i, t, j in _moves(problem, loadings, most)[:BUDGET_TRIALS]:
-            trial, sizes = [*loadings], [*_sizes(loadings)]
+        loadings = _without_zeros(loadings)
+        for _, s, i, t, j in _moves(problem, loadings, sizes, most)[:BUDGET_TRIALS]:
+            trial, split = [*loadings], [*sizes]
             index, entries = loadings[s]
-            kept = index != i
-            trial[s] = index[kept], entries[kept] if entries[kept].any() else np.ones_like(entries[kept])
+            trial[s] = index[index != i], entries[index != i]
             index, entries = loadings[t]
             at = int(np.searchsorted(index, j))
             trial[t] = np.insert(index, at, j), np.insert(entries, at, np.finfo(entries.dtype).eps)
-            sizes[s] -= 1
-            sizes[t] += 1
-            new, more = quickly_refined(problem, trial, tuple(sizes), seed)
-            if more > value * (1 + RISE) and sum(_sizes(new)) <= sum(sizes):
-                loadings, value = new, more
-                steps(value)
+            split[s] -= 1
+            split[t] += 1
+            new, more = quickly_refined(problem, trial, tuple(split), seed)
+            if more > value * (1 + RISE):
+                loadings, value, sizes = new, more, tuple(split)
+                steps()
                 break
         else:
             break
-    return loadings, value
+    return loadings, value, sizes
 
 
-def _moves(problem: Problem, loadings: list[Loading], most: int) -> list[Move]:
-    """For each two loadings the variable that one misses least, and that which the other gains most by."""
+def _moves(
+    problem: Problem, loadings: list[Loading], sizes: tuple[int, ...], most: int
+) -> list[Move]:  # fmt: skip
+    """For each two loadings the variable that one misses least, and that which the other gains most by.
+
+    A loading with fewer nonzeros than it may have misses none, -1.
+    """
     losses: list[tuple[float, int] | None] = []
     gains: list[tuple[float, int] | None] = []
     for t, (S, _) in enumerate(loadings):
@@ -94,11 +106,13 @@ def _moves(problem: Problem, loadings: list[Loading], most: int) -> list[Move]:
         now = float(basis.eigenvalues[0]) if len(basis.eigenvalues) else 0.0
         losses.append(None)
         gains.append(None)
-        if len(S) > 1:
+        if len(S) < sizes[t]:
+            losses[t] = 0.0, -1
+        elif len(S) > 1:
             left = basis.without_each()
             losses[t] = now - float(left.max()), int(S[np.argmax(left)])
         others = np.setdiff1d(np.arange(problem.p), S)
-        if len(others) and len(S) < most:
+        if len(others) and sizes[t] < most:
             diagonal = np.ascontiguousarray(state.diagonal, np.float64)
             norm = None if pencil.Q is not None else np.einsum("ij,ij->j", C, C, dtype=np.float64)
             value: NDArray[np.float64] = pencil.bordered_eigenvalues(C, S, others, diagonal, basis, norm)

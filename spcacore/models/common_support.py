@@ -94,7 +94,7 @@ def exchanged(A: Array, S: Index, r: int, steps: Steps) -> tuple[float, Index]:
             new = np.sort(np.append(rest, others[j]))
             if sums[j] > value * (1 + RISE) and (more := leading_sum(A, new, r)) > value * (1 + RISE):
                 S, value, improved = new, more, True
-                steps(value)
+                steps()
                 break
     return value, S
 
@@ -129,7 +129,7 @@ def prove(
     while open_nodes and -open_nodes[0][0] > most * (1 + slack):
         upper = -open_nodes[0][0]
         out = nodes is not None and number > nodes
-        if out or time.monotonic() > end or steps.report(number, most):
+        if out or time.monotonic() > end or steps.report(number):
             return CommonProof(best, upper, False)
         node = heapq.heappop(open_nodes)[2]
         _, weight, S = bound_of(A, node.index, node.taken, k, r)

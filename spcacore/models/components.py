@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._limits import ACROSS_EXCESS
 from .._messages import counted
 from .._validation import aligned, check_callback, integer
 from ..operators.deflation import DEFLATIONS
@@ -72,8 +73,8 @@ class SparsePCAResult(LoadingsResult):
     dense_ratio : ndarray of shape (r,) or None
         Shares of as many ordinary principal components, where they take but milliseconds to compute.
     joint_bound : float or None
-        With ``certify="jointly"``, or where a search of common or disjoint supports has proved it: no such
-        loadings explain more variance together.
+        With ``certify="jointly"``, or of a common support by branch and bound: no such loadings explain more
+        variance together.
     joint_gap : float or None
         How far the sum of `explained_variance` is below that, as a proportion of the bound.
     """
@@ -239,8 +240,8 @@ def sparse_pca(
         "branch_and_bound" the set is proved, `joint_bound` has how far, and `tol`, `time_limit` and
         `node_limit` are those of the search of all components. "disjoint": no variable belongs to two
         components; the sum of their variances is maximized, by exchanges, also between components, and by
-        choosing each anew given the others; of some 15 variables or fewer by all supports, which `joint_bound`
-        then says. Both find all components at once, without deflation. Beyond
+        choosing each anew given the others; of some 15 variables or fewer by all supports, which ``certify="jointly"``
+        says. Both find all components at once, without deflation. Beyond
         1000 variables they search among some, until the products of the loadings with all others show none
         that would enter.
     total_cardinality : int, optional
@@ -424,12 +425,14 @@ def components_result(
         ratio = variances / total if total > 0 else variances
     upper_bound = gap = joint_bound = joint_gap = None
     proved = found[0].upper_bound if found and are_together(settings) else None
-    if found and (settings["certify"] == "jointly" or proved is not None):
+    if found and (settings["certify"] == "jointly" or (proved and method == "branch_and_bound")):
         limits = {} if settings["certify"] is False else bounds_together(problem, found, settings)
         most = min([*limits.values(), math.inf if proved is None else proved])
         explained = float(variances.sum())
         joint_bound = float(problem.in_units(max(most, explained)))
         joint_gap = 1 - explained / most if most > explained else 0.0
+        if proved and joint_gap <= ACROSS_EXCESS.of(problem.operator.dtype):
+            joint_gap = 0.0
     elif settings["certify"]:
         bounds = np.array([f.upper_bound for f in found])
         upper_bound = np.asarray(problem.in_units(bounds))

@@ -83,7 +83,7 @@ def _ascended(A: Array, sets: Sets, steps: Steps, total: bool, pairs: bool = Tru
         if not (more := _value(A, new)) > value * (1 + RISE):
             break
         sets, value = new, more
-        steps(value)
+        steps()
     return sets
 
 
