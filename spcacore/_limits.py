@@ -274,6 +274,20 @@ COMBINATION_NEAR = 1e-2  # below the best from which refining it goes on after a
 TRANSFERS = 60  # variables that a loading leaves to the others, of those that it misses least
 SMALL_ORDER = 64  # variables up to which refinement also starts from random loadings,
 PERTURBATIONS = 24  # so often, and again as long as that gains
+
+# Supports of several components together
+ACROSS_ORDER = 1000  # variables up to which all are candidates: A of them is decomposed in some 0.1 s
+ACROSS_CANDIDATES = 200  # of more variables, at first; or twice the variables wanted
+ACROSS_CHECKS = 20  # of the variables that are no candidates
+ACROSS_ENTRANTS = 50  # of which so many join at a time
+ACROSS_BISECTIONS = 44  # of an eigenvalue between two others: 13 digits of their distance
+ACROSS_WORK = 1e7  # terms of the equations for all exchanges of a support; beyond, so many may enter:
+ACROSS_ENTERING = 64
+ACROSS_EXCESS = Precision(1e-10, 1e-4)  # share of a proved optimum that rounding may hide
+ACROSS_RANDOM = 24  # starts of few variables, with all or some components at random
+DISJOINT_SUPPORTS = 4000  # of few variables, which are all tried for disjoint components,
+DISJOINT_NODES = 5000  # as long as so many combinations do: a tenth of a second
+BUDGET_TRIALS = 6  # moves of a nonzero to another component that are tried, the most promising ones
 ORTHOGONAL_TOLERANCE = 1e-13  # largest entry of V'V - I of loadings that are orthogonal as they are
 ORTHOGONAL_PROJECTIONS = 100  # alternating projections to reach that
 ORTHOGONAL_ORDER = 600  # entries of orthogonal loadings whose values are chosen together

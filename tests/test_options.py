@@ -50,7 +50,7 @@ BAD = {
     **named(
         WORD,
         "kind method deflation screening definition strategy norm rotation threshold constraint "
-        "criterion rule solver kernel metric objective explained_of",
+        "criterion rule solver kernel metric objective explained_of support",
     ),
     **named(
         POSITIVE,
@@ -63,6 +63,7 @@ BAD = {
     ),
     "n_jobs": without(POSITIVE, -1),
     "cardinality": [*POSITIVE, 10**30],
+    "total_cardinality": [*without(POSITIVE, None), 1, 10**30],
     **named(
         NUMBER,
         "tol ridge level shrinkage sample_l1_bound l1_bound penalty bandwidth memory_limit time_limit bound",

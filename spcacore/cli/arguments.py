@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .._limits import COMMAND_GRID_VALUES
+from ..models.across import SUPPORTS
 from ..models.alternation import CONSTRAINTS, OBJECTIVES
 from ..operators.deflation import DEFLATIONS
 from ..solvers.share import SHARES
@@ -76,6 +77,14 @@ def _add_fit(commands: Any) -> None:
         help="of what --explained is a share: variance, or score (R^2) (default: variance)",
     )  # fmt: skip
     _add_method(what, _numbers, "of every component, or of each", (*SOLVERS, *MODELS))
+    what.add_argument(
+        "--support", choices=SUPPORTS,
+        help="common: the same -k variables in all components; disjoint: none in two (default: free)",
+    )  # fmt: skip
+    what.add_argument(
+        "--total-cardinality", metavar="K", type=_at_least(1),
+        help="instead of -k: nonzeros of all components, divided so that they explain most",
+    )  # fmt: skip
     what.add_argument(
         "--sample-l1-bound", metavar="C", type=_numbers, help="sma: bounds the scores (default: sqrt(n r))"
     )

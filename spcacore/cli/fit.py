@@ -47,6 +47,8 @@ def run(args: argparse.Namespace) -> None:
         if getattr(args, name) is not None:
             raise UserError(f"argument {flag_of(name)}: not for method {args.method or 'tpower'}")
     parameter, value, options = checked_options(args, *_outputs(args))
+    if args.total_cardinality is not None and value is not None:
+        raise UserError(f"argument --total-cardinality: not with {SPARSITY[parameter]}")
     task = _task(args)
     r = args.components
     if isinstance(value, list):
@@ -55,15 +57,18 @@ def run(args: argparse.Namespace) -> None:
         r = _as_many(args, parameter, value)
     r = task.components(r, 5)
     options |= task.choice()
-    value = task.sparsity(parameter, min(10, task.p) if value is None else value)
+    if args.total_cardinality is not None:
+        sparsity = {"total_cardinality": args.total_cardinality}
+    else:
+        sparsity = {parameter: task.sparsity(parameter, min(10, task.p) if value is None else value)}
     with task.work() as progress:
         result = sparse_pca(
             task.matrix, n_components=r, method=args.method, deflation=args.deflation,
             constraint=args.constraint, refine=args.refine, certify=args.certify, rng=args.seed,
-            explained_of=args.explained_of or "variance", callback=progress, **{parameter: value},
-            **task.treatment, **options,
+            explained_of=args.explained_of or "variance", support=args.support or "free", callback=progress,
+            **sparsity, **task.treatment, **options,
         )  # fmt: skip
-    _report(task, result, {parameter: value})
+    _report(task, result, sparsity)
 
 
 def _run_model(args: argparse.Namespace) -> None:

@@ -49,8 +49,8 @@ def check_model(args: argparse.Namespace) -> None:
     takes = {*model.sparsity, *model.options}
     for name in (
         "cardinality", "explained", "explained_of", "l1_bound", "sample_l1_bound", "penalty", "ridge",
-        "objective", "deflation", "constraint", "refine", "certify", "include",
-        "exclude", "groups", "nonnegative", "strategy", "norm",
+        "objective", "deflation", "constraint", "refine", "certify", "support", "total_cardinality",
+        "include", "exclude", "groups", "nonnegative", "strategy", "norm",
         "relative", "block", "time_limit", "max_iter", "tol", "seed",
     ):  # fmt: skip
         value = getattr(args, name)

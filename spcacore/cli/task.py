@@ -27,6 +27,7 @@ SPARSITY = {
     "l1_bound": "--l1-bound",
     "penalty": "--penalty",
 }
+ACROSS = ("support", "total_cardinality")
 OPTIONS = ("max_iter", "tol", "nonnegative", "strategy", "norm", "relative", "block", "time_limit")
 TABLES, PICTURES = (".csv", ".npz"), (".png", ".pdf", ".svg")
 
@@ -84,8 +85,8 @@ class Task:
                 yield progress
         except (TypeError, ValueError) as error:
             where = where_not_finite(self.table, self.args, self.args.nan)
-            option = str(error).split(" ", 1)[0]
-            named = where is None and option in (*OPTIONS, "include", "exclude", "groups")
+            option = re.split("[ =]", str(error), maxsplit=1)[0]
+            named = where is None and option in (*OPTIONS, *ACROSS, "include", "exclude", "groups")
             subject = f"argument --{option.replace('_', '-')}" if named else self.args.source
             raise UserError(f"{subject}: {where or error}") from None
         self.warnings = work.warn(self._reworded)
@@ -234,13 +235,15 @@ def check_together(args: argparse.Namespace) -> None:
     """Refuse before the work, in the words of the command, what the library would refuse in its own."""
     given = {
         f"--{name.replace('_', '-')}"
-        for name in ("constraint", "deflation", "refine", "certify", "nonnegative", "block")
-        if getattr(args, name)
+        for name in ("constraint", "deflation", "refine", "certify", "nonnegative", "block", *ACROSS)
+        if getattr(args, name, None) not in (None, False, "free")
     }
     pairs = [
         ("--constraint", "--deflation"), ("--constraint", "--nonnegative"), ("--refine", "--nonnegative"),
         ("--block", "--deflation"), ("--block", "--constraint"), ("--block", "--certify"),
     ]  # fmt: skip
+    alone = ("--constraint", "--deflation", "--refine", "--certify", "--nonnegative", "--block")
+    pairs += [(one, across) for across in ("--support", "--total-cardinality") for one in alone]
     for one, other in pairs:
         if {one, other} <= given:
             raise UserError(f"argument {one}: not with {other}")

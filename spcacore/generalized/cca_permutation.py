@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._limits import CCA_TOL, TIE
-from .._types import MatrixLike
+from .._types import MatrixLike, RandomSource
 from .._validation import LARGEST, as_seed, check_bool, integer, is_row_blocks, number
 from ..linalg.threads import Report, check_jobs, in_threads
 from .cca_pmd import PenalizedDecomposition, check_l1_bound, pmd_starts

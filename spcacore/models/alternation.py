@@ -35,6 +35,7 @@ from ..solvers.base import (
 from ..solvers.certificates import upper_bounds
 from ..solvers.share import SHARES, Share, fewest_variables
 from ..solvers.table import SOLVERS, SPARSITY, methods_of
+from .across import are_together, check_across, check_sizes, search_together
 from .refinement import NOT_CONVERGED, joint_variance, refined, refuse_constraint
 from .variance import TotalShare
 
@@ -65,6 +66,7 @@ def prepare(
     X: Any, n_components: Any, sparsities: list[dict[str, Any]], *,
     method: str = "tpower", deflation: str = "projection", constraint: str | None = None,
     renormalize: bool = True, refine: bool = False, n_restarts: int = 0, certify: bool | str = False,
+    support: str = "free", total_cardinality: int | None = None,
     kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
     start: str | None = None, n_starts: int | None = None, max_iter: int | None = None,
     tol: float | None = None,
@@ -78,6 +80,7 @@ def prepare(
         "n_features": n_features,
         "screening": screening, "constraint": constraint, "certify": check_certify(certify),
         "refine": check_bool(refine, "refine"), "n_restarts": integer(n_restarts, "n_restarts", 0),
+        "support": support, "total_cardinality": total_cardinality, "method": method,
     }  # fmt: skip
     chosen = SOLVERS[check_choice(method, "method", SOLVERS)]
     removal = DEFLATIONS[check_choice(deflation, "deflation", DEFLATIONS)]
@@ -98,6 +101,7 @@ def prepare(
     options |= {"start": start, "n_starts": n_starts, "max_iter": max_iter, "tol": tol}
     options = {name: value for name, value in options.items() if value is not None}
     _refuse_options(chosen, options)
+    sparsities = check_across(settings, chosen, removal, options, n_components, sparsities)
     for given in sparsities:
         refuse_sparsity(chosen, given)
     check_choice(screening, "screening", SCREENING)
@@ -126,6 +130,7 @@ def prepare(
         r = integer(n_components, "n_components", 1, most, f": X has {size}")
     settings["options"] = options
     several = [check_sparsities(chosen, given, r, problem) for given in sparsities]
+    several = check_sizes(settings, problem, r, several)
     settings["seed"] = as_seed(rng)
     solver = make_solver(problem, chosen, removal, settings)
     for sparsity in several:
@@ -143,8 +148,9 @@ def problem_of(X: Any, method: type[Solver], kind: str, settings: dict[str, Any]
     return as_problem(
         X, kind=kind, center=settings["center"], scale=settings["scale"],
         sample_weight=settings.get("sample_weight"), n_features=settings["n_features"],
-        screening=settings["screening"], missing=method.missing,
-        columnwise=not method.needs_whole_products(options), restrictable=method.may_restrict(options),
+        screening=settings["screening"], missing=method.missing and not are_together(settings),
+        columnwise=not (method.needs_whole_products(options) or are_together(settings)),
+        restrictable=method.may_restrict(options) and not are_together(settings),
         form=not method.needs_samples(options), choice=settings.get("choice"),
     )  # fmt: skip
 
@@ -273,7 +279,9 @@ def search(
     found: list[Solution] = []
     lacking, limit = None, solver.limit()
     try:
-        if solver.solves_block:
+        if are_together(settings):
+            lacking = search_together(problem, solver, settings, r, hook, found)
+        elif solver.solves_block:
             lacking = _all_at_once(problem, solver, settings, r, hook, found)
             if hook is not None and hook.ended:
                 limit = counted(max((x.n_iter for x in found), default=0), "iteration")

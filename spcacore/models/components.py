@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Unpack
 
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._docstrings import hands_on
-from .._limits import JOINT_ORDER
+from .._limits import ACROSS_EXCESS
 from .._messages import counted
 from .._types import (
     Constraint,
@@ -33,8 +34,8 @@ from ..operators.transform import fitted_scores
 from ..progress import Callback
 from ..results import LoadingsResult
 from ..solvers.base import Solution, hook_of_component
-from ..solvers.certificates import joint_bounds
 from ..solvers.table import SOLVERS
+from .across import are_together, bounds_together
 from .alternation import (
     check_sparsities,
     make_solver,
@@ -87,7 +88,8 @@ class SparsePCAResult(LoadingsResult):
     dense_ratio : ndarray of shape (r,) or None
         Shares of as many ordinary principal components, where they take but milliseconds to compute.
     joint_bound : float or None
-        With ``certify="jointly"``: no such loadings explain more variance together.
+        With ``certify="jointly"``, or of a common support by branch and bound: no such loadings explain more
+        variance together.
     joint_gap : float or None
         How far the sum of `explained_variance` is below that, as a proportion of the bound.
     scores : ndarray of shape (n, r) or None
@@ -172,6 +174,7 @@ def sparse_pca(
     objective: Objective | None = None, method: Method | None = None, deflation: Deflation | None = None,
     constraint: Constraint | None = None,
     refine: bool = False, n_restarts: int = 0, certify: bool | Literal["jointly"] = False,
+    support: Literal["free", "common", "disjoint"] = "free", total_cardinality: int | None = None,
     start: Literal["diagonal", "eigenvector"] | None = None, n_starts: int | None = None,
     max_iter: int | None = None,
     tol: float | None = None, renormalize: bool = True,
@@ -223,7 +226,7 @@ def sparse_pca(
     method : str, optional
         Default: "tpower", or "least_squares" for that objective. "tpower": truncated power iteration.
         "greedy": one variable at a time. "branch_and_bound": the optimum of each component in its turn, with
-        limits for each. "dspca": the semidefinite relaxation, of up to
+        limits for each (with support "common", of all). "dspca": the semidefinite relaxation, of up to
         2000 variables. "gpower": the generalized power method. "pmd": penalized matrix decomposition.
         "scotlass": the same with loadings orthogonal to the earlier ones, but under "generalized". See the
         functions of these names. "least_squares": see `least_squares_component`. "thresholding": the leading
@@ -252,7 +255,24 @@ def sparse_pca(
         `optimality_bound`, here of the deflated matrix; of "dspca" with the relaxation. "jointly": instead on
         what all explain together, of any as many loadings with as many nonzeros (with
         ``constraint="orthogonal"``, of orthogonal ones); up to 1000 variables by the semidefinite relaxation,
-        in seconds for 100 variables.
+        in seconds for 100 variables. With `support` and `total_cardinality` only this: "common" bounds all
+        sets of so many variables; the bound on orthogonal loadings holds for disjoint ones; and of a total it
+        holds however that is divided, from its number of rows alone, without the relaxation.
+    support : {"free", "common", "disjoint"}, default "free"
+        Of "tpower" with `max_iter` alone, the number of exchanges. "common": one set of `cardinality`
+        variables for all components, whose loadings are the leading eigenvectors of A on it, orthogonal: the sum of
+        their eigenvalues is maximized, from several starts by exchanges of one variable. With method
+        "branch_and_bound" the set is proved, `joint_bound` has how far, and `tol`, `time_limit` and
+        `node_limit` are those of the search of all components. "disjoint": no variable belongs to two
+        components; the sum of their variances is maximized, by exchanges, also between components, and by
+        choosing each anew given the others; of some 15 variables or fewer by all supports, which ``certify="jointly"``
+        says. Both find all components at once, without deflation. Beyond
+        1000 variables they search among some, until the products of the loadings with all others show none
+        that would enter.
+    total_cardinality : int, optional
+        Instead of `cardinality`: nonzeros of all loadings together, at least one each, divided so that they
+        explain most variance together; also with ``support="disjoint"``. Single nonzeros move between
+        loadings as long as that gains, each loading solved again given the others.
     start : None, "diagonal" or "eigenvector", optional
     n_starts, max_iter, tol : optional
         As in the function of the method.
@@ -363,7 +383,8 @@ def sparse_pca(
     problem, solver, r, (settings,) = prepare(
         X, n_components, [given],
         method=chosen, deflation=removal, constraint=constraint, renormalize=renormalize, refine=refine,
-        n_restarts=n_restarts, certify=certify, kind=kind, center=center, scale=scale,
+        n_restarts=n_restarts, certify=certify, support=support, total_cardinality=total_cardinality,
+        kind=kind, center=center, scale=scale,
         sample_weight=sample_weight, start=start, n_starts=n_starts, max_iter=max_iter, tol=tol,
         include=include, exclude=exclude, groups=groups, nonnegative=nonnegative,
         screening=screening, n_features=n_features, rng=rng, **options,
@@ -395,6 +416,8 @@ def extend(
             f"X is {problem.n_samples} x {problem.p}, samples by variables; this result came from "
             f"{result.n_samples} x {p}"
         )
+    if are_together(settings):
+        raise ValueError("the supports were chosen together: ask sparse_pca for all components at once")
     if settings["options"].get("block"):
         raise ValueError("block=True found all components at once; ask sparse_pca for more of them")
     more = integer(more, "more", 1, min(p, problem.n_samples or p) - before)
@@ -444,14 +467,15 @@ def components_result(
         total = float(problem.diagonal.sum())
         ratio = variances / total if total > 0 else variances
     upper_bound = gap = joint_bound = joint_gap = None
-    if settings["certify"] == "jointly" and found:
-        sizes = tuple(len(f.index) for f in found)
-        limits = joint_bounds(
-            problem, sizes, settings["constraint"] == "orthogonal", problem.p <= JOINT_ORDER
-        )
-        most, explained = min(limits.values()), float(variances.sum())
+    proved = found[0].upper_bound if found and are_together(settings) else None
+    if found and (settings["certify"] == "jointly" or (proved and method == "branch_and_bound")):
+        limits = {} if settings["certify"] is False else bounds_together(problem, found, settings)
+        most = min([*limits.values(), math.inf if proved is None else proved])
+        explained = float(variances.sum())
         joint_bound = float(problem.in_units(max(most, explained)))
         joint_gap = 1 - explained / most if most > explained else 0.0
+        if proved and joint_gap <= ACROSS_EXCESS.of(problem.operator.dtype):
+            joint_gap = 0.0
     elif settings["certify"]:
         bounds = np.array([f.upper_bound for f in found])
         upper_bound = np.asarray(problem.in_units(bounds))

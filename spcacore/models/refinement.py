@@ -22,6 +22,7 @@ from .._limits import (
     ORTHOGONAL_STARTS,
     PERTURBATIONS,
     REFINEMENT_RISE,
+    REFINEMENT_ROUNDS,
     SMALL_ORDER,
     TRANSFERS,
 )
@@ -226,6 +227,16 @@ def refined(
         if value > most:
             best, most = new, value
     return _ordered(problem, best, sizes), converged
+
+
+def quickly_refined(
+    problem: Problem, start: list[Loading], sizes: tuple[int, ...], seed: int
+) -> tuple[list[Loading], float]:
+    """The loadings to which rounds from these lead, and what they explain."""
+    rng, rise = np.random.default_rng(seed), _rounding(problem)
+    rounds = _Rounds(problem, sizes, None, REFINEMENT_ROUNDS, rise, 1, None, rng)
+    value = joint_variance(problem, start)
+    return rounds.ascend([*start], value, 0, beyond=value)[:2] if value > 0 else (start, value)
 
 
 def _ordered(problem: Problem, loadings: list[Loading], sizes: tuple[int, ...]) -> list[Loading]:

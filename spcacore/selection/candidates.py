@@ -32,6 +32,7 @@ from .._records import record
 from .._types import Array, Index
 from .._validation import is_row_blocks, is_sparse
 from ..linalg.threads import Report
+from ..models.across import are_together
 from ..models.variance import operator_variances
 from ..operators.deflation import DEFLATIONS, PROJECTION, DeflatedOperator
 from ..operators.problem import Problem
@@ -86,7 +87,7 @@ class CandidateRefits:
             and DEFLATIONS[deflation] is PROJECTION
             and settings["constraint"] is None
             and problem.choice is None
-            and not settings["refine"]
+            and not (settings["refine"] or are_together(settings))
             and not any(options.get(name) for name in ("nonnegative", "start", "n_starts"))
             and all(isinstance(k, int) for k in settings["cardinality"])
         )

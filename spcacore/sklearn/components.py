@@ -121,6 +121,8 @@ class SparsePCA(Components):
         As in `sparse_pca`.
     max_iter, tol, renormalize
         As in `sparse_pca`.
+    support, total_cardinality
+        As in `sparse_pca`: supports of all components chosen together.
     {center_scale}
     include, exclude, groups, nonnegative, screening
         As in `sparse_pca`.
@@ -184,6 +186,8 @@ class SparsePCA(Components):
     constraint: Constraint | None = None
     refine: bool = False
     certify: bool | Literal["jointly"] = False
+    support: Literal["free", "common", "disjoint"] = "free"
+    total_cardinality: int | None = None
     start: Literal["diagonal", "eigenvector"] | None = None
     n_starts: int | None = None
     max_iter: int | None = None
@@ -214,7 +218,8 @@ class SparsePCA(Components):
             "cardinality": self.cardinality, "explained": self.explained, "l1_bound": self.l1_bound,
             "penalty": self.penalty,
         }  # fmt: skip
-        if all(value is None for value in sparsity.values()) and self.method in (None, *SOLVERS):
+        given = (*sparsity.values(), self.total_cardinality)
+        if all(value is None for value in given) and self.method in (None, *SOLVERS):
             k = default_cardinality(X.shape[1])
             defaults = {"cardinality": k, "l1_bound": math.sqrt(k), "penalty": None}
             wanted = "cardinality" if self.method is None else SOLVERS[self.method].sparsity
@@ -232,6 +237,7 @@ class SparsePCA(Components):
             X, r, **sparsity, explained_of=self.explained_of, objective=self.objective, method=self.method,
             deflation=self.deflation, constraint=self.constraint,
             renormalize=self.renormalize, refine=self.refine, certify=self.certify,
+            support=self.support, total_cardinality=self.total_cardinality,
             scale=self.scale, sample_weight=sample_weight,
             start=self.start, n_starts=self.n_starts, callback=callback,
             max_iter=self.max_iter, tol=self.tol, screening=self.screening, rng=as_rng(self.random_state),

@@ -195,24 +195,27 @@ def optimality_bound(
 
 
 def joint_bounds(
-    problem: Problem, sizes: tuple[int, ...], orthogonal: bool, relaxation: bool
+    problem: Problem, sizes: tuple[int, ...], orthogonal: bool, relaxation: bool, rows: int | None = None
 ) -> dict[str, float]:
-    """Bounds on what several loadings explain together, in the operator's units, by name."""
+    """Bounds on what several loadings explain together, in the operator's units, by name.
+
+    No more than so many `rows` are used by any, if that is known.
+    """
     p, r, op = problem.p, len(sizes), problem.operator
     if relaxation and p > JOINT_ORDER:
         raise ValueError(f"the relaxation of several loadings takes at most {JOINT_ORDER} variables, not {p}")
     whole = p <= BOUND_ORDER and (op.symmetric_form or op.m * p <= BOUND_ENTRIES)
-    state, K = DeflatedOperator.from_problem(problem), min(sum(sizes), p)
+    state, K = DeflatedOperator.from_problem(problem), min(rows or sum(sizes), p)
     if not whole:
         bounds = _from_few_vectors(problem, state, K, r)
     else:
         A = op.submatrix(np.arange(p)).astype(np.float64)
         A = (A + A.T) / 2
         bounds = _from_all_entries(A, K, r)
-        rows = np.abs(A)
-        np.fill_diagonal(rows, 0)
-        rows = np.cumsum(np.sort(rows, axis=1)[:, ::-1], axis=1)[:, : max(sizes)]
-        levels = np.append(0.0, (A.diagonal()[:, None] + np.pad(rows, ((0, 0), (1, 0)))).max(axis=0))
+        sums = np.abs(A)
+        np.fill_diagonal(sums, 0)
+        sums = np.cumsum(np.sort(sums, axis=1)[:, ::-1], axis=1)[:, : max(sizes)]
+        levels = np.append(0.0, (A.diagonal()[:, None] + np.pad(sums, ((0, 0), (1, 0)))).max(axis=0))
         levels = levels[: max(sizes) + 1]
         bounds["row sums"] = (
             float(levels[list(sizes)].sum()) if orthogonal else most_together(levels, A.diagonal(), sizes)

@@ -1,0 +1,304 @@
+"""Supports of several components chosen together: one set for all, sets without a common variable, or one
+number of nonzeros for all.
+
+All searches work on A of some variables: of all, where there are not many. Else they are at first those of
+largest variance, of largest entries in the leading eigenvectors, and of components sought in turn. Others
+join whose product `A v` exceeds the least one in the support of a loading v, and the search goes on from
+there until there are none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from .._limits import (
+    ACROSS_CANDIDATES,
+    ACROSS_CHECKS,
+    ACROSS_ENTRANTS,
+    ACROSS_EXCESS,
+    ACROSS_ORDER,
+    BOUND_ENTRIES,
+    BOUND_ORDER,
+    EXACT_ORDER,
+    JOINT_ORDER,
+)
+from .._messages import counted, listed
+from .._validation import Hook, check_choice, integer
+from ..linalg.eigen import leading_eigenvectors
+from ..linalg.orthogonal import fix_sign
+from ..operators.deflation import PROJECTION, Deflation
+from ..operators.problem import Problem
+from ..progress import Progress
+from ..solvers.base import Solution, Solver, hook_of_component
+from ..solvers.certificates import joint_bounds
+from .bordered_sums import Array, Index, Steps, leading_sum
+from .budget import best_budget, even_split
+from .common_support import best_common, bound_of, prove
+from .disjoint_supports import best_disjoint
+from .orthogonal_search import Loading, in_turn
+
+SUPPORTS = ("free", "common", "disjoint")
+_TAKES = {"tpower": ("max_iter",), "branch_and_bound": ("tol", "time_limit", "node_limit")}
+
+
+def are_together(settings: dict[str, Any]) -> bool:
+    """Whether the supports of all components are chosen together."""
+    return settings.get("support", "free") != "free" or settings.get("total_cardinality") is not None
+
+
+def check_across(
+    settings: dict[str, Any], method: type[Solver], deflation: Deflation, options: dict[str, Any],
+    n_components: Any, sparsities: list[dict[str, Any]],
+) -> list[dict[str, Any]]:  # fmt: skip
+    """What goes with supports chosen together; how sparse, with a number in place of a total."""
+    support, total = check_choice(settings["support"], "support", SUPPORTS), settings["total_cardinality"]
+    if total is not None:
+        integer(total, "total_cardinality", 1)
+        if any(
+            value is not None for given in sparsities for n, value in given.items() if n != "explained_of"
+        ):
+            raise TypeError("total_cardinality takes the place of cardinality: give one of the two")
+        if support == "common":
+            raise ValueError(
+                "support='common' has one set for all components: give cardinality, the number of its "
+                "variables, not total_cardinality"
+            )
+        sparsities = [given | {"cardinality": 1} for given in sparsities]
+    if not are_together(settings):
+        return sparsities
+    what = f"support={support!r}" if support != "free" else "total_cardinality"
+    methods = [*_TAKES] if support == "common" else ["tpower"]
+    if method.name not in methods:
+        raise ValueError(f"{what} goes with method {listed(map(repr, methods), 'or')}, not {method.name!r}")
+    allowed = _TAKES[method.name]
+    for name in options:
+        if name not in allowed:
+            raise ValueError(
+                f"{name} does not go with {what}, whose search of method {method.name!r} takes "
+                f"{listed(allowed, 'and')}"
+            )
+    wrong = {
+        "deflation": deflation is not PROJECTION,
+        "constraint": settings["constraint"] is not None,
+        "refine": settings["refine"],
+        "renormalize": not settings["renormalize"],
+        "explained": any(given.get("explained") is not None for given in sparsities),
+        "screening": settings["screening"] not in ("auto", "gram"),
+        "n_components as a share": isinstance(n_components, (float, np.floating)),
+    }
+    known = settings.get("choice") or {}
+    for name in ("include", "groups", "nonnegative"):
+        wrong[name] = known.get(name) is not None and known[name] is not False
+    for name, given in wrong.items():
+        if given:
+            raise ValueError(f"{what} finds all components at once: leave {name} out")
+    if settings["certify"] is True:
+        raise ValueError(
+            f"certify=True bounds one component after another; {what} finds all at once: certify='jointly'"
+        )
+    return sparsities
+
+
+def check_sizes(
+    settings: dict[str, Any], problem: Problem, r: int, several: list[tuple[Any, ...]]
+) -> list[tuple[Any, ...]]:
+    """The numbers of variables of the components, given r and p; an error where there are too few."""
+    if not are_together(settings):
+        return several
+    support, total = settings["support"], settings["total_cardinality"]
+    p = problem.p if problem.choice is None else len(problem.choice.available)
+    if problem.diagonal is None:
+        raise ValueError("supports chosen together need the entries of X; an operator offers only products")
+    if settings["method"] == "branch_and_bound" and problem.p > EXACT_ORDER:
+        raise ValueError(f"branch_and_bound takes at most {EXACT_ORDER} variables, not {problem.p}")
+    if total is not None:
+        most = p if support == "disjoint" else r * p
+        integer(
+            total, "total_cardinality", r, most,
+            f": {counted(r, 'component')} of {counted(p, 'variable')}, each with one at least",
+        )  # fmt: skip
+        return [even_split(total, r)] * len(several)
+    for sizes in several:
+        if support == "common" and len(set(sizes)) > 1:
+            raise ValueError(
+                "support='common' has one set for all components: cardinality must be one number"
+            )
+        if support == "common" and sizes[0] < r:
+            raise ValueError(
+                f"{counted(r, 'component')} on {counted(sizes[0], 'common variable')}: no more components "
+                "than variables are orthogonal; raise cardinality"
+            )
+        if support == "disjoint" and sum(sizes) > p:
+            raise ValueError(
+                f"disjoint supports of {sum(sizes)} variables in all: X has {counted(p, 'variable')}"
+            )
+    return several
+
+
+def search_together(
+    problem: Problem, solver: Any, settings: dict[str, Any], r: int, hook: Hook | None,
+    found: list[Solution],
+) -> str | None:  # fmt: skip
+    """Append to `found` the components; a warning where that is less than r."""
+    problem = problem.unscreened()
+    sizes, exact = settings["cardinality"], settings["method"] == "branch_and_bound"
+    if hook is not None and hook.ended:
+        return None
+    assert problem.diagonal is not None
+    if not problem.diagonal.any():
+        return f"no variance is left after 0 of the {counted(r, 'component')} asked for"
+    told = hook_of_component(hook, 0, r)
+    steps = Steps(getattr(solver, "max_iter", 1000), lambda done: told is not None and bool(told(done)))
+    proved: list[float] = []
+
+    def of_some(A: Array, active: Index, before: list[Loading]) -> list[Loading]:
+        begin = [np.searchsorted(active, index) for index, _ in before]
+        if settings["support"] == "common":
+            k = sizes[0]
+            S = best_common(A, k, r, steps, begin[:1], np.random.default_rng(settings["seed"]))
+            if exact:
+                proof = prove(
+                    A, k, r, S, steps, tol=solver.tol, seconds=solver.time_limit, nodes=solver.node_limit
+                )
+                S = proof.index
+                proved[:] = [proof.upper, float(proof.complete)]
+            values, V = np.linalg.eigh(A[np.ix_(S, S)])
+            left = values[::-1][:r] > problem.noise(active[S])
+            return [(S, v) for v, keep in zip(V[:, ::-1].T[:r], left, strict=True) if keep]
+        total = settings["total_cardinality"]
+        start = [(S, v) for S, (_, v) in zip(begin, before, strict=True)]
+        if settings["support"] == "disjoint" or not before:
+            split = sizes if sum(sizes) <= len(A) else even_split(len(A), r)
+            sets, sure = best_disjoint(A, split, steps, total is not None, settings["seed"], begin or None)
+            start = [(S, np.linalg.eigh(A[np.ix_(S, S)])[1][:, -1]) for S in sets]
+        if settings["support"] == "disjoint":
+            if sure and len(active) == problem.p:
+                proved[:] = [sum(leading_sum(A, S, 1) for S in sets), 1.0]
+            return start
+        inside, seed = _restricted(problem, A), settings["seed"]
+        return best_budget(inside, total, r, [start], steps, seed, bool(before))[0]
+
+    loadings = _among_some(problem, settings, r, exact, of_some)
+    done = not steps.over and (not exact or bool(proved[1]))
+    excess = ACROSS_EXCESS.of(problem.operator.dtype)
+    upper = proved[0] * (1 + excess) if proved else None
+    new = [_solution(problem, x, steps.done, done, upper) for x in loadings]
+    found += _ordered([x for x in new if x.objective > problem.noise(x.index)], settings)
+    for t, x in enumerate(found):
+        if hook is not None:
+            hook(Progress(t, r, x.n_iter, float(problem.in_units(x.objective))))
+    if len(found) < r:
+        return f"no variance is left after {len(found)} of the {counted(r, 'component')} asked for"
+    return None
+
+
+def _solution(problem: Problem, x: Loading, n_iter: int, done: bool, upper: float | None) -> Solution:
+    index, entries = x
+    kept = np.abs(entries) > 0
+    index = index[kept]
+    entries = fix_sign((entries[kept] / np.linalg.norm(entries[kept])).astype(problem.operator.dtype))
+    value = float(entries @ problem.operator.apply(index, np.ascontiguousarray(entries))[index])
+    return Solution(index, entries, value, n_iter, done, upper)
+
+
+def _ordered(found: list[Solution], settings: dict[str, Any]) -> list[Solution]:
+    """By decreasing variance, but that each disjoint component keeps the place of its cardinality."""
+    order = sorted(found, key=lambda x: -x.objective)
+    if settings["support"] == "common" or settings["total_cardinality"] is not None:
+        return order
+    out = []
+    for size in settings["cardinality"]:
+        place = next((i for i, x in enumerate(order) if len(x.index) == size), 0)
+        out += [order.pop(place)] if order else []
+    return out
+
+
+def _among_some(
+    problem: Problem, settings: dict[str, Any], r: int, every: bool,
+    of_some: Callable[[Array, Index, list[Loading]], list[Loading]],
+) -> list[Loading]:  # fmt: skip
+    """The loadings found among some variables that no other would enter, in the numbers of all."""
+    op, p = problem.operator, problem.p
+    active = np.arange(p) if every or p <= ACROSS_ORDER else _candidates(problem, settings, r)
+    loadings: list[Loading] = []
+    for _ in range(ACROSS_CHECKS):
+        A = op.submatrix(active).astype(np.float64)
+        loadings = [(active[S], v) for S, v in of_some((A + A.T) / 2, active, loadings)]
+        entrants = _entrants(problem, settings, loadings, active)
+        if len(entrants) == 0 or len(active) == p:
+            break
+        active = np.union1d(active, entrants)
+    return loadings
+
+
+def _candidates(problem: Problem, settings: dict[str, Any], r: int) -> Index:
+    """Variables to begin with."""
+    sizes, common = settings["cardinality"], settings["support"] == "common"
+    wanted = sizes[0] if common else sum(sizes)
+    count = min(problem.p, max(ACROSS_CANDIDATES, 2 * wanted))
+    values, V = leading_eigenvectors(problem.operator, r)
+    weights = [np.asarray(problem.diagonal), np.square(V) @ np.maximum(values, 0), *np.abs(V.T)]
+    tops = [np.argsort(-weight, kind="stable")[:count] for weight in weights]
+    turn = [index for index, _ in in_turn(problem, sizes, settings["seed"])]
+    return np.unique(np.concatenate([*tops, *turn]))
+
+
+def _entrants(problem: Problem, settings: dict[str, Any], loadings: list[Loading], active: Index) -> Index:
+    """Other variables whose products with a loading exceed the least of its own, those that do so most."""
+    if len(active) == problem.p or not loadings:
+        return active[:0]
+    op = problem.operator
+    products = [op.apply(i, np.ascontiguousarray(v, op.dtype)).astype(np.float64) for i, v in loadings]
+    excess = np.zeros(problem.p)
+    if settings["support"] == "common":
+        norm = np.sqrt(np.square(products).sum(axis=0))
+        level = norm[loadings[0][0]].min()
+        excess = norm / level - 1 if level > 0 else norm
+    else:
+        for (index, _), product in zip(loadings, np.abs(products), strict=True):
+            level = product[index].min()
+            excess = np.maximum(excess, product / level - 1 if level > 0 else product)
+    excess[active] = 0
+    order = np.argsort(-excess, kind="stable")[:ACROSS_ENTRANTS]
+    return order[excess[order] > 1e-9]
+
+
+def _restricted(problem: Problem, A: Array) -> Problem:
+    """The problem of some variables, whose operator is A of them in double precision."""
+    operator = _core.dense(np.ascontiguousarray(A), True, None, None, 1.0, 1.0)
+    diagonal = A.diagonal().copy()
+    return replace(
+        problem, operator=operator, diagonal=diagonal, moment=diagonal, mean=None, scale=None, names=None,
+        weight=None, degree_weight=None, cost=A.size, working_set=None, form=False, data=None,
+    )  # fmt: skip
+
+
+def bounds_together(problem: Problem, found: list[Solution], settings: dict[str, Any]) -> dict[str, float]:
+    """Bounds on what all explain together, in the operator's units: of any supports that are allowed."""
+    support, total = settings.get("support", "free"), settings.get("total_cardinality")
+    sizes, rows, relaxed = tuple(len(x.index) for x in found), None, problem.p <= JOINT_ORDER
+    if support == "common":
+        rows = settings["cardinality"][0]
+        sizes = (rows,) * len(found)
+    elif total is not None:
+        rows, relaxed = total, False
+        sizes = (min(total - len(found) + 1, problem.p),) * len(found)
+    elif support == "disjoint":
+        sizes = settings["cardinality"][: len(found)]
+    orthogonal = support != "free" or settings["constraint"] == "orthogonal"
+    out = joint_bounds(problem, sizes, orthogonal, relaxed, rows)
+    op = problem.operator
+    if (
+        support == "common"
+        and problem.p <= BOUND_ORDER
+        and (op.symmetric_form or op.m * problem.p <= BOUND_ENTRIES)
+    ):
+        A = op.submatrix(np.arange(problem.p)).astype(np.float64)
+        bound = bound_of((A + A.T) / 2, np.arange(problem.p), 0, sizes[0], len(found))[0]
+        out["levels"] = bound + ACROSS_EXCESS.of(op.dtype) * float(A.trace())
+    return out
