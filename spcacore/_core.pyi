@@ -184,9 +184,7 @@ def elastic_net(
     index: _Index,
     value: _Double,
 ) -> tuple[int, _Index, _Double, float]: ...
-def prior_support(
-    indptr: _Index, indices: _Index, data: _Double, r: _Double, a: float, k: int
-) -> _Index: ...
+def prior_support(indptr: _Index, indices: _Index, data: _Double, r: _Double, a: float, k: int) -> _Index: ...
 def branch(
     N: _Real,
     k: int,
