@@ -32,7 +32,15 @@ ROOT = Path(__file__).resolve().parents[1]
 MODULE = "_core.abi3.so"
 PLAIN = ["-std=c11", "-O1", "-fopenmp-simd", "-ffp-contract=off", "-w"]
 SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-DOUBLE = {"branch_and_bound.c", "check_search.c", "dspca.c", "elastic_net.c", "secular.c"}  # alone
+DOUBLE = {
+    "branch_and_bound.c",
+    "check_prior.c",
+    "check_search.c",
+    "dspca.c",
+    "elastic_net.c",
+    "prior_support.c",
+    "secular.c",
+}  # alone
 SEARCHES = "solvers at_rest queries stopped_solvers screened_solvers corners"
 
 # For each file, checks of the harness that concern it, the quickest first.
@@ -61,6 +69,7 @@ CHECKS = {
     "truncated_power.c": SEARCHES,
     "planar.h": "rotation rest few_reads ascent rows",
     "dense.c": "operator screen stops screened lengths",
+    "prior_support.c": "prior_support",
     "real.h": "operator select refit elastic_net dspca rotation",
     "rotate.c": "rotation rest stopped_rotation corners",
     "scotlass.c": "orthogonal_threshold only_direction " + SEARCHES,

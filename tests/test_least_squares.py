@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 import scipy.linalg
 import scipy.sparse
+from extras import optional
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import covariance, deflated, deflations, samples
+from oracles import covariance, deflated, deflations, reference, samples
 from scipy.sparse.linalg import aslinearoperator
 
 import spcacore
@@ -75,6 +76,31 @@ def test_exact_is_the_best_of_all_supports_of_the_pit_props(k):
     assert x.value == pytest.approx(best, rel=1e-10)
     assert best <= x.upper_bound <= best * (1 + 1e-9)
     assert x.converged
+
+
+def real_matrix(name):
+    """Correlations of at most 20 variables."""
+    if name == "pitprops":
+        return PITPROPS
+    if name == "small40x12_X":
+        return np.corrcoef(reference(name).T)
+    return np.corrcoef(getattr(optional("sklearn.datasets"), f"load_{name}")().data.T)
+
+
+@pytest.mark.parametrize("name", ["pitprops", "small40x12_X", "wine", "diabetes", "iris", "linnerud"])
+def test_all_cardinalities_of_real_matrices_against_enumeration(name):
+    A = real_matrix(name)
+    p = len(A)
+    for k in range(1, p + 1):
+        S = np.array(list(combinations(range(p), k)))
+        G, M = (B[S[:, :, None], S[:, None, :]] for B in (A, A @ A))
+        inverse = np.linalg.inv(np.linalg.cholesky(G))
+        best = np.linalg.eigvalsh(inverse @ M @ inverse.transpose(0, 2, 1))[:, -1].max()
+        x = least_squares_component(A, k, kind="covariance", strategy="exact")
+        assert x.value == pytest.approx(best, rel=1e-9)
+        assert best * (1 - 1e-9) <= x.upper_bound <= best * (1 + 1e-8)
+        auto = least_squares_component(A, k, kind="covariance")
+        assert best * (1 - 5e-3) <= auto.value <= best * (1 + 1e-9)
 
 
 @given(seed=st.integers(0, 2**32), k=st.integers(1, 6))

@@ -62,6 +62,18 @@ def test_a_support_with_a_band_gives_the_same_component(monkeypatch):
     assert banded.posterior_trace[0] == pytest.approx(plain.posterior_trace[0], rel=1e-6)
 
 
+@pytest.mark.parametrize("deflation", ["orthogonal", "naive", "constrained"])
+def test_supports_larger_than_the_samples(deflation):
+    """By the columns of the data and by the covariance, which has none."""
+    X, _ = maps(3, (15, 22), 25)
+    options = {"prior_precision": grid_laplacian((15, 22)) + 0.05 * sp.eye_array(330), "deflation": deflation}
+    data = soppca(X, 2, 60, **options)
+    A = soppca(np.cov(X.T), 2, 60, kind="covariance", n_samples=25, **options)
+    np.testing.assert_allclose(data.loadings, A.loadings, atol=1e-6)
+    for ours, theirs in zip(data.free_energy, A.free_energy, strict=True):
+        assert ours[-1] == pytest.approx(theirs[-1], abs=1e-6)
+
+
 def test_an_estimated_determinant_of_a_prior():
     """Of 1040 variables by quadrature, also where the earlier means are left out."""
     X, _ = maps(1)
