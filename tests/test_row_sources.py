@@ -361,3 +361,20 @@ def test_backed_anndata(tmp_path, stored):
         backed.file.close()
     same(result, spcacore.sparse_pca(X, 2, cardinality=8), 1e-12)
     assert result.names == tuple(backed.var_names)
+
+
+@pytest.mark.parametrize(
+    ("p", "rows"), [(100, 2**24 // 800), (362, 2**24 // (8 * 362)), (363, 2**27 // (8 * 363)), (2**25, 1)]
+)
+def test_the_rows_of_a_block(p, rows):
+    """16 MB where these are 16 rows for a variable, else 128 MB; whole chunks of a file that has them."""
+
+    class Source:
+        shape, dtype, chunks = (10**6, p), np.dtype(float), None
+
+        def __getitem__(self, rows):
+            raise AssertionError("nothing is read")
+
+    assert spcacore.row_blocks(Source()).starts[1] == rows
+    Source.chunks = (1000, p)
+    assert spcacore.row_blocks(Source()).starts[1] == max(rows // 1000, 1) * 1000

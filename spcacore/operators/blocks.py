@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from .. import _core
+from .._limits import BLOCK_BYTES, BLOCK_TALL, SMALL_BLOCK_BYTES
 from .._messages import counted, warn_repeated
 from .._types import Index
 from .._validation import float_type, is_sparse, real_array
@@ -165,7 +166,7 @@ class RowBlocks:
 class SlicedRows(RowBlocks):
     """Blocks that slices of rows of one object bring into memory, one at a time."""
 
-    def __init__(self, X: Any, block_bytes: int, names: Any) -> None:
+    def __init__(self, X: Any, block_bytes: int | None, names: Any) -> None:
         if is_sparse(X):
             X = compressed(X)
         if not (hasattr(X, "shape") and hasattr(X, "dtype") and hasattr(X, "__getitem__")):
@@ -173,7 +174,12 @@ class SlicedRows(RowBlocks):
         if is_sparse(X):  # slices hide what is wrong with indices
             compressed(X)
         shape = tuple(X.shape)
-        rows = block_bytes // max(1, math.prod(shape[1:]) * np.dtype(X.dtype).itemsize)
+        width = math.prod(shape[1:])
+        row_bytes = max(1, width * np.dtype(X.dtype).itemsize)
+        if block_bytes is None:
+            tall = BLOCK_TALL * width * row_bytes <= SMALL_BLOCK_BYTES
+            block_bytes = SMALL_BLOCK_BYTES if tall else BLOCK_BYTES
+        rows = block_bytes // row_bytes
         chunks = getattr(X, "chunks", None)
         if isinstance(chunks, tuple) and chunks and isinstance(chunks[0], int):
             rows = max(rows // chunks[0], 1) * chunks[0]

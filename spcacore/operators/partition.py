@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import BLOCK_BYTES, DASK_ON_CLIENT, KEPT_BYTES
+from .._limits import DASK_ON_CLIENT, KEPT_BYTES
 from .._messages import refuse_no_array
 from .._types import MatrixLike
 from .._validation import float_type, integer
@@ -54,8 +54,8 @@ def row_blocks(
         ``X[i:j]``, dense or as a sparse matrix. A dask array, or a dask dataframe, is worked on where its
         blocks are, by the distributed client if there is one.
     block_bytes : int, optional
-        Bytes of X in a block, 128 MB by default; rounded to whole chunks of files that have them. Blocks of a
-        dask array are its chunks.
+        Bytes of X in a block, by default 16 MB if that is 16 p rows or more, else 128 MB; rounded to whole
+        chunks of files that have them. Blocks of a dask array are its chunks.
     persist : bool, optional
         Of a dask array: True computes its blocks once and keeps them while a function runs, False computes
         them in every pass. By default they are kept where they fit in half of the memory that is free. Blocks
@@ -105,7 +105,7 @@ def row_blocks(
     if persist is not None:
         raise TypeError("persist is for dask arrays; other data are read in every pass")
     refuse_no_array(X, "X")
-    size = BLOCK_BYTES if block_bytes is None else integer(block_bytes, "block_bytes", 1)
+    size = None if block_bytes is None else integer(block_bytes, "block_bytes", 1)
     return SlicedRows(X, size, names)
 
 

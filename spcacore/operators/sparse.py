@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from .dense import columns_as_float64, refuse_indefinite
 from .gram import pairs_of
 from .problem import Problem
 from .screening import available_memory
-from .sparse_format import canonical_arrays
+from .sparse_format import canonical_arrays, kernel_arrays
 from .statistics import Index, Statistics, compressed_statistics
 from .working_set import WorkingSet
 
@@ -53,7 +54,10 @@ class CompressedData(DataStorage):
         size = sum(part.nbytes for part in self.arrays)
         if not self.row_major or size > available_memory() / 2:
             return self
-        return CompressedData(self.matrix.tocsc())
+        turned = copy(self)
+        turned.matrix, turned.row_major = self.matrix.tocsc(), False  # sound, as what SciPy made of sound X
+        turned.arrays = kernel_arrays(turned.matrix)
+        return turned
 
     def bounds(self, problem: Problem) -> ColumnBounds | None:
         return None if self.row_major else ColumnBounds(problem, np.diff(self.arrays[2]))

@@ -14,11 +14,16 @@ from .._validation import float_type
 def canonical_arrays(X: Any) -> tuple[Any, tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
     """CSR or CSC with ascending indices, and (data, indices, indptr) as the kernels read them."""
     X = compressed(X)
+    return X, kernel_arrays(X)
+
+
+def kernel_arrays(X: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """(data, indices, indptr) of a sound matrix as the kernels read them."""
     with np.errstate(over="ignore", under="ignore"):  # of long doubles
         data = np.require(X.data, float_type(X.dtype), ["C", "A"])
     wide = np.int64 if np.int64 in (X.indices.dtype, X.indptr.dtype) else np.int32
     indices, indptr = np.require(X.indices, wide, ["C", "A"]), np.require(X.indptr, wide, ["C", "A"])
-    return X, (data, indices, indptr)
+    return data, indices, indptr
 
 
 class _Corrupt(Exception):
@@ -91,6 +96,6 @@ def _canonical(X: Any) -> bool:
     for s in range(0, len(idx) - 1, CHUNK):
         part = idx[s : s + CHUNK + 1]
         falls = np.flatnonzero(part[1:] <= part[:-1]) + (s + 1)
-        if (ptr[np.searchsorted(ptr, falls)] != falls).any():
+        if len(falls) > len(ptr) or (ptr[np.searchsorted(ptr, falls)] != falls).any():
             return False
     return True
