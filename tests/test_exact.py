@@ -234,8 +234,9 @@ def test_a_limit_on_nodes_limits_the_relaxation_too(monkeypatch):
         return found
 
     monkeypatch.setattr(semidefinite._core, "dspca", counted)
+    monkeypatch.setattr(semidefinite, "RELAXATION_LEAST", 5)
     bounds = []
-    for allowed in (1e7, 5e7, 1e9):
+    for allowed in (1e6, 3e7, 1e9):
         work.clear()
         monkeypatch.setattr(certificates, "RELAXATION_WORK", allowed)
         x = branch_and_bound(A, 10, kind="covariance", node_limit=1)
@@ -243,7 +244,7 @@ def test_a_limit_on_nodes_limits_the_relaxation_too(monkeypatch):
         assert max(work, default=0) <= allowed
         assert x.value < x.upper_bound <= optimality_bound(A, 10, kind="covariance").bound
         bounds.append(x.upper_bound)
-    assert bounds[0] > bounds[1] >= bounds[2]  # the first allows no relaxation, the second an unfinished one
+    assert bounds[0] > bounds[1] > bounds[2]  # the first allows no relaxation, the second an unfinished one
     other = optimality_bound(A, 10, kind="covariance", relaxation=True).bound
     assert bounds[2] <= other * (1 + 1e-12)
 
@@ -300,6 +301,21 @@ def test_time_limit(clock):
     assert x.upper_bound == pytest.approx(x.value / (1 - x.gap))
     assert "within" in repr(x)
     assert branch_and_bound(A, k, kind="covariance", time_limit=0).upper_bound >= x.value
+
+
+def test_a_bound_that_time_ends_counts(clock, monkeypatch):
+    """It is told to end, and what it has by then bounds the optimum."""
+
+    def late(problem, state, k, seconds, hook):
+        while not hook(0):
+            pass
+        yield certificates.dual_bound(state, k)
+
+    monkeypatch.setattr(exact, "bounds_without_search", late)
+    A, k = hard()
+    x = branch_and_bound(A, k, kind="covariance", time_limit=0.5)
+    other = optimality_bound(A, k, kind="covariance", relaxation=True).bound
+    assert x.upper_bound == pytest.approx(other, rel=1e-9)
 
 
 def test_more_nodes_never_loosen_the_bound(monkeypatch):
