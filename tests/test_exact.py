@@ -14,7 +14,7 @@ from test_tpower import PITPROPS, PITPROPS_OPTIMA, wine
 from spcacore import branch_and_bound, optimality_bound, sparse_pca, tpower
 from spcacore.operators.deflation import DeflatedOperator
 from spcacore.operators.inputs import as_problem
-from spcacore.solvers import certificates, exact, exact_tree, semidefinite
+from spcacore.solvers import certificates, exact, exact_tree, semidefinite, truncated_power
 
 KINDS = ("wishart", "rounded", "duplicated", "scaled", "correlation", "indefinite", "shifted", "zeros")
 
@@ -234,8 +234,9 @@ def test_a_limit_on_nodes_limits_the_relaxation_too(monkeypatch):
         return found
 
     monkeypatch.setattr(semidefinite._core, "dspca", counted)
+    monkeypatch.setattr(semidefinite, "RELAXATION_LEAST", 5)
     bounds = []
-    for allowed in (1e7, 5e7, 1e9):
+    for allowed in (1e6, 3e7, 1e9):
         work.clear()
         monkeypatch.setattr(certificates, "RELAXATION_WORK", allowed)
         x = branch_and_bound(A, 10, kind="covariance", node_limit=1)
@@ -243,7 +244,7 @@ def test_a_limit_on_nodes_limits_the_relaxation_too(monkeypatch):
         assert max(work, default=0) <= allowed
         assert x.value < x.upper_bound <= optimality_bound(A, 10, kind="covariance").bound
         bounds.append(x.upper_bound)
-    assert bounds[0] > bounds[1] >= bounds[2]  # the first allows no relaxation, the second an unfinished one
+    assert bounds[0] > bounds[1] > bounds[2]  # the first allows no relaxation, the second an unfinished one
     other = optimality_bound(A, 10, kind="covariance", relaxation=True).bound
     assert bounds[2] <= other * (1 + 1e-12)
 
@@ -300,6 +301,21 @@ def test_time_limit(clock):
     assert x.upper_bound == pytest.approx(x.value / (1 - x.gap))
     assert "within" in repr(x)
     assert branch_and_bound(A, k, kind="covariance", time_limit=0).upper_bound >= x.value
+
+
+def test_a_bound_that_time_ends_counts(clock, monkeypatch):
+    """It is told to end, and what it has by then bounds the optimum."""
+
+    def late(problem, state, k, seconds, hook):
+        while not hook(0):
+            pass
+        yield certificates.dual_bound(state, k)
+
+    monkeypatch.setattr(exact, "bounds_without_search", late)
+    A, k = hard()
+    x = branch_and_bound(A, k, kind="covariance", time_limit=0.5)
+    other = optimality_bound(A, k, kind="covariance", relaxation=True).bound
+    assert x.upper_bound == pytest.approx(other, rel=1e-9)
 
 
 def test_more_nodes_never_loosen_the_bound(monkeypatch):
@@ -486,6 +502,31 @@ def test_limits_for_each_component():
     assert result.explained_variance[0] >= tpower(A, k, kind="covariance").value * (1 - 1e-12)
     with pytest.raises(ValueError, match="needs renormalize=True"):
         sparse_pca(A, 2, cardinality=k, kind="covariance", method="branch_and_bound", renormalize=False)
+
+
+def test_too_many_variables_are_bounded_where_a_limit_is_given(monkeypatch):
+    """Of standardized noise none is left out: that is refused, but with a limit all trees are small."""
+    monkeypatch.setattr(exact, "EXACT_ORDER", 20)
+    monkeypatch.setattr(exact, "STRONG_VARIABLES", ())
+    step, nodes = exact_tree.Search.step, []
+
+    def counted(self, *args):
+        nodes.append(step(self, *args))
+        return nodes[-1]
+
+    monkeypatch.setattr(exact_tree.Search, "step", counted)
+    monkeypatch.setattr(truncated_power, "brief_search", lambda state, x, k, hook: x)
+    X, k = np.random.default_rng(0).standard_normal((40, 24)), 5
+    with pytest.raises(ValueError, match="24 of 24 variables may belong"):
+        branch_and_bound(X, k, scale=True, start=np.arange(24.0))
+    without = sum(nodes)
+    nodes.clear()
+    x = branch_and_bound(X, k, scale=True, start=np.arange(24.0), node_limit=1)
+    best = optimum(np.corrcoef(X.T), k)
+    assert not x.optimal
+    assert x.value <= best <= x.upper_bound
+    assert x.upper_bound <= optimality_bound(X, k, scale=True, relaxation=True).bound * (1 + 1e-9)
+    assert sum(nodes) <= k - 2 < without  # one tree for each smaller number of nonzeros
 
 
 def test_variables_of_equal_variance_are_left_out_in_turn(monkeypatch):

@@ -138,7 +138,7 @@ def branch_and_bound(
     time_limit : float, optional
         Seconds after which the search ends.
     node_limit : int, optional
-        Number of nodes of the search tree after which it ends.
+        Number of nodes of the search tree after which it ends, and the most of any smaller tree before it.
     {choice}
     {matrix}
     {n_features}
@@ -160,7 +160,7 @@ def branch_and_bound(
     ------
     ValueError
         For NaN, infinite or empty input, an asymmetric covariance, an option out of range, or more than
-        3000 variables that may belong to the optimum.
+        3000 variables that may belong to the optimum where neither limit is given.
     {type_error}
 
     References
@@ -228,6 +228,38 @@ class _OutOfTime(Exception):
     pass
 
 
+class _TooManyVariables(ValueError):
+    pass
+
+
+class _Limits:
+    """Until when a search goes on, what it tells, and the nodes that it has divided."""
+
+    def __init__(self, solver: BranchAndBound, hook: Report | None, began: float | None):
+        self.told_at = time.monotonic()
+        self.began = self.told_at if began is None else began
+        self.seconds, self.hook, self.nodes = solver.time_limit, hook, 0
+        self.end = self.began + solver.time_limit
+        self.most = LARGEST if solver.node_limit is None else solver.node_limit
+        self.given = self.most < LARGEST or self.seconds < math.inf
+
+    def check(self, _: int = 0) -> None:
+        now = time.monotonic()
+        if self.hook is not None and (now >= self.told_at + CALLBACK_SECONDS or ended(self.hook)):
+            self.told_at = now
+            if self.hook(self.nodes):
+                raise _OutOfTime
+        if now > self.end:
+            raise _OutOfTime
+
+    def out_of_time(self, _: int = 0) -> bool:
+        try:
+            self.check()
+        except _OutOfTime:
+            return True
+        return False
+
+
 def solve_to_optimality(
     problem: Problem,
     state: DeflatedOperator,
@@ -243,27 +275,7 @@ def solve_to_optimality(
 
     If `bounded`, what a limit leaves of the tree is also bounded without it.
     """
-    nodes, told_at = 0, time.monotonic()
-    began = told_at if began is None else began
-    end, limited = began + solver.time_limit, solver.node_limit is not None or solver.time_limit < math.inf
-
-    def check_limits(_: int = 0) -> None:
-        nonlocal told_at
-        now = time.monotonic()
-        if hook is not None and (now >= told_at + CALLBACK_SECONDS or ended(hook)):
-            told_at = now
-            if hook(nodes):
-                raise _OutOfTime
-        if now > end:
-            raise _OutOfTime
-
-    def out_of_time(_: int = 0) -> bool:
-        try:
-            check_limits()
-        except _OutOfTime:
-            return True
-        return False
-
+    limits = _Limits(solver, hook, began)
     refuse_large(problem, state)
     choice, most = state.choice, k
     if choice is not None:
@@ -274,22 +286,23 @@ def solve_to_optimality(
         best = TruncatedPower.from_options(problem, n_starts=1).find(problem, state, k, seed, None)
     search: Search | UnitTree | None = None
     upper, complete = _trace_bound(problem, state, most), False
-    others, asked = math.inf, not (bounded and limited)
+    others, asked = math.inf, not (bounded and limits.given)
 
     def bound_without_search(share: float) -> None:
         """Once, after a share of the time: the bounds that need no tree, where there is time for them."""
         nonlocal others, asked
-        if not asked and time.monotonic() >= began + share * solver.time_limit:
-            asked = True
-            for bound in bounds_without_search(problem, state, most, end - time.monotonic(), out_of_time):
-                others = min(others, bound)
-                check_limits()
-                if best is not None and others <= best.objective:
-                    break
+        if asked or time.monotonic() < limits.began + share * limits.seconds:
+            return
+        asked, left = True, limits.end - time.monotonic()
+        for bound in bounds_without_search(problem, state, most, left, limits.out_of_time):
+            others = min(others, bound)
+            limits.check()
+            if best is not None and others <= best.objective:
+                break
 
     try:
         if support is None:
-            best = TruncatedPower.from_options(problem).find(problem, state, k, seed, check_limits) or best
+            best = TruncatedPower.from_options(problem).find(problem, state, k, seed, limits.check) or best
         if best is None:
             return None
         best = best_on_support(state, best.index) or best
@@ -298,30 +311,33 @@ def solve_to_optimality(
         ):
             return Proof(best, upper, True)  # what rounding left after the earlier components
         bound_without_search(BOUND_SHARE if problem.p <= EXACT_ORDER else 0)
-        kept, best = surviving_variables(problem, state, k, best, solver.tol, check_limits)
-        A = _matrix(state, kept, check_limits)
+        kept, best = surviving_variables(problem, state, k, best, solver.tol, limits.check, limits.most)
+        A = _matrix(state, kept, limits.check)
         if choice is None or choice.plain:
-            search = Search(state, A, kept, k, best, solver.tol, check_limits=check_limits)
+            search = Search(state, A, kept, k, best, solver.tol, check_limits=limits.check)
         else:
             search = UnitTree(state, A, k, best, solver.tol)
         size = 1
-        while search.open() and nodes < (solver.node_limit or LARGEST):
-            check_limits()
+        while search.open() and limits.nodes < limits.most:
+            limits.check()
             bound_without_search(BOUND_SHARE)
             turn = time.monotonic()
-            nodes += search.step(min(size, (solver.node_limit or LARGEST) - nodes), check_limits)
+            limits.nodes += search.step(min(size, limits.most - limits.nodes), limits.check)
             size = min(256, 2 * size) if time.monotonic() - turn < BATCH_SECONDS / 2 else max(1, size // 2)
         complete = not search.open()
         if not complete:
             bound_without_search(-math.inf)
     except _OutOfTime:
         pass
+    except _TooManyVariables:
+        if others == math.inf:
+            raise
     if search is not None:
         best, upper = search.best(), search.upper()
     if best is None:
         return None
-    upper = min(upper, others)
-    return Proof(replace(best, n_iter=nodes, converged=complete), max(upper, best.objective), complete)
+    upper = max(min(upper, others), best.objective)
+    return Proof(replace(best, n_iter=limits.nodes, converged=complete), upper, complete)
 
 
 # ---- what need not be searched ----------------------------------------------------------------------
@@ -373,6 +389,7 @@ def surviving_variables(
     best: Solution,
     tol: float,
     check_limits: Callable[[int], object],
+    node_limit: int,
 ) -> tuple[NDArray[np.intp], Solution]:
     """The variables that may belong to a better support, all where there are few; and a better `best`.
 
@@ -409,7 +426,7 @@ def surviving_variables(
             rows += slack * np.sqrt(d[part, None] * d[weak]) + lost[part, None] * lost[weak]
             top = np.partition(np.concatenate([top, rows**2]), -(k - 1), axis=0)[-(k - 1) :]
         top = np.sort(top, axis=0)[::-1]
-        bounds, best = _bounds(state, strong, k, best, check_limits)
+        bounds, best = _bounds(state, strong, k, best, check_limits, node_limit)
         level = best.objective * (1 + tol)
         fewer = _fewer(bounds, np.sort(d[weak])[::-1], np.cumsum(top, axis=0))
         among = np.sort(d[weak])[:-k:-1, None] * d[weak]
@@ -419,11 +436,11 @@ def surviving_variables(
         if left <= EXACT_ORDER:
             return np.union1d(strong, weak), best
     if k > 1 and op.t == 0 and 2.0 * p * problem.cost <= THRESHOLD_WORK:
-        kept = _survivors_in_turn(problem, state, k, best, tol, check_limits)
+        kept = _survivors_in_turn(problem, state, k, best, tol, check_limits, node_limit)
         left = len(kept)
         if left <= EXACT_ORDER:
             return kept, best
-    raise ValueError(
+    raise _TooManyVariables(
         f"{left} of {p} variables may belong to the optimum, and branch_and_bound takes at most "
         f"{EXACT_ORDER} of them"
     )
@@ -436,6 +453,7 @@ def _survivors_in_turn(
     best: Solution,
     tol: float,
     check_limits: Callable[[int], object],
+    node_limit: int,
 ) -> NDArray[np.intp]:
     """The variables that may belong to a better support; where all variances are equal, say.
 
@@ -474,9 +492,9 @@ def _survivors_in_turn(
         if size == k or len(index) > EXACT_ORDER:
             return index
         search, nodes = Search(state, _matrix(state, index, check_limits), index, size, start, 0.0), 0
-        while search.open() and nodes < IN_TURN_NODES:
+        while search.open() and nodes < min(IN_TURN_NODES, node_limit):
             check_limits(0)
-            nodes += search.step(16, check_limits)
+            nodes += search.step(min(16, node_limit), check_limits)
         fewer = search.upper() * (1 + slack)
     return np.arange(p)
 
@@ -487,6 +505,7 @@ def _bounds(
     k: int,
     best: Solution,
     check_limits: Callable[[int], object],
+    node_limit: int,
 ) -> tuple[NDArray[np.float64], Solution]:
     """By short searches among some variables: upper bounds for 0 to k - 1 nonzeros, and the best of k."""
     A = _matrix(state, strong, check_limits)
@@ -495,9 +514,9 @@ def _bounds(
     for size in range(1, k + 1):
         start = replace(best, index=np.sort(best.index[order[:size]]))
         search, nodes = Search(state, A, strong, size, start, 0.0, plain=size < k or None), 0
-        while search.open() and nodes < max(20, 1000 // k):
+        while search.open() and nodes < min(max(20, 1000 // k), node_limit):
             check_limits(0)
-            nodes += search.step(4, check_limits)
+            nodes += search.step(min(4, node_limit), check_limits)
         if size < k:
             bounds[size] = search.upper()
         elif search.value > best.objective:
