@@ -496,5 +496,6 @@ def _result(
     if problem.n_samples is None or is_row_blocks(X):
         return result
     rows = (np.ldexp(part, -(problem.exponent // 2)) for part in result._rows(X))
-    means = np.concatenate([posterior(W, values, noise, part)[0] for part in rows])
+    with np.errstate(over="ignore", under="ignore"):
+        means = np.concatenate([posterior(W, values, noise, part)[0] for part in rows])
     return replace(result, scores=means.astype(np.result_type(loadings, np.float32)))

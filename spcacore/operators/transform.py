@@ -42,14 +42,20 @@ def scores(
             raise ValueError(f"X has shape {X.shape} where (m, {p}) is needed")
         full = np.zeros_like(loadings)
         full[used] = V
-        result = np.asarray(X @ full)
+        with np.errstate(over="ignore", under="ignore"):
+            result = np.asarray(X @ full)
         if result.dtype.kind not in "fiu":
             raise TypeError(f"X, an operator, returned dtype {result.dtype}; real numbers are needed")
+        unit = 1.0
         if not np.isfinite(result).all():
-            if is_sparse(X):
+            if not is_sparse(X):
+                raise ValueError("X, an operator, returned NaN or infinity")
+            if not np.isfinite(X.data).all():
                 raise_not_finite(X.data, "X.data")
-            raise ValueError("X, an operator, returned NaN or infinity")
-        return result if mean is None else result - mean[used] @ V
+            unit = _below_overflow(result.dtype)
+            result = np.asarray(X @ (full * unit))
+        with np.errstate(over="ignore", under="ignore"):
+            return (result if mean is None else result - mean[used] @ (V * unit)) / unit
     a = real_array(X, "X", ndim=2, finite=False)
     if a.shape[1] != p:
         raise ValueError(f"X has shape {a.shape} where (m, {p}) is needed")
@@ -59,9 +65,19 @@ def scores(
         part = a[start : start + step, used]
         if not np.isfinite(part).all():
             raise_not_finite(a, "X")
-        with np.errstate(under="ignore"):
-            out[start : start + step] = (part if mean is None else part - mean[used]) @ V
+        about = np.zeros(len(used), V.dtype) if mean is None else mean[used]
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            found = (part - about) @ V
+            if not np.isfinite(found).all():  # a difference or a sum on the way left the number range
+                unit = _below_overflow(out.dtype)
+                found = (part * unit - about * unit) @ V / unit
+        out[start : start + step] = found
     return out
+
+
+def _below_overflow(dtype: np.dtype[Any]) -> float:
+    """A power of two that leaves room for sums of the largest numbers."""
+    return 2.0 ** -(np.finfo(dtype).maxexp // 8)
 
 
 def fitted_scores(X: Any, problem: Problem, loadings: NDArray[Any]) -> NDArray[Any] | None:

@@ -241,7 +241,7 @@ class SparsePCA(Components):
             scale=self.scale, sample_weight=sample_weight,
             start=self.start, n_starts=self.n_starts, callback=callback,
             max_iter=self.max_iter, tol=self.tol, screening=self.screening, rng=as_rng(self.random_state),
-            **{"center": self.center, **of, **options},
+            **{"kind": "data", "center": self.center, **of}, **options,
         )  # fmt: skip
 
 
