@@ -10,7 +10,8 @@ import spcacore
 
 ROOT = Path(spcacore.__file__).parent
 FLOORS = (
-    "_messages", "_docstrings", "_types", "_records", "_core", "_validation", "_limits", "_rendering", "progress",
+    "_messages", "_docstrings", "_types", "_records", "_core", "_validation", "_limits", "_rendering",
+    "progress",
     "datasets", "linalg", "operators", "results", "tools", "solvers", "models", "generalized", "clustering",
     "selection",
     "anndata", "sklearn", "plot", "cli", "__init__",

@@ -46,8 +46,8 @@ for way in ("hotelling", "projection", "schur"):
     print(f"{way}: {100 * said:.1f} % by the deflated matrices, {100 * explained:.1f} % explained")
 
 # %%
-# The default is ``deflation="projection"``. With ``"generalized"`` each component maximizes the variance that it
-# adds to the earlier ones.
+# The default is ``deflation="projection"``. With ``"generalized"`` each component maximizes the variance
+# that it adds to the earlier ones.
 
 found = spcacore.sparse_pca(A, 6, cardinality=3, deflation="generalized", kind="covariance")
 print(f"generalized: {100 * found.explained_variance_ratio.sum():.1f} % explained")

@@ -1,6 +1,6 @@
 /* gram.c - all of A = F'F factor, or A[index, index], in one pass over data without deflation.
  *
- * Dense data: F itself, some rows at a time that stay in cache, centred before they are multiplied,
+ * Dense data: F itself, some rows at a time that stay in cache, centered before they are multiplied,
  * so that no digit is lost to a large mean; then BLAS syrk, each block's sums being added in double
  * precision.
  *
@@ -11,7 +11,7 @@
  * the places of each column's entries in it: then row a of the sums stays in the first cache while
  * all rows of the block with an entry a are added to it.  Where a quarter of the entries are
  * stored, the rows are made dense instead. */
-#include "centring.h"
+#include "centering.h"
 #include <string.h>
 
 enum {
@@ -92,7 +92,7 @@ static spca_status finish_products(const products_t *g)
  */
 
 /* y_a = (u x_a - s mean_a) weight_a */
-VECTORIZED static void centred(spca_int k, const spca_int *index, const real *x, real u, real s,
+VECTORIZED static void centered(spca_int k, const spca_int *index, const real *x, real u, real s,
                                const real *mean, const real *weight, real *restrict y)
 {
     if (index)
@@ -109,7 +109,7 @@ spca_status SPCA(dense_gram)(const operator_t *A, spca_int k, const spca_int *in
         spca_int rows = min_int(g.rows, A->n - i0);
         if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
         for (spca_int i = i0; A->row_major && i < i0 + rows; i++)
-            centred(k, index, A->data + i * A->ld, row_weight(A, i) * A->range, row_center(A, i),
+            centered(k, index, A->data + i * A->ld, row_weight(A, i) * A->range, row_center(A, i),
                     g.mean, g.weight, g.W + (i - i0) * k);
         for (spca_int a = 0; !A->row_major && a < k; a++) {
             const real *x = A->data + (index ? index[a] : a) * A->ld + i0;
@@ -275,7 +275,7 @@ static void scatter_pairs(const products_t *g, const scatter_t *s, spca_int rows
     }
 }
 
-/* The rows of the block, centred, into W and from there to G. */
+/* The rows of the block, centered, into W and from there to G. */
 static void add_dense_rows(const products_t *g, const scatter_t *s, spca_int i0, spca_int rows)
 {
     for (spca_int r = 0; r < rows; r++) {
