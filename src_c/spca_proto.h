@@ -37,7 +37,7 @@ typedef struct SPCA(operator) SPCA(operator);
 struct SPCA(operator) {
     /* ---- what a storage is: its functions.  Nothing else asks how X or A0 is kept.  Each takes
      * stop (NULL: none) and ctx, and may return SPCA_STOPPED, SPCA_PRODUCT_FAILED or SPCA_OK; none
-     * checks that what it returns is finite.  centering.h has the terms beside the product with X.
+     * checks that what it returns is finite.  centring.h has the terms beside the product with X.
      */
 
     /* f = F v (m).  scratch (p). */

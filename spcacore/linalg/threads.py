@@ -91,4 +91,4 @@ def in_threads(
 
 
 def _left_out(future: Future[Any]) -> bool:
-    return future.canceled() or isinstance(future.exception(), Stopped)
+    return future.cancelled() or isinstance(future.exception(), Stopped)

@@ -13,7 +13,7 @@
  *
  * Every sum of a block is made in the order of one product: column c has the bits of SPCA(apply).
  */
-#include "centering.h"
+#include "centring.h"
 
 enum {
     LANES = sizeof(lanes_t) / sizeof(real),

@@ -9,7 +9,7 @@
  *     along:  line . x, by STRANDS partial sums that are then added pairwise;
  *     across: y += sum of w_l line_l, four lines in one addition.
  * Threads share the first by lines and the second by stretches of y. */
-#include "centering.h"
+#include "centring.h"
 
 enum { /* entries of the vector that lines across are added to, at a time: by one thread, and by
           more */

@@ -3,7 +3,7 @@
  *
  * A power step with b vectors is two products of skinny matrices, X'(X W), which memory bounds:
  * each of them reads X.  Here a block of rows goes through both products while it is in cache.  The
- * means, weights and deflations of operator.c and centering.h are rank-one terms beside them, and
+ * means, weights and deflations of operator.c and centring.h are rank-one terms beside them, and
  * those of projection act on f = F v row by row.  X is read twice for what needs all of f at once
  * (Schur complements) and where a block of rows would not stay in cache: in C order, rows so long
  * that four of them with V and Y are too much; in Fortran order, more than some thousands of
@@ -13,7 +13,7 @@
  *
  * Every sum is made in the order of dense.c: column c of Y has the bits of SPCA(apply) to column
  * c of V, whatever the other columns, their number and the number of threads. */
-#include "centering.h"
+#include "centring.h"
 
 enum {
     TOGETHER = SPCA_TOGETHER,

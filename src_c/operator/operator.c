@@ -24,7 +24,7 @@
  * and what is convex there, sqrt(x'Ax) and -x'Bx = x'QQ'x - 1, is above its tangent at v: a step
  * that raises x'(Av + sqrt(a/b) f(v) QQ'v)/sqrt(a) - gamma ||x||_1 raises f.  Hence the weight
  * sqrt(a/b) f(v) = a/b - gamma ||v||_1 sqrt(a)/b of QQ'v. */
-#include "centering.h"
+#include "centring.h"
 
 /* ||Bv||^2 over ||QQ'v||^2, below which v counts as lying in the span of Q. */
 #define SPAN_TOLERANCE (64 * REAL_EPSILON)

@@ -40,7 +40,7 @@
  * Overflow in float, as of the squares of norms above 2^64, makes a residual and a bound infinite
  * or NaN.  Neither is below a level, so the column is kept.  An infinite lower bound counts as 0,
  * since the estimate alone may have overflowed. */
-#include "centering.h"
+#include "centring.h"
 
 #define GRAIN 0x1p-20f
 #define STRIP 1024 /* columns whose estimates stay in L1 */

@@ -5,7 +5,7 @@
  * sum d^2 - (sum d)^2/r loses at most log2(TILE_ROWS) bits whatever the mean: x_0 being one of the
  * r entries, sum d^2 <= r M.  Tiles are merged by Chan, Golub & LeVeque (1983), M = M_a + M_b + d^2
  * n_a n_b/(n_a + n_b). */
-#include "centering.h"
+#include "centring.h"
 
 enum { TILE_ROWS = 256, TILE_COLUMNS = 1024 / sizeof(real), WAYS = 16, GROUP = 32 };
 enum { AHEAD = 4096, PANEL = 1 << 18, LINE = 64 / sizeof(real) }; /* bytes; entries of a line */

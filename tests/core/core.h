@@ -10,7 +10,7 @@
  */
 #ifndef SPCA_TESTS_CORE_H
 #define SPCA_TESTS_CORE_H
-#include "centering.h"
+#include "centring.h"
 #include "pool.h"
 #include <stdio.h>
 #include <stdlib.h>
