@@ -21,6 +21,15 @@ CHECKS = [name for name, share in re.findall(r"ROW\((\w+), (\d+)", TABLE) if int
 BUILD = "meson-python>=0.18", "meson>=1.5", "Cython>=3.1", "scipy>=1.13", "ninja"
 NO_ABI3 = "-Csetup-args=-Dpython.allow_limited_api=false"
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
+SPELLED = (
+    "spcacore",
+    "src_c",
+    "docs",
+    "tests",
+    "benchmarks",
+    "noxfile.py",
+    *sorted(str(page) for page in ROOT.glob("*.md")),
+)
 MAY_SKIP = os.environ.get("SPCACORE_MAY_SKIP", "") not in ("", "0")
 
 PYENV = os.environ.get("PYENV_ROOT", os.path.expanduser("~/.pyenv"))
@@ -102,13 +111,14 @@ def docs(session):
 
 @nox.session(python=USUAL)
 def lint(session):
-    """The linters of Python, C, Cython and shell."""
+    """The linters of Python, C, Cython, shell and spelling."""
     environment(session, groups=["lint"])
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
     sources = [*ROOT.glob("src_c/**/*.[ch]"), *ROOT.glob("tests/**/*.[ch]")]
     session.run("clang-format", "--dry-run", "-Werror", *map(str, sources))
     session.run("cython-lint", "spcacore", "tests/downstream")
+    session.run("codespell", *SPELLED)
     for script in ROOT.glob(".ci/*"):
         if script.read_text().startswith("#!/usr/bin/env bash"):
             session.run("bash", "-n", script, external=True)

@@ -42,7 +42,7 @@ def matrices():
 
 
 def plain(X, r=R, k=K, tol=1e-8):
-    """Truncated power with implicit centring and projection deflation, from the k largest variances."""
+    """Truncated power with implicit centering and projection deflation, from the k largest variances."""
     n, p = X.shape
     mean = np.asarray(X.mean(axis=0)).ravel()
     variance = np.asarray(X.multiply(X).sum(axis=0)).ravel() - n * mean**2

@@ -57,6 +57,7 @@ sphinx_gallery_conf = {
     "plot_gallery": True,
     "abort_on_example_error": True,
     "download_all_examples": False,
+    "capture_repr": (),
     "show_memory": False,
     "min_reported_time": 1e9,
     "remove_config_comments": True,

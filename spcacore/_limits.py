@@ -60,7 +60,7 @@ CCA_GENERALIZED_LEFT = Precision(1e-10, 1e-5)  # and of "generalized", whose met
 # Entries, rows and columns worked on at a time: large enough to be fast, small enough for a cache or for
 # Ctrl-C
 CHUNK = 1 << 22  # entries of X that are looked at or copied at a time: 32 MB in double precision
-COPIED_ENTRIES = 1 << 21  # of rows that are centred into a copy
+COPIED_ENTRIES = 1 << 21  # of rows that are centered into a copy
 HELD_OUT_ENTRIES = 1 << 20  # of rows left out of a fold
 ESTIMATOR_ENTRIES = 1 << 19  # of rows whose density an estimator computes
 CLUSTERING_ENTRIES = 1 << 20  # of the columns whose distances are added
@@ -182,7 +182,7 @@ GRAM_TALL = 16  # rows of dense data for a variable, at least: screening serves 
 GRAM_SHARE = 0.25  # of the bytes of X: what the matrix may take,
 GRAM_FREE_BYTES = 1 << 26  # if it does not take less than this
 GRAM_DENSE_PRODUCTS = 32  # reads of dense X that it may cost; a search makes 20 for each component,
-GRAM_SPARSE_PRODUCTS = 128  # of sparse X, where there are no others to screen, some hundred
+GRAM_SPARSE_PRODUCTS = 128  # of sparse X, where there are no others to screen, a few hundred
 SCATTER_COST = 30  # multiplications in BLAS that take as long as that of a pair of sparse entries, or of X v
 GRAM_SPARSE_ORDER = (
     500  # variables of sparse data beyond which a working set is better, if it has room for as many

@@ -373,7 +373,7 @@ def check_scores(scores: Any, n_components: int) -> NDArray[Any]:
 
 
 def to_data_units(X: NDArray[Any], mean: Any, scale: Any) -> NDArray[Any]:
-    """X * scale + mean, in place: the inverse of centring and scaling."""
+    """X * scale + mean, in place: the inverse of centering and scaling."""
     if scale is not None:
         X *= scale
     if mean is not None:

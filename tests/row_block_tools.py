@@ -8,7 +8,7 @@ METHODS = {
     "tpower": {"cardinality": 8},
     "tpower, many variables": {"cardinality": 60},
     "tpower, scaled": {"cardinality": 8, "scale": True},
-    "tpower, not centred": {"cardinality": 8, "center": False},
+    "tpower, not centered": {"cardinality": 8, "center": False},
     "tpower, nonnegative": {"cardinality": 8, "nonnegative": True},
     "gpower": {"method": "gpower", "penalty": 4.0},
     "gpower, block": {"method": "gpower", "penalty": 4.0, "block": True},

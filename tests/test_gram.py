@@ -340,7 +340,7 @@ def test_blocks_of_rows_are_read_once(kind, dtype):
 
 
 def test_blocks_keep_the_digits_of_small_variances():
-    """Each block is centred about its own mean, which is rounded to 1e-8."""
+    """Each block is centered about its own mean, which is rounded to 1e-8."""
     rng = np.random.default_rng(0)
     X = 1e8 + np.arange(4000)[:, None] * 1e-3 + rng.standard_normal((4000, 5))
     exact = X.astype(np.longdouble)

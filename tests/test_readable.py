@@ -115,7 +115,7 @@ def test_rows_of_a_graph_in_blocks_are_refused():
 
 @pytest.mark.parametrize("function", [spcacore.oppca, lambda X, r: spcacore.soppca(X, r, 4)])
 def test_rows_of_a_posterior_mean(function):
-    """X is modelled by weights times means."""
+    """X is modeled by weights times means."""
     result = function(X, 2)
     expected = result.scores @ result.means.T + X.mean(axis=0)
     np.testing.assert_allclose(result.reconstruct(result.transform(X)), expected, atol=1e-10)

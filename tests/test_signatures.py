@@ -157,5 +157,5 @@ def test_what_needs_a_package_says_so(monkeypatch):
     if "sklearn" in vars(spcacore):
         monkeypatch.delattr(spcacore, "sklearn")
     assert not hasattr(spcacore, "sklearn")
-    with pytest.raises(AttributeError, match=r"spcacore.sklearn is not there: .*sklearn"):
+    with pytest.raises(AttributeError, match=r"spcacore\.sklearn is not there: .*sklearn"):
         _ = spcacore.sklearn

@@ -181,8 +181,8 @@ def test_large_dense_data_are_screened_and_searched_in_a_set_if_asked_to():
     x = spcacore.tpower(X, 20, screening="working_set")
     assert x.screening.working_set > 0
     assert x.screening.mode == "both"
-    centred = X - X.mean(axis=0)
-    y = np.abs(centred.T @ (centred @ x.loading))
+    centered = X - X.mean(axis=0)
+    y = np.abs(centered.T @ (centered @ x.loading))
     assert y[x.loading == 0].max() <= y[x.loading != 0].min() * (1 + 1e-9)
 
 

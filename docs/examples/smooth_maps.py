@@ -36,7 +36,7 @@ def make(seed=0, n=80):
 
 
 def share(X, V):
-    """Proportion of the variance of centred images that lies in the span of the loadings."""
+    """Proportion of the variance of centered images that lies in the span of the loadings."""
     X, Q = X - X.mean(axis=0), np.linalg.qr(V)[0]
     return float(np.sum((X @ Q) ** 2) / np.sum(X**2))
 

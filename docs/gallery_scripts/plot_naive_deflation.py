@@ -21,14 +21,14 @@ import spcacore
 pitprops = spcacore.datasets.load_pitprops()
 A = pitprops.correlation
 fig, ax = plt.subplots(figsize=(7, 4), layout="constrained")
-for way in ("hotelling", "projection", "schur"):
+for way, style in {"hotelling": "o-", "projection": "s-", "schur": "^--"}.items():
     found = spcacore.sparse_pca(A, 6, cardinality=3, deflation=way, kind="covariance")
     rest, smallest = A, []
     for x in found.loadings.T:
         rest = spcacore.deflate(rest, x, way)
         smallest.append(np.linalg.eigvalsh(rest)[0])
-    ax.plot(range(1, len(smallest) + 1), smallest, "o-", label=way)
-    print(f"{way}: smallest eigenvalue after six components {min(smallest):.3f}")
+    ax.plot(range(1, len(smallest) + 1), smallest, style, label=way)
+    print(f"{way}: smallest eigenvalue after six components {round(min(smallest), 2) + 0.0:.2f}")
 ax.set(xlabel="components removed", ylabel="smallest eigenvalue")
 ax.legend()
 
@@ -46,8 +46,8 @@ for way in ("hotelling", "projection", "schur"):
     print(f"{way}: {100 * said:.1f} % by the deflated matrices, {100 * explained:.1f} % explained")
 
 # %%
-# The default is ``deflation="projection"``. With ``"generalized"`` each component maximizes the variance that it
-# adds to the earlier ones.
+# The default is ``deflation="projection"``. With ``"generalized"`` each component maximizes the variance
+# that it adds to the earlier ones.
 
 found = spcacore.sparse_pca(A, 6, cardinality=3, deflation="generalized", kind="covariance")
 print(f"generalized: {100 * found.explained_variance_ratio.sum():.1f} % explained")

@@ -48,10 +48,10 @@ class SparseCCAResult:
     Attributes
     ----------
     loadings_x, loadings_y : ndarray of shape (p, r) and (q, r)
-        Columns of unit 2-norm, for the centred and scaled variables. In each of X the entry of largest
+        Columns of unit 2-norm, for the centered and scaled variables. In each of X the entry of largest
         magnitude is positive; those of Y have the sign that makes the covariance of the scores positive.
     scores_x, scores_y : ndarray of shape (n, r)
-        The centred and scaled data times the loadings.
+        The centered and scaled data times the loadings.
     correlations : ndarray of shape (r,)
         Of the scores of each pair.
     strengths : ndarray of shape (r,)
@@ -162,14 +162,14 @@ def sparse_cca(
 
     "pmd" searches `max u'X'Yv` over u and v of unit 2-norm with `||u||_1 <= c_x` and `||v||_1 <= c_y`.
     "generalized" searches `max u'X'Yv / sqrt(u'B_x u v'B_y v)` over u and v with at most k_x and k_y
-    nonzeros, with the covariances of both sides, to which a ridge may be added. The columns are centred. No
+    nonzeros, with the covariances of both sides, to which a ridge may be added. The columns are centered. No
     product of X and Y is formed as a matrix, nor, for more than 1024 variables, a covariance, unless a side
     is in blocks of rows.
 
     Parameters
     ----------
     X : array-like of shape (n, p), sparse matrix, RowBlocks or dask array
-        CSR and CSC matrices are centred implicitly; dense data are copied once. float32 stays float32. Where
+        CSR and CSC matrices are centered implicitly; dense data are copied once. float32 stays float32. Where
         either side is in blocks of rows, both are read so, X'Y is formed (p q at most 2^27), and of
         "generalized" both covariances (at most 16,384 variables). Blocks of the two need not match.
     Y : array-like of shape (n, q), sparse matrix, RowBlocks or dask array

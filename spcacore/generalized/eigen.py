@@ -119,7 +119,7 @@ def sparse_eigen(
         In [1, p].
     method : {"auto", "greedy", "rayleigh_flow"}, default "auto"
         "greedy": one variable more, or less, at a time; `4/3 k^3 p` multiplications forward. "rayleigh_flow":
-        the truncated flow from several starts, some ten to a hundred products with k columns of A and B
+        the truncated flow from several starts, about ten to a hundred products with k columns of A and B
         each. "auto": greedy, unless that takes more than 4e10 multiplications.
     strategy : {"auto", "forward", "backward", "bidirectional"}, default "auto"
         Of greedy: "forward" from the best variable; "backward" from all of them, at most 1000;

@@ -88,7 +88,7 @@ class DataScatter:
 
 @record
 class ClassOffset:
-    """Rows weight_i means[labels_i], the means zero where rows are centred in place."""
+    """Rows weight_i means[labels_i], the means zero where rows are centered in place."""
 
     labels: NDArray[np.intp]
     means: NDArray[np.float64]

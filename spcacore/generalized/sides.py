@@ -51,7 +51,7 @@ def paired(name: str, both: Any, x: Any, y: Any) -> Any:
 
 
 def correlation(a: Array, b: Array) -> float:
-    """The cosine of two centred vectors; 0 where one is zero."""
+    """The cosine of two centered vectors; 0 where one is zero."""
     size = float(np.linalg.norm(a)) * float(np.linalg.norm(b))
     return float(np.clip(a @ b / size, -1, 1)) if size > 0 else 0.0
 
@@ -81,7 +81,7 @@ def both_sides(X: Any, Y: Any, scale: bool) -> tuple[Side, Side]:
 
 
 def _column_weights(problem: Problem) -> Array:
-    """What the centred columns are multiplied by."""
+    """What the centered columns are multiplied by."""
     assert problem.diagonal is not None
     unit = problem.range * problem.range
     weight = np.full(problem.p, unit) if problem.scale is None else unit / problem.scale.astype(float)
@@ -96,9 +96,9 @@ def common_dtype(x: Side, y: Side) -> np.dtype[Any]:
 
 @record
 class Side:
-    """Z - 1 offset', the centred and scaled columns over sqrt(n - 1), Z sparse where there is an offset.
+    """Z - 1 offset', the centered and scaled columns over sqrt(n - 1), Z sparse where there is an offset.
 
-    Columns of a sparse matrix that store every entry are centred in place: with an offset, means that are
+    Columns of a sparse matrix that store every entry are centered in place: with an offset, means that are
     large beside the deviations would cost their digits.  Others deviate by at least mean/sqrt(n).
 
     `order` permutes the rows. Times `2**exponent`, columns are in the caller's units.
@@ -233,7 +233,7 @@ class BlockSide(Side):
 
 
 def _products(block: Any, other: Any, units: Any) -> tuple[Array]:
-    """Of the rows of two blocks, centred and scaled."""
+    """Of the rows of two blocks, centered and scaled."""
     left, right = as_kernel_input(block), as_kernel_input(other)
     out = np.zeros((left.shape[1], right.shape[1]))
     entries = max(1, CHUNK // max(left.shape[1], right.shape[1]))

@@ -190,7 +190,7 @@ def sparse_pca(
 
     Each component maximizes `x'Ax` subject to `||x|| = 1` and its cardinality, where `A` is the
     covariance matrix from which the earlier components have been removed by the deflation, or, with
-    objective "least_squares", `x'A^2 x / x'Ax`. The data are neither copied nor changed: centring, scaling
+    objective "least_squares", `x'A^2 x / x'Ax`. The data are neither copied nor changed: centering, scaling
     and deflation are implicit.
 
     Parameters
@@ -208,7 +208,7 @@ def sparse_pca(
     cardinality, l1_bound, penalty : number or sequence of numbers, optional
         How sparse every component, or each, is to be: just the one that the method takes. `l1_bound`, for
         "pmd" and "scotlass": the l1 norm. `penalty`, for "gpower": compares with the norms of the columns of
-        the centred X, with norm="l0" with their squares (the diagonal of `X'X`, in whose place a covariance
+        the centered X, with norm="l0" with their squares (the diagonal of `X'X`, in whose place a covariance
         stands). `cardinality`, for the others: the number of nonzeros.
     explained : number or sequence of numbers, optional
         Instead of `cardinality`: the fewest variables, of those supports that the method finds, whose component

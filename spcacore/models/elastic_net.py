@@ -108,7 +108,7 @@ def spca(
 ) -> SPCAResult:  # fmt: skip
     """Sparse principal components by elastic nets, all at once.
 
-    Minimizes over B (p, r) and V (p, r) with `V'V = I`, for the centred rows `x_i` of X,
+    Minimizes over B (p, r) and V (p, r) with `V'V = I`, for the centered rows `x_i` of X,
 
         sum_i ||x_i - V B'x_i||^2 + ridge sum_j ||b_j||^2 + sum_j penalty_j ||b_j||_1
 

@@ -120,7 +120,7 @@ class PPCAResult(LoadingsResult):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (m, p)
-            NaN entries are missing. For a result from a covariance, which knows no mean, X is used as it is.
+            NaN entries are missing. For a result from a covariance, which has no mean, X is used as it is.
 
         Returns
         -------
@@ -257,7 +257,7 @@ class PPCAResult(LoadingsResult):
         return blocks.mapped(_of_block, tail, np.dtype(dtype), self, method, tail, dtype)
 
     def _rows(self, X: Any) -> Iterator[Array]:
-        """The rows of X, centred and scaled, some at a time."""
+        """The rows of X, centered and scaled, some at a time."""
         p, X = len(self.loadings), aligned(X, self.names)
         if is_sparse(X):
             a = compressed(X).tocsr()
@@ -321,7 +321,7 @@ def ppca(
         Data, one row a sample; with ``kind="covariance"`` a symmetric positive semidefinite (p, p) matrix.
         Dense data may have NaN entries, missing at random; then X is copied, as float64, about three times.
     n_components : int
-        r, at most the rank of the centred data. At the rank, nothing is left for the noise: for r = p the
+        r, at most the rank of the centered data. At the rank, nothing is left for the noise: for r = p the
         covariance is that of the sample, otherwise the likelihood is unbounded (a RuntimeWarning).
     max_iter, tol : int and float, default 1000 and 1e-9
         With missing entries: stop when an iteration raises the log-likelihood by at most `tol` an observed

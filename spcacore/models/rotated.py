@@ -107,7 +107,7 @@ def sca(
 
     Maximizes `||Z'XY||_F` over scores `Z'Z = I` and loadings with `sum |y_ij| <= l1_bound`, by turns: Z is
     the polar factor of `XY`, and Y is `prs` of `X'Z`. It begins with the leading singular vectors. X is
-    centred and scaled implicitly, so that sparse X stays sparse; an iteration reads it once (CSC: twice).
+    centered and scaled implicitly, so that sparse X stays sparse; an iteration reads it once (CSC: twice).
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def sca(
     -------
     RotatedResult
         `loadings` (p, r) as they were shrunk, not of unit length, each with the sum of its cubes positive, by
-        the variance of their scores; `scores` (n, r), the scaled and centred matrix times the loadings,
+        the variance of their scores; `scores` (n, r), the scaled and centered matrix times the loadings,
         None for a covariance; `pve` (r,), cumulative.
 
     Raises

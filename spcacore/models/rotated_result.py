@@ -26,7 +26,7 @@ class RotatedResult(LoadingsResult):
     loadings : ndarray of shape (p, r)
         As they were shrunk: columns are not of unit length.
     scores : ndarray of shape (n, r) or None
-        Of `sca`: the centred and scaled data times the loadings; None for a covariance, and for rows in
+        Of `sca`: the centered and scaled data times the loadings; None for a covariance, and for rows in
         blocks. Of `sma`: Z, sparse.
     pve : ndarray of shape (r,)
         Cumulative proportion of the variance that the loadings explain.

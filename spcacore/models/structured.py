@@ -138,7 +138,7 @@ class StructuredPCAResult(LoadingsResult):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (m, p)
-            For a result from a covariance, which knows no mean, X is used as it is. Columns with names are
+            For a result from a covariance, which has no mean, X is used as it is. Columns with names are
             taken in the order of `names`.
 
         Returns

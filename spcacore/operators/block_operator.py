@@ -118,14 +118,14 @@ class Gram:
         U = U * U.dtype.type(self.range) * U.dtype.type(self.factor)
         if self.row_weight is not None:
             U *= self.row_weight[:, None]
-        return self._centred(*self.blocks.reduced(sum_parts, backward, each=self.blocks.split(U)))
+        return self._centered(*self.blocks.reduced(sum_parts, backward, each=self.blocks.split(U)))
 
     def _product(self, index: Index | None, W: NDArray[Any], shift: NDArray[Any]) -> NDArray[Any]:
         """Of the blocks, in one pass."""
         sides = index, W, shift, self.range, self.factor
-        return self._centred(*self.blocks.reduced(sum_parts, products, *sides, each=self.each))
+        return self._centered(*self.blocks.reduced(sum_parts, products, *sides, each=self.each))
 
-    def _centred(self, Y: NDArray[np.float64], total: NDArray[np.float64]) -> NDArray[Any]:
+    def _centered(self, Y: NDArray[np.float64], total: NDArray[np.float64]) -> NDArray[Any]:
         """Of what the blocks return, without their means, in the units of A."""
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             Y -= np.multiply.outer(self.mean.astype(np.float64), total)

@@ -82,7 +82,7 @@ def pairs_of(lines: NDArray[Any], lengths: bool, n: int) -> float:
 
 def keeps_digits(problem: Problem, dense: bool, screening: str) -> bool:
     """Whether A has the digits of X: no entry is missing, and of sparse X no variance, which is what the mean
-    leaves of a second moment, is much smaller than that. An error where A must be formed all the same."""
+    leaves of a second moment, is much smaller than that. An error where A must still be formed."""
     assert problem.moment is not None
     assert problem.diagonal is not None
     lost = problem.moment > GRAM_CANCELLATION * problem.diagonal

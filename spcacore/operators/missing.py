@@ -12,7 +12,7 @@ from .._records import record
 
 @record
 class MissingData:
-    """Data with missing entries, which a private copy, centred and scaled, has as zeros.
+    """Data with missing entries, which a private copy, centered and scaled, has as zeros.
 
     Attributes
     ----------

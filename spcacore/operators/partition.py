@@ -45,7 +45,7 @@ def row_blocks(
     """Data that are read a block of rows at a time, for `sparse_pca` and the other functions of (n, p) data.
 
     Each pass reads every row once; memory holds one block, and at most 1 GB of columns of the covariance. A
-    solver makes a pass for the statistics of the columns and then some ten for each component.
+    solver makes a pass for the statistics of the columns and then about ten for each component.
 
     Parameters
     ----------

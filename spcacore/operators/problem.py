@@ -83,7 +83,7 @@ class Problem:
     cost : int
         Multiplications of one product, for deciding how many starts to afford.
     weight : ndarray of shape (p,) or None
-        What the operator multiplies each centred column by, besides `range`**2.
+        What the operator multiplies each centered column by, besides `range`**2.
     row_weight : ndarray of shape (n,) or None
         What it multiplies each row by, after it is centered: the root of the weight of a sample.
     degree_weight : ndarray of shape (n,) or None

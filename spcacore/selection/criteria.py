@@ -262,8 +262,8 @@ def select_sparsity(
     Examples
     --------
     >>> import spcacore
-    >>> X, planted = spcacore.datasets.make_spiked(100, 200, cardinality=10, rng=0)
-    >>> selection = spcacore.select_sparsity(X, cardinality=[2, 5, 10, 20, 50], n_components=planted.shape[1])
+    >>> X, planted = spcacore.datasets.make_spiked(60, 60, cardinality=10, rng=0)
+    >>> selection = spcacore.select_sparsity(X, cardinality=[2, 5, 10, 20, 60], n_components=planted.shape[1])
     >>> selection.best, selection.result.cardinality.tolist()
     (10, [10, 10])
     """
@@ -370,8 +370,8 @@ def select_n_components(
     Examples
     --------
     >>> import spcacore
-    >>> X, planted = spcacore.datasets.make_spiked(100, 200, cardinality=10, rng=0)
-    >>> planted.shape[1], spcacore.select_n_components(X, 6, cardinality=10).chosen
+    >>> X, planted = spcacore.datasets.make_spiked(60, 60, cardinality=10, rng=0)
+    >>> planted.shape[1], spcacore.select_n_components(X, 4, cardinality=10).chosen
     (2, 2)
     """
     check_choice(criterion, "criterion", CRITERIA[:2])

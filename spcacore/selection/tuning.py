@@ -435,7 +435,7 @@ def _loadings(problem: Problem, solutions: list[Solution]) -> NDArray[Any]:
 
 @record
 class _Units:
-    """Centring and scaling of entries, and a power of two that multiplies them then."""
+    """Centering and scaling of entries, and a power of two that multiplies them then."""
 
     mean: Array
     scale: Array
@@ -480,7 +480,7 @@ def _predicted(rows: Any, units: _Units, used: NDArray[np.intp], W: Array, noise
 
 
 class HeldOutRows:
-    """Rows outside of a fit, centred and scaled by its means and deviations, times a power of two."""
+    """Rows outside of a fit, centered and scaled by its means and deviations, times a power of two."""
 
     def __init__(self, rows: Any, problem: Problem):
         self.rows, self.problem = rows, problem

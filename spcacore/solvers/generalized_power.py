@@ -254,7 +254,7 @@ def gpower(
 ) -> SparseComponent:  # fmt: skip
     """One sparse principal component by the generalized power method.
 
-    Searches, over unit z and with `S = X'X` of the centred data,
+    Searches, over unit z and with `S = X'X` of the centered data,
 
         max sqrt(z'Sz) - penalty ||z||_1      (norm "l1"),
         max z'Sz - penalty ||z||_0            (norm "l0"),
@@ -266,7 +266,7 @@ def gpower(
     ----------
     X : array-like of shape (n, p), sparse matrix, LinearOperator or callable
         Data, one row a sample; with ``kind="covariance"`` a symmetric positive semidefinite (p, p)
-        matrix, which is S itself: the Gram matrix of centred data takes the same penalty as the data,
+        matrix, which is S itself: the Gram matrix of centered data takes the same penalty as the data,
         their covariance one divided by `sqrt(n - 1)` (l1) or `n - 1` (l0).
     penalty : float
         At least 0. 0 is the power method. The largest column norm of X (l1), or its square (l0), and

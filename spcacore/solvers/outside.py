@@ -64,7 +64,7 @@ class Outside:
     def may_win(self, bound: Vector, eigenvalues: Vector, best: float) -> NDArray[np.bool_]:
         """Where the eigenvalue of A[S + j, S + j] may be that of the best variable known, or larger.
 
-        A root v above t1 >= t2, the largest of A[S, S], with eigenvectors w_i and x = w_1, fulfils
+        A root v above t1 >= t2, the largest of A[S, S], with eigenvectors w_i and x = w_1, fulfills
 
             v = A_jj + (A x)_j^2/(v - t1) + sum_{i > 1} (A w_i)_j^2/(v - t_i),
 

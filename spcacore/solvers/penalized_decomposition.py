@@ -169,7 +169,7 @@ def pmd(
 ) -> PMDComponent:  # fmt: skip
     """One sparse principal component by the penalized matrix decomposition.
 
-    Searches `max u'Xv` subject to `||u|| = ||v|| = 1` and `||v||_1 <= l1_bound`, with X centred and, if
+    Searches `max u'Xv` subject to `||u|| = ||v|| = 1` and `||v||_1 <= l1_bound`, with X centered and, if
     asked, scaled (the SPC criterion), by `u <- Xv/||Xv||` and v <- the soft threshold of `X'u` at
     the bound, from several starts. That is `max v'Av` over the same v, with the covariance matrix
     `A`, so a covariance serves as well. The objective never decreases along a run; the best run is
@@ -182,7 +182,7 @@ def pmd(
         indefinite (the iteration then works on a shifted matrix), or a callable `v -> A v`. float32 and
         float64 arrays in C or Fortran order, and CSR and CSC matrices, are not copied. Dense data may
         have NaN entries, which are left out of all sums: of the column means and standard deviations,
-        and of the products. Such data are copied once, centred and scaled, and not screened.
+        and of the products. Such data are copied once, centered and scaled, and not screened.
     l1_bound : float
         Bound on the l1 norm of the loading, in [1, sqrt(p)]: 1 allows a single variable, sqrt(p) is no
         bound.

@@ -1,8 +1,8 @@
 /* gram.c - all of A = F'F factor, or A[index, index], in one pass over data without deflation.
  *
- * Dense data: F itself, some rows at a time that stay in cache, centred before they are multiplied,
- * so that no digit is lost to a large mean; then BLAS syrk, each block's sums being added in double
- * precision.
+ * Dense data: F itself, some rows at a time that stay in cache, centered before they are
+ * multiplied, so that no digit is lost to a large mean; then BLAS syrk, each block's sums being
+ * added in double precision.
  *
  * Compressed data: with x_ij = range^2 weight_j u_i X_ij and m_j = range^2 weight_j mean_j,
  *     A_ab / factor = sum_i x_ia x_ib - t_a m_b - m_a t_b + (s's) m_a m_b,   t_a = sum_i s_i x_ia,
@@ -92,8 +92,8 @@ static spca_status finish_products(const products_t *g)
  */
 
 /* y_a = (u x_a - s mean_a) weight_a */
-VECTORIZED static void centred(spca_int k, const spca_int *index, const real *x, real u, real s,
-                               const real *mean, const real *weight, real *restrict y)
+VECTORIZED static void centered(spca_int k, const spca_int *index, const real *x, real u, real s,
+                                const real *mean, const real *weight, real *restrict y)
 {
     if (index)
         for (spca_int a = 0; a < k; a++) y[a] = (u * x[index[a]] - s * mean[a]) * weight[a];
@@ -109,8 +109,8 @@ spca_status SPCA(dense_gram)(const operator_t *A, spca_int k, const spca_int *in
         spca_int rows = min_int(g.rows, A->n - i0);
         if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
         for (spca_int i = i0; A->row_major && i < i0 + rows; i++)
-            centred(k, index, A->data + i * A->ld, row_weight(A, i) * A->range, row_center(A, i),
-                    g.mean, g.weight, g.W + (i - i0) * k);
+            centered(k, index, A->data + i * A->ld, row_weight(A, i) * A->range, row_center(A, i),
+                     g.mean, g.weight, g.W + (i - i0) * k);
         for (spca_int a = 0; !A->row_major && a < k; a++) {
             const real *x = A->data + (index ? index[a] : a) * A->ld + i0;
             real *y = g.W + a * rows, m = g.mean[a], w = g.weight[a];
@@ -275,7 +275,7 @@ static void scatter_pairs(const products_t *g, const scatter_t *s, spca_int rows
     }
 }
 
-/* The rows of the block, centred, into W and from there to G. */
+/* The rows of the block, centered, into W and from there to G. */
 static void add_dense_rows(const products_t *g, const scatter_t *s, spca_int i0, spca_int rows)
 {
     for (spca_int r = 0; r < rows; r++) {

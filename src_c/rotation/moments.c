@@ -75,7 +75,7 @@ VECTORIZED static void block_sums(const real *restrict x, const real *restrict X
     out[7] = (double)u11;
 }
 
-/* The same for a pair of neighbours, and their fourth powers. */
+/* The same for a pair of neighbors, and their fourth powers. */
 VECTORIZED static void pair_sums(const real *restrict x, const real *restrict X, double *out)
 {
     const real *x1 = x + ROWS, *X1 = X + ROWS;

@@ -11,7 +11,7 @@
  *
  *     L = high - d,   d = c sqrt(ss/(j (j - c^2))) - mu,   S(a, L)_i = sign(a_i) (b_i + d).
  *
- * Everything is kept as an excess over high: differences of neighbouring numbers are exact, and all
+ * Everything is kept as an excess over high: differences of neighboring numbers are exact, and all
  * sums are of nonnegative terms, so near-ties lose nothing.
  *
  * The level is approached from a sample (Floyd & Rivest 1975, in spirit): it gives a guess, one

@@ -1,0 +1,60 @@
+"""Plain words: what pages and docstrings do not say, because a reader stops at it.
+
+`PHRASES` has a pattern and what to write instead. Spelling is checked by codespell, `nox -s lint`.
+"""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PHRASES = {
+    r"some (hundred|thousand|dozen|ten|twenty)\b": "a few hundred, about ten",
+    r"\bto be had\b": "available, possible",
+    r"\b(takes?|took) no notice\b": "ignores",
+    r"\b(makes?|does|do|is) (it |so )?all the same\b": "still does",
+    r"\bhears? (of )?(Ctrl-C|an interrupt)": "reacts to Ctrl-C",
+    r"\bnobody is given\b": "not shown",
+    r"\bwants \d+ of\b": "needs",
+    r"\bby more the more\b": "more so when",
+    r"\bwhich knows no\b": "which has no",
+    r"\b(whilst|amongst|thereof|wherein|heretofore)\b": "while, among, of it, where",
+    r"\bvery\b": "nothing, or a number",
+    r"\b(utilize|leverage[sd]?|in order to)\b": "use, to",
+    r"\b(simply|obviously|of course)\b": "nothing",
+}
+PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "docs" / "gallery_scripts").glob("*")]
+MODULES = sorted((ROOT / "spcacore").rglob("*.py"))
+
+
+def prose(page):
+    """A page without code, or the docstrings of a module without their examples."""
+    text = page.read_text(encoding="utf-8")
+    if page.suffix == ".py":
+        documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
+        nodes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, documented)]
+        text = "\n\n".join(ast.get_docstring(node) or "" for node in nodes)
+        return re.sub(r"(?m)^ *(>>>|\.\.\.) .*$", "", text)
+    return re.sub(r"(?s)```.*?```|`[^`\n]*`", " ", text)
+
+
+def found(text):
+    flat = re.sub(r"\s+", " ", text)
+    return [
+        f"{hit[0]!r}: write {instead}"
+        for pattern, instead in PHRASES.items()
+        for hit in re.finditer(pattern, flat, re.IGNORECASE)
+    ]
+
+
+@pytest.mark.parametrize("page", [*PAGES, *MODULES], ids=lambda page: str(page.relative_to(ROOT)))
+def test_plain_words(page):
+    assert not found(prose(page))
+
+
+def test_the_phrases_are_found():
+    text = "It wants 24 of the 30, some\nhundred, mostly the tightest to be had, takes no notice, "
+    assert len(found(text + "makes it all the same. Two numbers nobody is given. Methods hear Ctrl-C.")) == 7
+    assert not found("There are a few hundred rows of the same kind. Everybody knows nothing about a number.")
