@@ -284,9 +284,8 @@ def test_an_l1_penalty_ends_where_its_step_does(knowledge):
     """z is the threshold of A z / sqrt(z'Az), by groups, without wrong signs, and not of what is included."""
     A = covariance(33)
     penalty = 0.15 * np.sqrt(np.trace(A))
-    z = spcacore.gpower(
-        A, penalty, kind="covariance", renormalize=False, tol=0, max_iter=5000, **knowledge
-    ).loading
+    options = {"kind": "covariance", "renormalize": False, "tol": 0, "max_iter": 5000}
+    z = spcacore.gpower(A, penalty, **options, **knowledge).loading
     a = A @ z / np.sqrt(z @ A @ z)
     a[a * knowledge.get("nonnegative", np.zeros(P)) < 0] = 0
     for group in range(P):
