@@ -110,11 +110,35 @@ def test_branch_and_bound_proves_the_optimum(knowledge, k):
 
 
 @pytest.mark.parametrize("knowledge", [{"groups": LABELS}, {"nonnegative": MIXED}, {"include": [0]}])
-def test_what_a_limit_leaves_is_bounded(knowledge):
-    A = covariance(7)
-    x = spcacore.branch_and_bound(A, 3, kind="covariance", node_limit=1, start=np.ones(P), **knowledge)
-    assert optimum(A, 3, **knowledge) <= x.upper_bound * (1 + 1e-12)
-    assert_feasible(x.loading, 3, **knowledge)
+@pytest.mark.parametrize("limit", [{"node_limit": 1}, {"time_limit": 0}])
+def test_what_a_limit_leaves_is_bounded(knowledge, limit):
+    X = data(7, 9) + 0.1 * np.diag(np.arange(P))
+    x = spcacore.branch_and_bound(X, 2, start=np.arange(P, 0, -1.0), **limit, **knowledge)
+    assert optimum(np.cov(X, rowvar=False), 2, **knowledge) <= x.upper_bound * (1 + 1e-12)
+    assert_feasible(x.loading, 2, **knowledge)
+
+
+@pytest.mark.parametrize("knowledge", [{"groups": LABELS}, {"nonnegative": MIXED}])
+def test_the_tree_needs_no_good_start(knowledge):
+    A = np.diag(np.arange(1.0, P + 1)) + 0.05
+    worst = np.arange(P, 0, -1.0)
+    x = spcacore.branch_and_bound(A, 3, kind="covariance", start=worst, **knowledge)
+    np.testing.assert_allclose(x.value, optimum(A, 3, **knowledge), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("knowledge", "p"), [({"include": [4]}, 14), ({"groups": LABELS}, P), ({"nonnegative": MIXED}, P)]
+)
+def test_swaps_help(knowledge, p, monkeypatch):
+    monkeypatch.setattr("spcacore.solvers.truncated_power.brief_search", lambda state, x, k, hook: x)
+    gains = []
+    for seed in range(12):
+        A = covariance(60 + seed, p)
+        options = {"kind": "covariance", "start": "diagonal", **knowledge}
+        few = spcacore.tpower(A, 3, swaps=False, **options).value
+        gains.append(spcacore.tpower(A, 3, swaps=True, **options).value / few)
+    assert min(gains) >= 1 - 1e-9
+    assert max(gains) > 1.001
 
 
 @pytest.mark.parametrize("method", ["tpower", "greedy"])
@@ -184,13 +208,12 @@ def test_every_storage(name, knowledge):
 
 @pytest.mark.parametrize("options", [{"scale": True}, {"center": False}, {"scale": np.arange(1.0, P + 1)}])
 def test_excluding_beside_every_treatment(options):
-    X, kept = data(5) + 2, np.arange(1, P)
+    X = data(5) + 2
+    X[:, 0] *= 100
     fewer = {n: v[1:] if isinstance(v, np.ndarray) else v for n, v in options.items()}
-    ours, theirs = (
-        sparse_pca(X, 2, cardinality=3, exclude=[0], **options),
-        sparse_pca(X[:, kept], 2, cardinality=3, **fewer),
-    )
-    np.testing.assert_allclose(ours.loadings[kept], theirs.loadings, atol=1e-12)
+    ours = sparse_pca(X, 2, cardinality=3, exclude=[0], **options)
+    theirs = sparse_pca(X[:, 1:], 2, cardinality=3, **fewer)
+    np.testing.assert_allclose(ours.loadings[1:], theirs.loadings, atol=1e-12)
 
 
 def test_excluding_from_data_with_missing_entries():
@@ -253,6 +276,31 @@ def test_an_l0_penalty_is_of_units_that_are_not_included(knowledge):
 
 
 @pytest.mark.parametrize("knowledge", [{"include": [1, 5]}, {"groups": LABELS}, {"nonnegative": MIXED}])
+def test_an_l1_penalty_ends_where_its_step_does(knowledge):
+    """z is the threshold of A z / sqrt(z'Az), by groups, without wrong signs, and not of what is included."""
+    A = covariance(33)
+    penalty = 0.15 * np.sqrt(np.trace(A))
+    options = {"kind": "covariance", "renormalize": False, "tol": 0, "max_iter": 5000}
+    z = spcacore.gpower(A, penalty, **options, **knowledge).loading
+    a = A @ z / np.sqrt(z @ A @ z)
+    a[a * knowledge.get("nonnegative", np.zeros(P)) < 0] = 0
+    for group in range(P):
+        at = knowledge.get("groups", np.arange(P)) == group
+        size = np.linalg.norm(a[at])
+        if size > 0 and group not in knowledge.get("include", []):
+            a[at] *= max(1 - penalty / size, 0)
+    np.testing.assert_allclose(z, a / np.linalg.norm(a), atol=1e-6)
+    assert np.count_nonzero(z) < P
+
+
+def test_a_group_is_found_that_none_of_its_variables_shows():
+    A = np.eye(P)
+    A[2:5, 2:5] += 0.5 * (1 - np.eye(3))
+    x = spcacore.gpower(A, 1.8, norm="l0", kind="covariance", groups=LABELS)
+    assert np.flatnonzero(x.loading).tolist() == [2, 3, 4]
+
+
+@pytest.mark.parametrize("knowledge", [{"include": [1, 5]}, {"groups": LABELS}, {"nonnegative": MIXED}])
 def test_a_step_under_an_l1_bound_is_solved(knowledge):
     cp = pytest.importorskip("cvxpy")
     given = {"include": None, "exclude": None, "groups": None, "nonnegative": False} | knowledge
@@ -301,7 +349,9 @@ def test_refinement_explains_more_and_respects_the_same(knowledge):
     assert refined.explained_variance.sum() >= begun.explained_variance.sum() * (1 - 1e-9)
     V = spcacore.refine(A, begun.loadings, kind="covariance", **knowledge)
     plain = spcacore.refine(A, np.eye(P)[:, 5:8], cardinality=2, kind="covariance", **knowledge)
-    for v in (*refined.loadings.T, *V.T, *plain.T):
+    free = sparse_pca(A, 3, cardinality=2, kind="covariance", exclude=[0, 3]).loadings
+    forced = spcacore.refine(A, free, kind="covariance", **knowledge)
+    for v in (*refined.loadings.T, *V.T, *plain.T, *(() if "groups" in knowledge else forced.T)):
         assert_feasible(v, 2, **knowledge)
         assert v[knowledge.get("include", [])].all()
 
@@ -315,6 +365,7 @@ def test_a_share_of_the_variance(knowledge):
     assert_feasible(x.loadings[:, 0], None, **knowledge)
     dense = np.linalg.eigvalsh(np.cov(np.delete(X, knowledge.get("exclude", []), 1), rowvar=False))[-1]
     reached = x.explained_variance[0] / dense
+    assert x.loadings[knowledge.get("include", []), 0].all()
     assert reached >= 0.7 - 1e-9 or "nonnegative" in knowledge
 
 
@@ -326,6 +377,21 @@ def test_certificates_hold(knowledge):
         A = covariance(40 + seed)
         x = sparse_pca(A, 1, cardinality=2, kind="covariance", certify=True, **knowledge)
         assert optimum(A, 2, **knowledge) <= x.upper_bound[0] * (1 + 1e-12)
+
+
+def test_a_bound_of_groups_is_of_as_many_variables_as_they_may_have():
+    for seed in range(4):
+        A = covariance(70 + seed)
+        x = sparse_pca(A, 1, cardinality=1, kind="covariance", certify=True, groups=LABELS)
+        expected = spcacore.optimality_bound(A, 3, kind="covariance").upper_bound
+        np.testing.assert_allclose(x.upper_bound[0], expected, rtol=1e-9)
+
+
+def test_a_share_takes_as_many_variables_as_it_needs_beside_what_is_included():
+    A = np.diag([10.0, 1, 1, 1, 1])
+    A[0, 1] = A[1, 0] = 0.1
+    x = sparse_pca(A, 1, explained=0.9, include=[1], kind="covariance")
+    assert np.flatnonzero(x.loadings[:, 0]).tolist() == [0, 1]
 
 
 def test_components_added_later_are_the_same():

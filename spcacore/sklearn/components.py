@@ -232,7 +232,7 @@ class SparsePCA(Components):
         }
         choice["groups"] = None if self.groups is None else group_labels(self.groups, names, p)
         choice["nonnegative"] = self.nonnegative
-        options = choice | (self.options or {})
+        options = {**choice, **(self.options or {})}
         return sparse_pca(
             X, r, **sparsity, explained_of=self.explained_of, objective=self.objective, method=self.method,
             deflation=self.deflation, constraint=self.constraint,
