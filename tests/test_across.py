@@ -1,7 +1,7 @@
 """Supports of several components chosen together, against enumeration of all that are allowed."""
 
 from functools import cache
-from itertools import combinations, combinations_with_replacement
+from itertools import combinations, combinations_with_replacement, pairwise
 
 import numpy as np
 import pytest
@@ -13,6 +13,7 @@ import spcacore
 from spcacore import explained_variance, sparse_pca, stability
 from spcacore.models.across import bounds_together
 from spcacore.models.bordered_sums import leading_sum, with_each
+from spcacore.models.disjoint_enumeration import enumerated
 from spcacore.operators.inputs import as_problem
 from spcacore.solvers.base import Solution
 
@@ -126,6 +127,19 @@ def test_disjoint_supports_are_the_best_of_all(seed, p, sizes):
     assert x.joint_bound >= best * (1 - 1e-12)
 
 
+@pytest.mark.parametrize("sizes", [(3, 3), (4, 2), (2, 2, 2), (3, 3, 1)])
+def test_enumeration_improves_a_poor_choice_to_the_best(sizes):
+    for seed in range(4):
+        A = random_covariance(seed, 9)
+        ends = np.cumsum((0, *sizes))
+        poor = [np.arange(a, b) for a, b in pairwise(ends)]
+        sets, complete = enumerated(A, [sizes], poor, sum(leading(A, S) for S in poor))
+        assert complete
+        assert tuple(map(len, sets)) == sizes
+        assert len(np.unique(np.concatenate(sets))) == sum(sizes)
+        assert sum(leading(A, S) for S in sets) == pytest.approx(best_disjoint(A, sizes), rel=1e-12)
+
+
 @pytest.mark.parametrize("limit", ["SUPPORTS", "NODES"])
 def test_disjoint_supports_of_more_variables_are_searched_and_bounded_by_the_relaxation(monkeypatch, limit):
     monkeypatch.setattr(f"spcacore.models.disjoint_enumeration.DISJOINT_{limit}", 0)
@@ -221,7 +235,8 @@ def test_candidates_suffice(monkeypatch, support, k):
     whole = sparse_pca(A, 2, cardinality=k, support=support, kind="covariance")
     monkeypatch.setattr("spcacore.models.across.ACROSS_ORDER", 12)
     monkeypatch.setattr("spcacore.models.across._candidates", lambda *_: np.arange(12))  # few that are good
-    few = sparse_pca(A, 2, cardinality=k, support=support, kind="covariance")
+    few = sparse_pca(A, 2, cardinality=k, support=support, kind="covariance", certify="jointly")
+    assert few.joint_bound >= whole.explained_variance.sum()
     products = np.abs(A @ few.loadings)
     inside = few.loadings != 0
     if support == "common":
