@@ -227,7 +227,8 @@ def test_columns_of_very_different_size(call):
         for name, value in out.items():
             assert not np.isnan(value).any(), name
         if call.function in ("sparse_pca", "tpower", "greedy", "branch_and_bound", "dspca") and (
-            not {"pmd", "gpower", "scotlass", "naive", "scale", "nonnegative", "explained"}
+            # disjoint components explain most together where each has some of the large columns
+            not {"pmd", "gpower", "scotlass", "naive", "scale", "nonnegative", "explained", "disjoint"}
             & set(call.name.split(", "))
         ):
             v = out.get("loadings", out.get("loading", out.get("")))
