@@ -66,6 +66,7 @@ ESTIMATOR_ENTRIES = 1 << 19  # of rows whose density an estimator computes
 CLUSTERING_ENTRIES = 1 << 20  # of the columns whose distances are added
 KMEANS_ENTRIES = 1 << 24  # of the products of points and centers of all starts that share a pass
 TILE_ROWS = 512  # rows and columns of a tile of the kernel matrix
+HELD_TILES = 8  # that a thread computes of a matrix in memory before all meet: some hundredths of a second
 BLOCK_BYTES = 1 << 27  # of X, read at a time as a block of rows
 PRODUCT_ENTRIES = 1 << 20  # of a dense matrix that is multiplied by a vector, in rows that may be copied
 CROSS_COLUMNS = 64  # of the matrix of covariances of two sides, or rows of a pencil

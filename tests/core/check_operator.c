@@ -230,6 +230,13 @@ static void check_gram(trial_t *t, problem_t *q)
     spca_status status = A->gram(A, k, k == p && chance(t, 50) ? NULL : list, NULL, NULL,
                                  SCRATCH(t, bytes / 8 + 1, double), G);
     CHECK(t, status == SPCA_OK);
+    for (int by = 0; by < 2; by++) {
+        operator_t B = *A;
+        double *H = SCRATCH(t, k * k, double);
+        B.run = by ? spca_pool_run : backwards;
+        status = B.gram(&B, k, list, NULL, NULL, SCRATCH(t, bytes / 8 + 1, double), H);
+        CHECK(t, status == SPCA_OK && memcmp(G, H, (size_t)(k * k) * sizeof *G) == 0);
+    }
     for (spca_int a = 0; a < k * k; a++) {
         const double *x = q->F + list[a / k] * A->n, *y = q->F + list[a % k] * A->n;
         double sum = 0;
