@@ -199,10 +199,10 @@ spca_status SPCA(matrix_product)(int across, spca_int m, spca_int n, spca_int de
                                  spca_run run, spca_stop stop, void *ctx, spca_int room, REAL *work,
                                  REAL *C, spca_int ldc);
 
-/* G = A[index, index], k x k; A without shift or span_weight.  work (data: m*k + p; covariance:
- * 2p + t). */
+/* G = A[index, index], k x k; A without shift or span_weight.  work (data: m*k + room, room >= p
+ * and best SPCA_TURNED*k; covariance: 2p + t). */
 spca_status SPCA(submatrix)(const SPCA(operator) * A, spca_int k, const spca_int *index,
-                            spca_stop stop, void *ctx, REAL *work, REAL *G);
+                            spca_stop stop, void *ctx, spca_int room, REAL *work, REAL *G);
 
 /* K = FF' factor (m x m) of data without deflation.  work (m*SPCA_OUTER_BLOCK + p), iwork
  * (SPCA_OUTER_BLOCK). */

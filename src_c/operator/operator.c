@@ -451,7 +451,7 @@ spca_status SPCA(above)(const operator_t *A, vector_t v, real tau, int relative,
 }
 
 spca_status SPCA(submatrix)(const operator_t *A, spca_int k, const spca_int *index, spca_stop stop,
-                            void *ctx, real *work, real *G)
+                            void *ctx, spca_int room, real *work, real *G)
 {
     const real unit = 1;
     spca_status status;
@@ -473,7 +473,7 @@ spca_status SPCA(submatrix)(const operator_t *A, spca_int k, const spca_int *ind
         deflate_image(A, e, W + a * A->m);
     }
     status = SPCA(matrix_product)(0, k, k, A->m, W, A->m, W, A->m, A->factor, 0, A->run, stop, ctx,
-                                  A->p, W + A->m * k, G, k);
+                                  room, W + A->m * k, G, k);
     if (status < 0) return status;
     for (spca_int i = 0; A->deflation == SPCA_HOTELLING && i < A->t; i++)
         for (spca_int b = 0; b < k; b++) {

@@ -182,7 +182,7 @@ static void check_submatrix(trial_t *t, problem_t *q)
     spca_int p = A->p, m = A->m, k = between(t, 1, p < 12 ? p : 12), n = A->n;
     const spca_int *index = SPCA(subset)(t, p, k);
     real *G = WORK(t, k * k), value = 0, *vector = WORK(t, k), *copy, *K;
-    spca_status status = SPCA(submatrix)(A, k, index, NULL, NULL,
+    spca_status status = SPCA(submatrix)(A, k, index, NULL, NULL, p,
                                          WORK(t, A->symmetric_form ? 2 * p + A->t : m * k + p), G);
     double *exact = zeros(t, k * k), *vectors = zeros(t, k * k), *values = zeros(t, k);
     SPCA(digest)(t, status, k * k, G);
@@ -345,7 +345,7 @@ static spca_status ask_submatrix(trial_t *t, problem_t *q, vector_t v)
 {
     spca_int p = q->A.p, room = q->A.symmetric_form ? 2 * p + q->A.t : q->A.m * v.nnz + p;
     if (!v.index) return SPCA_OK;
-    return SPCA(submatrix)(&q->A, v.nnz, v.index, stop_of(q), &q->stops, WORK(t, room),
+    return SPCA(submatrix)(&q->A, v.nnz, v.index, stop_of(q), &q->stops, q->A.p, WORK(t, room),
                            WORK(t, v.nnz * v.nnz));
 }
 
