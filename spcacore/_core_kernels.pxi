@@ -257,6 +257,26 @@ def absolute_products(const floating[:, ::1] T, const floating[::1] u):
     return np.asarray(y)
 
 
+# ---- products of matrices --------------------------------------------------------------------------
+
+def matrix_product(const floating[:, ::1] A, const floating[:, ::1] B, floating factor, floating[:, :] out):
+    """out = factor A B', whose rows are contiguous; B None: factor A A'."""
+    cdef Call call = Call()
+    cdef spca_status status
+    cdef Py_ssize_t m = A.shape[0], n = m if B is None else B.shape[0], depth = A.shape[1]
+    cdef Py_ssize_t room = min(depth, SPCA_TURNED) * (m if B is None else m + n), ld = out.strides[0] // sizeof(floating)
+    cdef floating[::1] work
+    cdef const floating *b
+    if m == 0 or n == 0:
+        return
+    work = np.empty(room, np.float32 if floating is float else np.float64)
+    b = &A[0, 0] if B is None else &B[0, 0]
+    with nogil:
+        status = kernel_matrix_product(0, m, n, depth, &A[0, 0], depth, b, depth, factor, 0, spca_pool_run, on_stop,
+                                       &call.c, room, &work[0], &out[0, 0], ld)
+    call.check(status)
+
+
 # ---- rotations -------------------------------------------------------------------------------------
 
 def orthomax(floating[::1, :] Y, double gamma, Py_ssize_t max_iter, double tol):

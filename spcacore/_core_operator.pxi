@@ -284,11 +284,12 @@ cdef class Operator:
         cdef spca_status status
         cdef Py_ssize_t k = index.shape[0]
         G = np.empty((k, k), self.dtype)
-        work = np.empty(self.work() if self.symmetric_form else self.m * k + self.p, self.dtype)
+        cdef Py_ssize_t room = max(self.p, min(self.m, SPCA_TURNED) * k)
+        work = np.empty(self.work() if self.symmetric_form else self.m * k + room, self.dtype)
         if self.single:
-            status = submatrix_into[float](self, call, index, work, G)
+            status = submatrix_into[float](self, call, index, room, work, G)
         else:
-            status = submatrix_into[double](self, call, index, work, G)
+            status = submatrix_into[double](self, call, index, room, work, G)
         call.check(status)
         return G
 
@@ -509,10 +510,11 @@ cdef spca_status block_product(Operator A, Call call, int what, const floating[:
             return kernel_forward_block(pointer, b, &V[0, 0], on_stop, &call.c, &work[0], &Y[0, 0])
         return kernel_backward_block(pointer, b, &V[0, 0], on_stop, &call.c, &work[0], &Y[0, 0])
 
-cdef spca_status submatrix_into(Operator A, Call call, Py_ssize_t[::1] index, floating[::1] work, floating[:, ::1] G):
+cdef spca_status submatrix_into(Operator A, Call call, Py_ssize_t[::1] index, Py_ssize_t room, floating[::1] work,
+                                 floating[:, ::1] G):
     cdef const void *pointer = A.pointer()
     with nogil:
-        return kernel_submatrix(pointer, index.shape[0], &index[0], on_stop, &call.c, &work[0], &G[0, 0])
+        return kernel_submatrix(pointer, index.shape[0], &index[0], on_stop, &call.c, room, &work[0], &G[0, 0])
 
 cdef spca_status columns_into(Operator A, Call call, Py_ssize_t[::1] index, floating[::1] scratch, floating[:, ::1] C):
     cdef spca_int k = index.shape[0]

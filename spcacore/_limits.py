@@ -66,6 +66,7 @@ ESTIMATOR_ENTRIES = 1 << 19  # of rows whose density an estimator computes
 CLUSTERING_ENTRIES = 1 << 20  # of the columns whose distances are added
 KMEANS_ENTRIES = 1 << 24  # of the products of points and centers of all starts that share a pass
 TILE_ROWS = 512  # rows and columns of a tile of the kernel matrix
+HELD_TILES = 8  # that a thread computes of a matrix in memory before all meet: some hundredths of a second
 BLOCK_BYTES = 1 << 27  # of X, read at a time as a block of rows,
 SMALL_BLOCK_BYTES = 1 << 24  # or only these, whose memory the system need not clear each time,
 BLOCK_TALL = 16  # if they have that many rows for a variable, so that what a block returns is little

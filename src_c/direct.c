@@ -103,7 +103,7 @@ static spca_status refit(const operator_t *A, real *x, real *work, spca_int *iwo
     spca_status status;
     *objective = 0;
     if (k == 0) return SPCA_ZERO_VECTOR;
-    status = SPCA(submatrix)(A, k, index, NULL, NULL, rest, G);
+    status = SPCA(submatrix)(A, k, index, NULL, NULL, A->p, rest, G);
     if (status < 0) return status;
     for (spca_int b = 0; b < k; b++) {
         used[b] = 0;

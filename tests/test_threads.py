@@ -17,6 +17,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import spcacore
 from spcacore import _core, get_num_threads, limit_threads, set_num_threads
 from spcacore.linalg import cores, threads
+from spcacore.operators.inputs import as_problem
 
 
 @pytest.fixture(autouse=True)
@@ -117,6 +118,59 @@ def test_bits_of_every_call(call):
         for n_threads in (2, 3, 8, 64):
             set_num_threads(n_threads)
             assert outcome(call.run(call.clean())) == expected, n_threads
+
+
+GRAMS = {
+    "matrix product": lambda: products_of(np.float64),
+    "matrix product, float32": lambda: products_of(np.float32),
+    "submatrix": lambda: as_problem(WIDE).operator.submatrix(np.arange(0, 4000, 11)),
+    "outer": lambda: as_problem(WIDE).operator.outer(),
+    "gram, C": lambda: as_problem(TALL).operator.gram(),
+    "gram, F": lambda: as_problem(np.asfortranarray(TALL)).operator.gram(),
+    "gram, float32": lambda: as_problem(TALL.astype(np.float32)).operator.gram(),
+    "gram, csr": lambda: as_problem(sp.csr_array((TALL * (np.abs(TALL) > 1.2))[:3000])).operator.gram(),
+    "gram, csc": lambda: as_problem(sp.csc_array((TALL * (np.abs(TALL) > 1.8))[:3000])).operator.gram(),
+}
+
+
+def products_of(dtype):
+    """A A' and A B', as parts of a larger array."""
+    A, B = WIDE[:290, :700].astype(dtype), WIDE[50:, 900:1600].astype(dtype)
+    out = np.empty((290, 540), dtype)
+    _core.matrix_product(A, None, 0.5, out[:, :290])
+    _core.matrix_product(A, B, 0.5, out[:, 290:])
+    return out
+
+
+@pytest.mark.parametrize("name", GRAMS)
+def test_bits_of_gram_matrices(name):
+    """Neither the threads of the loops nor those of BLAS change one."""
+    results = []
+    for blas, n_threads in ((1, 1), (2, 1), (1, 2), (2, 5)):
+        with threadpool_limits(blas, user_api="blas"):
+            set_num_threads(n_threads)
+            results.append(GRAMS[name]())
+    assert len({G.tobytes() for G in results}) == 1
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(("m", "n", "depth"), [(1, 1, 1), (1, 90, 3000), (30, 170, 520), (81, 80, 1100)])
+def test_matrix_product(m, n, depth, dtype):
+    rng = np.random.default_rng(m)
+    A, B = rng.standard_normal((m, depth)), rng.standard_normal((n, depth))
+    A, B = A.astype(dtype), B.astype(dtype)
+    out = np.full((m, 2 * n), np.nan, dtype)
+    _core.matrix_product(A, B, 2.0, out[:, n:])
+    size = np.abs(A).astype(float) @ np.abs(B.T).astype(float)
+    exact = 2 * A.astype(np.longdouble) @ B.T.astype(np.longdouble)
+    assert (np.abs(out[:, n:] - exact) <= depth * np.finfo(dtype).eps * size).all()
+    assert np.isnan(out[:, :n]).all()
+    if m == 81:
+        square = np.empty((m, m), dtype)
+        _core.matrix_product(A, None, 1.0, square)
+        assert (square == square.T).all()
+        exact = A.astype(np.longdouble) @ A.T.astype(np.longdouble)
+        np.testing.assert_allclose(square.astype(np.longdouble), exact, rtol=1e-5, atol=1e-3)
 
 
 def test_callers_at_the_same_time_have_the_bits_of_one():

@@ -15,9 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas, qr
 
+from .. import _core
 from .._limits import (
     COPIED_ENTRIES,
     FLOAT32_HALF_NORM,
+    HELD_TILES,
     KERNEL_TOL,
     LANCZOS_PASSES,
     LAPACK_ORDER,
@@ -28,6 +30,7 @@ from .._records import record
 from .._validation import is_sparse, real_array
 from ..linalg.eigen import leading_eigenpairs
 from ..linalg.scaling import exponent_above
+from ..linalg.threads import Report, in_threads
 
 KernelFunction = Callable[[Any, Any], Any]
 Vector = NDArray[np.float64]
@@ -132,7 +135,9 @@ class Kernel:
             elif self.sparse:
                 values[...] = (A @ B.T).toarray()
             else:
-                np.matmul(A, B.T, out=values)
+                same = a is b and i == j
+                other = None if same else np.ascontiguousarray(B, values.dtype)
+                _core.matrix_product(np.ascontiguousarray(A, values.dtype), other, 1.0, values)
             if self.function == "rbf":
                 assert a.half is not None
                 assert b.half is not None
@@ -221,15 +226,28 @@ class KernelMatrix:
 
     def _uncentered_tiles(self) -> Iterator[tuple[slice, slice, NDArray[Any]]]:
         """Each tile, in the array `held` or in a buffer."""
-        buffer = None if self.held is not None else np.empty((TILE_ROWS, TILE_ROWS), self.dtype)
-        for i, j in tiles(self.n):
+        serial = callable(self.kernel.function) or self.kernel.sparse  # the GIL, or unsafe
+        threads = 1 if serial or self.n <= TILE_ROWS else _core.shares_loops()
+        width = threads if self.held is None else threads * HELD_TILES
+        places = list(tiles(self.n))
+        buffers = np.empty((0 if self.held is not None else width, TILE_ROWS, TILE_ROWS), self.dtype)
+        for first in range(0, len(places), width):
+            some = places[first : first + width]
             if self.held is not None:
-                tile = self.held[i, j]
+                filled = [self.held[place] for place in some]
             else:
-                assert buffer is not None
-                tile = buffer[: i.stop - i.start, : j.stop - j.start]
-            self.kernel.tile(self.rows, i, self.rows, j, tile)
-            yield i, j, tile
+                filled = [
+                    b[: i.stop - i.start, : j.stop - j.start]
+                    for b, (i, j) in zip(buffers, some, strict=False)
+                ]
+            in_threads(self._fill, list(zip(some, filled, strict=True)), threads)
+            for (i, j), tile in zip(some, filled, strict=True):
+                yield i, j, tile
+
+    def _fill(self, where: tuple[tuple[slice, slice], NDArray[Any]], report: Report) -> None:
+        (i, j), tile = where
+        report()
+        self.kernel.tile(self.rows, i, self.rows, j, tile)
 
     def _center(self, tile: NDArray[Any], i: slice, j: slice) -> None:
         """tile_ab -= mean_a + mean_b - mean of means."""

@@ -143,9 +143,8 @@ class WorkingSet:
         """A[new, W], of which `new` are the last."""
         columns = self._columns[: len(self.index)]
         columns[w:] = self.operator.columns(new)
-        np.matmul(columns[w:], columns[:w].T, out=out[:, :w])
-        out[:, w:] = columns[w:] @ columns[w:].T
-        out *= self.operator.factor
+        _core.matrix_product(columns[w:], columns[:w], self.operator.factor, out[:, :w])
+        _core.matrix_product(columns[w:], None, self.operator.factor, out[:, w:])
 
     def report(self, screening: Callable[[], Screening]) -> Screening:
         """What has been read so far, by the screened operator too."""

@@ -1,8 +1,9 @@
 /* gram.c - all of A = F'F factor, or A[index, index], in one pass over data without deflation.
  *
  * Dense data: F itself, some rows at a time that stay in cache, centered before they are
- * multiplied, so that no digit is lost to a large mean; then BLAS syrk, each block's sums being
- * added in double precision.
+ * multiplied, so that no digit is lost to a large mean; then their products, tile by tile, the sums
+ * of each group of rows being added in double precision.  Threads share the rows that are centered,
+ * and then the tiles; they get more groups at a time, which changes no sum.
  *
  * Compressed data: with x_ij = range^2 weight_j u_i X_ij and m_j = range^2 weight_j mean_j,
  *     A_ab / factor = sum_i x_ia x_ib - t_a m_b - m_a t_b + (s's) m_a m_b,   t_a = sum_i s_i x_ia,
@@ -12,45 +13,48 @@
  * all rows of the block with an entry a are added to it.  Where a quarter of the entries are
  * stored, the rows are made dense instead. */
 #include "centring.h"
+#include "products.h"
 #include <string.h>
 
 enum {
-    CACHED = 1 << 20,  /* bytes of F at a time, */
-    FEWEST = 512,      /* but no fewer rows, for which syrk is fast */
-    MOST = 1024,       /* and no more: their sums are in single precision, if the data are */
-    PLACES = 4096,     /* compressed rows at a time, and */
-    ENTRIES = 1 << 18, /* their entries */
-    SHARE = 4          /* of the entries that are stored: then dense rows are faster */
+    ROWS = SPCA_LEAST(512), /* of a group: their sums are in single precision, if the data are */
+    GROUPS = 8,             /* of threads at a time, at most, */
+    SHARED = 1 << 23,       /* and bytes of F */
+    STEP = 64,              /* rows that a thread centres at a time */
+    PLACES = 4096,          /* compressed rows at a time, and */
+    ENTRIES = 1 << 18,      /* their entries */
+    PARTS = 64,             /* of the variables of a block, */
+    PAIR = 8, /* and bytes of loops that do_parts knows which take as long as a pair */
+    SHARE = 4 /* of the entries that are stored: then dense rows are faster */
 };
 
 typedef struct {
     const operator_t *A;
-    spca_int k, rows; /* variables; rows of W at most */
+    spca_int k; /* variables */
     const spca_int *index;
     double *G;
     real *mean, *weight; /* (k): range mean, range weight */
     real *W;             /* rows x k */
-    real *part;          /* k x k, in single precision: the sums of one block */
+    spca_int i0, rows;   /* of F in W */
 } products_t;
 
-static spca_int rows_of(const operator_t *A, spca_int k)
+/* How many rows are in W at a time. */
+static spca_int rows_of(const operator_t *A, spca_int k, int shared)
 {
-    spca_int rows = CACHED / (k * (spca_int)sizeof(real));
-    rows = rows < FEWEST ? FEWEST : min_int(rows, MOST);
-    return min_int(rows, A->n);
+    spca_int groups = shared ? SHARED / (ROWS * k * (spca_int)sizeof(real)) : 1;
+    return min_int(ROWS * (groups < 1 ? 1 : min_int(groups, GROUPS)), A->n);
 }
 
-/* Reals: mean, weight, W and part. */
+/* Reals: mean, weight and W. */
 static spca_int products_work(const operator_t *A, spca_int k)
 {
-    return k * (2 + rows_of(A, k) + (sizeof(real) < sizeof(double) ? k : 0));
+    return k * (2 + rows_of(A, k, 1));
 }
 
 static products_t products_of(const operator_t *A, spca_int k, const spca_int *index, real *work,
                               double *G)
 {
-    spca_int rows = rows_of(A, k);
-    products_t g = {A, k, rows, index, G, work, work + k, work + 2 * k, work + (2 + rows) * k};
+    products_t g = {A, k, index, G, work, work + k, work + 2 * k, 0, 0};
     for (spca_int a = 0; a < k; a++) {
         spca_int j = index ? index[a] : a;
         g.mean[a] = A->mean ? A->mean[j] * A->range : 0;
@@ -60,17 +64,28 @@ static products_t products_of(const operator_t *A, spca_int k, const spca_int *i
     return g;
 }
 
-/* G += W W', W k x rows by columns, or W'W, rows x k: the entries b >= a of each row a. */
-static void add_products(const products_t *g, spca_int rows, int by_columns)
+/* G_ab += sum_i w_ia w_ib over all groups, of a tile with b >= a. */
+static void tile_part(void *context, spca_int part)
 {
-    blas_int k = (blas_int)g->k, r = (blas_int)rows;
-    real one = 1, zero = 0;
-    void *G = g->G;
-    int single = sizeof(real) < sizeof(double);
-    SPCA(blas).syrk("L", by_columns ? "T" : "N", &k, &r, &one, g->W, by_columns ? &r : &k,
-                    single ? &zero : &one, single ? g->part : (real *)G, &k);
-    for (spca_int a = 0; single && a < g->k; a++)
-        for (spca_int b = a; b < g->k; b++) g->G[a * g->k + b] += (double)g->part[a * g->k + b];
+    const products_t *g = context;
+    spca_int k = g->k, a0 = part / tiles_of(k) * TILE, b0 = part % tiles_of(k) * TILE;
+    spca_int m = min_int(TILE, k - a0), n = min_int(TILE, k - b0);
+    double *G = g->G + a0 * k + b0;
+    real sums[TILE * TILE];
+    if (b0 < a0) return;
+    for (spca_int r = 0; r < g->rows; r += ROWS) {
+        const real *W = g->W + r * k;
+        add_tile(1, m, n, min_int(ROWS, g->rows - r), 1, W + a0, k, W + b0, k, 0, sums, n);
+        for (spca_int a = 0; a < m; a++)
+            for (spca_int b = 0; b < n; b++) G[a * k + b] += (double)sums[a * n + b];
+    }
+}
+
+static spca_status add_products(products_t *g, spca_stop stop, void *ctx)
+{
+    double products = (double)g->k * (double)g->k / 2 * (double)g->rows;
+    return do_parts(g->A->run, as_bytes(products), tile_part, g, tiles_of(g->k) * tiles_of(g->k),
+                    stop, ctx);
 }
 
 /* Times factor, and both triangles. */
@@ -101,23 +116,56 @@ VECTORIZED static void centered(spca_int k, const spca_int *index, const real *x
         for (spca_int a = 0; a < k; a++) y[a] = (u * x[a] - s * mean[a]) * weight[a];
 }
 
+/* The same of rows of TOGETHER columns x. */
+VECTORIZED static void turned(spca_int rows, const real *const *x, const real *u, const real *s,
+                              const real *mean, const real *weight, real *restrict y, spca_int k)
+{
+    for (spca_int r = 0; r < rows; r++)
+        for (int c = 0; c < TOGETHER; c++)
+            y[r * k + c] = (u[r] * x[c][r] - s[r] * mean[c]) * weight[c];
+}
+
+/* Some rows of F. */
+static void centered_part(void *context, spca_int part)
+{
+    const products_t *g = context;
+    const operator_t *A = g->A;
+    spca_int k = g->k, r0 = part * STEP, i0 = g->i0 + r0, rows = min_int(STEP, g->rows - r0);
+    real u[STEP], s[STEP], *y = g->W + r0 * k;
+    spca_int a = 0;
+    for (spca_int r = 0; r < rows; r++) {
+        u[r] = row_weight(A, i0 + r) * A->range;
+        s[r] = row_center(A, i0 + r);
+    }
+    for (spca_int r = 0; A->row_major && r < rows; r++)
+        centered(k, g->index, A->data + (i0 + r) * A->ld, u[r], s[r], g->mean, g->weight,
+                 y + r * k);
+    for (; !A->row_major && a + TOGETHER <= k; a += TOGETHER) {
+        const real *x[TOGETHER];
+        for (int c = 0; c < TOGETHER; c++)
+            x[c] = A->data + (g->index ? g->index[a + c] : a + c) * A->ld + i0;
+        turned(rows, x, u, s, g->mean + a, g->weight + a, y + a, k);
+    }
+    for (; !A->row_major && a < k; a++) {
+        const real *x = A->data + (g->index ? g->index[a] : a) * A->ld + i0;
+        for (spca_int r = 0; r < rows; r++)
+            y[r * k + a] = (u[r] * x[r] - s[r] * g->mean[a]) * g->weight[a];
+    }
+}
+
 spca_status SPCA(dense_gram)(const operator_t *A, spca_int k, const spca_int *index, spca_stop stop,
                              void *ctx, void *work, double *G)
 {
     products_t g = products_of(A, k, index, work, G);
-    for (spca_int i0 = 0; i0 < A->n; i0 += g.rows) {
-        spca_int rows = min_int(g.rows, A->n - i0);
-        if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
-        for (spca_int i = i0; A->row_major && i < i0 + rows; i++)
-            centered(k, index, A->data + i * A->ld, row_weight(A, i) * A->range, row_center(A, i),
-                     g.mean, g.weight, g.W + (i - i0) * k);
-        for (spca_int a = 0; !A->row_major && a < k; a++) {
-            const real *x = A->data + (index ? index[a] : a) * A->ld + i0;
-            real *y = g.W + a * rows, m = g.mean[a], w = g.weight[a];
-            for (spca_int i = 0; i < rows; i++)
-                y[i] = (x[i] * A->range * row_weight(A, i0 + i) - m * row_center(A, i0 + i)) * w;
-        }
-        add_products(&g, rows, !A->row_major);
+    spca_int rows = rows_of(A, k, threads_of(A->run) > 1);
+    for (; g.i0 < A->n; g.i0 += g.rows) {
+        spca_status status;
+        double bytes;
+        g.rows = min_int(rows, A->n - g.i0);
+        bytes = (double)g.rows * (double)k * sizeof(real);
+        status = do_parts(A->run, bytes, centered_part, &g, (g.rows + STEP - 1) / STEP, stop, ctx);
+        if (status >= 0) status = add_products(&g, stop, ctx);
+        if (status < 0) return status;
     }
     return finish_products(&g);
 }
@@ -240,8 +288,8 @@ static void copy_columns(const products_t *g, const scatter_t *s, spca_int i0, s
     }
 }
 
-/* G_ab += x_ia x_ib for b >= a */
-static void scatter_pairs(const products_t *g, const scatter_t *s, spca_int rows)
+/* The entries of the block, variable by variable. */
+static void order_entries(const products_t *g, const scatter_t *s, spca_int rows)
 {
     int32_t *start = s->start, entries = s->first[rows];
     memset(start, 0, (size_t)(g->k + 1) * sizeof(*start));
@@ -253,9 +301,23 @@ static void scatter_pairs(const products_t *g, const scatter_t *s, spca_int rows
             s->where[t] = e;
             s->last[t] = s->first[i + 1];
         }
-    for (spca_int a = 0; a < g->k; a++) {
+}
+
+typedef struct {
+    const products_t *g;
+    const scatter_t *s;
+    spca_int step; /* variables of a part */
+} pairs_t;
+
+/* G_ab += x_ia x_ib of some a, for b >= a */
+static void pairs_part(void *context, spca_int part)
+{
+    const pairs_t *q = context;
+    const products_t *g = q->g;
+    const scatter_t *s = q->s;
+    for (spca_int a = part * q->step; a < min_int(g->k, (part + 1) * q->step); a++) {
         double *row = g->G + a * g->k;
-        for (int32_t t = a ? start[a - 1] : 0; t < start[a]; t++) {
+        for (int32_t t = a ? s->start[a - 1] : 0; t < s->start[a]; t++) {
             const real *value = s->value;
             const uint16_t *place = s->place;
             int32_t e = s->where[t], last = s->last[t];
@@ -275,15 +337,31 @@ static void scatter_pairs(const products_t *g, const scatter_t *s, spca_int rows
     }
 }
 
-/* The rows of the block, centered, into W and from there to G. */
-static void add_dense_rows(const products_t *g, const scatter_t *s, spca_int i0, spca_int rows)
+static spca_status scatter_pairs(const products_t *g, const scatter_t *s, spca_int rows,
+                                 spca_stop stop, void *ctx)
 {
+    pairs_t q = {g, s, g->k / PARTS + 1};
+    double pairs = 0;
+    order_entries(g, s, rows);
+    for (spca_int i = 0; i < rows; i++) {
+        double entries = (double)(s->first[i + 1] - s->first[i]);
+        pairs += entries * entries / 2;
+    }
+    return do_parts(g->A->run, pairs * PAIR, pairs_part, &q, (g->k + q.step - 1) / q.step, stop,
+                    ctx);
+}
+
+/* The rows of the block, centered, into W and from there to G. */
+static spca_status add_dense_rows(products_t *g, const scatter_t *s, spca_int i0, spca_int rows,
+                                  spca_stop stop, void *ctx)
+{
+    g->rows = rows;
     for (spca_int r = 0; r < rows; r++) {
         real *y = g->W + r * g->k, center = row_center(g->A, i0 + r);
         for (spca_int a = 0; a < g->k; a++) y[a] = -center * g->mean[a] * g->weight[a];
         for (int32_t e = s->first[r]; e < s->first[r + 1]; e++) y[s->place[e]] += s->value[e];
     }
-    add_products(g, rows, 0);
+    return add_products(g, stop, ctx);
 }
 
 static void remove_means(const products_t *g, const scatter_t *s)
@@ -321,16 +399,18 @@ spca_status SPCA(compressed_gram)(const operator_t *A, spca_int k, const spca_in
         }
     }
     for (spca_int i0 = 0, rows; i0 < A->n; i0 += rows) {
-        rows = rows_from(A, &s, full ? g.rows : PLACES, i0);
+        spca_status status;
+        rows = rows_from(A, &s, full ? ROWS : PLACES, i0);
         if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
         if (A->row_major)
             copy_rows(&g, &s, i0, rows);
         else
             copy_columns(&g, &s, i0, rows);
         if (full)
-            add_dense_rows(&g, &s, i0, rows);
+            status = add_dense_rows(&g, &s, i0, rows, stop, ctx);
         else
-            scatter_pairs(&g, &s, rows);
+            status = scatter_pairs(&g, &s, rows, stop, ctx);
+        if (status < 0) return status;
     }
     if (!full) remove_means(&g, &s);
     return finish_products(&g);

@@ -451,7 +451,7 @@ spca_status SPCA(above)(const operator_t *A, vector_t v, real tau, int relative,
 }
 
 spca_status SPCA(submatrix)(const operator_t *A, spca_int k, const spca_int *index, spca_stop stop,
-                            void *ctx, real *work, real *G)
+                            void *ctx, spca_int room, real *work, real *G)
 {
     const real unit = 1;
     spca_status status;
@@ -465,15 +465,16 @@ spca_status SPCA(submatrix)(const operator_t *A, spca_int k, const spca_int *ind
         }
         return SPCA_OK;
     }
-    real *W = work, beta = 0, factor = A->factor;
-    blas_int n = (blas_int)A->m, k_ = (blas_int)k;
+    real *W = work;
     status = A->columns(A, k, index, stop, ctx, work + A->m * k, W);
     if (status < 0) return status;
     for (spca_int a = 0; a < k; a++) {
         vector_t e = {1, index + a, &unit};
         deflate_image(A, e, W + a * A->m);
     }
-    SPCA(blas).syrk("U", "T", &k_, &n, &factor, W, &n, &beta, G, &k_);
+    status = SPCA(matrix_product)(0, k, k, A->m, W, A->m, W, A->m, A->factor, 0, A->run, stop, ctx,
+                                  room, W + A->m * k, G, k);
+    if (status < 0) return status;
     for (spca_int i = 0; A->deflation == SPCA_HOTELLING && i < A->t; i++)
         for (spca_int b = 0; b < k; b++) {
             vector_t e = {1, index + b, &unit};
@@ -491,21 +492,18 @@ spca_status SPCA(submatrix)(const operator_t *A, spca_int k, const spca_int *ind
 spca_status SPCA(outer)(const operator_t *A, spca_stop stop, void *ctx, real *work, spca_int *iwork,
                         real *K)
 {
-    real *W = work, beta = 0, factor = A->factor;
-    blas_int n = (blas_int)A->m;
+    real *W = work;
     for (spca_int first = 0; first < A->p; first += SPCA_OUTER_BLOCK) {
         spca_int k = min_int(SPCA_OUTER_BLOCK, A->p - first);
-        blas_int k_ = (blas_int)k;
         spca_status status;
         if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
         for (spca_int a = 0; a < k; a++) iwork[a] = first + a;
         status = A->columns(A, k, iwork, stop, ctx, work + A->m * SPCA_OUTER_BLOCK, W);
         if (status < 0) return status;
-        SPCA(blas).syrk("U", "N", &n, &k_, &factor, W, &n, &beta, K, &n);
-        beta = 1;
+        status = SPCA(matrix_product)(1, A->m, A->m, k, W, A->m, W, A->m, A->factor, first > 0,
+                                      A->run, stop, ctx, 0, NULL, K, A->m);
+        if (status < 0) return status;
     }
-    for (spca_int b = 0; b < A->m; b++)
-        for (spca_int a = 0; a < b; a++) K[b + a * A->m] = K[a + b * A->m];
     return check_finite(A->m * A->m, K);
 }
 

@@ -100,8 +100,7 @@ static spca_status project(spectrum_t *e, const double *A, const double *Z, cons
                            double sigma, spca_int *rank, double *M)
 {
     spca_int p = e->p, count = *rank + 2;
-    blas_int n = (blas_int)p, r;
-    double level, one = 1, zero = 0;
+    double level;
     for (;;) {
         spca_status status;
         if (count > p / 5) count = p; /* all are found faster than so many */
@@ -116,9 +115,11 @@ static spca_status project(spectrum_t *e, const double *A, const double *Z, cons
     }
     for (spca_int a = count - *rank; a < count; a++)
         scal(p, sqrt(e->values[a] - level), e->vectors + a * p);
-    r = (blas_int)*rank;
-    spca_dblas.syrk("U", "N", &n, &r, &one, e->vectors + (count - *rank) * p, &n, &zero, M, &n);
-    return SPCA_OK;
+    {
+        const double *last = e->vectors + (count - *rank) * p;
+        return spca_dmatrix_product(1, p, p, *rank, last, p, last, p, 1, 0, NULL, NULL, NULL, 0,
+                                    NULL, M, p);
+    }
 }
 
 /* t >= 0 with sum over i < j of (|Z_ij| - t)_+ = half, by Newton's method from a guess; 0 where the

@@ -304,6 +304,53 @@ void SPCA(check_data_deflation)(trial_t *t)
     }
 }
 
+void SPCA(check_matrix_product)(trial_t *t)
+{
+    static const spca_run runs[] = {NULL, backwards, spca_pool_run};
+    int across = chance(t, 50), add = chance(t, 50), symmetric = chance(t, 50);
+    spca_int m = between(t, 1, 30), n = symmetric ? m : between(t, 1, 30);
+    spca_int depth = between(t, 1, 40);
+    spca_int lda = between(t, 0, 3) + (across ? m : depth), ldb = between(t, 0, 3);
+    spca_int ldc = n + between(t, 0, 3), rows = symmetric ? m : m + n;
+    spca_int room = chance(t, 50) ? SPCA_TURNED * rows : between(t, 0, 40 * rows);
+    const real *A = SPCA(numbers)(t, PLAIN, lda * (across ? depth : m)), *B = A;
+    const real *of_C = SPCA(numbers)(t, PLAIN, m * ldc);
+    real *first = NULL;
+    ldb = symmetric ? lda : ldb + (across ? n : depth);
+    if (!symmetric) B = SPCA(numbers)(t, PLAIN, ldb * (across ? depth : n));
+    for (int by = 0; by < 3; by++) {
+        real *C = WORK(t, m * ldc);
+        memcpy(C, of_C, (size_t)(m * ldc) * sizeof *C);
+        for (spca_int i = 0; symmetric && i < m; i++)
+            for (spca_int j = 0; j < i; j++) C[i * ldc + j] = C[j * ldc + i];
+        CHECK(t, SPCA(matrix_product)(across, m, n, depth, A, lda, B, ldb, 2, add, runs[by], NULL,
+                                      NULL, room, WORK(t, room), C, ldc) == SPCA_OK);
+        for (spca_int i = 0; i < m; i++)
+            for (spca_int j = 0; j < n; j++) {
+                spca_int c = symmetric && j < i ? j * ldc + i : i * ldc + j;
+                double sum = add ? (double)of_C[c] : 0;
+                for (spca_int l = 0; l < depth; l++)
+                    sum += 2 * (double)A[across ? l * lda + i : i * lda + l] *
+                           (double)B[across ? l * ldb + j : j * ldb + l];
+                CHECK(t, NEAR(C[i * ldc + j], sum, 4 * depth));
+                CHECK(t, !symmetric || C[i * ldc + j] == C[j * ldc + i]);
+            }
+        for (spca_int i = 0; i < m; i++) /* what lies between the rows */
+            CHECK(t,
+                  memcmp(C + i * ldc + n, of_C + i * ldc + n, (size_t)(ldc - n) * sizeof *C) == 0);
+        if (by == 0) first = C;
+        CHECK(t, memcmp(C, first, (size_t)(m * ldc) * sizeof *C) == 0);
+    }
+    SPCA(digest)(t, SPCA_OK, m * ldc, first);
+    for (spca_int asked = 0;; asked++) {
+        stop_t stop = {0, asked};
+        spca_status status = SPCA(matrix_product)(across, m, n, depth, A, lda, B, ldb, 1, 0, NULL,
+                                                  stop_at, &stop, room, WORK(t, room), first, ldc);
+        CHECK(t, status == (stop.asked > asked ? SPCA_STOPPED : SPCA_OK));
+        if (status == SPCA_OK) break;
+    }
+}
+
 void SPCA(check_distances)(trial_t *t)
 {
     spca_int n = between(t, 1, 20), b = between(t, 1, 70), pairs = n * (n - 1) / 2, at = 0;

@@ -116,7 +116,8 @@ static void run_submatrix(trial_t *t, early_t *e)
     if (e->q->storage == ROWS && !A.symmetric_form && A.t == 0 && !A.row_weight && e->kind)
         A.screen = SPCA(screen_of)(t, e->q, 1, 1), A.cache = e->q->A.cache;
 
-    e->status = SPCA(submatrix)(&A, k, index, stop_at, &e->stop, WORK(t, room), WORK(t, k * k));
+    e->status =
+        SPCA(submatrix)(&A, k, index, stop_at, &e->stop, A.p, WORK(t, room), WORK(t, k * k));
 }
 
 static run_t *const SOLVERS[] = {run_power,       run_gpower,   run_pmd,

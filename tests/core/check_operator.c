@@ -182,7 +182,7 @@ static void check_submatrix(trial_t *t, problem_t *q)
     spca_int p = A->p, m = A->m, k = between(t, 1, p < 12 ? p : 12), n = A->n;
     const spca_int *index = SPCA(subset)(t, p, k);
     real *G = WORK(t, k * k), value = 0, *vector = WORK(t, k), *copy, *K;
-    spca_status status = SPCA(submatrix)(A, k, index, NULL, NULL,
+    spca_status status = SPCA(submatrix)(A, k, index, NULL, NULL, p,
                                          WORK(t, A->symmetric_form ? 2 * p + A->t : m * k + p), G);
     double *exact = zeros(t, k * k), *vectors = zeros(t, k * k), *values = zeros(t, k);
     SPCA(digest)(t, status, k * k, G);
@@ -230,6 +230,13 @@ static void check_gram(trial_t *t, problem_t *q)
     spca_status status = A->gram(A, k, k == p && chance(t, 50) ? NULL : list, NULL, NULL,
                                  SCRATCH(t, bytes / 8 + 1, double), G);
     CHECK(t, status == SPCA_OK);
+    for (int by = 0; by < 2; by++) {
+        operator_t B = *A;
+        double *H = SCRATCH(t, k * k, double);
+        B.run = by ? spca_pool_run : backwards;
+        status = B.gram(&B, k, list, NULL, NULL, SCRATCH(t, bytes / 8 + 1, double), H);
+        CHECK(t, status == SPCA_OK && memcmp(G, H, (size_t)(k * k) * sizeof *G) == 0);
+    }
     for (spca_int a = 0; a < k * k; a++) {
         const double *x = q->F + list[a / k] * A->n, *y = q->F + list[a % k] * A->n;
         double sum = 0;
@@ -338,7 +345,7 @@ static spca_status ask_submatrix(trial_t *t, problem_t *q, vector_t v)
 {
     spca_int p = q->A.p, room = q->A.symmetric_form ? 2 * p + q->A.t : q->A.m * v.nnz + p;
     if (!v.index) return SPCA_OK;
-    return SPCA(submatrix)(&q->A, v.nnz, v.index, stop_of(q), &q->stops, WORK(t, room),
+    return SPCA(submatrix)(&q->A, v.nnz, v.index, stop_of(q), &q->stops, q->A.p, WORK(t, room),
                            WORK(t, v.nnz * v.nnz));
 }
 

@@ -28,7 +28,7 @@ static spca_int products(trial_t *t, const problem_t *q, vector_t v, const real 
     CHECK(t, A->columns(A, k, index, NULL, NULL, work, out + length) == SPCA_OK);
     length += m * k;
     if (A->shift == 0 && !A->quotient) {
-        (void)SPCA(submatrix)(A, k, index, NULL, NULL, work, out + length);
+        (void)SPCA(submatrix)(A, k, index, NULL, NULL, p, work, out + length);
         length += k * k;
     }
     return length;

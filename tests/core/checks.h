@@ -8,6 +8,7 @@
     ROW(l1_threshold, 400)                                                                         \
     ROW(lone_entries, 400)                                                                         \
     ROW(levels, 400)                                                                               \
+    ROW(matrix_product, 400)                                                                       \
     ROW(operator, 400)                                                                             \
     ROW(stops, 100)                                                                                \
     ROW(screen, 700)                                                                               \

@@ -3,18 +3,19 @@
 #include "core.h"
 #include <assert.h>
 
-static void reference_syrk(char *uplo, char *trans, blas_int *n, blas_int *k, real *alpha, real *A,
-                           blas_int *lda, real *beta, real *C, blas_int *ldc)
+static void reference_gemm(char *transa, char *transb, blas_int *m, blas_int *n, blas_int *k,
+                           real *alpha, real *A, blas_int *lda, real *B, blas_int *ldb, real *beta,
+                           real *C, blas_int *ldc)
 {
-    int transposed = *trans == 'T', upper = *uplo == 'U';
-    assert((upper || *uplo == 'L') && (transposed || *trans == 'N') && *ldc >= *n);
-    assert(*lda >= (transposed ? *k : *n));
-    for (spca_int b = 0; b < *n; b++)
-        for (spca_int a = 0; a <= b; a++) {
-            real sum = 0, *c = C + (upper ? a + b * *ldc : b + a * *ldc);
+    int turned = *transa == 'T', flat = *transb == 'T';
+    assert((turned || *transa == 'N') && (flat || *transb == 'N') && *ldc >= *m);
+    assert(*lda >= (turned ? *k : *m) && *ldb >= (flat ? *n : *k));
+    for (spca_int j = 0; j < *n; j++)
+        for (spca_int i = 0; i < *m; i++) {
+            real sum = 0, *c = C + i + j * *ldc;
             for (spca_int l = 0; l < *k; l++)
-                sum += transposed ? A[l + a * *lda] * A[l + b * *lda]
-                                  : A[a + l * *lda] * A[b + l * *lda];
+                sum +=
+                    A[turned ? l + i * *lda : i + l * *lda] * B[flat ? j + l * *ldb : l + j * *ldb];
             *c = *alpha * sum + (*beta == 0 ? 0 : *beta * *c); /* C may hold anything */
         }
 }
@@ -82,7 +83,7 @@ static void reference_syevr(char *jobz, char *range, char *uplo, blas_int *n, re
 
 void SPCA(reference_blas)(void)
 {
-    SPCA(blas).syrk = reference_syrk;
+    SPCA(blas).gemm = reference_gemm;
     SPCA(blas).axpy = reference_axpy;
     SPCA(blas).scal = reference_scal;
     SPCA(blas).nrm2 = reference_nrm2;

@@ -1,0 +1,86 @@
+/* products.c - matrix products by tiles, each by one thread, whose shape depends on theirs alone.
+ *
+ * BLAS is fastest where the sums go across the rows in memory.  Where they go along them, some of
+ * the depth is turned first, unless so few are multiplied that this takes longer. */
+#include "products.h"
+
+enum { FEWEST = SPCA_LEAST(24) };
+#define SLAB ((spca_int)1 << 16) /* of the depth: stop is asked between them */
+
+typedef struct {
+    int across;
+    spca_int m, n, depth, lda, ldb, ldc;
+    const real *a, *b; /* b == a: C is symmetric */
+    real factor, keep;
+    real *C, *turned; /* depth x TILE for each tile of rows of A, and then of B; or NULL */
+} products_t;
+
+static void tile_part(void *context, spca_int part)
+{
+    const products_t *s = context;
+    spca_int tiles = tiles_of(s->n), i = part / tiles * TILE, j = part % tiles * TILE;
+    spca_int m = min_int(TILE, s->m - i), n = min_int(TILE, s->n - j);
+    real *C = s->C + i * s->ldc + j, *mirror = s->C + j * s->ldc + i;
+    const real *turned_b = s->a == s->b ? s->turned : s->turned + s->m * s->depth;
+    if (s->a == s->b && j < i) return;
+    if (s->turned)
+        add_tile(1, m, n, s->depth, s->factor, s->turned + i * s->depth, m, turned_b + j * s->depth,
+                 n, s->keep, C, s->ldc);
+    else
+        add_tile(s->across, m, n, s->depth, s->factor, s->a + i * (s->across ? 1 : s->lda), s->lda,
+                 s->b + j * (s->across ? 1 : s->ldb), s->ldb, s->keep, C, s->ldc);
+    for (spca_int r = 0; s->a == s->b && r < m; r++)
+        for (spca_int c = i == j ? r + 1 : 0; c < n; c++)
+            mirror[c * s->ldc + r] = C[r * s->ldc + c];
+}
+
+/* y_lc = x_cl of TOGETHER rows. */
+VECTORIZED static void turn_together(spca_int depth, const real *x, spca_int ldx, real *restrict y,
+                                     spca_int ldy)
+{
+    for (spca_int l = 0; l < depth; l++)
+        for (int c = 0; c < TOGETHER; c++) y[l * ldy + c] = x[c * ldx + l];
+}
+
+/* A tile of rows of A, or of B. */
+static void turn_part(void *context, spca_int part)
+{
+    const products_t *s = context;
+    spca_int of_b = part >= tiles_of(s->m), i = (part - (of_b ? tiles_of(s->m) : 0)) * TILE;
+    spca_int width = min_int(TILE, (of_b ? s->n : s->m) - i), ld = of_b ? s->ldb : s->lda, c = 0;
+    const real *x = (of_b ? s->b : s->a) + i * ld;
+    real *y = s->turned + (i + (of_b ? s->m : 0)) * s->depth;
+    for (; c + TOGETHER <= width; c += TOGETHER)
+        turn_together(s->depth, x + c * ld, ld, y + c, width);
+    for (; c < width; c++)
+        for (spca_int l = 0; l < s->depth; l++) y[l * width + c] = x[c * ld + l];
+}
+
+spca_status SPCA(matrix_product)(int across, spca_int m, spca_int n, spca_int depth, const real *A,
+                                 spca_int lda, const real *B, spca_int ldb, real factor, int add,
+                                 spca_run run, spca_stop stop, void *ctx, spca_int room, real *work,
+                                 real *C, spca_int ldc)
+{
+    spca_int rows = A == B ? m : m + n, turned = min_int(SPCA_TURNED, room / (rows > 0 ? rows : 1));
+    int turning = !across && min_int(m, n) >= FEWEST && turned >= FEWEST;
+    spca_int slab = turning ? turned : SLAB, tiles = tiles_of(m) * tiles_of(n);
+    spca_status status = SPCA_OK;
+    for (spca_int l = 0; l < depth && status >= 0; l += slab) {
+        products_t s = {.across = across, .m = m, .n = n, .lda = lda, .ldb = ldb, .ldc = ldc};
+        double reads = (double)rows * (double)min_int(slab, depth - l) * sizeof(real);
+        s.depth = min_int(slab, depth - l);
+        s.a = A + l * (across ? lda : 1);
+        s.b = B + l * (across ? ldb : 1);
+        s.factor = factor;
+        s.keep = add || l > 0;
+        s.C = C;
+        s.turned = turning ? work : NULL;
+        if (turning)
+            status = do_parts(run, reads, turn_part, &s, tiles_of(m) + (A == B ? 0 : tiles_of(n)),
+                              stop, ctx);
+        if (status >= 0)
+            status = do_parts(run, reads + as_bytes((double)m * (double)n * (double)s.depth),
+                              tile_part, &s, tiles, stop, ctx);
+    }
+    return status;
+}
