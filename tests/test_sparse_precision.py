@@ -72,6 +72,11 @@ def test_supports_larger_than_the_samples(deflation):
     np.testing.assert_allclose(data.loadings, A.loadings, atol=1e-6)
     for ours, theirs in zip(data.free_energy, A.free_energy, strict=True):
         assert ours[-1] == pytest.approx(theirs[-1], abs=1e-6)
+    S = np.flatnonzero(data.means[:, 0])  # K_SS m = Z'x/s2, to more than the digits of a rough end
+    x, K = data.scores[:, 0], options["prior_precision"].toarray()[np.ix_(S, S)]
+    right = (X - X.mean(axis=0)).T @ x / data.noise_variances[0]
+    m = np.linalg.solve(K + x @ x / data.noise_variances[0] * np.eye(len(S)), right[S])
+    np.testing.assert_allclose(data.means[S, 0], m, atol=1e-6 * np.abs(m).max())
 
 
 def test_an_estimated_determinant_of_a_prior():
