@@ -171,7 +171,7 @@ def optimality_bound(
     >>> V = spcacore.sparse_pca(A, 3, cardinality=5, refine=True, kind="covariance").loadings
     >>> both = spcacore.explained_variance(A, V, kind="covariance").sum(), best.upper_bound
     >>> print("{:.2f} of at most {:.2f}".format(*both))
-    7.86 of at most 8.34
+    7.90 of at most 8.34
     """
     problem = as_problem(X, kind=kind, center=center, scale=scale)
     r = integer(n_components, "n_components", 1, problem.p)
