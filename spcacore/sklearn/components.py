@@ -232,7 +232,7 @@ class SparsePCA(Components):
             sparsity[wanted] = defaults[wanted]
         names, p = getattr(self, "feature_names_in_", None), X.shape[1]
         names = None if names is None else tuple(names)
-        choice = {
+        choice: dict[str, Any] = {
             name: None if given is None else variables_of(given, name, p, names)
             for name, given in (("include", self.include), ("exclude", self.exclude))
         }
