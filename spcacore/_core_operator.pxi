@@ -511,7 +511,7 @@ cdef spca_status block_product(Operator A, Call call, int what, const floating[:
         return kernel_backward_block(pointer, b, &V[0, 0], on_stop, &call.c, &work[0], &Y[0, 0])
 
 cdef spca_status submatrix_into(Operator A, Call call, Py_ssize_t[::1] index, Py_ssize_t room, floating[::1] work,
-                                 floating[:, ::1] G):
+                                floating[:, ::1] G):
     cdef const void *pointer = A.pointer()
     with nogil:
         return kernel_submatrix(pointer, index.shape[0], &index[0], on_stop, &call.c, room, &work[0], &G[0, 0])
