@@ -39,7 +39,11 @@ Index = NDArray[np.intp]
 
 MatrixLike: TypeAlias = ArrayLike | SparseMatrix | Blocks
 OperatorLike: TypeAlias = MatrixLike | LinearOperator | Callable[[NDArray[Any]], NDArray[Any]]
-Groups: TypeAlias = ArrayLike | Mapping[str, object]
+Switch: TypeAlias = bool | ArrayLike  # for all variables, or a value for each
+Weights: TypeAlias = ArrayLike | None
+Variables: TypeAlias = ArrayLike | None
+Groups: TypeAlias = ArrayLike | Mapping[str, object] | None
+StartLike: TypeAlias = str | ArrayLike | None
 RandomSource: TypeAlias = int | np.random.Generator | None
 
 Kind: TypeAlias = Literal["data", "covariance"]

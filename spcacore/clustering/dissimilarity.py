@@ -126,8 +126,7 @@ def sparse_dissimilarity(
 
     References
     ----------
-    D. M. Witten and R. Tibshirani (2010). A framework for feature selection in clustering. Journal of the
-    American Statistical Association 105(490), 713-726, section 4.
+    D. M. Witten and R. Tibshirani (2010), section 4 of the paper that `sparse_kmeans` names.
 
     Examples
     --------

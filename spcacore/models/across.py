@@ -189,12 +189,17 @@ def search_together(
     upper = proved[0] * (1 + excess) if proved else None
     new = [_solution(problem, x, steps.done, done, upper) for x in loadings]
     found += _ordered([x for x in new if x.objective > problem.noise(x.index)], settings)
-    for t, x in enumerate(found):
-        if hook is not None:
-            hook(Progress(t, r, x.n_iter, float(problem.in_units(x.objective))))
+    tell_found(problem, found, r, hook)
     if len(found) < r:
         return f"no variance is left after {len(found)} of the {counted(r, 'component')} asked for"
     return None
+
+
+def tell_found(problem: Problem, found: list[Solution], r: int, hook: Hook | None) -> None:
+    """Progress of components that were found together."""
+    for t, x in enumerate(found):
+        if hook is not None:
+            hook(Progress(t, r, x.n_iter, float(problem.in_units(x.objective))))
 
 
 def _solution(problem: Problem, x: Loading, n_iter: int, done: bool, upper: float | None) -> Solution:

@@ -35,7 +35,7 @@ from ..solvers.base import (
 from ..solvers.certificates import upper_bounds
 from ..solvers.share import SHARES, Share, fewest_variables
 from ..solvers.table import SOLVERS, SPARSITY, methods_of
-from .across import are_together, check_across, check_sizes, search_together
+from .across import are_together, check_across, check_sizes, search_together, tell_found
 from .refinement import NOT_CONVERGED, joint_variance, refined, refuse_constraint
 from .variance import TotalShare
 
@@ -316,9 +316,7 @@ def _all_at_once(
     report = hook_of_component(hook, 0, r)
     block = solver.solve_block(problem, settings[solver.sparsity], [settings["seed"], 0], report)
     found += [replace(x, converged=x.converged and not ended(report)) for x in block]
-    for t, x in enumerate(found):
-        if hook is not None:
-            hook(Progress(t, r, x.n_iter, float(problem.in_units(x.objective))))
+    tell_found(problem, found, r, hook)
     if len(found) < r:
         return f"{r - len(found)} of the {counted(r, 'component')} vanished under the penalty"
     return None

@@ -27,7 +27,7 @@ from .._rendering import (
     shortened,
     significant,
 )
-from .._types import Array, Kind, OperatorLike
+from .._types import Array, Kind, OperatorLike, Weights
 from .._validation import integer
 from ..operators.inputs import as_problem
 from ..operators.leading import dense_shares
@@ -275,7 +275,7 @@ def compare(
     kind: Kind | None = None,
     center: bool | ArrayLike | None = None,
     scale: bool | ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
+    sample_weight: Weights = None,
     n_features: int | None = None,
 ) -> Comparison:
     """Methods or parameters side by side: variances, supports, scores and angles.

@@ -24,6 +24,9 @@ from .._types import (
     RandomSource,
     ScreeningMode,
     ShareOf,
+    Switch,
+    Variables,
+    Weights,
 )
 from .._validation import aligned, check_callback, integer
 from ..operators.deflation import DEFLATIONS
@@ -178,10 +181,8 @@ def sparse_pca(
     start: Literal["diagonal", "eigenvector"] | None = None, n_starts: int | None = None,
     max_iter: int | None = None,
     tol: float | None = None, renormalize: bool = True,
-    include: ArrayLike | None = None, exclude: ArrayLike | None = None, groups: Groups | None = None,
-    nonnegative: bool | ArrayLike = False,
-    kind: Kind = "data", center: bool | ArrayLike = True, scale: bool | ArrayLike = False,
-    sample_weight: ArrayLike | None = None,
+    include: Variables = None, exclude: Variables = None, groups: Groups = None, nonnegative: Switch = False,
+    kind: Kind = "data", center: Switch = True, scale: Switch = False, sample_weight: Weights = None,
     screening: ScreeningMode = "auto", n_features: int | None = None, rng: RandomSource = None,
     callback: Callback | None = None,
     **options: Unpack[MethodOptions],

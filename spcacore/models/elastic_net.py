@@ -17,7 +17,7 @@ from .. import _core
 from .._limits import JOINING_VARIABLES, LARGEST_RIDGE, SAMPLE_ORDER, WORKING_SET_VARIABLES
 from .._messages import counted
 from .._records import record
-from .._types import Groups, Kind, OperatorLike
+from .._types import Groups, Kind, OperatorLike, Switch, Variables, Weights
 from .._validation import LARGEST, check_callback, integer, number, per_component, real_array
 from ..linalg.orthogonal import fix_sign, procrustes, unit_columns
 from ..operators.choice import Choice
@@ -100,10 +100,8 @@ def spca(
     cardinality: int | ArrayLike | None = None, penalty: float | ArrayLike | None = None,
     ridge: float | None = None,
     start: str | ArrayLike | None = None, max_iter: int = 1000, tol: float | None = None,
-    include: ArrayLike | None = None, exclude: ArrayLike | None = None, groups: Groups | None = None,
-    nonnegative: bool | ArrayLike = False,
-    kind: Kind = "data", center: bool | ArrayLike = True, scale: bool | ArrayLike = False,
-    sample_weight: ArrayLike | None = None,
+    include: Variables = None, exclude: Variables = None, groups: Groups = None, nonnegative: Switch = False,
+    kind: Kind = "data", center: Switch = True, scale: Switch = False, sample_weight: Weights = None,
     callback: Callback | None = None,
 ) -> SPCAResult:  # fmt: skip
     """Sparse principal components by elastic nets, all at once.

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from .._types import Kind, OperatorLike
+from .._types import Kind, OperatorLike, Switch, Weights
 from ..operators.inputs import as_problem
 from ..operators.leading import cheap_dense_shares
 from ..operators.problem import warn_out_of_range
@@ -54,9 +54,9 @@ def from_loadings(
     X: OperatorLike,
     *,
     kind: Kind = "data",
-    center: bool | ArrayLike = True,
-    scale: bool | ArrayLike = False,
-    sample_weight: ArrayLike | None = None,
+    center: Switch = True,
+    scale: Switch = False,
+    sample_weight: Weights = None,
     names: Iterable[str] | None = None,
     n_features: int | None = None,
     label: str = "given",

@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from .._limits import COPIED_ENTRIES
 from .._messages import counted
-from .._types import Array, Kind, MatrixLike, RandomSource
+from .._types import Array, Kind, MatrixLike, RandomSource, Switch, Weights
 from .._validation import (
     aligned,
     as_seed,
@@ -303,8 +303,7 @@ def _of_block(
 def ppca(
     X: MatrixLike, n_components: int, *,
     max_iter: int = 1000, tol: float = 1e-9,
-    kind: Kind = "data", center: bool | ArrayLike = True, scale: bool | ArrayLike = False,
-    sample_weight: ArrayLike | None = None,
+    kind: Kind = "data", center: Switch = True, scale: Switch = False, sample_weight: Weights = None,
     n_samples: int | None = None,
     ddof: int = 1,
     callback: Callback | None = None,

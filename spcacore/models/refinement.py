@@ -27,7 +27,7 @@ from .._limits import (
     TRANSFERS,
 )
 from .._records import record
-from .._types import Groups, Kind, MatrixLike, RandomSource
+from .._types import Groups, Kind, MatrixLike, RandomSource, Switch, Variables
 from .._validation import Hook, as_seed, check_callback, check_choice, integer, number, per_component
 from ..linalg.orthogonal import fix_sign, orthogonal_part
 from ..operators.deflation import DEFLATIONS, DeflatedOperator
@@ -61,8 +61,8 @@ def refine(
     constraint: Literal["orthogonal"] | None = None,
     n_restarts: int = 0,
     max_iter: int = 500, tol: float = 1e-7,
-    include: ArrayLike | None = None, exclude: ArrayLike | None = None, groups: Groups | None = None,
-    kind: Kind = "data", center: bool | ArrayLike = True, scale: bool | ArrayLike = False,
+    include: Variables = None, exclude: Variables = None, groups: Groups = None,
+    kind: Kind = "data", center: Switch = True, scale: Switch = False,
     rng: RandomSource = None, callback: Callback | None = None,
 ) -> NDArray[Any]:  # fmt: skip
     """Loadings that explain more variance together: each is solved again, given all the others.

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import _core
 from .._messages import counted
-from .._types import Kind, MatrixLike, Rotation, Thresholding
+from .._types import Kind, MatrixLike, Rotation, Switch, Thresholding, Weights
 from .._validation import (
     Hook,
     check_bool,
@@ -99,8 +99,7 @@ def sca(
     rotation: Rotation = "varimax",
     threshold: Thresholding = "soft",
     start: str | ArrayLike | None = None, max_iter: int = 1000, tol: float = 1e-5,
-    kind: Kind = "data", center: bool | ArrayLike = True, scale: bool | ArrayLike = False,
-    sample_weight: ArrayLike | None = None,
+    kind: Kind = "data", center: Switch = True, scale: Switch = False, sample_weight: Weights = None,
     callback: Callback | None = None,
 ) -> RotatedResult:  # fmt: skip
     """Sparse component analysis: sparse loadings Y of a rotated basis, all at once.
@@ -191,7 +190,7 @@ def sca_path(
     rotation: str = "varimax",
     threshold: str = "soft",
     max_iter: int = 1000, tol: float = 1e-5,
-    kind: Kind = "data", center: bool | ArrayLike = True, scale: bool | ArrayLike = False,
+    kind: Kind = "data", center: Switch = True, scale: Switch = False,
     callback: Callback | None = None,
 ) -> list[RotatedResult]:  # fmt: skip
     """`sca` for several bounds: from the largest down, each starts from the loadings of the one before.
@@ -307,7 +306,7 @@ def sma(
     rotation: str = "varimax",
     threshold: str = "soft",
     max_iter: int = 1000, tol: float = 1e-5,
-    center: bool | ArrayLike = False, scale: bool | ArrayLike = False,
+    center: Switch = False, scale: Switch = False,
     callback: Callback | None = None,
 ) -> RotatedResult:  # fmt: skip
     """Sparse matrix approximation `Z B Y'`, sparse on both sides, in rotated bases.

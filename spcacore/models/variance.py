@@ -6,12 +6,12 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import PENCIL_SCHUR, VARIANCE_LEFT
 from .._messages import counted
-from .._types import Definition, Kind, OperatorLike
+from .._types import Definition, Kind, OperatorLike, Switch
 from .._validation import check_bool, check_choice, real_array
 from ..linalg.orthogonal import fix_sign, orthogonal_part, orthonormal, unit
 from ..operators.inputs import as_problem
@@ -26,7 +26,7 @@ DEFINITIONS = {"variance": "cumulative", "least_squares": "regression"}  # that 
 def explained_variance(
     X: OperatorLike, loadings: object, definition: Definition = "cumulative", *,
     ratio: bool = False,
-    kind: Kind = "data", center: bool | ArrayLike = True, scale: bool | ArrayLike = False,
+    kind: Kind = "data", center: Switch = True, scale: Switch = False,
     n_features: int | None = None,
 ) -> NDArray[np.float64]:  # fmt: skip
     """Variance that each loading explains, in one of four definitions.
@@ -234,8 +234,8 @@ def renormalize(
     loadings: object,
     *,
     kind: Kind = "data",
-    center: bool | ArrayLike = True,
-    scale: bool | ArrayLike = False,
+    center: Switch = True,
+    scale: Switch = False,
     n_features: int | None = None,
 ) -> NDArray[Any]:
     """Keep each loading's support and replace its values by the leading eigenvector of A there.

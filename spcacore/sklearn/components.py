@@ -194,7 +194,7 @@ class SparsePCA(Components):
     tol: float | None = None
     include: ArrayLike | None = None
     exclude: ArrayLike | None = None
-    groups: Groups | None = None
+    groups: Groups = None
     nonnegative: bool | ArrayLike = False
     renormalize: bool = True
     center: bool = True

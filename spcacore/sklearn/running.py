@@ -12,6 +12,7 @@ from sklearn.utils.validation import _check_sample_weight
 from .._docstrings import filled
 from .._limits import BLOCKS_SUBMATRIX_ORDER, CHUNK
 from .._messages import counted
+from .._types import MatrixLike, Weights
 from .._validation import check_flag_or_vector, integer, is_sparse
 from ..operators.standardization import Standardization
 from .base import PARAGRAPHS, Transformer
@@ -121,7 +122,7 @@ class Batches(Transformer):
 class WeightedBatches(Batches):
     """The same, of rows that may have weights."""
 
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: MatrixLike, y: object = None, sample_weight: Weights = None) -> Self:
         """Fit these rows and all of earlier calls.
 
         Only the mean and the covariance of the rows are kept, p x p numbers: batches of any size, in any

@@ -97,7 +97,7 @@ class StructuredPCA(CallbackSupportMixin, Batches, Invertible):
         self._found(replace(result, names=names))
         return self
 
-    def partial_fit(self, X: Any, y: Any = None) -> Self:
+    def partial_fit(self, X: MatrixLike, y: object = None) -> Self:
         """Fit these rows and all of earlier calls, of which only the mean and the covariance are kept.
 
         Batches of any size, in any order, give what `fit` finds for all rows, up to rounding.

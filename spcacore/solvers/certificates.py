@@ -41,7 +41,7 @@ from .._limits import (
     THRESHOLD_WORK,
     WIDE_SAMPLES,
 )
-from .._types import Kind, MatrixLike
+from .._types import Kind, MatrixLike, Switch
 from .._validation import check_bool, check_choice, integer, per_component
 from ..linalg.eigen import leading_eigenpairs
 from ..linalg.orthogonal import project_out
@@ -84,7 +84,7 @@ class OptimalityBound:
 def optimality_bound(
     X: MatrixLike, cardinality: int | ArrayLike, *,
     n_components: int = 1, constraint: Literal["orthogonal"] | None = None,
-    kind: Kind = "data", center: bool | ArrayLike = True, scale: bool | ArrayLike = False,
+    kind: Kind = "data", center: Switch = True, scale: Switch = False,
     relaxation: bool = False,
 ) -> OptimalityBound:  # fmt: skip
     """An upper bound on `x'Ax` over unit vectors with at most k nonzeros.

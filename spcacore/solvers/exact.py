@@ -26,7 +26,7 @@ from .._limits import (
     THRESHOLD_WORK,
 )
 from .._records import record
-from .._types import Groups, Kind, OperatorLike, RandomSource
+from .._types import Groups, Kind, OperatorLike, RandomSource, Switch, Variables, Weights
 from .._validation import LARGEST, as_seed, check_bool, check_choice, integer, number
 from ..operators.choice import Choice
 from ..operators.deflation import DeflatedOperator
@@ -101,10 +101,8 @@ def branch_and_bound(
     tol: float = 0.0,
     time_limit: float | None = None,
     node_limit: int | None = None,
-    include: ArrayLike | None = None, exclude: ArrayLike | None = None, groups: Groups | None = None,
-    nonnegative: bool | ArrayLike = False,
-    kind: Kind = "data", center: bool | ArrayLike = True, scale: bool | ArrayLike = False,
-    sample_weight: ArrayLike | None = None,
+    include: Variables = None, exclude: Variables = None, groups: Groups = None, nonnegative: Switch = False,
+    kind: Kind = "data", center: Switch = True, scale: Switch = False, sample_weight: Weights = None,
     n_features: int | None = None, rng: RandomSource = None, callback: Callback | None = None,
 ) -> ExactComponent:  # fmt: skip
     """The best sparse principal component of given cardinality, proved.
@@ -383,14 +381,9 @@ def _trace_bound(problem: Problem, state: DeflatedOperator, k: int) -> float:
 
 
 def surviving_variables(
-    problem: Problem,
-    state: DeflatedOperator,
-    k: int,
-    best: Solution,
-    tol: float,
-    check_limits: Callable[[int], object],
-    node_limit: int,
-) -> tuple[NDArray[np.intp], Solution]:
+    problem: Problem, state: DeflatedOperator, k: int, best: Solution, tol: float,
+    check_limits: Callable[[int], object], node_limit: int,
+) -> tuple[NDArray[np.intp], Solution]:  # fmt: skip
     """The variables that may belong to a better support, all where there are few; and a better `best`.
 
     Let U bound x'Ax for k - 1 nonzeros. No support with j beats the level if the k - 1 largest a_jl^2 sum
@@ -447,14 +440,9 @@ def surviving_variables(
 
 
 def _survivors_in_turn(
-    problem: Problem,
-    state: DeflatedOperator,
-    k: int,
-    best: Solution,
-    tol: float,
-    check_limits: Callable[[int], object],
-    node_limit: int,
-) -> NDArray[np.intp]:
+    problem: Problem, state: DeflatedOperator, k: int, best: Solution, tol: float,
+    check_limits: Callable[[int], object], node_limit: int,
+) -> NDArray[np.intp]:  # fmt: skip
     """The variables that may belong to a better support; where all variances are equal, say.
 
     The rule of `surviving_variables` for 2, 3, .. k nonzeros in turn: each leaves so few variables that a

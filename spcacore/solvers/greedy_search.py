@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import (
@@ -23,7 +23,7 @@ from .._limits import (
     WORKING_SET_GREEDY,
 )
 from .._records import record
-from .._types import Kind, OperatorLike, RandomSource, ScreeningMode
+from .._types import Kind, OperatorLike, RandomSource, ScreeningMode, Switch, Variables, Weights
 from .._validation import as_seed, check_bool, check_choice, integer
 from ..linalg.orthogonal import fix_sign
 from ..linalg.pencil import PencilBasis, ties
@@ -147,9 +147,8 @@ def greedy(
     X: OperatorLike, cardinality: int, *,
     strategy: Literal["forward", "gradient", "backward", "bidirectional"] = "forward",
     first: int | None = None,
-    include: ArrayLike | None = None, exclude: ArrayLike | None = None,
-    kind: Kind = "data", center: bool | ArrayLike = True, scale: bool | ArrayLike = False,
-    sample_weight: ArrayLike | None = None,
+    include: Variables = None, exclude: Variables = None,
+    kind: Kind = "data", center: Switch = True, scale: Switch = False, sample_weight: Weights = None,
     screening: ScreeningMode = "auto", n_features: int | None = None, rng: RandomSource = None,
     callback: Callback | None = None,
 ) -> GreedyComponent:  # fmt: skip

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from .. import _core
 from .._limits import REFIT_RISE, WORKING_SET_FACTOR
 from .._records import record
-from .._types import Kind, OperatorLike, RandomSource
+from .._types import Kind, OperatorLike, RandomSource, StartLike, Switch, Variables, Weights
 from .._validation import check_choice, real_array
 from ..linalg.orthogonal import orthogonal_part
 from ..operators.deflation import DeflatedOperator
@@ -110,12 +110,10 @@ class LassoComponent(IterativeSolver):
 def scotlass(
     X: OperatorLike, l1_bound: float, *,
     earlier: ArrayLike | None = None,
-    start: str | ArrayLike | None = None, n_starts: int | None = None, max_iter: int = 1000,
-    tol: float | None = None,
+    start: StartLike = None, n_starts: int | None = None, max_iter: int = 1000, tol: float | None = None,
     renormalize: bool = False,
-    exclude: ArrayLike | None = None,
-    kind: Kind = "data", center: bool | ArrayLike = True, scale: bool | ArrayLike = False,
-    sample_weight: ArrayLike | None = None,
+    exclude: Variables = None,
+    kind: Kind = "data", center: Switch = True, scale: Switch = False, sample_weight: Weights = None,
     screening: Literal["auto", "gram", "working_set", "none"] = "auto", n_features: int | None = None,
     rng: RandomSource = None, callback: Callback | None = None,
 ) -> SparseComponent:  # fmt: skip

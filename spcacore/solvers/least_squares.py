@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from .._limits import (
     GREEDY_PENALTIES,
@@ -22,7 +21,7 @@ from .._limits import (
 )
 from .._messages import counted
 from .._records import record
-from .._types import Kind, MatrixLike, ShareOf
+from .._types import Kind, MatrixLike, ShareOf, Switch, Variables, Weights
 from .._validation import LARGEST, check_bool, check_choice, integer, number
 from ..linalg.eigen import all_eigenpairs
 from ..linalg.pencil import PencilBasis
@@ -315,11 +314,11 @@ def least_squares_component(
     swaps: bool = True,
     time_limit: float | None = None,
     node_limit: int | None = None,
-    exclude: ArrayLike | None = None,
+    exclude: Variables = None,
     kind: Kind = "data",
-    center: bool | ArrayLike = True,
-    scale: bool | ArrayLike = False,
-    sample_weight: ArrayLike | None = None,
+    center: Switch = True,
+    scale: Switch = False,
+    sample_weight: Weights = None,
     n_features: int | None = None,
     callback: Callback | None = None,
 ) -> SparseComponent:

@@ -9,12 +9,22 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import CONTINUATION, WORKING_SET_FACTOR
 from .._records import record
-from .._types import Groups, Kind, OperatorLike, RandomSource, ScreeningMode
+from .._types import (
+    Groups,
+    Kind,
+    OperatorLike,
+    RandomSource,
+    ScreeningMode,
+    StartLike,
+    Switch,
+    Variables,
+    Weights,
+)
 from .._validation import check_bool, number
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
@@ -157,13 +167,10 @@ class PenalizedDecomposition(IterativeSolver):
 def pmd(
     X: OperatorLike, l1_bound: float, *,
     sample_l1_bound: float | None = None,
-    start: str | ArrayLike | None = None, n_starts: int | None = None, max_iter: int = 1000,
-    tol: float | None = None,
+    start: StartLike = None, n_starts: int | None = None, max_iter: int = 1000, tol: float | None = None,
     renormalize: bool = False,
-    include: ArrayLike | None = None, exclude: ArrayLike | None = None, groups: Groups | None = None,
-    nonnegative: bool | ArrayLike = False,
-    kind: Kind = "data", center: bool | ArrayLike = True, scale: bool | ArrayLike = False,
-    sample_weight: ArrayLike | None = None,
+    include: Variables = None, exclude: Variables = None, groups: Groups = None, nonnegative: Switch = False,
+    kind: Kind = "data", center: Switch = True, scale: Switch = False, sample_weight: Weights = None,
     screening: ScreeningMode = "auto", n_features: int | None = None, rng: RandomSource = None,
     callback: Callback | None = None,
 ) -> PMDComponent:  # fmt: skip

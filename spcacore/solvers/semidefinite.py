@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import (
@@ -24,7 +24,7 @@ from .._limits import (
 )
 from .._messages import counted
 from .._records import record
-from .._types import Kind, OperatorLike
+from .._types import Kind, OperatorLike, Switch, Variables, Weights
 from .._validation import LARGEST, check_bool, integer, number
 from ..operators.deflation import DeflatedOperator
 from ..operators.inputs import as_problem
@@ -101,9 +101,8 @@ def dspca(
     penalty: float | None = None,
     max_iter: int = 1000, tol: float = 1e-3,
     renormalize: bool = True,
-    exclude: ArrayLike | None = None,
-    kind: Kind = "data", center: bool | ArrayLike = True, scale: bool | ArrayLike = False,
-    sample_weight: ArrayLike | None = None,
+    exclude: Variables = None,
+    kind: Kind = "data", center: Switch = True, scale: Switch = False, sample_weight: Weights = None,
     n_features: int | None = None, callback: Callback | None = None,
 ) -> DSPCAComponent:  # fmt: skip
     """One sparse principal component by semidefinite relaxation, with a bound on all others.
