@@ -19,6 +19,7 @@ from .._messages import counted
 from .._types import MatrixLike
 from .._validation import (
     LARGEST,
+    Hook,
     aligned,
     check_bool,
     check_callback,
@@ -279,27 +280,7 @@ def sparse_cca(
     else:
         counts = one_of_each(cardinality, "cardinality", lambda v, name, s: integer(v, name, 1, s.p), sides)
         solver = Alternation(x, y, counts, ridges, min(max_iter, CCA_ROUNDS), tol, removal, certify)
-    found, correlations = list[Pair](), list[float]()
-    for t in range(r):
-        try:
-            pair = solver.next(hook_of_component(hook, t, r, whole=t > 0))
-        except Ended:
-            break
-        if pair is None:
-            if t == 0:
-                warnings.warn("X and Y have nothing in common", RuntimeWarning, stacklevel=2)
-            else:
-                warnings.warn(
-                    f"only {t} of {counted(r, 'pair')}: nothing is left", RuntimeWarning, stacklevel=2
-                )
-            break
-        found.append(pair)
-        correlations.append(correlation(x.matvec(pair.u), y.matvec(pair.v)))
-        if hook is not None and hook.ended:
-            found[-1] = replace(pair, converged=False)
-            break
-        if hook is not None and hook(Progress(t, r, pair.n_iter, correlations[-1])):
-            break
+    found, correlations = _pairs(solver, x, y, r, hook)
     loadings = [
         np.array([w / np.linalg.norm(w) for w in side]).reshape(len(found), s.p).T.astype(dtype, order="F")
         for side, s in (([f.u for f in found], x), ([f.v for f in found], y))
@@ -318,3 +299,31 @@ def sparse_cca(
         names_x=names_of(X), names_y=names_of(Y),
         upper_bound=np.array([f.bound for f in found]) if certify else None,
     )  # fmt: skip
+
+
+def _pairs(
+    solver: PenalizedDecomposition | Alternation, x: Any, y: Any, r: int, hook: Hook | None
+) -> tuple[list[Pair], list[float]]:
+    """At most r pairs, and their correlations; a warning if there are fewer."""
+    found, correlations = list[Pair](), list[float]()
+    for t in range(r):
+        try:
+            pair = solver.next(hook_of_component(hook, t, r, whole=t > 0))
+        except Ended:
+            break
+        if pair is None:
+            if t == 0:
+                warnings.warn("X and Y have nothing in common", RuntimeWarning, stacklevel=3)
+            else:
+                warnings.warn(
+                    f"only {t} of {counted(r, 'pair')}: nothing is left", RuntimeWarning, stacklevel=3
+                )
+            break
+        found.append(pair)
+        correlations.append(correlation(x.matvec(pair.u), y.matvec(pair.v)))
+        if hook is not None and hook.ended:
+            found[-1] = replace(pair, converged=False)
+            break
+        if hook is not None and hook(Progress(t, r, pair.n_iter, correlations[-1])):
+            break
+    return found, correlations
