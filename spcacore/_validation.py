@@ -177,9 +177,10 @@ def column_names(X: Any) -> tuple[str, ...] | None:
 
 def aligned(X: Any, names: tuple[str, ...] | None, name: str = "X") -> Any:
     """X, its columns in the order of `names`, those of the fit; as it is where either has no names."""
-    given = column_names(X)
-    if given is None or names is None or given == names:
+    given = _columns_of(X)
+    if given is None or names is None or given == names:  # names that occur twice were told at the fit
         return X
+    warn_repeated(given)
     missing, unknown = ([n for n in a if n not in b] for a, b in ((names, set(given)), (given, set(names))))
     if missing or unknown or len(given) != len(names):
         wrong = [

@@ -6,7 +6,7 @@ from itertools import combinations, combinations_with_replacement, pairwise
 import numpy as np
 import pytest
 import scipy.sparse
-from oracles import covariance, data_file, planted, reference, samples
+from oracles import covariance, planted, reference, samples
 from test_joint_bound import best_on
 
 import spcacore
@@ -182,7 +182,7 @@ def test_a_total_explains_more_than_its_even_split_and_no_less_than_nscumcomp():
     assert x.cardinality.sum() <= 12
     assert x.explained_variance.sum() >= even * (1 - 1e-9)
     X = reference("small40x12_X")
-    theirs = np.genfromtxt(data_file("reference/small_nscumcomp_k12_rotation.csv"), delimiter=",")
+    theirs = reference("small_nscumcomp_k12_rotation")
     assert np.count_nonzero(theirs) == 12
     ours = sparse_pca(X, theirs.shape[1], total_cardinality=12)
     assert ours.explained_variance.sum() >= explained_variance(X, theirs).sum() * (1 - 1e-9)

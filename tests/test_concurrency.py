@@ -11,6 +11,7 @@ import threading
 import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import calls
 import numpy as np
@@ -377,7 +378,7 @@ def test_results_hold_nothing_of_the_input():
     """Neither the matrix nor a view of it is kept alive, and pickles stay small."""
     X = np.random.default_rng(0).standard_normal((2000, 30))
     r = sparse_pca(X, 2, cardinality=3, scale=True)
-    assert len(pickle.dumps(r)) < X.nbytes / 50
+    assert len(pickle.dumps(replace(r, scores=None))) < X.nbytes / 50
     for value in vars(r).values():
         assert not (isinstance(value, np.ndarray) and np.shares_memory(value, X))
 

@@ -19,6 +19,17 @@ USUAL = [
 ]
 
 
+def _own(f):
+    """Its parameters, without those that it hands on to another function."""
+    shown = inspect.signature(f).parameters.values()
+    code = getattr(f, "__code__", None)
+    return shown if code is None else [p for p in shown if p.name in code.co_varnames[: _count(code)]]
+
+
+def _count(code):
+    return code.co_argcount + code.co_kwonlyargcount
+
+
 def test_options_stand_in_one_order():
     """A cycle would name two options that stand in one order here, and in another there."""
     public = [getattr(spcacore, name) for name in spcacore.__all__]
@@ -26,10 +37,7 @@ def test_options_stand_in_one_order():
     if importlib.util.find_spec("sklearn"):
         sklearn = importlib.import_module("spcacore.sklearn")
         callables += [getattr(sklearn, name) for name in sklearn.__all__]
-    lists = [
-        [p.name for p in inspect.signature(f).parameters.values() if p.kind is p.KEYWORD_ONLY]
-        for f in callables
-    ]
+    lists = [[p.name for p in _own(f) if p.kind is p.KEYWORD_ONLY] for f in callables]
     order: TopologicalSorter[str] = TopologicalSorter()
     for names in [USUAL, *lists]:
         for before, after in pairwise(name.replace("random_state", "rng") for name in names):

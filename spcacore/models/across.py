@@ -135,7 +135,8 @@ def check_sizes(
             )
         if support == "disjoint" and sum(sizes) > p:
             raise ValueError(
-                f"disjoint supports of {sum(sizes)} variables in all: X has {counted(p, 'variable')}"
+                f"disjoint supports of {counted(sum(sizes), 'variable')} in all: X has "
+                f"{counted(p, 'variable')}"
             )
     return several
 

@@ -60,7 +60,9 @@ class Components(CallbackSupportMixin, WeightedBatches, Likelihood):
         result = replace(result, names=names)
         self._found(
             result,
-            Density.of(X, result.loadings, result.mean, result.scale, result.total_variance, sample_weight),
+            Density.of(
+                rows, result.loadings, result.mean, result.scale, result.total_variance, sample_weight
+            ),
         )
         return self
 
@@ -192,11 +194,11 @@ class SparsePCA(Components):
     n_starts: int | None = None
     max_iter: int | None = None
     tol: float | None = None
+    renormalize: bool = True
     include: ArrayLike | None = None
     exclude: ArrayLike | None = None
     groups: Groups = None
     nonnegative: bool | ArrayLike = False
-    renormalize: bool = True
     center: bool = True
     scale: bool = False
     screening: ScreeningMode = "auto"
