@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 import scipy.stats
 from extras import optional
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from oracles import covariance, optimum, spanned_variance
 from scipy.spatial.distance import pdist
@@ -305,6 +305,7 @@ def test_reconstruction_is_an_orthogonal_projection(problem):
     )
 
 
+@settings(max_examples=20)
 @given(sparse_problems(n=(4, 8), p=(3, 5)))
 def test_refining_again_changes_nothing_more(problem):
     X, A, k = problem
