@@ -386,3 +386,13 @@ def test_iterations_end_at_the_limit(max_iter):
         result = spca(samples(3), 2, penalty=1.0, tol=0, max_iter=max_iter)
     assert result.n_iter == len(result.objective) == max_iter
     assert not result.converged
+
+
+@pytest.mark.parametrize("shape", [(8, 20), (30, 6)])
+@pytest.mark.parametrize("unit", [1e-3, 1.0, 1e4])
+def test_objective_of_an_infinite_ridge_in_units_of_the_data(shape, unit):
+    """Without penalty B = X'X v and the objective is the negative square of the largest eigenvalue of X'X."""
+    X = unit * np.random.default_rng(0).standard_normal(shape)
+    largest = np.linalg.norm(X - X.mean(axis=0), 2) ** 2
+    result = spca(X, 1, penalty=0.0, ridge=np.inf, tol=1e-9, max_iter=9999)
+    assert result.objective[-1] == pytest.approx(-(largest**2), rel=1e-9)

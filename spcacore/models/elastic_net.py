@@ -49,7 +49,8 @@ class SPCAResult(LoadingsResult):
         Of the l1 norms; where a number of variables was asked for, as it was found.
     ridge : float
     objective : ndarray of shape (n_iter,)
-        After each iteration; without the constant `Tr X'X` where that is not known.
+        After each iteration; without the constant `Tr X'X` where that is not known. With ``ridge=inf`` in the
+        squared units of X'X.
     mean, scale : ndarray of shape (p,) or None
     n_iter : int
     converged : bool
@@ -220,6 +221,8 @@ def spca(
         converged = bool(np.abs(unit_B - before).max() <= tol)
         if (hook is not None and hook(Progress(0, r, n_iter))) or converged:
             break
+    if lam == math.inf:  # B has the units of X'X, and not those of loadings
+        objective = _from_operator_units(problem, objective)
     result = _result(problem, unit_B, levels, lam, objective, converged, kind, ridge)
     return replace(result, scores=fitted_scores(X, problem, result.loadings))
 
@@ -472,7 +475,7 @@ def _start(problem: Problem, r: int, start: Any) -> NDArray[np.float64]:
 
 def _result(
     problem: Problem, B: NDArray[np.float64], levels: NDArray[np.float64], ridge: float,
-    objective: list[float], converged: bool, kind: str, given: Any,
+    objective: Any, converged: bool, kind: str, given: Any,
 ) -> SPCAResult:  # fmt: skip
     dtype = problem.operator.dtype
     signed = problem.choice is not None and problem.choice.signs is not None
