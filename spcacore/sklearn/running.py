@@ -125,14 +125,10 @@ class WeightedBatches(Batches):
     def partial_fit(self, X: MatrixLike, y: object = None, sample_weight: Weights = None) -> Self:
         """Fit these rows and all of earlier calls.
 
-        Only the mean and the covariance of the rows are kept, p x p numbers: batches of any size, in any
-        order, give what `fit` finds for all rows, up to rounding. `fit` starts afresh.
+        {batches}
 
         {fit}
 
-        Raises
-        ------
-        ValueError
-            For more variables than there can be a matrix of, see `fit`; for NaN.
+        {no_matrix}
         """
         return self._take(X, sample_weight)

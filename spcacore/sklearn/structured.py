@@ -98,16 +98,13 @@ class StructuredPCA(CallbackSupportMixin, Batches, Invertible):
         return self
 
     def partial_fit(self, X: MatrixLike, y: object = None) -> Self:
-        """Fit these rows and all of earlier calls, of which only the mean and the covariance are kept.
+        """Fit these rows and all of earlier calls.
 
-        Batches of any size, in any order, give what `fit` finds for all rows, up to rounding.
+        {batches}
 
         {fit_rows}
 
-        Raises
-        ------
-        ValueError
-            For more variables than there can be a matrix of, see `fit`; for NaN.
+        {no_matrix}
         """
         return self._take(X, None)
 
