@@ -40,8 +40,8 @@ PARAGRAPHS = {
     "missing_to": f"{_ROWS}    NaN entries are missing.\n\nReturns\n-------",
     "scores_to_rows": "Parameters\n----------\nX : array-like of shape (m, r)\n\n"
     "Returns\n-------\nndarray of shape (m, p)",
-    "batches": "Only the mean and the covariance of the rows are kept, p x p numbers: batches of any size, in any\n"
-    "order, give what `fit` finds for all rows, up to rounding. `fit` starts afresh.",
+    "batches": "Only the mean and the covariance of the rows are kept, p x p numbers: batches of any size,\n"
+    "in any order, give what `fit` finds for all rows, up to rounding. `fit` starts afresh.",
     "no_matrix": "Raises\n------\nValueError\n"
     "    For more variables than there can be a matrix of, see `fit`; for NaN.",
     "covariance": "Returns\n-------\nndarray of shape (p, p)",
