@@ -1,6 +1,7 @@
 """Knowledge about variables: which must be in, may not be, go together, and with which sign."""
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -514,3 +515,53 @@ def test_the_estimator():
     np.testing.assert_allclose(
         SparsePCA(2, cardinality=3, **knowledge).partial_fit(X).components_, found.components_, atol=1e-9
     )
+
+
+@pytest.mark.parametrize("given", [{"nonnegative": [1] * 6}, {"groups": [0, 0, 1, 1, 2, 2, 3, 3, 4]}])
+def test_equal_bounds_of_branches(given: dict[str, Any]) -> None:
+    """Blocks that repeat leave both branches of a node with one bound."""
+    for seed in range(6):
+        p = len(next(iter(given.values())))
+        B = np.random.default_rng(seed).integers(-2, 3, (3, 3)).astype(float)
+        A = np.kron(np.eye(p // 3), B.T @ B)
+        unit = np.array(given.get("groups", range(p)))
+        best = 0.0
+        for some in itertools.combinations(np.unique(unit), 3):
+            S = np.flatnonzero(np.isin(unit, some))
+            for k in range(1, len(S) + 1):
+                for T in itertools.combinations(S, k):
+                    values, V = np.linalg.eigh(A[np.ix_(T, T)])
+                    x = V[:, -1] * np.sign(V[:, -1].sum())
+                    if "groups" in given or x.min() > -1e-9:
+                        best = max(best, values[-1])
+        x = spcacore.branch_and_bound(A, 3, kind="covariance", **given)
+        assert x.optimal
+        assert x.value == pytest.approx(best, rel=1e-7)
+
+
+def test_share_of_nonnegative_loadings() -> None:
+    """The leading eigenvector has both signs, and so its truncation does not count."""
+    for seed in range(8):
+        X = np.random.default_rng(seed).standard_normal((6, 9))
+        x = spcacore.sparse_pca(X, 1, explained=0.8, nonnegative=True)
+        assert (x.loadings >= 0).all()
+
+
+@pytest.mark.filterwarnings("ignore:no variance is left")
+def test_refines_as_many_as_there_are() -> None:
+    """What is included leaves room for two components, of three asked for."""
+    X = np.random.default_rng(0).standard_normal((19, 7))
+    result = spcacore.sparse_pca(X, 3, cardinality=2, include=[2, 6], refine=True, method="branch_and_bound")
+    assert result.n_components == 2
+    assert not np.delete(result.loadings, [2, 6], axis=0).any()
+
+
+@pytest.mark.filterwarnings("ignore:no variance is left")
+def test_greedy_includes_what_is_explained_already() -> None:
+    """One variable, included in each component, has no further direction."""
+    X = np.random.default_rng(0).standard_normal((12, 5))
+    for dtype in (np.float32, np.float64):
+        result = spcacore.sparse_pca(
+            X.astype(dtype), 2, cardinality=1, include=[3], deflation="generalized", method="greedy"
+        )
+        assert result.loadings.T.tolist() == [[0, 0, 0, 1, 0]]

@@ -409,7 +409,7 @@ def refine_all(
     choice = problem.choice
     sizes = tuple(len(x.index) if choice is None else len(choice.units(x.index)) for x in found)
     if not any(isinstance(one, Share) for one in settings.get("cardinality", ())):
-        sizes = settings.get("cardinality", sizes)
+        sizes = settings.get("cardinality", sizes)[: len(found)]
     start = [(x.index, x.entries) for x in found]
     loadings, converged = refined(
         problem, start, sizes, settings["constraint"], settings.get("n_restarts", 0), REFINEMENT_ROUNDS, 1e-7,

@@ -52,6 +52,8 @@ class Pencil:
             x[~G.any(axis=0)] = 0  # rounding must not give these variables a loading
             return Solution(index, x if x.any() else np.eye(1, len(x))[0], value, n_iter, True)
         basis = self.basis(G, index)
+        if basis.W.shape[1] == 0:  # all of it lies in the span of Q
+            return Solution(index, np.eye(1, len(index))[0], -np.inf, n_iter, True)
         x = basis.W[:, 0]
         return Solution(index, x / np.linalg.norm(x), float(basis.eigenvalues[0]), n_iter, True)
 

@@ -56,6 +56,8 @@ def fewest_variables(
     if problem.choice is not None:  # the truncated vector may have other variables, and be no bound
         fewest, high = problem.choice.bounds
         low, first = min(max(low, fewest), high) if not problem.choice.grouped else fewest, None
+    if getattr(solver, "nonnegative", False):  # nor does it have these signs
+        high, first = problem.p, None
     path = solver.path(problem, state, high, seed, hook)
     if path is not None:
         last = first

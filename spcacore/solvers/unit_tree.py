@@ -28,7 +28,7 @@ class UnitTree:
         choice = state.choice
         assert choice is not None
         self.state, self.choice, self.A, self.k, self.tol = state, choice, A, k, tol
-        self.incumbent, self.nodes = best, 0
+        self.incumbent, self.nodes, self.pushed = best, 0, 0
         self.matrices = [A]
         if choice.signs is not None:
             s = choice.signs.astype(np.float64)
@@ -89,7 +89,8 @@ class UnitTree:
             return
         bound = self._bound(inside, free, room)
         if bound > self.level:
-            heapq.heappush(self.heap, (-bound, -self.nodes, (inside, free)))  # ties: the newest first
+            self.pushed += 1
+            heapq.heappush(self.heap, (-bound, -self.pushed, (inside, free)))  # ties: the newest first
 
     def _bound(self, inside: NDArray[np.bool_], free: NDArray[np.bool_], room: int) -> float:
         both = self.choice.variables(np.flatnonzero(inside | free))
