@@ -88,3 +88,11 @@ def test_loadings_that_leave_a_variable():
         V = as_columns(8, [loadings[0], (index, entries)])
         more = spanned_variance(A, V) - spanned_variance(A, V[:, :1])
         assert value * problem.unit == pytest.approx(more, rel=0.2)
+
+
+def test_a_loading_with_one_nonzero_cannot_lose_it():
+    """What is left of it, zeros that are stored, is no start."""
+    problem = as_problem(np.diag([4.0, 3.0, 2.0]), kind="covariance")
+    zero_and_one = np.array([0, 2]), np.array([0.0, 1.0])
+    found = Candidates(problem, (2,)).without([], zero_and_one, 2)
+    assert [i for i, _, _ in found] == [0]

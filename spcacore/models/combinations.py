@@ -67,11 +67,13 @@ class Candidates:
         if len(index) * self._cost(size) > CANDIDATE_WORK:
             return []
         out = []
-        for i in range(len(index)) if len(index) > 1 else ():
-            one = index[i : i + 1], np.ones(1, value.dtype)
+        for i in range(len(index)):
+            one, rest = (index[i : i + 1], np.ones(1, value.dtype)), np.delete(value, i)
+            if not rest.any():
+                continue
             running = self._running(state.deflate(*one, lambda _: -1.0))
             status, *new, objective, _ = running.truncated_power(
-                np.delete(index, i), np.delete(value, i), size, CANDIDATE_ITERATIONS, CANDIDATE_TOL
+                np.delete(index, i), rest, size, CANDIDATE_ITERATIONS, CANDIDATE_TOL
             )
             if status >= 0:
                 out.append((int(index[i]), objective, (new[0], new[1])))
