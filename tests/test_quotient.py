@@ -16,7 +16,9 @@ import spcacore
 from spcacore import sparse_pca
 from spcacore.operators.deflation import DEFLATIONS, DeflatedOperator
 from spcacore.operators.inputs import as_problem
+from spcacore.solvers.base import Solution
 from spcacore.solvers.certificates import upper_bounds
+from spcacore.solvers.refitting import best_of_bounded
 from spcacore.solvers.semidefinite import dual_bound
 from spcacore.solvers.table import SOLVERS
 
@@ -345,3 +347,21 @@ def test_scotlass_gives_up_orthogonality_for_variance():
     W = sparse_pca(PITPROPS, 4, deflation="projection", **how).loadings
     assert np.abs(W.T @ W - np.eye(4)).max() < 1e-8
     assert np.abs(V.T @ V - np.eye(4)).max() > 1e-3
+
+
+def test_no_run_starts_from_what_is_not_feasible():
+    """Of a support within the span of the earlier loadings nothing is left: zeros, no start."""
+    A = np.diag([3.0, 2.0, 1.0])
+    problem = as_problem(A, kind="covariance")
+    state = DeflatedOperator.from_problem(problem, DEFLATIONS["generalized"])
+    for j in (0, 1):
+        state = state.deflate(np.array([j]), np.ones(1), problem.noise)
+    started = []
+
+    def run(op, index, entries, path):
+        started.append(np.array(entries))
+        return Solution(np.array([0, 1]), np.array([0.6, 0.8]), 0.0, 1, True)
+
+    best_of_bounded(state, lambda: [(np.array([0]), np.ones(1), ())], run, None, True)
+    assert len(started) == 2
+    assert all(entries.any() for entries in started)

@@ -116,7 +116,8 @@ def best_of_bounded(
     if plain is None or not state.quotient:
         return refit(state, plain, nonnegative) if renormalize and plain is not None else plain
     running = state.operator.with_quotient()
-    begin = itertools.chain([(plain.index, plain.entries, ())], starts())
+    feasible = plain.objective > -np.inf
+    begin = itertools.chain([(plain.index, plain.entries, ())] if feasible else [], starts())
     best = best_run(state, begin, partial(fitted, running), hook)
     if best is None or (renormalize and not nonnegative and plain.objective > best.objective):
         best = plain
