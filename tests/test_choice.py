@@ -565,3 +565,11 @@ def test_greedy_includes_what_is_explained_already() -> None:
             X.astype(dtype), 2, cardinality=1, include=[3], deflation="generalized", method="greedy"
         )
         assert result.loadings.T.tolist() == [[0, 0, 0, 1, 0]]
+
+
+def test_the_false_of_numpy_is_false():
+    A = np.cov(np.random.default_rng(0).standard_normal((20, 6)), rowvar=False)
+    options = {"cardinality": 3, "kind": "covariance", "constraint": "orthogonal"}
+    expected = spcacore.sparse_pca(A, 2, **options).loadings
+    found = spcacore.sparse_pca(A, 2, nonnegative=np.False_, **options).loadings
+    np.testing.assert_array_equal(found, expected)

@@ -89,7 +89,7 @@ def prepare(
         if removal is not PROJECTION:
             raise ValueError("a constraint takes the place of a deflation; leave deflation='projection'")
     settings["choice"] = choice_options(chosen, options, include, exclude, groups, nonnegative)
-    signs = options.get("nonnegative") or nonnegative is not False
+    signs = options.get("nonnegative") or (settings["choice"] or {}).get("nonnegative", False) is not False
     if refine and (not renormalize or constraint == "uncorrelated" or signs):
         raise ValueError("refine=True goes with renormalize=True, without nonnegative or uncorrelated")
     if constraint is not None and signs:
