@@ -35,6 +35,7 @@ sys.path.insert(0, sys.argv[2])
 import numpy as np
 from calls import CALLS, numbers, planted
 from spcacore import greedy, pmd, sparse_pca, spca, tpower
+from spcacore.datasets import load_pitprops
 from threadpoolctl import threadpool_info
 
 out = {}
@@ -53,6 +54,11 @@ for dtype in (np.float64, np.float32):
             for j, result in enumerate(calls):
                 for name, value in numbers(result).items():
                     out[f"large {i} {j}/{np.dtype(dtype)}/{name}"] = value
+wood = load_pitprops().correlation  # among random draws, what is taken must not hang on rounding
+for i, (r, k, deflation) in enumerate([(5, 4, "generalized"), (6, 3, "projection"), (6, 4, "generalized")]):
+    refined = sparse_pca(wood, r, cardinality=k, kind="covariance", deflation=deflation, refine=True)
+    for name, value in numbers(refined).items():
+        out[f"large {9 + i} 0/float64/{name}"] = value
 kernels = {i["architecture"] for i in threadpool_info() if i.get("internal_api") == "openblas"}
 np.savez(sys.argv[1], kernels=np.array(sorted(kernels)), **out)
 """

@@ -16,7 +16,7 @@ import pandas as pd
 import spcacore
 
 cells = spcacore.datasets.load_blood_cells()
-genes = pd.DataFrame(cells.data, columns=cells.names)
+genes = pd.DataFrame(cells.data.toarray(), columns=cells.names)
 result = spcacore.sparse_pca(genes, 4, cardinality=10)
 print(result.summary())
 

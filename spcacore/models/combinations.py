@@ -105,7 +105,8 @@ class Candidates:
         ends = {tuple(T): value for start in begin if start for T, value in [products.climb(start)]}
         known = {frozenset(given)}
         best: list[tuple[int, ...]] = []
-        for T in sorted(ends, key=lambda T: (-ends[T], T)):
+        most = max(ends.values(), default=0.0) or 1.0
+        for T in sorted(ends, key=lambda T: (-round(ends[T] / most, 9), T)):  # the same set in any order ties
             if frozenset(T) not in known and len(best) < COMBINATIONS:
                 known.add(frozenset(T))
                 best.append(T)

@@ -224,7 +224,7 @@ def refined(
         if rounds.ended:
             break
         new, value, _ = rounds.ascend(_some_dropped(best, rng), -np.inf, attempt)
-        if value > most:
+        if _gains(rounds.problem, new, value, best, most):
             best, most = new, value
     return _ordered(problem, best, sizes), converged
 
@@ -309,6 +309,13 @@ class _Rounds:
         return best, value, False
 
 
+def _gains(problem: Problem, new: list[Loading], value: float, best: list[Loading], most: float) -> bool:
+    """Whether new explains more. By what rounding may make, others than best must not: what is tried next
+    would depend on the processor.
+    """
+    return value > most * (1 + _rounding(problem)) or (value > most and supports_of(new) == supports_of(best))
+
+
 def _combined(rounds: _Rounds, best: list[Loading], most: float) -> tuple[list[Loading], float]:
     """Better ones among the combinations of candidates, and what they explain."""
     candidates = Candidates(rounds.problem, rounds.sizes)
@@ -325,7 +332,7 @@ def _combined(rounds: _Rounds, best: list[Loading], most: float) -> tuple[list[L
                 return best, most
             new, value, _ = rounds.ascend([*loadings], -np.inf, 0, beyond=most)
             candidates.add(new)
-            if value > most:
+            if _gains(rounds.problem, new, value, best, most):
                 best, most = new, value
         if not most > before * (1 + rounds.tol):
             best, most = _transferred(rounds, candidates, best, most)
@@ -351,11 +358,11 @@ def _perturbed(
             return best, most
         new, value, _ = rounds.ascend(_some_dropped(best, rounds.rng), -np.inf, 0, beyond=most)
         candidates.add(new)
-        if value > most:
+        if _gains(rounds.problem, new, value, best, most):
             best, most = new, value
     for loadings in candidates.combinations(best):
         new, value, _ = rounds.ascend([*loadings], -np.inf, 0, beyond=most)
-        if value > most:
+        if _gains(rounds.problem, new, value, best, most):
             best, most = new, value
     return rounds.ascend([*best], most, 0)[:2] if most > start else (best, most)
 

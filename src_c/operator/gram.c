@@ -20,7 +20,7 @@ enum {
     ROWS = SPCA_LEAST(512), /* of a group: their sums are in single precision, if the data are */
     GROUPS = 8,             /* of threads at a time, at most, */
     SHARED = 1 << 23,       /* and bytes of F */
-    STEP = 64,              /* rows that a thread centres at a time */
+    STEP = 64,              /* rows that a thread centers at a time */
     PLACES = 4096,          /* compressed rows at a time, and */
     ENTRIES = 1 << 18,      /* their entries */
     PARTS = 64,             /* of the variables of a block, */
