@@ -7,6 +7,7 @@ import re
 import pytest
 from extras import skipping
 
+import spcacore
 from spcacore._docstrings import filled
 
 
@@ -61,3 +62,9 @@ def test_every_parameter_is_described(module):
             assert not re.search(r"(?m)^ *\{\w+\}$", doc)
             given = list(inspect.signature(function).parameters)[1:]
             assert sorted(described(doc)) == sorted(given), f"{name}.{method}"
+
+
+def test_every_paragraph_is_filled_in():
+    """A line `{name}` that has other words too is no paragraph, and would be shown as it is."""
+    for name in spcacore.__all__:
+        assert not re.search(r"(?m)^\s*\{\w+\}", inspect.getdoc(getattr(spcacore, name)) or ""), name

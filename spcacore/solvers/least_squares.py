@@ -354,7 +354,8 @@ def least_squares_component(
         Then swap variables, one for one, until no swap explains more.
     time_limit, node_limit : optional
         Seconds, and nodes of the tree, after which "exact" ends.
-    {exclude} They are not explained either.
+    exclude : sequence of names or indices, optional
+        Variables that the component may not have, and need not explain: as if these columns were not in X.
     {matrix}
     {n_features}
     {callback}
