@@ -123,6 +123,28 @@ static void check_queries(trial_t *t, problem_t *q, vector_t v)
     CHECK(t, found == count);
 }
 
+/* weight QQ'v is added. */
+static void check_span(trial_t *t, problem_t *q, vector_t v)
+{
+    operator_t *A = &q->A;
+    spca_int p = A->p;
+    real *y = WORK(t, p), weight = (real)between(t, 1, 9);
+    double *want = zeros(t, p), size = norm_of(v);
+    if (!A->quotient || A->deflation != SPCA_PROJECTION || q->style == ANY) return;
+    for (spca_int j = 0; j < p; j++) y[j] = (real)(want[j] = (double)j);
+    for (spca_int i = 0; i < A->t; i++) {
+        vector_t x = A->direction[i];
+        double dot = 0, *dense = zeros(t, p);
+        for (spca_int a = 0; a < x.nnz; a++) dense[x.index ? x.index[a] : a] = (double)x.value[a];
+        for (spca_int a = 0; a < v.nnz; a++)
+            dot += dense[v.index ? v.index[a] : a] * (double)v.value[a];
+        for (spca_int j = 0; j < p; j++) want[j] += (double)weight * dot * dense[j];
+    }
+    SPCA(add_span)(A, weight, v, y);
+    for (spca_int j = 0; j < p; j++)
+        CHECK(t, NEAR(y[j], want[j], ((double)weight * size + (double)p) * (double)(p + A->t)));
+}
+
 /* The bits of apply at some columns. */
 static void check_entries(trial_t *t, problem_t *q, vector_t v)
 {
@@ -259,6 +281,7 @@ void SPCA(check_operator)(trial_t *t)
     check_blocks(t, &q);
     check_submatrix(t, &q);
     check_gram(t, &q);
+    check_span(t, &q, v);
     if (!q.exact || q.A.symmetric_form) return;
     real *y = WORK(t, p), *u = SPCA(copy_of)(t, q.A.m, g);
     CHECK(t, SPCA(backward)(&q.A, u, NULL, NULL, WORK(t, q.A.m + q.A.t), y) == SPCA_OK);
