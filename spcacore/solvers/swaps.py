@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import GREEDY_PENALTIES
-from ..linalg.pencil import ties
+from .._limits import GREEDY_PENALTIES, SWAP_GAP, SWAP_SLACK
+from ..linalg.pencil import PencilBasis, ties
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..operators.submatrix import largest_submatrix
@@ -34,8 +34,8 @@ def swap_search(
     if state.choice is not None and not state.choice.plain:
         return swap_units(state, x, budget, hook)
     strength = -1.0 if state.quotient else GREEDY_PENALTIES[-1] if state.constrained else 0.0
-    pencil, clock = Pencil.of(state, strength), ProgressClock(hook)
-    while (new := best_swap(problem, state, pencil, x, budget)) is not None:
+    pencil, rows, clock = Pencil.of(state, strength), _Rows(state.operator), ProgressClock(hook)
+    while (new := best_swap(problem, state, pencil, rows, x, budget)) is not None:
         x = new
         if clock(x.n_iter):
             break
@@ -43,7 +43,7 @@ def swap_search(
 
 
 def best_swap(
-    problem: Problem, state: DeflatedOperator, pencil: Pencil, x: Solution, budget: float
+    problem: Problem, state: DeflatedOperator, pencil: Pencil, rows: _Rows, x: Solution, budget: float
 ) -> Solution | None:
     """x with one variable swapped for a better one, the smallest entry first; None if there is none."""
     op, S, k = state.operator, x.index, len(x.index)
@@ -55,10 +55,9 @@ def best_swap(
     if 20.0 * k**4 > budget or k > largest_submatrix(op):
         return None
     if plain:
-        basis = pencil.basis(op.submatrix(S).astype(np.float64), S)
-        without = basis.without_each()
+        whole = pencil.basis(op.submatrix(S).astype(np.float64), S)
         if state.deflation.semidefinite:  # A is semidefinite: j adds at most a_jj
-            outside &= diagonal + without.max() > enough
+            outside &= diagonal + whole.without_each().max() > enough
     candidate = np.flatnonzero(outside)
     if len(candidate) == 0:
         return None
@@ -70,29 +69,65 @@ def best_swap(
     else:
         if float(k) * problem.cost + float(k) ** 2 * op.p > budget:
             return None
-        C = rows_of(op, S)[:, used]
+        C = rows.of(S)[:, used]
     place, others, variance = np.searchsorted(used, S), np.searchsorted(used, candidate), diagonal[used]
-    norm = np.einsum("ij,ij->j", C, C, dtype=np.float64) if plain else None
     local = pencil if pencil.Q is None else replace(pencil, Q=np.ascontiguousarray(pencil.Q[:, used]))
-    left = None
+    near = np.ones((k, len(others)), bool)
+    if plain:
+        near = _may_exceed(whole, C[:, others], variance[others], enough, SWAP_SLACK.of(op.dtype))
     for i in np.argsort(np.abs(x.entries), kind="stable"):
-        if state.choice is not None and state.choice.included[S[i]]:
+        if (state.choice is not None and state.choice.included[S[i]]) or not near[i].any():
             continue
         rest = np.delete(np.arange(k), i)
-        if norm is not None:  # the largest eigenvalue of a bordered matrix is at most that of its norms
-            left = np.maximum(norm - C[i].astype(np.float64) ** 2, 0) + 1e-12 * norm
-            half = (without[i] - variance) / 2
-            if (np.sqrt(half**2 + left) - half)[others].max() + without[i] <= enough:
-                continue
         part = np.ascontiguousarray(C[rest])
         basis = local.basis(part[:, place[rest]].astype(np.float64), place[rest])
-        value = local.bordered_eigenvalues(part, place[rest], others, variance, basis, left)
+        value = local.bordered_eigenvalues(part, place[rest], others[near[i]], variance, basis)
         if value.max() > enough:
-            index = np.sort(np.append(S[rest], candidate[ties(value)[0]]))
+            index = np.sort(np.append(S[rest], candidate[near[i]][ties(value)[0]]))
             new = refit(state, replace(x, index=index, entries=np.ones(k, op.dtype)))
             if new.objective > enough:
                 return new
     return None
+
+
+def _may_exceed(
+    basis: PencilBasis, C: NDArray[Any], variance: NDArray[np.float64], level: float, slack: float
+) -> NDArray[np.bool_]:
+    """Whether variable j of A[S, j] = C[:, j] and a_jj in the place of i may raise the eigenvalue above a level.
+
+    With M = level I - A[S, S], not below 0, it does where c'(M without i)^-1 c > level - a_jj, c without c_i
+    (the Schur complement). Let u be the leading eigenvector, e = level - lambda_1, R the inverse of M on
+    the other eigenvectors, s = u'c, t = R c. Then that quadratic form is
+    c't + (R_ii s^2 - e t_i^2 - 2 u_i s t_i)/(e R_ii + u_i^2); without e t_i^2, which is small, it is above.
+    """
+    lam, U = basis.eigenvalues, basis.W
+    first, gap = level - lam[0], level - lam[1:]
+    if not (first >= 0 and gap.min() > SWAP_GAP * abs(level)):
+        return np.ones(C.shape, bool)
+    E = U.T @ C.astype(np.float64, copy=False)
+    scaled, u, square = E[1:] / gap[:, None], U[:, :1], E[0] ** 2
+    inverse = U[:, 1:] ** 2 @ (1 / gap)[:, None]
+    width = first * inverse + u**2
+    form = np.einsum("ij,ij->j", E[1:], scaled)
+    excess = form + variance - level
+    excess += slack * (np.abs(excess) + abs(level) + form)  # 2 |u_i s t_i| <= R_ii s^2 + u_i^2 c't
+    left = np.hstack((width, inverse, -2 * u * U[:, 1:]))
+    exceeds = left @ np.vstack((excess, (1 + 2 * slack) * square, scaled * E[0])) > 0
+    return np.asarray(exceeds | (width < SWAP_GAP))
+
+
+class _Rows:
+    """Rows of A, kept from one support to the next."""
+
+    def __init__(self, op: _core.Operator):
+        self.op, self.rows = op, dict[int, NDArray[Any]]()
+
+    def of(self, S: NDArray[np.intp]) -> NDArray[Any]:
+        """A[S, :]."""
+        new = np.array([j for j in S.tolist() if j not in self.rows], np.intp)
+        known = self.rows | dict(zip(new.tolist(), rows_of(self.op, new), strict=True))
+        self.rows = {j: known[j] for j in S.tolist()}
+        return np.stack([*self.rows.values()])
 
 
 def rows_of(op: _core.Operator, S: NDArray[np.intp]) -> NDArray[Any]:
