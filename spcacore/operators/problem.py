@@ -95,6 +95,8 @@ class Problem:
         Says what has been read so far.
     filled : MissingData or None
         Where entries are missing.
+    compressed : sparse matrix or None
+        The data where they are sparse, in CSR or CSC with sound, ascending indices.
     working_set : WorkingSet or None
         What searches may work on instead.
     form : bool
@@ -122,6 +124,7 @@ class Problem:
     total_weight: float | None = None
     screening: Callable[[], Screening] = Screening
     filled: MissingData | None = None
+    compressed: Any = None
     working_set: Any = None
     form: bool = False
     data: Problem | None = None

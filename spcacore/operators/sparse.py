@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from copy import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from .gram import pairs_of
 from .problem import Problem
 from .screening import available_memory
 from .sparse_format import canonical_arrays, kernel_arrays
+from .standardization import Standardization
 from .statistics import Index, Statistics, compressed_statistics
 from .working_set import WorkingSet
 
@@ -39,6 +41,9 @@ class CompressedData(DataStorage):
         found = compressed_statistics(self.shape, self.row_major, *self.arrays, weight)
         assert found is not None
         return found
+
+    def problem_with(self, statistics: Statistics, treatment: Standardization) -> Problem:
+        return replace(super().problem_with(statistics, treatment), compressed=self.matrix)
 
     def pairs(self) -> tuple[int, float]:
         data, indices, indptr = self.arrays

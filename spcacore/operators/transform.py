@@ -19,15 +19,19 @@ def scores(
     mean: NDArray[Any] | None,
     scale: NDArray[Any] | None,
     row_weight: NDArray[Any] | None = None,
+    sound: bool = False,
 ) -> NDArray[Any]:
-    """((diag(row_weight) X - mean) / scale) @ loadings, reading only the columns that some loading uses."""
+    """((diag(row_weight) X - mean) / scale) @ loadings, reading only the columns that some loading uses.
+
+    Where sparse X is known to be `sound` and finite, it is not looked through for that.
+    """
     p = len(loadings)
     if is_row_blocks(X):
         from . import partition
 
         return partition.scores(X, loadings, mean, scale)
     if row_weight is not None:
-        result = row_weight[:, None] * scores(X, loadings, None, scale)
+        result = row_weight[:, None] * scores(X, loadings, None, scale, sound=sound)
         if mean is not None:
             result -= mean @ (loadings if scale is None else loadings / scale[:, None])
         return result
@@ -36,12 +40,14 @@ def scores(
     if scale is not None:
         V = V / scale[used, None]
     if is_sparse(X) or is_operator(X):
-        if is_sparse(X):
+        if is_sparse(X) and not sound:
             X = compressed(X)
         if X.shape[1] != p:
             raise ValueError(f"X has shape {X.shape} where (m, {p}) is needed")
         full = np.zeros_like(loadings)
         full[used] = V
+        if sound and X.format == "csc":
+            X, full = X[:, used], V
         with np.errstate(over="ignore", under="ignore"):
             result = np.asarray(X @ full)
         if result.dtype.kind not in "fiu":
@@ -89,4 +95,6 @@ def fitted_scores(X: Any, problem: Problem, loadings: NDArray[Any]) -> NDArray[A
         return None
     if problem.filled is not None:  # centered and scaled, with zeros where entries are missing
         return scores(problem.filled.array, loadings, None, None)
-    return scores(X, loadings, problem.mean, problem.scale, problem.degree_weight)
+    sound = problem.compressed is not None
+    rows = problem.compressed if sound else X
+    return scores(rows, loadings, problem.mean, problem.scale, problem.degree_weight, sound)
