@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._limits import CHUNK
+from .._limits import CACHED_ENTRIES
 from .._validation import is_operator, is_row_blocks, is_sparse, raise_not_finite, real_array
 from .problem import Problem
 from .sparse_format import compressed
@@ -66,7 +66,7 @@ def scores(
     if a.shape[1] != p:
         raise ValueError(f"X has shape {a.shape} where (m, {p}) is needed")
     out = np.empty((len(a), V.shape[1]), np.result_type(a, V))
-    step = max(1, CHUNK // max(1, len(used)))
+    step = max(1, CACHED_ENTRIES // max(1, len(used)))
     for start in range(0, len(a), step):  # rows of the columns in use are copied, some at a time
         part = a[start : start + step, used]
         if not np.isfinite(part).all():
