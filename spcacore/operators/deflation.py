@@ -223,6 +223,8 @@ class DeflatedOperator:
 
 def _products_on_support(op: _core.Operator, index: NDArray[np.intp], x: NDArray[Any]) -> NDArray[Any]:
     """(A x) on the support of x, without a pass over X where that is small."""
+    if op.reads_columns:
+        return op.apply_at(index, x, index)
     if not op.symmetric_form and len(index) <= largest_submatrix(op):
         return op.submatrix(index) @ x
     return op.apply(index, x)[index]

@@ -48,10 +48,13 @@ def thresholded_starts(
     G = op.submatrix(index)
     root = np.sqrt(np.maximum(G.diagonal(), 0))
     noise = _noise(G, root, np.arange(0, len(index), -(-len(index) // THRESHOLD_ROWS)))
-    size = np.abs(G)
-    step, largest = (noise * root).astype(G.dtype), root.astype(G.dtype)
+    unit = float(root.max()) or 1.0  # a start needs no more than single precision, near 1
+    G = (G / unit**2).astype(np.float32)
+    size, largest = np.abs(G), (root / unit).astype(np.float32)
+    step, B = (noise * largest).astype(np.float32), np.empty_like(G)
     for tau in THRESHOLDS:
-        B = size - (tau * step)[:, None] * largest
+        np.multiply((tau * step)[:, None], largest, out=B)
+        np.subtract(size, B, out=B)
         np.maximum(B, 0, out=B)
         np.copysign(B, G, out=B)
         np.fill_diagonal(B, G.diagonal())
@@ -59,7 +62,7 @@ def thresholded_starts(
             vectors = largest_eigenpairs(B, 1, v0=largest, tol=1e-2)[1]
         except ArpackError:  # not converged, or zero
             continue
-        yield index, np.ascontiguousarray(vectors[:, 0])
+        yield index, np.ascontiguousarray(vectors[:, 0], op.dtype)
 
 
 def rises_above_noise(state: DeflatedOperator, x: Solution) -> bool:
