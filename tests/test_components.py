@@ -7,6 +7,7 @@ from oracles import data_arrays, data_file
 
 import spcacore
 from spcacore import explained_variance, sparse_pca, tpower
+from spcacore._limits import CACHED_ENTRIES
 from spcacore.operators.deflation import DEFLATIONS
 
 PITPROPS = spcacore.datasets.load_pitprops()
@@ -223,3 +224,40 @@ def test_ties_of_low_rank_repeat():
     X = [[-1, -1, -1, 1, -1, -1, -1, -1] * 5, [1, 1, -1, 1, -1, 1, -1, 1] * 5]
     found = {tpower(X, 1, center=False, n_starts=1).loading.tobytes() for _ in range(20)}
     assert len(found) == 1
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_scores_of_tall_data(order, dtype):
+    """Of several pieces; no digit is lost to a mean of 1e5 (float32: 1e2) deviations."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((2 * CACHED_ENTRIES // 40 + 1, 40)) + (1e5 if dtype == np.float64 else 1e2)
+    X = np.asarray(X, dtype, order=order)
+    result = sparse_pca(X, 2, cardinality=20)
+    wide = X.astype(np.longdouble)
+    expected = (wide - wide.mean(axis=0)) @ result.loadings
+    np.testing.assert_allclose(result.scores, expected, atol=1e-9 if dtype == np.float64 else 1e-3)
+
+
+@pytest.mark.parametrize("form", ["csr", "csc"])
+@pytest.mark.parametrize("shape", [(60, 30), (600, 500)])  # the larger one is searched by columns
+@pytest.mark.parametrize("options", [{}, {"scale": True}, {"center": False}])
+def test_scores_of_sparse_data_in_any_order(shape, form, options):
+    """Entries in no order and in two parts: X is left as it is, and its scores are those of the sums."""
+    rng = np.random.default_rng(1)
+    n, p = shape
+    row, column = rng.integers(0, n, 20 * p), rng.integers(0, p, 20 * p)
+    X = scipy.sparse.coo_array((rng.uniform(0.5, 2, 20 * p), (row, column)), shape)
+    dense = X.toarray()
+    lines, length = (row, n) if form == "csr" else (column, p)
+    order = np.argsort(lines, kind="stable")
+    indptr = np.concatenate(([0], np.cumsum(np.bincount(lines, minlength=length))))
+    build = scipy.sparse.csr_array if form == "csr" else scipy.sparse.csc_array
+    X = build((X.data[order], (column if form == "csr" else row)[order], indptr), shape=shape)
+    kept = X.indices.copy()
+    screening = {"screening": "working_set"} if p > 100 else {}
+    result = sparse_pca(X, 2, cardinality=6, **options, **screening)
+    Z = dense - dense.mean(axis=0) if options.get("center", True) else dense
+    Z = Z / dense.std(axis=0, ddof=1) if "scale" in options else Z
+    np.testing.assert_allclose(result.scores, Z @ result.loadings, atol=1e-10)
+    np.testing.assert_array_equal(X.indices, kept)

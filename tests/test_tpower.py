@@ -22,7 +22,9 @@ import spcacore
 from spcacore import tpower
 from spcacore.operators.deflation import DeflatedOperator as Deflated
 from spcacore.operators.inputs import as_problem
+from spcacore.solvers.bordered_pencil import Pencil
 from spcacore.solvers.starts import search_starts
+from spcacore.solvers.swaps import may_exceed
 
 load_wine = optional("sklearn.datasets", "load_wine")
 PITPROPS = spcacore.datasets.load_pitprops()
@@ -120,6 +122,46 @@ def test_no_exchange_of_two_variables_helps(kind, dtype):
         tolerance = 1e-8 if dtype == np.float64 else 1e-4
         assert swap_gain(A, np.flatnonzero(x.loading).tolist(), x.value) <= tolerance * x.value
     assert gained > 5
+
+
+def exchanges(A, S, others):
+    """The largest eigenvalue with each of the others in the place of each variable of S."""
+    rest = [[j for j in S if j != i] for i in S]
+    return np.array([[np.linalg.eigvalsh(A[np.ix_([*R, j], [*R, j])])[-1] for j in others] for R in rest])
+
+
+@pytest.mark.parametrize("excess", [0, 1e-10, 0.1])
+@pytest.mark.parametrize("k", [2, 5])
+def test_which_exchanges_exceed_a_level(k, excess):
+    """By enumeration: none is missed, and next to the eigenvalue of the support no other is named."""
+    exceeding = 0
+    for seed in range(20):
+        A = covariance(np.random.default_rng([k, seed]).standard_normal((12, 12)))
+        S, others = np.arange(k), np.arange(k, 12)
+        basis = Pencil(None, 0.0, 0.0).basis(A[:k, :k], S)
+        level = basis.eigenvalues[0] * (1 + excess)
+        values = exchanges(A, S, others)
+        assert (np.abs(values / level - 1) > 1e-8).all()
+        above = may_exceed(basis, A[:k, k:], np.diag(A)[k:], level, 1e-9)
+        assert above[values > level].all()
+        assert excess > 1e-10 or not above[values < level].any()
+        exceeding += above.sum()
+    assert 0 < exceeding < 20 * k * (12 - k)
+
+
+@pytest.mark.parametrize("kind", ["ties", "unused variable", "level below"])
+def test_exchanges_of_which_nothing_is_known_may_exceed_a_level(kind):
+    A = covariance(np.random.default_rng(0).standard_normal((9, 6)))
+    if kind == "ties":  # the two largest eigenvalues of the support
+        A[:3, :3] = np.diag([2.0, 2.0, 1.0])
+    if kind == "unused variable":  # which has no weight in the leading eigenvector
+        A[0, 1:3] = A[1:3, 0] = 0
+        A[0, 0] = 0.5 * np.linalg.eigvalsh(A[1:3, 1:3])[-1]
+    basis = Pencil(None, 0.0, 0.0).basis(A[:3, :3], np.arange(3))
+    level = basis.eigenvalues[0] * (1 - 1e-6 if kind == "level below" else 1 + 1e-10)
+    above = may_exceed(basis, A[:3, 3:], np.diag(A)[3:], level, 1e-9)
+    assert above[0].all()
+    assert above[(exchanges(A, np.arange(3), np.arange(3, 6)) > level)].all()
 
 
 def test_exchanges_under_generalized_deflation_and_constraints():

@@ -74,7 +74,7 @@ def best_swap(
     local = pencil if pencil.Q is None else replace(pencil, Q=np.ascontiguousarray(pencil.Q[:, used]))
     near = np.ones((k, len(others)), bool)
     if plain:
-        near = _may_exceed(whole, C[:, others], variance[others], enough, SWAP_SLACK.of(op.dtype))
+        near = may_exceed(whole, C[:, others], variance[others], enough, SWAP_SLACK.of(op.dtype))
     for i in np.argsort(np.abs(x.entries), kind="stable"):
         if (state.choice is not None and state.choice.included[S[i]]) or not near[i].any():
             continue
@@ -90,10 +90,10 @@ def best_swap(
     return None
 
 
-def _may_exceed(
+def may_exceed(
     basis: PencilBasis, C: NDArray[Any], variance: NDArray[np.float64], level: float, slack: float
 ) -> NDArray[np.bool_]:
-    """Whether variable j of A[S, j] = C[:, j] and a_jj in the place of i may raise the eigenvalue above a level.
+    """Whether variable j, of A[S, j] = C[:, j] and a_jj, in the place of i may exceed an eigenvalue.
 
     With M = level I - A[S, S], not below 0, it does where c'(M without i)^-1 c > level - a_jj, c without c_i
     (the Schur complement). Let u be the leading eigenvector, e = level - lambda_1, R the inverse of M on
