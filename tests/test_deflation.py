@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
+import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import covariance, deflated, orthogonalized
 
 from spcacore import deflate
-from spcacore.operators.deflation import DEFLATIONS
+from spcacore.operators.deflation import DEFLATIONS, DeflatedOperator
+from spcacore.operators.inputs import as_problem
 
 PSD = [name for name in DEFLATIONS if not name.endswith("hotelling")]
 
@@ -246,3 +248,21 @@ def test_overflow_is_an_error_and_leaves_the_matrix(method, kind):
     with pytest.raises(ValueError, match="too large"):
         deflate(B, [1, 1], method, overwrite=True)
     assert (B == 1e308).all()
+
+
+@pytest.mark.parametrize("deflation", ["projection", "hotelling"])
+@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_array, scipy.sparse.csc_array])
+def test_what_each_variable_has_left(form, deflation):
+    """The diagonal of the deflated matrix, by hand."""
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((20, 12)) * (rng.random((20, 12)) < 0.5)
+    data = as_problem(form(X), kind="data", center=True, scale=False)
+    state, A = DeflatedOperator.from_problem(data, DEFLATIONS[deflation]), np.cov(X.T)
+    for index in (np.arange(4), np.array([3, 4, 8])):
+        x = np.zeros(12)
+        x[index] = rng.standard_normal(len(index))
+        x /= np.linalg.norm(x)
+        state = state.deflate(index, x[index], lambda _: 0.0)
+        P = np.eye(12) - np.outer(x, x)
+        A = P @ A @ P if deflation == "projection" else A - (x @ A @ x) * np.outer(x, x)
+        np.testing.assert_allclose(data.in_units(state.diagonal), np.diag(A), rtol=1e-10)
