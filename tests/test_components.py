@@ -229,7 +229,7 @@ def test_ties_of_low_rank_repeat():
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_scores_of_tall_data(order, dtype):
-    """Of several pieces; no digit is lost to a mean of 1e5 (float32: 1e2) deviations."""
+    """Of several pieces, by long doubles."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((2 * CACHED_ENTRIES // 40 + 1, 40)) + (1e5 if dtype == np.float64 else 1e2)
     X = np.asarray(X, dtype, order=order)

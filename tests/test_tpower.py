@@ -130,7 +130,7 @@ def exchanges(A, S, others):
     return np.array([[np.linalg.eigvalsh(A[np.ix_([*R, j], [*R, j])])[-1] for j in others] for R in rest])
 
 
-@pytest.mark.parametrize("excess", [0, 1e-10, 0.1])
+@pytest.mark.parametrize("excess", [-1e-10, 0, 1e-10, 0.1])
 @pytest.mark.parametrize("k", [2, 5])
 def test_which_exchanges_exceed_a_level(k, excess):
     """By enumeration: none is missed, and next to the eigenvalue of the support no other is named."""

@@ -102,8 +102,9 @@ def may_exceed(
     """
     lam, U = basis.eigenvalues, basis.W
     first, gap = level - lam[0], level - lam[1:]
-    if not (first >= 0 and gap.min() > SWAP_GAP * abs(level)):
+    if not (first >= -slack * abs(level) and gap.min() > SWAP_GAP * abs(level)):
         return np.ones(C.shape, bool)
+    first = max(first, 0.0)  # which rounding may have left below
     E = U.T @ C.astype(np.float64, copy=False)
     scaled, u, square = E[1:] / gap[:, None], U[:, :1], E[0] ** 2
     inverse = U[:, 1:] ** 2 @ (1 / gap)[:, None]
@@ -136,7 +137,7 @@ def rows_of(op: _core.Operator, S: NDArray[np.intp]) -> NDArray[Any]:
     step = 1 if op.symmetric_form else 4  # of data, four in one read
     for start in range(0, len(S), step):
         part = S[start : start + step]
-        if step == 1:
+        if len(part) == 1:  # reads less, with the same bits
             C[start] = op.apply(part, np.ones(1, op.dtype))
             continue
         V = np.zeros((op.p, len(part)), op.dtype, order="F")
