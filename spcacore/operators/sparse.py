@@ -33,7 +33,7 @@ class CompressedData(DataStorage):
     working_set = WorkingSet
 
     def __init__(self, X: Any) -> None:
-        self.matrix, self.arrays = canonical_arrays(X)
+        self.matrix, self.arrays = canonical_arrays(X, turn=True)
         self.row_major, self.shape = self.matrix.format == "csr", self.matrix.shape
         self.dtype, self.cost = self.arrays[0].dtype, max(self.arrays[0].size, self.shape[1])
 
