@@ -123,7 +123,7 @@ def called_alone(index):
 @pytest.mark.parametrize("n_threads", [2, 3, *(pytest.param(n, marks=pytest.mark.slow) for n in MANY)])
 @pytest.mark.parametrize("index", range(len(CALLS)), ids=map(repr, CALLS))
 def test_bits_of_every_call(index, n_threads):
-    """The inputs are small: `nox -s threads` runs this where the parts of loops are tiny and none is alone."""
+    """The inputs are small: `nox -s threads` runs this where loops are cut into tiny parts."""
     expected = called_alone(index)
     set_num_threads(n_threads)
     with threadpool_limits(1, user_api="blas"):
