@@ -170,6 +170,8 @@ def against_numpy(n, p, rounds):
         X[:, 20 * t : 20 * t + 20] += np.outer(rng.standard_normal(n), np.full(20, size / 5))
     bound, times = 2.0 * rotated.R, {"sca": [], "NumPy": []}
     with threadpool_limits(2, user_api="blas"), limit_threads(2):
+        sca(X[:50, :300], rotated.R, l1_bound=bound, tol=0.1)
+        rotated.plain(X[:50, :300], bound, 2)  # libraries are loaded
         for _ in range(rounds):
             start = time.perf_counter()
             n_iter = sca(X, rotated.R, l1_bound=bound).n_iter

@@ -419,6 +419,25 @@ def test_forks():
     assert run(FORK, OPENBLAS_NUM_THREADS="1").split("\n") == ["0", "True", "True True True", "True"]
 
 
+@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="threads are counted on Linux alone")
+def test_small_work_wakes_no_thread():
+    """Loops of less than two megabytes stay with the caller."""
+    code = """
+    import os
+    import numpy as np, spcacore
+    spcacore.set_num_threads(6)
+    def threads_after(n, p):
+        X = np.random.default_rng(0).standard_normal((n, p))
+        spcacore.explained_variance(X, np.eye(p, 1))
+        spcacore.l1_threshold(X.ravel(), 4.0)
+        return len(os.listdir("/proc/self/task"))
+    spcacore.sparse_pca(np.random.default_rng(0).standard_normal((100, 80)), 2, cardinality=5)
+    spcacore.varimax(np.random.default_rng(0).standard_normal((5000, 4)))
+    print(threads_after(20, 30), threads_after(65, 4000), threads_after(66, 4000) > 1)
+    """
+    assert run(code, OPENBLAS_NUM_THREADS="1") == "1 1 True"
+
+
 def test_threads_end_with_the_interpreter():
     """Also while a daemon thread is in a loop."""
     code = """

@@ -48,8 +48,8 @@ static void assign_part(void *context, spca_int part)
 static void assign(const magnitudes_t *m, real high, real d, real factor, real *w)
 {
     assigned_t s = {m, high, d, factor, w};
-    (void)do_parts(m->run, 2 * (double)m->p * sizeof(real), assign_part, &s,
-                   (m->p + STEP - 1) / STEP, NULL, NULL);
+    (void)do_parts(m->run, (double)m->p * sizeof(real), assign_part, &s, (m->p + STEP - 1) / STEP,
+                   NULL, NULL);
 }
 
 spca_status SPCA(l1_threshold)(spca_int p, const real *a, double bound, int nonnegative,
