@@ -361,6 +361,14 @@ def parallel(session):
     session.run("pytest", *options, *session.posargs, env=ONE_THREAD)
 
 
+@nox.session(python=USUAL)
+def threads(session):
+    """Every call of the table by 2 to 64 threads, with loops cut into tiny parts, of which none is alone."""
+    environment(session, ".[test]", build=["-Csetup-args=-Dharness=1"])
+    options = "-m", "slow or not slow", "-k", "every_call", "tests/test_threads.py"
+    session.run("pytest", *options, *session.posargs, env=ONE_THREAD)
+
+
 # ---- before a release ------------------------------------------------------------------------------
 
 

@@ -71,23 +71,32 @@ def waking():
     return max(0.0, times["", 2] - times["", 1] / 2)
 
 
-def main(counts):
-    calls = loops(SHAPE)
+def report(counts, shape=SHAPE):
+    """The constants, and the curve beside the model."""
+    calls = loops(shape)
     times, wake = least(calls, counts), waking()
     read = "F'u, F"  # its arithmetic is hidden behind the reads
     bandwidth = {count: calls[read][0] / times[read, count] for count in counts}
-    print(f"{SHAPE[0]} x {SHAPE[1]}; a loop wakes others in {wake * 1e6:.0f} us; reads in GB/s, by threads:")
-    print("  ".join(f"{count}: {rate / 1e9:.1f}" for count, rate in bandwidth.items()))
-    print(f"\n{'time over that of one thread (model)':40s}" + "".join(f"{count:>16d}" for count in counts))
+    lines = [
+        f"{shape[0]} x {shape[1]}; a loop wakes others in {wake * 1e6:.0f} us; reads in GB/s, by threads:",
+        "  ".join(f"{count}: {rate / 1e9:.1f}" for count, rate in bandwidth.items()),
+        "",
+        f"{'time over that of one thread (model)':36s}" + "".join(f"{count:>14d}" for count in counts),
+    ]
     for name, (size, _, n_loops) in calls.items():
         alone = times[name, 1]
-        cells = []
+        line = f"{name:36s}"
         for count in counts:
             model = max(size / bandwidth[count], alone / count) + (n_loops * wake if count > 1 else 0)
-            cells.append(f"{times[name, count] / alone:9.2f} ({model / alone:.2f})")
-        print(f"{name:40s}" + "".join(f"{cell:>16s}" for cell in cells))
+            line += f"{times[name, count] / alone:7.2f} ({model / alone:.2f})".rjust(14)
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def counts(asked=()):
+    """1 and what is asked for; by default the powers of two up to the cores."""
+    return sorted({1, *(asked or [2**i for i in range(11) if 2**i <= available_cores()])})
 
 
 if __name__ == "__main__":
-    asked = [int(word) for word in sys.argv[1:]]
-    main(sorted({1, *(asked or [2**i for i in range(11) if 2**i <= available_cores()])}))
+    print(report(counts([int(word) for word in sys.argv[1:]])))

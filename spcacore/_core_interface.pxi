@@ -9,7 +9,7 @@ cdef int spca_truncate(Py_ssize_t p, Py_ssize_t k, floating *x, floating *work) 
 cdef int spca_soft_threshold(Py_ssize_t p, const floating *a, floating level, floating *out) noexcept nogil:
     if p < 0 or not level >= 0:
         return SPCACORE_INVALID
-    kernel_soft_threshold(p, a, level, out)
+    kernel_soft_threshold(p, a, level, NULL, out)
     return SPCACORE_OK
 
 cdef int spca_l1_threshold(Py_ssize_t p, const floating *a, double bound, bint nonnegative, floating *work,
@@ -17,7 +17,7 @@ cdef int spca_l1_threshold(Py_ssize_t p, const floating *a, double bound, bint n
     if p < 1 or not bound >= 1:
         return SPCACORE_INVALID
     bound = min(bound, sqrt(<double> p))
-    return kernel_l1_threshold(p, a, bound, 2 * nonnegative, work, w, level)
+    return kernel_l1_threshold(p, a, bound, 2 * nonnegative, NULL, work, w, level)
 
 cdef Py_ssize_t spca_varimax_work(Py_ssize_t p, Py_ssize_t r) noexcept nogil:
     return max(spca_sorthomax_work(p, r), spca_dorthomax_work(p, r)) if p > 0 and r > 0 else 0
@@ -28,7 +28,7 @@ cdef int spca_varimax(Py_ssize_t p, Py_ssize_t r, double gamma, Py_ssize_t max_i
     if p < 1 or r < 1 or max_iter < 0 or not 0 <= gamma < INFINITY or not tol >= 0:
         return SPCACORE_INVALID
     n_iter[0] = 0
-    return kernel_orthomax(p, r, gamma, max_iter, tol, stop, ctx, Y, work, R, n_iter)
+    return kernel_orthomax(p, r, gamma, max_iter, tol, NULL, stop, ctx, Y, work, R, n_iter)
 
 cdef int spca_deflate_hotelling(Py_ssize_t p, floating *A, Py_ssize_t ld, const floating *x, floating *work,
                                 Py_ssize_t *iwork) noexcept nogil:

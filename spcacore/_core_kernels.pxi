@@ -75,7 +75,7 @@ def truncate(floating[::1] x, Py_ssize_t k):
 def soft_threshold(const floating[::1] a, double level, floating[::1] out):
     """S(a, level); out may be a."""
     with nogil:
-        kernel_soft_threshold(a.shape[0], &a[0], level, &out[0])
+        kernel_soft_threshold(a.shape[0], &a[0], level, spca_pool_run, &out[0])
 
 
 def l1_threshold(const floating[::1] a, double bound, int nonnegative, floating[::1] w):
@@ -86,7 +86,8 @@ def l1_threshold(const floating[::1] a, double bound, int nonnegative, floating[
     if &w[0] == &a[0]:
         work = np.empty(a.shape[0], np.float32 if floating is float else np.float64)
     with nogil:
-        status = kernel_l1_threshold(a.shape[0], &a[0], bound, nonnegative, &work[0], &w[0], &level)
+        status = kernel_l1_threshold(a.shape[0], &a[0], bound, nonnegative, spca_pool_run, &work[0], &w[0],
+                                     &level)
     return level if status == SPCA_OK else None
 
 
@@ -94,7 +95,7 @@ def l1_ball_level(const floating[::1] a, double bound, double start=0):
     """Where sum (|a| - level)_+ is the bound; 0 where the magnitudes sum to no more."""
     cdef double level
     with nogil:
-        level = kernel_l1_ball_level(a.shape[0], &a[0], bound, start)
+        level = kernel_l1_ball_level(a.shape[0], &a[0], bound, start, spca_pool_run)
     return level
 
 
@@ -287,8 +288,8 @@ def orthomax(floating[::1, :] Y, double gamma, Py_ssize_t max_iter, double tol):
     cdef double[::1, :] R = np.empty((r, r), order="F")
     cdef double[::1] work = np.empty(spca_sorthomax_work(p, r) if sizeof(floating) == 4 else spca_dorthomax_work(p, r))
     with nogil:
-        status = kernel_orthomax(p, r, gamma, max_iter, tol, on_stop, &call.c, &Y[0, 0], &work[0], &R[0, 0],
-                                 &call.c.n_iter)
+        status = kernel_orthomax(p, r, gamma, max_iter, tol, spca_pool_run, on_stop, &call.c, &Y[0, 0], &work[0],
+                                 &R[0, 0], &call.c.n_iter)
     call.check(status)
     return <int> status, np.asarray(R), call.c.n_iter
 

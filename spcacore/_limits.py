@@ -65,6 +65,7 @@ COPIED_ENTRIES = 1 << 21  # of rows that are centered into a copy
 HELD_OUT_ENTRIES = 1 << 20  # of rows left out of a fold
 ESTIMATOR_ENTRIES = 1 << 19  # of rows whose density an estimator computes
 CLUSTERING_ENTRIES = 1 << 20  # of the columns whose distances are added
+THREAD_ENTRIES = 1 << 17  # of the columns that a thread has at a time: they stay in its cache
 KMEANS_ENTRIES = 1 << 24  # of the products of points and centers of all starts that share a pass
 TILE_ROWS = 512  # rows and columns of a tile of the kernel matrix
 HELD_TILES = 8  # that a thread computes of a matrix in memory before all meet: some hundredths of a second

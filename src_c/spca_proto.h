@@ -265,20 +265,20 @@ void SPCA(select_reaching)(spca_int p, const REAL *x, spca_int k, REAL level, RE
 void SPCA(truncate)(spca_int p, spca_int k, REAL *x, REAL *work);
 
 /* S(a, level)_i = sign(a_i) (|a_i| - level)_+; out may be a. */
-void SPCA(soft_threshold)(spca_int p, const REAL *a, REAL level, REAL *out);
+void SPCA(soft_threshold)(spca_int p, const REAL *a, REAL level, spca_run run, REAL *out);
 
 /* argmax w'a, ||w|| <= 1, ||w||_1 <= bound, 1 <= bound <= sqrt(p): w = S(a, level)/||.||.
  * nonnegative: 1, of the positive part of a (whose other part is not looked at, NaN or not); 2, the
  * same, but SPCA_NONFINITE for that part too.
  * w may be a; work (p) may be w if w is not a.  SPCA_NONFINITE: w is not written but as work.
  * Witten, Tibshirani & Hastie (2009), Biostatistics 10(3), lemma 2.2. */
-spca_status SPCA(l1_threshold)(spca_int p, const REAL *a, double bound, int nonnegative, REAL *work,
-                               REAL *w, double *level);
+spca_status SPCA(l1_threshold)(spca_int p, const REAL *a, double bound, int nonnegative,
+                               spca_run run, REAL *work, REAL *w, double *level);
 
 /* The level at which sum_i (|a_i| - level)_+ = bound, by Newton's method on that convex function of
  * the level from `start`, which decides nothing but the time; 0 where sum |a_i| <= bound.  Duchi,
  * Shalev-Shwartz, Singer & Chandra (2008), ICML (l1_level.c). */
-double SPCA(l1_ball_level)(spca_int p, const REAL *a, double bound, double start);
+double SPCA(l1_ball_level)(spca_int p, const REAL *a, double bound, double start, spca_run run);
 
 /* The largest |a_i| such that the magnitudes from it upwards sum to more than bound; 0 if none.
  * work (p). */
@@ -358,8 +358,8 @@ spca_status SPCA(bordered_eigenvalues)(spca_int p, spca_int k, spca_int w, spca_
  * y_ib^2)^2 is not worth making; when none is, all is done.  At most max_iter sweeps, or steps that
  * turn all pairs at once.  work (SPCA(orthomax_work)) (ascent.c). */
 spca_status SPCA(orthomax)(spca_int p, spca_int r, double gamma, spca_int max_iter, double tol,
-                           spca_stop stop, void *ctx, REAL *Y, double *work, double *R,
-                           spca_int *n_iter);
+                           spca_run run, spca_stop stop, void *ctx, REAL *Y, double *work,
+                           double *R, spca_int *n_iter);
 spca_int SPCA(orthomax_work)(spca_int p, spca_int r);
 
 /* The same by sweeps over the pairs of columns alone.  R is multiplied by the rotations made, and

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 import types
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -49,6 +50,7 @@ ENTRIES = {  # of more than two megabytes each
     "csc": sp.csc_array(SPARSE),
     "csr, float32": sp.csr_array(SPARSE.astype(np.float32)),
 }
+MANY = (8, 64)  # threads
 LARGE = {
     "sparse_pca": lambda X: spcacore.sparse_pca(X, 2, cardinality=20),
     "sparse_pca, plain": lambda X: spcacore.sparse_pca(X, 2, cardinality=20, screening="none"),
@@ -85,19 +87,20 @@ def alone(name, entries=None):
 @pytest.mark.parametrize("name", LARGE)
 def test_bits_of_large_calls(name, entries):
     expected = alone(name, entries)
-    for n_threads in (2, 3, 8):
+    for n_threads in (2, 3):
         with threadpool_limits(1):
             set_num_threads(n_threads)
             assert outcome(LARGE[name](ENTRIES[entries])) == expected, n_threads
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("n_threads", MANY)
 @pytest.mark.parametrize("entries", ENTRIES)
-def test_bits_of_64_threads(entries):
+def test_bits_of_large_calls_by_many_threads(entries, n_threads):
     for name in LARGE:
         expected = alone(name, entries)
         with threadpool_limits(1):
-            set_num_threads(64)
+            set_num_threads(n_threads)
             assert outcome(LARGE[name](ENTRIES[entries])) == expected, name
 
 
@@ -110,14 +113,21 @@ def test_bits_of_other_loops(name):
             assert outcome(MORE[name]()) == expected, n_threads
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("call", CALLS, ids=repr)
-def test_bits_of_every_call(call):
+@functools.cache
+def called_alone(index):
+    set_num_threads(1)
     with threadpool_limits(1):
-        expected = outcome(call.run(call.clean()))
-        for n_threads in (2, 3, 8, 64):
-            set_num_threads(n_threads)
-            assert outcome(call.run(call.clean())) == expected, n_threads
+        return outcome(CALLS[index].run(CALLS[index].clean()))
+
+
+@pytest.mark.parametrize("n_threads", [2, 3, *(pytest.param(n, marks=pytest.mark.slow) for n in MANY)])
+@pytest.mark.parametrize("index", range(len(CALLS)), ids=map(repr, CALLS))
+def test_bits_of_every_call(index, n_threads):
+    """The inputs are small: `nox -s threads` runs this where loops are cut into tiny parts."""
+    expected = called_alone(index)
+    set_num_threads(n_threads)
+    with threadpool_limits(1, user_api="blas"):
+        assert outcome(CALLS[index].run(CALLS[index].clean())) == expected
 
 
 GRAMS = {
@@ -180,6 +190,19 @@ def test_callers_at_the_same_time_have_the_bits_of_one():
         set_num_threads(3)
         outs = list(pool.map(lambda case: outcome(LARGE[case[0]](ENTRIES[case[1]])), 2 * cases))
     assert outs == 2 * expected
+
+
+@pytest.mark.slow
+def test_every_call_by_four_callers_at_the_same_time():
+    """One of them has the threads, and the others do without."""
+    expected = [called_alone(index) for index in range(len(CALLS))]
+    order = np.random.default_rng(0).permutation(np.repeat(range(len(CALLS)), 2))
+    set_num_threads(3)
+    with threadpool_limits(1, user_api="blas"), warnings.catch_warnings(), ThreadPoolExecutor(4) as pool:
+        warnings.simplefilter("ignore")
+        outs = pool.map(lambda index: outcome(CALLS[index].run(CALLS[index].clean())), order)
+        for index, out in zip(order, outs, strict=True):
+            assert out == expected[index], CALLS[index]
 
 
 def test_a_callback_may_call():
@@ -394,6 +417,25 @@ print(solve() == expected)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_forks():
     assert run(FORK, OPENBLAS_NUM_THREADS="1").split("\n") == ["0", "True", "True True True", "True"]
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="threads are counted on Linux alone")
+def test_small_work_wakes_no_thread():
+    """Loops of less than two megabytes stay with the caller."""
+    code = """
+    import os
+    import numpy as np, spcacore
+    spcacore.set_num_threads(6)
+    def threads_after(n, p):
+        X = np.random.default_rng(0).standard_normal((n, p))
+        spcacore.explained_variance(X, np.eye(p, 1))
+        spcacore.l1_threshold(X.ravel(), 4.0)
+        return len(os.listdir("/proc/self/task"))
+    spcacore.sparse_pca(np.random.default_rng(0).standard_normal((100, 80)), 2, cardinality=5)
+    spcacore.varimax(np.random.default_rng(0).standard_normal((5000, 4)))
+    print(threads_after(20, 30), threads_after(65, 4000), threads_after(66, 4000) > 1)
+    """
+    assert run(code, OPENBLAS_NUM_THREADS="1") == "1 1 True"
 
 
 def test_threads_end_with_the_interpreter():

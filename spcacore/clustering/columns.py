@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._limits import CLUSTERING_ENTRIES, CLUSTERING_TOL
+from .. import _core
+from .._limits import CLUSTERING_ENTRIES, CLUSTERING_TOL, THREAD_ENTRIES
 from .._records import record
 from .._types import Array
 from .._validation import (
@@ -22,6 +23,7 @@ from .._validation import (
     refuse_not_finite,
 )
 from ..linalg.lapack import interruptible
+from ..linalg.threads import Report, in_threads
 from ..operators.permutation import permuted_columns
 from ..operators.sparse_format import compressed
 
@@ -76,11 +78,24 @@ class Columns:
         self, index: Labels | None = None, centered: bool = True
     ) -> Iterator[tuple[Any, NDArray[Any]]]:
         """Some variables, and their entries as the rows of a C-ordered matrix."""
-        width = max(1, CLUSTERING_ENTRIES // self.n)
-        for first in range(0, self.p if index is None else len(index), width):
+        for part in self._parts(CLUSTERING_ENTRIES, index):
             self.poll()
-            part: Any = slice(first, first + width) if index is None else index[first : first + width]
             yield part, self._block(part, centered)
+
+    def each_block(self, task: Callable[[Any, NDArray[Any]], object], centered: bool = True) -> None:
+        """`task` of each of the blocks of all variables, by threads: it writes to places of its own."""
+
+        def one(part: Any, report: Report) -> None:
+            report()
+            self.poll()
+            task(part, self._block(part, centered))
+
+        in_threads(one, self._parts(THREAD_ENTRIES), _core.shares_loops())
+
+    def _parts(self, entries: int, index: Labels | None = None) -> list[Any]:
+        width = max(1, entries // self.n)
+        firsts = range(0, self.p if index is None else len(index), width)
+        return [slice(i, i + width) if index is None else index[i : i + width] for i in firsts]
 
     def _block(self, part: Any, centered: bool) -> NDArray[Any]:
         if self.rows is not None:  # centered
@@ -105,7 +120,7 @@ class Columns:
         G = np.zeros((self.n, self.n), self.dtype)
         for part, T in self.blocks(np.flatnonzero(w)):
             T = T * np.sqrt(w[part, None]).astype(T.dtype)
-            G += T.T @ T
+            G += matrix_product(np.ascontiguousarray(T.T))
         return G
 
     def points(self, w: Array) -> Array:
@@ -131,19 +146,25 @@ class Columns:
         each = [
             member / np.sqrt(counts) for member, counts in (membership(l, n_clusters) for l in partitions)
         ]
-        members = np.hstack(each).astype(self.dtype) if each else np.empty((self.n, 0), self.dtype)
-        for part, T in self.blocks():
-            sums = (T @ members) ** 2
-            out[:, part] = sums.reshape(len(T), len(partitions), n_clusters).sum(axis=2).T
+        members = np.hstack([np.empty((self.n, 0)), *each]).T.astype(self.dtype, order="C")
+
+        def sums(part: Any, T: NDArray[Any]) -> None:
+            squares = matrix_product(T, members) ** 2
+            out[:, part] = squares.reshape(len(T), len(partitions), n_clusters).sum(axis=2).T
+
+        self.each_block(sums)
         return out
 
     def centers(self, labels: Labels, n_clusters: int) -> NDArray[Any]:
         """Means of the clusters, in the caller's units."""
         centers = np.empty((n_clusters, self.p), self.dtype)
         member, counts = membership(labels, n_clusters)
-        member = (member / counts).astype(self.dtype)
-        for part, T in self.blocks(centered=False):
-            centers[:, part] = self.middle[part] + np.ldexp(T @ member, self.exponent).T
+        member = (member / counts).T.astype(self.dtype, order="C")
+
+        def means(part: Any, T: NDArray[Any]) -> None:
+            centers[:, part] = self.middle[part] + np.ldexp(matrix_product(T, member), self.exponent).T
+
+        self.each_block(means, centered=False)
         return centers
 
     def permuted(self, generator: np.random.Generator, poll: Callable[[], object]) -> Columns:
@@ -155,6 +176,13 @@ class Columns:
             rows[part] = T
         generator.permuted(rows, axis=1, out=rows)
         return Columns(self.source, self.middle, self.exponent, self.names, rows, poll)
+
+
+def matrix_product(A: NDArray[Any], B: NDArray[Any] | None = None) -> NDArray[Any]:
+    """A B', or A A': the same bits for any number of threads, of BLAS too."""
+    out = np.empty((len(A), len(A if B is None else B)), A.dtype)
+    _core.matrix_product(A, B, 1.0, out)
+    return out
 
 
 def membership(labels: Labels, n_clusters: int) -> tuple[Array, Labels]:

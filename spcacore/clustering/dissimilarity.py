@@ -32,7 +32,7 @@ from .. import _core
 from .._messages import counted
 from .._types import MatrixLike, Metric
 from .._validation import check_choice, integer, number
-from .columns import Array, Columns, as_columns, check_number_range, require_memory
+from .columns import Array, Columns, as_columns, check_number_range, matrix_product, require_memory
 from .weights import Fit, WeightedResult, check_l1_bound, l1_threshold, warn_unless_converged
 
 METRICS = {"sqeuclidean": 2, "absolute": 1}  # the power of the differences that each adds
@@ -211,11 +211,15 @@ def _products(columns: Columns, w: Array, metric: str) -> Array:
     few = np.count_nonzero(w) <= columns.n
     root = columns.weighted_rows(w) if few else columns.weighted_gram(w)
     s = np.einsum("ij,ij->j", root, root) if few else root.diagonal()
-    for part, T in columns.blocks():
-        product = T @ root.T
+
+    def some(part: Any, T: NDArray[Any]) -> None:
+        product = matrix_product(T, root)
         quadratic = np.einsum("ij,ij->i", product, product if few else T)
         square = T * T
-        out[part] = 2 * (columns.n * (square @ s) + s.sum() * square.sum(axis=1) + 2 * quadratic)
+        weighted = np.einsum("ij,j->i", square, s)
+        out[part] = 2 * (columns.n * weighted + s.sum() * square.sum(axis=1) + 2 * quadratic)
+
+    columns.each_block(some)
     return out
 
 

@@ -18,6 +18,7 @@
  * is decided with the rounding of N, NOISE times the energy of the pair, counted against it; where
  * that leaves a doubt, all sums are in double from then on.  Columns so far below the others that
  * their fourth powers would be lost are left to sweeps, which scale each pair. */
+#include "ascent.h"
 #include "planar.h"
 #include <string.h>
 
@@ -25,36 +26,6 @@
 #define SUBSET_SWEEPS 40
 #define NOISE 0x1p-23
 #define FAINT 0x1p-80 /* fourth powers, where the largest entry is near 1 */
-
-typedef enum {
-    START,   /* as TRIAL, and the Gram matrix and the criterion of the rows as they are */
-    TRIAL,   /* single precision, rows only read */
-    ROTATE,  /* rows rotated, sums of the rounded rows in single precision */
-    PRECISE, /* rows rotated, sums in double */
-} pass_t;
-
-typedef struct {
-    spca_int p, r, pairs;
-    double share, part; /* gamma/(1 + gamma)/p, 1/(1 + gamma) */
-    double range;
-    spca_stop stop;
-    void *ctx;
-    real *Y;
-    double *done, *local;          /* R so far applied to the rows; what is still to apply */
-    double *G0, *G, *S, *U, *half; /* Gram matrices at no rotation and now; sums of moments.c */
-    double *N, *D, *energy;        /* by pairs */
-    double f, level;               /* criterion/(1 + gamma), sum of ||y_i||^4 */
-    double fourth;                 /* sum of y_ij^4 at no rotation */
-    int faint;                     /* some pairs are left to sweeps */
-    double *y, *z, *w, *square;    /* tiles of either precision */
-} state_t;
-
-/* The next n of work, or NULL where only the length is asked for. */
-static double *take(double *work, spca_int *used, spca_int n)
-{
-    *used += n;
-    return work ? work + *used - n : NULL;
-}
 
 /* How many rows the start is found from. */
 static spca_int subset_rows(spca_int p, spca_int r)
@@ -76,80 +47,6 @@ static spca_int candidates(spca_int p, spca_int r)
 }
 
 /* ---- passes --------------------------------------------------------------------------------- */
-
-/* y = range x, in single precision. */
-VECTORIZED static void narrow(spca_int n, double range, const real *restrict x, float *restrict y)
-{
-    real scale = (real)range;
-    for (spca_int i = 0; i < n; i++) y[i] = (float)(x[i] * scale);
-}
-
-/* y = range x, in double. */
-VECTORIZED static void widen(spca_int n, double range, const real *restrict x, double *restrict y)
-{
-    for (spca_int i = 0; i < n; i++) y[i] = (double)x[i] * range;
-}
-
-/* y = range times the rows from start on, zeros behind the last. */
-static void load_single(const state_t *s, spca_int start, spca_int n, float *y)
-{
-    for (spca_int a = 0; a < s->r; a++) {
-        narrow(n, s->range, s->Y + a * s->p + start, y + a * SPCA_TILE);
-        for (spca_int i = n; i < SPCA_TILE; i++) y[a * SPCA_TILE + i] = 0;
-    }
-    if (s->r % 2) memset(y + s->r * SPCA_TILE, 0, SPCA_TILE * sizeof(float));
-}
-
-/* z = rows of Y times local, written back. */
-static void rotate_rows(const state_t *s, spca_int start, spca_int n, real *y, real *z)
-{
-    for (spca_int a = 0; a < s->r; a++) {
-        memcpy(y + a * SPCA_TILE, s->Y + a * s->p + start, (size_t)n * sizeof(real));
-        for (spca_int i = n; i < SPCA_TILE; i++) y[a * SPCA_TILE + i] = 0;
-    }
-    SPCA(tile_turn)(s->r, s->local, y, z);
-    for (spca_int a = 0; a < s->r; a++)
-        memcpy(s->Y + a * s->p + start, z + a * SPCA_TILE, (size_t)n * sizeof(real));
-}
-
-/* Sums of moments.c over all rows times local. */
-static spca_status sum_moments(state_t *s, pass_t pass)
-{
-    spca_int r = s->r, size = (r + r % 2) * SPCA_TILE;
-    size_t matrix = (size_t)(r * r) * sizeof(double);
-    float *w = (float *)s->w;
-    double *G = pass == START ? s->G0 : s->G;
-    memset(s->S, 0, matrix);
-    memset(s->U, 0, matrix);
-    if (pass == START || pass == PRECISE) memset(G, 0, matrix);
-    if (pass == START) s->fourth = 0;
-    for (spca_int start = 0; start < s->p; start += SPCA_TILE) {
-        spca_int n = min_int(SPCA_TILE, s->p - start);
-        if (asked_to_stop(s->stop, s->ctx)) return SPCA_STOPPED;
-        if (pass == START || pass == TRIAL) {
-            load_single(s, start, n, (float *)s->y);
-            if (pass == START) s->fourth += spca_stile_norms(r, (float *)s->y, (float *)s->square);
-            if (pass == START && s->share > 0) spca_stile_gram(r, (float *)s->y, G);
-            spca_stile_turn(r, s->local, (float *)s->y, w);
-        } else {
-            rotate_rows(s, start, n, (real *)s->y, (real *)s->z);
-            if (pass == PRECISE)
-                widen(size, s->range, (real *)s->z, s->w);
-            else
-                narrow(size, s->range, (real *)s->z, w);
-        }
-        if (pass == PRECISE) {
-            spca_dtile_moments(r, s->w, s->square, s->S, s->U);
-            if (s->share > 0) spca_dtile_gram(r, s->w, G);
-        } else {
-            spca_stile_moments(r, w, (float *)s->square, s->S, s->U);
-        }
-    }
-    if (pass == START)
-        for (spca_int a = 0; a < r; a++)
-            for (spca_int b = 0; b < a; b++) G[a * r + b] = G[b * r + a];
-    return SPCA_OK;
-}
 
 /* x'y */
 static double inner(spca_int n, const double *restrict x, const double *restrict y)
@@ -173,7 +70,7 @@ static spca_status evaluate(state_t *s, pass_t pass, const double *R)
     spca_int r = s->r, q = 0;
     spca_status status;
     cross(r, s->done, R, s->local);
-    status = sum_moments(s, pass);
+    status = SPCA(sum_moments)(s, pass);
     if (status < 0) return status;
     if (pass == ROTATE || pass == PRECISE) memcpy(s->done, R, (size_t)(r * r) * sizeof(double));
     if (pass != PRECISE && s->share > 0) {
@@ -223,11 +120,12 @@ static spca_int gather(const state_t *s, spca_int stride, spca_int room, float *
 {
     spca_int rows = 0, count = 0, seen = 0, chosen = 0, every, ties;
     float bound;
+    place_t at = place_of(s, 0);
     for (spca_int start = 0; start < s->p; start += stride * SPCA_TILE) {
         spca_int n = min_int(SPCA_TILE, s->p - start);
-        load_single(s, start, n, (float *)s->y);
-        (void)spca_stile_norms(s->r, (float *)s->y, (float *)s->square);
-        memcpy(norm + rows, s->square, (size_t)n * sizeof(float));
+        SPCA(load_single)(s, start, n, (float *)at.y);
+        (void)spca_stile_norms(s->r, (float *)at.y, (float *)at.square);
+        memcpy(norm + rows, at.square, (size_t)n * sizeof(float));
         rows += n;
     }
     bound = spca_skth_largest(rows, norm, room, work, &ties);
@@ -336,8 +234,8 @@ typedef struct {
 static search_t lay_out(spca_int p, spca_int r, double *work, spca_int *used)
 {
     search_t m;
-    spca_int n = r * r, tile = (r + r % 2) * SPCA_TILE, pairs = r * (r - 1) / 2;
-    spca_int size = (spca_int)sizeof(real);
+    spca_int n = r * r, pairs = r * (r - 1) / 2, size = (spca_int)sizeof(real), place;
+    (void)place_in(r, NULL, &place);
     memset(&m, 0, sizeof m);
     *used = 0;
     m.s.done = take(work, used, n);
@@ -350,10 +248,6 @@ static search_t lay_out(spca_int p, spca_int r, double *work, spca_int *used)
     m.s.N = take(work, used, pairs);
     m.s.D = take(work, used, pairs);
     m.s.energy = take(work, used, pairs);
-    m.s.y = take(work, used, tile);
-    m.s.z = take(work, used, tile);
-    m.s.w = take(work, used, tile);
-    m.s.square = take(work, used, tile);
     m.before = take(work, used, n);
     m.slope = take(work, used, pairs);
     m.angle = take(work, used, pairs);
@@ -363,6 +257,7 @@ static search_t lay_out(spca_int p, spca_int r, double *work, spca_int *used)
     m.work = (float *)take(work, used, candidates(p, r) / 2);
     m.index = (spca_int *)take(work, used, subset_rows(p, r));
     m.subset = (real *)take(work, used, subset_rows(p, r) * r * size / 8 + 1);
+    m.s.scratch = take(work, used, places(p) * place);
     return m;
 }
 
@@ -518,8 +413,8 @@ static spca_status ascend(search_t *m)
 }
 
 spca_status SPCA(orthomax)(spca_int p, spca_int r, double gamma, spca_int max_iter, double tol,
-                           spca_stop stop, void *ctx, real *Y, double *work, double *R,
-                           spca_int *n_iter)
+                           spca_run run, spca_stop stop, void *ctx, real *Y, double *work,
+                           double *R, spca_int *n_iter)
 {
     spca_int used;
     search_t m;
@@ -535,6 +430,7 @@ spca_status SPCA(orthomax)(spca_int p, spca_int r, double gamma, spca_int max_it
     m.s.pairs = r * (r - 1) / 2;
     m.s.part = 1 / (1 + gamma);
     m.s.share = gamma / (1 + gamma) / (double)p;
+    m.s.run = run;
     m.s.stop = stop;
     m.s.ctx = ctx;
     m.s.Y = Y;

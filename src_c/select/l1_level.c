@@ -30,7 +30,8 @@ enum {
     SAMPLE = 4096,
     WHOLE = 1024, /* a set up to this size is its own sample */
     FEW = 100,    /* a bracket is collected when it holds up to 1/FEW of the sample */
-    ATTEMPTS = 8
+    ATTEMPTS = 8,
+    MOST = 64 /* parts */
 };
 
 /* A share of the entries of a set; rest: what it lacks of the sums at rest.level. */
@@ -123,6 +124,50 @@ VECTORIZED static spca_int sweep(const magnitudes_t *m, real low, real high, rea
     return found;
 }
 
+/* Entries of a part. */
+static spca_int step_of(spca_int p)
+{
+    spca_int least = SPCA_PART / (spca_int)sizeof(real);
+    return (p / MOST > least ? p / MOST : least) / LANES * LANES + LANES;
+}
+
+typedef struct {
+    const magnitudes_t *m;
+    real low, high, *out;
+    spca_int step, found[MOST];
+    sums_t sums[MOST];
+} parts_t;
+
+/* Entries next to each other; what is collected goes to where they would. */
+static void sweep_part(void *context, spca_int part)
+{
+    parts_t *s = context;
+    spca_int start = part * s->step;
+    magnitudes_t m = *s->m;
+    m.p = min_int(s->step, m.p - start);
+    m.x += start;
+    s->found[part] = sweep(&m, s->low, s->high, s->out ? s->out + start : NULL, s->sums + part);
+}
+
+/* The same by parts, whose sums are added in order. */
+static spca_int sweep_all(const magnitudes_t *m, real low, real high, real *out, sums_t *t)
+{
+    parts_t s = {.m = m, .low = low, .high = high, .out = out, .step = step_of(m->p)};
+    spca_int found = 0;
+    (void)do_parts(m->run, (double)m->p * sizeof(real), sweep_part, &s,
+                   (m->p + s.step - 1) / s.step, NULL, NULL);
+    *t = (sums_t){(double)high, 0, 0, 0};
+    for (spca_int part = 0; part * s.step < m->p; part++) {
+        t->count += s.sums[part].count;
+        t->sum += s.sums[part].sum;
+        t->square += s.sums[part].square;
+        if (s.found[part] > 0)
+            memmove(out + found, out + part * s.step, (size_t)s.found[part] * sizeof(real));
+        found += s.found[part];
+    }
+    return found;
+}
+
 /* Moves the level at which t sums to `level`, given what lies in between, summed at `level`. */
 static void move(sums_t *t, double level, const sums_t *between)
 {
@@ -144,7 +189,7 @@ static spca_int split(real pivot, double c, spca_int n, real *a, bracket_t *b)
 {
     spca_int kept = 0;
     sums_t between, at_pivot = b->above;
-    sweep(&(magnitudes_t){n, a, 0, 1}, pivot, pivot, NULL, &between);
+    sweep(&(magnitudes_t){n, a, 0, 1, NULL}, pivot, pivot, NULL, &between);
     move(&at_pivot, (double)pivot, &between);
     if (reaches(&at_pivot, c)) {
         b->low = pivot;
@@ -305,7 +350,7 @@ static spca_status locate(const magnitudes_t *m, double c, sample_t *s, real *wo
         int last = set.p <= BLOCK || attempt == ATTEMPTS;
         bracket_t near = last ? *b : choose(s, c, anchored, *b);
         sums_t t, between;
-        spca_int n = sweep(&set, near.low, near.high, work, &between);
+        spca_int n = sweep_all(&set, near.low, near.high, work, &between);
         t = outer;
         move(&t, (double)near.high, &between);
         if (!isfinite(t.square)) return SPCA_NONFINITE;
@@ -318,7 +363,7 @@ static spca_status locate(const magnitudes_t *m, double c, sample_t *s, real *wo
         b->high = near.high;
         b->above = t;
         if (near.low < near.high) {
-            sweep(&(magnitudes_t){n, work, 0, 1}, near.low, near.low, NULL, &between);
+            sweep(&(magnitudes_t){n, work, 0, 1, NULL}, near.low, near.low, NULL, &between);
             move(&t, (double)near.low, &between);
             if (!isfinite(t.square)) return SPCA_NONFINITE;
             if ((near.low > b->low || near.low == 0) && !reaches(&t, c)) { /* L is below */
@@ -327,7 +372,7 @@ static spca_status locate(const magnitudes_t *m, double c, sample_t *s, real *wo
             } else {
                 b->low = near.low;
                 outer = b->above;
-                set = (magnitudes_t){n, work, 0, 1};
+                set = (magnitudes_t){n, work, 0, 1, NULL};
                 if (last || n == 0) break;
                 sample_magnitudes(&set, s);
                 anchored = 0;
@@ -412,8 +457,8 @@ spca_status SPCA(l1_level)(magnitudes_t *m, double c, real *work, bracket_t *b, 
 }
 
 /* Count and summed excess of the magnitudes above level, in double. */
-VECTORIZED static void excess_over(spca_int p, const real *a, double level, double *count,
-                                   double *sum)
+VECTORIZED static void add_excess(spca_int p, const real *a, double level, double *count,
+                                  double *sum)
 {
     enum { WIDTH = 8, TILE = 4096 };
     *count = *sum = 0;
@@ -439,16 +484,43 @@ VECTORIZED static void excess_over(spca_int p, const real *a, double level, doub
     }
 }
 
+typedef struct {
+    spca_int p, step;
+    const real *a;
+    double level, count[MOST], sum[MOST];
+} excess_t;
+
+static void excess_part(void *context, spca_int part)
+{
+    excess_t *s = context;
+    spca_int start = part * s->step;
+    add_excess(min_int(s->step, s->p - start), s->a + start, s->level, s->count + part,
+               s->sum + part);
+}
+
+static void excess_over(spca_int p, const real *a, double level, spca_run run, double *count,
+                        double *sum)
+{
+    excess_t s = {.p = p, .step = step_of(p), .a = a, .level = level};
+    (void)do_parts(run, (double)p * sizeof(real), excess_part, &s, (p + s.step - 1) / s.step, NULL,
+                   NULL);
+    *count = *sum = 0;
+    for (spca_int part = 0; part * s.step < p; part++) {
+        *count += s.count[part];
+        *sum += s.sum[part];
+    }
+}
+
 /* From below the root, where sets of entries only shrink, each step but the last loses one; from
  * above it, one step leads below.  A bound below the rounding of the largest entry leaves nothing.
  * Where the bound is the sum but for rounding, the root from below may be no root from above.
  */
-double SPCA(l1_ball_level)(spca_int p, const real *a, double bound, double start)
+double SPCA(l1_ball_level)(spca_int p, const real *a, double bound, double start, spca_run run)
 {
     double level = start > 0 && start <= (double)REAL_MAX ? start : 0, before = -1;
     for (;;) {
         double count, sum, next;
-        excess_over(p, a, level, &count, &sum);
+        excess_over(p, a, level, run, &count, &sum);
         if (count == 0 && before >= 0) return level;
         next = count > 0 ? level + (sum - bound) / count : 0;
         if (!(next > 0)) {

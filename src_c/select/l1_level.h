@@ -9,6 +9,7 @@ typedef struct {
     const real *x;
     int nonnegative;
     real scale;
+    spca_run run;
 } magnitudes_t;
 
 /* Of the entries >= level: the count, the sum and the sum of squares of their excess over level. */

@@ -14,7 +14,7 @@ static inline real entry(real x, real b, real factor)
 }
 
 /* w may be m->x.  A loop for each case, so that the compiler may use vectors. */
-VECTORIZED static void assign(const magnitudes_t *m, real high, real d, real factor, real *w)
+VECTORIZED static void assign_some(const magnitudes_t *m, real high, real d, real factor, real *w)
 {
     const real *x = m->x;
     real scale = m->scale;
@@ -29,10 +29,33 @@ VECTORIZED static void assign(const magnitudes_t *m, real high, real d, real fac
         for (spca_int i = 0; i < p; i++) w[i] = entry(x[i], fabs(x[i]) * scale - high + d, factor);
 }
 
-spca_status SPCA(l1_threshold)(spca_int p, const real *a, double bound, int nonnegative, real *work,
-                               real *w, double *level)
+typedef struct {
+    const magnitudes_t *m;
+    real high, d, factor, *w;
+} assigned_t;
+
+enum { STEP = SPCA_PART / sizeof(real) };
+
+static void assign_part(void *context, spca_int part)
 {
-    magnitudes_t m = {p, a, nonnegative, 1};
+    const assigned_t *s = context;
+    magnitudes_t m = *s->m;
+    m.x += part * STEP;
+    m.p = min_int(STEP, m.p - part * STEP);
+    assign_some(&m, s->high, s->d, s->factor, s->w + part * STEP);
+}
+
+static void assign(const magnitudes_t *m, real high, real d, real factor, real *w)
+{
+    assigned_t s = {m, high, d, factor, w};
+    (void)do_parts(m->run, (double)m->p * sizeof(real), assign_part, &s, (m->p + STEP - 1) / STEP,
+                   NULL, NULL);
+}
+
+spca_status SPCA(l1_threshold)(spca_int p, const real *a, double bound, int nonnegative,
+                               spca_run run, real *work, real *w, double *level)
+{
+    magnitudes_t m = {p, a, nonnegative, 1, run};
     bracket_t b;
     double d, norm, j, slack;
     spca_status status = SPCA(l1_level)(&m, bound, work, &b, &d, &norm);
@@ -55,8 +78,8 @@ spca_status SPCA(l1_threshold)(spca_int p, const real *a, double bound, int nonn
     return SPCA_OK;
 }
 
-void SPCA(soft_threshold)(spca_int p, const real *a, real level, real *out)
+void SPCA(soft_threshold)(spca_int p, const real *a, real level, spca_run run, real *out)
 {
-    const magnitudes_t m = {p, a, 0, 1};
+    const magnitudes_t m = {p, a, 0, 1, run};
     assign(&m, level, 0, 1, out);
 }

@@ -58,7 +58,7 @@ static spca_status prepare(spca_int *nnz, spca_int *index, real *value, double b
     scal(*nnz, 1 / nrm2(*nnz, value), value);
     if (final && !satisfies((vector_t){*nnz, index, value}, bound, nonnegative)) {
         spca_status status =
-            SPCA(l1_threshold)(*nnz, value, bound, nonnegative, work, value, &level);
+            SPCA(l1_threshold)(*nnz, value, bound, nonnegative, NULL, work, value, &level);
         if (status < 0) return status;
         *nnz = compress(*nnz, index, value, index);
     }
@@ -86,7 +86,7 @@ static spca_status maximize(const operator_t *A, vector_t v, double bound, int n
             tau = a == 0 ? fabs(next[a]) : fmin(tau, fabs(next[a]));
         *level = 0;
         if (count > 0) /* finite entries always have one */
-            (void)SPCA(l1_threshold)(count, next, bound, nonnegative, work, next, level);
+            (void)SPCA(l1_threshold)(count, next, bound, nonnegative, A->run, work, next, level);
         if (tau == 0 || *level >= (double)tau) {
             *nnz = compress(count, index, next, index);
             return SPCA_OK;
@@ -145,7 +145,7 @@ spca_status SPCA(pmd_two_way)(const operator_t *A, double bound, double sample_b
         if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
         status = SPCA(forward)(A, v, stop, ctx, rest, f);
         if (status < 0) return status;
-        status = SPCA(l1_threshold)(A->m, f, sample_bound, 0, rest, u, &level);
+        status = SPCA(l1_threshold)(A->m, f, sample_bound, 0, A->run, rest, u, &level);
         if (status < 0) return status;
         product = strands_dot(A->m, u, f);
         *objective = product / sqrt(outside);
@@ -157,7 +157,7 @@ spca_status SPCA(pmd_two_way)(const operator_t *A, double bound, double sample_b
         status = SPCA(backward)(A, u, stop, ctx, rest, next);
         if (status < 0) return status;
         SPCA(add_span)(A, A->factor * product / outside, v, next);
-        (void)SPCA(l1_threshold)(A->p, next, bound, nonnegative, rest, next, &level);
+        (void)SPCA(l1_threshold)(A->p, next, bound, nonnegative, A->run, rest, next, &level);
         if ((count = compress(A->p, NULL, next, iwork)) == 0) return SPCA_ZERO_VECTOR;
         feasible = feasible || satisfies(v, bound, nonnegative);
         previous = *objective;

@@ -43,7 +43,7 @@ static spca_status evaluate(spca_int p, spca_int t, const real *Q, const real *a
 {
     spca_status status;
     subtract_span(p, t, Q, a, mu, b);
-    status = SPCA(l1_threshold)(p, b, bound, 0, work, w, level);
+    status = SPCA(l1_threshold)(p, b, bound, 0, NULL, work, w, level);
     if (status < 0) return status;
     *h = (dual_t){0, 0};
     for (spca_int i = 0; i < p; i++) h->value += (double)w[i] * (double)b[i];

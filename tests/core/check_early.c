@@ -139,7 +139,7 @@ static void run_direct(trial_t *t, early_t *e)
 static void run_orthomax(trial_t *t, early_t *e)
 {
     spca_int n_iter, work = SPCA(orthomax_work)(e->p, e->r);
-    e->status = SPCA(orthomax)(e->p, e->r, e->kind & 1, e->most, e->tol, stop_at, &e->stop,
+    e->status = SPCA(orthomax)(e->p, e->r, e->kind & 1, e->most, e->tol, NULL, stop_at, &e->stop,
                                SPCA(copy_of)(t, e->p * e->r, e->X), SCRATCH(t, work, double),
                                SCRATCH(t, e->r * e->r, double), &n_iter);
 }

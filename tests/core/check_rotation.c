@@ -29,7 +29,7 @@ static spca_status rotate(trial_t *t, rotation_t which, spca_int p, spca_int r, 
     for (spca_int i = 0; which != ORTHOMAX && i < r * r; i++) R[i] = i % (r + 1) == 0;
     switch (which) {
     case ORTHOMAX:
-        return SPCA(orthomax)(p, r, gamma, most, tol, asked, stop, Y,
+        return SPCA(orthomax)(p, r, gamma, most, tol, spca_pool_run, asked, stop, Y,
                               SCRATCH(t, SPCA(orthomax_work)(p, r), double), R, n_iter);
     case PLANAR:
         return SPCA(planar_sweeps)(p, r, gamma, most, tol, asked, stop, Y, R, n_iter);

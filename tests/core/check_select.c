@@ -89,7 +89,8 @@ void SPCA(check_l1_threshold)(trial_t *t)
     double product = 0, sum = 0, norm = 0, top = 0, least;
     real *w = inside ? SPCA(copy_of)(t, p, a) : WORK(t, p),
          *work = chance(t, 50) && !inside ? w : WORK(t, p);
-    spca_status status = SPCA(l1_threshold)(p, inside ? w : a, c, nonnegative, work, w, &level);
+    spca_status status =
+        SPCA(l1_threshold)(p, inside ? w : a, c, nonnegative, spca_pool_run, work, w, &level);
     SPCA(digest)(t, status, p, w);
     for (spca_int i = 0; i < p; i++) {
         bad |= (nonnegative == 1 ? isnan(a[i]) ? 0 : a[i] > REAL_MAX : !isfinite(a[i])) != 0;
@@ -126,8 +127,8 @@ void SPCA(check_lone_entries)(trial_t *t)
     const spca_int *place = SPCA(subset)(t, p, few);
     for (spca_int i = 0; i < p; i++) a[i] = 0;
     for (spca_int k = 0; k < few; k++) a[place[k]] = k % 2 ? -size : size;
-    CHECK(t, SPCA(l1_threshold)(p, a, fmin(bound, sqrt((double)p)), 0, WORK(t, p), w, &level) ==
-                 SPCA_OK);
+    CHECK(t, SPCA(l1_threshold)(p, a, fmin(bound, sqrt((double)p)), 0, NULL, WORK(t, p), w,
+                                &level) == SPCA_OK);
     SPCA(digest)(t, SPCA_OK, p, w);
     for (spca_int i = 0; i < p; i++)
         CHECK(t, NEAR(w[i], (double)a[i] / (double)size / sqrt((double)few), 1));
@@ -140,7 +141,7 @@ void SPCA(check_levels)(trial_t *t)
     const real *a = SPCA(numbers)(t, style, p), limit = (real)below(t, 200) / 100;
     real *out = WORK(t, p), kept;
     double *sorted = zeros(t, p), total = 0, bound, level, sum = 0, above = 0, want = 0;
-    SPCA(soft_threshold)(p, a, limit, out);
+    SPCA(soft_threshold)(p, a, limit, spca_pool_run, out);
     SPCA(digest)(t, SPCA_OK, p, out);
     for (spca_int i = 0; i < p; i++) {
         real size = fabs(a[i]) - limit;
@@ -149,7 +150,8 @@ void SPCA(check_levels)(trial_t *t)
         total += sorted[i];
     }
     bound = total * (double)below(t, 110) / 100;
-    level = SPCA(l1_ball_level)(p, a, bound, chance(t, 50) ? 0 : (double)below(t, 400) / 100);
+    level = SPCA(l1_ball_level)(p, a, bound, chance(t, 50) ? 0 : (double)below(t, 400) / 100,
+                                spca_pool_run);
     digest(t, &level, sizeof level);
     for (spca_int i = 0; i < p; i++) sum += fmax(sorted[i] - level, 0);
     CHECK(t, level >= 0 && fabs(sum - fmin(bound, total)) <= 1e-12 * total + 1e-300);

@@ -34,9 +34,38 @@ static spca_int products(trial_t *t, const problem_t *q, vector_t v, const real 
     return length;
 }
 
+static const spca_run runs[] = {NULL, backwards, spca_pool_run};
+
+/* Thresholds, and a rotation of rows enough for it to go by passes. */
+static void check_vectors(trial_t *t)
+{
+    spca_int p = between(t, 2, 3000), rows = chance(t, 20) ? between(t, 4096, 5000) : 2, n_iter;
+    spca_int r = between(t, 2, 3), work = SPCA(orthomax_work)(rows, r);
+    const real *a = SPCA(numbers)(t, PLAIN, p), *X = SPCA(numbers)(t, PLAIN, rows * r);
+    double bound = 1 + (sqrt((double)p) - 1) * (double)below(t, 101) / 100;
+    double gamma = (double)below(t, 2), level[3][2];
+    real *w[3], *soft[3], *Y[3];
+    double *R = SCRATCH(t, r * r, double);
+    for (int i = 0; i < 3; i++) {
+        w[i] = WORK(t, p);
+        soft[i] = WORK(t, p);
+        Y[i] = SPCA(copy_of)(t, rows * r, X);
+        CHECK(t,
+              SPCA(l1_threshold)(p, a, bound, 0, runs[i], WORK(t, p), w[i], level[i]) == SPCA_OK);
+        level[i][1] = SPCA(l1_ball_level)(p, a, bound, 0, runs[i]);
+        SPCA(soft_threshold)(p, a, (real)level[i][1], runs[i], soft[i]);
+        CHECK(t, SPCA(orthomax)(rows, r, gamma, 9, 1e-6, runs[i], NULL, NULL, Y[i],
+                                SCRATCH(t, work, double), R, &n_iter) >= 0);
+        CHECK(t, memcmp(w[i], w[0], (size_t)p * sizeof(real)) == 0);
+        CHECK(t, memcmp(soft[i], soft[0], (size_t)p * sizeof(real)) == 0);
+        CHECK(t, memcmp(level[i], level[0], sizeof *level) == 0);
+        CHECK(t, memcmp(Y[i], Y[0], (size_t)(rows * r) * sizeof(real)) == 0);
+    }
+    SPCA(digest)(t, SPCA_OK, rows * r, Y[0]);
+}
+
 void SPCA(check_threads)(trial_t *t)
 {
-    const spca_run runs[] = {NULL, backwards, spca_pool_run};
     problem_t q;
     spca_int p, m, k, length[3];
     const spca_int *index;
@@ -58,4 +87,5 @@ void SPCA(check_threads)(trial_t *t)
         CHECK(t, memcmp(out[i], out[0], (size_t)length[0] * sizeof(real)) == 0);
     }
     SPCA(digest)(t, SPCA_OK, length[0], out[0]);
+    check_vectors(t);
 }

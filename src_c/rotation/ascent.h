@@ -1,0 +1,79 @@
+/* ascent.h - private: the state of an orthomax rotation of many rows, and its passes over them. */
+#ifndef SPCA_ASCENT_H
+#define SPCA_ASCENT_H
+#include "real.h"
+
+enum { MOST_PARTS = 64, PART_ROWS = SPCA_LEAST(1 << 13) };
+
+typedef enum {
+    START,   /* as TRIAL, and the Gram matrix and the criterion of the rows as they are */
+    TRIAL,   /* single precision, rows only read */
+    ROTATE,  /* rows rotated, sums of the rounded rows in single precision */
+    PRECISE, /* rows rotated, sums in double */
+} pass_t;
+
+typedef struct {
+    spca_int p, r, pairs;
+    double share, part; /* gamma/(1 + gamma)/p, 1/(1 + gamma) */
+    double range;
+    spca_stop stop;
+    void *ctx;
+    real *Y;
+    double *done, *local;          /* R so far applied to the rows; what is still to apply */
+    double *G0, *G, *S, *U, *half; /* Gram matrices at no rotation and now; sums of moments.c */
+    double *N, *D, *energy;        /* by pairs */
+    double f, level;               /* criterion/(1 + gamma), sum of ||y_i||^4 */
+    double fourth;                 /* sum of y_ij^4 at no rotation */
+    int faint;                     /* some pairs are left to sweeps */
+    spca_run run;
+    double *scratch; /* of each part of a pass */
+} state_t;
+
+/* What a part of a pass has to itself: tiles of either precision, and sums. */
+typedef struct {
+    double *y, *z, *w, *square, *S, *U, *G, *fourth;
+} place_t;
+
+/* The next n of work, or NULL where only the length is asked for. */
+static inline double *take(double *work, spca_int *used, spca_int n)
+{
+    *used += n;
+    return work ? work + *used - n : NULL;
+}
+
+static inline place_t place_in(spca_int r, double *scratch, spca_int *used)
+{
+    spca_int tile = (r + r % 2) * SPCA_TILE, n = r * r;
+    place_t at;
+    *used = 0;
+    at.y = take(scratch, used, tile);
+    at.z = take(scratch, used, tile);
+    at.w = take(scratch, used, tile);
+    at.square = take(scratch, used, tile);
+    at.S = take(scratch, used, n);
+    at.U = take(scratch, used, n);
+    at.G = take(scratch, used, n);
+    at.fourth = take(scratch, used, 1);
+    return at;
+}
+
+/* Of part `part`. */
+static inline place_t place_of(const state_t *s, spca_int part)
+{
+    spca_int size;
+    (void)place_in(s->r, NULL, &size);
+    return place_in(s->r, s->scratch + part * size, &size);
+}
+
+/* How many parts of a pass have scratch at the same time, an eighth of the rows at most. */
+static inline spca_int places(spca_int p)
+{
+    return p < PART_ROWS ? 1 : min_int(p / PART_ROWS, MOST_PARTS);
+}
+
+/* y = range times n rows from start on, in single precision; zeros behind the last. */
+void SPCA(load_single)(const state_t *s, spca_int start, spca_int n, float *y);
+
+/* The sums of moments.c over all rows times local. */
+spca_status SPCA(sum_moments)(state_t *s, pass_t pass);
+#endif
