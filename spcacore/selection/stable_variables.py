@@ -53,6 +53,7 @@ from .tuning import NamedArray
 
 MODELS = ("sparse_pca", "spca", "sca", "soppca", "sparse_cca", "sparse_lda")
 WEIGHTED: dict[str, Callable[..., Any]] = {"spca": spca, "sca": sca}
+ASSUMPTIONS = ("none", "unimodal", "r-concave")
 ALIGNMENTS = ("assignment", "procrustes")
 Callback = Callable[[SelectionProgress], object]
 
@@ -65,6 +66,7 @@ def stability(
     model: Literal["sparse_pca", "spca", "sca", "soppca", "sparse_cca", "sparse_lda"] = "sparse_pca",
     resampling: Resampling = "complementary", n_resamples: int = 100,
     threshold: float | None = None, max_false: float = 1.0, level: float = 0.95,
+    assumption: Literal["none", "unimodal", "r-concave"] | None = None,
     alignment: Literal["assignment", "procrustes"] = "assignment", warm_start: bool | None = None,
     n_jobs: int = 1, rng: RandomSource = None, callback: Callback | None = None,
     **options: Any,
@@ -102,6 +104,11 @@ def stability(
         Positive.
     level : float, default 0.95
         In (0, 1), of the intervals.
+    assumption : {"none", "unimodal", "r-concave"}, optional
+        What the bound assumes of the frequencies of a false variable in complementary pairs: nothing, that
+        their distribution has one mode, or that besides it is as concave as Shah and Samworth (2013, section
+        3.3) propose, r = -1/2 of both halves of a pair and -1/4 of all half-samples, which gives the smallest
+        bound. Default: "unimodal", and "none" of resamples without pairs.
     alignment : {"assignment", "procrustes"}, default "assignment"
         "procrustes": the intervals are those of loadings rotated to those of all the data, for components
         that mix because their variances are close. Frequencies are those of components in any case.
@@ -139,9 +146,9 @@ def stability(
     -----
     With q variables chosen on average from half of the rows, at most `q^2/((2 tau - 1) p)` variables of
     frequency tau or more are expected among those that a half-sample chooses with a probability of no more
-    than q/p. Complementary pairs have a smaller bound for frequencies whose distribution has one mode, see
-    `Stability.false_selections`. Quantiles of a bootstrap of sparse loadings are a description rather than
-    confidence intervals: the chance that a loading is zero has no smooth limit.
+    than q/p. Complementary pairs have smaller bounds for frequencies whose distribution has one mode or is
+    r-concave (`assumption`), see `Stability.false_selections`. Quantiles of a bootstrap of sparse loadings
+    are a description rather than confidence intervals: the chance that a loading is zero has no smooth limit.
 
     References
     ----------
@@ -160,6 +167,10 @@ def stability(
     check_choice(model, "model", MODELS)
     check_choice(resampling, "resampling", RESAMPLINGS)
     check_choice(alignment, "alignment", ALIGNMENTS)
+    if assumption is None:
+        assumption = "unimodal" if resampling == "complementary" else "none"
+    elif check_choice(assumption, "assumption", ASSUMPTIONS) != "none" and resampling != "complementary":
+        raise ValueError(f"assumption={assumption!r} is for complementary pairs, not for {resampling!r}")
     n_resamples = integer(n_resamples, "n_resamples", 2)
     if resampling == "complementary" and n_resamples % 2:
         raise ValueError(f"n_resamples must be even for complementary pairs, not {n_resamples}")
@@ -208,8 +219,8 @@ def stability(
         raise RuntimeError("the callback ended the search before two resamples were done")
     return assembled(
         found, refits.reference(), refits.result, names=refits.names(), model=model, resampling=resampling,
-        level=level, max_false=max_false, threshold=threshold, fallback=STABLE_FREQUENCY,
-        alignment=alignment, n_samples=n,
+        assumption=assumption, level=level, max_false=max_false, threshold=threshold,
+        fallback=STABLE_FREQUENCY, alignment=alignment, n_samples=n,
     )  # fmt: skip
 
 
