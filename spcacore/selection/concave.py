@@ -5,8 +5,8 @@ B/2, the largest P(X >= t) for t > 2m is reached by one of
 
     f(i) = c (a + i)^(1/r) for i <= k,    0 <= f(k + 1) <= c (a + k + 1)^(1/r),    mean m
 
-(appendix A.4 there), a path on which a falls from a_k, where f(k + 1) is 0, to a_(k+1). Its ends suffice: with
-`w_i = (a + i)^(1/r)` and t <= k + 1
+(appendix A.4 there), a path on which a falls from a_k, where f(k + 1) is 0, to a_(k+1). Its ends suffice:
+with `w_i = (a + i)^(1/r)` and t <= k + 1
 
     P(X < t) = (k + 1 - m) sum_(i<t) w_i / sum_(i<=k) (k + 1 - i) w_i,
 
