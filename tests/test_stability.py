@@ -135,12 +135,13 @@ def test_every_method(options):
 # ---- the search among candidates
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(("dtype", "many"), [(np.float64, 24), (np.float32, 24), (np.float64, 1)])
 @pytest.mark.parametrize(
     "treatment", [{}, {"scale": True}, {"center": False}, {"center": False, "scale": True}, {"vector": True}]
 )
-def test_wide_resamples_are_fixed_points_among_all_variables(monkeypatch, treatment, dtype):
+def test_wide_resamples_are_fixed_points_among_all_variables(monkeypatch, treatment, dtype, many):
     """Supports hold the largest entries of the deflated A x, computed from a copy of the rows."""
+    monkeypatch.setattr(candidates, "RESAMPLE_PRODUCTS", many)
     monkeypatch.setattr(candidates, "RESAMPLE_CANDIDATES", 1)  # so that others must enter
     rng = np.random.default_rng(3)
     n, p, k = 60, 6000, 8
