@@ -155,7 +155,7 @@ class CandidateRefits:
         return out
 
     def _products(self, U: NDArray[Any]) -> NDArray[Any]:
-        """A's `F'u` of each row of U: of many by matrix products, which pay for copies of some columns at a time."""
+        """A's `F'u` of each row of U, of many by matrix products: those pay for copies of the columns."""
         operator = self.problem.operator
         if len(U) < RESAMPLE_PRODUCTS:
             return operator.backward_block(np.asfortranarray(U.T)).T
