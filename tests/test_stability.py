@@ -602,7 +602,7 @@ def test_rotated_loadings_have_intervals_of_their_own():
         ({"model": "sparse_cca"}, TypeError, "needs Y, the other side"),
         ({"model": "sparse_lda"}, TypeError, "needs Y, the labels"),
         ({"Y": np.ones(40)}, TypeError, "Y goes with"),
-        ({"model": "soppca", "warm_start": True}, ValueError, "models with weights"),
+        ({"model": "soppca", "warm_start": True}, ValueError, "warm_start=True is for"),
         ({"warm_start": 1}, TypeError, "warm_start must be True or False"),
         ({"n_components": 21}, ValueError, r"n_components must be in \[1, 20\]"),
         ({"n_components": 0.5}, TypeError, "n_components must be an integer"),
@@ -633,7 +633,7 @@ def test_bad_data():
     with pytest.raises(ValueError, match="one label for each"):
         spcacore.stability(X, 1, np.zeros(39), model="sparse_lda", cardinality=2)
     with pytest.raises(TypeError, match="in blocks of rows"):
-        spcacore.stability(spcacore.row_blocks(X), 1, model="soppca", cardinality=3)
+        spcacore.stability(spcacore.row_blocks(X), 1, X, model="sparse_cca", l1_bound=2)
     boot = spcacore.stability(X, 1, cardinality=3, resampling="bootstrap", n_resamples=3)
     assert boot.expected_false is None
     assert boot.threshold.tolist() == [0.75]

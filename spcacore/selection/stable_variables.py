@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .._docstrings import hands_on
 from .._limits import STABLE_FREQUENCY
-from .._messages import counted
+from .._messages import counted, listed
 from .._types import MatrixLike, RandomSource, Resampling
 from .._validation import (
     as_seed,
@@ -44,7 +44,6 @@ from .resampling import (
     PairRefits,
     Refit,
     Refits,
-    RowRefits,
     WeightedRefits,
     drawn_weights,
 )
@@ -52,7 +51,8 @@ from .stability_result import Stability, assembled
 from .tuning import NamedArray
 
 MODELS = ("sparse_pca", "spca", "sca", "soppca", "sparse_cca", "sparse_lda")
-WEIGHTED: dict[str, Callable[..., Any]] = {"spca": spca, "sca": sca}
+WEIGHTED: dict[str, Callable[..., Any]] = {"spca": spca, "sca": sca, "soppca": soppca}
+WARM = ("sparse_pca", "spca", "sca")
 ASSUMPTIONS = ("none", "unimodal", "r-concave")
 ALIGNMENTS = ("assignment", "procrustes")
 Callback = Callable[[SelectionProgress], object]
@@ -81,14 +81,14 @@ def stability(
     ----------
     X : array-like of shape (n, p), sparse matrix, RowBlocks or dask array
         Data, one row a sample, as the model takes them, without NaN. Samples are assumed to be independent.
-        Blocks of rows go with "sparse_pca", "spca" and "sca".
+        Blocks of rows do not go with "sparse_cca" and "sparse_lda".
     n_components : int
         r.
     Y : array-like, optional
         Of "sparse_cca" the other side, (n, q); of "sparse_lda" the labels, (n,): it is resampled within the
         classes.
     model : {"sparse_pca", "spca", "sca", "soppca", "sparse_cca", "sparse_lda"}, default "sparse_pca"
-        The function of that name. Those of the first three weigh the rows of X, which is not copied; of the
+        The function of that name. Those of the first four weigh the rows of X, which is not copied; of the
         others, each thread takes a copy of the rows of one resample.
     resampling : {"complementary", "half", "bootstrap"}, default "complementary"
         "half": floor(n/2) rows without replacement. "complementary": the same in pairs without a common row.
@@ -115,7 +115,8 @@ def stability(
     warm_start : bool, optional
         Whether resamples are searched from the components of all the data, and quickly: with fewer starts
         of their own, and of "tpower" without swaps unless ``swaps=True``. Default: True for a bootstrap.
-        Half-samples must not know of one another where the bound is to hold. Only of models with weights.
+        Half-samples must not know of one another where the bound is to hold. Not of "soppca", "sparse_cca"
+        and "sparse_lda".
     n_jobs : int, default 1
         Threads; -1: one for each processor. The result does not depend on it.
     rng : None, int or numpy Generator, optional
@@ -180,8 +181,8 @@ def stability(
     if level == 1:
         raise ValueError("level must be below 1")
     warm = resampling == "bootstrap" if warm_start is None else check_bool(warm_start, "warm_start")
-    if warm_start and model not in ("sparse_pca", *WEIGHTED):
-        raise ValueError(f"warm_start=True is for models with weights, not {model!r}")
+    if warm_start and model not in WARM:
+        raise ValueError(f"warm_start=True is for {listed(WARM, 'and')}, not {model!r}")
     if isinstance(n_components, (bool, float, np.floating)):
         raise TypeError(f"n_components must be an integer, not {n_components!r}")
     threads, hook = check_jobs(n_jobs), check_callback(callback)
@@ -290,9 +291,8 @@ def _refits(
             X, n_components, options | {"method": method, "deflation": deflation}, warm, seed
         )
     if model in WEIGHTED:
-        return WeightedRefits(WEIGHTED[model], X, n_components, options, warm)
-    if model == "soppca":
-        return RowRefits(soppca, X, n_components, {"rng": seed} | options)
+        seeded = {"rng": seed} | options if model == "soppca" else options
+        return WeightedRefits(WEIGHTED[model], X, n_components, seeded, warm and model in WARM)
     if model == "sparse_cca":
         return PairRefits(sparse_cca, X, _rows(Y, "Y", model), n_components, options)
     return ClassRefits(sparse_lda, X, np.asarray(Y), n_components, {"rng": seed} | options)
