@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 from extras import optional
 from oracles import ends_at
-from scipy.optimize import linprog
+from scipy.optimize import brentq, linprog, minimize
 
 import spcacore
-from spcacore.selection import candidates
+from spcacore.selection import candidates, concave
+from spcacore.selection.concave import largest_tails
 from spcacore.selection.resampling import Refit, columns_of, drawn_weights
 from spcacore.selection.stability_result import false_selections, least_threshold, matched, quantiles, rotated
+from spcacore.selection.stable_variables import ASSUMPTIONS
 
 pandas = optional("pandas")
 
@@ -133,12 +135,13 @@ def test_every_method(options):
 # ---- the search among candidates
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(("dtype", "many"), [(np.float64, 24), (np.float32, 24), (np.float64, 1)])
 @pytest.mark.parametrize(
     "treatment", [{}, {"scale": True}, {"center": False}, {"center": False, "scale": True}, {"vector": True}]
 )
-def test_wide_resamples_are_fixed_points_among_all_variables(monkeypatch, treatment, dtype):
+def test_wide_resamples_are_fixed_points_among_all_variables(monkeypatch, treatment, dtype, many):
     """Supports hold the largest entries of the deflated A x, computed from a copy of the rows."""
+    monkeypatch.setattr(candidates, "RESAMPLE_PRODUCTS", many)
     monkeypatch.setattr(candidates, "RESAMPLE_CANDIDATES", 1)  # so that others must enter
     rng = np.random.default_rng(3)
     n, p, k = 60, 6000, 8
@@ -305,8 +308,8 @@ def test_quantiles_of_few_variables_at_a_time(monkeypatch):
 
 
 def test_bound_of_half_samples():
-    assert false_selections(0.9, 20, 1000, 100, "half") == pytest.approx(20**2 / (0.8 * 1000))
-    assert false_selections(0.6, 5, 50, 100, "half") == pytest.approx(25 / (0.2 * 50))
+    assert false_selections(0.9, 20, 1000, 100, "none") == pytest.approx(20**2 / (0.8 * 1000))
+    assert false_selections(0.6, 5, 50, 100, "none") == pytest.approx(25 / (0.2 * 50))
 
 
 def _unimodal_tail(pairs, mean, level):
@@ -333,19 +336,113 @@ def test_bound_of_complementary_pairs_holds_for_every_unimodal_frequency(thresho
     """Both of a pair choose a variable in a share of at least 2 tau - 1, with an expectation of theta^2."""
     p, pairs = 100, 20
     for q in (5.0, 20.0):
-        bound = false_selections(threshold, q, p, 2 * pairs, "complementary")
+        bound = false_selections(threshold, q, p, 2 * pairs, "unimodal")
         sharp = p * _unimodal_tail(pairs, (q / p) ** 2, 2 * threshold - 1)
         assert sharp <= bound * (1 + 1e-9)
         assert bound <= 1.3 * sharp
-        assert bound <= false_selections(threshold, q, p, 2 * pairs, "half")
+        assert bound <= false_selections(threshold, q, p, 2 * pairs, "none")
+
+
+# Printed by version 0.7 of the R package stabs, in the output of its tests: 100 variables, 50 pairs, a
+# threshold of 0.6, and from 1 to 10 variables chosen
+R_CONCAVE = (
+    0.006971364, 0.03342845, 0.08691176, 0.1637231, 0.2605329,
+    0.3820466, 0.5295188, 0.7042719, 0.9077127, 1.141338,
+)  # fmt: skip
+
+
+def test_r_concave_bounds_are_those_of_the_package_of_its_authors_formulas():
+    """It ends its search within 1e-4 of the best a, and so a little below the largest tail."""
+    for q, printed in enumerate(R_CONCAVE, 1):
+        bound = false_selections(0.6, q, 100, 100, "r-concave")
+        assert printed * (1 - 1e-6) <= bound <= printed * (1.004 if q == 1 else 1.001)
+    for q, threshold, printed in ((6, 0.6, 0.174), (7, 0.6, 0.248), (7, 0.61, 0.219), (7, 0.62, 0.196)):
+        bound = false_selections(threshold, q, 200, 100, "r-concave")
+        assert bound == pytest.approx(printed, abs=0.0006)
+    assert least_threshold(7, 200, 100, "r-concave", 0.2) == (0.62, pytest.approx(0.196, abs=5e-4))
+    assert least_threshold(7, 200, 100, "unimodal", 0.2)[0] == 0.81  # of the same output
+
+
+@pytest.mark.parametrize("power", [2, 4])
+def test_largest_tail_of_two_by_its_equation(power):
+    """On 0, 1, 2 with f(1) + 2 f(2) = m, f(2) is largest where f(1)^r is the mean of the others."""
+    for mean in (0.01, 0.1, 0.2):
+
+        def gap(x, m=2 * mean):
+            one = m - 2 * x
+            return 2 * one ** (-1 / power) - (1 - one - x) ** (-1 / power) - x ** (-1 / power)
+
+        assert largest_tails(mean, 2, power)[2] == pytest.approx(brentq(gap, 1e-12, mean - 1e-12), rel=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("size", "mean", "t", "power"), [(5, 0.1, 3, 2), (6, 0.05, 2, 2), (6, 0.15, 4, 4), (7, 0.08, 5, 4)]
+)
+def test_largest_tail_is_that_of_a_search_over_all_convex_powers(size, mean, t, power):
+    """f^r on 0, ..., B by its values, second differences >= 0; the best of several local searches."""
+    i, rng = np.arange(size + 1), np.random.default_rng(0)
+
+    def distribution(g):
+        f = (np.maximum(g, 1e-3) / max(g.min(), 1e-3)) ** -power
+        return f / f.sum()
+
+    limits = [
+        {"type": "ineq", "fun": lambda g: np.diff(g, 2)},
+        {"type": "ineq", "fun": lambda g: mean * size - distribution(g) @ i},
+    ]  # fmt: skip
+    best = 0.0
+    for _ in range(12):
+        start = 0.5 + np.cumsum(np.sort(rng.exponential(size=size + 1)))
+        found = minimize(
+            lambda g: -distribution(g)[t:].sum(), start, constraints=limits,
+            bounds=[(0.05, 200)] * (size + 1), method="SLSQP", options={"maxiter": 500, "ftol": 1e-12},
+        )  # fmt: skip
+        if all(limit["fun"](found.x).min() >= -1e-7 for limit in limits):
+            best = max(best, -found.fun)
+    assert best <= largest_tails(mean, size, power)[t] * (1 + 1e-5) <= 1.002 * best
+
+
+@pytest.mark.parametrize(
+    ("size", "mean", "power"), [(12, 0.07, 4), (25, 0.004, 2), (30, 0.21, 2), (40, 0.05, 4)]
+)
+def test_largest_tail_is_that_of_all_points_of_the_path(monkeypatch, size, mean, power):
+    """The path of the module's description, 40 points from each a_k to the next, for every t."""
+    m, i = mean * size, np.arange(size + 1)
+    first = int(np.ceil(2 * m)) + 1
+
+    def flat(a, k):
+        return np.where(i <= k, (1 + i / a) ** -power, 0)
+
+    start = {
+        k: brentq(lambda a, k=k: flat(a, k) @ (i - m), 1e-4, 1e6, xtol=1e-14) for k in range(first, size + 1)
+    }
+    best = np.zeros(size + 1)
+    for k in range(first, size):
+        for a in np.geomspace(start[k + 1], start[k], 40):
+            f = flat(a, k)
+            f[k + 1] = f @ (m - i) / (k + 1 - m)
+            assert -1e-9 <= f[k + 1] <= (1 + (k + 1) / a) ** -power + 1e-9
+            best = np.maximum(best, f[::-1].cumsum()[::-1] / f.sum())
+    tails = largest_tails(mean, size, power)
+    assert (tails[:first] == 1).all()
+    np.testing.assert_allclose(tails[first:], best[first:], rtol=1e-7)
+    monkeypatch.setattr(concave, "TAIL_ENTRIES", 3 * size)
+    np.testing.assert_allclose(largest_tails.__wrapped__(mean, size, power), tails, rtol=1e-12)
+
+
+@pytest.mark.parametrize("threshold", [0.55, 0.6, 0.75, 0.9, 1.0])
+def test_bounds_fall_with_what_is_assumed(threshold):
+    for q, p, count in ((5, 100, 100), (70, 100, 100), (3, 50, 10), (10, 5000, 100)):
+        none, unimodal, concave = (false_selections(threshold, q, p, count, one) for one in ASSUMPTIONS)
+        assert 0 < concave <= unimodal <= none
 
 
 def test_least_threshold_is_the_first_that_keeps_the_bound():
-    level, bound = least_threshold(20.0, 1000, 100, "complementary", 1.0)
-    values = [false_selections(i / 100, 20.0, 1000, 100, "complementary") for i in range(51, 101)]
+    level, bound = least_threshold(20.0, 1000, 100, "unimodal", 1.0)
+    values = [false_selections(i / 100, 20.0, 1000, 100, "unimodal") for i in range(51, 101)]
     assert bound <= 1
     assert level == 0.51 + 0.01 * next(i for i, v in enumerate(values) if v <= 1)
-    assert least_threshold(50.0, 60, 100, "half", 1.0) == (np.inf, 0.0)
+    assert least_threshold(50.0, 60, 100, "none", 1.0) == (np.inf, 0.0)
 
 
 @pytest.mark.parametrize("resampling", ["half", "complementary"])
@@ -492,6 +589,12 @@ def test_rotated_loadings_have_intervals_of_their_own():
         ({"threshold": 0.0}, ValueError, "threshold must be positive"),
         ({"threshold": 1.1}, ValueError, r"threshold must be in \[0, 1\]"),
         ({"max_false": 0}, ValueError, "max_false must be positive"),
+        ({"assumption": "normal"}, ValueError, "assumption must be one of"),
+        (
+            {"assumption": "unimodal", "resampling": "half"},
+            ValueError,
+            "assumption='unimodal' is for complementary pairs",
+        ),
         ({"level": 1.0}, ValueError, "level must be below 1"),
         ({"sample_weight": np.ones(40)}, TypeError, "sample_weight is not taken"),
         ({"certify": True}, TypeError, "certify is not taken"),
@@ -499,7 +602,7 @@ def test_rotated_loadings_have_intervals_of_their_own():
         ({"model": "sparse_cca"}, TypeError, "needs Y, the other side"),
         ({"model": "sparse_lda"}, TypeError, "needs Y, the labels"),
         ({"Y": np.ones(40)}, TypeError, "Y goes with"),
-        ({"model": "soppca", "warm_start": True}, ValueError, "models with weights"),
+        ({"model": "soppca", "warm_start": True}, ValueError, "warm_start=True is for"),
         ({"warm_start": 1}, TypeError, "warm_start must be True or False"),
         ({"n_components": 21}, ValueError, r"n_components must be in \[1, 20\]"),
         ({"n_components": 0.5}, TypeError, "n_components must be an integer"),
@@ -530,7 +633,7 @@ def test_bad_data():
     with pytest.raises(ValueError, match="one label for each"):
         spcacore.stability(X, 1, np.zeros(39), model="sparse_lda", cardinality=2)
     with pytest.raises(TypeError, match="in blocks of rows"):
-        spcacore.stability(spcacore.row_blocks(X), 1, model="soppca", cardinality=3)
+        spcacore.stability(spcacore.row_blocks(X), 1, X, model="sparse_cca", l1_bound=2)
     boot = spcacore.stability(X, 1, cardinality=3, resampling="bootstrap", n_resamples=3)
     assert boot.expected_false is None
     assert boot.threshold.tolist() == [0.75]

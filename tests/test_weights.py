@@ -181,6 +181,17 @@ def test_models_of_repeated_rows(layout):
         assert one.noise_variance == pytest.approx(all_.noise_variance)
         assert one.log_likelihood == pytest.approx(all_.log_likelihood)
         assert one.bic == pytest.approx(all_.bic)
+    for one, all_ in (
+        (spcacore.oppca(X, 2, sample_weight=w), spcacore.oppca(rows, 2)),
+        (spcacore.soppca(X, 2, 4, sample_weight=w), spcacore.soppca(rows, 2, 4)),
+        (spcacore.soppca(X, 1, 4, sample_weight=w).extend(X, 1), spcacore.soppca(rows, 2, 4)),
+    ):
+        np.testing.assert_allclose(one.loadings, all_.loadings, atol=1e-6)
+        np.testing.assert_allclose(one.posterior_trace, all_.posterior_trace, rtol=1e-6)
+        np.testing.assert_allclose(one.gain, all_.gain, rtol=1e-8)
+        assert one.noise_variance == pytest.approx(all_.noise_variance)
+        if layout != "blocks":
+            np.testing.assert_allclose(np.repeat(one.scores, w, axis=0), all_.scores, atol=1e-5)
 
 
 def test_wide_data_of_few_rows():
@@ -193,6 +204,12 @@ def test_wide_data_of_few_rows():
     np.testing.assert_allclose(one.loadings, all_.loadings, atol=1e-6)
     one, all_ = spcacore.ppca(X, 2, sample_weight=w), spcacore.ppca(rows, 2)
     assert one.log_likelihood == pytest.approx(all_.log_likelihood)
+    one, all_ = (
+        spcacore.soppca(Y, 2, 11, prior_precision=spcacore.grid_laplacian((P,)), **more)
+        for Y, more in ((X, {"sample_weight": w}), (rows, {}))
+    )
+    np.testing.assert_allclose(one.loadings, all_.loadings, atol=1e-6)
+    np.testing.assert_allclose(one.gain, all_.gain, rtol=1e-8)
 
 
 @pytest.mark.parametrize("layout", ["C", "F", "csr", "csc", "blocks"])

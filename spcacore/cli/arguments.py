@@ -155,6 +155,10 @@ def _add_stability(commands: Any) -> None:
         "--max-false", metavar="V", type=_tolerance,
         help="instead: false variables to expect at most in a component (default: 1)",
     )  # fmt: skip
+    again.add_argument(
+        "--assumption", choices=("none", "unimodal", "r-concave"),
+        help="of the bound on false variables, from pairs of halves (default: unimodal)",
+    )  # fmt: skip
     again.add_argument("--level", metavar="S", type=_tolerance, help="of the intervals (default: 0.95)")
     again.add_argument("--jobs", metavar="N", type=_at_least(1), help="resamples at a time")
     _add_files(

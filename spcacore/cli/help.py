@@ -136,6 +136,7 @@ or with --select
 JSON_STABILITY = """\
   cardinality, explained, l1_bound or penalty        as it was given
   resampling, resamples, level, max_false            how often, and what was asked for
+  assumption                                         what the bounds assume of false variables
   average_any, any_threshold                         of the variables in at least one component
   components   of each: index, threshold, expected_false, average_selected, explained_interval (two shares),
                cosine (the mean with that of all the samples), and variables: index, variable, frequency,

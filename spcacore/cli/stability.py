@@ -28,6 +28,8 @@ def run(args: argparse.Namespace) -> None:
     count = args.resamples or 100
     if resampling == "complementary" and count % 2:
         raise UserError(f"argument --resamples: {count} is odd, and complementary pairs have two each")
+    if resampling != "complementary" and args.assumption not in (None, "none"):
+        raise UserError(f"argument --assumption: {args.assumption} goes with --resampling complementary")
     for flag, number in (("threshold", args.threshold), ("max-false", args.max_false), ("level", args.level)):
         if number is not None and not (number > 0 and (number <= 1 or flag == "max-false")):
             raise UserError(
@@ -48,6 +50,7 @@ def run(args: argparse.Namespace) -> None:
     value = task.sparsity(parameter, min(10, task.p) if value is None else value)
     given = {
         "threshold": args.threshold,
+        "assumption": args.assumption,
         "max_false": args.max_false,
         "level": args.level,
         "n_jobs": args.jobs,
@@ -112,7 +115,7 @@ def _print(found: Stability, names: list[str]) -> None:
 _FIELDS = (
     "selection_frequency", "any_frequency", "average_selected", "average_any", "threshold", "any_threshold",
     "expected_false", "stable", "loading_interval", "explained_variance_ratio", "explained_interval",
-    "cosine", "loadings", "resampling", "level", "max_false", "n_samples",
+    "cosine", "loadings", "resampling", "assumption", "level", "max_false", "n_samples",
 )  # fmt: skip
 
 
@@ -159,6 +162,7 @@ def _json(found: Stability, names: list[str]) -> dict[str, Any]:
         )
     return {
         "resampling": found.resampling, "resamples": found.n_resamples, "level": found.level,
-        "max_false": found.max_false, "average_any": found.average_any, "any_threshold": found.any_threshold,
+        "max_false": found.max_false, "assumption": found.assumption,
+        "average_any": found.average_any, "any_threshold": found.any_threshold,
         "components": components, "result": json_result(found.result, names),
     }  # fmt: skip

@@ -30,7 +30,7 @@ from scipy import linalg
 
 from .._limits import STRUCTURED_TOL
 from .._messages import counted
-from .._types import Kind, MatrixLike, RandomSource
+from .._types import Kind, MatrixLike, RandomSource, Weights
 from .._validation import (
     Hook,
     aligned,
@@ -237,7 +237,7 @@ def oppca(
     X: MatrixLike, n_components: int | None, *,
     prior_covariance: MatrixLike | None = None, prior_precision: MatrixLike | None = None,
     deflation: Literal["orthogonal", "naive"] = "orthogonal", max_iter: int = 500, tol: float | None = None,
-    kind: Kind = "data", center: bool = True, scale: bool = False,
+    kind: Kind = "data", center: bool = True, scale: bool = False, sample_weight: Weights = None,
     n_samples: int | None = None, rng: RandomSource = None, callback: Callback | None = None,
 ) -> StructuredPCAResult:  # fmt: skip
     """Probabilistic components with a prior, one at a time, with orthogonal posterior means.
@@ -274,6 +274,8 @@ def oppca(
         Subtract the column means, implicitly. Ignored for a covariance.
     scale : bool, default False
         Divide each column by its standard deviation, implicitly. For a covariance: use the correlation.
+    sample_weight : array-like of shape (n,), optional
+        How many samples each row stands for, not negative: the components are those of rows repeated so often.
     n_samples : int, optional
         What a covariance, divided by `n_samples - 1`, was computed from; needed to weigh it against the prior.
     rng : None, int or numpy Generator, optional
@@ -315,6 +317,7 @@ def oppca(
     """  # noqa: E501
     options = {"prior_covariance": prior_covariance, "prior_precision": prior_precision, "max_iter": max_iter}
     options |= {"tol": tol, "center": center, "scale": scale, "n_samples": n_samples, "seed": as_seed(rng)}
+    options["sample_weight"] = sample_weight
     check_choice(deflation, "deflation", _DEFLATIONS[:2])
     return _fit(X, n_components, None, "oppca", deflation, kind, options, [], callback)
 
@@ -324,6 +327,7 @@ def soppca(
     prior_covariance: MatrixLike | None = None, prior_precision: MatrixLike | None = None,
     deflation: Literal["orthogonal", "naive", "constrained"] = "orthogonal", max_iter: int = 500,
     tol: float | None = None, kind: Kind = "data", center: bool = True, scale: bool = False,
+    sample_weight: Weights = None,
     n_samples: int | None = None, rng: RandomSource = None, callback: Callback | None = None,
 ) -> StructuredPCAResult:  # fmt: skip
     """Sparse probabilistic components with a prior, one at a time.
@@ -343,7 +347,7 @@ def soppca(
     deflation : {"orthogonal", "naive", "constrained"}, default "orthogonal"
         "orthogonal" projects the data onto the complement of the earlier means, which leaves later means
         free to overlap with them; "constrained" makes the means orthogonal, too; "naive" subtracts `x m'`.
-    max_iter, tol, kind, center, scale, n_samples, rng, callback
+    max_iter, tol, kind, center, scale, sample_weight, n_samples, rng, callback
         As in `oppca`. `max_iter` bounds the iterations on one support, and the changes of support.
 
     Returns
@@ -372,6 +376,7 @@ def soppca(
     """
     options = {"prior_covariance": prior_covariance, "prior_precision": prior_precision, "max_iter": max_iter}
     options |= {"tol": tol, "center": center, "scale": scale, "n_samples": n_samples, "seed": as_seed(rng)}
+    options["sample_weight"] = sample_weight
     check_choice(deflation, "deflation", _DEFLATIONS)
     return _fit(X, n_components, cardinality, "soppca", deflation, kind, options, [], callback)
 
@@ -379,19 +384,19 @@ def soppca(
 # ---- several components -----------------------------------------------------------------------------
 
 
+def _problem_of(X: Any, kind: str, options: dict[str, Any]) -> Problem:
+    treatment = {name: options[name] for name in ("center", "scale", "sample_weight")}
+    return as_problem(X, kind=kind, **treatment)
+
+
 def _fit(
-    X: Any,
-    n_components: Any,
-    cardinality: Any,
-    method: str,
-    deflation: str,
-    kind: str,
-    options: dict[str, Any],
-    known: list[Component],
-    callback: Callback | None,
-) -> StructuredPCAResult:
+    X: Any, n_components: Any, cardinality: Any, method: str, deflation: str, kind: str,
+    options: dict[str, Any], known: list[Component], callback: Callback | None,
+) -> StructuredPCAResult:  # fmt: skip
     """The components after the known ones, and the result of all."""
-    problem = as_problem(X, kind=kind, center=options["center"], scale=options["scale"])
+    problem = _problem_of(X, kind, options)
+    if options["sample_weight"] is not None:
+        options["sample_weight"] = np.array(options["sample_weight"])  # the caller's may change
     max_iter = integer(options["max_iter"], "max_iter", 1)
     tol = options["tol"]
     tol = STRUCTURED_TOL.of(problem.operator.dtype) if tol is None else number(tol, "tol", 0)
@@ -399,7 +404,7 @@ def _fit(
     n = samples_of(problem, options["n_samples"])
     if n is None:
         raise ValueError("kind='covariance' needs n_samples, which says how it weighs against the prior")
-    stop, most = n_components is None, min(problem.p, n)
+    stop, most = n_components is None, min(problem.p, n if problem.n_samples is None else problem.n_samples)
     r = most if stop else integer(n_components, "n_components", 1, most)
     total_variance(problem)
     sizes: tuple[int, ...] | None = None
@@ -427,7 +432,7 @@ def _fit(
 
 def _fit_components(
     problem: Problem,
-    n: int,
+    n: float,
     r: int,
     stop: bool,
     sizes: tuple[int, ...] | None,
@@ -501,15 +506,9 @@ def _step_counter(hook: Hook | None, t: int, r: int) -> Callable[[], None]:
 
 
 def _result(
-    X: Any,
-    problem: Problem,
-    components: list[Component],
-    n: int,
-    method: str,
-    deflation: str,
-    kind: str,
+    X: Any, problem: Problem, components: list[Component], n: float, method: str, deflation: str, kind: str,
     options: dict[str, Any],
-) -> StructuredPCAResult:
+) -> StructuredPCAResult:  # fmt: skip
     op, p, r = problem.operator, problem.p, len(components)
     means, loadings = np.zeros((p, r)), np.zeros((p, r), op.dtype)
     for t, c in enumerate(components):
@@ -541,7 +540,7 @@ def _result(
         method=method,
         deflation=deflation,
         kind=kind,
-        n_samples=n,
+        n_samples=int(n) if problem.n_samples is None else problem.n_samples,
         names=problem.names,
         options=options,
     )
@@ -567,7 +566,7 @@ def _extended(
         )
     elif cardinality is not None:
         raise TypeError("oppca takes no cardinality")
-    problem = as_problem(X, kind=result.kind, center=options["center"], scale=options["scale"])
+    problem = _problem_of(X, result.kind, options)
     rows = p if result.kind == "covariance" else result.n_samples
     shape = problem.p if problem.n_samples is None else problem.n_samples, problem.p
     if shape != (rows, p):

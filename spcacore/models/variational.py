@@ -45,7 +45,7 @@ class Residual:
     B = M is an orthonormal basis of the means; with naive deflation M has the means, and x_t = T b_t.
     """
 
-    def __init__(self, problem: Problem, n: int, orthogonal: bool):
+    def __init__(self, problem: Problem, n: float, orthogonal: bool):
         self.op, self.n, self.orthogonal = problem.operator, n, orthogonal
         assert problem.diagonal is not None
         self.total = float(problem.diagonal.sum()) * (n - 1)
@@ -146,7 +146,7 @@ class ExpectationMaximization:
         self,
         product: Callable[[Vector], Vector],
         square: float,
-        entries: int,
+        entries: float,
         prior: Prior | Banded,
         Q: Vector,
         exact: float,
@@ -314,14 +314,14 @@ class Search:
     problem: Problem
     residual: Residual
     prior: Prior
-    n: int
+    n: float
     max_iter: int
     tol: float
     seed: list[int]
     report: Callable[[], None]
 
     @property
-    def entries(self) -> int:
+    def entries(self) -> float:
         return self.n * self.problem.p
 
     @property

@@ -25,6 +25,7 @@ from .._limits import (
     RESAMPLE_CANDIDATES,
     RESAMPLE_CHECKS,
     RESAMPLE_CHUNK,
+    RESAMPLE_PRODUCTS,
     WORKING_SET_COST,
     WORKING_SET_ENTRANTS,
 )
@@ -118,9 +119,7 @@ class CandidateRefits:
         """One pass over the columns of F."""
         operator, m = self.problem.operator, len(weights)
         mean, square = np.empty((m, operator.p)), np.empty((m, operator.p))
-        step = max(1, RESAMPLE_CHUNK // operator.n)
-        for start in range(0, operator.p, step):
-            index = np.arange(start, min(start + step, operator.p))
+        for index in self._chunks():
             F = operator.columns(index).astype(np.float64, copy=False)
             mean[:, index] = weights @ F.T
             square[:, index] = weights @ (F * F).T
@@ -147,11 +146,29 @@ class CandidateRefits:
         """Of F, one a row."""
         if len(candidates) == len(self.begin):
             return self.columns
-        inside = np.isin(candidates, self.begin, assume_unique=True)
+        new = np.ones(len(candidates), bool)
+        place = np.searchsorted(candidates, self.begin)
+        new[place] = False
         out = np.empty((len(candidates), self.columns.shape[1]), self.columns.dtype)
-        out[inside] = self.columns
-        out[~inside] = self.problem.operator.columns(candidates[~inside])
+        out[place] = self.columns
+        out[new] = self.problem.operator.columns(candidates[new])
         return out
+
+    def _products(self, U: NDArray[Any]) -> NDArray[Any]:
+        """A's `F'u` of each row of U, of many by matrix products: those pay for copies of the columns."""
+        operator = self.problem.operator
+        if len(U) < RESAMPLE_PRODUCTS:
+            return operator.backward_block(np.asfortranarray(U.T)).T
+        out = np.empty((len(U), operator.p), operator.dtype)
+        for index in self._chunks():
+            out[:, index] = U @ operator.columns(index).T
+        out *= operator.factor
+        return out
+
+    def _chunks(self) -> list[Index]:
+        operator = self.problem.operator
+        step = max(1, RESAMPLE_CHUNK // operator.n)
+        return [np.arange(i, min(i + step, operator.p)) for i in range(0, operator.p, step)]
 
     def _search(self, resample: Resample, i: int, moments: Moments) -> bool:
         """The components among the candidates; False where there are fewer than of all the data."""
@@ -229,18 +246,20 @@ class CandidateRefits:
             if self.recenter:
                 scores -= (scores @ w / moments.total[i])[:, None]
             U += list(scores * w)
-        products = operator.backward_block(np.asfortranarray(np.array(U, operator.dtype).T)).T
+        products = self._products(np.array(U, operator.dtype))
         slack = 1 + 64 * float(np.finfo(operator.dtype).eps)
         pending, row = [], 0
         for i in searched:
             resample, first = resamples[i], resamples[i].kept
-            unit = (operator.n - 1) / (moments.total[i] - 1) / moments.scale[i]
+            unit = (operator.n - 1) / (moments.total[i] - 1)
             entrants: list[Index] = []
             for t, x in enumerate(resample.found[first:], first):
-                value = np.abs(products[row]) * unit
+                value = np.abs(products[row])
+                if self.rescale:
+                    value /= moments.scale[i]
                 value[resample.candidates] = 0
                 row += 1
-                above = np.flatnonzero(value > slack * resample.levels[t])
+                above = np.flatnonzero(value > slack * resample.levels[t] / unit)
                 if len(above) and not entrants:
                     resample.kept = t
                 most = WORKING_SET_ENTRANTS * len(x.index)

@@ -74,6 +74,9 @@ class SparsitySelection(ByValue):
         Of all the data, at the chosen value; None for no component.
     path : SparsityPath or None
         Of all the data, over the values; None for numbers of components.
+    earlier : tuple of SparsitySelection
+        Where grids differ by component, the selections of all components but the last, which the other
+        attributes are of: with the values chosen for the earlier ones.
     """
 
     parameter: str
@@ -89,19 +92,36 @@ class SparsitySelection(ByValue):
     rule: str
     result: SparsePCAResult | None
     path: SparsityPath | None = field(default=None)
+    earlier: tuple[SparsitySelection, ...] = ()
+
+    @property
+    def chosen_by_component(self) -> tuple[int | float, ...]:
+        """What is chosen for each component, where grids differ by component; else `chosen` alone."""
+        return tuple(one.chosen for one in (*self.earlier, self))
 
     def _columns(self) -> dict[str, Any]:
-        columns: dict[str, Any] = {"score": self.score}
+        steps = (*self.earlier, self)
+        columns: dict[str, Any] = {}
+        if self.earlier:
+            columns["component"] = np.repeat(np.arange(len(steps)) + 1, [len(one.values) for one in steps])
+        columns["score"] = np.concatenate([one.score for one in steps])
         if self.standard_error is not None:
-            columns["standard_error"] = self.standard_error
-        columns["chosen"] = np.arange(len(self.values)) == self.chosen_index
+            columns["standard_error"] = np.concatenate([one.standard_error for one in steps])
+        columns["chosen"] = [i == one.chosen_index for one in steps for i in range(len(one.values))]
         return columns
 
+    def _index(self) -> list[Any]:
+        return [value for one in (*self.earlier, self) for value in one.values.tolist()]
+
     def __repr__(self) -> str:
+        which = f" of component {len(self.earlier) + 1}" if self.earlier else ""
+        earlier = (
+            f", earlier={', '.join(f'{one.chosen:.6g}' for one in self.earlier)}" if self.earlier else ""
+        )
         return (
             f"SparsitySelection(criterion={self.criterion!r}, "
-            f"{counted(len(self.values), 'value')} of {self.parameter}, best={self.best:.6g}, "
-            f"one_se={self.one_se:.6g}, chosen={self.chosen:.6g})"
+            f"{counted(len(self.values), 'value')} of {self.parameter}{which}, best={self.best:.6g}, "
+            f"one_se={self.one_se:.6g}, chosen={self.chosen:.6g}{earlier})"
         )
 
 
@@ -201,9 +221,10 @@ def select_sparsity(
         in memory.
     n_components : int, default 1
         In [1, min(n, p)], n the number of rows without those of a fold.
-    cardinality, l1_bound, penalty : sequence of numbers, optional
+    cardinality, l1_bound, penalty : sequence of numbers, or of r sequences of numbers, optional
         As in `sparsity_path`, or as the model takes it: of "sca" and "sma" the bound of all components
-        together.
+        together. A sequence for each component: those of the first are tried with one component, those of
+        the second with two, given the choice for the first, and so on. Not for "sca" and "sma".
     model : {"sparse_pca", "spca", "sca", "sma", "soppca"}, default "sparse_pca"
         The function of that name, which the other options are for. "stability" is not for "sma".
     criterion : {"cv", "permutation", "sparseness", "bic", "stability"}, default "cv"
@@ -235,14 +256,15 @@ def select_sparsity(
         For folds, permutations and random starts; None is a fixed seed.
     callback : callable, optional
         Called with a `SelectionProgress` after each value of each fold or permutation, in the thread of the
-        caller. Raising StopIteration ends the search early, see `Progress`.
+        caller. Raising StopIteration ends the search early, see `Progress`; of grids by component, with
+        the components that are chosen.
     {options}
 
     Returns
     -------
     SparsitySelection
         `values` (m,), `score` (m,), `standard_error` (m,), `scores`, `best`, `one_se`, `chosen`, `result`,
-        `path`.
+        `path`; with grids by component also `earlier` and `chosen_by_component`.
 
     Raises
     ------
@@ -266,12 +288,16 @@ def select_sparsity(
     >>> selection = spcacore.select_sparsity(X, cardinality=[2, 5, 10, 20, 60], n_components=planted.shape[1])
     >>> selection.best, selection.result.cardinality.tolist()
     (10, [10, 10])
+    >>> selection = spcacore.select_sparsity(X, cardinality=[[5, 10, 20], [5, 10, 40]], n_components=2)
+    >>> selection.chosen_by_component
+    (10, 10)
     """
     check_choice(criterion, "criterion", CRITERIA)
     check_choice(rule, "rule", RULES)
     n_folds, n_repeats = integer(n_folds, "n_folds", 2), integer(n_repeats, "n_repeats", 1)
     n_permutations = integer(n_permutations, "n_permutations", 2)
-    threads, hook = check_jobs(n_jobs), check_callback(callback)
+    check_jobs(n_jobs)
+    hook = check_callback(callback)
     given = {"cardinality": cardinality, "l1_bound": l1_bound, "penalty": penalty}
     n_resamples = integer(n_resamples, "n_resamples", 2)
     if n_resamples % 2:
@@ -279,7 +305,9 @@ def select_sparsity(
     if criterion in ("cv", "permutation", "stability"):
         X = _as_rows(X, kind, criterion, n_folds)
     if check_choice(model, "model", ("sparse_pca", *MODELS)) == "sparse_pca":
-        plan = Plan(X, n_components, given, method, deflation, kind, center, scale, rng, options)
+        plan = Plan(
+            X, n_components, given, method, deflation, kind, center, scale, rng, options, by_component=True
+        )
     else:
         if method is not None or deflation is not None or kind != "data":
             raise TypeError(f"method, deflation and kind are for sparse_pca, not for model={model!r}")
@@ -289,9 +317,35 @@ def select_sparsity(
     if criterion == "bic":
         _refuse_likelihood(plan)
     runs = {"cv": n_folds * n_repeats, "permutation": 1 + n_permutations, "stability": 1}.get(criterion, 0)
-    progress = ProgressCounter(hook, (1 + runs) * len(plan.values))
+    grids = [plan.values] if plan.grids is None else plan.grids
+    progress = ProgressCounter(hook, (1 + runs) * sum(len(grid) for grid in grids))
+
+    steps: list[SparsitySelection] = []
+    for _ in grids:
+        if plan.grids is not None:
+            plan.begin(tuple(one.chosen_index for one in steps))
+        try:
+            steps.append(_chosen_value(
+                plan, criterion, rule, n_folds, n_repeats, n_permutations, n_resamples, n_jobs, progress
+            ))  # fmt: skip
+        except RuntimeError:  # the callback ended it before this component had scores
+            if not (progress.ended and steps):
+                raise
+        if progress.ended:
+            break
+    *earlier, selection = steps
+    assert selection.path is not None
+    plan.warn(selection.path.results)
+    return replace(selection, earlier=tuple(earlier))
+
+
+def _chosen_value(
+    plan: Plan, criterion: str, rule: str, n_folds: int, n_repeats: int, n_permutations: int,
+    n_resamples: int, n_jobs: int, progress: ProgressCounter,
+) -> SparsitySelection:  # fmt: skip
+    """By the scores of the values of the plan."""
+    threads = check_jobs(n_jobs)
     path = plan.path(progress)
-    plan.warn(path.results)
     error = scores = None
     if criterion == "sparseness":
         if path.index_of_sparseness is None:
@@ -464,10 +518,10 @@ def _refuse_likelihood(plan: Plan) -> None:
 def _agreements(plan: Plan, n_resamples: int, n_jobs: int, progress: ProgressCounter) -> Array:
     """Of half-samples with each other, averaged over components, of each value."""
     scores = []
-    for value in plan.values.tolist():
+    for i, value in enumerate(plan.values.tolist()):
         if progress.ended:
             break
-        options: dict[str, Any] = {plan.parameter: value} | plan.options
+        options: dict[str, Any] = {plan.parameter: plan.given(i)} | plan.options
         found = stability(plan.X, plan.r, n_resamples=n_resamples, n_jobs=n_jobs, rng=plan.seed, **options)
         scores.append(float(found.agreement.mean()))
         progress(value)

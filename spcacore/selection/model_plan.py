@@ -22,7 +22,8 @@ from ..operators.inputs import as_problem
 from ..operators.leading import dense_shares
 from ..operators.problem import Problem
 from ..solvers.base import Solution
-from .tuning import Array, Plan, SparsityPath, sparsity_values
+from .grids import component_grids, sparsity_values
+from .tuning import Array, Plan, SparsityPath
 
 MODELS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
     "spca": (spca, ("cardinality", "penalty")),
@@ -56,7 +57,15 @@ class ModelPlan(Plan):
         self.problem = self._problem(X)
         most = min(self.problem.p, self.problem.n_samples or self.problem.p)
         self.r = integer(n_components, "n_components", 1, most)
-        self.values = sparsity_values(X, self.parameter, given, options)
+        self.checked: list[dict[str, Any]] = []
+        self.grids = component_grids(self.parameter, given, n_components)
+        if self.grids is None:
+            self.values = sparsity_values(X, self.parameter, given, options)
+        elif self.parameter == "l1_bound":
+            raise TypeError(f"l1_bound of model={model!r} is of all components together: give one grid")
+        elif self.parameter == "cardinality":
+            for t, grid in enumerate(self.grids):
+                integer(grid[-1], f"cardinality[{t}][{len(grid) - 1}]", 1, self.problem.p)
         if given[self.parameter] is None and self.parameter == "l1_bound":  # of all components together
             self.values = np.geomspace(
                 self.r, self.r * np.sqrt(min(self.problem.p, GRID_CARDINALITY)), len(self.values)
@@ -94,7 +103,7 @@ class ModelPlan(Plan):
             return super().permuted(*arguments)
 
     def _fit(self, X: Any, i: int, report: Report | None) -> Any:
-        options = {self.parameter: self.values[i].item(), **self.model_options}
+        options = {self.parameter: self.given(i), **self.model_options}
         if report is not None:
             options["callback"] = lambda progress: report()
         return self.function(X, self.r, **options)

@@ -172,9 +172,9 @@ class RowRefits(Refits):
         self.function, self.X, self.r, self.options = function, X, n_components, options
         self.result = function(X, *self.others(None), n_components, **options)
 
+    @abstractmethod
     def others(self, rows: NDArray[np.intp] | None) -> tuple[Any, ...]:
         """What stands beside X, of these rows."""
-        return ()
 
     def of(self, weights: NDArray[np.float64], report: Report) -> list[Refit]:
         out = []

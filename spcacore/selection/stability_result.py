@@ -16,6 +16,7 @@ from .._types import Array
 from .._validation import integer, number
 from ..linalg.orthogonal import unit_columns
 from ..results import frame, labels
+from .concave import largest_tails
 from .resampling import Refit, Sparse
 
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ class Stability:
         What the model found in all the data.
     model : str
     resampling : {"complementary", "half", "bootstrap"}
+    assumption : {"none", "unimodal", "r-concave"}
+        What the bounds assume of the frequencies of false variables.
     level : float
     max_false : float
     n_samples : int
@@ -88,6 +91,7 @@ class Stability:
     result: Any
     model: str
     resampling: str
+    assumption: str
     level: float
     max_false: float
     n_samples: int
@@ -156,7 +160,7 @@ class Stability:
         q = self.average_any
         if component is not None:
             q = float(self.average_selected[integer(component, "component", 0, self.n_components - 1)])
-        return false_selections(threshold, q, len(self.loadings), self.n_resamples, self.resampling)
+        return false_selections(threshold, q, len(self.loadings), self.n_resamples, self.assumption)
 
     def together(self, component: int = 0, variables: Sequence[int] | None = None) -> Array:
         """How often pairs of variables are chosen together for a component.
@@ -243,31 +247,38 @@ class Stability:
 # ---- the bound on false selections
 
 
-def false_selections(threshold: float, q: float, p: int, count: int, resampling: str) -> float:
+def false_selections(threshold: float, q: float, p: int, count: int, assumption: str) -> float:
     """E|false and at least so frequent|, where q of p variables are selected from half of the rows.
 
-    Half-samples: `q^2/((2 tau - 1) p)` (Meinshausen and Buehlmann 2010, theorem 1). Of B complementary pairs
-    `C q^2/p` (Shah and Samworth 2013, theorem 2, for unimodal frequencies where `q/p <= 1/sqrt(3)`), with
+    "none": `q^2/((2 tau - 1) p)` (Meinshausen and Buehlmann 2010, theorem 1). Of B complementary pairs
+    "unimodal": `C q^2/p` (Shah and Samworth 2013, theorem 2, where `q/p <= 1/sqrt(3)`), with
     `C = 1/(2 (2 tau - 1 - 1/(2B)))` for tau up to 3/4 and `4 (1 - tau + 1/(2B))/(1 + 1/B)` above, where that
-    is less.
+    is less. "r-concave": `p min(D(q^2/p^2, 2 tau - 1, B, -1/2), D(q/p, tau, 2B, -1/4))` (equation 8 there),
+    where that is less, D the largest tail.
     """
-    worst = q * q / ((2 * threshold - 1) * p)
-    pairs = count // 2
-    if resampling == "complementary" and pairs > 0 and q / p <= 1 / math.sqrt(3):
-        half = 1 / (2 * pairs)
+    bound = q * q / ((2 * threshold - 1) * p)
+    pairs, share = count // 2, q / p
+    if assumption == "none" or pairs == 0:
+        return bound
+    half = 1 / (2 * pairs)
+    if share <= 1 / math.sqrt(3):
         if threshold > 0.75:
-            return min(worst, 4 * (1 - threshold + half) / (1 + 2 * half) * q * q / p)
-        if 2 * threshold - 1 > half and threshold >= 0.5 + min(
-            q * q / (p * p), half + 0.75 * q * q / (p * p)
-        ):
-            return min(worst, q * q / (2 * (2 * threshold - 1 - half) * p))
-    return worst
+            bound = min(bound, 4 * (1 - threshold + half) / (1 + 2 * half) * q * q / p)
+        elif 2 * threshold - 1 > half and threshold >= 0.5 + min(share**2, half + 0.75 * share**2):
+            bound = min(bound, q * q / (2 * (2 * threshold - 1 - half) * p))
+    if assumption == "r-concave":
+        chosen = math.ceil(
+            threshold * 2 * pairs - 1e-6
+        )  # of both halves; by both of at least that less B pairs
+        both = float(largest_tails(share**2, pairs, 2)[chosen - pairs])
+        bound = min(bound, p * both, p * float(largest_tails(share, 2 * pairs, 4)[chosen]))
+    return bound
 
 
-def least_threshold(q: float, p: int, count: int, resampling: str, max_false: float) -> tuple[float, float]:
+def least_threshold(q: float, p: int, count: int, assumption: str, max_false: float) -> tuple[float, float]:
     """The smallest frequency whose bound is at most `max_false`, and that bound; inf if there is none."""
     for i in range(count // 2 + 1, count + 1):
-        bound = false_selections(i / count, q, p, count, resampling)
+        bound = false_selections(i / count, q, p, count, assumption)
         if bound <= max_false:
             return i / count, bound
     return math.inf, 0.0
@@ -328,8 +339,8 @@ def quantiles(components: list[list[Sparse]], t: int, p: int, level: float) -> A
 
 def assembled(
     refits: list[Refit], reference: Array, result: Any, *, names: tuple[str, ...] | None, model: str,
-    resampling: str, level: float, max_false: float, threshold: float | None, fallback: float,
-    alignment: str, n_samples: int,
+    resampling: str, assumption: str, level: float, max_false: float, threshold: float | None,
+    fallback: float, alignment: str, n_samples: int,
 ) -> Stability:  # fmt: skip
     """The result, from the components of all resamples."""
     R = unit_columns(reference)
@@ -354,11 +365,11 @@ def assembled(
         if threshold is not None:
             level_of, bound = threshold, math.nan
             if resampling != "bootstrap" and threshold > 0.5:
-                bound = false_selections(threshold, q, p, count, resampling)
+                bound = false_selections(threshold, q, p, count, assumption)
         elif resampling == "bootstrap":
             level_of, bound = fallback, math.nan
         else:
-            level_of, bound = least_threshold(q, p, count, resampling, max_false)
+            level_of, bound = least_threshold(q, p, count, assumption, max_false)
         levels.append(level_of)
         bounds.append(bound)
     cut = np.array(levels[:r])
@@ -373,6 +384,6 @@ def assembled(
         stable=frequency / count >= cut,
         loading_interval=np.stack([quantiles(components, t, p, level) for t in range(r)], axis=1),
         explained_variance_ratio=shares if known else None, explained_interval=interval, cosine=cosine,
-        loadings=R, result=result, model=model, resampling=resampling, level=level, max_false=max_false,
-        n_samples=n_samples, names=names, chosen=tuple(chosen),
+        loadings=R, result=result, model=model, resampling=resampling, assumption=assumption, level=level,
+        max_false=max_false, n_samples=n_samples, names=names, chosen=tuple(chosen),
     )  # fmt: skip

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .._docstrings import hands_on
 from .._limits import STABLE_FREQUENCY
-from .._messages import counted
+from .._messages import counted, listed
 from .._types import MatrixLike, RandomSource, Resampling
 from .._validation import (
     as_seed,
@@ -44,7 +44,6 @@ from .resampling import (
     PairRefits,
     Refit,
     Refits,
-    RowRefits,
     WeightedRefits,
     drawn_weights,
 )
@@ -52,7 +51,9 @@ from .stability_result import Stability, assembled
 from .tuning import NamedArray
 
 MODELS = ("sparse_pca", "spca", "sca", "soppca", "sparse_cca", "sparse_lda")
-WEIGHTED: dict[str, Callable[..., Any]] = {"spca": spca, "sca": sca}
+WEIGHTED: dict[str, Callable[..., Any]] = {"spca": spca, "sca": sca, "soppca": soppca}
+WARM = ("sparse_pca", "spca", "sca")
+ASSUMPTIONS = ("none", "unimodal", "r-concave")
 ALIGNMENTS = ("assignment", "procrustes")
 Callback = Callable[[SelectionProgress], object]
 
@@ -65,6 +66,7 @@ def stability(
     model: Literal["sparse_pca", "spca", "sca", "soppca", "sparse_cca", "sparse_lda"] = "sparse_pca",
     resampling: Resampling = "complementary", n_resamples: int = 100,
     threshold: float | None = None, max_false: float = 1.0, level: float = 0.95,
+    assumption: Literal["none", "unimodal", "r-concave"] | None = None,
     alignment: Literal["assignment", "procrustes"] = "assignment", warm_start: bool | None = None,
     n_jobs: int = 1, rng: RandomSource = None, callback: Callback | None = None,
     **options: Any,
@@ -79,14 +81,14 @@ def stability(
     ----------
     X : array-like of shape (n, p), sparse matrix, RowBlocks or dask array
         Data, one row a sample, as the model takes them, without NaN. Samples are assumed to be independent.
-        Blocks of rows go with "sparse_pca", "spca" and "sca".
+        Blocks of rows do not go with "sparse_cca" and "sparse_lda".
     n_components : int
         r.
     Y : array-like, optional
         Of "sparse_cca" the other side, (n, q); of "sparse_lda" the labels, (n,): it is resampled within the
         classes.
     model : {"sparse_pca", "spca", "sca", "soppca", "sparse_cca", "sparse_lda"}, default "sparse_pca"
-        The function of that name. Those of the first three weigh the rows of X, which is not copied; of the
+        The function of that name. Those of the first four weigh the rows of X, which is not copied; of the
         others, each thread takes a copy of the rows of one resample.
     resampling : {"complementary", "half", "bootstrap"}, default "complementary"
         "half": floor(n/2) rows without replacement. "complementary": the same in pairs without a common row.
@@ -102,13 +104,19 @@ def stability(
         Positive.
     level : float, default 0.95
         In (0, 1), of the intervals.
+    assumption : {"none", "unimodal", "r-concave"}, optional
+        What the bound assumes of the frequencies of a false variable in complementary pairs: nothing, that
+        their distribution has one mode, or that besides it is as concave as Shah and Samworth (2013, section
+        3.3) propose, r = -1/2 of both halves of a pair and -1/4 of all half-samples, which gives the smallest
+        bound. Default: "unimodal", and "none" of resamples without pairs.
     alignment : {"assignment", "procrustes"}, default "assignment"
         "procrustes": the intervals are those of loadings rotated to those of all the data, for components
         that mix because their variances are close. Frequencies are those of components in any case.
     warm_start : bool, optional
         Whether resamples are searched from the components of all the data, and quickly: with fewer starts
         of their own, and of "tpower" without swaps unless ``swaps=True``. Default: True for a bootstrap.
-        Half-samples must not know of one another where the bound is to hold. Only of models with weights.
+        Half-samples must not know of one another where the bound is to hold. Not of "soppca", "sparse_cca"
+        and "sparse_lda".
     n_jobs : int, default 1
         Threads; -1: one for each processor. The result does not depend on it.
     rng : None, int or numpy Generator, optional
@@ -139,9 +147,9 @@ def stability(
     -----
     With q variables chosen on average from half of the rows, at most `q^2/((2 tau - 1) p)` variables of
     frequency tau or more are expected among those that a half-sample chooses with a probability of no more
-    than q/p. Complementary pairs have a smaller bound for frequencies whose distribution has one mode, see
-    `Stability.false_selections`. Quantiles of a bootstrap of sparse loadings are a description rather than
-    confidence intervals: the chance that a loading is zero has no smooth limit.
+    than q/p. Complementary pairs have smaller bounds for frequencies whose distribution has one mode or is
+    r-concave (`assumption`), see `Stability.false_selections`. Quantiles of a bootstrap of sparse loadings
+    are a description rather than confidence intervals: the chance that a loading is zero has no smooth limit.
 
     References
     ----------
@@ -160,6 +168,10 @@ def stability(
     check_choice(model, "model", MODELS)
     check_choice(resampling, "resampling", RESAMPLINGS)
     check_choice(alignment, "alignment", ALIGNMENTS)
+    if assumption is None:
+        assumption = "unimodal" if resampling == "complementary" else "none"
+    elif check_choice(assumption, "assumption", ASSUMPTIONS) != "none" and resampling != "complementary":
+        raise ValueError(f"assumption={assumption!r} is for complementary pairs, not for {resampling!r}")
     n_resamples = integer(n_resamples, "n_resamples", 2)
     if resampling == "complementary" and n_resamples % 2:
         raise ValueError(f"n_resamples must be even for complementary pairs, not {n_resamples}")
@@ -169,8 +181,8 @@ def stability(
     if level == 1:
         raise ValueError("level must be below 1")
     warm = resampling == "bootstrap" if warm_start is None else check_bool(warm_start, "warm_start")
-    if warm_start and model not in ("sparse_pca", *WEIGHTED):
-        raise ValueError(f"warm_start=True is for models with weights, not {model!r}")
+    if warm_start and model not in WARM:
+        raise ValueError(f"warm_start=True is for {listed(WARM, 'and')}, not {model!r}")
     if isinstance(n_components, (bool, float, np.floating)):
         raise TypeError(f"n_components must be an integer, not {n_components!r}")
     threads, hook = check_jobs(n_jobs), check_callback(callback)
@@ -208,8 +220,8 @@ def stability(
         raise RuntimeError("the callback ended the search before two resamples were done")
     return assembled(
         found, refits.reference(), refits.result, names=refits.names(), model=model, resampling=resampling,
-        level=level, max_false=max_false, threshold=threshold, fallback=STABLE_FREQUENCY,
-        alignment=alignment, n_samples=n,
+        assumption=assumption, level=level, max_false=max_false, threshold=threshold,
+        fallback=STABLE_FREQUENCY, alignment=alignment, n_samples=n,
     )  # fmt: skip
 
 
@@ -279,9 +291,8 @@ def _refits(
             X, n_components, options | {"method": method, "deflation": deflation}, warm, seed
         )
     if model in WEIGHTED:
-        return WeightedRefits(WEIGHTED[model], X, n_components, options, warm)
-    if model == "soppca":
-        return RowRefits(soppca, X, n_components, {"rng": seed} | options)
+        seeded = {"rng": seed} | options if model == "soppca" else options
+        return WeightedRefits(WEIGHTED[model], X, n_components, seeded, warm and model in WARM)
     if model == "sparse_cca":
         return PairRefits(sparse_cca, X, _rows(Y, "Y", model), n_components, options)
     return ClassRefits(sparse_lda, X, np.asarray(Y), n_components, {"rng": seed} | options)

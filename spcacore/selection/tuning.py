@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._limits import GRID_CARDINALITY, GRID_VALUES, HELD_OUT_ENTRIES
+from .._limits import HELD_OUT_ENTRIES
 from .._messages import counted
 from .._records import record
 from .._types import Array
-from .._validation import check_callback, integer, is_row_blocks, is_sparse, number
+from .._validation import check_callback, is_row_blocks, is_sparse
 from ..linalg.threads import Report, in_threads
 from ..models.alternation import (
     explained_together,
@@ -45,7 +45,8 @@ from ..operators.permutation import permuted_columns
 from ..operators.problem import Problem, warn_out_of_range
 from ..results import frame
 from ..solvers.base import Solution
-from ..solvers.table import SOLVERS, SPARSITY
+from ..solvers.table import SOLVERS
+from .grids import component_grids, sparsity_values
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -64,14 +65,17 @@ class ByValue:
         -------
         pandas.DataFrame
             Of a path: nonzeros, share explained, index of sparseness. Of a selection: the score, its standard
-            error, and which value is chosen.
+            error, and which value is chosen; where grids differ by component, for each of them.
 
         Raises
         ------
         ImportError
             Without pandas.
         """
-        return frame(self._columns(), self.values.tolist(), self.parameter)
+        return frame(self._columns(), self._index(), self.parameter)
+
+    def _index(self) -> list[Any]:
+        return self.values.tolist()
 
     def _columns(self) -> dict[str, Any]:
         raise NotImplementedError
@@ -171,7 +175,13 @@ class NamedArray:
 
 
 class Plan:
-    """What to fit, for any rows: values from the sparsest to the densest, and options."""
+    """What to fit, for any rows: values from the sparsest to the densest, and options.
+
+    Where grids differ by component, `begin` says whose values are tried; those of `earlier` ones are chosen.
+    """
+
+    grids: list[NDArray[Any]] | None = None
+    earlier: tuple[int, ...] = ()
 
     def __init__(
         self,
@@ -186,6 +196,7 @@ class Plan:
         rng: Any,
         options: dict[str, Any],
         counting: bool = False,
+        by_component: bool = False,
     ):
         if options.get("sample_weight") is not None:
             raise TypeError("sample_weight is not taken here: folds and permutations weigh all rows alike")
@@ -204,16 +215,38 @@ class Plan:
         self.options = options | {
             "method": method, "deflation": deflation, "kind": kind, "center": center, "scale": scale,
         }  # fmt: skip
-        self.values = np.zeros(1) if counting else sparsity_values(X, self.parameter, given, options)
-        self.sparsities = [given]
+        self.values, sparsities = np.zeros(1), [given]
         if not counting:
-            self.sparsities = [given | {self.parameter: value} for value in self.values.tolist()]
+            if by_component:
+                self.grids = component_grids(self.parameter, given, n_components)
+            if self.grids is None:
+                self.values = sparsity_values(X, self.parameter, given, options)
+            choices = self.values.tolist() if self.grids is None else _rows_of(self.grids)
+            sparsities = [given | {self.parameter: choice} for choice in choices]
         self.problem, self.solver, self.r, self.settings = prepare(
-            X, n_components, self.sparsities, rng=rng, **self.options
+            X, n_components, sparsities, rng=rng, **self.options
         )
+        self.checked = self.settings
         self.problem = formed(self.problem)
         self.seed = self.settings[0]["seed"]
         self.solutions: list[list[Solution]] = []
+
+    def begin(self, earlier: tuple[int, ...]) -> None:
+        """Try the values of the next component, where those of these indices are chosen for earlier ones."""
+        assert self.grids is not None
+        t, name = len(earlier), self.parameter
+        self.earlier, self.r, self.values = earlier, t + 1, self.grids[t]
+        if self.checked:
+            chosen = tuple(self.checked[i][name][s] for s, i in enumerate(earlier))
+            rows = self.checked[: len(self.values)]
+            self.settings = [row | {name: (*chosen, row[name][t])} for row in rows]
+
+    def given(self, i: int) -> Any:
+        """The sparsity of the i-th value, of all components or of each."""
+        value = self.values[i].item()
+        if self.grids is None:
+            return value
+        return [*(grid[k].item() for grid, k in zip(self.grids, self.earlier, strict=False)), value]
 
     def problem_of(self, X: Any) -> Problem:
         """The same problem for other rows."""
@@ -234,8 +267,9 @@ class Plan:
 
         def solve_at(i: int, near: Sequence[Solution]) -> list[Solution]:
             settings = self.settings[i]
+            known = [] if settings["refine"] else list(near[: len(self.earlier)])  # the same for all values
             new = search(
-                problem, self.solver, DEFLATIONS[self.deflation], settings, [], self.r, tell, near,
+                problem, self.solver, DEFLATIONS[self.deflation], settings, known, self.r, tell, near,
                 quick=report is not None, quiet=True,
             )  # fmt: skip
             if settings["refine"] and len(new) > 1:
@@ -383,44 +417,10 @@ class Plan:
         return np.array(in_threads(shares, range(1 + count), threads, hook))
 
 
-def sparsity_values(X: Any, parameter: str, given: dict[str, Any], options: dict[str, Any]) -> NDArray[Any]:
-    """The values, from the sparsest to the densest."""
-    for name in SPARSITY:
-        if name != parameter and given[name] is not None:
-            raise TypeError(f"this method takes {parameter}, not {name}")
-    values = given[parameter]
-    if values is None:
-        if parameter == "penalty":
-            raise TypeError("penalty must be given: a sequence of numbers")
-        most = min(_variables(X, options.get("n_features")), GRID_CARDINALITY)
-        if parameter == "l1_bound":
-            return np.geomspace(1, math.sqrt(most), GRID_VALUES if most > 1 else 1)
-        return np.unique(np.geomspace(1, most, GRID_VALUES).round().astype(np.intp))
-    if isinstance(values, (str, bytes, dict)) or not np.iterable(values) or getattr(values, "ndim", 1) != 1:
-        raise TypeError(f"{parameter} must be a sequence of numbers, one for each choice, not {values!r}")
-    values = list(values)
-    if not values:
-        raise ValueError(f"{parameter} is empty: there is nothing to choose from")
-    whole = parameter == "cardinality"
-    for i, value in enumerate(values):
-        number(value, f"{parameter}[{i}]", 0)
-        if whole:
-            integer(value, f"{parameter}[{i}]", 1)
-    array = np.array(values, np.intp if whole else np.float64)
-    array = np.sort(array)[:: -1 if parameter == "penalty" else 1]
-    if (array[1:] == array[:-1]).any():
-        raise ValueError(f"{parameter} has a value twice: {array[1:][array[1:] == array[:-1]][0]:g}")
-    return array
-
-
-def _variables(X: Any, n_features: Any) -> int:
-    """Their number; 1 for input that is not a matrix, which is an error later."""
-    try:
-        shape = np.shape(X)
-    except ValueError:  # ragged
-        return 1
-    p = shape[1] if len(shape) == 2 else n_features
-    return int(p) if isinstance(p, (int, np.integer)) and p > 0 else 1
+def _rows_of(grids: list[NDArray[Any]]) -> list[list[Any]]:
+    """All values of all grids, one of each component in a row."""
+    longest = max(len(grid) for grid in grids)
+    return [[grid[min(i, len(grid) - 1)].item() for grid in grids] for i in range(longest)]
 
 
 def _loadings(problem: Problem, solutions: list[Solution]) -> NDArray[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -37,6 +37,8 @@ class StabilitySelector(SelectorMixin, BaseEstimator):
         In (0, 1]: the frequency from which a variable is stable. Default: the smallest at which the bound on
         the expected number of false variables is at most `max_false`.
     max_false : float, default 1
+    assumption : {"none", "unimodal", "r-concave"}, optional
+        What the bound assumes of the frequencies of false variables.
     center : bool, default True
     scale : bool, default False
     options : dict, optional
@@ -70,6 +72,7 @@ class StabilitySelector(SelectorMixin, BaseEstimator):
     n_resamples: int = 100
     threshold: float | None = None
     max_false: float = 1.0
+    assumption: Literal["none", "unimodal", "r-concave"] | None = None
     center: bool = True
     scale: bool = False
     options: dict[str, Any] | None = None
@@ -103,8 +106,9 @@ class StabilitySelector(SelectorMixin, BaseEstimator):
             options["cardinality"] = default_cardinality(rows.shape[1])
         self.result_ = stability(
             rows, self.n_components, resampling=self.resampling, n_resamples=self.n_resamples,
-            threshold=self.threshold, max_false=self.max_false, center=self.center, scale=self.scale,
-            n_jobs=self.n_jobs, rng=as_rng(self.random_state), **options,
+            threshold=self.threshold, max_false=self.max_false, assumption=self.assumption,
+            center=self.center, scale=self.scale, n_jobs=self.n_jobs, rng=as_rng(self.random_state),
+            **options,
         )  # fmt: skip
         self.frequencies_ = self.result_.any_frequency
         self.selection_frequencies_ = self.result_.selection_frequency

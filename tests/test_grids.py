@@ -1,0 +1,186 @@
+"""Grids that differ by component, against selections of one grid where both must agree, and closed forms."""
+
+import numpy as np
+import pytest
+from extras import optional
+from oracles import ends_at
+
+import spcacore
+from spcacore import select_sparsity
+from spcacore.models import alternation
+
+pandas = optional("pandas")
+CRITERIA = ("cv", "permutation", "sparseness", "bic", "stability")
+FEW = {"n_folds": 3, "n_permutations": 3, "n_resamples": 4}
+
+
+def planted(n=120, p=40, sizes=(4, 15), variances=(14.0, 8.0), seed=0):
+    """Components of different sizes without a common variable."""
+    rng, V, start = np.random.default_rng(seed), np.zeros((p, len(sizes))), 0
+    for t, k in enumerate(sizes):
+        V[start : start + k, t] = 1 / np.sqrt(k)
+        start += k
+    return rng.standard_normal((n, len(sizes))) * np.sqrt(variances) @ V.T + rng.standard_normal((n, p))
+
+
+@pytest.mark.parametrize("model", ["sparse_pca", "spca", "soppca"])
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_steps_are_selections_of_one_grid_where_these_try_the_same(model, criterion):
+    """The first step has one component; in the second, the value chosen before stands for both."""
+    X, options = planted(n=60, p=24, sizes=(4, 6)), {"model": model, "criterion": criterion, "rng": 3, **FEW}
+    found = select_sparsity(X, n_components=2, cardinality=[[9, 4], [2, 4, 9, 12]], **options)
+    (first,) = found.earlier
+    alone = select_sparsity(X, cardinality=[4, 9], **options)
+    np.testing.assert_allclose(first.score, alone.score, rtol=1e-12)
+    assert (first.best, first.one_se, first.chosen) == (alone.best, alone.one_se, alone.chosen)
+    both = select_sparsity(X, n_components=2, cardinality=[first.chosen], **options)
+    place = found.values.tolist().index(first.chosen)
+    np.testing.assert_allclose(found.score[place], both.score[0], rtol=1e-6)
+    assert found.chosen_by_component == (first.chosen, found.chosen)
+    assert found.result.cardinality.tolist() == [first.chosen, found.chosen]
+
+
+@pytest.mark.parametrize("rule", ["best", "one_se"])
+def test_sizes_that_differ_are_found(rule):
+    X = planted()
+    found = select_sparsity(X, n_components=2, cardinality=[[2, 4, 8, 15, 40], [2, 4, 8, 15, 40]], rule=rule)
+    assert found.chosen_by_component == (4, 15)
+    assert [np.flatnonzero(v).tolist() for v in found.result.loadings.T] == [[*range(4)], [*range(4, 19)]]
+    together = select_sparsity(X, n_components=2, cardinality=[2, 4, 8, 15, 40], rule=rule)
+    assert found.score[found.chosen_index] > together.score.max()
+
+
+def test_rules_by_component():
+    X = planted(n=60, p=24, sizes=(4, 6), variances=(6.0, 4.0))
+    found = select_sparsity(X, n_components=2, cardinality=[range(1, 12)] * 2, n_folds=4)
+    for step in (*found.earlier, found):
+        best = int(np.argmax(step.score))
+        within = step.score >= step.score[best] - step.standard_error[best]
+        assert step.best == step.values[best]
+        assert step.chosen == step.one_se == step.values[within].min()
+
+
+def test_index_of_sparseness_by_its_formula():
+    X = planted(n=50, p=20, sizes=(3, 5))
+    found = select_sparsity(X, n_components=2, cardinality=[[3], [2, 5, 9]], criterion="sparseness")
+    F = X - X.mean(axis=0)
+    dense = np.linalg.svd(F, compute_uv=False)[:2] ** 2
+    for size, score, result in zip((2, 5, 9), found.score, found.path, strict=True):
+        V = result.loadings
+        assert np.count_nonzero(V, axis=0).tolist() == [3, size]
+        share = np.sum((F @ np.linalg.qr(V)[0]) ** 2) / np.sum(F**2)
+        assert score == pytest.approx(share * dense.sum() / np.sum(F**2) * (1 - (3 + size) / 40), rel=1e-9)
+
+
+OPTIONS = {
+    "pmd": {"method": "pmd", "l1_bound": [[1.5, 2.5], [1.2, 3.0]]},
+    "gpower": {"method": "gpower", "penalty": [[0.3, 0.1], [0.2, 0.1]]},
+    "refined": {"cardinality": [[3, 5], [2, 6]], "refine": True},
+    "disjoint": {"cardinality": [[3, 5], [2, 6]], "support": "disjoint"},
+    "groups": {"cardinality": [[1, 3], [2, 4]], "groups": np.arange(24) // 3},
+    "hotelling": {"cardinality": [[3, 5], [2, 6]], "deflation": "hotelling", "scale": True},
+}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_the_result_is_that_of_its_sparsities(name):
+    options = dict(OPTIONS[name])
+    parameter = next(one for one in ("cardinality", "l1_bound", "penalty") if one in options)
+    grids, X = options.pop(parameter), planted(n=60, p=24, sizes=(4, 6))
+    found = select_sparsity(X, n_components=2, criterion="bic", **{parameter: grids}, **options)
+    assert found.parameter == parameter
+    assert [one in grid for one, grid in zip(found.chosen_by_component, grids, strict=True)] == [True, True]
+    V = spcacore.sparse_pca(X, 2, **{parameter: list(found.chosen_by_component)}, **options).loadings
+    np.testing.assert_allclose(found.result.loadings, V, atol=1e-6)
+
+
+def test_earlier_components_are_searched_once_for_all_values(monkeypatch):
+    searched, found = [], alternation._found
+
+    def counted(*arguments):
+        searched.append(arguments[3])
+        return found(*arguments)
+
+    monkeypatch.setattr(alternation, "_found", counted)
+    X = planted(n=60, p=24, sizes=(4, 6))
+    select_sparsity(X, n_components=2, criterion="bic", cardinality=[[3], [2, 6, 9]])
+    assert searched == [3, 3, 9, 6, 2]
+
+
+def test_penalties_of_the_elastic_net_by_component():
+    X = planted(n=60, p=24, sizes=(4, 6))
+    found = select_sparsity(X, n_components=2, model="spca", penalty=[[8, 2.0], [1, 4.0]], n_folds=3)
+    V = spcacore.spca(X, 2, penalty=list(found.chosen_by_component)).loadings
+    np.testing.assert_allclose(found.result.loadings, V, atol=1e-8)
+
+
+@pytest.mark.parametrize("model", ["sparse_pca", "spca", "soppca"])
+@pytest.mark.parametrize("criterion", ["cv", "bic"])
+def test_blocks_of_rows_and_threads_choose_the_same(model, criterion):
+    X = planted(n=60, p=24, sizes=(4, 6))
+    options = {"model": model, "criterion": criterion, "n_components": 2, "cardinality": [[3, 4], [2, 6, 9]]}
+    found = select_sparsity(X, **options, **FEW)
+    blocks = select_sparsity(spcacore.row_blocks(X, block_bytes=X.nbytes // 4), n_jobs=2, **options, **FEW)
+    assert blocks.chosen_by_component == found.chosen_by_component
+    for one, other in zip((*found.earlier, found), (*blocks.earlier, blocks), strict=True):
+        np.testing.assert_allclose(one.score, other.score, rtol=1e-6)
+
+
+def test_progress_counts_all_grids_and_ends():
+    X, told = planted(n=60, p=24, sizes=(4, 6)), []
+    grids = {"n_components": 3, "cardinality": [[3, 5], [2, 4, 6], [2]]}
+    select_sparsity(X, n_folds=3, callback=told.append, **grids)
+    assert [one.done for one in told] == [*range(1, 25)]
+    assert {one.total for one in told} == {24}
+    whole = select_sparsity(X, n_folds=3, **grids).chosen_by_component
+    for stop, count in ((9, 1), (17, 2), (24, 3)):
+        ended = select_sparsity(X, n_folds=3, callback=ends_at(stop), **grids)
+        assert ended.chosen_by_component[: count - 1] == whole[: count - 1]
+        assert ended.result.n_components == len(ended.chosen_by_component) == count
+    with pytest.raises(RuntimeError, match="before two folds"):
+        select_sparsity(X, n_folds=3, callback=ends_at(3), **grids)
+
+
+def test_frame_and_words():
+    X = planted(n=60, p=24, sizes=(4, 6))
+    found = select_sparsity(X, n_components=2, cardinality=[[4, 9], [2, 6, 9]], rule="best")
+    assert "3 values of cardinality of component 2" in repr(found)
+    assert f"earlier={found.earlier[0].chosen}" in repr(found)
+    assert pandas.DataFrame
+    table = found.to_frame()
+    assert table["component"].tolist() == [1, 1, 2, 2, 2]
+    assert table.index.tolist() == [4, 9, 2, 6, 9]
+    assert table.index[table["chosen"]].tolist() == list(found.chosen_by_component)
+    assert table["score"].tolist() == [*found.earlier[0].score, *found.score]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"cardinality": [[1, 2]]}, ValueError, "cardinality has 1 grid for 2 components"),
+        ({"cardinality": [[1, 2], []]}, ValueError, r"cardinality\[1\] is empty"),
+        ({"cardinality": [[1, 2], 3]}, TypeError, r"cardinality\[1\] must be a sequence of numbers"),
+        ({"cardinality": [[1, 2], [2, 2]]}, ValueError, r"cardinality\[1\] has a value twice: 2"),
+        ({"cardinality": [[1, 2], [2, 99]]}, ValueError, r"cardinality\[1\] must be in \[1, 24\]"),
+        ({"cardinality": [[1, 2], [2, 99]], "model": "spca"}, ValueError, r"cardinality\[1\]\[1\]"),
+        ({"cardinality": [[1, 2], [0, 2]]}, ValueError, r"cardinality\[1\]\[0\]"),
+        ({"cardinality": [[1], [2]], "penalty": [0.1]}, TypeError, "takes cardinality, not penalty"),
+        ({"cardinality": [[1], [2]], "support": "common"}, ValueError, "support='common'"),
+        ({"l1_bound": [[2, 3], [2]], "model": "sca"}, TypeError, "of all components together"),
+        ({"l1_bound": [[2, 3], [2]], "model": "sma"}, TypeError, "of all components together"),
+    ],
+)
+def test_bad_grids(options, error, words):
+    X = planted(n=40, p=24, sizes=(4, 6))
+
+    def told(progress):
+        raise AssertionError("nothing is searched")
+
+    with pytest.raises(error, match=words):
+        select_sparsity(X, n_components=2, callback=told, **options)
+
+
+def test_grids_are_for_selections_alone():
+    X = planted(n=40, p=24, sizes=(4, 6))
+    with pytest.raises(TypeError, match=r"cardinality\[0\]"):
+        spcacore.sparsity_path(X, n_components=2, cardinality=[[1, 2], [2, 3]])
