@@ -212,6 +212,7 @@ BRIEF_FORMING = 2e7  # of forming its matrix from data
 CHOICE_SWAPS = 32  # groups, or variables with signs, that are tried in the place of one; and swaps in all
 CHOICE_STARTS = 32  # single variables that such a search starts from, since its steps are not compiled
 CHOICE_NODES, CHOICE_ORDER = 100, 40  # nodes of the tree that ends it, and variables up to which it does
+SHAPED_NET_ROUNDS, SHAPED_NET_TOL = 1000, 1e-9  # sweeps of an elastic net by units, and where they end
 SIGNED_ORDER = 12  # variables up to which values with given signs are the best ones: up to 2^12 eigenvectors
 SWAP_WORK = 1e8  # of one round of swaps
 SWAP_WORK_OUTSIDE = 1e7  # the same after a search in a working set, which has swapped its own variables

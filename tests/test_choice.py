@@ -1,6 +1,8 @@
 """Knowledge about variables: which must be in, may not be, go together, and with which sign."""
 
 import itertools
+import warnings
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -11,8 +13,9 @@ from oracles import reference
 from scipy.sparse.linalg import aslinearoperator
 
 import spcacore
-from spcacore import sparse_pca
+from spcacore import _core, sparse_pca
 from spcacore.models.elastic_net import _Thresholds, _Wanted
+from spcacore.models.shaped_net import ShapedNet
 from spcacore.operators.choice import Choice
 from spcacore.solvers.choosing import bounding
 
@@ -415,13 +418,96 @@ def test_resamples_and_choices_of_a_sparsity(monkeypatch):
     assert not chosen.result.loadings[2].any()
 
 
+@pytest.mark.parametrize("ridge", [np.inf, None])
 @pytest.mark.parametrize("sparsity", [{"cardinality": 2}, {"penalty": 300.0}])
 @pytest.mark.parametrize("knowledge", [*EACH, {"groups": LABELS, "include": [8], "nonnegative": MIXED}])
-def test_elastic_nets_respect_it(knowledge, sparsity):
-    found = spcacore.spca(data(20), 2, ridge=np.inf, **knowledge, **sparsity)
+def test_elastic_nets_respect_it(knowledge, sparsity, ridge):
+    changing = ridge is None and "cardinality" in sparsity  # the penalty changes, and may for ever
+    with pytest.warns(RuntimeWarning, match="not converged") if changing else nullcontext():
+        limits = {"max_iter": 3, "tol": 0} if changing else {}
+        found = spcacore.spca(data(20), 2, ridge=ridge, **knowledge, **sparsity, **limits)
     for v in found.loadings.T:
         assert_feasible(v, sparsity.get("cardinality"), **knowledge)
-    assert (np.diff(found.objective) <= 1e-9 * np.abs(found.objective[0])).all()
+        assert v[knowledge.get("include", [])].all() or "nonnegative" in knowledge
+    if not changing:
+        assert (np.diff(found.objective) <= 1e-9 * np.abs(found.objective[0])).all()
+        assert found.converged
+
+
+def _spca_of_few(X, r=2, **options):
+    with warnings.catch_warnings(action="ignore"):
+        return spcacore.spca(X, r, ridge=3.0, tol=0, **options)
+
+
+@pytest.mark.parametrize("knowledge", [*EACH, {"groups": LABELS, "include": [8], "nonnegative": MIXED}])
+def test_elastic_nets_among_some_variables(knowledge, monkeypatch):
+    X = data(22, n=12)
+    ways = ({"penalty": 60.0, "max_iter": 10}, {"cardinality": 3, "max_iter": 3})
+    expected = [_spca_of_few(X, **how, **knowledge) for how in ways]
+    monkeypatch.setattr("spcacore.models.elastic_net.WORKING_SET_VARIABLES", 3)
+    monkeypatch.setattr("spcacore.models.elastic_net.JOINING_VARIABLES", 1)
+    for how, whole in zip(ways, expected, strict=True):
+        some = _spca_of_few(X, **how, **knowledge)
+        np.testing.assert_allclose(some.loadings, whole.loadings, atol=1e-6)
+
+
+@pytest.mark.parametrize("knowledge", [{"include": [2]}, {"groups": LABELS}, {"nonnegative": MIXED}])
+def test_an_elastic_net_is_solved(knowledge):
+    cp = pytest.importorskip("cvxpy")
+    given = {"include": None, "exclude": None, "groups": None, "nonnegative": False} | knowledge
+    choice, rng = Choice.checked(P, None, **given), np.random.default_rng(4)
+    for n, ridge, level in ((20, 1e-6, 0.5), (6, 1e-4, 0.05)):
+        F = rng.standard_normal((n, P))
+        K, c = F.T @ F / n + ridge * np.eye(P), F.T @ F @ rng.standard_normal(P) / n
+        net, b = ShapedNet(K, choice, np.arange(P)), cp.Variable(P)
+        found = net.solve(c, level, np.zeros(P))
+        sums = sum(cp.norm(b[choice.unit == u]) for u in np.flatnonzero(~choice.included))
+        signs = [] if choice.signs is None else [cp.multiply(choice.signs, b) >= 0]
+        value = cp.quad_form(b, cp.psd_wrap(K)) - 2 * c @ b + 2 * level * sums
+        cp.Problem(cp.Minimize(value), signs).solve(solver="CLARABEL")
+        np.testing.assert_allclose(found, b.value, atol=2e-4)
+        assert net.objective(found, c, level) <= value.value + 1e-12
+
+
+@pytest.mark.parametrize("how", [{"penalty": 60.0}, {"cardinality": 3}])
+def test_each_variable_a_group_is_no_group(how):
+    X = data(22)
+    plain, grouped = (
+        _spca_of_few(X, max_iter=5, **how),
+        _spca_of_few(X, max_iter=5, groups=np.arange(P), **how),
+    )
+    np.testing.assert_allclose(grouped.loadings, plain.loadings, atol=1e-6)
+    np.testing.assert_allclose(grouped.objective, plain.objective, rtol=1e-7)
+
+
+def test_what_is_included_counts_though_it_is_zero(monkeypatch):
+    monkeypatch.setattr("spcacore.models.elastic_net.WORKING_SET_VARIABLES", 3)
+    monkeypatch.setattr("spcacore.models.elastic_net.JOINING_VARIABLES", 1)
+    rng = np.random.default_rng(0)
+    X = np.arange(1.0, P + 1) * rng.standard_normal((30, 1)) + rng.standard_normal((30, P))
+    signs = np.array([-1] + [1] * (P - 1))
+    v = _spca_of_few(X, 1, max_iter=5, cardinality=3, include=[0], nonnegative=signs).loadings[:, 0]
+    assert v[0] == 0
+    assert np.count_nonzero(v) == 2
+
+
+def test_an_elastic_net_that_knows_nothing_is_the_plain_one():
+    choice, rng = Choice.checked(P, None, [], None, None, False), np.random.default_rng(5)
+    assert choice is not None
+    for n in (6, 20):
+        F = rng.standard_normal((n, P))
+        F[:, 1] = F[:, 0] + 0.01 * F[:, 1]  # sweeps alone would take thousands
+        G, c = F.T @ F / n, F.T @ F @ rng.standard_normal(P) / n
+        net = ShapedNet(G + 1e-6 * np.eye(P), choice, np.arange(P))
+        expected = np.linalg.solve(net.K, c)
+        np.testing.assert_allclose(net.solve(c, 0.0, np.zeros(P)), expected, atol=1e-5 * abs(expected).max())
+        for k in range(1, 5):
+            none = np.zeros(0, np.intp), np.zeros(0)
+            _, index, value, level = _core.elastic_net(G, c, k, 1e-6, 0.0, 1e-14, *none)
+            b, ours = net.sparse(c, k, np.zeros(P), 0.0)
+            np.testing.assert_array_equal(np.flatnonzero(b), np.sort(index))
+            np.testing.assert_allclose(b[index], value, atol=1e-7)
+            np.testing.assert_allclose(ours, level, rtol=1e-7)
 
 
 @pytest.mark.parametrize("ridge", [None, np.inf])
@@ -431,8 +517,6 @@ def test_elastic_nets_without_what_is_excluded(ridge):
     theirs = spcacore.spca(X[:, kept], 2, penalty=20.0, ridge=ridge)
     np.testing.assert_allclose(ours.ridge, theirs.ridge)
     np.testing.assert_allclose(ours.loadings[kept], theirs.loadings, atol=1e-6)
-    with pytest.raises(ValueError, match=r"ridge=numpy\.inf"):
-        spcacore.spca(X, 2, penalty=1.0, include=[0])
 
 
 @pytest.mark.parametrize("knowledge", [{"include": [2]}, {"groups": LABELS}, {"nonnegative": MIXED}])
