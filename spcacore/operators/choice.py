@@ -77,6 +77,11 @@ class Choice:
             raise ValueError("exclude leaves no variable")
         return cls(unit, allowed, included, signs, groups is not None)
 
+    @classmethod
+    def unknown(cls, p: int) -> Self:
+        """Nothing."""
+        return cls(np.arange(p), np.ones(p, bool), np.zeros(p, bool), None, False)
+
     @property
     def shapes(self) -> bool:
         """Whether it says more than which variables are excluded."""
