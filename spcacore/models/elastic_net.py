@@ -481,7 +481,7 @@ def _ridge(problem: Problem, ridge: Any) -> float:
     if ridge is not None:
         ridge = number(ridge, "ridge", 0)
         return ridge if ridge == math.inf else min(_to_operator_units(problem, ridge), LARGEST_RIDGE)
-    p = problem.p if problem.choice is None else len(problem.choice.available)
+    p = problem.n_variables
     if problem.n_samples is not None and problem.n_samples < p:
         return math.inf
     if problem.diagonal is None:
