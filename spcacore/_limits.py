@@ -214,6 +214,7 @@ CHOICE_STARTS = 32  # single variables that such a search starts from, since its
 CHOICE_NODES, CHOICE_ORDER = 100, 40  # nodes of the tree that ends it, and variables up to which it does
 SHAPED_NET_ROUNDS, SHAPED_NET_TOL = 1000, 1e-9  # sweeps of an elastic net by units, and where they end
 CCA_CHOICE_TURNS = 1000  # of values with signs of both sides, on given supports
+SIGNED_RATIOS = 100  # steps to the best ratio of given signs, which mostly takes some three
 SIGNED_ORDER = 12  # variables up to which values with given signs are the best ones: up to 2^12 eigenvectors
 SWAP_WORK = 1e8  # of one round of swaps
 SWAP_WORK_OUTSIDE = 1e7  # the same after a search in a working set, which has swapped its own variables

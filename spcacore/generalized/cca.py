@@ -28,6 +28,7 @@ from .._validation import (
     integer,
     number,
 )
+from ..operators.choice import knowledge
 from ..operators.transform import scores
 from ..progress import Callback, Progress
 from ..results import frame, labels
@@ -255,11 +256,11 @@ def sparse_cca(
     """
     check_choice(method, "method", ("pmd", "generalized"))
     check_bool(scale, "scale")
-    knowledge = (
-        _knowledge(x_include, x_exclude, x_groups, x_nonnegative),
-        _knowledge(y_include, y_exclude, y_groups, y_nonnegative),
+    known = (
+        knowledge(x_include, x_exclude, x_groups, x_nonnegative),
+        knowledge(y_include, y_exclude, y_groups, y_nonnegative),
     )
-    sides = both_sides(X, Y, scale, knowledge)
+    sides = both_sides(X, Y, scale, known)
     x, y = sides
     if check_bool(certify, "certify"):
         if method == "pmd":
@@ -319,13 +320,6 @@ def sparse_cca(
         names_x=names_of(X), names_y=names_of(Y),
         upper_bound=np.array([f.bound for f in found]) if certify else None,
     )  # fmt: skip
-
-
-def _knowledge(include: Any, exclude: Any, groups: Any, nonnegative: Any) -> dict[str, Any]:
-    """What is known of the variables of a side, if anything."""
-    given = {"include": include, "exclude": exclude, "groups": groups, "nonnegative": nonnegative}
-    nothing = include is None and exclude is None and groups is None and nonnegative is False
-    return {} if nothing else given
 
 
 def _pairs(

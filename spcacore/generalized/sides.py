@@ -25,6 +25,8 @@ from ..operators.problem import Problem
 from ..operators.sparse_format import compressed
 from .form import Array, Form
 
+Known = dict[str, Any] | None
+
 
 def one_of_each(
     value: Any, name: str, check: Callable[..., Any], sides: tuple[Side, Side]
@@ -80,9 +82,7 @@ def names_of(X: Any) -> tuple[str, ...] | None:
     return row_blocks(X).names
 
 
-def both_sides(
-    X: Any, Y: Any, scale: bool, choices: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
-) -> tuple[Side, Side]:
+def both_sides(X: Any, Y: Any, scale: bool, choices: tuple[Known, Known] = (None, None)) -> tuple[Side, Side]:
     """The sides; what is known of their variables are arguments of `Choice.checked`, or none."""
     of = BlockSide.of if is_row_blocks(X) or is_row_blocks(Y) else Side.of
     x = _naming("x", lambda: of(X, scale, "X", choices[0]))
@@ -128,10 +128,10 @@ class Side:
     choice: Choice | None
 
     @classmethod
-    def of(cls, X: Any, scale: bool, name: str, choice: dict[str, Any]) -> Side:
+    def of(cls, X: Any, scale: bool, name: str, choice: Known) -> Side:
         if has_only_products(X):
             raise TypeError("X must have entries; an operator offers only products")
-        problem = as_problem(X, scale=scale, choice=choice or None)
+        problem = as_problem(X, scale=scale, choice=choice)
         assert problem.mean is not None
         dtype, weight = problem.operator.dtype, _column_weights(problem)
         if is_sparse(X):
@@ -222,11 +222,11 @@ class BlockSide(Side):
     weight: Array
 
     @classmethod
-    def of(cls, X: Any, scale: bool, name: str, choice: dict[str, Any]) -> Side:
+    def of(cls, X: Any, scale: bool, name: str, choice: Known) -> Side:
         if not (is_row_blocks(X) or is_sparse(X)):
             X = real_array(X, "X", ndim=2)
         blocks = row_blocks(X).held()
-        problem = as_problem(blocks, scale=scale, choice=choice or None)
+        problem = as_problem(blocks, scale=scale, choice=choice)
         assert problem.mean is not None
         return cls(
             None, None, None, problem.mean, problem.scale, problem.exponent // 2, name, problem.choice,

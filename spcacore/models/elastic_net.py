@@ -20,7 +20,7 @@ from .._records import record
 from .._types import Groups, Kind, OperatorLike, Switch, Variables, Weights
 from .._validation import LARGEST, check_callback, integer, number, per_component, real_array
 from ..linalg.orthogonal import fix_sign, procrustes, unit_columns
-from ..operators.choice import Choice
+from ..operators.choice import Choice, knowledge
 from ..operators.inputs import as_problem
 from ..operators.leading import cheap_dense_shares, leading_vectors
 from ..operators.problem import Problem, warn_out_of_range
@@ -184,7 +184,7 @@ def spca(
     >>> result.cardinality.tolist(), (100 * result.adjusted_variance / 13).round(1).tolist()
     ([7, 4, 4, 1, 1, 1], [28.0, 14.0, 13.3, 7.4, 6.8, 6.2])
     """
-    choice = {"include": include, "exclude": exclude, "groups": groups, "nonnegative": nonnegative}
+    choice = knowledge(include, exclude, groups, nonnegative)
     problem = as_problem(
         X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, missing=True, choice=choice
     )

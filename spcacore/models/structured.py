@@ -44,13 +44,14 @@ from .._validation import (
     per_component,
 )
 from ..linalg.orthogonal import column_span, fix_sign
+from ..operators.choice import knowledge
 from ..operators.deflation import DEFLATIONS, DeflatedOperator
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem, warn_out_of_range
 from ..operators.transform import scores
 from ..progress import Callback, Progress
 from ..results import LoadingsResult
-from ..solvers.base import Ended, choice_options
+from ..solvers.base import Ended
 from ..solvers.parameters import shared_parameters
 from ..solvers.truncated_power import TruncatedPower
 from .priors import Banded, Prior, as_prior
@@ -380,7 +381,7 @@ def soppca(
     options = {"prior_covariance": prior_covariance, "prior_precision": prior_precision, "max_iter": max_iter}
     options |= {"tol": tol, "center": center, "scale": scale, "n_samples": n_samples, "seed": as_seed(rng)}
     check_choice(deflation, "deflation", _DEFLATIONS)
-    known = {"choice": choice_options(TruncatedPower, {}, include, exclude, groups, False)}
+    known = {"choice": knowledge(include, exclude, groups, False)}
     return _fit(X, n_components, cardinality, "soppca", deflation, kind, options | known, [], callback)
 
 

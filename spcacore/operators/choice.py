@@ -176,6 +176,15 @@ class Choice:
         return self.variables(self.largest(self.norms(self.oriented(x)), count))
 
 
+def knowledge(include: Any, exclude: Any, groups: Any, nonnegative: Any) -> dict[str, Any] | None:
+    """The arguments of `Choice.checked`; None where they say nothing."""
+    if isinstance(nonnegative, np.bool_):
+        nonnegative = bool(nonnegative)
+    given = {"include": include, "exclude": exclude, "groups": groups, "nonnegative": nonnegative}
+    nothing = include is None and exclude is None and groups is None and nonnegative is False
+    return None if nothing else given
+
+
 def variables_of(given: Any, name: str, p: int, names: tuple[str, ...] | None) -> Index:
     """Positions of variables given by names or by indices, ascending."""
     if given is None:
