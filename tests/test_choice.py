@@ -1,20 +1,30 @@
 """Knowledge about variables: which must be in, may not be, go together, and with which sign."""
 
 import itertools
+import warnings
+from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import scipy.linalg
 import scipy.sparse
 from extras import optional, skipping
 from oracles import reference
 from scipy.sparse.linalg import aslinearoperator
 
 import spcacore
-from spcacore import sparse_pca
+from spcacore import _core, sparse_pca
 from spcacore.models.elastic_net import _Thresholds, _Wanted
+from spcacore.models.shaped_net import ShapedNet
 from spcacore.operators.choice import Choice
+from spcacore.operators.choice import knowledge as what_is_known
+from spcacore.operators.deflation import DEFLATIONS, DeflatedOperator
+from spcacore.operators.inputs import as_problem
+from spcacore.solvers.base import Solution
 from spcacore.solvers.choosing import bounding
+from spcacore.solvers.refitting import refit
 
 pandas = optional("pandas")
 P = 9
@@ -92,7 +102,7 @@ def assert_feasible(v, k, include=(), exclude=(), groups=None, nonnegative=None)
     assert not v[list(exclude)].any()
     assert k is None or len(used) <= k
     if nonnegative is not None:
-        assert (v * nonnegative >= 0).all()
+        assert (v * np.asarray(nonnegative) >= 0).all()
     np.testing.assert_allclose(np.linalg.norm(v), 1)
 
 
@@ -342,7 +352,16 @@ def test_nonnegative_is_ones_and_at_least_what_nsprcomp_finds():
 # ---- several components, paths, resamples
 
 
-@pytest.mark.parametrize("knowledge", [{"include": [0]}, {"exclude": [3]}, {"groups": LABELS}])
+@pytest.mark.parametrize(
+    "knowledge",
+    [
+        {"include": [0]},
+        {"exclude": [3]},
+        {"groups": LABELS},
+        {"nonnegative": MIXED},
+        {"nonnegative": np.ones(P)},
+    ],
+)
 def test_refinement_explains_more_and_respects_the_same(knowledge):
     A = covariance(12)
     begun = sparse_pca(A, 3, cardinality=2, kind="covariance", **knowledge)
@@ -355,6 +374,59 @@ def test_refinement_explains_more_and_respects_the_same(knowledge):
     for v in (*refined.loadings.T, *V.T, *plain.T, *(() if "groups" in knowledge else forced.T)):
         assert_feasible(v, 2, **knowledge)
         assert v[knowledge.get("include", [])].all()
+
+
+def test_the_best_ratio_of_given_signs():
+    """Of x'Ax/x'Bx on a support: where no entry is zero it is that of an eigenvector of the pencil."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        A, signs = covariance(seed), rng.integers(-1, 2, P)
+        problem = as_problem(A, kind="covariance", choice=what_is_known(None, None, [0] * P, signs))
+        state = DeflatedOperator.from_problem(problem, DEFLATIONS["generalized"])
+        earlier = rng.standard_normal(4)
+        state = state.deflate(np.arange(4), earlier / np.linalg.norm(earlier), problem.noise)
+        S, q = np.array([1, 3, 4, 6, 8]), state.basis[0]
+        found = refit(state, Solution(S, np.where(signs[S] < 0, -1.0, 1.0), 0.0, 0, True))
+        G, B = state.operator.submatrix(S), np.eye(5) - np.outer(q[S], q[S])
+        best = 0.0
+        for size in range(1, 6):
+            for T in map(list, itertools.combinations(range(5), size)):
+                values, vectors = scipy.linalg.eigh(G[np.ix_(T, T)], B[np.ix_(T, T)])
+                x = vectors[:, -1] * signs[S[T]]
+                if x.min() >= -1e-9 or x.max() <= 1e-9:
+                    best = max(best, values[-1])
+        np.testing.assert_allclose(found.objective, best, rtol=1e-8)
+        assert (found.entries * signs[S] >= 0).all()
+
+
+def test_refined_loadings_of_given_signs_are_nearly_the_best():
+    """Of two loadings of two variables each, by a grid of their directions."""
+    angles = np.linspace(0, np.pi / 2, 31)
+    for seed in range(3):
+        A = covariance(90 + seed, 6)
+        columns = []
+        for i, j in itertools.combinations(range(6), 2):
+            x = np.zeros((31, 6))
+            x[:, i], x[:, j] = np.cos(angles), np.sin(angles)
+            columns.append(x)
+        V = np.unique(np.concatenate(columns).round(12), axis=0)
+        G, H = V @ A @ V.T, V @ V.T
+        rest = 1 - H**2
+        with np.errstate(divide="ignore", invalid="ignore"):
+            both = (G.diagonal()[:, None] + G.diagonal() - 2 * G * H) / rest
+        best = both[rest > 1e-6].max()
+        found = sparse_pca(A, 2, cardinality=2, kind="covariance", nonnegative=True, refine=True)
+        assert found.explained_variance.sum() >= 0.97 * best
+        assert (found.loadings >= 0).all()
+
+
+def test_refinement_makes_wrong_signs_zero():
+    A = covariance(12)
+    free = sparse_pca(A, 2, cardinality=5, kind="covariance").loadings  # explain more than can be reached
+    assert (free.min(axis=0) < 0).all()
+    V = spcacore.refine(A, free, kind="covariance", nonnegative=True)
+    assert (V >= 0).all()
+    np.testing.assert_allclose(np.linalg.norm(V, axis=0), 1)
 
 
 @pytest.mark.parametrize(
@@ -415,13 +487,96 @@ def test_resamples_and_choices_of_a_sparsity(monkeypatch):
     assert not chosen.result.loadings[2].any()
 
 
+@pytest.mark.parametrize("ridge", [np.inf, None])
 @pytest.mark.parametrize("sparsity", [{"cardinality": 2}, {"penalty": 300.0}])
 @pytest.mark.parametrize("knowledge", [*EACH, {"groups": LABELS, "include": [8], "nonnegative": MIXED}])
-def test_elastic_nets_respect_it(knowledge, sparsity):
-    found = spcacore.spca(data(20), 2, ridge=np.inf, **knowledge, **sparsity)
+def test_elastic_nets_respect_it(knowledge, sparsity, ridge):
+    changing = ridge is None and "cardinality" in sparsity  # the penalty changes, and may for ever
+    with pytest.warns(RuntimeWarning, match="not converged") if changing else nullcontext():
+        limits = {"max_iter": 3, "tol": 0} if changing else {}
+        found = spcacore.spca(data(20), 2, ridge=ridge, **knowledge, **sparsity, **limits)
     for v in found.loadings.T:
         assert_feasible(v, sparsity.get("cardinality"), **knowledge)
-    assert (np.diff(found.objective) <= 1e-9 * np.abs(found.objective[0])).all()
+        assert v[knowledge.get("include", [])].all() or "nonnegative" in knowledge
+    if not changing:
+        assert (np.diff(found.objective) <= 1e-9 * np.abs(found.objective[0])).all()
+        assert found.converged
+
+
+def _spca_of_few(X, r=2, **options):
+    with warnings.catch_warnings(action="ignore"):
+        return spcacore.spca(X, r, ridge=3.0, tol=0, **options)
+
+
+@pytest.mark.parametrize("knowledge", [*EACH, {"groups": LABELS, "include": [8], "nonnegative": MIXED}])
+def test_elastic_nets_among_some_variables(knowledge, monkeypatch):
+    X = data(22, n=12)
+    ways = ({"penalty": 60.0, "max_iter": 10}, {"cardinality": 3, "max_iter": 3})
+    expected = [_spca_of_few(X, **how, **knowledge) for how in ways]
+    monkeypatch.setattr("spcacore.models.elastic_net.WORKING_SET_VARIABLES", 3)
+    monkeypatch.setattr("spcacore.models.elastic_net.JOINING_VARIABLES", 1)
+    for how, whole in zip(ways, expected, strict=True):
+        some = _spca_of_few(X, **how, **knowledge)
+        np.testing.assert_allclose(some.loadings, whole.loadings, atol=1e-6)
+
+
+@pytest.mark.parametrize("knowledge", [{"include": [2]}, {"groups": LABELS}, {"nonnegative": MIXED}])
+def test_an_elastic_net_is_solved(knowledge):
+    cp = pytest.importorskip("cvxpy")
+    given = {"include": None, "exclude": None, "groups": None, "nonnegative": False} | knowledge
+    choice, rng = Choice.checked(P, None, **given), np.random.default_rng(4)
+    for n, ridge, level in ((20, 1e-6, 0.5), (6, 1e-4, 0.05)):
+        F = rng.standard_normal((n, P))
+        K, c = F.T @ F / n + ridge * np.eye(P), F.T @ F @ rng.standard_normal(P) / n
+        net, b = ShapedNet(K, choice, np.arange(P)), cp.Variable(P)
+        found = net.solve(c, level, np.zeros(P))
+        sums = sum(cp.norm(b[choice.unit == u]) for u in np.flatnonzero(~choice.included))
+        signs = [] if choice.signs is None else [cp.multiply(choice.signs, b) >= 0]
+        value = cp.quad_form(b, cp.psd_wrap(K)) - 2 * c @ b + 2 * level * sums
+        cp.Problem(cp.Minimize(value), signs).solve(solver="CLARABEL")
+        np.testing.assert_allclose(found, b.value, atol=2e-4)
+        assert net.objective(found, c, level) <= value.value + 1e-12
+
+
+@pytest.mark.parametrize("how", [{"penalty": 60.0}, {"cardinality": 3}])
+def test_each_variable_a_group_is_no_group(how):
+    X = data(22)
+    plain, grouped = (
+        _spca_of_few(X, max_iter=5, **how),
+        _spca_of_few(X, max_iter=5, groups=np.arange(P), **how),
+    )
+    np.testing.assert_allclose(grouped.loadings, plain.loadings, atol=1e-6)
+    np.testing.assert_allclose(grouped.objective, plain.objective, rtol=1e-7)
+
+
+def test_what_is_included_counts_though_it_is_zero(monkeypatch):
+    monkeypatch.setattr("spcacore.models.elastic_net.WORKING_SET_VARIABLES", 3)
+    monkeypatch.setattr("spcacore.models.elastic_net.JOINING_VARIABLES", 1)
+    rng = np.random.default_rng(0)
+    X = np.arange(1.0, P + 1) * rng.standard_normal((30, 1)) + rng.standard_normal((30, P))
+    signs = np.array([-1] + [1] * (P - 1))
+    v = _spca_of_few(X, 1, max_iter=5, cardinality=3, include=[0], nonnegative=signs).loadings[:, 0]
+    assert v[0] == 0
+    assert np.count_nonzero(v) == 2
+
+
+def test_an_elastic_net_that_knows_nothing_is_the_plain_one():
+    choice, rng = Choice.checked(P, None, [], None, None, False), np.random.default_rng(5)
+    assert choice is not None
+    for n in (6, 20):
+        F = rng.standard_normal((n, P))
+        F[:, 1] = F[:, 0] + 0.01 * F[:, 1]  # sweeps alone would take thousands
+        G, c = F.T @ F / n, F.T @ F @ rng.standard_normal(P) / n
+        net = ShapedNet(G + 1e-6 * np.eye(P), choice, np.arange(P))
+        expected = np.linalg.solve(net.K, c)
+        np.testing.assert_allclose(net.solve(c, 0.0, np.zeros(P)), expected, atol=1e-5 * abs(expected).max())
+        for k in range(1, 5):
+            none = np.zeros(0, np.intp), np.zeros(0)
+            _, index, value, level = _core.elastic_net(G, c, k, 1e-6, 0.0, 1e-14, *none)
+            b, ours = net.sparse(c, k, np.zeros(P), 0.0)
+            np.testing.assert_array_equal(np.flatnonzero(b), np.sort(index))
+            np.testing.assert_allclose(b[index], value, atol=1e-7)
+            np.testing.assert_allclose(ours, level, rtol=1e-7)
 
 
 @pytest.mark.parametrize("ridge", [None, np.inf])
@@ -431,8 +586,6 @@ def test_elastic_nets_without_what_is_excluded(ridge):
     theirs = spcacore.spca(X[:, kept], 2, penalty=20.0, ridge=ridge)
     np.testing.assert_allclose(ours.ridge, theirs.ridge)
     np.testing.assert_allclose(ours.loadings[kept], theirs.loadings, atol=1e-6)
-    with pytest.raises(ValueError, match=r"ridge=numpy\.inf"):
-        spcacore.spca(X, 2, penalty=1.0, include=[0])
 
 
 @pytest.mark.parametrize("knowledge", [{"include": [2]}, {"groups": LABELS}, {"nonnegative": MIXED}])
@@ -479,7 +632,7 @@ def test_a_matrix_without_variance():
         ({"include": ["a"]}, "have no names"),
         ({"include": [9]}, r"indices are in \[0, 8\]"),
         ({"nonnegative": MIXED, "constraint": "orthogonal"}, "constraint cannot be met"),
-        ({"nonnegative": True, "refine": True}, "without nonnegative"),
+        ({"nonnegative": True, "refine": True, "method": "greedy"}, "nonnegative does not go with greedy"),
         ({"include": [0], "refine": True, "constraint": "orthogonal"}, "does not go with include"),
         ({"include": [0], "method": "dspca"}, "include does not go with dspca.*'tpower'.*'greedy'"),
         ({"groups": LABELS, "method": "greedy"}, "groups does not go with greedy"),
@@ -573,3 +726,59 @@ def test_the_false_of_numpy_is_false():
     expected = spcacore.sparse_pca(A, 2, **options).loadings
     found = spcacore.sparse_pca(A, 2, nonnegative=np.False_, **options).loadings
     np.testing.assert_array_equal(found, expected)
+
+
+# ---- the table of the guide
+
+
+def _calls():
+    """Each function of the table, as it is called."""
+    X, Y = data(30), data(31)[:, :6]
+    A = covariance(32)
+
+    def one(name, *arguments):
+        return lambda **known: getattr(spcacore, name)(X, *arguments, **known)
+
+    def method(name, **sparsity):
+        return lambda **known: sparse_pca(X, 1, method=name, **sparsity, **known)
+
+    def pairs(**options):
+        return lambda **known: sparse_cca_of(X, Y, options, known)
+
+    def sparse_cca_of(X, Y, options, known):
+        return spcacore.sparse_cca(X, Y, **options, **{f"x_{name}": value for name, value in known.items()})
+
+    begun = sparse_pca(A, 2, cardinality=3, kind="covariance", exclude=[3, 4]).loadings
+    return {
+        "tpower": one("tpower", 3), "gpower": one("gpower", 1.0), "pmd": one("pmd", 1.5),
+        "thresholding": method("thresholding", cardinality=3), "branch_and_bound": one("branch_and_bound", 3),
+        "greedy": method("greedy", cardinality=3), "dspca": method("dspca", cardinality=3),
+        "scotlass": method("scotlass", l1_bound=1.5),
+        "least_squares_component": method("least_squares", cardinality=3),
+        "refine": lambda **known: spcacore.refine(A, begun, kind="covariance", max_iter=1, **known),
+        "spca": lambda **known: spcacore.spca(X, 1, penalty=1.0, **known), "soppca": one("soppca", 1, 3),
+        'sparse_cca, "pmd"': pairs(l1_bound=1.5),
+        'sparse_cca, "generalized"': pairs(method="generalized", cardinality=2),
+    }  # fmt: skip
+
+
+def test_the_table_of_the_guide_says_who_takes_what():
+    page = (Path(__file__).parent.parent / "docs/guide/choice.md").read_text()
+    rows = page.split("<!-- served -->")[1].split("<!-- end -->")[0].strip().split("\n")
+    names = [cell.strip() for cell in rows[0].split("|")[2:-1]]
+    given = {"exclude": [3, 4], "include": [0], "groups": [0, 0, 1, 2, 2, 3, 4, 5, 6], "nonnegative": MIXED}
+    said, true, calls = {}, {}, _calls()
+    for row in rows[2:]:
+        cells = [cell.strip() for cell in row.split("|")[1:-1]]
+        functions = [cells[0].replace("`", "")] if '"' in cells[0] else cells[0].replace("`", "").split(", ")
+        for function in functions:
+            said |= {(function, name): cell.split()[0] for name, cell in zip(names, cells[1:], strict=True)}
+    for function, name in said:
+        try:
+            with warnings.catch_warnings(action="ignore"):
+                calls[function](**{name: given[name]})
+            true[function, name] = "yes"
+        except (TypeError, ValueError) as error:
+            true[function, name] = "no" if name in str(error) else str(error)
+    assert said == true
+    assert {function for function, _ in said} == set(calls)

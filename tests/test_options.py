@@ -42,7 +42,8 @@ def named(values, names):
 BAD = {
     **named(
         FLAG,
-        "center overwrite ratio normalize renormalize relative nonnegative refine certify relaxation",
+        "center overwrite ratio normalize renormalize relative nonnegative refine certify relaxation "
+        "x_nonnegative y_nonnegative",
     ),
     "scale": FLAG,
     "swaps": FLAG,
@@ -106,8 +107,11 @@ BAD = {
     **named(without(NUMBER, None), "x_l1_bound y_l1_bound"),
     **named(without(POSITIVE, None), "x_cardinality y_cardinality"),
     "model": WORD,
-    **named([3, "x1", [0.5], [-1], [99], [True], ["x1"], {"a": 1}, object(), 1j], "include exclude"),
-    "groups": [3, "abc", [1, 2], np.ones((3, 4)), object(), {"x1": 1}],
+    **named(
+        [3, "x1", [0.5], [-1], [99], [True], ["x1"], {"a": 1}, object(), 1j],
+        "include exclude x_include x_exclude y_include y_exclude",
+    ),
+    **named([3, "abc", [1, 2], np.ones((3, 4)), object(), {"x1": 1}], "groups x_groups y_groups"),
     "mask": [np.ones(2, bool), "mask", np.ones((3, 3)), 5],
     "shape": [(), (0,), (2, -1), (2.5,), "34", None, (True,), 1.5],
 }

@@ -1,5 +1,6 @@
 """oppca and soppca against dense formulas, principal components, truncated power and enumeration."""
 
+import math
 import warnings
 from itertools import combinations
 
@@ -15,6 +16,8 @@ from oracles import covariance, deflated, dense_vector, power_iteration
 import spcacore
 from spcacore import grid_laplacian, oppca, ppca, select_prior, soppca, sparse_pca
 from spcacore.models import priors
+from spcacore.models.prior_choice import chosen_support
+from spcacore.operators.choice import Choice
 
 
 def samples(seed=0, n=60, p=20):
@@ -526,3 +529,74 @@ def test_single_precision_keeps_small_variances():
     X = optional("sklearn.datasets").load_wine().data
     single, double = oppca(X.astype(np.float32), 4), oppca(X, 4)
     np.testing.assert_allclose(np.abs(np.sum(single.loadings * double.loadings, axis=0)), 1, atol=1e-3)
+
+
+# ---- what is known of the variables
+
+
+@pytest.mark.parametrize("deflation", ["orthogonal", "naive", "constrained"])
+def test_excluding_is_leaving_out(deflation):
+    X = samples(7)
+    ours = soppca(X, 2, 4, exclude=[0, 3, 19], deflation=deflation)
+    theirs = soppca(np.delete(X, [0, 3, 19], 1), 2, 4, deflation=deflation)
+    np.testing.assert_allclose(np.delete(ours.loadings, [0, 3, 19], 0), theirs.loadings, atol=1e-7)
+    assert not ours.loadings[[0, 3, 19]].any()
+    np.testing.assert_allclose(ours.gain, theirs.gain)
+    for one, other in zip(ours.free_energy, theirs.free_energy, strict=True):
+        np.testing.assert_allclose(one[-1], other[-1])
+
+
+@pytest.mark.parametrize("kind", ["isotropic", "sparse", "dense"])
+def test_the_greedy_support_by_groups(kind):
+    """Step by step the best next group, by explicit inverses and determinants."""
+    groups = np.array([0, 0, 1, 2, 2, 2, 3, 4, 4, 5])
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        L = prior(10, seed) if kind == "dense" else grid_laplacian((2, 5)).toarray()
+        L = np.eye(10) if kind == "isotropic" else (L + L.T) / 2
+        chooser = {
+            "isotropic": priors.Isotropic(10),
+            "sparse": priors.Sparse(sp.csr_array(L), L.diagonal(), np.ones(1), np.ones(1)),
+            "dense": priors.Spectral.of(L),
+        }[kind]
+        r, a = 3 * rng.standard_normal(10), float(np.exp(rng.uniform(-2, 2)))
+        choice = Choice.checked(10, None, [2], [6], groups, False)
+        assert choice is not None
+        units = [1]
+        while len(units) < 4:
+            others = [u for u in range(6) if u not in (*units, 3)]
+            value = {
+                u: objective(np.flatnonzero(np.isin(groups, [*units, u])), r, a * np.eye(10) + L)
+                for u in others
+            }
+            units.append(max(others, key=value.__getitem__))
+            found = chosen_support(chooser, choice, r, a, len(units))
+            assert found.tolist() == np.flatnonzero(np.isin(groups, units)).tolist()
+
+
+def test_supports_respect_what_is_known():
+    X, groups = samples(8), np.repeat(np.arange(10), 2)
+    result = soppca(X, 2, 3, groups=groups, include=[7], exclude=[0, 1], prior_covariance=smooth(20))
+    more = soppca(X, 1, 3, groups=groups, include=[7], exclude=[0, 1], prior_covariance=smooth(20)).extend(
+        X, 1
+    )
+    np.testing.assert_array_equal(more.loadings, result.loadings)
+    for v in result.loadings.T:
+        used = set(groups[v != 0])
+        assert len(used) == 3
+        assert 3 in used
+        assert 0 not in used
+    plain = sparse_pca(X, 2, cardinality=3, groups=groups, include=[7], deflation="orthogonalized_projection")
+    ours = soppca(X, 2, 3, groups=groups, include=[7])
+    assert ours.explained_variance.sum() >= 0.95 * plain.explained_variance.sum()
+    with pytest.raises(ValueError, match=r"cardinality must be in \[1, 9\], not 10: 9 groups not excluded"):
+        soppca(X, 1, 10, groups=groups, exclude=[0, 1])
+
+
+def test_what_is_included_was_not_chosen():
+    """The gain pays for the choice of a support."""
+    X = samples(9)
+    free = soppca(X, 1, 3)
+    given = soppca(X, 1, 3, include=np.flatnonzero(free.loadings[:, 0]))
+    np.testing.assert_allclose(given.free_energy[0][-1], free.free_energy[0][-1])
+    np.testing.assert_allclose(given.gain - free.gain, np.log(math.comb(20, 3)))

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._limits import CCA_ROUNDS, CCA_TOL
 from .._messages import counted
-from .._types import MatrixLike
+from .._types import Groups, MatrixLike, Switch, Variables
 from .._validation import (
     LARGEST,
     Hook,
@@ -28,6 +28,7 @@ from .._validation import (
     integer,
     number,
 )
+from ..operators.choice import knowledge
 from ..operators.transform import scores
 from ..progress import Callback, Progress
 from ..results import frame, labels
@@ -157,6 +158,10 @@ def sparse_cca(
     certify: bool = False,
     max_iter: int = 1000, tol: float | None = None,
     scale: bool = True,
+    x_include: Variables = None, x_exclude: Variables = None,
+    x_groups: Groups = None, x_nonnegative: Switch = False,
+    y_include: Variables = None, y_exclude: Variables = None,
+    y_groups: Groups = None, y_nonnegative: Switch = False,
     callback: Callback | None = None,
 ) -> SparseCCAResult:  # fmt: skip
     """Sparse canonical correlation analysis.
@@ -200,6 +205,14 @@ def sparse_cca(
         float64, 1e-5 for float32.
     scale : bool, default True
         Divide each column by its standard deviation.
+    x_include, x_exclude, y_include, y_exclude : sequence of names or indices, optional
+        Variables of a side that each pair must have, and that none may have, see the guide on choice. It is
+        as if the excluded columns were not there. An l1 bound does not count what is included.
+    x_groups, y_groups : sequence of labels, or mapping of names to labels, optional
+        Variables of the same label are in or out together: cardinalities count groups, and l1 bounds are on
+        the sums of their norms.
+    x_nonnegative, y_nonnegative : bool or array-like of signs, default False
+        Only weights without negative entries; or the sign of each: 1, -1, or 0 for any.
     callback : callable, optional
         Called with a `Progress` after each iteration, and with the correlation once a pair is found.
         Raising StopIteration ends the search early, see `Progress`.
@@ -243,7 +256,11 @@ def sparse_cca(
     """
     check_choice(method, "method", ("pmd", "generalized"))
     check_bool(scale, "scale")
-    sides = both_sides(X, Y, scale)
+    known = (
+        knowledge(x_include, x_exclude, x_groups, x_nonnegative),
+        knowledge(y_include, y_exclude, y_groups, y_nonnegative),
+    )
+    sides = both_sides(X, Y, scale, known)
     x, y = sides
     if check_bool(certify, "certify"):
         if method == "pmd":
@@ -269,6 +286,10 @@ def sparse_cca(
         raise ValueError("deflation='generalized' goes with method='generalized'")
     if removal.quotient and certify:
         raise ValueError("certify=True does not go with deflation='generalized', whose metric changes")
+    for side in sides:
+        if removal.quotient and side.choice is not None and side.choice.signs is not None:
+            what = f"{side.name.lower()}_nonnegative"
+            raise ValueError(f"{what} does not go with deflation='generalized': leave one out")
     ridges = one_of_each(ridge, "ridge", lambda v, name, _: number(v, name, 0), sides)
     solver: PenalizedDecomposition | Alternation
     if method == "pmd":
@@ -278,7 +299,7 @@ def sparse_cca(
             x, y, one_of_each(l1_bound, "l1_bound", check_l1_bound, sides), max_iter, tol, None, removal
         )
     else:
-        counts = one_of_each(cardinality, "cardinality", lambda v, name, s: integer(v, name, 1, s.p), sides)
+        counts = one_of_each(cardinality, "cardinality", lambda v, name, s: s.count(v, name), sides)
         solver = Alternation(x, y, counts, ridges, min(max_iter, CCA_ROUNDS), tol, removal, certify)
     found, correlations = _pairs(solver, x, y, r, hook)
     loadings = [

@@ -24,9 +24,10 @@ from .._limits import (
     PAIR_WORK,
     RISE,
 )
-from ..linalg.pencil import whitening
+from ..operators.choice import Choice
 from ..operators.deflation import PROJECTION, Deflation
 from ..solvers.base import ProgressHook, ended
+from .cca_choice import Chosen, best_values
 from .form import Array, Form, Index
 from .pencil import Pencil, Solution
 from .ratio_bounds import pair_bounds
@@ -60,7 +61,12 @@ class Alternation:
         self.pencil = [
             Pencil(A, B, dtype=dtype, advice="use ridge") for A, B in zip(nothing, self.metric, strict=True)
         ]
-        self.counts = [min(k, len(pencil.active)) for k, pencil in zip(counts, self.pencil, strict=True)]
+        self.choices = [s.shaped for s in (x, y)]
+        most = [k if c is None else c.most_variables(k) for k, c in zip(counts, self.choices, strict=True)]
+        self.counts = [min(k, len(pencil.active)) for k, pencil in zip(most, self.pencil, strict=True)]
+        chosen = [c or Choice.unknown(s.p) for c, s in zip(self.choices, (x, y), strict=True)]
+        self.chosen = [Chosen(*one) for one in zip(self.pencil, chosen, counts, strict=True)]
+        self.signed = any(one.signs is not None for one in chosen)
         self.first = 0.0
         self.noise = CCA_GENERALIZED_LEFT.of(dtype)
 
@@ -91,7 +97,7 @@ class Alternation:
         if best is None or not best.strength > self.noise * self.first:
             return None
         self.first = max(self.first, best.strength)
-        best = best.with_sign()
+        best = best.with_sign(self.cross.x, self.cross.y)
         if self.certify:
             best = replace(best, bound=max(best.strength, min(self.bounds().values())))
         removed = [self._removed(side, w) for side, w in ((0, best.u), (1, best.v))]
@@ -133,6 +139,9 @@ class Alternation:
         sparse = np.zeros_like(v)
         kept = _core.select_largest(v, k)
         sparse[kept] = v[kept]
+        choice = self.choices[1]
+        if choice is not None:
+            sparse = np.where(np.isin(np.arange(len(v)), choice.truncated(v, self.chosen[1].count)), v, 0)
         starts = [sparse]
         if float(cross.x.n) * cross.x.p * cross.y.p <= PAIR_WORK:
             spread = [np.sqrt(np.maximum(form.diagonal(), 0)) for form in self.metric]
@@ -141,7 +150,7 @@ class Alternation:
             count = 1 + min(cross.y.p - 1, int(CCA_START_WORK / (float(cross.x.n) * cross.x.p * cross.y.p)))
             for j in np.argsort(-largest, kind="stable")[: min(count, CCA_STARTS)]:
                 starts.append(np.eye(1, cross.y.p, j)[0])
-        return starts
+        return [s * v for v in starts for s in ((1, -1) if self.signed else (1,))]
 
     def _alternate(
         self, v: Array, swaps: bool, seen: set[bytes], progress: ProgressHook | None
@@ -160,7 +169,7 @@ class Alternation:
             if y is None:
                 return best, n_iter
             supports = [x.index, y.index]
-            u, v, strength = self._both(x.index, y.index)
+            u, v, strength = self._both(x, y)
             enough = progress is not None and progress(n_iter)
             if best is not None and strength <= best.strength * (1 + self.tol):
                 return replace(best, n_iter=n_iter, converged=True), n_iter
@@ -179,6 +188,9 @@ class Alternation:
         g = np.where(pencil.unit > 0, g, 0)
         if not g.any():
             return None
+        if self.choices[side] is not None:
+            x = self.chosen[side].search(g * pencil.unit, earlier, swaps)
+            return x if x.objective > 0 else None
         pencil = pencil.with_numerator(Form.of(factor=g[None]))
         if k == len(pencil.active):
             if side == 0:
@@ -191,15 +203,12 @@ class Alternation:
             found = [swap_search(pencil, x, None) for x in found]
         return max(found, key=lambda x: x.objective)
 
-    def _both(self, S: Index, T: Index) -> tuple[Array, Array, float]:
+    def _both(self, x: Solution, y: Solution) -> tuple[Array, Array, float]:
         """The best values on two supports."""
-        W = []
-        for side, index in ((0, S), (1, T)):
-            pencil = self.pencil[side]
-            mu, U = np.linalg.eigh(pencil.B.block(index))
-            kept = mu > pencil.cut(float(mu[-1]))
-            full = np.zeros((pencil.B.p, np.count_nonzero(kept)))
-            full[index] = whitening(mu, U, kept) * pencil.unit[index, None]
-            W.append(full)
-        left, value, right = np.linalg.svd(W[0].T @ self.cross.matvec(W[1]), full_matrices=False)
-        return W[0] @ left[:, 0], W[1] @ right[0], float(value[0])
+        S, T, units = x.index, y.index, [pencil.unit for pencil in self.pencil]
+        E = np.zeros((len(units[1]), len(T)))
+        E[T, np.arange(len(T))] = units[1][T]
+        C = self.cross.matvec(E)[S] * units[0][S, None]
+        u, v = np.zeros(len(units[0])), np.zeros(len(units[1]))
+        u[S], v[T], strength = best_values(self.chosen, S, T, C, y.value)
+        return u * units[0], v * units[1], strength

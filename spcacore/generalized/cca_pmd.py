@@ -20,8 +20,10 @@ from .. import _core
 from .._limits import CCA_LEFT, PAIR_WORK, RISE, TIE
 from .._validation import number
 from ..linalg.orthogonal import orthogonal_part
+from ..operators.choice import Choice
 from ..operators.deflation import DEFLATIONS, Deflation
 from ..solvers.base import ProgressHook, ended
+from ..solvers.choosing import bounding
 from .form import Array
 from .sides import CrossCovariance, Pair, Side, common_dtype, leading_singular_vector, max_abs_per_column
 
@@ -48,11 +50,16 @@ class PenalizedDecomposition:
         self.deflation, self.first = deflation, 0.0
         self.bases: tuple[list[Array], list[Array]] = ([], [])
         self.cross, self.bounds, self.max_iter, self.tol = CrossCovariance(x, y, stop), bounds, max_iter, tol
+        self.choices = x.shaped, y.shaped
+        self.signed = any(one is not None and one.signs is not None for one in self.choices)
         self.noise = CCA_LEFT.of(common_dtype(x, y))
 
     def next(self, progress: ProgressHook | None, starts: list[Array] | None = None) -> Pair | None:
         runs: list[Pair] = []
-        for v in pmd_starts(self.cross) if starts is None else starts:
+        starts = pmd_starts(self.cross) if starts is None else starts
+        if self.signed:
+            starts = [sign * v for v in starts for sign in (1, -1)]
+        for v in starts:
             runs.append(self._run(v, progress))
             if ended(progress):
                 break
@@ -62,7 +69,7 @@ class PenalizedDecomposition:
         if not best.strength > self.noise * self.first:
             return None
         self.first = self.first or best.strength
-        best = best.with_sign()
+        best = best.with_sign(self.cross.x, self.cross.y)
         u, v = (self._removed(basis, w) for basis, w in zip(self.bases, (best.u, best.v), strict=True))
         if (u.any() and v.any()) or self.deflation.update == "projection":
             self.cross.remove((u, u), (v, v), self.deflation.update)
@@ -81,9 +88,9 @@ class PenalizedDecomposition:
     def _run(self, v: Array, progress: ProgressHook | None) -> Pair:
         u, strength, n_iter, converged = np.zeros(self.cross.x.p), 0.0, 0, False
         for n_iter in range(1, self.max_iter + 1):
-            u = _l1_bounded(self.cross.matvec(v), self.bounds[0])
+            u = _l1_bounded(self.cross.matvec(v), self.bounds[0], self.choices[0])
             slope = self.cross.transpose_matvec(u)
-            v = _l1_bounded(slope, self.bounds[1])
+            v = _l1_bounded(slope, self.bounds[1], self.choices[1])
             before, strength = strength, float(v @ slope)
             enough = progress is not None and progress(n_iter)
             converged = strength - before <= self.tol * strength
@@ -103,8 +110,14 @@ def pmd_starts(cross: CrossCovariance) -> list[Array]:
     return [v, np.eye(1, cross.y.p, int(np.argmax(largest)))[0]]
 
 
-def _l1_bounded(a: Array, bound: float) -> Array:
-    """The unit vector of bounded l1 norm with the largest product with a."""
+def _l1_bounded(a: Array, bound: float, choice: Choice | None) -> Array:
+    """The unit vector of bounded l1 norm with the largest product with a; 0 where no entry has its sign."""
+    if choice is not None:
+        a = choice.projected(a)
+        if a.any():
+            a = bounding(choice, bound)(a, 1.0)[1]
+            a /= np.linalg.norm(a)
+        return a
     w = np.empty_like(a)
     _core.l1_threshold(np.ascontiguousarray(a), bound, 0, w)
     return w

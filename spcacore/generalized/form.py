@@ -33,8 +33,8 @@ class Form:
         return cls(matrix, factor, ridge, np.ones(p), np.zeros((p, 0)), np.zeros((0, 0)))
 
     @classmethod
-    def with_level(cls, matrix: Array, level: float) -> Form:
-        """matrix + level I, in place."""
+    def with_level(cls, matrix: Array, level: Array | float) -> Form:
+        """matrix + diag(level), in place."""
         matrix[np.diag_indices(len(matrix))] += level
         return cls.of(matrix)
 

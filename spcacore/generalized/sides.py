@@ -14,15 +14,18 @@ from numpy.typing import NDArray
 
 from .._limits import CHUNK, CROSS_COLUMNS, EIGENVECTOR_TOL, KEPT_BYTES, SUBMATRIX_ORDER
 from .._records import record
-from .._validation import column_names, has_only_products, is_row_blocks, is_sparse, real_array
+from .._validation import column_names, has_only_products, integer, is_row_blocks, is_sparse, real_array
 from ..linalg.eigen import largest_eigenpairs
 from ..linalg.orthogonal import sign_of
 from ..operators.blocks import RowBlocks, as_kernel_input, dense_rows, sum_parts
+from ..operators.choice import Choice
 from ..operators.inputs import as_problem
 from ..operators.partition import row_blocks
 from ..operators.problem import Problem
 from ..operators.sparse_format import compressed
 from .form import Array, Form
+
+Known = dict[str, Any] | None
 
 
 def one_of_each(
@@ -64,15 +67,26 @@ def speaking_of_y(call: Callable[[], Any]) -> Any:
         raise type(error)(re.sub(r"(?<!\.)\bX\b", "Y", str(error))) from None
 
 
+def _naming(side: str, call: Callable[[], Any]) -> Any:
+    """What is said of options of the variables is meant of those of a side."""
+    try:
+        return call()
+    except (TypeError, ValueError) as error:
+        words = re.sub(r"\b(include|exclude|groups|nonnegative)\b", rf"{side}_\1", str(error))
+        raise type(error)(words) from None
+
+
 def names_of(X: Any) -> tuple[str, ...] | None:
     if not is_row_blocks(X):
         return column_names(X)
     return row_blocks(X).names
 
 
-def both_sides(X: Any, Y: Any, scale: bool) -> tuple[Side, Side]:
+def both_sides(X: Any, Y: Any, scale: bool, choices: tuple[Known, Known] = (None, None)) -> tuple[Side, Side]:
+    """The sides; what is known of their variables are arguments of `Choice.checked`, or none."""
     of = BlockSide.of if is_row_blocks(X) or is_row_blocks(Y) else Side.of
-    x, y = of(X, scale, "X"), speaking_of_y(lambda: of(Y, scale, "Y"))
+    x = _naming("x", lambda: of(X, scale, "X", choices[0]))
+    y = _naming("y", lambda: speaking_of_y(lambda: of(Y, scale, "Y", choices[1])))
     if x.n != y.n:
         raise ValueError(f"X and Y must have the same number of rows, not {x.n} and {y.n}")
     if x.n < 2:
@@ -111,12 +125,13 @@ class Side:
     scale: NDArray[Any] | None
     exponent: int
     name: str
+    choice: Choice | None
 
     @classmethod
-    def of(cls, X: Any, scale: bool, name: str) -> Side:
+    def of(cls, X: Any, scale: bool, name: str, choice: Known) -> Side:
         if has_only_products(X):
             raise TypeError("X must have entries; an operator offers only products")
-        problem = as_problem(X, scale=scale)
+        problem = as_problem(X, scale=scale, choice=choice)
         assert problem.mean is not None
         dtype, weight = problem.operator.dtype, _column_weights(problem)
         if is_sparse(X):
@@ -132,7 +147,9 @@ class Side:
                 Z -= problem.mean
                 Z *= weight.astype(dtype)
             offset = None
-        return cls(Z, offset, None, problem.mean, problem.scale, problem.exponent // 2, name)
+        return cls(
+            Z, offset, None, problem.mean, problem.scale, problem.exponent // 2, name, problem.choice
+        )  # fmt: skip
 
     @property
     def n(self) -> int:
@@ -147,7 +164,7 @@ class Side:
         return self.Z.dtype
 
     def permuted(self, order: NDArray[np.intp]) -> Side:
-        return Side(self.Z, self.offset, order, self.mean, self.scale, self.exponent, self.name)
+        return replace(self, order=order)
 
     def matvec(self, v: Array) -> Array:
         """Z v, of one vector or several."""
@@ -172,10 +189,28 @@ class Side:
         form = Form.of(factor=self.Z)
         if self.offset is not None:
             form = form.with_term(self.offset[:, None], np.array([[-float(self.n)]]))
-        level = ridge * float(form.diagonal().mean())
+        level = self._levels(ridge, form.diagonal())
         if self.p > SUBMATRIX_ORDER:
-            return replace(form, ridge=np.full(self.p, level) if level > 0 else None)
+            return replace(form, ridge=level if level.any() else None)
         return Form.with_level(form.block(np.arange(self.p)), level)
+
+    def _levels(self, ridge: float, diagonal: Array) -> Array:
+        """The ridge times the mean diagonal entry, for each variable that is not excluded."""
+        if self.choice is None:
+            return np.full(self.p, ridge * float(diagonal.mean()))
+        kept = ~self.choice.excluded
+        return np.where(kept, ridge * float(diagonal[kept].mean()), 0.0)
+
+    @property
+    def shaped(self) -> Choice | None:
+        """What is known beside which variables are excluded, whose columns are zero."""
+        return self.choice if self.choice is not None and self.choice.shapes else None
+
+    def count(self, value: Any, name: str) -> int:
+        """A cardinality, of variables or of groups."""
+        if self.choice is None:
+            return integer(value, name, 1, self.p)
+        return integer(value, name, *self.choice.bounds, self.choice.why())
 
 
 @record
@@ -187,15 +222,15 @@ class BlockSide(Side):
     weight: Array
 
     @classmethod
-    def of(cls, X: Any, scale: bool, name: str) -> Side:
+    def of(cls, X: Any, scale: bool, name: str, choice: Known) -> Side:
         if not (is_row_blocks(X) or is_sparse(X)):
             X = real_array(X, "X", ndim=2)
         blocks = row_blocks(X).held()
-        problem = as_problem(blocks, scale=scale)
+        problem = as_problem(blocks, scale=scale, choice=choice)
         assert problem.mean is not None
         return cls(
-            None, None, None, problem.mean, problem.scale, problem.exponent // 2, name, problem, blocks,
-            _column_weights(problem),
+            None, None, None, problem.mean, problem.scale, problem.exponent // 2, name, problem.choice,
+            problem, blocks, _column_weights(problem),
         )  # fmt: skip
 
     @property
@@ -217,7 +252,7 @@ class BlockSide(Side):
 
     def metric(self, ridge: float) -> Form:
         matrix = self.problem.operator.submatrix(np.arange(self.p)).astype(np.float64)
-        return Form.with_level(matrix, ridge * float(matrix.diagonal().mean()))
+        return Form.with_level(matrix, self._levels(ridge, matrix.diagonal()))
 
     def cross(self, other: BlockSide) -> Array:
         """Z'Z of both sides, (p, q), in one pass."""
@@ -348,6 +383,7 @@ class Pair:
     converged: bool
     bound: float = math.inf
 
-    def with_sign(self) -> Pair:
-        """The entry of u of largest magnitude becomes positive; v turns with u."""
-        return self if sign_of(self.u) > 0 else replace(self, u=-self.u, v=-self.v)
+    def with_sign(self, x: Side, y: Side) -> Pair:
+        """The entry of u of largest magnitude becomes positive, unless signs are given; v turns with u."""
+        given = any(s.choice is not None and s.choice.signs is not None for s in (x, y))
+        return self if given or sign_of(self.u) > 0 else replace(self, u=-self.u, v=-self.v)

@@ -15,7 +15,7 @@ import numpy as np
 from .._limits import REFINEMENT_ROUNDS
 from .._messages import counted, instead_of, listed
 from .._validation import Hook, as_seed, check_bool, check_choice, integer, per_component
-from ..linalg.orthogonal import fix_sign
+from ..operators.choice import knowledge
 from ..operators.deflation import DEFLATIONS, PROJECTION, DeflatedOperator, Deflation
 from ..operators.gram import is_rounding
 from ..operators.inputs import as_problem
@@ -36,7 +36,7 @@ from ..solvers.certificates import upper_bounds
 from ..solvers.share import SHARES, Share, fewest_variables
 from ..solvers.table import SOLVERS, SPARSITY, methods_of
 from .across import are_together, check_across, check_sizes, search_together, tell_found
-from .refinement import NOT_CONVERGED, joint_variance, refined, refuse_constraint
+from .refinement import NOT_CONVERGED, joint_variance, refined, refuse_constraint, with_sign
 from .variance import TotalShare
 
 CONSTRAINTS = ("orthogonal", "uncorrelated")
@@ -88,10 +88,13 @@ def prepare(
         check_choice(constraint, "constraint", CONSTRAINTS)
         if removal is not PROJECTION:
             raise ValueError("a constraint takes the place of a deflation; leave deflation='projection'")
-    settings["choice"] = choice_options(chosen, options, include, exclude, groups, nonnegative)
+    if refine:  # which knows of signs by the record alone
+        settings["choice"] = knowledge(include, exclude, groups, nonnegative)
+    else:
+        settings["choice"] = choice_options(chosen, options, include, exclude, groups, nonnegative)
     signs = options.get("nonnegative") or (settings["choice"] or {}).get("nonnegative", False) is not False
-    if refine and (not renormalize or constraint == "uncorrelated" or signs):
-        raise ValueError("refine=True goes with renormalize=True, without nonnegative or uncorrelated")
+    if refine and (not renormalize or constraint == "uncorrelated"):
+        raise ValueError("refine=True goes with renormalize=True, without uncorrelated")
     if constraint is not None and signs:
         raise ValueError("a constraint cannot be met by nonnegative loadings; drop one of the two")
     if n_restarts and not refine:
@@ -420,7 +423,8 @@ def refine_all(
     state = DeflatedOperator.from_problem(problem, DEFLATIONS["generalized"])
     out = []
     for x, (index, entries) in zip(found, loadings, strict=True):
-        new = replace(x, index=index, entries=fix_sign(entries), converged=x.converged and converged)
+        entries = with_sign(problem, index, entries)
+        new = replace(x, index=index, entries=entries, converged=x.converged and converged)
         if settings["certify"] is True:
             new = _certified(problem, state, new)
             state = state.deflate(new.index, new.entries, problem.noise)

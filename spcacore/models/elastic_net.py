@@ -20,7 +20,7 @@ from .._records import record
 from .._types import Groups, Kind, OperatorLike, Switch, Variables, Weights
 from .._validation import LARGEST, check_callback, integer, number, per_component, real_array
 from ..linalg.orthogonal import fix_sign, procrustes, unit_columns
-from ..operators.choice import Choice
+from ..operators.choice import Choice, knowledge
 from ..operators.inputs import as_problem
 from ..operators.leading import cheap_dense_shares, leading_vectors
 from ..operators.problem import Problem, warn_out_of_range
@@ -28,6 +28,7 @@ from ..operators.transform import fitted_scores
 from ..progress import Callback, Progress
 from ..results import LoadingsResult
 from ..solvers.parameters import shared_parameters
+from .shaped_net import ShapedNet
 from .variance import operator_variances
 
 
@@ -141,8 +142,8 @@ def spca(
         Stop when no entry of a unit loading changes by more. Default: 1e-5; 1e-3 for float32, and with
         `cardinality` and a finite ridge, as in the authors' program.
     include, exclude, groups, nonnegative : optional
-        As in `sparse_pca`; all but `exclude` with an infinite ridge alone. The penalty is then of the norms
-        of groups, and not of what is included.
+        As in `sparse_pca`. The penalty is then of the norms of groups, and not of what is included, and
+        `cardinality` counts groups.
     {matrix}
     {each_iteration}
 
@@ -183,7 +184,7 @@ def spca(
     >>> result.cardinality.tolist(), (100 * result.adjusted_variance / 13).round(1).tolist()
     ([7, 4, 4, 1, 1, 1], [28.0, 14.0, 13.3, 7.4, 6.8, 6.2])
     """
-    choice = {"include": include, "exclude": exclude, "groups": groups, "nonnegative": nonnegative}
+    choice = knowledge(include, exclude, groups, nonnegative)
     problem = as_problem(
         X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, missing=True, choice=choice
     )
@@ -200,11 +201,10 @@ def spca(
 
     space = (_SampleSpace if _few_samples(problem) else _VariableSpace)(op)
     shaping = problem.choice if problem.choice is not None and problem.choice.shapes else None
-    if shaping is not None and lam < math.inf:
-        raise ValueError("include, groups and nonnegative go with ridge=numpy.inf")
     if shaping is not None:
         V = V * np.where([shaping.sides(c) for c in op.apply_block(V).T.astype(np.float64)], 1, -1)
-    nets = _Thresholds(wanted, shaping) if lam == math.inf else _ElasticNets(op, space, wanted, lam)
+    thresholds = lam == math.inf
+    nets = _Thresholds(wanted, shaping) if thresholds else _ElasticNets(op, space, wanted, lam, shaping)
     trace = 0.0 if lam == math.inf or problem.diagonal is None else float(problem.diagonal.sum())
     objective: list[float] = []
     C, unit_B = space.begin(V), np.zeros_like(V)
@@ -357,8 +357,13 @@ class _ElasticNets:
     violate the optimality conditions, and these join it. Sets and supports are kept between iterations.
     """
 
-    def __init__(self, op: _core.Operator, space: Space, wanted: tuple[_Wanted, ...], ridge: float):
-        self.op, self.space, self.wanted, self.ridge = op, space, wanted, ridge
+    def __init__(
+        self, op: _core.Operator, space: Space, wanted: tuple[_Wanted, ...], ridge: float,
+        choice: Choice | None = None,
+    ):  # fmt: skip
+        self.op, self.space, self.wanted, self.ridge, self.choice = op, space, wanted, ridge, choice
+        self.levels = np.zeros(len(wanted))
+        self.shaped: ShapedNet | None = None
         self.eps = float(np.finfo(op.dtype).eps)
         self.working = np.zeros(0, np.intp)
         self.B: NDArray[np.float64] | None = None
@@ -367,24 +372,39 @@ class _ElasticNets:
         """B, and half of the penalties."""
         if self.B is None:
             self.B = np.zeros_like(C)
-            self._enlarge(np.abs(C))
+            self._enlarge(self._excess(C, 0.0))
         noise = 64 * self.eps * np.abs(C).max(axis=0)
         while True:
             B, levels = np.zeros_like(C), np.zeros(C.shape[1])
             for j, wanted in enumerate(self.wanted[: C.shape[1]]):
-                B[self.working, j], levels[j] = self._net(C[self.working, j], wanted, self.B[self.working, j])
-            self.B = B
+                B[self.working, j], levels[j] = self._net(
+                    C[self.working, j], wanted, self.B[self.working, j], self.levels[j]
+                )
+            self.B, self.levels[: len(levels)] = B, levels
             if len(self.working) == self.op.p:
                 return B, levels
-            violation = np.abs(C - self.space.products(self.space.forward(B))) - levels * (1 + 1e-9) - noise
+            rest = C - self.space.products(self.space.forward(B))
+            violation = self._excess(rest, levels * (1 + 1e-9)) - noise
             violation[self.working] = 0
             if not (violation > 0).any():
                 return B, levels
             self._enlarge(violation)
 
+    def _excess(self, C: NDArray[np.float64], levels: Any) -> NDArray[np.float64]:
+        """By how much products exceed the levels: their magnitudes, or the norms of their units."""
+        choice = self.choice
+        if choice is None:
+            return np.abs(C) - levels
+        norms = np.stack([choice.norms(choice.projected(c)) for c in C.T], axis=1)
+        return (norms - np.where(choice.included[:, None], 0, levels))[choice.unit]
+
     def _net(
-        self, c: NDArray[np.float64], wanted: _Wanted, last: NDArray[np.float64]
+        self, c: NDArray[np.float64], wanted: _Wanted, last: NDArray[np.float64], near: float
     ) -> tuple[NDArray[np.float64], float]:
+        if self.shaped is not None:
+            if wanted.limit == self.op.p:
+                return self.shaped.solve(c, wanted.floor, last), wanted.floor
+            return self.shaped.sparse(c, wanted.limit, last, near)
         guess = np.flatnonzero(last)
         limit = min(wanted.limit, len(c))
         status, index, value, level = _core.elastic_net(
@@ -416,7 +436,13 @@ class _ElasticNets:
         self.working = (
             np.unique(np.concatenate(joining)) if self.op.p > WORKING_SET_VARIABLES else np.arange(self.op.p)
         )
+        if self.choice is not None:
+            included = np.flatnonzero(self.choice.included)
+            self.working = self.choice.variables(np.union1d(self.choice.units(self.working), included))
         self.G = np.ascontiguousarray(self.op.submatrix(self.working), np.float64)
+        if self.choice is not None:
+            K = self.G + self.ridge * np.eye(len(self.G))
+            self.shaped = ShapedNet(K, self.choice, self.working)
 
 
 # ---- what comes in and goes out ---------------------------------------------------------------------
@@ -455,7 +481,7 @@ def _ridge(problem: Problem, ridge: Any) -> float:
     if ridge is not None:
         ridge = number(ridge, "ridge", 0)
         return ridge if ridge == math.inf else min(_to_operator_units(problem, ridge), LARGEST_RIDGE)
-    p = problem.p if problem.choice is None else len(problem.choice.available)
+    p = problem.n_variables
     if problem.n_samples is not None and problem.n_samples < p:
         return math.inf
     if problem.diagonal is None:

@@ -30,11 +30,12 @@ from .._records import record
 from .._types import Groups, Kind, MatrixLike, RandomSource, Switch, Variables
 from .._validation import Hook, as_seed, check_callback, check_choice, integer, number, per_component
 from ..linalg.orthogonal import fix_sign, orthogonal_part
+from ..operators.choice import knowledge
 from ..operators.deflation import DEFLATIONS, DeflatedOperator
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
 from ..progress import Callback, Progress
-from ..solvers.base import Solution, choice_options
+from ..solvers.base import Solution
 from ..solvers.parameters import shared_parameters
 from ..solvers.refitting import refit
 from ..solvers.truncated_power import TruncatedPower
@@ -61,7 +62,7 @@ def refine(
     constraint: Literal["orthogonal"] | None = None,
     n_restarts: int = 0,
     max_iter: int = 500, tol: float = 1e-7,
-    include: Variables = None, exclude: Variables = None, groups: Groups = None,
+    include: Variables = None, exclude: Variables = None, groups: Groups = None, nonnegative: Switch = False,
     kind: Kind = "data", center: Switch = True, scale: Switch = False,
     rng: RandomSource = None, callback: Callback | None = None,
 ) -> NDArray[Any]:  # fmt: skip
@@ -97,10 +98,10 @@ def refine(
         Rounds over all loadings.
     tol : float, default 1e-7
         Relative gain of a round below which all starts of the search are tried, and at last it ends.
-    include, exclude, groups : optional
-        As in `sparse_pca`; cardinality counts groups, and include and groups go without a constraint. Where a
-        loading lacks what is included, variables of small entries make room for it first. With include or
-        groups no other combinations are tried.
+    include, exclude, groups, nonnegative : optional
+        As in `sparse_pca`; cardinality counts groups, and all but exclude go without a constraint. Where a
+        loading lacks what is included, variables of small entries make room for it first; entries of a wrong
+        sign become zero. Then no other combinations are tried.
     {standardization}
     rng : None, int or numpy Generator, optional
         For the restarts; None is a fixed seed.
@@ -136,7 +137,7 @@ def refine(
     >>> [float(spcacore.explained_variance(A, U, kind="covariance").sum().round(2)) for U in (V, W)]
     [10.56, 11.22]
     """
-    choice = choice_options(TruncatedPower, {}, include, exclude, groups, False)
+    choice = knowledge(include, exclude, groups, nonnegative)
     problem = as_problem(X, kind=kind, center=center, scale=scale, choice=choice)
     V = checked_loadings(loadings, problem.p)
     r = V.shape[1]
@@ -170,14 +171,21 @@ def refine(
     best, converged = refined(problem, start, sizes, constraint, n_restarts, max_iter, tol, seed, hook)
     if not (converged or (hook is not None and hook.ended)):
         warnings.warn(NOT_CONVERGED.format(max_iter), RuntimeWarning, stacklevel=2)
-    V = as_matrix(problem.p, [(index, fix_sign(value)) for index, value in best])
+    V = as_matrix(problem.p, [(index, with_sign(problem, index, value)) for index, value in best])
     return V.astype(problem.operator.dtype)
+
+
+def with_sign(problem: Problem, index: NDArray[np.intp], value: NDArray[Any]) -> NDArray[Any]:
+    """The entry of largest magnitude positive, unless signs are given."""
+    signed = problem.choice is not None and problem.choice.signs is not None
+    return value if signed else fix_sign(value)
 
 
 def refuse_constraint(problem: Problem) -> None:
     """Raise where orthogonal loadings would have to respect more than that variables are excluded."""
     if problem.choice is not None and problem.choice.shapes:
-        what = "groups" if problem.choice.grouped else "include"
+        signed = problem.choice.signs is not None
+        what = "groups" if problem.choice.grouped else "nonnegative" if signed else "include"
         raise ValueError(f"refinement with constraint='orthogonal' does not go with {what}; leave one out")
 
 
@@ -191,7 +199,9 @@ def _made_feasible(problem: Problem, loadings: list[Loading], sizes: tuple[int, 
         x = np.zeros(problem.p, value.dtype)
         x[index] = value
         support = choice.truncated(x, size)
-        if not np.isin(choice.wanted, index).all():
+        if choice.signs is not None:
+            x = choice.oriented(x)
+        if not np.isin(choice.wanted, index).all() or not x[support].any():
             x[support] = refit(state, Solution(support, x[support], 0.0, 0, True)).entries
         out.append((support, np.ascontiguousarray(x[support])))
     return out

@@ -22,6 +22,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -30,7 +31,7 @@ from scipy import linalg
 
 from .._limits import STRUCTURED_TOL
 from .._messages import counted
-from .._types import Kind, MatrixLike, RandomSource, Weights
+from .._types import Groups, Kind, MatrixLike, RandomSource, Variables, Weights
 from .._validation import (
     Hook,
     aligned,
@@ -42,7 +43,8 @@ from .._validation import (
     number,
     per_component,
 )
-from ..linalg.orthogonal import append_orthonormal, column_span, fix_sign, project_out
+from ..linalg.orthogonal import column_span, fix_sign
+from ..operators.choice import knowledge
 from ..operators.deflation import DEFLATIONS, DeflatedOperator
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem, warn_out_of_range
@@ -51,10 +53,11 @@ from ..progress import Callback, Progress
 from ..results import LoadingsResult
 from ..solvers.base import Ended
 from ..solvers.parameters import shared_parameters
+from ..solvers.truncated_power import TruncatedPower
 from .priors import Banded, Prior, as_prior
 from .probabilistic import samples_of, total_variance
 from .variance import operator_variances
-from .variational import Component, Residual, Search, Vector
+from .variational import Component, Residual, Search, regressors
 
 _DEFLATIONS = ("orthogonal", "naive", "constrained")
 
@@ -152,7 +155,7 @@ class StructuredPCAResult(LoadingsResult):
 
     def _weights(self, X: Any) -> NDArray[Any]:
         energy = np.sum(self.means**2, axis=0) + self.posterior_trace
-        B = _regressors(self.means, energy, self.deflation)
+        B = regressors(self.means, energy, self.deflation)
         return scores(X, B.astype(self.loadings.dtype), self.mean, self.scale)
 
     def posterior_covariance(self, component: int, index: Iterable[int] | None = None) -> NDArray[np.float64]:
@@ -328,7 +331,9 @@ def soppca(
     deflation: Literal["orthogonal", "naive", "constrained"] = "orthogonal", max_iter: int = 500,
     tol: float | None = None, kind: Kind = "data", center: bool = True, scale: bool = False,
     sample_weight: Weights = None,
-    n_samples: int | None = None, rng: RandomSource = None, callback: Callback | None = None,
+    n_samples: int | None = None, rng: RandomSource = None,
+    include: Variables = None, exclude: Variables = None, groups: Groups = None,
+    callback: Callback | None = None,
 ) -> StructuredPCAResult:  # fmt: skip
     """Sparse probabilistic components with a prior, one at a time.
 
@@ -349,6 +354,9 @@ def soppca(
         free to overlap with them; "constrained" makes the means orthogonal, too; "naive" subtracts `x m'`.
     max_iter, tol, kind, center, scale, sample_weight, n_samples, rng, callback
         As in `oppca`. `max_iter` bounds the iterations on one support, and the changes of support.
+    include, exclude, groups : optional
+        As in `sparse_pca`; the cardinality counts groups. The loading of an excluded variable is zero, as of
+        any outside a support.
 
     Returns
     -------
@@ -378,7 +386,8 @@ def soppca(
     options |= {"tol": tol, "center": center, "scale": scale, "n_samples": n_samples, "seed": as_seed(rng)}
     options["sample_weight"] = sample_weight
     check_choice(deflation, "deflation", _DEFLATIONS)
-    return _fit(X, n_components, cardinality, "soppca", deflation, kind, options, [], callback)
+    known = {"choice": knowledge(include, exclude, groups, False)}
+    return _fit(X, n_components, cardinality, "soppca", deflation, kind, options | known, [], callback)
 
 
 # ---- several components -----------------------------------------------------------------------------
@@ -386,7 +395,7 @@ def soppca(
 
 def _problem_of(X: Any, kind: str, options: dict[str, Any]) -> Problem:
     treatment = {name: options[name] for name in ("center", "scale", "sample_weight")}
-    return as_problem(X, kind=kind, **treatment)
+    return as_problem(X, kind=kind, choice=options.get("choice"), **treatment)
 
 
 def _fit(
@@ -395,6 +404,7 @@ def _fit(
 ) -> StructuredPCAResult:  # fmt: skip
     """The components after the known ones, and the result of all."""
     problem = _problem_of(X, kind, options)
+    options = options | {"choice": problem.choice}
     if options["sample_weight"] is not None:
         options["sample_weight"] = np.array(options["sample_weight"])  # the caller's may change
     max_iter = integer(options["max_iter"], "max_iter", 1)
@@ -409,7 +419,9 @@ def _fit(
     total_variance(problem)
     sizes: tuple[int, ...] | None = None
     if method == "soppca":
-        sizes = per_component(cardinality, "cardinality", r, lambda k, name: integer(k, name, 1, problem.p))
+        sizes = per_component(
+            cardinality, "cardinality", r, partial(TruncatedPower.check_sparsity, problem=problem)
+        )
     prior, unit = as_prior(
         options["prior_covariance"], options["prior_precision"], problem.p, options["seed"]
     )
@@ -473,7 +485,7 @@ def _fit_components(
                 break
             new = replace(
                 new, m=fix_sign(new.m) / root, a=new.a * unit, trace=new.trace / unit,
-                free_energy=new.free_energy - n * problem.p * problem.exponent * math.log(2) / 2,
+                free_energy=new.free_energy - n * problem.n_variables * problem.exponent * math.log(2) / 2,
                 gain=search.gain(float(new.free_energy[-1]), problem.p if sizes is None else sizes[t]),
             )  # fmt: skip
         if stop and components and not new.gain > 0:
@@ -582,17 +594,3 @@ def _extended(
     return _fit(
         X, before + more, sizes, result.method, result.deflation, result.kind, options, known, callback
     )
-
-
-def _regressors(means: Vector, energy: Vector, deflation: str) -> Vector:
-    """b_t with x_t = T b_t."""
-    B = np.zeros_like(means)
-    Q = np.zeros((len(means), 0))
-    for t, m in enumerate(means.T):
-        if deflation == "naive":
-            b = m - B[:, :t] @ (means[:, :t].T @ m)
-        else:
-            b = project_out(m, Q)
-            Q = append_orthonormal(Q, m)
-        B[:, t] = b / energy[t]
-    return B

@@ -20,6 +20,7 @@ from ..linalg.orthogonal import append_orthonormal, column_span, project_out
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..solvers.truncated_power import TruncatedPower
+from .prior_choice import chosen_support
 from .priors import Banded, Diagonal, Isotropic, Prior, Sparse, Spectral
 
 Vector = NDArray[np.float64]
@@ -322,7 +323,13 @@ class Search:
 
     @property
     def entries(self) -> float:
-        return self.n * self.problem.p
+        return self.n * self.problem.n_variables
+
+    def _best_support(self, r: Vector, a: float, k: int) -> NDArray[np.intp]:
+        choice = self.problem.choice
+        if choice is None:
+            return self.prior.support(r, a, k)
+        return chosen_support(self.prior, choice, r, a, k)
 
     @property
     def exact(self) -> float:
@@ -351,8 +358,12 @@ class Search:
             solver = TruncatedPower.from_options(self.problem)
             solution = solver.solve(self.problem, state, k, [self.seed[0], self.seed[1] - 1], None)
             if solution is not None:
-                index = solution.index
-                if len(index) < k:
+                index, choice = solution.index, self.problem.choice
+                if choice is not None:
+                    dense = np.zeros(self.problem.p)
+                    dense[index] = solution.entries
+                    index = choice.truncated(dense, k)
+                elif len(index) < k:
                     others = np.setdiff1d(np.arange(self.problem.p), index)[: k - len(index)]
                     index = np.sort(np.concatenate((index, others)))
                 supports.append(index)
@@ -363,7 +374,7 @@ class Search:
         )
         x, *_ = em.run(self.start(), 30, max(self.tol, 1e-3), self.report)
         e, noise, a, _ = em.m_step(x)
-        supports.append(self.prior.support(x.g / (e * noise), a, k))
+        supports.append(self._best_support(x.g / (e * noise), a, k))
         runs = [self._em_on_support(S, k, constrained) for S in supports]
         found = [run for run in runs if run is not None]
         if not found:
@@ -374,13 +385,16 @@ class Search:
     def gain(self, free_energy: float, k: int) -> float:
         """Over noise alone, less log(p)/2 for each weight of a sample, as the weights are maximized.
 
-        Of k variables alone, these are one of so many choices.
+        Of k variables or groups alone, these are one of so many choices.
         """
-        p = self.problem.p
+        p, choice = self.problem.n_variables, self.problem.choice
+        if choice is not None:
+            least, p = int(choice.included.sum()), int(choice.allowed.sum())
+            k, p = k - least, p - least
         choices = math.lgamma(p + 1) - math.lgamma(k + 1) - math.lgamma(p - k + 1)
         noise = self.residual.square / self.entries
         alone = -0.5 * self.entries * (_LOG_2PI + math.log(noise) + 1)
-        return free_energy - alone - 0.5 * self.n * math.log(p) - choices
+        return free_energy - alone - 0.5 * self.n * math.log(self.problem.n_variables) - choices
 
     def _em_on_support(
         self, S: NDArray[np.intp], k: int, constrained: bool
@@ -405,9 +419,9 @@ class Search:
                 before, best = new.r if best is None else best.r, new
             else:
                 reach = 0.0
-            S = self.prior.support(best.r + reach * (best.r - before), best.a, k)
+            S = self._best_support(best.r + reach * (best.r - before), best.a, k)
             if reach > 0 and np.array_equal(S, best.S):
-                reach, S = 0.0, self.prior.support(best.r, best.a, k)
+                reach, S = 0.0, self._best_support(best.r, best.a, k)
             if plain or np.array_equal(S, best.S):
                 if tol == self.tol:
                     break
@@ -448,3 +462,17 @@ class Search:
         m[S] = x.m
         e, s2, a, _ = em.m_step(x)
         return OnSupport(S, em, x, noise, energies, converged, a, self.residual.apply(m) / (e * s2))
+
+
+def regressors(means: Vector, energy: Vector, deflation: str) -> Vector:
+    """b_t with x_t = T b_t."""
+    B = np.zeros_like(means)
+    Q = np.zeros((len(means), 0))
+    for t, m in enumerate(means.T):
+        if deflation == "naive":
+            b = m - B[:, :t] @ (means[:, :t].T @ m)
+        else:
+            b = project_out(m, Q)
+            Q = append_orthonormal(Q, m)
+        B[:, t] = b / energy[t]
+    return B

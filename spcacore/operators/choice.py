@@ -77,6 +77,11 @@ class Choice:
             raise ValueError("exclude leaves no variable")
         return cls(unit, allowed, included, signs, groups is not None)
 
+    @classmethod
+    def unknown(cls, p: int) -> Self:
+        """Nothing."""
+        return cls(np.arange(p), np.ones(p, bool), np.zeros(p, bool), None, False)
+
     @property
     def shapes(self) -> bool:
         """Whether it says more than which variables are excluded."""
@@ -169,6 +174,15 @@ class Choice:
     def truncated(self, x: NDArray[Any], count: int) -> Index:
         """The variables that are kept of a vector."""
         return self.variables(self.largest(self.norms(self.oriented(x)), count))
+
+
+def knowledge(include: Any, exclude: Any, groups: Any, nonnegative: Any) -> dict[str, Any] | None:
+    """The arguments of `Choice.checked`; None where they say nothing."""
+    if isinstance(nonnegative, np.bool_):
+        nonnegative = bool(nonnegative)
+    given = {"include": include, "exclude": exclude, "groups": groups, "nonnegative": nonnegative}
+    nothing = include is None and exclude is None and groups is None and nonnegative is False
+    return None if nothing else given
 
 
 def variables_of(given: Any, name: str, p: int, names: tuple[str, ...] | None) -> Index:

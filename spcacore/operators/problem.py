@@ -135,6 +135,11 @@ class Problem:
         return self.operator.p
 
     @property
+    def n_variables(self) -> int:
+        """Those that are not excluded."""
+        return self.p if self.choice is None else len(self.choice.available)
+
+    @property
     def degrees(self) -> float:
         """Divisor of the covariance in the caller's units: n - 1, or one less than the sum of the weights."""
         if self.row_weight is not None and self.total_weight is not None:

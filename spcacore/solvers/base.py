@@ -37,7 +37,7 @@ from .._validation import (
     real_array,
 )
 from ..linalg.orthogonal import fix_sign
-from ..operators.choice import Choice
+from ..operators.choice import Choice, knowledge
 from ..operators.deflation import DeflatedOperator
 from ..operators.gram import formed
 from ..operators.inputs import as_problem
@@ -508,9 +508,7 @@ def choice_options(
         nonnegative = bool(nonnegative)
     if nonnegative is True and include is None and groups is None and "nonnegative" in method.option_names():
         options["nonnegative"], nonnegative = True, False
-    given = {"include": include, "exclude": exclude, "groups": groups, "nonnegative": nonnegative}
-    nothing = include is None and exclude is None and groups is None and nonnegative is False
-    return None if nothing else given
+    return knowledge(include, exclude, groups, nonnegative)
 
 
 def run_one(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import CONTINUATION, QUOTIENT_NULL, REFIT_RISE
+from .._limits import CONTINUATION, QUOTIENT_NULL, REFIT_RISE, SIGNED_RATIOS
 from ..linalg.eigen import largest_eigenpairs
 from ..linalg.orthogonal import fix_sign
 from ..operators.deflation import DeflatedOperator
@@ -224,10 +225,32 @@ def _signed_vector(
 ) -> tuple[NDArray[Any], float]:  # fmt: skip
     """A maximizer of x'Ax over x of these signs on the support."""
     op = state.operator
-    if len(x.index) > largest_submatrix(op) or state.quotient:
+    if len(x.index) > largest_submatrix(op):
         return x.entries, state.objective(x.index, x.entries)
-    vector, objective = signed_vector(op.submatrix(x.index).astype(np.float64), signs, x.entries)
-    return vector.astype(op.dtype), objective
+    G, begin = op.submatrix(x.index).astype(np.float64), x.entries.astype(np.float64)
+    if not state.quotient:
+        vector, objective = signed_vector(G, signs, begin)
+        return vector.astype(op.dtype), objective
+    begin = np.where(begin * signs < 0, 0, begin)
+    Q = np.stack([q[x.index] for q in state.basis], axis=1)
+    return _signed_ratio(state, x.index, G, np.eye(len(G)) - Q @ Q.T, signs, begin)
+
+
+def _signed_ratio(
+    state: DeflatedOperator, index: NDArray[np.intp], G: NDArray[np.float64], B: NDArray[np.float64],
+    signs: NDArray[Any], x: NDArray[np.float64],
+) -> tuple[NDArray[Any], float]:  # fmt: skip
+    """x'Gx/x'Bx raised by maximizers of x'(G - ratio B)x of these signs (Dinkelbach 1967)."""
+    dtype = state.operator.dtype
+    ratio = state.objective(index, x.astype(dtype) / (np.linalg.norm(x) or 1)) if x.any() else -math.inf
+    ratio = max(ratio, 0.0)
+    for _ in range(SIGNED_RATIOS):
+        new, gain = signed_vector(G - ratio * B, signs, x if x.any() else None)
+        value = state.objective(index, new.astype(dtype))
+        if not gain > 0 or not value > ratio * (1 + REFIT_RISE.of(dtype)):
+            break
+        x, ratio = new, value
+    return x.astype(dtype), state.objective(index, x.astype(dtype)) if x.any() else -math.inf
 
 
 def _nonnegative_vector(state: DeflatedOperator, x: Solution) -> tuple[NDArray[Any], float]:

@@ -1,0 +1,227 @@
+"""What is known of the variables of both sides of a canonical correlation, against enumeration."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+import scipy.sparse
+from scipy.optimize import nnls
+
+import spcacore
+from spcacore import sparse_cca
+from spcacore.generalized.cca_choice import Chosen
+from spcacore.generalized.form import Form
+from spcacore.generalized.pencil import Pencil
+from spcacore.operators.choice import Choice
+
+P, Q = 7, 6
+GROUPS_X = np.array([0, 0, 1, 1, 2, 3, 3])
+GROUPS_Y = np.array([0, 1, 1, 2, 2, 3])
+SIGNS_X = np.array([1, -1, 0, 1, 1, -1, 1])
+SIGNS_Y = np.array([1, 1, -1, 0, 1, 1])
+KNOWN = [
+    {"x_include": [0], "y_include": [5]},
+    {"x_exclude": [1, 2], "y_exclude": [0]},
+    {"x_groups": GROUPS_X},
+    {"x_groups": GROUPS_X, "x_include": [6], "y_groups": GROUPS_Y, "y_exclude": [5]},
+    {"x_nonnegative": True, "y_nonnegative": True},
+    {"x_nonnegative": SIGNS_X, "y_include": [1]},
+    {"x_nonnegative": SIGNS_X, "y_nonnegative": SIGNS_Y, "x_groups": GROUPS_X},
+]
+
+
+def both(seed, n=40):
+    rng = np.random.default_rng(seed)
+    X, Y = rng.standard_normal((n, P)), rng.standard_normal((n, Q))
+    common = rng.standard_normal((n, 2))
+    X += common @ rng.standard_normal((2, P))
+    Y += common @ rng.standard_normal((2, Q))
+    return X @ (np.eye(P) + 0.3 * rng.standard_normal((P, P))), Y
+
+
+def of(side, known):
+    """What is known of a side: include, exclude, groups, signs."""
+    p, name = (P, "x") if side == 0 else (Q, "y")
+    groups = known.get(f"{name}_groups", np.arange(p))
+    signs = known.get(f"{name}_nonnegative", np.zeros(p))
+    signs = np.ones(p) if signs is True else signs
+    return known.get(f"{name}_include", []), known.get(f"{name}_exclude", []), groups, signs
+
+
+def supports(side, known, k):
+    include, exclude, groups, _ = of(side, known)
+    units = [u for u in np.unique(groups) if not np.isin(np.flatnonzero(groups == u), exclude).any()]
+    for some in combinations(units, k):
+        if set(groups[include]) <= set(some):
+            yield np.flatnonzero(np.isin(groups, some))
+
+
+def signed_optimum(C, Bx, By, sx, sy):
+    """The largest u'Cv of these signs: where no entry is zero it is a canonical correlation of the rest."""
+    most = 0.0
+    for i in range(1, len(Bx) + 1):
+        for S in map(list, combinations(range(len(Bx)), i)):
+            for j in range(1, len(By) + 1):
+                for T in map(list, combinations(range(len(By)), j)):
+                    K = np.linalg.solve(Bx[np.ix_(S, S)], C[np.ix_(S, T)])
+                    M = np.linalg.solve(By[np.ix_(T, T)], C[np.ix_(S, T)].T) @ K
+                    values, vectors = np.linalg.eig(M)
+                    v = vectors[:, np.argmax(values.real)].real
+                    u = K @ v
+                    for sign in (1, -1):
+                        if (sign * u * sx[S]).min() >= -1e-9 and (sign * v * sy[T]).min() >= -1e-9:
+                            most = max(most, float(np.sqrt(values.real.max())))
+    return most
+
+
+def optimum(C, Bx, By, known, k):
+    most, signs = 0.0, (of(0, known)[3], of(1, known)[3])
+    for S in supports(0, known, k[0]):
+        for T in supports(1, known, k[1]):
+            parts = C[np.ix_(S, T)], Bx[np.ix_(S, S)], By[np.ix_(T, T)]
+            if signs[0].any() or signs[1].any():
+                most = max(most, signed_optimum(*parts, signs[0][S], signs[1][T]))
+                continue
+            left, right = (np.linalg.inv(np.linalg.cholesky(B)) for B in parts[1:])
+            most = max(most, np.linalg.svd(left @ parts[0] @ right.T, compute_uv=False)[0])
+    return most
+
+
+def assert_feasible(result, known, k=None):
+    for side, V in enumerate((result.loadings_x, result.loadings_y)):
+        include, exclude, groups, signs = of(side, known)
+        for v in V.T:
+            assert not v[exclude].any()
+            assert (v * signs >= 0).all()
+            assert k is None or len(set(groups[v != 0]) | set(groups[include])) <= k[side]
+            assert v[include].all() or signs.any()
+
+
+def matrices(X, Y):
+    x, y = ((Z - Z.mean(axis=0)) / Z.std(axis=0, ddof=1) for Z in (X, Y))
+    n = len(X) - 1
+    return x.T @ y / n, x.T @ x / n, y.T @ y / n
+
+
+@pytest.mark.parametrize("known", KNOWN)
+def test_generalized_finds_nearly_the_optimum(known):
+    ratios = []
+    for seed in range(3):
+        X, Y = both(seed)
+        found = sparse_cca(X, Y, method="generalized", cardinality=(2, 2), certify=True, **known)
+        assert_feasible(found, known, (2, 2))
+        np.testing.assert_allclose(found.strengths, found.correlations, rtol=1e-8)
+        best = optimum(*matrices(X, Y), known, (2, 2))
+        assert best <= found.upper_bound[0] * (1 + 1e-9)
+        ratios.append(found.strengths[0] / best)
+    assert max(ratios) <= 1 + 1e-8
+    assert min(ratios) > 0.98
+    assert np.median(ratios) > 1 - 1e-6
+
+
+@pytest.mark.parametrize("known", KNOWN)
+def test_penalized_decompositions_end_where_no_step_helps(known):
+    cp = pytest.importorskip("cvxpy")
+    X, Y = both(7)
+    found = sparse_cca(X, Y, l1_bound=(1.4, 1.3), tol=0, max_iter=3000, **known)
+    assert_feasible(found, known)
+    C = matrices(X, Y)[0]
+    u, v = found.loadings_x[:, 0], found.loadings_y[:, 0]
+    np.testing.assert_allclose(found.strengths[0], u @ C @ v, rtol=1e-8)
+    for side, slope, bound in ((0, C @ v, 1.4), (1, C.T @ u, 1.3)):
+        include, exclude, groups, signs = of(side, known)
+        w = cp.Variable(len(slope))
+        free = [g for g in np.unique(groups) if g not in groups[include]]
+        limits = [cp.norm(w) <= 1, cp.multiply(signs, w) >= 0]
+        limits += [sum(cp.norm(w[groups == g]) for g in free) <= bound] + [w[j] == 0 for j in exclude]
+        problem = cp.Problem(cp.Maximize(slope @ w), limits)
+        problem.solve(solver="CLARABEL")
+        np.testing.assert_allclose(found.strengths[0], problem.value, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "options", [{"l1_bound": 1.5}, {"method": "generalized", "cardinality": 3, "ridge": 0.2}]
+)
+def test_excluding_is_leaving_out(options):
+    X, Y = both(3)
+    ours = sparse_cca(X, Y, 2, x_exclude=[0, 3], y_exclude=[5], **options)
+    theirs = sparse_cca(np.delete(X, [0, 3], 1), Y[:, :5], 2, **options)
+    np.testing.assert_allclose(np.delete(ours.loadings_x, [0, 3], 0), theirs.loadings_x, atol=1e-7)
+    np.testing.assert_allclose(ours.loadings_y[:5], theirs.loadings_y, atol=1e-7)
+    np.testing.assert_allclose(ours.correlations, theirs.correlations)
+
+
+@pytest.mark.parametrize("options", [{"l1_bound": 1.5}, {"method": "generalized", "cardinality": 3}])
+@pytest.mark.parametrize("kind", [scipy.sparse.csr_array, spcacore.row_blocks])
+def test_storages(options, kind):
+    X, Y = both(4)
+    known = {"x_include": [2], "y_nonnegative": True, "x_exclude": [0]}
+    expected = sparse_cca(X, Y, 2, **options, **known)
+    found = sparse_cca(kind(X), kind(Y), 2, **options, **known)
+    np.testing.assert_allclose(found.loadings_x, expected.loadings_x, atol=1e-7)
+    np.testing.assert_allclose(found.loadings_y, expected.loadings_y, atol=1e-7)
+
+
+def test_signed_values_are_those_of_nonnegative_least_squares():
+    X, Y = both(5)
+    everything = {"cardinality": (P, 1), "method": "generalized"}
+    found = sparse_cca(X, Y, x_nonnegative=True, y_include=[2], **everything)
+    x, y = ((Z - Z.mean(axis=0)) / Z.std(axis=0) for Z in (X, Y[:, 2]))
+    w, v = (
+        max((nnls(x, s * y)[0] for s in (1, -1)), key=lambda w: np.linalg.norm(x @ w)),
+        found.loadings_x[:, 0],
+    )
+    np.testing.assert_allclose(v, w / np.linalg.norm(w), atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"x_include": [1], "x_exclude": [1]}, "variable 1 is in x_include and in x_exclude"),
+        ({"y_include": [Q]}, "y_include has the index 6"),
+        ({"y_nonnegative": [1, 1]}, "y_nonnegative has 2 signs for 6 variables"),
+        ({"x_groups": GROUPS_X, "cardinality": 5}, r"cardinality of X must be in \[1, 4\], not 5: 4 groups"),
+        ({"y_include": [0, 1, 2]}, r"cardinality of Y must be in \[3, 6\], not 2: 3 variables included"),
+        ({"x_nonnegative": True, "deflation": "generalized"}, "x_nonnegative does not go with"),
+    ],
+)
+def test_what_cannot_be_met_is_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        sparse_cca(*both(0), **{"method": "generalized", "cardinality": 2} | options)
+
+
+def test_swaps_help():
+    groups, gains, ratios = np.repeat(np.arange(5), 2), [], []
+    choice = Choice.checked(10, None, None, None, groups, False)
+    assert choice is not None
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        F, g = rng.standard_normal((12, 10)), rng.standard_normal(10)
+        B = F.T @ F / 12
+        pencil = Pencil(Form.of(np.outer(g, g)), Form.of(B.copy()), dtype=np.dtype(float))
+        side, g = Chosen(pencil, choice, 2), g * pencil.unit
+        values = [side.search(g, None, swaps).objective for swaps in (False, True)]
+        best = 0.0
+        for some in combinations(range(5), 2):
+            S = np.flatnonzero(np.isin(groups, some))
+            best = max(best, np.sqrt(g[S] @ np.linalg.solve(pencil.B.block(S), g[S])))
+        gains.append(values[1] / values[0])
+        ratios.append(values[1] / best)
+    assert min(gains) == 1
+    assert max(gains) > 1.01
+    assert max(ratios) < 1 + 1e-9
+    assert np.median(ratios) > 1 - 1e-9
+
+
+def test_a_start_of_the_wrong_sign_is_turned(monkeypatch):
+    monkeypatch.setattr("spcacore.generalized.cca_pmd.pmd_starts", lambda cross: [-np.ones(2)])
+    x = np.random.default_rng(0).standard_normal((20, 2))
+    found = sparse_cca(x + x.sum(1)[:, None], x, l1_bound=1.2, x_nonnegative=True, y_nonnegative=True)
+    assert found.strengths[0] > 0.5
+
+
+def test_signs_that_no_pair_has():
+    x = np.arange(10.0)[:, None]
+    with pytest.warns(RuntimeWarning, match="nothing in common"):
+        found = sparse_cca(x, -x, l1_bound=1, x_nonnegative=True, y_nonnegative=True)
+    assert found.n_components == 0
