@@ -253,8 +253,8 @@ def peers_section(m):
         f"Data with {peers.R} planted components (`make_spiked`) in unit noise. *Small* is {n1} × {p1:,} "
         f"with {k1} nonzeros in each component and variances {', '.join(f'{v:g}' for v in v1)}. *Large* is "
         f"{n2} × {p2:,} with {k2} nonzeros and variances {', '.join(f'{v:g}' for v in v2)}. Times are CPU "
-        f"seconds of one thread, the median over at most {peers.DRAWS} draws (as many as a package finishes in "
-        f"{m['limit']:g} s). Recall is the share of the planted variables that is found: 1 is all.",
+        f"seconds of one thread, the median over at most {peers.DRAWS} draws (as many as a package finishes "
+        f"in {m['limit']:g} s). Recall is the share of the planted variables that is found: 1 is all.",
         "All packages find equally many nonzeros: a penalty was bisected until they agreed to 5 %. The time "
         "is that of the last fit alone; the column beside it counts the fits it took to get there. A package "
         f"may use {peers.MEMORY >> 30} GiB.",

@@ -79,6 +79,9 @@ def methods(X, r, k, prior):
     for deflation in DEFLATIONS:
         name = "TPower, " + deflation.replace("_", " ")
         yield name, spcacore.sparse_pca(X, r, deflation=deflation, **options).loadings
+    for strategy in ("forward", "gradient"):
+        name = f"greedy path, {strategy}"
+        yield name, spcacore.sparse_pca(X, r, method="greedy", strategy=strategy, **options).loadings
 
     def pmd(bound, deflation="projection"):
         return spcacore.sparse_pca(X, r, method="pmd", l1_bound=bound, deflation=deflation, tol=1e-5).loadings
