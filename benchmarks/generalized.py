@@ -16,7 +16,7 @@ def table(what, X, y, folds, counts, **options):
     return "\n".join(
         [
             *pages.head(what, *counts),
-            "| classified rightly, % | " + " | ".join(f"{100 * share:.0f}" for share in shares) + " |",
+            "| classified correctly, % | " + " | ".join(f"{100 * share:.0f}" for share in shares) + " |",
         ]
     )
 
