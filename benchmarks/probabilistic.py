@@ -238,8 +238,8 @@ IN_SHORT = """\
 * If you know that loadings are smooth, say so: a smooth prior finds maps that are closer to the true ones. It
   is worth more the weaker the map is, and the more variables it has: nothing with 10 variables of 1000, and
   much among 65,598 points, where without the prior a dense component is mostly noise.
-* Without a prior, `soppca` is truncated power with orthogonalized projection deflation, and explains nearly the
-  same. A prior made from the correlations of 36 samples adds next to nothing.
+* Without a prior, `soppca` is truncated power with orthogonalized projection deflation, and explains nearly
+  the same. A prior made from the correlations of 36 samples adds next to nothing.
 * Greedy paths explain less on the genes, and about as much on the maps.
 * Means that are both sparse and orthogonal explain less. Deflation by Hotelling or by the Schur complement
   explains less as well; naive deflation does not.

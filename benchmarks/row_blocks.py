@@ -110,7 +110,7 @@ def estimate():
                 f"{workers:,} of {memory} GB and {core} cores",
                 f"{sent:.0f} s a pass",
                 f"{60 * wall:.0f} minutes" if wall < 1 else f"{wall:.0f} hours, nearly all of it tasks",
-                f"some {float(f'{wall * workers * dollars:.1g}'):,.0f} dollars",
+                f"about {float(f'{wall * workers * dollars:.1g}'):,.0f} dollars",
             )
         )
     names = (

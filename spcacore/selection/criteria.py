@@ -192,7 +192,7 @@ def select_sparsity(
     n_jobs: int = 1, rng: RandomSource = None, callback: Callback | None = None,
     **options: Any,
 ) -> SparsitySelection:  # fmt: skip
-    """Choose how sparse the components are to be.
+    """Choose how sparse the components should be.
 
     Parameters
     ----------

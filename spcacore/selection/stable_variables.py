@@ -78,7 +78,7 @@ def stability(
     Parameters
     ----------
     X : array-like of shape (n, p), sparse matrix, RowBlocks or dask array
-        Data, one row a sample, as the model takes them, without NaN. Samples are assumed to be independent.
+        Data, one row per sample, as the model takes them, without NaN. Samples are assumed to be independent.
         Blocks of rows go with "sparse_pca", "spca" and "sca".
     n_components : int
         r.
