@@ -1,6 +1,6 @@
 """How close the bounds come: several loadings together, ratios and canonical correlations, wide data.
 
-python benchmarks/certificates.py -o docs/certificates.md. One BLAS thread; CPU time.
+python benchmarks/certificates.py -o docs/measured/certificates.md. One BLAS thread; CPU time.
 """
 
 import os
@@ -16,8 +16,9 @@ import spcacore
 
 HEAD = """# Certificates measured
 
-Written by `python benchmarks/certificates.py -o docs/certificates.md`; edit that script, not this file.
-CPU time of one thread, on a machine that does other work.
+An [upper bound](../glossary.md#upper-bound) says how far an answer may be from the best. These tables show
+how close the bounds come, and how long they take. Where a column says 0.00 %, the answer is proved to be the
+best. "s" is CPU time in seconds, of one thread on a machine that does other work.
 
 """
 
@@ -55,10 +56,11 @@ def jointly():
     head = ["matrix", "p", "r", "k", "refined, %", "bound above", "s", "orthogonal above", "s", "dense above"]
     return (
         "## Several loadings together\n\n"
-        "Percent of the variance that r refined loadings of k variables explain (`refine=True` after\n"
-        "generalized deflation), and how far the bound on any such loadings, on orthogonal ones, and r\n"
-        f"dense components are above. Mean of the {len(rows)} rows: {means[0]:.2f} % for any loadings,\n"
-        f"{means[1]:.2f} % for orthogonal ones.\n\n" + pages.table(head, rows) + "\n\n"
+        '"Refined" is the percentage of the variance that r loadings of k variables explain together\n'
+        "(`refine=True` after generalized deflation). The other columns say how far above it these limits\n"
+        "are: the bound on any such loadings, the bound on orthogonal ones, and r ordinary components. On\n"
+        f"average over {len(rows)} rows, no loadings can explain more than {means[0]:.2f} % above what was\n"
+        f"found, and no orthogonal ones more than {means[1]:.2f} %.\n\n" + pages.table(head, rows) + "\n\n"
     )
 
 
@@ -92,9 +94,8 @@ def ratios():
     head = ["problem", "p", "k", "found", "dense above", "bound above", "s"]
     return (
         "## Ratios and canonical correlations\n\n"
-        "Simulated classes and sides; the time is that with `certify=True`. 0.00 %: a proof.\n\n"
-        + pages.table(head, rows)
-        + "\n\n"
+        "Simulated classes (`sparse_lda`) and simulated sides (`sparse_cca`). The time is that of the\n"
+        "call with `certify=True`.\n\n" + pages.table(head, rows) + "\n\n"
     )
 
 
@@ -121,17 +122,19 @@ def wide():
         proved.append([k, f"{x.value:.4f}", state, f"{heuristic / x.value:.4f}", f"{seconds:.1f}"])
     return (
         "## Standardized genes\n\n"
-        "Leukemia data, 72 samples of 7129 genes of unit variance: what truncated power finds, and the\n"
-        'bounds "diagonal" and the least, "threshold", above it.\n\n'
+        'Leukemia data: 72 samples of 7129 genes, scaled to unit variance. "Found" is what truncated\n'
+        'power finds. The next columns say how far above it the cheap bound "diagonal" and the best\n'
+        "bound are.\n\n"
         + pages.table(["k", "found", "diagonal above", "bound above", "s"], rows)
-        + "\n\nBranch and bound, and what truncated power finds over its value.\n\n"
+        + "\n\nWhat branch and bound finds, and what truncated power finds as a share of it. With this many\n"
+        "variables the default search can be several percent below the best.\n\n"
         + pages.table(["k", "value", "proved", "truncated power", "s"], proved)
         + "\n"
     )
 
 
 def page():
-    return HEAD + jointly() + ratios() + wide()
+    return HEAD + jointly() + ratios() + wide() + "\n" + pages.origin("certificates", "certificates") + "\n"
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Which deflation explains most: the experiment of Mackey (2008) on gene expression of Drosophila.
 
-Writes docs/deflation.md: python benchmarks/deflations.py -o docs/deflation.md. The matrix is 84 genes at 3039
-positions of the embryo (Berkeley Drosophila Transcription Network Project), eight components of 9, 7, 6, 5,
-3, 2, 2 and 2 genes, on covariances and on correlations.
+Writes docs/measured/deflation.md: python benchmarks/deflations.py -o docs/measured/deflation.md. The matrix
+is 84 genes at 3039 positions of the embryo (Berkeley Drosophila Transcription Network Project), eight
+components of 9, 7, 6, 5, 3, 2, 2 and 2 genes, on covariances and on correlations.
 """
 
 import numpy as np
@@ -87,13 +87,14 @@ def page():
     lines = [
         "# Which deflation",
         "",
-        "Written by `python benchmarks/deflations.py -o docs/deflation.md`; edit that script, not this file.",
+        IN_SHORT,
+        "## How to read the tables",
         "",
-        "After each component the covariance matrix is deflated, and six ways to do so agree only for true"
-        " eigenvectors. Mackey (2008) compared them on gene expression of *Drosophila* embryos. Here they are"
-        " on 84 genes of the same project, with components of 9, 7, 6, 5, 3, 2, 2 and 2 genes, and on the pit"
-        " props. Each cell has the additional variance of a component (that of its part orthogonal to the"
-        " earlier ones) over the cumulative one, in percent of the total variance.",
+        "Six ways to deflate agree for eigenvectors, and differ for sparse loadings. Mackey (2008)",
+        "compared them on gene expression of *Drosophila* embryos. Here are 84 genes of the same project,",
+        "with components of 9, 7, 6, 5, 3, 2, 2 and 2 genes, and the pit props. Each cell has two",
+        "numbers, in percent of the total variance: what the component adds to the earlier ones, and",
+        "below it what all components so far explain together.",
         "",
     ]
     for name, (A, cardinality) in matrices().items():
@@ -108,21 +109,22 @@ def page():
         "",
         *simulation(),
         "",
-        CONCLUSION,
+        pages.origin("deflations", "deflation"),
     ]
     return "\n".join(lines) + "\n"
 
 
-CONCLUSION = """## What follows
+IN_SHORT = """## In short
 
-* Generalized deflation explains most, or next to most, on each matrix above, and most on nearly all random
-  ones: it alone asks for additional variance. Both Hotelling forms and the Schur complement are behind, by
-  more the more the supports overlap.
-* Where components hardly overlap (the correlations) all but these agree, and the search matters more than the
-  deflation: truncated power from several starts is ahead of greedy search.
-* `sparse_pca` keeps projection as its default: it is the same problem for every component and every method as
-  published, costs less, and falls short by little. Ask for `deflation="generalized"` where variance explained
-  together is what counts, and for `refine=True` where it counts more than the order of the components."""
+* Generalized deflation explains the most, or nearly so, on each matrix measured, and the most on nearly all
+  random ones. It is the only one that maximizes the variance which a component adds to the earlier ones.
+  Hotelling's deflation and the Schur complement fall behind, and more so when the components share variables.
+* Where components hardly share variables (the correlations), all the others agree. The search then matters
+  more than the deflation: truncated power from several starts does better than greedy search.
+* The default is projection. It poses the same problem for every component and every method as published,
+  costs less, and falls short by little. Ask for `deflation="generalized"` if you care about the variance
+  explained together, and for `refine=True` if you care about it more than about the order of the components.
+"""
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """How many variables a component needs to explain 90 and 95 %: of its own variance, and of all variables.
 
-Writes docs/explained.md: python benchmarks/explained.py -o docs/explained.md. The leukemia data of Golub et
-al. (1999), 72 samples of 7129 genes, and 2700 blood cells of 10x Genomics, of 32,738 genes.
+Writes docs/measured/explained.md: python benchmarks/explained.py -o docs/measured/explained.md. The leukemia
+data of Golub et al. (1999), 72 samples of 7129 genes, and 2700 blood cells of 10x Genomics, of 32,738 genes.
 """
 
 import numpy as np
@@ -66,24 +66,20 @@ def page():
     lines = [
         "# How many variables for 95 %",
         "",
-        "Written by `python benchmarks/explained.py -o docs/explained.md`; edit that script, not this file.",
-        "",
-        "A sparse component can be asked for much variance of its score (objective `variance`), or for a"
-        " score that explains much of all variables (objective `least_squares`), see"
-        " [what components explain](guide/explained.md).",
-        "",
+        INTRODUCTION,
         "## Pit props",
         "",
-        "One component of 13 correlated variables; the ordinary one has 4.219 in every column.",
+        "One component of 13 correlated variables. The ordinary component has 4.219 in every column.",
         "",
         pit_props(),
         "",
         "## Genes",
         "",
-        "The genes of the first two components where each explains 90 or 95 % of what the ordinary one does"
-        " that is left by the one before (`sparse_pca(X, 2, explained=0.95, objective=..)`), and what both"
-        " explain, in percent of the total variance: of the projection onto the loadings, and of all genes by"
-        " regression on the scores. Ordinary components explain the same by both.",
+        "Each component has as few genes as explain 90 or 95 % of what the ordinary component explains,",
+        "after the component before it (`sparse_pca(X, 2, explained=0.95, objective=..)`). The last",
+        "columns say what both components explain together, in percent of the total variance: by the",
+        "projection onto the loadings, and by a regression of all genes on the scores. For ordinary",
+        "components the two are equal.",
         "",
     ]
     header = ["share", "objective", "genes of 1st", "of 2nd", "projection", "regression", "seconds"]
@@ -92,17 +88,22 @@ def page():
         rows = [["100 %", "ordinary", *[f"{X.shape[1]:,}"] * 2]]
         rows[0] += [f"{100 * dense.explained_variance_ratio.sum():.1f}"] * 2 + [""]
         lines += [f"### {name}", "", pages.table(header, [*rows, *rows_of(X)]), ""]
-    return "\n".join([*lines, CONCLUSION]) + "\n"
+    return "\n".join([*lines, pages.origin("explained", "explained")]) + "\n"
 
 
-CONCLUSION = """## What follows
+INTRODUCTION = """How many variables does a component need? You can ask for it in two ways. With the objective
+"variance", its score has much variance. With "least_squares", its score predicts all variables well. [What
+components explain](../guide/explained.md) has the mathematics.
 
-* A few genes carry the score of a component: of many that vary together, one suffices. To summarize all
-  genes, or to measure the score anew from few of them, ask for least squares: by regression on the scores it
-  explains the share asked for with far fewer genes.
+## In short
+
+* A few genes carry the score of a component: of many genes that vary together, one is enough. To summarize
+  all genes, or to measure the score anew from a few of them, ask for least squares. A regression on such
+  scores explains the share that you asked for, with far fewer genes.
 * To name all genes that vary together, ask for variance: its loadings have them all. Least squares loadings
-  are weights: the projection onto them explains little, and what they say of a gene is its regression on
-  the score."""
+  are weights. The projection onto them explains little; what they tell about a gene is its regression on the
+  score.
+"""
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Classification by few variables: shares of samples held out that `sparse_lda` classifies rightly.
+"""Classification by few variables: shares of samples held out that `sparse_lda` classifies correctly.
 
 python benchmarks/generalized.py --write: tables of docs/generalized.md. Data and folds are those of
 tests/test_lda.py, which needs pytest and scikit-learn.
@@ -16,7 +16,7 @@ def table(what, X, y, folds, counts, **options):
     return "\n".join(
         [
             *pages.head(what, *counts),
-            "| classified rightly, % | " + " | ".join(f"{100 * share:.0f}" for share in shares) + " |",
+            "| classified correctly, % | " + " | ".join(f"{100 * share:.0f}" for share in shares) + " |",
         ]
     )
 

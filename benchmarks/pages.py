@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from files import arrays
 
-__all__ = ["arrays", "main", "parser", "rewrite", "table", "timed", "write"]
+__all__ = ["arrays", "main", "origin", "parser", "rewrite", "table", "timed", "write"]
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 
@@ -44,6 +44,12 @@ def main(page, description):
     """The whole of a script whose `page()` is the page."""
     output = parser(description).parse_args().output
     write(page(), output)
+
+
+def origin(script, page, options=""):
+    """The last line of a page: where it comes from."""
+    command = f"python benchmarks/{script}.py {options}-o docs/measured/{page}.md"
+    return f"*Written by `{command}`, which anyone can run; edit that script, not this page.*"
 
 
 def table(header, rows):

@@ -1,6 +1,6 @@
-"""Measure every performance target and write docs/performance.md.
+"""Measure every performance target and write docs/measured/performance.md.
 
-python benchmarks/performance.py [--quick] [--rows 2,3] [--peers] [-o docs/performance.md]
+python benchmarks/performance.py [--quick] [--rows 2,3] [--peers] [-o docs/measured/performance.md]
 
 Times are ratios: of medians taken alternately in one process, on the same array and with the same number
 of threads, over a unit that is named. Measurements can be kept with --save and written anew, or
@@ -10,6 +10,7 @@ completed, with --load.
 import json
 import os
 import platform
+import re
 import statistics
 import subprocess
 import sys
@@ -25,7 +26,6 @@ import memory
 import numpy as np
 import pages
 import peers
-import rotated
 import threadpoolctl
 from bench_rotation import planted, svd_iteration
 from families import FAMILIES, K, R, make
@@ -408,9 +408,9 @@ def main():
     if options.save:
         Path(options.save).write_text(json.dumps(m, indent=1))
     text = document(m)
-    if options.output and options.output.exists():  # which has a section that another script writes
-        kept = rotated.section_of(options.output.read_text(encoding="utf-8"))
-        text += "\n" + kept if kept else ""
+    if options.output and options.output.exists():  # which has a section that is written by hand
+        kept = re.search(r"(?ms)^## Threads\n.*?(?=^## )", options.output.read_text(encoding="utf-8"))
+        text = text.replace("## Targets\n", f"{kept[0]}## Targets\n") if kept else text
     pages.write(text, options.output)
 
 

@@ -1,7 +1,7 @@
 """Probabilistic PCA measured: held-out variance, time and memory.
 
-Writes docs/probabilistic.md: python benchmarks/probabilistic.py -o docs/probabilistic.md; with --large also
-the part on 1669 x 65,598 (some ten minutes, 2 GB).
+Writes docs/measured/probabilistic.md: python benchmarks/probabilistic.py -o docs/measured/probabilistic.md;
+with --large also the part on 1669 x 65,598 (some ten minutes, 2 GB).
 """
 
 import resource
@@ -79,6 +79,9 @@ def methods(X, r, k, prior):
     for deflation in DEFLATIONS:
         name = "TPower, " + deflation.replace("_", " ")
         yield name, spcacore.sparse_pca(X, r, deflation=deflation, **options).loadings
+    for strategy in ("forward", "gradient"):
+        name = f"greedy path, {strategy}"
+        yield name, spcacore.sparse_pca(X, r, method="greedy", strategy=strategy, **options).loadings
 
     def pmd(bound, deflation="projection"):
         return spcacore.sparse_pca(X, r, method="pmd", l1_bound=bound, deflation=deflation, tol=1e-5).loadings
@@ -229,21 +232,22 @@ def large():
     return lines
 
 
-WHAT_FOLLOWS = """\
-## What follows
+IN_SHORT = """\
+## In short
 
-* A smooth prior is worth more the more variables a component has, and the weaker it is: nothing at 10
-  variables of 1000; and among 65,598 points it decides whether a dense component is mostly noise or mostly
-  the map.
-* Without a prior, soPPCA is truncated power with orthogonalized projection deflation: the same figures. For
-  the gene expression, the correlation of 36 samples adds next to nothing.
-* Naive deflation does as well as orthogonal deflation on these data; what costs is Hotelling and Schur
-  complement deflation. Means that are both sparse and orthogonal explain less.
-* GPower chooses how many variables each component has, within the same total, and is ahead by that in some
+* If you know that loadings are smooth, say so: a smooth prior finds maps that are closer to the true ones. It
+  is worth more the weaker the map is, and the more variables it has: nothing with 10 variables of 1000, and
+  much among 65,598 points, where without the prior a dense component is mostly noise.
+* Without a prior, `soppca` is truncated power with orthogonalized projection deflation, and explains nearly
+  the same. A prior made from the correlations of 36 samples adds next to nothing.
+* Greedy paths explain less on the genes, and about as much on the maps.
+* Means that are both sparse and orthogonal explain less. Deflation by Hotelling or by the Schur complement
+  explains less as well; naive deflation does not.
+* GPower chooses how many variables each component has, within the same total. This puts it ahead in some
   columns.
-* Time grows linearly with the number of components. The joint EM takes a number of steps that depends on
-  the gap after the last component, so its time goes up and down; without a prior it is no slower at this
-  accuracy. With one, its posterior would be a normal distribution of order r p.
+* The time grows linearly with the number of components. Joint EM finds all components at once, in a number of
+  steps that depends on the gap after the last one, so its time goes up and down. Without a prior it is no
+  slower at this accuracy.
 """
 
 
@@ -255,27 +259,32 @@ def main():
     old = options.output.read_text(encoding="utf-8") if known else ""
     text = [
         "# Probabilistic components", "",
-        "Written by `python benchmarks/probabilistic.py -o docs/probabilistic.md`; edit that script, not "
-        "this file.", "", "## Variance explained of the held-out half", "",
-        "Six components of k variables from half of the rows; percent of the variance of the other half that "
-        "their span explains, as in figure 4 of Khanna et al. The synthetic rows mix ten maps of a few "
-        "smooth regions each, with white noise; the precision of the prior is the squared Laplacian of the "
-        "grid. The gene expression (logarithms, the 1000 genes that vary most) has as prior covariance half "
-        "the identity and half the correlation of the training half. PMD and GPower are not given a "
-        "cardinality but a bound or a penalty, chosen to come near it; in parentheses what they reached.", "",
+        IN_SHORT,
+        "## Variance explained of the held-out half",
+        "",
+        "Six components of k variables were found in half of the rows. The table has the percentage of",
+        "the variance of the other half that they explain, as in figure 4 of Khanna et al. Higher is",
+        "better.",
+        "",
+        "The synthetic rows mix ten maps of a few smooth regions each, with white noise. The precision of",
+        "the prior is the squared Laplacian of the grid. The gene expression is in logarithms, of the",
+        "1000 genes that vary most; its prior covariance is half the identity and half the correlation of",
+        "the training half. PMD and GPower take a bound or a penalty and no cardinality; it was chosen to",
+        "come near k, and parentheses show what was reached.",
+        "",
         *figure_4(), "",
         "## Time by the number of components", "",
-        "500 samples of 1000 variables, whose 60 components have standard deviations 40, 38, 36.1, ...; one "
-        "thread; until a step changes a direction, or the subspace, by less than 1e-4. The dense C says that "
-        "neighbors are alike, which they are not here; its eigenvectors are found first. The error is the "
-        "sine of the largest angle to the principal subspace.", "",
+        "500 samples of 1000 variables, whose 60 components have standard deviations 40, 38, 36.1, and so",
+        "on. Times are of one thread, until a step changes a direction, or the subspace, by less than",
+        "1e-4. The dense C says that neighbors are alike, which they are not here; its eigenvectors are",
+        "found first. The error is the sine of the largest angle to the principal subspace.",
+        "",
         *linear_time(), "",
         "## Beside scikit-learn", "",
         "Ten components, one thread, `PCA` with its default solver, which here is a randomized one; medians "
         "of 15 calls in turn.", "",
         *beside_scikit_learn(), "",
     ]  # fmt: skip
-    text += [WHAT_FOLLOWS]
     marker = "## 1669 images of 65,598 points"
     if options.large:
         text += [
@@ -285,7 +294,8 @@ def main():
             *large(), "",
         ]  # fmt: skip
     elif marker in old:
-        text += [old[old.index(marker) :].rstrip(), ""]
+        text += [old[old.index(marker) :].partition("*Written by")[0].rstrip(), ""]
+    text += [pages.origin("probabilistic", "probabilistic"), ""]
     pages.write("\n".join(text), options.output)
 
 

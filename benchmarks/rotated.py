@@ -1,9 +1,9 @@
 """Measure `sca` and `sma`: leading vectors, other implementations, graphs.
 
-python benchmarks/rotated.py [--peer DIR] [--graphs FILE] [--save FILE] [-o docs/performance.md]
+python benchmarks/rotated.py [--peer DIR] [--graphs FILE] [--save FILE] [-o docs/measured/rotated.md]
 
-Times are CPU seconds of one thread. With -o the section of that document is written anew. --peer is a
-checkout of https://github.com/bdpedigo/sparse_decomposition, version 0.1.0 of `sparse-decomposition`, whose
+Times are CPU seconds of one thread. --peer is a checkout of
+https://github.com/bdpedigo/sparse_decomposition, version 0.1.0 of `sparse-decomposition`, whose
 wheel and source archive on PyPI lack its modules; it needs `factor_analyzer`. --graphs is what `graph.py
 --save` wrote.
 """
@@ -19,7 +19,7 @@ import scipy.sparse
 import threadpoolctl
 from bench_rotation import svd_iteration
 from graph import block_model
-from pages import parser, table, timed
+from pages import origin, parser, table, timed, write
 from scipy.sparse.linalg import LinearOperator, eigsh, lobpcg, svds
 
 from spcacore import explained_variance, sca
@@ -27,7 +27,6 @@ from spcacore.operators.degrees import degree_problem
 from spcacore.operators.inputs import as_problem
 
 R = 20
-TITLE = "## Rotated components and graphs"
 
 
 def dense():
@@ -192,7 +191,7 @@ def measure(options):
     return m
 
 
-def section(m):
+def page(m):
     inputs = ("graph", "dense")
     solvers = []
     for name in m["leading"]["graph"]:
@@ -203,21 +202,19 @@ def section(m):
         triples = (m["others"][where][name] for where in reversed(inputs))
         peers.append([name, *(cell for s, n, pve in triples for cell in (f"{s:.2f}", n, f"{pve:.5f}"))])
     lines = [
-        TITLE,
-        "Written by `python benchmarks/rotated.py -o docs/performance.md`, with `benchmarks/graph.py` for "
-        "the last table; CPU seconds of one thread.",
-        f"Leading {R} vectors, asked for to 1e-8, on a graph of 50,000 × 75,000 with 5·10⁶ edges, scaled by "
-        "degrees, and on dense data of 2,000 × 20,000, all by the products of the package; the residual is "
-        "the largest over the largest eigenvalue. The block methods use fewer reads of X but more products; "
-        "narrow blocks gain a quarter on one input or the other, not on both, and end with larger residuals "
-        "than ARPACK's single vectors, which are what is used. LOBPCG was stopped after 60 iterations.",
-        table(["", "graph: s", "residual", "dense: s", "residual"], solvers),
-        "The same bound of the l1 norm and the same number of iterations: `sca`; the iteration as one would "
-        "write it in NumPy (SVDs, the usual varimax by SVDs, a sort), on a centered copy; and "
-        "`sparse-decomposition` 0.1.0, from its repository, since what PyPI has lacks the modules, and "
-        "repaired at run time for today's scikit-learn. Leading vectors included. pve: the variance "
-        "explained. On dense data the time is that of the products, and `sca` only saves the centered copy: "
-        "its loops, which add in a fixed order, are no faster than the BLAS at twenty columns.",
+        "# Rotated components and graphs",
+        "`sca` and `sma` find a sparse basis of rotated components, and communities of a graph. On a\n"
+        "graph, `sca` is faster than the same iteration in plain NumPy and than another Python package.\n"
+        "On dense data all take about the same time, and `sca` saves the centered copy. The matrix itself\n"
+        "is never copied.",
+        "## Beside other programs",
+        "Each row has the same bound on the l1 norm and the same number of iterations, and its time\n"
+        'includes the leading vectors. "Plain NumPy" is the iteration as one would write it, on a\n'
+        "centered copy: singular value decompositions, the usual varimax, a sort. `sparse-decomposition`\n"
+        "0.1.0 is from its repository, since its files on PyPI lack the modules; it was repaired at run\n"
+        'time for today\'s scikit-learn. "pve" is the share of the variance that is explained. On dense\n'
+        "data the time is that of the products, and the loops of `sca`, which add in a fixed order, are\n"
+        "no faster than the BLAS at twenty columns.",
         table(["", "dense: s", "iterations", "pve", "graph: s", "iterations", "pve"], peers),
     ]
     if "graphs" in m:
@@ -237,14 +234,27 @@ def section(m):
             for g in m["graphs"]
         ]
         lines += [
-            'Bipartite block models, 20 blocks, degrees lognormal, `scale="degree"`, float64 and int32 '
-            "indices. ns: per nonzero and component, both products. Memory is the peak of the whole call "
-            "beyond the matrix, which is never copied: over the size of the matrix, and in numbers of 8 "
-            "bytes for every row and column and component. Blocks: share of columns, and of rows, whose "
-            "block is found.",
+            "## Large graphs",
+            'Bipartite block models with 20 blocks, lognormal degrees, `scale="degree"`, float64 and\n'
+            'int32 indices. "ns" is the time of an iteration for each nonzero and component, in both\n'
+            "products. Memory is the peak of the whole call beyond the matrix: as a multiple of the\n"
+            'matrix ("over X"), and in numbers of 8 bytes for every row and column and component.\n'
+            '"Blocks" is the share of columns, and of rows, that are put into the right block.',
             table(header, rows),
             extrapolated(m["graphs"]),
         ]
+    lines += [
+        "## Leading vectors",
+        "An iteration starts from the leading 20 vectors, asked for to 1e-8. The package finds them with\n"
+        "ARPACK's `eigsh`. The graph is 50,000 × 75,000 with 5·10⁶ edges, scaled by degrees; the dense\n"
+        "data are 2,000 × 20,000. All solvers use the products of the package. The residual is the\n"
+        "largest one over the largest eigenvalue. Block methods use fewer reads of X but more products.\n"
+        "Narrow blocks gain a quarter on one input or the other, not on both, and end with larger\n"
+        "residuals. LOBPCG was stopped after 60 iterations.",
+        table(["", "graph: s", "residual", "dense: s", "residual"], solvers),
+        "Times are CPU seconds of one thread.",
+        origin("rotated", "rotated"),
+    ]
     return "\n\n".join(lines) + "\n"
 
 
@@ -263,15 +273,6 @@ def extrapolated(graphs):
     return text + "."
 
 
-def section_of(document):
-    """The section as a document has it, or nothing."""
-    start = document.find(TITLE)
-    if start < 0:
-        return ""
-    end = document.find("\n## ", start + 1)
-    return document[start:] if end < 0 else document[start : end + 1]
-
-
 def main():
     options = parser(__doc__)
     options.add_argument("--peer", help="a checkout of sparse_decomposition")
@@ -287,13 +288,7 @@ def main():
         m = measure(options)
     if options.save:
         Path(options.save).write_text(json.dumps(m))
-    if not options.output:
-        print(section(m))
-        return
-    text = options.output.read_text(encoding="utf-8")
-    old = section_of(text)
-    text = text.replace(old, section(m)) if old else text.rstrip("\n") + "\n\n" + section(m)
-    options.output.write_text(text, encoding="utf-8")
+    write(page(m), options.output)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""What data in blocks of rows cost: CPU time beside that in memory, and the constants of docs/distributed.md.
+"""What data in blocks of rows cost: CPU time beside that in memory, and the constants of
+docs/measured/row_blocks.md.
 
 python benchmarks/row_blocks.py [--write]: two processes of one thread each, with four blocks of 128 MB that
 are made there. CPU time is that of workers, scheduler and client together; what they spend idle counts.
@@ -109,7 +110,7 @@ def estimate():
                 f"{workers:,} of {memory} GB and {core} cores",
                 f"{sent:.0f} s a pass",
                 f"{60 * wall:.0f} minutes" if wall < 1 else f"{wall:.0f} hours, nearly all of it tasks",
-                f"some {float(f'{wall * workers * dollars:.1g}'):,.0f} dollars",
+                f"about {float(f'{wall * workers * dollars:.1g}'):,.0f} dollars",
             )
         )
     names = (
@@ -124,7 +125,7 @@ def estimate():
 
 def main():
     if {"--write", "--estimate"} & set(sys.argv):
-        pages.rewrite("distributed.md", "estimate", estimate())
+        pages.rewrite("measured/row_blocks.md", "estimate", estimate())
     if "--estimate" in sys.argv:
         return
     import dask
@@ -199,7 +200,7 @@ def main():
     text = "\n".join(lines)
     print(text)
     if "--write" in sys.argv:
-        pages.rewrite("distributed.md", "measured", text)
+        pages.rewrite("measured/row_blocks.md", "measured", text)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Tall data in HDF5 and Zarr: `sparse_pca` beside one plain pass over the same file, and beside memory.
 
-python benchmarks/stores.py [--write] [--bytes N]: a table of docs/distributed.md, of 1 GB of float64 with
-100 variables, in chunks of 16 MB, which the system has in its page cache. CPU time of one thread, minima of
-three calls of each in turn: of reading every block once, of a call on the file, and of the call in memory.
+python benchmarks/stores.py [--write] [--bytes N]: a table of docs/measured/row_blocks.md, of 1 GB of float64
+with 100 variables, in chunks of 16 MB, which the system has in its page cache. CPU time of one thread, minima
+of three calls of each in turn: of reading every block once, of a call on the file, and of the call in memory.
 """
 
 import os
@@ -89,14 +89,14 @@ def measured(size, folder):
 
 def main():
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--write", action="store_true", help="the table into docs/distributed.md")
+    options.add_argument("--write", action="store_true", help="the table into docs/measured/row_blocks.md")
     options.add_argument("--bytes", type=int, default=1 << 30, help="of the data")
     given = options.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         text = measured(given.bytes, Path(folder))
     print(text)
     if given.write:
-        pages.rewrite("distributed.md", "stores", text)
+        pages.rewrite("measured/row_blocks.md", "stores", text)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Two threads against one: the targets, and how loops go on with more; of docs/threads.md.
+"""Two threads against one: the targets, and how loops go on with more; of docs/measured/threads.md.
 
 python benchmarks/two_threads.py [--quick] [--write]: some four minutes on a machine that does nothing else.
 With --write the measured parts of the page are written anew. Times are wall times, alternately in one
@@ -229,7 +229,7 @@ def disturbed(p):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a tenth of the columns")
-    parser.add_argument("--write", action="store_true", help="write the parts of docs/threads.md anew")
+    parser.add_argument("--write", action="store_true", help="write the parts of docs/measured/threads.md anew")
     options = parser.parse_args()
     p = 10_000 if options.quick else 100_000
     set_num_threads(available_cores())
@@ -246,8 +246,8 @@ def main():
         curve = scaling.report(scaling.counts(), (500, p // 2))
     print(curve)
     if options.write:
-        pages.rewrite("threads.md", "targets", text)
-        pages.rewrite("threads.md", "curve", f"```text\n{curve}\n```")
+        pages.rewrite("measured/threads.md", "targets", text)
+        pages.rewrite("measured/threads.md", "curve", f"```text\n{curve}\n```")
 
 
 if __name__ == "__main__":

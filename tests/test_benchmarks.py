@@ -14,7 +14,7 @@ from processes import output_of
 ROOT = Path(__file__).resolve().parents[1]
 BENCHMARKS = ROOT / "benchmarks"
 CONFIG = json.loads((BENCHMARKS / "asv.conf.json").read_text())
-PAGE = (ROOT / "docs" / "benchmarks.md").read_text()
+PAGE = (ROOT / "docs" / "measured" / "benchmarks.md").read_text()
 ALLOWED = {"spcacore"} | {name.lower() for name in CONFIG["matrix"]["req"]}
 IMPORT = """
 import importlib, sys

@@ -117,7 +117,7 @@ def test_claims_of_the_readme_are_those_of_the_measurements():
     assert table.replace("](docs/", "](") in front  # so are those of the first page, and the five lines
     assert readme.partition("```python\n")[2].partition("```")[0] in front
 
-    users = "performance.md", "What users of Python run today"
+    users = "measured/performance.md", "What users of Python run today"
     assert f"take {cell(*users, 'spcacore', 5)} s" in table
     assert f"NumPy program takes {cell(*users, 'expert NumPy', 5)} s, and" in table
     assert cell(*users, "spcacore", 7) == "1.00"
@@ -125,13 +125,13 @@ def test_claims_of_the_readme_are_those_of_the_measurements():
     small = [cell(*users, row, 2) for row in ("expert NumPy", "spcacore")]
     assert "takes {} s, and this package {} s".format(*small) in table
 
-    genes = "methods.md", "Gene expression, 72 × 7129"
+    genes = "measured/methods.md", "Gene expression, 72 × 7129"
     ours, theirs = r"as they are \| sparse_pca, 50 each", r"as they are \| scikit-learn SparsePCA"
     assert f"found {cell(*genes, ours, 4)} times as fast" in table
     assert f"{cell(*genes, ours, 6)} % of the variance, not {cell(*genes, theirs, 6)} %" in table
-    times = float(cell("sparse_data.md", "Sparse data", r"blood cells, counts \| CSR", 7))
+    times = float(cell("measured/sparse_data.md", "Sparse data", r"blood cells, counts \| CSR", 7))
     assert f"searched {times:.0f} times as fast" in table
-    quality = "quality.md", "One component", r"[^|-]+ \| \d+"
+    quality = "measured/quality.md", "One component", r"[^|-]+ \| \d+"
     assert cells(*quality, 8) == ["1.0000"] * 16
     assert "On each of 16 real problems" in table
     assert "at most 30 ms" in table

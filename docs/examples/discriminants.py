@@ -5,11 +5,11 @@ for which the ratio of the scatter between the classes to that within is largest
 
 Left: 178 wines of three cultivars, by two directions of three measurements each, out of thirteen: flavanoids,
 color and proline for the first; proline, alcohol and hue for the second. The regions are those of the nearest
-centroid. They classify 97 % of these wines rightly, where all thirteen measurements classify them all.
+centroid. They classify 97 % of these wines correctly, where all thirteen measurements classify them all.
 
-Right: handwritten digits of 8 x 8 pixels. The share of digits classified rightly, of those held out in three
-folds, by the number of pixels in each of the nine directions. With six pixels a direction it is 92 %, with
-all of them 95 %.
+Right: handwritten digits of 8 x 8 pixels. The share of held-out digits classified correctly, in three
+folds, by the number of pixels in each of the nine directions. With six pixels in each it is 92 %, with all
+of them 95 %.
 
     python discriminants.py
 """

@@ -1,6 +1,6 @@
 """Estimators: sparse components in pipelines and grid searches of scikit-learn.
 
-Each curve is the share of held-out rows classified rightly, by the number of variables in each component.
+Each curve is the share of held-out rows classified correctly, by the number of variables in each component.
 
 Wines: `SparsePCA` of two components before a logistic regression. Three of thirteen measurements in each
 give 97 %, and no number of measurements gives more. The likelihood of wines held out is another question, and

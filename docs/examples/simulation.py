@@ -24,7 +24,7 @@ The budgets are not quite what they seem. A loading of `sca` is shrunk and not m
 its length is 0.7, so that loadings of unit length have a norm of 33, and twice as many nonzeros as PMD's.
 With as many nonzeros, PMD comes closer: 4 points below `sca` at the first budget and 1.4 at the last. And
 where nonzeros are what counts, neither is best: with 8 in each loading, `sparse_pca(X, 16, cardinality=8,
-refine=True)`, which improves the loadings jointly, explains some 83 % with 128 nonzeros, in a hundred
+refine=True)`, which improves the loadings jointly, explains about 83 % with 128 nonzeros, in a hundred
 times the time.
 
 In the picture: the means over replicates (bands: from the first to the ninth decile) by l1 norm and by

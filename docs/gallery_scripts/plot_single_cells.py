@@ -3,7 +3,8 @@ Single cells: a few genes for each kind of cell
 ===============================================
 
 A droplet with one blood cell gives the expression of many genes. Each sparse component names a few genes
-that vary together, and those genes say which kind of cell it is about. No label is used to find them.
+that vary together, and those genes say which kind of cell the component stands for. No label is used to find
+them.
 """
 
 # %%

@@ -65,31 +65,31 @@ def _add_fit(commands: Any) -> None:
     what = fit.add_argument_group("components")
     what.add_argument(
         "-n", "--components", metavar="N", type=_count_or_share,
-        help="how many, or the share of the variance that all are to explain: -n 0.8 (default: 5)",
+        help="how many; or the share of the variance that they explain together: -n 0.8 (default: 5)",
     )  # fmt: skip
     what.add_argument(
         "-k", "--cardinality", metavar="K", type=_cardinality,
-        help="variables in every component, or in each: -k 10, -k 7,4,4 (default: 10)",
+        help="variables in each component, one number or several: -k 10, -k 7,4,4 (default: 10)",
     )  # fmt: skip
     _add_explained(what)
     what.add_argument(
         "--explained-of", choices=SHARES,
-        help="of what --explained is a share: variance, or score (R^2) (default: variance)",
+        help="what the share of --explained refers to: the variance, or the score (R^2) (default: variance)",
     )  # fmt: skip
-    _add_method(what, _numbers, "of every component, or of each", (*SOLVERS, *MODELS))
+    _add_method(what, _numbers, "one number for all components, or one for each", (*SOLVERS, *MODELS))
     what.add_argument(
         "--support", choices=SUPPORTS,
-        help="common: the same -k variables in all components; disjoint: none in two (default: free)",
+        help="common: the same -k variables in all components; disjoint: no variable in two (default: free)",
     )  # fmt: skip
     what.add_argument(
         "--total-cardinality", metavar="K", type=_at_least(1),
-        help="instead of -k: nonzeros of all components, divided so that they explain most",
+        help="instead of -k: nonzeros of all components together, divided so that they explain the most",
     )  # fmt: skip
     what.add_argument(
         "--sample-l1-bound", metavar="C", type=_numbers, help="sma: bounds the scores (default: sqrt(n r))"
     )
     what.add_argument("--ridge", metavar="R", type=_numbers, help="spca: the weight of squared loadings")
-    what.add_argument("--certify", action="store_true", help="bound what others could explain in their place")
+    what.add_argument("--certify", action="store_true", help="bound what any other components could explain")
     _add_matrix(what)
     _add_search(fit.add_argument_group("search"))
     _add_reading(fit)
@@ -98,7 +98,8 @@ def _add_fit(commands: Any) -> None:
     writing.add_argument("--plot", metavar="FILE", help="draw loadings and variances (.png, .pdf or .svg)")
     writing.add_argument(
         "--raw-names", action="store_true",
-        help="no apostrophe in .csv before names that a spreadsheet takes for formulas: =, +, - or @ first",
+        help="in .csv, put no apostrophe before names that a spreadsheet takes for formulas (=, +, - or @ "
+        "first)",
     )  # fmt: skip
 
 
@@ -111,21 +112,27 @@ def _add_path(commands: Any) -> None:
         "-k", "--cardinality", metavar="K", type=whole_grid,
         help="variables in every component: -k 1:50, -k 1,2,5,10 (default: 1, 2, 3, 4, 5, 7, 10, ..., 160)",
     )  # fmt: skip
-    _add_method(what, grid, "values, as 1:5:0.5", tuple(SOLVERS))
+    _add_method(what, grid, "the values to try, as 1:5:0.5", tuple(SOLVERS))
     _add_matrix(what)
     choosing = path.add_argument_group("choosing a value")
     choosing.add_argument(
         "--select", choices=("cv", "permutation", "sparseness", "bic", "stability"),
-        help="by cross-validation, permutation of the data, the index of sparseness, the likelihood of a "
-        "normal model (BIC), or the agreement of half-samples",
+        help="choose by cross-validation, by permutation of the data, by the index of sparseness, by the "
+        "likelihood of a normal model (BIC), or by the agreement of half-samples",
     )  # fmt: skip
-    choosing.add_argument("--folds", metavar="N", type=_at_least(2), help="of cross-validation (default: 5)")
-    choosing.add_argument("--permutations", metavar="N", type=_at_least(2), help="how many (default: 20)")
+    choosing.add_argument(
+        "--folds", metavar="N", type=_at_least(2), help="folds of cross-validation (default: 5)"
+    )
+    choosing.add_argument(
+        "--permutations", metavar="N", type=_at_least(2), help="how many permutations (default: 20)"
+    )
     choosing.add_argument(
         "--rule", choices=("one_se", "best"),
-        help="the sparsest within a standard error of the best, or the best (default: one_se)",
+        help="take the sparsest within one standard error of the best, or the best (default: one_se)",
     )  # fmt: skip
-    choosing.add_argument("--jobs", metavar="N", type=_at_least(1), help="folds or permutations at a time")
+    choosing.add_argument(
+        "--jobs", metavar="N", type=_at_least(1), help="run this many folds or permutations at a time"
+    )
     _add_files(path, "the curve (.csv, or .npz with what was chosen)", "draw the curve (.png, .pdf or .svg)")
 
 
@@ -135,32 +142,38 @@ def _add_stability(commands: Any) -> None:
     what.add_argument("-n", "--components", metavar="N", type=_at_least(1), help="how many (default: 2)")
     what.add_argument(
         "-k", "--cardinality", metavar="K", type=_cardinality,
-        help="variables in every component, or in each: -k 10, -k 7,4 (default: 10)",
+        help="variables in each component, one number or several: -k 10, -k 7,4 (default: 10)",
     )  # fmt: skip
     _add_explained(what)
     what.set_defaults(explained_of=None)
-    _add_method(what, _numbers, "of every component, or of each", tuple(SOLVERS))
+    _add_method(what, _numbers, "one number for all components, or one for each", tuple(SOLVERS))
     _add_matrix(what, covariance=False)
     again = stability.add_argument_group("resamples")
     again.add_argument(
         "--resampling", choices=("complementary", "half", "bootstrap"),
-        help="pairs of halves of the samples, halves, or as many drawn with replacement "
+        help="complementary halves of the samples, single halves, or as many samples drawn with replacement "
         "(default: complementary)",
     )  # fmt: skip
-    again.add_argument("--resamples", metavar="N", type=_at_least(2), help="how many (default: 100)")
     again.add_argument(
-        "--threshold", metavar="S", type=_tolerance, help="share of the resamples from which one is stable"
+        "--resamples", metavar="N", type=_at_least(2), help="how many resamples (default: 100)"
+    )
+    again.add_argument(
+        "--threshold",
+        metavar="S",
+        type=_tolerance,
+        help="call a variable stable from this share of the resamples",
     )
     again.add_argument(
         "--max-false", metavar="V", type=_tolerance,
-        help="instead: false variables to expect at most in a component (default: 1)",
+        help="or: choose that share so that at most V false variables are expected in a component "
+        "(default: 1)",
     )  # fmt: skip
     again.add_argument(
         "--assumption", choices=("none", "unimodal", "r-concave"),
         help="of the bound on false variables, from pairs of halves (default: unimodal)",
     )  # fmt: skip
-    again.add_argument("--level", metavar="S", type=_tolerance, help="of the intervals (default: 0.95)")
-    again.add_argument("--jobs", metavar="N", type=_at_least(1), help="resamples at a time")
+    again.add_argument("--level", metavar="S", type=_tolerance, help="level of the intervals (default: 0.95)")
+    again.add_argument("--jobs", metavar="N", type=_at_least(1), help="run this many resamples at a time")
     _add_files(
         stability,
         "what was found of each variable (.csv), or everything (.npz)",
@@ -177,7 +190,7 @@ def _add_certify(commands: Any) -> None:
     what.add_argument("--loadings", metavar="FILE", help="loadings as written by fit -o (.csv or .npz)")
     what.add_argument(
         "--deflation", choices=DEFLATIONS, metavar="NAME",
-        help="how loadings before one are removed (default: projection)",
+        help="how earlier loadings are removed (default: projection)",
     )  # fmt: skip
     what.add_argument("--exact", action="store_true", help="search all supports, by branch and bound")
     what.add_argument("--time-limit", metavar="S", type=_tolerance, help="seconds for each of these searches")
@@ -185,7 +198,9 @@ def _add_certify(commands: Any) -> None:
         "--relaxation", action=argparse.BooleanOptionalAction,
         help="also bound by the semidefinite relaxation (default: up to 100 variables)",
     )  # fmt: skip
-    what.add_argument("--seed", metavar="N", type=_at_least(0), help="for random choices (default: fixed)")
+    what.add_argument(
+        "--seed", metavar="N", type=_at_least(0), help="seed of random choices (default: fixed)"
+    )
     _add_matrix(what)
     _add_reading(certify)
     _add_writing(certify, None)
@@ -195,23 +210,30 @@ def _add_transform(commands: Any) -> None:
     transform = _add_command(commands, "transform", help.TRANSFORM_DESCRIPTION, help.TRANSFORM_EPILOG)
     what = transform.add_argument_group("components")
     what.add_argument(
-        "--loadings", metavar="FILE", required=True, help="as written by fit -o: .npz, or .csv, see above"
+        "--loadings",
+        metavar="FILE",
+        required=True,
+        help="loadings as written by fit -o: .npz, or .csv, see above",
     )
     _add_matrix(what, covariance=False)
     _add_reading(transform)
     writing = _add_writing(transform, "the scores (.csv or .npz) instead of printing them")
-    writing.add_argument("--raw-names", action="store_true", help="no apostrophe before names, as of fit")
+    writing.add_argument("--raw-names", action="store_true", help="put no apostrophe before names, as in fit")
 
 
 def _add_compare(commands: Any) -> None:
     compare = _add_command(commands, "compare", help.COMPARE_DESCRIPTION, help.COMPARE_EPILOG)
     what = compare.add_argument_group("components")
     what.add_argument(
-        "--loadings", metavar="FILE", nargs="+", required=True, help="as written by fit -o: .csv or .npz"
+        "--loadings",
+        metavar="FILE",
+        nargs="+",
+        required=True,
+        help="loadings as written by fit -o: .csv or .npz",
     )
     what.add_argument(
         "--reference", metavar="N", type=_at_least(1), default=1,
-        help="which of them the others are matched with (default: 1, the first)",
+        help="the file that the others are matched with (default: 1, the first)",
     )  # fmt: skip
     _add_matrix(what)
     _add_reading(compare)
@@ -229,7 +251,8 @@ def _add_info(commands: Any) -> None:
 def _add_explained(group: Any) -> None:
     group.add_argument(
         "--explained", metavar="S", type=_numbers,
-        help="instead of -k: as few as explain this share of what ordinary components do, from 0 to 1",
+        help="instead of -k: as few variables as explain this share (0 to 1) of what ordinary components "
+        "explain",
     )  # fmt: skip
 
 
@@ -243,7 +266,7 @@ def _add_method(group: Any, numbers: Callable[[str], Any], which: str, methods: 
     }  # fmt: skip
     group.add_argument(
         "--objective", choices=tuple(OBJECTIVES),
-        help="what is maximized: the variance of scores, or what they explain of all variables "
+        help="what is maximized: the variance of the scores, or what the scores explain of all variables "
         "(default: variance)",
     )  # fmt: skip
     group.add_argument(
@@ -264,7 +287,7 @@ def _add_method(group: Any, numbers: Callable[[str], Any], which: str, methods: 
     group.add_argument(
         "--constraint",
         choices=CONSTRAINTS,
-        help="what components are to earlier ones, instead of a deflation",
+        help="keep components orthogonal to earlier ones, or uncorrelated with them, instead of a deflation",
     )
     group.add_argument("--refine", action="store_true", help="improve the components jointly")
     group.set_defaults(certify=False)
@@ -283,19 +306,23 @@ def _add_matrix(group: Any, covariance: bool = True) -> None:
 
 
 def _add_search(group: Any) -> None:
-    group.add_argument("--max-iter", metavar="N", type=_at_least(0), help="iterations (default: 1000)")
+    group.add_argument("--max-iter", metavar="N", type=_at_least(0), help="most iterations (default: 1000)")
     group.add_argument(
         "--tol", type=_tolerance,
-        help="relative change, or for branch_and_bound gap, at which to stop (tpower: 1e-8; --float32: 1e-5)",
+        help="relative change (for branch_and_bound, the gap) at which to stop (tpower: 1e-8; --float32: "
+        "1e-5)",
     )  # fmt: skip
-    group.add_argument("--seed", metavar="N", type=_at_least(0), help="for random choices (default: fixed)")
+    group.add_argument(
+        "--seed", metavar="N", type=_at_least(0), help="seed of random choices (default: fixed)"
+    )
     group.add_argument(
         "--include", metavar="NAMES", type=_names, help="variables that every component has: --include a,b"
     )
     group.add_argument("--exclude", metavar="NAMES", type=_names, help="variables that no component has")
     group.add_argument(
         "--groups", metavar="FILE",
-        help="the group of each variable, one a line: they are in or out together, and -k counts groups",
+        help="the group of each variable, one per line: a group is in or out as a whole, and -k counts "
+        "groups",
     )  # fmt: skip
     group.add_argument(
         "--nonnegative", action="store_true",
@@ -303,7 +330,8 @@ def _add_search(group: Any) -> None:
     )  # fmt: skip
     group.add_argument(
         "--strategy", choices=("forward", "gradient", "backward", "bidirectional", "projection", "exact"),
-        help="greedy, least_squares: how variables are added or removed (default: forward; auto)",
+        help="greedy, least_squares: how variables are added or removed (default: forward for greedy, "
+        "auto for least_squares)",
     )  # fmt: skip
     group.add_argument("--norm", choices=("l1", "l0"), help="gpower: what is penalized (default: l1)")
     group.add_argument("--relative", action="store_true", help="gpower: penalties from 0 to 1")
@@ -324,27 +352,34 @@ def _names(text: str) -> list[str]:
 def _add_reading(command: argparse.ArgumentParser, missing: bool = True) -> None:
     reading = command.add_argument_group("reading FILE")
     reading.add_argument(
-        "--orientation", choices=("rows", "columns"), default="rows", help="what is a sample (default: rows)"
+        "--orientation",
+        choices=("rows", "columns"),
+        default="rows",
+        help="whether rows or columns are samples (default: rows)",
     )
     reading.add_argument(
         "--format", choices=FORMATS, metavar="NAME",
-        help=f"what FILE holds, whatever its name: {', '.join(FORMATS)} (default: its extension; of -: csv)",
+        help=f"what FILE holds, whatever its name: {', '.join(FORMATS)} (default: by its extension; for "
+        "-: csv)",
     )  # fmt: skip
-    reading.add_argument("--names", metavar="FILE", help="names of the variables, one a line")
-    reading.add_argument("--array", metavar="NAME", help=".npz: which array; .h5ad: which layer")
+    reading.add_argument("--names", metavar="FILE", help="names of the variables, one per line")
+    reading.add_argument("--array", metavar="NAME", help="the array of an .npz, or the layer of an .h5ad")
     reading.add_argument(
-        "--header", action=argparse.BooleanOptionalAction, help=".csv, .tsv: the first line is names, or not"
+        "--header",
+        action=argparse.BooleanOptionalAction,
+        help=".csv, .tsv: the first line has names, or has none",
     )
     reading.add_argument(
         "--row-names", action=argparse.BooleanOptionalAction,
-        help=".csv, .tsv: the first column is names, or not",
+        help=".csv, .tsv: the first column has names, or has none",
     )  # fmt: skip
     reading.add_argument(
         "--delimiter", metavar="MARK", type=_mark,
-        help=".csv, .tsv: what separates cells: one character, or tab (default: , or ; or a tab, as found)",
+        help=".csv, .tsv: what separates cells: one character, or tab (default: comma, semicolon or tab, "
+        "as found)",
     )  # fmt: skip
     reading.add_argument(
-        "--decimal", choices=(".", ","), default=".", help=".csv, .tsv: the mark of decimals (default: .)"
+        "--decimal", choices=(".", ","), default=".", help=".csv, .tsv: the decimal mark (default: .)"
     )
     if missing:
         reading.add_argument(

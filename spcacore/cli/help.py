@@ -16,8 +16,9 @@ so that they can be read. Ordinary principal components mix all variables.
 Each command explains its options and the files it reads with --help.
 """
 FIT_DESCRIPTION = """\
-Find sparse principal components of the matrix in FILE, one row a sample and one column a variable, and
-print for each the variables that it selects, their loadings, and the share of the variance explained.
+Find sparse principal components of the matrix in FILE, whose rows are samples and whose columns are
+variables. For each component, print the variables that it selects, their loadings, and the share of the
+variance that it explains.
 """
 FIT_EXAMPLES = """\
 examples:
@@ -26,16 +27,17 @@ examples:
   spcacore fit correlations.csv --covariance     from a covariance or correlation matrix
   spcacore fit data.csv -n 0.8 --explained 0.95 --objective least_squares
                                                  as few variables as explain 95 % of what ordinary components
-                                                 do of all variables, and as many components as explain 80 %
+                                                 explain of all variables, and as many components as explain
+                                                 80 %
   spcacore fit matrix.mtx.gz --orientation columns --names genes.txt -o loadings.csv
-                                                 counts with one column a sample, as from 10x Genomics
+                                                 counts whose columns are samples, as from 10x Genomics
   spcacore fit cells.h5ad --array counts --plot loadings.pdf
   spcacore fit data.csv --method pmd --l1-bound 2.5 --refine --json > result.json
 """
 PATH_DESCRIPTION = """\
-Find components for each of several numbers of variables, or bounds, and print what they explain:
-variance, and the index of sparseness, which is large where few variables explain much. --select chooses
-one of the values, and prints its components.
+Find components for each of several numbers of variables, or of several bounds, and print how much variance
+they explain. Also print the index of sparseness, which is large where few variables explain much. --select
+chooses one of the values, and prints its components.
 """
 PATH_EXAMPLES = """\
 examples:
@@ -47,9 +49,9 @@ examples:
 A:B is all whole numbers from A to B, A:B:S goes in steps of S; several may be joined by commas.
 """
 STABILITY_DESCRIPTION = """\
-Find sparse principal components of the samples and of many resamples of them, and print how often each
-variable is chosen again, with the quantiles of its loading. Halves of the samples bound how many of the
-variables called stable, which are starred, are false.
+Find sparse principal components of the samples and of many resamples of them. Print how often each variable
+is chosen again, with the quantiles of its loading. Stable variables are starred. With halves of the samples
+there is a bound on how many of them are false.
 """
 STABILITY_EXAMPLES = """\
 examples:
@@ -58,9 +60,9 @@ examples:
   spcacore stability data.csv -k 7,4 --resampling bootstrap --resamples 200 --jobs 4 -o frequencies.csv
 """
 CERTIFY_DESCRIPTION = """\
-Bound from above the variance that any component of K variables can explain, whatever the method, and
-compare with the best one found; or say what given loadings explain, and how far each may be from the best
-of its cardinality once the earlier ones are removed.
+Compute an upper bound on the variance that any component of K variables can explain, whatever the method,
+and compare it with the best one found. Or, with --loadings, say what given loadings explain, and how far
+each may be from the best of its cardinality once the earlier ones are removed.
 """
 CERTIFY_EXAMPLES = """\
 examples:
@@ -71,7 +73,7 @@ examples:
 TRANSFORM_DESCRIPTION = """\
 Multiply the samples in FILE by loadings that `spcacore fit -o` has saved, and print the scores as CSV.
 Variables are matched by name, in any order; FILE may have more of them. Loadings from .npz bring the means
-and standard deviations of the data they were fitted to; those from .csv take the means of FILE, and with
+and standard deviations of the data they were fitted to. Loadings from .csv use the means of FILE, and with
 --scale its standard deviations.
 """
 TRANSFORM_EXAMPLES = """\
@@ -81,7 +83,7 @@ examples:
   zcat new.csv.gz | spcacore transform - --loadings fitted.npz > scores.csv
 """
 COMPARE_DESCRIPTION = """\
-Lay components of several methods, or of other programs, side by side: what they explain of the matrix in
+Put components of several methods, or of other programs, side by side: what they explain of the matrix in
 FILE by each definition, how many variables they use and share, and the angles between them.
 """
 COMPARE_EXAMPLES = """\

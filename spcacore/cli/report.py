@@ -223,7 +223,7 @@ def write_npz(path: str, fields: dict[str, Any]) -> None:
 
 
 def write_matrix(path: str, title: str, names: list[str], values: NDArray[Any], raw: bool) -> None:
-    """One line a row of `values`; names that a spreadsheet would compute are quoted, unless `raw`."""
+    """One line per row of `values`; names that a spreadsheet would compute are quoted, unless `raw`."""
     with open(path, "w", encoding="utf-8", newline="") as file:
         print_matrix(file, title, names, values, raw)
 

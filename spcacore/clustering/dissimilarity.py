@@ -98,7 +98,7 @@ def sparse_dissimilarity(
     Parameters
     ----------
     X : array-like of shape (n, p), or sparse matrix
-        Data in memory, one row a sample; float32 stays float32. Variables are centered implicitly, which
+        Data in memory, one row per sample; float32 stays float32. Variables are centered implicitly, which
         differences do not feel, and not scaled: do that first where units differ. Not copied; some columns
         of a sparse matrix at a time are made dense.
     l1_bound : float

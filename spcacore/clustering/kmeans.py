@@ -89,7 +89,7 @@ def sparse_kmeans(
     Parameters
     ----------
     X : array-like of shape (n, p), sparse matrix, RowBlocks or dask array
-        Data, one row a sample; float32 stays float32. Variables are centered implicitly, and not scaled: do
+        Data, one row per sample; float32 stays float32. Variables are centered implicitly, and not scaled: do
         that first where units differ. Not copied; sparse matrices stay sparse. Blocks of rows are read twice
         a step of K-means, for as many starts as go together: fewer of them, `n_init`, are fewer passes.
     n_clusters : int

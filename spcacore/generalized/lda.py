@@ -181,8 +181,8 @@ def sparse_lda(
     Parameters
     ----------
     X : array-like of shape (n, p), sparse matrix, RowBlocks or dask array
-        One row a sample. float32 stays float32. Dense data are copied once, centered within classes; CSR and
-        CSC matrices are centered implicitly. Blocks of rows, of at most 16,384 variables, are read three
+        One row per sample. float32 stays float32. Dense data are copied once, centered within classes; CSR
+        and CSC matrices are centered implicitly. Blocks of rows, of at most 16,384 variables, are read three
         times, and the scatter within classes is formed; y must be in memory.
     y : array-like of shape (n,)
         Class labels, of at least two classes.

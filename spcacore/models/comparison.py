@@ -295,7 +295,7 @@ def compare(
     reference : int or str, default 0
         The place or the label of the result that the others are matched with.
     kind, center, scale : optional
-        How X is to be taken, as in `sparse_pca`. Default: as the results took theirs, else "data", True,
+        How to read X, as in `sparse_pca`. Default: as the results took theirs, else "data", True,
         False.
     sample_weight, n_features
         As in `sparse_pca`.
@@ -308,8 +308,8 @@ def compare(
     Raises
     ------
     ValueError
-        For results of other variables than those of X, or that took their data in different ways and no word
-        on how X is to be taken; for invalid X.
+        For results of other variables than those of X, or that read their data in different ways when nothing
+        says how to read X; for invalid X.
     TypeError
         For results that are no sequence or mapping, or without loadings.
 

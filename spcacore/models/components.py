@@ -197,7 +197,7 @@ def sparse_pca(
     Parameters
     ----------
     X : array-like of shape (n, p), sparse matrix, LinearOperator or callable
-        Data, one row a sample; with ``kind="covariance"`` a symmetric positive semidefinite (p, p)
+        Data, one row per sample; with ``kind="covariance"`` a symmetric positive semidefinite (p, p)
         matrix (covariance, correlation or Gram), or a callable `v -> A v`, of which up to 256 variables make
         a matrix, by as many products. float32 and float64 arrays
         in C or Fortran order, memory maps, and CSR and CSC matrices are not copied; float32 stays
@@ -207,10 +207,10 @@ def sparse_pca(
         In [1, min(n, p)]; or a share of the total variance between 0 and 1: as many components as
         explain it together, by the definition that goes with the objective (see `explained_variance` below).
     cardinality, l1_bound, penalty : number or sequence of numbers, optional
-        How sparse every component, or each, is to be: just the one that the method takes. `l1_bound`, for
-        "pmd" and "scotlass": the l1 norm. `penalty`, for "gpower": compares with the norms of the columns of
-        the centered X, with norm="l0" with their squares (the diagonal of `X'X`, in whose place a covariance
-        stands). `cardinality`, for the others: the number of nonzeros.
+        How sparse the components should be, by one number for all or one for each. Give the one that the
+        method takes. `l1_bound`, for "pmd" and "scotlass": the l1 norm. `penalty`, for "gpower": compares
+        with the norms of the columns of the centered X, with norm="l0" with their squares (the diagonal of
+        `X'X`, in whose place a covariance stands). `cardinality`, for the others: the number of nonzeros.
     explained : number or sequence of numbers, optional
         Instead of `cardinality`: the fewest variables, of those supports that the method finds, whose component
         explains this share, in (0, 1], of what the first principal component of the deflated matrix explains;
@@ -266,10 +266,9 @@ def sparse_pca(
         "branch_and_bound" the set is proved, `joint_bound` has how far, and `tol`, `time_limit` and
         `node_limit` are those of the search of all components. "disjoint": no variable belongs to two
         components; the sum of their variances is maximized, by exchanges, also between components, and by
-        choosing each anew given the others; of some 15 variables or fewer by all supports, which ``certify="jointly"``
-        says. Both find all components at once, without deflation. Beyond
-        1000 variables they search among some, until the products of the loadings with all others show none
-        that would enter.
+        choosing each anew given the others; with about 15 variables or fewer, by trying all supports, which
+        ``certify="jointly"`` says. Both find all components at once, without deflation. Beyond 1000 variables
+        they search among some, until the products of the loadings with all others show none that would enter.
     total_cardinality : int, optional
         Instead of `cardinality`: nonzeros of all loadings together, at least one each, divided so that they
         explain most variance together; also with ``support="disjoint"``. Single nonzeros move between
@@ -286,14 +285,14 @@ def sparse_pca(
         Divide each column by its standard deviation (with `center` given, by the root mean square
         about it, with divisor n - 1), or by these positive numbers; a covariance becomes the correlation.
     sample_weight : array-like of shape (n,), optional
-        How many samples each row of data stands for, not negative: the mean and covariance are those of rows
-        repeated so often, divided by ``sum(sample_weight) - 1``, which must be positive. Rows of weight 0 are
-        left out. X is not copied; dense X is not screened then.
+        How many samples each row stands for, at least 0. Means and covariances are those of data in which
+        each row is repeated that often, with divisor ``sum(sample_weight) - 1``, which must be positive. Rows
+        of weight 0 are left out. X is not copied, and dense X is not screened.
     include, exclude : sequence of names or indices, optional
-        Variables that every component must have, and that none may have, see the guide on choice. It is as if
-        the excluded columns were not in X. Included ones cost nothing under a penalty or an l1 bound; their
-        entries may be zero where nothing else is best. Every method excludes; "dspca", "scotlass" and
-        "least_squares" include nothing.
+        Variables that every component must have, and variables that none may have: the result is as if these
+        columns were not in X. See the guide on choice. Included ones cost nothing under a penalty or an l1
+        bound; their entries may be zero where nothing else is best. Every method excludes; "dspca",
+        "scotlass" and "least_squares" include nothing.
     groups : sequence of p labels, or mapping of names to labels, optional
         Variables of the same label are in a component or out of it together; cardinality counts groups, and a
         penalty or bound is on their norms. For "tpower", "gpower", "pmd", "thresholding" and
@@ -324,7 +323,7 @@ def sparse_pca(
         blocks of "gpower", two-way "pmd") do not accept "shadow", "references" or "both", and two-way "pmd"
         does not accept "gram" either. `result.screening` says what was used, and how much was read.
     n_features : int, optional
-        p, needed when X is a bare callable; of anything else, it must be its number of columns.
+        p. Needed when X is a bare callable; otherwise it must be the number of columns of X.
     rng : None, int or numpy Generator, optional
         For random starts and for probing operators without entries; None is a fixed seed, so results
         repeat.

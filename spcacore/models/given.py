@@ -72,7 +72,7 @@ def from_loadings(
         What they are loadings of: data or, with ``kind="covariance"``, a symmetric matrix, as in
         `sparse_pca`. Not copied.
     kind, center, scale, sample_weight, n_features
-        How X is to be taken, as in `sparse_pca`.
+        How to read X, as in `sparse_pca`.
     names : sequence of p str, optional
         Of the variables. Default: those of X, else the index of `loadings` where that has words.
     label : str, default "given"

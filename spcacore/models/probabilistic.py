@@ -317,7 +317,7 @@ def ppca(
     Parameters
     ----------
     X : array-like of shape (n, p) or sparse matrix
-        Data, one row a sample; with ``kind="covariance"`` a symmetric positive semidefinite (p, p) matrix.
+        Data, one row per sample; with ``kind="covariance"`` a symmetric positive semidefinite (p, p) matrix.
         Dense data may have NaN entries, missing at random; then X is copied, as float64, about three times.
     n_components : int
         r, at most the rank of the centered data. At the rank, nothing is left for the noise: for r = p the
@@ -332,9 +332,9 @@ def ppca(
         Divide each variable first by its standard deviation, or by these positive numbers: the noise then is
         a share of each variance. For a covariance: use the correlation.
     sample_weight : array-like of shape (n,), optional
-        How many samples each row of data stands for, not negative: the mean and covariance are those of rows
-        repeated so often, divided by ``sum(sample_weight) - 1``, which must be positive. Rows of weight 0 are
-        left out. Not with missing entries.
+        How many samples each row stands for, at least 0. Means and covariances are those of data in which
+        each row is repeated that often, with divisor ``sum(sample_weight) - 1``, which must be positive. Rows
+        of weight 0 are left out. Not with missing entries.
     n_samples : int, optional
         What a covariance, divided by `n_samples - 1`, was computed from; needed for its likelihood.
     ddof : {0, 1}, default 1

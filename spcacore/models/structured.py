@@ -253,7 +253,7 @@ def oppca(
     Parameters
     ----------
     X : array-like of shape (n, p) or sparse matrix
-        Data, one row a sample; with ``kind="covariance"`` a symmetric positive semidefinite (p, p) matrix. Not
+        Data, one row per sample; with ``kind="covariance"`` a symmetric positive semidefinite (p, p) matrix. Not
         copied.
     n_components : int or None
         r, at most the rank of the centered data. None: as many as raise the free energy, those before the

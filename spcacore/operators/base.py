@@ -83,7 +83,7 @@ class Storage(ABC):
 
 
 class DataStorage(Storage):
-    """Data, one row a sample.
+    """Data, one row per sample.
 
     Attributes
     ----------

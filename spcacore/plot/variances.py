@@ -54,7 +54,7 @@ def scree(
         Shares of ordinary principal components, if they are known: numbers in [0, 1], not cumulated.
     kind : {"data", "covariance"}, optional
     center, scale : bool, optional
-        How X is to be taken, as in `sparse_pca`. Default: as the result says, else "data", True, False.
+        How to read X, as in `sparse_pca`. Default: as the result says, else "data", True, False.
     {axes}
 
     {wrong}

@@ -58,7 +58,7 @@ class Resample:
     def __init__(self, candidates: Index):
         self.candidates = candidates
         self.found: list[Solution] = []
-        self.columns: NDArray[Any] = np.zeros((0, 0))  # of F, one a row
+        self.columns: NDArray[Any] = np.zeros((0, 0))  # of F, one per row
         self.inside: Any = None  # the problem of the candidates alone
         self.loadings: NDArray[Any] = np.zeros((0, 0))  # of these
         self.vectors: list[Array] = []  # y of each component, of the candidates
@@ -143,7 +143,7 @@ class CandidateRefits:
         return float(operator.factor * (operator.n - 1) / (total - 1))
 
     def _columns(self, candidates: Index) -> NDArray[Any]:
-        """Of F, one a row."""
+        """Of F, one per row."""
         if len(candidates) == len(self.begin):
             return self.columns
         new = np.ones(len(candidates), bool)

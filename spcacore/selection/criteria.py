@@ -212,7 +212,7 @@ def select_sparsity(
     n_jobs: int = 1, rng: RandomSource = None, callback: Callback | None = None,
     **options: Any,
 ) -> SparsitySelection:  # fmt: skip
-    """Choose how sparse the components are to be.
+    """Choose how sparse the components should be.
 
     Parameters
     ----------

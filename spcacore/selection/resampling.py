@@ -73,7 +73,7 @@ class Refits(ABC):
 
     @abstractmethod
     def of(self, weights: NDArray[np.float64], report: Report) -> list[Refit]:
-        """Of resamples, one a row."""
+        """Of resamples, one per row."""
 
     def reference(self) -> NDArray[np.float64]:
         """The loadings of all the data."""

@@ -80,7 +80,7 @@ def stability(
     Parameters
     ----------
     X : array-like of shape (n, p), sparse matrix, RowBlocks or dask array
-        Data, one row a sample, as the model takes them, without NaN. Samples are assumed to be independent.
+        Data, one row per sample, as the model takes them, without NaN. Samples are assumed to be independent.
         Blocks of rows do not go with "sparse_cca" and "sparse_lda".
     n_components : int
         r.

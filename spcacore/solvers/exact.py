@@ -110,10 +110,10 @@ def branch_and_bound(
     Solves `max x'Ax` subject to `||x|| = 1` and at most `cardinality` nonzeros, where `A` is the
     covariance matrix, over all supports: it divides them into ever smaller sets and rules out those
     that a bound shows to be no better than the best component known. When a limit ends the search, the
-    result is the best component found, and an upper bound on all others: that of the tree, of
-    `optimality_bound`, of large covariances ("threshold" there) or of the relaxation, the least of them. The
-    others are asked after a fifth of the time; a relaxation that time, or some seconds beside `node_limit`,
-    ends unfinished is a bound too.
+    result is the best component found, and an upper bound on all others: the least of the bounds of the tree,
+    of `optimality_bound`, of large covariances ("threshold" there) and of the relaxation. All but the first
+    are computed after a fifth of the time. A relaxation that is ended by the time limit (or, with
+    `node_limit`, after a few seconds) is a bound as well.
 
     The time depends on the matrix as much as on its size: a few strong variables, or a group of
     correlated ones, are proved quickly; cardinalities in the tens among many equal variables are not.
@@ -121,11 +121,10 @@ def branch_and_bound(
     Parameters
     ----------
     X : array-like of shape (n, p), sparse matrix, LinearOperator or callable
-        Data, one row a sample; with ``kind="covariance"`` a symmetric (p, p) matrix, which may be
+        Data, one row per sample; with ``kind="covariance"`` a symmetric (p, p) matrix, which may be
         indefinite, or a callable `v -> A v`. The search holds matrices of the variables that the
-        variances and a few columns of A do not rule out, in float64, of which there may be up to 3000;
-        up to that p nothing is asked of X, beyond it the matrix must be positive semidefinite, and have
-        entries.
+        variances and a few columns of A do not rule out, in float64, of which there may be up to 3000.
+        Up to that p, any X will do. Beyond it the matrix must be positive semidefinite, and have entries.
     cardinality : int
         Number of nonzeros, in [1, p].
     start : "tpower" or array-like of shape (p,), default "tpower"

@@ -272,7 +272,7 @@ def gpower(
     Parameters
     ----------
     X : array-like of shape (n, p), sparse matrix, LinearOperator or callable
-        Data, one row a sample; with ``kind="covariance"`` a symmetric positive semidefinite (p, p)
+        Data, one row per sample; with ``kind="covariance"`` a symmetric positive semidefinite (p, p)
         matrix, which is S itself: the Gram matrix of centered data takes the same penalty as the data,
         their covariance one divided by `sqrt(n - 1)` (l1) or `n - 1` (l0).
     penalty : float

@@ -161,26 +161,26 @@ def greedy(
     Parameters
     ----------
     X : array-like of shape (n, p), sparse matrix, LinearOperator or callable
-        Data, one row a sample; with ``kind="covariance"`` a symmetric (p, p) matrix, which may be
-        indefinite, or a callable `v -> A v`. What offers only products goes with the strategy "gradient".
+        Data, one row per sample; with ``kind="covariance"`` a symmetric (p, p) matrix, which may be
+        indefinite, or a callable `v -> A v`. If X offers only products, use the strategy "gradient".
     cardinality : int
         K, in [1, p].
     strategy : {"forward", "gradient", "backward", "bidirectional"}, default "forward"
         "forward": add the variable that makes the eigenvalue largest, exactly, at the cost of K products
         with A and `K^2 p` operations; 8 (float32: 4) `K p` bytes are kept. "gradient": add the variable
-        with the largest entry of `Ax`, with whatever dense data need not be read left aside; K products and
-        no such memory. "backward": from all variables, at most 2000, remove the one without which the
-        eigenvalue stays largest; some `2 p^4` operations. "bidirectional": for each k the better of
-        forward and backward.
+        with the largest entry of `Ax`, without reading dense data that cannot matter; K products and no such
+        memory. "backward": from all variables, at most 2000, remove the one without which the eigenvalue
+        stays largest; about `2 p^4` operations. "bidirectional": for each k the better of forward and
+        backward.
     first : int, optional
         The variable to begin with. Default: that of largest variance and, where several tie, as in a
         correlation matrix, the one of the best pair; up to 256 are tried. Not for "backward".
     include, exclude : sequence of names or indices, optional
-        Variables that come first, with "forward" alone, and that never come. It is as if the excluded columns
-        were not in X.
+        Variables that come first, with "forward" only, and variables that never come: the result is as if
+        these columns were not in X.
     {matrix}
     screening : {"auto", "gram", "working_set", "both", "shadow", "references", "none"}, default "auto"
-        How data are kept from being read for every product, see `sparse_pca`. "both", "shadow" and
+        How to avoid reading the data for every product, see `sparse_pca`. "both", "shadow" and
         "references" are for "gradient", "working_set" for "forward": the same variables in the same order,
         from the Gram matrix of those that bounds of `|A x|` do not rule out.
     {n_features}

@@ -127,7 +127,7 @@ def scotlass(
     Parameters
     ----------
     X : array-like of shape (n, p), sparse matrix, LinearOperator or callable
-        Data, one row a sample; with ``kind="covariance"`` a symmetric (p, p) matrix, which may be
+        Data, one row per sample; with ``kind="covariance"`` a symmetric (p, p) matrix, which may be
         indefinite (the iteration then works on a shifted matrix), or a callable `v -> A v`.
         float32 and float64 arrays in C or Fortran order, and CSR and CSC matrices, are not copied.
     l1_bound : float
@@ -146,7 +146,7 @@ def scotlass(
     {exclude}
     {matrix}
     screening : {"auto", "gram", "working_set", "none"}, default "auto"
-        How data are kept from being read for every product, see `sparse_pca`.
+        How to avoid reading the data for every product, see `sparse_pca`.
     {n_features}
     {rng}
     {callback}

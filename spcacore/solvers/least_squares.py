@@ -331,7 +331,7 @@ def least_squares_component(
     Parameters
     ----------
     X : array-like of shape (n, p) or sparse matrix
-        Data, one row a sample; with ``kind="covariance"`` a symmetric positive semidefinite (p, p) matrix.
+        Data, one row per sample; with ``kind="covariance"`` a symmetric positive semidefinite (p, p) matrix.
         Its entries are needed: operators and callables that offer only products are refused.
     cardinality : int, optional
         Number of nonzeros, in [1, p]; fewer are returned where those explain as much. Give this or

@@ -6,9 +6,9 @@ from .._docstrings import filled
 
 _WEIGHT = """\
 sample_weight : array-like of shape (n,), optional
-    How many samples each row of data stands for, not negative: the mean and covariance are those of rows
-    repeated so often, divided by ``sum(sample_weight) - 1``, which must be positive. Rows of weight 0 are
-    left out. X is not copied; dense X is not screened then."""
+    How many samples each row stands for, at least 0. Means and covariances are those of data in which each
+    row is repeated that often, with divisor ``sum(sample_weight) - 1``, which must be positive. Rows of
+    weight 0 are left out. X is not copied, and dense X is not screened."""
 _STANDARDIZATION = """\
 kind : {"data", "covariance"}, default "data"
 center : bool or array-like of shape (p,), default True
@@ -27,18 +27,18 @@ callback : callable, optional
     "matrix": f"{_STANDARDIZATION}\n{_WEIGHT}",
     "exclude": """\
 exclude : sequence of names or indices, optional
-    Variables that the component may not have. It is as if these columns were not in X.""",
+    Variables that the component may not have: the result is as if these columns were not in X.""",
     "choice": """\
 include, exclude : sequence of names or indices, optional
-    Variables that the component must have, and that it may not have, see the guide on choice. It is as if
-    the excluded columns were not in X.
+    Variables that the component must have, and variables that it may not have: the result is as if these
+    columns were not in X. See the guide on choice.
 groups : sequence of p labels, or mapping of names to labels, optional
     Variables of the same label are in or out together, and sparsity counts groups.
 nonnegative : bool or array-like of shape (p,), default False
     Only loadings without negative entries; or the sign of each: 1, -1, or 0 for any.""",
     "n_features": """\
 n_features : int, optional
-    p, needed when X is a bare callable; of anything else, it must be its number of columns.""",
+    p. Needed when X is a bare callable; otherwise it must be the number of columns of X.""",
     "iterations": """\
 max_iter : int, default 1000
     Iterations of each start.
@@ -47,7 +47,7 @@ tol : float, optional
     at most `tol`. Default 1e-8 for float64, 1e-5 for float32.""",
     "screening": """\
 screening : {"auto", "gram", "working_set", "both", "shadow", "references", "none"}, default "auto"
-    How data are kept from being read for every product, see `sparse_pca`.""",
+    How to avoid reading the data for every product, see `sparse_pca`.""",
     "rng": """\
 rng : None, int or numpy Generator, optional
     For random starts and for probing operators without entries; None is a fixed seed.""",

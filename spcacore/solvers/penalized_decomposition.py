@@ -185,7 +185,7 @@ def pmd(
     Parameters
     ----------
     X : array-like of shape (n, p), sparse matrix, LinearOperator or callable
-        Data, one row a sample; with ``kind="covariance"`` a symmetric (p, p) matrix, which may be
+        Data, one row per sample; with ``kind="covariance"`` a symmetric (p, p) matrix, which may be
         indefinite (the iteration then works on a shifted matrix), or a callable `v -> A v`. float32 and
         float64 arrays in C or Fortran order, and CSR and CSC matrices, are not copied. Dense data may
         have NaN entries, which are left out of all sums: of the column means and standard deviations,
@@ -209,7 +209,7 @@ def pmd(
     {choice}
     {matrix}
     screening : {"auto", "gram", "working_set", "both", "shadow", "references", "none"}, default "auto"
-        How data are kept from being read for every product, see `sparse_pca`. The two-way form
+        How to avoid reading the data for every product, see `sparse_pca`. The two-way form
         reads them for all.
     {n_features}
     {rng}

@@ -122,7 +122,7 @@ def dspca(
     Parameters
     ----------
     X : array-like of shape (n, p), sparse matrix, LinearOperator or callable
-        Data, one row a sample; with ``kind="covariance"`` a symmetric positive semidefinite (p, p)
+        Data, one row per sample; with ``kind="covariance"`` a symmetric positive semidefinite (p, p)
         matrix, or a callable `v -> A v`. The relaxation is solved in float64.
     cardinality : int, optional
         In [1, p].

@@ -254,7 +254,7 @@ def tpower(
     Parameters
     ----------
     X : array-like of shape (n, p), sparse matrix, LinearOperator or callable
-        Data, one row a sample; with ``kind="covariance"`` a symmetric (p, p) matrix, which may be
+        Data, one row per sample; with ``kind="covariance"`` a symmetric (p, p) matrix, which may be
         indefinite (the iteration then works on a shifted matrix), or a callable `v -> A v`, see `sparse_pca`.
         float32 and float64 arrays in C or Fortran order, and CSR and CSC matrices, are not copied. Dense
         data may have NaN entries, which are left out of all sums, as in `pmd`; such data are copied once.

@@ -46,7 +46,7 @@ def orthomax(
     Parameters
     ----------
     loadings : array_like, shape (p, r)
-        One row a variable, one column a component.  float32 and float64 are kept; float16 becomes
+        One row per variable, one column per component.  float32 and float64 are kept; float16 becomes
         float32, other real types float64.
     gamma : float, default 1.0
         The member of the family, any finite number >= 0: 0 is *quartimax*, 1 *varimax*, r/2 *equamax*.
@@ -144,7 +144,7 @@ def varimax(
     Parameters
     ----------
     loadings : array_like, shape (p, r)
-        One row a variable, one column a component.
+        One row per variable, one column per component.
     normalize, max_iter, tol, overwrite
         As in `orthomax`.
 

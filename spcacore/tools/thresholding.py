@@ -46,8 +46,8 @@ def truncate(x: ArrayLike, k: int, *, overwrite: bool = False) -> NDArray[Any]:
     Raises
     ------
     ValueError
-        If `x` is empty, not one-dimensional or not finite, `k` is out of range, or `overwrite` is
-        asked of an array that cannot be written to.
+        If `x` is empty, not one-dimensional or not finite, `k` is out of range, or `overwrite` is requested
+        for an array that cannot be written to.
     TypeError
         If `x` does not hold real numbers, or `k` is not an integer.
 
