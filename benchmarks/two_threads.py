@@ -229,7 +229,9 @@ def disturbed(p):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a tenth of the columns")
-    parser.add_argument("--write", action="store_true", help="write the parts of docs/measured/threads.md anew")
+    parser.add_argument(
+        "--write", action="store_true", help="write the parts of docs/measured/threads.md anew"
+    )
     options = parser.parse_args()
     p = 10_000 if options.quick else 100_000
     set_num_threads(available_cores())

@@ -278,7 +278,7 @@ def oppca(
     scale : bool, default False
         Divide each column by its standard deviation, implicitly. For a covariance: use the correlation.
     sample_weight : array-like of shape (n,), optional
-        How many samples each row stands for, not negative: the components are those of rows repeated so often.
+        How many samples each row stands for, not negative: the components are those of rows repeated that many times.
     n_samples : int, optional
         What a covariance, divided by `n_samples - 1`, was computed from; needed to weigh it against the prior.
     rng : None, int or numpy Generator, optional
