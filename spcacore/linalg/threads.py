@@ -56,7 +56,7 @@ def in_threads(
     """`[task(item, report) for item in items]`; the first exception, or Ctrl-C, ends all of them.
 
     Loops inside of a task have no threads of their own: that would be more than there are cores. What the
-    caller has set for itself, as by `np.errstate`, holds in each.
+    caller has set for itself, as by `np.errstate` of NumPy 2, holds in each.
     Where `on_message` returns True, those that are not done by then are left out, and all after them.
     """
     threads = min(threads, len(items))
