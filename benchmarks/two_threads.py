@@ -23,7 +23,7 @@ import scaling
 from families import K, R, make
 from threadpoolctl import threadpool_limits
 
-from spcacore import _core, limit_threads, sca, set_num_threads, sparse_pca
+from spcacore import _core, limit_threads, sca, set_num_threads, sparse_pca, stability
 from spcacore.linalg.cores import available_cores
 from spcacore.operators.inputs import as_problem
 
@@ -64,7 +64,7 @@ def row(what, target, one, two, ratio, met):
         f"{1e3 * one:.3g}",
         f"{1e3 * two:.3g}",
         f"{ratio:.2f}",
-        "met" if met else "**missed**",
+        {True: "met", False: "**missed**", None: ""}[met],
     ]
 
 
@@ -183,6 +183,39 @@ def against_numpy(n, p, rounds):
     )
 
 
+def tiles():
+    """Gram matrices by tiles and by BLAS: CPU time of one thread."""
+    for n in (100, 500, 1000):
+        A, out = np.random.default_rng(0).standard_normal((n, 2000)), np.empty((n, n))
+        calls = {
+            "BLAS": lambda A=A: A @ A.T,
+            "own": lambda A=A, out=out: _core.matrix_product(A, None, 1.0, out),
+        }
+        times = {name: [] for name in calls}
+        for _ in range(9):
+            for name, call in calls.items():
+                start = time.process_time()
+                call()
+                times[name].append(time.process_time() - start)
+        blas, own = (min(t) for t in times.values())
+        what = f"Gram matrix of {n} rows over that of BLAS, CPU time of one thread"
+        yield row(what, "≤ 1.1", blas, own, own / blas, own <= 1.1 * blas)
+
+
+def jobs():
+    """Resamples by a thread each, beside loops that have two."""
+    for n, p in ((60, 30), (200, 1200)):
+        X = np.random.default_rng(0).standard_normal((n, p))
+        times = {1: [], 2: []}
+        for _ in range(5):
+            for n_jobs, found in times.items():
+                options = {"cardinality": 8, "n_resamples": 20, "n_jobs": n_jobs}
+                with limit_threads(2):
+                    found.append(seconds(lambda X=X, options=options: stability(X, 2, **options)))
+        one, two = (min(t) for t in times.values())
+        yield row(f"`stability`, {n} × {p}, by `n_jobs` of 2 over 1", "", one, two, two / one, None)
+
+
 def small():
     """Calls around the size from which on loops are shared."""
     rng = np.random.default_rng(0)
@@ -237,7 +270,15 @@ def main():
     set_num_threads(available_cores())
     rows = []
     with threadpool_limits(1, user_api="blas"):
-        for part in (screened(p), arithmetic(p // 2), streaming(p // 2), small(), disturbed(p // 2)):
+        for part in (
+            screened(p),
+            arithmetic(p // 2),
+            streaming(p // 2),
+            tiles(),
+            small(),
+            jobs(),
+            disturbed(p // 2),
+        ):
             rows += part
     rows += against_blas(p // 2)
     rows += against_numpy(*((300, 3000) if options.quick else (1000, 10_000)), 1 if options.quick else 2)

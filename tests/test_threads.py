@@ -63,7 +63,8 @@ LARGE = {
 }
 MORE = {
     "sparse_kmeans": lambda: spcacore.sparse_kmeans(COUNTS, 3, 4.0, n_init=2),
-    "sparse_dissimilarity": lambda: spcacore.sparse_dissimilarity(COUNTS, 4.0, "absolute"),
+    "sparse_dissimilarity": lambda: spcacore.sparse_dissimilarity(COUNTS, 4.0),
+    "sparse_dissimilarity, absolute": lambda: spcacore.sparse_dissimilarity(COUNTS, 4.0, "absolute"),
     "kernel_pca": lambda: spcacore.kernel_pca(TALL[:1200], 3),
     "covariance": lambda: spcacore.sparse_pca(np.cov(WIDE[:, :800].T), 2, cardinality=20, kind="covariance"),
     "varimax": lambda: spcacore.varimax(np.random.default_rng(2).standard_normal((60_000, 8))),
@@ -464,6 +465,13 @@ def test_tasks_in_threads_are_alone():
     set_num_threads(3)
     assert threads.in_threads(serial, [0, 1, 2], 2) == [1, 1, 1]
     assert _core.shares_loops() == 3
+
+
+@pytest.mark.skipif(np.lib.NumpyVersion(np.__version__) < "2.0.0", reason="its modes are of a thread")
+def test_tasks_in_threads_have_the_floating_point_modes_of_the_caller():
+    modes = {"divide": "raise", "over": "ignore", "under": "raise", "invalid": "print"}
+    with np.errstate(**modes):
+        assert threads.in_threads(lambda item, report: np.geterr(), [0, 1, 2], 2) == [modes] * 3
 
 
 def test_info_of_threadpoolctl():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextvars import copy_context
 from itertools import takewhile
 from queue import SimpleQueue
 from typing import Any, TypeVar
@@ -54,7 +55,8 @@ def in_threads(
 ) -> list[Result]:
     """`[task(item, report) for item in items]`; the first exception, or Ctrl-C, ends all of them.
 
-    Loops inside of a task have no threads of their own: that would be more than there are cores.
+    Loops inside of a task have no threads of their own: that would be more than there are cores. What the
+    caller has set for itself, as by `np.errstate` of NumPy 2, holds in each.
     Where `on_message` returns True, those that are not done by then are left out, and all after them.
     """
     threads = min(threads, len(items))
@@ -72,7 +74,7 @@ def in_threads(
     report = Report(messages.put)
     with ThreadPoolExecutor(threads, initializer=_core.limit_own, initargs=(1,)) as pool:
         try:
-            futures = [pool.submit(task, item, report) for item in items]
+            futures = [pool.submit(copy_context().run, task, item, report) for item in items]
             waiting = set(futures)
             while waiting:
                 done, waiting = wait(waiting, 0.05, FIRST_COMPLETED)
