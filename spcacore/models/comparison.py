@@ -38,6 +38,9 @@ from .variance import VARIANCE_DEFINITIONS, checked_loadings, operator_variances
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+__all__ = ["Comparison", "PerResult", "compare", "option_of"]
+__dir__ = __all__.copy
+
 PerResult = tuple[NDArray[Any], ...]
 
 

@@ -30,6 +30,9 @@ from ..results import LoadingsResult
 from ..solvers.parameters import shared_parameters
 from .variance import operator_variances
 
+__all__ = ["SPCAResult", "Space", "spca"]
+__dir__ = __all__.copy
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SPCAResult(LoadingsResult):

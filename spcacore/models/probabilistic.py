@@ -44,6 +44,9 @@ from ..results import LoadingsResult, to_data_units
 from .ppca_eigenpairs import leading_and_rest
 from .ppca_missing import LOG_2PI, fit_missing, log_density, posterior, refuse_infinite
 
+__all__ = ["PPCAResult", "ppca", "samples_of", "total_variance"]
+__dir__ = __all__.copy
+
 
 @dataclass(frozen=True, eq=False)
 class PPCAResult(LoadingsResult):

@@ -33,6 +33,32 @@ from .dense import blas_layout
 from .sparse_format import canonical_arrays, compressed
 from .statistics import Statistics, compressed_statistics, dense_statistics, merged
 
+__all__ = [
+    "Combine",
+    "Expected",
+    "RowBlocks",
+    "SlicedRows",
+    "TakenRows",
+    "as_kernel_input",
+    "backward",
+    "dense_rows",
+    "finite",
+    "forward",
+    "in_range",
+    "merged_moments",
+    "moments",
+    "naming_not_finite",
+    "not_finite",
+    "products",
+    "scaled_statistics",
+    "scores_of",
+    "statistics",
+    "submatrix",
+    "sum_parts",
+    "weighted_statistics",
+]
+__dir__ = __all__.copy
+
 Combine = Callable[[list[Any]], Any]
 
 

@@ -23,6 +23,9 @@ from .sparse_format import canonical_arrays, kernel_arrays
 from .statistics import Index, Statistics, compressed_statistics
 from .working_set import WorkingSet
 
+__all__ = ["CompressedCovariance", "CompressedData"]
+__dir__ = __all__.copy
+
 
 class CompressedData(DataStorage):
     """A matrix in CSR or CSC, of which nothing is copied; others become CSR."""

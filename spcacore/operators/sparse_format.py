@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 from .._limits import CHUNK
 from .._validation import float_type
 
+__all__ = ["canonical_arrays", "compressed", "kernel_arrays"]
+__dir__ = __all__.copy
+
 
 def canonical_arrays(X: Any) -> tuple[Any, tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
     """CSR or CSC with ascending indices, and (data, indices, indptr) as the kernels read them."""

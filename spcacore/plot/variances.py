@@ -21,6 +21,8 @@ from . import drawing
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+__all__ = ["comparison", "scree"]
+__dir__ = __all__.copy
 
 _HATCHES = ("", "//", "..", "xx")
 _SCREE = ("sparse", "sparse, cumulative", "ordinary", "ordinary, cumulative")

@@ -24,6 +24,9 @@ from ..operators.problem import Problem
 from ..solvers.base import Solution
 from .tuning import Array, Plan, SparsityPath, sparsity_values
 
+__all__ = ["MODELS", "ModelPlan"]
+__dir__ = __all__.copy
+
 MODELS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
     "spca": (spca, ("cardinality", "penalty")),
     "sca": (sca, ("l1_bound",)),

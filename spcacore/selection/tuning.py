@@ -50,6 +50,17 @@ from ..solvers.table import SOLVERS, SPARSITY
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+__all__ = [
+    "ByValue",
+    "HeldOutRows",
+    "NamedArray",
+    "Plan",
+    "SparsityPath",
+    "left_out_error",
+    "sparsity_values",
+]
+__dir__ = __all__.copy
+
 
 class ByValue:
     """A result with something for each of several values of a parameter."""
