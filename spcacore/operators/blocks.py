@@ -196,7 +196,9 @@ class SlicedRows(RowBlocks):
         if is_sparse(X):
             X = compressed(X)
         if not (hasattr(X, "shape") and hasattr(X, "dtype") and hasattr(X, "__getitem__")):
-            raise TypeError(f"X must have shape, dtype and slices of rows, which {type(X).__name__} has not")
+            raise TypeError(
+                f"X must have shape, dtype and slices of rows, and {type(X).__name__} lacks some of them"
+            )
         if is_sparse(X):  # slices hide what is wrong with indices
             compressed(X)
         shape = tuple(X.shape)

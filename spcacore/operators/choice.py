@@ -213,7 +213,7 @@ def _signs(nonnegative: Any, p: int) -> NDArray[np.int8] | None:
     if len(signs) != p:
         raise ValueError(f"nonnegative has {counted(len(signs), 'sign')} for {counted(p, 'variable')}")
     if not np.isin(signs, (-1, 0, 1)).all():
-        raise ValueError("nonnegative must have the signs -1, 0 and 1 alone")
+        raise ValueError("nonnegative must have only the signs -1, 0 and 1")
     return signs.astype(np.int8) if signs.any() else None
 
 

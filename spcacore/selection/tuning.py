@@ -201,9 +201,7 @@ class Plan:
         if options.get("sample_weight") is not None:
             raise TypeError("sample_weight is not taken here: folds and permutations weigh all rows alike")
         if options.get("explained") is not None:
-            raise TypeError(
-                "explained is for sparse_pca: give the values of the sparsity that are to be tried"
-            )
+            raise TypeError("explained is for sparse_pca: give the values of the sparsity to try")
         if isinstance(n_components, (float, np.floating)):
             raise TypeError(f"n_components must be an integer, not {n_components!r}")
         method, deflation = with_defaults(
@@ -362,7 +360,7 @@ class Plan:
                 empty = np.isnan(np.delete(X, fold, axis=0)).all(axis=0)
                 if empty.any():
                     j = int(np.argmax(empty))
-                    raise ValueError(f"column {j} of X has entries, but for NaN, in one fold alone")
+                    raise ValueError(f"column {j} of X has entries other than NaN in one fold only")
 
         def score(fold: NDArray[np.intp], report: Report) -> list[float]:
             rows = np.delete(np.arange(n), fold)
