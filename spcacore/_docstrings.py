@@ -7,6 +7,9 @@ import textwrap
 from collections.abc import Callable, Collection, Mapping
 from typing import TypeVar
 
+__all__ = ["filled", "hands_on"]
+__dir__ = __all__.copy
+
 _Documented = TypeVar("_Documented", bound=Callable[..., object])
 
 

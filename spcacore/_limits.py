@@ -360,3 +360,6 @@ ERROR_LETTERS = 200  # of what a library says of a damaged file
 TABLE_ROWS, TABLE_COLUMNS = 40, 10  # of a printed table; more variables or components are listed instead
 LISTED_FREQUENCIES = 30  # variables of one component of resamples on the screen
 LISTED_LOADINGS = 50  # of one component on the screen
+
+__all__ = ["Precision", *(name for name in dir() if name.isupper())]
+__dir__ = __all__.copy

@@ -8,6 +8,9 @@ import warnings
 from collections.abc import Collection, Iterable, Mapping, Set
 from typing import Any
 
+__all__ = ["counted", "instead_of", "listed", "refuse_no_array", "repeated", "warn_repeated"]
+__dir__ = __all__.copy
+
 # What other packages call an option: the names that it has here, or a sentence.
 _INSTEAD: dict[str, tuple[str, ...] | str] = {
     **dict.fromkeys(

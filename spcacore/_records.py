@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeVar, dataclass_transform
 
+__all__ = ["record"]
+__dir__ = __all__.copy
+
 _Class = TypeVar("_Class")
 
 

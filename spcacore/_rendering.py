@@ -12,6 +12,32 @@ from numpy.typing import NDArray
 from ._limits import NAME_LETTERS, READ_COMPONENTS, READ_VARIABLES
 from ._messages import counted
 
+__all__ = [
+    "STYLE",
+    "aligned_lines",
+    "bars",
+    "cell",
+    "component_columns",
+    "gap",
+    "html_of",
+    "html_page",
+    "html_table",
+    "leading",
+    "leading_of_all",
+    "loading_cell",
+    "name_of",
+    "notes_of",
+    "paragraph",
+    "percent",
+    "percentages",
+    "printable",
+    "shortened",
+    "significant",
+    "text_of",
+    "title_of",
+]
+__dir__ = __all__.copy
+
 _LIGHT = "--above:#e58c7d;--below:#84b5d8;--share:#0072b2;--dense:#b5b5b5"
 _DARK = "--above:#93332c;--below:#245f92;--share:#4ea3d8;--dense:#6b6b6b"
 STYLE = (  # the colors of the system, unless the page says which it has

@@ -8,6 +8,37 @@ from typing import Any, Literal, Protocol, TypeAlias, TypedDict
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+__all__ = [
+    "Array",
+    "Blocks",
+    "Constraint",
+    "Definition",
+    "Deflation",
+    "Groups",
+    "Index",
+    "Kind",
+    "LinearOperator",
+    "MatrixLike",
+    "Method",
+    "MethodOptions",
+    "Metric",
+    "Objective",
+    "OperatorLike",
+    "RandomSource",
+    "Resampling",
+    "Rotation",
+    "Rule",
+    "ScreeningMode",
+    "ShareOf",
+    "SparseMatrix",
+    "StartLike",
+    "Switch",
+    "Thresholding",
+    "Variables",
+    "Weights",
+]
+__dir__ = __all__.copy
+
 
 class SparseMatrix(Protocol):
     """A matrix or an array of scipy.sparse, which is not imported for its name."""

@@ -21,10 +21,7 @@ __all__ = [
     "load_stocks",
     "make_spiked",
 ]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__dir__ = __all__.copy
 
 
 @dataclass(frozen=True, eq=False)

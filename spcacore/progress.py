@@ -7,10 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 __all__ = ["Progress", "ProgressBar", "SelectionProgress"]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__dir__ = __all__.copy
 
 
 @dataclass(frozen=True)

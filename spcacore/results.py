@@ -18,6 +18,23 @@ from .operators.transform import scores as scores_of
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+__all__ = [
+    "DSPCAComponent",
+    "ExactComponent",
+    "GreedyComponent",
+    "LoadingsResult",
+    "Named",
+    "PMDComponent",
+    "Readable",
+    "SparseComponent",
+    "check_names",
+    "check_scores",
+    "frame",
+    "labels",
+    "to_data_units",
+]
+__dir__ = __all__.copy
+
 _ELSEWHERE = {  # what other packages call an attribute: where it is here
     "components": "loadings has the components, as columns",
     "components_": "loadings has the components, as columns",

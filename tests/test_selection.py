@@ -405,7 +405,7 @@ path, select, count = spcacore.sparsity_path, spcacore.select_sparsity, spcacore
             ValueError,
             "column 3 of X has no entry but NaN",
         ),
-        (lambda: select(X + gap, **PMD), ValueError, "column 3 of X has entries, but for NaN, in one fold"),
+        (lambda: select(X + gap, **PMD), ValueError, "column 3 of X has entries other than NaN in one fold"),
         (lambda: path(X, strategy="x"), TypeError, "strategy is no option"),
         (
             lambda: select(A, kind="covariance"),

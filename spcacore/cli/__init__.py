@@ -15,6 +15,10 @@ from .console import say
 from .fit import show_pitprops
 from .table import UserError
 
+__all__ = ["COMMANDS", "FLAGS", "main"]
+__dir__ = __all__.copy
+
+
 FLAGS = {
     "cardinality": "-k", "n_components": "-n", "l1_bound": "--l1-bound", "penalty": "--penalty",
     "scale": "--scale", "center": "--no-center", "rng": "--seed", "tol": "--tol", "max_iter": "--max-iter",

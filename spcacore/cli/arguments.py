@@ -22,6 +22,9 @@ from .models import MODELS
 from .reading import FORMATS
 from .table import UserError
 
+__all__ = ["LARGEST_VALUE", "grid", "make_parser", "whole_grid"]
+__dir__ = __all__.copy
+
 LARGEST_VALUE = Decimal("1e300")
 
 

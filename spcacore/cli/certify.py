@@ -26,6 +26,9 @@ from .report import json_loading, print_aligned, print_json, print_loading
 from .table import UserError
 from .task import Task
 
+__all__ = ["DEFINITIONS", "run"]
+__dir__ = __all__.copy
+
 DEFINITIONS: tuple[Definition, ...] = ("cumulative", "adjusted", "raw")
 
 

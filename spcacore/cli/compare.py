@@ -13,6 +13,9 @@ from .report import check_outputs, print_json, write, write_csv
 from .table import UserError
 from .task import PICTURES, Task, check_matplotlib, draw_figure
 
+__all__ = ["run"]
+__dir__ = __all__.copy
+
 
 def run(args: argparse.Namespace) -> None:
     check_outputs(

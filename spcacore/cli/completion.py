@@ -6,6 +6,9 @@ import argparse
 import shlex
 from collections.abc import Iterator
 
+__all__ = ["SHELLS", "script"]
+__dir__ = __all__.copy
+
 SHELLS = ("bash", "zsh", "fish")
 _PLAIN = str.maketrans("[]:", "(),", "'\"\\`")
 

@@ -12,6 +12,9 @@ from typing import Any, TextIO
 from .._rendering import printable
 from ..progress import Progress
 
+__all__ = ["ProgressLine", "Work", "say"]
+__dir__ = __all__.copy
+
 
 def say(message: str) -> None:
     """One line on stderr, whatever is in the message; nothing without a stderr."""

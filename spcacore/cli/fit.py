@@ -23,6 +23,9 @@ from .report import (
 from .table import UserError
 from .task import PICTURES, SPARSITY, TABLES, Task, check_matplotlib, checked_options, draw_figure
 
+__all__ = ["run", "show_pitprops"]
+__dir__ = __all__.copy
+
 
 def show_pitprops() -> None:
     pitprops = datasets.load_pitprops()

@@ -1,5 +1,43 @@
 """What `spcacore --help` says."""
 
+__all__ = [
+    "CERTIFY_DESCRIPTION",
+    "CERTIFY_EPILOG",
+    "CERTIFY_EXAMPLES",
+    "COMPARE_DESCRIPTION",
+    "COMPARE_EPILOG",
+    "COMPARE_EXAMPLES",
+    "COUNTING",
+    "DESCRIPTION",
+    "FIT_DESCRIPTION",
+    "FIT_EPILOG",
+    "FIT_EXAMPLES",
+    "FORMATS",
+    "INFO_DESCRIPTION",
+    "INFO_EPILOG",
+    "JSON",
+    "JSON_CERTIFY",
+    "JSON_COMPARE",
+    "JSON_FIT",
+    "JSON_INFO",
+    "JSON_MATRIX",
+    "JSON_PATH",
+    "JSON_RESULT",
+    "JSON_STABILITY",
+    "JSON_TRANSFORM",
+    "PATH_DESCRIPTION",
+    "PATH_EPILOG",
+    "PATH_EXAMPLES",
+    "STABILITY_DESCRIPTION",
+    "STABILITY_EPILOG",
+    "STABILITY_EXAMPLES",
+    "STATUS",
+    "TRANSFORM_DESCRIPTION",
+    "TRANSFORM_EPILOG",
+    "TRANSFORM_EXAMPLES",
+]
+__dir__ = __all__.copy
+
 DESCRIPTION = """\
 Sparse principal component analysis: components that explain much variance and use few variables each,
 so that they can be read. Ordinary principal components mix all variables.

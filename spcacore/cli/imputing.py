@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 from .._messages import counted
 from .table import Table, UserError
 
+__all__ = ["HOW", "imputed"]
+__dir__ = __all__.copy
+
 HOW = ("mean", "drop-rows", "drop-columns")
 
 

@@ -20,6 +20,9 @@ from .report import print_json
 from .source import STDIN
 from .table import Table
 
+__all__ = ["run"]
+__dir__ = __all__.copy
+
 
 def run(args: argparse.Namespace) -> None:
     args.notes = []

@@ -15,6 +15,9 @@ from .._messages import listed
 from .._records import record
 from .table import UserError
 
+__all__ = ["MODELS", "Model", "check_model", "fit", "flag_of", "given", "weights_of"]
+__dir__ = __all__.copy
+
 
 @record
 class Model:

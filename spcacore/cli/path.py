@@ -24,6 +24,9 @@ from .report import (
 from .table import UserError
 from .task import PICTURES, TABLES, Task, checked_options, draw_figure
 
+__all__ = ["run"]
+__dir__ = __all__.copy
+
 _DEFAULT_CARDINALITIES = (1, 2, 3, 4, 5, 7, 10, 14, 20, 28, 40, 56, 80, 112, 160)
 
 

@@ -23,6 +23,27 @@ from .models import weights_of
 from .reading import quoted
 from .table import UserError
 
+__all__ = [
+    "SCHEMA",
+    "check_outputs",
+    "json_loading",
+    "json_result",
+    "plain",
+    "print_aligned",
+    "print_json",
+    "print_loading",
+    "print_matrix",
+    "print_result",
+    "result_fields",
+    "write",
+    "write_csv",
+    "write_matrix",
+    "write_npz",
+    "write_result",
+    "write_scores",
+]
+__dir__ = __all__.copy
+
 _OF_COMPONENTS = (
     "explained_variance", "explained_variance_ratio", "upper_bound", "gap", "n_iter", "converged",
 )  # fmt: skip

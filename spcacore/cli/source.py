@@ -17,6 +17,9 @@ from .._records import record
 from .console import ProgressLine
 from .table import UserError
 
+__all__ = ["COMPRESSED", "STDIN", "Source", "kind_of", "opened"]
+__dir__ = __all__.copy
+
 STDIN = "-"
 COMPRESSED = (".csv", ".tsv", ".mtx")  # formats that may be read through gzip
 

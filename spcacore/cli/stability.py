@@ -18,6 +18,9 @@ from .report import json_result, print_aligned, print_json, write, write_csv, wr
 from .table import UserError
 from .task import PICTURES, TABLES, Task, checked_options, draw_figure
 
+__all__ = ["run"]
+__dir__ = __all__.copy
+
 
 def run(args: argparse.Namespace) -> None:
     parameter, value, options = checked_options(

@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 from .source import Source
 from .table import Table, UserError, compressed
 
+__all__ = ["read_h5ad", "read_parquet"]
+__dir__ = __all__.copy
+
 
 def _needs(source: Source, package: str) -> UserError:
     return UserError(f"{source}: reading such files needs {package}; pip install {package}")

@@ -8,6 +8,9 @@ from typing import Any
 
 from .._records import record
 
+__all__ = ["Table", "UserError", "compressed"]
+__dir__ = __all__.copy
+
 
 class UserError(Exception):
     """Something the user can put right; the message is one line."""

@@ -21,6 +21,22 @@ from .reading import read, read_lines, where_not_finite
 from .report import check_outputs, write
 from .table import Table, UserError
 
+__all__ = [
+    "ACROSS",
+    "OPTIONS",
+    "PICTURES",
+    "SPARSITY",
+    "TABLES",
+    "Task",
+    "check_matplotlib",
+    "check_together",
+    "checked_options",
+    "draw_figure",
+    "given_sparsity",
+    "method_options",
+]
+__dir__ = __all__.copy
+
 SPARSITY = {
     "cardinality": "-k/--cardinality",
     "explained": "--explained",

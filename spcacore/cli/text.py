@@ -16,6 +16,9 @@ from .._messages import counted
 from .source import Source
 from .table import Table, UserError
 
+__all__ = ["MISSING", "Record", "read_text"]
+__dir__ = __all__.copy
+
 MISSING = ("", "na", "nan", "n/a", "null", "none", "?", "-", ".")
 Record = tuple[int, list[str]]  # line number and cells
 

@@ -18,6 +18,9 @@ from .report import check_outputs, print_json, print_matrix, write, write_scores
 from .table import Table, UserError
 from .task import TABLES, Task
 
+__all__ = ["Saved", "run"]
+__dir__ = __all__.copy
+
 
 @record
 class Saved:

@@ -27,6 +27,20 @@ from ..linalg.threads import Report, in_threads
 from ..operators.permutation import permuted_columns
 from ..operators.sparse_format import compressed
 
+__all__ = [
+    "PAIRS",
+    "Columns",
+    "Labels",
+    "Search",
+    "Weighted",
+    "as_columns",
+    "check_number_range",
+    "membership",
+    "require_memory",
+    "run_search",
+]
+__dir__ = __all__.copy
+
 Labels = NDArray[np.intp]
 Search = Generator[tuple[str, Any], Any, Any]  # yields queries about points, receives the answers
 Weighted = tuple[Array, Search]  # a search, and the weights of its points

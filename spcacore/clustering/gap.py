@@ -18,6 +18,9 @@ from .kmeans import as_kmeans_input, best_partition, first_partitions
 from .kmeans_blocks import BlockColumns
 from .weights import Fit, check_l1_bounds, warn_unless_converged
 
+__all__ = ["GapStatistic", "sparse_dissimilarity_gap", "sparse_kmeans_gap"]
+__dir__ = __all__.copy
+
 
 @dataclass(frozen=True, eq=False)
 class GapStatistic:

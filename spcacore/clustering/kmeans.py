@@ -26,6 +26,9 @@ from .columns import PAIRS, Array, Columns, Labels, Search, as_columns, check_nu
 from .kmeans_blocks import BlockColumns
 from .weights import Fit, WeightedResult, check_l1_bound, l1_threshold, warn_unless_converged
 
+__all__ = ["SparseKMeans", "as_kmeans_input", "best_partition", "first_partitions", "lloyd", "sparse_kmeans"]
+__dir__ = __all__.copy
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SparseKMeans(WeightedResult):

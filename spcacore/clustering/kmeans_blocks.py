@@ -31,6 +31,9 @@ from ..operators.permutation import permuted_columns
 from ..operators.statistics import Statistics, merged
 from .columns import Array, Labels, Weighted, membership
 
+__all__ = ["BlockColumns"]
+__dir__ = __all__.copy
+
 
 class BlockColumns:
     """Variables centered and scaled to about 1 by a power of two, as `Columns`, in blocks of rows."""

@@ -19,6 +19,16 @@ from .columns import Array, Labels
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+__all__ = [
+    "Fit",
+    "WeightedResult",
+    "check_l1_bound",
+    "check_l1_bounds",
+    "l1_threshold",
+    "warn_unless_converged",
+]
+__dir__ = __all__.copy
+
 
 class WeightedResult:
     """A result with weights of the variables."""

@@ -42,6 +42,9 @@ from .sides import Pair, both_sides, common_dtype, correlation, names_of, one_of
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+__all__ = ["SparseCCAResult", "sparse_cca"]
+__dir__ = __all__.copy
+
 
 @dataclass(frozen=True, eq=False)
 class SparseCCAResult:

@@ -34,6 +34,9 @@ from .ratio_bounds import pair_bounds
 from .search import forward_search, swap_search
 from .sides import CrossCovariance, Pair, Side, common_dtype, leading_singular_vector, max_abs_per_column
 
+__all__ = ["Alternation"]
+__dir__ = __all__.copy
+
 
 class Alternation:
     """Pairs one after another, by the best supports for one side given the other, in turn."""

@@ -27,6 +27,9 @@ from ..solvers.choosing import bounding
 from .form import Array
 from .sides import CrossCovariance, Pair, Side, common_dtype, leading_singular_vector, max_abs_per_column
 
+__all__ = ["PenalizedDecomposition", "check_l1_bound", "pmd_starts"]
+__dir__ = __all__.copy
+
 
 def check_l1_bound(value: Any, name: str, side: Side) -> float:
     """A number in [1, sqrt(p)]; what exceeds it by rounding is sqrt(p)."""

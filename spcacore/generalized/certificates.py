@@ -14,6 +14,9 @@ from .pencil import Pencil
 from .ratio_bounds import pencil_bounds, refuse_many
 from .sides import both_sides, one_of_each
 
+__all__ = ["sparse_cca_bound", "sparse_eigen_bound"]
+__dir__ = __all__.copy
+
 
 def sparse_eigen_bound(
     A: MatrixLike, B: MatrixLike, cardinality: int, *, node_limit: int = 2000

@@ -37,6 +37,9 @@ from .pencil import Pencil, Solution
 from .ratio_bounds import pencil_bounds
 from .search import greedy_searches, swap_search
 
+__all__ = ["SparseEigenResult", "directions", "read_pencil", "search", "sparse_eigen"]
+__dir__ = __all__.copy
+
 
 @dataclass(frozen=True, eq=False)
 class SparseEigenResult(Named):

@@ -28,6 +28,9 @@ from .options import Options
 from .pencil import Pencil, Solution
 from .search import gradient_search, single_ratios
 
+__all__ = ["flows"]
+__dir__ = __all__.copy
+
 
 def flows(pencil: Pencil, k: int, options: Options, progress: ProgressHook | None) -> Iterator[Solution]:
     """From single variables, from what a gradient search selects, and from a dense vector."""

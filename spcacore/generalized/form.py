@@ -12,6 +12,9 @@ from .._records import record
 from .._types import Array, Index
 from .._validation import is_sparse
 
+__all__ = ["Form"]
+__dir__ = __all__.copy
+
 
 @record
 class Form:

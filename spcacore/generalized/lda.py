@@ -40,6 +40,9 @@ from .options import check_options
 from .pencil import Pencil, Unbounded
 from .scatter import BlockScatter, DataScatter, ledoit_wolf_shrinkage
 
+__all__ = ["SparseLDAResult", "sparse_lda"]
+__dir__ = __all__.copy
+
 
 @filled({"rows": "Parameters\n----------\nX : array-like or sparse matrix of shape (m, p)"})
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,9 @@ from .._validation import LARGEST, as_seed, check_bool, check_choice, integer, n
 from ..operators.deflation import DEFLATIONS as ALL_DEFLATIONS
 from .ratio_bounds import refuse_many
 
+__all__ = ["DEFLATIONS", "SOLVERS", "STRATEGIES", "Options", "check_options"]
+__dir__ = __all__.copy
+
 DEFLATIONS = {name: one for name, one in ALL_DEFLATIONS.items() if not one.residual}
 SOLVERS = ("auto", "greedy", "rayleigh_flow")
 STRATEGIES = ("auto", "forward", "backward", "bidirectional")

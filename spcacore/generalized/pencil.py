@@ -55,6 +55,9 @@ from ..linalg.pencil import PencilBasis, border, whitening
 from ..operators.deflation import Deflation
 from .form import Array, Form, Index
 
+__all__ = ["Pencil", "Solution", "Unbounded", "unbounded"]
+__dir__ = __all__.copy
+
 
 class Unbounded(ValueError):
     """B maps a direction to zero that A does not."""

@@ -27,6 +27,9 @@ from ..solvers.joint_bound import l1_multiplier
 from .form import Array, Index
 from .pencil import Pencil
 
+__all__ = ["pair_bounds", "pencil_bounds", "refuse_many"]
+__dir__ = __all__.copy
+
 
 def refuse_many(p: int) -> None:
     if p > CERTIFIED_ORDER:

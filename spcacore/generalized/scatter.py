@@ -23,6 +23,16 @@ from ..operators.partition import row_blocks
 from ..operators.sparse_format import compressed
 from .form import Form
 
+__all__ = [
+    "BlockScatter",
+    "ClassOffset",
+    "DataScatter",
+    "WithinMatrix",
+    "WithinRows",
+    "ledoit_wolf_shrinkage",
+]
+__dir__ = __all__.copy
+
 
 class DataScatter:
     """X times a power of two, so that entries are near 1; dense, or in rows of nonzeros."""

@@ -30,6 +30,18 @@ from ..solvers.base import ProgressHook, ended
 from .form import Array, Index
 from .pencil import Pencil, Solution, Unbounded
 
+__all__ = [
+    "backward_search",
+    "first_variable",
+    "forward_search",
+    "gradient_search",
+    "greedy_searches",
+    "promising_variables",
+    "single_ratios",
+    "swap_search",
+]
+__dir__ = __all__.copy
+
 
 def greedy_searches(
     pencil: Pencil, k: int, strategy: str, progress: ProgressHook | None

@@ -25,6 +25,23 @@ from ..operators.problem import Problem
 from ..operators.sparse_format import compressed
 from .form import Array, Form
 
+__all__ = [
+    "BlockSide",
+    "CrossCovariance",
+    "Pair",
+    "Side",
+    "both_sides",
+    "common_dtype",
+    "correlation",
+    "leading_singular_vector",
+    "max_abs_per_column",
+    "names_of",
+    "one_of_each",
+    "paired",
+    "speaking_of_y",
+]
+__dir__ = __all__.copy
+
 Known = dict[str, Any] | None
 
 

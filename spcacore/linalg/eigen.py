@@ -23,6 +23,15 @@ from .._limits import ALL_VECTORS_ORDER, EIGENVECTOR_TOL, LAPACK_ORDER
 from .._types import Array
 from .lapack import interruptible
 
+__all__ = [
+    "all_eigenpairs",
+    "largest_eigenpairs",
+    "leading_eigenpairs",
+    "leading_eigenvectors",
+    "products_of",
+]
+__dir__ = __all__.copy
+
 
 def all_eigenpairs(G: Array) -> tuple[Array, Array]:
     """All eigenvalues of a symmetric matrix, ascending, and their vectors; Ctrl-C need not wait for many."""

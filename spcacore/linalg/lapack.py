@@ -6,6 +6,9 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+__all__ = ["interruptible"]
+__dir__ = __all__.copy
+
 
 def interruptible(call: Callable[[], Any]) -> Any:
     """The result of a call that cannot be interrupted, made by another thread while this one listens.

@@ -16,6 +16,23 @@ from numpy.typing import NDArray
 from .._limits import GRAM_LOSS, IN_SPAN, NULL_DIRECTION, POLAR_ENTRIES, RANK, SPAN
 from .._types import Array
 
+__all__ = [
+    "append_orthonormal",
+    "column_span",
+    "fix_sign",
+    "inverse_root",
+    "orthogonal_part",
+    "orthonormal",
+    "orthonormal_basis",
+    "polar_factor",
+    "procrustes",
+    "project_out",
+    "sign_of",
+    "unit",
+    "unit_columns",
+]
+__dir__ = __all__.copy
+
 # ---- signs ------------------------------------------------------------------------------------------
 
 

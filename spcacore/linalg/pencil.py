@@ -16,6 +16,9 @@ from .._records import record
 from .._types import Array
 from .eigen import all_eigenpairs
 
+__all__ = ["PencilBasis", "border", "ties", "whitening"]
+__dir__ = __all__.copy
+
 
 @record
 class PencilBasis:

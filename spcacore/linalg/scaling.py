@@ -8,6 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+__all__ = [
+    "even_exponent",
+    "exponent_above",
+    "exponent_of",
+    "largest_magnitude",
+    "power_of_two_scale",
+    "power_of_two_scales",
+]
+__dir__ = __all__.copy
+
 
 def power_of_two_scale(largest: float, dtype: Any = np.float64) -> float:
     """The power of two whose square brings `largest` near 1, or as near as it can without overflow."""

@@ -14,6 +14,9 @@ from .. import _core
 from .._validation import integer
 from .cores import available_cores
 
+__all__ = ["Item", "Report", "Result", "Stopped", "check_jobs", "in_threads"]
+__dir__ = __all__.copy
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 

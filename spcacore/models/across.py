@@ -42,6 +42,17 @@ from .common_support import best_common, bound_of, prove
 from .disjoint_supports import best_disjoint
 from .orthogonal_search import Loading, in_turn
 
+__all__ = [
+    "SUPPORTS",
+    "are_together",
+    "bounds_together",
+    "check_across",
+    "check_sizes",
+    "search_together",
+    "tell_found",
+]
+__dir__ = __all__.copy
+
 SUPPORTS = ("free", "common", "disjoint")
 _TAKES = {"tpower": ("max_iter",), "branch_and_bound": ("tol", "time_limit", "node_limit")}
 

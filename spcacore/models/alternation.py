@@ -39,6 +39,23 @@ from .across import are_together, check_across, check_sizes, search_together, te
 from .refinement import NOT_CONVERGED, joint_variance, refined, refuse_constraint, with_sign
 from .variance import TotalShare
 
+__all__ = [
+    "CONSTRAINTS",
+    "OBJECTIVES",
+    "check_certify",
+    "check_sparsities",
+    "check_total",
+    "explained_together",
+    "make_solver",
+    "prepare",
+    "problem_of",
+    "refine_all",
+    "refuse_sparsity",
+    "search",
+    "with_defaults",
+]
+__dir__ = __all__.copy
+
 CONSTRAINTS = ("orthogonal", "uncorrelated")
 OBJECTIVES = {"variance": "tpower", "least_squares": "least_squares"}  # and the method of each by default
 

@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 from .. import _core
 from .._limits import ACROSS_BISECTIONS, ACROSS_ENTERING, ACROSS_WORK
 
+__all__ = ["Array", "Index", "Steps", "leading_sum", "promising", "with_each"]
+__dir__ = __all__.copy
+
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 

@@ -18,6 +18,9 @@ from .bordered_sums import Steps
 from .orthogonal_search import Loading, in_turn
 from .refinement import quickly_refined, refined
 
+__all__ = ["Move", "best_budget", "even_split"]
+__dir__ = __all__.copy
+
 Move = tuple[float, int, int, int, int]  # net gain; i, or none, leaves loading s, and j joins t
 
 

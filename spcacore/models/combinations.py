@@ -32,6 +32,9 @@ from ..operators.problem import Problem
 from ..solvers.starts import variance_alone
 from .orthogonal_search import Loading
 
+__all__ = ["Candidates"]
+__dir__ = __all__.copy
+
 
 class Candidates:
     """Loadings for places of given cardinalities, each support once."""

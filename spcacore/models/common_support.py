@@ -23,6 +23,9 @@ from .._records import record
 from ..linalg.eigen import leading_eigenpairs
 from .bordered_sums import Array, Index, Steps, leading_sum, promising, with_each
 
+__all__ = ["CommonProof", "best_common", "bound_of", "exchanged", "forward", "prove", "truncated_iteration"]
+__dir__ = __all__.copy
+
 
 def best_common(
     A: Array, k: int, r: int, steps: Steps, starts: Iterable[Index] = (),

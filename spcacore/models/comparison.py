@@ -38,6 +38,9 @@ from .variance import VARIANCE_DEFINITIONS, checked_loadings, operator_variances
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+__all__ = ["Comparison", "PerResult", "compare", "option_of"]
+__dir__ = __all__.copy
+
 PerResult = tuple[NDArray[Any], ...]
 
 
@@ -445,9 +448,7 @@ def _common_option(name: str, labels: tuple[str, ...], given: list[Any]) -> Any:
             found.setdefault(option_of(result, name), label)
     if len(found) > 1:
         (a, first), (b, second), *_ = found.items()
-        raise ValueError(
-            f"say how X is to be taken: result {first!r} has {name}={a!r}, and {second!r} {name}={b!r}"
-        )
+        raise ValueError(f"say how to read X: result {first!r} has {name}={a!r}, and {second!r} {name}={b!r}")
     return next(iter(found), {"kind": "data", "center": True, "scale": False}[name])
 
 

@@ -51,6 +51,9 @@ from .alternation import (
 )
 from .variance import DEFINITIONS, operator_variances
 
+__all__ = ["SparsePCAResult", "components_result", "extend", "sparse_pca"]
+__dir__ = __all__.copy
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SparsePCAResult(LoadingsResult):

@@ -10,6 +10,9 @@ import numpy as np
 from .._limits import DISJOINT_NODES, DISJOINT_SUPPORTS, RISE
 from .bordered_sums import Array, Index
 
+__all__ = ["Enumeration", "Sets", "enumerated", "splits_of"]
+__dir__ = __all__.copy
+
 Sets = list[Index]
 
 

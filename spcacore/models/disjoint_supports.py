@@ -15,6 +15,9 @@ from .bordered_sums import Array, Index, Steps, leading_sum, promising, with_eac
 from .common_support import best_common
 from .disjoint_enumeration import Sets, enumerated, splits_of
 
+__all__ = ["best_disjoint"]
+__dir__ = __all__.copy
+
 
 def best_disjoint(
     A: Array, sizes: tuple[int, ...], steps: Steps, total: bool, seed: int, begin: Sets | None = None

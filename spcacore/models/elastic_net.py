@@ -31,6 +31,9 @@ from ..solvers.parameters import shared_parameters
 from .shaped_net import ShapedNet
 from .variance import operator_variances
 
+__all__ = ["SPCAResult", "Space", "spca"]
+__dir__ = __all__.copy
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SPCAResult(LoadingsResult):

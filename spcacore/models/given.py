@@ -17,6 +17,9 @@ from ..operators.transform import fitted_scores
 from ..results import LoadingsResult, check_names
 from .variance import checked_loadings, operator_variances
 
+__all__ = ["GivenLoadings", "from_loadings"]
+__dir__ = __all__.copy
+
 
 @dataclass(frozen=True, eq=False)
 class GivenLoadings(LoadingsResult):

@@ -32,6 +32,23 @@ from ..linalg.eigen import leading_eigenpairs
 from ..linalg.scaling import exponent_above
 from ..linalg.threads import Report, in_threads
 
+__all__ = [
+    "Kernel",
+    "KernelFunction",
+    "KernelMatrix",
+    "Rows",
+    "Vector",
+    "blocks",
+    "expanded",
+    "large",
+    "largest_magnitude",
+    "leading",
+    "signed",
+    "tiles",
+    "tolerance",
+]
+__dir__ = __all__.copy
+
 KernelFunction = Callable[[Any, Any], Any]
 Vector = NDArray[np.float64]
 

@@ -61,6 +61,9 @@ from .random_features import (
     random_fourier_features,
 )
 
+__all__ = ["KernelPCAResult", "kernel_pca"]
+__dir__ = __all__.copy
+
 _OPTIONS: dict[str, tuple[str, ...]] = {
     "linear": (),
     "polynomial": ("degree", "gamma", "coef0"),

@@ -26,6 +26,18 @@ from ..operators.partition import row_blocks
 from ..operators.sparse_format import compressed
 from .gram import largest_magnitude
 
+__all__ = [
+    "SlicedRows",
+    "as_kernel_input",
+    "as_rows",
+    "column_means",
+    "median_distance",
+    "of_block",
+    "positive",
+    "sample_rows",
+]
+__dir__ = __all__.copy
+
 
 def as_kernel_input(X: Any, square: bool = False, name: str = "X") -> Any:
     """A finite float array or CSR matrix, by reference where possible."""

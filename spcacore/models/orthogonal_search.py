@@ -26,6 +26,20 @@ from ..operators.submatrix import largest_submatrix
 from ..solvers.truncated_power import TruncatedPower
 from .orthogonal_values import Array, Pattern, best_values, explained, nearest_orthogonal
 
+__all__ = [
+    "Loading",
+    "Supports",
+    "Trial",
+    "as_loadings",
+    "as_matrix",
+    "in_turn",
+    "on_supports",
+    "penalized_supports",
+    "supports_of",
+    "swapped",
+]
+__dir__ = __all__.copy
+
 Loading = tuple[NDArray[np.intp], NDArray[Any]]
 Supports = tuple[bytes, ...]
 

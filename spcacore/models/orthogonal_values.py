@@ -22,6 +22,9 @@ from .._limits import (
 )
 from .._types import Array
 
+__all__ = ["Pattern", "best_values", "explained", "nearest_orthogonal"]
+__dir__ = __all__.copy
+
 
 class Pattern:
     """Where r loadings have their N entries, and which m pairs of them meet."""

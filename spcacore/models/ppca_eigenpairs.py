@@ -16,6 +16,9 @@ from ..linalg.eigen import largest_eigenpairs, leading_eigenpairs, products_of
 from ..linalg.lapack import interruptible
 from ..operators.problem import Problem
 
+__all__ = ["leading_and_rest"]
+__dir__ = __all__.copy
+
 
 def leading_and_rest(problem: Problem, X: Any, r: int, total: float) -> tuple[Array, Array, float]:
     """The r leading eigenvalues (operator's units), their vectors, and the sum of all others.

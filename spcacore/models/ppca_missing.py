@@ -22,6 +22,9 @@ from ..linalg.eigen import leading_eigenpairs
 from ..operators.problem import Problem
 from ..progress import Progress
 
+__all__ = ["LOG_2PI", "Fit", "fit_missing", "log_density", "posterior", "refuse_infinite"]
+__dir__ = __all__.copy
+
 LOG_2PI = math.log(2 * math.pi)
 
 

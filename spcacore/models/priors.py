@@ -38,6 +38,20 @@ from ..operators.sparse_format import compressed
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+__all__ = [
+    "Banded",
+    "Diagonal",
+    "Isotropic",
+    "Prior",
+    "Sparse",
+    "Spectral",
+    "Vector",
+    "as_prior",
+    "grid_laplacian",
+    "refuse_negative",
+]
+__dir__ = __all__.copy
+
 Vector = NDArray[np.float64]
 
 

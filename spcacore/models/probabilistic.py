@@ -44,6 +44,9 @@ from ..results import LoadingsResult, to_data_units
 from .ppca_eigenpairs import leading_and_rest
 from .ppca_missing import LOG_2PI, fit_missing, log_density, posterior, refuse_infinite
 
+__all__ = ["PPCAResult", "ppca", "samples_of", "total_variance"]
+__dir__ = __all__.copy
+
 
 @dataclass(frozen=True, eq=False)
 class PPCAResult(LoadingsResult):
@@ -423,7 +426,7 @@ def samples_of(problem: Problem, n_samples: Any) -> Any:
     if problem.n_samples is None:
         return None if n_samples is None else integer(n_samples, "n_samples", 2)
     if n_samples is not None:
-        raise ValueError("n_samples goes with kind='covariance'; data tell it themselves")
+        raise ValueError("n_samples is for kind='covariance' only: data have it as their number of rows")
     if problem.n_samples < 2:
         raise ValueError("X has a single sample; at least 2 are needed")
     return problem.n_samples if problem.row_weight is None else problem.total_weight

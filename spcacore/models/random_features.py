@@ -30,6 +30,17 @@ from .._validation import (
 from .gram import blocks
 from .kernel_inputs import as_rows, column_means, median_distance, of_block, positive, sample_rows
 
+__all__ = [
+    "Moments",
+    "RandomFeatures",
+    "feature_moments",
+    "feature_scores",
+    "map_rows",
+    "merge_moments",
+    "random_fourier_features",
+]
+__dir__ = __all__.copy
+
 
 @dataclass(frozen=True, eq=False)
 class RandomFeatures:

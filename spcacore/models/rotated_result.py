@@ -12,6 +12,9 @@ from .._messages import counted
 from ..operators.degrees import degree_weight
 from ..results import LoadingsResult
 
+__all__ = ["RotatedResult"]
+__dir__ = __all__.copy
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RotatedResult(LoadingsResult):

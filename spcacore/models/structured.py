@@ -59,6 +59,9 @@ from .probabilistic import samples_of, total_variance
 from .variance import operator_variances
 from .variational import Component, Residual, Search, regressors
 
+__all__ = ["StructuredPCAResult", "oppca", "soppca"]
+__dir__ = __all__.copy
+
 _DEFLATIONS = ("orthogonal", "naive", "constrained")
 
 
@@ -90,13 +93,11 @@ class StructuredPCAResult(LoadingsResult):
     explained_variance_ratio : ndarray of shape (r,)
     total_variance : float
     free_energy : tuple of r ndarrays
-        F after each iteration; it never falls. The prior is that of loadings within the support and, where
-        the means are orthogonal, the complement of the earlier ones; so priors can be compared, see
-        `select_prior`, and C times a number gives the same F.
+        F after each iteration; it never falls. The prior is restricted as the posterior is, so that
+        `select_prior` can compare priors. C times a number gives the same F.
     gain : ndarray of shape (r,)
-        The last of F less that of noise alone, which has the variance of the deflated data, and less
-        log(p)/2 for each of the n weights, which are maximized; of `soppca` less the logarithm of the number
-        of supports, too. Positive where the component is worth having.
+        The last F, less that of noise alone with the variance of the deflated data, less log(p)/2 for each of
+        the n weights, and for `soppca` less the logarithm of the number of supports. Positive: worth having.
     cardinality : ndarray of shape (r,), int
     mean, scale : ndarray of shape (p,) or None
         Subtracted from, then divides, each column; None if not applied.

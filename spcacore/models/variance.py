@@ -19,6 +19,18 @@ from ..operators.problem import Problem, warn_out_of_range
 from ..solvers.base import Solution
 from ..solvers.refitting import leading_vector
 
+__all__ = [
+    "DEFINITIONS",
+    "VARIANCE_DEFINITIONS",
+    "Additional",
+    "TotalShare",
+    "checked_loadings",
+    "explained_variance",
+    "operator_variances",
+    "renormalize",
+]
+__dir__ = __all__.copy
+
 VARIANCE_DEFINITIONS = ("cumulative", "adjusted", "raw", "regression")
 DEFINITIONS = {"variance": "cumulative", "least_squares": "regression"}  # that goes with each objective
 

@@ -23,6 +23,9 @@ from ..solvers.truncated_power import TruncatedPower
 from .prior_choice import chosen_support
 from .priors import Banded, Diagonal, Isotropic, Prior, Sparse, Spectral
 
+__all__ = ["Component", "ExpectationMaximization", "OnSupport", "Posterior", "Residual", "Search", "Vector"]
+__dir__ = __all__.copy
+
 Vector = NDArray[np.float64]
 _LOG_2PI = math.log(2 * math.pi)
 

@@ -19,6 +19,20 @@ from .standardization import Standardization
 from .statistics import Index, Statistics, dense_statistics, unit_deviation, unit_of
 from .working_set import WorkingSet
 
+__all__ = [
+    "Affine",
+    "ColumnStatistics",
+    "CovarianceStorage",
+    "DataStorage",
+    "Storage",
+    "column_statistics",
+    "covariance_problem",
+    "data_problem",
+    "divisor_and_weight",
+    "recomputed_statistics",
+]
+__dir__ = __all__.copy
+
 _TINY = 1e-280  # below this a sum of squares has lost terms to underflow
 
 

@@ -20,6 +20,9 @@ from .._limits import (
 )
 from .blocks import Index, RowBlocks, backward, forward, products, submatrix, sum_parts
 
+__all__ = ["BlockOperator", "Gram", "Step"]
+__dir__ = __all__.copy
+
 
 class Gram:
     """A without deflation: products, columns and submatrices from passes over the blocks.

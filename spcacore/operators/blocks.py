@@ -33,6 +33,32 @@ from .dense import blas_layout
 from .sparse_format import canonical_arrays, compressed
 from .statistics import Statistics, compressed_statistics, dense_statistics, merged
 
+__all__ = [
+    "Combine",
+    "Expected",
+    "RowBlocks",
+    "SlicedRows",
+    "TakenRows",
+    "as_kernel_input",
+    "backward",
+    "dense_rows",
+    "finite",
+    "forward",
+    "in_range",
+    "merged_moments",
+    "moments",
+    "naming_not_finite",
+    "not_finite",
+    "products",
+    "scaled_statistics",
+    "scores_of",
+    "statistics",
+    "submatrix",
+    "sum_parts",
+    "weighted_statistics",
+]
+__dir__ = __all__.copy
+
 Combine = Callable[[list[Any]], Any]
 
 
@@ -170,7 +196,9 @@ class SlicedRows(RowBlocks):
         if is_sparse(X):
             X = compressed(X)
         if not (hasattr(X, "shape") and hasattr(X, "dtype") and hasattr(X, "__getitem__")):
-            raise TypeError(f"X must have shape, dtype and slices of rows, which {type(X).__name__} has not")
+            raise TypeError(
+                f"X must have shape, dtype and slices of rows, and {type(X).__name__} lacks some of them"
+            )
         if is_sparse(X):  # slices hide what is wrong with indices
             compressed(X)
         shape = tuple(X.shape)

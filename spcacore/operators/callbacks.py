@@ -15,6 +15,9 @@ from .base import Affine, Storage, divisor_and_weight
 from .problem import Problem
 from .standardization import Standardization
 
+__all__ = ["Products"]
+__dir__ = __all__.copy
+
 
 class Products(Storage):
     """Products alone: `v -> X v` and, of data, `u -> X'u`, of a `LinearOperator` or a callable.

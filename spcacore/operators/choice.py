@@ -16,6 +16,9 @@ from .._messages import counted
 from .._records import record
 from .._validation import group_labels, real_array
 
+__all__ = ["Choice", "Index", "variables_of"]
+__dir__ = __all__.copy
+
 Index = NDArray[np.intp]
 
 
@@ -224,7 +227,7 @@ def _signs(nonnegative: Any, p: int) -> NDArray[np.int8] | None:
     if len(signs) != p:
         raise ValueError(f"nonnegative has {counted(len(signs), 'sign')} for {counted(p, 'variable')}")
     if not np.isin(signs, (-1, 0, 1)).all():
-        raise ValueError("nonnegative must have the signs -1, 0 and 1 alone")
+        raise ValueError("nonnegative must have only the signs -1, 0 and 1")
     return signs.astype(np.int8) if signs.any() else None
 
 

@@ -15,6 +15,9 @@ from .._types import Index
 if TYPE_CHECKING:
     from .problem import Problem
 
+__all__ = ["ColumnBounds"]
+__dir__ = __all__.copy
+
 
 class ColumnBounds:
     """Bounds on the products F_j'f of data in CSC; they belong to one call, and every product sharpens them.

@@ -24,6 +24,9 @@ from .._validation import check_bool, column_names, is_sparse
 from .blocks import Combine, Expected, RowBlocks, as_kernel_input
 from .screening import available_memory
 
+__all__ = ["DaskBlocks"]
+__dir__ = __all__.copy
+
 
 class DaskBlocks(RowBlocks):
     """The row chunks of a dask array or dataframe; see `row_blocks`."""

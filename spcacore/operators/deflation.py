@@ -19,6 +19,9 @@ from .missing import MissingData
 from .problem import Problem
 from .submatrix import largest_submatrix
 
+__all__ = ["DEFLATIONS", "PROJECTION", "DeflatedOperator", "Deflation"]
+__dir__ = __all__.copy
+
 
 @record
 class Deflation:

@@ -20,6 +20,9 @@ from .sparse import CompressedData
 from .standardization import Standardization
 from .statistics import Index, Statistics
 
+__all__ = ["DegreeScaled", "degree_problem", "degree_weight", "row_shift"]
+__dir__ = __all__.copy
+
 
 class DegreeScaled(DataStorage):
     """diag(u) X of another storage, u_i = (d_i + tau)^(-1/2), d the row sums of X >= 0.

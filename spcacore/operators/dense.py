@@ -21,6 +21,16 @@ from .standardization import Standardization
 from .statistics import Index, Statistics, dense_statistics
 from .working_set import WorkingSet
 
+__all__ = [
+    "DenseCovariance",
+    "DenseData",
+    "blas_layout",
+    "columns_as_float64",
+    "missing_problem",
+    "refuse_indefinite",
+]
+__dir__ = __all__.copy
+
 
 class DenseData(DataStorage):
     """An array, of which nothing is copied.

@@ -29,6 +29,9 @@ from .._limits import (
 )
 from .problem import Problem, Screening
 
+__all__ = ["formed", "is_rounding", "is_tall", "is_wanted", "keeps_digits", "pairs_of", "pays", "with_matrix"]
+__dir__ = __all__.copy
+
 
 def pays(shape: tuple[int, int], stored: int, pairs: float, itemsize: int, dense: bool) -> bool:
     """Whether to form A of data by default, which takes the product of so many pairs of entries.

@@ -26,6 +26,9 @@ from .problem import Problem
 from .sparse import CompressedCovariance, CompressedData
 from .standardization import Standardization
 
+__all__ = ["as_problem"]
+__dir__ = __all__.copy
+
 
 def as_problem(
     X: Any,

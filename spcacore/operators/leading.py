@@ -14,6 +14,9 @@ from ..linalg.eigen import leading_eigenvectors
 from ..linalg.lapack import interruptible
 from .problem import Problem
 
+__all__ = ["cheap_dense_shares", "dense_shares", "leading_vectors", "negligible"]
+__dir__ = __all__.copy
+
 
 def leading_vectors(problem: Problem, r: int) -> NDArray[np.float64]:
     """The r leading eigenvectors of the operator; fewer, with a warning, where its rank is smaller."""

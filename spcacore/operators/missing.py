@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 
 from .._records import record
 
+__all__ = ["MissingData"]
+__dir__ = __all__.copy
+
 
 @record
 class MissingData:

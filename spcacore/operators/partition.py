@@ -34,6 +34,9 @@ from .standardization import Standardization
 from .statistics import Statistics, merged, unit_deviation, unit_of
 from .working_set import BlocksWorkingSet
 
+__all__ = ["BlockData", "row_blocks", "scores"]
+__dir__ = __all__.copy
+
 
 def row_blocks(
     X: MatrixLike,

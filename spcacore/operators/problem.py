@@ -16,6 +16,9 @@ from .._records import record
 from .choice import Choice
 from .missing import MissingData
 
+__all__ = ["BELOW_RANGE", "OUT_OF_RANGE", "Problem", "Screening", "warn_out_of_range"]
+__dir__ = __all__.copy
+
 OUT_OF_RANGE = "a variance exceeds the number range and is given as inf"
 BELOW_RANGE = "a variance is below the number range and is given as 0"
 

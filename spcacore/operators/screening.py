@@ -25,6 +25,8 @@ from .problem import Screening
 if TYPE_CHECKING:
     from .problem import Problem
 
+__all__ = ["MODES", "Plan", "available_memory", "plan", "screened"]
+__dir__ = __all__.copy
 
 MODES = ("auto", "gram", "working_set", "both", "shadow", "references", "none")
 _SMALLEST_NORMAL = 2.0**-1022

@@ -25,6 +25,9 @@ from .standardization import Standardization
 from .statistics import Index, Statistics, compressed_statistics
 from .working_set import WorkingSet
 
+__all__ = ["CompressedCovariance", "CompressedData"]
+__dir__ = __all__.copy
+
 
 class CompressedData(DataStorage):
     """A matrix in CSR or CSC, of which nothing is copied; others become CSR."""

@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 from .._limits import CHUNK
 from .._validation import float_type
 
+__all__ = ["canonical_arrays", "compressed", "kernel_arrays"]
+__dir__ = __all__.copy
+
 
 def canonical_arrays(
     X: Any, turn: bool = False

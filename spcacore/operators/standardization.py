@@ -12,6 +12,9 @@ from .._messages import counted
 from .._records import record
 from .._validation import check_sample_weight
 
+__all__ = ["Standardization"]
+__dir__ = __all__.copy
+
 
 @record
 class Standardization:

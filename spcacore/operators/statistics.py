@@ -14,6 +14,17 @@ from .._types import Index
 from ..linalg.scaling import power_of_two_scales
 from .standardization import Standardization
 
+__all__ = [
+    "Statistics",
+    "compressed_statistics",
+    "dense_statistics",
+    "entries",
+    "merged",
+    "unit_deviation",
+    "unit_of",
+]
+__dir__ = __all__.copy
+
 
 @record
 class Statistics:

@@ -12,6 +12,9 @@ from .._validation import is_operator, is_row_blocks, is_sparse, raise_not_finit
 from .problem import Problem
 from .sparse_format import compressed
 
+__all__ = ["fitted_scores", "scores"]
+__dir__ = __all__.copy
+
 
 def scores(
     X: Any,

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from .deflation import DeflatedOperator
     from .problem import Problem, Screening
 
+__all__ = ["BlocksWorkingSet", "WorkingSet"]
+__dir__ = __all__.copy
+
 
 class _Projected:
     """A Gram matrix without the components found, kept up to date as there are more and as variables join.

@@ -12,10 +12,7 @@ from .selection import path
 from .variances import comparison, scree
 
 __all__ = ["bars", "biplot", "comparison", "heatmap", "images", "path", "scree", "stability"]
+__dir__ = __all__.copy
 
 for _picture in (bars, biplot, comparison, heatmap, images, path, scree, stability):
     _picture.__module__ = __name__  # the place for their users
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -16,6 +16,9 @@ from . import drawing
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+__all__ = ["stability"]
+__dir__ = __all__.copy
+
 
 @filled(drawing.PARAGRAPHS)
 def stability(

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from ..selection.criteria import SparsitySelection
     from ..selection.tuning import SparsityPath
 
+__all__ = ["path"]
+__dir__ = __all__.copy
 
 _PARAMETERS = {
     "cardinality": "cardinality: nonzero loadings of each component",

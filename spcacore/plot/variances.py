@@ -21,6 +21,8 @@ from . import drawing
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+__all__ = ["comparison", "scree"]
+__dir__ = __all__.copy
 
 _HATCHES = ("", "//", "..", "xx")
 _SCREE = ("sparse", "sparse, cumulative", "ordinary", "ordinary, cumulative")
@@ -84,7 +86,7 @@ def scree(
     shares = drawing.variance_shares(result, r)
     if X is None:
         if any(option is not None for option in options.values()):
-            raise ValueError("kind, center and scale say how X is to be taken, and there is no X")
+            raise ValueError("kind, center and scale say how to read X, and there is no X")
         if shares is None:
             raise ValueError("the result has no explained_variance_ratio: pass X")
     ordinary = None if dense is None else _known_shares(dense)[:r]

@@ -40,6 +40,9 @@ from ..operators.problem import Problem
 from ..solvers.base import Solution
 from ..solvers.starts import promising_variables
 
+__all__ = ["CandidateRefits", "Moments", "Resample"]
+__dir__ = __all__.copy
+
 
 @record
 class Moments:

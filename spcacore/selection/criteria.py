@@ -35,6 +35,19 @@ from .model_plan import MODELS, ModelPlan
 from .stable_variables import stability
 from .tuning import Array, ByValue, NamedArray, Plan, SparsityPath
 
+__all__ = [
+    "CRITERIA",
+    "NOT_FOR_CHOICES",
+    "RULES",
+    "Callback",
+    "ProgressCounter",
+    "SparsitySelection",
+    "select_n_components",
+    "select_sparsity",
+    "sparsity_path",
+]
+__dir__ = __all__.copy
+
 CRITERIA = ("cv", "permutation", "sparseness", "bic", "stability")
 RULES = ("one_se", "best")
 NOT_FOR_CHOICES = ("explained", "explained_of", "sample_weight")

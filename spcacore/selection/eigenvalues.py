@@ -42,6 +42,9 @@ from ..results import frame
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+__all__ = ["ADJUSTMENTS", "KINDS", "Callback", "CrossValidatedEigenvalues", "cross_validated_eigenvalues"]
+__dir__ = __all__.copy
+
 KINDS = ("counts", "graph", "normal")
 ADJUSTMENTS = ("none", "holm", "bonferroni")
 Callback = Callable[[SelectionProgress], object]

@@ -17,6 +17,9 @@ from numpy.typing import NDArray
 from ..models.variance import operator_variances
 from ..operators.problem import Problem
 
+__all__ = ["schwarz_criterion"]
+__dir__ = __all__.copy
+
 
 def schwarz_criterion(problem: Problem, V: NDArray[Any]) -> float:
     """The log-likelihood of loadings of data, less `log(n)/2` for each nonzero and for s2, over n."""

@@ -25,6 +25,9 @@ from ..solvers.base import Solution
 from .grids import component_grids, sparsity_values
 from .tuning import Array, Plan, SparsityPath
 
+__all__ = ["MODELS", "ModelPlan"]
+__dir__ = __all__.copy
+
 MODELS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
     "spca": (spca, ("cardinality", "penalty")),
     "sca": (sca, ("l1_bound",)),

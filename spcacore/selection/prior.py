@@ -17,6 +17,9 @@ from .._validation import check_callback
 from ..models.structured import StructuredPCAResult, oppca, soppca
 from ..progress import Callback, Progress
 
+__all__ = ["PRIORS", "PriorSelection", "select_prior"]
+__dir__ = __all__.copy
+
 PRIORS = ("prior_covariance", "prior_precision")
 
 

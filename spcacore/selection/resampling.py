@@ -26,6 +26,22 @@ from ..solvers.base import Solution
 from ..solvers.table import SOLVERS
 from .candidates import CandidateRefits
 
+__all__ = [
+    "RESAMPLINGS",
+    "ClassRefits",
+    "ComponentRefits",
+    "PairRefits",
+    "Refit",
+    "Refits",
+    "RowRefits",
+    "Sparse",
+    "WeightedRefits",
+    "columns_of",
+    "drawn_weights",
+    "taken",
+]
+__dir__ = __all__.copy
+
 RESAMPLINGS = ("complementary", "half", "bootstrap")
 Sparse = tuple[NDArray[np.intp], NDArray[np.float64]]
 

@@ -22,6 +22,9 @@ from .resampling import Refit, Sparse
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+__all__ = ["Stability", "assembled", "false_selections", "least_threshold", "matched", "quantiles", "rotated"]
+__dir__ = __all__.copy
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Stability:

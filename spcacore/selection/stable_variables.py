@@ -50,6 +50,9 @@ from .resampling import (
 from .stability_result import Stability, assembled
 from .tuning import NamedArray
 
+__all__ = ["ALIGNMENTS", "MODELS", "WEIGHTED", "Callback", "stability"]
+__dir__ = __all__.copy
+
 MODELS = ("sparse_pca", "spca", "sca", "soppca", "sparse_cca", "sparse_lda")
 WEIGHTED: dict[str, Callable[..., Any]] = {"spca": spca, "sca": sca, "soppca": soppca}
 WARM = ("sparse_pca", "spca", "sca")

@@ -51,6 +51,17 @@ from .grids import component_grids, sparsity_values
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+__all__ = [
+    "ByValue",
+    "HeldOutRows",
+    "NamedArray",
+    "Plan",
+    "SparsityPath",
+    "left_out_error",
+    "sparsity_values",
+]
+__dir__ = __all__.copy
+
 
 class ByValue:
     """A result with something for each of several values of a parameter."""
@@ -201,9 +212,7 @@ class Plan:
         if options.get("sample_weight") is not None:
             raise TypeError("sample_weight is not taken here: folds and permutations weigh all rows alike")
         if options.get("explained") is not None:
-            raise TypeError(
-                "explained is for sparse_pca: give the values of the sparsity that are to be tried"
-            )
+            raise TypeError("explained is for sparse_pca: give the values of the sparsity to try")
         if isinstance(n_components, (float, np.floating)):
             raise TypeError(f"n_components must be an integer, not {n_components!r}")
         method, deflation = with_defaults(
@@ -385,7 +394,7 @@ class Plan:
                 empty = np.isnan(np.delete(X, fold, axis=0)).all(axis=0)
                 if empty.any():
                     j = int(np.argmax(empty))
-                    raise ValueError(f"column {j} of X has entries, but for NaN, in one fold alone")
+                    raise ValueError(f"column {j} of X has entries other than NaN in one fold only")
 
         def score(fold: NDArray[np.intp], report: Report) -> list[float]:
             rows = np.delete(np.arange(n), fold)

@@ -16,6 +16,9 @@ from .._types import MatrixLike
 from .._validation import real_array
 from ..operators.transform import scores
 
+__all__ = ["PARAGRAPHS", "Invertible", "Transformer", "as_rng", "default_cardinality"]
+__dir__ = __all__.copy
+
 _ROWS = "Parameters\n----------\nX : array-like or sparse matrix of shape (m, p)\n"
 PARAGRAPHS = {
     "count": "n_components : int or None, default 2\n    In [1, min(n, p)]. None: as many as there can be, "

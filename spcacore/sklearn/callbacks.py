@@ -15,6 +15,10 @@ except ImportError:  # before scikit-learn 1.9
         return method
 
 
+__all__ = ["FitTasks", "fit_tasks"]
+__dir__ = __all__.copy
+
+
 class FitTasks:
     """A `callback` of the functions that tells the callbacks of an estimator: a task for each component, or,
     where all are found together, for each iteration.

@@ -21,6 +21,9 @@ from ..clustering.kmeans import sparse_kmeans
 from ..operators.transform import scores
 from .base import PARAGRAPHS, as_rng, default_cardinality
 
+__all__ = ["LINKAGES", "SparseHierarchical", "SparseKMeans"]
+__dir__ = __all__.copy
+
 LINKAGES = ("average", "complete", "single", "weighted")
 
 

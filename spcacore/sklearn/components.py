@@ -34,6 +34,9 @@ from .callbacks import CallbackSupportMixin, fit_tasks, with_callbacks
 from .likelihood import Density, Likelihood
 from .running import RunningScatter, WeightedBatches
 
+__all__ = ["SCA", "SPCA", "Components", "SparsePCA"]
+__dir__ = __all__.copy
+
 
 @filled(PARAGRAPHS)
 class Components(CallbackSupportMixin, WeightedBatches, Likelihood):

@@ -18,6 +18,9 @@ from ..models.kernel import kernel_pca
 from ..models.random_features import RandomFeatures
 from .base import PARAGRAPHS, as_rng
 
+__all__ = ["KernelPCA"]
+__dir__ = __all__.copy
+
 
 @filled(PARAGRAPHS)
 @dataclass(eq=False, repr=False)

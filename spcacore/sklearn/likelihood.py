@@ -34,6 +34,9 @@ from ..operators.sparse_format import canonical_arrays
 from ..operators.transform import scores
 from .base import PARAGRAPHS, Invertible
 
+__all__ = ["Density", "Likelihood"]
+__dir__ = __all__.copy
+
 
 @record
 class Density:

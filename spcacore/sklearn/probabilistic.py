@@ -18,6 +18,9 @@ from .base import PARAGRAPHS
 from .likelihood import Likelihood
 from .running import RunningScatter, WeightedBatches
 
+__all__ = ["PPCA"]
+__dir__ = __all__.copy
+
 
 @filled(PARAGRAPHS)
 @dataclass(eq=False, repr=False)

@@ -17,6 +17,9 @@ from .._validation import check_flag_or_vector, integer, is_sparse
 from ..operators.standardization import Standardization
 from .base import PARAGRAPHS, Transformer
 
+__all__ = ["Batches", "RunningScatter", "WeightedBatches"]
+__dir__ = __all__.copy
+
 
 class RunningScatter:
     """Of all rows so far: their number, mean and scatter `sum w (x - mean)(x - mean)'`, p x p, in float64.

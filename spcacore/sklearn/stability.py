@@ -16,6 +16,9 @@ from .._types import MatrixLike, Resampling
 from ..selection.stable_variables import stability
 from .base import PARAGRAPHS, as_rng, default_cardinality
 
+__all__ = ["StabilitySelector"]
+__dir__ = __all__.copy
+
 
 @filled(PARAGRAPHS)
 @dataclass(eq=False, repr=False)

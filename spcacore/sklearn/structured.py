@@ -17,6 +17,9 @@ from .base import PARAGRAPHS, Invertible, as_rng
 from .callbacks import CallbackSupportMixin, fit_tasks, with_callbacks
 from .running import Batches, RunningScatter
 
+__all__ = ["StructuredPCA"]
+__dir__ = __all__.copy
+
 
 @filled(PARAGRAPHS)
 @dataclass(eq=False, repr=False)

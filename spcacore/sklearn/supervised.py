@@ -20,6 +20,9 @@ from ..generalized.lda import sparse_lda
 from ..operators.transform import scores
 from .base import PARAGRAPHS, Invertible, Transformer, as_rng, default_cardinality
 
+__all__ = ["SparseCCA", "SparseLDA"]
+__dir__ = __all__.copy
+
 
 @filled(PARAGRAPHS)
 @dataclass(eq=False, repr=False)

@@ -1,1 +1,4 @@
 """One sparse component: each solver in a file of its own, and what they share."""
+
+__all__: list[str] = []
+__dir__ = __all__.copy

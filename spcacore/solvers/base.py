@@ -46,6 +46,26 @@ from ..operators.working_set import Index, WorkingSet
 from ..progress import Callback, Progress
 from ..results import SparseComponent
 
+__all__ = [
+    "Ended",
+    "IterativeSolver",
+    "ProgressClock",
+    "ProgressHook",
+    "Report",
+    "Run",
+    "Solution",
+    "Solver",
+    "check_choice_of",
+    "check_start",
+    "choice_options",
+    "drop_zeros",
+    "ended",
+    "hook_of_component",
+    "progress_hook",
+    "run_one",
+]
+__dir__ = __all__.copy
+
 Report = Callable[[int], object]  # told the number of iterations
 
 

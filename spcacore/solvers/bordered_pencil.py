@@ -15,6 +15,9 @@ from ..linalg.pencil import PencilBasis
 from ..operators.deflation import DeflatedOperator
 from .base import Solution
 
+__all__ = ["Pencil"]
+__dir__ = __all__.copy
+
 
 @record
 class Pencil:

@@ -14,6 +14,9 @@ from .base import Report, Solution, ended
 from .exact_tree import Search
 from .unit_tree import UnitTree
 
+__all__ = ["brief_search"]
+__dir__ = __all__.copy
+
 
 def brief_search(state: DeflatedOperator, x: Solution, k: int, hook: Report | None) -> Solution:
     """The best component of k nonzeros that a tree of some nodes meets, or x if that is no better."""

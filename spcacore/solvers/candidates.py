@@ -11,6 +11,9 @@ from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from .starts import promising_variables
 
+__all__ = ["begin_among"]
+__dir__ = __all__.copy
+
 
 def begin_among(problem: Problem, state: DeflatedOperator, count: int, seed: list[int]) -> NDArray[np.intp]:
     """The most promising variables, and of single ones of them those that a step from there would come to.

@@ -55,6 +55,9 @@ from .joint_bound import most_together, relaxed_bound
 from .parameters import shared_parameters
 from .semidefinite import dual_bound
 
+__all__ = ["OptimalityBound", "bounds_without_search", "joint_bounds", "optimality_bound", "upper_bounds"]
+__dir__ = __all__.copy
+
 
 @dataclass(frozen=True)
 class OptimalityBound:

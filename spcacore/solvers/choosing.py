@@ -18,6 +18,9 @@ from ..operators.submatrix import largest_submatrix
 from .base import ProgressClock, Report, Solution
 from .refitting import refit
 
+__all__ = ["Rule", "Vector", "Worth", "ascend", "bounding", "penalization", "swap_units", "truncation"]
+__dir__ = __all__.copy
+
 Vector = NDArray[np.float64]
 Rule = Callable[[Vector, float], tuple[NDArray[np.intp], Vector]]  # of A x without wrong signs, and x'Ax
 _TINY = float(np.finfo(np.float64).tiny)

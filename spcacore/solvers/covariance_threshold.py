@@ -18,6 +18,9 @@ from numpy.typing import NDArray
 
 from .._limits import THRESHOLD_COLUMNS, THRESHOLD_ENTRIES, THRESHOLD_LEVELS, THRESHOLD_STEPS
 
+__all__ = ["Entries", "threshold_bound"]
+__dir__ = __all__.copy
+
 Entries = tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]
 
 

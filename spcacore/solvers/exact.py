@@ -52,6 +52,16 @@ from .parameters import shared_parameters
 from .truncated_power import TruncatedPower
 from .unit_tree import UnitTree
 
+__all__ = [
+    "BranchAndBound",
+    "Proof",
+    "branch_and_bound",
+    "refuse_large",
+    "solve_to_optimality",
+    "surviving_variables",
+]
+__dir__ = __all__.copy
+
 
 @record
 class BranchAndBound(Solver):

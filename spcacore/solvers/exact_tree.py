@@ -15,6 +15,9 @@ from ..operators.deflation import DeflatedOperator
 from .base import Solution
 from .refitting import refit
 
+__all__ = ["Node", "Search", "best_on_support"]
+__dir__ = __all__.copy
+
 _EPS = float(np.finfo(np.float64).eps)
 Node = tuple[float, int, int]
 

@@ -55,6 +55,9 @@ from .parameters import shared_parameters
 from .refitting import refit
 from .starts import Start, power_start, search_starts
 
+__all__ = ["GeneralizedPower", "gpower"]
+__dir__ = __all__.copy
+
 
 @record
 class GeneralizedPower(IterativeSolver):

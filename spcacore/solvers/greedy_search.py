@@ -55,6 +55,9 @@ from .refitting import is_better, refit
 from .starts import power_start, promising_variables
 from .swaps import swap_search
 
+__all__ = ["GreedySearch", "Search", "greedy", "whole_matrix"]
+__dir__ = __all__.copy
+
 Search = Callable[..., Iterator[Solution]]
 
 

@@ -43,6 +43,9 @@ from .._records import record
 from .base import Solution
 from .exact_tree import Search
 
+__all__ = ["Matrix", "l1_multiplier", "most_together", "relaxed_bound"]
+__dir__ = __all__.copy
+
 Matrix = NDArray[np.float64]
 _EPS = float(np.finfo(np.float64).eps)
 

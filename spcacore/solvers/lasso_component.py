@@ -25,6 +25,9 @@ from .parameters import shared_parameters
 from .penalized_decomposition import bounded_starts, check_bound, fewest_nonzeros
 from .refitting import best_of_bounded, refit
 
+__all__ = ["LassoComponent", "scotlass"]
+__dir__ = __all__.copy
+
 
 @record
 class LassoComponent(IterativeSolver):

@@ -15,6 +15,9 @@ from .base import Ended, Report, Solution, Solver, drop_zeros, ended
 from .refitting import leading_vector, refit
 from .starts import power_start
 
+__all__ = ["Thresholding"]
+__dir__ = __all__.copy
+
 
 @record
 class Thresholding(Solver):

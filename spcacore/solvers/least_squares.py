@@ -46,6 +46,9 @@ from .least_squares_search import Index, Ratio, Support, backward_search, forwar
 from .parameters import shared_parameters
 from .share import Share, bisect
 
+__all__ = ["STRATEGIES", "LeastSquares", "LeastSquaresSearch", "least_squares_component"]
+__dir__ = __all__.copy
+
 STRATEGIES = ("auto", "forward", "backward", "bidirectional", "projection", "exact")
 
 

@@ -19,6 +19,9 @@ from .._records import record
 from ..linalg.pencil import PencilBasis
 from .least_squares_search import Index, Ratio, Support
 
+__all__ = ["Proof", "Refit", "prove"]
+__dir__ = __all__.copy
+
 Refit = Callable[[Index], Support | None]
 
 

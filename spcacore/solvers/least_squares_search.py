@@ -36,6 +36,9 @@ from .base import ProgressClock
 from .greedy_search import whole_matrix
 from .swaps import rows_of
 
+__all__ = ["Ratio", "Support", "backward_search", "forward_search", "swap_search"]
+__dir__ = __all__.copy
+
 
 @record
 class Support:

@@ -10,6 +10,9 @@ from .._types import Index
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 
+__all__ = ["Outside", "Vector"]
+__dir__ = __all__.copy
+
 Vector = NDArray[np.float64]
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from .._docstrings import filled
 
+__all__ = ["SHARED", "shared_parameters"]
+__dir__ = __all__.copy
+
 _WEIGHT = """\
 sample_weight : array-like of shape (n,), optional
     How many samples each row stands for, at least 0. Means and covariances are those of data in which each

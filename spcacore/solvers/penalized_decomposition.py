@@ -38,6 +38,9 @@ from .parameters import shared_parameters
 from .refitting import best_of_bounded, penalty_continuation, refit
 from .starts import Start, search_starts
 
+__all__ = ["PenalizedDecomposition", "bounded_starts", "check_bound", "fewest_nonzeros", "pmd"]
+__dir__ = __all__.copy
+
 
 def check_bound(value: Any, name: str, size: int) -> float:
     """Validate the bound on the l1 norm of a unit vector."""

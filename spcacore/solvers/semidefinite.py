@@ -36,6 +36,9 @@ from .base import Report, Run, Solution, Solver, choice_options, drop_zeros, end
 from .parameters import shared_parameters
 from .refitting import refit
 
+__all__ = ["SemidefiniteRelaxation", "dspca", "dual_bound"]
+__dir__ = __all__.copy
+
 
 @record
 class _Relaxed:

@@ -15,6 +15,9 @@ from ..operators.problem import Problem
 from .base import Report, Solution, Solver, drop_zeros, ended
 from .refitting import refit
 
+__all__ = ["SHARES", "Share", "SolveAt", "bisect", "fewest_variables"]
+__dir__ = __all__.copy
+
 SHARES = ("variance", "score")
 SolveAt = Callable[[int, Solution | None], Solution | None]
 

@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 
 from .._limits import SIGNED_ORDER
 
+__all__ = ["Vector", "signed_vector"]
+__dir__ = __all__.copy
+
 Vector = NDArray[np.float64]
 
 

@@ -26,6 +26,17 @@ from ..operators.submatrix import largest_submatrix
 from .base import Report, Solution, ended
 from .refitting import leading_vector
 
+__all__ = [
+    "Raced",
+    "Start",
+    "finishers",
+    "power_start",
+    "promising_variables",
+    "search_starts",
+    "variance_alone",
+]
+__dir__ = __all__.copy
+
 Start = tuple[NDArray[np.intp], NDArray[Any], tuple[int, ...]]
 Raced = tuple[NDArray[np.intp], NDArray[Any], tuple[int, ...], int]  # and the iterations made so far
 

@@ -19,6 +19,9 @@ from .bordered_pencil import Pencil
 from .choosing import swap_units
 from .refitting import refit
 
+__all__ = ["best_swap", "rows_of", "swap_search"]
+__dir__ = __all__.copy
+
 
 def swap_search(
     problem: Problem, state: DeflatedOperator, x: Solution, budget: float, hook: Report | None

@@ -14,6 +14,9 @@ from .penalized_decomposition import PenalizedDecomposition
 from .semidefinite import SemidefiniteRelaxation
 from .truncated_power import TruncatedPower
 
+__all__ = ["SOLVERS", "SPARSITY", "methods_of"]
+__dir__ = __all__.copy
+
 SPARSITY = {
     "cardinality": "the number of nonzeros of each component",
     "l1_bound": "the l1 norm of each component, between 1 and the root of the number of variables",

@@ -24,6 +24,9 @@ from ..operators.submatrix import largest_submatrix
 from .base import Solution
 from .starts import promising_variables
 
+__all__ = ["NORMAL_MEDIAN", "rises_above_noise", "thresholded_starts"]
+__dir__ = __all__.copy
+
 NORMAL_MEDIAN = 0.67449  # of |z|, z standard normal
 
 

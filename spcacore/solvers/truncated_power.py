@@ -47,6 +47,9 @@ from .starts import Raced, finishers, promising_variables, search_starts
 from .swaps import swap_search
 from .thresholded_start import rises_above_noise, thresholded_starts
 
+__all__ = ["TruncatedPower", "tpower"]
+__dir__ = __all__.copy
+
 
 @record
 class TruncatedPower(IterativeSolver):

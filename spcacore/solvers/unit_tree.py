@@ -13,6 +13,9 @@ from ..operators.deflation import DeflatedOperator
 from .base import Solution
 from .exact_tree import best_on_support
 
+__all__ = ["State", "UnitTree"]
+__dir__ = __all__.copy
+
 State = tuple[NDArray[np.bool_], NDArray[np.bool_]]  # which units are in, and which may join
 
 

@@ -23,6 +23,9 @@ from ..linalg.orthogonal import orthogonal_part, orthonormal_basis, unit
 from ..operators.deflation import DEFLATIONS
 from ..operators.dense import blas_layout
 
+__all__ = ["deflate"]
+__dir__ = __all__.copy
+
 
 def deflate(
     A: MatrixLike,

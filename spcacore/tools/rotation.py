@@ -14,6 +14,9 @@ from .._docstrings import filled
 from .._messages import counted
 from .._validation import check_bool, integer, number, output_array, real_array
 
+__all__ = ["l1_rotate", "l1_rotation", "orthomax", "varimax"]
+__dir__ = __all__.copy
+
 _filled = filled(
     {
         "rotation": "rotation : ndarray, shape (r, r), dtype of `rotated`\n"
