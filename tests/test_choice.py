@@ -426,6 +426,7 @@ def test_refinement_makes_wrong_signs_zero():
     assert (free.min(axis=0) < 0).all()
     V = spcacore.refine(A, free, kind="covariance", nonnegative=True)
     assert (V >= 0).all()
+    np.testing.assert_allclose(spcacore.refine(A, -V, kind="covariance", nonnegative=True), V, atol=1e-6)
     np.testing.assert_allclose(np.linalg.norm(V, axis=0), 1)
 
 
