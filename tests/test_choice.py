@@ -453,6 +453,33 @@ def test_certificates_hold(knowledge):
         assert optimum(A, 2, **knowledge) <= x.upper_bound[0] * (1 + 1e-12)
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_certificates_of_mixtures_hold(seed):
+    rng = np.random.default_rng(seed)
+    A, k = covariance(100 + seed), int(rng.integers(1, 4))
+    mixture = {
+        "include": rng.choice(5, int(rng.integers(0, k + 1)), replace=False),
+        "exclude": [5 + seed % 3],
+    }
+    if seed % 2:
+        mixture["nonnegative"] = rng.integers(-1, 2, P)
+    if seed % 3 == 0:
+        mixture |= {"groups": LABELS, "exclude": [8]}
+    x = sparse_pca(A, 1, cardinality=k, kind="covariance", certify=True, **mixture)
+    assert optimum(A, k, **mixture) <= x.upper_bound[0] * (1 + 1e-12)
+
+
+def test_certificates_know_of_signs_and_of_what_is_included():
+    A = np.full((6, 6), -0.15) + np.diag([1.15, 1.15, 1.15, 1.15, 1.15, 4])
+    options = {"cardinality": 3, "kind": "covariance", "certify": True, "exclude": [5]}
+    positive = sparse_pca(A, 1, nonnegative=np.ones(6), **options)
+    np.testing.assert_allclose(positive.upper_bound[0], 1)  # no two variables go together
+    assert sparse_pca(A, 1, **options).upper_bound[0] > 1.1
+    given = sparse_pca(A, 1, include=[0, 1, 2], **options | {"exclude": None})
+    np.testing.assert_allclose(given.upper_bound[0], 1.15)
+    np.testing.assert_allclose(given.explained_variance[0], 1.15)
+
+
 def test_a_bound_of_groups_is_of_as_many_variables_as_they_may_have():
     for seed in range(4):
         A = covariance(70 + seed)
