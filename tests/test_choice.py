@@ -23,6 +23,7 @@ from spcacore.operators.choice import knowledge as what_is_known
 from spcacore.operators.deflation import DEFLATIONS, DeflatedOperator
 from spcacore.operators.inputs import as_problem
 from spcacore.solvers.base import Solution
+from spcacore.solvers.certificates import upper_bounds
 from spcacore.solvers.choosing import bounding
 from spcacore.solvers.refitting import refit
 
@@ -465,8 +466,21 @@ def test_certificates_of_mixtures_hold(seed):
         mixture["nonnegative"] = rng.integers(-1, 2, P)
     if seed % 3 == 0:
         mixture |= {"groups": LABELS, "exclude": [8]}
-    x = sparse_pca(A, 1, cardinality=k, kind="covariance", certify=True, **mixture)
-    assert optimum(A, k, **mixture) <= x.upper_bound[0] * (1 + 1e-12)
+    signs = mixture.pop("nonnegative", None)
+    choice = Choice.checked(
+        P,
+        None,
+        mixture["include"],
+        mixture["exclude"],
+        mixture.get("groups"),
+        False if signs is None else signs,
+    )
+    assert choice is not None
+    problem = as_problem(A, kind="covariance", choice=choice)
+    bounds = upper_bounds(problem, DeflatedOperator.from_problem(problem), choice.most_variables(k))
+    best = optimum(A, k, nonnegative=signs, **mixture)
+    for bound in bounds.values():
+        assert best <= problem.in_units(bound) * (1 + 1e-12)
 
 
 def test_certificates_know_of_signs_and_of_what_is_included():
