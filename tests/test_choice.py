@@ -23,6 +23,7 @@ from spcacore.operators.choice import knowledge as what_is_known
 from spcacore.operators.deflation import DEFLATIONS, DeflatedOperator
 from spcacore.operators.inputs import as_problem
 from spcacore.solvers.base import Solution
+from spcacore.solvers.certificates import upper_bounds
 from spcacore.solvers.choosing import bounding
 from spcacore.solvers.refitting import refit
 
@@ -426,6 +427,7 @@ def test_refinement_makes_wrong_signs_zero():
     assert (free.min(axis=0) < 0).all()
     V = spcacore.refine(A, free, kind="covariance", nonnegative=True)
     assert (V >= 0).all()
+    np.testing.assert_allclose(spcacore.refine(A, -V, kind="covariance", nonnegative=True), V, atol=1e-6)
     np.testing.assert_allclose(np.linalg.norm(V, axis=0), 1)
 
 
@@ -450,6 +452,46 @@ def test_certificates_hold(knowledge):
         A = covariance(40 + seed)
         x = sparse_pca(A, 1, cardinality=2, kind="covariance", certify=True, **knowledge)
         assert optimum(A, 2, **knowledge) <= x.upper_bound[0] * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_certificates_of_mixtures_hold(seed):
+    rng = np.random.default_rng(seed)
+    A, k = covariance(100 + seed), int(rng.integers(1, 4))
+    mixture = {
+        "include": rng.choice(5, int(rng.integers(0, k + 1)), replace=False),
+        "exclude": [5 + seed % 3],
+    }
+    if seed % 2:
+        mixture["nonnegative"] = rng.integers(-1, 2, P)
+    if seed % 3 == 0:
+        mixture |= {"groups": LABELS, "exclude": [8]}
+    signs = mixture.pop("nonnegative", None)
+    choice = Choice.checked(
+        P,
+        None,
+        mixture["include"],
+        mixture["exclude"],
+        mixture.get("groups"),
+        False if signs is None else signs,
+    )
+    assert choice is not None
+    problem = as_problem(A, kind="covariance", choice=choice)
+    bounds = upper_bounds(problem, DeflatedOperator.from_problem(problem), choice.most_variables(k))
+    best = optimum(A, k, nonnegative=signs, **mixture)
+    for bound in bounds.values():
+        assert best <= problem.in_units(bound) * (1 + 1e-12)
+
+
+def test_certificates_know_of_signs_and_of_what_is_included():
+    A = np.full((6, 6), -0.15) + np.diag([1.15, 1.15, 1.15, 1.15, 1.15, 4])
+    options = {"cardinality": 3, "kind": "covariance", "certify": True, "exclude": [5]}
+    positive = sparse_pca(A, 1, nonnegative=np.ones(6), **options)
+    np.testing.assert_allclose(positive.upper_bound[0], 1)  # no two variables go together
+    assert sparse_pca(A, 1, **options).upper_bound[0] > 1.1
+    given = sparse_pca(A, 1, include=[0, 1, 2], **options | {"exclude": None})
+    np.testing.assert_allclose(given.upper_bound[0], 1.15)
+    np.testing.assert_allclose(given.explained_variance[0], 1.15)
 
 
 def test_a_bound_of_groups_is_of_as_many_variables_as_they_may_have():

@@ -463,6 +463,6 @@ def test_bad_input(options, error, match):
         refine(PITPROPS, V * [1, 0], kind="covariance")
     with pytest.raises(ValueError, match="12 rows for 13"):
         refine(PITPROPS, V[1:], kind="covariance")
-    for wrong in ({"renormalize": False}, {"constraint": "uncorrelated"}, {"nonnegative": True}):
+    for wrong in ({"renormalize": False}, {"constraint": "uncorrelated"}):
         with pytest.raises(ValueError, match="refine=True goes with"):
             sparse_pca(PITPROPS, 2, cardinality=4, kind="covariance", refine=True, **wrong)

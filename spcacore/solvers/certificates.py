@@ -45,6 +45,7 @@ from .._types import Kind, MatrixLike, Switch
 from .._validation import check_bool, check_choice, integer, per_component
 from ..linalg.eigen import leading_eigenpairs
 from ..linalg.orthogonal import project_out
+from ..operators.choice import Choice
 from ..operators.deflation import DeflatedOperator
 from ..operators.dense import refuse_indefinite
 from ..operators.inputs import as_problem
@@ -281,8 +282,34 @@ def upper_bounds(
             state = DeflatedOperator.from_problem(problem)
         bounds = _from_few_vectors(problem, state, k, thresholds=thresholds)
     else:
-        bounds = _from_all_entries(op.submatrix(np.arange(p)).astype(np.float64), k)
+        A = op.submatrix(np.arange(p)).astype(np.float64)
+        bounds = _from_all_entries(A, k)
+        if state.choice is not None and not state.quotient:
+            bounds = _with_choice(state.choice, A, k, bounds, _rounding(problem, whole, "included", k))
     return {name: bound + _rounding(problem, whole, name, k) for name, bound in bounds.items()}
+
+
+def _with_choice(
+    choice: Choice, A: NDArray[np.float64], k: int, bounds: dict[str, float], rounding: float
+) -> dict[str, float]:
+    """Lower bounds by what is known of the variables.
+
+    x'Ax is at most x'Mx, M being A without the entries that x of these signs makes negative. Where x has
+    the variables I, A + delta being semidefinite, it is at most the largest eigenvalue of A on I, a bound
+    for k - |I| of the others, and delta.
+    """
+    I = choice.wanted
+    if choice.signs is not None:
+        s = choice.signs.astype(np.float64)
+        lower = _from_all_entries(np.where(A * np.outer(s, s) < 0, 0, A), k)
+        bounds = {name: min(bound, lower[name]) for name, bound in bounds.items()}
+    if len(I):
+        delta = max(0.0, -float(np.linalg.eigvalsh(A)[0]))
+        rest = np.delete(np.arange(len(A)), I)
+        others = min(_from_all_entries(A[np.ix_(rest, rest)], k - len(I)).values()) if k > len(I) else 0.0
+        own = float(np.linalg.eigvalsh(A[np.ix_(I, I)])[-1])
+        bounds["included"] = own + max(others, 0.0) + delta + 2 * rounding
+    return bounds
 
 
 def _rounding(problem: Problem, whole: bool, name: str, k: int) -> float:
