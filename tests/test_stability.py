@@ -566,6 +566,20 @@ def test_nothing_of_x_is_copied():
     np.testing.assert_array_equal(X, before)
 
 
+@pytest.mark.filterwarnings("ignore:.*not converged:RuntimeWarning")
+@pytest.mark.parametrize(("model", "options"), [("sca", {"l1_bound": 5.0}), ("soppca", {"cardinality": 5})])
+def test_models_with_weights_copy_no_rows(model, options):
+    import tracemalloc
+
+    X = np.random.default_rng(0).standard_normal((300, 4000))
+    spcacore.stability(X[:, :100], 1, model=model, n_resamples=2, **options)  # imports
+    tracemalloc.start()
+    spcacore.stability(X, 1, model=model, n_resamples=2, max_iter=3, **options)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < X.nbytes / 2
+
+
 def test_result_is_frozen_pickled_and_read():
     X, _ = spiked()
     found = spcacore.stability(X, 2, cardinality=4, n_resamples=6)
