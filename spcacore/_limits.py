@@ -59,6 +59,7 @@ CCA_GENERALIZED_LEFT = Precision(1e-10, 1e-5)  # and of "generalized", whose met
 
 # Entries, rows and columns worked on at a time: large enough to be fast, small enough for a cache or for
 # Ctrl-C
+WEIGHTED_CHUNK = 1 << 17  # entries of dense rows with weights, three copies of which stay in cache
 CHUNK = 1 << 22  # entries of X that are looked at or copied at a time: 32 MB in double precision
 CACHED_ENTRIES = 1 << 16  # of X that are copied and multiplied at a time, so that they stay in cache
 COPIED_ENTRIES = 1 << 21  # of rows that are centered into a copy

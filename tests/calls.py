@@ -314,7 +314,7 @@ ARGUMENTS: list[Call] = [  # other arrays than the first of a function, and thos
 READABLE = {n for n in spcacore.__all__ if hasattr(getattr(spcacore, n), "summary")}
 NO_ARRAYS = {  # methods whose arguments are options
     *(f"{n}.{m}" for n in READABLE for m in ("summary", "group_contributions", "inverse_transform")),
-    "Stability.false_selections", "Stability.together", "Stability.to_frame",
+    "Stability.false_selections", "Stability.together", "Stability.to_frame", "Stability.group_frequencies",
     "GreedyComponent.at", "PPCAResult.sample", "StructuredPCAResult.posterior_covariance",
     "RowBlocks.beside", "RowBlocks.mapped", "RowBlocks.reduced", "RowBlocks.results", "RowBlocks.rows",
     "RowBlocks.split", "RowBlocks.split_or_none", "RowBlocks.stacked", "RowBlocks.taken",

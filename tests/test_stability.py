@@ -517,6 +517,41 @@ def test_progress_and_an_early_end():
         spcacore.stability(X, 1, cardinality=4, n_resamples=40, callback=ends_at(1))
 
 
+@pytest.mark.parametrize("resampling", ["complementary", "bootstrap"])
+def test_knowledge_about_variables_is_that_of_each_resample(resampling):
+    X, _ = spiked()
+    options = {"n_resamples": 6, "resampling": resampling, "cardinality": 3}
+    found = spcacore.stability(X, 2, include=[50], exclude=[0, 1], **options)
+    assert (found.selection_frequency[50] == 1).all()
+    assert (found.selection_frequency[:2] == 0).all()
+    groups = np.arange(60) // 4
+    found = spcacore.stability(X, 2, groups=groups, **options)
+    frequency = found.selection_frequency.reshape(15, 4, 2)
+    assert (frequency == frequency[:, :1]).all()
+    for t in range(2):
+        assert list(found.group_frequencies(groups, t).values()) == frequency[:, 0, t].tolist()
+        assert sum(found.group_frequencies(groups, t).values()) == pytest.approx(3)
+    assert list(found.group_frequencies(groups).values()) == found.any_frequency[::4].tolist()
+
+
+def test_groups_are_chosen_where_one_of_their_variables_is():
+    X, _ = spiked()
+    found = spcacore.stability(X, 2, cardinality=4, n_resamples=6)
+    labels = ["a", "b"] * 30
+    count = {"a": [0, 0, 0], "b": [0, 0, 0]}
+    for one, two in found.chosen:
+        for label, odd in (("a", 0), ("b", 1)):
+            here = [bool((part % 2 == odd).any()) for part in (one, two)]
+            count[label] = [c + h for c, h in zip(count[label], [*here, any(here)], strict=True)]
+    for t, component in enumerate((0, 1, None)):
+        told = found.group_frequencies(labels, component)
+        assert told == {label: pytest.approx(c[t] / 6) for label, c in count.items()}
+    with pytest.raises(ValueError, match="component must be in"):
+        found.group_frequencies(labels, 2)
+    with pytest.raises(ValueError, match="60"):
+        found.group_frequencies(["a"])
+
+
 def test_nothing_of_x_is_copied():
     import tracemalloc
 
@@ -529,6 +564,20 @@ def test_nothing_of_x_is_copied():
     tracemalloc.stop()
     assert peak < X.nbytes
     np.testing.assert_array_equal(X, before)
+
+
+@pytest.mark.filterwarnings("ignore:.*not converged:RuntimeWarning")
+@pytest.mark.parametrize(("model", "options"), [("sca", {"l1_bound": 5.0}), ("soppca", {"cardinality": 5})])
+def test_models_with_weights_copy_no_rows(model, options):
+    import tracemalloc
+
+    X = np.random.default_rng(0).standard_normal((300, 4000))
+    spcacore.stability(X[:, :100], 1, model=model, n_resamples=2, **options)  # imports
+    tracemalloc.start()
+    spcacore.stability(X, 1, model=model, n_resamples=2, max_iter=3, **options)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < X.nbytes / 2
 
 
 def test_result_is_frozen_pickled_and_read():

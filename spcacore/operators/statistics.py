@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import CHUNK
+from .._limits import CHUNK, WEIGHTED_CHUNK
 from .._records import record
 from .._types import Index
 from ..linalg.scaling import power_of_two_scales
@@ -92,7 +92,9 @@ def dense_statistics(x: NDArray[Any], weight: NDArray[np.float64] | None = None)
         return Statistics(len(x), x.size, sums[0], sums[1], sums[2], sums[3])
     n, p = x.shape
     parts: list[Statistics | None] = []
-    rows, columns = (max(1, CHUNK // p), p) if x.strides[1] == x.itemsize else (n, max(1, CHUNK // n))
+    rows, columns = max(1, WEIGHTED_CHUNK // p), p
+    if x.strides[1] != x.itemsize:
+        rows, columns = n, max(1, WEIGHTED_CHUNK // n)
     for j in range(0, p, columns):
         found: Statistics | None = None
         for i in range(0, n, rows):

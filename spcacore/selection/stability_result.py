@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .._limits import QUANTILE_ENTRIES
 from .._messages import counted
 from .._types import Array
-from .._validation import integer, number
+from .._validation import group_labels, integer, number
 from ..linalg.orthogonal import unit_columns
 from ..results import frame, labels
 from .concave import largest_tails
@@ -203,6 +203,49 @@ class Stability:
                 member[b, supports[t]] = True
                 rows[b] = member[b, index]
         return rows.T @ rows / self.n_resamples
+
+    def group_frequencies(
+        self, groups: Sequence[Hashable] | Mapping[str, Hashable], component: int | None = None
+    ) -> dict[Hashable, float]:
+        """How often groups of variables are chosen: a group is where at least one of its variables is.
+
+        Parameters
+        ----------
+        groups : sequence of p labels, or mapping of names to labels
+            The group of each variable, as in ``stability(.., groups=)`` or other.
+        component : int, optional
+            Default: groups in at least one component.
+
+        Returns
+        -------
+        dict of float
+            Shares of the resamples by group, in the order in which groups first appear.
+
+        Raises
+        ------
+        ValueError
+            For another number of labels than variables, a variable without a group, or no such component.
+        TypeError
+            For groups that are neither a sequence nor a mapping.
+
+        Examples
+        --------
+        >>> import spcacore
+        >>> X, planted = spcacore.datasets.make_spiked(100, 12, cardinality=4, rng=0)
+        >>> groups = ["first"] * 4 + ["second"] * 4 + ["third"] * 4
+        >>> spcacore.stability(X, 1, cardinality=1, groups=groups, n_resamples=20).group_frequencies(groups)
+        {'first': 1.0, 'second': 0.0, 'third': 0.0}
+        """
+        place: dict[Hashable, int] = {}
+        given = group_labels(groups, self.names, len(self.loadings))
+        index = np.array([place.setdefault(label, len(place)) for label in given], np.intp)
+        if component is not None:
+            component = integer(component, "component", 0, self.n_components - 1)
+        count = np.zeros(len(place))
+        for supports in self.chosen:
+            some = np.concatenate(supports) if component is None else supports[component]
+            count[np.unique(index[some])] += 1
+        return {label: float(count[i] / self.n_resamples) for label, i in place.items()}
 
     def to_frame(self) -> DataFrame:
         """A row for each variable and component where it is ever chosen, as a pandas DataFrame.
