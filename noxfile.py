@@ -229,33 +229,44 @@ def harness(session):
         leave_out(session, f"{', '.join(missing)} did not run: no compiler or valgrind for it")
 
 
-CROSS = {  # of Debian's cross compilers: triple; what qemu calls the processor; what Meson does; byte order
-    "aarch64": ("aarch64-linux-gnu", "aarch64", "aarch64", "little"),
-    "armhf": ("arm-linux-gnueabihf", "arm", "arm", "little"),
-    "i686": ("i686-linux-gnu", "i386", "x86", "little"),
-    "riscv64": ("riscv64-linux-gnu", "riscv64", "riscv64", "little"),
-    "s390x": ("s390x-linux-gnu", "s390x", "s390x", "big"),
+CROSS = {  # prefix of the compiler, and its package; what runs a program; system, family and byte order
+    "aarch64": ("aarch64-linux-gnu", "gcc-aarch64-linux-gnu", "qemu-aarch64", "linux", "aarch64", "little"),
+    "armhf": ("arm-linux-gnueabihf", "gcc-arm-linux-gnueabihf", "qemu-arm", "linux", "arm", "little"),
+    "i686": ("i686-linux-gnu", "gcc-i686-linux-gnu", "qemu-i386", "linux", "x86", "little"),
+    "riscv64": ("riscv64-linux-gnu", "gcc-riscv64-linux-gnu", "qemu-riscv64", "linux", "riscv64", "little"),
+    "s390x": ("s390x-linux-gnu", "gcc-s390x-linux-gnu", "qemu-s390x", "linux", "s390x", "big"),
+    "wasm": ("em", "emscripten", "node", "emscripten", "wasm32", "little"),
+    "windows": ("x86_64-w64-mingw32", "gcc-mingw-w64-x86-64", "wine", "windows", "x86_64", "little"),
+}
+RUNNERS = {"node": ("nodejs",), "wine": ("wine", "wine64")}  # packages; of the others "qemu-user"
+COMPILED = {"wasm": "-pthread -Wno-ignored-optimization-argument"}  # Meson takes warnings for support
+LINKED = {  # wasm: eight threads of the checks, others of the pool, and a first one that may not block
+    "wasm": "-pthread -sPROXY_TO_PTHREAD -sPTHREAD_POOL_SIZE=16 -sEXIT_RUNTIME -sALLOW_MEMORY_GROWTH",
+    "windows": "-static",
 }
 
 
 @nox.session(python=USUAL)
 def cross(session):
-    """The quick checks of the C core for other processors, under qemu: `-- s390x armhf` for some."""
+    """The quick checks of the C core for other processors and systems, emulated: `-- s390x wasm` for some."""
     work = environment(session, *BUILD)
     missing = []
     for name in session.posargs or CROSS:
-        triple, emulator, family, endian = CROSS[name]
-        emulator = f"qemu-{emulator}"
+        prefix, package, runner, system, family, endian = CROSS[name]
         native = name == "i686" and os.uname().machine == "x86_64"  # qemu 7.2 hangs in one check
-        if not (here(f"{triple}-gcc", f"gcc-{triple}") and here(emulator, "qemu-user")):
+        compiler, archiver = ("emcc", "emar") if name == "wasm" else (f"{prefix}-gcc", f"{prefix}-ar")
+        if not (here(compiler, package) and here(runner, *RUNNERS.get(runner, ("qemu-user",)))):
             missing.append(name)
             continue
         (work / f"{name}.ini").write_text(f"""
 [binaries]
-c = '{triple}-gcc'
-ar = '{triple}-ar'
+c = '{compiler}'
+ar = '{archiver}'
+[built-in options]
+c_args = {COMPILED.get(name, "").split()}
+c_link_args = {LINKED.get(name, "").split()}
 [host_machine]
-system = 'linux'
+system = '{system}'
 cpu_family = '{family}'
 cpu = '{family}'
 endian = '{endian}'
@@ -263,13 +274,18 @@ endian = '{endian}'
 skip_sanity_check = true # of Cython, by the headers of the Python that runs here
 """)
         meson(session, work / name, "--cross-file", work / f"{name}.ini", "-Dharness=1")
-        session.run("meson", "compile", "-C", work / name, "harness")
-        loader = f"/usr/{triple}/lib/ld-linux.so.2", "--library-path", f"/usr/{triple}/lib"
-        run = loader if native else (emulator, "-L", f"/usr/{triple}")
-        run = *run, work / name / "tests" / "core" / "harness"
+        alone = {"WINEDEBUG": "-all", "WINEPREFIX": str(work / "wine"), "NODE_PATH": "/usr/share/nodejs"}
+        session.run("meson", "compile", "-C", work / name, "harness", env=alone)
+        built = work / name / "tests" / "core"
+        run = runner, "-L", f"/usr/{prefix}"
+        if native:
+            run = f"/usr/{prefix}/lib/ld-linux.so.2", "--library-path", f"/usr/{prefix}/lib"
+        elif runner in RUNNERS:
+            run = (runner, *(["--no-experimental-fetch"] if runner == "node" else []))  # of Emscripten 3.1
+        run = *run, built / ("harness" + {"node": ".js", "wine": ".exe"}.get(runner, ""))
         for check in CHECKS:
-            session.run(*run, "turns", "1", check, external=True)
-        session.run(*run, "threads", "1", external=True)
+            session.run(*run, "turns", "1", check, external=True, env=alone)
+        session.run(*run, "threads", "1", external=True, env=alone)
     if missing:
         leave_out(session, f"{', '.join(missing)} did not run: no compiler or emulator for it")
 

@@ -349,6 +349,21 @@ def test_threadpoolctl(imports):
     assert run(code).split("\n") == ["[5]", "1", "2", "5", "False"]
 
 
+@pytest.mark.parametrize("first", ["spcacore.get_num_threads()", "import threadpoolctl"])
+def test_a_threadpoolctl_that_knows_no_others(tmp_path, first):
+    """Before 3.3 it had no `register`; Debian 13 has 3.1."""
+    (tmp_path / "threadpoolctl.py").write_text("__version__ = '3.1.0'\n")
+    code = f"""
+    import sys, spcacore
+    sys.path.insert(0, {str(tmp_path)!r})
+    {first}
+    import threadpoolctl
+    spcacore.set_num_threads(3)
+    print(threadpoolctl.__version__, [type(f).__name__ for f in sys.meta_path].count("_OnImport"))
+    """
+    assert run(code) == "3.1.0 0"
+
+
 def test_import_does_not_import_threadpoolctl():
     assert run("import sys, spcacore; print('threadpoolctl' in sys.modules)") == "False"
 

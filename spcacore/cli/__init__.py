@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -44,6 +45,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     except OSError as error:  # files are dealt with where they are opened
         _abandon_stdout()
+        if sys.platform == "win32" and error.errno == errno.EINVAL:  # a pipe that nobody reads
+            return 0
         return _fail(f"cannot write to the standard output: {error.strerror}")
     except KeyboardInterrupt:
         say("interrupted")

@@ -187,7 +187,9 @@ def _read(path: str) -> str:
 
 
 def _register(threadpoolctl: Any) -> None:
-    """Make `threadpool_limits` and `threadpool_info` know of the threads here."""
+    """Make `threadpool_limits` and `threadpool_info` know of the threads here, which they can since 3.3."""
+    if not hasattr(threadpoolctl, "register"):
+        return
     path = os.path.realpath(_core.__file__)
 
     class Controller(threadpoolctl.LibController):  # type: ignore[misc,name-defined]
@@ -232,7 +234,7 @@ class _OnImport:
 
 _core.set_threads(default_threads())
 atexit.register(_core.end_threads)
-if hasattr(sys.modules.get("threadpoolctl"), "register"):
+if "threadpoolctl" in sys.modules:
     _register(sys.modules["threadpoolctl"])
 else:
     sys.meta_path.insert(0, _OnImport())  # type: ignore[arg-type]

@@ -1,5 +1,6 @@
 """Progress, interruption, pipes, and the installed command."""
 
+import errno
 import io
 import os
 import re
@@ -12,6 +13,7 @@ import pytest
 from cli_tools import COMMAND, OPTIONS, assert_same, results, saved
 
 import spcacore
+import spcacore.cli
 
 P = 12  # columns of X
 
@@ -92,6 +94,20 @@ def test_broken_pipe_is_silent_and_results_are_written(tmp_path, X, argv, enviro
     assert (done.returncode, done.stderr) == (0, b"")
     if "-o" in argv:
         assert_same(results(tmp_path / "r.npz"), spcacore.sparse_pca(X, 5, cardinality=10))
+
+
+@pytest.mark.parametrize(("platform", "status"), [("win32", 0), ("linux", 2)])
+def test_a_closed_pipe_on_windows(monkeypatch, platform, status):
+    """There the error is EINVAL: https://bugs.python.org/issue35754."""
+
+    def write(text):
+        raise OSError(errno.EINVAL, "Invalid argument")
+
+    closed = io.StringIO()
+    closed.write = write
+    monkeypatch.setattr(sys, "stdout", closed)
+    monkeypatch.setattr(sys, "platform", platform)
+    assert spcacore.cli.main(["--version"]) == status
 
 
 def test_a_full_disk_on_stdout_is_one_line(tmp_path, environment):
