@@ -203,9 +203,14 @@ OFTEN = (
     "varimax",
     "l1_threshold",
 )
+# What a function keeps of another call shows in distinct inputs; that the input stays, other tests check too.
 SEVERAL = [
-    pytest.param(call, form, *often, id=f"{call}-{form}-{often}", marks=[pytest.mark.slow] * slow)
+    pytest.param(
+        call, form, *often, shared, id=f"{call}-{form}-{often}-{'shared' if shared else 'distinct'}",
+        marks=[pytest.mark.slow] * (slow or (shared and call.name not in OFTEN)),
+    )
     for call in calls.CALLS
+    for shared in (True, False)
     for form, often, slow in (
         ("f64", (4, 1), call.function == "refine"), ("csr f32", (8, 3), call.name not in OFTEN[:3]),
         ("operator", (8, 3), call.name not in OFTEN[:3]), ("f64", (8, 100), True),
@@ -214,8 +219,7 @@ SEVERAL = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("shared", [True, False], ids=["shared", "distinct"])
-@pytest.mark.parametrize(("call", "form", "threads", "times"), SEVERAL)
+@pytest.mark.parametrize(("call", "form", "threads", "times", "shared"), SEVERAL)
 def test_threads(call, form, threads, times, shared):
     """At the same time as in turn, to the bit."""
     first = FORMS[form](call)

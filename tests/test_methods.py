@@ -234,12 +234,13 @@ def test_nothing_feasible():
     np.testing.assert_array_equal(np.sort(np.argmax(V, axis=0)), np.sort(np.argsort(A.diagonal())[-3:]))
 
 
+@pytest.mark.parametrize("seeds", [range(5), pytest.param(range(5, 15), marks=pytest.mark.slow)], ids=str)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("method", SOLVERS)
-def test_the_end_of_the_rank(method, dtype):
+def test_the_end_of_the_rank(method, dtype, seeds):
     """Where rounding is all that is left, whatever is asked, nothing is found and nothing fails."""
     dense = {"cardinality": {"cardinality": 6}, "l1_bound": {"l1_bound": 2.4}, "penalty": {"penalty": 0.0}}
-    for seed in range(15):
+    for seed in seeds:
         rng = np.random.default_rng(seed)
         n, rank = int(rng.integers(3, 9)), int(rng.integers(1, 3))
         X = rng.standard_normal((n, rank)) @ rng.standard_normal((rank, 6))

@@ -1,4 +1,4 @@
-"""What the mathematics promises of any matrix: properties on 200 examples each, thoroughly on 5,000.
+"""What the mathematics promises of any matrix: properties on 100 examples each, thoroughly on 5,000.
 
 `pytest tests/test_properties.py --hypothesis-profile thorough --hypothesis-seed 7` draws others.
 """
@@ -305,7 +305,7 @@ def test_reconstruction_is_an_orthogonal_projection(problem):
     )
 
 
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(sparse_problems(n=(4, 8), p=(3, 5)))
 def test_refining_again_changes_nothing_more(problem):
     X, A, k = problem

@@ -1,5 +1,6 @@
 """Sums and products by blocks of rows: the answers of the data in memory, in less of it."""
 
+import functools
 import tracemalloc
 
 import calls
@@ -33,7 +34,7 @@ KINDS = {
     "one row at a time": lambda a: spcacore.row_blocks(a, block_bytes=1),
     "csr": lambda a: spcacore.row_blocks(sp.csr_array(a), block_bytes=a.nbytes // 3),
     "csc": lambda a: spcacore.row_blocks(sp.csc_array(a), block_bytes=a.nbytes // 3),
-    "dask": lambda a: from_array(a, chunks=((0, 700, 1, len(a) - 701), 7)),
+    "dask": lambda a: from_array(a, chunks=((0, 700, 1, len(a) - 701), 17)),
     "sparse dask": lambda a: from_array(a, chunks=(500, -1)).map_blocks(sp.csr_matrix),
 }
 CALLS = {
@@ -76,15 +77,27 @@ def agree(result, expected, names, tol):
         np.testing.assert_allclose(a, b, rtol=0, atol=tol * max(1, np.abs(b).max(initial=0)), err_msg=name)
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", CALLS)
+@functools.cache
+def in_memory(name, dtype):
+    return CALLS[name](data(dtype=dtype))
+
+
+def in_turn():
+    """Each call of each kind of blocks in one of the two dtypes by default; the other is slow."""
+    for i, name in enumerate(CALLS):
+        for j, kind in enumerate(KINDS):
+            if kind == "one row at a time" and name not in ("random features", "sparse_lda, shrunk"):
+                continue  # takes as many passes as any other, each of 1300 blocks
+            for d, dtype in enumerate((np.float64, np.float32)):
+                slow = [pytest.mark.slow] * ((i + j + d) % 2)
+                yield pytest.param(name, kind, dtype, id=f"{name}-{kind}-{dtype.__name__}", marks=slow)
+
+
+@pytest.mark.parametrize(("name", "kind", "dtype"), list(in_turn()))
 def test_the_same_result_as_in_memory(name, kind, dtype):
-    X = data(dtype=dtype)
-    if kind == "one row at a time" and name not in ("random features", "sparse_lda, shrunk"):
-        pytest.skip("takes as many passes as any other, each of 1300 blocks")
-    expected, result = (CALLS[name](M) for M in (X, KINDS[kind](X)))
-    agree(result, expected, FIELDS[name.split(",")[0]], 1e-9 if dtype == np.float64 else 1e-3)
+    result = CALLS[name](KINDS[kind](data(dtype=dtype)))
+    tol = 1e-9 if dtype == np.float64 else 1e-3
+    agree(result, in_memory(name, dtype), FIELDS[name.split(",")[0]], tol)
 
 
 @pytest.mark.parametrize("kind", KINDS)
