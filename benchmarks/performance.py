@@ -10,7 +10,6 @@ completed, with --load.
 import json
 import os
 import platform
-import re
 import statistics
 import subprocess
 import sys
@@ -407,11 +406,7 @@ def main():
             measure_peers(m, options)
     if options.save:
         Path(options.save).write_text(json.dumps(m, indent=1))
-    text = document(m)
-    if options.output and options.output.exists():  # which has a section that is written by hand
-        kept = re.search(r"(?ms)^## Threads\n.*?(?=^## )", options.output.read_text(encoding="utf-8"))
-        text = text.replace("## Targets\n", f"{kept[0]}## Targets\n") if kept else text
-    pages.write(text, options.output)
+    pages.write(document(m), options.output)
 
 
 if __name__ == "__main__":

@@ -13,29 +13,10 @@ from ._limits import NAME_LETTERS, READ_COMPONENTS, READ_VARIABLES
 from ._messages import counted
 
 __all__ = [
-    "STYLE",
-    "aligned_lines",
-    "bars",
-    "cell",
-    "component_columns",
-    "gap",
-    "html_of",
-    "html_page",
-    "html_table",
-    "leading",
-    "leading_of_all",
-    "loading_cell",
-    "name_of",
-    "notes_of",
-    "paragraph",
-    "percent",
-    "percentages",
-    "printable",
-    "shortened",
-    "significant",
-    "text_of",
-    "title_of",
-]
+    "STYLE", "aligned_lines", "bars", "cell", "component_columns", "gap", "html_of", "html_page",
+    "html_table", "leading", "leading_of_all", "loading_cell", "name_of", "notes_of", "paragraph", "percent",
+    "percentages", "printable", "shortened", "significant", "text_of", "title_of",
+]  # fmt: skip
 __dir__ = __all__.copy
 
 _LIGHT = "--above:#e58c7d;--below:#84b5d8;--share:#0072b2;--dense:#b5b5b5"

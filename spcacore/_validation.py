@@ -15,31 +15,11 @@ from numpy.typing import NDArray
 from ._messages import counted, refuse_no_array, warn_repeated
 
 __all__ = [
-    "LARGEST",
-    "Hook",
-    "aligned",
-    "as_seed",
-    "check_bool",
-    "check_callback",
-    "check_choice",
-    "check_flag_or_vector",
-    "check_sample_weight",
-    "column_names",
-    "float_type",
-    "framed",
-    "group_labels",
-    "has_only_products",
-    "integer",
-    "is_operator",
-    "is_row_blocks",
-    "is_sparse",
-    "number",
-    "output_array",
-    "per_component",
-    "raise_not_finite",
-    "real_array",
-    "refuse_not_finite",
-]
+    "LARGEST", "Hook", "aligned", "as_seed", "check_bool", "check_callback", "check_choice",
+    "check_flag_or_vector", "check_sample_weight", "column_names", "float_type", "framed", "group_labels",
+    "has_only_products", "integer", "is_operator", "is_row_blocks", "is_sparse", "number", "output_array",
+    "per_component", "raise_not_finite", "real_array", "refuse_not_finite",
+]  # fmt: skip
 __dir__ = __all__.copy
 
 _NUMBERS = (int, float, np.floating, np.integer)

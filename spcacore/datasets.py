@@ -13,14 +13,9 @@ from ._types import RandomSource
 from ._validation import integer, number, real_array
 
 __all__ = [
-    "Correlation",
-    "Samples",
-    "load_blood_cells",
-    "load_help_topics",
-    "load_pitprops",
-    "load_stocks",
+    "Correlation", "Samples", "load_blood_cells", "load_help_topics", "load_pitprops", "load_stocks",
     "make_spiked",
-]
+]  # fmt: skip
 __dir__ = __all__.copy
 
 

@@ -19,20 +19,9 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 __all__ = [
-    "DSPCAComponent",
-    "ExactComponent",
-    "GreedyComponent",
-    "LoadingsResult",
-    "Named",
-    "PMDComponent",
-    "Readable",
-    "SparseComponent",
-    "check_names",
-    "check_scores",
-    "frame",
-    "labels",
-    "to_data_units",
-]
+    "DSPCAComponent", "ExactComponent", "GreedyComponent", "LoadingsResult", "Named", "PMDComponent",
+    "Readable", "SparseComponent", "check_names", "check_scores", "frame", "labels", "to_data_units",
+]  # fmt: skip
 __dir__ = __all__.copy
 
 _ELSEWHERE = {  # what other packages call an attribute: where it is here

@@ -25,18 +25,9 @@ from .table import Table, UserError, compressed
 from .text import read_text
 
 __all__ = [
-    "FORMATS",
-    "FORMULA",
-    "READERS",
-    "loadings_table",
-    "quoted",
-    "read",
-    "read_lines",
-    "read_loadings",
-    "symmetric",
-    "unquoted",
-    "where_not_finite",
-]
+    "FORMATS", "FORMULA", "READERS", "loadings_table", "quoted", "read", "read_lines", "read_loadings",
+    "symmetric", "unquoted", "where_not_finite",
+]  # fmt: skip
 __dir__ = __all__.copy
 
 FORMULA = re.compile(r"'*[=+\-@\t\r]")  # what a spreadsheet computes, with or without quotes before it

@@ -24,24 +24,10 @@ from .reading import quoted
 from .table import UserError
 
 __all__ = [
-    "SCHEMA",
-    "check_outputs",
-    "json_loading",
-    "json_result",
-    "plain",
-    "print_aligned",
-    "print_json",
-    "print_loading",
-    "print_matrix",
-    "print_result",
-    "result_fields",
-    "write",
-    "write_csv",
-    "write_matrix",
-    "write_npz",
-    "write_result",
-    "write_scores",
-]
+    "SCHEMA", "check_outputs", "json_loading", "json_result", "plain", "print_aligned", "print_json",
+    "print_loading", "print_matrix", "print_result", "result_fields", "write", "write_csv", "write_matrix",
+    "write_npz", "write_result", "write_scores",
+]  # fmt: skip
 __dir__ = __all__.copy
 
 _OF_COMPONENTS = (

@@ -22,19 +22,9 @@ from .report import check_outputs, write
 from .table import Table, UserError
 
 __all__ = [
-    "ACROSS",
-    "OPTIONS",
-    "PICTURES",
-    "SPARSITY",
-    "TABLES",
-    "Task",
-    "check_matplotlib",
-    "check_together",
-    "checked_options",
-    "draw_figure",
-    "given_sparsity",
-    "method_options",
-]
+    "ACROSS", "OPTIONS", "PICTURES", "SPARSITY", "TABLES", "Task", "check_matplotlib", "check_together",
+    "checked_options", "draw_figure", "given_sparsity", "method_options",
+]  # fmt: skip
 __dir__ = __all__.copy
 
 SPARSITY = {

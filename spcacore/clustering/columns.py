@@ -28,17 +28,9 @@ from ..operators.permutation import permuted_columns
 from ..operators.sparse_format import compressed
 
 __all__ = [
-    "PAIRS",
-    "Columns",
-    "Labels",
-    "Search",
-    "Weighted",
-    "as_columns",
-    "check_number_range",
-    "membership",
-    "require_memory",
-    "run_search",
-]
+    "PAIRS", "Columns", "Labels", "Search", "Weighted", "as_columns", "check_number_range", "matrix_product",
+    "membership", "require_memory", "run_search",
+]  # fmt: skip
 __dir__ = __all__.copy
 
 Labels = NDArray[np.intp]

@@ -36,13 +36,9 @@ from .columns import Array, Columns, as_columns, check_number_range, matrix_prod
 from .weights import Fit, WeightedResult, check_l1_bound, l1_threshold, warn_unless_converged
 
 __all__ = [
-    "METRICS",
-    "SparseDissimilarity",
-    "best_weights",
-    "check_iterations",
-    "sparse_dissimilarity",
+    "METRICS", "SparseDissimilarity", "best_weights", "check_iterations", "sparse_dissimilarity",
     "starting_vectors",
-]
+]  # fmt: skip
 __dir__ = __all__.copy
 
 METRICS = {"sqeuclidean": 2, "absolute": 1}  # the power of the differences that each adds

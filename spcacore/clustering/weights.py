@@ -20,13 +20,8 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 __all__ = [
-    "Fit",
-    "WeightedResult",
-    "check_l1_bound",
-    "check_l1_bounds",
-    "l1_threshold",
-    "warn_unless_converged",
-]
+    "Fit", "WeightedResult", "check_l1_bound", "check_l1_bounds", "l1_threshold", "warn_unless_converged",
+]  # fmt: skip
 __dir__ = __all__.copy
 
 

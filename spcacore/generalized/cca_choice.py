@@ -18,6 +18,9 @@ from ..operators.choice import Choice
 from .form import Array, Index
 from .pencil import Pencil, Solution
 
+__all__ = ["Chosen", "best_values"]
+__dir__ = __all__.copy
+
 
 class Chosen:
     """One side, in the units of its pencil."""

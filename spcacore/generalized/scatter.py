@@ -24,13 +24,8 @@ from ..operators.sparse_format import compressed
 from .form import Form
 
 __all__ = [
-    "BlockScatter",
-    "ClassOffset",
-    "DataScatter",
-    "WithinMatrix",
-    "WithinRows",
-    "ledoit_wolf_shrinkage",
-]
+    "BlockScatter", "ClassOffset", "DataScatter", "WithinMatrix", "WithinRows", "ledoit_wolf_shrinkage",
+]  # fmt: skip
 __dir__ = __all__.copy
 
 

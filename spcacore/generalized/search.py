@@ -31,15 +31,9 @@ from .form import Array, Index
 from .pencil import Pencil, Solution, Unbounded
 
 __all__ = [
-    "backward_search",
-    "first_variable",
-    "forward_search",
-    "gradient_search",
-    "greedy_searches",
-    "promising_variables",
-    "single_ratios",
-    "swap_search",
-]
+    "backward_search", "first_variable", "forward_search", "gradient_search", "greedy_searches",
+    "promising_variables", "single_ratios", "swap_search",
+]  # fmt: skip
 __dir__ = __all__.copy
 
 

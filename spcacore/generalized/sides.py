@@ -26,20 +26,9 @@ from ..operators.sparse_format import compressed
 from .form import Array, Form
 
 __all__ = [
-    "BlockSide",
-    "CrossCovariance",
-    "Pair",
-    "Side",
-    "both_sides",
-    "common_dtype",
-    "correlation",
-    "leading_singular_vector",
-    "max_abs_per_column",
-    "names_of",
-    "one_of_each",
-    "paired",
-    "speaking_of_y",
-]
+    "BlockSide", "CrossCovariance", "Known", "Pair", "Side", "both_sides", "common_dtype", "correlation",
+    "leading_singular_vector", "max_abs_per_column", "names_of", "one_of_each", "paired", "speaking_of_y",
+]  # fmt: skip
 __dir__ = __all__.copy
 
 Known = dict[str, Any] | None

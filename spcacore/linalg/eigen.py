@@ -24,12 +24,8 @@ from .._types import Array
 from .lapack import interruptible
 
 __all__ = [
-    "all_eigenpairs",
-    "largest_eigenpairs",
-    "leading_eigenpairs",
-    "leading_eigenvectors",
-    "products_of",
-]
+    "all_eigenpairs", "largest_eigenpairs", "leading_eigenpairs", "leading_eigenvectors", "products_of",
+]  # fmt: skip
 __dir__ = __all__.copy
 
 

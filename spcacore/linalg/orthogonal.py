@@ -17,20 +17,9 @@ from .._limits import GRAM_LOSS, IN_SPAN, NULL_DIRECTION, POLAR_ENTRIES, RANK, S
 from .._types import Array
 
 __all__ = [
-    "append_orthonormal",
-    "column_span",
-    "fix_sign",
-    "inverse_root",
-    "orthogonal_part",
-    "orthonormal",
-    "orthonormal_basis",
-    "polar_factor",
-    "procrustes",
-    "project_out",
-    "sign_of",
-    "unit",
-    "unit_columns",
-]
+    "append_orthonormal", "column_span", "fix_sign", "inverse_root", "orthogonal_part", "orthonormal",
+    "orthonormal_basis", "polar_factor", "procrustes", "project_out", "sign_of", "unit", "unit_columns",
+]  # fmt: skip
 __dir__ = __all__.copy
 
 # ---- signs ------------------------------------------------------------------------------------------

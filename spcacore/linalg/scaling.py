@@ -9,13 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
-    "even_exponent",
-    "exponent_above",
-    "exponent_of",
-    "largest_magnitude",
-    "power_of_two_scale",
+    "even_exponent", "exponent_above", "exponent_of", "largest_magnitude", "power_of_two_scale",
     "power_of_two_scales",
-]
+]  # fmt: skip
 __dir__ = __all__.copy
 
 

@@ -43,14 +43,9 @@ from .disjoint_supports import best_disjoint
 from .orthogonal_search import Loading, in_turn
 
 __all__ = [
-    "SUPPORTS",
-    "are_together",
-    "bounds_together",
-    "check_across",
-    "check_sizes",
-    "search_together",
+    "SUPPORTS", "are_together", "bounds_together", "check_across", "check_sizes", "search_together",
     "tell_found",
-]
+]  # fmt: skip
 __dir__ = __all__.copy
 
 SUPPORTS = ("free", "common", "disjoint")

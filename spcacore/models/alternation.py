@@ -40,20 +40,9 @@ from .refinement import NOT_CONVERGED, joint_variance, refined, refuse_constrain
 from .variance import TotalShare
 
 __all__ = [
-    "CONSTRAINTS",
-    "OBJECTIVES",
-    "check_certify",
-    "check_sparsities",
-    "check_total",
-    "explained_together",
-    "make_solver",
-    "prepare",
-    "problem_of",
-    "refine_all",
-    "refuse_sparsity",
-    "search",
-    "with_defaults",
-]
+    "CONSTRAINTS", "OBJECTIVES", "check_certify", "check_sparsities", "check_total", "explained_together",
+    "make_solver", "prepare", "problem_of", "refine_all", "refuse_sparsity", "search", "with_defaults",
+]  # fmt: skip
 __dir__ = __all__.copy
 
 CONSTRAINTS = ("orthogonal", "uncorrelated")

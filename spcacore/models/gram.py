@@ -33,20 +33,9 @@ from ..linalg.scaling import exponent_above
 from ..linalg.threads import Report, in_threads
 
 __all__ = [
-    "Kernel",
-    "KernelFunction",
-    "KernelMatrix",
-    "Rows",
-    "Vector",
-    "blocks",
-    "expanded",
-    "large",
-    "largest_magnitude",
-    "leading",
-    "signed",
-    "tiles",
-    "tolerance",
-]
+    "Kernel", "KernelFunction", "KernelMatrix", "Rows", "Vector", "blocks", "expanded", "large",
+    "largest_magnitude", "leading", "signed", "tiles", "tolerance",
+]  # fmt: skip
 __dir__ = __all__.copy
 
 KernelFunction = Callable[[Any, Any], Any]

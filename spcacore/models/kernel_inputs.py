@@ -27,15 +27,9 @@ from ..operators.sparse_format import compressed
 from .gram import largest_magnitude
 
 __all__ = [
-    "SlicedRows",
-    "as_kernel_input",
-    "as_rows",
-    "column_means",
-    "median_distance",
-    "of_block",
-    "positive",
+    "SlicedRows", "as_kernel_input", "as_rows", "column_means", "median_distance", "of_block", "positive",
     "sample_rows",
-]
+]  # fmt: skip
 __dir__ = __all__.copy
 
 

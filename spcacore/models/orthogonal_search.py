@@ -27,17 +27,9 @@ from ..solvers.truncated_power import TruncatedPower
 from .orthogonal_values import Array, Pattern, best_values, explained, nearest_orthogonal
 
 __all__ = [
-    "Loading",
-    "Supports",
-    "Trial",
-    "as_loadings",
-    "as_matrix",
-    "in_turn",
-    "on_supports",
-    "penalized_supports",
-    "supports_of",
-    "swapped",
-]
+    "Loading", "Supports", "Trial", "as_loadings", "as_matrix", "in_turn", "on_supports",
+    "penalized_supports", "supports_of", "swapped",
+]  # fmt: skip
 __dir__ = __all__.copy
 
 Loading = tuple[NDArray[np.intp], NDArray[Any]]

@@ -11,6 +11,9 @@ from .._types import Array, Index
 from ..operators.choice import Choice
 from .priors import Isotropic, Prior
 
+__all__ = ["chosen_support"]
+__dir__ = __all__.copy
+
 
 def chosen_support(prior: Prior, choice: Choice, r: Array, a: float, k: int) -> Index:
     """Greedy by units in r_S'(K_S)^-1 r_S - log det K_S, K = a I + L, from those that are included."""

@@ -39,17 +39,9 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 __all__ = [
-    "Banded",
-    "Diagonal",
-    "Isotropic",
-    "Prior",
-    "Sparse",
-    "Spectral",
-    "Vector",
-    "as_prior",
-    "grid_laplacian",
+    "Banded", "Diagonal", "Isotropic", "Prior", "Sparse", "Spectral", "Vector", "as_prior", "grid_laplacian",
     "refuse_negative",
-]
+]  # fmt: skip
 __dir__ = __all__.copy
 
 Vector = NDArray[np.float64]

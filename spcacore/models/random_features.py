@@ -31,14 +31,9 @@ from .gram import blocks
 from .kernel_inputs import as_rows, column_means, median_distance, of_block, positive, sample_rows
 
 __all__ = [
-    "Moments",
-    "RandomFeatures",
-    "feature_moments",
-    "feature_scores",
-    "map_rows",
-    "merge_moments",
+    "Moments", "RandomFeatures", "feature_moments", "feature_scores", "map_rows", "merge_moments",
     "random_fourier_features",
-]
+]  # fmt: skip
 __dir__ = __all__.copy
 
 

@@ -52,7 +52,10 @@ from .orthogonal_search import (
 )
 from .variance import checked_loadings, operator_variances
 
-__all__ = ["NOT_CONVERGED", "joint_variance", "quickly_refined", "refine", "refined", "refuse_constraint"]
+__all__ = [
+    "NOT_CONVERGED", "joint_variance", "quickly_refined", "refine", "refined", "refuse_constraint",
+    "with_sign",
+]  # fmt: skip
 __dir__ = __all__.copy
 
 NOT_CONVERGED = "refinement not converged in {} rounds"

@@ -18,6 +18,9 @@ from .._limits import SHAPED_NET_ROUNDS, SHAPED_NET_TOL
 from .._types import Array, Index
 from ..operators.choice import Choice
 
+__all__ = ["ShapedNet"]
+__dir__ = __all__.copy
+
 _EPS = float(np.finfo(np.float64).eps)
 
 

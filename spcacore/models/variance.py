@@ -20,15 +20,9 @@ from ..solvers.base import Solution
 from ..solvers.refitting import leading_vector
 
 __all__ = [
-    "DEFINITIONS",
-    "VARIANCE_DEFINITIONS",
-    "Additional",
-    "TotalShare",
-    "checked_loadings",
-    "explained_variance",
-    "operator_variances",
-    "renormalize",
-]
+    "DEFINITIONS", "VARIANCE_DEFINITIONS", "Additional", "TotalShare", "checked_loadings",
+    "explained_variance", "operator_variances", "renormalize",
+]  # fmt: skip
 __dir__ = __all__.copy
 
 VARIANCE_DEFINITIONS = ("cumulative", "adjusted", "raw", "regression")

@@ -23,7 +23,10 @@ from ..solvers.truncated_power import TruncatedPower
 from .prior_choice import chosen_support
 from .priors import Banded, Diagonal, Isotropic, Prior, Sparse, Spectral
 
-__all__ = ["Component", "ExpectationMaximization", "OnSupport", "Posterior", "Residual", "Search", "Vector"]
+__all__ = [
+    "Component", "ExpectationMaximization", "OnSupport", "Posterior", "Residual", "Search", "Vector",
+    "regressors",
+]  # fmt: skip
 __dir__ = __all__.copy
 
 Vector = NDArray[np.float64]

@@ -34,29 +34,11 @@ from .sparse_format import canonical_arrays, compressed
 from .statistics import Statistics, compressed_statistics, dense_statistics, merged
 
 __all__ = [
-    "Combine",
-    "Expected",
-    "RowBlocks",
-    "SlicedRows",
-    "TakenRows",
-    "as_kernel_input",
-    "backward",
-    "dense_rows",
-    "finite",
-    "forward",
-    "in_range",
-    "merged_moments",
-    "moments",
-    "naming_not_finite",
-    "not_finite",
-    "products",
-    "scaled_statistics",
-    "scores_of",
-    "statistics",
-    "submatrix",
-    "sum_parts",
+    "Combine", "Expected", "RowBlocks", "SlicedRows", "TakenRows", "as_kernel_input", "backward",
+    "dense_rows", "finite", "forward", "in_range", "merged_moments", "moments", "naming_not_finite",
+    "not_finite", "products", "scaled_statistics", "scores_of", "statistics", "submatrix", "sum_parts",
     "weighted_statistics",
-]
+]  # fmt: skip
 __dir__ = __all__.copy
 
 Combine = Callable[[list[Any]], Any]

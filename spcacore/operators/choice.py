@@ -16,7 +16,7 @@ from .._messages import counted
 from .._records import record
 from .._validation import group_labels, real_array
 
-__all__ = ["Choice", "Index", "variables_of"]
+__all__ = ["Choice", "Index", "knowledge", "variables_of"]
 __dir__ = __all__.copy
 
 Index = NDArray[np.intp]

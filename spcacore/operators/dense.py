@@ -22,13 +22,9 @@ from .statistics import Index, Statistics, dense_statistics
 from .working_set import WorkingSet
 
 __all__ = [
-    "DenseCovariance",
-    "DenseData",
-    "blas_layout",
-    "columns_as_float64",
-    "missing_problem",
+    "DenseCovariance", "DenseData", "blas_layout", "columns_as_float64", "missing_problem",
     "refuse_indefinite",
-]
+]  # fmt: skip
 __dir__ = __all__.copy
 
 

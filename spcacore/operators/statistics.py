@@ -15,14 +15,9 @@ from ..linalg.scaling import power_of_two_scales
 from .standardization import Standardization
 
 __all__ = [
-    "Statistics",
-    "compressed_statistics",
-    "dense_statistics",
-    "entries",
-    "merged",
-    "unit_deviation",
+    "Statistics", "compressed_statistics", "dense_statistics", "entries", "merged", "unit_deviation",
     "unit_of",
-]
+]  # fmt: skip
 __dir__ = __all__.copy
 
 

@@ -17,33 +17,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = [
-    "ABOVE",
-    "BELOW",
-    "CHOSEN",
-    "COLORS",
-    "DENSE",
-    "DIVERGING",
-    "LETTER_WIDTH",
-    "NO_LOADINGS",
-    "ORDINARY",
-    "PARAGRAPHS",
-    "SPARSE",
-    "VERBATIM",
-    "add_color_bar",
-    "add_grid",
-    "chosen_components",
-    "given_or_new_axes",
-    "hide_spines",
-    "label_rows",
-    "legend_above",
-    "loadings_of",
-    "percent",
-    "points_per_row",
-    "text_color",
-    "variable_names",
-    "variance_shares",
-    "write_in_the_middle",
-]
+    "ABOVE", "BELOW", "CHOSEN", "COLORS", "DENSE", "DIVERGING", "LETTER_WIDTH", "NO_LOADINGS", "ORDINARY",
+    "PARAGRAPHS", "SPARSE", "VERBATIM", "add_color_bar", "add_grid", "chosen_components", "given_or_new_axes",
+    "hide_spines", "label_rows", "legend_above", "loadings_of", "percent", "points_per_row", "text_color",
+    "variable_names", "variance_shares", "write_in_the_middle",
+]  # fmt: skip
 __dir__ = __all__.copy
 
 DIVERGING, ABOVE, BELOW = "RdBu_r", "#b2182b", "#2166ac"

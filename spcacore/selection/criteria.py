@@ -36,16 +36,9 @@ from .stable_variables import stability
 from .tuning import Array, ByValue, NamedArray, Plan, SparsityPath
 
 __all__ = [
-    "CRITERIA",
-    "NOT_FOR_CHOICES",
-    "RULES",
-    "Callback",
-    "ProgressCounter",
-    "SparsitySelection",
-    "select_n_components",
-    "select_sparsity",
-    "sparsity_path",
-]
+    "CRITERIA", "NOT_FOR_CHOICES", "RULES", "Callback", "ProgressCounter", "SparsitySelection",
+    "select_n_components", "select_sparsity", "sparsity_path",
+]  # fmt: skip
 __dir__ = __all__.copy
 
 CRITERIA = ("cv", "permutation", "sparseness", "bic", "stability")

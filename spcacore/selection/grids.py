@@ -13,6 +13,9 @@ from .._messages import counted
 from .._validation import integer, number
 from ..solvers.table import SPARSITY
 
+__all__ = ["component_grids", "sparsity_values"]
+__dir__ = __all__.copy
+
 
 def sparsity_values(X: Any, parameter: str, given: dict[str, Any], options: dict[str, Any]) -> NDArray[Any]:
     """The values, from the sparsest to the densest."""

@@ -27,19 +27,9 @@ from ..solvers.table import SOLVERS
 from .candidates import CandidateRefits
 
 __all__ = [
-    "RESAMPLINGS",
-    "ClassRefits",
-    "ComponentRefits",
-    "PairRefits",
-    "Refit",
-    "Refits",
-    "RowRefits",
-    "Sparse",
-    "WeightedRefits",
-    "columns_of",
-    "drawn_weights",
-    "taken",
-]
+    "RESAMPLINGS", "ClassRefits", "ComponentRefits", "PairRefits", "Refit", "Refits", "RowRefits", "Sparse",
+    "WeightedRefits", "columns_of", "drawn_weights", "taken",
+]  # fmt: skip
 __dir__ = __all__.copy
 
 RESAMPLINGS = ("complementary", "half", "bootstrap")

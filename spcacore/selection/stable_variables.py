@@ -50,7 +50,7 @@ from .resampling import (
 from .stability_result import Stability, assembled
 from .tuning import NamedArray
 
-__all__ = ["ALIGNMENTS", "MODELS", "WEIGHTED", "Callback", "stability"]
+__all__ = ["ALIGNMENTS", "ASSUMPTIONS", "MODELS", "WARM", "WEIGHTED", "Callback", "stability"]
 __dir__ = __all__.copy
 
 MODELS = ("sparse_pca", "spca", "sca", "soppca", "sparse_cca", "sparse_lda")

@@ -51,15 +51,7 @@ from .grids import component_grids, sparsity_values
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = [
-    "ByValue",
-    "HeldOutRows",
-    "NamedArray",
-    "Plan",
-    "SparsityPath",
-    "left_out_error",
-    "sparsity_values",
-]
+__all__ = ["ByValue", "HeldOutRows", "NamedArray", "Plan", "SparsityPath", "left_out_error"]
 __dir__ = __all__.copy
 
 

@@ -47,23 +47,10 @@ from ..progress import Callback, Progress
 from ..results import SparseComponent
 
 __all__ = [
-    "Ended",
-    "IterativeSolver",
-    "ProgressClock",
-    "ProgressHook",
-    "Report",
-    "Run",
-    "Solution",
-    "Solver",
-    "check_choice_of",
-    "check_start",
-    "choice_options",
-    "drop_zeros",
-    "ended",
-    "hook_of_component",
-    "progress_hook",
-    "run_one",
-]
+    "Ended", "IterativeSolver", "ProgressClock", "ProgressHook", "Report", "Run", "Solution", "Solver",
+    "check_choice_of", "check_start", "choice_options", "drop_zeros", "ended", "hook_of_component",
+    "progress_hook", "run_one",
+]  # fmt: skip
 __dir__ = __all__.copy
 
 Report = Callable[[int], object]  # told the number of iterations

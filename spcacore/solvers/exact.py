@@ -53,13 +53,9 @@ from .truncated_power import TruncatedPower
 from .unit_tree import UnitTree
 
 __all__ = [
-    "BranchAndBound",
-    "Proof",
-    "branch_and_bound",
-    "refuse_large",
-    "solve_to_optimality",
+    "BranchAndBound", "Proof", "branch_and_bound", "refuse_large", "solve_to_optimality",
     "surviving_variables",
-]
+]  # fmt: skip
 __dir__ = __all__.copy
 
 

@@ -22,15 +22,9 @@ from .base import Report, Solution, ended
 from .signed import signed_vector
 
 __all__ = [
-    "Run",
-    "Span",
-    "best_of_bounded",
-    "best_run",
-    "is_better",
-    "leading_vector",
-    "penalty_continuation",
+    "Run", "Span", "best_of_bounded", "best_run", "is_better", "leading_vector", "penalty_continuation",
     "refit",
-]
+]  # fmt: skip
 __dir__ = __all__.copy
 
 Run = Callable[[_core.Operator, NDArray[np.intp], NDArray[Any]], tuple[Any, ...]]

@@ -27,14 +27,8 @@ from .base import Report, Solution, ended
 from .refitting import leading_vector
 
 __all__ = [
-    "Raced",
-    "Start",
-    "finishers",
-    "power_start",
-    "promising_variables",
-    "search_starts",
-    "variance_alone",
-]
+    "Raced", "Start", "finishers", "power_start", "promising_variables", "search_starts", "variance_alone",
+]  # fmt: skip
 __dir__ = __all__.copy
 
 Start = tuple[NDArray[np.intp], NDArray[Any], tuple[int, ...]]

@@ -19,7 +19,7 @@ from .bordered_pencil import Pencil
 from .choosing import swap_units
 from .refitting import refit
 
-__all__ = ["best_swap", "rows_of", "swap_search"]
+__all__ = ["best_swap", "may_exceed", "rows_of", "swap_search"]
 __dir__ = __all__.copy
 
 
