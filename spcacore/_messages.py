@@ -5,11 +5,16 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Collection, Iterable, Mapping, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
-__all__ = ["counted", "instead_of", "listed", "refuse_no_array", "repeated", "warn_repeated"]
+__all__ = ["counted", "instead_of", "listed", "quiet", "refuse_no_array", "repeated", "warn", "warn_repeated"]
 __dir__ = __all__.copy
+
+_WITHIN = ("spcacore", "sklearn")  # whose lines are not the user's
+_UNSAID: ContextVar[tuple[str, ...]] = ContextVar("unsaid", default=())
 
 # What other packages call an option: the names that it has here, or a sentence.
 _INSTEAD: dict[str, tuple[str, ...] | str] = {
@@ -107,11 +112,30 @@ def refuse_no_array(x: Any, name: str) -> None:
         )
 
 
+def warn(message: str) -> None:
+    """A RuntimeWarning of the line that called the package, unless a caller within it is `quiet`."""
+    if not any(message.startswith(beginning) for beginning in _UNSAID.get()):
+        warnings.warn(message, RuntimeWarning, stacklevel=_outside())
+
+
+@contextmanager
+def quiet(beginning: str = "") -> Iterator[None]:
+    """Leave out warnings that begin so, in this thread and its tasks.
+
+    `warnings.catch_warnings` would silence other threads of the program, too.
+    """
+    token = _UNSAID.set((*_UNSAID.get(), beginning))
+    try:
+        yield
+    finally:
+        _UNSAID.reset(token)
+
+
 def warn_repeated(names: tuple[str, ...] | None) -> None:
     """Warn of names that several variables have, as which a result cannot tell apart."""
     if names is None or len(set(names)) == len(names):
         return
-    warnings.warn(repeated(names), RuntimeWarning, stacklevel=_outside())
+    warn(repeated(names))
 
 
 def repeated(names: Collection[str]) -> str:
@@ -125,6 +149,6 @@ def repeated(names: Collection[str]) -> str:
 def _outside() -> int:
     """How far up the stack the caller of the package is, for a warning of the function that asks."""
     depth, frame = 1, sys._getframe(1)
-    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] == "spcacore":
+    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in _WITHIN:
         depth, frame = depth + 1, frame.f_back  # type: ignore[assignment]
     return depth

@@ -94,7 +94,7 @@ def test_bits_of_large_calls(name, entries):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n_threads", (2, *MANY))
+@pytest.mark.parametrize("n_threads", [2, *MANY])
 @pytest.mark.parametrize("entries", ENTRIES)
 def test_bits_of_large_calls_by_many_threads(entries, n_threads):
     for name in LARGE:

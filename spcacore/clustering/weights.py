@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._messages import counted
+from .._messages import counted, warn
 from .._validation import number, real_array
 from ..results import frame, labels
 from .columns import Array, Labels
@@ -97,4 +96,4 @@ def check_l1_bounds(values: Any, p: int) -> list[float]:
 
 def warn_unless_converged(converged: bool, max_iter: int) -> None:
     if not converged:
-        warnings.warn(f"not converged in {counted(max_iter, 'iteration')}", RuntimeWarning, stacklevel=3)
+        warn(f"not converged in {counted(max_iter, 'iteration')}")

@@ -7,7 +7,6 @@ One pair after another, by penalized matrix decomposition (cca_pmd.py) or as a g
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._limits import CCA_ROUNDS, CCA_TOL
-from .._messages import counted
+from .._messages import counted, warn
 from .._types import Groups, MatrixLike, Switch, Variables
 from .._validation import (
     LARGEST,
@@ -337,11 +336,9 @@ def _pairs(
             break
         if pair is None:
             if t == 0:
-                warnings.warn("X and Y have nothing in common", RuntimeWarning, stacklevel=3)
+                warn("X and Y have nothing in common")
             else:
-                warnings.warn(
-                    f"only {t} of {counted(r, 'pair')}: nothing is left", RuntimeWarning, stacklevel=3
-                )
+                warn(f"only {t} of {counted(r, 'pair')}: nothing is left")
             break
         found.append(pair)
         correlations.append(correlation(x.matvec(pair.u), y.matvec(pair.v)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -12,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import _core
 from .._limits import PENCIL_ALL_SWAPS_WORK, PENCIL_GREEDY_WORK, PENCIL_LEFT, SYMMETRY, TIE
-from .._messages import counted
+from .._messages import counted, warn
 from .._types import MatrixLike, RandomSource
 from .._validation import (
     Hook,
@@ -239,9 +238,7 @@ def directions(pencil: Pencil, options: Options, hook: Hook | None) -> SparseEig
         if found and not x.objective > max(
             PENCIL_LEFT.of(pencil.dtype) * abs(found[0].objective), pencil.rounding(x)
         ):
-            warnings.warn(
-                f"only {t} of {counted(r, 'direction')}: nothing is left", RuntimeWarning, stacklevel=3
-            )
+            warn(f"only {t} of {counted(r, 'direction')}: nothing is left")
             break
         if options.certify and not (hook is not None and hook.ended):
             bound = min(pencil_bounds(pencil, k, start=x.index).values(), default=None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._limits import REFINEMENT_ROUNDS
-from .._messages import counted, instead_of, listed
+from .._messages import counted, instead_of, listed, warn
 from .._validation import Hook, as_seed, check_bool, check_choice, integer, per_component
 from ..operators.choice import knowledge
 from ..operators.deflation import DEFLATIONS, PROJECTION, DeflatedOperator, Deflation
@@ -307,13 +306,11 @@ def search(
     if quiet:
         return found
     if lacking is not None:
-        warnings.warn(lacking, RuntimeWarning, stacklevel=3)
+        warn(lacking)
     some = [t for t, x in enumerate(found) if not x.converged]
     if some:
-        warnings.warn(
-            f"component{'s' * (len(some) > 1)} {', '.join(map(str, some))} not converged in {limit}",
-            RuntimeWarning, stacklevel=3,
-        )  # fmt: skip
+        which = f"component{'s' * (len(some) > 1)} {', '.join(map(str, some))}"
+        warn(f"{which} not converged in {limit}")
     return found
 
 
@@ -425,7 +422,7 @@ def refine_all(
         settings["seed"], hook,
     )  # fmt: skip
     if not (converged or quiet or (hook is not None and hook.ended)):
-        warnings.warn(NOT_CONVERGED.format(REFINEMENT_ROUNDS), RuntimeWarning, stacklevel=3)
+        warn(NOT_CONVERGED.format(REFINEMENT_ROUNDS))
     state = DeflatedOperator.from_problem(problem, DEFLATIONS["generalized"])
     out = []
     for x, (index, entries) in zip(found, loadings, strict=True):

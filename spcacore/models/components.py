@@ -485,7 +485,7 @@ def components_result(
         gap = 1 - np.array([f.objective for f in found]) / bounds
     in_units = np.asarray(problem.in_units(variances))
     if not quiet:
-        warn_out_of_range(variances, in_units, stacklevel=3)
+        warn_out_of_range(variances, in_units)
     return SparsePCAResult(
         loadings=V,
         explained_variance=in_units,

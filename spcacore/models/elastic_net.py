@@ -6,7 +6,6 @@ Alternates elastic nets for B, given V, with V = the polar factor of X'X B, give
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import _core
 from .._limits import JOINING_VARIABLES, LARGEST_RIDGE, SAMPLE_ORDER, WORKING_SET_VARIABLES
-from .._messages import counted
+from .._messages import counted, warn
 from .._records import record
 from .._types import Groups, Kind, OperatorLike, Switch, Variables, Weights
 from .._validation import LARGEST, check_callback, integer, number, per_component, real_array
@@ -421,7 +420,7 @@ class _ElasticNets:
             last[guess],
         )
         if status > 0:
-            warnings.warn("the path of an elastic net did not come to its end", RuntimeWarning, stacklevel=4)
+            warn("the path of an elastic net did not come to its end")
         b = np.zeros_like(c)
         b[index] = value
         return b, level
@@ -511,18 +510,13 @@ def _result(
     loadings = (B if signed else np.stack([fix_sign(b) for b in B.T], axis=1)) + 0.0  # no zero with a sign
     empty = np.flatnonzero(~loadings.any(axis=0))
     if len(empty):
-        warnings.warn(
-            f"the penalty leaves {len(empty)} loadings without nonzeros, the first at {empty[0]}",
-            RuntimeWarning, stacklevel=3,
-        )  # fmt: skip
+        warn(f"the penalty leaves {len(empty)} loadings without nonzeros, the first at {empty[0]}")
     if not converged:
-        warnings.warn(
-            f"not converged in {counted(len(objective), 'iteration')}", RuntimeWarning, stacklevel=3
-        )
+        warn(f"not converged in {counted(len(objective), 'iteration')}")
     variances = [operator_variances(problem, loadings, how) for how in ("cumulative", "adjusted")]
     total = None if problem.diagonal is None else float(problem.diagonal.sum())
     explained = problem.in_units(variances[0])
-    warn_out_of_range(variances[0], explained, stacklevel=3)
+    warn_out_of_range(variances[0], explained)
     return SPCAResult(
         loadings=loadings.astype(dtype),
         explained_variance=explained,

@@ -134,7 +134,7 @@ def from_loadings(
     V = V[:, None] if V.ndim == 1 else V
     variances = operator_variances(problem, V, "cumulative")
     in_units = np.asarray(problem.in_units(variances))
-    warn_out_of_range(variances, in_units, stacklevel=2)
+    warn_out_of_range(variances, in_units)
     ratio = None
     if problem.diagonal is not None:
         total = float(problem.diagonal.sum())

@@ -7,7 +7,6 @@ once, into an n x n array for LAPACK or Lanczos, or again for each product of a 
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -26,6 +25,7 @@ from .._limits import (
     SYMMETRY,
     TILE_ROWS,
 )
+from .._messages import warn
 from .._records import record
 from .._validation import is_sparse, real_array
 from ..linalg.eigen import leading_eigenpairs
@@ -384,7 +384,7 @@ def _block_lanczos(
             Q[:, :half], W[:, :half] = Q[:, :k] @ S[:, :half], W[:, :k] @ S[:, :half]
             T[:half, :half], k = np.diag(values[:half]), half
     else:
-        warnings.warn(f"not converged in {LANCZOS_PASSES} products", RuntimeWarning, stacklevel=4)
+        warn(f"not converged in {LANCZOS_PASSES} products")
     return values[:r], Q[:, :k] @ S[:, :r]
 
 

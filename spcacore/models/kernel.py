@@ -332,7 +332,7 @@ def kernel_pca(
         scores = (U * np.ldexp(np.sqrt(values), half)).astype(data.dtype)
         coefficients = (U * np.ldexp(1 / np.sqrt(values), half - matrix.exponent)).astype(data.dtype)
         eigenvalues = np.ldexp(values, 2 * half)
-    warn_out_of_range(values, eigenvalues, stacklevel=2)
+    warn_out_of_range(values, eigenvalues)
     return KernelPCAResult(
         scores=scores,
         eigenvalues=eigenvalues,

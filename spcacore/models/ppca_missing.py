@@ -7,7 +7,6 @@ covariance of z is `s2 M^-1`. Rows that observe the same variables share M.
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from .._limits import COPIED_ENTRIES
-from .._messages import counted
+from .._messages import counted, warn
 from .._types import Array
 from .._validation import Hook, refuse_not_finite
 from ..linalg.eigen import leading_eigenpairs
@@ -152,7 +151,7 @@ def fit_missing(problem: Problem, r: int, ddof: int, max_iter: int, tol: float, 
         if converged or stop:
             break
     if not converged:
-        warnings.warn(f"not converged in {counted(len(trace), 'iteration')}", RuntimeWarning, stacklevel=3)
+        warn(f"not converged in {counted(len(trace), 'iteration')}")
     if ddof:
         W, noise = W * math.sqrt(n / (n - 1)), noise * n / (n - 1)
     likelihood = _em_step(Y, seen, masks, which, W, mu, noise, center)[0]

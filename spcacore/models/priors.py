@@ -9,7 +9,6 @@ the derivative of the log determinant.
 from __future__ import annotations
 
 import itertools
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +28,7 @@ from .._limits import (
     TRACE_ENTRIES,
     TRACE_STEPS,
 )
-from .._messages import counted
+from .._messages import counted, warn
 from .._records import record
 from .._validation import integer, is_sparse, real_array, refuse_not_finite
 from ..linalg.lapack import interruptible
@@ -263,10 +262,7 @@ class Sparse:
             before, rz = rz, np.sum(R * Z, axis=0)
             D = Z + np.where(before > 0, rz / np.where(before > 0, before, 1), 0) * D
         else:
-            warnings.warn(
-                "the precision is so ill-conditioned that its systems are solved roughly", RuntimeWarning,
-                stacklevel=2,
-            )  # fmt: skip
+            warn("the precision is so ill-conditioned that its systems are solved roughly")  # fmt: skip
         return X.reshape(V.shape)
 
     def product(self, v: Vector) -> Vector:

@@ -9,7 +9,6 @@ eigenvectors (Tipping and Bishop 1999, equations 7 and 8). Then `W'W + s2 I = di
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._limits import COPIED_ENTRIES
-from .._messages import counted
+from .._messages import counted, warn
 from .._types import Array, Kind, MatrixLike, RandomSource, Switch, Weights
 from .._validation import (
     aligned,
@@ -408,10 +407,8 @@ def ppca(
     values, U, rest = leading_and_rest(problem, X, r, total)
     noise = rest / (problem.p - r) if r < problem.p else 0.0
     if rest == 0 and r < problem.p:
-        warnings.warn(
-            f"X has rank {r}, so {counted(r, 'component')} can leave no noise, "
-            "and the likelihood is unbounded: it is given as inf", RuntimeWarning, stacklevel=2,
-        )  # fmt: skip
+        warn(f"X has rank {r}, so {counted(r, 'component')} can leave no noise, "
+            "and the likelihood is unbounded: it is given as inf")  # fmt: skip
     likelihood = None
     if n is not None:
         if ddof == 0:
@@ -477,7 +474,7 @@ def _result(
         W = U * np.sqrt(np.maximum(values - noise, 0))
         loadings = np.ldexp(W, problem.exponent // 2).astype(problem.operator.dtype)
     explained, s2 = np.asarray(problem.in_units(values)), float(problem.in_units(noise))
-    warn_out_of_range(np.append(values, noise), np.append(explained, s2), stacklevel=3)
+    warn_out_of_range(np.append(values, noise), np.append(explained, s2))
     free = p * r - r * (r - 1) // 2 + (r < p) + (p if center else 0)
     result = PPCAResult(
         loadings=loadings,

@@ -8,7 +8,6 @@ where that variance, computed for both, rises; the sweep ends where the search i
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -26,6 +25,7 @@ from .._limits import (
     SMALL_ORDER,
     TRANSFERS,
 )
+from .._messages import warn
 from .._records import record
 from .._types import Groups, Kind, MatrixLike, RandomSource, Switch, Variables
 from .._validation import Hook, as_seed, check_callback, check_choice, integer, number, per_component
@@ -176,7 +176,7 @@ def refine(
     start = [(np.flatnonzero(v), v[v != 0].astype(problem.operator.dtype)) for v in V.T]
     best, converged = refined(problem, start, sizes, constraint, n_restarts, max_iter, tol, seed, hook)
     if not (converged or (hook is not None and hook.ended)):
-        warnings.warn(NOT_CONVERGED.format(max_iter), RuntimeWarning, stacklevel=2)
+        warn(NOT_CONVERGED.format(max_iter))
     V = as_matrix(problem.p, [(index, with_sign(problem, index, value)) for index, value in best])
     return V.astype(problem.operator.dtype)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import _core
-from .._messages import counted
+from .._messages import counted, warn
 from .._types import Kind, MatrixLike, Rotation, Switch, Thresholding, Weights
 from .._validation import (
     Hook,
@@ -392,7 +391,6 @@ def _iterate(
     max_iter: int,
     tol: float,
     hook: Hook | None,
-    stacklevel: int = 3,
 ) -> tuple[int, bool]:
     """Steps until none rotates a column by a sine above `tol`: their number, and whether that was reached."""
     n_iter = 0
@@ -403,7 +401,7 @@ def _iterate(
             return n_iter, True
         if stop:
             break
-    warnings.warn(f"not converged in {counted(n_iter, 'iteration')}", RuntimeWarning, stacklevel=stacklevel)
+    warn(f"not converged in {counted(n_iter, 'iteration')}")
     return n_iter, False
 
 

@@ -19,7 +19,6 @@ and m is replaced by the best combination of itself and the two before it, where
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -30,7 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
 from .._limits import STRUCTURED_TOL
-from .._messages import counted
+from .._messages import counted, warn
 from .._types import Groups, Kind, MatrixLike, RandomSource, Variables, Weights
 from .._validation import (
     Hook,
@@ -432,14 +431,11 @@ def _fit(
 
     components = _fit_components(problem, n, r, stop, sizes, deflation, unit, start_search, known, hook)
     if stop and components and not components[0].gain > 0:
-        warnings.warn("not even the first component raises the free energy", RuntimeWarning, stacklevel=3)
+        warn("not even the first component raises the free energy")
     unconverged = [t for t, c in enumerate(components) if not c.converged]
     if unconverged:
-        warnings.warn(
-            f"component{'s' * (len(unconverged) > 1)} {', '.join(map(str, unconverged))} not converged in "
-            f"{counted(max_iter, 'iteration')}",
-            RuntimeWarning, stacklevel=3,
-        )  # fmt: skip
+        warn(f"component{'s' * (len(unconverged) > 1)} {', '.join(map(str, unconverged))} not converged in "
+            f"{counted(max_iter, 'iteration')}")  # fmt: skip
     return _result(X, problem, components, n, method, deflation, kind, options | {"cardinality": sizes})
 
 
@@ -530,7 +526,7 @@ def _result(
     variances = operator_variances(problem, loadings.astype(np.float64), "cumulative")
     assert problem.diagonal is not None
     explained = np.asarray(problem.in_units(variances))
-    warn_out_of_range(variances, explained, stacklevel=4)
+    warn_out_of_range(variances, explained)
     noises = np.array([float(problem.in_units(c.noise)) for c in components])
     result = StructuredPCAResult(
         loadings=loadings,

@@ -109,7 +109,7 @@ def explained_variance(
         return operator_variances(problem, V, definition) / total
     inside = operator_variances(problem, V, definition)
     variances = problem.in_units(inside)
-    warn_out_of_range(inside, variances, stacklevel=2)
+    warn_out_of_range(inside, variances)
     return variances
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import ALL_VECTORS_ORDER, DENSE_WORK, WIDE_SAMPLES
-from .._messages import counted
+from .._messages import counted, warn
 from ..linalg.eigen import leading_eigenvectors
 from ..linalg.lapack import interruptible
 from .problem import Problem
@@ -27,9 +25,7 @@ def leading_vectors(problem: Problem, r: int) -> NDArray[np.float64]:
     if rank == 0:
         raise ValueError("X has no variance")
     if rank < r:
-        warnings.warn(
-            f"X has only {rank} of the {counted(r, 'component')} asked for", RuntimeWarning, stacklevel=3
-        )
+        warn(f"X has only {rank} of the {counted(r, 'component')} asked for")
     return np.asfortranarray(vectors[:, :rank])
 
 

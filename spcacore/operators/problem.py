@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
+from .._messages import warn
 from .._records import record
 from .choice import Choice
 from .missing import MissingData
@@ -23,13 +23,13 @@ OUT_OF_RANGE = "a variance exceeds the number range and is given as inf"
 BELOW_RANGE = "a variance is below the number range and is given as 0"
 
 
-def warn_out_of_range(inside: Any, given: Any, stacklevel: int) -> None:
+def warn_out_of_range(inside: Any, given: Any) -> None:
     """Where a variance is not what it is in the operator's units, but inf or 0."""
     given = np.asarray(given)
     if not np.isfinite(given).all():
-        warnings.warn(OUT_OF_RANGE, RuntimeWarning, stacklevel=stacklevel + 1)
+        warn(OUT_OF_RANGE)
     if ((given == 0) & (np.asarray(inside) != 0)).any():
-        warnings.warn(BELOW_RANGE, RuntimeWarning, stacklevel=stacklevel + 1)
+        warn(BELOW_RANGE)
 
 
 @dataclass(frozen=True)

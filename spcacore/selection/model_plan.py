@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._limits import GRID_CARDINALITY
-from .._messages import listed
+from .._messages import listed, quiet
 from .._validation import as_seed, integer
 from ..linalg.orthogonal import unit_columns
 from ..linalg.threads import Report
@@ -96,13 +95,11 @@ class ModelPlan(Plan):
         return out
 
     def cross_validated(self, *arguments: Any) -> Array:
-        with warnings.catch_warnings():  # of each fold
-            warnings.simplefilter("ignore", RuntimeWarning)
+        with quiet():  # of each fold
             return super().cross_validated(*arguments)
 
     def permuted(self, *arguments: Any) -> Array:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)
+        with quiet():
             return super().permuted(*arguments)
 
     def _fit(self, X: Any, i: int, report: Report | None) -> Any:

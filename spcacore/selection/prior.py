@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._docstrings import hands_on
-from .._messages import listed
+from .._messages import listed, quiet
 from .._types import MatrixLike
 from .._validation import check_callback
 from ..models.structured import StructuredPCAResult, oppca, soppca
@@ -135,8 +134,7 @@ def select_prior(
 
     options |= {"callback": None if hook is None else tell}
     for name, prior in given.items():
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "not even the first")  # as the evidence says
+        with quiet("not even the first"):  # as the evidence says
             if cardinality is None:
                 found = oppca(X, n_components, **prior, **options)
             else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from .._docstrings import hands_on
 from .._limits import STABLE_FREQUENCY
-from .._messages import counted, listed
+from .._messages import counted, listed, quiet
 from .._types import MatrixLike, RandomSource, Resampling
 from .._validation import (
     as_seed,
@@ -214,8 +213,7 @@ def stability(
         report(len(batch))
         return out
 
-    with warnings.catch_warnings():  # of each resample
-        warnings.simplefilter("ignore", RuntimeWarning)
+    with quiet():  # of each resample
         found = [one for batch in in_threads(fit, batches, threads, tell) for one in batch]
     if hook is not None and hook.ended:
         found = found[: done - done % (1 + (resampling == "complementary"))]

@@ -14,7 +14,6 @@ the share explained by a projection never does.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -23,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._limits import HELD_OUT_ENTRIES
-from .._messages import counted
+from .._messages import counted, warn
 from .._records import record
 from .._types import Array
 from .._validation import check_callback, is_row_blocks, is_sparse
@@ -311,14 +310,14 @@ class Plan:
         ):
             if some:
                 where = "" if self.counting else f" at {self.parameter} {', '.join(f'{v:g}' for v in some)}"
-                warnings.warn(f"{what}{where}", RuntimeWarning, stacklevel=3)
+                warn(f"{what}{where}")
         if results:
             given = [result.explained_variance for result in results]
             shares = [
                 np.zeros(result.n_components) if (share := result.explained_variance_ratio) is None else share
                 for result in results
             ]
-            warn_out_of_range(np.concatenate(shares), np.concatenate(given), stacklevel=3)
+            warn_out_of_range(np.concatenate(shares), np.concatenate(given))
 
     def result(self, solutions: list[Solution], settings: dict[str, Any]) -> SparsePCAResult:
         read, problem = self.problem.screening(), self.problem.unscreened()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import math
 import time
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -23,7 +22,7 @@ from .._limits import (
     WORKING_SET_ENTRANTS,
     WORKING_SET_NOISE,
 )
-from .._messages import counted
+from .._messages import counted, warn
 from .._records import record
 from .._validation import (
     LARGEST,
@@ -467,9 +466,7 @@ class Run:
         """The result of a one-component function, with its warnings."""
         problem, found, hook = self.problem, self.found, self.hook
         if found is None or abs(found.objective) <= problem.noise(found.index):
-            warnings.warn(
-                "X has no variance: the loading is the first unit vector", RuntimeWarning, stacklevel=3
-            )
+            warn("X has no variance: the loading is the first unit vector")
             one, first = np.ones(1, problem.operator.dtype), np.zeros(1, np.intp)
             if problem.choice is not None:
                 first = np.append(problem.choice.wanted, problem.choice.available)[:1]
@@ -479,9 +476,9 @@ class Run:
         if ended(hook):
             found = replace(found, converged=False)
         if not found.converged:
-            warnings.warn(f"not converged in {limit}", RuntimeWarning, stacklevel=3)
+            warn(f"not converged in {limit}")
         value = float(problem.in_units(found.objective))
-        warn_out_of_range(found.objective, value, stacklevel=3)
+        warn_out_of_range(found.objective, value)
         if hook is not None:
             hook(found.n_iter, value)
         loading = np.zeros(problem.p, problem.operator.dtype)

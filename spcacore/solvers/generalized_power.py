@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, Literal, Self
@@ -21,6 +20,7 @@ from .._limits import (
     SUBSPACE_ROUNDS,
     SUBSPACE_SPARE,
 )
+from .._messages import warn
 from .._records import record
 from .._types import (
     Groups,
@@ -339,7 +339,7 @@ def gpower(
     )  # fmt: skip
     problem = run.problem
     if run.found is None and (problem.diagonal is None or problem.diagonal.any()):
-        warnings.warn("the penalty is too large: every loading is zero", RuntimeWarning, stacklevel=2)
+        warn("the penalty is too large: every loading is zero")
         nothing = np.zeros(problem.p, problem.operator.dtype)
         return SparseComponent(nothing, 0.0, 0, 0, True, "gpower", problem.screening(), names=problem.names)
     return run.component()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import _core
 from .._docstrings import filled
-from .._messages import counted
+from .._messages import counted, warn
 from .._validation import check_bool, integer, number, output_array, real_array
 
 __all__ = ["l1_rotate", "l1_rotation", "orthomax", "varimax"]
@@ -253,11 +252,7 @@ def l1_rotation(
     if work is not rotated:
         rotated[...] = work
     if not converged:
-        warnings.warn(
-            f"l1_rotation did not converge in {counted(max_iter, 'iteration')}; raise max_iter or tol",
-            RuntimeWarning,
-            stacklevel=2,
-        )
+        warn(f"l1_rotation did not converge in {counted(max_iter, 'iteration')}; raise max_iter or tol")
     return rotated, rotation.astype(rotated.dtype, copy=False)
 
 
@@ -307,9 +302,5 @@ def _rotate(
     if work is not rotated:
         rotated[...] = work
     if status:
-        warnings.warn(
-            f"orthomax did not converge in {counted(max_iter, 'iteration')}; raise max_iter or tol",
-            RuntimeWarning,
-            stacklevel=3,
-        )
+        warn(f"orthomax did not converge in {counted(max_iter, 'iteration')}; raise max_iter or tol")
     return rotated, rotation.astype(rotated.dtype, copy=False)
