@@ -279,7 +279,7 @@ def _sca(
         Y = shrink(AY, inverse_root(Y.T @ AY))
         return _turned(Y, before)
 
-    n_iter, converged = _iterate(step, Y.shape[1], max_iter, tol, hook, 4)
+    n_iter, converged = _iterate(step, Y.shape[1], max_iter, tol, hook)
     variances = np.einsum("ij,ij->j", Y, op.apply_block(Y))
     order = np.argsort(-variances, kind="stable")
     Y = (Y * np.where(np.einsum("ij,ij,ij->j", Y, Y, Y) < 0, -1, 1))[:, order]
