@@ -93,6 +93,7 @@ def assert_feasible(result, known, k=None):
         for v in V.T:
             assert not v[exclude].any()
             assert (v * signs >= 0).all()
+            assert not np.signbit(v[v == 0]).any()
             assert k is None or len(set(groups[v != 0]) | set(groups[include])) <= k[side]
             assert v[include].all() or signs.any()
 
