@@ -305,7 +305,9 @@ def sparse_cca(
         solver = Alternation(x, y, counts, ridges, min(max_iter, CCA_ROUNDS), tol, removal, certify)
     found, correlations = _pairs(solver, x, y, r, hook)
     loadings = [
-        np.array([w / np.linalg.norm(w) for w in side]).reshape(len(found), s.p).T.astype(dtype, order="F")
+        np.array([w / np.linalg.norm(w) + 0.0 for w in side])
+        .reshape(len(found), s.p)
+        .T.astype(dtype, order="F")
         for side, s in (([f.u for f in found], x), ([f.v for f in found], y))
     ]
     own = [scores(M, V, s.mean, s.scale) for M, V, s in zip((X, Y), loadings, sides, strict=True)]

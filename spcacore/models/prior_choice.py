@@ -21,14 +21,20 @@ def chosen_support(prior: Prior, choice: Choice, r: Array, a: float, k: int) -> 
     units = choice.included.copy()
     for u in np.flatnonzero(units):
         rows, rest = _joined(prior, choice.variables(np.array([u])), a, rows, rest)
+    several = np.bincount(choice.unit) > 1
+    diagonal = a + (1.0 if isinstance(prior, Isotropic) else prior.matrix.diagonal())
     while units.sum() < k:
-        free = np.flatnonzero(choice.allowed & ~units)
-        members = [choice.variables(np.array([u])) for u in free]
-        gains = [_gain(_block(prior, S, a) - rows[:, S].T @ rows[:, S], rest[S]) for S in members]
+        d = diagonal - np.sum(rows**2, axis=0)
+        gains = np.full(len(units), -np.inf)
+        alone = np.flatnonzero((choice.allowed & ~units & ~several)[choice.unit])
+        gains[choice.unit[alone]] = rest[alone] ** 2 / d[alone] - np.log(d[alone])
+        for u in np.flatnonzero(choice.allowed & ~units & several):
+            S = choice.variables(np.array([u]))
+            gains[u] = _gain(_block(prior, S, a) - rows[:, S].T @ rows[:, S], rest[S])
         best = int(np.argmax(gains))
-        units[free[best]] = True
+        units[best] = True
         if units.sum() < k:
-            rows, rest = _joined(prior, members[best], a, rows, rest)
+            rows, rest = _joined(prior, choice.variables(np.array([best])), a, rows, rest)
     return choice.variables(np.flatnonzero(units))
 
 
