@@ -384,7 +384,8 @@ def callback(progress):               # in the middle of one
         forks.append(pid)
         if pid == 0:
             forks.extend([0] * 3)
-got = spcacore.sparse_pca(X, 2, cardinality=20, screening="none", n_starts=1, callback=callback).loadings.tobytes()
+got = spcacore.sparse_pca(X, 2, cardinality=20, screening="none", n_starts=1, callback=callback)
+got = got.loadings.tobytes()
 if 0 in forks:
     os._exit(0 if got == expected else 1)
 print(got == expected, [os.waitpid(pid, 0)[1] for pid in forks] == [0] * len(forks), len(forks) > 0)
