@@ -422,16 +422,58 @@ print(failed)
     assert output_of(script).strip() == "[]"
 
 
-def test_pre_images_leave_the_warning_filters_alone(monkeypatch):
+@pytest.fixture
+def filters_refused(monkeypatch):
     """Filters are the whole process's: another thread would hear of its own warnings as errors."""
 
     def refused(*_, **__):
         raise AssertionError("a filter for all threads")
 
+    with monkeypatch.context() as during_test:
+        for name in ("simplefilter", "filterwarnings", "catch_warnings"):
+            during_test.setattr(warnings, name, refused)
+        yield
+
+
+@pytest.mark.usefixtures("filters_refused")
+def test_pre_images_leave_the_warning_filters_alone():
     X = np.random.default_rng(0).standard_normal((20, 3))
-    for name in ("simplefilter", "filterwarnings", "catch_warnings"):
-        monkeypatch.setattr(warnings, name, refused)
     result = spcacore.kernel_pca(X, 2, ridge=1.0)
     assert np.isfinite(result.inverse_transform(result.scores)).all()
     with pytest.raises(ValueError, match=r"nearly singular|not positive definite"):
         spcacore.kernel_pca(X, 2, kernel="linear", ridge=1e-300)
+
+
+@pytest.mark.usefixtures("filters_refused")
+def test_refits_leave_the_warning_filters_alone():
+    X = np.random.default_rng(0).standard_normal((20, 6))
+    spcacore.stability(X, 1, cardinality=2, n_resamples=4, rng=0)
+    spcacore.select_sparsity(X, 1, model="sca", l1_bound=[1.0, 1.5], n_folds=2, rng=0)
+    spcacore.select_prior(X, 1, priors={"ridge": None}, rng=0)
+
+
+def test_refits_are_silent_in_their_threads_alone():
+    """A resample that does not converge is not told of, and the same call of another thread is."""
+    X = np.random.default_rng(0).standard_normal((30, 8))
+    started, told = threading.Event(), threading.Event()
+
+    def callback(progress):
+        started.set()
+        told.wait(20)
+
+    refits = threading.Thread(
+        target=lambda: spcacore.stability(
+            X, 1, model="spca", cardinality=3, max_iter=1, tol=0.0, n_resamples=4, rng=0, callback=callback
+        )
+    )
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        refits.start()
+        started.wait(20)
+        before = len(heard)  # of the fit of all the data, not of the resamples
+        spcacore.spca(X, 1, cardinality=3, max_iter=1, tol=0.0)
+        assert len(heard) == before + 1
+        told.set()
+        refits.join()
+    assert len(heard) == before + 1
+    assert heard[-1].filename == __file__

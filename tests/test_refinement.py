@@ -103,7 +103,7 @@ def test_restarts_of_sparse_pca():
 
 
 @given(seed=st.integers(0, 2**32), k=st.integers(1, 5))
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=8, deadline=None, derandomize=True)
 def test_never_lowers_and_keeps_its_promises(seed, k):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((15, 8)) @ rng.standard_normal((8, 8))
@@ -247,7 +247,7 @@ def test_orthogonal_loadings_of_high_variance_lose_none(supports, least):
 
 @pytest.mark.filterwarnings("ignore:refinement not converged")  # one loading at a time can be slow
 @given(seed=st.integers(0, 2**32), p=st.integers(3, 8), r=st.integers(2, 3), k=st.integers(2, 5))
-@settings(max_examples=12, deadline=None, derandomize=True)
+@settings(max_examples=6, deadline=None, derandomize=True)
 def test_no_start_loses_variance(seed, p, r, k):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((15, p)) * 2.0 ** rng.integers(-3, 4, p)

@@ -240,9 +240,16 @@ def bits(result):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("dtype", REAL)
-@pytest.mark.parametrize("order", "CF")
-@pytest.mark.parametrize("kind", FAMILIES)
+def in_turn():
+    """Of each family two of the four pairs of order and dtype by default; the others are slow."""
+    for i, kind in enumerate(FAMILIES):
+        for j, order in enumerate("CF"):
+            for d, dtype in enumerate(REAL):
+                slow = [pytest.mark.slow] * ((i + j + d) % 2)
+                yield pytest.param(kind, order, dtype, id=f"{kind}-{order}-{dtype.__name__}", marks=slow)
+
+
+@pytest.mark.parametrize(("kind", "order", "dtype"), list(in_turn()))
 def test_whole_calls(kind, order, dtype):
     X = stored(family(kind, 60, 1500), dtype, order)
     number = FAMILIES.index(kind)
