@@ -10,6 +10,7 @@ import textwrap
 import threading
 import time
 import warnings
+from contextlib import contextmanager
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -422,7 +423,7 @@ print(failed)
     assert output_of(script).strip() == "[]"
 
 
-@pytest.fixture
+@contextmanager
 def filters_refused(monkeypatch):
     """Filters are the whole process's: another thread would hear of its own warnings as errors."""
 
@@ -435,21 +436,22 @@ def filters_refused(monkeypatch):
         yield
 
 
-@pytest.mark.usefixtures("filters_refused")
-def test_pre_images_leave_the_warning_filters_alone():
+def test_pre_images_leave_the_warning_filters_alone(monkeypatch):
     X = np.random.default_rng(0).standard_normal((20, 3))
-    result = spcacore.kernel_pca(X, 2, ridge=1.0)
-    assert np.isfinite(result.inverse_transform(result.scores)).all()
-    with pytest.raises(ValueError, match=r"nearly singular|not positive definite"):
+    with filters_refused(monkeypatch):
+        result = spcacore.kernel_pca(X, 2, ridge=1.0)
+        back = result.inverse_transform(result.scores)
+    assert np.isfinite(back).all()
+    with filters_refused(monkeypatch), pytest.raises(ValueError, match=r"nearly singular|not positive definite"):
         spcacore.kernel_pca(X, 2, kernel="linear", ridge=1e-300)
 
 
-@pytest.mark.usefixtures("filters_refused")
-def test_refits_leave_the_warning_filters_alone():
+def test_refits_leave_the_warning_filters_alone(monkeypatch):
     X = np.random.default_rng(0).standard_normal((20, 6))
-    spcacore.stability(X, 1, cardinality=2, n_resamples=4, rng=0)
-    spcacore.select_sparsity(X, 1, model="sca", l1_bound=[1.0, 1.5], n_folds=2, rng=0)
-    spcacore.select_prior(X, 1, priors={"ridge": None}, rng=0)
+    with filters_refused(monkeypatch):
+        spcacore.stability(X, 1, cardinality=2, n_resamples=4, rng=0)
+        spcacore.select_sparsity(X, 1, model="sca", l1_bound=[1.0, 1.5], n_folds=2, rng=0)
+        spcacore.select_prior(X, 1, priors={"ridge": None}, rng=0)
 
 
 def test_refits_are_silent_in_their_threads_alone():

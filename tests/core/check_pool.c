@@ -37,6 +37,7 @@ void spca_dcheck_pool(trial_t *t)
     w->slow = !t->shared && chance(t, 50);
     if (!t->shared && chance(t, 10)) spca_pool_end(); /* and threads are made anew */
     fesetround(other);
+    other = fegetround(); /* WebAssembly has but one */
     CHECK(t, spca_pool_run(one_part, w, count, NULL, NULL) == 0);
     fesetround(rounding);
     for (spca_int i = 0; i < PARTS; i++) {
