@@ -442,15 +442,20 @@ def test_pre_images_leave_the_warning_filters_alone(monkeypatch):
         result = spcacore.kernel_pca(X, 2, ridge=1.0)
         back = result.inverse_transform(result.scores)
     assert np.isfinite(back).all()
-    with filters_refused(monkeypatch), pytest.raises(ValueError, match=r"nearly singular|not positive definite"):
+    with (
+        filters_refused(monkeypatch),
+        pytest.raises(ValueError, match=r"nearly singular|not positive definite"),
+    ):
         spcacore.kernel_pca(X, 2, kernel="linear", ridge=1e-300)
 
 
 def test_refits_leave_the_warning_filters_alone(monkeypatch):
+    import scipy.optimize  # noqa: F401, whose import has a filter
+
     X = np.random.default_rng(0).standard_normal((20, 6))
     with filters_refused(monkeypatch):
         spcacore.stability(X, 1, cardinality=2, n_resamples=4, rng=0)
-        spcacore.select_sparsity(X, 1, model="sca", l1_bound=[1.0, 1.5], n_folds=2, rng=0)
+        spcacore.select_sparsity(X, n_components=1, model="sca", l1_bound=[1.0, 1.5], n_folds=2, rng=0)
         spcacore.select_prior(X, 1, priors={"ridge": None}, rng=0)
 
 
