@@ -10,8 +10,8 @@ import textwrap
 import threading
 import time
 import warnings
-from contextlib import contextmanager
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 
 import calls
@@ -456,7 +456,7 @@ def test_refits_leave_the_warning_filters_alone(monkeypatch):
     with filters_refused(monkeypatch):
         spcacore.stability(X, 1, cardinality=2, n_resamples=4, rng=0)
         spcacore.select_sparsity(X, n_components=1, model="sca", l1_bound=[1.0, 1.5], n_folds=2, rng=0)
-        spcacore.select_prior(X, 1, priors={"ridge": None}, rng=0)
+        spcacore.select_prior(X, {"none": None}, 1, rng=0)
 
 
 def test_refits_are_silent_in_their_threads_alone():
