@@ -55,7 +55,7 @@ enum { SPCA_LANES = 32 }; /* columns whose sums over pairs stand side by side (d
 enum { SPCA_PART = 64, SPCA_ALONE = 0 };
 #define SPCA_LEAST(count) 8
 #else
-enum { SPCA_PART = 1 << 18, SPCA_ALONE = 1 << 21 };
+enum { SPCA_PART = 1 << 18, SPCA_ALONE = 1 << 22 };
 #define SPCA_LEAST(count) (count)
 #endif
 enum { SPCA_TOGETHER = 4 }; /* columns of a block that share one read of X (dense_block.c) */

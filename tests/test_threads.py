@@ -38,9 +38,9 @@ def large(n, p, seed=0):
 
 
 WIDE, TALL = large(300, 4000), large(6000, 200)
-SPARSE = WIDE * (np.abs(WIDE) > 1.2)
+SPARSE = WIDE * (np.abs(WIDE) > 0.7)
 COUNTS = np.random.default_rng(1).standard_normal((200, 1200))
-ENTRIES = {  # of more than two megabytes each
+ENTRIES = {  # of more than four megabytes each
     "wide, C": WIDE,
     "wide, F": np.asfortranarray(WIDE),
     "wide, float32": WIDE.astype(np.float32),
@@ -437,7 +437,7 @@ def test_forks():
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="threads are counted on Linux alone")
 def test_small_work_wakes_no_thread():
-    """Loops of less than two megabytes stay with the caller."""
+    """Loops of less than four megabytes stay with the caller."""
     code = """
     import os
     import numpy as np, spcacore
@@ -449,7 +449,7 @@ def test_small_work_wakes_no_thread():
         return len(os.listdir("/proc/self/task"))
     spcacore.sparse_pca(np.random.default_rng(0).standard_normal((100, 80)), 2, cardinality=5)
     spcacore.varimax(np.random.default_rng(0).standard_normal((5000, 4)))
-    print(threads_after(20, 30), threads_after(65, 4000), threads_after(66, 4000) > 1)
+    print(threads_after(20, 30), threads_after(131, 4000), threads_after(132, 4000) > 1)
     """
     assert run(code, OPENBLAS_NUM_THREADS="1") == "1 1 True"
 

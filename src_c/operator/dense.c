@@ -14,8 +14,7 @@
 enum { /* entries of the vector that lines across are added to, at a time: by one thread, and by
           more */
        STRETCH = 1 << 15,
-       SHORTEST =
-           SPCA_LEAST(1 << 10), /* the pieces of lines are to be read as fast as whole ones */
+       SHORTEST = SPCA_LEAST(1 << 7), /* the pieces of lines are to be read as fast as whole ones */
        LONGEST = SPCA_LEAST(1 << 13)
 };
 enum { LINE = 64 }; /* bytes that come from memory together, of which C order may need one entry */

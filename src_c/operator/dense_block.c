@@ -6,8 +6,8 @@
  * means, weights and deflations of operator.c and centring.h are rank-one terms beside them, and
  * those of projection act on f = F v row by row.  X is read twice for what needs all of f at once
  * (Schur complements) and where a block of rows would not stay in cache: in C order, rows so long
- * that four of them with V and Y are too much; in Fortran order, more than some thousands of
- * columns.
+ * that only a few of them would, and all where threads share the work, who would have to meet after
+ * each block; in Fortran order, more than some thousands of columns.
  *
  * Threads share each product by its outputs, lines or stretches of y.
  *
@@ -21,13 +21,12 @@ enum {
     TILE = 4096 / sizeof(real), /* of a line; a multiple of STRANDS */
     GROUP = SPCA_LEAST(64), /* lines whose strands are kept while tiles go by; a multiple of 4 */
     SHORTEST = SPCA_LEAST(128), /* entries of y that a thread adds lines to */
+    FEWEST = SPCA_LEAST(8),     /* rows of such a block in C order */
     ROWS = 2048                 /* in C order, where no block of rows fits in cache */
 };
 #define LINE(A) ((A)->ld * (spca_int)sizeof(real)) /* from one line to the next, in bytes */
 #define CACHED ((spca_int)1 << 20)                 /* bytes of a block of rows in C order */
 #define PANEL ((spca_int)4 << 20)                  /* in Fortran order */
-#define NEARBY ((spca_int)7 << 20)                 /* bytes of it with V and Y */
-#define SHARED ((spca_int)4 << 20)                 /* of a block of rows that threads share */
 #define REGION ((spca_int)SPCA_LEAST(1 << 25)) /* of lines added to y between two looks at stop */
 
 /* Memory keeps up only with far more reads under way than one loop asks for by itself, so the lines
@@ -186,13 +185,11 @@ typedef struct {
 static plan_t make_plan(const operator_t *A, spca_int b, int shared)
 {
     spca_int row = A->p * (spca_int)sizeof(real), multiple = A->row_major ? 4 : STRANDS;
-    spca_int cached = shared ? SHARED : A->row_major ? CACHED : PANEL;
+    spca_int cached = A->row_major ? CACHED : PANEL;
     plan_t plan = {cached / row / multiple * multiple, A->deflation == SPCA_SCHUR, 0};
     if (A->row_major) {
-        if (plan.rows < 4) plan.rows = 4;
-        if (plan.apart || row * (plan.rows + 2 * b) > (shared ? 2 * SHARED : NEARBY))
-            plan.rows = ROWS;
-        plan.rows = min_int(plan.rows, A->n);
+        if (plan.apart || plan.rows < FEWEST) plan.rows = ROWS;
+        plan.rows = shared ? A->n : min_int(plan.rows, A->n);
     } else {
         plan.apart |= PANEL / row < GROUP * 2;
         if (plan.apart || plan.rows > A->n) plan.rows = A->n;
@@ -267,7 +264,10 @@ static spca_status lines_along(product_t s, spca_stop stop, void *ctx)
 {
     spca_int length = s.A->row_major ? s.A->p : s.rows;
     spca_int bytes = length * (spca_int)sizeof(real), lines = s.count;
-    s.step = (SPCA_PART / bytes / 4 + 1) * 4;
+    spca_int share = lines / (4 * threads_of(s.A->run));
+    s.step = min_int(min_int(share, GROUP), REGION / bytes);
+    if (s.step < SPCA_PART / bytes) s.step = SPCA_PART / bytes;
+    s.step = (s.step / 4 + 1) * 4;
     return do_parts(s.A->run, (double)s.b * (double)lines * (double)bytes, along_part, &s,
                     (lines + s.step - 1) / s.step, stop, ctx);
 }
