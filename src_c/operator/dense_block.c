@@ -21,8 +21,7 @@ enum {
     TILE = 4096 / sizeof(real), /* of a line; a multiple of STRANDS */
     GROUP = SPCA_LEAST(64), /* lines whose strands are kept while tiles go by; a multiple of 4 */
     SHORTEST = SPCA_LEAST(128), /* entries of y that a thread adds lines to */
-    FEWEST = SPCA_LEAST(8),     /* rows of such a block in C order */
-    ROWS = 2048                 /* in C order, where no block of rows fits in cache */
+    FEWEST = SPCA_LEAST(8)      /* rows of such a block in C order */
 };
 #define LINE(A) ((A)->ld * (spca_int)sizeof(real)) /* from one line to the next, in bytes */
 #define CACHED ((spca_int)1 << 20)                 /* bytes of a block of rows in C order */
@@ -181,21 +180,15 @@ typedef struct {
     spca_int strands; /* lines whose strands are kept */
 } plan_t;
 
-/* shared: by threads, which meet between the products. */
-static plan_t make_plan(const operator_t *A, spca_int b, int shared)
+/* shared: by threads, which would have to meet after each block. */
+static plan_t make_plan(const operator_t *A, int shared)
 {
     spca_int row = A->p * (spca_int)sizeof(real), multiple = A->row_major ? 4 : STRANDS;
-    spca_int cached = A->row_major ? CACHED : PANEL;
-    plan_t plan = {cached / row / multiple * multiple, A->deflation == SPCA_SCHUR, 0};
-    if (A->row_major) {
-        if (plan.apart || plan.rows < FEWEST) plan.rows = ROWS;
-        plan.rows = shared ? A->n : min_int(plan.rows, A->n);
-    } else {
-        plan.apart |= PANEL / row < GROUP * 2;
-        if (plan.apart || plan.rows > A->n) plan.rows = A->n;
-        plan.strands = plan.apart ? 0 : A->p;
-    }
-    return plan;
+    spca_int rows = (A->row_major ? CACHED : PANEL) / row / multiple * multiple;
+    int apart = A->deflation == SPCA_SCHUR ||
+                (A->row_major ? shared || rows < FEWEST : PANEL / row < GROUP * 2);
+    if (apart) rows = A->n;
+    return (plan_t){min_int(rows, A->n), apart, apart || A->row_major ? 0 : A->p};
 }
 
 spca_int SPCA(dense_block_work)(const operator_t *A, spca_block what, spca_int b)
@@ -205,8 +198,8 @@ spca_int SPCA(dense_block_work)(const operator_t *A, spca_block what, spca_int b
         return 0;
     for (spca_int c = 1; c <= min_int(b, TOGETHER); c++)
         for (int shared = 0; shared < 2; shared++) {
-            plan_t plan = make_plan(A, c, shared);
-            spca_int work = c * (A->p + A->m + plan.rows + 1 + 2 * A->t);
+            plan_t plan = make_plan(A, shared);
+            spca_int work = c * (A->p + A->m + (plan.apart ? 0 : plan.rows) + 1 + 2 * A->t);
             work += TOGETHER * STRANDS * plan.strands;
             if (work > most) most = work;
         }
@@ -375,10 +368,11 @@ static real after_forward(const operator_t *A, const plan_t *plan, const room_t 
 static spca_status fused(const operator_t *A, spca_int b, const real *V, spca_stop stop, void *ctx,
                          real *work, real *Y)
 {
-    plan_t plan = make_plan(A, b, threads_of(A->run) > 1);
+    plan_t plan = make_plan(A, threads_of(A->run) > 1);
     spca_int n = A->n, p = A->p, t = A->t;
-    real *f = work + b * p, *g = f + b * n, *e = g + b * (plan.rows + 1), total[TOGETHER];
-    room_t s = {work, f, g, g + b * plan.rows, e, e + b * t, e + 2 * b * t};
+    real *f = work + b * p, *g = f + b * n, *shift = g + (plan.apart ? 0 : b * plan.rows);
+    real *e = shift + b, total[TOGETHER];
+    room_t s = {work, f, g, shift, e, e + b * t, e + 2 * b * t};
     spca_status status;
     for (spca_int c = 0; c < b; c++) {
         vector_t v = {p, NULL, V + c * p};
@@ -399,9 +393,8 @@ static spca_status fused(const operator_t *A, spca_int b, const real *V, spca_st
         if (status < 0) return status;
     }
     for (spca_int c = 0; c < b; c++) total[c] = after_forward(A, &plan, &s, c);
-    for (spca_int i0 = 0; plan.apart && i0 < n; i0 += plan.rows) {
-        status =
-            backward_rows(A, plan, b, i0, min_int(plan.rows, n - i0), f + i0, n, stop, ctx, s.S, Y);
+    if (plan.apart) {
+        status = backward_rows(A, plan, b, 0, n, f, n, stop, ctx, s.S, Y);
         if (status < 0) return status;
     }
     if (!A->row_major && !plan.apart) add_lines(b, p, s.S, Y, p);
@@ -416,39 +409,27 @@ static spca_status fused(const operator_t *A, spca_int b, const real *V, spca_st
 /* ---- one product ------------------------------------------------------------------------------
  */
 
-/* As make_plan, but nothing is gained by a block of rows that goes through both. */
-static plan_t half_plan(const operator_t *A, spca_int b)
-{
-    plan_t plan = make_plan(A, b, 0);
-    plan.apart = 1;
-    plan.rows = A->row_major ? min_int(ROWS, A->n) : A->n;
-    return plan;
-}
-
 static spca_status images(const operator_t *A, spca_int b, const real *V, spca_stop stop, void *ctx,
                           real *work, real *f)
 {
-    plan_t plan = half_plan(A, b);
     real *w = work, shift[TOGETHER];
+    spca_status status;
     for (spca_int c = 0; c < b; c++) {
         vector_t v = {A->p, NULL, V + c * A->p};
         shift[c] = weighted(A, v, 1, w + c * A->p);
     }
-    for (spca_int i0 = 0; i0 < A->n; i0 += plan.rows) {
-        spca_int rows = min_int(plan.rows, A->n - i0);
-        spca_status status = forward_rows(A, b, i0, rows, w, stop, ctx, f);
-        if (status < 0) return status;
-        for (spca_int c = 0; c < b; c++) finish_rows(A, i0, rows, shift[c], f + c * A->n + i0);
-    }
-    return SPCA_OK;
+    status = forward_rows(A, b, 0, A->n, w, stop, ctx, f);
+    for (spca_int c = 0; c < b && status >= 0; c++) finish_rows(A, 0, A->n, shift[c], f + c * A->n);
+    return status;
 }
 
 static spca_status transposes(const operator_t *A, spca_int b, const real *U, spca_stop stop,
                               void *ctx, real *work, real *y)
 {
-    plan_t plan = half_plan(A, b);
+    const plan_t plan = {A->n, 1, 0};
     spca_int n = A->n, p = A->p;
     real *g = work, total[TOGETHER];
+    spca_status status;
     for (spca_int c = 0; c < b; c++) {
         scale_rows(n, A->factor, U + c * n, g + c * n);
         scale_rows(n, A->range, g + c * n, g + c * n);
@@ -456,13 +437,10 @@ static spca_status transposes(const operator_t *A, spca_int b, const real *U, sp
         weight_rows(A, 0, n, g + c * n);
     }
     if (A->row_major) zero(p * b, y);
-    for (spca_int i0 = 0; i0 < n; i0 += plan.rows) {
-        spca_status status = backward_rows(A, plan, b, i0, min_int(plan.rows, n - i0), g + i0, n,
-                                           stop, ctx, NULL, y);
-        if (status < 0) return status;
-    }
-    for (spca_int c = 0; c < b; c++) finish_backward(A, total[c], p, NULL, y + c * p);
-    return SPCA_OK;
+    status = backward_rows(A, plan, b, 0, n, g, n, stop, ctx, NULL, y);
+    for (spca_int c = 0; c < b && status >= 0; c++)
+        finish_backward(A, total[c], p, NULL, y + c * p);
+    return status;
 }
 
 spca_status SPCA(dense_block)(const operator_t *A, spca_block what, spca_int b, const real *V,
