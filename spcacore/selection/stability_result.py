@@ -231,9 +231,10 @@ class Stability:
         Examples
         --------
         >>> import spcacore
-        >>> X, planted = spcacore.datasets.make_spiked(100, 12, cardinality=4, rng=0)
+        >>> X, planted = spcacore.datasets.make_spiked(100, 12, cardinality=4, variances=(400, 100), rng=0)
         >>> groups = ["first"] * 4 + ["second"] * 4 + ["third"] * 4
-        >>> spcacore.stability(X, 1, cardinality=1, groups=groups, n_resamples=20).group_frequencies(groups)
+        >>> found = spcacore.stability(X, 1, cardinality=1, groups=groups, n_resamples=20, rng=0)
+        >>> found.group_frequencies(groups)
         {'first': 1.0, 'second': 0.0, 'third': 0.0}
         """
         place: dict[Hashable, int] = {}
