@@ -15,6 +15,7 @@ import scipy.sparse as sp
 import small
 from bad_kinds import BAD, BROKEN, bad_cells
 from extras import optional
+from in_turn import in_turn
 from kinds import (
     DTYPES,
     SPARSE,
@@ -28,7 +29,7 @@ from kinds import (
 from scipy.sparse.linalg import aslinearoperator
 from small import CLEAN, COVARIANCE_CALLS, DENSE_ONLY, KINDS, MAKERS, SOLVERS, X0, P
 from test_inputs import MATRICES, stated
-from test_layouts import SLICED, TAKES, each
+from test_layouts import SLICED, TAKES, each, eighths
 
 import spcacore
 from spcacore import deflate, sparse_pca, tpower
@@ -62,15 +63,6 @@ def applies(call, kind):
     return call.name != "scotlass, earlier" or kind[0] != "no columns"  # no earlier loadings
 
 
-def halves(calls):
-    """Each call in one of the two dtypes by default, in turn; the other is slow."""
-    return [
-        pytest.param(c, dtype, id=f"{c}-{ids(dtype)}", marks=() if (i + d) % 2 else pytest.mark.slow)
-        for i, c in enumerate(calls)
-        for d, dtype in enumerate(DTYPES)
-    ]
-
-
 def check_refused(call, kind, dtype):
     name, make, error, message = kind
     X = make(call.clean(dtype))
@@ -91,9 +83,9 @@ def check_refused(call, kind, dtype):
     assert message is None or "sparse" in said or re.search(message, said), said
 
 
-@pytest.mark.parametrize(("call", "dtype"), halves(TAKES))
+@pytest.mark.parametrize(("call", "dtype"), in_turn(TAKES, DTYPES))
 def test_refused(call, dtype):
-    each(check_refused, call, [k for k in BAD if applies(call, k)], dtype)
+    each(check_refused, call, [(k, dtype) for k in BAD if applies(call, k)])
 
 
 def check_finite(call, cells, dtype):
@@ -121,9 +113,9 @@ def check_finite(call, cells, dtype):
         np.testing.assert_array_equal(value, clean)
 
 
-@pytest.mark.parametrize(("call", "dtype"), halves(TAKES))
+@pytest.mark.parametrize(("call", "dtype"), in_turn(TAKES, DTYPES))
 def test_not_finite(call, dtype):
-    each(check_finite, call, bad_cells(call.clean(dtype)), dtype)
+    each(check_finite, call, [(k, dtype) for k in bad_cells(call.clean(dtype))])
 
 
 TAKE_SPARSE = [c for c in TAKES if c.sparse and c.clean().ndim == 2]
@@ -135,9 +127,9 @@ def check_broken(call, kind, dtype):
         call.run(X)
 
 
-@pytest.mark.parametrize(("call", "dtype"), halves(TAKE_SPARSE))
+@pytest.mark.parametrize(("call", "dtype"), in_turn(TAKE_SPARSE, DTYPES))
 def test_broken_structure_is_refused_before_it_is_followed(call, dtype):
-    each(check_broken, call, BROKEN, dtype)
+    each(check_broken, call, [(k, dtype) for k in BROKEN])
 
 
 def check_sparse_not_finite(call, kind, dtype):
@@ -150,9 +142,9 @@ def check_sparse_not_finite(call, kind, dtype):
     assert re.search(rf"\b{call.argument}\b", str(info.value))
 
 
-@pytest.mark.parametrize(("call", "dtype"), halves(TAKE_SPARSE))
+@pytest.mark.parametrize(("call", "dtype"), in_turn(TAKE_SPARSE, DTYPES))
 def test_sparse_not_finite(call, dtype):
-    each(check_sparse_not_finite, call, [k for k in SPARSE if k[0] != "int8"], dtype)
+    each(check_sparse_not_finite, call, [(k, dtype) for k in SPARSE if k[0] != "int8"])
 
 
 # ---- what has no answer, or hardly one ------------------------------------------------------------------
@@ -231,9 +223,10 @@ def check_degenerate(call, kind, dtype):
         assert not re.search("encountered|Mean of empty|Degrees of freedom", str(w.message)), w.message
 
 
-@pytest.mark.parametrize(("call", "dtype"), halves(TAKES))
-def test_degenerate_input_has_an_answer_or_a_clear_error(call, dtype):
-    each(check_degenerate, call, degenerate(call.clean(dtype)), dtype)
+@pytest.mark.parametrize(("call", "shares"), list(eighths(TAKES)))
+def test_degenerate_input_has_an_answer_or_a_clear_error(call, shares):
+    pairs = ((list(degenerate(call.clean(dtype))), dtype, part) for dtype, part in shares)
+    each(check_degenerate, call, [(k, dtype) for kinds, dtype, part in pairs for k in kinds[part::4]])
 
 
 # ---- refused at some place, in some call ---------------------------------------------------------------

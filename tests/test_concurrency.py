@@ -286,16 +286,16 @@ LONGER = {  # what is slow to set up, or like what is above
     "sparse_pca, uncorrelated": ("X = normal(400, 3000)", "long(X, constraint='uncorrelated')"),
     "sparse_pca, generalized": ("X = normal(400, 3000)", "long(X, deflation='generalized')"),
 }  # fmt: skip
-OFTEN = {"sparse_kmeans_gap", "branch_and_bound", "sparse_cca_permutation", "select_sparsity"}
+OFTEN = {  # one of each way to be asked: in passes over data, Python, LAPACK, folds and trees
+    "float32, F order", "statistics, C order", "csr", "callable", "elastic nets", "LAPACK",
+    "branch_and_bound", "select_sparsity",
+}  # fmt: skip
 
 
 def interrupted():
-    """Quick ones by default."""
-    for case in LONG:
-        yield pytest.param(case, id=case[0], marks=[pytest.mark.slow] * (case is LONG[0]))
-    for name, (setup, call) in LONGER.items():
-        marks = [] if name in OFTEN else [pytest.mark.slow]
-        yield pytest.param((name, setup, call, 1.0), id=name, marks=marks)
+    """A few by default."""
+    for case in [*LONG, *((name, *lines, 1.0) for name, lines in LONGER.items())]:
+        yield pytest.param(case, id=case[0], marks=[] if case[0] in OFTEN else pytest.mark.slow)
 
 
 def test_every_long_function_is_interrupted():

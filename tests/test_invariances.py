@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from calls import CALLS, CLEAN, K, N, P, R, numbers
+from in_turn import in_turn
 
 import spcacore
 from spcacore import (
@@ -160,8 +161,7 @@ def among(table, call, dtype):
     return [c for c in units if not 1e-3 < c < 1e100] or units  # those near 1 where no other can be
 
 
-@pytest.mark.parametrize("dtype", DTYPES, **ids)
-@pytest.mark.parametrize("call", CALLS, ids=repr)
+@pytest.mark.parametrize(("call", "dtype"), in_turn(CALLS, DTYPES))
 def test_a_power_of_two_changes_no_bit(call, dtype):
     for c in among(EXACT, call, dtype):
         out, expected = in_units(call, dtype, c)
@@ -174,8 +174,7 @@ def test_a_power_of_two_changes_no_bit(call, dtype):
                 np.testing.assert_array_equal(out[name], value, f"{name} at {c}")
 
 
-@pytest.mark.parametrize("dtype", DTYPES, **ids)
-@pytest.mark.parametrize("call", CALLS, ids=repr)
+@pytest.mark.parametrize(("call", "dtype"), in_turn(CALLS, DTYPES))
 def test_any_unit(call, dtype):
     for c in among(ANY, call, dtype):
         try:

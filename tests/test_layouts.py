@@ -59,10 +59,15 @@ def of_clean(call, a):
     return expected(call, a.tobytes(), a.dtype.str, a.shape)
 
 
-def each(check, call, kinds, shares):
-    """Check one kind after another, and tell of all that fail."""
+def among(kinds, shares):
+    """The kinds of some shares, each with its dtype."""
+    return [(kind, dtype) for dtype, part in shares for kind in kinds[part::4]]
+
+
+def each(check, call, pairs):
+    """Check one kind of a dtype after another, and tell of all that fail."""
     failed = []
-    for dtype, kind in ((dtype, kind) for dtype, part in shares for kind in kinds[part::4]):
+    for kind, dtype in pairs:
         try:
             with skipping():
                 check(call, kind, np.dtype(dtype))
@@ -102,7 +107,7 @@ def check_dense(call, good, dtype):
 
 @pytest.mark.parametrize(("call", "shares"), list(eighths(TAKES)))
 def test_same_numbers_as_a_clean_copy(call, shares):
-    each(check_dense, call, [k for k in GOOD if applies(call, k)], shares)
+    each(check_dense, call, among([k for k in GOOD if applies(call, k)], shares))
 
 
 def check_sparse(call, form, dtype):
@@ -123,7 +128,7 @@ def check_sparse(call, form, dtype):
     list(eighths([c for c in TAKES if c.sparse and c.clean().ndim == 2 and c.name not in PERMUTED])),
 )
 def test_sparse_equals_dense(call, shares):
-    each(check_sparse, call, SPARSE, shares)
+    each(check_sparse, call, among(SPARSE, shares))
 
 
 @pytest.mark.parametrize("call", [c for c in TAKES if not c.sparse and c.clean().ndim == 2], ids=repr)

@@ -162,7 +162,7 @@ def zeros(shape, order, dtype=np.float32):
 
 
 @linux
-@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("order", [pytest.param("C", marks=pytest.mark.slow), "F"])
 def test_more_entries_than_32_bits_count(order):
     """Two columns and rows at the far end; offsets of their entries are negative as 32-bit numbers."""
     n, p = 46400, 46500

@@ -9,6 +9,7 @@ import scipy.linalg
 import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_turn import in_turn
 from oracles import (
     best_quotient,
     covariance,
@@ -235,8 +236,7 @@ def test_nothing_feasible():
 
 
 @pytest.mark.parametrize("seeds", [range(5), pytest.param(range(5, 15), marks=pytest.mark.slow)], ids=str)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("method", SOLVERS)
+@pytest.mark.parametrize(("method", "dtype"), in_turn(SOLVERS, [np.float32, np.float64]))
 def test_the_end_of_the_rank(method, dtype, seeds):
     """Where rounding is all that is left, whatever is asked, nothing is found and nothing fails."""
     dense = {"cardinality": {"cardinality": 6}, "l1_bound": {"l1_bound": 2.4}, "penalty": {"penalty": 0.0}}
