@@ -285,8 +285,7 @@ skip_sanity_check = true # of Cython, by the headers of the Python that runs her
         run = *run, built / ("harness" + {"node": ".js", "wine": ".exe"}.get(runner, ""))
         for check in CHECKS:
             session.run(*run, "turns", "1", check, external=True, env=alone)
-        if name != "wasm":  # where the bits of one check differ: docs/platforms.md
-            session.run(*run, "threads", "1", external=True, env=alone)
+        session.run(*run, "threads", "1", external=True, env=alone)
     if missing:
         leave_out(session, f"{', '.join(missing)} did not run: no compiler or emulator for it")
 

@@ -35,8 +35,10 @@ int SPCA(all_finite)(spca_int count, const real *x)
 
 void SPCA(digest)(trial_t *t, spca_status status, spca_int count, const real *x)
 {
+    const real nan = (real)NAN; /* WebAssembly leaves the sign of another open */
     digest_int(t, status);
-    if (status >= 0 && count > 0) digest(t, x, (size_t)count * sizeof *x);
+    for (spca_int i = 0; status >= 0 && i < count; i++)
+        digest(t, x[i] == x[i] ? x + i : &nan, sizeof *x);
 }
 
 const spca_int *SPCA(subset)(trial_t *t, spca_int n, spca_int count)
