@@ -402,17 +402,17 @@ def per_component(
     return tuple(check(v, f"{name}[{i}]") for i, v in enumerate(values))
 
 
-def group_labels(groups: Any, names: tuple[str, ...] | None, p: int) -> list[Hashable]:
+def group_labels(groups: Any, names: tuple[str, ...] | None, p: int, name: str = "groups") -> list[Hashable]:
     """The label of each variable."""
     if isinstance(groups, Mapping):
         variables = [f"x{j + 1}" for j in range(p)] if names is None else names
-        lacking = [name for name in variables if name not in groups]
+        lacking = [one for one in variables if one not in groups]
         if lacking:
             shown = ", ".join(map(repr, lacking[:5])) + ", ..." * (len(lacking) > 5)
-            raise ValueError(f"groups must have every variable; it lacks {shown}")
-        return [groups[name] for name in variables]
+            raise ValueError(f"{name} must have every variable; it lacks {shown}")
+        return [groups[one] for one in variables]
     if isinstance(groups, (str, bytes)) or not hasattr(groups, "__len__") or np.ndim(groups) > 1:
-        raise TypeError(f"groups must be a sequence of labels or a mapping of names, not {groups!r}")
+        raise TypeError(f"{name} must be a sequence of labels or a mapping of names, not {groups!r}")
     if len(groups) != p:
-        raise ValueError(f"groups has {counted(len(groups), 'label')} for {counted(p, 'variable')}")
+        raise ValueError(f"{name} has {counted(len(groups), 'label')} for {counted(p, 'variable')}")
     return groups.tolist() if isinstance(groups, np.ndarray) else list(groups)

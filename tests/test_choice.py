@@ -712,6 +712,40 @@ def test_the_estimator():
     )
 
 
+@pytest.mark.parametrize("kind", ["spca", "soppca", "cca"])
+def test_estimators_know_variables_by_name(kind):
+    """As the function does, which is told of the same variables by their indices."""
+    with skipping():
+        import pandas as pd
+
+        from spcacore import sklearn as estimators
+    X, names = data(19), [f"v{j}" for j in range(P)]
+    frame, by_name = pd.DataFrame(X, columns=names), dict(zip(names, LABELS.tolist(), strict=True))
+    named = {"include": ["v8"], "exclude": ["v0"], "groups": by_name | {"v0": "none"}}
+    known = {"include": [8], "exclude": [0], "groups": [named["groups"][name] for name in names]}
+    if kind == "soppca":
+        found = estimators.StructuredPCA(2, cardinality=2, **named).fit(frame).components_
+        expected = spcacore.soppca(X, 2, 2, **known).loadings.T
+        with pytest.raises(ValueError, match="groups needs a cardinality"):
+            estimators.StructuredPCA(2, groups=by_name).fit(frame)
+    elif kind == "spca":
+        found = estimators.SPCA(2, cardinality=2, nonnegative=True, **named).fit(frame).components_
+        expected = spcacore.spca(X, 2, cardinality=2, nonnegative=True, **known).loadings.T
+    else:
+        x, y = ({f"{side}_{name}": v for name, v in named.items()} for side in "xy")
+        model = estimators.SparseCCA(l1_bound=1.5, x_nonnegative=True, y_nonnegative=MIXED, **x, **y)
+        model.fit(frame, frame[::-1])
+        x, y = ({f"{side}_{name}": v for name, v in known.items()} for side in "xy")
+        pair = spcacore.sparse_cca(
+            X, X[::-1], l1_bound=1.5, x_nonnegative=True, y_nonnegative=MIXED, **x, **y
+        )
+        found = np.vstack((model.components_, model.y_components_))
+        expected = np.vstack((pair.loadings_x.T, pair.loadings_y.T))
+        with pytest.raises(ValueError, match="y_groups must have every variable; it lacks 'v0'"):
+            estimators.SparseCCA(y_groups={"v1": 0}).fit(frame, frame[::-1])
+    np.testing.assert_array_equal(found, expected)
+
+
 @pytest.mark.parametrize("given", [{"nonnegative": [1] * 6}, {"groups": [0, 0, 1, 1, 2, 2, 3, 3, 4]}])
 def test_equal_bounds_of_branches(given: dict[str, Any]) -> None:
     """Blocks that repeat leave both branches of a node with one bound."""

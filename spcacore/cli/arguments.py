@@ -329,7 +329,8 @@ def _add_search(group: Any) -> None:
     )  # fmt: skip
     group.add_argument(
         "--nonnegative", action="store_true",
-        help=f"no negative loadings: {', '.join(name for name in SOLVERS if SOLVERS[name].chooses == 'all')}",
+        help="no negative loadings: "
+        + ", ".join([*(name for name in SOLVERS if SOLVERS[name].chooses == "all"), "spca"]),
     )  # fmt: skip
     group.add_argument(
         "--strategy", choices=("forward", "gradient", "backward", "bidirectional", "projection", "exact"),

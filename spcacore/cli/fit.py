@@ -91,9 +91,9 @@ def _run_model(args: argparse.Namespace) -> None:
     sparsity = given(args, task.p)
     if "cardinality" in sparsity:
         task.sparsity("cardinality", sparsity["cardinality"])
-    r = task.components(r, 5)
+    r, choice = task.components(r, 5), task.choice()
     with task.work() as progress:
-        result = fit(args, task.matrix, r, progress, **task.treatment)
+        result = fit(args, task.matrix, r, progress, **choice, **task.treatment)
     _report(task, result, sparsity)
 
 

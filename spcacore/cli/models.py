@@ -21,7 +21,8 @@ __dir__ = __all__.copy
 
 @record
 class Model:
-    """Where the function is, what says how sparse its loadings are, and its further options."""
+    """Where the function is, what says how sparse its loadings are, its further options, and what it may be
+    told of the variables."""
 
     module: str
     sparsity: tuple[str, ...] = ()
@@ -29,16 +30,23 @@ class Model:
     options: tuple[str, ...] = ("max_iter", "tol")
     covariance: bool = True
     missing: bool = False
+    choice: tuple[str, ...] = ()
 
 
 MODELS = {
-    "spca": Model("elastic_net", ("cardinality", "penalty"), "cardinality", ("ridge", "max_iter", "tol")),
+    "spca": Model(
+        "elastic_net", ("cardinality", "penalty"), "cardinality", ("ridge", "max_iter", "tol", "nonnegative"),
+        choice=("include", "exclude", "groups"),
+    ),
     "sca": Model("rotated", ("l1_bound",)),
     "sma": Model("rotated", ("l1_bound", "sample_l1_bound"), covariance=False),
     "ppca": Model("probabilistic", missing=True),
     "oppca": Model("structured", options=("max_iter", "tol", "seed")),
-    "soppca": Model("structured", ("cardinality",), "cardinality", ("max_iter", "tol", "seed")),
-}
+    "soppca": Model(
+        "structured", ("cardinality",), "cardinality", ("max_iter", "tol", "seed"),
+        choice=("include", "exclude", "groups"),
+    ),
+}  # fmt: skip
 _FLAGS = {"cardinality": "-k/--cardinality"}
 
 
@@ -49,7 +57,7 @@ def flag_of(name: str) -> str:
 def check_model(args: argparse.Namespace) -> None:
     """Refuse what the method does not take."""
     model = MODELS[args.method]
-    takes = {*model.sparsity, *model.options}
+    takes = {*model.sparsity, *model.options, *model.choice}
     for name in (
         "cardinality", "explained", "explained_of", "l1_bound", "sample_l1_bound", "penalty", "ridge",
         "objective", "deflation", "constraint", "refine", "certify", "support", "total_cardinality",

@@ -13,10 +13,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .._docstrings import filled
 from .._messages import counted
 from .._types import MatrixLike
-from .._validation import real_array
+from .._validation import group_labels, real_array
+from ..operators.choice import variables_of
 from ..operators.transform import scores
 
-__all__ = ["PARAGRAPHS", "Invertible", "Transformer", "as_rng", "default_cardinality"]
+__all__ = ["PARAGRAPHS", "Invertible", "Transformer", "as_rng", "by_place", "default_cardinality"]
 __dir__ = __all__.copy
 
 _ROWS = "Parameters\n----------\nX : array-like or sparse matrix of shape (m, p)\n"
@@ -63,6 +64,18 @@ def as_rng(random_state: Any) -> Any:
     return random_state
 
 
+def by_place(known: dict[str, Any], names: tuple[str, ...] | None, p: int) -> dict[str, Any]:
+    """Options that know variables by name, with indices and labels in place of the names."""
+    found = {}
+    for name, given in known.items():
+        if given is not None and name.endswith("clude"):
+            given = variables_of(given, name, p, names)
+        elif given is not None and name.endswith("groups"):
+            given = group_labels(given, names, p, name)
+        found[name] = given
+    return found
+
+
 @filled(PARAGRAPHS)
 class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Scores of the components."""
@@ -82,6 +95,11 @@ class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             self, X, *y, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32),
             ensure_all_finite=finite, **checks,
         )  # fmt: skip
+
+    def _by_place(self, p: int, **known: Any) -> dict[str, Any]:
+        """What is known of the variables, without their names, which the checked X has no more."""
+        names = getattr(self, "feature_names_in_", None)
+        return by_place(known, None if names is None else tuple(names), p)
 
     def _training(self, X: Any, *y: Any, finite: Any = False, **checks: Any) -> Any:
         """X as the functions take it, not copied; they look for NaN themselves."""

@@ -23,11 +23,10 @@ from .._types import (
     ShareOf,
     Thresholding,
 )
-from .._validation import column_names, group_labels
+from .._validation import column_names
 from ..models.components import sparse_pca
 from ..models.elastic_net import spca
 from ..models.rotated import sca
-from ..operators.choice import variables_of
 from ..solvers.table import SOLVERS
 from .base import PARAGRAPHS, as_rng, default_cardinality
 from .callbacks import CallbackSupportMixin, fit_tasks, with_callbacks
@@ -229,15 +228,8 @@ class SparsePCA(Components):
             defaults = {"cardinality": k, "l1_bound": math.sqrt(k), "penalty": None}
             wanted = "cardinality" if self.method is None else SOLVERS[self.method].sparsity
             sparsity[wanted] = defaults[wanted]
-        names, p = getattr(self, "feature_names_in_", None), X.shape[1]
-        names = None if names is None else tuple(names)
-        choice: dict[str, Any] = {
-            name: None if given is None else variables_of(given, name, p, names)
-            for name, given in (("include", self.include), ("exclude", self.exclude))
-        }
-        choice["groups"] = None if self.groups is None else group_labels(self.groups, names, p)
-        choice["nonnegative"] = self.nonnegative
-        options = {**choice, **(self.options or {})}
+        choice = self._by_place(X.shape[1], include=self.include, exclude=self.exclude, groups=self.groups)
+        options = {**choice, "nonnegative": self.nonnegative, **(self.options or {})}
         return sparse_pca(
             X, r, **sparsity, explained_of=self.explained_of, objective=self.objective, method=self.method,
             deflation=self.deflation, constraint=self.constraint,
@@ -268,6 +260,8 @@ class SPCA(Components):
     penalty : float or sequence of floats, optional
         Of the l1 norms, instead of `cardinality`.
     ridge, start, max_iter, tol
+        As in `spca`.
+    include, exclude, groups, nonnegative
         As in `spca`.
     {center_scale}
 
@@ -311,6 +305,10 @@ class SPCA(Components):
     start: str | ArrayLike | None = None
     max_iter: int = 1000
     tol: float | None = None
+    include: ArrayLike | None = None
+    exclude: ArrayLike | None = None
+    groups: Groups = None
+    nonnegative: bool | ArrayLike = False
     center: bool = True
     scale: bool = False
 
@@ -330,9 +328,11 @@ class SPCA(Components):
         cardinality = self.cardinality
         if cardinality is None and self.penalty is None:
             cardinality = default_cardinality(X.shape[1])
+        choice = self._by_place(X.shape[1], include=self.include, exclude=self.exclude, groups=self.groups)
         return spca(
             X, r, cardinality=cardinality, start=self.start, max_iter=self.max_iter, tol=self.tol,
             scale=self.scale, sample_weight=sample_weight, callback=callback,
+            nonnegative=self.nonnegative, **choice,
             **{"penalty": self.penalty, "ridge": self.ridge, "center": self.center, **of},
         )  # fmt: skip
 

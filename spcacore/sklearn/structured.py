@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from .._docstrings import filled
-from .._types import MatrixLike
+from .._types import Groups, MatrixLike
 from .._validation import column_names
 from ..models.structured import StructuredPCAResult, oppca, soppca
 from .base import PARAGRAPHS, Invertible, as_rng
@@ -37,6 +37,8 @@ class StructuredPCA(CallbackSupportMixin, Batches, Invertible):
         Nonzeros of each loading. Default: loadings are dense.
     prior_covariance, prior_precision, deflation, max_iter, tol
         As in `soppca`. Default: the identity.
+    include, exclude, groups
+        As in `soppca`; they need a cardinality.
     center : bool, default True
     scale : bool, default False
     {random_state}
@@ -80,6 +82,9 @@ class StructuredPCA(CallbackSupportMixin, Batches, Invertible):
     deflation: Literal["orthogonal", "naive", "constrained"] = "orthogonal"
     max_iter: int = 500
     tol: float | None = None
+    include: ArrayLike | None = None
+    exclude: ArrayLike | None = None
+    groups: Groups = None
     center: bool = True
     scale: bool = False
     random_state: int | np.random.Generator | np.random.RandomState | None = None
@@ -124,9 +129,14 @@ class StructuredPCA(CallbackSupportMixin, Batches, Invertible):
             "deflation": self.deflation, "max_iter": self.max_iter, "tol": self.tol, "scale": self.scale,
             "rng": as_rng(self.random_state), **of,
         }  # fmt: skip
+        known = {"include": self.include, "exclude": self.exclude, "groups": self.groups}
         if self.cardinality is None:
+            for name, given in known.items():
+                if given is not None:
+                    raise ValueError(f"{name} needs a cardinality, without which loadings are dense")
             return oppca(X, self.n_components, **options)
-        return soppca(X, self.n_components, self.cardinality, **options)
+        choice = self._by_place(X.shape[1], **known)
+        return soppca(X, self.n_components, self.cardinality, **choice, **options)
 
     def _found(self, result: StructuredPCAResult) -> None:
         """The attributes of this result."""

@@ -13,12 +13,12 @@ from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
 
 from .._docstrings import filled
-from .._types import MatrixLike
+from .._types import Groups, MatrixLike
 from .._validation import column_names
 from ..generalized.cca import sparse_cca
 from ..generalized.lda import sparse_lda
 from ..operators.transform import scores
-from .base import PARAGRAPHS, Invertible, Transformer, as_rng, default_cardinality
+from .base import PARAGRAPHS, Invertible, Transformer, as_rng, by_place, default_cardinality
 
 __all__ = ["SparseCCA", "SparseLDA"]
 __dir__ = __all__.copy
@@ -193,6 +193,9 @@ class SparseCCA(Invertible):
         As in `sparse_cca`.
     scale : bool, default True
         Divide each variable by its standard deviation.
+    x_include, x_exclude, x_groups, x_nonnegative : optional
+    y_include, y_exclude, y_groups, y_nonnegative : optional
+        What is known of the variables of each side, as in `sparse_cca`.
 
     Attributes
     ----------
@@ -254,6 +257,14 @@ class SparseCCA(Invertible):
     max_iter: int = 1000
     tol: float | None = None
     scale: bool = True
+    x_include: ArrayLike | None = None
+    x_exclude: ArrayLike | None = None
+    x_groups: Groups = None
+    x_nonnegative: bool | ArrayLike = False
+    y_include: ArrayLike | None = None
+    y_exclude: ArrayLike | None = None
+    y_groups: Groups = None
+    y_nonnegative: bool | ArrayLike = False
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -279,10 +290,13 @@ class SparseCCA(Invertible):
                 cardinality = counts
             else:
                 l1_bound = math.sqrt(counts[0]), math.sqrt(counts[1])
+        choice = self._by_place(p, x_include=self.x_include, x_exclude=self.x_exclude, x_groups=self.x_groups)
+        known_y = {"y_include": self.y_include, "y_exclude": self.y_exclude, "y_groups": self.y_groups}
+        choice |= by_place(known_y, names_y, q)
         result = sparse_cca(
             rows, other, self.n_components, method=self.method, l1_bound=l1_bound, cardinality=cardinality,
             ridge=self.ridge, deflation=self.deflation, scale=self.scale, max_iter=self.max_iter,
-            tol=self.tol,
+            tol=self.tol, x_nonnegative=self.x_nonnegative, y_nonnegative=self.y_nonnegative, **choice,
         )  # fmt: skip
         self.result_ = replace(result, names_x=names_x, names_y=names_y)
         self.components_, self.y_components_ = result.loadings_x.T, result.loadings_y.T

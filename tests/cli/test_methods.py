@@ -284,12 +284,28 @@ def test_groups_are_read_from_a_file(output, tmp_path, file, X):
     np.testing.assert_array_equal(results(tmp_path / "r.npz")["loadings"], expected.loadings)
 
 
+@pytest.mark.parametrize("method", ["spca", "soppca"])
+def test_knowledge_of_all_components_together(output, tmp_path, file, X, method):
+    labels = [*"aabbbcdde"]
+    (tmp_path / "groups.txt").write_text("\n".join(labels))
+    argv = ["-k2", "-n2", "--include", "x2", "--exclude", "x6", "--groups", tmp_path / "groups.txt"]
+    known = {"include": [1], "exclude": [5], "groups": labels}
+    if method == "spca":
+        argv.append("--nonnegative")
+        known["nonnegative"] = True
+    output("fit", file, "--method", method, *argv, "-o", tmp_path / "r.npz")
+    expected = getattr(spcacore, method)(X, 2, cardinality=2, **known)
+    np.testing.assert_array_equal(results(tmp_path / "r.npz")["loadings"], expected.loadings)
+
+
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
         (["--include", "zz"], "argument --include: there is no variable 'zz'"),
         (["--include", "x1", "--exclude", "x2,x1"], "argument --exclude: 'x1' is in --include too"),
-        (["--include", "x1", "--method", "spca", "-k3"], "argument --include: not for method spca"),
+        (["--include", "x1", "--method", "sca"], "argument --include: not for method sca"),
+        (["--nonnegative", "--method", "soppca", "-k3"], "argument --nonnegative: not for method soppca"),
+        (["--include", "zz", "--method", "spca", "-k3"], "argument --include: there is no variable 'zz'"),
     ],
 )
 def test_knowledge_that_cannot_be_met(run, file, argv, message):
