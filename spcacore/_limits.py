@@ -261,6 +261,7 @@ SUBSPACE_SPARE = 8  # directions that it keeps beyond those wanted
 GRADIENT_STEPS = 5000  # of conjugate gradients
 DETERMINANT_RESIDUAL = 1e-6  # the same where a determinant is all that is wanted
 GRADIENT_RESIDUAL = 1e-12  # at which they end, over the norm of the right-hand side
+PRIOR_UNIT = 1e250  # of its entries, and 1 over that: squares of means, whose scale follows, stay in range
 PRIOR_SHIFT = 1e-6  # least eigenvalue of a prior precision, over the mean of its diagonal
 TRACE_STEPS = 80  # of Lanczos for the logarithm of a determinant
 TRACE_ENTRIES = 1 << 18  # of the random vectors for it, of which there are 16 to 128

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
-from .._limits import STRUCTURED_TOL
+from .._limits import PRIOR_UNIT, STRUCTURED_TOL
 from .._messages import counted, warn
 from .._types import Groups, Kind, MatrixLike, RandomSource, Variables, Weights
 from .._validation import (
@@ -425,6 +425,10 @@ def _fit(
     prior, unit = as_prior(
         options["prior_covariance"], options["prior_precision"], problem.p, options["seed"]
     )
+    if not 1 / PRIOR_UNIT < unit < PRIOR_UNIT:
+        raise ValueError(
+            f"the precision of the prior is about {unit:.0e}: scale the prior, as its scale is free"
+        )
 
     def start_search(residual: Residual, t: int, report: Callable[[], None]) -> Search:
         return Search(problem, residual, prior, n, max_iter, tol, [options["seed"], t + 1], report)
