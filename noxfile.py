@@ -95,11 +95,22 @@ def readme(session):
         session.run("bash", "-ec", command, external=True)
 
 
+def of_extras():
+    """The files of tests that, or helpers of which, import what may not be installed."""
+    texts = {path.stem: path.read_text() for path in (ROOT / "tests").glob("*.py")}
+    imports = {name: set(re.findall(r"^(?:from|import) (\w+)", text, re.M)) for name, text in texts.items()}
+    found = {"extras", *(name for name, text in texts.items() if "importorskip" in text)}
+    while more := {name for name in imports if name not in found and imports[name] & found}:
+        found |= more
+    return sorted(f"tests/{name}.py" for name in found if name.startswith("test_"))
+
+
 @nox.session(python=NEWEST)
 def bare(session):
-    """The tests without any extra, on the newest Python, in random order, each BLAS by one thread."""
+    """Tests that a lack of extras could decide, on the newest Python, in random order, BLAS by one thread."""
     environment(session, ".[test]", "pytest-randomly")
-    session.run("pytest", "-n", "auto", *session.posargs, env=ONE_THREAD)
+    files = *of_extras(), "tests/test_components.py", "tests/test_operator.py", "tests/cli"
+    session.run("pytest", "-n", "auto", *files, *session.posargs, env=ONE_THREAD)
 
 
 @nox.session(python=NEWEST)
