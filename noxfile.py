@@ -64,6 +64,18 @@ CLANG = "clang-14", "clang-14", "libclang-rt-14-dev"
 VALGRIND = "valgrind", "valgrind"
 
 
+WHEELS = []  # of the limited API, so that one serves every session and version of Python
+
+
+def wheel_of(session):
+    """The wheel of these sources, built by the first session that needs it."""
+    if not WHEELS:
+        out = tempfile.mkdtemp(prefix="spcacore-wheel-")
+        session.run("python", "-m", "pip", "wheel", "--no-deps", "-w", out, str(ROOT))
+        WHEELS.extend(glob.glob(f"{out}/spcacore-*-abi3-*.whl"))
+    return WHEELS[0]
+
+
 def environment(session, *packages, build=(), groups=()):
     """Install packages for a session, without isolation where `build` has options; return a directory."""
     session.install("--upgrade", "pip")
@@ -73,7 +85,7 @@ def environment(session, *packages, build=(), groups=()):
         session.install(*BUILD)
         session.install("--no-build-isolation", *build, *packages)
     elif packages:
-        session.install(*packages)
+        session.install(*(wheel_of(session) + name[1:] if name[0] == "." else name for name in packages))
     return Path(tempfile.mkdtemp(prefix=f"spcacore-{session.name}-"))
 
 
@@ -95,11 +107,22 @@ def readme(session):
         session.run("bash", "-ec", command, external=True)
 
 
+def of_extras():
+    """The files of tests that, or helpers of which, import what may not be installed."""
+    texts = {path.stem: path.read_text() for path in (ROOT / "tests").glob("*.py")}
+    imports = {name: set(re.findall(r"^(?:from|import) (\w+)", text, re.M)) for name, text in texts.items()}
+    found = {"extras", *(name for name, text in texts.items() if "importorskip" in text)}
+    while more := {name for name in imports if name not in found and imports[name] & found}:
+        found |= more
+    return sorted(f"tests/{name}.py" for name in found if name.startswith("test_"))
+
+
 @nox.session(python=NEWEST)
 def bare(session):
-    """The tests without any extra, on the newest Python, in random order, each BLAS by one thread."""
+    """Tests that a lack of extras could decide, on the newest Python, in random order, BLAS by one thread."""
     environment(session, ".[test]", "pytest-randomly")
-    session.run("pytest", "-n", "auto", *session.posargs, env=ONE_THREAD)
+    files = *of_extras(), "tests/test_components.py", "tests/test_operator.py", "tests/cli"
+    session.run("pytest", "-n", "auto", *files, *session.posargs, env=ONE_THREAD)
 
 
 @nox.session(python=NEWEST)
