@@ -7,6 +7,7 @@ import pytest
 
 import spcacore
 from spcacore.operators.choice import Choice, knowledge
+from spcacore.solvers.unit_tree import UnitTree
 
 GROUPS = np.array([0, 0, 0, 1, 1, 2, 2, 3, 4, 4])
 P = len(GROUPS)
@@ -144,3 +145,17 @@ def test_groups_of_one_variable_and_equal_groups_are_as_before():
 def test_what_cannot_be_met_is_refused(solve, k, known, message):
     with pytest.raises(ValueError, match=message):
         solve(covariance(0), k, kind="covariance", groups=GROUPS, **{"count": "variables"} | known)
+
+
+def test_a_room_that_is_filled_in_part_is_no_less_than_any_groups():
+    """And a component has at most as many variables as its cardinality."""
+    rng = np.random.default_rng(0)
+    choice = Choice.checked(P, None, **knowledge(None, None, GROUPS, False, "variables"))
+    assert choice.most_variables(4) == 4
+    tree = UnitTree.__new__(UnitTree)
+    tree.choice = choice
+    for room in range(1, P + 1):
+        tree.single = rng.random(5)
+        ways = (list(S) for n in range(6) for S in itertools.combinations(range(5), n))
+        best = max(tree.single[S].sum() for S in ways if choice.size[S].sum() <= room)
+        assert tree._filled(np.ones(5, bool), room) >= best - 1e-12
