@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from test_choice import signed_optimum
 
 import spcacore
 from spcacore.operators.choice import Choice, knowledge
@@ -21,18 +22,6 @@ def covariance(seed):
     return np.cov(X, rowvar=False)
 
 
-def signed_value(B, signs):
-    """The largest stationary value on a face of the orthant of these signs."""
-    most = -np.inf
-    for size in range(1, len(B) + 1):
-        for S in map(list, itertools.combinations(range(len(B)), size)):
-            values, vectors = np.linalg.eigh(B[np.ix_(S, S)])
-            x = vectors[:, -1] * signs[S]
-            if x.min() >= -1e-9 or x.max() <= 1e-9:
-                most = max(most, values[-1])
-    return most
-
-
 def optimum(A, k, include=(), exclude=(), nonnegative=None):
     """By enumeration of all sets of groups that have room."""
     allowed, wanted, most = set(GROUPS) - set(GROUPS[list(exclude)]), set(GROUPS[list(include)]), -np.inf
@@ -41,7 +30,9 @@ def optimum(A, k, include=(), exclude=(), nonnegative=None):
             S = np.flatnonzero(np.isin(GROUPS, chosen))
             if len(S) <= k and wanted <= set(chosen):
                 B = A[np.ix_(S, S)]
-                value = np.linalg.eigvalsh(B)[-1] if nonnegative is None else signed_value(B, nonnegative[S])
+                value = (
+                    np.linalg.eigvalsh(B)[-1] if nonnegative is None else signed_optimum(B, nonnegative[S])
+                )
                 most = max(most, value)
     return most
 
