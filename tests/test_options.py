@@ -112,6 +112,7 @@ BAD = {
         "include exclude x_include x_exclude y_include y_exclude",
     ),
     **named([3, "abc", [1, 2], np.ones((3, 4)), object(), {"x1": 1}], "groups x_groups y_groups"),
+    "count": WORD,
     "mask": [np.ones(2, bool), "mask", np.ones((3, 3)), 5],
     "shape": [(), (0,), (2, -1), (2.5,), "34", None, (True,), 1.5],
 }

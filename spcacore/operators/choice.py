@@ -12,14 +12,16 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from .._limits import KNAPSACK_CELLS
 from .._messages import counted
 from .._records import record
-from .._validation import group_labels, real_array
+from .._validation import check_choice, group_labels, real_array
 
 __all__ = ["Choice", "Index", "knowledge", "variables_of"]
 __dir__ = __all__.copy
 
 Index = NDArray[np.intp]
+_COUNTS = ("groups", "variables")
 
 
 @record
@@ -36,6 +38,8 @@ class Choice:
         1 for entries that may not be negative, -1 for those that may not be positive, 0 for others.
     grouped : bool
         Whether units are groups.
+    size : ndarray of shape (number of units,), int
+        What the cardinality counts of each: 1, or the number of its variables.
     """
 
     unit: Index
@@ -43,11 +47,13 @@ class Choice:
     included: NDArray[np.bool_]
     signs: NDArray[np.int8] | None
     grouped: bool
+    size: Index
 
     @classmethod
     def checked(
-        cls, p: int, names: tuple[str, ...] | None, include: Any, exclude: Any, groups: Any, nonnegative: Any
-    ) -> Self | None:
+        cls, p: int, names: tuple[str, ...] | None, include: Any, exclude: Any, groups: Any,
+        nonnegative: Any, count: Any = "groups",
+    ) -> Self | None:  # fmt: skip
         """From what the caller gave; None where that is nothing."""
         signs = _signs(nonnegative, p)
         if include is None and exclude is None and groups is None and signs is None:
@@ -78,12 +84,13 @@ class Choice:
         allowed[outside_units], included[inside_units] = False, True
         if not allowed.any():
             raise ValueError("exclude leaves no variable")
-        return cls(unit, allowed, included, signs, groups is not None)
+        size = np.bincount(unit) if count == "variables" else np.ones(n_units, np.intp)
+        return cls(unit, allowed, included, signs, groups is not None, size)
 
     @classmethod
     def unknown(cls, p: int) -> Self:
         """Nothing."""
-        return cls(np.arange(p), np.ones(p, bool), np.zeros(p, bool), None, False)
+        return cls(np.arange(p), np.ones(p, bool), np.zeros(p, bool), None, False, np.ones(p, np.intp))
 
     @property
     def shapes(self) -> bool:
@@ -112,19 +119,30 @@ class Choice:
 
     @property
     def bounds(self) -> tuple[int, int]:
-        """The fewest and the most units that a component may have."""
-        return max(1, int(self.included.sum())), int(self.allowed.sum())
+        """The smallest and the largest cardinality that a component may have."""
+        least = self.size[self.included].sum() if self.included.any() else self.size[self.allowed].min()
+        return int(least), int(self.size[self.allowed].sum())
 
     def why(self) -> str:
         """The reason of these bounds, for a message."""
         what = "group" if self.grouped else "variable"
         n_in, n_out = int(self.included.sum()), int(self.allowed.sum())
         words = [f"{counted(n_in, what)} included"] if n_in else []
+        if self.grouped and (self.size > 1).any():
+            least, most = self.bounds
+            inside = f"{counted(n_in, what)} included, of" if n_in else "the smallest group has"
+            return f": {inside} {counted(least, 'variable')}, {most} not excluded"
         return f": {', '.join([*words, f'{counted(n_out, what)} not excluded'])}"
 
     def most_variables(self, count: int) -> int:
-        """Variables that so many units have at most."""
+        """Variables that a component of this cardinality has at most."""
+        if (self.size > 1).any():
+            return count
         return int(np.sort(np.bincount(self.unit)[self.allowed])[::-1][:count].sum())
+
+    def cardinality(self, units: Index) -> int:
+        """Of these units together."""
+        return int(self.size[units].sum())
 
     def units(self, index: Index) -> Index:
         """The units that have some of these variables."""
@@ -170,7 +188,12 @@ class Choice:
         return np.sqrt(np.bincount(self.unit, y.astype(np.float64) ** 2, minlength=len(self.allowed)))
 
     def largest(self, norms: NDArray[np.float64], count: int) -> Index:
-        """The included units and, up to so many, those of largest norm; ties to the first."""
+        """The included units and, up to this cardinality, those of largest norms; ties to the first."""
+        if (self.size > 1).any():
+            free = np.flatnonzero(self.allowed & ~self.included)
+            room = count - int(self.size[self.included].sum())
+            kept = free[_packed(norms[free] ** 2, self.size[free], room)]
+            return np.union1d(np.flatnonzero(self.included), kept)
         weight = np.where(self.included, np.inf, np.where(self.allowed, norms, -1.0))
         return np.sort(np.argsort(-weight, kind="stable")[:count])
 
@@ -179,11 +202,47 @@ class Choice:
         return self.variables(self.largest(self.norms(self.oriented(x)), count))
 
 
-def knowledge(include: Any, exclude: Any, groups: Any, nonnegative: Any) -> dict[str, Any] | None:
+def _packed(value: NDArray[np.float64], size: Index, room: int) -> Index:
+    """Of things of these sizes those of largest total value that have room: exactly, by the best value of
+    each room (Bellman), or, of many, by value over size or by value, whichever is better."""
+    if room <= 0:
+        return np.empty(0, np.intp)
+    if len(value) * (room + 1) > KNAPSACK_CELLS:
+        ways = [_in_turn(np.argsort(-rank, kind="stable"), size, room) for rank in (value / size, value)]
+        return max(ways, key=lambda way: float(value[way].sum()))
+    best = np.zeros(room + 1)
+    taken = np.zeros((len(value), room + 1), bool)
+    for i in np.flatnonzero(size <= room).tolist():
+        with_it = best[: room + 1 - size[i]] + value[i]
+        taken[i, size[i] :] = with_it > best[size[i] :]
+        best[size[i] :] = np.maximum(with_it, best[size[i] :])
+    kept = []
+    for i in range(len(value) - 1, -1, -1):
+        if taken[i, room]:
+            kept.append(i)
+            room -= int(size[i])
+    return np.array(kept[::-1], np.intp)
+
+
+def _in_turn(order: Index, size: Index, room: int) -> Index:
+    """One after another, each if it has room."""
+    kept = []
+    for i in order.tolist():
+        if size[i] <= room:
+            kept.append(i)
+            room -= int(size[i])
+    return np.array(kept, np.intp)
+
+
+def knowledge(
+    include: Any, exclude: Any, groups: Any, nonnegative: Any, count: Any = "groups"
+) -> dict[str, Any] | None:
     """The arguments of `Choice.checked`; None where they say nothing."""
     if isinstance(nonnegative, np.bool_):
         nonnegative = bool(nonnegative)
     given = {"include": include, "exclude": exclude, "groups": groups, "nonnegative": nonnegative}
+    if check_choice(count, "count", _COUNTS) != "groups":
+        given["count"] = count
     nothing = include is None and exclude is None and groups is None and nonnegative is False
     return None if nothing else given
 

@@ -504,7 +504,13 @@ def check_choice_of(method: type[Solver], problem: Problem) -> None:
 
 
 def choice_options(
-    method: type[Solver], options: dict[str, Any], include: Any, exclude: Any, groups: Any, nonnegative: Any
+    method: type[Solver],
+    options: dict[str, Any],
+    include: Any,
+    exclude: Any,
+    groups: Any,
+    nonnegative: Any,
+    count: Any = "groups",
 ) -> dict[str, Any] | None:
     """The arguments of `Choice.checked`; `nonnegative=True` alone remains an option of the methods that have
     kernels for it."""
@@ -512,7 +518,7 @@ def choice_options(
         nonnegative = bool(nonnegative)
     if nonnegative is True and include is None and groups is None and "nonnegative" in method.option_names():
         options["nonnegative"], nonnegative = True, False
-    return knowledge(include, exclude, groups, nonnegative)
+    return knowledge(include, exclude, groups, nonnegative, count)
 
 
 def run_one(

@@ -32,7 +32,12 @@ def truncation(choice: Choice, count: int) -> Rule:
 
     def rule(y: Vector, _: float) -> tuple[NDArray[np.intp], Vector]:
         kept = choice.variables(choice.largest(choice.norms(y), count))
-        return kept, _only(y, kept)
+        x = _only(y, kept)
+        if y.any() and not x.any():  # only units without room have entries
+            norms = (choice.size <= count).astype(np.float64)
+            kept = choice.variables(choice.largest(norms, count))
+            x[kept] = 1 if choice.signs is None else choice.signs[kept] + (choice.signs[kept] == 0)
+        return kept, x
 
     return rule
 
@@ -192,7 +197,8 @@ def _swapped(state: DeflatedOperator, choice: Choice, op: _core.Operator, x: Sol
         if choice.included[unit]:
             continue
         rest = inside[inside != unit]
-        for other in outside:
+        most = choice.cardinality(inside) - choice.cardinality(rest)
+        for other in outside[choice.size[outside] <= most]:
             support = choice.variables(np.append(rest, other))
             at = np.searchsorted(used, support)
             bound = np.inf if state.quotient else float(np.linalg.eigvalsh(G[np.ix_(at, at)])[-1])

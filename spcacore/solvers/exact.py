@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -108,6 +108,7 @@ def branch_and_bound(
     time_limit: float | None = None,
     node_limit: int | None = None,
     include: Variables = None, exclude: Variables = None, groups: Groups = None, nonnegative: Switch = False,
+    count: Literal["groups", "variables"] = "groups",
     kind: Kind = "data", center: Switch = True, scale: Switch = False, sample_weight: Weights = None,
     n_features: int | None = None, rng: RandomSource = None, callback: Callback | None = None,
 ) -> ExactComponent:  # fmt: skip
@@ -143,6 +144,8 @@ def branch_and_bound(
     node_limit : int, optional
         Number of nodes of the search tree after which it ends, and the most of any smaller tree before it.
     {choice}
+    count : {"groups", "variables"}, default "groups"
+        What the cardinality counts where there are groups.
     {matrix}
     {n_features}
     rng : None, int or numpy Generator, optional
@@ -187,7 +190,7 @@ def branch_and_bound(
         sample_weight=sample_weight,
         n_features=n_features,
         definite=False,
-        choice=choice_options(BranchAndBound, {}, include, exclude, groups, nonnegative),
+        choice=choice_options(BranchAndBound, {}, include, exclude, groups, nonnegative, count),
     )
     k = BranchAndBound.check_sparsity(cardinality, "cardinality", problem)
     solver = BranchAndBound.from_options(problem, tol=tol, time_limit=time_limit, node_limit=node_limit)

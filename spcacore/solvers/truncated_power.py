@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -244,6 +244,7 @@ def tpower(
     start: StartLike = None, n_starts: int | None = None, max_iter: int = 1000, tol: float | None = None,
     renormalize: bool = True,
     include: Variables = None, exclude: Variables = None, groups: Groups = None, nonnegative: Switch = False,
+    count: Literal["groups", "variables"] = "groups",
     kind: Kind = "data", center: Switch = True, scale: Switch = False, sample_weight: Weights = None,
     screening: ScreeningMode = "auto", n_features: int | None = None, rng: RandomSource = None,
     callback: Callback | None = None,
@@ -289,6 +290,8 @@ def tpower(
         Replace the values on the support by the leading eigenvector there, which never lowers the
         objective (Moghaddam et al. 2006).
     {choice}
+    count : {"groups", "variables"}, default "groups"
+        What the cardinality counts where there are groups.
     {screened}
 
     Returns
@@ -319,7 +322,7 @@ def tpower(
         "start": start, "n_starts": n_starts, "max_iter": max_iter, "tol": tol, "renormalize": renormalize,
         "swaps": swaps,
     }  # fmt: skip
-    choice = choice_options(TruncatedPower, options, include, exclude, groups, nonnegative)
+    choice = choice_options(TruncatedPower, options, include, exclude, groups, nonnegative, count)
     run = run_one(
         TruncatedPower, X, cardinality, options, rng, callback, kind=kind, center=center, scale=scale,
         sample_weight=sample_weight, n_features=n_features, screening=screening, definite=False,

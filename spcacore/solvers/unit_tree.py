@@ -84,9 +84,11 @@ class UnitTree:
 
     def _push(self, inside: NDArray[np.bool_], free: NDArray[np.bool_]) -> None:
         """A node that may hold something better; one support alone is tried at once."""
-        room = self.k - int(inside.sum())
-        if room <= 0 or int(free.sum()) <= room:
-            whole = inside if room <= 0 else inside | free
+        size = self.choice.size
+        room = self.k - int(size[inside].sum())
+        free = free & (size <= room)
+        if int(size[free].sum()) <= max(room, 0):
+            whole = inside | free
             if whole.any():
                 self._try(self.choice.variables(np.flatnonzero(whole)))
             return
@@ -101,8 +103,17 @@ class UnitTree:
         if self.single is not None:
             own = self.choice.variables(np.flatnonzero(inside))
             first = float(np.linalg.eigvalsh(self.A[np.ix_(own, own)])[-1]) if len(own) else 0.0
-            bound = min(bound, first + float(np.sort(self.single[free])[::-1][:room].sum()))
+            bound = min(bound, first + self._filled(free, room))
         return bound
+
+    def _filled(self, free: NDArray[np.bool_], room: int) -> float:
+        """The room filled with free units, the last one in part: no units that fit are more (Dantzig)."""
+        assert self.single is not None
+        value, size = np.maximum(self.single[free], 0), self.choice.size[free]
+        order = np.argsort(-value / size)
+        before = np.cumsum(size[order]) - size[order]
+        part = np.clip((room - before) / size[order], 0, 1)
+        return float(part @ value[order])
 
     def _try(self, support: NDArray[np.intp]) -> None:
         new = best_on_support(self.state, support)
