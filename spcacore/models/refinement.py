@@ -19,7 +19,6 @@ from .._limits import (
     COMBINATION_RISE,
     COMBINATION_ROUNDS,
     ORTHOGONAL_STARTS,
-    PERTURBATIONS,
     REFINEMENT_RISE,
     REFINEMENT_ROUNDS,
     SMALL_ORDER,
@@ -40,6 +39,7 @@ from ..solvers.parameters import shared_parameters
 from ..solvers.refitting import refit
 from ..solvers.truncated_power import TruncatedPower
 from .combinations import Candidates
+from .many_starts import best_of_many
 from .orthogonal_search import (
     Loading,
     Supports,
@@ -78,9 +78,10 @@ def refine(
     truncated power on the generalized problem `max x'PAPx / x'Px`, P the projection away from the others,
     until a round over all of them gains no more than `tol`. Without a constraint other combinations are then
     tried, of these loadings and of those that truncated power finds from single variables given the others,
-    and loadings that leave a variable to another; of up to 64 variables, some drawn at random too, as long as
-    that gains. A change that does not raise the variance is not made. So the result explains at least what
-    the given loadings do; only loadings that must first be made orthogonal may lose variance by that.
+    and loadings that leave a variable to another, as long as that gains; of up to 64 variables, at last
+    generations of random starts. A change that does not raise the variance is not made. So the result
+    explains at least what the given loadings do; only loadings that must first be made orthogonal may lose
+    variance by that.
 
     Parameters
     ----------
@@ -356,30 +357,26 @@ def _combined(rounds: _Rounds, best: list[Loading], most: float) -> tuple[list[L
             break
         best, most, _ = rounds.ascend([*best], most, 0)
         candidates.add(best)
-    before = -np.inf
-    while rounds.problem.p <= SMALL_ORDER and not rounds.ended and most > before * (1 + rounds.tol):
-        before = most
-        best, most = _perturbed(rounds, candidates, best, most)
+    if rounds.problem.p <= SMALL_ORDER and not rounds.ended:
+        best, most = _from_many_starts(rounds, candidates, best, most)
         best, most = _transferred(rounds, candidates, best, most)
     return best, most
 
 
-def _perturbed(
+def _from_many_starts(
     rounds: _Rounds, candidates: Candidates, best: list[Loading], most: float
 ) -> tuple[list[Loading], float]:
-    """Better ones after some loadings are drawn at random, and among combinations of what comes of that."""
+    """Better ones from generations of random starts, and among combinations of their ends."""
     start = most
-    for _ in range(PERTURBATIONS):
-        if rounds.ended:
-            return best, most
-        new, value, _ = rounds.ascend(_some_dropped(best, rounds.rng), -np.inf, 0, beyond=most)
-        candidates.add(new)
-        if _gains(rounds.problem, new, value, best, most):
-            best, most = new, value
-    for loadings in candidates.combinations(best):
-        new, value, _ = rounds.ascend([*loadings], -np.inf, 0, beyond=most)
-        if _gains(rounds.problem, new, value, best, most):
-            best, most = new, value
+    ends = best_of_many(rounds.problem, rounds.sizes, best, rounds.rng)
+    for combined in (False, True):
+        for loadings in candidates.combinations(best) if combined else ends:
+            if rounds.ended:
+                return best, most
+            new, value, _ = rounds.ascend([*loadings], -np.inf, 0, beyond=most)
+            candidates.add(new)
+            if _gains(rounds.problem, new, value, best, most):
+                best, most = new, value
     return rounds.ascend([*best], most, 0)[:2] if most > start else (best, most)
 
 
