@@ -329,11 +329,9 @@ def soppca(
     X: MatrixLike, n_components: int | None, cardinality: int | ArrayLike, *,
     prior_covariance: MatrixLike | None = None, prior_precision: MatrixLike | None = None,
     deflation: Literal["orthogonal", "naive", "constrained"] = "orthogonal", max_iter: int = 500,
-    tol: float | None = None, kind: Kind = "data", center: bool = True, scale: bool = False,
-    sample_weight: Weights = None,
-    n_samples: int | None = None, rng: RandomSource = None,
-    include: Variables = None, exclude: Variables = None, groups: Groups = None,
-    callback: Callback | None = None,
+    tol: float | None = None, include: Variables = None, exclude: Variables = None, groups: Groups = None,
+    kind: Kind = "data", center: bool = True, scale: bool = False, sample_weight: Weights = None,
+    n_samples: int | None = None, rng: RandomSource = None, callback: Callback | None = None,
 ) -> StructuredPCAResult:  # fmt: skip
     """Sparse probabilistic components with a prior, one at a time.
 

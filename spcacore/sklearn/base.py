@@ -68,7 +68,7 @@ def by_place(known: dict[str, Any], names: tuple[str, ...] | None, p: int) -> di
     """Options that know variables by name, with indices and labels in place of the names."""
     found = {}
     for name, given in known.items():
-        if given is not None and name.endswith("clude"):
+        if given is not None and name.endswith(("include", "exclude")):
             given = variables_of(given, name, p, names)
         elif given is not None and name.endswith("groups"):
             given = group_labels(given, names, p, name)
