@@ -104,13 +104,13 @@ def stability(
         bootstrap, which has no bound.
     max_false : float, default 1
         Positive.
-    level : float, default 0.95
-        In (0, 1), of the intervals.
     assumption : {"none", "unimodal", "r-concave"}, optional
         What the bound assumes of the frequencies of a false variable in complementary pairs: nothing, that
         their distribution has one mode, or that besides it is as concave as Shah and Samworth (2013, section
         3.3) propose, r = -1/2 of both halves of a pair and -1/4 of all half-samples, which gives the smallest
         bound. Default: "unimodal", and "none" of resamples without pairs.
+    level : float, default 0.95
+        In (0, 1), of the intervals.
     alignment : {"assignment", "procrustes"}, default "assignment"
         "procrustes": the intervals are those of loadings rotated to those of all the data, for components
         that mix because their variances are close. Frequencies are those of components in any case.
