@@ -28,6 +28,9 @@ from .._types import Array, Index
 from ..operators.problem import Problem
 from .orthogonal_search import Loading, as_matrix
 
+__all__ = ["best_of_many"]
+__dir__ = __all__.copy
+
 _NEGLIGIBLE = 1e-8  # of a unit vector outside of a span
 
 

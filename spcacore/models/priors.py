@@ -343,7 +343,7 @@ def as_prior(covariance: Any, precision: Any, p: int, seed: int) -> tuple[Prior,
                 "prior_covariance is singular to rounding: add to its diagonal, or give prior_precision"
             )
         theta = values[-1] / values
-        return Spectral(theta, U, (U * theta) @ U.T), 1 / (size * values[-1])
+        return Spectral(theta, U, (U * theta) @ U.T), 1 / max(float(size * values[-1]), np.finfo(float).tiny)
     if not is_sparse(precision):
         matrix, largest = _square(precision, "prior_precision", p)
     else:

@@ -585,7 +585,7 @@ def _extended(
     known = [
         Component(
             result.means[:, t], float(result.posterior_precision[t]), float(result.posterior_trace[t]),
-            float(np.ldexp(result.noise_variances[t], -problem.exponent)), result.free_energy[t],
+            float(problem.from_units(result.noise_variances[t])), result.free_energy[t],
             bool(result.converged[t]), float(result.gain[t]),
         )
         for t in range(before)

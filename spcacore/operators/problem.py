@@ -184,3 +184,8 @@ class Problem:
         """Operator values as the caller's variances; inf or 0 where those leave the number range."""
         with np.errstate(over="ignore", under="ignore"):
             return np.ldexp(value, self.exponent)
+
+    def from_units(self, value: Any) -> Any:
+        """Variances of the caller's in the operator's units; inf where these are too small for them."""
+        with np.errstate(over="ignore"):
+            return np.ldexp(value, -self.exponent)
