@@ -72,7 +72,7 @@ def test_pit_props_within_two_thousandths_of_hundreds_of_restarts(r, k, best):
 
 @pytest.mark.parametrize(("r", "k", "best"), [(4, 4, 8.99779), (4, 5, 9.35216), (5, 3, 9.63308)])
 def test_pit_props_within_two_thousandths_of_thousands_of_starts(r, k, best):
-    """The best of all searches tried, one of which enumerates the supports of each loading given the others."""
+    """The best of all searches tried; one enumerates the supports of each loading given the others."""
     x = sparse_pca(PITPROPS, r, cardinality=k, kind="covariance", refine=True, deflation="generalized")
     assert 0.998 * best < x.explained_variance.sum() < best + 1e-4
 
