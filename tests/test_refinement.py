@@ -72,9 +72,16 @@ def test_pit_props_within_two_thousandths_of_hundreds_of_restarts(r, k, best):
 
 @pytest.mark.parametrize(("r", "k", "best"), [(4, 4, 8.99779), (4, 5, 9.35216), (5, 3, 9.63308)])
 def test_pit_props_within_two_thousandths_of_thousands_of_starts(r, k, best):
-    """The best of all searches tried, one of which enumerates the supports of each loading given the others."""
+    """The best of all searches tried, one of which enumerates supports of each loading given the others."""
     x = sparse_pca(PITPROPS, r, cardinality=k, kind="covariance", refine=True, deflation="generalized")
     assert 0.998 * best < x.explained_variance.sum() < best + 1e-4
+
+
+def test_a_start_with_the_same_loading_twice_explains_it_once():
+    V = np.zeros((2, 13, 2))
+    V[:, [0, 1], 0] = V[0, [0, 1], 1] = V[1, [2, 3], 1] = 1, -1
+    expected = [spanned_variance(PITPROPS, one) for one in V]
+    np.testing.assert_allclose(many_starts._explained(PITPROPS, V), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("rank", [1, 2, 7])
