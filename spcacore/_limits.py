@@ -293,7 +293,7 @@ TRANSFERS = 60  # variables that a loading leaves to the others, of those that i
 SMALL_ORDER = 64  # variables up to which refinement also goes through generations of random starts:
 GENERATIONS, GENERATIONS_STALLED = 40, 5  # at most; the last, in turn, that gain nothing
 GENERATION_STARTS, GENERATION_BEST = (18, 256), 16  # of each; ends that the next one begins with
-GENERATION_WORK = 4e6  # of one round of all starts, in multiplications: k^3 + p^2 for each loading
+GENERATION_WORK = 4e6  # of a round of all: k^3 + p^2 for each loading; nor are there many more than 4 p r
 GENERATIONS_ROUNDS = ((1, 2), (3, 3), (3, 6))  # of all starts, of the best third, and of a third of these
 GENERATION_STEPS = 3  # of truncated power for one loading in a round
 

@@ -77,6 +77,13 @@ def test_pit_props_within_two_thousandths_of_thousands_of_starts(r, k, best):
     assert 0.998 * best < x.explained_variance.sum() < best + 1e-4
 
 
+def test_a_start_with_the_same_loading_twice_explains_it_once():
+    V = np.zeros((2, 13, 2))
+    V[:, [0, 1], 0] = V[0, [0, 1], 1] = V[1, [2, 3], 1] = 1, -1
+    expected = [spanned_variance(PITPROPS, one) for one in V]
+    np.testing.assert_allclose(many_starts._explained(PITPROPS, V), expected, rtol=1e-12)
+
+
 @pytest.mark.parametrize("rank", [1, 2, 7])
 def test_many_starts_end_in_loadings_of_what_is_allowed(rank):
     """Two of them, given which no support of the first has more by enumeration; and no false variance."""

@@ -61,7 +61,8 @@ def _generation(p: int, sizes: tuple[int, ...], best: Array, rng: np.random.Gene
     """Starts: a quarter at random, a half with new loadings, a quarter with loadings of two of the best."""
     r = len(sizes)
     work = sum(k**3 + p**2 for k in sizes)
-    V = np.zeros((int(np.clip(GENERATION_WORK / work, *GENERATION_STARTS)), p, r))
+    least, most = GENERATION_STARTS
+    V = np.zeros((int(np.clip(GENERATION_WORK / work, least, min(most, least + 4 * p * r))), p, r))
     for n, one in enumerate(V):
         new = rng.permutation(r)[: rng.integers(1, r + 1) if n % 4 else r]
         parent, other = best[rng.integers(len(best), size=2)]

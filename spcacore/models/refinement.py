@@ -344,13 +344,7 @@ def _combined(rounds: _Rounds, best: list[Loading], most: float) -> tuple[list[L
         for t, size in enumerate(rounds.sizes):
             others = best[:t] + best[t + 1 :]
             candidates.add_ends(others, size)
-        for loadings in candidates.combinations(best):
-            if rounds.ended:
-                return best, most
-            new, value, _ = rounds.ascend([*loadings], -np.inf, 0, beyond=most)
-            candidates.add(new)
-            if _gains(rounds.problem, new, value, best, most):
-                best, most = new, value
+        best, most = _refined_of(rounds, candidates, candidates.combinations(best), best, most)
         if not most > before * (1 + rounds.tol):
             best, most = _transferred(rounds, candidates, best, most)
         if rounds.ended or not most > before * (1 + rounds.tol):
@@ -369,15 +363,23 @@ def _from_many_starts(
     """Better ones from generations of random starts, and among combinations of their ends."""
     start = most
     ends = best_of_many(rounds.problem, rounds.sizes, best, rounds.rng)
-    for combined in (False, True):
-        for loadings in candidates.combinations(best) if combined else ends:
-            if rounds.ended:
-                return best, most
-            new, value, _ = rounds.ascend([*loadings], -np.inf, 0, beyond=most)
-            candidates.add(new)
-            if _gains(rounds.problem, new, value, best, most):
-                best, most = new, value
-    return rounds.ascend([*best], most, 0)[:2] if most > start else (best, most)
+    best, most = _refined_of(rounds, candidates, ends, best, most)
+    best, most = _refined_of(rounds, candidates, candidates.combinations(best), best, most)
+    return rounds.ascend([*best], most, 0)[:2] if most > start and not rounds.ended else (best, most)
+
+
+def _refined_of(
+    rounds: _Rounds, candidates: Candidates, several: list[list[Loading]], best: list[Loading], most: float
+) -> tuple[list[Loading], float]:
+    """The best of those that others lead to, all of which become candidates."""
+    for loadings in several:
+        if rounds.ended:
+            break
+        new, value, _ = rounds.ascend([*loadings], -np.inf, 0, beyond=most)
+        candidates.add(new)
+        if _gains(rounds.problem, new, value, best, most):
+            best, most = new, value
+    return best, most
 
 
 def _transferred(
