@@ -24,7 +24,7 @@ best. "s" is CPU time in seconds, of one thread on a machine that does other wor
 
 
 def above(bound, value):
-    return f"{100 * (bound / value - 1):.2f} %"
+    return f"{round(100 * (bound / value - 1), 2) + 0.0:.2f} %"  # and never -0.00
 
 
 def jointly():

@@ -24,6 +24,9 @@ def say(message: str) -> None:
         print(f"spcacore: {printable(' '.join(message.split()))}", file=sys.stderr)
 
 
+_PATIENCE = 1.0  # seconds before the first line
+
+
 class ProgressLine:
     """A `callback` that says on stderr what is under way once that takes over a second."""
 
@@ -31,7 +34,7 @@ class ProgressLine:
         self.stream, self.quiet = stream, quiet or stream is None
         self.terminal = stream is not None and stream.isatty()
         self.started = time.perf_counter()
-        self.next = self.started + 1
+        self.next = self.started + _PATIENCE
         self.width = 0
         self.task = ""  # said first
 

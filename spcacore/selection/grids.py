@@ -41,7 +41,9 @@ def component_grids(parameter: str, given: dict[str, Any], n_components: Any) ->
         return None
     _refuse_others(parameter, given)
     if len(grids) != integer(n_components, "n_components", 1):
-        raise ValueError(f"{parameter} has {counted(len(grids), 'grid')} for {n_components} components")
+        raise ValueError(
+            f"{parameter} has {counted(len(grids), 'grid')} for {counted(n_components, 'component')}"
+        )
     return [_checked(grid, f"{parameter}[{t}]", parameter) for t, grid in enumerate(grids)]
 
 

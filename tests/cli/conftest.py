@@ -12,6 +12,13 @@ from cli_tools import made
 
 import spcacore
 from spcacore import cli
+from spcacore.cli import console
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch):
+    """Nothing is said of progress because a machine is slow."""
+    monkeypatch.setattr(console, "_PATIENCE", np.inf)
 
 
 @pytest.fixture
@@ -34,6 +41,7 @@ def counts():
 def slow_clock(monkeypatch):
     """Each look at the clock takes a second."""
     ticks = iter(range(10**9))
+    monkeypatch.setattr(console, "_PATIENCE", 1.0)
     monkeypatch.setattr(time, "perf_counter", lambda: float(next(ticks)))
 
 
