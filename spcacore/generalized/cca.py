@@ -57,13 +57,14 @@ class SparseCCAResult:
     scores_x, scores_y : ndarray of shape (n, r)
         The centered and scaled data times the loadings.
     correlations : ndarray of shape (r,)
-        Of the scores of each pair.
+        The correlation of the two scores of each pair.
     strengths : ndarray of shape (r,)
-        What was maximized: of "pmd" the covariance `u'Cv`, of "generalized" `u'Cv` over
-        `sqrt(u'B_x u v'B_y v)`, C (and with deflation "generalized" B) without the earlier pairs.
+        The objective that was maximized. For "pmd" it is the covariance `u'Cv`; for "generalized" it is
+        `u'Cv` over `sqrt(u'B_x u v'B_y v)`. The earlier pairs are removed from C (and, with deflation
+        "generalized", from B).
     cardinality_x, cardinality_y : ndarray of shape (r,), int
     mean_x, mean_y, scale_x, scale_y : ndarray of shape (p,) or (q,), or None
-        Subtracted from, then divide, each column.
+        The mean is subtracted from each column, which is then divided by the scale.
     n_iter : ndarray of shape (r,), int
     converged : ndarray of shape (r,), bool
     method : {"pmd", "generalized"}
@@ -71,8 +72,8 @@ class SparseCCAResult:
     names_x, names_y : tuple of str or None
         Names of the variables, when the input had any.
     upper_bound : ndarray of shape (r,) or None
-        With ``certify=True``: no weights of these cardinalities have a larger strength, without the earlier
-        pairs.
+        With ``certify=True``: no weights of these cardinalities have a larger strength, once the earlier
+        pairs are removed.
     """
 
     loadings_x: NDArray[Any]
@@ -101,7 +102,7 @@ class SparseCCAResult:
         return self.loadings_x.shape[1]
 
     def transform(self, X: MatrixLike, Y: MatrixLike) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Scores of further rows of both sides.
+        """Scores of new rows of both sides.
 
         Parameters
         ----------
@@ -184,37 +185,42 @@ def sparse_cca(
     n_components : int, default 1
         r, in [1, min(n, p, q)].
     cardinality : int or pair of ints
-        Of "generalized": k_x in [1, p] and k_y in [1, q].
+        For "generalized": k_x in [1, p] and k_y in [1, q].
     l1_bound : float or pair of floats
-        Of "pmd": c_x in [1, sqrt(p)] and c_y in [1, sqrt(q)]. `sparse_cca_permutation` chooses among several.
+        For "pmd": c_x in [1, sqrt(p)] and c_y in [1, sqrt(q)]. `sparse_cca_permutation` chooses among several
+        bounds.
     x_cardinality, y_cardinality, x_l1_bound, y_l1_bound : optional
-        The two of a pair apart: ``x_cardinality=4, y_cardinality=3`` is ``cardinality=(4, 3)``.
+        The two numbers of a pair, given one by one: ``x_cardinality=4, y_cardinality=3`` is
+        ``cardinality=(4, 3)``.
     method : {"pmd", "generalized"}, default "pmd"
     ridge : float or pair of floats, default 0
-        Of "generalized": added to the diagonals of the covariances, times their mean diagonal entry.
+        For "generalized": this multiple of the mean diagonal entry of a covariance is added to its diagonal.
     deflation : str, optional
         How a pair is removed from `C = X'Y`, in the metrics of the sides: "hotelling", "projection", "schur",
         "orthogonalized_hotelling", "orthogonalized_projection", "orthogonalized_schur" or, of method
         "generalized", "generalized", which seeks what a pair adds: u and v are measured without their parts
         in the span of the earlier ones. Default: "hotelling" of "pmd", "projection" of "generalized".
     certify : bool, default False
-        Of "generalized": put an upper bound on each strength, of up to 500 variables of both sides, see
-        `sparse_cca_bound`, here without the earlier pairs. Not with deflation "generalized".
+        For "generalized": compute an upper bound on each strength, see `sparse_cca_bound`, here with the
+        earlier pairs removed. Both sides together may have up to 500 variables. Not with deflation
+        "generalized".
     max_iter : int, default 1000
-        Iterations of each pair of "pmd"; of "generalized", turns, of which at most 100 are made.
+        Iterations for each pair with "pmd"; with "generalized" the number of turns, of which at most 100 are
+        made.
     tol : float, optional
         A pair is found when an iteration raises the objective by a smaller fraction. Default 1e-10 for
         float64, 1e-5 for float32.
     scale : bool, default True
         Divide each column by its standard deviation.
     x_include, x_exclude, y_include, y_exclude : sequence of names or indices, optional
-        Variables of a side that each pair must have, and that none may have, see the guide on choice. It is
-        as if the excluded columns were not there. An l1 bound does not count what is included.
+        Variables of a side that each pair must use, and variables that no pair may use; see the guide on
+        choice. The result is as if the excluded columns were not there. An l1 bound does not count the
+        included variables.
     x_groups, y_groups : sequence of labels, or mapping of names to labels, optional
         Variables of the same label are in or out together: cardinalities count groups, and l1 bounds are on
         the sums of their norms.
     x_nonnegative, y_nonnegative : bool or array-like of signs, default False
-        Only weights without negative entries; or the sign of each: 1, -1, or 0 for any.
+        True allows no negative weights; an array gives the sign of each weight: 1, -1, or 0 for any.
     callback : callable, optional
         Called with a `Progress` after each iteration, and with the correlation once a pair is found.
         Raising StopIteration ends the search early, see `Progress`.

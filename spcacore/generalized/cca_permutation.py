@@ -22,22 +22,22 @@ __dir__ = __all__.copy
 
 @dataclass(frozen=True, eq=False)
 class CCAPermutation:
-    """How much larger correlations are than those of permuted rows, for each choice of the bounds.
+    """How far each choice of the bounds raises the correlation above that of permuted rows.
 
     Attributes
     ----------
     l1_bounds : ndarray of shape (m, 2)
-        Of each choice, for X and for Y.
+        The two bounds of each choice, for X and for Y.
     correlations : ndarray of shape (m,)
-        Of the first pair.
+        The correlation of the first pair.
     permuted : ndarray of shape (m, n_permutations)
-        The same with the rows of X permuted.
+        The same correlation after the rows of X are permuted, for each permutation.
     z : ndarray of shape (m,)
         `(f(correlation) - mean f(permuted)) / sd f(permuted)`, f = artanh.
     p_values : ndarray of shape (m,)
         `(1 + number of permuted correlations at least as large) / (1 + n_permutations)`.
     best : int
-        Where z is largest.
+        The index of the choice with the largest z.
     """
 
     l1_bounds: Array
@@ -74,8 +74,9 @@ def sparse_cca_permutation(
 ) -> CCAPermutation:
     """Choose the bounds of `sparse_cca` by permutation.
 
-    For each choice the correlation of the first pair, `max u'X'Yv` under the bounds, is compared with those
-    found after the rows of X are permuted, and the choice for which it stands out most is taken.
+    For each choice the correlation of the first pair, `max u'X'Yv` under the bounds, is compared with the
+    correlations found after the rows of X are permuted. The function takes the choice whose correlation
+    stands out most.
 
     Parameters
     ----------
@@ -83,7 +84,7 @@ def sparse_cca_permutation(
         In memory, since rows are permuted.
     Y : array-like of shape (n, q), or sparse matrix
     l1_bounds : sequence of floats or of pairs of floats
-        Choices of `l1_bound`.
+        The choices of `l1_bound` to compare.
     n_permutations : int, default 25
         At least 2. All choices see the same permutations.
     max_iter, tol, scale

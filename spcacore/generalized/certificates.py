@@ -26,9 +26,9 @@ def sparse_eigen_bound(
     The smallest of
 
     - "spectral": the largest generalized eigenvalue;
-    - "search": of branch and bound, where B is positive definite; the optimum, up to rounding, if the
-      search ends;
-    - "relaxation": of a semidefinite relaxation, where it does not.
+    - "search": the bound of branch and bound, where B is positive definite; it is the optimum, up to
+      rounding, if the search is completed;
+    - "relaxation": the bound of a semidefinite relaxation, where the search is not completed.
 
     Parameters
     ----------
@@ -91,9 +91,10 @@ def sparse_cca_bound(
 ) -> OptimalityBound:
     """An upper bound on the correlation of combinations of k_x variables of X and k_y of Y.
 
-    Of `u'X'Yv / sqrt(u'B_x u v'B_y v)`, which `sparse_cca` with method "generalized" maximizes; B_x and B_y
-    are the covariances of both sides, with the ridge. The smallest of the bounds of `sparse_eigen_bound`;
-    those but "spectral" need covariances of full rank, so without a ridge fewer variables than rows.
+    The bound is on `u'X'Yv / sqrt(u'B_x u v'B_y v)`, which `sparse_cca` with method "generalized" maximizes;
+    B_x and B_y are the covariances of both sides, with the ridge. It is the smallest of the bounds of
+    `sparse_eigen_bound`. All of these except "spectral" need covariances of full rank and so, without a
+    ridge, fewer variables than rows.
 
     Parameters
     ----------
@@ -102,11 +103,11 @@ def sparse_cca_bound(
     cardinality : int or pair of ints
         k_x in [1, p] and k_y in [1, q].
     ridge : float or pair of floats, default 0
-        Added to the diagonals of the covariances, times their mean diagonal entry.
+        This multiple of the mean diagonal entry of a covariance is added to its diagonal.
     node_limit : int, default 2000
         Nodes of a search tree, of which there are at most five.
     scale : bool, default True
-        Divide each column by its standard deviation; that matters with a ridge alone.
+        Divide each column by its standard deviation; this matters only with a ridge.
 
     Returns
     -------

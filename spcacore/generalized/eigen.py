@@ -49,20 +49,20 @@ class SparseEigenResult(Named):
     loadings : ndarray of shape (p, r)
         Columns of unit 2-norm; in each, the entry of largest magnitude is positive.
     values : ndarray of shape (r,)
-        `x'Ax/x'Bx` of each.
+        The ratio `x'Ax/x'Bx` of each loading.
     deflated_values : ndarray of shape (r,)
-        The same in the deflated pencil, which is what was maximized; of the first it is the value.
+        The same ratio in the deflated pencil, which was maximized; for the first loading it equals the value.
     metric_norm : ndarray of shape (r,)
         `sqrt(x'Bx)`: `loadings / metric_norm` has `x'Bx = 1`.
     upper_bound : ndarray of shape (r,) or None
-        No x at all has a larger ratio in the deflated pencil: its largest generalized eigenvalue. With
-        ``certify=True`` no x of that cardinality, see `sparse_eigen_bound`. None where that was not
-        computed, with more than 1024 variables, or where B is singular along a direction that A does not
-        map to zero.
+        The largest generalized eigenvalue of the deflated pencil, which no x can exceed. With
+        ``certify=True``, a bound that no x of that cardinality can exceed, see `sparse_eigen_bound`. None
+        where the bound was not computed, with more than 1024 variables, or where B is singular along a
+        direction that A does not map to zero.
     cardinality : ndarray of shape (r,), int
         Nonzeros of each loading.
     n_iter : ndarray of shape (r,), int
-        Supports, or iterations of the flow, that were looked at.
+        The number of supports that were examined, or of iterations of the flow.
     converged : ndarray of shape (r,), bool
         Whether swaps of variables ended at a support that none improves, among those considered, and
         the flow within `max_iter`.
@@ -106,15 +106,16 @@ def sparse_eigen(
     """Sparse generalized eigenvectors of a symmetric pencil.
 
     Searches `max x'Ax/x'Bx` over x with at most `cardinality` nonzeros, for B positive semidefinite and
-    possibly singular, and then the same of the deflated pencil, `n_components` times.
+    possibly singular. It then repeats the search in the deflated pencil, until there are `n_components`
+    directions.
 
     Parameters
     ----------
     A : array-like or sparse matrix of shape (p, p)
         Symmetric; it may be indefinite. float32 and float64 are not copied; a sparse matrix stays sparse.
     B : array-like or sparse matrix of shape (p, p)
-        Symmetric positive semidefinite. Where x'Bx = 0, Ax must be 0 too: such directions count for
-        nothing. Otherwise the ratio has no bound, and a search that meets such a direction raises.
+        Symmetric positive semidefinite. Where x'Bx = 0, Ax must be 0 too; the search ignores such directions.
+        Otherwise the ratio has no bound, and a search that meets such a direction raises a ValueError.
     cardinality : int or sequence of n_components ints
         k, in [1, p], at most 4000.
     n_components : int, default 1
@@ -129,15 +130,15 @@ def sparse_eigen(
         bounds the ratio of them all, backward too; and forward from up to eight other variables, where that
         takes no more than 2e8 multiplications.
     swaps : bool, default True
-        Then swap one variable for another as long as that raises the ratio. Where a round of swaps
-        would cost more than 1e9 multiplications, only the most promising variables may enter. Swaps end
-        after 2e10 multiplications from each start, of greedy after twice those of its search if these are
-        more.
+        After that, swap one variable for another as long as this raises the ratio. Where a round of swaps
+        would cost more than 1e9 multiplications, only the most promising variables may enter. Swaps end after
+        2e10 multiplications from each start, of greedy after twice those of its search if these are more.
     deflation : str, default "projection"
         As in `deflate`, in the metric of B: "hotelling", "projection", "schur",
         "orthogonalized_hotelling", "orthogonalized_projection", "orthogonalized_schur" or "generalized".
     certify : bool, default False
-        Let `upper_bound` be that of the cardinality, of up to 500 variables, see `sparse_eigen_bound`.
+        Make `upper_bound` a bound for the given cardinality, see `sparse_eigen_bound`; for up to 500
+        variables.
     max_iter : int, default 1000
         Steps of the flow from each start.
     tol : float, default 1e-8

@@ -54,23 +54,24 @@ class SparseLDAResult(Named):
     loadings : ndarray of shape (p, r)
         Columns of unit 2-norm; in each, the entry of largest magnitude is positive.
     scalings : ndarray of shape (p, r)
-        The same of unit variance within classes (after shrinkage): `x'Bx = 1`. `transform` uses these.
+        The same directions, scaled to unit variance within classes (after shrinkage): `x'Bx = 1`. `transform`
+        uses these.
     values : ndarray of shape (r,)
-        `x'S_b x/x'Bx` of each.
+        The ratio `x'S_b x/x'Bx` of each direction.
     upper_bound : ndarray of shape (r,) or None
-        Of the deflated values, as in `SparseEigenResult`.
+        Upper bounds on the deflated values, as in `SparseEigenResult`.
     cardinality : ndarray of shape (r,), int
     classes : ndarray of shape (c,)
         The labels, ascending.
     priors : ndarray of shape (c,)
     means : ndarray of shape (c, p)
-        Of the classes.
+        The mean of each class.
     mean : ndarray of shape (p,)
         `sum pi_c m_c`.
     centroids : ndarray of shape (c, r)
         The means, transformed.
     metric : ndarray of shape (r, r)
-        `scalings' B scalings`: covariance within classes of what `transform` gives.
+        `scalings' B scalings`: the covariance, within classes, of the scores that `transform` gives.
     shrinkage : float
     n_iter : ndarray of shape (r,), int
     converged : ndarray of shape (r,), bool
@@ -178,8 +179,9 @@ def sparse_lda(
     """Sparse linear discriminant analysis.
 
     Searches `max x'S_b x / x'B x` over x with at most `cardinality` nonzeros, where S_b is the scatter
-    between the class means and B the scatter within classes, shrunk if asked; then the same of the
-    deflated pencil. Neither matrix is formed for more than 1024 variables, unless X is in blocks of rows.
+    between the class means and B the scatter within classes, shrunk if requested. It then repeats the search
+    in the deflated pencil for further directions. Neither matrix is formed for more than 1024 variables,
+    unless X is in blocks of rows.
 
     Parameters
     ----------
@@ -197,8 +199,8 @@ def sparse_lda(
         Proportions of the classes, in the order of the sorted labels, positive and with sum 1. They weigh the
         classes in both scatters and in the classification. Default: those of y.
     shrinkage : None, float or "auto", default None
-        a in [0, 1]: `B = (1 - a) S_w + a tr(S_w)/p I`. "auto": by the formula of Ledoit and Wolf. It is
-        needed where as many variables as n - classes + 1 may enter.
+        a in [0, 1]: `B = (1 - a) S_w + a tr(S_w)/p I`. "auto": a by the formula of Ledoit and Wolf. Shrinkage
+        is needed where n - classes + 1 variables or more may enter.
     method, strategy, swaps, deflation, certify, max_iter, tol, rng, callback
         As in `sparse_eigen`.
 
@@ -211,8 +213,8 @@ def sparse_lda(
     Raises
     ------
     ValueError
-        For NaN, infinite or empty input, a single class, more directions than classes - 1, priors that are no
-        proportions, a direction without scatter within classes, or an option out of range.
+        For NaN, infinite or empty input, a single class, more directions than classes - 1, priors that are
+        not proportions, a direction without scatter within classes, or an option out of range.
     TypeError
         For input that is not real numbers, or an option of the wrong type.
 

@@ -49,40 +49,42 @@ Callback = Callable[[SelectionProgress], object]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SparsitySelection(ByValue):
-    """How well each value of the sparsity, or number of components, does, and which is chosen.
+    """The score of each value of the sparsity, or of each number of components, and the choice.
 
     Attributes
     ----------
     parameter : {"cardinality", "l1_bound", "penalty", "n_components"}
     criterion : {"cv", "permutation", "sparseness", "bic", "stability"}
     values : ndarray of shape (m,)
-        From the sparsest to the densest; numbers of components from 0.
+        The values, from the sparsest to the densest; numbers of components start at 0.
     score : ndarray of shape (m,)
         Larger is better. "cv": the share of the variance of left-out entries that is predicted, averaged over
         folds and repeats. "permutation": the logarithm of the share explained, less its mean after
-        permutations; of a number of components t, that of the t-th among what the earlier ones leave.
-        "sparseness": the index of sparseness. "bic": the log-likelihood less the costs of parameters, over n.
-        "stability": the agreement of half-samples, averaged over components.
+        permutations; for a number of components t, the same for the t-th component, whose share is of the
+        variance that the earlier ones leave. "sparseness": the index of sparseness. "bic": the log-likelihood
+        less the costs of parameters, over n. "stability": the agreement of half-samples, averaged over
+        components.
     standard_error : ndarray of shape (m,) or None
-        Of the score; None for the last three.
+        The standard error of the score; None for the last three criteria.
     scores : ndarray of shape (runs, m) or None
-        "cv": of each fold of each repeat. "permutation": logarithms of the shares after each permutation.
+        "cv": the scores of each fold of each repeat. "permutation": the logarithms of the shares after each
+        permutation.
     best : int or float
-        The value of the best score; of a number of components by permutation, see `select_n_components`.
+        The value with the best score. For a number of components by permutation, see `select_n_components`.
     one_se : int or float
         The sparsest value (the fewest components) whose score is within one standard error of the best.
     chosen : int or float
-        One of these two, by the rule asked for.
+        One of these two, as the rule says.
     chosen_index : int
-        Where it is among the values.
+        The index of the chosen value among the values.
     rule : {"one_se", "best"}
     result : SparsePCAResult or None
-        Of all the data, at the chosen value; None for no component.
+        The components of all the data at the chosen value; None for no component.
     path : SparsityPath or None
-        Of all the data, over the values; None for numbers of components.
+        The path of all the data over the values; None for numbers of components.
     earlier : tuple of SparsitySelection
-        Where grids differ by component, the selections of all components but the last, which the other
-        attributes are of: with the values chosen for the earlier ones.
+        Where grids differ by component, the selections for all components but the last. The other attributes
+        are those of the last, given the values chosen for the earlier components.
     """
 
     parameter: str
@@ -147,7 +149,7 @@ def sparsity_path(
 
     Each value gives what `sparse_pca` gives, or a first component with a better objective of the method:
     components are sought from its starts and from those of the neighboring, denser value. X is checked,
-    summarized and screened once. Of "tpower", the variance of the first component never falls as it becomes
+    summarized and screened once. With "tpower", the variance of the first component never falls as it becomes
     denser, unless ``refine=True`` changes it afterwards.
 
     Parameters
@@ -157,8 +159,8 @@ def sparsity_path(
     n_components : int, default 1
         In [1, min(n, p)].
     cardinality, l1_bound, penalty : sequence of numbers, optional
-        Just the one that the method takes: the values, in any order, each for all components. Default of
-        the first two: up to 15 between one variable and, at most, 1000.
+        Give only the one that the method takes: the values, in any order, each for all components. Default
+        for the first two: up to 15 between one variable and, at most, 1000.
     method, deflation, kind, center, scale
         As in `sparse_pca`.
     rng : None, int or numpy Generator, optional
@@ -226,23 +228,22 @@ def select_sparsity(
         Data, or for "sparseness" anything that `sparse_pca` takes, with its entries. "permutation" needs it
         in memory.
     n_components : int, default 1
-        In [1, min(n, p)], n the number of rows without those of a fold.
+        In [1, min(n, p)], where n is the number of rows without those of a fold.
     cardinality, l1_bound, penalty : sequence of numbers, or of r sequences of numbers, optional
-        As in `sparsity_path`, or as the model takes it: of "sca" and "sma" the bound of all components
-        together. A sequence for each component: those of the first are tried with one component, those of
-        the second with two, given the choice for the first, and so on. Not for "sca" and "sma".
+        As in `sparsity_path`, or as the model takes it: for "sca" and "sma" the bound on all components
+        together. A sequence for each component: those of the first are tried with one component, those of the
+        second with two, given the choice for the first, and so on. Not for "sca" and "sma".
     model : {"sparse_pca", "spca", "sca", "sma", "soppca"}, default "sparse_pca"
         The function of that name, which the other options are for. "stability" is not for "sma".
     criterion : {"cv", "permutation", "sparseness", "bic", "stability"}, default "cv"
         "cv": the share of the variance of left-out entries that is predicted. A model is fitted to the rows
         outside of a fold, and each entry of the fold is predicted from the other entries of its row; with
-        ``scale=True`` but for variables that are constant outside of the fold.
-        "permutation": the gap between the share explained and what is explained after the entries of each
-        column are permuted, in logarithms. "sparseness": the index of sparseness, which needs no more than
-        the path, and for many variables mostly counts zeros. "bic": Schwarz's criterion of the components as
-        a normal model with noise, where each nonzero costs `log(n)/2`; it needs no more than the path of
-        data. "stability": how well half-samples agree on the variables, beyond chance
-        (`Stability.agreement`).
+        ``scale=True``, variables that are constant outside of the fold are left out. "permutation": the gap
+        between the share explained and what is explained after the entries of each column are permuted, in
+        logarithms. "sparseness": the index of sparseness, which needs no more than the path, and for many
+        variables mostly counts zeros. "bic": Schwarz's criterion of the components as a normal model with
+        noise, where each nonzero costs `log(n)/2`; it needs no more than the path of data. "stability": how
+        well half-samples agree on the variables, beyond chance (`Stability.agreement`).
     rule : {"one_se", "best"}, default "one_se"
         The sparsest value whose score is within one standard error of the best, or the best.
     n_folds : int, default 5
@@ -399,12 +400,13 @@ def select_n_components(
         The largest number to consider. Components are found one after another, so that one search serves
         all numbers.
     cardinality, l1_bound, penalty : number or sequence of numbers
-        Just the one that the method takes, for every component or for each, as in `sparse_pca`.
+        Give only the one that the method takes: one number for all components or one for each, as in
+        `sparse_pca`.
     criterion : {"cv", "permutation"}, default "cv"
         "cv": as in `select_sparsity`; no component at all has the score 0. "permutation": parallel analysis.
         The share that a component explains of what the earlier ones leave is compared with the same after the
-        entries of each column are permuted; "best" counts components until one falls below the mean of
-        that, "one_se" until one is not two standard deviations above it.
+        entries of each column are permuted; "best" counts components until one falls below the mean of the
+        permuted shares, "one_se" until one is less than two standard deviations above that mean.
     rule : {"one_se", "best"}, default "one_se"
     n_folds, n_repeats, n_permutations, n_jobs, rng, callback
         As in `select_sparsity`.

@@ -57,13 +57,13 @@ class CrossValidatedEigenvalues:
     Attributes
     ----------
     values : ndarray of shape (r,)
-        Averages over the splits, in the units of the singular values of X.
+        The averages over the splits, in the units of the singular values of X.
     statistic : ndarray of shape (r,)
         The values over their standard errors, averaged over the splits: at most normal(0, 1) for noise.
     p_value : ndarray of shape (r,)
-        Of the hypothesis that a direction is noise, one-sided.
+        The one-sided p-value for the hypothesis that a direction is noise.
     adjusted : ndarray of shape (r,)
-        The same, adjusted for r tests.
+        The p-values, adjusted for r tests.
     chosen : int
         The number of leading directions before the first whose adjusted p-value exceeds `level`.
     level : float
@@ -127,7 +127,7 @@ def cross_validated_eigenvalues(
         adjacency matrix; with "normal" real numbers, dense. Thinning assumes that entries are independent
         given their expectations, and Poisson (rare edges are nearly so) or normal.
     n_components : int
-        r, the most to consider, in [1, min(n, p) - 1].
+        r, the largest number to consider, in [1, min(n, p) - 1].
     kind : {"counts", "graph", "normal"}, default "counts"
         Columns of "normal" are centered; counts are not, so that the first component is mostly the mean.
     scale : {False, "degree"}, default False
@@ -137,14 +137,14 @@ def cross_validated_eigenvalues(
         Positive, s of "normal". Default: from the median singular value, as if at most half of the
         directions were more than noise (Gavish and Donoho 2014).
     share : float, default 0.1
-        In (0, 1), of the data that test directions.
+        The share of the data, in (0, 1), that tests the directions.
     n_splits : int, default 10
-        Splits, over which statistics are averaged.
+        The number of splits over which the statistics are averaged.
     level : float, default 0.05
         In (0, 1).
     adjust : {"none", "holm", "bonferroni"}, default "none"
-        For r tests. The tests are asked in order up to the first that is not significant, which needs no
-        adjustment where later ones do not matter.
+        How to adjust the p-values for r tests. The tests are made in order up to the first that is not
+        significant, which needs no adjustment where later tests do not matter.
     rng : None, int or numpy Generator, optional
         For the splits; None is a fixed seed.
     callback : callable, optional

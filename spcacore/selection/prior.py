@@ -24,13 +24,13 @@ PRIORS = ("prior_covariance", "prior_precision")
 
 @dataclass(frozen=True, eq=False)
 class PriorSelection:
-    """How well each prior does.
+    """How well the data support each prior.
 
     Attributes
     ----------
     names : tuple of str
     evidence : ndarray of shape (m,)
-        Of each prior, the sum of the gains of its components, see `StructuredPCAResult`.
+        For each prior, the sum of the gains of its components, see `StructuredPCAResult`.
     results : tuple of m StructuredPCAResults
     """
 
@@ -67,11 +67,11 @@ def select_prior(
 ) -> PriorSelection:
     """Compare priors of the loadings by the free energy of `oppca` or `soppca`.
 
-    Of each component the free energy is the logarithm of the density of the deflated data given the weights
-    of the samples, with the loading integrated out under its prior. What it exceeds that of noise alone by,
-    less log(p)/2 for each weight and, with a cardinality, the logarithm of the number of supports, is its
-    gain, and the gains of all components are the evidence for a prior.
-    A multiple of a covariance is the same prior.
+    The free energy of a component is the logarithm of the density of the deflated data given the weights of
+    the samples, with the loading integrated out under its prior. The gain of a component is its free energy
+    less that of noise alone, less log(p)/2 for each weight and, with a cardinality, less the logarithm of the
+    number of supports. The evidence for a prior is the sum of the gains of all components. A multiple of a
+    covariance is the same prior.
 
     Parameters
     ----------
@@ -81,12 +81,12 @@ def select_prior(
         Each has `prior_covariance` or `prior_precision`, as `oppca` takes them; an empty one, or None, stands
         for C = I.
     n_components : int, optional
-        Of each prior. Default: as many as raise its free energy, one at least.
+        The number of components for each prior. Default: all that raise its free energy, and at least one.
     cardinality : int, optional
-        Compare `soppca` of so many nonzeros; by default `oppca`.
+        Compare `soppca` with this number of nonzeros. Default: compare `oppca`.
     callback : callable, optional
-        As in `oppca`, for one prior after another. Raising StopIteration ends the comparison: it is then of
-        the priors before that one.
+        As in `oppca`, for one prior after another. Raising StopIteration ends the comparison, which then
+        covers only the priors that were done before.
     {options}
 
     Returns
@@ -97,7 +97,7 @@ def select_prior(
     Raises
     ------
     ValueError, TypeError
-        As in `oppca`; for no priors, or one that has other options than these two.
+        As in `oppca`; for no priors, or a prior with any option other than these two.
     RuntimeError
         Where the callback ends the comparison before two priors are done.
 

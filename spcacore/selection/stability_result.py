@@ -30,41 +30,41 @@ __dir__ = __all__.copy
 class Stability:
     """How often each variable is chosen again, from `stability`.
 
-    With B resamples, p variables and r components; the components of each resample are in the order, and have
-    the signs, of those of all the data.
+    With B resamples, p variables and r components; the components of each resample are given the order and
+    the signs of those of all the data.
 
     Attributes
     ----------
     selection_frequency : ndarray of shape (p, r)
         The share of the resamples in which a variable has a nonzero loading in a component.
     any_frequency : ndarray of shape (p,)
-        The same of at least one of the components.
+        The share of the resamples in which a variable has a nonzero loading in any component.
     average_selected : ndarray of shape (r,)
         q, the average number of variables in a component.
     average_any : float
-        The same of those in at least one component.
+        The average number of variables in at least one component.
     threshold : ndarray of shape (r,)
-        The frequency from which a variable is stable; inf where no frequency has a bound as small as asked
-        for.
+        The frequency from which a variable is stable; inf where no frequency has a bound as small as
+        `max_false`.
     any_threshold : float
         The same for `any_frequency`.
     expected_false : ndarray of shape (r,) or None
         The bound on the expected number of false variables at these thresholds; None for a bootstrap.
     stable : ndarray of shape (p, r), bool
-        The frequency reaches the threshold.
+        Whether the frequency reaches the threshold.
     loading_interval : ndarray of shape (p, r, 2)
         The quantiles `(1 - level)/2` and `(1 + level)/2` of the loadings of unit length.
     explained_variance_ratio : ndarray of shape (B, r) or None
         Shares of the variance of each resample; None where the model has none.
     explained_interval : ndarray of shape (r, 2) or None
-        Quantiles of these.
+        The same quantiles of these shares.
     cosine : ndarray of shape (B, r)
         Magnitudes of cosines of the loadings with those of all the data; 0 where a resample had no such
         component.
     loadings : ndarray of shape (p, r)
-        Of all the data, of unit length.
+        The loadings of all the data, of unit length.
     result : object
-        What the model found in all the data.
+        The result of the model for all the data.
     model : str
     resampling : {"complementary", "half", "bootstrap"}
     assumption : {"none", "unimodal", "r-concave"}
@@ -127,9 +127,10 @@ class Stability:
     def false_selections(self, threshold: float, component: int | None = None) -> float:
         """The bound on the expected number of false variables among those of at least this frequency.
 
-        False are those that a half-sample chooses with a probability of at most q/p, as a blind choice would.
-        For any r this holds of the variables in at least one component, which needs no matching; of single
-        components it takes the order of the components to be that of all the data in each resample.
+        A variable is false if a half-sample chooses it with a probability of at most q/p, as a blind choice
+        would. For any r the bound holds for the variables in at least one component, which needs no matching.
+        For single components it assumes that the components of each resample have the order of those of all
+        the data.
 
         Parameters
         ----------
@@ -172,7 +173,7 @@ class Stability:
         ----------
         component : int, default 0
         variables : sequence of m ints, optional
-            Default: those that all the data choose.
+            Default: the variables that are chosen from all the data.
 
         Returns
         -------
@@ -207,7 +208,7 @@ class Stability:
     def group_frequencies(
         self, groups: Sequence[Hashable] | Mapping[str, Hashable], component: int | None = None
     ) -> dict[Hashable, float]:
-        """How often groups of variables are chosen: a group is where at least one of its variables is.
+        """How often groups of variables are chosen: a group is chosen if any of its variables is.
 
         Parameters
         ----------

@@ -75,9 +75,9 @@ def stability(
 ) -> Stability:  # fmt: skip
     """Which variables of sparse components would be chosen again: stability selection, or a bootstrap.
 
-    The model is fitted to all the data and to resamples of the rows. The components of each resample take the
-    order and the signs of those of all the data, so that the sum of `|cosines|` is largest. Counted is how
-    often a variable has a nonzero loading.
+    The model is fitted to all the data and to resamples of the rows. The components of each resample are
+    matched with those of all the data by the largest sum of `|cosines|`, and take their order and signs. The
+    function then counts how often a variable has a nonzero loading.
 
     Parameters
     ----------
@@ -87,11 +87,11 @@ def stability(
     n_components : int
         r.
     Y : array-like, optional
-        Of "sparse_cca" the other side, (n, q); of "sparse_lda" the labels, (n,): it is resampled within the
-        classes.
+        For "sparse_cca" the other side, (n, q); for "sparse_lda" the labels, (n,), and rows are then drawn
+        within each class.
     model : {"sparse_pca", "spca", "sca", "soppca", "sparse_cca", "sparse_lda"}, default "sparse_pca"
-        The function of that name. Those of the first four weigh the rows of X, which is not copied; of the
-        others, each thread takes a copy of the rows of one resample.
+        The function of that name. The first four weight the rows of X, which is not copied; for the others,
+        each thread copies the rows of one resample.
     resampling : {"complementary", "half", "bootstrap"}, default "complementary"
         "half": floor(n/2) rows without replacement. "complementary": the same in pairs without a common row.
         Both bound the expected number of false variables. "bootstrap": n rows with replacement, whose
@@ -110,23 +110,23 @@ def stability(
         3.3) propose, r = -1/2 of both halves of a pair and -1/4 of all half-samples, which gives the smallest
         bound. Default: "unimodal", and "none" of resamples without pairs.
     level : float, default 0.95
-        In (0, 1), of the intervals.
+        The level of the intervals, in (0, 1).
     alignment : {"assignment", "procrustes"}, default "assignment"
         "procrustes": the intervals are those of loadings rotated to those of all the data, for components
         that mix because their variances are close. Frequencies are those of components in any case.
     warm_start : bool, optional
-        Whether resamples are searched from the components of all the data, and quickly: with fewer starts
-        of their own, and of "tpower" without swaps unless ``swaps=True``. Default: True for a bootstrap.
-        Half-samples must not know of one another where the bound is to hold. Not of "soppca", "sparse_cca"
-        and "sparse_lda".
+        Whether resamples are searched from the components of all the data, and quickly: with fewer starts of
+        their own, and of "tpower" without swaps unless ``swaps=True``. Default: True for a bootstrap. The
+        bound holds only where half-samples are searched independently. Not for "soppca", "sparse_cca" and
+        "sparse_lda".
     n_jobs : int, default 1
         Threads; -1: one for each processor. The result does not depend on it.
     rng : None, int or numpy Generator, optional
         For resamples and random starts; None is a fixed seed.
     callback : callable, optional
         Called with a `SelectionProgress` after each resample, in the thread of the caller. Raising
-        StopIteration ends the search early: the result is that of the resamples finished, of which two are
-        needed.
+        StopIteration ends the search early: the result then uses the finished resamples, at least two of
+        which are needed.
     {options}
 
     Returns

@@ -93,12 +93,12 @@ class SparsityPath(ByValue):
     ----------
     parameter : {"cardinality", "l1_bound", "penalty"}
     values : ndarray of shape (m,)
-        From the sparsest to the densest: ascending, except for a penalty, which descends.
+        The values, from the sparsest to the densest: ascending, or descending for a penalty.
     explained_variance_ratio : ndarray of shape (m, r) or None
         Additional share of the variance of each component, as in `SparsePCAResult`; 0 where none was left.
         None where the total is unknown.
     cardinality : ndarray of shape (m, r), int
-        Nonzeros of each loading.
+        The number of nonzeros of each loading.
     dense_ratio : ndarray of shape (r,) or None
         Shares of the variance of the first r ordinary principal components.
     index_of_sparseness : ndarray of shape (m,) or None

@@ -117,13 +117,13 @@ class Solver(ABC):
     Attributes
     ----------
     name : str
-        What `method=` calls it.
+        The name that `method=` takes.
     sparsity : {"cardinality", "l1_bound", "penalty"}
-        What says how sparse a component is to be.
+        The quantity that sets how sparse a component is.
     objective : {"variance", "least_squares"}
         What is maximized: x'Ax, or the variance of all variables that the score explains.
     default_deflation : str
-        That which goes with the objective.
+        The deflation that suits the objective.
     same_in_set : bool
         Whether the search in a working set is the one of all variables: re-fitted, and of the quotient.
     maximizes_quotient : bool

@@ -71,7 +71,7 @@ class OptimalityBound:
     which : str
         Its name.
     bounds : dict
-        All that were computed, by name.
+        All bounds that were computed, by name.
     """
 
     upper_bound: float
@@ -97,19 +97,20 @@ def optimality_bound(
 
     - "spectral": the largest eigenvalue; beyond 3000 variables and 2000 samples a bound on it;
     - "diagonal": the sum of the k largest diagonal entries;
-    - "row sums": the largest sum of k magnitudes in one row (Gershgorin); beyond 2000 variables of the rows
-      that may hold it, as many as are cheap, with `|a_ij| <= sqrt(a_ii a_jj)` for the others;
+    - "row sums": the largest sum of k magnitudes in one row (Gershgorin); beyond 2000 variables only as many
+      of the promising rows as are cheap are computed, and `|a_ij| <= sqrt(a_ii a_jj)` bounds the others;
     - "knapsack": the largest `sum_l lambda_l t_l` over `0 <= t_l <=` (sum of the k largest squares of the
       l-th eigenvector), `sum_l t_l <= 1`; beyond 2000 variables with two dozen eigenvectors and the next
       eigenvalue, or Lanczos vectors, their residuals and a bound on the rest;
     - "threshold", beyond 2000 variables, where the whole of A takes at most 1e10 multiplications: the largest
       eigenvalue of A with its entries off the diagonal moved towards 0 by a level, and k - 1 times the level;
-    - "relaxation", if asked for: the dual of the semidefinite relaxation, see `dspca`, usually the tightest.
+    - "relaxation", if requested: the dual of the semidefinite relaxation, see `dspca`, usually the tightest.
 
-    With `n_components` r > 1, of what any r loadings explain together, the variance of the projection onto
-    their span (`explained_variance`, "cumulative"). Then "spectral" is the sum of the r largest eigenvalues;
-    "diagonal" and "knapsack" count the nonzeros of all loadings, with `sum_l t_l <= r`; and "row sums", up to
-    2000 variables, and "relaxation" combine what loadings and the variables that several share can reach.
+    With `n_components` r > 1, the bound is on what any r loadings explain together: the variance of the
+    projection onto their span (`explained_variance`, "cumulative"). Then "spectral" is the sum of the r
+    largest eigenvalues; "diagonal" and "knapsack" count the nonzeros of all loadings, with `sum_l t_l <= r`;
+    and "row sums", up to 2000 variables, and "relaxation" combine what loadings and the variables that
+    several share can reach.
 
     Rounding is allowed for, so that no bound is below the optimum. No p x p matrix is formed beyond 3000
     variables.
@@ -119,15 +120,16 @@ def optimality_bound(
     X : array-like of shape (n, p) or sparse matrix
         Data; with ``kind="covariance"`` a symmetric positive semidefinite (p, p) matrix.
     cardinality : int or sequence of r int
-        k, in [1, p]: of the loading, of every one, or of each.
+        k, in [1, p]: one number for all loadings, or one for each.
     n_components : int, default 1
         r, in [1, p].
     constraint : {None, "orthogonal"}, default None
-        Of several loadings: bound what orthogonal ones explain, `Tr(V'AV)` with `V'V = I`; that is lower.
+        For several loadings: bound what orthogonal loadings explain, `Tr(V'AV)` with `V'V = I`. This bound is
+        lower.
     {standardization}
     relaxation : bool, default False
-        Solve the semidefinite relaxation too; at most 2000 variables may remain in it, of several loadings
-        1000 in all.
+        Solve the semidefinite relaxation too; at most 2000 variables may remain in it, or 1000 in all for
+        several loadings.
 
     Returns
     -------

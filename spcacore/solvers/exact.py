@@ -112,14 +112,14 @@ def branch_and_bound(
     kind: Kind = "data", center: Switch = True, scale: Switch = False, sample_weight: Weights = None,
     n_features: int | None = None, rng: RandomSource = None, callback: Callback | None = None,
 ) -> ExactComponent:  # fmt: skip
-    """The best sparse principal component of given cardinality, proved.
+    """The best sparse principal component of given cardinality, with a proof.
 
-    Solves `max x'Ax` subject to `||x|| = 1` and at most `cardinality` nonzeros, where `A` is the
-    covariance matrix, over all supports: it divides them into ever smaller sets and rules out those
-    that a bound shows to be no better than the best component known. When a limit ends the search, the
-    result is the best component found, and an upper bound on all others: the least of the bounds of the tree,
-    of `optimality_bound`, of large covariances ("threshold" there) and of the relaxation. All but the first
-    are computed after a fifth of the time. A relaxation that is ended by the time limit (or, with
+    Solves `max x'Ax` subject to `||x|| = 1` and at most `cardinality` nonzeros, where `A` is the covariance
+    matrix, over all supports. The search divides the supports into ever smaller sets, and rules out each set
+    that, by an upper bound, holds nothing better than the best component known. When a limit ends the search,
+    the result is the best component found, and an upper bound on all others: the least of the bounds of the
+    tree, of `optimality_bound`, of large covariances ("threshold" there) and of the relaxation. All but the
+    first are computed after a fifth of the time. A relaxation that is ended by the time limit (or, with
     `node_limit`, after a few seconds) is a bound as well.
 
     The time depends on the matrix as much as on its size: a few strong variables, or a group of
@@ -135,14 +135,15 @@ def branch_and_bound(
     cardinality : int
         Number of nonzeros, in [1, p].
     start : "tpower" or array-like of shape (p,), default "tpower"
-        What the search compares with at first: the result of `tpower`, or the best component on the
-        support of an array, truncated.
+        The component to improve on at first: the result of `tpower`, or the best component on the support of
+        an array, truncated.
     tol : float, default 0
         The search ends when the value is proved to be within this proportion of the optimum, in [0, 1].
     time_limit : float, optional
         Seconds after which the search ends.
     node_limit : int, optional
-        Number of nodes of the search tree after which it ends, and the most of any smaller tree before it.
+        Number of nodes of the search tree after which the search ends. It also limits any smaller tree
+        searched before.
     {choice}
     count : {"groups", "variables"}, default "groups"
         What the cardinality counts where there are groups.

@@ -279,15 +279,15 @@ def gpower(
         matrix, which is S itself: the Gram matrix of centered data takes the same penalty as the data,
         their covariance one divided by `sqrt(n - 1)` (l1) or `n - 1` (l0).
     penalty : float
-        At least 0. 0 is the power method. The largest column norm of X (l1), or its square (l0), and
-        all above force every loading to zero.
+        At least 0. 0 is the power method. A penalty of at least the largest column norm of X (l1), or its
+        square (l0), forces every loading to zero.
     norm : {"l1", "l0"}, default "l1"
     relative : bool, default False
         The penalty is given in [0, 1], as a fraction of the largest column norm (l1) or its square (l0).
     start : None, "diagonal", "eigenvector" or array-like of shape (p,), optional
-        None (default): single variables by decreasing variance, as many as `n_starts` says; where X
-        offers products alone, a dense vector near the leading eigenvector. "diagonal": the variable of
-        largest variance, the first if tied. "eigenvector": the leading eigenvector. An array is taken for z.
+        None (default): `n_starts` single variables by decreasing variance; where X offers products alone, a
+        dense vector near the leading eigenvector. "diagonal": the variable of largest variance, the first if
+        tied. "eigenvector": the leading eigenvector. An array is the first z.
     n_starts : int, optional
         Number of starts when `start` is None: single variables by decreasing variance, beyond p random
         ones. The run of largest objective is returned. Default: as many single variables as are

@@ -157,9 +157,9 @@ def greedy(
 ) -> GreedyComponent:  # fmt: skip
     """Sparse principal components of cardinality 1, ..., K by greedy search.
 
-    Searches `max x'Ax` subject to `||x|| = 1` and at most k nonzeros, where `A` is the covariance
-    matrix, for every k up to `cardinality` at once: each support comes from the one before by one
-    variable, and x is the leading eigenvector there.
+    Searches `max x'Ax` subject to `||x|| = 1` and at most k nonzeros, where `A` is the covariance matrix, for
+    every k up to `cardinality` at once. Each support differs from the one before by one variable, and x is
+    the leading eigenvector on the support.
 
     Parameters
     ----------
@@ -169,18 +169,17 @@ def greedy(
     cardinality : int
         K, in [1, p].
     strategy : {"forward", "gradient", "backward", "bidirectional"}, default "forward"
-        "forward": add the variable that makes the eigenvalue largest, exactly, at the cost of K products
-        with A and `K^2 p` operations; 8 (float32: 4) `K p` bytes are kept. "gradient": add the variable
-        with the largest entry of `Ax`, without reading dense data that cannot matter; K products and no such
-        memory. "backward": from all variables, at most 2000, remove the one without which the eigenvalue
-        stays largest; about `2 p^4` operations. "bidirectional": for each k the better of forward and
-        backward.
+        "forward": add the variable that makes the eigenvalue largest, exactly, at the cost of K products with
+        A and `K^2 p` operations; 8 (float32: 4) `K p` bytes are kept. "gradient": add the variable with the
+        largest entry of `Ax`, without reading dense data that cannot matter; K products and no such memory.
+        "backward": from all variables, at most 2000, remove the one whose removal lowers the eigenvalue
+        least; about `2 p^4` operations. "bidirectional": for each k the better of forward and backward.
     first : int, optional
         The variable to begin with. Default: that of largest variance and, where several tie, as in a
         correlation matrix, the one of the best pair; up to 256 are tried. Not for "backward".
     include, exclude : sequence of names or indices, optional
-        Variables that come first, with "forward" only, and variables that never come: the result is as if
-        these columns were not in X.
+        Variables to add first, with "forward" only, and variables never to add. The result is as if the
+        excluded columns were not in X.
     {matrix}
     screening : {"auto", "gram", "working_set", "both", "shadow", "references", "none"}, default "auto"
         How to avoid reading the data for every product, see `sparse_pca`. "both", "shadow" and
@@ -195,16 +194,16 @@ def greedy(
     Returns
     -------
     GreedyComponent
-        That of cardinality K: `loading` (p,), `value`, `cardinality`, `n_iter` (variables added or
+        The component of cardinality K: `loading` (p,), `value`, `cardinality`, `n_iter` (variables added or
         removed), `method`; and the path: `path_value` (K,), `order` (K,) or None, and `.at(k)` for the
-        component of cardinality k. For a matrix without any variance the loading is the first unit
-        vector, the value 0, and a RuntimeWarning is given.
+        component of cardinality k. For a matrix without any variance the loading is the first unit vector,
+        the value 0, and a RuntimeWarning is given.
 
     Raises
     ------
     ValueError
-        For NaN, infinite or empty input, an asymmetric covariance, an option out of range, or a strategy
-        that X does not go with.
+        For NaN, infinite or empty input, an asymmetric covariance, an option out of range, or a strategy that
+        does not suit X.
     {type_error}
 
     References

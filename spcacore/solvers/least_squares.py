@@ -325,11 +325,12 @@ def least_squares_component(
     n_features: int | None = None,
     callback: Callback | None = None,
 ) -> SparseComponent:
-    """The score of few variables that explains most of all of them.
+    """The score of a few variables that explains the most variance of all variables.
 
     Searches `max x'A^2 x / x'Ax` over x with at most `cardinality` nonzeros, where `A` is the covariance
-    matrix: the variance of all variables, not only of those with nonzeros, that a regression on the score
-    `X x` explains. The variables chosen differ: one of each group of correlated ones suffices.
+    matrix: the variance of all variables that a regression on the score `X x` explains, not only that of the
+    variables in the support. This chooses other variables than `tpower` does: one from each group of
+    correlated variables is enough.
 
     Parameters
     ----------
@@ -337,28 +338,29 @@ def least_squares_component(
         Data, one row per sample; with ``kind="covariance"`` a symmetric positive semidefinite (p, p) matrix.
         Its entries are needed: operators and callables that offer only products are refused.
     cardinality : int, optional
-        Number of nonzeros, in [1, p]; fewer are returned where those explain as much. Give this or
+        Number of nonzeros, in [1, p]; fewer are returned where fewer explain as much. Give this or
         `explained`.
     explained : float, optional
-        Instead of a cardinality: the fewest variables that explain this share, in (0, 1], of what the first
-        principal component explains.
+        Use this instead of a cardinality, to find the fewest variables that explain this share, in (0, 1], of
+        what the first principal component explains.
     explained_of : {"variance", "score"}, default "variance"
-        What `explained` is a share of: the variance, or the score of the first principal component. Then it
-        is R^2 of the regression of that score on the variables, and the component is what that regression
-        predicts.
+        What `explained` is a share of: the variance, or the score of the first principal component. For
+        "score" the share is the R^2 of the regression of that score on the variables, and the component is
+        the prediction of that regression.
     strategy : {"auto", "forward", "backward", "bidirectional", "projection", "exact"}, default "auto"
-        "forward": add the variable that explains most; of more than 1000 that takes 2 to 130 products
-        with A for each one, and 16 k p bytes. "backward": from all variables, at most 1000, leave out the one
-        that is missed least. "bidirectional": both. "projection": the variables, by forward selection, on
+        "forward": add the variable that explains most; of more than 1000 that takes 2 to 130 products with A
+        for each one, and 16 k p bytes. "backward": from all variables, at most 1000, leave out the one whose
+        removal costs least. "bidirectional": both. "projection": the variables, by forward selection, on
         which the score of the first principal component is best regressed. "auto": forward, projection and,
         for at most 150 variables, backward; the best is kept. "exact": the best of all supports by branch and
         bound, for at most 200 variables; from about thirty on it may take long.
     swaps : bool, default True
-        Then swap variables, one for one, until no swap explains more.
+        After that, swap variables, one for one, until no swap explains more.
     time_limit, node_limit : optional
         Seconds, and nodes of the tree, after which "exact" ends.
     exclude : sequence of names or indices, optional
-        Variables that the component may not have, and need not explain: as if these columns were not in X.
+        Variables that the component may not use and need not explain. The result is as if these columns were
+        not in X.
     {matrix}
     {n_features}
     {callback}

@@ -180,24 +180,23 @@ def pmd(
     """One sparse principal component by the penalized matrix decomposition.
 
     Searches `max u'Xv` subject to `||u|| = ||v|| = 1` and `||v||_1 <= l1_bound`, with X centered and, if
-    asked, scaled (the SPC criterion), by `u <- Xv/||Xv||` and v <- the soft threshold of `X'u` at
-    the bound, from several starts. That is `max v'Av` over the same v, with the covariance matrix
-    `A`, so a covariance serves as well. The objective never decreases along a run; the best run is
-    returned.
+    requested, scaled (the SPC criterion), by `u <- Xv/||Xv||` and v <- the soft threshold of `X'u` at the
+    bound, from several starts. That is `max v'Av` over the same v, with the covariance matrix `A`, so a
+    covariance serves as well. The objective never decreases along a run; the best run is returned.
 
     Parameters
     ----------
     X : array-like of shape (n, p), sparse matrix, LinearOperator or callable
         Data, one row per sample; with ``kind="covariance"`` a symmetric (p, p) matrix, which may be
         indefinite (the iteration then works on a shifted matrix), or a callable `v -> A v`. float32 and
-        float64 arrays in C or Fortran order, and CSR and CSC matrices, are not copied. Dense data may
-        have NaN entries, which are left out of all sums: of the column means and standard deviations,
-        and of the products. Such data are copied once, centered and scaled, and not screened.
+        float64 arrays in C or Fortran order, and CSR and CSC matrices, are not copied. Dense data may have
+        NaN entries, which are left out of all sums: those for the column means, the standard deviations and
+        the products. Such data are copied once, centered and scaled, and not screened.
     l1_bound : float
         Bound on the l1 norm of the loading, in [1, sqrt(p)]: 1 allows a single variable, sqrt(p) is no
         bound.
     sample_l1_bound : float, optional
-        The two-way form: a bound, in [1, sqrt(n)], on the l1 norm of u besides. Data only.
+        The two-way form: a bound, in [1, sqrt(n)], on the l1 norm of u as well. For data only.
     start : None, "diagonal", "eigenvector" or array-like of shape (p,), optional
         None (default): nearly the leading eigenvector of the submatrix of the `4 l1_bound**2`
         variables of largest variance or, where all variances tie, dense leading vectors; then single

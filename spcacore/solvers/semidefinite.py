@@ -108,7 +108,7 @@ def dspca(
     kind: Kind = "data", center: Switch = True, scale: Switch = False, sample_weight: Weights = None,
     n_features: int | None = None, callback: Callback | None = None,
 ) -> DSPCAComponent:  # fmt: skip
-    """One sparse principal component by semidefinite relaxation, with a bound on all others.
+    """One sparse principal component by semidefinite relaxation, with an upper bound on all others.
 
     Solves, where `A` is the covariance matrix and `1'|M|1` the sum of magnitudes, the convex problem
 
@@ -130,9 +130,9 @@ def dspca(
     cardinality : int, optional
         In [1, p].
     penalty : float, optional
-        At least 0, in the units of A; instead of a cardinality. A variable whose covariances with all
-        others are at most `penalty` in magnitude is not in the solution, unless it is the one of largest
-        variance. From the largest variance on, the solution is that one variable.
+        At least 0, in the units of A. Use this instead of a cardinality. A variable whose covariances with
+        all others are at most `penalty` in magnitude is not in the solution, unless it is the one of largest
+        variance. If the penalty is at least the largest variance, the solution is that one variable.
     max_iter : int, default 1000
         Each iteration decomposes a matrix of the variables that remain.
     tol : float, default 1e-3
@@ -148,12 +148,12 @@ def dspca(
     Returns
     -------
     DSPCAComponent
-        Besides what every component has: `relaxation` and `dual`, the objective of the matrix found and
-        an upper bound of the optimum; `upper_bound` of `x'Ax` at this cardinality, hence `gap`; `kept`
-        and `matrix`. The loading keeps the `cardinality` entries of the eigenvector largest in
-        magnitude, without those below 0.001 of the largest. Bounds allow for rounding: the order of the
-        matrix times the precision times its Frobenius norm, and, of data, what forming A may have lost.
-        A RuntimeWarning is given when `tol` is not reached; the bounds are valid even then.
+        In addition to what every component has: `relaxation` and `dual`, the objective of the matrix found
+        and an upper bound of the optimum; `upper_bound` of `x'Ax` at this cardinality, hence `gap`; `kept`
+        and `matrix`. The loading keeps the `cardinality` entries of the eigenvector largest in magnitude,
+        without those below 0.001 of the largest. Bounds allow for rounding: the order of the matrix times the
+        precision times its Frobenius norm, and, of data, what forming A may have lost. A RuntimeWarning is
+        given when `tol` is not reached; the bounds are valid even then.
 
     Raises
     ------

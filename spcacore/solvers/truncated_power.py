@@ -265,12 +265,12 @@ def tpower(
     cardinality : int
         Number of nonzeros, in [1, p].
     nonnegative : bool, default False
-        Only loadings without negative entries: each step keeps the largest entries of the positive part.
+        Allow no negative loadings: each step keeps the largest entries of the positive part.
     swaps : bool, optional
-        At last swap variables of the support for others, one for one, until no swap raises the
-        objective, which takes `cardinality` columns of A; then, of up to 300 variables, search for better
-        supports by up to 1000 nodes of `branch_and_bound`, fewer where they take more than some milliseconds.
-        Default: where this is cheap, `start` is None, and values are re-fitted.
+        At the end, swap variables of the support for others, one for one, until no swap raises the objective;
+        this takes `cardinality` columns of A. Then, with up to 300 variables, search for better supports by
+        up to 1000 nodes of `branch_and_bound`, or fewer if they take more than a few milliseconds. Default:
+        where this is cheap, `start` is None, and values are re-fitted.
     start : None, "diagonal", "eigenvector" or array-like of shape (p,), optional
         None (default): nearly the leading eigenvector of the submatrix of the `4 cardinality` variables
         of largest variance, or, where all variances tie, of largest weight in dense leading vectors, and

@@ -54,9 +54,9 @@ def deflate(
     ============================  =====================================  ===========================
 
     with `q` the normalized part of x orthogonal to the `earlier` loadings, and Q an orthonormal basis of
-    these. Hotelling touches a k x k block, projection k rows and columns, where k is the number of
-    nonzeros of x (or q). Where Schur complements have removed the earlier loadings too, x and q have the
-    same one. The residual `X - d u x'` with `d u = X x` is the projection; the two differ where a solver
+    these. Hotelling touches a k x k block, projection k rows and columns, where k is the number of nonzeros
+    of x (or q). Where Schur complements have removed the earlier loadings too, x and q give the same
+    complement. The residual `X - d u x'` with `d u = X x` is the projection; the two differ where a solver
     makes u sparse or leaves out missing entries, see `pmd`.
 
     Parameters
@@ -67,10 +67,10 @@ def deflate(
         The loading; normalized here.
     method : str, default "projection"
     earlier : array-like of shape (p, t), optional
-        Loadings already removed, for the orthogonalized and generalized methods only.
+        Loadings that were removed before, for the orthogonalized and generalized methods only.
     kind : {"covariance", "data"}, default "covariance"
     center : bool, default True
-        Data only: take the covariance about the column means. It matters for the Schur complements alone.
+        For data only: take the covariance about the column means. It matters only for the Schur complements.
     overwrite : bool, default False
         Work in place; A must then be a writable contiguous float32 or float64 array, and is returned.
         Hotelling and projection then read, and check, only what the support of x reaches.

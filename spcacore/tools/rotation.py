@@ -41,9 +41,9 @@ def orthomax(
 
     .. math:: \sum_j \left[\sum_i y_{ij}^4 - \frac{\gamma}{p} \left(\sum_i y_{ij}^2\right)^2\right]
 
-    by rotating two columns at a time through the angle that is best for the two, or, where there are
-    many rows, all pairs at once.  The result is never worse than the start, and it is a maximum that
-    no rotation of two columns improves.
+    by rotating two columns at a time through the best angle for the two or, where there are many rows, all
+    pairs at once.  The result is never worse than the start, and it is a maximum that no rotation of two
+    columns improves.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def orthomax(
         Kaiser's normalization: find the rotation for rows scaled to length one, and apply it to the
         loadings as they are.  Rows of zeros stay zeros (and count in p).
     max_iter : int, default 1000
-        Most sweeps over all pairs of columns, or steps that turn all pairs at once.
+        The largest number of sweeps over all pairs of columns, or of steps that turn all pairs at once.
     tol : float, default 1e-6
         A pair of columns x, y is left as it is when turning it raises the criterion by at most
         ``(1 + gamma) * tol**2 * sum((x**2 + y**2)**2)``, as every angle below about `tol` radians
@@ -95,13 +95,13 @@ def orthomax(
 
     Notes
     -----
-    Loadings of fewer than 4096 rows, or fewer than 80 rows a column, are rotated by sweeps over the
-    pairs of columns [1]_.  Longer ones start from the rotation of some rows of large norm (a twentieth
-    of the rows or less, but 20 a column), unless that is no better than none, and go on by limited-memory
-    quasi-Newton steps [3]_, which turn all pairs at once; a sweep takes over where a step does not raise
-    the criterion.  The steps are found in single precision.  That no pair is left to turn is tested on
-    the rotated loadings, with that rounding counted against it, and in double precision where it matters.
-    Where the criterion has several maxima, the start decides which one is found.
+    Loadings of fewer than 4096 rows, or fewer than 80 rows a column, are rotated by sweeps over
+    the pairs of columns [1]_.  Longer ones start from the rotation of some rows of large norm (a twentieth of
+    the rows or less, but 20 a column), unless that is no better than none, and go on by limited-memory
+    quasi-Newton steps [3]_, which turn all pairs at once; a sweep takes over where a step does not raise the
+    criterion.  The steps are found in single precision.  A final test on the rotated loadings confirms that
+    no pair is left to turn; it allows for the rounding of single precision, and uses double precision where
+    that matters. Where the criterion has several maxima, the start decides which one is found.
 
     When ``loadings.T @ loadings`` is a multiple of the identity the second sum is the same for every
     rotation, and all members of the family agree.
@@ -199,10 +199,10 @@ def l1_rotation(
     loadings : array_like, shape (p, r)
         As in `orthomax`.
     max_iter : int, default 1000
-        Most sweeps over the pairs of columns.
+        The largest number of sweeps over the pairs of columns.
     tol : float, default 1e-8
-        A pair of columns is left as it is when turning it lowers the sum of their magnitudes by at most
-        `tol` times that; the iteration ends when that holds for all pairs.
+        A pair of columns is left as it is when turning it lowers the sum of their magnitudes by at most `tol`
+        times that sum; the iteration ends when all pairs are left so.
     overwrite : bool, default False
         Write the result into `loadings`; see `orthomax`.
 
@@ -221,8 +221,8 @@ def l1_rotation(
     Notes
     -----
     No rotation of two columns improves the result; of three or more at once one might, since the
-    criterion has kinks.  A sweep reads each pair of columns about once: no sorting but of rows whose
-    angle is among the candidates.
+    criterion has kinks.  A sweep reads each pair of columns about once, and sorts only the rows whose angle
+    is a candidate.
 
     References
     ----------

@@ -132,10 +132,10 @@ def l1_threshold(
     w : (p,) ndarray
         The maximizer; `a` itself when `overwrite` is true. Zero if `a` (or its positive part) is zero.
     level : float
-        ``w = soft_threshold(a, level)`` up to scale and rounding. An exception: when m entries tie for
-        the largest magnitude and ``bound < sqrt(m)``, no level is feasible. The optimum is then not
-        unique; returned is one of unit length, whose first tied entry is the largest and whose other
-        tied entries are equal, and `level` is the largest magnitude.
+        ``w = soft_threshold(a, level)`` up to scale and rounding. An exception: when m entries tie for the
+        largest magnitude and ``bound < sqrt(m)``, no level is feasible. The optimum is then not unique. The
+        function returns one of unit length, whose first tied entry is the largest and whose other tied
+        entries are equal; `level` is the largest magnitude.
 
     {raises}
 
