@@ -64,18 +64,6 @@ CLANG = "clang-14", "clang-14", "libclang-rt-14-dev"
 VALGRIND = "valgrind", "valgrind"
 
 
-WHEELS = []  # of the limited API, so that one serves every session and version of Python
-
-
-def wheel_of(session):
-    """The wheel of these sources, built by the first session that needs it."""
-    if not WHEELS:
-        out = tempfile.mkdtemp(prefix="spcacore-wheel-")
-        session.run("python", "-m", "pip", "wheel", "--no-deps", "-w", out, str(ROOT))
-        WHEELS.extend(glob.glob(f"{out}/spcacore-*-abi3-*.whl"))
-    return WHEELS[0]
-
-
 def environment(session, *packages, build=(), groups=()):
     """Install packages for a session, without isolation where `build` has options; return a directory."""
     session.install("--upgrade", "pip")
@@ -85,7 +73,7 @@ def environment(session, *packages, build=(), groups=()):
         session.install(*BUILD)
         session.install("--no-build-isolation", *build, *packages)
     elif packages:
-        session.install(*(wheel_of(session) + name[1:] if name[0] == "." else name for name in packages))
+        session.install(*packages)
     return Path(tempfile.mkdtemp(prefix=f"spcacore-{session.name}-"))
 
 
