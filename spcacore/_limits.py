@@ -290,12 +290,8 @@ COMBINATION_ROUNDS = 3  # of candidates given the best loadings so far
 COMBINATION_RISE = 1e-4  # of a round below which refining a combination ends, unless it is the best
 COMBINATION_NEAR = 1e-2  # below the best from which refining it goes on after a round
 TRANSFERS = 60  # variables that a loading leaves to the others, of those that it misses least
-SMALL_ORDER = 64  # variables up to which refinement also goes through generations of random starts:
-GENERATIONS, GENERATIONS_STALLED = 40, 5  # at most; the last, in turn, that gain nothing
-GENERATION_STARTS, GENERATION_BEST = (18, 256), 16  # of each; ends that the next one begins with
-GENERATION_WORK = 4e6  # of a round of all: k^3 + p^2 for each loading; nor are there many more than 4 p r
-GENERATIONS_ROUNDS = ((1, 2), (3, 3), (3, 6))  # of all starts, of the best third, and of a third of these
-GENERATION_STEPS = 3  # of truncated power for one loading in a round
+SMALL_ORDER = 64  # variables up to which refinement also starts from random loadings,
+PERTURBATIONS = 24  # so often, and again as long as that gains
 
 # Supports of several components together
 ACROSS_ORDER = 1000  # variables up to which all are candidates: A of them is decomposed in some 0.1 s

@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 
 import spcacore
 from spcacore import refine, sparse_pca, sparsity_path
-from spcacore.models import many_starts, orthogonal_search, refinement
+from spcacore.models import orthogonal_search, refinement
 from spcacore.models.orthogonal_values import Pattern, best_values, explained, nearest_orthogonal
 from spcacore.operators.inputs import as_problem
 from spcacore.selection import tuning
@@ -68,46 +68,6 @@ def test_pit_props_within_two_thousandths_of_hundreds_of_restarts(r, k, best):
     """The best that 160 restarts from four deflations found; of few variables the default is to be there."""
     x = sparse_pca(PITPROPS, r, cardinality=k, kind="covariance", refine=True, deflation="generalized")
     assert 0.998 * best < x.explained_variance.sum() / 13 < best + 1e-4
-
-
-@pytest.mark.parametrize(("r", "k", "best"), [(4, 4, 8.99779), (4, 5, 9.35216), (5, 3, 9.63308)])
-def test_pit_props_within_two_thousandths_of_thousands_of_starts(r, k, best):
-    """The best of all searches tried; one enumerates the supports of each loading given the others."""
-    x = sparse_pca(PITPROPS, r, cardinality=k, kind="covariance", refine=True, deflation="generalized")
-    assert 0.998 * best < x.explained_variance.sum() < best + 1e-4
-
-
-def test_a_start_with_the_same_loading_twice_explains_it_once():
-    V = np.zeros((2, 13, 2))
-    V[:, [0, 1], 0] = V[0, [0, 1], 1] = V[1, [2, 3], 1] = 1, -1
-    expected = [spanned_variance(PITPROPS, one) for one in V]
-    np.testing.assert_allclose(many_starts._explained(PITPROPS, V), expected, rtol=1e-12)
-
-
-@pytest.mark.parametrize("rank", [1, 2, 7])
-def test_many_starts_end_in_loadings_of_what_is_allowed(rank):
-    """Two of them, given which no support of the first has more by enumeration; and no false variance."""
-    rng = np.random.default_rng(rank)
-    X = rng.standard_normal((9, rank)) @ rng.standard_normal((rank, 7))
-    known = {"include": None, "exclude": [2], "groups": None, "nonnegative": False}
-    problem = as_problem(X, kind="data", center=True, scale=False, choice=known)
-    A = np.cov(X.T)
-    begin = [(np.array([0, 1]), np.array([1.0, 0.0])), (np.array([0, 1]), np.array([1.0, 0.0]))]
-    ends = many_starts.best_of_many(problem, (2, 3), begin, rng)
-    found = [spanned_variance(A, many_starts.as_matrix(7, x)) for x in ends]
-    assert np.isfinite(found).all()
-    assert all(len(x[0][0]) <= 2 and len(x[1][0]) <= 3 for x in ends)
-    assert all(2 not in index for x in ends for index, _ in x)
-    assert found[0] >= max(found) * (1 - 1e-8)
-    second = ends[0][1]
-    w = many_starts.as_matrix(7, [second])
-    for S in combinations([0, 1, 3, 4, 5, 6], 2):
-        best = max(
-            spanned_variance(A, np.column_stack([w, x]))
-            for angle in np.linspace(0, np.pi, 60)
-            for x in [np.cos(angle) * np.eye(7)[S[0]] + np.sin(angle) * np.eye(7)[S[1]]]
-        )
-        assert best <= found[0] * (1 + 1e-6)
 
 
 def test_a_path_does_not_fall_where_refinement_did(monkeypatch):

@@ -19,6 +19,7 @@ from .._limits import (
     COMBINATION_RISE,
     COMBINATION_ROUNDS,
     ORTHOGONAL_STARTS,
+    PERTURBATIONS,
     REFINEMENT_RISE,
     REFINEMENT_ROUNDS,
     SMALL_ORDER,
@@ -39,7 +40,6 @@ from ..solvers.parameters import shared_parameters
 from ..solvers.refitting import refit
 from ..solvers.truncated_power import TruncatedPower
 from .combinations import Candidates
-from .many_starts import best_of_many
 from .orthogonal_search import (
     Loading,
     Supports,
@@ -78,10 +78,9 @@ def refine(
     truncated power on the generalized problem `max x'PAPx / x'Px`, P the projection away from the others,
     until a round over all of them gains no more than `tol`. Without a constraint other combinations are then
     tried, of these loadings and of those that truncated power finds from single variables given the others,
-    and loadings that leave a variable to another, as long as that gains; of up to 64 variables, at last
-    generations of random starts. A change that does not raise the variance is not made. So the result
-    explains at least what the given loadings do; only loadings that must first be made orthogonal may lose
-    variance by that.
+    and loadings that leave a variable to another; of up to 64 variables, some drawn at random too, as long as
+    that gains. A change that does not raise the variance is not made. So the result explains at least what
+    the given loadings do; only loadings that must first be made orthogonal may lose variance by that.
 
     Parameters
     ----------
@@ -142,7 +141,7 @@ def refine(
     >>> V = spcacore.sparse_pca(A, 6, cardinality=4, kind="covariance").loadings
     >>> W = spcacore.refine(A, V, kind="covariance")
     >>> [float(spcacore.explained_variance(A, U, kind="covariance").sum().round(2)) for U in (V, W)]
-    [10.56, 11.24]
+    [10.56, 11.22]
     """
     choice = knowledge(include, exclude, groups, nonnegative)
     problem = as_problem(X, kind=kind, center=center, scale=scale, choice=choice)
@@ -344,42 +343,44 @@ def _combined(rounds: _Rounds, best: list[Loading], most: float) -> tuple[list[L
         for t, size in enumerate(rounds.sizes):
             others = best[:t] + best[t + 1 :]
             candidates.add_ends(others, size)
-        best, most = _refined_of(rounds, candidates, candidates.combinations(best), best, most)
+        for loadings in candidates.combinations(best):
+            if rounds.ended:
+                return best, most
+            new, value, _ = rounds.ascend([*loadings], -np.inf, 0, beyond=most)
+            candidates.add(new)
+            if _gains(rounds.problem, new, value, best, most):
+                best, most = new, value
         if not most > before * (1 + rounds.tol):
             best, most = _transferred(rounds, candidates, best, most)
         if rounds.ended or not most > before * (1 + rounds.tol):
             break
         best, most, _ = rounds.ascend([*best], most, 0)
         candidates.add(best)
-    if rounds.problem.p <= SMALL_ORDER and not rounds.ended:
-        best, most = _from_many_starts(rounds, candidates, best, most)
+    before = -np.inf
+    while rounds.problem.p <= SMALL_ORDER and not rounds.ended and most > before * (1 + rounds.tol):
+        before = most
+        best, most = _perturbed(rounds, candidates, best, most)
         best, most = _transferred(rounds, candidates, best, most)
     return best, most
 
 
-def _from_many_starts(
+def _perturbed(
     rounds: _Rounds, candidates: Candidates, best: list[Loading], most: float
 ) -> tuple[list[Loading], float]:
-    """Better ones from generations of random starts, and among combinations of their ends."""
+    """Better ones after some loadings are drawn at random, and among combinations of what comes of that."""
     start = most
-    ends = best_of_many(rounds.problem, rounds.sizes, best, rounds.rng)
-    best, most = _refined_of(rounds, candidates, ends, best, most)
-    best, most = _refined_of(rounds, candidates, candidates.combinations(best), best, most)
-    return rounds.ascend([*best], most, 0)[:2] if most > start and not rounds.ended else (best, most)
-
-
-def _refined_of(
-    rounds: _Rounds, candidates: Candidates, several: list[list[Loading]], best: list[Loading], most: float
-) -> tuple[list[Loading], float]:
-    """The best of those that others lead to, all of which become candidates."""
-    for loadings in several:
+    for _ in range(PERTURBATIONS):
         if rounds.ended:
-            break
-        new, value, _ = rounds.ascend([*loadings], -np.inf, 0, beyond=most)
+            return best, most
+        new, value, _ = rounds.ascend(_some_dropped(best, rounds.rng), -np.inf, 0, beyond=most)
         candidates.add(new)
         if _gains(rounds.problem, new, value, best, most):
             best, most = new, value
-    return best, most
+    for loadings in candidates.combinations(best):
+        new, value, _ = rounds.ascend([*loadings], -np.inf, 0, beyond=most)
+        if _gains(rounds.problem, new, value, best, most):
+            best, most = new, value
+    return rounds.ascend([*best], most, 0)[:2] if most > start else (best, most)
 
 
 def _transferred(
