@@ -204,7 +204,7 @@ def reference_to(name, code):
 
 
 def links(app, docname, source):
-    """To a script: to its page, and on that of all examples after the picture; out of docs/: none."""
+    """To a script or one of the gallery: to its page, on that of all examples after the picture; out of docs/: none."""
     text = source[0]
     if docname == "examples/README":
         section = r"(?ms)^## \[([^]]+)\]\((\w+)\.py\)$(.*?)(?=^## |\Z)"
@@ -217,6 +217,7 @@ def links(app, docname, source):
         label, target = match.groups()
         if "://" not in target and not (folder / target).resolve().is_relative_to(HERE):
             return label
+        target = re.sub(r"gallery_scripts/(\w+)[.]py$", r"gallery/\1.rst", target)
         return f"[{label}]({re.sub(r'(?<=[a-z])[.]py$', '.md', target)})"
 
     source[0] = re.sub(r"\[([^]]*)\]\(([^)\s]+)\)", link, text)
