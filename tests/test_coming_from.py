@@ -64,6 +64,12 @@ def test_where_the_third_component_differs_it_has_more_variance(page, name, file
     assert ours @ P @ A @ P @ ours > theirs[:, 2] @ P @ A @ P @ theirs[:, 2]
 
 
+def test_penalties_of_sparsepca_are_relative_and_its_columns_have_other_lengths(page):
+    theirs = reference("small_sparsepca_spca_alpha0.01_beta1e-4_loadings")
+    assert (difference(page["relative"].loadings, theirs / np.linalg.norm(theirs, axis=0)) < 1e-3).all()
+    assert ((page["relative"].loadings != 0) == (theirs != 0)).all()
+
+
 def test_gpower(page):
     theirs = reference("pitprops_GPower_l0_rho0.1_V")[:, :1]
     assert difference(page["generalized_power"].loading[:, None], theirs) < 1e-3
