@@ -1,12 +1,12 @@
-"""Canonical pairs: what the left half of a digit tells of its right half.
+"""Canonical pairs: what the left half of a digit tells about its right half.
 
-Of 1797 handwritten digits of 8 x 8 pixels, X has the pixels of the left half and Y those of the right, but
-for those that hardly vary. Canonical correlation analysis weighs all pixels of both; `sparse_cca` in the
-generalized form takes five of each side, in pairs that are correlated as strongly as possible, one pair
-after another.
+The data are 1797 handwritten digits of 8 x 8 pixels. X has the pixels of the left half and Y those of the
+right half, except for pixels that hardly vary. Canonical correlation analysis uses all pixels of both halves.
+`sparse_cca` in the generalized form takes five pixels on each side, in pairs of scores that are correlated as
+strongly as possible, one pair after another.
 
-Half of the digits serve to find the pairs, the other half to judge them. There the first two pairs have
-correlations of 0.75 and 0.69, where combinations of all pixels have 0.78 and 0.77.
+The pairs are found in half of the digits and judged on the other half. There the first two pairs have
+correlations of 0.75 and 0.69. With all pixels, the correlations are 0.78 and 0.77.
 
 Above: the pixels of the first four pairs, red positive and blue negative, on the mean of all digits. Below:
 the scores of the digits held out, colored by the digit.

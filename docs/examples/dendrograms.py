@@ -1,32 +1,33 @@
 """Dendrograms before and after: ten genes tell two leukemias apart where thousands do not.
 
-Hierarchical clustering adds up the differences of two samples over all variables. Where few of them differ
-between the groups, the noise of the others outweighs them. `sparse_dissimilarity` finds the weights, few of
-them nonzero, that make the dissimilarities as large as they can be, together with the dissimilarities, which
-SciPy's `linkage` takes; `sparse_dissimilarity_gap` says how many, from permutations, without any label.
+Hierarchical clustering adds up the differences of two samples over all variables. If only a few variables
+differ between the groups, the noise of the others hides them. `sparse_dissimilarity` finds weights of the
+variables, few of them nonzero, that make the dissimilarities as large as possible. SciPy's `linkage` takes
+these dissimilarities. `sparse_dissimilarity_gap` chooses how many variables have weight. It uses permutations
+and no labels.
 
 The data are bone marrow samples of 72 patients with acute leukemia, 47 lymphoblastic (ALL) and 25 myeloid
-(AML). Expression is cut to [100, 16000] and its logarithm is taken; the 3571 genes with a range of more than
-5-fold and 500 are kept, and not scaled, so that genes which vary more count more. Linkage is average.
+(AML). Expression is cut to [100, 16000] and its logarithm is taken. The 3571 genes with a range of more than
+5-fold and 500 are kept. They are not scaled, so genes that vary more count more. Linkage is average.
 
-By all genes, the first branch parts two samples from the other 70: an adjusted Rand index of -0.02 with the
-diagnoses, 0 being chance. The diagnoses are in that tree, but behind outliers: only a cut in six shows them,
-24 AML and 44 ALL and four samples by themselves. The gap statistic is largest at a bound of 2.64, where ten
-genes have weight, and the first branch of their tree has an index of 0.78: 21 AML on one side, all 47 ALL and
-four AML on the other. Without any tree, the silhouette of the diagnoses, 1 where groups lie far apart, goes
-from 0.17 to 0.63.
+With all genes, the first branch separates two samples from the other 70. Its adjusted Rand index with the
+diagnoses is -0.02, where 0 is chance. The diagnoses are in that tree, but behind outliers: only a cut into
+six shows them, with 24 AML, 44 ALL and four samples by themselves. The gap statistic is largest at a bound of
+2.64, where ten genes have weight. The first branch of their tree has an index of 0.78: 21 AML on one side,
+all 47 ALL and four AML on the other. The silhouette, which needs no tree, says the same: that of the
+diagnoses rises from 0.17 to 0.63, where 1 means that groups lie far apart.
 
-The ten are genes that hematologists know. Of myeloid cells: CST3 (M27891), CFD (M84526), S100A9 (M26311), MPO
+Hematologists know these ten genes. Of myeloid cells: CST3 (M27891), CFD (M84526), S100A9 (M26311), MPO
 (M19507), ELANE (M20203) and CXCL8 (twice: Y00787, M28130). Of early lymphocytes: TCL1A (X82240), VPREB1
 (D88270) and DNTT (M11722). No diagnosis was used.
 
-Linkage is a choice of its own. Complete linkage finds the diagnoses by all genes too (0.78), and by the ten
-parts the ALL with TCL1A from the rest (0.30). With the 146 genes of a bound of 8.63, average, complete and
-weighted linkage agree (0.78).
+The linkage matters too. Complete linkage finds the diagnoses with all genes (0.78), but with the ten genes it
+separates the ALL with TCL1A from all other samples (0.30). With the 146 genes of a bound of 8.63, average,
+complete and weighted linkage agree (0.78).
 
 In the picture: branches are blue where all samples below are ALL, orange for AML. The curve is the gap
-statistic, with one standard deviation. Below, expression of the ten genes, the heaviest first, about their
-means.
+statistic, with one standard deviation. Below is the expression of the ten genes, relative to their means, the
+gene of largest weight first.
 
 The data are those of Golub et al. (1999), Science 286, 531-537, as an .npz with X, genes and labels:
 

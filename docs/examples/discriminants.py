@@ -1,15 +1,16 @@
 """Discriminants: few variables that tell classes apart.
 
-Linear discriminant analysis weighs all variables; `sparse_lda` takes a few of them for each direction, those
-for which the ratio of the scatter between the classes to that within is largest.
+Linear discriminant analysis uses all variables. `sparse_lda` takes a few of them for each direction: those
+with the largest ratio of the scatter between the classes to the scatter within them.
 
-Left: 178 wines of three cultivars, by two directions of three measurements each, out of thirteen: flavanoids,
-color and proline for the first; proline, alcohol and hue for the second. The regions are those of the nearest
-centroid. They classify 97 % of these wines correctly, where all thirteen measurements classify them all.
+Left: 178 wines of three cultivars, by two directions of three measurements each, out of thirteen. The first
+direction has flavanoids, color and proline; the second has proline, alcohol and hue. The regions are those of
+the nearest centroid. They classify 97 % of these wines correctly. All thirteen measurements classify all of
+them correctly.
 
-Right: handwritten digits of 8 x 8 pixels. The share of held-out digits classified correctly, in three
-folds, by the number of pixels in each of the nine directions. With six pixels in each it is 92 %, with all
-of them 95 %.
+Right: handwritten digits of 8 x 8 pixels. The curve is the share of held-out digits classified correctly, in
+three folds, by the number of pixels in each of the nine directions. With six pixels in each it is 92 %, with
+all of them 95 %.
 
     python discriminants.py
 """

@@ -2,14 +2,15 @@
 
 Each curve is the share of held-out rows classified correctly, by the number of variables in each component.
 
-Wines: `SparsePCA` of two components before a logistic regression. Three of thirteen measurements in each
-give 97 %, and no number of measurements gives more. The likelihood of wines held out is another question, and
-`score` answers it: it is largest with twelve of thirteen, since all measurements of these wines go together.
+Wines: two components of `SparsePCA`, then a logistic regression. Three of thirteen measurements in each
+component give 97 %, and no number of measurements gives more. The likelihood of wines held out, which `score`
+computes, answers another question. It is largest with twelve of thirteen, because all measurements of these
+wines go together.
 
-Leukemias: `SparseLDA` tells acute lymphoblastic from acute myeloid leukemia by few of 3571 genes: by one gene
-89 % of the patients held out, by twenty 96 %.
+Leukemias: `SparseLDA` tells acute lymphoblastic from acute myeloid leukemia by few of 3571 genes. One gene
+classifies 89 % of the patients held out, and twenty genes 96 %.
 
-Digits: twelve components of ten of the 64 pixels, before a logistic regression, give 93.5 %; twelve principal
+Digits: twelve components of ten of the 64 pixels, then a logistic regression, give 93.5 %. Twelve principal
 components of all pixels give 93.8 %.
 
 Everything is done within each fold: nothing is standardized or chosen with the rows held out. Expression is

@@ -1,26 +1,26 @@
 """The blocks of a graph: communities as sparse components of its adjacency matrix.
 
-A_ij = 1 where i and j are friends: here 88,234 friendships of 4,039 people on Facebook. Sort the people so
-that friends are neighbors, and blocks should appear on the diagonal of A. `sma` looks for them from both
-sides at once: sparse Z and Y with A close to Z B Y', each column of Y a community as it is befriended, and
-the column of Z that goes with it by the largest entry of B a community as it befriends. A person belongs
-to the component of its largest loading, and to none if all its loadings are zero. The popular would
-dominate A, so every entry is divided by the roots of its row's and its column's sum, with the mean added
-to each so that the unpopular do not dominate instead.
+A_ij = 1 if i and j are friends: here 88,234 friendships of 4,039 people on Facebook. If the people are sorted
+so that friends are neighbors, blocks appear on the diagonal of A. `sma` looks for them from both sides at
+once: sparse Z and Y with A close to Z B Y'. Each column of Y is a community. The column of Z with the largest
+entry of B beside it is the same community, seen from the rows. A person belongs to the component of its
+largest loading, and to none if all its loadings are zero. Every entry is divided by the roots of its row's
+and its column's sum, so that people with many friends do not dominate. The mean is added to each sum, so that
+people with few friends do not dominate instead.
 
-Of the people, 3,777 come out in ten communities, and 95 % of the friendships among them are within one,
-where 13 % would be if friends were chosen at random with the same numbers of friends. The other 262 people
-have few friends, and no loading. A smaller bound on the loadings leaves more people out, and what remains is
-a little purer: with `sparsity=0.5` there are 1,926 people and 97 %. These communities stand so far apart that
-shrinking alone turns singular vectors towards them: with `rotation="none"`, `sma` places 99.8 % of the people
-alike, in 64 iterations rather than 17.
+`sma` puts 3,777 of the people into ten communities, and 95 % of the friendships among them are within one. If
+friends were chosen at random, with the same numbers of friends, it would be 13 %. The other 262 people have
+few friends, and no loading. A smaller bound on the loadings leaves more people out, and the communities of
+the others are a little purer: with `sparsity=0.5` there are 1,926 people and 97 %. These communities are so
+distinct that shrinking alone turns singular vectors towards them: with `rotation="none"`, `sma` puts 99.8 %
+of the people into the same communities, in 64 iterations rather than 17.
 
-A is symmetric, so rows and columns have the same communities. Where they need not, both are found too: in a
-directed graph of 600 x 400 nodes with four planted blocks that differ for rows and columns (20 % of the pairs
-within a block linked, 8 % of the others), 98 % of the nodes come out in their block.
+A is symmetric, so rows and columns have the same communities. They need not be the same. In a directed graph
+of 600 x 400 nodes, four planted blocks differ for rows and columns, with links between 20 % of the pairs
+within a block and 8 % of the others. There 98 % of the nodes are put into their block.
 
 In the picture: the share of linked pairs, in random order and in the order of the components, largest
-loadings first; those in no community come last.
+loadings first. People in no community come last.
 
 The data are ego-Facebook of the Stanford Network Analysis Project (J. McAuley and J. Leskovec, 2012), as a
 SciPy sparse matrix:

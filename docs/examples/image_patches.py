@@ -1,23 +1,23 @@
 """Sparse coding: small patches of photographs are made of edges.
 
 Take patches of 12 x 12 pixels anywhere in photographs. Their leading principal components are waves that
-fill the whole patch, because the covariance of natural images is nearly the same everywhere: the
-components know how pixels vary together, not what a patch is made of. Is there a basis of the same space in
-which each patch needs only few elements?
+fill the whole patch, because the covariance of natural images is nearly the same everywhere. These components
+show how pixels vary together, not what a patch is made of. Is there a basis of the same space in which each
+patch needs only few elements?
 
-That is a question for `sca` with patches as variables and pixels as samples. A loading is then the share
-of one component in every patch, and sparse loadings are a sparse code: few components a patch, few patches
-a component. The scores, one value a pixel, are the components as pictures. Centering takes the mean
-brightness off each patch.
+`sca` looks for one, with patches as variables and pixels as samples. A loading then says how much of a
+component is in a patch. Sparse loadings are a sparse code: few components for each patch, few patches for
+each component. The scores, one value for each pixel, are the components as pictures. Centering removes the
+mean brightness of each patch.
 
-What comes out are edges and bars: each at one place, of one orientation. Two measures say so, for the mean
-component: half of the energy (sum of squared pixels) lies on 14 % of the pixels, for PCA on 18 %; and the
-coherence of the gradients' directions, 0 where all directions are equally strong and 1 where there is only
-one, is 0.92, for PCA 0.61. Of the loadings 77 % are zero. That costs variance: 67 % are explained, where as
+The components are edges and bars, each at one place and of one orientation. Two measures show this, for the
+mean component. Half of the energy (sum of squared pixels) lies on 14 % of the pixels; for PCA, on 18 %. The
+coherence of the gradients' directions is 0.92; for PCA, 0.61. It is 0 if all directions are equally strong
+and 1 if there is only one. Of the loadings, 77 % are zero. That costs variance: 67 % is explained, and as
 many principal components, with no zeros, explain 85 %.
 
-With pixels as variables instead, sparse loadings are a few pixels each: spots, which say only that
-neighbors are alike. What is to be sparse, the code or the pictures, is the question to ask first.
+With pixels as variables instead, each component is a few neighboring pixels: a spot, which only says that
+neighbors are alike. So ask first what should be sparse, the code or the pictures.
 
 In the picture: the 25 leading principal components of 4000 patches, and the 25 components of `sca`, both by
 decreasing variance. Medium gray is zero.

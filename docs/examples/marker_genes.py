@@ -1,27 +1,27 @@
 """Marker genes: components of single-cell counts name the types of cells.
 
-A droplet with a cell gives counts of the messenger RNA of thousands of genes: here 2700 white blood cells.
-Which kinds of cells are there, and by which genes does one know them? Principal components mix the kinds,
-and every gene has a part in each. Sparse ones should name a few genes a kind.
+A droplet with one cell gives counts of the messenger RNA of thousands of genes. Here there are 2700 white
+blood cells. Which kinds of cells are they, and which genes identify them? Principal components mix the kinds,
+and every gene has a part in each. Sparse ones should name a few genes for each kind.
 
-Counts are brought to ten thousand a cell and replaced by log(1 + x), which keeps zeros; the 9713 genes seen
-in 20 cells or more are kept, and each is divided by its standard deviation, so that rare kinds of cells
-count. The matrix stays sparse: `sca` centers and scales implicitly. No cell has a label.
+The counts of each cell are scaled to a sum of ten thousand and replaced by log(1 + x), which keeps zeros. The
+9713 genes seen in 20 cells or more are kept. Each is divided by its standard deviation, so that rare kinds of
+cells count. The matrix stays sparse: `sca` centers and scales implicitly. No cell has a label.
 
-Of twelve components, seven are kinds of cells. All the markers by which textbooks know the kind are among
-the ten leading genes of its component, and each kind has a component of its own: monocytes (CD14 and
-FCGR3A), B cells, CD8 T cells, natural killer cells, and the rare dendritic cells and platelets, of which
-only thirty each show two of their markers. The others are what cells do, not what they are: ribosomal
-proteins, mitochondria, the response to stress, cytoskeleton, and division. 97 % of the loadings are zero.
-Helper T cells, the most numerous, have no component: CD3D and IL7R, by which one knows them, have their
-largest loadings, negative ones, in that of the B cells, which lack them.
+Of twelve components, seven are kinds of cells. The ten leading genes of each include all the markers that
+textbooks give for the kind, and each kind has a component of its own: monocytes (CD14 and FCGR3A), B cells,
+CD8 T cells, natural killer cells, and the rare dendritic cells and platelets. Of the last two there are only
+about thirty cells that show two of their markers. The other components are what cells do, not what they are:
+ribosomal proteins, mitochondria, the response to stress, cytoskeleton, and division. 97 % of the loadings are
+zero. Helper T cells, the most numerous, have no component. Their markers CD3D and IL7R have their largest
+loadings, negative ones, in that of the B cells, which lack them.
 
-Sparse components one by one, by `sparse_pca` with 200 genes each, lead with the markers of four kinds.
-They explain a little more of the variance, 2.2 % rather than 2.1 %: to explain the most and to tell kinds
-apart are different aims. (All twelve principal components together explain 3.8 %; the rest is counting
+`sparse_pca`, which finds components one by one, here with 200 genes each, leads with the markers of four
+kinds. It explains a little more of the variance, 2.2 % rather than 2.1 %. To explain the most and to tell
+kinds apart are different aims. (All twelve principal components together explain 3.8 %. The rest is counting
 noise, one gene at a time.)
 
-In the picture: the leading genes of each component, markers in orange; components that are no kind of cell
+In the picture: the leading genes of each component, markers in orange. Components that are no kind of cell
 have numbers.
 
 The data are pbmc3k of 10x Genomics, as a SciPy sparse matrix and a list of names:

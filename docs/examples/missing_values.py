@@ -2,10 +2,11 @@
 
 Ten years of monthly mean temperatures at 60 imaginary stations follow a yearly cycle, whose size and lag
 differ from place to place, and a slow trend. Thirty percent of the readings are lost, and eight stations each
-report nothing for a year and a half. `ppca` fits a normal distribution with few components to what is there,
-by an EM algorithm that never lowers its likelihood; `impute` replaces every gap by its expectation given the
-other stations of the same month, and the posterior tells how sure that is. Nothing is deleted and nothing is
-filled beforehand. The number of components comes from the same fit: the smallest BIC.
+report nothing for a year and a half. `ppca` fits a normal distribution with few components to the readings
+that are there, by an EM algorithm that never lowers its likelihood. `impute` replaces every gap by its
+expectation given the other stations of the same month, and the posterior says how sure that is. Nothing is
+deleted, and nothing is filled in beforehand. The smallest BIC of the same fits chooses the number of
+components.
 
     python docs/examples/missing_values.py
 """

@@ -1,21 +1,23 @@
 """Noise off a knot: kernel PCA and pre-images where the data lie near a curve.
 
 Points lie near a trefoil knot in three dimensions, with noise of standard deviation 0.25 in each of them.
-PCA knows planes alone: two of its components flatten the knot, which takes the points further from the curve
-than the noise had, and three keep all of the noise. The components of a Gaussian kernel follow the curve
-instead. A new point is moved towards the knot by taking its scores on a few of them, and from the scores its
-pre-image, the point that has about these scores: kernel ridge regression of the training points on theirs.
+PCA can only find planes. Two of its components flatten the knot, which takes the points further from the
+curve than the noise had, and three keep all of the noise. The components of a Gaussian kernel follow the
+curve. They can move a new point towards the knot: compute its scores on a few components, and then the
+pre-image of these scores, which is the point that has about these scores. It comes from a kernel ridge
+regression of the training points on their scores.
 
-With 10 components, learned from 1,500 points, the 500 new points in the picture end 0.14 from the curve in
-the mean, where they began 0.32 from it; two components of PCA leave them 0.73 away. How many components to
-take is a compromise: with four the curve is not resolved, with 40 most of the noise is back. And this is not
-an unrolling: the ten leading eigenvalues are nearly equal, each component follows some parts of the knot, and
-no two of them order the points along it.
+With 10 components, learned from 1,500 points, the 500 new points in the picture end at a mean distance of
+0.14 from the curve. They began at 0.32, and two components of PCA leave them at 0.73. The number of
+components is a compromise: four cannot follow the curve, and 40 bring most of the noise back. Kernel PCA does
+not unroll the curve. The ten leading eigenvalues are nearly equal, each component follows some parts of the
+knot, and no two of them order the points along it.
 
-The kernel need not be exact. Ten components on 4,000 random features share 93 % of their span with the exact
-ones (the mean squared canonical correlation); they take memory for one block of points, of however many.
+The kernel may be approximated. Ten components on 4,000 random features share 93 % of their span with the
+exact ones (the mean squared canonical correlation). They need memory for one block of points, however many
+there are.
 
-In the picture: the new points as they are, as two components of PCA have them, and as kernel PCA does, each
+In the picture: the new points as they are, as two components of PCA show them, and as kernel PCA does, each
 colored by its distance to the curve (gray); and the mean of that distance by the number of components.
 
     python nonlinear_manifold.py

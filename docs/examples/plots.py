@@ -1,19 +1,19 @@
 """Pictures of a result: what `spcacore.plot` draws, of wines and of handwritten digits.
 
-Thirteen measurements of 178 wines from three cultivars, each divided by its standard deviation. Three
-components of three measurements each explain 49 % of the variance, where three ordinary principal components,
-of all thirteen, explain 67 %. They can be read: the first is phenols, the second alcohol, color and proline,
-the third malic acid and alkaline ash against hue. No cultivar was used to find them, and yet by the scores of
-the first two, six measurements, the nearest center of a cultivar is the right one for 94 % of the wines; by
-two ordinary components it is for 97 %.
+The wines have thirteen measurements of 178 wines from three cultivars, each divided by its standard
+deviation. Three components of three measurements each explain 49 % of the variance. Three ordinary principal
+components, of all thirteen, explain 67 %. The sparse ones can be read: the first is phenols; the second
+alcohol, color and proline; the third malic acid and alkaline ash against hue. No cultivar was used to find
+them. Yet the first two scores, of six measurements, tell the cultivars apart: for 94 % of the wines the
+nearest center is that of the right cultivar. For two ordinary components it is 97 %.
 
 Of digits of 8 x 8 pixels, six components of twelve pixels each explain 50 % of the variance, and six ordinary
 ones, of all 64 pixels, 59 %.
 
-In the picture, each part by one function: the loadings as a table (`heatmap`) and of one component (`bars`);
-the samples and the variables (`biplot`: of three classes in three colors, arrows along an axis for what one
-component alone selects); variance, component by component (`scree`), and for every number of measurements
-(`path`); loadings that are pixels (`images`).
+In the picture, each part is drawn by one function: the loadings as a table (`heatmap`) and of one component
+(`bars`); the samples and the variables (`biplot`: three classes in three colors; an arrow along an axis is a
+variable of one component alone); variance, component by component (`scree`), and for every number of
+measurements (`path`); loadings that are pixels (`images`).
 
     python plots.py                      # all in one picture
     python plots.py --directory .        # and each by itself

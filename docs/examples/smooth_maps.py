@@ -1,10 +1,11 @@
 """Sparse smooth maps: what a prior on neighboring pixels adds to sparse components.
 
-Eighty noisy images of 64 x 64 pixels are made of three maps: a disc, a ring and a ridge, each present with a
-weight of its own. Truncated power finds 480 pixels for each component, and from so few images some of them
-are wrong: to it, pixels are strangers to one another. `soppca` with the squared Laplacian of the grid as
-precision of its prior says that a pixel tends to be like the mean of its neighbors, and no more; which 480
-pixels to take is still free. The maps come out nearly whole, and explain more of images that were not used.
+Eighty noisy images of 64 x 64 pixels are made of three maps: a disc, a ring and a ridge, each with a weight
+of its own in each image. Truncated power finds 480 pixels for each component. It does not know which pixels
+are neighbors, and with so few images some of the pixels are wrong. `soppca` is given a prior, with the
+squared Laplacian of the grid as precision. The prior says that a pixel tends to be like the mean of its
+neighbors, and no more; which 480 pixels to take is still free. `soppca` finds the maps nearly whole, and its
+maps explain more of images that were not used.
 
     python docs/examples/smooth_maps.py
 """

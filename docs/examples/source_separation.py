@@ -1,22 +1,20 @@
 """Blind source separation: pictures unmixed by their sparse edges.
 
-Four photographs are mixed: each of four observed pictures is a sum of all four with weights from a normal
-distribution. Given the mixtures alone, are the photographs found again? Neither they nor the weights are
-known, and principal components cannot tell: they are uncorrelated pictures, and so is every rotation of
-them.
+Four photographs are mixed: each of four observed pictures is a sum of all four, with weights from a normal
+distribution. Can the photographs be found again from the mixtures alone? The weights are not known. Principal
+components do not help: they are uncorrelated pictures, and so is every rotation of them.
 
-What singles out one rotation is sparsity. Gray values are not sparse, but differences between neighboring
-pixels are: nearly zero but for the edges. Differences mix with the same weights as the pictures. So we take
-differences as variables and mixtures as samples, and let `sca` find four sparse loadings: each is the map of
-one photograph's edges, and its score holds the weights of that photograph in the mixtures. The inverse of
-the scores unmixes the pictures themselves.
+Sparsity singles out one rotation. Gray values are not sparse, but differences between neighboring pixels are:
+nearly zero except at edges. Differences mix with the same weights as the pictures. So we take differences as
+variables and mixtures as samples, and let `sca` find four sparse loadings. Each is the map of one
+photograph's edges, and its score holds the weights of that photograph in the mixtures. The inverse of the
+scores unmixes the pictures themselves.
 
-Each recovered picture has a correlation of 0.999 or more with one of the photographs; for principal
-components the best match is 0.57 to 0.88, and for `sca` of the gray values, without differences, 0.55 to
-0.80. The weights do not matter: with as many mixtures as photographs and no noise, any invertible weights
-give the same recovered pictures, and the loadings are an independent component analysis. An unmixed picture
-may come out as a negative and in any order, as in every such analysis; here signs and order are those of the
-best match.
+Each recovered picture has a correlation of 0.999 or more with one of the photographs. The best match of
+principal components is 0.57 to 0.88, and of `sca` on the gray values, without differences, 0.55 to 0.80. The
+weights do not matter: with as many mixtures as photographs and no noise, any invertible weights give the same
+recovered pictures, and the loadings are an independent component analysis. An unmixed picture may come out as
+a negative and in any order, as in every such analysis. Here signs and order are those of the best match.
 
 In the picture, each column follows one photograph: the photograph, a mixture, the principal component and
 the component of `sca` that match it best, with their correlations.
