@@ -204,7 +204,7 @@ def reference_to(name, code):
 
 
 def links(app, docname, source):
-    """To a script or one of the gallery: to its page, on that of all examples after the picture; out of docs/: none."""
+    """To a script: to its page, and on that of all examples after the picture; out of docs/: none."""
     text = source[0]
     if docname == "examples/README":
         section = r"(?ms)^## \[([^]]+)\]\((\w+)\.py\)$(.*?)(?=^## |\Z)"

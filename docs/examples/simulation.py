@@ -22,8 +22,8 @@ vectors are not sparse, but one rotation of them is.
 
 The budgets are not quite equal. `sca` shrinks a loading and does not lengthen it again. At 24 its length is
 0.7, so the same loadings at unit length have a norm of 33, and twice as many nonzeros as PMD's. With as many
-nonzeros, PMD comes closer: 4 points below `sca` at the first budget and 1.4 at the last. If you care about the
-number of nonzeros, neither is best: with 8 in each loading, `sparse_pca(X, 16, cardinality=8,
+nonzeros, PMD comes closer: 4 points below `sca` at the first budget and 1.4 at the last. If the number of
+nonzeros is what counts, neither is best: with 8 in each loading, `sparse_pca(X, 16, cardinality=8,
 refine=True)`, which improves the loadings jointly, explains about 83 % with 128 nonzeros, in a hundred
 times the time.
 
