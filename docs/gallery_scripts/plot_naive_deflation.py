@@ -3,15 +3,16 @@ How naive deflation fails
 =========================
 
 To find a second component, the first one has to be removed from the covariance matrix. For ordinary
-components, subtracting ``value * x x'`` does that exactly, because x is an eigenvector. A sparse x is not,
-and the same formula goes wrong: L. Mackey (2008), *Deflation methods for sparse PCA*, NIPS 21.
+components, Hotelling's deflation does that exactly: it subtracts ``value * x x'``, and x is an eigenvector.
+A sparse x is not, and the same formula goes wrong: L. Mackey (2008), *Deflation methods for sparse PCA*,
+NIPS 21.
 """
 
 # %%
 # We find six sparse components of the correlations of the pit props, in three ways, and remove one after
 # the other from the matrix. A covariance matrix has no negative variances, so its smallest eigenvalue
 # should stay at zero or above. After Hotelling's deflation it does not: the matrix is no covariance matrix
-# any more, and what is found in it next is not a variance.
+# any more, and what the next component maximizes is not a variance.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -33,8 +34,8 @@ ax.set(xlabel="components removed", ylabel="smallest eigenvalue")
 ax.legend()
 
 # %%
-# The variances that one reads off the deflated matrices are wrong as well. Hotelling's promise more than the
-# components explain together in the data. Those of the other two never do.
+# The variances in the deflated matrices are wrong as well. After Hotelling's deflation, their sum is more than
+# what the components explain together in the data. After the other two it never is.
 
 for way in ("hotelling", "projection", "schur"):
     found = spcacore.sparse_pca(A, 6, cardinality=3, deflation=way, kind="covariance")

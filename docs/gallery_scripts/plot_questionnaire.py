@@ -3,7 +3,7 @@ A questionnaire: four traits of voters
 ======================================
 
 In 1996, 944 Americans told the National Election Study about themselves and about the candidates. Which
-answers go together? Each sparse component is a trait: a few answers that one can name.
+answers go together? Each sparse component is a trait: a few answers with a common theme.
 """
 
 # %%
