@@ -34,8 +34,8 @@ ax.set(xlabel="components removed", ylabel="smallest eigenvalue")
 ax.legend()
 
 # %%
-# The variances in the deflated matrices are wrong as well. After Hotelling's deflation, their sum is more than
-# what the components explain together in the data. After the other two it never is.
+# The variances in the deflated matrices are wrong as well. After Hotelling's deflation, their sum is more
+# than what the components explain together in the data. After the other two it never is.
 
 for way in ("hotelling", "projection", "schur"):
     found = spcacore.sparse_pca(A, 6, cardinality=3, deflation=way, kind="covariance")
