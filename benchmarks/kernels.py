@@ -67,11 +67,11 @@ True
 | --- | --- | --- | --- |
 | LAPACK | up to 500 samples, or many components | n^3 | n^2 numbers |
 | Lanczos | until K exceeds `memory_limit` (2 GiB) | n^2 p, and n^2 a product | n^2 numbers |
-| K made again, by tiles | beyond | n^2 p a product | n (p + 300) numbers |
+| K made again for each product | beyond that | n^2 p a product | n (p + 300) numbers |
 | `random_features=m` | asked for: Gaussian kernel, any n | n m (m + p) | m^2 numbers and a block of rows |
 
-K is made in one buffer, 512 x 512 entries at a time: a matrix product, and a function applied in place. Only
-one of its two triangles is made. A copy of the data is kept beside it.
+K is made in one buffer, 512 x 512 entries at a time, each by a matrix product and a function applied in
+place. Only one of its two triangles is made. A copy of the data is kept beside it.
 
 ## Measured
 
@@ -94,8 +94,8 @@ falls with the square root of the number of features, and is the same as that of
 B. Schoelkopf, A. Smola and K.-R. Mueller (1998), Neural Computation 10, 1299-1319: kernel PCA. G. Bakir,
 J. Weston and B. Schoelkopf (2003), NIPS 16: pre-images by kernel ridge regression (`ridge=`,
 `inverse_transform`). A. Rahimi and B. Recht (2007), NIPS 20: random features, `w ~ N(0, I /
-bandwidth^2)`. Notes in which the exponent is positive, or the variance of w is 2 / bandwidth^2, are in
-error for this kernel. Scores, transforms and pre-images agree with scikit-learn's `KernelPCA` to 1e-8 and
+bandwidth^2)`. Some lecture notes have a positive exponent, or 2 / bandwidth^2 as the variance of w; both are
+wrong for this kernel. Scores, transforms and pre-images agree with scikit-learn's `KernelPCA` to 1e-8 and
 better; `bandwidth = (2 gamma)^(-1/2)`.
 
 *Written by `python benchmarks/kernels.py -o docs/kernel.md`, which anyone can run; edit that script, not this

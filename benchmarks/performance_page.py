@@ -8,20 +8,19 @@ N = 500  # samples of the data of most rows
 
 # Why a row is missed, for the document; by row
 WHY: dict[int, str] = {
-    3: "the bytes would allow less: in C order the statistics and the quantized copy read each panel "
-    "of X twice, from the second-level cache at best; the starts take ten Gram matrices of 400 "
-    "columns; the rest is the quantized copy, which one core reads. Beside two BLAS threads g itself is"
-    " shorter.",
-    4: "the loops keep an order of additions that does not depend on the number of threads. Their threads "
-    "sleep between loops: OpenMP's, which spin, made calls far slower next to BLAS with two threads.",
-    5: "the kernel keeps the target; the public function also searches the loading, p numbers that "
-    "are not in cache, for its nonzeros, in NumPy.",
-    6: "removing the component takes two products with it, each of which reads 100 columns; a product "
+    3: "The bytes read would allow a shorter time. In C order, the statistics and the quantized copy go "
+    "through each panel of X twice. The starts take ten Gram matrices of 400 columns. The rest is "
+    "reading the quantized copy, which one core does. With two BLAS threads, g itself is shorter.",
+    4: "The loops add in an order that does not depend on the number of threads. Their threads sleep "
+    "between loops. Those of OpenMP, which spin, made calls far slower beside BLAS with two threads.",
+    5: "The kernel meets the target. The public function also looks for the nonzeros of the loading, p "
+    "numbers that are not in cache, in NumPy.",
+    6: "Removing the component takes two products with it, each of which reads 100 columns. A product "
     "afterwards costs nothing measurable.",
-    8: "three passes are made (start, one quasi-Newton step, rotation), and each takes several reads, "
-    "since the sums over the pairs of ten columns are bound by arithmetic. A fourth-moment tensor was"
-    " tried and would have taken about as long.",
-    9: "in C order the block is read once, but from three columns on the arithmetic of one core takes "
+    8: "Three passes are made (start, one quasi-Newton step, rotation). Each takes as long as several "
+    "reads, because the sums over the pairs of ten columns are limited by arithmetic. A tensor of "
+    "fourth moments would have taken about as long.",
+    9: "In C order the block is read once, but from three columns on the arithmetic of one core takes "
     "longer than the read: multiplications and additions are kept apart, so that results do not "
     "depend on the processor. In Fortran order a block of rows of a wide matrix does not fit in "
     "cache, and X is read twice.",
@@ -178,8 +177,8 @@ def targets_section(m):
         return []
     parts = [
         "## Targets",
-        "The goals that the developers set themselves, and what was reached. The unit "
-        "[g](../glossary.md#g) is one `X.T @ u` by the linked BLAS. "
+        "Goals that we set ourselves, and what was reached. The unit "
+        "[g](../glossary.md#g) is the time of one `X.T @ u` by the BLAS in use. "
         f"Data are {N} × {m['p']:,} and float64, ten components of {K} nonzeros, unless said otherwise.",
     ]
     body, last = [], None
