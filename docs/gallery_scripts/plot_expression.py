@@ -24,7 +24,7 @@ print(result.summary(n_variables=6))
 
 # %%
 # The probes of the first component belong to genes of cell division, among them SMC4 (201663, 201664),
-# cyclin E2 (205034) and CENPU (218883). So its score should be larger in tumors that grow fast. Pathologists
+# CCNE2 (205034) and CENPU (218883). So its score should be larger in tumors that grow fast. Pathologists
 # judge that by the grade of a tumor, from well to poorly differentiated.
 
 scores = np.asarray(result.transform(expression))
