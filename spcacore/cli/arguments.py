@@ -92,7 +92,7 @@ def _add_fit(commands: Any) -> None:
         "--sample-l1-bound", metavar="C", type=_numbers, help="sma: bounds the scores (default: sqrt(n r))"
     )
     what.add_argument("--ridge", metavar="R", type=_numbers, help="spca: the weight of squared loadings")
-    what.add_argument("--certify", action="store_true", help="bound what any other components could explain")
+    what.add_argument("--certify", action="store_true", help="bound what any other components can explain")
     _add_matrix(what)
     _add_search(fit.add_argument_group("search"))
     _add_reading(fit)
@@ -164,7 +164,7 @@ def _add_stability(commands: Any) -> None:
         "--threshold",
         metavar="S",
         type=_tolerance,
-        help="call a variable stable from this share of the resamples",
+        help="a variable is stable if this share of the resamples chooses it",
     )
     again.add_argument(
         "--max-false", metavar="V", type=_tolerance,
@@ -173,13 +173,13 @@ def _add_stability(commands: Any) -> None:
     )  # fmt: skip
     again.add_argument(
         "--assumption", choices=("none", "unimodal", "r-concave"),
-        help="of the bound on false variables, from pairs of halves (default: unimodal)",
+        help="what the bound on false variables assumes of pairs of halves (default: unimodal)",
     )  # fmt: skip
     again.add_argument("--level", metavar="S", type=_tolerance, help="level of the intervals (default: 0.95)")
     again.add_argument("--jobs", metavar="N", type=_at_least(1), help="run this many resamples at a time")
     _add_files(
         stability,
-        "what was found of each variable (.csv), or everything (.npz)",
+        "what was found for each variable (.csv), or everything (.npz)",
         "draw the frequencies (.png, .pdf or .svg)",
     )
 
@@ -195,7 +195,7 @@ def _add_certify(commands: Any) -> None:
         "--deflation", choices=DEFLATIONS, metavar="NAME",
         help="how earlier loadings are removed (default: projection)",
     )  # fmt: skip
-    what.add_argument("--exact", action="store_true", help="search all supports, by branch and bound")
+    what.add_argument("--exact", action="store_true", help="find and prove the best, by branch and bound")
     what.add_argument("--time-limit", metavar="S", type=_tolerance, help="seconds for each of these searches")
     what.add_argument(
         "--relaxation", action=argparse.BooleanOptionalAction,
@@ -236,7 +236,7 @@ def _add_compare(commands: Any) -> None:
     )
     what.add_argument(
         "--reference", metavar="N", type=_at_least(1), default=1,
-        help="the file that the others are matched with (default: 1, the first)",
+        help="number of the file that the others are matched with (default: 1, the first)",
     )  # fmt: skip
     _add_matrix(what)
     _add_reading(compare)
@@ -312,7 +312,7 @@ def _add_search(group: Any) -> None:
     group.add_argument("--max-iter", metavar="N", type=_at_least(0), help="most iterations (default: 1000)")
     group.add_argument(
         "--tol", type=_tolerance,
-        help="relative change (for branch_and_bound, the gap) at which to stop (tpower: 1e-8; --float32: "
+        help="stop at this relative change, or for branch_and_bound at this gap (tpower: 1e-8; --float32: "
         "1e-5)",
     )  # fmt: skip
     group.add_argument(
@@ -388,7 +388,7 @@ def _add_reading(command: argparse.ArgumentParser, missing: bool = True) -> None
     if missing:
         reading.add_argument(
             "--impute", choices=HOW,
-            help="missing entries: the mean of the variable, or drop the samples or variables with any",
+            help="missing entries: take the mean of the variable, or drop samples or variables that have any",
         )  # fmt: skip
     else:
         command.set_defaults(impute=None)

@@ -14,13 +14,13 @@ DESCRIPTION = """\
 Sparse principal component analysis: components that explain much variance and use few variables each,
 so that they can be read. Ordinary principal components mix all variables.
 
-  spcacore                  show it on the pit props, 13 measurements of 180 mine timbers
+  spcacore                  an example: the pit props, 13 measurements of 180 mine timbers
   spcacore info FILE        what is in the file, and what to look out for
   spcacore fit FILE         the components of the matrix in FILE
-  spcacore path FILE        variance against the number of variables, and how many to take
+  spcacore path FILE        how many variables to take, and what each number explains
   spcacore stability FILE   which variables other samples would choose again
-  spcacore certify FILE     how much more variance any other component could explain
-  spcacore transform FILE   scores of the samples in FILE by components that were saved
+  spcacore certify FILE     how much more variance other components could explain
+  spcacore transform FILE   scores of the samples in FILE, by components that were saved
   spcacore compare FILE     several files of loadings side by side, on the matrix in FILE
 
 Each command explains its options and the files it reads with --help.
@@ -36,9 +36,8 @@ examples:
   spcacore fit data.csv -n 3 -k 7,4,4 --scale    3 components of 7, 4 and 4 standardized variables
   spcacore fit correlations.csv --covariance     from a covariance or correlation matrix
   spcacore fit data.csv -n 0.8 --explained 0.95 --objective least_squares
-                                                 as few variables as explain 95 % of what ordinary components
-                                                 explain of all variables, and as many components as explain
-                                                 80 %
+                                                 as many components as explain 80 % of all variables, each of
+                                                 as few variables as explain 95 % of what an ordinary one does
   spcacore fit matrix.mtx.gz --orientation columns --names genes.txt -o loadings.csv
                                                  counts whose columns are samples, as from 10x Genomics
   spcacore fit cells.h5ad --array counts --plot loadings.pdf
@@ -46,7 +45,7 @@ examples:
 """
 PATH_DESCRIPTION = """\
 Find components for each of several numbers of variables, or of several bounds, and print how much variance
-they explain. Also print the index of sparseness, which is large where few variables explain much. --select
+they explain. Also print the index of sparseness, which is large if few variables explain much. --select
 chooses one of the values, and prints its components.
 """
 PATH_EXAMPLES = """\
@@ -59,9 +58,9 @@ examples:
 A:B is all whole numbers from A to B, A:B:S goes in steps of S; several may be joined by commas.
 """
 STABILITY_DESCRIPTION = """\
-Find sparse principal components of the samples and of many resamples of them. Print how often each variable
-is chosen again, with the quantiles of its loading. Stable variables are starred. With halves of the samples
-there is a bound on how many of them are false.
+Would other samples choose the same variables? Find sparse principal components of many random subsets of the
+samples. Print how often each variable is chosen, with quantiles of its loading, and star the stable ones.
+With halves of the samples, there is a bound on how many stable variables are false.
 """
 STABILITY_EXAMPLES = """\
 examples:
@@ -71,14 +70,14 @@ examples:
 """
 CERTIFY_DESCRIPTION = """\
 Compute an upper bound on the variance that any component of K variables can explain, whatever the method,
-and compare it with the best one found. Or, with --loadings, say what given loadings explain, and how far
-each may be from the best of its cardinality once the earlier ones are removed.
+and compare it with the best component found. With --loadings, print what given loadings explain, and how far
+each may be from the best one of as many variables, once the earlier loadings are removed.
 """
 CERTIFY_EXAMPLES = """\
 examples:
   spcacore certify data.csv -k 10
   spcacore certify data.csv -k 5:9 --exact --time-limit 60    search all supports, for at most a minute each
-  spcacore certify data.csv --loadings loadings.csv           what `spcacore fit data.csv -o` has written
+  spcacore certify data.csv --loadings loadings.csv           loadings that `spcacore fit data.csv -o` wrote
 """
 TRANSFORM_DESCRIPTION = """\
 Multiply the samples in FILE by loadings that `spcacore fit -o` has saved, and print the scores as CSV.
@@ -103,8 +102,8 @@ examples:
   spcacore compare data.csv --loadings a.csv b.csv -o comparison.html
 """
 INFO_DESCRIPTION = """\
-Say what is in FILE before anything is computed: sizes, names, missing entries, variables that do not vary,
-and how different the variances are.
+Look at FILE before you compute anything: sizes, names, missing entries, variables that do not vary, and how
+different the variances are.
 """
 FORMATS = """\
 file formats:
@@ -120,16 +119,16 @@ file formats:
 
 """
 JSON = """\
---json prints one object; numbers read back exactly, what is unknown is null, and indices count from 0.
-Fields may be added; "schema", now 1, grows when one changes its meaning or goes away.
+--json prints one object. Numbers read back exactly, what is unknown is null, and indices count from 0. Fields
+may be added. "schema", now 1, grows when a field changes its meaning or goes away.
 """
 JSON_MATRIX = """\
-  spcacore, schema, command, file                    the version, and what was asked for
+  spcacore, schema, command, file                    the version, the command and its file
   samples, variables, kind, center, scale, names     the matrix
-  warnings, notes, seconds                           what was said on stderr, and the time it took
+  warnings, notes, seconds                           what stderr says, and the time it took
 """
 JSON_RESULT = """\
-  result       method, deflation, constraint, total_variance, components: of each its index, cardinality,
+  result       method, deflation, constraint, total_variance, and for each of components: index, cardinality,
                explained_variance, explained_variance_ratio, upper_bound and gap (with --certify), n_iter,
                converged, and loadings: index, variable and loading of each that is not zero
 """
@@ -137,7 +136,7 @@ JSON_FIT = """\
   cardinality, explained, l1_bound or penalty        as it was given
 """
 JSON_PATH = """\
-  parameter, values, method, deflation               m values, from the sparsest on, of r components
+  parameter, values, method, deflation               m values, the sparsest first, of r components
   explained_variance_ratio, cardinality              m lists of r numbers
   index_of_sparseness, dense_ratio                   m numbers; r of ordinary principal components
 or with --select
@@ -149,16 +148,16 @@ JSON_STABILITY = """\
   cardinality, explained, l1_bound or penalty        as it was given
   resampling, resamples, level, max_false            how often, and what was asked for
   assumption                                         what the bounds assume of false variables
-  average_any, any_threshold                         of the variables in at least one component
-  components   of each: index, threshold, expected_false, average_selected, explained_interval (two shares),
+  average_any, any_threshold                         for variables in at least one component
+  components   for each: index, threshold, expected_false, average_selected, explained_interval (two shares),
                cosine (the mean with that of all the samples), and variables: index, variable, frequency,
                loading, interval and stable of each that is ever chosen
 """
 JSON_CERTIFY = """\
-  components   of each cardinality: cardinality, bounds by name, upper_bound, value, gap, optimal and nodes
+  components   for each cardinality: cardinality, bounds by name, upper_bound, value, gap, optimal and nodes
                (with --exact), and loadings: index, variable and loading of each that is not zero
 or with --loadings, besides loadings, deflation and total_variance,
-  components   of each: index, cardinality, the variances cumulative, adjusted and raw, value (its variance
+  components   for each: index, cardinality, the variances cumulative, adjusted and raw, value (its variance
                once the earlier ones are removed), upper_bound, gap
 """
 JSON_TRANSFORM = """\
@@ -166,9 +165,9 @@ JSON_TRANSFORM = """\
 """
 JSON_COMPARE = """\
   reference, total_variance
-  results      of each file: label, cardinality, and explained_variance: cumulative, adjusted, raw and
+  results      for each file: label, cardinality, and explained_variance: cumulative, adjusted, raw and
                regression of each component
-  matched      of each component: result, component, like (that of the reference), shared, overlap, angle
+  matched      for each component: result, component, like (that of the reference), shared, overlap, angle
                in degrees, correlation
 """
 JSON_INFO = """\
