@@ -235,19 +235,19 @@ def large():
 IN_SHORT = """\
 ## In short
 
-* If you know that loadings are smooth, say so: a smooth prior finds maps that are closer to the true ones. It
-  is worth more the weaker the map is, and the more variables it has: nothing with 10 variables of 1000, and
-  much among 65,598 points, where without the prior a dense component is mostly noise.
+* If you know that loadings are smooth, say so by a prior: it finds maps that are closer to the true ones. A
+  prior helps more when maps are weak and have many variables. With 10 of 1000 variables it adds nothing.
+  Among 65,598 points it adds much: without it, a dense component is mostly noise.
 * Without a prior, `soppca` is truncated power with orthogonalized projection deflation, and explains nearly
   the same. A prior made from the correlations of 36 samples adds next to nothing.
 * Greedy paths explain less on the genes, and about as much on the maps.
-* Means that are both sparse and orthogonal explain less. Deflation by Hotelling or by the Schur complement
-  explains less as well; naive deflation does not.
+* Loadings that are both sparse and orthogonal explain less. So do those after Hotelling's deflation or the
+  Schur complement; after naive deflation they do not.
 * GPower chooses how many variables each component has, within the same total. This puts it ahead in some
   columns.
-* The time grows linearly with the number of components. Joint EM finds all components at once, in a number of
-  steps that depends on the gap after the last one, so its time goes up and down. Without a prior it is no
-  slower at this accuracy.
+* The time grows linearly with the number of components. Joint EM finds all components at once. Its number of
+  steps depends on the gap after the last eigenvalue in use, so its time goes up and down. Without a prior it
+  is no slower at this accuracy.
 """
 
 

@@ -263,9 +263,9 @@ def extrapolated(graphs):
     g = max((g for g in graphs if g["method"] == "sca" and g["nnz"] < 1e8), key=lambda g: g["nnz"])
     matrix, numbers = 2e8 * 12, 8 * 1.5e6 * R
     text = (
-        "In proportion, 200,000 × 1,300,000 with 2·10⁸ nonzeros would take "
-        f"{g['ns'] * 2e8 * R / 1e9:.0f} s an iteration and {g['above/(n+p)k'] * numbers / matrix:.2f} of its "
-        f"{matrix / 1e9:.1f} GB beyond the matrix"
+        "In proportion to the smaller graphs, 200,000 × 1,300,000 with 2·10⁸ nonzeros would take "
+        f"{g['ns'] * 2e8 * R / 1e9:.0f} s for an iteration, and memory beyond the matrix of "
+        f"{g['above/(n+p)k'] * numbers / matrix:.2f} of its {matrix / 1e9:.1f} GB"
     )
     big = [g for g in graphs if g["nnz"] >= 1e8]
     if big:
