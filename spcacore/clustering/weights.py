@@ -39,7 +39,7 @@ class WeightedResult:
 
     @property
     def selected(self) -> Labels:
-        """The variables of nonzero weight, in descending order of weight."""
+        """Indices of the variables with nonzero weights, in descending order of weight."""
         order = np.argsort(-self.weights, kind="stable")
         return order[: self.cardinality]
 
@@ -54,7 +54,15 @@ class WeightedResult:
         Raises
         ------
         ImportError
-            Without pandas.
+            If pandas is not installed.
+
+        Examples
+        --------
+        >>> import numpy as np, spcacore
+        >>> X = np.random.default_rng(0).standard_normal((30, 20))
+        >>> X[20:, :3] += 5
+        >>> spcacore.sparse_kmeans(X, 2, 1.7).to_frame().shape
+        (20, 1)
         """
         return frame({"weight": self.weights}, labels(self.names, len(self.weights)), "variable")
 
