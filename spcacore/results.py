@@ -220,7 +220,15 @@ class SparseComponent(Readable):
         return self.loading[:, None]
 
     def to_frame(self) -> DataFrame:
-        """The loading as a pandas DataFrame of one column, see `SparsePCAResult.to_frame`."""
+        """The loading as a pandas DataFrame of one column, see `SparsePCAResult.to_frame`.
+
+        Examples
+        --------
+        >>> import spcacore
+        >>> A = spcacore.datasets.load_pitprops().correlation
+        >>> spcacore.tpower(A, 4, kind="covariance").to_frame().shape
+        (13, 1)
+        """
         return frame({"component_1": self.loading}, labels(self.names, len(self.loading)), "variable")
 
     def __repr__(self) -> str:

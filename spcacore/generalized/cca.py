@@ -74,6 +74,16 @@ class SparseCCAResult:
     upper_bound : ndarray of shape (r,) or None
         With ``certify=True``: no weights of these cardinalities have a larger strength, once the earlier
         pairs are removed.
+
+    Examples
+    --------
+    >>> import numpy as np, spcacore
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.standard_normal((60, 20)), rng.standard_normal((60, 10))
+    >>> X[:, :3] += Y[:, :1]
+    >>> result = spcacore.sparse_cca(X, Y, l1_bound=1.5)
+    >>> result.loadings_x.shape, int(abs(result.loadings_y[:, 0]).argmax())
+    ((20, 1), 0)
     """
 
     loadings_x: NDArray[Any]
@@ -111,6 +121,17 @@ class SparseCCAResult:
         Returns
         -------
         tuple of ndarray of shape (m, r), or of dataframes with the indices of X and Y where they are some
+
+        Examples
+        --------
+        >>> import numpy as np, spcacore
+        >>> rng = np.random.default_rng(0)
+        >>> X, Y = rng.standard_normal((60, 20)), rng.standard_normal((60, 10))
+        >>> X[:, :3] += Y[:, :1]
+        >>> result = spcacore.sparse_cca(X, Y, l1_bound=1.5)
+        >>> scores_x, scores_y = result.transform(X[:5], Y[:5])
+        >>> scores_x.shape, scores_y.shape
+        ((5, 1), (5, 1))
         """
         X_, Y_ = aligned(X, self.names_x), aligned(Y, self.names_y, "Y")
         return (
@@ -130,6 +151,17 @@ class SparseCCAResult:
         ------
         ImportError
             Without pandas.
+
+        Examples
+        --------
+        >>> import numpy as np, spcacore
+        >>> rng = np.random.default_rng(0)
+        >>> X, Y = rng.standard_normal((60, 20)), rng.standard_normal((60, 10))
+        >>> X[:, :3] += Y[:, :1]
+        >>> result = spcacore.sparse_cca(X, Y, l1_bound=1.5)
+        >>> x_frame, y_frame = result.to_frame()
+        >>> x_frame.shape, y_frame.shape
+        ((20, 1), (10, 1))
         """
         x, y = (
             frame(

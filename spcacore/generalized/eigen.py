@@ -70,6 +70,14 @@ class SparseEigenResult(Named):
         "greedy" or "rayleigh_flow", that of the largest cardinality.
     names : tuple of str or None
         Names of the variables, when A had any.
+
+    Examples
+    --------
+    >>> import spcacore
+    >>> A, B = [[2.0, 1.0, 0.0], [1.0, 3.0, 0.0], [0.0, 0.0, 1.0]], [[1.0, 0, 0], [0, 2.0, 0], [0, 0, 1.0]]
+    >>> result = spcacore.sparse_eigen(A, B, cardinality=2)
+    >>> result.cardinality.tolist(), result.values.round(2).tolist()
+    ([2], [2.5])
     """
 
     loadings: NDArray[Any]

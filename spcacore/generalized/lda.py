@@ -78,6 +78,15 @@ class SparseLDAResult(Named):
     method, deflation : str
     names : tuple of str or None
         Names of the variables, when the input had any.
+
+    Examples
+    --------
+    >>> import numpy as np, spcacore
+    >>> X, y = np.random.default_rng(0).standard_normal((90, 20)), np.repeat([0, 1, 2], 30)
+    >>> X[:, :3] += 3 * np.eye(3)[y]
+    >>> result = spcacore.sparse_lda(X, y, cardinality=3)
+    >>> result.loadings.shape, result.centroids.shape
+    ((20, 2), (3, 2))
     """
 
     loadings: NDArray[Any]
@@ -106,6 +115,15 @@ class SparseLDAResult(Named):
         Returns
         -------
         ndarray of shape (m, r), or a dataframe with the index of X where X is one of pandas or polars
+
+        Examples
+        --------
+        >>> import numpy as np, spcacore
+        >>> X, y = np.random.default_rng(0).standard_normal((90, 20)), np.repeat([0, 1, 2], 30)
+        >>> X[:, :3] += 3 * np.eye(3)[y]
+        >>> result = spcacore.sparse_lda(X, y, cardinality=3)
+        >>> result.transform(X[:5]).shape
+        (5, 2)
         """
         return framed(X, self._scores(X))
 
@@ -122,6 +140,15 @@ class SparseLDAResult(Named):
         Returns
         -------
         ndarray of shape (m, c)
+
+        Examples
+        --------
+        >>> import numpy as np, spcacore
+        >>> X, y = np.random.default_rng(0).standard_normal((90, 20)), np.repeat([0, 1, 2], 30)
+        >>> X[:, :3] += 3 * np.eye(3)[y]
+        >>> result = spcacore.sparse_lda(X, y, cardinality=3)
+        >>> result.decision_function(X[:5]).shape
+        (5, 3)
         """
         values, vectors = np.linalg.eigh(self.metric)
         root = whitening(values, vectors, values > SPAN * values[-1])
@@ -137,6 +164,15 @@ class SparseLDAResult(Named):
         Returns
         -------
         ndarray of shape (m,)
+
+        Examples
+        --------
+        >>> import numpy as np, spcacore
+        >>> X, y = np.random.default_rng(0).standard_normal((90, 20)), np.repeat([0, 1, 2], 30)
+        >>> X[:, :3] += 3 * np.eye(3)[y]
+        >>> result = spcacore.sparse_lda(X, y, cardinality=3)
+        >>> result.predict(X[::30]).tolist()
+        [0, 1, 2]
         """
         return self.classes[np.argmax(self.decision_function(X), axis=1)]
 
@@ -149,6 +185,15 @@ class SparseLDAResult(Named):
         Returns
         -------
         float
+
+        Examples
+        --------
+        >>> import numpy as np, spcacore
+        >>> X, y = np.random.default_rng(0).standard_normal((90, 20)), np.repeat([0, 1, 2], 30)
+        >>> X[:, :3] += 3 * np.eye(3)[y]
+        >>> result = spcacore.sparse_lda(X, y, cardinality=3)
+        >>> result.score(X, y) > 0.9
+        True
         """
         predicted = self.predict(X)
         labels = np.asarray(y)

@@ -59,24 +59,20 @@ class SparsitySelection(ByValue):
         The values, from the sparsest to the densest; numbers of components start at 0.
     score : ndarray of shape (m,)
         Larger is better. "cv": the share of the variance of left-out entries that is predicted, averaged over
-        folds and repeats. "permutation": the logarithm of the share explained, less its mean after
-        permutations; for a number of components t, the same for the t-th component, whose share is of the
-        variance that the earlier ones leave. "sparseness": the index of sparseness. "bic": the log-likelihood
-        less the costs of parameters, over n. "stability": the agreement of half-samples, averaged over
-        components.
+        folds and repeats. "permutation": the logarithm of the share explained, minus its mean after
+        permutations; for a number of components t, the share of the t-th in the variance that the earlier
+        ones leave. "sparseness": the index of sparseness. "bic": the log-likelihood minus the cost of the
+        parameters, divided by n. "stability": the agreement of half-samples, averaged over components.
     standard_error : ndarray of shape (m,) or None
         The standard error of the score; None for the last three criteria.
     scores : ndarray of shape (runs, m) or None
-        "cv": the scores of each fold of each repeat. "permutation": the logarithms of the shares after each
-        permutation.
+        "cv": the scores of each fold and repeat. "permutation": logarithms of the shares after permutations.
     best : int or float
         The value with the best score. For a number of components by permutation, see `select_n_components`.
     one_se : int or float
         The sparsest value (the fewest components) whose score is within one standard error of the best.
-    chosen : int or float
-        One of these two, as the rule says.
-    chosen_index : int
-        The index of the chosen value among the values.
+    chosen, chosen_index : int or float, and int
+        One of these two, by the rule, and its index among the values.
     rule : {"one_se", "best"}
     result : SparsePCAResult or None
         The components of all the data at the chosen value; None for no component.
@@ -85,6 +81,14 @@ class SparsitySelection(ByValue):
     earlier : tuple of SparsitySelection
         Where grids differ by component, the selections for all components but the last. The other attributes
         are those of the last, given the values chosen for the earlier components.
+
+    Examples
+    --------
+    >>> import spcacore
+    >>> X, planted = spcacore.datasets.make_spiked(100, 50, cardinality=5, rng=0)
+    >>> found = spcacore.select_sparsity(X, cardinality=[2, 5, 20])
+    >>> found.chosen, found.result.cardinality.tolist()
+    (5, [5])
     """
 
     parameter: str

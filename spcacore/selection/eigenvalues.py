@@ -72,6 +72,15 @@ class CrossValidatedEigenvalues:
     kind : {"counts", "graph", "normal"}
     noise : float or None
         s, of normal entries.
+
+    Examples
+    --------
+    >>> import numpy as np, spcacore
+    >>> means = np.kron([[9.0, 1.0], [1.0, 9.0]], np.ones((30, 20)))
+    >>> X = np.random.default_rng(0).poisson(means)
+    >>> found = spcacore.cross_validated_eigenvalues(X, 4)
+    >>> found.chosen, found.values.shape
+    (2, (4,))
     """
 
     values: Array
@@ -96,6 +105,15 @@ class CrossValidatedEigenvalues:
         ------
         ImportError
             Without pandas.
+
+        Examples
+        --------
+        >>> import numpy as np, spcacore
+        >>> means = np.kron([[9.0, 1.0], [1.0, 9.0]], np.ones((30, 20)))
+        >>> X = np.random.default_rng(0).poisson(means)
+        >>> found = spcacore.cross_validated_eigenvalues(X, 4)
+        >>> found.to_frame()["chosen"].tolist()
+        [True, True, False, False]
         """
         columns = {
             "value": self.values, "statistic": self.statistic, "p_value": self.p_value,

@@ -32,6 +32,16 @@ class PriorSelection:
     evidence : ndarray of shape (m,)
         For each prior, the sum of the gains of its components, see `StructuredPCAResult`.
     results : tuple of m StructuredPCAResults
+
+    Examples
+    --------
+    >>> import numpy as np, spcacore
+    >>> rng = np.random.default_rng(0)
+    >>> bump = np.exp(-0.5 * ((np.arange(60) - 20) / 5) ** 2)
+    >>> X = np.outer(rng.standard_normal(15), bump) + rng.standard_normal((15, 60))
+    >>> priors = {"none": None, "smooth": {"prior_precision": spcacore.grid_laplacian((60,))}}
+    >>> spcacore.select_prior(X, priors, 1).best
+    'smooth'
     """
 
     names: tuple[str, ...]

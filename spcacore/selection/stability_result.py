@@ -76,6 +76,14 @@ class Stability:
         Names of the variables, when the input had any; of "sparse_cca" of those of X, then of Y.
     chosen : tuple of B tuples of r ndarrays, int
         The variables of each component of each resample, ascending.
+
+    Examples
+    --------
+    >>> import spcacore
+    >>> X, planted = spcacore.datasets.make_spiked(100, 50, cardinality=5, variances=(9,), rng=0)
+    >>> found = spcacore.stability(X, 1, cardinality=5, n_resamples=20)
+    >>> found.selection_frequency.shape, found.stable[:, 0].nonzero()[0].tolist()
+    ((50, 1), [0, 1, 2, 3, 4])
     """
 
     selection_frequency: Array
@@ -262,6 +270,14 @@ class Stability:
         ------
         ImportError
             Without pandas.
+
+        Examples
+        --------
+        >>> import spcacore
+        >>> X, planted = spcacore.datasets.make_spiked(100, 50, cardinality=5, variances=(9,), rng=0)
+        >>> found = spcacore.stability(X, 1, cardinality=5, n_resamples=20)
+        >>> int(found.to_frame()["stable"].sum())
+        5
         """
         rows = self.rows()
         names = labels(self.names, len(self.loadings))

@@ -109,6 +109,14 @@ class SparsityPath(ByValue):
     n_samples : int or None
     names : tuple of str or None
         Names of the variables, when the input had any.
+
+    Examples
+    --------
+    >>> import spcacore
+    >>> X, planted = spcacore.datasets.make_spiked(100, 50, cardinality=5, rng=0)
+    >>> path = spcacore.sparsity_path(X, n_components=2, cardinality=[2, 5, 10])
+    >>> path.explained_variance_ratio.shape, path[1].cardinality.tolist()
+    ((3, 2), [5, 5])
     """
 
     parameter: str
