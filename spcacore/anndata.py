@@ -94,12 +94,12 @@ def sparse_pca(
         if not hasattr(adata, part):
             raise TypeError(f"adata must be an AnnData, not {type(adata).__name__}")
     if layer is not None and layer not in adata.layers:
-        raise KeyError(f"adata has no layer {layer!r}, but {sorted(adata.layers)}")
+        raise KeyError(f"adata has no layer {layer!r}; it has {sorted(adata.layers)}")
     kept, name = _mask(adata, mask_var)
     target = adata.copy() if copy else adata
     X: Any = adata.X if layer is None else adata.layers[layer]
     if X is None:
-        raise ValueError("adata has no X; layer says where its numbers are")
+        raise ValueError("adata has no X; use layer to say where its numbers are")
     if getattr(adata, "isbacked", False) and layer is None:
         X = row_blocks(X if kept is None else _Columns(X, kept))
     elif kept is not None:

@@ -70,7 +70,7 @@ class SparseCCAResult:
     method : {"pmd", "generalized"}
     deflation : str
     names_x, names_y : tuple of str or None
-        Names of the variables, when the input had any.
+        Names of the variables, if the input had any.
     upper_bound : ndarray of shape (r,) or None
         With ``certify=True``: no weights of these cardinalities have a larger strength, once the earlier
         pairs are removed.
@@ -120,7 +120,7 @@ class SparseCCAResult:
 
         Returns
         -------
-        tuple of ndarray of shape (m, r), or of dataframes with the indices of X and Y where they are some
+        tuple of ndarray of shape (m, r); for dataframes, dataframes with the indices of X and Y
 
         Examples
         --------
@@ -150,7 +150,7 @@ class SparseCCAResult:
         Raises
         ------
         ImportError
-            Without pandas.
+            If pandas is not installed.
 
         Examples
         --------
@@ -304,7 +304,7 @@ def sparse_cca(
     x, y = sides
     if check_bool(certify, "certify"):
         if method == "pmd":
-            raise ValueError("certify=True goes with method='generalized'")
+            raise ValueError("certify=True requires method='generalized'")
         refuse_many(x.p + y.p)
     r = integer(n_components, "n_components", 1, min(x.n, x.p, y.p))
     max_iter = integer(max_iter, "max_iter", 1, LARGEST)
@@ -316,25 +316,25 @@ def sparse_cca(
     given = {"l1_bound": l1_bound, "cardinality": cardinality}
     needed, other = ("l1_bound", "cardinality") if method == "pmd" else ("cardinality", "l1_bound")
     if given[other] is not None:
-        raise ValueError(f"{other} goes with the other method; method={method!r} takes {needed}")
+        raise ValueError(f"{other} is for the other method; method={method!r} takes {needed}")
     if given[needed] is None:
         raise TypeError(f"method={method!r} needs {needed}")
     if deflation is None:
         deflation = "hotelling" if method == "pmd" else "projection"
     removal = DEFLATIONS[check_choice(deflation, "deflation", DEFLATIONS)]
     if removal.quotient and method == "pmd":
-        raise ValueError("deflation='generalized' goes with method='generalized'")
+        raise ValueError("deflation='generalized' requires method='generalized'")
     if removal.quotient and certify:
-        raise ValueError("certify=True does not go with deflation='generalized', whose metric changes")
+        raise ValueError("certify=True cannot be combined with deflation='generalized', whose metric changes")
     for side in sides:
         if removal.quotient and side.choice is not None and side.choice.signs is not None:
             what = f"{side.name.lower()}_nonnegative"
-            raise ValueError(f"{what} does not go with deflation='generalized': leave one out")
+            raise ValueError(f"{what} cannot be combined with deflation='generalized': leave one out")
     ridges = one_of_each(ridge, "ridge", lambda v, name, _: number(v, name, 0), sides)
     solver: PenalizedDecomposition | Alternation
     if method == "pmd":
         if any(ridges):
-            raise ValueError("ridge goes with method='generalized'")
+            raise ValueError("ridge requires method='generalized'")
         solver = PenalizedDecomposition(
             x, y, one_of_each(l1_bound, "l1_bound", check_l1_bound, sides), max_iter, tol, None, removal
         )
@@ -378,7 +378,7 @@ def _pairs(
             if t == 0:
                 warn("X and Y have nothing in common")
             else:
-                warn(f"only {t} of {counted(r, 'pair')}: nothing is left")
+                warn(f"found only {t} of {counted(r, 'pair')}: nothing is left")
             break
         found.append(pair)
         correlations.append(correlation(x.matvec(pair.u), y.matvec(pair.v)))

@@ -77,7 +77,7 @@ class SparseLDAResult(Named):
     converged : ndarray of shape (r,), bool
     method, deflation : str
     names : tuple of str or None
-        Names of the variables, when the input had any.
+        Names of the variables, if the input had any.
 
     Examples
     --------

@@ -391,7 +391,9 @@ def compare(
     for label, result in zip(labels, given, strict=True):
         own = getattr(result, "names", None)
         if own is not None and problem.names is not None and tuple(own) != problem.names:
-            raise ValueError(f"results[{label!r}] has other variables than X, by their names or their order")
+            raise ValueError(
+                f"the variables of results[{label!r}] differ from those of X in their names or their order"
+            )
     V = [_unit_loadings(result, label, problem.p) for label, result in zip(labels, given, strict=True)]
     variances = {
         name: tuple(operator_variances(problem, v, name) for v in V) for name in VARIANCE_DEFINITIONS

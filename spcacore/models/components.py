@@ -448,7 +448,7 @@ def extend(
     X = X if result.kind == "covariance" else aligned(X, result.names)
     settings = dict(result.options)
     if settings["refine"]:
-        raise ValueError("refined loadings depend on one another: ask sparse_pca for all of them at once")
+        raise ValueError("refined loadings depend on one another: call sparse_pca for all of them at once")
     method, deflation = SOLVERS[result.method], DEFLATIONS[result.deflation]
     problem = problem_of(X, method, result.kind, settings)
     hook = check_callback(callback)
@@ -459,9 +459,9 @@ def extend(
             f"{result.n_samples} x {p}"
         )
     if are_together(settings):
-        raise ValueError("the supports were chosen together: ask sparse_pca for all components at once")
+        raise ValueError("the supports were chosen together: call sparse_pca for all components at once")
     if settings["options"].get("block"):
-        raise ValueError("block=True found all components at once; ask sparse_pca for more of them")
+        raise ValueError("block=True found all components at once; call sparse_pca for more of them")
     more = integer(more, "more", 1, min(p, problem.n_samples or p) - before)
     settings.pop("total_share", None)
     earlier = settings[method.sparsity][:before]

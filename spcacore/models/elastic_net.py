@@ -432,7 +432,7 @@ class _ElasticNets:
             last[guess],
         )
         if status > 0:
-            warn("the path of an elastic net did not come to its end")
+            warn("the path of an elastic net did not finish")
         b = np.zeros_like(c)
         b[index] = value
         return b, level
@@ -499,7 +499,7 @@ def _ridge(problem: Problem, ridge: Any) -> float:
     if problem.n_samples is not None and problem.n_samples < p:
         return math.inf
     if problem.diagonal is None:
-        raise ValueError("ridge must be given: an operator does not tell the mean of the diagonal of X'X")
+        raise ValueError("ridge must be given: an operator does not provide the mean of the diagonal of X'X")
     return 1e-6 * float(problem.diagonal.sum()) / p
 
 

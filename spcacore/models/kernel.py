@@ -405,7 +405,7 @@ def _check_feature_options(name: Any, **options: Any) -> None:
         raise ValueError("random_features approximate the kernel 'rbf' alone")
     for option, value in options.items():
         if value is not None:
-            raise ValueError(f"{option} needs the kernel matrix, which random_features do without")
+            raise ValueError(f"{option} needs the kernel matrix, which random_features do not form")
 
 
 def _with_defaults(
@@ -428,7 +428,7 @@ def _check_components(n_components: Any, n: int, most: int | None = None) -> int
 
 def _check_size(size: int, limit: float, name: Any, solver: Any, ridge: Any) -> None:
     if ridge is not None and name == "precomputed":
-        raise ValueError("ridge needs data: from a precomputed kernel there are no pre-images")
+        raise ValueError("ridge needs data: a precomputed kernel has no pre-images")
     if size > limit:
         for what, wanted in (("ridge", ridge is not None), ("solver='lapack'", solver == "lapack")):
             if wanted:
@@ -439,12 +439,12 @@ def _check_rank(values: NDArray[np.float64], noise: float) -> None:
     rank = int(np.count_nonzero(values > noise))
     if rank == 0:
         raise ValueError(
-            "X has no variance that the kernel sees: no eigenvalue of the centered kernel matrix is positive;"
+            "X has no variance under this kernel: no eigenvalue of the centered kernel matrix is positive;"
             " rows may all be equal, or bandwidth, gamma or the size of X make the kernel constant"
         )
     if rank < len(values):
         raise ValueError(
-            f"n_components is {len(values)}, of which the centered kernel matrix has only {rank}"
+            f"n_components is {len(values)}; the centered kernel matrix has only {rank} positive eigenvalues"
         )
 
 

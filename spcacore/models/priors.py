@@ -262,7 +262,7 @@ class Sparse:
             before, rz = rz, np.sum(R * Z, axis=0)
             D = Z + np.where(before > 0, rz / np.where(before > 0, before, 1), 0) * D
         else:
-            warn("the precision is so ill-conditioned that its systems are solved roughly")  # fmt: skip
+            warn("the precision is so ill-conditioned that its systems are solved only roughly")  # fmt: skip
         return X.reshape(V.shape)
 
     def product(self, v: Vector) -> Vector:
@@ -321,7 +321,7 @@ def refuse_negative(theta: Vector, name: str) -> None:
     """Raise where eigenvalues, or Ritz values, are negative beyond rounding."""
     if theta.min() < -1e-9 * max(theta.max(), 0.0) or not theta.max() > 0:
         raise ValueError(
-            f"{name} must be positive semidefinite and not zero; it has the value {theta.min():.3g}"
+            f"{name} must be positive semidefinite and not zero; it has the eigenvalue {theta.min():.3g}"
         )
 
 

@@ -82,7 +82,7 @@ class PPCAResult(LoadingsResult):
     converged : bool
     n_samples : int or None
     names : tuple of str or None
-        Names of the variables, when the input had any.
+        Names of the variables, if the input had any.
     method : {"eigendecomposition", "em"}
     scores : ndarray of shape (n, r) or None
         Scores of the data of the fit, as by `transform`. None for a covariance, and for rows in blocks.
@@ -237,7 +237,19 @@ class PPCAResult(LoadingsResult):
         return float(self.score_samples(X).mean())
 
     def covariance(self) -> NDArray[Any]:
-        """The covariance `W W' + s2 I` of the model, (p, p)."""
+        """The covariance `W W' + s2 I` of the model, in the units of X.
+
+        Returns
+        -------
+        ndarray of shape (p, p)
+
+        Examples
+        --------
+        >>> import spcacore
+        >>> X, planted = spcacore.datasets.make_spiked(200, 30, variances=(9, 4), rng=0)
+        >>> spcacore.ppca(X, 2).covariance().shape
+        (30, 30)
+        """
         W = self.loadings.astype(np.float64)
         C = W @ W.T
         C[np.diag_indices(len(C))] += self.noise_variance
@@ -466,8 +478,8 @@ def ppca(
     values, U, rest = leading_and_rest(problem, X, r, total)
     noise = rest / (problem.p - r) if r < problem.p else 0.0
     if rest == 0 and r < problem.p:
-        warn(f"X has rank {r}, so {counted(r, 'component')} can leave no noise, "
-            "and the likelihood is unbounded: it is given as inf")  # fmt: skip
+        warn(f"X has rank {r}, so {counted(r, 'component')} leave no noise, "
+            "and the likelihood is unbounded: it is reported as inf")  # fmt: skip
     likelihood = None
     if n is not None:
         if ddof == 0:
@@ -482,7 +494,7 @@ def samples_of(problem: Problem, n_samples: Any) -> Any:
     if problem.n_samples is None:
         return None if n_samples is None else integer(n_samples, "n_samples", 2)
     if n_samples is not None:
-        raise ValueError("n_samples is for kind='covariance' only: data have it as their number of rows")
+        raise ValueError("n_samples is only for kind='covariance'; for data it is the number of rows")
     if problem.n_samples < 2:
         raise ValueError("X has a single sample; at least 2 are needed")
     return problem.n_samples if problem.row_weight is None else problem.total_weight

@@ -152,11 +152,11 @@ def refine(
     r = V.shape[1]
     counts = np.count_nonzero(V, axis=0)
     if not counts.all():
-        raise ValueError(f"loadings has a zero column: {int(np.argmin(counts))}")
+        raise ValueError(f"column {int(np.argmin(counts))} of loadings is zero")
     least, most = 1, problem.p
     if problem.choice is not None:
         if V[problem.choice.excluded].any():
-            raise ValueError("loadings has nonzeros of variables in exclude")
+            raise ValueError("loadings has nonzeros for variables in exclude")
         counts = np.array([len(problem.choice.units(np.flatnonzero(v))) for v in V.T])
         least, most = problem.choice.bounds
     if cardinality is None:
@@ -195,7 +195,7 @@ def refuse_constraint(problem: Problem) -> None:
     if problem.choice is not None and problem.choice.shapes:
         signed = problem.choice.signs is not None
         what = "groups" if problem.choice.grouped else "nonnegative" if signed else "include"
-        raise ValueError(f"refinement with constraint='orthogonal' does not go with {what}; leave one out")
+        raise ValueError(f"constraint='orthogonal' cannot be combined with {what} in refinement")
 
 
 def _made_feasible(problem: Problem, loadings: list[Loading], sizes: tuple[int, ...]) -> list[Loading]:

@@ -418,7 +418,7 @@ def _problem(
     X: Any, kind: Any, center: Any, scale: Any, sample_weight: Any = None, missing: bool = False
 ) -> Problem:
     if has_only_products(X):
-        raise TypeError("X must be an array or a sparse matrix; an operator does not tell its total variance")
+        raise TypeError("X must be an array or a sparse matrix; the total variance of an operator is unknown")
     if not isinstance(scale, str):
         return as_problem(
             X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, missing=missing
@@ -429,7 +429,7 @@ def _problem(
     if kind == "covariance":
         raise ValueError("scale='degree' is for data, not for a covariance")
     if sample_weight is not None:
-        raise ValueError("scale='degree' does not go with sample_weight: rows are scaled by their sums")
+        raise ValueError("scale='degree' cannot be combined with sample_weight: it scales rows by sums")
     return degree_problem(X, center=check_bool(center, "center"))
 
 

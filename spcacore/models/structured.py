@@ -416,7 +416,7 @@ def _fit(
     hook = check_callback(callback)
     n = samples_of(problem, options["n_samples"])
     if n is None:
-        raise ValueError("kind='covariance' needs n_samples, which says how it weighs against the prior")
+        raise ValueError("kind='covariance' needs n_samples, to weigh the data against the prior")
     stop, most = n_components is None, min(problem.p, n if problem.n_samples is None else problem.n_samples)
     r = most if stop else integer(n_components, "n_components", 1, most)
     total_variance(problem)
@@ -430,7 +430,7 @@ def _fit(
     )
     if not 1 / PRIOR_UNIT < unit < PRIOR_UNIT:
         raise ValueError(
-            f"the precision of the prior is about {unit:.0e}: scale the prior, as its scale is free"
+            f"the precision of the prior is about {unit:.0e}: rescale it; multiples give the same loadings"
         )
 
     def start_search(residual: Residual, t: int, report: Callable[[], None]) -> Search:
@@ -586,7 +586,7 @@ def _extended(
     rows = p if result.kind == "covariance" else result.n_samples
     shape = problem.p if problem.n_samples is None else problem.n_samples, problem.p
     if shape != (rows, p):
-        raise ValueError(f"X has shape {shape}; this result came from one of {(rows, p)}")
+        raise ValueError(f"X has shape {shape}; this result came from data of shape {(rows, p)}")
     known = [
         Component(
             result.means[:, t], float(result.posterior_precision[t]), float(result.posterior_trace[t]),

@@ -102,7 +102,7 @@ def explained_variance(
     V = checked_loadings(loadings, problem.p)
     if check_bool(ratio, "ratio"):
         if problem.diagonal is None:
-            raise ValueError("ratio=True needs the total variance, which an operator does not tell")
+            raise ValueError("ratio=True needs the total variance, which an operator does not provide")
         total = float(problem.diagonal.sum())
         if not total > 0:
             raise ValueError("ratio=True needs a positive total variance")

@@ -110,7 +110,7 @@ class RowBlocks:
         raise NotImplementedError
 
     def reduced(self, combine: Combine, task: Callable[..., Any], *arguments: Any, each: Any = None) -> Any:
-        """`combine` of what `task` returns, in order; of some of that first, and then of what came of it."""
+        """What `task` returns, combined in order: first in parts, then the parts."""
         parts: list[Any] = []
         for part in self.results(task, *arguments, each=each):
             parts.append(part)

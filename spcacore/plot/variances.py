@@ -87,7 +87,7 @@ def scree(
     shares = drawing.variance_shares(result, r)
     if X is None:
         if any(option is not None for option in options.values()):
-            raise ValueError("kind, center and scale say how to read X, and there is no X")
+            raise ValueError("kind, center and scale say how to read X, but X is not given")
         if shares is None:
             raise ValueError("the result has no explained_variance_ratio: pass X")
     ordinary = None if dense is None else _known_shares(dense)[:r]

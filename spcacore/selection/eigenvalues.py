@@ -104,7 +104,7 @@ class CrossValidatedEigenvalues:
         Raises
         ------
         ImportError
-            Without pandas.
+            If pandas is not installed.
 
         Examples
         --------
@@ -205,7 +205,7 @@ def cross_validated_eigenvalues(
             raise ValueError("scale='degree' is for counts and graphs")
     if noise is not None:
         if kind != "normal":
-            raise ValueError("noise goes with kind='normal': counts have a variance of their own")
+            raise ValueError("noise is for kind='normal': counts have a variance of their own")
         noise = _inside(noise, "noise", math.inf)
     share, level = _inside(share, "share", 1), _inside(level, "level", 1)
     n_splits, hook = integer(n_splits, "n_splits", 1), check_callback(callback)
@@ -270,16 +270,16 @@ def _checked(X: Any, kind: str) -> Any:
     if kind == "normal":
         return rows
     if (entries < 0).any() or (entries != np.floor(entries)).any():
-        raise ValueError("X must have counts, whole numbers from 0 on; real numbers go with kind='normal'")
+        raise ValueError("X must have counts, whole numbers from 0 on; for real numbers, use kind='normal'")
     if entries.max(initial=0) >= 2**53:
         raise ValueError("X has counts of 2^53 or more, which float64 does not hold")
     if not entries.any():
-        raise ValueError("X has no entry but zeros")
+        raise ValueError("X has only zeros")
     if kind == "graph":
         if rows.shape[0] != rows.shape[1]:
-            raise ValueError(f"a graph must be square, not of shape {rows.shape}; go on with kind='counts'")
+            raise ValueError(f"a graph must be square, not of shape {rows.shape}; use kind='counts'")
         if (abs(rows - rows.T)).max() > 0:
-            raise ValueError("a graph must be symmetric; a directed one goes with kind='counts'")
+            raise ValueError("a graph must be symmetric; for a directed graph, use kind='counts'")
     return rows
 
 

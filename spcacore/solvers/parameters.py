@@ -50,7 +50,8 @@ include, exclude : sequence of names or indices, optional
     Variables that the component must have, and variables that it must not have. The result is as if the
     excluded columns were not in X. See the guide on choice.
 groups : sequence of p labels, or mapping of names to labels, optional
-    Variables with the same label enter or leave the component together. The cardinality counts groups.
+    Variables with the same label enter or leave the component together. The cardinality counts groups, and a
+    penalty or bound applies to their norms.
 nonnegative : bool or array-like of shape (p,), default False
     True allows no negative loadings. An array gives the sign of each variable: 1, -1, or 0 for either.""",
     "n_features": """\
