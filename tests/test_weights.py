@@ -371,7 +371,7 @@ def test_what_does_not_go_together():
     X[0, 0] = np.nan
     for function in (lambda **more: spcacore.pmd(X, 1.5, **more), lambda **more: spcacore.ppca(X, 1, **more)):
         for more in ({"sample_weight": W}, {"center": np.ones(P)}, {"scale": np.ones(P)}):
-            with pytest.raises(ValueError, match="X has NaN entries, with which"):
+            with pytest.raises(ValueError, match="X has NaN entries, which cannot"):
                 function(**more)
 
 
