@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ._docstrings import NO_PANDAS, filled
 from ._messages import counted
 from ._types import MatrixLike
 from ._validation import LARGEST, aligned, check_bool, framed, group_labels, integer, real_array
@@ -443,6 +444,11 @@ def to_data_units(X: NDArray[Any], mean: Any, scale: Any) -> NDArray[Any]:
     return X
 
 
+@filled(
+    {
+        "no_pandas": NO_PANDAS,
+    }
+)
 class Named(Readable):
     """A result with loadings of named variables."""
 
@@ -464,10 +470,7 @@ class Named(Readable):
         pandas.DataFrame of shape (p, r)
             The index has the names, or x1, x2, ...; the columns are component_1, component_2, ...
 
-        Raises
-        ------
-        ImportError
-            If pandas is not installed.
+        {no_pandas}
 
         Examples
         --------

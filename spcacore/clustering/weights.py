@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
+from .._docstrings import NO_PANDAS, filled
 from .._messages import counted, warn
 from .._validation import number, real_array
 from ..results import frame, labels
@@ -24,6 +25,11 @@ __all__ = [
 __dir__ = __all__.copy
 
 
+@filled(
+    {
+        "no_pandas": NO_PANDAS,
+    }
+)
 class WeightedResult:
     """A result with weights of the variables."""
 
@@ -51,10 +57,7 @@ class WeightedResult:
         pandas.DataFrame of shape (p, 1)
             The index has the names, or x1, x2, ...
 
-        Raises
-        ------
-        ImportError
-            If pandas is not installed.
+        {no_pandas}
 
         Examples
         --------

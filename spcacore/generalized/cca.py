@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._docstrings import NO_PANDAS, filled
 from .._limits import CCA_ROUNDS, CCA_TOL
 from .._messages import counted, warn
 from .._types import Groups, MatrixLike, Switch, Variables
@@ -45,6 +46,20 @@ __all__ = ["SparseCCAResult", "sparse_cca"]
 __dir__ = __all__.copy
 
 
+@filled(
+    {
+        "example": (
+            "Examples\n"
+            "--------\n"
+            ">>> import numpy as np, spcacore\n"
+            ">>> rng = np.random.default_rng(0)\n"
+            ">>> X, Y = rng.standard_normal((60, 20)), rng.standard_normal((60, 10))\n"
+            ">>> X[:, :3] += Y[:, :1]\n"
+            ">>> result = spcacore.sparse_cca(X, Y, l1_bound=1.5)"
+        ),
+        "no_pandas": NO_PANDAS,
+    }
+)
 @dataclass(frozen=True, eq=False)
 class SparseCCAResult:
     """Pairs of sparse canonical vectors.
@@ -75,13 +90,7 @@ class SparseCCAResult:
         With ``certify=True``: no weights of these cardinalities have a larger strength, once the earlier
         pairs are removed.
 
-    Examples
-    --------
-    >>> import numpy as np, spcacore
-    >>> rng = np.random.default_rng(0)
-    >>> X, Y = rng.standard_normal((60, 20)), rng.standard_normal((60, 10))
-    >>> X[:, :3] += Y[:, :1]
-    >>> result = spcacore.sparse_cca(X, Y, l1_bound=1.5)
+    {example}
     >>> result.loadings_x.shape, int(abs(result.loadings_y[:, 0]).argmax())
     ((20, 1), 0)
     """
@@ -122,13 +131,7 @@ class SparseCCAResult:
         -------
         tuple of ndarray of shape (m, r); for dataframes, dataframes with the indices of X and Y
 
-        Examples
-        --------
-        >>> import numpy as np, spcacore
-        >>> rng = np.random.default_rng(0)
-        >>> X, Y = rng.standard_normal((60, 20)), rng.standard_normal((60, 10))
-        >>> X[:, :3] += Y[:, :1]
-        >>> result = spcacore.sparse_cca(X, Y, l1_bound=1.5)
+        {example}
         >>> scores_x, scores_y = result.transform(X[:5], Y[:5])
         >>> scores_x.shape, scores_y.shape
         ((5, 1), (5, 1))
@@ -147,18 +150,9 @@ class SparseCCAResult:
         tuple of pandas.DataFrame of shape (p, r) and (q, r)
             The indices have the names, or x1, x2, ...; the columns are component_1, component_2, ...
 
-        Raises
-        ------
-        ImportError
-            If pandas is not installed.
+        {no_pandas}
 
-        Examples
-        --------
-        >>> import numpy as np, spcacore
-        >>> rng = np.random.default_rng(0)
-        >>> X, Y = rng.standard_normal((60, 20)), rng.standard_normal((60, 10))
-        >>> X[:, :3] += Y[:, :1]
-        >>> result = spcacore.sparse_cca(X, Y, l1_bound=1.5)
+        {example}
         >>> x_frame, y_frame = result.to_frame()
         >>> x_frame.shape, y_frame.shape
         ((20, 1), (10, 1))

@@ -44,7 +44,19 @@ __all__ = ["SparseLDAResult", "sparse_lda"]
 __dir__ = __all__.copy
 
 
-@filled({"rows": "Parameters\n----------\nX : array-like or sparse matrix of shape (m, p)"})
+@filled(
+    {
+        "rows": "Parameters\n----------\nX : array-like or sparse matrix of shape (m, p)",
+        "example": (
+            "Examples\n"
+            "--------\n"
+            ">>> import numpy as np, spcacore\n"
+            ">>> X, y = np.random.default_rng(0).standard_normal((90, 20)), np.repeat([0, 1, 2], 30)\n"
+            ">>> X[:, :3] += 3 * np.eye(3)[y]\n"
+            ">>> result = spcacore.sparse_lda(X, y, cardinality=3)"
+        ),
+    }
+)
 @dataclass(frozen=True, eq=False)
 class SparseLDAResult(Named):
     """Sparse discriminant directions.
@@ -79,12 +91,7 @@ class SparseLDAResult(Named):
     names : tuple of str or None
         Names of the variables, if the input had any.
 
-    Examples
-    --------
-    >>> import numpy as np, spcacore
-    >>> X, y = np.random.default_rng(0).standard_normal((90, 20)), np.repeat([0, 1, 2], 30)
-    >>> X[:, :3] += 3 * np.eye(3)[y]
-    >>> result = spcacore.sparse_lda(X, y, cardinality=3)
+    {example}
     >>> result.loadings.shape, result.centroids.shape
     ((20, 2), (3, 2))
     """
@@ -116,12 +123,7 @@ class SparseLDAResult(Named):
         -------
         ndarray of shape (m, r), or a dataframe with the index of X where X is one of pandas or polars
 
-        Examples
-        --------
-        >>> import numpy as np, spcacore
-        >>> X, y = np.random.default_rng(0).standard_normal((90, 20)), np.repeat([0, 1, 2], 30)
-        >>> X[:, :3] += 3 * np.eye(3)[y]
-        >>> result = spcacore.sparse_lda(X, y, cardinality=3)
+        {example}
         >>> result.transform(X[:5]).shape
         (5, 2)
         """
@@ -141,12 +143,7 @@ class SparseLDAResult(Named):
         -------
         ndarray of shape (m, c)
 
-        Examples
-        --------
-        >>> import numpy as np, spcacore
-        >>> X, y = np.random.default_rng(0).standard_normal((90, 20)), np.repeat([0, 1, 2], 30)
-        >>> X[:, :3] += 3 * np.eye(3)[y]
-        >>> result = spcacore.sparse_lda(X, y, cardinality=3)
+        {example}
         >>> result.decision_function(X[:5]).shape
         (5, 3)
         """
@@ -165,12 +162,7 @@ class SparseLDAResult(Named):
         -------
         ndarray of shape (m,)
 
-        Examples
-        --------
-        >>> import numpy as np, spcacore
-        >>> X, y = np.random.default_rng(0).standard_normal((90, 20)), np.repeat([0, 1, 2], 30)
-        >>> X[:, :3] += 3 * np.eye(3)[y]
-        >>> result = spcacore.sparse_lda(X, y, cardinality=3)
+        {example}
         >>> result.predict(X[::30]).tolist()
         [0, 1, 2]
         """
@@ -186,12 +178,7 @@ class SparseLDAResult(Named):
         -------
         float
 
-        Examples
-        --------
-        >>> import numpy as np, spcacore
-        >>> X, y = np.random.default_rng(0).standard_normal((90, 20)), np.repeat([0, 1, 2], 30)
-        >>> X[:, :3] += 3 * np.eye(3)[y]
-        >>> result = spcacore.sparse_lda(X, y, cardinality=3)
+        {example}
         >>> result.score(X, y) > 0.9
         True
         """

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import _core
+from .._docstrings import NO_PANDAS, filled
 from .._limits import ALL_VECTORS_ORDER, READ_COMPONENTS, READ_VARIABLES
 from .._messages import counted
 from .._rendering import (
@@ -44,6 +45,18 @@ __dir__ = __all__.copy
 PerResult = tuple[NDArray[Any], ...]
 
 
+@filled(
+    {
+        "example": (
+            "Examples\n"
+            "--------\n"
+            ">>> import spcacore\n"
+            ">>> A = spcacore.datasets.load_pitprops().correlation\n"
+            '>>> few, many = (spcacore.sparse_pca(A, 2, cardinality=k, kind="covariance") for k in (3, 5))'
+        ),
+        "no_pandas": NO_PANDAS,
+    }
+)
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
     """Results side by side, from `compare`.
@@ -92,11 +105,7 @@ class Comparison:
     subspace_angles : tuple of ndarray
         Principal angles between the spans of the result and of the reference, in degrees, largest first.
 
-    Examples
-    --------
-    >>> import spcacore
-    >>> A = spcacore.datasets.load_pitprops().correlation
-    >>> few, many = (spcacore.sparse_pca(A, 2, cardinality=k, kind="covariance") for k in (3, 5))
+    {example}
     >>> table = spcacore.compare({"few": few, "many": many}, A)
     >>> table.labels, [count.tolist() for count in table.shared]
     (('few', 'many'), [[3, 3], [3, 2]])
@@ -132,16 +141,9 @@ class Comparison:
             sign, nonzeros, shared, overlap, angle and correlation; then variance_NAME for each definition
             and, if the total is known, ratio_NAME.
 
-        Raises
-        ------
-        ImportError
-            If pandas is not installed.
+        {no_pandas}
 
-        Examples
-        --------
-        >>> import spcacore
-        >>> A = spcacore.datasets.load_pitprops().correlation
-        >>> few, many = (spcacore.sparse_pca(A, 2, cardinality=k, kind="covariance") for k in (3, 5))
+        {example}
         >>> spcacore.compare({"few": few, "many": many}, A).frame()["shared"].tolist()
         [3, 3, 3, 2]
         """
@@ -157,11 +159,7 @@ class Comparison:
             The label of each row.
         columns : dict of str to ndarray
 
-        Examples
-        --------
-        >>> import spcacore
-        >>> A = spcacore.datasets.load_pitprops().correlation
-        >>> few, many = (spcacore.sparse_pca(A, 2, cardinality=k, kind="covariance") for k in (3, 5))
+        {example}
         >>> index, columns = spcacore.compare({"few": few, "many": many}, A).columns()
         >>> index, columns["nonzeros"].tolist()
         (['few', 'few', 'many', 'many'], [3, 3, 5, 5])
@@ -187,11 +185,7 @@ class Comparison:
             If the total variance is known, shares are in percent; the share of a result is the sum over its
             components.
 
-        Examples
-        --------
-        >>> import spcacore
-        >>> A = spcacore.datasets.load_pitprops().correlation
-        >>> few, many = (spcacore.sparse_pca(A, 2, cardinality=k, kind="covariance") for k in (3, 5))
+        {example}
         >>> print(spcacore.compare({"few": few, "many": many}, A).summary().splitlines()[0])
         2 results for 13 variables, matched with few
         """

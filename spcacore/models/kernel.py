@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import lapack
 
+from .._docstrings import filled
 from .._limits import KERNEL_BYTES
 from .._messages import counted
 from .._types import MatrixLike, RandomSource
@@ -73,6 +74,16 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
 }
 
 
+@filled(
+    {
+        "example": (
+            "Examples\n"
+            "--------\n"
+            ">>> import numpy as np, spcacore\n"
+            ">>> X, planted = spcacore.datasets.make_spiked(60, 8, cardinality=4, variances=(9, 4), rng=0)"
+        ),
+    }
+)
 @dataclass(frozen=True, eq=False)
 class KernelPCAResult:
     """Components of kernel PCA, in order of their variance.
@@ -102,10 +113,7 @@ class KernelPCAResult:
     names : tuple of str or None
         Names of the variables (for a precomputed kernel, of the samples), if the input had any.
 
-    Examples
-    --------
-    >>> import spcacore
-    >>> X, planted = spcacore.datasets.make_spiked(60, 8, cardinality=4, variances=(9, 4), rng=0)
+    {example}
     >>> result = spcacore.kernel_pca(X, 2, kernel="linear")
     >>> result.scores.shape, bool(result.explained_variance_ratio.sum() < 1)
     ((60, 2), True)
@@ -149,10 +157,7 @@ class KernelPCAResult:
         -------
         ndarray of shape (l, r); for a dataframe of pandas or polars, a dataframe with its index
 
-        Examples
-        --------
-        >>> import numpy as np, spcacore
-        >>> X, planted = spcacore.datasets.make_spiked(60, 8, cardinality=4, variances=(9, 4), rng=0)
+        {example}
         >>> result = spcacore.kernel_pca(X, 2)
         >>> np.allclose(result.transform(X), result.scores)
         True
@@ -186,10 +191,7 @@ class KernelPCAResult:
         -------
         ndarray of shape (l, p)
 
-        Examples
-        --------
-        >>> import spcacore
-        >>> X, planted = spcacore.datasets.make_spiked(60, 8, cardinality=4, variances=(9, 4), rng=0)
+        {example}
         >>> result = spcacore.kernel_pca(X, 2, kernel="linear", ridge=1e-3)
         >>> result.inverse_transform(result.scores).shape
         (60, 8)

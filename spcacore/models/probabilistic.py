@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._docstrings import filled
 from .._limits import COPIED_ENTRIES
 from .._messages import counted, warn
 from .._types import Array, Kind, MatrixLike, RandomSource, Switch, Weights
@@ -47,6 +48,16 @@ __all__ = ["PPCAResult", "ppca", "samples_of", "total_variance"]
 __dir__ = __all__.copy
 
 
+@filled(
+    {
+        "example": (
+            "Examples\n"
+            "--------\n"
+            ">>> import numpy as np, spcacore\n"
+            ">>> X, planted = spcacore.datasets.make_spiked(200, 30, variances=(9, 4), rng=0)"
+        ),
+    }
+)
 @dataclass(frozen=True, eq=False)
 class PPCAResult(LoadingsResult):
     """A normal distribution with covariance `W W' + s2 I`, fitted by `ppca`.
@@ -87,10 +98,7 @@ class PPCAResult(LoadingsResult):
     scores : ndarray of shape (n, r) or None
         Scores of the data of the fit, as by `transform`. None for a covariance, and for rows in blocks.
 
-    Examples
-    --------
-    >>> import spcacore
-    >>> X, planted = spcacore.datasets.make_spiked(200, 30, variances=(9, 4), rng=0)
+    {example}
     >>> result = spcacore.ppca(X, 2)
     >>> result.loadings.shape, result.n_parameters, round(result.noise_variance, 1)
     ((30, 2), 90, 1.0)
@@ -136,10 +144,7 @@ class PPCAResult(LoadingsResult):
         -------
         ndarray of shape (m, r); for a dataframe of pandas or polars, a dataframe with its index
 
-        Examples
-        --------
-        >>> import numpy as np, spcacore
-        >>> X, planted = spcacore.datasets.make_spiked(200, 30, variances=(9, 4), rng=0)
+        {example}
         >>> result = spcacore.ppca(X, 2)
         >>> np.allclose(result.transform(X), result.scores)
         True
@@ -164,10 +169,7 @@ class PPCAResult(LoadingsResult):
         -------
         ndarray of shape (r, r), or (m, r, r)
 
-        Examples
-        --------
-        >>> import spcacore
-        >>> X, planted = spcacore.datasets.make_spiked(200, 30, variances=(9, 4), rng=0)
+        {example}
         >>> result = spcacore.ppca(X, 2)
         >>> result.posterior_covariance().shape, result.posterior_covariance(X[:5]).shape
         ((2, 2), (5, 2, 2))
@@ -196,10 +198,7 @@ class PPCAResult(LoadingsResult):
         ValueError
             If the covariance is singular, because r is the rank of the data and below p.
 
-        Examples
-        --------
-        >>> import spcacore
-        >>> X, planted = spcacore.datasets.make_spiked(200, 30, variances=(9, 4), rng=0)
+        {example}
         >>> density = spcacore.ppca(X, 2).score_samples(X)
         >>> density.shape, bool(density[0] > spcacore.ppca(X, 2).score_samples(X[:1] + 9)[0])
         ((200,), True)
@@ -226,10 +225,7 @@ class PPCAResult(LoadingsResult):
         -------
         float
 
-        Examples
-        --------
-        >>> import spcacore
-        >>> X, planted = spcacore.datasets.make_spiked(200, 30, variances=(9, 4), rng=0)
+        {example}
         >>> two, one = spcacore.ppca(X[:100], 2), spcacore.ppca(X[:100], 1)
         >>> two.score(X[100:]) > one.score(X[100:])  # two components predict new rows better
         True
@@ -243,10 +239,7 @@ class PPCAResult(LoadingsResult):
         -------
         ndarray of shape (p, p)
 
-        Examples
-        --------
-        >>> import spcacore
-        >>> X, planted = spcacore.datasets.make_spiked(200, 30, variances=(9, 4), rng=0)
+        {example}
         >>> spcacore.ppca(X, 2).covariance().shape
         (30, 30)
         """
@@ -303,10 +296,7 @@ class PPCAResult(LoadingsResult):
         -------
         ndarray of shape (n_samples, p)
 
-        Examples
-        --------
-        >>> import spcacore
-        >>> X, planted = spcacore.datasets.make_spiked(200, 30, variances=(9, 4), rng=0)
+        {example}
         >>> spcacore.ppca(X, 2).sample(4, rng=0).shape
         (4, 30)
         """

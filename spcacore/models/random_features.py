@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas
 
+from .._docstrings import filled
 from .._types import MatrixLike, RandomSource
 from .._validation import (
     aligned,
@@ -37,6 +38,16 @@ __all__ = [
 __dir__ = __all__.copy
 
 
+@filled(
+    {
+        "example": (
+            "Examples\n"
+            "--------\n"
+            ">>> import spcacore\n"
+            ">>> features = spcacore.random_fourier_features(3, 100, bandwidth=2.0, rng=0)"
+        ),
+    }
+)
 @dataclass(frozen=True, eq=False)
 class RandomFeatures:
     """A map to m features whose products approximate the Gaussian kernel.
@@ -56,10 +67,7 @@ class RandomFeatures:
     names : tuple of str or None
         Names of the variables, if the data had any.
 
-    Examples
-    --------
-    >>> import spcacore
-    >>> features = spcacore.random_fourier_features(3, 100, bandwidth=2.0, rng=0)
+    {example}
     >>> features.weights.shape, features.n_features
     ((3, 100), 100)
     """
@@ -88,10 +96,7 @@ class RandomFeatures:
             float32 for float32 rows, else float64. For a dataframe of pandas or polars, a dataframe with its
             index, and columns feature_1, feature_2, ...
 
-        Examples
-        --------
-        >>> import spcacore
-        >>> features = spcacore.random_fourier_features(3, 100, bandwidth=2.0, rng=0)
+        {example}
         >>> features.transform([[0.0, 1.0, 2.0]]).shape
         (1, 100)
         """

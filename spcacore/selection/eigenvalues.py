@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from .._docstrings import NO_PANDAS, filled
 from .._limits import ALL_VECTORS_ORDER
 from .._messages import counted
 from .._types import Array, MatrixLike, RandomSource
@@ -50,6 +51,19 @@ ADJUSTMENTS = ("none", "holm", "bonferroni")
 Callback = Callable[[SelectionProgress], object]
 
 
+@filled(
+    {
+        "example": (
+            "Examples\n"
+            "--------\n"
+            ">>> import numpy as np, spcacore\n"
+            ">>> means = np.kron([[9.0, 1.0], [1.0, 9.0]], np.ones((30, 20)))\n"
+            ">>> X = np.random.default_rng(0).poisson(means)\n"
+            ">>> found = spcacore.cross_validated_eigenvalues(X, 4)"
+        ),
+        "no_pandas": NO_PANDAS,
+    }
+)
 @dataclass(frozen=True, eq=False, repr=False)
 class CrossValidatedEigenvalues:
     """Singular values of directions in data that did not choose them, from `cross_validated_eigenvalues`.
@@ -73,12 +87,7 @@ class CrossValidatedEigenvalues:
     noise : float or None
         s, of normal entries.
 
-    Examples
-    --------
-    >>> import numpy as np, spcacore
-    >>> means = np.kron([[9.0, 1.0], [1.0, 9.0]], np.ones((30, 20)))
-    >>> X = np.random.default_rng(0).poisson(means)
-    >>> found = spcacore.cross_validated_eigenvalues(X, 4)
+    {example}
     >>> found.chosen, found.values.shape
     (2, (4,))
     """
@@ -101,17 +110,9 @@ class CrossValidatedEigenvalues:
         pandas.DataFrame
             value, statistic, p_value, adjusted, chosen.
 
-        Raises
-        ------
-        ImportError
-            If pandas is not installed.
+        {no_pandas}
 
-        Examples
-        --------
-        >>> import numpy as np, spcacore
-        >>> means = np.kron([[9.0, 1.0], [1.0, 9.0]], np.ones((30, 20)))
-        >>> X = np.random.default_rng(0).poisson(means)
-        >>> found = spcacore.cross_validated_eigenvalues(X, 4)
+        {example}
         >>> found.to_frame()["chosen"].tolist()
         [True, True, False, False]
         """

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._docstrings import NO_PANDAS, filled
 from .._limits import QUANTILE_ENTRIES
 from .._messages import counted
 from .._types import Array
@@ -26,6 +27,11 @@ __all__ = ["Stability", "assembled", "false_selections", "least_threshold", "mat
 __dir__ = __all__.copy
 
 
+@filled(
+    {
+        "no_pandas": NO_PANDAS,
+    }
+)
 @dataclass(frozen=True, eq=False, repr=False)
 class Stability:
     """How often each variable is chosen again, from `stability`.
@@ -266,10 +272,7 @@ class Stability:
             Index: the variable; columns: component (from 1), loading, frequency, low, high, stable. The most
             frequent first in each component.
 
-        Raises
-        ------
-        ImportError
-            If pandas is not installed.
+        {no_pandas}
 
         Examples
         --------
