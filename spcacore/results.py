@@ -551,24 +551,7 @@ class LoadingsResult(Named):
         return to_data_units(S @ self._rows_of_scores(), self.mean, self.scale)
 
     def inverse_transform(self, scores: ArrayLike) -> NDArray[Any]:
-        """The same as `reconstruct`, under the name that scikit-learn uses.
-
-        Parameters
-        ----------
-        scores : array-like of shape (m, r)
-
-        Returns
-        -------
-        ndarray of shape (m, p)
-
-        Examples
-        --------
-        >>> import spcacore
-        >>> X, planted = spcacore.datasets.make_spiked(100, 50, cardinality=5, rng=0)
-        >>> result = spcacore.sparse_pca(X, 2, cardinality=5)
-        >>> result.inverse_transform(result.scores).shape
-        (100, 50)
-        """
+        """The same as `reconstruct`, under the name that scikit-learn uses."""
         return self.reconstruct(scores)
 
     def _row_weight(self, X: Any) -> NDArray[Any] | None:

@@ -68,12 +68,11 @@ class SparseDissimilarity(WeightedResult):
 
     Examples
     --------
-    >>> import numpy as np, spcacore
-    >>> X = np.random.default_rng(0).standard_normal((30, 20))
-    >>> X[15:, :3] += 5
-    >>> result = spcacore.sparse_dissimilarity(X, 1.7)
-    >>> sorted(result.selected[:3].tolist()), result.dissimilarity.shape
-    ([0, 1, 2], (435,))
+    >>> import spcacore
+    >>> cells = spcacore.datasets.load_blood_cells()
+    >>> result = spcacore.sparse_dissimilarity(cells.data, 2)
+    >>> [cells.names[j] for j in result.selected[:3]], result.dissimilarity.shape
+    (['CST3', 'LYZ', 'HLA-DRA'], (244650,))
     """
 
     weights: NDArray[Any]

@@ -35,10 +35,8 @@ class PriorSelection:
 
     Examples
     --------
-    >>> import numpy as np, spcacore
-    >>> rng = np.random.default_rng(0)
-    >>> bump = np.exp(-0.5 * ((np.arange(60) - 20) / 5) ** 2)
-    >>> X = np.outer(rng.standard_normal(15), bump) + rng.standard_normal((15, 60))
+    >>> import spcacore
+    >>> X, planted = spcacore.datasets.make_spiked(15, 60, cardinality=20, variances=(9,), rng=0)
     >>> priors = {"none": None, "smooth": {"prior_precision": spcacore.grid_laplacian((60,))}}
     >>> spcacore.select_prior(X, priors, 1).best
     'smooth'

@@ -202,8 +202,9 @@ class PPCA(WeightedBatches, Likelihood):
         {covariance}
 
         {ppca_example}
-        >>> model.get_covariance().shape
-        (30, 30)
+        >>> C = model.get_covariance()
+        >>> C.shape, bool(C.trace().round(6) == X.var(axis=0, ddof=1).sum().round(6))
+        ((30, 30), True)
         """
         check_is_fitted(self)
         return self.result_.covariance()

@@ -165,8 +165,9 @@ class StructuredPCA(CallbackSupportMixin, Batches, Invertible):
         ndarray of shape (m, r)
 
         {structured_example}
-        >>> model.transform(X[:5]).shape
-        (5, 2)
+        >>> scores = model.transform(X)
+        >>> scores.shape
+        (100, 2)
         """
         X = self._new(X)
         return self.result_.transform(X)

@@ -133,8 +133,9 @@ class SparseLDA(ClassifierMixin, Transformer):
         ndarray of shape (m, r)
 
         {wine_example}
-        >>> model.transform(X[:5]).shape
-        (5, 2)
+        >>> scores = model.transform(X)
+        >>> bool(scores[y == 0, 0].min() > scores[y == 2, 0].max())  # the first direction separates these
+        True
         """
         X = self._new(X)
         return self.result_.transform(X)
@@ -148,7 +149,7 @@ class SparseLDA(ClassifierMixin, Transformer):
         ndarray of shape (m, c), or (m,) for two classes
 
         {wine_example}
-        >>> model.decision_function(X[:1]).argmax()
+        >>> int(model.decision_function(X[:1]).argmax())
         0
         """
         X = self._new(X)
@@ -163,7 +164,7 @@ class SparseLDA(ClassifierMixin, Transformer):
 
         {wine_example}
         >>> model.predict(X[::60]).tolist()
-        [0, 1, 2]
+        [0, 1, 1]
         """
         X = self._new(X)
         return self.result_.predict(X)
@@ -175,8 +176,9 @@ class SparseLDA(ClassifierMixin, Transformer):
         ndarray of shape (m, c)
 
         {wine_example}
-        >>> model.predict_log_proba(X[:5]).shape
-        (5, 3)
+        >>> logarithms = model.predict_log_proba(X[:5])
+        >>> logarithms.shape, int(logarithms[0].argmax())
+        ((5, 3), 0)
         """
         X = self._new(X)
         values = self.result_.decision_function(X)
