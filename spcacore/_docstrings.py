@@ -7,8 +7,10 @@ import textwrap
 from collections.abc import Callable, Collection, Mapping
 from typing import TypeVar
 
-__all__ = ["filled", "hands_on"]
+__all__ = ["NO_PANDAS", "filled", "hands_on"]
 __dir__ = __all__.copy
+
+NO_PANDAS = "Raises\n------\nImportError\n    If pandas is not installed."
 
 _Documented = TypeVar("_Documented", bound=Callable[..., object])
 

@@ -75,7 +75,7 @@ def real_array(
             f"{name} is a masked array, whose mask would be lost; fill or drop the masked entries"
         )
     if hasattr(x, "__dlpack_device__") and not isinstance(x, np.ndarray) and x.__dlpack_device__()[0] != 1:
-        raise TypeError(f"{name} lies on a device; move it to the CPU first")
+        raise TypeError(f"{name} is on a device; move it to the CPU first")
     for is_one, kind, needed in (
         (is_sparse, "a sparse matrix", "a dense array"),
         (is_row_blocks, "in blocks of rows", "an array in memory"),
@@ -377,7 +377,7 @@ def check_sample_weight(value: Any, n: int) -> NDArray[np.float64] | None:
     with np.errstate(over="ignore"):
         total = float(weight.sum())
     if total == 0:
-        raise ValueError("sample_weight has no entry but zeros")
+        raise ValueError("sample_weight has only zeros")
     if not 1 < total < math.inf:
         raise ValueError(
             "sample_weight says how many samples each row stands for; its sum must be finite and above 1, "

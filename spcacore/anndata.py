@@ -35,23 +35,22 @@ def sparse_pca(
     copy: bool = False,
     **options: Any,
 ) -> AnnData | None:
-    """Sparse principal components of an AnnData, as `scanpy.pp.pca` writes those of PCA.
+    """Sparse principal components of an AnnData, written to the places that `scanpy.pp.pca` uses.
 
-    Sparse matrices are read as they lie, centered implicitly and never made dense; a matrix in a file
-    (``backed="r"``) is read by blocks of rows. Without
-    any sparsity, each component has 50 variables, or all of them if there are fewer.
+    Sparse matrices are centered implicitly and never made dense. A matrix in a file (``backed="r"``) is read
+    in blocks of rows. If you give no sparsity, each component has 50 variables, or all if there are fewer.
 
     Parameters
     ----------
     adata : AnnData
-        With n observations of p variables; normalized and log-transformed, as for PCA.
+        n observations of p variables, normalized and log-transformed as for PCA.
     n_components : int, default 10
         r, as in `spcacore.sparse_pca`.
     layer : str, optional
-        The layer that has the numbers. Default: X.
+        The layer to read. Default: X.
     mask_var : str, array-like of bool of shape (p,), or None, default "auto"
-        Which variables may be used: a column of `adata.var`, or True for each of them. None: all. "auto":
-        `adata.var["highly_variable"]` where it exists, else all.
+        Which variables may be used: the name of a boolean column of `adata.var`, or an array. None: all.
+        "auto": `adata.var["highly_variable"]` if it exists, else all.
     key_added : str, optional
         Where to write. Default: "X_spca", "SPCs" and "spca".
     copy : bool, default False
@@ -61,7 +60,7 @@ def sparse_pca(
     Returns
     -------
     AnnData or None
-        The copy, if asked for. What is written:
+        The copy with ``copy=True``, else None. The function writes:
 
         * ``.obsm["X_spca"]``, ndarray of shape (n, r): the scores;
         * ``.varm["SPCs"]``, ndarray of shape (p, r): the loadings, zero for variables not in the mask;
@@ -75,12 +74,12 @@ def sparse_pca(
     KeyError
         For a layer or a column of `var` that does not exist.
     ValueError, TypeError
-        For a mask of another length, or of no variable, and as `spcacore.sparse_pca`.
+        For a mask of the wrong length or without any variable, and as in `spcacore.sparse_pca`.
 
     References
     ----------
     F. A. Wolf, P. Angerer and F. J. Theis (2018). SCANPY: large-scale single-cell gene expression data
-    analysis. Genome Biology 19, 15: the places that are written to.
+    analysis. Genome Biology 19, 15.
 
     Examples
     --------
@@ -95,12 +94,12 @@ def sparse_pca(
         if not hasattr(adata, part):
             raise TypeError(f"adata must be an AnnData, not {type(adata).__name__}")
     if layer is not None and layer not in adata.layers:
-        raise KeyError(f"adata has no layer {layer!r}, but {sorted(adata.layers)}")
+        raise KeyError(f"adata has no layer {layer!r}; it has {sorted(adata.layers)}")
     kept, name = _mask(adata, mask_var)
     target = adata.copy() if copy else adata
     X: Any = adata.X if layer is None else adata.layers[layer]
     if X is None:
-        raise ValueError("adata has no X; layer says where its numbers are")
+        raise ValueError("adata has no X; use layer to say where its numbers are")
     if getattr(adata, "isbacked", False) and layer is None:
         X = row_blocks(X if kept is None else _Columns(X, kept))
     elif kept is not None:

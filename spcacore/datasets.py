@@ -28,7 +28,15 @@ class Correlation:
     correlation : ndarray of shape (p, p), float64
     names : tuple of str
     n_samples : int or None
+        Number of samples behind the correlations, if it is known.
     source, license : str
+
+    Examples
+    --------
+    >>> import spcacore
+    >>> props = spcacore.datasets.load_pitprops()
+    >>> props.names[:2], float(props.correlation[0, 1])
+    (('topdiam', 'length'), 0.954)
     """
 
     correlation: NDArray[np.float64]
@@ -50,10 +58,17 @@ class Samples:
     ----------
     data : CSR array of shape (n, p), float64
     names : tuple of str
-        Of the variables.
+        Names of the variables.
     samples : tuple of str
         Names or classes of the samples.
     source, license : str
+
+    Examples
+    --------
+    >>> import spcacore
+    >>> cells = spcacore.datasets.load_blood_cells()
+    >>> cells.data.shape, len(cells.names), len(cells.samples)
+    ((700, 250), 250, 700)
     """
 
     data: Any
@@ -70,8 +85,8 @@ class Samples:
 def load_pitprops() -> Correlation:
     """Correlations of 13 measurements of 180 pit props, the classic example of the field.
 
-    Corsican pine grown in East Anglia and cut for use in mines; sizes, moisture, specific gravity,
-    rings, bow and knots of each prop.
+    The props were cut from Corsican pine, grown in East Anglia, for use in mines. The variables are sizes,
+    moisture, specific gravity, rings, bow and knots of each prop.
 
     Returns
     -------
@@ -101,10 +116,10 @@ def load_pitprops() -> Correlation:
 
 
 def load_stocks() -> Correlation:
-    """Correlations of the returns of 423 stocks of the S&P 500 that the market leaves unexplained.
+    """Correlations of the returns of 423 stocks of the S&P 500, without the common movement of the market.
 
-    The leading factor of the correlations was removed, so that the diagonal, which is between 0.3 and 1, has
-    what it does not explain of each stock. Numbers have four decimals.
+    The leading factor of the correlations was removed. The diagonal, between 0.3 and 1, is the share of the
+    variance of each stock that this factor does not explain. Numbers have four decimals.
 
     Returns
     -------
@@ -128,7 +143,7 @@ def load_stocks() -> Correlation:
 
 
 def load_blood_cells() -> Samples:
-    """700 blood cells and their 250 genes of largest variance, as logarithms of normalized counts.
+    """700 blood cells and their 250 genes of largest variance: logarithms of normalized counts.
 
     Returns
     -------
@@ -160,7 +175,7 @@ def load_blood_cells() -> Samples:
 def load_help_topics() -> Samples:
     """Counts of words in the help topics of Python 3.11, such as "BOOLEAN" or "with".
 
-    Words have at least three letters, and are in at least three topics and at most half of them.
+    Each word has at least three letters, and occurs in at least three topics, and in at most half of them.
 
     Returns
     -------
@@ -213,15 +228,15 @@ def make_spiked(
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Gaussian data with sparse planted components.
 
-    Component t has equal loadings on variables `t * cardinality` to `(t + 1) * cardinality - 1` and
-    variance `variances[t]`; in every other direction the variance is `noise`. The default is the
-    design of Shen and Huang.
+    Component t has equal loadings on variables `t * cardinality` to `(t + 1) * cardinality - 1`, and
+    variance `variances[t]`. In every other direction the variance is `noise`. The default variances and
+    cardinality are those of Shen and Huang.
 
     Parameters
     ----------
     n_samples, n_features : int
     cardinality : int, default 10
-        Nonzeros of each component.
+        Number of nonzeros of each component.
     variances : sequence of float, default (400, 300)
         Variance along each component, at least `noise`.
     noise : float, default 1
@@ -238,7 +253,7 @@ def make_spiked(
     Raises
     ------
     ValueError
-        If the components do not fit, or a variance is below the noise.
+        If the components need more variables than there are, or a variance is below the noise.
 
     References
     ----------

@@ -17,12 +17,12 @@ class Progress:
     Attributes
     ----------
     component : int
-        Index of the component in progress, or just finished, from 0.
+        Index of the component that is in progress or just finished, from 0.
     n_components : int
     n_iter : int
-        Iterations of the present start, or of the component once finished.
+        Iterations from the present start; for a finished component, its number of iterations.
     value : float or None
-        Its variance once finished; None before.
+        Variance of a finished component; None before.
 
     Notes
     -----
@@ -30,15 +30,24 @@ class Progress:
     what was found so far:
 
     * components found one after another (`sparse_pca`, `oppca`, `soppca`, `extend`): those that are
-      finished, perhaps none; directions (`sparse_eigen`, `sparse_lda`) and pairs (`sparse_cca`): at least
-      the first one, from a search cut short, with ``converged=False``;
+      finished, perhaps none. Directions (`sparse_eigen`, `sparse_lda`) and pairs (`sparse_cca`): at least
+      the first one, perhaps from an unfinished search, with ``converged=False``;
     * one component, or several found together: the best point so far, with ``converged=False``;
-    * `sparsity_path`: the values that are finished; `sca_path`: all values, where those not yet reached
-      get one iteration from the one before;
+    * `sparsity_path`: the values that are finished. `sca_path`: all values; each value that was not reached
+      gets one iteration from the one before;
     * `select_sparsity`, `select_n_components`: the choice by the folds or permutations that are finished;
-      RuntimeError if fewer than two are.
+      a RuntimeError if there are fewer than two.
 
     Any other exception reaches the caller. StopIteration from an operator that is given as X is an error.
+
+    Examples
+    --------
+    >>> import spcacore
+    >>> X, planted = spcacore.datasets.make_spiked(100, 50, cardinality=5, rng=0)
+    >>> seen = []
+    >>> result = spcacore.sparse_pca(X, 2, cardinality=5, callback=seen.append)
+    >>> [state.component for state in seen if state.value is not None]
+    [0, 1]
     """
 
     component: int
@@ -57,9 +66,18 @@ class SelectionProgress:
     Attributes
     ----------
     done, total : int
-        Searches finished, and all that there will be.
+        Number of searches that are finished, and of all searches.
     value : int or float
-        The sparsity, or number of components, of the one just finished.
+        The sparsity, or the number of components, of the search that has just finished.
+
+    Examples
+    --------
+    >>> import spcacore
+    >>> X, planted = spcacore.datasets.make_spiked(100, 50, cardinality=5, rng=0)
+    >>> seen = []
+    >>> path = spcacore.sparsity_path(X, cardinality=[5, 10], callback=seen.append)
+    >>> [(state.done, state.total) for state in seen]
+    [(1, 2), (2, 2)]
     """
 
     done: int
@@ -70,18 +88,18 @@ class SelectionProgress:
 class ProgressBar:
     """A `callback` that draws a progress bar.
 
-    It counts components, or the searches of `sparsity_path` and the selections, and shows the iteration or
-    the value in progress. One bar may serve several calls, one after another; `with` closes it at the end.
+    The bar counts components, or the searches of `sparsity_path` and the selections. It shows the current
+    iteration or value. One bar can be used for several calls, one after another; `with` closes it at the end.
 
     Parameters
     ----------
     **options
-        Of `tqdm.tqdm`: `desc`, `file`, `leave`, `disable`, `mininterval`, ...
+        Options of `tqdm.tqdm`: `desc`, `file`, `leave`, `disable`, `mininterval`, ...
 
     Raises
     ------
     ImportError
-        Without tqdm.
+        If tqdm is not installed.
 
     Examples
     --------

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ._docstrings import NO_PANDAS, filled
 from ._messages import counted
 from ._types import MatrixLike
 from ._validation import LARGEST, aligned, check_bool, framed, group_labels, integer, real_array
@@ -61,7 +62,7 @@ class Readable:
         raise NotImplementedError
 
     def contributions(self) -> NDArray[np.float64]:
-        """The loadings in percent, with their signs: magnitudes of each component add up to 100.
+        """The loadings in percent, with their signs. The magnitudes of each component add up to 100.
 
         Returns
         -------
@@ -90,22 +91,22 @@ class Readable:
         Parameters
         ----------
         groups : sequence of p labels, or mapping of names to labels
-            The group of each variable. A mapping needs every variable that has a name here.
+            The group of each variable. A mapping must have the names of all variables.
         signed : bool, default False
-            Add contributions with their signs. The default adds magnitudes, which come to 100 for each
+            Add contributions with their signs. The default adds magnitudes, which add up to 100 for each
             component.
 
         Returns
         -------
         dict of ndarray of shape (r,)
-            By group, in the order in which groups first appear.
+            The sums of each group, in the order in which the groups first appear.
 
         Raises
         ------
         ValueError
-            For another number of labels than variables, or a variable without a group.
+            If the number of labels is not p, or a variable has no group.
         TypeError
-            For groups that are neither a sequence nor a mapping.
+            If `groups` is neither a sequence nor a mapping.
 
         Examples
         --------
@@ -126,16 +127,16 @@ class Readable:
         return {label: sums[i] for label, i in place.items()}
 
     def summary(self, n_variables: int = 5) -> str:
-        """What a reader asks first, as plain text.
+        """A short report of the components, as plain text.
 
-        A line for each component: nonzeros, variance, its share of the total, the share of all up to it, that
-        of as many ordinary principal components where it is known, and the upper bound and gap of a
-        certificate. Then the variables that lead each component, with their contributions in percent.
+        It has one line for each component: nonzeros, variance, share of the total, cumulative share, the
+        cumulative share of ordinary principal components if it is known, and the upper bound and gap of a
+        certificate. Below are the leading variables of each component, with their contributions in percent.
 
         Parameters
         ----------
         n_variables : int, default 5
-            At most so many variables a component, those of largest magnitude.
+            How many variables to list for each component, at most: those with the largest loadings.
 
         Returns
         -------
@@ -174,21 +175,29 @@ class SparseComponent(Readable):
     Attributes
     ----------
     loading : ndarray of shape (p,)
-        Unit 2-norm; the entry of largest magnitude is positive.
+        A unit vector; its entry of largest magnitude is positive.
     value : float
-        `x' A x`, in the units of the covariance.
+        The variance `x' A x`, in the units of the covariance.
     cardinality : int
         Number of nonzeros.
     n_iter : int
-        Iterations of the start that won.
+        Number of iterations from the best start.
     converged : bool
     method : str
     screening : Screening
         How much of the data was read.
     upper_bound : float or None
-        No unit vector with as many nonzeros has a larger value; None where no bound was asked for.
+        No unit vector with as many nonzeros has a larger value. None if no bound was requested.
     names : tuple of str or None
-        Names of the variables, when the input had any.
+        Names of the variables, if the input had any.
+
+    Examples
+    --------
+    >>> import spcacore
+    >>> A = spcacore.datasets.load_pitprops().correlation
+    >>> component = spcacore.tpower(A, 4, kind="covariance")
+    >>> component.cardinality, round(component.value, 2), component.loading.shape
+    (4, 2.94, (13,))
     """
 
     loading: NDArray[Any]
@@ -212,7 +221,15 @@ class SparseComponent(Readable):
         return self.loading[:, None]
 
     def to_frame(self) -> DataFrame:
-        """The loading as a pandas DataFrame of one column, as `SparsePCAResult.to_frame`."""
+        """The loading as a pandas DataFrame of one column, see `SparsePCAResult.to_frame`.
+
+        Examples
+        --------
+        >>> import spcacore
+        >>> A = spcacore.datasets.load_pitprops().correlation
+        >>> spcacore.tpower(A, 4, kind="covariance").to_frame().shape
+        (13, 1)
+        """
         return frame({"component_1": self.loading}, labels(self.names, len(self.loading)), "variable")
 
     def __repr__(self) -> str:
@@ -226,16 +243,24 @@ class SparseComponent(Readable):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PMDComponent(SparseComponent):
-    """A component with its left side, from `pmd`.
+    """A component `d u v'` of variables and of samples, from `pmd`.
 
     Attributes
     ----------
     loading, value, cardinality, n_iter, converged, method, screening, names
         As in `SparseComponent`.
     sample_loading : ndarray of shape (n,) or None
-        u, of unit 2-norm, or zero for data without any variance; None for a covariance.
+        u, a unit vector, or zero for data without any variance. None for a covariance.
     strength : float
-        `d = u'Xv`, of the centered and scaled data in the units of X; for a covariance `sqrt(v'Av)`.
+        `d = u'Xv` for the centered and scaled data X; for a covariance `sqrt(v'Av)`.
+
+    Examples
+    --------
+    >>> import spcacore
+    >>> X, planted = spcacore.datasets.make_spiked(40, 30, cardinality=5, rng=0)
+    >>> component = spcacore.pmd(X, l1_bound=2)
+    >>> component.loading.shape, component.sample_loading.shape
+    ((30,), (40,))
     """
 
     sample_loading: NDArray[Any] | None = None
@@ -244,17 +269,25 @@ class PMDComponent(SparseComponent):
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class GreedyComponent(SparseComponent):
-    """The component of the largest cardinality of a greedy search, with those of all smaller ones.
+    """The component of a greedy search, with the components of all smaller cardinalities.
 
     Attributes
     ----------
     path_value : ndarray of shape (K,)
-        The value `x' A x` reached at cardinality 1, ..., K.
+        The variance `x' A x` at cardinality 1, ..., K.
     order : ndarray of shape (K,) or None
-        The variables in the order in which they join: the first k are the support at cardinality k. None
-        where a support does not contain the one before.
+        The variables in the order in which they join: the first k are the support at cardinality k. None if
+        a support does not contain the one before.
     path_index, path_loading : ndarray of shape (K (K + 1) / 2,)
         The variables (ascending) of each support and their loadings, one cardinality after another.
+
+    Examples
+    --------
+    >>> import spcacore
+    >>> A = spcacore.datasets.load_pitprops().correlation
+    >>> component = spcacore.greedy(A, 4, kind="covariance")
+    >>> component.path_value.round(2).tolist()
+    [1.0, 1.95, 2.48, 2.94]
     """
 
     path_value: NDArray[Any]
@@ -273,6 +306,14 @@ class GreedyComponent(SparseComponent):
         Returns
         -------
         SparseComponent
+
+        Examples
+        --------
+        >>> import spcacore
+        >>> A = spcacore.datasets.load_pitprops().correlation
+        >>> component = spcacore.greedy(A, 4, kind="covariance").at(2)
+        >>> component.cardinality, round(component.value, 2)
+        (2, 1.95)
         """
         k = integer(k, "k", 1, len(self.path_value))
         part = slice(k * (k - 1) // 2, k * (k + 1) // 2)
@@ -294,20 +335,28 @@ class GreedyComponent(SparseComponent):
 class DSPCAComponent(SparseComponent):
     """A sparse loading vector from the semidefinite relaxation, with the relaxation itself.
 
-    What a relaxation of `x'Ax - penalty ||x||_1^2` proves of `x'Ax` depends on the cardinality: there
-    `upper_bound` is `dual + penalty * cardinality`.
+    With a penalty, the relaxation is that of `x'Ax - penalty ||x||_1^2`. It bounds `x'Ax` for vectors of at
+    most `cardinality` nonzeros: `upper_bound` is `dual + penalty * cardinality`.
 
     Attributes
     ----------
     relaxation : float
-        Objective of the matrix found, in the units of the covariance: a lower bound of the optimum of
+        Objective of the matrix found, in the units of the covariance. It is a lower bound of the optimum of
         the relaxation.
     dual : float
-        Upper bound of that optimum, hence of the objective at every unit vector that is allowed.
+        An upper bound of that optimum, and so of the objective at every unit vector that is allowed.
     kept : ndarray of shape (m,), int
         The variables that were not eliminated beforehand, ascending.
     matrix : ndarray of shape (m, m)
-        The matrix found, of these variables; all others have zeros.
+        The matrix found, for the kept variables. All other entries are zero.
+
+    Examples
+    --------
+    >>> import spcacore
+    >>> A = spcacore.datasets.load_pitprops().correlation
+    >>> component = spcacore.dspca(A, 4, kind="covariance")
+    >>> component.value <= component.upper_bound, component.matrix.shape == (len(component.kept),) * 2
+    (True, True)
     """
 
     relaxation: float = 0.0
@@ -318,15 +367,23 @@ class DSPCAComponent(SparseComponent):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ExactComponent(SparseComponent):
-    """One sparse loading vector with a proof, or as far as the proof got.
+    """One sparse loading vector with a proof that it is optimal, or with the gap that is left.
 
     Attributes
     ----------
     optimal : bool
-        No unit vector with as many nonzeros has a larger value, up to rounding; `gap` is then 0, and
-        `upper_bound` is above `value` by what rounding may hide.
+        True if no unit vector with as many nonzeros has a larger value, up to rounding. `gap` is then 0, and
+        `upper_bound` exceeds `value` only by possible rounding errors.
     n_nodes : int
-        Nodes of the search tree that were examined.
+        Number of nodes of the search tree that were examined.
+
+    Examples
+    --------
+    >>> import spcacore
+    >>> A = spcacore.datasets.load_pitprops().correlation
+    >>> component = spcacore.branch_and_bound(A, 4, kind="covariance")
+    >>> component.optimal, component.gap
+    (True, 0.0)
     """
 
     optimal: bool = False
@@ -387,6 +444,11 @@ def to_data_units(X: NDArray[Any], mean: Any, scale: Any) -> NDArray[Any]:
     return X
 
 
+@filled(
+    {
+        "no_pandas": NO_PANDAS,
+    }
+)
 class Named(Readable):
     """A result with loadings of named variables."""
 
@@ -408,10 +470,15 @@ class Named(Readable):
         pandas.DataFrame of shape (p, r)
             The index has the names, or x1, x2, ...; the columns are component_1, component_2, ...
 
-        Raises
-        ------
-        ImportError
-            Without pandas.
+        {no_pandas}
+
+        Examples
+        --------
+        >>> import spcacore
+        >>> A = spcacore.datasets.load_pitprops().correlation
+        >>> result = spcacore.sparse_pca(A, 2, cardinality=3, kind="covariance")
+        >>> result.to_frame()["component_1"].head(3).round(2).tolist()
+        [0.6, 0.61, 0.0]
         """
         columns = {f"component_{t + 1}": v for t, v in enumerate(self.loadings.T)}
         return frame(columns, labels(self.names, len(self.loadings)), "variable")
@@ -426,34 +493,42 @@ class LoadingsResult(Named):
     def transform(self, X: MatrixLike) -> NDArray[Any]:
         """Scores `((X - mean) / scale) @ loadings` of the rows of X.
 
-        Loadings that are not orthogonal, or not of unit length, are used as they are: a score is the weighted
-        sum of a row's variables, and scores of different components may be correlated.
+        A score is the weighted sum of the variables of a row. Loadings are used as they are, even if they are
+        not orthogonal or not of unit length. Scores of different components may be correlated.
 
         Parameters
         ----------
         X : array-like, sparse matrix, dask array or `row_blocks` of shape (m, p)
-            For a result from a covariance, which has no mean, X is used as it is, except for `scale`. Columns
-            with names are taken in the order of `names`.
+            A result from a covariance has no mean; X is then only divided by `scale`. Named columns may come
+            in any order.
 
         Returns
         -------
-        ndarray of shape (m, r); of a dask array, a dask array; of a dataframe of pandas or polars, another
-            With the index of X, and columns component_1, component_2, ...
+        ndarray of shape (m, r); for a dask array, a dask array; for a dataframe of pandas or polars, another
+            A dataframe has the index of X, and columns component_1, component_2, ...
 
         Raises
         ------
         ValueError
-            Where the columns of a dataframe are not those of the fit.
+            If the columns of a dataframe are not those of the fit.
+
+        Examples
+        --------
+        >>> import numpy as np, spcacore
+        >>> X, planted = spcacore.datasets.make_spiked(100, 50, cardinality=5, rng=0)
+        >>> result = spcacore.sparse_pca(X[:80], 2, cardinality=5)
+        >>> np.allclose(result.transform(X[80:]), (X[80:] - result.mean) @ result.loadings)
+        True
         """
         X_ = aligned(X, self.names)
         return framed(X, scores_of(X_, self.loadings, self.mean, self.scale, self._row_weight(X_)))
 
     def reconstruct(self, scores: ArrayLike) -> NDArray[Any]:
-        """Rows from their scores: the orthogonal projection of the data onto the span of the loadings.
+        """Rows from their scores, by orthogonal projection onto the span of the loadings.
 
-        `scores @ inv(V'V) @ V' * scale + mean`, so that `reconstruct(transform(X))` is the best
-        approximation of X by these components, although they need not be orthogonal. In the units of X; for a
-        result from a covariance about a mean of zero.
+        The rows are `scores @ inv(V'V) @ V' * scale + mean`, in the units of X. Hence
+        `reconstruct(transform(X))` is the best approximation of X by these components, even if they are not
+        orthogonal. For a result from a covariance, the mean is zero.
 
         Parameters
         ----------
@@ -462,12 +537,21 @@ class LoadingsResult(Named):
         Returns
         -------
         ndarray of shape (m, p)
+
+        Examples
+        --------
+        >>> import spcacore
+        >>> X, planted = spcacore.datasets.make_spiked(100, 50, cardinality=5, rng=0)
+        >>> result = spcacore.sparse_pca(X, 2, cardinality=5)
+        >>> left = X - result.reconstruct(result.scores)
+        >>> bool((left**2).sum() < 0.1 * ((X - result.mean) ** 2).sum())
+        True
         """
         S = check_scores(scores, self.n_components)
         return to_data_units(S @ self._rows_of_scores(), self.mean, self.scale)
 
     def inverse_transform(self, scores: ArrayLike) -> NDArray[Any]:
-        """`reconstruct`, by the name that scikit-learn has for it: rows of shape (m, p) of scores (m, r)."""
+        """The same as `reconstruct`, under the name that scikit-learn uses."""
         return self.reconstruct(scores)
 
     def _row_weight(self, X: Any) -> NDArray[Any] | None:

@@ -50,8 +50,8 @@ INTERVAL = 10.0  # seconds between two looks at the memory
 SMALL, LARGE = 2, 60  # of n and p
 SHARE, BYTES = 0.02, 5e6  # what the memory may grow by, whichever is more
 WARNINGS = re.compile(
-    "not converged|did not converge|has no variance|has only|in common|nothing is left|is left after|vanish"
-    "|fewer than|is too large|leave no noise|ill-conditioned|without nonzeros|did not come to its end"
+    "not converged|did not converge|has no variance|found only|in common|nothing is left|is left after|vanish"
+    "|fewer than|is too large|leave no noise|ill-conditioned|without nonzeros|did not finish"
     "|exceeds the number"
 )
 

@@ -304,14 +304,14 @@ REFUSED = [
     (DISJOINT | {"renormalize": False}, ValueError, "leave renormalize out"),
     (DISJOINT | {"screening": "shadow"}, ValueError, "leave screening out"),
     (DISJOINT | {"certify": True}, ValueError, "certify='jointly'"),
-    (DISJOINT | {"method": "branch_and_bound"}, ValueError, "goes with method 'tpower', not"),
+    (DISJOINT | {"method": "branch_and_bound"}, ValueError, "requires method 'tpower', not"),
     (
         COMMON | {"method": "greedy"},
         ValueError,
-        "goes with method 'tpower' or 'branch_and_bound', not 'greedy'",
+        "requires method 'tpower' or 'branch_and_bound', not 'greedy'",
     ),
-    (COMMON | {"n_starts": 3}, ValueError, "n_starts does not go with support='common'"),
-    (COMMON | {"swaps": True}, ValueError, "swaps does not go with"),
+    (COMMON | {"n_starts": 3}, ValueError, "n_starts cannot be combined with support='common'"),
+    (COMMON | {"swaps": True}, ValueError, "swaps cannot be combined with"),
     (COMMON | {"cardinality": [3, 4]}, ValueError, "cardinality must be one number"),
     (COMMON | {"cardinality": 1}, ValueError, "2 components on 1 common variable"),
     (DISJOINT | {"cardinality": 8}, ValueError, "disjoint supports of 16 variables in all: X has 13"),
@@ -321,7 +321,7 @@ REFUSED = [
     ({"total_cardinality": 27}, ValueError, r"total_cardinality must be in \[2, 26\], not 27"),
     ({"total_cardinality": 14, "support": "disjoint"}, ValueError, r"must be in \[2, 13\], not 14"),
     ({"explained": 0.9, "support": "common"}, ValueError, "leave explained out"),
-    ({"total_cardinality": 6, "method": "pmd"}, ValueError, "total_cardinality goes with method 'tpower'"),
+    ({"total_cardinality": 6, "method": "pmd"}, ValueError, "total_cardinality requires method 'tpower'"),
 ]
 
 
@@ -341,7 +341,7 @@ def test_what_needs_entries_or_one_component_after_another_is_refused():
         sparse_pca(np.where(X > 3, np.nan, X), 2, **COMMON)
     with pytest.raises(ValueError, match="need the entries of X; an operator"):
         sparse_pca(scipy.sparse.linalg.aslinearoperator(X), 2, **COMMON)
-    with pytest.raises(ValueError, match="chosen together: ask sparse_pca"):
+    with pytest.raises(ValueError, match="chosen together: call sparse_pca"):
         sparse_pca(X, 2, **DISJOINT).extend(X, 1)
 
 

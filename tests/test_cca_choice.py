@@ -183,7 +183,7 @@ def test_signed_values_are_those_of_nonnegative_least_squares():
         ({"y_nonnegative": [1, 1]}, "y_nonnegative has 2 signs for 6 variables"),
         ({"x_groups": GROUPS_X, "cardinality": 5}, r"cardinality of X must be in \[1, 4\], not 5: 4 groups"),
         ({"y_include": [0, 1, 2]}, r"cardinality of Y must be in \[3, 6\], not 2: 3 variables included"),
-        ({"x_nonnegative": True, "deflation": "generalized"}, "x_nonnegative does not go with"),
+        ({"x_nonnegative": True, "deflation": "generalized"}, "x_nonnegative cannot be combined with"),
     ],
 )
 def test_what_cannot_be_met_is_refused(options, message):

@@ -674,12 +674,15 @@ def test_a_matrix_without_variance():
         ({"include": ["a"]}, "have no names"),
         ({"include": [9]}, r"indices are in \[0, 8\]"),
         ({"nonnegative": MIXED, "constraint": "orthogonal"}, "constraint cannot be met"),
-        ({"nonnegative": True, "refine": True, "method": "greedy"}, "nonnegative does not go with greedy"),
-        ({"include": [0], "refine": True, "constraint": "orthogonal"}, "does not go with include"),
-        ({"include": [0], "method": "dspca"}, "include does not go with dspca.*'tpower'.*'greedy'"),
-        ({"groups": LABELS, "method": "greedy"}, "groups does not go with greedy"),
+        (
+            {"nonnegative": True, "refine": True, "method": "greedy"},
+            "nonnegative cannot be combined with greedy",
+        ),
+        ({"include": [0], "refine": True, "constraint": "orthogonal"}, "cannot be combined with include"),
+        ({"include": [0], "method": "dspca"}, "include cannot be combined with dspca.*'tpower'.*'greedy'"),
+        ({"groups": LABELS, "method": "greedy"}, "groups cannot be combined with greedy"),
         ({"include": [0], "method": "greedy", "strategy": "backward"}, "strategy='forward'"),
-        ({"nonnegative": True, "method": "greedy"}, "nonnegative does not go with greedy"),
+        ({"nonnegative": True, "method": "greedy"}, "nonnegative cannot be combined with greedy"),
         ({"nonnegative": MIXED, "method": "branch_and_bound", "deflation": "generalized"}, "generalized"),
     ],
 )
@@ -692,9 +695,9 @@ def test_refusals_of_single_functions():
     A = covariance(18)
     with pytest.raises(ValueError, match="at most 12 variables, not 13"):
         spcacore.branch_and_bound(covariance(1, 14), 13, kind="covariance", nonnegative=True)
-    with pytest.raises(ValueError, match="nonzeros of variables in exclude"):
+    with pytest.raises(ValueError, match="nonzeros for variables in exclude"):
         spcacore.refine(A, np.eye(P)[:, :2], kind="covariance", exclude=[0])
-    with pytest.raises(ValueError, match="sample_l1_bound does not go"):
+    with pytest.raises(ValueError, match="sample_l1_bound cannot be combined"):
         spcacore.pmd(data(1), 1.5, sample_l1_bound=2.0, include=[0])
     with pytest.raises(ValueError, match="block=True"):
         sparse_pca(A, 2, penalty=0.1, method="gpower", block=True, kind="covariance", groups=LABELS)

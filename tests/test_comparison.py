@@ -345,7 +345,7 @@ def test_options_that_differ_must_be_said():
         ),
         (
             [spcacore.sparse_pca(Columns(X, "abcdefghi"), 1, cardinality=2)],
-            ValueError, r"results\['tpower'\] has other variables than X",
+            ValueError, r"variables of results\['tpower'\] differ from those of X",
         ),
     ],
 )  # fmt: skip

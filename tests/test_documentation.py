@@ -85,6 +85,23 @@ def test_docstring_examples(name):
     check(doctest.DocTestFinder().find(module))
 
 
+def test_examples_of_the_methods_of_estimators():
+    """They stand in other modules than the one that the estimators name as theirs."""
+    with skipping():
+        from spcacore import sklearn as estimators
+    methods = {
+        method
+        for name in estimators.__all__
+        for kind in getattr(estimators, name).__mro__
+        if kind.__module__.startswith("spcacore")
+        for method in vars(kind).values()
+        if inspect.isfunction(method) and ">>> " in (method.__doc__ or "")
+    }
+    assert len(methods) > 20
+    ordered = sorted(methods, key=lambda method: (method.__module__, method.__qualname__))
+    check([test for m in ordered for test in doctest.DocTestFinder().find(m, m.__qualname__, module=False)])
+
+
 def test_every_public_function_is_documented_in_full():
     for name in spcacore.__all__:
         thing = getattr(spcacore, name)

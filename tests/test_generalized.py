@@ -279,7 +279,7 @@ def test_more_directions_than_the_rank_of_A(deflation, method):
         np.testing.assert_allclose(result.values, value_on(A, B, range(3)), rtol=1e-9)
 
 
-@pytest.mark.filterwarnings("ignore:only .* directions")
+@pytest.mark.filterwarnings("ignore:found only .* directions")
 @pytest.mark.parametrize("method", ["greedy", "rayleigh_flow"])
 @pytest.mark.parametrize("deflation", DEFLATIONS)
 @pytest.mark.parametrize("singular", [False, True])
@@ -356,7 +356,7 @@ DEPENDENT[:2, :2] = 1
         ((I, I, 5), {}, ValueError, r"cardinality must be in \[1, 4\]"),
         ((I, I, [1, 2]), {}, ValueError, "cardinality has 2 entries for 1 component"),
         ((I, I, 2), {"n_components": 5}, ValueError, "n_components"),
-        ((I, I, 2), {"method": "rayleigh_flow", "strategy": "forward"}, ValueError, "strategy goes with"),
+        ((I, I, 2), {"method": "rayleigh_flow", "strategy": "forward"}, ValueError, "strategy is for"),
         ((I, I, 2), {"deflation": "naive"}, ValueError, "deflation must be one of"),
         ((np.eye(1001), np.eye(1001), 2), {"strategy": "backward"}, ValueError, "at most 1000 variables"),
     ],

@@ -157,7 +157,7 @@ def test_wrong_options(monkeypatch):
         sparse_cca_bound(X, X, (2, 4))
     with pytest.raises(TypeError, match="certify"):
         sparse_eigen(A, B, 2, certify=1)
-    with pytest.raises(ValueError, match="certify=True goes with method='generalized'"):
+    with pytest.raises(ValueError, match="certify=True requires method='generalized'"):
         sparse_cca(X, X, l1_bound=1.2, certify=True)
     monkeypatch.setattr(ratio_bounds, "CERTIFIED_ORDER", 3)
     assert options.refuse_many is ratio_bounds.refuse_many

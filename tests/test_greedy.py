@@ -425,12 +425,12 @@ def test_bad_options():
         greedy(X, 6)
     with pytest.raises(ValueError, match="first"):
         greedy(X, 2, first=5)
-    with pytest.raises(ValueError, match="first goes with"):
+    with pytest.raises(ValueError, match="first is for"):
         greedy(X, 2, first=0, strategy="backward")
     for strategy in ("sideways", None, 3):
         with pytest.raises(ValueError, match="strategy must be one of"):
             sparse_pca(X, 2, cardinality=2, method="greedy", strategy=strategy or 0)
-    with pytest.raises(ValueError, match="screening goes with 'gradient'"):
+    with pytest.raises(ValueError, match="screening requires 'gradient'"):
         greedy(X, 2, screening="both")
     with pytest.raises(ValueError, match="renormalize=False"):
         sparse_pca(X, 2, cardinality=2, method="greedy", renormalize=False)

@@ -97,7 +97,7 @@ def test_progress_and_an_early_end():
 @pytest.mark.parametrize(
     ("X", "options", "error", "words"),
     [
-        (np.eye(5), {"criterion": "bic", "kind": "covariance"}, ValueError, "how many samples"),
+        (np.eye(5), {"criterion": "bic", "kind": "covariance"}, ValueError, "the number of samples behind"),
         (np.eye(5), {"criterion": "stability", "kind": "covariance"}, ValueError, "needs data"),
         (np.eye(5), {"criterion": "stability", "n_resamples": 3}, ValueError, "must be even"),
         (np.eye(3), {"criterion": "stability"}, ValueError, "four rows"),

@@ -229,7 +229,7 @@ def test_sparse_pca_is_certified_jointly():
     for wrong in ("together", 1, None):
         with pytest.raises((ValueError, TypeError), match="certify"):
             sparse_pca(X, 2, cardinality=3, certify=wrong)
-    with pytest.raises(ValueError, match="certify='jointly' goes with objective='variance'"):
+    with pytest.raises(ValueError, match="certify='jointly' requires objective='variance'"):
         sparse_pca(X, 2, cardinality=3, objective="least_squares", certify="jointly")
 
 

@@ -338,7 +338,7 @@ def test_an_indefinite_kernel_gives_its_positive_part():
         ours = kernel_pca(K, 2, kernel="precomputed", **options)
         np.testing.assert_allclose(ours.eigenvalues, [5, 2], rtol=1e-10)
         assert ours.explained_variance_ratio is None  # a negative trace
-        with pytest.raises(ValueError, match="of which the centered kernel matrix has only 2"):
+        with pytest.raises(ValueError, match="the centered kernel matrix has only 2"):
             kernel_pca(K, 3, kernel="precomputed", **options)
 
 
@@ -396,7 +396,7 @@ LOPSIDED = X0 @ X0.T + np.triu(np.ones((40, 40)))
         (X0, {"n_components": 0}, ValueError, r"n_components must be in \[1, 39\]"),
         (X0, {"n_components": 40}, ValueError, r"n_components must be in \[1, 39\]"),
         (X0, {"n_components": 10, "random_features": 9}, ValueError, r"n_components must be in \[1, 9\]"),
-        (X0, {"n_components": 6, "kernel": "linear"}, ValueError, "6, of which .* has only 5"),
+        (X0, {"n_components": 6, "kernel": "linear"}, ValueError, "6; the .* has only 5"),
         (X0, {"n_components": 6, "kernel": "linear", "memory_limit": 0}, ValueError, "has only 5"),
         (X0, {"bandwidth": 0}, ValueError, "bandwidth must be positive"),
         (X0, {"bandwidth": np.inf}, ValueError, "bandwidth must be positive and finite"),

@@ -252,7 +252,7 @@ def test_limits_of_the_exact_search_leave_a_bound():
         ({"explained": True}, TypeError, "explained must be a number"),
         ({"explained": 0.9, "explained_of": "scores"}, ValueError, "explained_of must be one of"),
         ({"cardinality": 2, "explained_of": "score"}, TypeError, "explained_of says"),
-        ({"cardinality": 2, "time_limit": 1.0}, ValueError, "go with strategy='exact'"),
+        ({"cardinality": 2, "time_limit": 1.0}, ValueError, "require strategy='exact'"),
     ],
 )
 def test_bad_options(options, error, words):
@@ -327,9 +327,9 @@ def test_extending_the_fewest_variables():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"deflation": "hotelling"}, "does not go with objective='least_squares'"),
-        ({"refine": True}, "refine=True goes with objective='variance'"),
-        ({"certify": True}, "certify=True goes with objective='variance'"),
+        ({"deflation": "hotelling"}, "cannot be combined with objective='least_squares'"),
+        ({"refine": True}, "refine=True requires objective='variance'"),
+        ({"certify": True}, "certify=True requires objective='variance'"),
         ({"method": "tpower"}, "method='tpower' maximizes objective='variance', not 'least_squares'"),
         ({"objective": "fit"}, "objective must be one of"),
         ({"renormalize": False}, "renormalize=True"),
@@ -342,7 +342,7 @@ def test_what_does_not_go_with_least_squares(options, words):
 
 
 def test_objective_of_a_method():
-    with pytest.raises(ValueError, match="goes with method='tpower'"):
+    with pytest.raises(ValueError, match="requires method='tpower'"):
         sparse_pca(
             PITPROPS, 2, objective="variance", method="least_squares", cardinality=2, kind="covariance"
         )
@@ -472,7 +472,7 @@ def test_greedy_search_makes_one_path(monkeypatch, strategy):
     ("options", "error", "words"),
     [
         ({"explained": 0.9, "cardinality": 2}, TypeError, "explained takes the place of cardinality"),
-        ({"explained": 0.9, "method": "pmd"}, TypeError, "takes l1_bound; explained goes with"),
+        ({"explained": 0.9, "method": "pmd"}, TypeError, "takes l1_bound; explained requires"),
         ({"explained": [0.9]}, ValueError, "explained has 1 entry for 2 components"),
         ({"explained": [0.9, 2]}, ValueError, r"explained\[1\] must be in"),
         ({"cardinality": 2, "explained_of": "score"}, TypeError, "explained_of says"),
@@ -539,7 +539,7 @@ def test_components_that_do_not_explain_the_share():
 def test_bad_shares_of_the_total(share, options, error, words):
     with pytest.raises(error, match=words):
         sparse_pca(PITPROPS, share, kind="covariance", **({"cardinality": 2} | options))
-    with pytest.raises(ValueError, match="which an operator does not tell"):
+    with pytest.raises(ValueError, match="which an operator does not provide"):
         sparse_pca(aslinearoperator(samples(0, 40, 10)), 0.8, cardinality=2, center=False)
 
 

@@ -115,9 +115,9 @@ def test_options_that_are_elsewhere(call, options, message):
         ({}, "'tpower' needs cardinality, the number of nonzeros"),
         ({"method": "pmd"}, "'pmd' needs l1_bound, the l1 norm"),
         ({"method": "gpower"}, "'gpower' needs penalty"),
-        ({"l1_bound": 2}, "takes cardinality, not l1_bound, which goes with method='pmd' or 'scotlass'"),
-        ({"penalty": 1}, "takes cardinality, not penalty, which goes with method='gpower'"),
-        ({"method": "pmd", "cardinality": 2}, "not cardinality, which goes with method='tpower', 'greedy', "),
+        ({"l1_bound": 2}, "takes cardinality, not l1_bound, which is for method='pmd' or 'scotlass'"),
+        ({"penalty": 1}, "takes cardinality, not penalty, which is for method='gpower'"),
+        ({"method": "pmd", "cardinality": 2}, "not cardinality, which is for method='tpower', 'greedy', "),
     ],
 )
 def test_the_sparsity_that_a_method_takes(options, message):

@@ -47,8 +47,8 @@ def test_missing_entries_are_the_means(X, name, scale):
 
 @pytest.mark.parametrize("name", FITS)
 def test_what_does_not_go_with_missing_entries(X, name):
-    with pytest.raises(ValueError, match="NaN entries, with which sample_weight"):
+    with pytest.raises(ValueError, match="NaN entries, which cannot be combined with sample_weight"):
         FITS[name](X, sample_weight=np.ones(50)) if name != "sca_path" else FITS[name](X, center=np.ones(12))
     X[:, 3] = np.nan
-    with pytest.raises(ValueError, match="column 3 of X has no entry but NaN"):
+    with pytest.raises(ValueError, match="column 3 of X has only NaN entries"):
         FITS[name](X)

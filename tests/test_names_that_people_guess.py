@@ -162,7 +162,7 @@ def test_the_two_of_a_pair_apart(fit, method, name, pair):
     assert not np.array_equal(
         one.loadings_y, spcacore.sparse_cca(X, Y, method=method, **{name: 1}).loadings_y
     )
-    with pytest.raises(ValueError, match=f"{name} goes without x_{name}"):
+    with pytest.raises(ValueError, match=f"{name} cannot be combined with x_{name}"):
         spcacore.sparse_cca(X, Y, method=method, **apart, **{name: pair})
     with pytest.raises(TypeError, match=f"y_{name} is missing"):
         spcacore.sparse_cca(X, Y, method=method, **{f"x_{name}": 1})

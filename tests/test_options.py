@@ -359,7 +359,7 @@ def nonfinite(shape):
             ValueError,
             r"\(40, 11\) where \(m, 12\) is needed",
         ),
-        (lambda: spcacore.tpower(X0, 3, start=V0[:, 0], n_starts=2), ValueError, "goes with start=None"),
+        (lambda: spcacore.tpower(X0, 3, start=V0[:, 0], n_starts=2), ValueError, "requires start=None"),
         (lambda: spcacore.tpower(OPERATOR, 3, start="diagonal"), ValueError, "'diagonal' needs the entries"),
         (
             lambda: spcacore.spca(aslinearoperator(np.zeros((N, P))), R, cardinality=3, ridge=1.0),
@@ -410,7 +410,7 @@ def nonfinite(shape):
             ValueError,
             "fewer than 2 samples with observed entries",
         ),
-        (lambda: spcacore.explained_variance(OPERATOR, SPARSE, ratio=True), ValueError, "does not tell"),
+        (lambda: spcacore.explained_variance(OPERATOR, SPARSE, ratio=True), ValueError, "does not provide"),
         (
             lambda: spcacore.explained_variance(np.ones((N, P)), SPARSE, ratio=True),
             ValueError,

@@ -443,7 +443,7 @@ BAD = [
     (lambda: plot.scree(V2, X, dense=[0.1]), ValueError, "either X or dense"),
     (lambda: plot.scree(V2, X[:, :5]), ValueError, "X has 5 columns for 6"),
     (lambda: plot.scree(V2, np.ones((4, 6))), ValueError, "X has no variance"),
-    (lambda: plot.scree(V2, kind="data"), ValueError, "there is no X"),
+    (lambda: plot.scree(V2, kind="data"), ValueError, "X is not given"),
     (lambda: plot.scree(V2, X, kind="correlation"), ValueError, "kind must be one of"),
     (lambda: plot.scree(spcacore.sparse_pca(X, 2, cardinality=2), dense=[0.9, 0.2]), ValueError, "dense"),
     (lambda: plot.scree(spcacore.sparse_pca(X, 2, cardinality=2), dense=[-0.1]), ValueError, "dense"),

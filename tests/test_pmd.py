@@ -465,7 +465,7 @@ def test_what_is_refused_of_missing_entries():
     with pytest.raises(ValueError, match=r"1 entry that is NaN or infinite, the first at \(5, 5\)"):
         pmd(Y, 2)
     X[:, 9] = np.nan
-    with pytest.raises(ValueError, match="column 9 of X has no entry but NaN"):
+    with pytest.raises(ValueError, match="column 9 of X has only NaN entries"):
         sparse_pca(X, 2, l1_bound=2, method="pmd")
 
 

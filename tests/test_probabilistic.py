@@ -330,7 +330,7 @@ CONSTANT = np.column_stack([samples(1), np.ones(40)])
         (np.diag([1.0, -1, 2]), {"kind": "covariance"}, ValueError, "semidefinite"),
         (np.diag([1.0, 0, 2]), {"kind": "covariance", "n_components": 3}, ValueError, "rank 2"),
         (np.diag([1.0, 3, 2]), {"kind": "covariance", "ddof": 0}, ValueError, "n_samples"),
-        (np.full((6, 3), np.nan), {}, ValueError, "no entry but NaN"),
+        (np.full((6, 3), np.nan), {}, ValueError, "only NaN entries"),
         (np.array([[1, np.nan, 2], [np.nan, 1.0, 3]]), {"n_components": 2}, ValueError, "rank 1"),
         (with_holes(samples(1, noise=0.0)[:, :4]), {"n_components": 3}, ValueError, "too few entries"),
     ],

@@ -459,10 +459,10 @@ def test_bad_input(options, error, match):
     V = sparse_pca(PITPROPS, 2, cardinality=4, kind="covariance").loadings
     with pytest.raises(error, match=match):
         refine(PITPROPS, V, kind="covariance", **options)
-    with pytest.raises(ValueError, match="zero column: 1"):
+    with pytest.raises(ValueError, match="column 1 of loadings is zero"):
         refine(PITPROPS, V * [1, 0], kind="covariance")
     with pytest.raises(ValueError, match="12 rows for 13"):
         refine(PITPROPS, V[1:], kind="covariance")
     for wrong in ({"renormalize": False}, {"constraint": "uncorrelated"}):
-        with pytest.raises(ValueError, match="refine=True goes with"):
+        with pytest.raises(ValueError, match="refine=True requires"):
             sparse_pca(PITPROPS, 2, cardinality=4, kind="covariance", refine=True, **wrong)

@@ -403,14 +403,14 @@ path, select, count = spcacore.sparsity_path, spcacore.select_sparsity, spcacore
         (
             lambda: select(np.where(np.arange(200).reshape(20, 10) % 10 == 3, np.nan, X) + gap, **PMD),
             ValueError,
-            "column 3 of X has no entry but NaN",
+            "column 3 of X has only NaN entries",
         ),
         (lambda: select(X + gap, **PMD), ValueError, "column 3 of X has entries other than NaN in one fold"),
         (lambda: path(X, strategy="x"), TypeError, "strategy is no option"),
         (
             lambda: select(A, kind="covariance"),
             ValueError,
-            "goes with 'sparseness'",
+            "for a covariance, use 'sparseness'",
         ),
         (
             lambda: select(X, n_folds=21),

@@ -371,7 +371,7 @@ BAD = [
     (PPCA(9), ValueError, "n_components must be in"),
     (SparseLDA(cardinality=0), ValueError, "cardinality"),
     (SparseLDA(2), ValueError, "classes - 1"),
-    (SparseCCA(method="generalized", l1_bound=2), ValueError, "goes with the other method"),
+    (SparseCCA(method="generalized", l1_bound=2), ValueError, "is for the other method"),
     (SparseCCA(9), ValueError, "n_components must be in"),
     (SparseCCA(scale="no"), TypeError, "scale"),
 ]

@@ -334,7 +334,7 @@ W = np.ones(N)
 BAD = (
     ({"sample_weight": W[1:]}, ValueError, "sample_weight has 39 entries for 40 rows"),
     ({"sample_weight": -W}, ValueError, "must not be negative, and sample_weight\\[0\\] is -1"),
-    ({"sample_weight": 0 * W}, ValueError, "sample_weight has no entry but zeros"),
+    ({"sample_weight": 0 * W}, ValueError, "sample_weight has only zeros"),
     ({"sample_weight": W / N}, ValueError, "its sum must be finite and above 1, not 1"),
     ({"sample_weight": np.where(W, np.nan, 1)}, ValueError, "sample_weight has 40 entries that are NaN"),
     ({"sample_weight": W * 1e308}, ValueError, "its sum must be finite"),
@@ -364,14 +364,14 @@ def test_what_does_not_go_together():
         spcacore.tpower(A, 3, kind="covariance", sample_weight=np.ones(P))
     with pytest.raises(ValueError, match="a vector for center is for data"):
         spcacore.tpower(A, 3, kind="covariance", center=np.ones(P))
-    with pytest.raises(ValueError, match="scale='degree' does not go with sample_weight"):
+    with pytest.raises(ValueError, match="scale='degree' cannot be combined with sample_weight"):
         spcacore.sca(np.abs(X), 2, scale="degree", sample_weight=W)
-    with pytest.raises(TypeError, match="sample_weight is not taken here"):
+    with pytest.raises(TypeError, match="sample_weight cannot be used here"):
         spcacore.sparsity_path(X, n_components=1, cardinality=[2, 3], sample_weight=W)
     X[0, 0] = np.nan
     for function in (lambda **more: spcacore.pmd(X, 1.5, **more), lambda **more: spcacore.ppca(X, 1, **more)):
         for more in ({"sample_weight": W}, {"center": np.ones(P)}, {"scale": np.ones(P)}):
-            with pytest.raises(ValueError, match="X has NaN entries, with which"):
+            with pytest.raises(ValueError, match="X has NaN entries, which cannot"):
                 function(**more)
 
 

@@ -196,7 +196,7 @@ def test_a_set_is_refused_where_it_does_not_help():
     ):
         with pytest.raises(ValueError, match=f"does not help {options['method']}"):
             spcacore.sparse_pca(X, 2, screening="working_set", **options)
-    with pytest.raises(ValueError, match="does not go with this method"):
+    with pytest.raises(ValueError, match="is not possible with this method"):
         spcacore.greedy(X, 2, strategy="gradient", screening="working_set")
     with pytest.raises(ValueError, match="entries"):
         spcacore.tpower(lambda v: v, 2, kind="covariance", n_features=500, screening="working_set")

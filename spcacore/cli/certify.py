@@ -37,11 +37,11 @@ def run(args: argparse.Namespace) -> None:
         raise UserError("give either -k/--cardinality or --loadings; see spcacore certify --help")
     for name in ("time_limit", "seed"):
         if getattr(args, name) is not None and not args.exact:
-            raise UserError(f"argument --{name.replace('_', '-')}: goes with --exact")
+            raise UserError(f"argument --{name.replace('_', '-')}: requires --exact")
     if args.deflation is not None and args.loadings is None:
-        raise UserError("argument --deflation: goes with --loadings")
+        raise UserError("argument --deflation: requires --loadings")
     if args.relaxation is not None and (args.exact or args.loadings is not None):
-        raise UserError("argument --relaxation: goes with -k/--cardinality, without --exact")
+        raise UserError("argument --relaxation: requires -k/--cardinality and not --exact")
     task = Task(args)
     if args.loadings is None:
         _certify_cardinalities(task)

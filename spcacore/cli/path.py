@@ -87,7 +87,7 @@ def _selection_options(args: argparse.Namespace) -> dict[str, Any]:
         if value is None:
             continue
         if args.select is None or criterion not in (None, args.select):
-            raise UserError(f"argument --{name}: goes with --select{' ' * bool(criterion)}{criterion or ''}")
+            raise UserError(f"argument --{name}: requires --select{' ' * bool(criterion)}{criterion or ''}")
         options[option] = value
     if args.select == "cv" and args.covariance:
         raise UserError("argument --select: a covariance has no samples to divide into folds")

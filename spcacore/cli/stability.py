@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> None:
     if resampling == "complementary" and count % 2:
         raise UserError(f"argument --resamples: {count} is odd, and complementary pairs have two each")
     if resampling != "complementary" and args.assumption not in (None, "none"):
-        raise UserError(f"argument --assumption: {args.assumption} goes with --resampling complementary")
+        raise UserError(f"argument --assumption: {args.assumption} requires --resampling complementary")
     for flag, number in (("threshold", args.threshold), ("max-false", args.max_false), ("level", args.level)):
         if number is not None and not (number > 0 and (number <= 1 or flag == "max-false")):
             raise UserError(

@@ -179,7 +179,7 @@ def given_sparsity(args: argparse.Namespace) -> tuple[str, Any]:
     if args.explained is not None and args.cardinality is not None:
         raise UserError("argument --explained: not with -k")
     if args.explained is None and args.explained_of is not None:
-        raise UserError("argument --explained-of: goes with --explained")
+        raise UserError("argument --explained-of: requires --explained")
     if args.explained is not None and wanted == "cardinality":
         wanted = "explained"
     for name, flag in SPARSITY.items():
@@ -257,7 +257,7 @@ def check_together(args: argparse.Namespace) -> None:
         for one in given & {"--refine", "--certify"}:
             raise UserError(f"argument {one}: not with method least_squares")
         if args.deflation is not None and not DEFLATIONS[args.deflation].semidefinite:
-            raise UserError(f"argument --deflation: {args.deflation} does not go with method least_squares")
+            raise UserError(f"argument --deflation: {args.deflation} is not for method least_squares")
     if args.refine and args.constraint == "uncorrelated":
         raise UserError("argument --refine: not with --constraint uncorrelated")
     if args.covariance and getattr(args, "scores", None):

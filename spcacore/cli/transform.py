@@ -70,10 +70,10 @@ def _read(args: argparse.Namespace) -> Saved:
     p = len(table.matrix)
     for name in ("weights", "mean", "scale"):
         if name in fields and (len(fields[name]) != p or not np.isfinite(fields[name]).all()):
-            raise UserError(f"argument --loadings: {path}: {name} does not go with {counted(p, 'variable')}")
+            raise UserError(f"argument --loadings: {path}: {name} does not fit {counted(p, 'variable')}")
     if args.scale or not args.center:
         raise UserError(
-            "arguments --scale and --no-center: go with loadings from .csv; .npz has what the fit did"
+            "arguments --scale and --no-center: only for loadings from .csv; .npz records what the fit did"
         )
     return Saved(
         table.samples(), fields.get("weights", table.matrix), fields.get("mean"), fields.get("scale"), True

@@ -46,15 +46,15 @@ METRICS = {"sqeuclidean": 2, "absolute": 1}  # the power of the differences that
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SparseDissimilarity(WeightedResult):
-    """A dissimilarity between samples that rests on few variables.
+    """A dissimilarity between samples that depends on few variables.
 
     Attributes
     ----------
     weights : ndarray of shape (p,)
-        Nonnegative, of norm at most 1, with a sum of at most `l1_bound`.
+        Weights of the variables: nonnegative, of norm at most 1, with a sum of at most `l1_bound`.
     dissimilarity : ndarray of shape (n (n - 1) / 2,)
-        `sum_j weights[j] d(x_ij, x_i'j)`, in the order of `scipy.spatial.distance.pdist`, as
-        `scipy.cluster.hierarchy.linkage` takes it.
+        `sum_j weights[j] d(x_ij, x_i'j)` for all pairs, in the order of `scipy.spatial.distance.pdist`. Pass
+        it to `scipy.cluster.hierarchy.linkage`.
     objective : float
         `||D w||`: the norm of the dissimilarity over all ordered pairs, sqrt(2) times that of the vector.
     trace : ndarray of shape (n_iter,)
@@ -64,7 +64,15 @@ class SparseDissimilarity(WeightedResult):
     l1_bound : float
     metric : {"sqeuclidean", "absolute"}
     names : tuple of str or None
-        Names of the variables, when the input had any.
+        Names of the variables, if the input had any.
+
+    Examples
+    --------
+    >>> import spcacore
+    >>> cells = spcacore.datasets.load_blood_cells()
+    >>> result = spcacore.sparse_dissimilarity(cells.data, 2)
+    >>> [cells.names[j] for j in result.selected[:3]], result.dissimilarity.shape
+    (['CST3', 'LYZ', 'HLA-DRA'], (244650,))
     """
 
     weights: NDArray[Any]
@@ -94,23 +102,23 @@ def sparse_dissimilarity(
     max_iter: int = 200,
     tol: float | None = None,
 ) -> SparseDissimilarity:
-    """A dissimilarity between samples by few variables, for hierarchical clustering.
+    """A dissimilarity between samples that depends on few variables, for hierarchical clustering.
 
     Maximizes `||D w||` over weights `w >= 0, ||w||_2 <= 1, ||w||_1 <= l1_bound`, where column j of D holds
     the differences of all pairs of samples in variable j, squared or absolute. It alternates `u <- Dw/||Dw||`
-    with w <- the soft threshold of `D'u` at the bound, from equal weights, as in the paper, and from weights
-    by the norms of the columns of D; the better end is returned. D, of n^2 rows, is never formed.
+    with w <- the soft threshold of `D'u` that meets the bound. It starts from equal weights, as in the paper,
+    and from the norms of the columns of D, and returns the better result. D has n^2 rows and is never formed.
 
     Parameters
     ----------
     X : array-like of shape (n, p), or sparse matrix
-        Data in memory, one row per sample; float32 stays float32. Variables are centered implicitly, which
-        differences do not feel, and not scaled: do that first where units differ. Not copied; some columns
-        of a sparse matrix at a time are made dense.
+        Data in memory, one row per sample; float32 stays float32. Variables are not scaled: if their units
+        differ, scale them first. X is not copied; a sparse matrix is made dense a few columns at a time.
     l1_bound : float
-        In [1, sqrt(p)]: 1 allows a single variable, sqrt(p) is no bound. See `sparse_dissimilarity_gap`.
+        In [1, sqrt(p)]. 1 allows a single variable; sqrt(p) is no restriction. See
+        `sparse_dissimilarity_gap`.
     metric : {"sqeuclidean", "absolute"}, default "sqeuclidean"
-        Differences `(x_ij - x_i'j)**2`, or `abs(x_ij - x_i'j)`, which outliers sway less.
+        Differences `(x_ij - x_i'j)**2`, or `abs(x_ij - x_i'j)`, which is less sensitive to outliers.
     max_iter : int, default 200
     tol : float, optional
         Stop when an iteration moves the weights by a fraction of at most `tol` in the l1 norm. Default 1e-6
@@ -132,7 +140,8 @@ def sparse_dissimilarity(
 
     References
     ----------
-    D. M. Witten and R. Tibshirani (2010), section 4 of the paper that `sparse_kmeans` names.
+    D. M. Witten and R. Tibshirani (2010). A framework for feature selection in clustering. Journal of the
+    American Statistical Association 105(490), 713-726, section 4.
 
     Examples
     --------

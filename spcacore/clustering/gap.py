@@ -24,26 +24,35 @@ __dir__ = __all__.copy
 
 @dataclass(frozen=True, eq=False)
 class GapStatistic:
-    """How far above chance the objective is, by the bound on the weights.
+    """How far the objective is above that of permuted data, for each bound on the weights.
 
     Attributes
     ----------
     l1_bounds : ndarray of shape (m,)
-        Ascending.
+        The bounds, ascending.
     gap : ndarray of shape (m,)
         `log objective - mean log permuted`.
     deviation : ndarray of shape (m,)
         Standard deviation of `log permuted`.
     objective : ndarray of shape (m,)
-        Of the data.
+        The objective for the data.
     permuted : ndarray of shape (m, n_permutations)
-        Of the data with the entries of each variable permuted.
+        The objective for data in which the entries of each variable are permuted.
     cardinality : ndarray of shape (m,), intp
-        Nonzero weights of the data.
+        Number of nonzero weights for the data.
     l1_bound : float
-        The bound of the largest gap.
+        The bound with the largest gap.
     smallest_l1_bound : float
         The smallest bound whose gap is within one standard deviation of the largest.
+
+    Examples
+    --------
+    >>> import numpy as np, spcacore
+    >>> X = np.random.default_rng(0).standard_normal((30, 200))
+    >>> X[15:, :10] += 3
+    >>> found = spcacore.sparse_dissimilarity_gap(X, [1.5, 3, 6, 12])
+    >>> int(found.gap.argmax()), found.l1_bound, found.permuted.shape
+    (1, 3.0, (4, 10))
     """
 
     l1_bounds: Array
@@ -73,11 +82,11 @@ def sparse_dissimilarity_gap(
     n_jobs: int = 1,
     rng: RandomSource = None,
 ) -> GapStatistic:
-    """The bound of `sparse_dissimilarity`, by permutations of each variable.
+    """Choose the bound of `sparse_dissimilarity` by permutations of each variable.
 
-    For each bound c, with O(c) the largest `||D w||` found, takes
-    `gap(c) = log O(c) - mean over permutations of log O*(c)`, O* of the data with the entries of every
-    variable permuted independently, and chooses the c of the largest gap.
+    For each bound c, let O(c) be the largest `||D w||` found, and O*(c) that of data in which the entries of
+    every variable are permuted independently. The gap is
+    `gap(c) = log O(c) - mean over permutations of log O*(c)`. The bound with the largest gap is chosen.
 
     Parameters
     ----------
@@ -90,21 +99,21 @@ def sparse_dissimilarity_gap(
     max_iter, tol
         As in `sparse_dissimilarity`.
     n_jobs : int, default 1
-        Threads; -1: one for each processor. Each holds one permuted copy of X. The result does not depend on
-        their number.
+        Number of threads; -1 for one per processor. Each holds one permuted copy of X. The result does not
+        depend on their number.
     rng : None, int or numpy Generator, optional
-        For the permutations; None is a fixed seed.
+        For the permutations. None is a fixed seed.
 
     Returns
     -------
     GapStatistic
-        `l1_bound` of the largest gap, `smallest_l1_bound` within one standard deviation of it, and the
+        `l1_bound` with the largest gap, `smallest_l1_bound` within one standard deviation of it, and the
         curve: `l1_bounds`, `gap`, `deviation`, `objective`, `permuted`, `cardinality`.
 
     Raises
     ------
     ValueError, TypeError
-        As `sparse_dissimilarity`.
+        As in `sparse_dissimilarity`.
 
     References
     ----------
@@ -146,34 +155,34 @@ def sparse_kmeans_gap(
     n_jobs: int = 1,
     rng: RandomSource = None,
 ) -> GapStatistic:
-    """The bound of `sparse_kmeans`, by permutations of each variable.
+    """Choose the bound of `sparse_kmeans` by permutations of each variable.
 
-    As `sparse_dissimilarity_gap`, with O(c) the largest `sum_j w_j b_j` found for the bound c.
+    Like `sparse_dissimilarity_gap`, but O(c) is the largest `sum_j w_j b_j` found for the bound c.
 
     Parameters
     ----------
     X : array-like of shape (n, p), or sparse matrix
-        As in `sparse_kmeans`, but in memory: entries are permuted.
+        As in `sparse_kmeans`, but in memory, because entries are permuted.
     n_clusters, n_init, max_iter
         As in `sparse_kmeans`.
     l1_bounds, n_permutations, n_jobs
         As in `sparse_dissimilarity_gap`.
     rng : None, int or numpy Generator, optional
-        For permutations and starts; None is a fixed seed.
+        For permutations and starts. None is a fixed seed.
 
     Returns
     -------
     GapStatistic
-        As of `sparse_dissimilarity_gap`.
+        As from `sparse_dissimilarity_gap`.
 
     Raises
     ------
     ValueError, TypeError
-        As `sparse_kmeans`.
+        As in `sparse_kmeans`.
 
     References
     ----------
-    D. M. Witten and R. Tibshirani (2010), as of `sparse_kmeans`.
+    D. M. Witten and R. Tibshirani (2010), cited in `sparse_kmeans`.
 
     Examples
     --------

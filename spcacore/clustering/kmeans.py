@@ -32,16 +32,16 @@ __dir__ = __all__.copy
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SparseKMeans(WeightedResult):
-    """Clusters of samples that rest on few variables.
+    """Clusters of samples that depend on few variables.
 
     Attributes
     ----------
     labels : ndarray of shape (n,), intp
-        Clusters, numbered from 0 as they first occur.
+        Cluster of each sample, numbered from 0 in order of first occurrence.
     weights : ndarray of shape (p,)
-        Nonnegative, of norm at most 1, with a sum of at most `l1_bound`.
+        Weights of the variables: nonnegative, of norm at most 1, with a sum of at most `l1_bound`.
     centers : ndarray of shape (n_clusters, p)
-        Means of the clusters, of all variables.
+        Means of all variables in each cluster.
     objective : float
         `sum_j weights[j] b_j`, b_j the sum of squares between clusters.
     trace : ndarray of shape (n_iter,)
@@ -50,7 +50,16 @@ class SparseKMeans(WeightedResult):
     converged : bool
     l1_bound : float
     names : tuple of str or None
-        Names of the variables, when the input had any.
+        Names of the variables, if the input had any.
+
+    Examples
+    --------
+    >>> import numpy as np, spcacore
+    >>> X = np.random.default_rng(0).standard_normal((30, 20))
+    >>> X[20:, :3] += 5
+    >>> result = spcacore.sparse_kmeans(X, 2, 1.7)
+    >>> result.centers.shape, sorted(result.selected[:3].tolist())
+    ((2, 20), [0, 1, 2])
     """
 
     labels: Labels
@@ -80,36 +89,39 @@ def sparse_kmeans(
     max_iter: int = 100,
     rng: RandomSource = None,
 ) -> SparseKMeans:
-    """K-means on few variables, chosen along with the clusters.
+    """K-means with few variables, which are chosen together with the clusters.
 
     Maximizes `sum_j w_j b_j` over partitions into `n_clusters` and weights
-    `w >= 0, ||w||_2 <= 1, ||w||_1 <= l1_bound`, with b_j the sum of squares of variable j between clusters
-    (total less within). It alternates K-means on the columns `sqrt(w_j) x_j` with w <- the soft threshold of
-    b at the bound, so that the objective never decreases, from `n_init` partitions, which K-means of all
-    variables finds from random centers (k-means++). At the best end, as many new ones are tried with the
-    weights found. K-means is Lloyd's iteration with moves of single samples where that ends.
+    `w >= 0, ||w||_2 <= 1, ||w||_1 <= l1_bound`, where b_j is the sum of squares of variable j between
+    clusters (total minus within). It alternates K-means on the columns `sqrt(w_j) x_j` with w <- the soft
+    threshold of b that meets the bound. The objective never decreases.
+
+    The search starts from `n_init` partitions, which K-means with all variables finds from random centers
+    (k-means++). With the best weights it tries the same number of new partitions. K-means is Lloyd's
+    iteration, followed by moves of single samples.
 
     Parameters
     ----------
     X : array-like of shape (n, p), sparse matrix, RowBlocks or dask array
-        Data, one row per sample; float32 stays float32. Variables are centered implicitly, and not scaled: do
-        that first where units differ. Not copied; sparse matrices stay sparse. Blocks of rows are read twice
-        a step of K-means, for as many starts as go together: fewer of them, `n_init`, are fewer passes.
+        Data, one row per sample; float32 stays float32. Variables are centered implicitly, but not scaled: if
+        their units differ, scale them first. X is not copied; sparse matrices stay sparse. Each step of
+        K-means reads blocks of rows twice, for several starts together; a smaller `n_init` needs fewer
+        passes.
     n_clusters : int
         In [2, n].
     l1_bound : float
         In [1, sqrt(p)]. See `sparse_kmeans_gap`.
     n_init : int, default 20
-        Random starts.
+        Number of random starts.
     max_iter : int, default 100
-        Changes of the weights. It ends by itself when no label changes.
+        Largest number of changes of the weights. The search ends before that when no label changes.
     rng : None, int or numpy Generator, optional
-        For the starts; None is a fixed seed.
+        For the starts. None is a fixed seed.
 
     Returns
     -------
     SparseKMeans
-        `labels` (n,), numbered as they first occur, none of them empty; `weights` (p,), `centers`
+        `labels` (n,), numbered in order of first occurrence, with no empty cluster; `weights` (p,), `centers`
         (n_clusters, p), `objective`, `trace`, `selected`, `n_iter`, `converged`, `names`.
 
     Raises

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
+from .._docstrings import NO_PANDAS, filled
 from .._messages import counted, warn
 from .._validation import number, real_array
 from ..results import frame, labels
@@ -24,6 +25,11 @@ __all__ = [
 __dir__ = __all__.copy
 
 
+@filled(
+    {
+        "no_pandas": NO_PANDAS,
+    }
+)
 class WeightedResult:
     """A result with weights of the variables."""
 
@@ -39,7 +45,7 @@ class WeightedResult:
 
     @property
     def selected(self) -> Labels:
-        """The variables of nonzero weight, in descending order of weight."""
+        """Indices of the variables with nonzero weights, in descending order of weight."""
         order = np.argsort(-self.weights, kind="stable")
         return order[: self.cardinality]
 
@@ -51,10 +57,15 @@ class WeightedResult:
         pandas.DataFrame of shape (p, 1)
             The index has the names, or x1, x2, ...
 
-        Raises
-        ------
-        ImportError
-            Without pandas.
+        {no_pandas}
+
+        Examples
+        --------
+        >>> import numpy as np, spcacore
+        >>> X = np.random.default_rng(0).standard_normal((30, 20))
+        >>> X[20:, :3] += 5
+        >>> spcacore.sparse_kmeans(X, 2, 1.7).to_frame().shape
+        (20, 1)
         """
         return frame({"weight": self.weights}, labels(self.names, len(self.weights)), "variable")
 

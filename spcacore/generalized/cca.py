@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._docstrings import NO_PANDAS, filled
 from .._limits import CCA_ROUNDS, CCA_TOL
 from .._messages import counted, warn
 from .._types import Groups, MatrixLike, Switch, Variables
@@ -45,6 +46,20 @@ __all__ = ["SparseCCAResult", "sparse_cca"]
 __dir__ = __all__.copy
 
 
+@filled(
+    {
+        "example": (
+            "Examples\n"
+            "--------\n"
+            ">>> import numpy as np, spcacore\n"
+            ">>> rng = np.random.default_rng(0)\n"
+            ">>> X, Y = rng.standard_normal((60, 20)), rng.standard_normal((60, 10))\n"
+            ">>> X[:, :3] += Y[:, :1]\n"
+            ">>> result = spcacore.sparse_cca(X, Y, l1_bound=1.5)"
+        ),
+        "no_pandas": NO_PANDAS,
+    }
+)
 @dataclass(frozen=True, eq=False)
 class SparseCCAResult:
     """Pairs of sparse canonical vectors.
@@ -70,10 +85,14 @@ class SparseCCAResult:
     method : {"pmd", "generalized"}
     deflation : str
     names_x, names_y : tuple of str or None
-        Names of the variables, when the input had any.
+        Names of the variables, if the input had any.
     upper_bound : ndarray of shape (r,) or None
         With ``certify=True``: no weights of these cardinalities have a larger strength, once the earlier
         pairs are removed.
+
+    {example}
+    >>> result.loadings_x.shape, int(abs(result.loadings_y[:, 0]).argmax())
+    ((20, 1), 0)
     """
 
     loadings_x: NDArray[Any]
@@ -110,7 +129,12 @@ class SparseCCAResult:
 
         Returns
         -------
-        tuple of ndarray of shape (m, r), or of dataframes with the indices of X and Y where they are some
+        tuple of ndarray of shape (m, r); for dataframes, dataframes with the indices of X and Y
+
+        {example}
+        >>> scores_x, scores_y = result.transform(X[:5], Y[:5])
+        >>> scores_x.shape, scores_y.shape
+        ((5, 1), (5, 1))
         """
         X_, Y_ = aligned(X, self.names_x), aligned(Y, self.names_y, "Y")
         return (
@@ -126,10 +150,12 @@ class SparseCCAResult:
         tuple of pandas.DataFrame of shape (p, r) and (q, r)
             The indices have the names, or x1, x2, ...; the columns are component_1, component_2, ...
 
-        Raises
-        ------
-        ImportError
-            Without pandas.
+        {no_pandas}
+
+        {example}
+        >>> x_frame, y_frame = result.to_frame()
+        >>> x_frame.shape, y_frame.shape
+        ((20, 1), (10, 1))
         """
         x, y = (
             frame(
@@ -272,7 +298,7 @@ def sparse_cca(
     x, y = sides
     if check_bool(certify, "certify"):
         if method == "pmd":
-            raise ValueError("certify=True goes with method='generalized'")
+            raise ValueError("certify=True requires method='generalized'")
         refuse_many(x.p + y.p)
     r = integer(n_components, "n_components", 1, min(x.n, x.p, y.p))
     max_iter = integer(max_iter, "max_iter", 1, LARGEST)
@@ -284,25 +310,25 @@ def sparse_cca(
     given = {"l1_bound": l1_bound, "cardinality": cardinality}
     needed, other = ("l1_bound", "cardinality") if method == "pmd" else ("cardinality", "l1_bound")
     if given[other] is not None:
-        raise ValueError(f"{other} goes with the other method; method={method!r} takes {needed}")
+        raise ValueError(f"{other} is for the other method; method={method!r} takes {needed}")
     if given[needed] is None:
         raise TypeError(f"method={method!r} needs {needed}")
     if deflation is None:
         deflation = "hotelling" if method == "pmd" else "projection"
     removal = DEFLATIONS[check_choice(deflation, "deflation", DEFLATIONS)]
     if removal.quotient and method == "pmd":
-        raise ValueError("deflation='generalized' goes with method='generalized'")
+        raise ValueError("deflation='generalized' requires method='generalized'")
     if removal.quotient and certify:
-        raise ValueError("certify=True does not go with deflation='generalized', whose metric changes")
+        raise ValueError("certify=True cannot be combined with deflation='generalized', whose metric changes")
     for side in sides:
         if removal.quotient and side.choice is not None and side.choice.signs is not None:
             what = f"{side.name.lower()}_nonnegative"
-            raise ValueError(f"{what} does not go with deflation='generalized': leave one out")
+            raise ValueError(f"{what} cannot be combined with deflation='generalized': leave one out")
     ridges = one_of_each(ridge, "ridge", lambda v, name, _: number(v, name, 0), sides)
     solver: PenalizedDecomposition | Alternation
     if method == "pmd":
         if any(ridges):
-            raise ValueError("ridge goes with method='generalized'")
+            raise ValueError("ridge requires method='generalized'")
         solver = PenalizedDecomposition(
             x, y, one_of_each(l1_bound, "l1_bound", check_l1_bound, sides), max_iter, tol, None, removal
         )
@@ -346,7 +372,7 @@ def _pairs(
             if t == 0:
                 warn("X and Y have nothing in common")
             else:
-                warn(f"only {t} of {counted(r, 'pair')}: nothing is left")
+                warn(f"found only {t} of {counted(r, 'pair')}: nothing is left")
             break
         found.append(pair)
         correlations.append(correlation(x.matvec(pair.u), y.matvec(pair.v)))

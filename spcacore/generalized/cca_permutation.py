@@ -38,6 +38,16 @@ class CCAPermutation:
         `(1 + number of permuted correlations at least as large) / (1 + n_permutations)`.
     best : int
         The index of the choice with the largest z.
+
+    Examples
+    --------
+    >>> import numpy as np, spcacore
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.standard_normal((60, 20)), rng.standard_normal((60, 10))
+    >>> X[:, :3] += Y[:, :1]
+    >>> found = spcacore.sparse_cca_permutation(X, Y, l1_bounds=[1.2, 1.7, 2.5], n_permutations=20)
+    >>> found.z.shape, found.l1_bounds[found.best].tolist() == list(found.l1_bound)
+    ((3,), True)
     """
 
     l1_bounds: Array

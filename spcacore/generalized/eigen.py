@@ -70,6 +70,14 @@ class SparseEigenResult(Named):
         "greedy" or "rayleigh_flow", that of the largest cardinality.
     names : tuple of str or None
         Names of the variables, when A had any.
+
+    Examples
+    --------
+    >>> import spcacore
+    >>> A, B = [[2.0, 1.0, 0.0], [1.0, 3.0, 0.0], [0.0, 0.0, 1.0]], [[1.0, 0, 0], [0, 2.0, 0], [0, 0, 1.0]]
+    >>> result = spcacore.sparse_eigen(A, B, cardinality=2)
+    >>> result.cardinality.tolist(), result.values.round(2).tolist()
+    ([2], [2.5])
     """
 
     loadings: NDArray[Any]
@@ -121,18 +129,18 @@ def sparse_eigen(
     n_components : int, default 1
         In [1, p].
     method : {"auto", "greedy", "rayleigh_flow"}, default "auto"
-        "greedy": one variable more, or less, at a time; `4/3 k^3 p` multiplications forward. "rayleigh_flow":
-        the truncated flow from several starts, about ten to a hundred products with k columns of A and B
-        each. "auto": greedy, unless that takes more than 4e10 multiplications.
+        "greedy": adds or removes one variable at a time; forward it takes `4/3 k^3 p` multiplications.
+        "rayleigh_flow": the truncated flow from several starts; each takes about ten to a hundred products
+        with k columns of A and B. "auto": greedy, unless it takes more than 4e10 multiplications.
     strategy : {"auto", "forward", "backward", "bidirectional"}, default "auto"
-        Of greedy: "forward" from the best variable; "backward" from all of them, at most 1000;
-        "bidirectional" both, of which the better is kept. "auto": forward; for at most 150 variables, if B
-        bounds the ratio of them all, backward too; and forward from up to eight other variables, where that
-        takes no more than 2e8 multiplications.
+        For "greedy". "forward" starts from the best variable; "backward" from all variables, at most 1000;
+        "bidirectional" does both and keeps the better result. "auto": forward, also from up to eight other
+        variables if this takes at most 2e8 multiplications; for at most 150 variables also backward, if the
+        ratio of all variables is bounded.
     swaps : bool, default True
-        After that, swap one variable for another as long as this raises the ratio. Where a round of swaps
+        After the search, swap one variable for another as long as this raises the ratio. If a round of swaps
         would cost more than 1e9 multiplications, only the most promising variables may enter. Swaps end after
-        2e10 multiplications from each start, of greedy after twice those of its search if these are more.
+        2e10 multiplications from each start; for "greedy", after twice those of its search if these are more.
     deflation : str, default "projection"
         As in `deflate`, in the metric of B: "hotelling", "projection", "schur",
         "orthogonalized_hotelling", "orthogonalized_projection", "orthogonalized_schur" or "generalized".
@@ -239,7 +247,7 @@ def directions(pencil: Pencil, options: Options, hook: Hook | None) -> SparseEig
         if found and not x.objective > max(
             PENCIL_LEFT.of(pencil.dtype) * abs(found[0].objective), pencil.rounding(x)
         ):
-            warn(f"only {t} of {counted(r, 'direction')}: nothing is left")
+            warn(f"found only {t} of {counted(r, 'direction')}: nothing is left")
             break
         if options.certify and not (hook is not None and hook.ended):
             bound = min(pencil_bounds(pencil, k, start=x.index).values(), default=None)

@@ -44,7 +44,19 @@ __all__ = ["SparseLDAResult", "sparse_lda"]
 __dir__ = __all__.copy
 
 
-@filled({"rows": "Parameters\n----------\nX : array-like or sparse matrix of shape (m, p)"})
+@filled(
+    {
+        "rows": "Parameters\n----------\nX : array-like or sparse matrix of shape (m, p)",
+        "example": (
+            "Examples\n"
+            "--------\n"
+            ">>> import numpy as np, spcacore\n"
+            ">>> X, y = np.random.default_rng(0).standard_normal((90, 20)), np.repeat([0, 1, 2], 30)\n"
+            ">>> X[:, :3] += 3 * np.eye(3)[y]\n"
+            ">>> result = spcacore.sparse_lda(X, y, cardinality=3)"
+        ),
+    }
+)
 @dataclass(frozen=True, eq=False)
 class SparseLDAResult(Named):
     """Sparse discriminant directions.
@@ -77,7 +89,11 @@ class SparseLDAResult(Named):
     converged : ndarray of shape (r,), bool
     method, deflation : str
     names : tuple of str or None
-        Names of the variables, when the input had any.
+        Names of the variables, if the input had any.
+
+    {example}
+    >>> result.loadings.shape, result.centroids.shape
+    ((20, 2), (3, 2))
     """
 
     loadings: NDArray[Any]
@@ -106,6 +122,10 @@ class SparseLDAResult(Named):
         Returns
         -------
         ndarray of shape (m, r), or a dataframe with the index of X where X is one of pandas or polars
+
+        {example}
+        >>> result.transform(X[:5]).shape
+        (5, 2)
         """
         return framed(X, self._scores(X))
 
@@ -122,6 +142,10 @@ class SparseLDAResult(Named):
         Returns
         -------
         ndarray of shape (m, c)
+
+        {example}
+        >>> result.decision_function(X[:5]).shape
+        (5, 3)
         """
         values, vectors = np.linalg.eigh(self.metric)
         root = whitening(values, vectors, values > SPAN * values[-1])
@@ -137,6 +161,10 @@ class SparseLDAResult(Named):
         Returns
         -------
         ndarray of shape (m,)
+
+        {example}
+        >>> result.predict(X[::30]).tolist()
+        [0, 1, 2]
         """
         return self.classes[np.argmax(self.decision_function(X), axis=1)]
 
@@ -149,6 +177,10 @@ class SparseLDAResult(Named):
         Returns
         -------
         float
+
+        {example}
+        >>> result.score(X, y) > 0.9
+        True
         """
         predicted = self.predict(X)
         labels = np.asarray(y)

@@ -53,7 +53,7 @@ def check_options(
             "use strategy='forward'"
         )
     if strategy != "auto" and method == "rayleigh_flow":
-        raise ValueError("strategy goes with the greedy method, not with method='rayleigh_flow'")
+        raise ValueError("strategy is for the greedy method, not for method='rayleigh_flow'")
     if check_bool(certify, "certify"):
         refuse_many(p)
     return Options(

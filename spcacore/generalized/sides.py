@@ -50,7 +50,7 @@ def paired(name: str, both: Any, x: Any, y: Any) -> Any:
     if x is None and y is None:
         return both
     if both is not None:
-        raise ValueError(f"{name} goes without x_{name} and y_{name}, which say the same")
+        raise ValueError(f"{name} cannot be combined with x_{name} and y_{name}, which say the same")
     for side, value in (("x", x), ("y", y)):
         if value is None:
             raise TypeError(f"{side}_{name} is missing: x_{name} and y_{name} go together")

@@ -39,8 +39,8 @@ def set_num_threads(n_threads: int) -> None:
 
     See Also
     --------
-    get_num_threads : and what it is by default.
-    limit_threads : for some calls alone.
+    get_num_threads : The number in force, and its default.
+    limit_threads : A limit for some calls only.
 
     Notes
     -----
@@ -64,8 +64,8 @@ def set_num_threads(n_threads: int) -> None:
 def limit_threads(n_threads: int) -> Iterator[None]:
     """Set how many threads the loops over a matrix may have, for the calls inside of a ``with`` statement.
 
-    It holds for calls of this thread of the program alone, whatever `set_num_threads` says, and stands for
-    an argument ``n_threads`` of every function. Results do not depend on it, to the last bit.
+    The limit holds only for calls from this thread of the program, and overrides `set_num_threads`. It takes
+    the place of an argument ``n_threads`` of every function. Results are the same to the last bit.
 
     Parameters
     ----------

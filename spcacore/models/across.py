@@ -71,7 +71,7 @@ def check_across(
             raise TypeError("total_cardinality takes the place of cardinality: give one of the two")
         if support == "common":
             raise ValueError(
-                "support='common' has one set for all components: give cardinality, the number of its "
+                "support='common' uses one set for all components: give cardinality, the number of its "
                 "variables, not total_cardinality"
             )
         sparsities = [given | {"cardinality": 1} for given in sparsities]
@@ -80,12 +80,12 @@ def check_across(
     what = f"support={support!r}" if support != "free" else "total_cardinality"
     methods = [*_TAKES] if support == "common" else ["tpower"]
     if method.name not in methods:
-        raise ValueError(f"{what} goes with method {listed(map(repr, methods), 'or')}, not {method.name!r}")
+        raise ValueError(f"{what} requires method {listed(map(repr, methods), 'or')}, not {method.name!r}")
     allowed = _TAKES[method.name]
     for name in options:
         if name not in allowed:
             raise ValueError(
-                f"{name} does not go with {what}, whose search of method {method.name!r} takes "
+                f"{name} cannot be combined with {what}, whose search of method {method.name!r} takes "
                 f"{listed(allowed, 'and')}"
             )
     wrong = {
@@ -132,7 +132,7 @@ def check_sizes(
     for sizes in several:
         if support == "common" and len(set(sizes)) > 1:
             raise ValueError(
-                "support='common' has one set for all components: cardinality must be one number"
+                "support='common' uses one set for all components: cardinality must be one number"
             )
         if support == "common" and sizes[0] < r:
             raise ValueError(
@@ -158,7 +158,7 @@ def search_together(
         return None
     assert problem.diagonal is not None
     if not problem.diagonal.any():
-        return f"no variance is left after 0 of the {counted(r, 'component')} asked for"
+        return f"no variance is left after 0 of the {counted(r, 'component')} requested"
     told = hook_of_component(hook, 0, r)
     steps = Steps(getattr(solver, "max_iter", 1000), lambda done: told is not None and bool(told(done)))
     proved: list[float] = []
@@ -198,7 +198,7 @@ def search_together(
     found += _ordered([x for x in new if x.objective > problem.noise(x.index)], settings)
     tell_found(problem, found, r, hook)
     if len(found) < r:
-        return f"no variance is left after {len(found)} of the {counted(r, 'component')} asked for"
+        return f"no variance is left after {len(found)} of the {counted(r, 'component')} requested"
     return None
 
 

@@ -59,7 +59,7 @@ def with_defaults(
     chosen = SOLVERS[check_choice(method, "method", SOLVERS)]
     if objective not in (None, chosen.objective):
         raise ValueError(
-            f"method={method!r} maximizes objective={chosen.objective!r}, not {objective!r}, which goes with "
+            f"method={method!r} maximizes objective={chosen.objective!r}, not {objective!r}, which requires "
             f"method={listed(repr(name) for name, one in SOLVERS.items() if one.objective == objective)}"
         )
     if deflation is None:
@@ -99,11 +99,11 @@ def prepare(
         settings["choice"] = choice_options(chosen, options, include, exclude, groups, nonnegative)
     signs = options.get("nonnegative") or (settings["choice"] or {}).get("nonnegative", False) is not False
     if refine and (not renormalize or constraint == "uncorrelated"):
-        raise ValueError("refine=True goes with renormalize=True, without uncorrelated")
+        raise ValueError("refine=True requires renormalize=True, and no constraint='uncorrelated'")
     if constraint is not None and signs:
         raise ValueError("a constraint cannot be met by nonnegative loadings; drop one of the two")
     if n_restarts and not refine:
-        raise ValueError("n_restarts goes with refine=True; n_starts is that of each component")
+        raise ValueError("n_restarts requires refine=True; n_starts is for each component")
     if start is not None:
         check_choice(start, "start", ("diagonal", "eigenvector"))
     options |= {"start": start, "n_starts": n_starts, "max_iter": max_iter, "tol": tol}
@@ -127,7 +127,7 @@ def prepare(
     if refine and constraint is not None:
         refuse_constraint(problem)
     if settings["choice"] is not None and options.get("block"):
-        raise ValueError("block=True does not go with include, exclude, groups or signs of variables")
+        raise ValueError("block=True cannot be combined with include, exclude, groups or signs of variables")
     size = counted(problem.p, "variable")
     if problem.n_samples:
         size = f"{counted(problem.n_samples, 'row')} of {size}"
@@ -171,11 +171,11 @@ def make_solver(
     if method.objective == "least_squares":
         if settings["refine"] or settings["certify"]:
             what = "refine=True" if settings["refine"] else f"certify={settings['certify']!r}"
-            raise ValueError(f"{what} goes with objective='variance'")
+            raise ValueError(f"{what} requires objective='variance'")
         if not deflation.semidefinite:
             raise ValueError(
-                f"deflation={deflation.name!r} does not go with objective='least_squares': it may leave "
-                "negative variances, and the share that a score explains is not defined then"
+                f"deflation={deflation.name!r} cannot be combined with objective='least_squares': it may "
+                "leave negative variances, and the share that a score explains is not defined then"
             )
     solver: Solver = method.from_options(problem, renormalize=settings["renormalize"], **options)
     if not settings["renormalize"] and (
@@ -221,10 +221,10 @@ def check_total(
     if options.get("block"):
         raise ValueError("block=True finds all components at once: n_components must be an integer")
     if problem.diagonal is None:
-        raise ValueError("n_components as a share needs the total variance, which an operator does not tell")
+        raise ValueError("n_components as a share needs a total variance, which an operator does not provide")
     for name, value in ((name, value) for given in sparsities for name, value in given.items()):
         if value is not None and np.ndim(value) > 0:
-            raise ValueError(f"{name} must be one number where n_components is a share")
+            raise ValueError(f"{name} must be one number when n_components is a share")
     return float(share)
 
 
@@ -233,19 +233,18 @@ def refuse_sparsity(method: type[Solver], given: dict[str, Any]) -> None:
     if explained is not None:
         if wanted != "cardinality":
             raise TypeError(
-                f"method {method.name!r} takes {wanted}; explained goes with "
+                f"method {method.name!r} takes {wanted}; explained requires "
                 f"method={methods_of('cardinality')}"
             )
         if given[wanted] is not None:
             raise TypeError("explained takes the place of cardinality: give one of the two")
     check_choice(given.get("explained_of", "variance"), "explained_of", SHARES)
     if explained is None and given.get("explained_of", "variance") != "variance":
-        raise TypeError("explained_of says what explained is a share of, and goes with it")
+        raise TypeError("explained_of says what explained is a share of; it requires explained")
     for name, value in given.items():
         if name not in (wanted, "explained", "explained_of") and value is not None:
             raise TypeError(
-                f"method {method.name!r} takes {wanted}, not {name}, "
-                f"which goes with method={methods_of(name)}"
+                f"method {method.name!r} takes {wanted}, not {name}, which is for method={methods_of(name)}"
             )
     if given[wanted] is None and explained is None:
         raise TypeError(f"method {method.name!r} needs {wanted}, {SPARSITY[wanted]}")
@@ -364,7 +363,7 @@ def _in_turn(
                 what += " above the penalty"
             if total is not None:
                 return f"{what} is left after {counted(t, 'component')}: {total}"
-            return f"{what} is left after {t} of the {counted(r, 'component')} asked for"
+            return f"{what} is left after {t} of the {counted(r, 'component')} requested"
         if settings["certify"] is True:
             own = solver.bound(state, len(new.index), hook_of_component(hook, t, r, whole=True))
             new = _certified(problem, state, new, own)

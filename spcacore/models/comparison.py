@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import _core
+from .._docstrings import NO_PANDAS, filled
 from .._limits import ALL_VECTORS_ORDER, READ_COMPONENTS, READ_VARIABLES
 from .._messages import counted
 from .._rendering import (
@@ -44,50 +45,70 @@ __dir__ = __all__.copy
 PerResult = tuple[NDArray[Any], ...]
 
 
+@filled(
+    {
+        "example": (
+            "Examples\n"
+            "--------\n"
+            ">>> import spcacore\n"
+            ">>> A = spcacore.datasets.load_pitprops().correlation\n"
+            '>>> few, many = (spcacore.sparse_pca(A, 2, cardinality=k, kind="covariance") for k in (3, 5))'
+        ),
+        "no_pandas": NO_PANDAS,
+    }
+)
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
     """Results side by side, from `compare`.
 
-    A tuple has an array for each result, in the order of `labels`, with a number for each of its components.
-    Each component is matched with one of the reference, or none; what they share is measured with the sign
-    that makes their cosine positive. The components of the reference are matched with themselves.
+    Each attribute that is a tuple has one array for each result, in the order of `labels`. Such an array has
+    one number for each component of the result. Each component is matched with one component of the
+    reference, or with none. Signs are chosen so that the cosine of a matched pair is positive. The
+    components of the reference are matched with themselves.
 
     Attributes
     ----------
     labels : tuple of str
     reference : int
-        Which of the results the others are matched with.
+        The place of the result that the others are matched with.
     kind : str
     n_variables : int
-        p.
+        p, the number of variables.
     variables : ndarray of shape (q,), int
-        Those that any component uses, ascending.
+        Indices of the variables that at least one component uses, ascending.
     names : tuple of q str or None
-        Of these.
+        Names of these variables.
     loadings : tuple of ndarray of shape (q, r)
-        On these variables, at unit length, with the signs that were given.
+        Loadings of these variables, at unit length, with the signs that were given.
     explained_variance : dict of tuple of ndarray of shape (r,)
-        By definition, all that `explained_variance` has.
+        Variances by each definition of the function `explained_variance`.
     explained_variance_ratio : dict of tuple of ndarray of shape (r,), or None
-        As proportions of the total; None where the total is unknown (products alone).
+        The same as proportions of the total variance. None if the total is unknown, because X is known only
+        by its products.
     total_variance : float or None
     dense_ratio : ndarray of shape (r,) or None
-        Shares of as many ordinary principal components as the longest result has.
+        Shares of the variance of ordinary principal components, as many as the longest result has.
     cardinality : tuple of ndarray of shape (r,), int
+        Number of nonzeros of each loading.
     matched : tuple of ndarray of shape (r,), int
-        The component of the reference, from 0; -1 for none.
+        Index of the matched component of the reference, from 0; -1 for none.
     sign : tuple of ndarray of shape (r,)
         1 or -1, which multiplies a loading before it is compared.
     angle : tuple of ndarray of shape (r,)
-        Between the loading and the matched one, in degrees, at most 90; 90 for none.
+        Angle between the loading and the matched one, in degrees, at most 90; 90 for none.
     shared : tuple of ndarray of shape (r,), int
-        Variables that both use.
+        Number of variables that both components use.
     overlap : tuple of ndarray of shape (r,)
-        These as a proportion of the variables that either uses (Jaccard's index).
+        The same as a proportion of the variables that at least one of the two uses (Jaccard's index).
     correlation : tuple of ndarray of shape (r,)
-        Of their scores; 0 where a score does not vary.
+        Correlation of the two scores; 0 if a score does not vary.
     subspace_angles : tuple of ndarray
-        Principal angles between the spans of the result and of the reference, in degrees, the largest first.
+        Principal angles between the spans of the result and of the reference, in degrees, largest first.
+
+    {example}
+    >>> table = spcacore.compare({"few": few, "many": many}, A)
+    >>> table.labels, [count.tolist() for count in table.shared]
+    (('few', 'many'), [[3, 3], [3, 2]])
     """
 
     labels: tuple[str, ...]
@@ -111,31 +132,37 @@ class Comparison:
     subspace_angles: PerResult
 
     def frame(self) -> DataFrame:
-        """A row for each component of each result, as a pandas DataFrame.
+        """A pandas DataFrame with one row for each component of each result.
 
         Returns
         -------
         pandas.DataFrame
-            The index has the labels; columns are component, matched (both from 1, 0 for none), sign,
-            nonzeros, shared, overlap, angle, correlation, then for each definition variance_NAME and, where
-            the total is known, ratio_NAME.
+            The index has the labels. The columns are component and matched (both count from 1; 0 for none),
+            sign, nonzeros, shared, overlap, angle and correlation; then variance_NAME for each definition
+            and, if the total is known, ratio_NAME.
 
-        Raises
-        ------
-        ImportError
-            Without pandas.
+        {no_pandas}
+
+        {example}
+        >>> spcacore.compare({"few": few, "many": many}, A).frame()["shared"].tolist()
+        [3, 3, 3, 2]
         """
         index, columns = self.columns()
         return frame(columns, index, "result")
 
     def columns(self) -> tuple[list[str], dict[str, Any]]:
-        """What `frame` holds, without pandas.
+        """The content of `frame`, without pandas.
 
         Returns
         -------
         index : list of str
             The label of each row.
         columns : dict of str to ndarray
+
+        {example}
+        >>> index, columns = spcacore.compare({"few": few, "many": many}, A).columns()
+        >>> index, columns["nonzeros"].tolist()
+        (['few', 'few', 'many', 'many'], [3, 3, 5, 5])
         """
         columns: dict[str, Any] = {
             "component": np.concatenate([1 + np.arange(len(m)) for m in self.matched]),
@@ -150,13 +177,17 @@ class Comparison:
         return index, columns
 
     def summary(self) -> str:
-        """Two tables as plain text: a line for each result, and one for each of their components.
+        """Two tables as plain text: one line for each result, then one line for each component.
 
         Returns
         -------
         str
-            Shares of the variance are in percent where the total is known, those of a result the sums of its
-            components'.
+            If the total variance is known, shares are in percent; the share of a result is the sum over its
+            components.
+
+        {example}
+        >>> print(spcacore.compare({"few": few, "many": many}, A).summary().splitlines()[0])
+        2 results for 13 variables, matched with few
         """
         lines = [self._title(), "", *aligned_lines(self._results())]
         pairs, note = self._pairs()
@@ -177,7 +208,7 @@ class Comparison:
         return html_page(self._title(), [*tables, *map(paragraph, note), *self._side_by_side()])
 
     def in_turn(self) -> list[tuple[int, int]]:
-        """Results and their components: those matched with each one of the reference, then the others."""
+        """Pairs of result and component: those matched with each one of the reference, then the rest."""
         r = len(self.matched[self.reference])
         place = [
             (int(m) if m >= 0 else r, i, t)
@@ -281,40 +312,40 @@ def compare(
     sample_weight: Weights = None,
     n_features: int | None = None,
 ) -> Comparison:
-    """Methods or parameters side by side: variances, supports, scores and angles.
+    """Compare methods or parameters: variances, supports, scores and angles side by side.
 
-    Components of each result are matched with those of the reference, one to one, so that the sum of the
-    magnitudes of their cosines is largest.
+    The components of each result are matched one to one with those of the reference. The matching maximizes
+    the sum of the magnitudes of the cosines.
 
     Parameters
     ----------
     results : sequence or mapping
-        Objects with `loadings` or `loading`, or arrays of shape (p, r) or (p,), all of the same variables.
-        The keys of a mapping are their labels; those of a sequence are their methods, numbered where they
-        repeat.
+        Objects with `loadings` or `loading`, or arrays of shape (p, r) or (p,), all for the same variables.
+        The keys of a mapping are the labels. The labels of a sequence are the names of the methods, with
+        numbers if they repeat.
     X : array-like of shape (n, p), sparse matrix, LinearOperator or callable
         Data or, with ``kind="covariance"``, a symmetric matrix, as in `sparse_pca`. Not copied. Variances
-        and correlations are of this X, which need not be the one of the fits.
+        and correlations are computed for this X, which need not be the one of the fits.
     reference : int or str, default 0
         The place or the label of the result that the others are matched with.
     kind, center, scale : optional
-        How to read X, as in `sparse_pca`. Default: as the results took theirs, else "data", True,
-        False.
+        How to read X, as in `sparse_pca`. Default: as in the calls that made the results; if the results
+        do not say, "data", True and False.
     sample_weight, n_features
         As in `sparse_pca`.
 
     Returns
     -------
     Comparison
-        `frame()`, `summary()` and, in notebooks, tables; a picture by `plot.comparison`.
+        It has `frame()` and `summary()`, shows tables in notebooks, and `plot.comparison` draws it.
 
     Raises
     ------
     ValueError
-        For results of other variables than those of X, or that read their data in different ways when nothing
-        says how to read X; for invalid X.
+        For results whose variables are not those of X; for results that read their data in different ways, if
+        no option says how to read X; for invalid X.
     TypeError
-        For results that are no sequence or mapping, or without loadings.
+        If `results` is neither a sequence nor a mapping, or a result has no loadings.
 
     References
     ----------
@@ -354,7 +385,9 @@ def compare(
     for label, result in zip(labels, given, strict=True):
         own = getattr(result, "names", None)
         if own is not None and problem.names is not None and tuple(own) != problem.names:
-            raise ValueError(f"results[{label!r}] has other variables than X, by their names or their order")
+            raise ValueError(
+                f"the variables of results[{label!r}] differ from those of X in their names or their order"
+            )
     V = [_unit_loadings(result, label, problem.p) for label, result in zip(labels, given, strict=True)]
     variances = {
         name: tuple(operator_variances(problem, v, name) for v in V) for name in VARIANCE_DEFINITIONS

@@ -62,45 +62,56 @@ class SparsePCAResult(LoadingsResult):
     Attributes
     ----------
     loadings : ndarray of shape (p, r)
-        One unit column a component; in each, the entry of largest magnitude is positive.
+        A column of unit length for each component. In each column the entry of largest magnitude is positive.
     explained_variance : ndarray of shape (r,)
-        Additional variance of each component given the earlier ones (`explained_variance`,
-        definition "cumulative" or, with objective "least_squares", "regression"); the sum is the variance
-        explained together.
+        Additional variance of each component given the earlier ones: definition "cumulative" of the function
+        `explained_variance`, or "regression" with objective "least_squares". The sum is the variance that
+        the components explain together.
     explained_variance_ratio : ndarray of shape (r,) or None
-        As a proportion of the total; None where the total is unknown (products alone).
+        The same as a proportion of the total variance. None if the total is unknown, because X is known only
+        by its products.
     total_variance : float or None
         Trace of the covariance matrix.
     cardinality : ndarray of shape (r,), int
-        Nonzeros of each loading.
+        Number of nonzeros of each loading.
     mean, scale : ndarray of shape (p,) or None
-        Subtracted from, then divides, each column; None if not applied.
+        What was subtracted from each column, and what then divided it. None if not applied.
     n_iter : ndarray of shape (r,), int
     converged : ndarray of shape (r,), bool
     upper_bound : ndarray of shape (r,) or None
-        With ``certify=True``: no loading of that cardinality has more variance in the deflated matrix, or
-        with deflation "generalized" more additional variance.
+        With ``certify=True``: no loading of this cardinality has more variance in the deflated matrix (with
+        deflation "generalized": more additional variance).
     gap : ndarray of shape (r,) or None
-        How far each component may be below that, as a proportion of the bound; 0 is a proof.
+        How far each component may be below its upper bound, as a proportion of the bound. 0 is a proof.
     method, deflation, kind : str
     n_samples : int or None
         None for a covariance.
     names : tuple of str or None
-        Names of the variables, when the input had any.
+        Names of the variables, if the input had any.
     screening : Screening
         How much of the data was read.
     options : dict
-        The remaining options of the call, which `extend` repeats.
+        The other options of the call, which `extend` uses again.
     dense_ratio : ndarray of shape (r,) or None
-        Shares of as many ordinary principal components, where they take but milliseconds to compute.
+        Shares of the variance of r ordinary principal components. None if they would take long to compute.
     joint_bound : float or None
-        With ``certify="jointly"``, or of a common support by branch and bound: no such loadings explain more
-        variance together.
+        With ``certify="jointly"``, or for a common support by branch and bound: no such loadings explain
+        more variance together.
     joint_gap : float or None
-        How far the sum of `explained_variance` is below that, as a proportion of the bound.
+        How far the sum of `explained_variance` is below `joint_bound`, as a proportion of the bound.
     scores : ndarray of shape (n, r) or None
-        `transform` of the data of the fit, with missing entries taken as the mean. None for a covariance, for
-        rows in blocks, which that would read once more, and for results along a path.
+        Scores of the data of the fit, as by `transform`; missing entries count as the mean. None for a
+        covariance, for results along a path, and for rows in blocks, which would have to be read again.
+
+    Examples
+    --------
+    >>> import spcacore
+    >>> X, planted = spcacore.datasets.make_spiked(100, 50, cardinality=5, rng=0)
+    >>> result = spcacore.sparse_pca(X, 2, cardinality=5, certify=True)
+    >>> result.loadings.shape, result.scores.shape, result.cardinality.tolist()
+    ((50, 2), (100, 2), [5, 5])
+    >>> bool((result.gap < 0.001).all())  # no five variables give 0.1 % more variance
+    True
     """
 
     loadings: NDArray[Any]
@@ -136,7 +147,9 @@ class SparsePCAResult(LoadingsResult):
         l1_bound: float | ArrayLike | None = None, penalty: float | ArrayLike | None = None,
         callback: Callback | None = None,
     ) -> SparsePCAResult:  # fmt: skip
-        """Add components without recomputing these; the same result as asking for all at once.
+        """Add components without computing the first ones again.
+
+        The result is the same as that of one call for all components.
 
         Parameters
         ----------
@@ -144,7 +157,7 @@ class SparsePCAResult(LoadingsResult):
         more : int
             Number of components to add.
         cardinality, explained, l1_bound, penalty : number or sequence of `more` numbers, optional
-            What the method takes. Default: that of the call that made this result, if it was one number.
+            The one that the method takes. Default: that of the earlier call, if it was one number.
         explained_of : {"variance", "score"}, default "variance"
             With `explained`, as in `sparse_pca`.
         callback : callable, optional
@@ -153,6 +166,14 @@ class SparsePCAResult(LoadingsResult):
         Returns
         -------
         SparsePCAResult
+
+        Examples
+        --------
+        >>> import spcacore
+        >>> A = spcacore.datasets.load_pitprops().correlation
+        >>> result = spcacore.sparse_pca(A, 2, cardinality=4, kind="covariance")
+        >>> result.extend(A, 1, cardinality=3).cardinality.tolist()
+        [4, 4, 3]
         """
         sparsity = {
             "cardinality": cardinality, "explained": explained, "explained_of": explained_of,
@@ -192,169 +213,187 @@ def sparse_pca(
 ) -> SparsePCAResult:  # fmt: skip
     """Sparse principal components: unit loadings with few nonzeros and large variance.
 
-    Each component maximizes `x'Ax` subject to `||x|| = 1` and its cardinality, where `A` is the
-    covariance matrix from which the earlier components have been removed by the deflation, or, with
-    objective "least_squares", `x'A^2 x / x'Ax`. The data are neither copied nor changed: centering, scaling
+    Each component maximizes `x'Ax` subject to `||x|| = 1` and a limit on its nonzeros. `A` is the covariance
+    matrix from which a deflation has removed the earlier components. With objective "least_squares" a
+    component maximizes `x'A^2 x / x'Ax` instead. The data are neither copied nor changed: centering, scaling
     and deflation are implicit.
 
     Parameters
     ----------
     X : array-like of shape (n, p), sparse matrix, LinearOperator or callable
-        Data, one row per sample; with ``kind="covariance"`` a symmetric positive semidefinite (p, p)
-        matrix (covariance, correlation or Gram), or a callable `v -> A v`, of which up to 256 variables make
-        a matrix, by as many products. float32 and float64 arrays
-        in C or Fortran order, memory maps, and CSR and CSC matrices are not copied; float32 stays
-        float32. Dataframes bring the names of the variables. Dask arrays are worked on where their blocks
-        are; `row_blocks` does so with files.
+        Data, one row per sample. With ``kind="covariance"``, a symmetric positive semidefinite (p, p) matrix
+        (covariance, correlation or Gram), or a callable `v -> A v`; for at most 256 variables the matrix is
+        formed from a callable by p products. float32 and float64 arrays in C or Fortran order, memory maps,
+        and CSR and CSC matrices are not copied; float32 stays float32. Dataframes supply the names of the
+        variables. Dask arrays are processed where their blocks are stored; `row_blocks` does the same for
+        files.
     n_components : int or float
-        In [1, min(n, p)]; or a share of the total variance between 0 and 1: as many components as
-        explain it together, by the definition that goes with the objective (see `explained_variance` below).
+        An int r in [1, min(n, p)]. Or a share of the total variance between 0 and 1: the call then finds as
+        many components as are needed to explain this share together, by the definition that matches the
+        objective (see the function `explained_variance`).
     cardinality, l1_bound, penalty : number or sequence of numbers, optional
-        How sparse the components should be, by one number for all or one for each. Give the one that the
-        method takes. `l1_bound`, for "pmd" and "scotlass": the l1 norm. `penalty`, for "gpower": compares
-        with the norms of the columns of the centered X, with norm="l0" with their squares (the diagonal of
-        `X'X`, in whose place a covariance stands). `cardinality`, for the others: the number of nonzeros.
+        How sparse the components are: one number for all of them, or one for each. Give the one that the
+        method takes. `l1_bound`, for "pmd" and "scotlass", limits the l1 norm. `penalty` is for "gpower": it
+        is in the units of the column norms of the centered X, or, with norm="l0", of their squares (the
+        diagonal of `X'X`; a covariance is used in place of `X'X`). `cardinality`, for all other methods, is
+        the number of nonzeros.
     explained : number or sequence of numbers, optional
-        Instead of `cardinality`: the fewest variables, of those supports that the method finds, whose component
-        explains this share, in (0, 1], of what the first principal component of the deflated matrix explains;
-        one share for all, or one for each. The number of variables is found by bisection, or on the path of a
-        greedy search.
+        Instead of `cardinality`: a share in (0, 1]. Each component uses as few variables as the method needs
+        to explain this share of what the first principal component of the deflated matrix explains. Give one
+        share for all components, or one for each. The number of variables is found by bisection, or on the
+        path of a greedy search.
     explained_of : {"variance", "score"}, default "variance"
         What `explained` is a share of: the variance, or the score of that principal component (R^2, the
-        squared correlation of both scores). With objective "least_squares" and "score", the component is
-        what a regression of that score on the variables predicts.
+        squared correlation of the two scores). With objective "least_squares" and "score", the component is
+        the prediction of that score by a regression on the variables.
     objective : {"variance", "least_squares"}, optional
         "variance": `x'Ax`, the variance of the score. "least_squares": `x'A^2 x / x'Ax`, the variance of all
-        variables that a regression on the score explains; on a deflated matrix, that of the deflated variables,
-        which under "schur" is what the score adds to the earlier ones. Default: that of the method.
+        variables that a regression on the score explains. On a deflated matrix this is the variance of the
+        deflated variables; with deflation "schur" it is what the score adds to the earlier ones. Default:
+        the objective of the method.
     method : str, optional
         Default: "tpower", or "least_squares" for that objective. "tpower": truncated power iteration.
-        "greedy": one variable at a time. "branch_and_bound": the optimum of each component in its turn, with
-        limits for each (with support "common", of all). "dspca": the semidefinite relaxation, of up to
-        2000 variables. "gpower": the generalized power method. "pmd": penalized matrix decomposition.
-        "scotlass": the same with loadings orthogonal to the earlier ones, but under "generalized". See the
-        functions of these names. "least_squares": see `least_squares_component`. "thresholding": the leading
-        eigenvector, truncated, which the others are compared with.
+        "greedy": adds one variable at a time. "branch_and_bound": the optimum of each component, one after
+        another; its limits hold for each component (with support "common", for all together). "dspca": the
+        semidefinite relaxation, for up to 2000 variables. "gpower": the generalized power method. "pmd":
+        penalized matrix decomposition. "scotlass": the same, with loadings orthogonal to the earlier ones
+        except under deflation "generalized". The functions of these names describe the methods.
+        "least_squares": see `least_squares_component`. "thresholding": the leading eigenvector, truncated; a
+        baseline for the other methods.
     deflation : str, optional
-        Default: "projection", or "schur" for objective "least_squares". "hotelling", "projection", "schur",
-        "orthogonalized_hotelling", "orthogonalized_projection", "orthogonalized_schur", "generalized" or
-        "naive", see `deflate`. "generalized" seeks the greatest additional variance itself, `max x'Ax`
-        subject to `x'Bx = 1` with `B` the projection away from the earlier loadings: under the l1 bound of a
-        unit vector, or less the penalty of "gpower" (l1: on that x). "scotlass" is not orthogonal then. Only
-        of "thresholding" the values alone are re-fitted so, on supports sought as under the projection.
-        Least squares components need a deflation that leaves no negative variances: neither of Hotelling's.
-        "naive" is the residual `X - d u x'` of "pmd", which differs from the projection where u has a
-        bound or entries are missing; "schur" with ``renormalize=False`` keeps the scores orthogonal.
+        Default: "projection", or "schur" for objective "least_squares". One of "hotelling", "projection",
+        "schur", "orthogonalized_hotelling", "orthogonalized_projection", "orthogonalized_schur",
+        "generalized" and "naive"; see `deflate`. "generalized" maximizes the additional variance directly:
+        `max x'Ax` subject to `x'Bx = 1`, where `B` is the projection away from the earlier loadings. An l1
+        bound is then that of a unit vector, and the l1 penalty of "gpower" applies to this x. "thresholding"
+        chooses supports as with "projection", and only fits the values to this problem. Objective
+        "least_squares" needs a deflation that leaves no negative variances, so neither "hotelling" nor
+        "orthogonalized_hotelling". "naive" keeps the residual `X - d u x'` of "pmd"; it differs from
+        "projection" where u has a bound or entries are missing. "schur" with ``renormalize=False`` keeps the
+        scores orthogonal.
     constraint : {None, "orthogonal", "uncorrelated"}, default None
-        Instead of a deflation: loadings orthogonal to the earlier ones, `x'x_s = 0`, or components
-        uncorrelated with them, `x'A x_s = 0`. After t components a support of more than t variables
-        always has room for that; smaller ones may have none.
+        Use this instead of a deflation. "orthogonal": loadings are orthogonal to the earlier ones,
+        `x'x_s = 0`. "uncorrelated": components are uncorrelated with the earlier ones, `x'A x_s = 0`. After t
+        components, a support of more than t variables always allows this; a smaller one may not.
     refine : bool, default False
-        Solve each loading again given all the others, which raises the variance that they explain together;
-        see the function `refine`.
+        Solve for each loading again, given all the others. This raises the variance that the loadings
+        explain together; see the function `refine`.
     n_restarts : int, default 0
-        With ``refine=True``, further attempts at that, as in the function `refine`.
+        With ``refine=True``, the number of further attempts, as in the function `refine`.
     certify : bool or "jointly", default False
-        Put an upper bound, and how far the component may be below it, on each component: see
-        `optimality_bound`, here of the deflated matrix; of "dspca" with the relaxation. "jointly": instead on
-        what all explain together, of any as many loadings with as many nonzeros (with
-        ``constraint="orthogonal"``, of orthogonal ones); up to 1000 variables by the semidefinite relaxation,
-        in seconds for 100 variables. With `support` and `total_cardinality` only this: "common" bounds all
-        sets of so many variables; the bound on orthogonal loadings holds for disjoint ones; and of a total it
-        holds however that is divided, from its number of rows alone, without the relaxation.
+        Compute an upper bound for each component, and how far the component may be below it. True: the bound
+        of `optimality_bound` for the deflated matrix; for "dspca", that of the relaxation. "jointly": one
+        bound instead, on the variance that any r loadings with the same numbers of nonzeros explain together
+        (with ``constraint="orthogonal"``, any orthogonal ones). Up to 1000 variables it uses the semidefinite
+        relaxation, which takes seconds for 100 variables. Options `support` and `total_cardinality` accept
+        only "jointly". For support "common" it bounds all sets of as many variables. For "disjoint" it is
+        the bound on orthogonal loadings. For a total it holds however the total is divided; it then uses
+        only the number of nonzero rows, without the relaxation.
     support : {"free", "common", "disjoint"}, default "free"
-        Of "tpower" with `max_iter` alone, the number of exchanges. "common": one set of `cardinality`
-        variables for all components, whose loadings are the leading eigenvectors of A on it, orthogonal: the sum of
-        their eigenvalues is maximized, from several starts by exchanges of one variable. With method
-        "branch_and_bound" the set is proved, `joint_bound` has how far, and `tol`, `time_limit` and
-        `node_limit` are those of the search of all components. "disjoint": no variable belongs to two
-        components; the sum of their variances is maximized, by exchanges, also between components, and by
-        choosing each anew given the others; with about 15 variables or fewer, by trying all supports, which
-        ``certify="jointly"`` says. Both find all components at once, without deflation. Beyond 1000 variables
-        they search among some, until the products of the loadings with all others show none that would enter.
+        "common" and "disjoint" find all components at once, without deflation. They need method "tpower",
+        whose `max_iter` then limits the number of swaps, or for "common" also "branch_and_bound". "common":
+        one set of `cardinality` variables for all components. The loadings are the leading eigenvectors of A
+        on this set, hence orthogonal. The search maximizes the sum of their eigenvalues by swaps of one
+        variable, from several starts. Method "branch_and_bound" proves how good the set is, as `joint_bound`
+        reports; `tol`, `time_limit` and `node_limit` are then those of the whole search. "disjoint": no
+        variable belongs to two components. The search maximizes the sum of the variances by swaps, also
+        between components, and by choosing each component again given the others. For up to about 15
+        variables it tries all supports; ``certify="jointly"`` shows this. With more than 1000 variables both
+        searches begin among a part of them, and end when no other variable would enter.
     total_cardinality : int, optional
-        Instead of `cardinality`: nonzeros of all loadings together, at least one each, divided so that they
-        explain most variance together; also with ``support="disjoint"``. Single nonzeros move between
-        loadings as long as that gains, each loading solved again given the others.
+        Instead of `cardinality`: the number of nonzeros of all loadings together. Each loading gets at least
+        one. The total is divided so that the loadings explain the most variance together: single nonzeros
+        move between loadings as long as this helps, and each loading is solved again given the others. Also
+        possible with ``support="disjoint"``.
     start : None, "diagonal" or "eigenvector", optional
     n_starts, max_iter, tol : optional
         As in the function of the method.
     renormalize : bool, default True
-        Re-fit the values on each support, see `renormalize`. Their l1 norm may then exceed `l1_bound`.
+        Re-fit the values on each support, see the function `renormalize`. Their l1 norm may then exceed
+        `l1_bound`.
     kind : {"data", "covariance"}, default "data"
+        Whether X holds data or a covariance matrix.
     center : bool or array-like of shape (p,), default True
         Subtract the column means, or these numbers. True is ignored for a covariance.
     scale : bool or array-like of shape (p,), default False
-        Divide each column by its standard deviation (with `center` given, by the root mean square
-        about it, with divisor n - 1), or by these positive numbers; a covariance becomes the correlation.
+        Divide each column by its standard deviation, or by these positive numbers. If `center` is an array,
+        the deviation is the root mean square about it, with divisor n - 1. True turns a covariance into the
+        correlation.
     sample_weight : array-like of shape (n,), optional
         How many samples each row stands for, at least 0. Means and covariances are those of data in which
-        each row is repeated that often, with divisor ``sum(sample_weight) - 1``, which must be positive. Rows
-        of weight 0 are left out. X is not copied, and dense X is not screened.
+        each row is repeated that often. The divisor ``sum(sample_weight) - 1`` must be positive. Rows of
+        weight 0 are left out. X is not copied, and dense X is not screened.
     include, exclude : sequence of names or indices, optional
-        Variables that every component must have, and variables that none may have: the result is as if these
-        columns were not in X. See the guide on choice. Included ones cost nothing under a penalty or an l1
-        bound; their entries may be zero where nothing else is best. Every method excludes; "dspca",
-        "scotlass" and "least_squares" include nothing.
+        Variables that every component must have, and variables that none may have. The result is as if the
+        excluded columns were not in X. Included variables are free of any penalty or l1 bound; their entries
+        may be zero where no other value is better. Every method can exclude variables; "dspca", "scotlass"
+        and "least_squares" cannot include any. See the guide on choice.
     groups : sequence of p labels, or mapping of names to labels, optional
-        Variables of the same label are in a component or out of it together; cardinality counts groups, and a
-        penalty or bound is on their norms. For "tpower", "gpower", "pmd", "thresholding" and
+        Variables with the same label enter or leave a component together. The cardinality counts groups, and
+        a penalty or bound applies to their norms. For "tpower", "gpower", "pmd", "thresholding" and
         "branch_and_bound".
     nonnegative : bool or array-like of shape (p,), default False
-        Only loadings without negative entries; or the sign of each variable: 1, -1, or 0 for any. For the
-        same methods.
+        True allows no negative loadings. An array gives the sign of each variable: 1, -1, or 0 for either.
+        For the same methods as `groups`.
     screening : {"auto", "gram", "working_set", "both", "shadow", "references", "none"}, default "auto"
-        How to avoid reading all of X for every product. "none" reads it. "gram" forms `A` itself, in double
-        precision, and then reads no more; only components with less than 1e-5 (float32: 1e-3) of the largest
-        variance of a variable are still found on the data. If the search is the same, so is the result, up to
-        rounding; but products are cheap then, and "tpower" makes more starts and swaps. "auto" does this for
-        tall data of up to a few thousand variables, including sparse data and blocks of rows (in one pass), but
-        not if a sparse column has a mean 100 times its deviation. The next three are for dense data, and give
-        the same result as "none" to the last bit. "shadow"
-        makes an int8 copy of X, an eighth (float32: a quarter) of its size, and reads only the columns
-        of X that the copy cannot rule out; "references" rules out columns by their products with
-        earlier vectors; "both" does both; "auto" decides by the size of X and the memory available, and
-        takes at most two fifths of X above 64 MB. "working_set", of "tpower", "gpower" (not in blocks), "pmd"
-        (not two-way), "scotlass" and forward "greedy", searches on the Gram matrix of a few hundred columns,
-        from more starts, until no other column would enter the support. The result is a fixed point of the
-        iteration over all columns, often a better one than that of "none"; that of "greedy" is the same, to
-        rounding; "branch_and_bound" takes its first solution from there. If the set would not fit, or if an
-        earlier component, a constraint or a start needs all columns, the search goes on among all columns.
-        "auto" does so for large data that are not screened, sparse ones and blocks of rows included; CSR data
-        are copied by columns for that, if memory allows. Methods whose
-        steps need whole products ("scotlass", "dspca", "branch_and_bound", "greedy" except by gradient,
-        blocks of "gpower", two-way "pmd") do not accept "shadow", "references" or "both", and two-way "pmd"
-        does not accept "gram" either. `result.screening` says what was used, and how much was read.
+        How to avoid reading all of X for every product. `result.screening` says what was used, and how much
+        of X was read.
+
+        "none" reads all of X for every product.
+
+        "gram" forms `A` in double precision and then reads X no more. Only components whose variance is less
+        than 1e-5 (float32: 1e-3) of the largest variance of a variable are still found on the data. The same
+        search gives the same result, up to rounding; but because products are cheap then, "tpower" makes
+        more starts and swaps.
+
+        "shadow", "references" and "both" are for dense data, and give the same result as "none" to the last
+        bit. "shadow" makes an int8 copy of X, an eighth (float32: a quarter) of its size, and reads only the
+        columns of X that the copy cannot rule out. "references" rules out columns by their products with
+        earlier vectors. "both" does both.
+
+        "working_set" searches on the Gram matrix of a few hundred columns, from more starts, until no other
+        column would enter the support. It is for "tpower", "gpower" without blocks, "pmd" with sparsity on
+        one side, "scotlass", forward "greedy", and the first solution of "branch_and_bound". The result is a
+        fixed point of the iteration over all columns, and often better than that of "none"; for "greedy" it
+        is the same up to rounding. The search goes on among all columns if the set would not fit, or if an
+        earlier component, a constraint or a start needs all columns.
+
+        "auto" chooses by the size and kind of X and the memory available. It takes "gram" for tall data of
+        up to a few thousand variables, including sparse data and blocks of rows (in one pass), unless a
+        sparse column has a mean 100 times its deviation. For large dense data it screens, with at most two
+        fifths of the size of X for copies above 64 MB. For other large data it uses a working set; CSR data
+        are copied by columns for that, if memory allows. Methods whose steps need whole products ("scotlass",
+        "dspca", "branch_and_bound", "greedy" except by gradient, "gpower" in blocks, "pmd" with two sparse
+        sides) do not accept "shadow", "references" or "both". That "pmd" does not accept "gram" either.
     n_features : int, optional
-        p. Needed when X is a bare callable; otherwise it must be the number of columns of X.
+        p. Required if X is a bare callable; otherwise it must be the number of columns of X.
     rng : None, int or numpy Generator, optional
-        For random starts and for probing operators without entries; None is a fixed seed, so results
+        For random starts, and for probing operators without entries. None is a fixed seed, so results
         repeat.
     callback : callable, optional
         Called with a `Progress` after each component, and at most twenty times a second in between; with
-        ``refine=True`` after each round too.
-        Raising StopIteration ends the search early, see `Progress`.
-    strategy, swaps, nonnegative, sample_l1_bound, time_limit, node_limit : optional
-        Further options of the method, as in its function, and only those of the method.
+        ``refine=True`` after each round too. Raising StopIteration ends the search early, see `Progress`.
+    strategy, swaps, sample_l1_bound, time_limit, node_limit : optional
+        Further options of the method, as in its function. Only options of the chosen method are accepted.
     norm, relative, block, mu : optional
-        Of "gpower". With ``relative=True`` a penalty is a fraction of the largest column norm of what the
-        earlier components have left (l0: its square). ``block=True`` finds all components at once, without
-        deflation, and re-fits the values on all supports together. `mu` has a positive weight for each
-        component found so (default 1), and orders components that would otherwise be found up to rotation.
+        Options of "gpower". With ``relative=True`` a penalty is a fraction of the largest column norm (l0: of
+        its square) of the deflated data. ``block=True`` finds all components at once, without deflation, and
+        re-fits the values on all supports together. `mu` then has a positive weight for each component
+        (default 1); different weights order components that would otherwise be found only up to a rotation.
 
     Returns
     -------
     SparsePCAResult
         `loadings` (p, r), `scores` (n, r), `explained_variance` and `_ratio` (r,), `total_variance`,
-        `cardinality`, `mean`, `scale`, `n_iter`, `converged`; `.transform`, `.reconstruct`, `.extend`. It has fewer
-        than `n_components` components, and a RuntimeWarning is given, when no variance is left.
+        `cardinality`, `mean`, `scale`, `n_iter`, `converged`; methods `transform`, `reconstruct` and
+        `extend`. If no variance is left, it has fewer than `n_components` components, with a RuntimeWarning.
 
     Raises
     ------
     ValueError
-        For NaN (but in dense data for "tpower" and "pmd"), infinite or empty input, a covariance that is not symmetric
-        positive semidefinite (beyond 1500 variables only its 2 x 2 minors are looked at), or an option out of
-        range.
+        For NaN (allowed only in dense data, with "tpower" and "pmd"), infinite or empty input, a covariance
+        that is not symmetric positive semidefinite (for more than 1500 variables only its 2 x 2 minors are
+        checked), or an option out of range.
     TypeError
         For input that is not real numbers, masked arrays, or an option of the wrong type.
 
@@ -409,7 +448,7 @@ def extend(
     X = X if result.kind == "covariance" else aligned(X, result.names)
     settings = dict(result.options)
     if settings["refine"]:
-        raise ValueError("refined loadings depend on one another: ask sparse_pca for all of them at once")
+        raise ValueError("refined loadings depend on one another: call sparse_pca for all of them at once")
     method, deflation = SOLVERS[result.method], DEFLATIONS[result.deflation]
     problem = problem_of(X, method, result.kind, settings)
     hook = check_callback(callback)
@@ -420,9 +459,9 @@ def extend(
             f"{result.n_samples} x {p}"
         )
     if are_together(settings):
-        raise ValueError("the supports were chosen together: ask sparse_pca for all components at once")
+        raise ValueError("the supports were chosen together: call sparse_pca for all components at once")
     if settings["options"].get("block"):
-        raise ValueError("block=True found all components at once; ask sparse_pca for more of them")
+        raise ValueError("block=True found all components at once; call sparse_pca for more of them")
     more = integer(more, "more", 1, min(p, problem.n_samples or p) - before)
     settings.pop("total_share", None)
     earlier = settings[method.sparsity][:before]

@@ -41,7 +41,7 @@ class SPCAResult(LoadingsResult):
     Attributes
     ----------
     loadings : ndarray of shape (p, r)
-        Columns of unit length, or zero; in each, the entry of largest magnitude is positive.
+        Columns of unit length, or zero. In each column the entry of largest magnitude is positive.
     explained_variance, explained_variance_ratio : ndarray of shape (r,)
         As in `SparsePCAResult`.
     adjusted_variance : ndarray of shape (r,)
@@ -49,10 +49,10 @@ class SPCAResult(LoadingsResult):
     total_variance : float or None
     cardinality : ndarray of shape (r,), int
     penalty : ndarray of shape (r,)
-        Of the l1 norms; where a number of variables was asked for, as it was found.
+        The penalty on the l1 norm of each loading: as given, or as found for a given `cardinality`.
     ridge : float
     objective : ndarray of shape (n_iter,)
-        After each iteration; without the constant `Tr X'X` where that is not known. With ``ridge=inf`` in the
+        After each iteration; without the constant `Tr X'X` if that is unknown. With ``ridge=inf`` in the
         squared units of X'X.
     mean, scale : ndarray of shape (p,) or None
     n_iter : int
@@ -63,6 +63,14 @@ class SPCAResult(LoadingsResult):
     dense_ratio : ndarray of shape (r,) or None
     scores : ndarray of shape (n, r) or None
         As in `SparsePCAResult`.
+
+    Examples
+    --------
+    >>> import spcacore
+    >>> X, planted = spcacore.datasets.make_spiked(100, 50, cardinality=5, rng=0)
+    >>> result = spcacore.spca(X, 2, cardinality=5)
+    >>> result.cardinality.tolist(), result.explained_variance_ratio.round(2).tolist()
+    ([5, 5], [0.53, 0.41])
     """
 
     loadings: NDArray[Any]
@@ -114,9 +122,9 @@ def spca(
 
         sum_i ||x_i - V B'x_i||^2 + ridge sum_j ||b_j||^2 + sum_j penalty_j ||b_j||_1
 
-    by turns: for V fixed, r elastic nets, solved exactly by the path of their penalty; for B fixed, V is the
-    polar factor of `X'X B`. The loadings are the columns of B at unit length. It begins with the leading
-    principal components.
+    by alternation. For fixed V, B solves r elastic nets, exactly, by the path of their penalty. For fixed B,
+    V is the polar factor of `X'X B`. The loadings are the columns of B at unit length. The search begins with
+    the leading principal components.
 
     Parameters
     ----------
@@ -127,25 +135,25 @@ def spca(
     n_components : int
         r, in [1, min(n, p)].
     cardinality : int or sequence of r ints
-        Nonzeros of each loading, in [1, p]. In each turn the penalty is the smallest
-        one before one variable more joins; with an infinite ridge the k largest products are kept as
-        they are, which is the best `b_j` with k nonzeros.
+        Nonzeros of each loading, in [1, p]. Each iteration takes the smallest penalty before one more
+        variable would join. With an infinite ridge it keeps the k largest products as they are, which
+        is the best `b_j` with k nonzeros.
     penalty : float or sequence of r floats
-        Instead of `cardinality`: of the l1 norms, at least 0, in the units of X'X.
+        Instead of `cardinality`: the penalty on the l1 norms, at least 0, in the units of X'X.
     ridge : float, optional
-        At least 0, in the units of X'X. Default: for data with fewer rows than columns ``numpy.inf``, else
-        1e-6 of the mean of the diagonal of X'X. An infinite ridge makes the elastic nets soft thresholds of
-        `X'X v_j`, as advised for p >> n, where a small ridge fits the few rows instead of the directions;
-        `-2 Tr(V'X'XB) + sum_j ||b_j||^2 + sum_j penalty_j ||b_j||_1` is minimized then.
+        At least 0, in the units of X'X. Default: ``numpy.inf`` for data with fewer rows than columns, else
+        1e-6 of the mean of the diagonal of X'X. With an infinite ridge the elastic nets are soft thresholds
+        of `X'X v_j`, and `-2 Tr(V'X'XB) + sum_j ||b_j||^2 + sum_j penalty_j ||b_j||_1` is minimized. The
+        authors advise this for p >> n, where a small ridge fits the few rows instead of the directions.
     start : array-like of shape (p, r), optional
         Where V starts, instead of the leading principal components.
     max_iter : int, default 1000
     tol : float, optional
-        Stop when no entry of a unit loading changes by more. Default: 1e-5; 1e-3 for float32, and with
-        `cardinality` and a finite ridge, as in the authors' program.
+        Stop when no entry of a unit loading changes by more than this. Default: 1e-5; for float32, and for
+        `cardinality` with a finite ridge, 1e-3, as in the authors' program.
     include, exclude, groups, nonnegative : optional
-        As in `sparse_pca`. The penalty is then of the norms of groups, and not of what is included, and
-        `cardinality` counts groups.
+        As in `sparse_pca`. The penalty then applies to the norms of groups, but not to included variables,
+        and `cardinality` counts groups.
     {matrix}
     {each_iteration}
 
@@ -158,17 +166,21 @@ def spca(
     Raises
     ------
     ValueError
-        For infinite or empty input, NaN other than in dense data, X without variance, an indefinite
-        covariance, neither or both of `penalty` and `cardinality`, or an option out of range. Of lower rank
-        than r, X gives fewer components, and a RuntimeWarning; so does a penalty that leaves a loading
-        without nonzeros.
+        For infinite or empty input, NaN except in dense data, X without variance, an indefinite covariance,
+        neither or both of `penalty` and `cardinality`, or an option out of range.
     TypeError
         For input that is not real numbers, or an option of the wrong type.
 
+    Warns
+    -----
+    RuntimeWarning
+        If the rank of X is below r, which gives fewer components, or if a penalty leaves a loading without
+        nonzeros.
+
     Notes
     -----
-    The objective never rises, except with `cardinality` and a finite ridge: there the penalties change from
-    turn to turn, and loadings may drift or alternate between supports instead of converging.
+    The objective never rises, except with `cardinality` and a finite ridge. There the penalties change from
+    one iteration to the next, and loadings may drift or alternate between supports instead of converging.
     Memory grows with the square of the number of variables in use.
 
     References
@@ -420,7 +432,7 @@ class _ElasticNets:
             last[guess],
         )
         if status > 0:
-            warn("the path of an elastic net did not come to its end")
+            warn("the path of an elastic net did not finish")
         b = np.zeros_like(c)
         b[index] = value
         return b, level
@@ -487,7 +499,7 @@ def _ridge(problem: Problem, ridge: Any) -> float:
     if problem.n_samples is not None and problem.n_samples < p:
         return math.inf
     if problem.diagonal is None:
-        raise ValueError("ridge must be given: an operator does not tell the mean of the diagonal of X'X")
+        raise ValueError("ridge must be given: an operator does not provide the mean of the diagonal of X'X")
     return 1e-6 * float(problem.diagonal.sum()) / p
 
 

@@ -23,18 +23,26 @@ __dir__ = __all__.copy
 
 @dataclass(frozen=True, eq=False)
 class GivenLoadings(LoadingsResult):
-    """Loadings from elsewhere, with what they explain of X, from `from_loadings`.
+    """Loadings of another program and the variance that they explain, from `from_loadings`.
 
     Attributes
     ----------
     loadings : ndarray of shape (p, r)
-        At unit length, or zero; order and signs are as they were given.
+        At unit length, or zero, in the order and with the signs that were given.
     method : str
         The label that the caller gave.
     explained_variance, explained_variance_ratio, total_variance, cardinality, mean, scale, kind
         As in `SparsePCAResult`.
     n_samples, names, dense_ratio, scores
         As in `SparsePCAResult`.
+
+    Examples
+    --------
+    >>> import spcacore
+    >>> X, planted = spcacore.datasets.make_spiked(100, 50, cardinality=5, rng=0)
+    >>> result = spcacore.from_loadings(planted, X, label="planted")
+    >>> result.method, result.cardinality.tolist(), result.transform(X).shape
+    ('planted', [5, 5], (100, 2))
     """
 
     loadings: NDArray[Any]
@@ -64,22 +72,22 @@ def from_loadings(
     n_features: int | None = None,
     label: str = "given",
 ) -> GivenLoadings:
-    """Loadings of any other program as a result: variances, scores, summaries, tables, pictures.
+    """Turn loadings of any other program into a result with variances, scores, summaries and pictures.
 
     Parameters
     ----------
     loadings : array-like of shape (p, r) or (p,)
-        Of any length, orthogonal or not; columns are normalized here, and keep their signs. A dataframe with
-        names of variables as its index is taken in the order of those of X.
+        Columns of any length, orthogonal or not. They are normalized here, and keep their signs. If a
+        dataframe has the names of the variables as its index, its rows are put in the order of those of X.
     X : array-like of shape (n, p), sparse matrix, LinearOperator or callable
-        What they are loadings of: data or, with ``kind="covariance"``, a symmetric matrix, as in
+        What the loadings belong to: data or, with ``kind="covariance"``, a symmetric matrix, as in
         `sparse_pca`. Not copied.
     kind, center, scale, sample_weight, n_features
         How to read X, as in `sparse_pca`.
     names : sequence of p str, optional
-        Of the variables. Default: those of X, else the index of `loadings` where that has words.
+        Names of the variables. Default: those of X, else the index of `loadings` if that holds words.
     label : str, default "given"
-        Where they come from: the `method` of the result, which tables show.
+        Where the loadings come from. It becomes the `method` of the result, which tables show.
 
     Returns
     -------
@@ -88,7 +96,7 @@ def from_loadings(
     Raises
     ------
     ValueError
-        For NaN, infinite or empty input, shapes that do not match, names of other variables than those of X.
+        For NaN, infinite or empty input, shapes that do not match, or names that are not those of X.
     TypeError
         For input that is not real numbers, or an option of the wrong type.
 

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import lapack
 
+from .._docstrings import filled
 from .._limits import KERNEL_BYTES
 from .._messages import counted
 from .._types import MatrixLike, RandomSource
@@ -73,33 +74,49 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
 }
 
 
+@filled(
+    {
+        "example": (
+            "Examples\n"
+            "--------\n"
+            ">>> import numpy as np, spcacore\n"
+            ">>> X, planted = spcacore.datasets.make_spiked(60, 8, cardinality=4, variances=(9, 4), rng=0)"
+        ),
+    }
+)
 @dataclass(frozen=True, eq=False)
 class KernelPCAResult:
-    """Components of kernel PCA, by their variance.
+    """Components of kernel PCA, in order of their variance.
 
     Attributes
     ----------
     scores : ndarray of shape (n, r)
-        Of the samples; in each column the entry of largest magnitude is positive.
+        Scores of the samples. In each column the entry of largest magnitude is positive.
     eigenvalues : ndarray of shape (r,)
-        Of the doubly centered kernel matrix; the sum of squares of each column of scores.
+        Eigenvalues of the doubly centered kernel matrix: the sum of squares of each column of scores.
     explained_variance_ratio : ndarray of shape (r,) or None
-        Over the trace of that matrix. An indefinite kernel's negative eigenvalues count in the trace, so that
-        the sum may exceed 1; None where the trace is not positive.
+        Eigenvalues divided by the trace of that matrix. Negative eigenvalues of an indefinite kernel count in
+        the trace, so the sum may exceed 1. None if the trace is not positive.
     kernel : str
-        Its name; of a callable, the name of the function.
+        Name of the kernel; for a callable, the name of the function.
     bandwidth, degree, gamma, coef0 : number or None
-        Of the kernel, as given or as found; None where it has no such parameter.
+        Parameters of the kernel, as given or as found. None if the kernel has no such parameter.
     solver : {"lapack", "lanczos"}
         The algorithm that found the eigenvectors.
     coefficients : ndarray of shape (n, r), or (m, r)
-        A row's scores are its kernel with the samples (or its m features), less `kernel_mean`, times these.
+        The scores of a row are its kernel with the samples (or its m features), less `kernel_mean`, times
+        these coefficients.
     kernel_mean : ndarray of shape (n,), or (m,)
         Means of the columns of the kernel matrix (for "rbf" less 1), or of the features.
     features : RandomFeatures or None
-        The map, where components are those of random features.
+        The map, if random features were used.
     names : tuple of str or None
-        Names of the variables (of a precomputed kernel, of the samples), when the input had any.
+        Names of the variables (for a precomputed kernel, of the samples), if the input had any.
+
+    {example}
+    >>> result = spcacore.kernel_pca(X, 2, kernel="linear")
+    >>> result.scores.shape, bool(result.explained_variance_ratio.sum() < 1)
+    ((60, 2), True)
     """
 
     scores: NDArray[Any]
@@ -138,7 +155,12 @@ class KernelPCAResult:
 
         Returns
         -------
-        ndarray of shape (l, r), or a dataframe with the index of X where X is one of pandas or polars
+        ndarray of shape (l, r); for a dataframe of pandas or polars, a dataframe with its index
+
+        {example}
+        >>> result = spcacore.kernel_pca(X, 2)
+        >>> np.allclose(result.transform(X), result.scores)
+        True
         """
         given, X = X, aligned(X, self.names)
         if self.features is not None:
@@ -158,8 +180,8 @@ class KernelPCAResult:
     def inverse_transform(self, scores: ArrayLike) -> NDArray[Any]:
         """Approximate pre-images: rows whose scores are near the given ones.
 
-        Kernel ridge regression of the training rows on their scores, with the same kernel; it needs
-        `kernel_pca(.., ridge=)`.
+        Uses kernel ridge regression of the training rows on their scores, with the same kernel. This needs
+        the option `ridge` of `kernel_pca`.
 
         Parameters
         ----------
@@ -168,6 +190,11 @@ class KernelPCAResult:
         Returns
         -------
         ndarray of shape (l, p)
+
+        {example}
+        >>> result = spcacore.kernel_pca(X, 2, kernel="linear", ridge=1e-3)
+        >>> result.inverse_transform(result.scores).shape
+        (60, 8)
         """
         if self._preimages is None:
             raise ValueError("pre-images need kernel_pca(.., ridge=)")
@@ -221,41 +248,42 @@ def kernel_pca(
     * "precomputed": X is the kernel matrix.
     * a callable `k(A, B)` from blocks of rows, (a, p) and (b, p), to the matrix (a, b) of kernels.
 
-    Components are those of positive eigenvalues alone, whether or not the kernel is semidefinite.
+    Only components with positive eigenvalues are returned, whether or not the kernel is semidefinite.
 
     Parameters
     ----------
     X : array-like of shape (n, p), sparse matrix
-        Data, at least two rows; with ``kernel="precomputed"`` a symmetric (n, n) matrix. With
+        Data with at least two rows; with ``kernel="precomputed"`` a symmetric (n, n) matrix. With
         `random_features` also RowBlocks, dask arrays, or anything with `shape` and `dtype` that gives rows by
-        slices, such as a `np.memmap`; it is then read twice, by blocks of rows, after a sample for the
+        slices, such as a `np.memmap`. X is then read twice, in blocks of rows, after a sample for the
         bandwidth, and no copy is kept.
     n_components : int
         r, in [1, n - 1], and at most the rank of the centered matrix (or m).
     kernel : str or callable, default "rbf"
     bandwidth : float, optional
-        Of "rbf", positive, in units of X. Default: the median distance between rows, of at most 1000 rows
-        drawn at random.
+        For "rbf": positive, in the units of X. Default: the median distance between rows, among at most 1000
+        rows drawn at random.
     degree : int, optional
-        Of "polynomial", at least 1. Default: 3.
+        For "polynomial": at least 1. Default: 3.
     gamma : float, optional
-        Of "polynomial" and "sigmoid", positive. Default: 1 / p.
+        For "polynomial" and "sigmoid": positive. Default: 1 / p.
     coef0 : float, optional
-        Of "polynomial" and "sigmoid". Default: 1.
+        For "polynomial" and "sigmoid". Default: 1.
     random_features : int or RandomFeatures, optional
-        Kernel PCA of the "rbf" kernel on so many random features, or on these: time in proportion to
-        n m (m + p), and memory for m x m numbers and a block of rows, beside X and the scores.
+        Approximate the "rbf" kernel by this number m of random features, or by these features. The time is
+        then proportional to n m (m + p). Memory holds m x m numbers and a block of rows, besides X and the
+        scores.
     ridge : float, optional
-        Positive; makes `inverse_transform` possible, by a second n x n system. The `alpha` of kernel ridge
-        regression. Default: none is solved.
+        Positive. Makes `inverse_transform` possible, at the cost of a second n x n system. Known as `alpha`
+        in kernel ridge regression. Default: no such system is solved.
     solver : {"lapack", "lanczos"}, optional
-        Default: "lapack" for at most 500 samples or more than n / 10 components, if the matrix can be held.
-        Where Lanczos on a matrix that is held does not converge, LAPACK takes over.
+        Default: "lapack" for at most 500 samples or more than n / 10 components, if the matrix fits the
+        memory limit. If Lanczos does not converge on a matrix in memory, LAPACK takes over.
     memory_limit : float, optional
-        Bytes of the largest kernel matrix that is held. A larger one is made again, a tile at a time, for
+        Bytes of the largest kernel matrix kept in memory. A larger one is computed again, tile by tile, for
         each product of a block Lanczos method. Default: 2^31.
     rng : None, int or numpy Generator, optional
-        Of the sample for the bandwidth, the random features, and the start of Lanczos; None repeats.
+        For the sample for the bandwidth, the random features, and the start of Lanczos. None is a fixed seed.
 
     Returns
     -------
@@ -379,7 +407,7 @@ def _check_feature_options(name: Any, **options: Any) -> None:
         raise ValueError("random_features approximate the kernel 'rbf' alone")
     for option, value in options.items():
         if value is not None:
-            raise ValueError(f"{option} needs the kernel matrix, which random_features do without")
+            raise ValueError(f"{option} needs the kernel matrix, which random_features do not form")
 
 
 def _with_defaults(
@@ -402,7 +430,7 @@ def _check_components(n_components: Any, n: int, most: int | None = None) -> int
 
 def _check_size(size: int, limit: float, name: Any, solver: Any, ridge: Any) -> None:
     if ridge is not None and name == "precomputed":
-        raise ValueError("ridge needs data: from a precomputed kernel there are no pre-images")
+        raise ValueError("ridge needs data: a precomputed kernel has no pre-images")
     if size > limit:
         for what, wanted in (("ridge", ridge is not None), ("solver='lapack'", solver == "lapack")):
             if wanted:
@@ -413,12 +441,12 @@ def _check_rank(values: NDArray[np.float64], noise: float) -> None:
     rank = int(np.count_nonzero(values > noise))
     if rank == 0:
         raise ValueError(
-            "X has no variance that the kernel sees: no eigenvalue of the centered kernel matrix is positive;"
+            "X has no variance under this kernel: no eigenvalue of the centered kernel matrix is positive;"
             " rows may all be equal, or bandwidth, gamma or the size of X make the kernel constant"
         )
     if rank < len(values):
         raise ValueError(
-            f"n_components is {len(values)}, of which the centered kernel matrix has only {rank}"
+            f"n_components is {len(values)}; the centered kernel matrix has only {rank} positive eigenvalues"
         )
 
 

@@ -143,7 +143,7 @@ def fit_missing(problem: Problem, r: int, ddof: int, max_iter: int, tol: float, 
         if fell or not s2 > 1e-13 * floor:
             raise ValueError(
                 f"too few entries are observed for {counted(r, 'component')}: "
-                "these leave no noise, and the likelihood is unbounded; ask for fewer"
+                "these leave no noise, and the likelihood is unbounded; use fewer"
             )
         noise = s2
         stop = hook is not None and hook(Progress(0, 1, len(trace)))

@@ -262,7 +262,7 @@ class Sparse:
             before, rz = rz, np.sum(R * Z, axis=0)
             D = Z + np.where(before > 0, rz / np.where(before > 0, before, 1), 0) * D
         else:
-            warn("the precision is so ill-conditioned that its systems are solved roughly")  # fmt: skip
+            warn("the precision is so ill-conditioned that its systems are solved only roughly")  # fmt: skip
         return X.reshape(V.shape)
 
     def product(self, v: Vector) -> Vector:
@@ -321,7 +321,7 @@ def refuse_negative(theta: Vector, name: str) -> None:
     """Raise where eigenvalues, or Ritz values, are negative beyond rounding."""
     if theta.min() < -1e-9 * max(theta.max(), 0.0) or not theta.max() > 0:
         raise ValueError(
-            f"{name} must be positive semidefinite and not zero; it has the value {theta.min():.3g}"
+            f"{name} must be positive semidefinite and not zero; it has the eigenvalue {theta.min():.3g}"
         )
 
 
@@ -387,19 +387,22 @@ def _square(x: Any, name: str, p: int) -> tuple[Vector, float]:
 
 
 def grid_laplacian(shape: int | Sequence[int], mask: ArrayLike | None = None) -> csr_array:
-    """The graph Laplacian of a grid, `sum over neighbors (w_i - w_j)^2` as `w'L w`: a prior of smooth maps.
+    """The graph Laplacian L of a grid, for use as a prior that favors smooth maps.
+
+    `w'L w` is the sum of `(w_i - w_j)^2` over all pairs of neighbors i and j.
 
     Parameters
     ----------
     shape : tuple of ints
-        Points along each axis; neighbors differ by 1 along one of them.
+        Number of points along each axis. Neighbors differ by 1 along one axis.
     mask : array-like of bool of that shape, optional
-        Which points there are; the others have no variable.
+        True for each point that has a variable. Default: all points.
 
     Returns
     -------
     csr_array of shape (p, p)
-        p points in C order. It is singular: a constant map costs nothing. `L + c I` pulls maps to 0, too.
+        The p points are in C order. The matrix is singular, because `w'L w` is 0 for a constant map. Use
+        `L + c I` to shrink maps toward 0 as well.
 
     Raises
     ------

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._docstrings import filled
 from .._limits import COPIED_ENTRIES
 from .._messages import counted, warn
 from .._types import Array, Kind, MatrixLike, RandomSource, Switch, Weights
@@ -47,45 +48,60 @@ __all__ = ["PPCAResult", "ppca", "samples_of", "total_variance"]
 __dir__ = __all__.copy
 
 
+@filled(
+    {
+        "example": (
+            "Examples\n"
+            "--------\n"
+            ">>> import numpy as np, spcacore\n"
+            ">>> X, planted = spcacore.datasets.make_spiked(200, 30, variances=(9, 4), rng=0)"
+        ),
+    }
+)
 @dataclass(frozen=True, eq=False)
 class PPCAResult(LoadingsResult):
     """A normal distribution with covariance `W W' + s2 I`, fitted by `ppca`.
 
     `reconstruct` gives the means `W z + mean` of rows with given z.
 
-    With ``scale=True`` loadings, variances and noise are those of `(x - mean) / scale`; likelihoods, samples
-    and filled entries are always of x itself.
+    With ``scale=True``, loadings, variances and noise are those of `(x - mean) / scale`. Likelihoods, samples
+    and filled entries are always those of x itself.
 
     Attributes
     ----------
     loadings : ndarray of shape (p, r)
-        W: orthogonal columns of squared length `explained_variance - noise_variance`, the longest first; in
-        each, the entry of largest magnitude is positive. `directions` has them at unit length.
+        W: orthogonal columns of squared length `explained_variance - noise_variance`, the longest first. In
+        each column the entry of largest magnitude is positive. `directions` has them at unit length.
     noise_variance : float
-        s2, in the units of the covariance; 0 when r is the rank of the data.
+        s2, in the units of the covariance; 0 if r is the rank of the data.
     mean : ndarray of shape (p,) or None
-        None if not subtracted, or for a covariance.
+        None for a covariance, or if no mean was subtracted.
     scale : ndarray of shape (p,) or None
     explained_variance : ndarray of shape (r,)
         Variance of x along each direction, noise included.
     log_likelihood : float or None
-        Of all observed entries; inf where the likelihood is unbounded; None for a covariance of an unknown
-        number of samples.
+        Log-likelihood of all observed entries. inf if the likelihood is unbounded. None for a covariance
+        from an unknown number of samples.
     bic : float or None
         `-2 log_likelihood + log(n) n_parameters`; smaller is better.
     n_parameters : int
         Free parameters: `p r - r (r - 1) / 2 + 1`, and p for the mean.
     trace : ndarray of shape (n_iter,)
-        Log-likelihood before each iteration where entries are missing, else empty.
+        Log-likelihood before each iteration if entries are missing, else empty.
     n_iter : int
-        0 without missing entries, where there is nothing to iterate.
+        0 without missing entries: the solution then has a closed form.
     converged : bool
     n_samples : int or None
     names : tuple of str or None
-        Names of the variables, when the input had any.
+        Names of the variables, if the input had any.
     method : {"eigendecomposition", "em"}
     scores : ndarray of shape (n, r) or None
-        `transform` of the data of the fit; None for a covariance, and for rows in blocks.
+        Scores of the data of the fit, as by `transform`. None for a covariance, and for rows in blocks.
+
+    {example}
+    >>> result = spcacore.ppca(X, 2)
+    >>> result.loadings.shape, result.n_parameters, round(result.noise_variance, 1)
+    ((30, 2), 90, 1.0)
     """
 
     loadings: NDArray[Any]
@@ -106,7 +122,7 @@ class PPCAResult(LoadingsResult):
 
     @property
     def directions(self) -> NDArray[Any]:
-        """The loadings at unit length, (p, r); zero where a variance is that of the noise."""
+        """The loadings at unit length, (p, r). A column is zero if its variance is only that of the noise."""
         return self._axes().astype(self.loadings.dtype)
 
     def _axes(self) -> Array:
@@ -126,7 +142,12 @@ class PPCAResult(LoadingsResult):
 
         Returns
         -------
-        ndarray of shape (m, r), or a dataframe with the index of X where X is one of pandas or polars
+        ndarray of shape (m, r); for a dataframe of pandas or polars, a dataframe with its index
+
+        {example}
+        >>> result = spcacore.ppca(X, 2)
+        >>> np.allclose(result.transform(X), result.scores)
+        True
         """
         dtype = np.result_type(self.loadings, np.float32)
         if is_row_blocks(X):
@@ -142,11 +163,16 @@ class PPCAResult(LoadingsResult):
         Parameters
         ----------
         X : array-like of shape (m, p), optional
-            Rows whose NaN entries are missing. Default: of any row without missing entries.
+            Rows; NaN entries are missing. Default: the covariance for any row without missing entries.
 
         Returns
         -------
         ndarray of shape (r, r), or (m, r, r)
+
+        {example}
+        >>> result = spcacore.ppca(X, 2)
+        >>> result.posterior_covariance().shape, result.posterior_covariance(X[:5]).shape
+        ((2, 2), (5, 2, 2))
         """
         if X is None:
             with np.errstate(under="ignore"):
@@ -161,7 +187,7 @@ class PPCAResult(LoadingsResult):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (m, p)
-            NaN entries are missing; a row without observed entries has 0.
+            NaN entries are missing. The log-density of a row without observed entries is 0.
 
         Returns
         -------
@@ -170,7 +196,12 @@ class PPCAResult(LoadingsResult):
         Raises
         ------
         ValueError
-            When the covariance is singular: r is the rank of the data, and below p.
+            If the covariance is singular, because r is the rank of the data and below p.
+
+        {example}
+        >>> density = spcacore.ppca(X, 2).score_samples(X)
+        >>> density.shape, bool(density[0] > spcacore.ppca(X, 2).score_samples(X[:1] + 9)[0])
+        ((200,), True)
         """
         if self.noise_variance == 0 and self.n_components < len(self.loadings):
             raise ValueError("the covariance is singular, so there is no density; fit fewer components")
@@ -184,7 +215,7 @@ class PPCAResult(LoadingsResult):
         )
 
     def score(self, X: MatrixLike) -> float:
-        """Mean log-density of the rows of X, as `score_samples` gives it.
+        """Mean over the rows of X of the log-density from `score_samples`.
 
         Parameters
         ----------
@@ -193,11 +224,25 @@ class PPCAResult(LoadingsResult):
         Returns
         -------
         float
+
+        {example}
+        >>> two, one = spcacore.ppca(X[:100], 2), spcacore.ppca(X[:100], 1)
+        >>> two.score(X[100:]) > one.score(X[100:])  # two components predict new rows better
+        True
         """
         return float(self.score_samples(X).mean())
 
     def covariance(self) -> NDArray[Any]:
-        """The covariance `W W' + s2 I` of the model, (p, p)."""
+        """The covariance `W W' + s2 I` of the model, in the units of X.
+
+        Returns
+        -------
+        ndarray of shape (p, p)
+
+        {example}
+        >>> spcacore.ppca(X, 2).covariance().shape
+        (30, 30)
+        """
         W = self.loadings.astype(np.float64)
         C = W @ W.T
         C[np.diag_indices(len(C))] += self.noise_variance
@@ -206,7 +251,7 @@ class PPCAResult(LoadingsResult):
         return C.astype(self.loadings.dtype)
 
     def impute(self, X: MatrixLike) -> NDArray[Any]:
-        """X with each NaN entry replaced by its expectation given the observed entries of its row.
+        """X with each NaN entry replaced by its expectation, given the observed entries of its row.
 
         Parameters
         ----------
@@ -215,7 +260,17 @@ class PPCAResult(LoadingsResult):
         Returns
         -------
         ndarray of shape (m, p), or a dataframe
-            With the index of X, and the columns of the fit, where X is one of pandas or polars.
+            For a dataframe of pandas or polars, a dataframe with the index of X and the columns of the fit.
+
+        Examples
+        --------
+        >>> import numpy as np, spcacore
+        >>> X, planted = spcacore.datasets.make_spiked(200, 30, variances=(90, 40), rng=0)
+        >>> Y = X.copy()
+        >>> Y[:, 3] = np.where(np.arange(200) < 20, np.nan, X[:, 3])
+        >>> filled = spcacore.ppca(Y, 2).impute(Y)
+        >>> bool(np.corrcoef(filled[:20, 3], X[:20, 3])[0, 1] > 0.9)
+        True
         """
         a = real_array(aligned(X, self.names), "X", ndim=2, finite=False)
         out, start = a.copy(order="C"), 0
@@ -233,12 +288,17 @@ class PPCAResult(LoadingsResult):
         Parameters
         ----------
         n_samples : int
+            Number of rows.
         rng : None, int or numpy Generator, optional
             None is a fixed seed.
 
         Returns
         -------
         ndarray of shape (n_samples, p)
+
+        {example}
+        >>> spcacore.ppca(X, 2).sample(4, rng=0).shape
+        (4, 30)
         """
         n = integer(n_samples, "n_samples", 1)
         draw = np.random.default_rng(as_seed(rng))
@@ -312,62 +372,63 @@ def ppca(
 ) -> PPCAResult:  # fmt: skip
     """Probabilistic principal components by maximum likelihood.
 
-    Maximizes `sum_i log N(x_i; mu, W W' + s2 I)` over mu, W (p x r) and s2: in closed form from the
-    eigenvalues of the covariance, of which only the smaller of X'X and XX' is formed, or, where entries
-    are missing, the likelihood of the observed ones by an EM algorithm that never lowers it.
+    Maximizes `sum_i log N(x_i; mu, W W' + s2 I)` over mu, W (p x r) and s2. The solution has a closed form,
+    from the eigenvalues of the covariance; only the smaller of X'X and XX' is formed. If entries are missing,
+    an EM algorithm maximizes the likelihood of the observed ones, and never lowers it.
 
     Parameters
     ----------
     X : array-like of shape (n, p) or sparse matrix
         Data, one row per sample; with ``kind="covariance"`` a symmetric positive semidefinite (p, p) matrix.
-        Dense data may have NaN entries, missing at random; then X is copied, as float64, about three times.
+        Dense data may have NaN entries, missing at random. X is then copied about three times as float64.
     n_components : int
-        r, at most the rank of the centered data. At the rank, nothing is left for the noise: for r = p the
-        covariance is that of the sample, otherwise the likelihood is unbounded (a RuntimeWarning).
+        r, at most the rank of the centered data. At the rank, no variance is left for the noise: for r = p
+        the covariance is that of the sample; otherwise the likelihood is unbounded, with a RuntimeWarning.
     max_iter, tol : int and float, default 1000 and 1e-9
-        With missing entries: stop when an iteration raises the log-likelihood by at most `tol` an observed
+        With missing entries: stop when an iteration raises the log-likelihood by at most `tol` per observed
         entry.
     kind : {"data", "covariance"}, default "data"
     center : bool or array-like of shape (p,), default True
-        Estimate the mean; False takes it to be 0, an array to be that. True is ignored for a covariance.
+        Estimate the mean. False assumes a mean of 0; an array is used as the mean. True is ignored for a
+        covariance.
     scale : bool or array-like of shape (p,), default False
-        Divide each variable first by its standard deviation, or by these positive numbers: the noise then is
-        a share of each variance. For a covariance: use the correlation.
+        First divide each variable by its standard deviation, or by these positive numbers. The noise is then
+        a share of each variance. True turns a covariance into the correlation.
     sample_weight : array-like of shape (n,), optional
         How many samples each row stands for, at least 0. Means and covariances are those of data in which
-        each row is repeated that often, with divisor ``sum(sample_weight) - 1``, which must be positive. Rows
-        of weight 0 are left out. Not with missing entries.
+        each row is repeated that often. The divisor ``sum(sample_weight) - 1`` must be positive. Rows of
+        weight 0 are left out. Not with missing entries.
     n_samples : int, optional
-        What a covariance, divided by `n_samples - 1`, was computed from; needed for its likelihood.
+        The number of samples from which a covariance, with divisor `n_samples - 1`, was computed. Needed for
+        its likelihood.
     ddof : {0, 1}, default 1
-        Sums of squares are divided by `n - ddof`: 1 is the covariance of the rest of this package and
-        scikit-learn's, 0 is maximum likelihood proper. The result for 1 is that for 0 with W W' and s2
-        times `n/(n - 1)`.
+        Sums of squares are divided by `n - ddof`. 1 is the covariance of scikit-learn and of the rest of this
+        package; 0 is maximum likelihood. For 1, W W' and s2 are `n/(n - 1)` times those for 0.
     callback : callable, optional
-        With missing entries: called with a `Progress` after each iteration.
-        Raising StopIteration ends the search early, see `Progress`.
+        With missing entries: called with a `Progress` after each iteration. Raising StopIteration ends the
+        search early, see `Progress`.
 
     Returns
     -------
     PPCAResult
         `loadings` W (p, r), `noise_variance`, `mean`, `explained_variance` (r,), `log_likelihood`, `bic`;
-        `.transform`, `.posterior_covariance`, `.score`, `.score_samples`, `.sample`, `.impute`,
-        `.covariance`.
+        methods `transform`, `posterior_covariance`, `score`, `score_samples`, `sample`, `impute` and
+        `covariance`.
 
     Raises
     ------
     ValueError
         For more components than the rank, a single sample, no variance, a constant variable with
-        ``scale=True``, infinite or empty input, NaN other than in dense data, a variable without observed
+        ``scale=True``, infinite or empty input, NaN except in dense data, a variable without observed
         entries, a covariance that is not positive semidefinite, or an option out of range.
     TypeError
         For input that is not real numbers, masked arrays, or an option of the wrong type.
 
     Notes
     -----
-    s2 is the mean of the `p - r` smallest eigenvalues, those that are 0 for n < p included. scikit-learn
-    averages the `min(n, p) - r` that it computes, so for n <= p its noise is larger, and no maximum of the
-    likelihood.
+    s2 is the mean of the `p - r` smallest eigenvalues, including those that are 0 for n < p. scikit-learn
+    averages only the `min(n, p) - r` eigenvalues that it computes. For n <= p its noise variance is therefore
+    larger, and does not maximize the likelihood.
 
     References
     ----------
@@ -407,8 +468,8 @@ def ppca(
     values, U, rest = leading_and_rest(problem, X, r, total)
     noise = rest / (problem.p - r) if r < problem.p else 0.0
     if rest == 0 and r < problem.p:
-        warn(f"X has rank {r}, so {counted(r, 'component')} can leave no noise, "
-            "and the likelihood is unbounded: it is given as inf")  # fmt: skip
+        warn(f"X has rank {r}, so {counted(r, 'component')} leave no noise, "
+            "and the likelihood is unbounded: it is reported as inf")  # fmt: skip
     likelihood = None
     if n is not None:
         if ddof == 0:
@@ -423,7 +484,7 @@ def samples_of(problem: Problem, n_samples: Any) -> Any:
     if problem.n_samples is None:
         return None if n_samples is None else integer(n_samples, "n_samples", 2)
     if n_samples is not None:
-        raise ValueError("n_samples is for kind='covariance' only: data have it as their number of rows")
+        raise ValueError("n_samples is only for kind='covariance'; for data it is the number of rows")
     if problem.n_samples < 2:
         raise ValueError("X has a single sample; at least 2 are needed")
     return problem.n_samples if problem.row_weight is None else problem.total_weight

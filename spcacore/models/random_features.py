@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas
 
+from .._docstrings import filled
 from .._types import MatrixLike, RandomSource
 from .._validation import (
     aligned,
@@ -37,6 +38,16 @@ __all__ = [
 __dir__ = __all__.copy
 
 
+@filled(
+    {
+        "example": (
+            "Examples\n"
+            "--------\n"
+            ">>> import spcacore\n"
+            ">>> features = spcacore.random_fourier_features(3, 100, bandwidth=2.0, rng=0)"
+        ),
+    }
+)
 @dataclass(frozen=True, eq=False)
 class RandomFeatures:
     """A map to m features whose products approximate the Gaussian kernel.
@@ -50,11 +61,15 @@ class RandomFeatures:
     offset : ndarray of shape (m,)
         Uniform in [0, 2 pi).
     shift : ndarray of shape (p,)
-        Near the middle of the data; the kernel does not depend on it, and rounding is less.
+        A point near the middle of the data. The kernel does not depend on it; it reduces rounding errors.
     bandwidth : float
         sigma in `exp(-||x - y||^2 / (2 sigma^2))`.
     names : tuple of str or None
-        Names of the variables, when the data had any.
+        Names of the variables, if the data had any.
+
+    {example}
+    >>> features.weights.shape, features.n_features
+    ((3, 100), 100)
     """
 
     weights: NDArray[np.float64]
@@ -69,7 +84,7 @@ class RandomFeatures:
         return self.weights.shape[1]
 
     def transform(self, X: MatrixLike) -> NDArray[Any]:
-        """The features of the rows of X, computed by blocks of rows.
+        """The features of the rows of X, computed in blocks of rows.
 
         Parameters
         ----------
@@ -78,8 +93,12 @@ class RandomFeatures:
         Returns
         -------
         ndarray of shape (n, m)
-            float32 for float32 rows, else float64. Of a dataframe of pandas or polars, a dataframe with its
+            float32 for float32 rows, else float64. For a dataframe of pandas or polars, a dataframe with its
             index, and columns feature_1, feature_2, ...
+
+        {example}
+        >>> features.transform([[0.0, 1.0, 2.0]]).shape
+        (1, 100)
         """
         features = map_rows(self, _feature_matrix, X, "X", self.n_features)
         return framed(X, features, [f"feature_{j + 1}" for j in range(self.n_features)])
@@ -96,6 +115,13 @@ class RandomFeatures:
         Returns
         -------
         ndarray of shape (n, l)
+
+        Examples
+        --------
+        >>> import spcacore
+        >>> features = spcacore.random_fourier_features(3, 10000, bandwidth=2.0, rng=0)
+        >>> features.kernel([[0.0, 0.0, 0.0]], [[1.0, 1.0, 1.0]]).round(1)  # exp(-3 / 8) = 0.69
+        array([[0.7]])
         """
         Z = map_rows(self, _feature_matrix, X, "X", self.n_features)
         return Z @ (Z if Y is None else map_rows(self, _feature_matrix, Y, "Y", self.n_features)).T
@@ -141,14 +167,14 @@ def random_fourier_features(
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n, p), anything that gives rows by slices, or int
-        Data, of which at most 1000 rows are read; or the number p of variables alone.
+        Data, of which at most 1000 rows are read; or only the number p of variables.
     n_features : int
         m, at least 1.
     bandwidth : float, optional
-        Positive, in units of X. Default: the median distance between the rows that are read; needed where X
-        is a number.
+        Positive, in the units of X. Default: the median distance between the rows that are read. Required if
+        X is a number.
     rng : None, int or numpy Generator, optional
-        None gives the same features at each call.
+        None is a fixed seed: every call gives the same features.
 
     Returns
     -------
@@ -158,7 +184,7 @@ def random_fourier_features(
     Raises
     ------
     ValueError
-        For NaN, infinite or empty input, rows that are all equal, or an option out of range.
+        For NaN, infinite or empty input, for rows that are all equal, or for an option out of range.
     TypeError
         For input that is not real numbers, or an option of the wrong type.
 

@@ -72,53 +72,56 @@ def refine(
     kind: Kind = "data", center: Switch = True, scale: Switch = False,
     rng: RandomSource = None, callback: Callback | None = None,
 ) -> NDArray[Any]:  # fmt: skip
-    """Loadings that explain more variance together: each is solved again, given all the others.
+    """Improve several loadings together: solve for each again, given all the others.
 
-    Maximizes `Tr(A V (V'V)^-1 V')` over loadings V of the given cardinalities, one loading at a time by
-    truncated power on the generalized problem `max x'PAPx / x'Px`, P the projection away from the others,
-    until a round over all of them gains no more than `tol`. Without a constraint other combinations are then
-    tried, of these loadings and of those that truncated power finds from single variables given the others,
-    and loadings that leave a variable to another; of up to 64 variables, some drawn at random too, as long as
-    that gains. A change that does not raise the variance is not made. So the result explains at least what
-    the given loadings do; only loadings that must first be made orthogonal may lose variance by that.
+    Maximizes the variance that the loadings explain together, `Tr(A V (V'V)^-1 V')`, over loadings V of the
+    given cardinalities. Each step changes one loading, by truncated power on the generalized problem
+    `max x'PAPx / x'Px`, where P is the projection away from the other loadings. This ends when a round over
+    all loadings gains no more than `tol`. Without a constraint, other combinations follow: of these loadings
+    and of those that truncated power finds from single variables, and of loadings that pass a variable to
+    another loading. For up to 64 variables some are drawn at random, too, as long as this helps.
+
+    No change is made unless it raises the variance, so the result explains at least as much as the given
+    loadings. There is one exception: loadings that must first be made orthogonal may lose variance by that.
 
     Parameters
     ----------
     X : array-like of shape (n, p), sparse matrix
         Data; with ``kind="covariance"`` a symmetric positive semidefinite (p, p) matrix.
     loadings : array-like of shape (p, r)
-        Where to begin; no column zero.
+        The loadings to begin with. No column may be zero.
     cardinality : int or sequence of r int, optional
-        Nonzeros of every loading, or of each, not fewer than it has now. Default: as many.
+        Nonzeros of the loadings: one number for all, or one for each. No loading may get fewer than it has.
+        Default: the numbers that they have.
     constraint : {None, "orthogonal"}, default None
-        Loadings with `V'V = I` to rounding. The search starts from the best of these: the given loadings, as
-        they are where they are orthogonal, else orthogonal ones near them on their supports; the best values
-        on these supports, all at once; the same of loadings refined without the constraint, and of
-        supports on the way to orthogonal loadings while a penalty on their inner products grows. Then
-        values are chosen all at once after each round, and variables exchanged. Where supports have too few
-        variables for any, a ValueError.
+        "orthogonal": `V'V = I` up to rounding. The search starts from the best of several orthogonal
+        loadings: the given ones (or orthogonal ones near them on their supports), the best values on these
+        supports, the same for loadings refined without the constraint, and supports met on the way as a
+        growing penalty makes loadings orthogonal. After each round it chooses all values together, and swaps
+        variables. If the supports have too few variables for orthogonal loadings, a ValueError is raised.
     n_restarts : int, default 0
-        Further attempts: from the best so far with some loadings drawn at random, and from random loadings
-        only. The best of all is returned.
+        Further attempts, from the best loadings with some drawn at random, and from random loadings only.
+        The best result of all is returned.
     max_iter : int, default 500
-        Rounds over all loadings.
+        Largest number of rounds over all loadings.
     tol : float, default 1e-7
-        Relative gain of a round below which all starts of the search are tried, and at last it ends.
+        When a round gains no more than this fraction, the search tries all of its starts, and ends if these
+        do not gain more either.
     include, exclude, groups, nonnegative : optional
-        As in `sparse_pca`; cardinality counts groups, and all but exclude go without a constraint. Where a
-        loading lacks what is included, variables of small entries make room for it first; entries of a wrong
-        sign become zero. Then no other combinations are tried.
+        As in `sparse_pca`; the cardinality counts groups. Only `exclude` can be combined with a constraint.
+        If a loading lacks an included variable, that variable first replaces one with a small entry; entries
+        of a wrong sign become zero. No other combinations are then tried.
     {standardization}
     rng : None, int or numpy Generator, optional
-        For the restarts; None is a fixed seed.
+        For the restarts. None is a fixed seed.
     callback : callable, optional
-        Called with a `Progress` after each round: `component` is the attempt, `value` the variance that is
-        explained. Raising StopIteration ends the search early, see `Progress`.
+        Called with a `Progress` after each round: `component` is the number of the attempt, `value` the
+        variance explained. Raising StopIteration ends the search early, see `Progress`.
 
     Returns
     -------
     ndarray of shape (p, r)
-        In the order of those given; unit columns, the entry of largest magnitude positive.
+        Unit columns in the order of the given ones. In each the entry of largest magnitude is positive.
 
     Raises
     ------
@@ -149,11 +152,11 @@ def refine(
     r = V.shape[1]
     counts = np.count_nonzero(V, axis=0)
     if not counts.all():
-        raise ValueError(f"loadings has a zero column: {int(np.argmin(counts))}")
+        raise ValueError(f"column {int(np.argmin(counts))} of loadings is zero")
     least, most = 1, problem.p
     if problem.choice is not None:
         if V[problem.choice.excluded].any():
-            raise ValueError("loadings has nonzeros of variables in exclude")
+            raise ValueError("loadings has nonzeros for variables in exclude")
         counts = np.array([len(problem.choice.units(np.flatnonzero(v))) for v in V.T])
         least, most = problem.choice.bounds
     if cardinality is None:
@@ -192,7 +195,7 @@ def refuse_constraint(problem: Problem) -> None:
     if problem.choice is not None and problem.choice.shapes:
         signed = problem.choice.signs is not None
         what = "groups" if problem.choice.grouped else "nonnegative" if signed else "include"
-        raise ValueError(f"refinement with constraint='orthogonal' does not go with {what}; leave one out")
+        raise ValueError(f"constraint='orthogonal' cannot be combined with {what} in refinement")
 
 
 def _made_feasible(problem: Problem, loadings: list[Loading], sizes: tuple[int, ...]) -> list[Loading]:

@@ -43,21 +43,21 @@ _THRESHOLDS = ("soft", "hard")
 def prs(
     M: ArrayLike, l1_bound: float, *, rotation: Rotation = "varimax", threshold: Thresholding = "soft"
 ) -> NDArray[Any]:
-    """Polar, rotate, shrink: a sparse matrix near the orthonormal factor of M, up to a rotation.
+    """Polar factor, rotation, shrinkage: a sparse matrix near an orthonormal basis of the columns of M.
 
-    Takes the polar factor of M, the nearest matrix with orthonormal columns; rotates it by varimax, which
-    makes it nearly sparse; and soft-thresholds its entries, at one level for all, to
-    `sum |y_ij| = l1_bound`.
+    The function takes the polar factor of M, which is the nearest matrix with orthonormal columns. It rotates
+    this factor by varimax, which makes many entries small. It then soft-thresholds all entries at one level,
+    chosen so that `sum |y_ij| = l1_bound`.
 
     Parameters
     ----------
     M : array-like of shape (p, r), p >= r
     l1_bound : float
-        In (0, inf); a bound that the rotated matrix meets changes nothing.
+        In (0, inf). If the rotated matrix meets the bound already, it is not thresholded.
     rotation : {"varimax", "l1", "none"}, default "varimax"
         "l1": `l1_rotation`, which minimizes `sum |y_ij|` itself, from varimax.
     threshold : {"soft", "hard"}, default "soft"
-        "hard" keeps the largest entries as they are, as many as the bound allows.
+        "hard" keeps as many of the largest entries as the bound allows, unchanged.
 
     Returns
     -------
@@ -106,9 +106,10 @@ def sca(
 ) -> RotatedResult:  # fmt: skip
     """Sparse component analysis: sparse loadings Y of a rotated basis, all at once.
 
-    Maximizes `||Z'XY||_F` over scores `Z'Z = I` and loadings with `sum |y_ij| <= l1_bound`, by turns: Z is
-    the polar factor of `XY`, and Y is `prs` of `X'Z`. It begins with the leading singular vectors. X is
-    centered and scaled implicitly, so that sparse X stays sparse; an iteration reads it once (CSC: twice).
+    Maximizes `||Z'XY||_F` over scores Z with `Z'Z = I` and loadings Y with `sum |y_ij| <= l1_bound`, by
+    alternation: Z is the polar factor of `XY`, and Y is `prs` of `X'Z`. The search begins with the leading
+    singular vectors. X is centered and scaled implicitly, so that sparse X stays sparse. An iteration reads X
+    once (CSC: twice).
 
     Parameters
     ----------
@@ -118,47 +119,48 @@ def sca(
     n_components : int
         r, in [1, min(n, p)].
     l1_bound : float, optional
-        Positive, at most `r sqrt(p)`; below r some loadings may have no nonzeros. Default: `sqrt(p r)`.
+        Positive, at most `r sqrt(p)`. Below r some loadings may have no nonzeros. Default: `sqrt(p r)`.
     rotation : {"varimax", "l1", "none"}, default "varimax"
-        "l1" minimizes `sum |y_ij|` over rotations, first from varimax, then from the rotation before.
+        "l1" minimizes `sum |y_ij|` over rotations. The first iteration starts this from varimax, each later
+        one from the rotation before.
     threshold : {"soft", "hard"}, default "soft"
-        "hard" keeps the largest entries as they are, as many as the bound allows; it may go in cycles.
+        "hard" keeps as many of the largest entries as the bound allows, unchanged; it may cycle.
     start : array-like of shape (p, r), optional
-        Loadings to begin with, for instance of another bound.
+        Loadings to begin with, for instance those for another bound.
     max_iter : int, default 1000
     tol : float, default 1e-5
-        Stop when no loading turns by more than this sine, columns matched and of unit length.
+        Stop when the sine of the angle by which a loading turns is at most this, for all loadings.
     kind : {"data", "covariance"}, default "data"
     center : bool or array-like of shape (p,), default True
         Subtract the column means, or these numbers, implicitly. True is ignored for a covariance.
     scale : bool, "degree" or array-like of shape (p,), default False
-        Divide each column by its standard deviation (with `center` given, by the root mean square
-        about it, with divisor n - 1), or by these positive numbers. "degree" is for nonnegative X such as the
-        adjacency matrix of a graph: `X_ij / sqrt((d_i + tau) (g_j + tau'))`, d and g the sums of the rows
-        and columns, tau the mean of d and tau' that of g, which are equal for square X. The means that
-        `center` subtracts are those of the scaled matrix.
+        Divide each column by its standard deviation, or by these positive numbers. If `center` is an array,
+        the deviation is the root mean square about it, with divisor n - 1. "degree" is for nonnegative X such
+        as the adjacency matrix of a graph: entries become `X_ij / sqrt((d_i + tau) (g_j + tau'))`, where d
+        and g are the sums of rows and columns, tau is the mean of d, and tau' that of g (for square X,
+        tau' = tau). The means that `center` subtracts are those of the scaled matrix.
     {sample_weight}
     {each_iteration}
 
     Returns
     -------
     RotatedResult
-        `loadings` (p, r) as they were shrunk, not of unit length, each with the sum of its cubes positive, by
-        the variance of their scores; `scores` (n, r), the scaled and centered matrix times the loadings,
-        None for a covariance; `pve` (r,), cumulative.
+        `loadings` (p, r) after thresholding, not of unit length, in order of the variance of their scores;
+        the sum of the cubes of each is positive. `scores` (n, r): the centered and scaled data times the
+        loadings; None for a covariance. `pve` (r,), cumulative.
 
     Raises
     ------
     ValueError
-        For infinite or empty input, NaN other than in dense data, X without variance, an indefinite
-        covariance, negative entries with "degree", a start that explains nothing in some direction, or an
-        option out of range. Of lower rank than r, it gives fewer components, and a RuntimeWarning.
+        For infinite or empty input, NaN except in dense data, X without variance, an indefinite covariance,
+        negative entries with "degree", a start that explains nothing in some direction, or an option out of
+        range. If the rank of X is below r, there are fewer components, with a RuntimeWarning.
     TypeError
         For input that is not real numbers, or an option of the wrong type.
 
     See Also
     --------
-    sca_path : One bound after the other, each from the solution before.
+    sca_path : Several bounds, each starting from the solution for the one before.
 
     References
     ----------
@@ -195,10 +197,10 @@ def sca_path(
     kind: Kind = "data", center: Switch = True, scale: Switch = False,
     callback: Callback | None = None,
 ) -> list[RotatedResult]:  # fmt: skip
-    """`sca` for several bounds: from the largest down, each starts from the loadings of the one before.
+    """`sca` for several bounds, from the largest to the smallest, with warm starts.
 
-    The largest starts from the leading singular vectors, which are its solution where it does not bind.
-    These and the column statistics are computed once. With soft thresholds the objective ends within a
+    Each bound starts from the loadings of the one before, and the largest from the leading singular vectors.
+    These and the column statistics are computed once. With soft thresholds the objective is within a
     thousandth of that from cold starts; with hard thresholds it may be a few hundredths above or below.
 
     Parameters
@@ -210,7 +212,7 @@ def sca_path(
     l1_bounds : sequence of float
         In any order, each positive and at most `r sqrt(p)`.
     rotation, threshold, max_iter, tol, kind, center, scale, callback
-        As in `sca`; max_iter counts for each bound.
+        As in `sca`; `max_iter` holds for each bound.
 
     Returns
     -------
@@ -314,25 +316,25 @@ def sma(
     """Sparse matrix approximation `Z B Y'`, sparse on both sides, in rotated bases.
 
     Maximizes `||Z'XY||_F` over Z and Y with `sum |z_ij| <= sample_l1_bound` and `sum |y_ij| <= l1_bound`, by
-    turns: Z is `prs` of `XY`, and Y is `prs` of `X'Z`.
+    alternation: Z is `prs` of `XY`, and Y is `prs` of `X'Z`.
 
     Parameters
     ----------
     X : array-like of shape (n, p), sparse matrix, RowBlocks or dask array
-        Not copied. In blocks of rows, which each iteration reads twice, without "degree".
+        Not copied. Each iteration reads blocks of rows twice; these cannot be scaled by "degree".
     n_components : int
         r, in [1, min(n, p)].
     l1_bound, sample_l1_bound : float, optional
         Positive, at most `r sqrt(p)` and `r sqrt(n)`. Default: `sqrt(p r)` and `sqrt(n r)`.
     rotation, threshold, max_iter, tol, scale, callback
-        As in `sca`; "degree" scales what Z and Y are sparse factors of.
+        As in `sca`. With "degree", Z and Y are factors of the scaled matrix.
     center : bool or array-like of shape (p,), default False
         Subtract the column means, or these numbers, implicitly.
 
     Returns
     -------
     RotatedResult
-        `loadings` Y (p, r) and `scores` Z (n, r), as they were shrunk; `middle` B = Z'XY (r, r); `pve`.
+        `loadings` Y (p, r) and `scores` Z (n, r), after thresholding; `middle` B = Z'XY (r, r); `pve`.
 
     Raises
     ------
@@ -416,7 +418,7 @@ def _problem(
     X: Any, kind: Any, center: Any, scale: Any, sample_weight: Any = None, missing: bool = False
 ) -> Problem:
     if has_only_products(X):
-        raise TypeError("X must be an array or a sparse matrix; an operator does not tell its total variance")
+        raise TypeError("X must be an array or a sparse matrix; the total variance of an operator is unknown")
     if not isinstance(scale, str):
         return as_problem(
             X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, missing=missing
@@ -427,7 +429,7 @@ def _problem(
     if kind == "covariance":
         raise ValueError("scale='degree' is for data, not for a covariance")
     if sample_weight is not None:
-        raise ValueError("scale='degree' does not go with sample_weight: rows are scaled by their sums")
+        raise ValueError("scale='degree' cannot be combined with sample_weight: it scales rows by sums")
     return degree_problem(X, center=check_bool(center, "center"))
 
 

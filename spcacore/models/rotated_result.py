@@ -20,35 +20,43 @@ __dir__ = __all__.copy
 class RotatedResult(LoadingsResult):
     """Sparse loadings of a rotated basis, from `sca` or `sma`.
 
-    `transform` gives rows their sums weighted by these loadings, which for `sma` are not Z, and `reconstruct`
-    projects. With ``scale="degree"`` a row is first divided by the root of its sum plus `row_shift`, and
-    `reconstruct` gives rows so divided.
+    `transform` gives the weighted sums of the variables of each row; for `sma` these are not Z. `reconstruct`
+    is the projection onto the loadings. With ``scale="degree"``, `transform` first divides each row by the
+    square root of its sum plus `row_shift`, and `reconstruct` returns rows that are divided in this way.
 
     Attributes
     ----------
     loadings : ndarray of shape (p, r)
-        As they were shrunk: columns are not of unit length.
+        The thresholded loadings; columns are not of unit length.
     scores : ndarray of shape (n, r) or None
-        Of `sca`: the centered and scaled data times the loadings; None for a covariance, and for rows in
-        blocks. Of `sma`: Z, sparse.
+        For `sca`: the centered and scaled data times the loadings; None for a covariance, and for rows in
+        blocks. For `sma`: the sparse matrix Z.
     pve : ndarray of shape (r,)
-        Cumulative proportion of the variance that the loadings explain.
+        Proportion of the variance explained: cumulative, after each loading.
     n_iter : int
     converged : bool
     method : {"sca", "sma"}
     names : tuple of str or None
-        Names of the variables, when the input had any.
+        Names of the variables, if the input had any.
     middle : ndarray of shape (r, r) or None
-        Of `sma`: B = Z'XY.
+        For `sma`: B = Z'XY.
     mean, scale : ndarray of shape (p,) or None
-        Subtracted from, then divides, each column; None if not applied.
+        What was subtracted from each column, and what then divided it. None if not applied.
     total_variance : float
-        Trace of the covariance matrix of what the loadings multiply.
+        Trace of the covariance matrix of the centered and scaled data.
     row_shift : float or None
         tau of ``scale="degree"``.
     dense_ratio : ndarray of shape (r,) or None
         As in `SparsePCAResult`.
     kind : {"data", "covariance"}
+
+    Examples
+    --------
+    >>> import spcacore
+    >>> X, planted = spcacore.datasets.make_spiked(100, 50, cardinality=5, rng=0)
+    >>> result = spcacore.sca(X, 2, l1_bound=4)
+    >>> result.scores.shape, result.pve.round(1).tolist()
+    ((100, 2), [0.5, 0.9])
     """
 
     loadings: NDArray[Any]
@@ -68,7 +76,7 @@ class RotatedResult(LoadingsResult):
 
     @property
     def cardinality(self) -> NDArray[np.intp]:
-        """Nonzeros of each loading, (r,)."""
+        """Number of nonzeros of each loading, (r,)."""
         return np.count_nonzero(self.loadings, axis=0)
 
     @property

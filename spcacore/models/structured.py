@@ -64,51 +64,53 @@ __dir__ = __all__.copy
 _DEFLATIONS = ("orthogonal", "naive", "constrained")
 
 
+@shared_parameters
 @dataclass(frozen=True, eq=False)
 class StructuredPCAResult(LoadingsResult):
     """Components with their posteriors, from `oppca` or `soppca`.
 
-    `transform` gives weights, and `reconstruct` the weighted sum of `means`.
+    `transform` gives scores, and `reconstruct` the sum of `means` weighted by scores.
 
     Attributes
     ----------
     loadings : ndarray of shape (p, r)
-        The posterior means at unit length; in each, the entry of largest magnitude is positive.
+        The posterior means at unit length. In each, the entry of largest magnitude is positive.
     means : ndarray of shape (p, r)
-        The posterior means as the scale of the prior has them.
+        The posterior means, on the scale of the prior.
     posterior_precision : ndarray of shape (r,)
-        a: the posterior of component t has precision `a_t I + C^-1`, restricted to its support and, where
-        the means are orthogonal, to the complement of the earlier ones.
+        The posterior of component t has precision `a_t I + C^-1`; this is a. The precision is restricted to
+        the support and, if means are orthogonal, to the complement of the earlier ones.
     posterior_trace : ndarray of shape (r,)
         Trace of each posterior covariance.
     scores : ndarray of shape (n, r) or None
-        The weights x of the samples; None for a covariance.
-    noise_variance : float
-        s2 after the last component, in the units of the covariance.
-    noise_variances : ndarray of shape (r,)
-        After each component.
+        The scores x of the samples; None for a covariance.
+    noise_variance, noise_variances : float and ndarray of shape (r,)
+        s2 after the last and after each component, in the units of the covariance.
     explained_variance : ndarray of shape (r,)
         Additional variance of each loading given the earlier ones (`explained_variance`, "cumulative").
     explained_variance_ratio : ndarray of shape (r,)
     total_variance : float
     free_energy : tuple of r ndarrays
-        F after each iteration; it never falls. The prior is restricted as the posterior is, so that
-        `select_prior` can compare priors. C times a number gives the same F.
+        F after each iteration; it never falls. The prior is restricted like the posterior, so that
+        `select_prior` can compare priors. Multiples of C give the same F.
     gain : ndarray of shape (r,)
-        The last F, less that of noise alone with the variance of the deflated data, less log(p)/2 for each of
-        the n weights, and for `soppca` less the logarithm of the number of supports. Positive: worth having.
+        The last F minus that of noise alone, minus log(p)/2 for each of the n scores, and for `soppca` minus
+        the logarithm of the number of supports. A component with a positive gain is worth keeping.
     cardinality : ndarray of shape (r,), int
     mean, scale : ndarray of shape (p,) or None
-        Subtracted from, then divides, each column; None if not applied.
-    n_iter : ndarray of shape (r,), int
-    converged : ndarray of shape (r,), bool
+        What was subtracted from each column, and what then divided it. None if not applied.
+    n_iter, converged : ndarray of shape (r,), int and bool
     method : {"oppca", "soppca"}
     deflation, kind : str
     n_samples : int
     names : tuple of str or None
-        Names of the variables, when the input had any.
+        Names of the variables, if the input had any.
     options : dict
-        The remaining options of the call, with the prior, which `extend` repeats.
+        The other options of the call, with the prior, which `extend` uses again.
+
+    {oppca_example}
+    >>> result.means.shape, result.scores.shape
+    ((30, 2), (100, 2))
     """
 
     loadings: NDArray[Any]
@@ -136,17 +138,20 @@ class StructuredPCAResult(LoadingsResult):
     options: dict[str, Any] = field(repr=False)
 
     def transform(self, X: MatrixLike) -> NDArray[Any]:
-        """Weights of the rows of X, one component after the other; of the data themselves, `scores`.
+        """Scores of the rows of X. For the data of the fit these are `scores`.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (m, p)
-            For a result from a covariance, which has no mean, X is used as it is. Columns with names are
-            taken in the order of `names`.
+            A result from a covariance has no mean and uses X as it is. Named columns are matched by name.
 
         Returns
         -------
-        ndarray of shape (m, r), or a dataframe with the index of X where X is one of pandas or polars
+        ndarray of shape (m, r); for a dataframe of pandas or polars, a dataframe with its index
+
+        {oppca_example}
+        >>> np.allclose(result.transform(X), result.scores)
+        True
         """
         return framed(X, self._weights(aligned(X, self.names)))
 
@@ -165,12 +170,16 @@ class StructuredPCAResult(LoadingsResult):
         ----------
         component : int
         index : array-like of int, optional
-            The variables asked for. Default: those of the support, so for `oppca` all.
+            The variables to return. Default: those of the support; for `oppca` these are all.
 
         Returns
         -------
         ndarray of shape (len(index), len(index))
-            Zero where a variable is not in the support.
+            Zero for a variable outside of the support.
+
+        {oppca_example}
+        >>> result.posterior_covariance(0, [3, 4]).shape
+        (2, 2)
         """
         t = integer(component, "component", 0, self.n_components - 1)
         p = len(self.loadings)
@@ -207,7 +216,7 @@ class StructuredPCAResult(LoadingsResult):
 
     def extend(self, X: MatrixLike, more: int, *, cardinality: int | ArrayLike | None = None,
                callback: Callback | None = None) -> StructuredPCAResult:  # fmt: skip
-        """Add components without recomputing these; the same result as asking for all at once.
+        """Add components without computing the first ones again; the result is that of one call for all.
 
         Parameters
         ----------
@@ -222,6 +231,10 @@ class StructuredPCAResult(LoadingsResult):
         Returns
         -------
         StructuredPCAResult
+
+        {oppca_example}
+        >>> result.extend(X, 1).loadings.shape
+        (30, 3)
         """
         return _extended(self, X, more, cardinality, callback)
 
@@ -245,51 +258,45 @@ def oppca(
 ) -> StructuredPCAResult:  # fmt: skip
     """Probabilistic components with a prior, one at a time, with orthogonal posterior means.
 
-    Maximizes, over normal distributions q of the loading w, weights x and the noise variance s2, the free
-    energy of `T = x w' + noise`, w ~ N(0, C), by variational EM; T is the centered data, deflated by the
-    earlier components. Each q is supported on the complement of the earlier means. With C = I the loadings
-    are the principal components.
+    The model is `T = x w' + noise`, w ~ N(0, C), where T is the centered data, deflated by the earlier
+    components. Variational EM maximizes its free energy over normal distributions q of the loading w, scores
+    x and the noise variance s2. Each q is supported on the complement of the earlier means. With C = I the
+    loadings are the principal components.
 
     Parameters
     ----------
     X : array-like of shape (n, p) or sparse matrix
-        Data, one row per sample; with ``kind="covariance"`` a symmetric positive semidefinite (p, p) matrix. Not
-        copied.
+        Data, one row per sample; with ``kind="covariance"`` a positive semidefinite matrix. Not copied.
     n_components : int or None
-        r, at most the rank of the centered data. None: as many as raise the free energy, those before the
-        first without `gain`, but one at least.
+        r, at most the rank of the centered data. None: stop before the first component without a positive
+        `gain`, but return at least one.
     prior_covariance : array-like of shape (p, p), optional
-        C, nonsingular. Only its shape matters: C times a number gives the same loadings.
+        C, nonsingular. Multiples of C give the same loadings.
     prior_precision : sparse matrix or array-like of shape (p, p), optional
-        C^-1, sparse for large p; it may be singular, as `grid_laplacian` is: its smallest eigenvalue is
-        raised to 1e-6 of the mean of its diagonal, so that the prior is proper. Beyond 1000 variables a
-        sparse one is never decomposed; that much is added to its diagonal, and traces and determinants are
-        estimated from random vectors. Default of both: C = I.
+        C^-1, sparse for large p. It may be singular, like `grid_laplacian`: its smallest eigenvalue is raised
+        to 1e-6 of the mean of its diagonal. For a sparse matrix of more than 1000 variables, that is added to
+        the diagonal, and random vectors estimate traces and determinants. Default of both: C = I.
     deflation : {"orthogonal", "naive"}, default "orthogonal"
-        "naive" subtracts `x m'` from the data and asks no more of later components.
+        "naive" subtracts `x m'` from the data, and does not make later means orthogonal.
     max_iter : int, default 500
         Iterations of each component.
     tol : float, optional
-        A component ends when an EM step changes the direction of its mean by at most `tol`, or can
-        raise the free energy no more. Default 1e-8 for float64, 1e-4 for float32.
-    kind : {"data", "covariance"}, default "data"
-    center : bool, default True
-        Subtract the column means, implicitly. Ignored for a covariance.
-    scale : bool, default False
-        Divide each column by its standard deviation, implicitly. For a covariance: use the correlation.
+        The iteration for a component ends when an EM step changes the direction of its mean by at most `tol`,
+        or cannot raise the free energy. Default 1e-8 for float64, 1e-4 for float32.
+    {switches}
     sample_weight : array-like of shape (n,), optional
-        How many samples each row stands for, not negative: the components are those of rows repeated that many times.
+        How many samples each row stands for, at least 0. Components are those of rows repeated that often.
     n_samples : int, optional
-        What a covariance, divided by `n_samples - 1`, was computed from; needed to weigh it against the prior.
+        Number of samples behind a covariance with divisor `n_samples - 1`; it weighs data against the prior.
     rng : None, int or numpy Generator, optional
-        For the start, and for the random vectors; None is a fixed seed.
+        For the start, and for the random vectors. None is a fixed seed.
     {each_iteration}
 
     Returns
     -------
     StructuredPCAResult
         `loadings` (p, r), `means` and their posteriors, `noise_variance`, `explained_variance` (r,), `scores`
-        (n, r), `free_energy`; `.transform`, `.extend`, `.posterior_covariance`.
+        (n, r), `free_energy`; methods `transform`, `extend` and `posterior_covariance`.
 
     Raises
     ------
@@ -297,8 +304,7 @@ def oppca(
         For a singular or indefinite prior covariance, an indefinite precision, more components than the
         rank, a single sample, no variance, a constant variable with ``scale=True``, NaN, infinite or empty
         input, or an option out of range.
-    TypeError
-        For input that is not real numbers, masked arrays, or an option of the wrong type.
+    {type_error}
 
     References
     ----------
@@ -335,8 +341,8 @@ def soppca(
 ) -> StructuredPCAResult:  # fmt: skip
     """Sparse probabilistic components with a prior, one at a time.
 
-    As `oppca`, with each posterior supported on k variables: those, found greedily, that maximize
-    `r_S'(K_S)^-1 r_S - log det K_S`, `r = Z'x/s2`, which is the free energy of the best posterior on S. With
+    Like `oppca`, but each posterior is supported on k variables. A greedy search for these maximizes the free
+    energy of the best posterior on a support S, `r_S'(K_S)^-1 r_S - log det K_S` with `r = Z'x/s2`. With
     C = I this is truncated power with orthogonalized projection deflation.
 
     Parameters
@@ -346,20 +352,19 @@ def soppca(
     cardinality : int or sequence of r ints
         k, the number of nonzeros of each loading.
     prior_covariance, prior_precision : optional
-        As in `oppca`. Restricted to a support S, the precision is `(C^-1)_SS`: what is left out is zero.
+        As in `oppca`. On a support S the precision is `(C^-1)_SS`: all other loadings are zero.
     deflation : {"orthogonal", "naive", "constrained"}, default "orthogonal"
-        "orthogonal" projects the data onto the complement of the earlier means, which leaves later means
-        free to overlap with them; "constrained" makes the means orthogonal, too; "naive" subtracts `x m'`.
+        "orthogonal" projects the data onto the complement of the earlier means; later means may still
+        overlap with them. "constrained" makes the means orthogonal, too. "naive" subtracts `x m'`.
     max_iter, tol, kind, center, scale, sample_weight, n_samples, rng, callback
-        As in `oppca`. `max_iter` bounds the iterations on one support, and the changes of support.
+        As in `oppca`. `max_iter` limits the iterations on one support, and the changes of support.
     include, exclude, groups : optional
-        As in `sparse_pca`; the cardinality counts groups. The loading of an excluded variable is zero, as of
-        any outside a support.
+        As in `sparse_pca`; the cardinality counts groups. The loading of an excluded variable is zero.
 
     Returns
     -------
     StructuredPCAResult
-        As of `oppca`; `cardinality` (r,) has the nonzeros of each loading.
+        As from `oppca`; `cardinality` (r,) has the number of nonzeros of each loading.
 
     Raises
     ------
@@ -411,7 +416,7 @@ def _fit(
     hook = check_callback(callback)
     n = samples_of(problem, options["n_samples"])
     if n is None:
-        raise ValueError("kind='covariance' needs n_samples, which says how it weighs against the prior")
+        raise ValueError("kind='covariance' needs n_samples, to weigh the data against the prior")
     stop, most = n_components is None, min(problem.p, n if problem.n_samples is None else problem.n_samples)
     r = most if stop else integer(n_components, "n_components", 1, most)
     total_variance(problem)
@@ -425,7 +430,7 @@ def _fit(
     )
     if not 1 / PRIOR_UNIT < unit < PRIOR_UNIT:
         raise ValueError(
-            f"the precision of the prior is about {unit:.0e}: scale the prior, as its scale is free"
+            f"the precision of the prior is about {unit:.0e}: rescale it; multiples give the same loadings"
         )
 
     def start_search(residual: Residual, t: int, report: Callable[[], None]) -> Search:
@@ -581,7 +586,7 @@ def _extended(
     rows = p if result.kind == "covariance" else result.n_samples
     shape = problem.p if problem.n_samples is None else problem.n_samples, problem.p
     if shape != (rows, p):
-        raise ValueError(f"X has shape {shape}; this result came from one of {(rows, p)}")
+        raise ValueError(f"X has shape {shape}; this result came from data of shape {(rows, p)}")
     known = [
         Component(
             result.means[:, t], float(result.posterior_precision[t]), float(result.posterior_trace[t]),

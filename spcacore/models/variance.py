@@ -35,44 +35,44 @@ def explained_variance(
     kind: Kind = "data", center: Switch = True, scale: Switch = False,
     n_features: int | None = None,
 ) -> NDArray[np.float64]:  # fmt: skip
-    """Variance that each loading explains, in one of four definitions.
+    """Variance that each loading explains, by one of four definitions.
 
     With unit columns `v_t` of V and the covariance matrix A:
 
     * "cumulative": `q_t'A q_t`, where q_t is the normalized part of v_t orthogonal to the earlier
       loadings. The sum over t is the variance of the projection onto their span,
-      `Tr(A V (V'V)^-1 V')`, at most that of as many principal components. Shen and Huang's
-      cumulative percentage, Mackey's additional variance.
-    * "adjusted": `R_tt^2`, from the QR decomposition of the scores `A^(1/2) V = QR`; what a score adds
-      to the earlier scores (Zou, Hastie and Tibshirani). It depends on the order.
-    * "raw": `v_t'A v_t`. Correlated components are counted more than once.
-    * "regression": what a least squares regression of all variables on the scores `X V` explains, and a score
-      adds to the earlier ones: `|A_t v_t|^2 / v_t'A_t v_t` with A_t the Schur complement of the earlier
-      loadings. The sum is `Tr(A V (V'AV)^+ V'A)`, at most that of as many principal components, and at least
-      the cumulative one. It depends on V by its span alone. Rao's redundancy index of the scores; Merola's
-      variance explained, which objective "least_squares" of `sparse_pca` maximizes.
+      `Tr(A V (V'V)^-1 V')`, at most that of r principal components. Shen and Huang call it the cumulative
+      percentage, Mackey the additional variance.
+    * "adjusted": `R_tt^2`, from the QR decomposition of the scores `A^(1/2) V = QR`. This is what a score
+      adds to the earlier scores (Zou, Hastie and Tibshirani). It depends on the order.
+    * "raw": `v_t'A v_t`. Variance that correlated components share is counted more than once.
+    * "regression": what each score adds to a least squares regression of all variables on the earlier scores:
+      `|A_t v_t|^2 / v_t'A_t v_t`, where A_t is the Schur complement of the earlier loadings. The sum is
+      `Tr(A V (V'AV)^+ V'A)`, at most that of r principal components, and at least the cumulative one. It
+      depends only on the span of V. This is Rao's redundancy index of the scores, and Merola's variance
+      explained, which objective "least_squares" of `sparse_pca` maximizes.
 
     Parameters
     ----------
     X : array-like of shape (n, p), sparse matrix, LinearOperator or callable
         Data or, with ``kind="covariance"``, a symmetric matrix, as in `sparse_pca`.
     loadings : array-like of shape (p, r)
-        Columns are normalized here; a zero column explains nothing.
+        The columns are normalized here; a zero column explains nothing.
     definition : {"cumulative", "adjusted", "raw", "regression"}, default "cumulative"
     ratio : bool, default False
-        As proportions of the total variance `Tr A`.
+        Return proportions of the total variance `Tr A`.
     kind, center, scale, n_features
         As in `sparse_pca`.
 
     Returns
     -------
     ndarray of shape (r,), float64
-        In the units of A, that is squared units of X.
+        In the units of A, that is, squared units of X.
 
     Raises
     ------
     ValueError
-        For invalid input, or `ratio` where only products with A are known.
+        For invalid input, or for `ratio` if only products with A are known.
 
     References
     ----------
@@ -102,7 +102,7 @@ def explained_variance(
     V = checked_loadings(loadings, problem.p)
     if check_bool(ratio, "ratio"):
         if problem.diagonal is None:
-            raise ValueError("ratio=True needs the total variance, which an operator does not tell")
+            raise ValueError("ratio=True needs the total variance, which an operator does not provide")
         total = float(problem.diagonal.sum())
         if not total > 0:
             raise ValueError("ratio=True needs a positive total variance")
@@ -244,23 +244,24 @@ def renormalize(
     scale: Switch = False,
     n_features: int | None = None,
 ) -> NDArray[Any]:
-    """Keep each loading's support and replace its values by the leading eigenvector of A there.
+    """Keep the support of each loading, and re-fit its values.
 
-    Variational renormalization; it never lowers `x'Ax`.
+    The new values are the leading eigenvector of A restricted to the support. This is known as variational
+    renormalization; it never lowers `x'Ax`.
 
     Parameters
     ----------
     X : array-like of shape (n, p), sparse matrix, LinearOperator or callable
         Data or, with ``kind="covariance"``, a symmetric matrix, as in `sparse_pca`.
     loadings : array-like of shape (p,) or (p, r)
-        Columns are treated one by one; a zero column stays zero.
+        Each column is treated by itself; a zero column stays zero.
     kind, center, scale, n_features
         As in `sparse_pca`.
 
     Returns
     -------
     ndarray of the shape of `loadings`
-        Unit columns, in each the entry of largest magnitude positive, in the dtype of the solver.
+        Unit columns, in the dtype of the solver. In each the entry of largest magnitude is positive.
 
     Raises
     ------

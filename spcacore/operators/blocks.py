@@ -51,11 +51,18 @@ class RowBlocks:
     ----------
     shape : (n, p)
     dtype : numpy dtype
-        As stored.
+        The type in which the data are stored.
     n_blocks : int
     names : tuple of str or None
     passes : int
         How often the data have been read so far.
+
+    Examples
+    --------
+    >>> import numpy as np, spcacore
+    >>> blocks = spcacore.row_blocks(np.ones((100, 5)), block_bytes=1600)
+    >>> blocks.shape, blocks.n_blocks, blocks.passes
+    ((100, 5), 3, 0)
     """
 
     __row_blocks__ = True
@@ -103,7 +110,7 @@ class RowBlocks:
         raise NotImplementedError
 
     def reduced(self, combine: Combine, task: Callable[..., Any], *arguments: Any, each: Any = None) -> Any:
-        """`combine` of what `task` returns, in order; of some of that first, and then of what came of it."""
+        """What `task` returns, combined in order: first in parts, then the parts."""
         parts: list[Any] = []
         for part in self.results(task, *arguments, each=each):
             parts.append(part)

@@ -75,7 +75,7 @@ class Choice:
         ]
         if len(half):
             raise ValueError(
-                f"exclude leaves a part of the group {labels[half[0]]!r}, which is in or out as a whole"
+                f"exclude has only a part of the group {labels[half[0]]!r}; a group is in or out as a whole"
             )
         both = np.intersect1d(inside_units, outside_units)
         if len(both):

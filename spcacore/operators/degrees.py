@@ -52,7 +52,7 @@ class DegreeScaled(DataStorage):
         if low < 0:
             raise ValueError(f"scale='degree' needs nonnegative entries, and X has {low:.6g}")
         if tau is None and not row.any():
-            raise ValueError("X has no entry but zeros")
+            raise ValueError("X has only zeros")
         shift = row.mean() if tau is None else tau
         self.degree_weight = (1 / np.sqrt(row + shift)).astype(self.dtype)
         self.column_scale = np.sqrt(column + column.mean())

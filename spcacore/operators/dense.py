@@ -88,7 +88,7 @@ class DenseCovariance(CovarianceStorage):
         self.array = a = blas_layout(real_array(X, "X", ndim=2, finite=False))
         self.shape, self.dtype, self.cost, self.definite = a.shape, a.dtype, len(a), definite
         if a.shape[0] != a.shape[1]:
-            raise ValueError(f"a covariance must be square, not of shape {a.shape}; data go with kind='data'")
+            raise ValueError(f"a covariance must be square, not of shape {a.shape}; use kind='data' for data")
 
     def largest(self) -> float:
         a = self.array
@@ -115,7 +115,7 @@ def missing_problem(a: NDArray[Any], treatment: Standardization, names: tuple[st
     """Data with NaN entries: centered and scaled by what is observed, then 0 where nothing is."""
     if treatment.sample_weight is not None or treatment.mean is not None or treatment.deviation is not None:
         raise ValueError(
-            "X has NaN entries, with which sample_weight and given vectors for center and scale do not go"
+            "X has NaN entries, which cannot be combined with sample_weight or vectors for center and scale"
         )
     n, p = a.shape
     center, scale = treatment.center, treatment.scale
@@ -127,7 +127,7 @@ def missing_problem(a: NDArray[Any], treatment: Standardization, names: tuple[st
         missing = np.isnan(x)
         count = n - missing.sum(axis=0)
         if not count.all():
-            raise ValueError(f"column {block.start + int(np.argmin(count))} of X has no entry but NaN")
+            raise ValueError(f"column {block.start + int(np.argmin(count))} of X has only NaN entries")
         if np.isinf(x).any():
             raise_not_finite(np.where(np.isnan(a), 0, a), "X")
         first = x[np.argmin(missing, axis=0), np.arange(len(count))]

@@ -92,7 +92,7 @@ def keeps_digits(problem: Problem, dense: bool, screening: str) -> bool:
     digits = dense or not (lost & (problem.diagonal > 0)).any()
     if screening == "gram" and not (digits and problem.filled is None):
         what = "NaN entries" if digits else "columns whose mean hides their variance"
-        raise ValueError(f"screening='gram' does not go with X, which has {what}: leave it out")
+        raise ValueError(f"screening='gram' cannot be combined with X, which has {what}: leave it out")
     return digits and problem.filled is None
 
 

@@ -55,7 +55,7 @@ def as_problem(
     """
     check_choice(screening, "screening", _screening.MODES)
     if screening == "working_set" and not restrictable:
-        raise ValueError("screening='working_set' does not go with this method and its options: leave it out")
+        raise ValueError("screening='working_set' is not possible with this method or its options")
     covariance = check_choice(kind, "kind", ("data", "covariance")) == "covariance"
     center, scale = check_flag_or_vector(center, "center"), check_flag_or_vector(scale, "scale")
     if covariance and not isinstance(center, bool):

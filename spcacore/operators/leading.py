@@ -25,7 +25,7 @@ def leading_vectors(problem: Problem, r: int) -> NDArray[np.float64]:
     if rank == 0:
         raise ValueError("X has no variance")
     if rank < r:
-        warn(f"X has only {rank} of the {counted(r, 'component')} asked for")
+        warn(f"X has rank {rank}: found only {rank} of the {counted(r, 'component')} requested")
     return np.asfortranarray(vectors[:, :rank])
 
 

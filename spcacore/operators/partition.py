@@ -45,39 +45,39 @@ def row_blocks(
     persist: bool | None = None,
     names: Iterable[str] | None = None,
 ) -> RowBlocks:
-    """Data that are read a block of rows at a time, for `sparse_pca` and the other functions of (n, p) data.
+    """Data to be read one block of rows at a time, for `sparse_pca` and the other functions of (n, p) data.
 
-    Each pass reads every row once; memory holds one block, and at most 1 GB of columns of the covariance. A
-    solver makes a pass for the statistics of the columns and then about ten for each component.
+    Each pass reads every row once. Memory holds one block, and at most 1 GB of columns of the covariance. A
+    solver makes one pass for the statistics of the columns, and then about ten for each component.
 
     Parameters
     ----------
     X : object with `shape`, `dtype` and slices of rows, or dask array, of shape (n, p)
-        An `h5py.Dataset`, a `zarr.Array`, the `X` of a backed AnnData, a memory map; rows are read as
-        ``X[i:j]``, dense or as a sparse matrix. A dask array, or a dask dataframe, is worked on where its
-        blocks are, by the distributed client if there is one.
+        An `h5py.Dataset`, a `zarr.Array`, the `X` of a backed AnnData, or a memory map. Rows are read as
+        ``X[i:j]``, dense or as a sparse matrix. Computations on a dask array or dask dataframe run where its
+        blocks are stored, by the distributed client if there is one.
     block_bytes : int, optional
-        Bytes of X in a block, by default 16 MB if that is 16 p rows or more, else 128 MB; rounded to whole
-        chunks of files that have them. Blocks of a dask array are its chunks.
+        Bytes of X in a block, rounded to whole chunks if the file has chunks. Default: 16 MB if these hold at
+        least 16 p rows, else 128 MB. The blocks of a dask array are its chunks.
     persist : bool, optional
-        Of a dask array: True computes its blocks once and keeps them while a function runs, False computes
-        them in every pass. By default they are kept where they fit in half of the memory that is free. Blocks
-        that `X.persist()` has computed are used in place.
+        For a dask array. True computes its blocks once and keeps them while a function runs; False computes
+        them in every pass. Default: keep them if they fit in half of the free memory. Blocks that
+        `X.persist()` has computed are used in place.
     names : sequence of str, optional
-        Of the variables; by default the columns of a dataframe.
+        Names of the variables. Default: the columns of a dataframe.
 
     Returns
     -------
     RowBlocks
-        To be given in place of X.
+        Pass it in place of X.
 
     Raises
     ------
     TypeError
-        For what cannot be read by rows, is not real, or an option that does not go with this X.
+        If X cannot be read by rows or is not real, or an option does not apply to this X.
     ValueError
-        For an empty X, or a dask array of unknown shape; while a function reads them, for blocks of another
-        shape or precision than X says.
+        For an empty X, or a dask array of unknown shape. Also, while a function reads the data, for a block
+        whose shape or type is not the one that X reports.
 
     References
     ----------

@@ -1,8 +1,8 @@
 """Pictures of sparse components, with matplotlib (`pip install "spcacore[plot]"`).
 
-Every function draws into one matplotlib Axes, a new one or the one it is given, and returns it. Nothing is
-shown, and no setting of matplotlib is changed. Loadings have one diverging scale of colors everywhere, red
-above zero and blue below, with limits of the same magnitude.
+Every function draws into one matplotlib Axes, given or new, and returns it. The functions do not show the
+figure, and do not change settings of matplotlib. All pictures use the same colors for loadings: red above
+zero, blue below, with limits of the same magnitude.
 """
 
 from .frequencies import stability

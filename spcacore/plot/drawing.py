@@ -32,13 +32,13 @@ LETTER_WIDTH = 0.6  # of its height
 NO_LOADINGS = "all loadings are zero"
 PARAGRAPHS = {
     "names": "names : sequence of p str, optional\n"
-    "    Of the variables. Default: those of the result, else x1, x2, ...",
+    "    Names of the variables. Default: those of the result, else x1, x2, ...",
     "components": "components : int or sequence of int, optional\n"
-    "    Which, and in which order. Default: all.",
-    "axes": "ax : matplotlib.axes.Axes, optional\n    Default: a new figure.\n\n"
+    "    Which components to draw, in this order. Default: all.",
+    "axes": "ax : matplotlib.axes.Axes, optional\n    Where to draw. Default: a new figure.\n\n"
     "Returns\n-------\nmatplotlib.axes.Axes",
     "wrong": "Raises\n------\nValueError, TypeError",
-    "no_matplotlib": "ImportError\n    Without matplotlib.",
+    "no_matplotlib": "ImportError\n    If matplotlib is not installed.",
     "examples": "Examples\n--------\n>>> import matplotlib\n"
     '>>> matplotlib.use("Agg")\n>>> from spcacore import plot',
 }

@@ -25,9 +25,9 @@ def stability(
     found: Stability, component: int = 0, *, n_variables: int = 30, names: Iterable[str] | None = None,
     ax: Axes | None = None
 ) -> Axes:  # fmt: skip
-    """Variables by how often a component has them, with stars for those that are stable.
+    """Draw how often each variable is selected, with stars for the stable variables.
 
-    Bars of variables that all the data choose are colored. A dashed line is the threshold.
+    Colored bars show variables that the fit to all the data selects. A dashed line shows the threshold.
 
     Parameters
     ----------
@@ -35,12 +35,12 @@ def stability(
         From `spcacore.stability`.
     component : int, default 0
     n_variables : int, default 30
-        At most so many, the most frequent.
+        How many variables to show, at most: those selected most often.
     {names}
     {axes}
 
     {wrong}
-        For something else than a `Stability`, or a component or names that it has not.
+        If `found` is not a `Stability`, there is no such component, or the names do not fit.
     {no_matplotlib}
 
     References

@@ -32,20 +32,20 @@ def bars(
     names: Sequence[str] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """The loadings of one component as horizontal bars, the largest magnitude first.
+    """Draw the loadings of one component as horizontal bars, the largest magnitude first.
 
     Parameters
     ----------
     result : object with `loadings`, or array-like of shape (p, r) or (p,)
-        `SparsePCAResult`, `SPCAResult`, `RotatedResult` and the like; a `SparseComponent` has one component.
+        A result such as `SparsePCAResult`, `SPCAResult` or `RotatedResult`, or one `SparseComponent`.
     component : int, default 0
     n_variables : int, default 30
-        At most so many bars; the title says how many loadings there are.
+        How many bars to draw, at most. The title has the number of nonzero loadings.
     {names}
     {axes}
 
     {wrong}
-        For a component that is not there, or names that are not p strings.
+        If there is no such component, or `names` is not a sequence of p strings.
     {no_matplotlib}
 
     {examples}
@@ -99,10 +99,10 @@ def heatmap(
     order: Literal["cluster", "loading", "given"] = "cluster",
     ax: Axes | None = None,
 ) -> Axes:
-    """The loadings as a table of colors, variables down and components across.
+    """Draw the loadings as a table of colors, with a row for each variable and a column for each component.
 
-    Only variables that some of these components select are shown, and no color where a loading is exactly
-    zero. Names are written where there is room for them.
+    Only variables that at least one of these components selects are shown. Zero loadings have no color.
+    Names are written if there is room for them.
 
     Parameters
     ----------
@@ -110,18 +110,20 @@ def heatmap(
     {names}
     {components}
     n_variables : int, optional
-        Show only so many, those with the largest loadings by magnitude. Default: all that are selected.
+        How many variables to show, at most: those with the largest loadings by magnitude. Default: all that
+        are selected.
     order : {"cluster", "loading", "given"}, default "cluster"
-        "cluster": hierarchical clustering (average linkage) by the magnitudes of the loadings, and less by
-        their signs, a variable's loadings divided by the root of their length, so that the components
-        count more than the sizes; of two clusters that merge, that of the earlier components comes first.
-        For more than 3000 variables, "loading". "loading": by the component in which a variable has its
-        largest magnitude, there from positive to negative. "given": as in the data.
+        "cluster": by hierarchical clustering (average linkage) of the magnitudes of the loadings, and with
+        less weight of their signs. The loadings of each variable are divided by the square root of their
+        norm, so that it matters more in which components a variable is than how large it is there. Of two
+        clusters that merge, the one of the earlier components comes first. More than 3000 variables are
+        ordered by "loading". "loading": by the component in which a variable has its largest magnitude, and
+        there from positive to negative. "given": as in the data.
     {axes}
-        Its figure has the color bar too.
+        The figure also has a color bar.
 
     {wrong}
-        For components that are not there, an order that is not, or names that are not p strings.
+        If there are no such components or no such order, or `names` is not a sequence of p strings.
     {no_matplotlib}
 
     References
@@ -191,20 +193,22 @@ def images(
     components: int | Sequence[int] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Each loading as an image, side by side in one Axes, on one symmetric scale of colors; zeros are blank.
+    """Draw each loading as an image, side by side in one Axes.
+
+    All images share one symmetric scale of colors. Zeros are blank.
 
     Parameters
     ----------
     result : object with `loadings`, or array-like of shape (p, r) or (p,)
         Variables are the pixels, row by row.
     shape : (int, int)
-        Rows and columns of an image; the product is p.
+        Numbers of rows and columns of an image; their product must be p.
     {components}
     {axes}
-        Its `images` are in the order of the components; its figure has the color bar too.
+        Its `images` are in the order of the components. The figure also has a color bar.
 
     {wrong}
-        For components that are not there, or a shape that does not hold p pixels.
+        If there are no such components, or the shape does not have p pixels.
     {no_matplotlib}
 
     {examples}

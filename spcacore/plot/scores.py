@@ -38,31 +38,31 @@ def biplot(
     n_variables: int = 10,
     ax: Axes | None = None,
 ) -> Axes:
-    """The samples by two components, with an arrow for each selected variable.
+    """Draw the scores of the samples on two components, with an arrow for each selected variable.
 
-    A point is a sample, at its scores as `result.transform` gives them: its centered and scaled variables
-    times the loadings. The arrow of variable j ends at `c (v_j1, v_j2)`, its loadings of the two components
-    times one factor c, the same for both directions and all variables, so that the arrows fill the
-    picture. A variable that only one component selects hence has an arrow along that axis, and one that
-    neither selects has none. Both axes have the same unit, so that angles are as they are.
+    A point is a sample; its coordinates are its scores from `result.transform`. The arrow of variable j ends
+    at `c (v_j1, v_j2)`, where v_j1 and v_j2 are its loadings in the two components. The factor c is the same
+    for all variables, and makes the arrows fill the picture. A variable that only one component selects has
+    an arrow along that axis; a variable that neither selects has no arrow. Both axes have the same scale, so
+    that angles are not distorted.
 
     Parameters
     ----------
     result : object with `loadings`, or array-like of shape (p, r)
     scores_or_X : array-like of shape (n, r), or data of shape (n, p)
-        The scores of all components, or the data to compute them from (dense or sparse) by the `transform` of
-        the result. A matrix of p columns is taken as data.
+        The scores of all components, or the data (dense or sparse), from which `result.transform` computes
+        the scores. A matrix of p columns is taken as data.
     components : (int, int), default (0, 1)
-        To the right, and up.
+        The components on the horizontal and on the vertical axis.
     labels : array-like of shape (n,), optional
-        Classes of the samples, at most 32, for the colors.
+        Classes of the samples, at most 32, which give the colors.
     {names}
     n_variables : int, default 10
-        At most so many arrows, the longest.
+        How many arrows to draw, at most: the longest ones.
     {axes}
 
     {wrong}
-        For components that are not there, or shapes that do not match.
+        If there are no such components, or shapes do not match.
     {no_matplotlib}
 
     References

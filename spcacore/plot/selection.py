@@ -44,25 +44,29 @@ def path(
     chosen: float | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """What sparsity costs: variance, or a score with its standard errors, against cardinality or penalty.
+    """Draw what sparsity costs: variance, or a score with standard errors, against cardinality or penalty.
 
-    Of a `SparsityPath`, the share of the variance that all components explain together and, for up to six,
-    that of each; the dashed line is what as many ordinary principal components explain. Of a
-    `SparsitySelection`, the score with error bars of one standard error, the best value, and the one chosen:
-    with the one-standard-error rule, the sparsest whose score reaches the dashed line, the best score less
-    its standard error. (A number of components by permutation counts those above permuted data, where the
-    dashed line is then.) The axis is logarithmic where values span more than a factor of 32.
+    For a `SparsityPath`, it draws the share of the variance that all components explain together, and for up
+    to six components that of each. The dashed line is the share of the same number of ordinary principal
+    components.
+
+    For a `SparsitySelection`, it draws the score with error bars of one standard error, and marks the best
+    value and the chosen one. With the one-standard-error rule, the chosen value is the sparsest one whose
+    score reaches the dashed line: the best score minus its standard error. If permutations choose the number
+    of components, the dashed line is the level of permuted data.
+
+    The axis is logarithmic if the values span more than a factor of 32.
 
     Parameters
     ----------
     path_or_selection : SparsityPath or SparsitySelection
         From `sparsity_path`, `select_sparsity` or `select_n_components`.
     chosen : float, optional
-        One of the values, to be marked. Default: what a selection chose; on a path, none.
+        The value to mark. Default: the value that a selection chose; for a path, none.
     {axes}
 
     {wrong}
-        For anything else, or a chosen value that is not there.
+        If the object is of another type, or `chosen` is not one of the values.
     {no_matplotlib}
 
     References

@@ -39,28 +39,29 @@ def scree(
     scale: bool | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """The share of the variance of each component and of all up to it, beside ordinary principal components.
+    """Draw the shares of the variance of the components, beside those of ordinary principal components.
 
-    Shares of sparse components are additional variances (`explained_variance`, definition "cumulative"), so
-    that their sums are what components explain together; no r components explain more than the first r
-    ordinary ones, whose shares are the r largest eigenvalues of the covariance matrix over its trace.
+    Bars show the share of each component, and lines the cumulative shares. Shares of sparse components are
+    additional variances (`explained_variance`, definition "cumulative"), so their sum is what the components
+    explain together. No r components explain more than the first r ordinary ones, whose shares are the r
+    largest eigenvalues of the covariance matrix divided by its trace.
 
     Parameters
     ----------
     result : object with `loadings`, or array-like of shape (p, r) or (p,)
-        Its own shares are drawn where it has them; else X is needed.
+        If the result has no shares of its own, X is needed.
     X : array-like of shape (n, p), sparse matrix, optional
-        The data, or the covariance, which the result was computed from. Ordinary principal components are
-        drawn if it is given.
+        The data, or the covariance, from which the result was computed. If you give it, ordinary principal
+        components are drawn.
     dense : array-like, optional
-        Shares of ordinary principal components, if they are known: numbers in [0, 1], not cumulated.
+        Shares of ordinary principal components, if you know them: numbers in [0, 1], not cumulative.
     kind : {"data", "covariance"}, optional
     center, scale : bool, optional
-        How to read X, as in `sparse_pca`. Default: as the result says, else "data", True, False.
+        How to read X, as in `sparse_pca`. Default: as the result was computed, else "data", True, False.
     {axes}
 
     {wrong}
-        For an X that is not the one of the result, both X and dense, or no known shares.
+        If X is not the matrix of the result, if both X and dense are given, or if no shares are known.
     {no_matplotlib}
 
     References
@@ -86,7 +87,7 @@ def scree(
     shares = drawing.variance_shares(result, r)
     if X is None:
         if any(option is not None for option in options.values()):
-            raise ValueError("kind, center and scale say how to read X, and there is no X")
+            raise ValueError("kind, center and scale say how to read X, but X is not given")
         if shares is None:
             raise ValueError("the result has no explained_variance_ratio: pass X")
     ordinary = None if dense is None else _known_shares(dense)[:r]
@@ -131,22 +132,22 @@ def scree(
 
 @filled(drawing.PARAGRAPHS)
 def comparison(results: Comparison, *, definition: str = "cumulative", ax: Axes | None = None) -> Axes:
-    """What each component of several results explains, those matched with each other side by side.
+    """Draw the variance of the components of several results, with matched components side by side.
 
-    Groups of bars are in the order of the components of the reference; after them come components that are
-    matched with none. Behind each group stands the ordinary principal component of the same number, where its
-    share is known.
+    Groups of bars are in the order of the components of the reference, followed by components without a
+    match. Behind each group is a bar for the ordinary principal component of the same number, if its share is
+    known.
 
     Parameters
     ----------
     results : Comparison
         From `spcacore.compare`.
     definition : str, default "cumulative"
-        Of the variance, one of those of `explained_variance`.
+        Definition of the variance, one of those of the function `explained_variance`.
     {axes}
 
     {wrong}
-        For what is not a comparison, or a definition that it does not have.
+        If `results` is not a comparison, or there is no such definition.
     {no_matplotlib}
 
     {examples}

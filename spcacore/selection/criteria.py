@@ -59,24 +59,20 @@ class SparsitySelection(ByValue):
         The values, from the sparsest to the densest; numbers of components start at 0.
     score : ndarray of shape (m,)
         Larger is better. "cv": the share of the variance of left-out entries that is predicted, averaged over
-        folds and repeats. "permutation": the logarithm of the share explained, less its mean after
-        permutations; for a number of components t, the same for the t-th component, whose share is of the
-        variance that the earlier ones leave. "sparseness": the index of sparseness. "bic": the log-likelihood
-        less the costs of parameters, over n. "stability": the agreement of half-samples, averaged over
-        components.
+        folds and repeats. "permutation": the logarithm of the share explained, minus its mean after
+        permutations; for a number of components t, the share of the t-th in the variance that the earlier
+        ones leave. "sparseness": the index of sparseness. "bic": the log-likelihood minus the cost of the
+        parameters, divided by n. "stability": the agreement of half-samples, averaged over components.
     standard_error : ndarray of shape (m,) or None
         The standard error of the score; None for the last three criteria.
     scores : ndarray of shape (runs, m) or None
-        "cv": the scores of each fold of each repeat. "permutation": the logarithms of the shares after each
-        permutation.
+        "cv": the scores of each fold and repeat. "permutation": logarithms of the shares after permutations.
     best : int or float
         The value with the best score. For a number of components by permutation, see `select_n_components`.
     one_se : int or float
         The sparsest value (the fewest components) whose score is within one standard error of the best.
-    chosen : int or float
-        One of these two, as the rule says.
-    chosen_index : int
-        The index of the chosen value among the values.
+    chosen, chosen_index : int or float, and int
+        One of these two, by the rule, and its index among the values.
     rule : {"one_se", "best"}
     result : SparsePCAResult or None
         The components of all the data at the chosen value; None for no component.
@@ -85,6 +81,14 @@ class SparsitySelection(ByValue):
     earlier : tuple of SparsitySelection
         Where grids differ by component, the selections for all components but the last. The other attributes
         are those of the last, given the values chosen for the earlier components.
+
+    Examples
+    --------
+    >>> import spcacore
+    >>> X, planted = spcacore.datasets.make_spiked(100, 50, cardinality=5, rng=0)
+    >>> found = spcacore.select_sparsity(X, cardinality=[2, 5, 20])
+    >>> found.chosen, found.result.cardinality.tolist()
+    (5, [5])
     """
 
     parameter: str
@@ -239,11 +243,11 @@ def select_sparsity(
         "cv": the share of the variance of left-out entries that is predicted. A model is fitted to the rows
         outside of a fold, and each entry of the fold is predicted from the other entries of its row; with
         ``scale=True``, variables that are constant outside of the fold are left out. "permutation": the gap
-        between the share explained and what is explained after the entries of each column are permuted, in
-        logarithms. "sparseness": the index of sparseness, which needs no more than the path, and for many
-        variables mostly counts zeros. "bic": Schwarz's criterion of the components as a normal model with
-        noise, where each nonzero costs `log(n)/2`; it needs no more than the path of data. "stability": how
-        well half-samples agree on the variables, beyond chance (`Stability.agreement`).
+        between the share explained and the share after the entries of each column are permuted, in
+        logarithms. "sparseness": the index of sparseness. It needs only the path, and for many variables it
+        mostly counts zeros. "bic": Schwarz's criterion for the components as a normal model with noise, where
+        each nonzero costs `log(n)/2`. It needs only the path. "stability": how well half-samples agree on the
+        variables, beyond chance (`Stability.agreement`).
     rule : {"one_se", "best"}, default "one_se"
         The sparsest value whose score is within one standard error of the best, or the best.
     n_folds : int, default 5
@@ -319,7 +323,7 @@ def select_sparsity(
         if method is not None or deflation is not None or kind != "data":
             raise TypeError(f"method, deflation and kind are for sparse_pca, not for model={model!r}")
         if model == "sma" and criterion == "stability":
-            raise ValueError("criterion='stability' does not go with 'sma', which takes no resamples")
+            raise ValueError("criterion='stability' cannot be combined with 'sma', which takes no resamples")
         plan = ModelPlan(model, X, n_components, given, center, scale, rng, options)
     if criterion == "bic":
         _refuse_likelihood(plan)
@@ -404,9 +408,9 @@ def select_n_components(
         `sparse_pca`.
     criterion : {"cv", "permutation"}, default "cv"
         "cv": as in `select_sparsity`; no component at all has the score 0. "permutation": parallel analysis.
-        The share that a component explains of what the earlier ones leave is compared with the same after the
-        entries of each column are permuted; "best" counts components until one falls below the mean of the
-        permuted shares, "one_se" until one is less than two standard deviations above that mean.
+        A component explains a share of the variance that the earlier ones leave; it is compared with its
+        share after the entries of each column are permuted. "best" counts components until one falls below
+        the mean of the permuted shares, "one_se" until one is less than two standard deviations above it.
     rule : {"one_se", "best"}, default "one_se"
     n_folds, n_repeats, n_permutations, n_jobs, rng, callback
         As in `select_sparsity`.
@@ -518,7 +522,7 @@ def _permutations(plan: Plan, count: int, threads: int, progress: ProgressCounte
 def _refuse_likelihood(plan: Plan) -> None:
     """Where the number of samples, or what they vary by, is not known."""
     if plan.kind != "data":
-        raise ValueError("criterion='bic' needs data: how many samples a covariance stands for is not known")
+        raise ValueError("criterion='bic' needs data: the number of samples behind a covariance is not known")
     if plan.problem.diagonal is None:
         raise TypeError("X must have entries for criterion='bic'; an operator offers only products")
 
@@ -577,7 +581,7 @@ class ProgressCounter:
 def _as_rows(X: Any, kind: str, criterion: str, n_folds: int) -> Any:
     """X as an array, CSR matrix or row blocks, whose rows can be taken."""
     if check_choice(kind, "kind", ("data", "covariance")) != "data":
-        raise ValueError(f"criterion={criterion!r} needs data; a covariance goes with 'sparseness'")
+        raise ValueError(f"criterion={criterion!r} needs data; for a covariance, use 'sparseness'")
     if is_row_blocks(X) and criterion == "permutation":
         raise TypeError(
             "criterion='permutation' needs the data in memory, and X is in blocks of rows: use 'cv'"

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from .._docstrings import NO_PANDAS, filled
 from .._limits import ALL_VECTORS_ORDER
 from .._messages import counted
 from .._types import Array, MatrixLike, RandomSource
@@ -50,6 +51,19 @@ ADJUSTMENTS = ("none", "holm", "bonferroni")
 Callback = Callable[[SelectionProgress], object]
 
 
+@filled(
+    {
+        "example": (
+            "Examples\n"
+            "--------\n"
+            ">>> import numpy as np, spcacore\n"
+            ">>> means = np.kron([[9.0, 1.0], [1.0, 9.0]], np.ones((30, 20)))\n"
+            ">>> X = np.random.default_rng(0).poisson(means)\n"
+            ">>> found = spcacore.cross_validated_eigenvalues(X, 4)"
+        ),
+        "no_pandas": NO_PANDAS,
+    }
+)
 @dataclass(frozen=True, eq=False, repr=False)
 class CrossValidatedEigenvalues:
     """Singular values of directions in data that did not choose them, from `cross_validated_eigenvalues`.
@@ -72,6 +86,10 @@ class CrossValidatedEigenvalues:
     kind : {"counts", "graph", "normal"}
     noise : float or None
         s, of normal entries.
+
+    {example}
+    >>> found.chosen, found.values.shape
+    (2, (4,))
     """
 
     values: Array
@@ -92,10 +110,11 @@ class CrossValidatedEigenvalues:
         pandas.DataFrame
             value, statistic, p_value, adjusted, chosen.
 
-        Raises
-        ------
-        ImportError
-            Without pandas.
+        {no_pandas}
+
+        {example}
+        >>> found.to_frame()["chosen"].tolist()
+        [True, True, False, False]
         """
         columns = {
             "value": self.values, "statistic": self.statistic, "p_value": self.p_value,
@@ -187,7 +206,7 @@ def cross_validated_eigenvalues(
             raise ValueError("scale='degree' is for counts and graphs")
     if noise is not None:
         if kind != "normal":
-            raise ValueError("noise goes with kind='normal': counts have a variance of their own")
+            raise ValueError("noise is for kind='normal': counts have a variance of their own")
         noise = _inside(noise, "noise", math.inf)
     share, level = _inside(share, "share", 1), _inside(level, "level", 1)
     n_splits, hook = integer(n_splits, "n_splits", 1), check_callback(callback)
@@ -252,16 +271,16 @@ def _checked(X: Any, kind: str) -> Any:
     if kind == "normal":
         return rows
     if (entries < 0).any() or (entries != np.floor(entries)).any():
-        raise ValueError("X must have counts, whole numbers from 0 on; real numbers go with kind='normal'")
+        raise ValueError("X must have counts, whole numbers from 0 on; for real numbers, use kind='normal'")
     if entries.max(initial=0) >= 2**53:
         raise ValueError("X has counts of 2^53 or more, which float64 does not hold")
     if not entries.any():
-        raise ValueError("X has no entry but zeros")
+        raise ValueError("X has only zeros")
     if kind == "graph":
         if rows.shape[0] != rows.shape[1]:
-            raise ValueError(f"a graph must be square, not of shape {rows.shape}; go on with kind='counts'")
+            raise ValueError(f"a graph must be square, not of shape {rows.shape}; use kind='counts'")
         if (abs(rows - rows.T)).max() > 0:
-            raise ValueError("a graph must be symmetric; a directed one goes with kind='counts'")
+            raise ValueError("a graph must be symmetric; for a directed graph, use kind='counts'")
     return rows
 
 

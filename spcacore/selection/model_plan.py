@@ -43,9 +43,9 @@ class ModelPlan(Plan):
         rng: Any, options: dict[str, Any],
     ):  # fmt: skip
         if options.get("sample_weight") is not None:
-            raise TypeError("sample_weight is not taken here: folds and permutations weigh all rows alike")
+            raise TypeError("sample_weight cannot be used here: folds and permutations weigh all rows alike")
         if not isinstance(center, bool) or not isinstance(scale, bool):
-            raise TypeError("center and scale must be True or False where the sparsity is chosen")
+            raise TypeError("center and scale must be True or False when the sparsity is chosen")
         self.function, taken = MODELS[model]
         named = [name for name in given if given[name] is not None]
         self.parameter = named[0] if len(named) == 1 else taken[0]

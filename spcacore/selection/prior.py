@@ -32,6 +32,14 @@ class PriorSelection:
     evidence : ndarray of shape (m,)
         For each prior, the sum of the gains of its components, see `StructuredPCAResult`.
     results : tuple of m StructuredPCAResults
+
+    Examples
+    --------
+    >>> import spcacore
+    >>> X, planted = spcacore.datasets.make_spiked(15, 60, cardinality=20, variances=(9,), rng=0)
+    >>> priors = {"none": None, "smooth": {"prior_precision": spcacore.grid_laplacian((60,))}}
+    >>> spcacore.select_prior(X, priors, 1).best
+    'smooth'
     """
 
     names: tuple[str, ...]
@@ -67,19 +75,19 @@ def select_prior(
 ) -> PriorSelection:
     """Compare priors of the loadings by the free energy of `oppca` or `soppca`.
 
-    The free energy of a component is the logarithm of the density of the deflated data given the weights of
+    The free energy of a component is the logarithm of the density of the deflated data given the scores of
     the samples, with the loading integrated out under its prior. The gain of a component is its free energy
-    less that of noise alone, less log(p)/2 for each weight and, with a cardinality, less the logarithm of the
-    number of supports. The evidence for a prior is the sum of the gains of all components. A multiple of a
-    covariance is the same prior.
+    minus that of noise alone, minus log(p)/2 for each score and, with a cardinality, minus the logarithm of
+    the number of supports. The evidence for a prior is the sum of the gains of all components. Multiples of a
+    covariance are the same prior.
 
     Parameters
     ----------
     X : array-like of shape (n, p) or sparse matrix
         As in `oppca`.
     priors : mapping of names to mappings
-        Each has `prior_covariance` or `prior_precision`, as `oppca` takes them; an empty one, or None, stands
-        for C = I.
+        Each has `prior_covariance` or `prior_precision`, as in `oppca`. An empty mapping, or None, stands for
+        C = I.
     n_components : int, optional
         The number of components for each prior. Default: all that raise its free energy, and at least one.
     cardinality : int, optional
@@ -97,9 +105,9 @@ def select_prior(
     Raises
     ------
     ValueError, TypeError
-        As in `oppca`; for no priors, or a prior with any option other than these two.
+        As in `oppca`; also if there are no priors, or a prior has other options.
     RuntimeError
-        Where the callback ends the comparison before two priors are done.
+        If the callback ends the comparison before two priors are done.
 
     References
     ----------

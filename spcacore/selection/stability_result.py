@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._docstrings import NO_PANDAS, filled
 from .._limits import QUANTILE_ENTRIES
 from .._messages import counted
 from .._types import Array
@@ -26,6 +27,11 @@ __all__ = ["Stability", "assembled", "false_selections", "least_threshold", "mat
 __dir__ = __all__.copy
 
 
+@filled(
+    {
+        "no_pandas": NO_PANDAS,
+    }
+)
 @dataclass(frozen=True, eq=False, repr=False)
 class Stability:
     """How often each variable is chosen again, from `stability`.
@@ -44,7 +50,7 @@ class Stability:
     average_any : float
         The average number of variables in at least one component.
     threshold : ndarray of shape (r,)
-        The frequency from which a variable is stable; inf where no frequency has a bound as small as
+        A variable is stable if its frequency is at least this. inf if no frequency has a bound as small as
         `max_false`.
     any_threshold : float
         The same for `any_frequency`.
@@ -68,14 +74,22 @@ class Stability:
     model : str
     resampling : {"complementary", "half", "bootstrap"}
     assumption : {"none", "unimodal", "r-concave"}
-        What the bounds assume of the frequencies of false variables.
+        What the bounds assume about the frequencies of false variables.
     level : float
     max_false : float
     n_samples : int
     names : tuple of str or None
-        Names of the variables, when the input had any; of "sparse_cca" of those of X, then of Y.
+        Names of the variables, if the input had any; for "sparse_cca" those of X, then those of Y.
     chosen : tuple of B tuples of r ndarrays, int
         The variables of each component of each resample, ascending.
+
+    Examples
+    --------
+    >>> import spcacore
+    >>> X, planted = spcacore.datasets.make_spiked(100, 50, cardinality=5, variances=(9,), rng=0)
+    >>> found = spcacore.stability(X, 1, cardinality=5, n_resamples=20)
+    >>> found.selection_frequency.shape, found.stable[:, 0].nonzero()[0].tolist()
+    ((50, 1), [0, 1, 2, 3, 4])
     """
 
     selection_frequency: Array
@@ -258,10 +272,15 @@ class Stability:
             Index: the variable; columns: component (from 1), loading, frequency, low, high, stable. The most
             frequent first in each component.
 
-        Raises
-        ------
-        ImportError
-            Without pandas.
+        {no_pandas}
+
+        Examples
+        --------
+        >>> import spcacore
+        >>> X, planted = spcacore.datasets.make_spiked(100, 50, cardinality=5, variances=(9,), rng=0)
+        >>> found = spcacore.stability(X, 1, cardinality=5, n_resamples=20)
+        >>> int(found.to_frame()["stable"].sum())
+        5
         """
         rows = self.rows()
         names = labels(self.names, len(self.loadings))
@@ -276,7 +295,19 @@ class Stability:
         return frame(columns, [names[j] for _, j in rows], "variable")
 
     def rows(self) -> list[tuple[int, int]]:
-        """Component and variable wherever one is ever chosen, the most frequent first in each component."""
+        """Pairs of a component and a variable that it ever selects, the most frequent variables first.
+
+        Returns
+        -------
+        list of (int, int)
+
+        Examples
+        --------
+        >>> import spcacore
+        >>> X, planted = spcacore.datasets.make_spiked(100, 50, cardinality=2, variances=(400,), rng=0)
+        >>> spcacore.stability(X, 1, cardinality=2, n_resamples=20).rows()
+        [(0, 0), (0, 1)]
+        """
         out = []
         for t, frequency in enumerate(self.selection_frequency.T):
             order = np.argsort(-frequency, kind="stable")

@@ -83,7 +83,7 @@ def stability(
     ----------
     X : array-like of shape (n, p), sparse matrix, RowBlocks or dask array
         Data, one row per sample, as the model takes them, without NaN. Samples are assumed to be independent.
-        Blocks of rows do not go with "sparse_cca" and "sparse_lda".
+        Blocks of rows cannot be used with "sparse_cca" and "sparse_lda".
     n_components : int
         r.
     Y : array-like, optional
@@ -236,9 +236,9 @@ def _positive(value: Any, name: str, high: float = np.inf) -> float:
 def _refuse(model: str, Y: Any, options: dict[str, Any]) -> None:
     """What goes with no resample."""
     if options.get("sample_weight") is not None:
-        raise TypeError("sample_weight is not taken here: resamples weigh the rows")
+        raise TypeError("sample_weight cannot be used here: resamples weigh the rows")
     if options.get("certify"):
-        raise TypeError("certify is not taken here: a certificate is for one fit")
+        raise TypeError("certify cannot be used here: a certificate is for one fit")
     if options.get("kind", "data") != "data":
         raise TypeError("kind must be 'data': a covariance has no rows to draw from")
     if model in ("sparse_cca", "sparse_lda"):
@@ -247,7 +247,7 @@ def _refuse(model: str, Y: Any, options: dict[str, Any]) -> None:
                 f"model={model!r} needs Y, the {'labels' if model == 'sparse_lda' else 'other side'}"
             )
     elif Y is not None:
-        raise TypeError(f"Y goes with 'sparse_cca' and 'sparse_lda', not with {model!r}")
+        raise TypeError(f"Y is for 'sparse_cca' and 'sparse_lda', not for {model!r}")
 
 
 def _rows(X: Any, name: str, model: str) -> Any:

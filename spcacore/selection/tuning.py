@@ -72,7 +72,7 @@ class ByValue:
         Raises
         ------
         ImportError
-            Without pandas.
+            If pandas is not installed.
         """
         return frame(self._columns(), self._index(), self.parameter)
 
@@ -108,7 +108,15 @@ class SparsityPath(ByValue):
     method, deflation, kind : str
     n_samples : int or None
     names : tuple of str or None
-        Names of the variables, when the input had any.
+        Names of the variables, if the input had any.
+
+    Examples
+    --------
+    >>> import spcacore
+    >>> X, planted = spcacore.datasets.make_spiked(100, 50, cardinality=5, rng=0)
+    >>> path = spcacore.sparsity_path(X, n_components=2, cardinality=[2, 5, 10])
+    >>> path.explained_variance_ratio.shape, path[1].cardinality.tolist()
+    ((3, 2), [5, 5])
     """
 
     parameter: str
@@ -201,7 +209,7 @@ class Plan:
         by_component: bool = False,
     ):
         if options.get("sample_weight") is not None:
-            raise TypeError("sample_weight is not taken here: folds and permutations weigh all rows alike")
+            raise TypeError("sample_weight cannot be used here: folds and permutations weigh all rows alike")
         if options.get("explained") is not None:
             raise TypeError("explained is for sparse_pca: give the values of the sparsity to try")
         if isinstance(n_components, (float, np.floating)):

@@ -21,17 +21,42 @@ __all__ = ["PARAGRAPHS", "Invertible", "Transformer", "as_rng", "by_place", "def
 __dir__ = __all__.copy
 
 _ROWS = "Parameters\n----------\nX : array-like or sparse matrix of shape (m, p)\n"
+_SPIKED = """\
+Examples
+--------
+>>> from spcacore.datasets import make_spiked
+>>> from spcacore.sklearn import {0}
+>>> X, planted = make_spiked(100, 30, cardinality=5, rng=0)
+>>> model = {0}(2).fit(X)"""
 PARAGRAPHS = {
-    "count": "n_components : int or None, default 2\n    In [1, min(n, p)]. None: as many as there can be, "
-    "`min(n - 1, p)` (n without centering).",
+    "count": "n_components : int or None, default 2\n    In [1, min(n, p)]. None: the largest possible "
+    "number, `min(n - 1, p)` (without centering, `min(n, p)`).",
     "center_scale": "center : bool or array-like of shape (p,), default True\n"
+    "    Subtract the means of the variables, or these numbers.\n"
     "scale : bool or array-like of shape (p,), default False\n"
-    "    Divide each variable by its standard deviation.",
+    "    Divide each variable by its standard deviation, or by these positive numbers.",
     "random_state": "random_state : int, RandomState or None, default None\n"
     "    For random starts. None is a fixed seed here, so that results repeat.",
     "features": "n_features_in_ : int\nfeature_names_in_ : ndarray of shape (p,)",
     "noise_variance": "noise_variance_ : float\n"
-    "    Of the model that `score` uses: the mean variance left in all other directions.",
+    "    Noise variance of the model that `score` uses: the mean variance in all other directions.",
+    "spca_example": _SPIKED.format("SparsePCA"),
+    "ppca_example": _SPIKED.format("PPCA"),
+    "structured_example": _SPIKED.format("StructuredPCA"),
+    "wine_example": "Examples\n--------\n>>> from sklearn.datasets import load_wine\n"
+    ">>> from spcacore.sklearn import SparseLDA\n>>> X, y = load_wine(return_X_y=True)\n"
+    ">>> model = SparseLDA(cardinality=3).fit(X, y)",
+    "halves_example": "Examples\n--------\n>>> from sklearn.datasets import load_digits\n"
+    ">>> from spcacore.sklearn import SparseCCA\n>>> images = load_digits().images\n"
+    ">>> X, y = images[:, :, :4].reshape(-1, 32), images[:, :, 4:].reshape(-1, 32)\n"
+    ">>> model = SparseCCA(l1_bound=2).fit(X, y)",
+    "circles_example": "Examples\n--------\n>>> from sklearn.datasets import make_circles\n"
+    ">>> from spcacore.sklearn import KernelPCA\n"
+    ">>> X, y = make_circles(200, factor=0.3, noise=0.05, random_state=0)\n"
+    ">>> model = KernelPCA(2, bandwidth=0.5, ridge=1e-3).fit(X)",
+    "clusters_example": "Examples\n--------\n>>> import numpy as np\n"
+    ">>> from spcacore.sklearn import SparseHierarchical, SparseKMeans\n"
+    ">>> X = np.random.default_rng(0).standard_normal((30, 200))\n>>> X[20:, :10] += 3",
     "fit": "Parameters\n----------\nX : array-like or sparse matrix of shape (n, p)\n"
     "    CSR and CSC matrices are not made dense; float32 stays float32. Nothing is copied.\n"
     "y : ignored\nsample_weight : array-like of shape (n,), optional\n"
@@ -44,10 +69,10 @@ PARAGRAPHS = {
     "missing_to": f"{_ROWS}    NaN entries are missing.\n\nReturns\n-------",
     "scores_to_rows": "Parameters\n----------\nX : array-like of shape (m, r)\n\n"
     "Returns\n-------\nndarray of shape (m, p)",
-    "batches": "Only the mean and the covariance of the rows are kept, p x p numbers: batches of any size,\n"
-    "in any order, give what `fit` finds for all rows, up to rounding. `fit` starts afresh.",
+    "batches": "Only the mean and the covariance of the rows are kept, p x p numbers. Batches of any size,\n"
+    "in any order, give the result of `fit` for all rows, up to rounding. `fit` forgets earlier batches.",
     "no_matrix": "Raises\n------\nValueError\n"
-    "    For more variables than there can be a matrix of, see `fit`; for NaN.",
+    "    If there are too many variables for a p x p matrix (use `fit`), or if X has NaN.",
     "covariance": "Returns\n-------\nndarray of shape (p, p)",
 }
 
@@ -120,10 +145,14 @@ class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         self.n_iter_ = max(1, int(np.max(result.n_iter, initial=1)))
 
     def transform(self, X: MatrixLike) -> NDArray[Any]:
-        """Scores of the rows of X, centered and scaled, times the loadings.
+        """Scores of the rows of X: the centered and scaled rows times the loadings.
 
         {rows_to}
         ndarray of shape (m, r)
+
+        {spca_example}
+        >>> model.transform(X[:5]).shape
+        (5, 2)
         """
         return self._transformed(X)
 
@@ -137,9 +166,15 @@ class Invertible(Transformer):
     """Scores that give rows back."""
 
     def inverse_transform(self, X: MatrixLike) -> NDArray[Any]:
-        """Rows from their scores: of `transform(X)`, the projection of X onto the span of the components.
+        """Rows from their scores.
+
+        For the scores `transform(X)` they are the projection of X onto the span of the components.
 
         {scores_to_rows}
+
+        {spca_example}
+        >>> model.inverse_transform(model.transform(X)).shape
+        (100, 30)
         """
         check_is_fitted(self)
         S = self._scores(X)

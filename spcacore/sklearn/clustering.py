@@ -52,18 +52,18 @@ class _SparseClusters(ClusterMixin, BaseEstimator):
 @filled(PARAGRAPHS)
 @dataclass(eq=False, repr=False)
 class SparseKMeans(_SparseClusters):
-    """K-means on few variables, chosen along with the clusters.
+    """K-means with few variables, which are chosen together with the clusters.
 
-    This is `spcacore.sparse_kmeans`, which explains the parameters and names the paper; put a
-    `StandardScaler` before where units differ.
+    The estimator calls `spcacore.sparse_kmeans`, which explains the parameters and cites the paper. If the
+    variables have different units, put a `StandardScaler` before.
 
     Parameters
     ----------
     n_clusters : int, default 2
-        1 is a single cluster, which rests on no variable.
+        With 1, all samples are in one cluster, and all weights are zero.
     l1_bound : float, optional
-        Of the weights, in [1, sqrt(p)]. Default: what as many equal weights as the root of the number of
-        variables meet. `spcacore.sparse_kmeans_gap` chooses one.
+        Bound on the weights, in [1, sqrt(p)]. Default: the l1 norm of a unit vector of weights in which about
+        sqrt(p) are equal and the others zero. `spcacore.sparse_kmeans_gap` chooses a bound from the data.
     n_init, max_iter
         As in `sparse_kmeans`.
     {random_state}
@@ -74,7 +74,7 @@ class SparseKMeans(_SparseClusters):
         Clusters, numbered from 0 as they first occur.
     cluster_centers_ : ndarray of shape (n_clusters, p)
     weights_ : ndarray of shape (p,)
-        Nonnegative; zero for the variables that are left out.
+        Weights of the variables: nonnegative, and zero for the variables that are not used.
     objective_ : float
         Weighted sum of squares between clusters.
     n_iter_ : int
@@ -105,6 +105,10 @@ class SparseKMeans(_SparseClusters):
         """Find the clusters of the rows of X.
 
         {fit_rows}
+
+        {clusters_example}
+        >>> np.bincount(SparseKMeans(2, l1_bound=3).fit(X).labels_).tolist()
+        [20, 10]
         """
         names = column_names(X)
         rows = self._checked(X, ensure_min_samples=min(2, self.n_clusters))
@@ -127,6 +131,10 @@ class SparseKMeans(_SparseClusters):
 
         {rows_to}
         ndarray of shape (m,)
+
+        {clusters_example}
+        >>> SparseKMeans(2, l1_bound=3).fit(X).predict(X[18:22]).tolist()
+        [0, 0, 1, 1]
         """
         check_is_fitted(self)
         X = self._checked(X, reset=False)
@@ -140,17 +148,18 @@ class SparseKMeans(_SparseClusters):
 @filled(PARAGRAPHS)
 @dataclass(eq=False, repr=False)
 class SparseHierarchical(_SparseClusters):
-    """Hierarchical clustering by a dissimilarity of few variables.
+    """Hierarchical clustering by a dissimilarity that depends on few variables.
 
-    This is `spcacore.sparse_dissimilarity`, which explains the parameters and names the paper, and SciPy's
-    `linkage`.
+    The estimator calls `spcacore.sparse_dissimilarity`, which explains the parameters and cites the paper,
+    and then `linkage` of SciPy.
 
     Parameters
     ----------
     n_clusters : int, default 2
     l1_bound : float, optional
-        Of the weights, in [1, sqrt(p)]. Default: what as many equal weights as the root of the number of
-        variables meet. `spcacore.sparse_dissimilarity_gap` chooses one.
+        Bound on the weights, in [1, sqrt(p)]. Default: the l1 norm of a unit vector of weights in which about
+        sqrt(p) are equal and the others zero. `spcacore.sparse_dissimilarity_gap` chooses a bound from the
+        data.
     metric : {"sqeuclidean", "absolute"}, default "sqeuclidean"
     linkage : {"average", "complete", "single", "weighted"}, default "complete"
     max_iter, tol
@@ -161,9 +170,9 @@ class SparseHierarchical(_SparseClusters):
     labels_ : ndarray of shape (n,)
         Clusters, numbered from 0 as they first occur.
     linkage_ : ndarray of shape (n - 1, 4)
-        The tree, as `scipy.cluster.hierarchy.dendrogram` takes it.
+        The tree, in the format of `scipy.cluster.hierarchy.dendrogram`.
     weights_ : ndarray of shape (p,)
-        Nonnegative; zero for the variables that are left out.
+        Weights of the variables: nonnegative, and zero for the variables that are not used.
     objective_ : float
     n_iter_ : int
     result_ : spcacore.SparseDissimilarity
@@ -192,6 +201,10 @@ class SparseHierarchical(_SparseClusters):
         """Find the clusters of the rows of X.
 
         {fit_rows}
+
+        {clusters_example}
+        >>> np.bincount(SparseHierarchical(2, l1_bound=3).fit(X).labels_).tolist()
+        [20, 10]
         """
         if self.linkage not in LINKAGES:
             raise ValueError(f"linkage must be {listed(map(repr, LINKAGES))}, not {self.linkage!r}")

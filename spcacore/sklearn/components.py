@@ -50,6 +50,10 @@ class Components(CallbackSupportMixin, WeightedBatches, Likelihood):
         """Find the components of X.
 
         {fit}
+
+        {spca_example}
+        >>> model.components_.shape
+        (2, 30)
         """
         self._afresh()
         names = column_names(X)
@@ -108,19 +112,20 @@ class Components(CallbackSupportMixin, WeightedBatches, Likelihood):
 @filled(PARAGRAPHS)
 @dataclass(eq=False, repr=False)
 class SparsePCA(Components):
-    """Sparse principal components, one after the other, each of few variables and large variance.
+    """Sparse principal components, one after another, each with few variables and large variance.
 
-    Each maximizes `x'Ax` subject to `||x|| = 1` and its cardinality, where A is the covariance matrix
-    from which the earlier components have been removed. This is `spcacore.sparse_pca`, which explains the
-    parameters in full. Sparse X is centered implicitly and never made dense.
+    Each component maximizes `x'Ax` subject to `||x|| = 1` and a limit on its nonzeros, where A is the
+    covariance matrix from which the earlier components have been removed. The estimator calls
+    `spcacore.sparse_pca`, which explains the parameters in full. Sparse X is centered implicitly and never
+    made dense.
 
     Parameters
     ----------
     {count}
     cardinality, l1_bound, penalty : number or sequence of numbers, optional
-        How sparse every component, or each, is to be; just the one that the method takes. Default: for
-        methods that take a cardinality the root of the number of variables, rounded up; for those that take
-        an l1 bound, that which as many equal loadings meet. "gpower" must be given its penalty.
+        How sparse the components are: one number for all, or one for each. Give only the one that the method
+        takes. The default cardinality is the square root of the number of variables, rounded up; the default
+        l1 bound is the l1 norm of a component with as many equal loadings. "gpower" has no default penalty.
     explained, explained_of, objective, method, deflation, constraint, refine, certify, start, n_starts
         As in `sparse_pca`.
     max_iter, tol, renormalize
@@ -137,21 +142,21 @@ class SparsePCA(Components):
     Attributes
     ----------
     components_ : ndarray of shape (r, p)
-        One unit row a component; in each, the entry of largest magnitude is positive.
+        A row of unit length for each component. In each row the entry of largest magnitude is positive.
     explained_variance_ : ndarray of shape (r,)
-        Additional variance of each component given the earlier ones: the sum is the variance of the
-        projection onto their span or, with objective "least_squares", that of all variables by regression on
-        the scores. `spcacore.explained_variance` has other definitions.
+        Additional variance of each component given the earlier ones. The sum is the variance of the
+        projection onto the span of all components. With objective "least_squares", it is the variance of all
+        variables that a regression on the scores explains. See `spcacore.explained_variance`.
     explained_variance_ratio_ : ndarray of shape (r,)
         The same as a proportion of the total variance.
     {noise_variance}
     mean_, scale_ : ndarray of shape (p,) or None
     n_components_ : int
-        Components found: fewer than asked for, after a RuntimeWarning, where no variance is left.
+        Number of components found. If no variance is left, it is less than requested, with a RuntimeWarning.
     n_iter_ : int
-        Iterations of the component that took most.
+        Largest number of iterations of a component.
     result_ : SparsePCAResult
-        With the cardinalities, the iterations of each component, bounds, and the screening.
+        The full result: cardinalities, iterations of each component, bounds, and screening.
     {features}
 
     See Also
@@ -248,17 +253,17 @@ class SPCA(Components):
     """Sparse principal components as a regression, all at once.
 
     Minimizes `sum_i ||x_i - V B'x_i||^2 + ridge sum_j ||b_j||^2 + sum_j penalty_j ||b_j||_1` over B and
-    V with `V'V = I`; the components are the columns of B at unit length. This is `spcacore.spca`, which
-    explains the parameters in full.
+    V with `V'V = I`. The components are the columns of B at unit length. The estimator calls
+    `spcacore.spca`, which explains the parameters in full.
 
     Parameters
     ----------
     {count}
     cardinality : int or sequence of ints, optional
-        Nonzeros of each component. Default, without a penalty: the root of the number of variables,
+        Nonzeros of each component. Default, without a penalty: the square root of the number of variables,
         rounded up.
     penalty : float or sequence of floats, optional
-        Of the l1 norms, instead of `cardinality`.
+        Instead of `cardinality`: the penalty on the l1 norms.
     ridge, start, max_iter, tol
         As in `spca`.
     include, exclude, groups, nonnegative
@@ -268,10 +273,10 @@ class SPCA(Components):
     Attributes
     ----------
     components_ : ndarray of shape (r, p)
-        Rows of unit length, or zero; in each, the entry of largest magnitude is positive.
+        Rows of unit length, or zero. In each row the entry of largest magnitude is positive.
     explained_variance_, explained_variance_ratio_ : ndarray of shape (r,)
-        Additional variance of each component given the earlier ones, as in `SparsePCA`;
-        `result_.adjusted_variance` has that of the paper.
+        Additional variance of each component given the earlier ones, as in `SparsePCA`.
+        `result_.adjusted_variance` has the variance as the paper defines it.
     {noise_variance}
     mean_, scale_ : ndarray of shape (p,) or None
     n_components_ : int
@@ -351,14 +356,14 @@ def _divided(value: Any, by: float) -> Any:
 class SCA(Components):
     """Sparse component analysis: sparse loadings Y of a rotated basis, all at once.
 
-    Maximizes `||Z'XY||_F` over scores `Z'Z = I` and loadings with `sum |y_ij| <= l1_bound`. This is
-    `spcacore.sca`, which explains the parameters in full.
+    Maximizes `||Z'XY||_F` over scores Z with `Z'Z = I` and loadings Y with `sum |y_ij| <= l1_bound`. The
+    estimator calls `spcacore.sca`, which explains the parameters in full.
 
     Parameters
     ----------
     {count}
     l1_bound : float, optional
-        Positive, at most `r sqrt(p)`, of all loadings together. Default: `sqrt(p r)`.
+        Bound on all loadings together, positive, at most `r sqrt(p)`. Default: `sqrt(p r)`.
     rotation : {"varimax", "l1", "none"}, default "varimax"
     threshold : {"soft", "hard"}, default "soft"
     start, max_iter, tol
@@ -368,7 +373,7 @@ class SCA(Components):
     Attributes
     ----------
     components_ : ndarray of shape (r, p)
-        As they were shrunk, not of unit length, by the variance of their scores.
+        The loadings after thresholding, not of unit length, in order of the variance of their scores.
     explained_variance_, explained_variance_ratio_ : ndarray of shape (r,)
         Additional variance of each component given the earlier ones, as in `SparsePCA`.
     {noise_variance}

@@ -27,13 +27,13 @@ __dir__ = __all__.copy
 class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Kernel PCA: principal components of the data in the space that a kernel maps to.
 
-    With `random_features` the time grows with the number of samples, not with its square. This is
-    `spcacore.kernel_pca`, which explains the parameters in full.
+    With `random_features`, the time grows with the number of samples, not with its square. The estimator
+    calls `spcacore.kernel_pca`, which explains the parameters in full.
 
     Parameters
     ----------
     n_components : int, default 2
-        At most n - 1, and the rank of the centered kernel matrix.
+        At most n - 1, and at most the rank of the centered kernel matrix.
     kernel : {"rbf", "linear", "polynomial", "sigmoid", "precomputed"} or callable, default "rbf"
     bandwidth, degree, gamma, coef0, random_features, ridge, solver, memory_limit
         As in `kernel_pca`. `inverse_transform` needs a `ridge`.
@@ -42,9 +42,9 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     Attributes
     ----------
     eigenvalues_ : ndarray of shape (r,)
-        Of the centered kernel matrix, the largest first.
+        Eigenvalues of the centered kernel matrix, the largest first.
     explained_variance_ratio_ : ndarray of shape (r,) or None
-        As proportions of its trace; None where that is not known.
+        Eigenvalues as proportions of the trace of that matrix. None if the trace is unknown.
     n_components_ : int
     result_ : KernelPCAResult
     {features}
@@ -101,6 +101,10 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         Returns
         -------
         self
+
+        {circles_example}
+        >>> model.n_components_
+        2
         """
         names = column_names(X)
         X = self._checked(X, ensure_min_samples=2)
@@ -126,19 +130,27 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         Parameters
         ----------
         X : array-like or sparse matrix of shape (m, p)
-            With ``kernel="precomputed"`` the kernels with the training rows, (m, n).
+            With ``kernel="precomputed"`` the kernel between these rows and the training rows, (m, n).
 
         Returns
         -------
         ndarray of shape (m, r)
+
+        {circles_example}
+        >>> model.transform(X[:5]).shape
+        (5, 2)
         """
         check_is_fitted(self)
         return self.result_.transform(self._checked(X, reset=False))
 
     def inverse_transform(self, X: ArrayLike) -> NDArray[Any]:
-        """Approximate pre-images: rows whose scores are near the given ones; needs a `ridge`.
+        """Approximate pre-images: rows whose scores are near the given ones. This needs a `ridge`.
 
         {scores_to_rows}
+
+        {circles_example}
+        >>> model.inverse_transform(model.transform(X[:5])).shape
+        (5, 2)
         """
         check_is_fitted(self)
         return self.result_.inverse_transform(X)

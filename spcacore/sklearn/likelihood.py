@@ -171,8 +171,8 @@ class Likelihood(Invertible):
     def score_samples(self, X: MatrixLike) -> NDArray[np.float64]:
         """Log-density of each row of X in the model of the components and noise.
 
-        The model has covariance `W W' + s2 I`, with W in the span of the components and both fitted to the
-        training data; with ``scale=True`` that of the scaled variables.
+        The model has covariance `W W' + s2 I`, with W in the span of the components. W and s2 are fitted to
+        the training data. With ``scale=True`` this is the covariance of the scaled variables.
 
         {rows_to}
         ndarray of shape (m,)
@@ -180,7 +180,11 @@ class Likelihood(Invertible):
         Raises
         ------
         ValueError
-            When the components leave no noise, so that the covariance is singular.
+            If the components leave no noise, so that the covariance is singular.
+
+        {spca_example}
+        >>> model.score_samples(X[:5]).shape
+        (5,)
         """
         X = self._new(X)
         return self._density.log_density(X)
@@ -188,8 +192,8 @@ class Likelihood(Invertible):
     def score(self, X: MatrixLike, y: object = None) -> float:
         """Mean log-density of the rows of X, see `score_samples`.
 
-        Of rows held out, it is largest near the right number of variables: too few leave variance to the
-        noise, too many fit the training rows.
+        For held-out rows, it is largest near the right number of variables. Components with too few variables
+        leave variance to the noise; components with too many overfit the training rows.
 
         Parameters
         ----------
@@ -199,6 +203,10 @@ class Likelihood(Invertible):
         Returns
         -------
         float
+
+        {spca_example}
+        >>> bool(model.score(X) > SparsePCA(1).fit(X).score(X))
+        True
         """
         return float(np.mean(self.score_samples(X)))
 
@@ -206,6 +214,10 @@ class Likelihood(Invertible):
         """The covariance of the model that `score` uses.
 
         {covariance}
+
+        {spca_example}
+        >>> model.get_covariance().shape
+        (30, 30)
         """
         check_is_fitted(self)
         return self._density.covariance()

@@ -27,9 +27,9 @@ __dir__ = __all__.copy
 class PPCA(WeightedBatches, Likelihood):
     """Probabilistic principal components by maximum likelihood, also with missing entries.
 
-    Maximizes `sum_i log N(x_i; mu, W W' + s2 I)` over mu, W (p x r) and s2; where entries are missing
-    (NaN), the likelihood of the observed ones. The components are dense. This is `spcacore.ppca`, which
-    explains the parameters in full.
+    Maximizes `sum_i log N(x_i; mu, W W' + s2 I)` over mu, W (p x r) and s2. If entries are missing (NaN), it
+    maximizes the likelihood of the observed ones. The components are not sparse. The estimator calls
+    `spcacore.ppca`, which explains the parameters in full.
 
     Parameters
     ----------
@@ -39,28 +39,28 @@ class PPCA(WeightedBatches, Likelihood):
         As in `ppca`.
     center : bool or array-like of shape (p,), default True
     scale : bool or array-like of shape (p,), default False
-        Divide each variable by its standard deviation first.
+        First divide each variable by its standard deviation, or by these positive numbers.
     ddof
         As in `ppca`.
 
     Attributes
     ----------
     components_ : ndarray of shape (r, p)
-        W': orthogonal rows of squared length `explained_variance_ - noise_variance_`;
-        `result_.directions` has them at unit length.
+        W': orthogonal rows of squared length `explained_variance_ - noise_variance_`. `result_.directions`
+        has them at unit length.
     explained_variance_ : ndarray of shape (r,)
-        Variance along each direction, noise included.
+        Variance along each direction, including the noise.
     explained_variance_ratio_ : ndarray of shape (r,)
-        As a proportion of the total variance of the model, `sum explained_variance_ + (p - r) s2`.
+        The same as a proportion of the total variance of the model, `sum explained_variance_ + (p - r) s2`.
     noise_variance_ : float
-        s2: the mean of all other eigenvalues. For n <= p scikit-learn's `PCA` averages only those that are
-        not 0, which is more, and no maximum of the likelihood.
+        s2: the mean of all other eigenvalues. For n <= p, `PCA` of scikit-learn averages only those that are
+        not 0; its value is therefore larger, and does not maximize the likelihood.
     mean_, scale_ : ndarray of shape (p,) or None
     n_components_ : int
     n_iter_ : int
-        1 without missing entries, where the solution is in closed form.
+        1 without missing entries: the solution then has a closed form.
     result_ : PPCAResult
-        With the BIC, samples of the model, and `impute` for missing entries.
+        The full result, with the BIC, `sample`, and `impute` for missing entries.
     {features}
 
     References
@@ -109,6 +109,10 @@ class PPCA(WeightedBatches, Likelihood):
         Returns
         -------
         self
+
+        {ppca_example}
+        >>> model.components_.shape
+        (2, 30)
         """
         self._afresh()
         X, names = self._training(X), column_names(X)
@@ -148,6 +152,10 @@ class PPCA(WeightedBatches, Likelihood):
 
         {missing_to}
         ndarray of shape (m, r)
+
+        {ppca_example}
+        >>> model.transform(X[:5]).shape
+        (5, 2)
         """
         X = self._new(X, finite=False)
         return self.result_.transform(X)
@@ -155,10 +163,14 @@ class PPCA(WeightedBatches, Likelihood):
     def inverse_transform(self, X: MatrixLike) -> NDArray[Any]:
         """Rows from their posterior means: `W (W'W)^-1 (W'W + s2 I) z + mean`.
 
-        Of `transform(X)` that is the projection of X onto the span of the components; `transform` of it
-        gives the posterior means again.
+        For the posterior means `transform(X)`, the rows are the projection of X onto the span of the
+        components; `transform` turns these rows into the posterior means again.
 
         {scores_to_rows}
+
+        {ppca_example}
+        >>> model.inverse_transform(model.transform(X)).shape
+        (100, 30)
         """
         check_is_fitted(self)
         S = self._scores(X)
@@ -175,7 +187,11 @@ class PPCA(WeightedBatches, Likelihood):
         Raises
         ------
         ValueError
-            When the covariance is singular: the components leave no noise.
+            If the components leave no noise, so that the covariance is singular.
+
+        {ppca_example}
+        >>> model.score_samples(X[:5]).shape
+        (5,)
         """
         X = self._new(X, finite=False)
         return self.result_.score_samples(X)
@@ -184,6 +200,11 @@ class PPCA(WeightedBatches, Likelihood):
         """The covariance `W W' + s2 I` of the model.
 
         {covariance}
+
+        {ppca_example}
+        >>> C = model.get_covariance()
+        >>> C.shape, bool(C.trace().round(6) == X.var(axis=0, ddof=1).sum().round(6))
+        ((30, 30), True)
         """
         check_is_fitted(self)
         return self.result_.covariance()

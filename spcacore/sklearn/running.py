@@ -126,12 +126,17 @@ class WeightedBatches(Batches):
     """The same, of rows that may have weights."""
 
     def partial_fit(self, X: MatrixLike, y: object = None, sample_weight: Weights = None) -> Self:
-        """Fit these rows and all of earlier calls.
+        """Fit to these rows together with those of earlier calls.
 
         {batches}
 
         {fit}
 
         {no_matrix}
+
+        {spca_example}
+        >>> parts = SparsePCA(2).partial_fit(X[:60]).partial_fit(X[60:])
+        >>> bool(abs(parts.components_ - model.components_).max() < 1e-6)
+        True
         """
         return self._take(X, sample_weight)

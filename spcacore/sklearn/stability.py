@@ -23,25 +23,25 @@ __dir__ = __all__.copy
 @filled(PARAGRAPHS)
 @dataclass(eq=False, repr=False)
 class StabilitySelector(SelectorMixin, BaseEstimator):
-    """Keeps the variables that components of resamples choose again and again.
+    """Keep the variables that sparse components of many resamples choose again and again.
 
-    A variable is kept where it is stable in at least one component. This is `spcacore.stability` of
-    `sparse_pca`, which explains the parameters and names the papers.
+    A variable is kept if it is stable in at least one component. The estimator calls `spcacore.stability`
+    for `sparse_pca`; that function explains the parameters and cites the papers.
 
     Parameters
     ----------
     n_components : int, default 1
     cardinality : int or sequence of ints, optional
-        Nonzeros of each component. Default, where `options` has no other measure of sparsity: the root of
-        the number of variables, rounded up.
+        Nonzeros of each component. Default, if `options` does not set the sparsity: the square root of the
+        number of variables, rounded up.
     resampling : {"complementary", "half", "bootstrap"}, default "complementary"
     n_resamples : int, default 100
     threshold : float, optional
-        In (0, 1]: the frequency from which a variable is stable. Default: the smallest at which the bound on
-        the expected number of false variables is at most `max_false`.
+        In (0, 1]. A variable is stable if its frequency is at least this. Default: the smallest threshold for
+        which the bound on the expected number of false variables is at most `max_false`.
     max_false : float, default 1
     assumption : {"none", "unimodal", "r-concave"}, optional
-        What the bound assumes of the frequencies of false variables.
+        What the bound assumes about the frequencies of false variables.
     center : bool, default True
     scale : bool, default False
     options : dict, optional
@@ -54,7 +54,7 @@ class StabilitySelector(SelectorMixin, BaseEstimator):
     frequencies_ : ndarray of shape (p,)
         The share of the resamples in which a variable is in at least one component.
     selection_frequencies_ : ndarray of shape (p, r)
-        The same of each component.
+        The same for each component.
     result_ : spcacore.Stability
     {features}
 
@@ -98,6 +98,14 @@ class StabilitySelector(SelectorMixin, BaseEstimator):
         Returns
         -------
         self
+
+        Examples
+        --------
+        >>> from spcacore.datasets import make_spiked
+        >>> from spcacore.sklearn import StabilitySelector
+        >>> X, planted = make_spiked(100, 40, cardinality=5, variances=(9,), rng=0)
+        >>> StabilitySelector(cardinality=5, n_resamples=20).fit(X).transform(X).shape
+        (100, 5)
         """
         rows = validate_data(
             self, X, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32), ensure_min_samples=4

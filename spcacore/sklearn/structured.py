@@ -24,10 +24,11 @@ __dir__ = __all__.copy
 @filled(PARAGRAPHS)
 @dataclass(eq=False, repr=False)
 class StructuredPCA(CallbackSupportMixin, Batches, Invertible):
-    """Probabilistic components whose loadings have a prior, one at a time, of all or of few variables.
+    """Probabilistic components with a prior on their loadings, one at a time, dense or sparse.
 
-    The prior says which variables go together: a graph, a smooth image, groups. This is `spcacore.soppca`
-    or, without a cardinality, `spcacore.oppca`, which explain the parameters in full.
+    The prior says which variables belong together, such as neighbors in a graph or an image, or groups. The
+    estimator calls `spcacore.soppca` or, without a cardinality, `spcacore.oppca`, which explain the
+    parameters in full.
 
     Parameters
     ----------
@@ -36,34 +37,36 @@ class StructuredPCA(CallbackSupportMixin, Batches, Invertible):
     cardinality : int or sequence of ints, optional
         Nonzeros of each loading. Default: loadings are dense.
     prior_covariance, prior_precision, deflation, max_iter, tol
-        As in `soppca`. Default: the identity.
+        As in `soppca`. The default prior is the identity.
     include, exclude, groups
         As in `soppca`; they need a cardinality.
     center : bool, default True
+        Subtract the means of the variables.
     scale : bool, default False
+        Divide each variable by its standard deviation.
     {random_state}
 
     Attributes
     ----------
     components_ : ndarray of shape (r, p)
-        The posterior means at unit length; in each, the entry of largest magnitude is positive.
+        The posterior means at unit length. In each the entry of largest magnitude is positive.
     explained_variance_, explained_variance_ratio_ : ndarray of shape (r,)
         Additional variance of each component given the earlier ones.
     noise_variance_ : float
     mean_, scale_ : ndarray of shape (p,) or None
     n_components_ : int
     n_iter_ : int
-        Iterations of the component that took most.
+        Largest number of iterations of a component.
     result_ : StructuredPCAResult
     {features}
 
     See Also
     --------
-    SparsePCA : Without a prior.
+    SparsePCA : Sparse components without a prior.
 
     Examples
     --------
-    Neighboring pixels of handwritten digits go together:
+    Neighboring pixels of handwritten digits belong together:
 
     >>> from sklearn.datasets import load_digits
     >>> import spcacore
@@ -94,6 +97,10 @@ class StructuredPCA(CallbackSupportMixin, Batches, Invertible):
         """Find the components of X.
 
         {fit_rows}
+
+        {structured_example}
+        >>> model.components_.shape
+        (2, 30)
         """
         self._afresh()
         names = column_names(X)
@@ -106,13 +113,18 @@ class StructuredPCA(CallbackSupportMixin, Batches, Invertible):
         return self
 
     def partial_fit(self, X: MatrixLike, y: object = None) -> Self:
-        """Fit these rows and all of earlier calls.
+        """Fit to these rows together with those of earlier calls.
 
         {batches}
 
         {fit_rows}
 
         {no_matrix}
+
+        {structured_example}
+        >>> parts = StructuredPCA(2).partial_fit(X[:60]).partial_fit(X[60:])
+        >>> bool(abs(parts.components_ - model.components_).max() < 1e-3)
+        True
         """
         return self._take(X, None)
 
@@ -147,18 +159,27 @@ class StructuredPCA(CallbackSupportMixin, Batches, Invertible):
         self.noise_variance_ = result.noise_variance
 
     def transform(self, X: MatrixLike) -> NDArray[Any]:
-        """Weights of the rows of X, one component after the other.
+        """Scores of the rows of X, as `StructuredPCAResult.transform` gives them.
 
         {rows_to}
         ndarray of shape (m, r)
+
+        {structured_example}
+        >>> scores = model.transform(X)
+        >>> scores.shape
+        (100, 2)
         """
         X = self._new(X)
         return self.result_.transform(X)
 
     def inverse_transform(self, X: MatrixLike) -> NDArray[Any]:
-        """Rows from their weights: the weighted sums of the posterior means.
+        """Rows from their scores: sums of the posterior means, weighted by the scores.
 
         {scores_to_rows}
+
+        {structured_example}
+        >>> model.inverse_transform(model.transform(X)).shape
+        (100, 30)
         """
         check_is_fitted(self)
         return self.result_.reconstruct(self._scores(X))

@@ -29,22 +29,22 @@ __dir__ = __all__.copy
 class SparseLDA(ClassifierMixin, Transformer):
     """Sparse linear discriminant analysis: directions of few variables that separate classes.
 
-    Each maximizes `x'S_b x / x'B x` over x with few nonzeros, S_b the scatter between the class means and
-    B the scatter within classes, shrunk if asked; rows go to the nearest centroid in the space of the
-    directions, in the metric of the scatter within. This is `spcacore.sparse_lda`, which explains the
-    parameters in full.
+    Each direction maximizes `x'S_b x / x'B x` over x with few nonzeros. S_b is the scatter between the class
+    means, and B the scatter within classes, which `shrinkage` may regularize. A row is assigned to the
+    nearest centroid in the space of the directions, in the metric of B. The estimator calls
+    `spcacore.sparse_lda`, which explains the parameters in full.
 
     Parameters
     ----------
     n_components : int, optional
         In [1, classes - 1]. Default: `min(classes - 1, p)`.
     cardinality : int or sequence of ints, optional
-        Nonzeros of each direction. Default: the root of the number of variables, rounded up.
+        Nonzeros of each direction. Default: the square root of the number of variables, rounded up.
     priors : array-like of shape (c,), optional
-        Of the classes, in the order of the sorted labels. Default: their shares of y.
+        Prior probabilities of the classes, in the order of the sorted labels. Default: their shares in y.
     shrinkage : None, float or "auto", default None
-        Towards a multiple of the identity. Not invariant to the units of the variables: put a
-        `StandardScaler` before.
+        How far B is shrunk toward a multiple of the identity. The result depends on the units of the
+        variables, so put a `StandardScaler` before.
     method, strategy, swaps, deflation, max_iter, tol
         As in `sparse_lda`.
     {random_state}
@@ -55,13 +55,13 @@ class SparseLDA(ClassifierMixin, Transformer):
     components_ : ndarray of shape (r, p)
         The directions at unit length.
     scalings_ : ndarray of shape (p, r)
-        The same of unit variance within classes; `transform` uses these.
+        The directions, scaled to unit variance within classes; `transform` uses these.
     means_ : ndarray of shape (c, p)
     priors_ : ndarray of shape (c,)
     mean_ : ndarray of shape (p,)
     n_components_ : int
     n_iter_ : int
-        Iterations of the direction that took most.
+        Largest number of iterations of a direction.
     result_ : SparseLDAResult
     {features}
 
@@ -107,6 +107,10 @@ class SparseLDA(ClassifierMixin, Transformer):
         Returns
         -------
         self
+
+        {wine_example}
+        >>> model.components_.shape
+        (2, 13)
         """
         names = column_names(X)
         rows, labels = self._training(X, y)
@@ -127,34 +131,54 @@ class SparseLDA(ClassifierMixin, Transformer):
 
         {rows_to}
         ndarray of shape (m, r)
+
+        {wine_example}
+        >>> scores = model.transform(X)
+        >>> bool(scores[y == 0, 0].min() > scores[y == 2, 0].max())  # the first direction separates these
+        True
         """
         X = self._new(X)
         return self.result_.transform(X)
 
     def decision_function(self, X: MatrixLike) -> NDArray[np.float64]:
-        """`log pi_c - d^2/2`, d the distance to each centroid; of two classes, the second less the first.
+        """`log pi_c - d^2/2` for each class c, where d is the distance to its centroid.
+
+        For two classes: the value of the second class minus that of the first.
 
         {rows_to}
         ndarray of shape (m, c), or (m,) for two classes
+
+        {wine_example}
+        >>> int(model.decision_function(X[:1]).argmax())
+        0
         """
         X = self._new(X)
         values = self.result_.decision_function(X)
         return values[:, 1] - values[:, 0] if len(self.classes_) == 2 else values
 
     def predict(self, X: MatrixLike) -> NDArray[Any]:
-        """The class of largest `decision_function`.
+        """The class with the largest `decision_function`.
 
         {rows_to}
         ndarray of shape (m,)
+
+        {wine_example}
+        >>> model.predict(X[::60]).tolist()
+        [0, 1, 1]
         """
         X = self._new(X)
         return self.result_.predict(X)
 
     def predict_log_proba(self, X: MatrixLike) -> NDArray[np.float64]:
-        """Log-probabilities of the classes.
+        """Logarithms of the probabilities from `predict_proba`.
 
         {rows_to}
         ndarray of shape (m, c)
+
+        {wine_example}
+        >>> logarithms = model.predict_log_proba(X[:5])
+        >>> logarithms.shape, int(logarithms[0].argmax())
+        ((5, 3), 0)
         """
         X = self._new(X)
         values = self.result_.decision_function(X)
@@ -162,10 +186,14 @@ class SparseLDA(ClassifierMixin, Transformer):
         return values - np.log(np.exp(values).sum(axis=1, keepdims=True))
 
     def predict_proba(self, X: MatrixLike) -> NDArray[np.float64]:
-        """Probabilities of the classes, were they normal with the scatter within as their covariance.
+        """Probabilities of the classes, if each is normal with the scatter within classes as its covariance.
 
         {rows_to}
         ndarray of shape (m, c)
+
+        {wine_example}
+        >>> model.predict_proba(X[:1]).round(2).tolist()
+        [[1.0, 0.0, 0.0]]
         """
         return np.exp(self.predict_log_proba(X))
 
@@ -173,21 +201,21 @@ class SparseLDA(ClassifierMixin, Transformer):
 @filled(PARAGRAPHS)
 @dataclass(eq=False, repr=False)
 class SparseCCA(Invertible):
-    """Sparse canonical correlation analysis: few variables of two sides that go together.
+    """Sparse canonical correlation analysis: a few variables from each of two matrices that correlate.
 
-    "pmd" maximizes `u'X'Yv` over u and v of unit 2-norm and bounded l1 norms, "generalized" maximizes the
-    correlation of `Xu` and `Yv` over u and v with few nonzeros. This is `spcacore.sparse_cca`, which
-    explains the parameters in full. `fit_transform` gives the scores of X alone, so that it works in a
-    pipeline.
+    Method "pmd" maximizes `u'X'Yv` over unit vectors u and v of bounded l1 norms. Method "generalized"
+    maximizes the correlation of `Xu` and `Yv` over u and v with few nonzeros. The estimator calls
+    `spcacore.sparse_cca`, which explains the parameters in full. `fit_transform` returns only the scores of
+    X, so that it works in a pipeline.
 
     Parameters
     ----------
     n_components : int, default 1
-        Pairs, in [1, min(n, p, q)].
+        Number of pairs, in [1, min(n, p, q)].
     cardinality : int or pair of ints, optional
-        Of "generalized". Default: the root of the number of variables of each side, rounded up.
+        For "generalized". Default: the square root of the number of variables of each side, rounded up.
     l1_bound : float or pair of floats, optional
-        Of "pmd". Default: what as many equal loadings as the root of the number of variables meet.
+        For "pmd". Default: the l1 norm of a unit vector with that many equal entries.
     method : {"pmd", "generalized"}, default "pmd"
     ridge, deflation, max_iter, tol
         As in `sparse_cca`.
@@ -195,7 +223,7 @@ class SparseCCA(Invertible):
         Divide each variable by its standard deviation.
     x_include, x_exclude, x_groups, x_nonnegative : optional
     y_include, y_exclude, y_groups, y_nonnegative : optional
-        What is known of the variables of each side, as in `sparse_cca`.
+        What is known about the variables of each side, as in `sparse_cca`.
 
     Attributes
     ----------
@@ -204,19 +232,19 @@ class SparseCCA(Invertible):
     y_components_ : ndarray of shape (r, q)
         v of each pair.
     correlations_ : ndarray of shape (r,)
-        Of the scores of the training data.
+        Correlations of the scores of the training data.
     mean_, scale_ : ndarray of shape (p,) or None
     y_mean_, y_scale_ : ndarray of shape (q,) or None
     n_components_ : int
-        Pairs found: fewer than asked for, after a RuntimeWarning, where nothing is left to correlate.
+        Number of pairs found. If no covariance is left, it is less than requested, with a RuntimeWarning.
     n_iter_ : int
-        Iterations of the pair that took most.
+        Largest number of iterations of a pair.
     result_ : SparseCCAResult
     {features}
 
     See Also
     --------
-    spcacore.sparse_cca_permutation : The choice of bounds by permutation.
+    spcacore.sparse_cca_permutation : Choose the l1 bounds by permutations.
 
     References
     ----------
@@ -237,7 +265,7 @@ class SparseCCA(Invertible):
     >>> search.best_params_, round(float(search.best_score_), 2)
     ({'l1_bound': 1.5}, 0.83)
 
-    The left and right halves of handwritten digits, by a few pixels of each:
+    The left and right halves of handwritten digits, from a few pixels of each:
 
     >>> from sklearn.datasets import load_digits
     >>> images = load_digits().images
@@ -277,6 +305,10 @@ class SparseCCA(Invertible):
 
         {two_sides}
         self
+
+        {halves_example}
+        >>> model.components_.shape, model.y_components_.shape
+        ((1, 32), (1, 32))
         """
         names_x, names_y = column_names(X), column_names(y)
         rows, other = self._training(X, y, multi_output=True, y_numeric=True)
@@ -326,6 +358,11 @@ class SparseCCA(Invertible):
         Returns
         -------
         ndarray of shape (m, r), or a pair of them
+
+        {halves_example}
+        >>> scores, y_scores = model.transform(X[:5], y[:5])
+        >>> scores.shape, y_scores.shape
+        ((5, 1), (5, 1))
         """
         return self._transformed(X) if y is None else self._both(X, y)
 
@@ -339,29 +376,41 @@ class SparseCCA(Invertible):
         return own, scores(y, self.y_components_.T, self.y_mean_, self.y_scale_)
 
     def fit_transform(self, X: MatrixLike, y: MatrixLike) -> NDArray[Any]:
-        """Fit, and the scores of the rows of X.
+        """Fit the model and return the scores of the rows of X.
 
         {two_sides}
         ndarray of shape (n, r)
+
+        {halves_example}
+        >>> model.fit_transform(X, y).shape
+        (1797, 1)
         """
         return self.fit(X, y).transform(X)
 
     def predict(self, X: MatrixLike) -> NDArray[np.float64]:
-        """y from the scores of X, by least squares.
+        """Predict y from the scores of X, by least squares.
 
         {rows_to}
-        ndarray of shape (m, q), or (m,) after a fit to one y
+        ndarray of shape (m, q), or (m,) if y had one dimension in the fit
+
+        {halves_example}
+        >>> model.predict(X[:5]).shape
+        (5, 32)
         """
         out = self._transformed(X) @ self._regression + self.y_mean_
         return out[:, 0] if self._flat else out
 
     def score(self, X: MatrixLike, y: MatrixLike) -> float:
-        """Mean correlation of the pairs of scores of rows of X and y.
+        """Mean correlation of the pairs of scores, for rows of X and y.
 
-        It has the sign of the training data: pairs that are opposed in new rows count as negative.
+        A pair counts as negative if its correlation has the opposite sign from that in the training data.
 
         {two_sides}
         float
+
+        {halves_example}
+        >>> round(model.score(X, y), 1)
+        0.7
         """
         if y is None:
             raise ValueError("score needs y, the other side of the pairs")

@@ -436,7 +436,7 @@ def check_start(p: int, start: Any, n_starts: Any) -> tuple[Any, int | None]:
         start = start / np.abs(start).max()
     if n_starts is not None:
         if start is not None:
-            raise ValueError("n_starts goes with start=None; a given start is the only one")
+            raise ValueError("n_starts requires start=None; a given start is the only one")
         n_starts = integer(n_starts, "n_starts", 1)
     return start, n_starts
 
@@ -500,7 +500,7 @@ def check_choice_of(method: type[Solver], problem: Problem) -> None:
     able = "'tpower', 'gpower', 'pmd', 'thresholding' or 'branch_and_bound'"
     if what == "include":
         able = able.replace(" or", ",") + " or 'greedy'"
-    raise ValueError(f"{what} does not go with {method.name}; it goes with method={able}")
+    raise ValueError(f"{what} cannot be combined with {method.name}; it requires method={able}")
 
 
 def choice_options(

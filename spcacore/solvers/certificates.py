@@ -72,6 +72,14 @@ class OptimalityBound:
         Its name.
     bounds : dict
         All bounds that were computed, by name.
+
+    Examples
+    --------
+    >>> import spcacore
+    >>> A = spcacore.datasets.load_pitprops().correlation
+    >>> bound = spcacore.optimality_bound(A, 4, kind="covariance")
+    >>> bound.which in bound.bounds, bound.upper_bound == min(bound.bounds.values())
+    (True, True)
     """
 
     upper_bound: float

@@ -367,13 +367,13 @@ def _refuse_choice(state: DeflatedOperator, choice: Choice, most: int) -> None:
     p = state.operator.p
     if p > EXACT_ORDER:
         raise ValueError(
-            f"include, groups and nonnegative go with at most {EXACT_ORDER} variables in branch_and_bound"
+            f"branch_and_bound takes include, groups and nonnegative for at most {EXACT_ORDER} variables"
         )
     if choice.plain:
         return
     if state.quotient or state.constrained:
         raise ValueError(
-            "branch_and_bound has groups and nonnegative without a constraint or deflation='generalized'"
+            "branch_and_bound takes groups and nonnegative without a constraint or deflation='generalized'"
         )
     if choice.signs is not None and most > SIGNED_ORDER:
         raise ValueError(

@@ -91,7 +91,7 @@ class GeneralizedPower(IterativeSolver):
             mu,
         )
         if mu is not None and not block:
-            raise ValueError("mu weights the components of block=True; without it there is nothing to weight")
+            raise ValueError("mu weights the components of block=True; it cannot be used without block=True")
         if problem.diagonal is None:
             diagonal = isinstance(start, str) and start == "diagonal"
             for needed, what in ((relative, "relative=True"), (diagonal, "start='diagonal'")):
@@ -289,9 +289,9 @@ def gpower(
         dense vector near the leading eigenvector. "diagonal": the variable of largest variance, the first if
         tied. "eigenvector": the leading eigenvector. An array is the first z.
     n_starts : int, optional
-        Number of starts when `start` is None: single variables by decreasing variance, beyond p random
-        ones. The run of largest objective is returned. Default: as many single variables as are
-        cheap, all of them for p up to several hundred, and one where X is large.
+        Number of starts when `start` is None: single variables by decreasing variance, then random starts
+        beyond p. The run with the largest objective is returned. Default: all variables for p up to several
+        hundred, fewer for larger p, and one if X is large.
     max_iter : int, default 1000
         Iterations of each start.
     tol : float, optional

@@ -76,7 +76,7 @@ class GreedySearch(Solver):
         check_choice(strategy, "strategy", _SEARCHES)
         if not check_bool(renormalize, "renormalize"):
             raise ValueError(
-                "renormalize=False does not go with greedy: its loadings are leading eigenvectors"
+                "renormalize=False cannot be combined with greedy: its loadings are leading eigenvectors"
             )
         if strategy != "gradient" and problem.diagonal is None:
             raise ValueError(
@@ -89,7 +89,7 @@ class GreedySearch(Solver):
                 "use strategy='forward'"
             )
         if strategy != "forward" and problem.choice is not None and problem.choice.shapes:
-            raise ValueError(f"include goes with strategy='forward', not {strategy!r}")
+            raise ValueError(f"include requires strategy='forward', not {strategy!r}")
         return cls(strategy)
 
     @classmethod
@@ -225,7 +225,7 @@ def greedy(
     check_choice(strategy, "strategy", _SEARCHES)
     check_choice(screening, "screening", MODES)
     if strategy != "gradient" and screening not in ("auto", "gram", "working_set", "none"):
-        raise ValueError(f"strategy={strategy!r} needs whole products; screening goes with 'gradient'")
+        raise ValueError(f"strategy={strategy!r} needs whole products; screening requires 'gradient'")
     problem = as_problem(
         X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, n_features=n_features,
         definite=False, screening=screening, columnwise=strategy == "gradient", form=True,
@@ -237,7 +237,7 @@ def greedy(
     if first is not None:
         first = integer(first, "first", 0, problem.p - 1)
         if strategy == "backward":
-            raise ValueError("first goes with the strategies that add variables, not with 'backward'")
+            raise ValueError("first is for the strategies that add variables, not for 'backward'")
     hook = progress_hook(callback)
     problem = formed(problem, hook)
     seed, state = [as_seed(rng), 0], DeflatedOperator.from_problem(problem)

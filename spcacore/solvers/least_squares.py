@@ -105,7 +105,7 @@ class LeastSquares(Solver):
                     "use strategy='forward'"
                 )
         if strategy != "exact" and not (time_limit is None and node_limit is None):
-            raise ValueError("time_limit and node_limit go with strategy='exact'")
+            raise ValueError("time_limit and node_limit require strategy='exact'")
         return cls(
             strategy, check_bool(swaps, "swaps"),
             math.inf if time_limit is None else number(time_limit, "time_limit", 0),
@@ -399,7 +399,7 @@ def least_squares_component(
     if (cardinality is None) == (explained is None):
         raise TypeError("give either cardinality or explained")
     if explained is None and explained_of != "variance":
-        raise TypeError("explained_of says what explained is a share of, and goes with it")
+        raise TypeError("explained_of says what explained is a share of; it requires explained")
     sparsity = cardinality if explained is None else Share.checked(explained, "explained", explained_of)
     options = {
         "strategy": strategy, "swaps": swaps, "time_limit": time_limit, "node_limit": node_limit,

@@ -10,16 +10,17 @@ __dir__ = __all__.copy
 _WEIGHT = """\
 sample_weight : array-like of shape (n,), optional
     How many samples each row stands for, at least 0. Means and covariances are those of data in which each
-    row is repeated that often, with divisor ``sum(sample_weight) - 1``, which must be positive. Rows of
-    weight 0 are left out. X is not copied, and dense X is not screened."""
+    row is repeated that often. The divisor ``sum(sample_weight) - 1`` must be positive. Rows of weight 0 are
+    left out. X is not copied, and dense X is not screened."""
 _STANDARDIZATION = """\
 kind : {"data", "covariance"}, default "data"
+    Whether X holds data or a covariance matrix.
 center : bool or array-like of shape (p,), default True
     Subtract the column means, or these numbers, implicitly. True is ignored for a covariance.
 scale : bool or array-like of shape (p,), default False
-    Divide each column by its standard deviation (with `center` given, by the root mean square
-    about it, with divisor n - 1), or by these positive numbers, implicitly; constant columns by 1. For a
-    covariance: use the correlation."""
+    Divide each column by its standard deviation, or by these positive numbers, implicitly. If `center` is an
+    array, the deviation is the root mean square about it, with divisor n - 1. Constant columns are divided
+    by 1. True turns a covariance into the correlation."""
 SHARED = {
     "standardization": _STANDARDIZATION,
     "sample_weight": _WEIGHT,
@@ -27,33 +28,47 @@ SHARED = {
 callback : callable, optional
     Called with a `Progress` after each iteration. Raising StopIteration ends the search early,
     see `Progress`.""",
+    "switches": """\
+kind : {"data", "covariance"}, default "data"
+    Whether X holds data or a covariance matrix.
+center : bool, default True
+    Subtract the column means, implicitly. Ignored for a covariance.
+scale : bool, default False
+    Divide each column by its standard deviation, implicitly. Turns a covariance into the correlation.""",
+    "oppca_example": """\
+Examples
+--------
+>>> import numpy as np, spcacore
+>>> X, planted = spcacore.datasets.make_spiked(100, 30, cardinality=5, rng=0)
+>>> result = spcacore.oppca(X, 2)""",
     "matrix": f"{_STANDARDIZATION}\n{_WEIGHT}",
     "exclude": """\
 exclude : sequence of names or indices, optional
-    Variables that the component may not have: the result is as if these columns were not in X.""",
+    Variables that the component must not have. The result is as if these columns were not in X.""",
     "choice": """\
 include, exclude : sequence of names or indices, optional
-    Variables that the component must have, and variables that it may not have: the result is as if these
-    columns were not in X. See the guide on choice.
+    Variables that the component must have, and variables that it must not have. The result is as if the
+    excluded columns were not in X. See the guide on choice.
 groups : sequence of p labels, or mapping of names to labels, optional
-    Variables of the same label are in or out together, and sparsity counts groups.
+    Variables with the same label enter or leave the component together. The cardinality counts groups, and a
+    penalty or bound applies to their norms.
 nonnegative : bool or array-like of shape (p,), default False
-    Only loadings without negative entries; or the sign of each: 1, -1, or 0 for any.""",
+    True allows no negative loadings. An array gives the sign of each variable: 1, -1, or 0 for either.""",
     "n_features": """\
 n_features : int, optional
-    p. Needed when X is a bare callable; otherwise it must be the number of columns of X.""",
+    p. Required if X is a bare callable; otherwise it must be the number of columns of X.""",
     "iterations": """\
 max_iter : int, default 1000
-    Iterations of each start.
+    Largest number of iterations from each start.
 tol : float, optional
-    A run ends when its support is stable and an iteration raises the objective by a fraction of
-    at most `tol`. Default 1e-8 for float64, 1e-5 for float32.""",
+    An iteration from a start ends when the support is stable and a step raises the objective by a fraction
+    of at most `tol`. Default 1e-8 for float64, 1e-5 for float32.""",
     "screening": """\
 screening : {"auto", "gram", "working_set", "both", "shadow", "references", "none"}, default "auto"
     How to avoid reading the data for every product, see `sparse_pca`.""",
     "rng": """\
 rng : None, int or numpy Generator, optional
-    For random starts and for probing operators without entries; None is a fixed seed.""",
+    For random starts, and for probing operators without entries. None is a fixed seed.""",
     "callback": """\
 callback : callable, optional
     Called with a `Progress` at most twenty times a second, and once at the end.

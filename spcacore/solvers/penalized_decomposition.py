@@ -127,7 +127,7 @@ class PenalizedDecomposition(IterativeSolver):
 
         choice = state.choice
         if choice is not None and two_way:
-            raise ValueError("sample_l1_bound does not go with include, groups or signs of variables")
+            raise ValueError("sample_l1_bound cannot be combined with include, groups or signs of variables")
 
         def steps(
             op: _core.Operator, index: NDArray[np.intp], entries: NDArray[Any]

@@ -80,7 +80,7 @@ class TruncatedPower(IterativeSolver):
         else:
             swaps, affordable = check_bool(swaps, "swaps"), math.inf
             if swaps and (nonnegative or not renormalize):
-                raise ValueError("swaps=True goes with renormalize=True and without nonnegative")
+                raise ValueError("swaps=True requires renormalize=True, and does not allow nonnegative")
             if swaps and problem.diagonal is None:
                 raise ValueError("swaps=True needs the entries of X; an operator offers only products")
         common = cls.checked(problem.p, start, n_starts, max_iter, tol, renormalize)
@@ -264,27 +264,26 @@ def tpower(
         data may have NaN entries, which are left out of all sums, as in `pmd`; such data are copied once.
     cardinality : int
         Number of nonzeros, in [1, p].
-    nonnegative : bool, default False
-        Allow no negative loadings: each step keeps the largest entries of the positive part.
     swaps : bool, optional
         At the end, swap variables of the support for others, one for one, until no swap raises the objective;
         this takes `cardinality` columns of A. Then, with up to 300 variables, search for better supports by
         up to 1000 nodes of `branch_and_bound`, or fewer if they take more than a few milliseconds. Default:
         where this is cheap, `start` is None, and values are re-fitted.
     start : None, "diagonal", "eigenvector" or array-like of shape (p,), optional
-        None (default): nearly the leading eigenvector of the submatrix of the `4 cardinality` variables
-        of largest variance, or, where all variances tie, of largest weight in dense leading vectors, and
-        the variables of largest weight there; then single variables by decreasing variance. Where less than
-        a quarter of these runs end at the best component, its variables are no more than twice as correlated
-        as the best of noise would be, and variables are swapped, the leading eigenvectors of the
-        soft-thresholded covariance follow, of up to 1024 variables. "diagonal": the variable of
-        largest variance alone. "eigenvector": the leading eigenvector, truncated to 8, 4, 2 and 1 times the
-        cardinality, each run warm-starting the next. An array is truncated first.
+        None (default): several starts. The first is an approximate leading eigenvector of the submatrix of
+        the `4 cardinality` variables of largest variance (if all variances are equal, of largest weight in
+        dense leading vectors). Single variables follow, by decreasing variance. The last are leading
+        eigenvectors of the soft-thresholded covariance of up to 1024 variables; these are used only if
+        variables are swapped, less than a quarter of the earlier runs end at the best component, and its
+        variables are at most twice as correlated as the best ones of noise. "diagonal": only the variable of
+        largest variance. "eigenvector": the leading eigenvector, truncated to 8, 4, 2 and 1 times the
+        cardinality, with each run warm-starting the next. An array is truncated first.
     n_starts : int, optional
         Number of starts when `start` is None, run one after another; beyond 1 + p they are random.
-        Default: one, and as many single variables as are cheap, all of them for p up to several hundred; of
-        more than 64 the better half goes on after 3, 6, 12, ... iterations (of a covariance matrix in single
-        precision), and 8 to the end, except where a deflation leaves the matrix indefinite.
+        Default: the first start and as many single variables as are cheap; up to several hundred variables,
+        all of them. Of more than 64 starts, only the better half continues after 3, 6, 12, ... iterations
+        (for a covariance matrix in single precision), and 8 continue to the end. All continue if a deflation
+        leaves the matrix indefinite.
     {iterations}
     renormalize : bool, default True
         Replace the values on the support by the leading eigenvector there, which never lowers the

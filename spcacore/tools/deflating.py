@@ -112,7 +112,7 @@ def deflate(
     if not (covariance or deflation.semidefinite):
         raise ValueError(f"{method!r} deflation of data does not exist: the result is no Gram matrix")
     if earlier is not None and not deflation.orthogonalized:
-        raise ValueError(f"earlier goes with the orthogonalized methods, not with {method!r}")
+        raise ValueError(f"earlier is for the orthogonalized methods, not for {method!r}")
     a = real_array(A, "A", ndim=2, finite=False)
     p = a.shape[1]
     if covariance and a.shape[0] != p:

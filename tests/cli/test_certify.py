@@ -126,9 +126,9 @@ def test_the_optimum_given_as_loadings_has_no_gap(as_json, tmp_path, pitprops):
     [
         ([], "give either -k/--cardinality or --loadings"),
         (["-k", "3", "--loadings", "l.csv"], "give either -k/--cardinality or --loadings"),
-        (["-k", "3", "--time-limit", "3"], "--time-limit: goes with --exact"),
-        (["-k", "3", "--deflation", "schur"], "--deflation: goes with --loadings"),
-        (["-k", "3", "--exact", "--relaxation"], "--relaxation: goes with -k/--cardinality, without --exact"),
+        (["-k", "3", "--time-limit", "3"], "--time-limit: requires --exact"),
+        (["-k", "3", "--deflation", "schur"], "--deflation: requires --loadings"),
+        (["-k", "3", "--exact", "--relaxation"], "--relaxation: requires -k/--cardinality and not --exact"),
         (["-k", "14"], "-k/--cardinality: 14 is too many, at most 13"),
         (["--loadings", "none.csv"], "cannot read none.csv: No such file or directory"),
         (["--loadings", "l.txt"], "--loadings: l.txt is neither .csv nor .npz"),

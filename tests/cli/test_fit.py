@@ -202,7 +202,7 @@ def test_a_constant_matrix_has_no_component(run, tmp_path):
     status, out, err = run("fit", path, "-n1", *argv)
     assert status == 0
     assert "no component: the variables do not vary" in out
-    assert err == "spcacore: warning: no variance is left after 0 of the 1 component asked for\n"
+    assert err == "spcacore: warning: no variance is left after 0 of the 1 component requested\n"
     assert (tmp_path / "l.csv").read_text() == "variable\nx1\nx2\nx3\n"
     assert results(tmp_path / "s.npz")["scores"].shape == (4, 0)
 

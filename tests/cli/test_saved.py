@@ -83,7 +83,7 @@ def test_what_cannot_be_transformed(run, tmp_path, X):
             npz,
             "'g0' is the name of several",
         ),
-        (file, [*npz, "--scale"], "go with loadings from .csv"),
+        (file, [*npz, "--scale"], "only for loadings from .csv"),
         (file, ["--loadings", tmp_path / "no.npz"], "cannot read"),
         (file, [*npz, "-o", tmp_path / "v.npz"], "it is the file of the loadings"),
         (saved(tmp_path / "e.npy", np.where(X > 2, np.nan, X)), npz, "is nan"),

@@ -71,7 +71,7 @@ def test_picture(planted, output, tmp_path):
         (["--threshold", "1.5"], "--threshold: 1.5 is not more than 0, and at most 1"),
         (["--max-false", "0"], "--max-false: 0 is not more than 0"),
         (["--level", "1"], "--level: less than 1"),
-        (["--assumption", "unimodal", "--resampling", "half"], "--assumption: unimodal goes with"),
+        (["--assumption", "unimodal", "--resampling", "half"], "--assumption: unimodal requires"),
         (["-n", "21"], "-n/--components: 21 is too many, at most 20 of a resample"),
         (["-k", "31"], "-k/--cardinality: 31 is too many"),
         (["--covariance"], "unrecognized arguments: --covariance"),
