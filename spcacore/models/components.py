@@ -14,6 +14,7 @@ from .._limits import ACROSS_EXCESS
 from .._messages import counted
 from .._types import (
     Constraint,
+    Counted,
     Deflation,
     Groups,
     Kind,
@@ -185,6 +186,7 @@ def sparse_pca(
     max_iter: int | None = None,
     tol: float | None = None, renormalize: bool = True,
     include: Variables = None, exclude: Variables = None, groups: Groups = None, nonnegative: Switch = False,
+    count: Counted = "groups",
     kind: Kind = "data", center: Switch = True, scale: Switch = False, sample_weight: Weights = None,
     screening: ScreeningMode = "auto", n_features: int | None = None, rng: RandomSource = None,
     callback: Callback | None = None,
@@ -297,12 +299,15 @@ def sparse_pca(
         bound; their entries may be zero where nothing else is best. Every method excludes; "dspca",
         "scotlass" and "least_squares" include nothing.
     groups : sequence of p labels, or mapping of names to labels, optional
-        Variables of the same label are in a component or out of it together; cardinality counts groups, and a
-        penalty or bound is on their norms. For "tpower", "gpower", "pmd", "thresholding" and
+        Variables of the same label are in a component or out of it together, and a penalty or bound is on the
+        norms of groups. For "tpower", "gpower", "pmd", "thresholding" and
         "branch_and_bound".
     nonnegative : bool or array-like of shape (p,), default False
         Only loadings without negative entries; or the sign of each variable: 1, -1, or 0 for any. For the
         same methods.
+    count : {"groups", "variables"}, default "groups"
+        What the cardinality counts where there are groups. With "variables" a component has whole groups, of at
+        most so many variables together. For "tpower", "thresholding" and "branch_and_bound".
     screening : {"auto", "gram", "working_set", "both", "shadow", "references", "none"}, default "auto"
         How to avoid reading all of X for every product. "none" reads it. "gram" forms `A` itself, in double
         precision, and then reads no more; only components with less than 1e-5 (float32: 1e-3) of the largest
@@ -390,6 +395,7 @@ def sparse_pca(
         kind=kind, center=center, scale=scale,
         sample_weight=sample_weight, start=start, n_starts=n_starts, max_iter=max_iter, tol=tol,
         include=include, exclude=exclude, groups=groups, nonnegative=nonnegative,
+        count=count,
         screening=screening, n_features=n_features, rng=rng, **options,
     )  # fmt: skip
     hook = check_callback(callback)

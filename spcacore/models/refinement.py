@@ -27,7 +27,7 @@ from .._limits import (
 )
 from .._messages import warn
 from .._records import record
-from .._types import Groups, Kind, MatrixLike, RandomSource, Switch, Variables
+from .._types import Counted, Groups, Kind, MatrixLike, RandomSource, Switch, Variables
 from .._validation import Hook, as_seed, check_callback, check_choice, integer, number, per_component
 from ..linalg.orthogonal import fix_sign, orthogonal_part
 from ..operators.choice import knowledge
@@ -69,6 +69,7 @@ def refine(
     n_restarts: int = 0,
     max_iter: int = 500, tol: float = 1e-7,
     include: Variables = None, exclude: Variables = None, groups: Groups = None, nonnegative: Switch = False,
+    count: Counted = "groups",
     kind: Kind = "data", center: Switch = True, scale: Switch = False,
     rng: RandomSource = None, callback: Callback | None = None,
 ) -> NDArray[Any]:  # fmt: skip
@@ -104,8 +105,8 @@ def refine(
         Rounds over all loadings.
     tol : float, default 1e-7
         Relative gain of a round below which all starts of the search are tried, and at last it ends.
-    include, exclude, groups, nonnegative : optional
-        As in `sparse_pca`; cardinality counts groups, and all but exclude go without a constraint. Where a
+    include, exclude, groups, nonnegative, count : optional
+        As in `sparse_pca`; all but exclude go without a constraint. Where a
         loading lacks what is included, variables of small entries make room for it first; entries of a wrong
         sign become zero. Then no other combinations are tried.
     {standardization}
@@ -143,7 +144,7 @@ def refine(
     >>> [float(spcacore.explained_variance(A, U, kind="covariance").sum().round(2)) for U in (V, W)]
     [10.56, 11.22]
     """
-    choice = knowledge(include, exclude, groups, nonnegative)
+    choice = knowledge(include, exclude, groups, nonnegative, count)
     problem = as_problem(X, kind=kind, center=center, scale=scale, choice=choice)
     V = checked_loadings(loadings, problem.p)
     r = V.shape[1]
@@ -154,7 +155,7 @@ def refine(
     if problem.choice is not None:
         if V[problem.choice.excluded].any():
             raise ValueError("loadings has nonzeros of variables in exclude")
-        counts = np.array([len(problem.choice.units(np.flatnonzero(v))) for v in V.T])
+        counts = np.array([problem.choice.cardinality_of(np.flatnonzero(v)) for v in V.T])
         least, most = problem.choice.bounds
     if cardinality is None:
         sizes = tuple(max(int(k), least) for k in counts)

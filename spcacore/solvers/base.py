@@ -36,7 +36,7 @@ from .._validation import (
     real_array,
 )
 from ..linalg.orthogonal import fix_sign
-from ..operators.choice import Choice, knowledge
+from ..operators.choice import COUNTS, Choice, knowledge
 from ..operators.deflation import DeflatedOperator
 from ..operators.gram import formed
 from ..operators.inputs import as_problem
@@ -47,8 +47,8 @@ from ..results import SparseComponent
 
 __all__ = [
     "Ended", "IterativeSolver", "ProgressClock", "ProgressHook", "Report", "Run", "Solution", "Solver",
-    "check_choice_of", "check_start", "choice_options", "drop_zeros", "ended", "hook_of_component",
-    "progress_hook", "run_one",
+    "check_choice_of", "check_count", "check_start", "choice_options", "drop_zeros", "ended",
+    "hook_of_component", "progress_hook", "run_one",
 ]  # fmt: skip
 __dir__ = __all__.copy
 
@@ -518,7 +518,16 @@ def choice_options(
         nonnegative = bool(nonnegative)
     if nonnegative is True and include is None and groups is None and "nonnegative" in method.option_names():
         options["nonnegative"], nonnegative = True, False
+    check_count(method, count)
     return knowledge(include, exclude, groups, nonnegative, count)
+
+
+def check_count(method: type[Solver], count: Any) -> None:
+    """Refuse to count variables where there is no cardinality that counts."""
+    if check_choice(count, "count", COUNTS) != "groups" and method.sparsity != "cardinality":
+        raise ValueError(
+            f"count={count!r} says what a cardinality counts; method {method.name!r} takes {method.sparsity}"
+        )
 
 
 def run_one(
