@@ -12,6 +12,7 @@ import numpy as np
 from .._limits import COMMAND_GRID_VALUES
 from ..models.across import SUPPORTS
 from ..models.alternation import CONSTRAINTS, OBJECTIVES
+from ..operators.choice import COUNTS
 from ..operators.deflation import DEFLATIONS
 from ..solvers.share import SHARES
 from ..solvers.table import SOLVERS
@@ -326,6 +327,11 @@ def _add_search(group: Any) -> None:
         "--groups", metavar="FILE",
         help="the group of each variable, one per line: a group is in or out as a whole, and -k counts "
         "groups",
+    )  # fmt: skip
+    group.add_argument(
+        "--count", choices=COUNTS,
+        help="what -k counts where there are groups (default: groups); variables: whole groups, of at most "
+        "so many variables together",
     )  # fmt: skip
     group.add_argument(
         "--nonnegative", action="store_true",

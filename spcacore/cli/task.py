@@ -80,6 +80,10 @@ class Task:
             raise UserError(f"argument --exclude: {self.names[min(both)]!r} is in --include too")
         if args.groups is not None:
             options["groups"] = read_lines(args.groups, self.p, "groups")
+        if args.count is not None:
+            if args.groups is None:
+                raise UserError("argument --count: goes with --groups")
+            options["count"] = args.count
         return options
 
     @contextmanager
@@ -92,7 +96,7 @@ class Task:
         except (TypeError, ValueError) as error:
             where = where_not_finite(self.table, self.args, self.args.nan)
             option = re.split("[ =]", str(error), maxsplit=1)[0]
-            named = where is None and option in (*OPTIONS, *ACROSS, "include", "exclude", "groups")
+            named = where is None and option in (*OPTIONS, *ACROSS, "include", "exclude", "groups", "count")
             subject = f"argument --{option.replace('_', '-')}" if named else self.args.source
             raise UserError(f"{subject}: {where or error}") from None
         self.warnings = work.warn(self._reworded)
