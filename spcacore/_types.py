@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 __all__ = [
     "Array", "Blocks", "Constraint", "Counted", "Definition", "Deflation", "Groups", "Index", "Kind",
     "LinearOperator", "MatrixLike", "Method", "MethodOptions", "Metric", "Objective", "OperatorLike",
-    "RandomSource", "Resampling", "Rotation", "Rule", "ScreeningMode", "ShareOf", "SparseMatrix", "StartLike", "Switch",
-    "Thresholding", "Variables", "Weights",
+    "RandomSource", "Resampling", "Rotation", "Rule", "ScreeningMode", "ShareOf", "SparseMatrix", "StartLike",
+    "Switch", "Thresholding", "Variables", "Weights",
 ]  # fmt: skip
 __dir__ = __all__.copy
 
