@@ -130,6 +130,7 @@ class Task:
 
     def sparsity(self, name: str, value: Any) -> Any:
         """A number or several, within the bounds that depend on the matrix."""
+        given, value = value, np.hstack(value) if isinstance(value, list) else value
         if name == "cardinality" and np.max(value) > self.p:
             raise UserError(
                 f"argument -k/--cardinality: {np.max(value)} is too many, at most {self.p}: {self.size}"
@@ -142,7 +143,7 @@ class Task:
                 f"argument --l1-bound: {wrong:g} is not between 1 and {np.sqrt(self.p):.4g}, the root of the "
                 f"number of variables: {self.size}"
             )
-        return value
+        return given
 
     def title(self, what: str) -> str:
         args = self.args
