@@ -158,7 +158,7 @@ def test_a_room_that_is_filled_in_part_is_no_less_than_any_groups():
 COUNTED = {"groups": GROUPS, "count": "variables"}
 
 
-@pytest.mark.parametrize("method", ["tpower", "thresholding", "branch_and_bound"])
+@pytest.mark.parametrize("method", ["tpower", "greedy", "thresholding", "branch_and_bound"])
 @pytest.mark.parametrize("mixture", MIXTURES)
 def test_components_have_room_and_bounds(method, mixture):
     for k in (4, 6):

@@ -337,7 +337,7 @@ def _add_search(group: Any) -> None:
     group.add_argument(
         "--nonnegative", action="store_true",
         help="no negative loadings: "
-        + ", ".join([*(name for name in SOLVERS if SOLVERS[name].chooses == "all"), "spca"]),
+        + ", ".join([*(name for name in SOLVERS if SOLVERS[name].chooses), "spca"]),
     )  # fmt: skip
     group.add_argument(
         "--strategy", choices=("forward", "gradient", "backward", "bidirectional", "projection", "exact"),

@@ -300,14 +300,13 @@ def sparse_pca(
         "scotlass" and "least_squares" include nothing.
     groups : sequence of p labels, or mapping of names to labels, optional
         Variables of the same label are in a component or out of it together, and a penalty or bound is on the
-        norms of groups. For "tpower", "gpower", "pmd", "thresholding" and
-        "branch_and_bound".
+        norms of groups. For "tpower", "gpower", "pmd", "thresholding", "branch_and_bound" and forward "greedy".
     nonnegative : bool or array-like of shape (p,), default False
         Only loadings without negative entries; or the sign of each variable: 1, -1, or 0 for any. For the
         same methods.
     count : {"groups", "variables"}, default "groups"
         What the cardinality counts where there are groups. With "variables" a component has whole groups, of at
-        most so many variables together. For "tpower", "thresholding" and "branch_and_bound".
+        most so many variables together. Not for "gpower" and "pmd".
     screening : {"auto", "gram", "working_set", "both", "shadow", "references", "none"}, default "auto"
         How to avoid reading all of X for every product. "none" reads it. "gram" forms `A` itself, in double
         precision, and then reads no more; only components with less than 1e-5 (float32: 1e-3) of the largest

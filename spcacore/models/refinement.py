@@ -191,8 +191,7 @@ def with_sign(problem: Problem, index: NDArray[np.intp], value: NDArray[Any]) ->
 def refuse_constraint(problem: Problem) -> None:
     """Raise where orthogonal loadings would have to respect more than that variables are excluded."""
     if problem.choice is not None and problem.choice.shapes:
-        signed = problem.choice.signs is not None
-        what = "groups" if problem.choice.grouped else "nonnegative" if signed else "include"
+        what = problem.choice.shaping
         raise ValueError(f"refinement with constraint='orthogonal' does not go with {what}; leave one out")
 
 

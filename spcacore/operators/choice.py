@@ -98,6 +98,11 @@ class Choice:
         return self.grouped or self.signs is not None or bool(self.included.any())
 
     @property
+    def shaping(self) -> str:
+        """The option that says more than that, for a message."""
+        return "groups" if self.grouped else "include" if self.signs is None else "nonnegative"
+
+    @property
     def counts_variables(self) -> bool:
         """Whether the cardinality counts the variables of groups."""
         return bool((self.size > 1).any())

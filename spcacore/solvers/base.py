@@ -138,8 +138,8 @@ class Solver(ABC):
         Whether it can search among some variables: then it has `restrictable` and what follows there.
     takes_share : bool
         Whether `solve` takes a `Share` of what is to be explained in place of a cardinality.
-    chooses : {"", "include", "all"}
-        Which knowledge of the variables it respects, beside that some are excluded.
+    chooses : bool
+        Whether it respects more knowledge of the variables than that some are excluded.
     """
 
     name: ClassVar[str]
@@ -153,7 +153,7 @@ class Solver(ABC):
     whole_products: ClassVar[bool] = False
     in_working_set: ClassVar[bool] = False
     takes_share: ClassVar[bool] = False
-    chooses: ClassVar[str] = ""
+    chooses: ClassVar[bool] = False
 
     @classmethod
     @abstractmethod
@@ -492,15 +492,10 @@ class Run:
 def check_choice_of(method: type[Solver], problem: Problem) -> None:
     """Refuse knowledge of the variables that the method has no way to respect."""
     choice = problem.choice
-    if choice is None or not choice.shapes or method.chooses == "all":
+    if choice is None or not choice.shapes or method.chooses:
         return
-    if method.chooses == "include" and choice.plain:
-        return
-    what = "groups" if choice.grouped else "include" if choice.signs is None else "nonnegative"
-    able = "'tpower', 'gpower', 'pmd', 'thresholding' or 'branch_and_bound'"
-    if what == "include":
-        able = able.replace(" or", ",") + " or 'greedy'"
-    raise ValueError(f"{what} does not go with {method.name}; it goes with method={able}")
+    able = "'tpower', 'gpower', 'greedy', 'pmd', 'thresholding' or 'branch_and_bound'"
+    raise ValueError(f"{choice.shaping} does not go with {method.name}; it goes with method={able}")
 
 
 def choice_options(

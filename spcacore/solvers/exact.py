@@ -70,7 +70,7 @@ class BranchAndBound(Solver):
     whole_products = True
     maximizes_quotient = True
     in_working_set = True  # of what is known before the tree
-    chooses = "all"
+    chooses = True
 
     @classmethod
     def from_options(

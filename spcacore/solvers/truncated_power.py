@@ -61,7 +61,7 @@ class TruncatedPower(IterativeSolver):
     name = "tpower"
     missing = True
     same_in_set = True
-    chooses = "all"
+    chooses = True
 
     @classmethod
     def from_options(

@@ -1,0 +1,82 @@
+"""Forward greedy search over groups of variables, and under signs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._limits import CHOICE_STARTS, GREEDY_UNITS, TIE
+from ..linalg.pencil import ties
+from ..operators.choice import Choice, Index
+from ..operators.deflation import DeflatedOperator
+from .base import ProgressClock, Solution
+from .refitting import leading_vector, refit
+
+__all__ = ["forward_by_units"]
+__dir__ = __all__.copy
+
+
+def forward_by_units(state: DeflatedOperator, K: int, clock: ProgressClock) -> Solution | None:
+    """From what is included, one unit more while there is room: that of the largest objective.
+
+    Where several first units tie, the one of the best pair.
+    """
+    choice = state.choice
+    assert choice is not None
+    units, x, n_iter = np.flatnonzero(choice.included), None, 0
+    if len(units):
+        x = _fitted(state, choice, [units], np.zeros(state.operator.p))[0]
+    while ways := _ways(state, choice, units, x, K):
+        if len(ways) > 1 and x is None:
+            further = [_ways(state, choice, *way, K) for way in ways[:CHOICE_STARTS]]
+            pairs = np.array([found[0][1].objective if found else -np.inf for found in further])
+            ways = [ways[int(np.argmax(pairs))]]
+        units, x = ways[0]
+        n_iter += 1
+        if clock(n_iter):
+            break
+    return None if x is None else replace(x, n_iter=n_iter)
+
+
+def _ways(
+    state: DeflatedOperator, choice: Choice, units: Index, x: Solution | None, K: int
+) -> list[tuple[Index, Solution]]:
+    """The units with one more, and their components, where the objective is largest; to rounding."""
+    free = choice.allowed & (choice.size <= K - choice.cardinality(units))
+    free[units] = False
+    others = np.flatnonzero(free)
+    if len(others) == 0:
+        return []
+    y = np.zeros(state.operator.p)
+    if x is not None:
+        entries = np.ascontiguousarray(x.entries)
+        y = choice.projected(state.operator.apply(x.index, entries).astype(np.float64))
+    if len(others) > GREEDY_UNITS:
+        assert state.diagonal is not None
+        weight = choice.norms(np.sqrt(np.maximum(state.diagonal, 0)) if x is None else y)
+        others = np.sort(others[np.argsort(-weight[others], kind="stable")[:GREEDY_UNITS]])
+    if x is not None:
+        y[x.index] += x.entries
+    more = [np.append(units, other) for other in others]
+    found = _fitted(state, choice, more, y)
+    best = ties(np.array([new.objective for new in found]), TIE.of(state.operator.dtype))
+    return [(more[i], found[i]) for i in best]
+
+
+def _fitted(state: DeflatedOperator, choice: Choice, ways: list[Index], y: NDArray[Any]) -> list[Solution]:
+    """The best values on each of these, or, where a constraint admits none on any, without it."""
+    found, op = [], state.operator
+    for units in ways:
+        S = choice.variables(units)
+        start = y[S]
+        if not start.any():
+            start = np.ones(len(S)) if choice.signs is None else choice.signs[S] + (choice.signs[S] == 0.0)
+        start = (start / np.linalg.norm(start)).astype(op.dtype)
+        found.append(refit(state, Solution(S, start, -np.inf, 0, True)))
+    if all(x.objective == -np.inf for x in found):
+        free = [leading_vector(op, x.index, np.ones_like(x.entries)) for x in found]
+        found = [replace(x, entries=v, objective=value) for x, (v, value) in zip(found, free, strict=True)]
+    return found
