@@ -13,7 +13,7 @@ from ..linalg.pencil import ties
 from ..operators.choice import Choice, Index
 from ..operators.deflation import DeflatedOperator
 from .base import ProgressClock, Solution
-from .refitting import leading_vector, refit
+from .refitting import refit
 
 __all__ = ["forward_by_units"]
 __dir__ = __all__.copy
@@ -67,16 +67,13 @@ def _ways(
 
 
 def _fitted(state: DeflatedOperator, choice: Choice, ways: list[Index], y: NDArray[Any]) -> list[Solution]:
-    """The best values on each of these, or, where a constraint admits none on any, without it."""
-    found, op = [], state.operator
+    """The best values on each of these."""
+    found = []
     for units in ways:
         S = choice.variables(units)
         start = y[S]
         if not start.any():
             start = np.ones(len(S)) if choice.signs is None else choice.signs[S] + (choice.signs[S] == 0.0)
-        start = (start / np.linalg.norm(start)).astype(op.dtype)
+        start = (start / np.linalg.norm(start)).astype(state.operator.dtype)
         found.append(refit(state, Solution(S, start, -np.inf, 0, True)))
-    if all(x.objective == -np.inf for x in found):
-        free = [leading_vector(op, x.index, np.ones_like(x.entries)) for x in found]
-        found = [replace(x, entries=v, objective=value) for x, (v, value) in zip(found, free, strict=True)]
     return found
