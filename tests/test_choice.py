@@ -252,6 +252,9 @@ def test_greedy_tries_the_most_promising_of_many():
     A[-5:, -5:] += 0.5 + 0.5 * np.eye(5)
     x = sparse_pca(A, 1, cardinality=3, method="greedy", kind="covariance", groups=np.arange(200))
     np.testing.assert_allclose(x.explained_variance[0], np.linalg.eigvalsh(A[-3:, -3:])[-1], rtol=1e-9)
+    A[np.diag_indices(200)] = 1  # variances that tie
+    x = sparse_pca(A, 1, cardinality=3, method="greedy", kind="covariance", groups=np.arange(200))
+    np.testing.assert_allclose(x.explained_variance[0], 2, rtol=1e-9)
 
 
 def test_greedy_by_units_can_be_ended(monkeypatch):

@@ -115,7 +115,7 @@ class GreedySearch(Solver):
         best = None
         n_iter, clock = 0, ProgressClock(hook)
         if state.choice is not None and not state.choice.plain:
-            return self._by_units(problem, state, cardinality, clock, hook)
+            return self._by_units(problem, state, cardinality, seed, clock, hook)
         strengths = GREEDY_PENALTIES if state.constrained else (-1.0,) if state.quotient else (0.0,)
         for pencil in (Pencil.of(state, strength) for strength in strengths):
             for search in self.searches(problem, state):
@@ -136,12 +136,12 @@ class GreedySearch(Solver):
         return None if best is None else drop_zeros(replace(best, n_iter=n_iter))
 
     def _by_units(
-        self, problem: Problem, state: DeflatedOperator, cardinality: int, clock: ProgressClock,
-        hook: Report | None,
+        self, problem: Problem, state: DeflatedOperator, cardinality: int, seed: list[int],
+        clock: ProgressClock, hook: Report | None,
     ) -> Solution | None:  # fmt: skip
         """Under a constraint the supports that grow with it and without it, after swaps."""
         ways = [state, replace(state, constraint=None)] if state.constrained else [state]
-        found = [x for way in ways if (x := forward_by_units(way, cardinality, clock)) is not None]
+        found = [x for way in ways if (x := forward_by_units(way, cardinality, seed, clock)) is not None]
         found = [refit(state, x) for x in found]
         if state.constrained:
             found = [swap_search(problem, state, x, SWAP_WORK, hook) for x in found]

@@ -14,24 +14,27 @@ from ..operators.choice import Choice, Index
 from ..operators.deflation import DeflatedOperator
 from .base import ProgressClock, Solution
 from .refitting import refit
+from .starts import power_start
 
 __all__ = ["forward_by_units"]
 __dir__ = __all__.copy
 
 
-def forward_by_units(state: DeflatedOperator, K: int, clock: ProgressClock) -> Solution | None:
+def forward_by_units(
+    state: DeflatedOperator, K: int, seed: list[int], clock: ProgressClock
+) -> Solution | None:
     """From what is included, one unit more while there is room: that of the largest objective.
 
-    Where several first units tie, the one of the best pair.
+    Where several first units tie, as in a correlation matrix, the one of the best pair.
     """
     choice = state.choice
     assert choice is not None
     units, x, n_iter = np.flatnonzero(choice.included), None, 0
     if len(units):
         x = _fitted(state, choice, [units], np.zeros(state.operator.p))[0]
-    while ways := _ways(state, choice, units, x, K):
+    while ways := _ways(state, choice, units, x, K, seed):
         if len(ways) > 1 and x is None:
-            further = [_ways(state, choice, *way, K) for way in ways[:CHOICE_STARTS]]
+            further = [_ways(state, choice, *way, K, seed) for way in ways[:CHOICE_STARTS]]
             pairs = np.array([found[0][1].objective if found else -np.inf for found in further])
             ways = [ways[int(np.argmax(pairs))]]
         units, x = ways[0]
@@ -42,7 +45,7 @@ def forward_by_units(state: DeflatedOperator, K: int, clock: ProgressClock) -> S
 
 
 def _ways(
-    state: DeflatedOperator, choice: Choice, units: Index, x: Solution | None, K: int
+    state: DeflatedOperator, choice: Choice, units: Index, x: Solution | None, K: int, seed: list[int]
 ) -> list[tuple[Index, Solution]]:
     """The units with one more, and their components, where the objective is largest; to rounding."""
     free = choice.allowed & (choice.size <= K - choice.cardinality(units))
@@ -54,16 +57,25 @@ def _ways(
     if x is not None:
         entries = np.ascontiguousarray(x.entries)
         y = choice.projected(state.operator.apply(x.index, entries).astype(np.float64))
-    if len(others) > GREEDY_UNITS:
-        assert state.diagonal is not None
-        weight = choice.norms(np.sqrt(np.maximum(state.diagonal, 0)) if x is None else y)
-        others = np.sort(others[np.argsort(-weight[others], kind="stable")[:GREEDY_UNITS]])
+    if x is None and len(others) > CHOICE_STARTS:
+        others = others[_by_promise(state, choice, others, seed)[:GREEDY_UNITS]]
+    elif len(others) > GREEDY_UNITS:
+        others = np.sort(others[np.argsort(-choice.norms(y)[others], kind="stable")[:GREEDY_UNITS]])
     if x is not None:
         y[x.index] += x.entries
     more = [np.append(units, other) for other in others]
     found = _fitted(state, choice, more, y)
     best = ties(np.array([new.objective for new in found]), TIE.of(state.operator.dtype))
     return [(more[i], found[i]) for i in best]
+
+
+def _by_promise(state: DeflatedOperator, choice: Choice, others: Index, seed: list[int]) -> Index:
+    """The order of units by variance and, where these tie, by their part of the leading eigenvector."""
+    assert state.diagonal is not None
+    variance = choice.norms(np.sqrt(np.maximum(state.diagonal, 0)))[others]
+    dense = power_start(state.operator, np.random.default_rng(seed)).astype(np.float64)
+    part = choice.norms(choice.oriented(dense))[others]
+    return np.lexsort((-part, -np.round(variance / (variance.max() or 1), 6)))
 
 
 def _fitted(state: DeflatedOperator, choice: Choice, ways: list[Index], y: NDArray[Any]) -> list[Solution]:
