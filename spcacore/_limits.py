@@ -217,6 +217,7 @@ BRIEF_NODES, BRIEF_WORK = 1000, 1e7  # of so many nodes and, over (p k)^2, at mo
 BRIEF_FORMING = 2e7  # of forming its matrix from data
 CHOICE_SWAPS = 32  # groups, or variables with signs, that are tried in the place of one; and swaps in all
 CHOICE_STARTS = 32  # single variables that such a search starts from, since its steps are not compiled
+GREEDY_UNITS = 128  # groups, or variables with signs, that each step of a greedy search tries
 CHOICE_NODES, CHOICE_ORDER = 100, 40  # nodes of the tree that ends it, and variables up to which it does
 KNAPSACK_CELLS = (
     2**18

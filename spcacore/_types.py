@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 __all__ = [
-    "Array", "Blocks", "Constraint", "Definition", "Deflation", "Groups", "Index", "Kind", "LinearOperator",
-    "MatrixLike", "Method", "MethodOptions", "Metric", "Objective", "OperatorLike", "RandomSource",
-    "Resampling", "Rotation", "Rule", "ScreeningMode", "ShareOf", "SparseMatrix", "StartLike", "Switch",
-    "Thresholding", "Variables", "Weights",
+    "Array", "Blocks", "Constraint", "Counted", "Definition", "Deflation", "Groups", "Index", "Kind",
+    "LinearOperator", "MatrixLike", "Method", "MethodOptions", "Metric", "Objective", "OperatorLike",
+    "RandomSource", "Resampling", "Rotation", "Rule", "ScreeningMode", "ShareOf", "SparseMatrix", "StartLike",
+    "Switch", "Thresholding", "Variables", "Weights",
 ]  # fmt: skip
 __dir__ = __all__.copy
 
@@ -51,6 +51,7 @@ Switch: TypeAlias = bool | ArrayLike  # for all variables, or a value for each
 Weights: TypeAlias = ArrayLike | None
 Variables: TypeAlias = ArrayLike | None
 Groups: TypeAlias = ArrayLike | Mapping[str, object] | None
+Counted: TypeAlias = Literal["groups", "variables"]
 StartLike: TypeAlias = str | ArrayLike | None
 RandomSource: TypeAlias = int | np.random.Generator | None
 

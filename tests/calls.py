@@ -142,6 +142,7 @@ CALLS: list[Call] = [
     *either("tpower", K),
     *either("tpower, nonnegative", K, nonnegative=True),
     *either("tpower, chosen", K, include=[3], exclude=[5], groups=GROUPS),
+    *either("sparse_pca, chosen", R, cardinality=K, groups=GROUPS, count="variables"),
     *either("branch_and_bound, chosen", K, exclude=[5], nonnegative=SIGNS),
     *either("gpower", 0.3, relative=True),
     *either("gpower, l0", 0.1, norm="l0", relative=True),

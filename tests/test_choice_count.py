@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from extras import optional
 from test_choice import signed_optimum
 
 import spcacore
@@ -150,3 +151,156 @@ def test_a_room_that_is_filled_in_part_is_no_less_than_any_groups():
         ways = (list(S) for n in range(6) for S in itertools.combinations(range(5), n))
         best = max(tree.single[S].sum() for S in ways if choice.size[S].sum() <= room)
         assert tree._filled(np.ones(5, bool), room) >= best - 1e-12
+
+
+# ---- beyond one component of one solver
+
+COUNTED = {"groups": GROUPS, "count": "variables"}
+
+
+@pytest.mark.parametrize("method", ["tpower", "greedy", "thresholding", "branch_and_bound"])
+@pytest.mark.parametrize("mixture", MIXTURES)
+def test_components_have_room_and_bounds(method, mixture):
+    for k in (4, 6):
+        A = covariance(20 + k)
+        options = {"kind": "covariance", "method": method, "certify": True, **COUNTED, **mixture}
+        result = spcacore.sparse_pca(A, 2, cardinality=[k, 5], **options)
+        best = optimum(A, k, **mixture)
+        assert result.explained_variance[0] <= best * (1 + 1e-9)
+        assert best <= result.upper_bound[0] * (1 + 1e-9)
+        if method == "branch_and_bound":
+            np.testing.assert_allclose(result.explained_variance[0], best, rtol=1e-9)
+        for v, size in zip(result.loadings.T, (k, 5), strict=True):
+            assert_feasible(v, size, **mixture)
+        more = spcacore.sparse_pca(A, 1, cardinality=k, **options).extend(A, 1, cardinality=5)
+        np.testing.assert_array_equal(more.loadings, result.loadings)
+
+
+def test_a_bound_is_of_the_room_and_not_of_what_was_found():
+    """The leading eigenvector is largest in a group of one variable; one of two explains more."""
+    v = np.array([0.36, 0.36, 0.36, 0.35, 0.35, 0, 0, 0.61, 0, 0])
+    w = np.array([0, 0, 0, 1, -1, 0, 0, 0, 0, 0]) / np.sqrt(2)
+    A = 10 * np.outer(v, v) + 9 * np.outer(w, w)
+    result = spcacore.sparse_pca(
+        A, 1, cardinality=2, method="thresholding", certify=True, kind="covariance", **COUNTED
+    )
+    assert result.loadings[:, 0].nonzero()[0].tolist() == [7]
+    assert optimum(A, 2) == pytest.approx(9)
+    assert result.upper_bound[0] >= 9
+
+
+def test_refinement_keeps_to_the_room():
+    A = covariance(30)
+    poor = np.zeros((P, 1))
+    poor[[5, 6], 0] = 1
+    V = spcacore.refine(A, poor, cardinality=5, kind="covariance", **COUNTED)
+    assert_feasible(V[:, 0], 5)
+    np.testing.assert_allclose(V[:, 0] @ A @ V[:, 0], optimum(A, 5), rtol=1e-9)
+    assert_feasible(spcacore.refine(A, poor, kind="covariance", **COUNTED)[:, 0], 2)
+    options = {"cardinality": [5, 4], "kind": "covariance", "certify": True, **COUNTED}
+    before = spcacore.sparse_pca(A, 2, **options)
+    after = spcacore.sparse_pca(A, 2, refine=True, **options)
+    for v, k in zip(after.loadings.T, options["cardinality"], strict=True):
+        assert_feasible(v, k)
+    assert after.explained_variance.sum() >= before.explained_variance.sum() * (1 - 1e-9)
+    assert optimum(A, 5) <= after.upper_bound[0] * (1 + 1e-9)
+    again = spcacore.refine(A, after.loadings, kind="covariance", **COUNTED)
+    assert all((again[:, t] != 0).sum() <= k for t, k in enumerate((5, 4)))
+
+
+def test_the_fewest_variables_of_whole_groups():
+    for seed in range(3):
+        A = covariance(40 + seed)
+        enough = 0.6 * np.linalg.eigvalsh(A)[-1]
+        k = next(k for k in range(1, P + 1) if optimum(A, k) >= enough)
+        options = {"kind": "covariance", "method": "branch_and_bound", **COUNTED}
+        result = spcacore.sparse_pca(A, 1, explained=0.6, **options)
+        assert_feasible(result.loadings[:, 0], k)
+        np.testing.assert_allclose(result.explained_variance[0], optimum(A, k), rtol=1e-9)
+
+
+def test_paths_choices_and_resamples():
+    X = np.random.default_rng(0).standard_normal((40, P)) @ np.diag(np.arange(3.0, 3 + P))
+    path = spcacore.sparsity_path(X, cardinality=[2, 4, 7], **COUNTED)
+    A = np.cov(X, rowvar=False)
+    for k, result in zip((2, 4, 7), path.results, strict=True):
+        assert_feasible(result.loadings[:, 0], k)
+        np.testing.assert_allclose(result.explained_variance[0], optimum(A, k), rtol=1e-6)
+    chosen = spcacore.select_sparsity(X, cardinality=[2, 5], n_folds=2, **COUNTED)
+    assert_feasible(chosen.result.loadings[:, 0], chosen.chosen)
+    found = spcacore.stability(X, 1, cardinality=5, n_resamples=6, rng=0, **COUNTED)
+    np.testing.assert_allclose(
+        found.loadings[:, 0], spcacore.sparse_pca(X, 1, cardinality=5, **COUNTED).loadings[:, 0]
+    )
+    for group in range(5):
+        assert len(np.unique(found.any_frequency[group == GROUPS])) == 1
+    assert found.any_frequency.sum() <= 5 * (1 + 1e-12)
+
+
+def test_the_estimator():
+    estimators = optional("spcacore.sklearn")
+    X = np.random.default_rng(1).standard_normal((30, P))
+    model = estimators.SparsePCA(2, cardinality=5, groups=GROUPS, count="variables").fit(X)
+    np.testing.assert_array_equal(
+        model.components_, spcacore.sparse_pca(X, 2, cardinality=5, **COUNTED).loadings.T
+    )
+
+
+@pytest.mark.parametrize("mixture", [*MIXTURES, {"nonnegative": SIGNS}])
+@pytest.mark.parametrize("k", [2, 4, 7])
+def test_no_component_exceeds_the_optimality_bound(mixture, k):
+    if k < sum(GROUPS[mixture.get("include", [5])[0]] == GROUPS):
+        return
+    for seed in range(3):
+        A = covariance(50 + seed)
+        bound = spcacore.optimality_bound(A, k, kind="covariance", relaxation=True, **COUNTED, **mixture)
+        for value in bound.bounds.values():
+            assert optimum(A, k, **mixture) <= value * (1 + 1e-9)
+
+
+def test_bounds_count_what_groups_may_have():
+    A = covariance(60)
+    A[:3, :3] += 50
+    for k, most in ((1, 3), (2, 5), (3, 7)):  # groups, and the variables of the largest
+        ours = spcacore.optimality_bound(A, k, kind="covariance", groups=GROUPS)
+        assert ours.bounds == spcacore.optimality_bound(A, most, kind="covariance").bounds
+        counted = spcacore.optimality_bound(A, k, kind="covariance", **COUNTED)
+        assert counted.bounds == spcacore.optimality_bound(A, k, kind="covariance").bounds
+    together = spcacore.optimality_bound(A, [1, 2], n_components=2, kind="covariance", groups=GROUPS)
+    plain = spcacore.optimality_bound(A, [3, 5], n_components=2, kind="covariance")
+    assert together.bounds == plain.bounds
+    kept = np.delete(np.arange(P), [3, 4])
+    fewer = spcacore.optimality_bound(A, 4, kind="covariance", exclude=[3, 4]).upper_bound
+    np.testing.assert_allclose(
+        fewer, spcacore.optimality_bound(A[np.ix_(kept, kept)], 4, kind="covariance").upper_bound, rtol=1e-9
+    )
+    with pytest.raises(ValueError, match=r"cardinality must be in \[1, 5\], not 6: 5 groups not excluded"):
+        spcacore.optimality_bound(A, 6, kind="covariance", groups=GROUPS)
+
+
+@pytest.mark.parametrize(
+    ("method", "sparsity", "message"),
+    [
+        (
+            "gpower",
+            {"penalty": 1.0},
+            "count='variables' says what a cardinality counts; method 'gpower' takes penalty",
+        ),
+        (
+            "pmd",
+            {"l1_bound": 1.5},
+            "count='variables' says what a cardinality counts; method 'pmd' takes l1_bound",
+        ),
+        ("dspca", {"cardinality": 4}, "groups does not go with dspca"),
+        ("least_squares", {"cardinality": 4}, "groups does not go with least_squares"),
+        ("tpower", {"cardinality": 4, "support": "common"}, "leave groups out"),
+    ],
+)
+@pytest.mark.parametrize("refine", [False, True])
+def test_methods_without_such_a_cardinality_refuse(method, sparsity, message, refine):
+    if refine and (method == "least_squares" or "support" in sparsity):
+        return
+    with pytest.raises(ValueError, match=message):
+        spcacore.sparse_pca(
+            covariance(0), 2, method=method, refine=refine, kind="covariance", **sparsity, **COUNTED
+        )

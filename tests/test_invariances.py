@@ -283,6 +283,9 @@ IN_ORDER = {  # calls some of whose options have the order of the rows, or of th
                 groups=calls.GROUPS[c],
                 kind=kind,
             ),
+            "sparse_pca, chosen": lambda X, c, kind: sparse_pca(
+                X, R, cardinality=K, groups=calls.GROUPS[c], count="variables", kind=kind
+            ),
             "branch_and_bound, chosen": lambda X, c, kind: branch_and_bound(
                 X, K, exclude=np.flatnonzero(c == 5), nonnegative=calls.SIGNS[c], kind=kind
             ),

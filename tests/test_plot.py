@@ -406,6 +406,7 @@ def test_matplotlib_is_imported_when_needed(monkeypatch):
         plot.bars([1.0])
 
 
+BY_COMPONENT = selection(earlier=(selection(),))
 V2 = np.eye(6)[:, :2]
 
 
@@ -450,6 +451,9 @@ BAD = [
     (lambda: plot.comparison(V2), TypeError, "results must be a Comparison from spcacore.compare"),
     (lambda: plot.comparison(spcacore.compare([V2], X), definition="all"), ValueError, "definition must be"),
     (lambda: plot.path(stand_in(), chosen=3), ValueError, "chosen must be one of the values 1, 2, 4"),
+    (lambda: plot.path(stand_in(), component=0), ValueError, "component goes with a selection whose grids"),
+    (lambda: plot.path(BY_COMPONENT, component=2), ValueError, r"component must be in \[0, 1\], not 2"),
+    (lambda: plot.path(BY_COMPONENT, chosen=4), ValueError, "chosen needs component"),
     (lambda: plot.path(V2), TypeError, "SparsityPath or a SparsitySelection"),
     (lambda: plot.path(stand_in(explained_variance_ratio=None)), ValueError, "total variance is unknown"),
 ]

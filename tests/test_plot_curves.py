@@ -241,6 +241,42 @@ def test_a_path_and_selections_as_they_are_found():
         drawn(ax)
 
 
+def test_grids_that_differ_by_component():
+    """All components, or one in full."""
+    first = selection(criterion="permutation")
+    grid, score = np.array([16, 2, 6]), np.array([0.6, 0.4, 0.5])
+    last = selection(
+        values=grid, score=score, standard_error=np.full(3, 0.01), best=16, one_se=16, chosen=16,
+        criterion="permutation", earlier=(first,),
+    )  # fmt: skip
+    ax = plot.path(last)
+    drawn(ax)
+    handles, said = ax.get_legend_handles_labels()
+    assert said == ["component 1, chosen: 4", "component 2, chosen: 16"]
+    for handle, values, scores, spread in (
+        (handles[0], first.values, first.score, 0.05),
+        (handles[1], [2, 6, 16], [0.4, 0.5, 0.6], 0.01),
+    ):
+        assert handle.lines[0].get_xdata().tolist() == list(values)
+        assert handle.lines[0].get_ydata().tolist() == list(scores)
+        ends = [segment[:, 1].tolist() for segment in handle.lines[2][0].get_segments()]
+        assert ends == [pytest.approx([y - spread, y + spread]) for y in scores]
+    rings = [line for line in ax.lines if line.get_markersize() == 11]
+    assert [(r.get_xdata()[0], r.get_ydata()[0]) for r in rings] == [(4, 0.36), (16, 0.6)]
+    assert ax.get_xlabel() == "cardinality: nonzero loadings of each component"
+    assert ax.get_ylabel() == "logarithm of the share, less that of permuted data"
+    for component, step in ((0, first), (1, last)):
+        ax = plot.path(last, component=component)
+        assert labeled(ax, "chosen").get_xdata()[0] == step.chosen
+        assert np.array_equal(labeled(ax, "score").get_xdata(), np.sort(step.values))
+        assert ax.get_xlabel() == f"cardinality: nonzero loadings of component {component + 1}"
+    assert labeled(plot.path(last, component=0, chosen=2), "chosen").get_xdata()[0] == 2
+    X = np.random.default_rng(18).standard_normal((30, 6)) * [5, 4, 1, 1, 1, 1]
+    found = spcacore.select_sparsity(X, n_components=2, cardinality=[[1, 2], [1, 3]], criterion="sparseness")
+    said = plot.path(found).get_legend_handles_labels()[1]
+    assert said == [f"component {t + 1}, chosen: {k}" for t, k in enumerate(found.chosen_by_component)]
+
+
 # ---- stored pictures --------------------------------------------------------------------------------
 
 

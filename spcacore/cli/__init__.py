@@ -24,7 +24,7 @@ FLAGS = {
     "cardinality": "-k", "n_components": "-n", "l1_bound": "--l1-bound", "penalty": "--penalty",
     "scale": "--scale", "center": "--no-center", "rng": "--seed", "tol": "--tol", "max_iter": "--max-iter",
     "method": "--method", "nonnegative": "--nonnegative", "include": "--include",
-    "exclude": "--exclude", "groups": "--groups",
+    "exclude": "--exclude", "groups": "--groups", "count": "--count",
 }  # fmt: skip
 COMMANDS = ("fit", "path", "stability", "certify", "transform", "compare", "info")
 

@@ -12,6 +12,7 @@ import numpy as np
 from .._limits import COMMAND_GRID_VALUES
 from ..models.across import SUPPORTS
 from ..models.alternation import CONSTRAINTS, OBJECTIVES
+from ..operators.choice import COUNTS
 from ..operators.deflation import DEFLATIONS
 from ..solvers.share import SHARES
 from ..solvers.table import SOLVERS
@@ -112,10 +113,11 @@ def _add_path(commands: Any) -> None:
     what = path.add_argument_group("components")
     what.add_argument("-n", "--components", metavar="N", type=_at_least(1), help="how many (default: 1)")
     what.add_argument(
-        "-k", "--cardinality", metavar="K", type=whole_grid,
-        help="variables in every component: -k 1:50, -k 1,2,5,10 (default: 1, 2, 3, 4, 5, 7, 10, ..., 160)",
+        "-k", "--cardinality", metavar="K", type=_by_component(whole_grid),
+        help="variables in every component: -k 1:50, -k 1,2,5,10 (default: 1, 2, 3, 4, 5, 7, 10, ..., 160); "
+        "with --select also of each: -k 1:20/5,10",
     )  # fmt: skip
-    _add_method(what, grid, "the values to try, as 1:5:0.5", tuple(SOLVERS))
+    _add_method(what, _by_component(grid), "the values to try, as 1:5:0.5", tuple(SOLVERS))
     _add_matrix(what)
     choosing = path.add_argument_group("choosing a value")
     choosing.add_argument(
@@ -328,9 +330,14 @@ def _add_search(group: Any) -> None:
         "groups",
     )  # fmt: skip
     group.add_argument(
+        "--count", choices=COUNTS,
+        help="what -k counts where there are groups (default: groups); variables: whole groups, of at most "
+        "so many variables together",
+    )  # fmt: skip
+    group.add_argument(
         "--nonnegative", action="store_true",
         help="no negative loadings: "
-        + ", ".join([*(name for name in SOLVERS if SOLVERS[name].chooses == "all"), "spca"]),
+        + ", ".join([*(name for name in SOLVERS if SOLVERS[name].chooses), "spca"]),
     )  # fmt: skip
     group.add_argument(
         "--strategy", choices=("forward", "gradient", "backward", "bidirectional", "projection", "exact"),
@@ -472,6 +479,16 @@ def whole_grid(text: str) -> list[int]:
 
 def grid(text: str) -> list[float]:
     return [float(value) for value in _decimals(text)]
+
+
+def _by_component(numbers: Callable[[str], list[Any]]) -> Callable[[str], list[Any]]:
+    """The values of a grid, or those of each component with a stroke between them."""
+
+    def grids(text: str) -> list[Any]:
+        found = [numbers(part) for part in text.split("/")]
+        return found if len(found) > 1 else found[0]
+
+    return grids
 
 
 def _decimals(text: str) -> list[Decimal]:

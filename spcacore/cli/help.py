@@ -53,9 +53,11 @@ examples:
   spcacore path data.csv                             1, 2, 3, 4, 5, 7, 10, ... variables
   spcacore path data.csv -n 3 -k 1:20 --plot path.png
   spcacore path data.csv -k 5,10,20:100:20 --select cv --folds 10 --jobs 4
+  spcacore path data.csv -k 5:50:5/2,4,8 --select cv     other values for the second component
   spcacore path data.csv --method pmd --l1-bound 1:5:0.5 -o curve.csv
 
 A:B is all whole numbers from A to B, A:B:S goes in steps of S; several may be joined by commas.
+With --select a stroke divides the values of one component from those of the next.
 """
 STABILITY_DESCRIPTION = """\
 Would other samples choose the same variables? Find sparse principal components of many random subsets of the
@@ -143,6 +145,7 @@ or with --select
   criterion, rule, score, standard_error, scores     m numbers; scores of each fold or permutation
   best, one_se, chosen, chosen_index                 values, and the index of the one chosen
   path                                               an object with the fields above
+  chosen_by_component, earlier                       of values by component: all choices; such objects
 """
 JSON_STABILITY = """\
   cardinality, explained, l1_bound or penalty        as it was given

@@ -61,7 +61,7 @@ def check_model(args: argparse.Namespace) -> None:
     for name in (
         "cardinality", "explained", "explained_of", "l1_bound", "sample_l1_bound", "penalty", "ridge",
         "objective", "deflation", "constraint", "refine", "certify", "support", "total_cardinality",
-        "include", "exclude", "groups", "nonnegative", "strategy", "norm",
+        "include", "exclude", "groups", "count", "nonnegative", "strategy", "norm",
         "relative", "block", "time_limit", "max_iter", "tol", "seed",
     ):  # fmt: skip
         value = getattr(args, name)

@@ -22,7 +22,7 @@ from .report import (
     write_npz,
 )
 from .table import UserError
-from .task import PICTURES, TABLES, Task, checked_options, draw_figure
+from .task import PICTURES, SPARSITY, TABLES, Task, checked_options, draw_figure
 
 __all__ = ["run"]
 __dir__ = __all__.copy
@@ -35,6 +35,8 @@ def run(args: argparse.Namespace) -> None:
         args, (args.output, "the curve", TABLES), (args.plot, "the picture", PICTURES)
     )
     selecting = _selection_options(args)
+    if values is not None and isinstance(values[0], list):
+        _check_grids(args, SPARSITY[parameter], len(values))
     from ..selection.criteria import select_sparsity, sparsity_path
 
     task = Task(args)
@@ -71,9 +73,19 @@ def run(args: argparse.Namespace) -> None:
             _print_path(curve)
         else:
             _print_selection(curve)
-            print()
             print_result(curve.result, task.names)
         task.last_line("computed", args.output, args.plot)
+
+
+def _check_grids(args: argparse.Namespace, flag: str, count: int) -> None:
+    """As many components as there are grids, one of which is to be chosen for each."""
+    if args.select is None:
+        raise UserError(f"argument {flag}: values of each component go with --select")
+    if args.components not in (None, count):
+        raise UserError(
+            f"argument {flag}: values of {counted(count, 'component')}, and -n/--components {args.components}"
+        )
+    args.components = count
 
 
 def _selection_options(args: argparse.Namespace) -> dict[str, Any]:
@@ -120,6 +132,15 @@ def _sizes(nonzeros: NDArray[Any]) -> str:
 
 
 def _print_selection(curve: Any) -> None:
+    steps = [*curve.earlier, curve]
+    for t, step in enumerate(steps):
+        if len(steps) > 1:
+            print(f"component {t + 1}")
+        _print_scores(step)
+        print()
+
+
+def _print_scores(curve: Any) -> None:
     columns = _curve_rows(curve.path)
     if curve.criterion != "sparseness":
         columns.append(["score", *(f"{score:.4g}" for score in curve.score)])
@@ -174,12 +195,22 @@ _SELECTION_FIELDS = (
 
 def _write_curve(path: str, curve: Any, names: list[str]) -> None:
     if Path(path).suffix.lower() == ".csv":
-        columns = _csv_columns(curve)
-        write_csv(path, [curve.parameter, *columns], zip(curve.values, *columns.values(), strict=True))
+        steps = [*getattr(curve, "earlier", ()), curve]
+        tables = [_csv_columns(step) for step in steps]
+        rows = []
+        for t, (step, table) in enumerate(zip(steps, tables, strict=True)):
+            which = [t + 1] * (len(steps) > 1)
+            for i, value in enumerate(step.values):
+                rows.append(
+                    [value, *which, *(table[name][i] if name in table else "" for name in tables[-1])]
+                )
+        write_csv(path, [curve.parameter, *["component"] * (len(steps) > 1), *tables[-1]], rows)
         return
     fields = _fields(curve)
     if "path" in fields:  # whose fields would have the names of those of the result
         del fields["path"]
+        for t, step in enumerate(fields.pop("earlier", ())):
+            fields |= {f"{name}_{t + 1}": value for name, value in step.items() if name != "path"}
         fields |= result_fields(curve.result, names)
     write_npz(path, fields)
 
@@ -187,7 +218,11 @@ def _write_curve(path: str, curve: Any, names: list[str]) -> None:
 def _fields(curve: Any) -> dict[str, Any]:
     if not hasattr(curve, "path"):
         return {name: getattr(curve, name) for name in _PATH_FIELDS}
-    return {name: getattr(curve, name) for name in _SELECTION_FIELDS} | {"path": _fields(curve.path)}
+    fields = {name: getattr(curve, name) for name in _SELECTION_FIELDS} | {"path": _fields(curve.path)}
+    if curve.earlier:
+        fields["chosen_by_component"] = curve.chosen_by_component
+        fields["earlier"] = [_fields(one) for one in curve.earlier]
+    return fields
 
 
 def _json_curve(curve: Any, args: argparse.Namespace, names: list[str]) -> dict[str, Any]:

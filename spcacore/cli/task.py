@@ -80,6 +80,10 @@ class Task:
             raise UserError(f"argument --exclude: {self.names[min(both)]!r} is in --include too")
         if args.groups is not None:
             options["groups"] = read_lines(args.groups, self.p, "groups")
+        if args.count is not None:
+            if args.groups is None:
+                raise UserError("argument --count: goes with --groups")
+            options["count"] = args.count
         return options
 
     @contextmanager
@@ -92,7 +96,7 @@ class Task:
         except (TypeError, ValueError) as error:
             where = where_not_finite(self.table, self.args, self.args.nan)
             option = re.split("[ =]", str(error), maxsplit=1)[0]
-            named = where is None and option in (*OPTIONS, *ACROSS, "include", "exclude", "groups")
+            named = where is None and option in (*OPTIONS, *ACROSS, "include", "exclude", "groups", "count")
             subject = f"argument --{option.replace('_', '-')}" if named else self.args.source
             raise UserError(f"{subject}: {where or error}") from None
         self.warnings = work.warn(self._reworded)
@@ -126,6 +130,7 @@ class Task:
 
     def sparsity(self, name: str, value: Any) -> Any:
         """A number or several, within the bounds that depend on the matrix."""
+        given, value = value, np.hstack(value) if isinstance(value, list) else value
         if name == "cardinality" and np.max(value) > self.p:
             raise UserError(
                 f"argument -k/--cardinality: {np.max(value)} is too many, at most {self.p}: {self.size}"
@@ -138,7 +143,7 @@ class Task:
                 f"argument --l1-bound: {wrong:g} is not between 1 and {np.sqrt(self.p):.4g}, the root of the "
                 f"number of variables: {self.size}"
             )
-        return value
+        return given
 
     def title(self, what: str) -> str:
         args = self.args
@@ -209,7 +214,7 @@ def method_options(args: argparse.Namespace) -> dict[str, Any]:
         if value is None or value is False:
             continue
         if name == "nonnegative":
-            takes = {method: [name] * (SOLVERS[method].chooses == "all") for method in SOLVERS}
+            takes = {method: [name] * SOLVERS[method].chooses for method in SOLVERS}
         if name not in takes[args.method]:
             others = ", ".join(method for method in SOLVERS if name in takes[method])
             raise UserError(

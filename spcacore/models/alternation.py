@@ -27,6 +27,7 @@ from ..solvers.base import (
     Solution,
     Solver,
     check_choice_of,
+    check_count,
     choice_options,
     ended,
     hook_of_component,
@@ -76,6 +77,7 @@ def prepare(
     start: str | None = None, n_starts: int | None = None, max_iter: int | None = None,
     tol: float | None = None,
     include: Any = None, exclude: Any = None, groups: Any = None, nonnegative: Any = False,
+    count: Any = "groups",
     screening: str = "auto", n_features: int | None = None, rng: Any = None,
     **options: Any,
 ) -> tuple[Problem, Solver, int, list[dict[str, Any]]]:  # fmt: skip
@@ -94,9 +96,10 @@ def prepare(
         if removal is not PROJECTION:
             raise ValueError("a constraint takes the place of a deflation; leave deflation='projection'")
     if refine:  # which knows of signs by the record alone
-        settings["choice"] = knowledge(include, exclude, groups, nonnegative)
+        check_count(chosen, count)
+        settings["choice"] = knowledge(include, exclude, groups, nonnegative, count)
     else:
-        settings["choice"] = choice_options(chosen, options, include, exclude, groups, nonnegative)
+        settings["choice"] = choice_options(chosen, options, include, exclude, groups, nonnegative, count)
     signs = options.get("nonnegative") or (settings["choice"] or {}).get("nonnegative", False) is not False
     if refine and (not renormalize or constraint == "uncorrelated"):
         raise ValueError("refine=True requires renormalize=True, and no constraint='uncorrelated'")
@@ -366,7 +369,7 @@ def _in_turn(
             return f"{what} is left after {t} of the {counted(r, 'component')} requested"
         if settings["certify"] is True:
             own = solver.bound(state, len(new.index), hook_of_component(hook, t, r, whole=True))
-            new = _certified(problem, state, new, own)
+            new = _certified(problem, state, new, settings[solver.sparsity][t], own)
         found.append(new)
         if total is not None and total.reached_with(new):
             if hook is not None and t >= len(known):
@@ -412,7 +415,7 @@ def refine_all(
     if hook is not None and hook.ended:
         return [replace(x, converged=False) for x in found]
     choice = problem.choice
-    sizes = tuple(len(x.index) if choice is None else len(choice.units(x.index)) for x in found)
+    sizes = tuple(len(x.index) if choice is None else choice.cardinality_of(x.index) for x in found)
     if not any(isinstance(one, Share) for one in settings.get("cardinality", ())):
         sizes = settings.get("cardinality", sizes)[: len(found)]
     start = [(x.index, x.entries) for x in found]
@@ -424,11 +427,11 @@ def refine_all(
         warn(NOT_CONVERGED.format(REFINEMENT_ROUNDS))
     state = DeflatedOperator.from_problem(problem, DEFLATIONS["generalized"])
     out = []
-    for x, (index, entries) in zip(found, loadings, strict=True):
+    for x, size, (index, entries) in zip(found, sizes, loadings, strict=True):
         entries = with_sign(problem, index, entries)
         new = replace(x, index=index, entries=entries, converged=x.converged and converged)
         if settings["certify"] is True:
-            new = _certified(problem, state, new)
+            new = _certified(problem, state, new, size)
             state = state.deflate(new.index, new.entries, problem.noise)
         out.append(new)
     return out
@@ -439,11 +442,15 @@ def explained_together(problem: Problem, found: Sequence[Solution]) -> float:
     return joint_variance(problem, [(x.index, x.entries) for x in found])
 
 
-def _certified(problem: Problem, state: DeflatedOperator, x: Solution, bound: float = math.inf) -> Solution:
+def _certified(
+    problem: Problem, state: DeflatedOperator, x: Solution, asked: Any, bound: float = math.inf
+) -> Solution:
     """With the objective of the deflated matrix, and an upper bound on it."""
     objective = state.objective(x.index, x.entries)
     size = len(x.index)
     if problem.choice is not None and problem.choice.grouped:
-        size = problem.choice.most_variables(len(problem.choice.units(x.index)))
+        size = problem.choice.most_variables(problem.choice.cardinality_of(x.index))
+        if problem.choice.counts_variables and isinstance(asked, int):  # groups that fit may leave room
+            size = asked
     bound = min(bound, *upper_bounds(problem, state, size).values())
     return replace(x, objective=objective, upper_bound=max(bound, objective))

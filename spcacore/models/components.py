@@ -14,6 +14,7 @@ from .._limits import ACROSS_EXCESS
 from .._messages import counted
 from .._types import (
     Constraint,
+    Counted,
     Deflation,
     Groups,
     Kind,
@@ -206,6 +207,7 @@ def sparse_pca(
     max_iter: int | None = None,
     tol: float | None = None, renormalize: bool = True,
     include: Variables = None, exclude: Variables = None, groups: Groups = None, nonnegative: Switch = False,
+    count: Counted = "groups",
     kind: Kind = "data", center: Switch = True, scale: Switch = False, sample_weight: Weights = None,
     screening: ScreeningMode = "auto", n_features: int | None = None, rng: RandomSource = None,
     callback: Callback | None = None,
@@ -329,12 +331,15 @@ def sparse_pca(
         may be zero where no other value is better. Every method can exclude variables; "dspca", "scotlass"
         and "least_squares" cannot include any. See the guide on choice.
     groups : sequence of p labels, or mapping of names to labels, optional
-        Variables with the same label enter or leave a component together. The cardinality counts groups, and
-        a penalty or bound applies to their norms. For "tpower", "gpower", "pmd", "thresholding" and
-        "branch_and_bound".
+        Variables with the same label enter or leave a component together, and a penalty or bound applies to
+        the norms of groups. For "tpower", "gpower", "pmd", "thresholding", "branch_and_bound" and forward
+        "greedy".
     nonnegative : bool or array-like of shape (p,), default False
         True allows no negative loadings. An array gives the sign of each variable: 1, -1, or 0 for either.
         For the same methods as `groups`.
+    count : {"groups", "variables"}, default "groups"
+        What the cardinality counts if there are groups. With "variables", a component has whole groups, of at
+        most that many variables together. Not for "gpower" and "pmd".
     screening : {"auto", "gram", "working_set", "both", "shadow", "references", "none"}, default "auto"
         How to avoid reading all of X for every product. `result.screening` says what was used, and how much
         of X was read.
@@ -429,6 +434,7 @@ def sparse_pca(
         kind=kind, center=center, scale=scale,
         sample_weight=sample_weight, start=start, n_starts=n_starts, max_iter=max_iter, tol=tol,
         include=include, exclude=exclude, groups=groups, nonnegative=nonnegative,
+        count=count,
         screening=screening, n_features=n_features, rng=rng, **options,
     )  # fmt: skip
     hook = check_callback(callback)

@@ -27,7 +27,7 @@ from .._limits import (
 )
 from .._messages import warn
 from .._records import record
-from .._types import Groups, Kind, MatrixLike, RandomSource, Switch, Variables
+from .._types import Counted, Groups, Kind, MatrixLike, RandomSource, Switch, Variables
 from .._validation import Hook, as_seed, check_callback, check_choice, integer, number, per_component
 from ..linalg.orthogonal import fix_sign, orthogonal_part
 from ..operators.choice import knowledge
@@ -69,6 +69,7 @@ def refine(
     n_restarts: int = 0,
     max_iter: int = 500, tol: float = 1e-7,
     include: Variables = None, exclude: Variables = None, groups: Groups = None, nonnegative: Switch = False,
+    count: Counted = "groups",
     kind: Kind = "data", center: Switch = True, scale: Switch = False,
     rng: RandomSource = None, callback: Callback | None = None,
 ) -> NDArray[Any]:  # fmt: skip
@@ -107,8 +108,8 @@ def refine(
     tol : float, default 1e-7
         When a round gains no more than this fraction, the search tries all of its starts, and ends if these
         do not gain more either.
-    include, exclude, groups, nonnegative : optional
-        As in `sparse_pca`; the cardinality counts groups. Only `exclude` can be combined with a constraint.
+    include, exclude, groups, nonnegative, count : optional
+        As in `sparse_pca`. Only `exclude` can be combined with a constraint.
         If a loading lacks an included variable, that variable first replaces one with a small entry; entries
         of a wrong sign become zero. No other combinations are then tried.
     {standardization}
@@ -146,7 +147,7 @@ def refine(
     >>> [float(spcacore.explained_variance(A, U, kind="covariance").sum().round(2)) for U in (V, W)]
     [10.56, 11.22]
     """
-    choice = knowledge(include, exclude, groups, nonnegative)
+    choice = knowledge(include, exclude, groups, nonnegative, count)
     problem = as_problem(X, kind=kind, center=center, scale=scale, choice=choice)
     V = checked_loadings(loadings, problem.p)
     r = V.shape[1]
@@ -157,7 +158,7 @@ def refine(
     if problem.choice is not None:
         if V[problem.choice.excluded].any():
             raise ValueError("loadings has nonzeros for variables in exclude")
-        counts = np.array([len(problem.choice.units(np.flatnonzero(v))) for v in V.T])
+        counts = np.array([problem.choice.cardinality_of(np.flatnonzero(v)) for v in V.T])
         least, most = problem.choice.bounds
     if cardinality is None:
         sizes = tuple(max(int(k), least) for k in counts)
@@ -193,8 +194,7 @@ def with_sign(problem: Problem, index: NDArray[np.intp], value: NDArray[Any]) ->
 def refuse_constraint(problem: Problem) -> None:
     """Raise where orthogonal loadings would have to respect more than that variables are excluded."""
     if problem.choice is not None and problem.choice.shapes:
-        signed = problem.choice.signs is not None
-        what = "groups" if problem.choice.grouped else "nonnegative" if signed else "include"
+        what = problem.choice.shaping
         raise ValueError(f"constraint='orthogonal' cannot be combined with {what} in refinement")
 
 

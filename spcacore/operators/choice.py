@@ -17,11 +17,11 @@ from .._messages import counted
 from .._records import record
 from .._validation import check_choice, group_labels, real_array
 
-__all__ = ["Choice", "Index", "knowledge", "variables_of"]
+__all__ = ["COUNTS", "Choice", "Index", "knowledge", "variables_of"]
 __dir__ = __all__.copy
 
 Index = NDArray[np.intp]
-_COUNTS = ("groups", "variables")
+COUNTS = ("groups", "variables")
 
 
 @record
@@ -98,6 +98,16 @@ class Choice:
         return self.grouped or self.signs is not None or bool(self.included.any())
 
     @property
+    def shaping(self) -> str:
+        """The option that says more than that, for a message."""
+        return "groups" if self.grouped else "include" if self.signs is None else "nonnegative"
+
+    @property
+    def counts_variables(self) -> bool:
+        """Whether the cardinality counts the variables of groups."""
+        return bool((self.size > 1).any())
+
+    @property
     def plain(self) -> bool:
         """Whether it says no more than which variables are in or out."""
         return not self.grouped and self.signs is None
@@ -128,7 +138,7 @@ class Choice:
         what = "group" if self.grouped else "variable"
         n_in, n_out = int(self.included.sum()), int(self.allowed.sum())
         words = [f"{counted(n_in, what)} included"] if n_in else []
-        if self.grouped and (self.size > 1).any():
+        if self.counts_variables:
             least, most = self.bounds
             inside = f"{counted(n_in, what)} included, of" if n_in else "the smallest group has"
             return f": {inside} {counted(least, 'variable')}, {most} not excluded"
@@ -136,13 +146,17 @@ class Choice:
 
     def most_variables(self, count: int) -> int:
         """Variables that a component of this cardinality has at most."""
-        if (self.size > 1).any():
+        if self.counts_variables:
             return count
         return int(np.sort(np.bincount(self.unit)[self.allowed])[::-1][:count].sum())
 
     def cardinality(self, units: Index) -> int:
         """Of these units together."""
         return int(self.size[units].sum())
+
+    def cardinality_of(self, index: Index) -> int:
+        """Of a support."""
+        return self.cardinality(self.units(index))
 
     def units(self, index: Index) -> Index:
         """The units that have some of these variables."""
@@ -189,7 +203,7 @@ class Choice:
 
     def largest(self, norms: NDArray[np.float64], count: int) -> Index:
         """The included units and, up to this cardinality, those of largest norms; ties to the first."""
-        if (self.size > 1).any():
+        if self.counts_variables:
             free = np.flatnonzero(self.allowed & ~self.included)
             room = count - int(self.size[self.included].sum())
             kept = free[_packed(norms[free] ** 2, self.size[free], room)]
@@ -241,7 +255,7 @@ def knowledge(
     if isinstance(nonnegative, np.bool_):
         nonnegative = bool(nonnegative)
     given = {"include": include, "exclude": exclude, "groups": groups, "nonnegative": nonnegative}
-    if check_choice(count, "count", _COUNTS) != "groups":
+    if check_choice(count, "count", COUNTS) != "groups":
         given["count"] = count
     nothing = include is None and exclude is None and groups is None and nonnegative is False
     return None if nothing else given

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from .._docstrings import filled
 from .._limits import LOG_SPAN
 from .._messages import counted
-from .._validation import real_array
+from .._validation import integer, real_array
 from . import drawing
 
 if TYPE_CHECKING:
@@ -23,9 +23,9 @@ __all__ = ["path"]
 __dir__ = __all__.copy
 
 _PARAMETERS = {
-    "cardinality": "cardinality: nonzero loadings of each component",
-    "l1_bound": "bound of the l1 norm of each component",
-    "penalty": "penalty",
+    "cardinality": "cardinality: nonzero loadings of {}",
+    "l1_bound": "bound of the l1 norm of {}",
+    "penalty": "penalty of {}",
     "n_components": "number of components",
 }
 _CRITERIA = {
@@ -41,6 +41,7 @@ _CRITERIA = {
 def path(
     path_or_selection: SparsityPath | SparsitySelection,
     *,
+    component: int | None = None,
     chosen: float | None = None,
     ax: Axes | None = None,
 ) -> Axes:
@@ -53,7 +54,8 @@ def path(
     For a `SparsitySelection`, it draws the score with error bars of one standard error, and marks the best
     value and the chosen one. With the one-standard-error rule, the chosen value is the sparsest one whose
     score reaches the dashed line: the best score minus its standard error. If permutations choose the number
-    of components, the dashed line is the level of permuted data.
+    of components, the dashed line is the level of permuted data. If grids differ by component, it draws the
+    scores of each component, given the values chosen for the earlier ones.
 
     The axis is logarithmic if the values span more than a factor of 32.
 
@@ -61,12 +63,15 @@ def path(
     ----------
     path_or_selection : SparsityPath or SparsitySelection
         From `sparsity_path`, `select_sparsity` or `select_n_components`.
+    component : int, optional
+        Of a selection whose grids differ by component, the one to draw, from 0. Default: all.
     chosen : float, optional
-        The value to mark. Default: the value that a selection chose; for a path, none.
+        The value to mark. Default: the value that a selection chose; for a path, none. Several components
+        with different grids cannot have one.
     {axes}
 
     {wrong}
-        If the object is of another type, or `chosen` is not one of the values.
+        If the object is of another type, or it does not have the `component` or the `chosen` value.
     {no_matplotlib}
 
     References
@@ -92,6 +97,15 @@ def path(
         hasattr(source, name) for name in ("parameter", "values", "explained_variance_ratio", "dense_ratio")
     ):
         raise TypeError(f"a SparsityPath or a SparsitySelection is needed, not {type(source).__name__}")
+    steps = [*(getattr(source, "earlier", ()) if is_selection else ()), source]
+    if component is not None:
+        if len(steps) == 1:
+            raise ValueError("component goes with a selection whose grids differ by component")
+        source = steps[integer(component, "component", 0, len(steps) - 1)]
+    elif len(steps) > 1:
+        if chosen is not None:
+            raise ValueError("chosen needs component where grids differ by component")
+        return _draw_steps(drawing.given_or_new_axes(ax, (6, 4)), steps)
     values = real_array(source.values, "values", ndim=1).astype(np.float64)
     if chosen is None and is_selection:
         chosen = source.chosen
@@ -104,9 +118,7 @@ def path(
     draw = _draw_selection if is_selection else _draw_path
     y = draw(ax, source, values, order)
     _value_axis(ax, values)
-    ax.set_xlabel(_PARAMETERS.get(source.parameter, source.parameter))
-    drawing.add_grid(ax, "y")
-    drawing.hide_spines(ax)
+    _finish(ax, source.parameter, "each component" if component is None else f"component {component + 1}")
     if chosen is not None:
         i = int(np.flatnonzero(values == chosen)[0])
         reached = "" if is_selection else f", {y[i]:.1f} %"
@@ -177,6 +189,37 @@ def _draw_selection(ax: Any, source: Any, values: NDArray[Any], order: NDArray[A
         )  # fmt: skip
     ax.set_ylabel(_CRITERIA.get(source.criterion, source.criterion))
     return score
+
+
+def _draw_steps(ax: Any, steps: list[Any]) -> Any:
+    """The scores of components with grids of their own, and what is chosen for each."""
+    every = []
+    for t, step in enumerate(steps):
+        values, score = real_array(step.values, "values", ndim=1).astype(np.float64), np.asarray(step.score)
+        order, color = np.argsort(values, kind="stable"), drawing.COLORS[t % len(drawing.COLORS)]
+        label = f"component {t + 1}, chosen: {step.chosen:g}"
+        error = None if step.standard_error is None else np.asarray(step.standard_error)[order]
+        ax.errorbar(
+            values[order], score[order], error, fmt="o-", color=color, markersize=4.5, elinewidth=1.2,
+            capsize=2.5, label=label,
+        )  # fmt: skip
+        i = int(np.flatnonzero(values == step.chosen)[0])
+        ax.plot(
+            values[i], score[i], "o", markersize=11, markerfacecolor="none", markeredgecolor=color,
+            markeredgewidth=1.8, linestyle="none", zorder=4,
+        )  # fmt: skip
+        every.append(values)
+    _value_axis(ax, np.concatenate(every))
+    ax.set_ylabel(_CRITERIA.get(steps[0].criterion, steps[0].criterion))
+    _finish(ax, steps[0].parameter, "each component")
+    drawing.legend_above(ax, *ax.get_legend_handles_labels())
+    return ax
+
+
+def _finish(ax: Any, parameter: str, which: str) -> None:
+    ax.set_xlabel(_PARAMETERS.get(parameter, parameter).format(which))
+    drawing.add_grid(ax, "y")
+    drawing.hide_spines(ax)
 
 
 def _value_axis(ax: Any, values: NDArray[Any]) -> None:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from .._docstrings import filled
 from .._types import (
     Constraint,
+    Counted,
     Deflation,
     Groups,
     MatrixLike,
@@ -133,7 +134,7 @@ class SparsePCA(Components):
     support, total_cardinality
         As in `sparse_pca`: supports of all components chosen together.
     {center_scale}
-    include, exclude, groups, nonnegative, screening
+    include, exclude, groups, nonnegative, count, screening
         As in `sparse_pca`.
     options : dict, optional
         Further options of the method, such as ``{"swaps": False}``.
@@ -206,6 +207,7 @@ class SparsePCA(Components):
     exclude: ArrayLike | None = None
     groups: Groups = None
     nonnegative: bool | ArrayLike = False
+    count: Counted = "groups"
     center: bool = True
     scale: bool = False
     screening: ScreeningMode = "auto"
@@ -234,7 +236,8 @@ class SparsePCA(Components):
             wanted = "cardinality" if self.method is None else SOLVERS[self.method].sparsity
             sparsity[wanted] = defaults[wanted]
         choice = self._by_place(X.shape[1], include=self.include, exclude=self.exclude, groups=self.groups)
-        options = {**choice, "nonnegative": self.nonnegative, **(self.options or {})}
+        choice |= {"nonnegative": self.nonnegative, "count": self.count}
+        options = {**choice, **(self.options or {})}
         return sparse_pca(
             X, r, **sparsity, explained_of=self.explained_of, objective=self.objective, method=self.method,
             deflation=self.deflation, constraint=self.constraint,

@@ -36,7 +36,7 @@ from .._validation import (
     real_array,
 )
 from ..linalg.orthogonal import fix_sign
-from ..operators.choice import Choice, knowledge
+from ..operators.choice import COUNTS, Choice, knowledge
 from ..operators.deflation import DeflatedOperator
 from ..operators.gram import formed
 from ..operators.inputs import as_problem
@@ -47,8 +47,8 @@ from ..results import SparseComponent
 
 __all__ = [
     "Ended", "IterativeSolver", "ProgressClock", "ProgressHook", "Report", "Run", "Solution", "Solver",
-    "check_choice_of", "check_start", "choice_options", "drop_zeros", "ended", "hook_of_component",
-    "progress_hook", "run_one",
+    "check_choice_of", "check_count", "check_start", "choice_options", "drop_zeros", "ended",
+    "hook_of_component", "progress_hook", "run_one",
 ]  # fmt: skip
 __dir__ = __all__.copy
 
@@ -138,8 +138,8 @@ class Solver(ABC):
         Whether it can search among some variables: then it has `restrictable` and what follows there.
     takes_share : bool
         Whether `solve` takes a `Share` of what is to be explained in place of a cardinality.
-    chooses : {"", "include", "all"}
-        Which knowledge of the variables it respects, beside that some are excluded.
+    chooses : bool
+        Whether it respects more knowledge of the variables than that some are excluded.
     """
 
     name: ClassVar[str]
@@ -153,7 +153,7 @@ class Solver(ABC):
     whole_products: ClassVar[bool] = False
     in_working_set: ClassVar[bool] = False
     takes_share: ClassVar[bool] = False
-    chooses: ClassVar[str] = ""
+    chooses: ClassVar[bool] = False
 
     @classmethod
     @abstractmethod
@@ -492,15 +492,10 @@ class Run:
 def check_choice_of(method: type[Solver], problem: Problem) -> None:
     """Refuse knowledge of the variables that the method has no way to respect."""
     choice = problem.choice
-    if choice is None or not choice.shapes or method.chooses == "all":
+    if choice is None or not choice.shapes or method.chooses:
         return
-    if method.chooses == "include" and choice.plain:
-        return
-    what = "groups" if choice.grouped else "include" if choice.signs is None else "nonnegative"
-    able = "'tpower', 'gpower', 'pmd', 'thresholding' or 'branch_and_bound'"
-    if what == "include":
-        able = able.replace(" or", ",") + " or 'greedy'"
-    raise ValueError(f"{what} cannot be combined with {method.name}; it requires method={able}")
+    able = "'tpower', 'gpower', 'greedy', 'pmd', 'thresholding' or 'branch_and_bound'"
+    raise ValueError(f"{choice.shaping} cannot be combined with {method.name}; it requires method={able}")
 
 
 def choice_options(
@@ -518,7 +513,16 @@ def choice_options(
         nonnegative = bool(nonnegative)
     if nonnegative is True and include is None and groups is None and "nonnegative" in method.option_names():
         options["nonnegative"], nonnegative = True, False
+    check_count(method, count)
     return knowledge(include, exclude, groups, nonnegative, count)
+
+
+def check_count(method: type[Solver], count: Any) -> None:
+    """Refuse to count variables where there is no cardinality that counts."""
+    if check_choice(count, "count", COUNTS) != "groups" and method.sparsity != "cardinality":
+        raise ValueError(
+            f"count={count!r} says what a cardinality counts; method {method.name!r} takes {method.sparsity}"
+        )
 
 
 def run_one(

@@ -41,16 +41,16 @@ from .._limits import (
     THRESHOLD_WORK,
     WIDE_SAMPLES,
 )
-from .._types import Kind, MatrixLike, Switch
+from .._types import Counted, Groups, Kind, MatrixLike, Switch, Variables
 from .._validation import check_bool, check_choice, integer, per_component
 from ..linalg.eigen import leading_eigenpairs
 from ..linalg.orthogonal import project_out
-from ..operators.choice import Choice
+from ..operators.choice import Choice, knowledge
 from ..operators.deflation import DeflatedOperator
 from ..operators.dense import refuse_indefinite
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
-from .base import Report
+from .base import Report, Solver
 from .covariance_threshold import threshold_bound
 from .joint_bound import most_together, relaxed_bound
 from .parameters import shared_parameters
@@ -98,6 +98,8 @@ def optimality_bound(
     n_components: int = 1, constraint: Literal["orthogonal"] | None = None,
     kind: Kind = "data", center: Switch = True, scale: Switch = False,
     relaxation: bool = False,
+    include: Variables = None, exclude: Variables = None, groups: Groups = None, nonnegative: Switch = False,
+    count: Counted = "groups",
 ) -> OptimalityBound:  # fmt: skip
     """An upper bound on `x'Ax` over unit vectors with at most k nonzeros.
 
@@ -138,6 +140,9 @@ def optimality_bound(
     relaxation : bool, default False
         Solve the semidefinite relaxation too; at most 2000 variables may remain in it, or 1000 in all for
         several loadings.
+    include, exclude, groups, nonnegative, count : optional
+        As in `sparse_pca`: bound loadings that respect this. Groups do so by the number of variables that as
+        many can have. Of one component, up to 2000 variables, what is included and signs lower the bound.
 
     Returns
     -------
@@ -187,11 +192,14 @@ def optimality_bound(
     >>> print("{:.2f} of at most {:.2f}".format(*both))
     7.90 of at most 8.34
     """
-    problem = as_problem(X, kind=kind, center=center, scale=scale)
+    choice = knowledge(include, exclude, groups, nonnegative, count)
+    problem = as_problem(X, kind=kind, center=center, scale=scale, choice=choice)
     r = integer(n_components, "n_components", 1, problem.p)
     sizes = per_component(
-        cardinality, "cardinality", r, lambda value, name: integer(value, name, 1, problem.p)
+        cardinality, "cardinality", r, lambda value, name: Solver.check_sparsity(value, name, problem)
     )
+    if problem.choice is not None:
+        sizes = tuple(problem.choice.most_variables(k) for k in sizes)
     if constraint is not None:
         check_choice(constraint, "constraint", ("orthogonal",))
     if problem.diagonal is None:

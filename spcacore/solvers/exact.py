@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,7 +26,7 @@ from .._limits import (
     THRESHOLD_WORK,
 )
 from .._records import record
-from .._types import Groups, Kind, OperatorLike, RandomSource, Switch, Variables, Weights
+from .._types import Counted, Groups, Kind, OperatorLike, RandomSource, Switch, Variables, Weights
 from .._validation import LARGEST, as_seed, check_bool, check_choice, integer, number
 from ..operators.choice import Choice
 from ..operators.deflation import DeflatedOperator
@@ -70,7 +70,7 @@ class BranchAndBound(Solver):
     whole_products = True
     maximizes_quotient = True
     in_working_set = True  # of what is known before the tree
-    chooses = "all"
+    chooses = True
 
     @classmethod
     def from_options(
@@ -108,7 +108,7 @@ def branch_and_bound(
     time_limit: float | None = None,
     node_limit: int | None = None,
     include: Variables = None, exclude: Variables = None, groups: Groups = None, nonnegative: Switch = False,
-    count: Literal["groups", "variables"] = "groups",
+    count: Counted = "groups",
     kind: Kind = "data", center: Switch = True, scale: Switch = False, sample_weight: Weights = None,
     n_features: int | None = None, rng: RandomSource = None, callback: Callback | None = None,
 ) -> ExactComponent:  # fmt: skip

@@ -69,7 +69,7 @@ class GeneralizedPower(IterativeSolver):
     mu: Any
     name = "gpower"
     sparsity = "penalty"
-    chooses = "all"
+    chooses = True
 
     @classmethod
     def from_options(

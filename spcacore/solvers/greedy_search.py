@@ -49,6 +49,7 @@ from .base import (
 )
 from .bordered_pencil import Pencil
 from .brief_tree import brief_search
+from .greedy_units import forward_by_units
 from .outside import Outside
 from .parameters import shared_parameters
 from .refitting import is_better, refit
@@ -69,7 +70,7 @@ class GreedySearch(Solver):
     name = "greedy"
     maximizes_quotient = True
     in_working_set = True
-    chooses = "include"
+    chooses = True
 
     @classmethod
     def from_options(cls, problem: Problem, *, strategy: Any = "forward", renormalize: Any = True) -> Self:
@@ -89,7 +90,7 @@ class GreedySearch(Solver):
                 "use strategy='forward'"
             )
         if strategy != "forward" and problem.choice is not None and problem.choice.shapes:
-            raise ValueError(f"include requires strategy='forward', not {strategy!r}")
+            raise ValueError(f"{problem.choice.shaping} requires strategy='forward', not {strategy!r}")
         return cls(strategy)
 
     @classmethod
@@ -113,6 +114,8 @@ class GreedySearch(Solver):
     ) -> Solution | None:  # fmt: skip
         best = None
         n_iter, clock = 0, ProgressClock(hook)
+        if state.choice is not None and not state.choice.plain:
+            return self._by_units(problem, state, cardinality, seed, clock, hook)
         strengths = GREEDY_PENALTIES if state.constrained else (-1.0,) if state.quotient else (0.0,)
         for pencil in (Pencil.of(state, strength) for strength in strengths):
             for search in self.searches(problem, state):
@@ -131,6 +134,18 @@ class GreedySearch(Solver):
         if best is not None and state.constrained:
             best = brief_search(state, best, cardinality, hook)
         return None if best is None else drop_zeros(replace(best, n_iter=n_iter))
+
+    def _by_units(
+        self, problem: Problem, state: DeflatedOperator, cardinality: int, seed: list[int],
+        clock: ProgressClock, hook: Report | None,
+    ) -> Solution | None:  # fmt: skip
+        """Under a constraint the supports that grow with it and without it, after swaps."""
+        ways = [state, replace(state, constraint=None)] if state.constrained else [state]
+        found = [x for way in ways if (x := forward_by_units(way, cardinality, seed, clock)) is not None]
+        found = [refit(state, x) for x in found]
+        if state.constrained:
+            found = [swap_search(problem, state, x, SWAP_WORK, hook) for x in found]
+        return drop_zeros(max(found, key=lambda x: x.objective, default=None))
 
     def path(
         self, problem: Problem, state: DeflatedOperator, most: int, seed: list[int], hook: Report | None

@@ -30,7 +30,7 @@ class Thresholding(Solver):
     renormalize: bool
     name = "thresholding"
     whole_products = True
-    chooses = "all"
+    chooses = True
 
     @classmethod
     def from_options(cls, problem: Problem, *, renormalize: Any = True) -> Self:

@@ -57,7 +57,7 @@ class PenalizedDecomposition(IterativeSolver):
     name = "pmd"
     sparsity = "l1_bound"
     missing = True
-    chooses = "all"
+    chooses = True
 
     @classmethod
     def from_options(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from .._limits import (
 )
 from .._records import record
 from .._types import (
+    Counted,
     Groups,
     Kind,
     OperatorLike,
@@ -60,7 +61,7 @@ class TruncatedPower(IterativeSolver):
     name = "tpower"
     missing = True
     same_in_set = True
-    chooses = "all"
+    chooses = True
 
     @classmethod
     def from_options(
@@ -244,7 +245,7 @@ def tpower(
     start: StartLike = None, n_starts: int | None = None, max_iter: int = 1000, tol: float | None = None,
     renormalize: bool = True,
     include: Variables = None, exclude: Variables = None, groups: Groups = None, nonnegative: Switch = False,
-    count: Literal["groups", "variables"] = "groups",
+    count: Counted = "groups",
     kind: Kind = "data", center: Switch = True, scale: Switch = False, sample_weight: Weights = None,
     screening: ScreeningMode = "auto", n_features: int | None = None, rng: RandomSource = None,
     callback: Callback | None = None,

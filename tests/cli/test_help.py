@@ -63,7 +63,11 @@ def test_help_names_every_field_of_the_json(capsys, as_json, file, tmp_path):
     described = set(re.findall(r"[a-z]\w*", help.JSON_MATRIX))
     for command, text, calls in (
         ("fit", help.JSON_FIT + help.JSON_RESULT, [("-k3", "-n1", "--certify")]),
-        ("path", help.JSON_PATH + help.JSON_RESULT, [("-k1:3",), ("-k1:3", "--select", "cv")]),
+        (
+            "path",
+            help.JSON_PATH + help.JSON_RESULT,
+            [("-k1:3",), ("-k1:3", "--select", "cv"), ("-k2/3", "--select", "cv")],
+        ),
         ("stability", help.JSON_STABILITY + help.JSON_RESULT, [("-k3", "-n1", "--resamples", "4")]),
         ("certify", help.JSON_CERTIFY, [("-k3", "--exact"), ("--loadings", tmp_path / "l.csv")]),
         ("transform", help.JSON_TRANSFORM, [("--loadings", tmp_path / "l.csv")]),

@@ -195,8 +195,8 @@ def test_pmd_leaves_missing_entries_out(run, as_json, tmp_path, X):
         ),
         (["--method", "gpower", "--penalty", "2", "--relative"], "penalty must be in [0, 1], not 2.0"),
         (
-            ["--method", "greedy", "--nonnegative"],
-            "--nonnegative: not for method greedy, but tpower, gpower, pmd",
+            ["--method", "dspca", "--nonnegative"],
+            "--nonnegative: not for method dspca, but tpower, gpower, ",
         ),
         (["--strategy", "forward"], "--strategy: not for method tpower, but greedy"),
         (["--relative"], "--relative: not for method tpower, but gpower"),
@@ -282,6 +282,10 @@ def test_groups_are_read_from_a_file(output, tmp_path, file, X):
     output("fit", file, "-k2", "-n2", "--groups", tmp_path / "groups.txt", "-o", tmp_path / "r.npz")
     expected = spcacore.sparse_pca(X, 2, cardinality=2, groups=labels)
     np.testing.assert_array_equal(results(tmp_path / "r.npz")["loadings"], expected.loadings)
+    argv = ("-n2", "--groups", tmp_path / "groups.txt", "--count", "variables", "-o", tmp_path / "v.npz")
+    output("fit", file, "-k4", *argv)
+    counted = spcacore.sparse_pca(X, 2, cardinality=4, groups=labels, count="variables")
+    np.testing.assert_array_equal(results(tmp_path / "v.npz")["loadings"], counted.loadings)
 
 
 @pytest.mark.parametrize("method", ["spca", "soppca"])
@@ -305,6 +309,8 @@ def test_knowledge_of_all_components_together(output, tmp_path, file, X, method)
         (["--include", "x1", "--exclude", "x2,x1"], "argument --exclude: 'x1' is in --include too"),
         (["--include", "x1", "--method", "sca"], "argument --include: not for method sca"),
         (["--nonnegative", "--method", "soppca", "-k3"], "argument --nonnegative: not for method soppca"),
+        (["--count", "variables"], "argument --count: goes with --groups"),
+        (["--count", "variables", "--method", "spca", "-k3"], "argument --count: not for method spca"),
         (["--include", "zz", "--method", "spca", "-k3"], "argument --include: there is no variable 'zz'"),
     ],
 )

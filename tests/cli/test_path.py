@@ -54,6 +54,10 @@ def test_grids_hold_the_decimals_that_they_name(first, count, step, unit):
         (["-k", "1:1e9"], "more than 10000 values"),
         (["-k", "1:1e200:1e-200"], "more than 10000 values"),
         (["-k", "1:3,3"], "has a value twice"),
+        (["-k", "1:4/2:5"], "-k/--cardinality: values of each component go with --select"),
+        (["-k", "1,2/3", "-n3", "--select", "cv"], "values of 2 components, and -n/--components 3"),
+        (["-k", "1,2/3,12", "--select", "cv"], "-k/--cardinality: 12 is too many, at most 9"),
+        (["-k", "1,2/", "--select", "cv"], "'' is neither a number"),
         (["-k", "5:12"], "-k/--cardinality: 12 is too many, at most 9"),
         (["-n", "10"], "-n/--components: 10 is too many, at most 9"),
         (["--method", "pmd"], "method pmd needs --l1-bound"),
@@ -139,6 +143,45 @@ def test_path_equals_the_api_to_the_bit(run, tmp_path, file, X, argv, options):
         assert printed.split("+") == [str(k) for k in nonzeros]
         np.testing.assert_allclose(float(share), 100 * shares.sum(), atol=0.05001)
         np.testing.assert_allclose(float(index), expected.index_of_sparseness[i], atol=5.001e-4)
+
+
+@pytest.mark.parametrize(
+    ("argv", "options"),
+    [
+        (["-k", "2:8:2/3,5"], {"cardinality": [[2, 4, 6, 8], [3, 5]]}),
+        (
+            ["--method", "pmd", "--l1-bound", "1.2,2/1.5/1:2:0.5", "-n3"],
+            {"l1_bound": [[1.2, 2.0], [1.5], [1.0, 1.5, 2.0]], "method": "pmd", "n_components": 3},
+        ),
+    ],
+)
+@pytest.mark.parametrize("criterion", ["cv", "sparseness"])
+def test_grids_that_differ_by_component(run, tmp_path, file, X, argv, options, criterion):
+    expected = spcacore.select_sparsity(X, criterion=criterion, **{"n_components": 2, **options})
+    steps = [*expected.earlier, expected]
+    argv = ["path", file, *argv, "--select", criterion]
+    status, out, err = run(*argv, "-o", tmp_path / "c.npz", "--plot", tmp_path / "c.svg", "--json")
+    document, fields = json.loads(out, parse_constant=pytest.fail), results(tmp_path / "c.npz")
+    assert (status, err) == (0, "")
+    assert document["chosen_by_component"] == [*expected.chosen_by_component]
+    np.testing.assert_array_equal(fields["chosen_by_component"], expected.chosen_by_component)
+    np.testing.assert_array_equal(fields["loadings"], expected.result.loadings)
+    assert (tmp_path / "c.svg").read_text().startswith("<?xml")
+    for t, (one, step) in enumerate(zip([*document["earlier"], document], steps, strict=True)):
+        own = f"_{t + 1}" * (step is not expected)
+        for name in ("values", "score", "chosen"):
+            assert one[name] == np.asarray(getattr(step, name)).tolist()
+            np.testing.assert_array_equal(fields[name + own], getattr(step, name))
+    out = run(*argv, "-o", tmp_path / "c.csv")[1]
+    rows = rows_of(tmp_path / "c.csv")
+    assert [int(row["component"]) for row in rows] == [t + 1 for t, s in enumerate(steps) for _ in s.values]
+    assert [float(row[expected.parameter]) for row in rows] == [v for s in steps for v in s.values]
+    assert [float(row["score"]) for row in rows] == [v for s in steps for v in s.score]
+    assert {row["nonzeros_2"] == "" for row in rows if row["component"] == "1"} == {True}
+    for t, step in enumerate(steps):
+        table = out.split(f"\ncomponent {t + 1}\n")[1].split("\n\n")[0].splitlines()[1:]
+        assert [float(line.split()[0]) for line in table] == pytest.approx(step.values)
+        assert [line.split()[0] for line in table if "chosen" in line] == [f"{step.chosen:g}"]
 
 
 def test_path_has_default_cardinalities_up_to_all_variables(as_json, file):
