@@ -103,7 +103,7 @@ class PenalizedDecomposition:
 
 
 def pmd_starts(cross: CrossCovariance) -> list[Array]:
-    """The leading singular vector, and the first variable of Y with the largest covariance; none if C is zero."""
+    """The leading singular vector, and the variable of Y with the largest covariance; none if C is zero."""
     v = leading_singular_vector(cross)
     if v is None:
         return []
