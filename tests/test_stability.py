@@ -644,6 +644,22 @@ def test_sparse_and_blocks_of_rows_agree_with_dense():
         np.testing.assert_allclose(found.explained_variance_ratio, dense.explained_variance_ratio, rtol=1e-9)
 
 
+@pytest.mark.parametrize("model", ["sparse_cca", "sparse_lda"])
+def test_pairs_and_discriminants_of_sparse_data_and_blocks_of_rows(model):
+    import scipy.sparse
+
+    X, _ = spiked()
+    X[np.abs(X) < 0.5] = 0
+    Y = X[:, :8] + X[:, 8:16] if model == "sparse_cca" else np.arange(40) % 2
+    options = {"l1_bound": 1.5} if model == "sparse_cca" else {"cardinality": 3, "shrinkage": 0.5}
+    options |= {"model": model, "resampling": "bootstrap", "n_resamples": 6}
+    dense = spcacore.stability(X, 1, Y, **options)
+    for other in (scipy.sparse.csr_array(X), spcacore.row_blocks(X, block_bytes=5000)):
+        found = spcacore.stability(other, 1, Y, n_jobs=2, **options)
+        np.testing.assert_array_equal(found.selection_frequency, dense.selection_frequency)
+        np.testing.assert_allclose(found.loading_interval, dense.loading_interval, atol=1e-6)
+
+
 def test_rotated_loadings_have_intervals_of_their_own():
     X = np.random.default_rng(0).standard_normal((30, 20))
     plain = spcacore.stability(X, 2, cardinality=5, n_resamples=8)
