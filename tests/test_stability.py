@@ -580,6 +580,31 @@ def test_models_with_weights_copy_no_rows(model, options):
     assert peak < X.nbytes / 2
 
 
+@pytest.mark.filterwarnings("ignore:.*not converged:RuntimeWarning")
+@pytest.mark.parametrize("model", ["sparse_cca", "sparse_lda"])
+def test_pairs_and_discriminants_take_no_more_memory_than_one_fit(model):
+    import tracemalloc
+
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 4000))
+    if model == "sparse_cca":
+        Y, fit, options = X[:, ::10] + rng.standard_normal((300, 400)), spcacore.sparse_cca, {"l1_bound": 3.0}
+    else:
+        Y, fit, options = np.arange(300) % 3, spcacore.sparse_lda, {"cardinality": 3, "shrinkage": 0.5}
+    options["max_iter"] = 3
+    peaks = []
+    for call in (
+        lambda: fit(X[:, :100], Y, 1, **options),  # imports
+        lambda: fit(X, Y, 1, **options),
+        lambda: spcacore.stability(X, 1, Y, model=model, n_resamples=3, resampling="bootstrap", **options),
+    ):
+        tracemalloc.start()
+        call()
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[2] < 1.1 * peaks[1]
+
+
 def test_result_is_frozen_pickled_and_read():
     X, _ = spiked()
     found = spcacore.stability(X, 2, cardinality=4, n_resamples=6)
@@ -617,6 +642,22 @@ def test_sparse_and_blocks_of_rows_agree_with_dense():
         found = spcacore.stability(other, 2, cardinality=5, n_resamples=8)
         np.testing.assert_array_equal(found.selection_frequency, dense.selection_frequency)
         np.testing.assert_allclose(found.explained_variance_ratio, dense.explained_variance_ratio, rtol=1e-9)
+
+
+@pytest.mark.parametrize("model", ["sparse_cca", "sparse_lda"])
+def test_pairs_and_discriminants_of_sparse_data_and_blocks_of_rows(model):
+    import scipy.sparse
+
+    X, _ = spiked()
+    X[np.abs(X) < 0.5] = 0
+    Y = X[:, :8] + X[:, 8:16] if model == "sparse_cca" else np.arange(40) % 2
+    options = {"l1_bound": 1.5} if model == "sparse_cca" else {"cardinality": 3, "shrinkage": 0.5}
+    options |= {"model": model, "resampling": "bootstrap", "n_resamples": 6}
+    dense = spcacore.stability(X, 1, Y, **options)
+    for other in (scipy.sparse.csr_array(X), spcacore.row_blocks(X, block_bytes=5000)):
+        found = spcacore.stability(other, 1, Y, n_jobs=2, **options)
+        np.testing.assert_array_equal(found.selection_frequency, dense.selection_frequency)
+        np.testing.assert_allclose(found.loading_interval, dense.loading_interval, atol=1e-6)
 
 
 def test_rotated_loadings_have_intervals_of_their_own():
@@ -681,8 +722,6 @@ def test_bad_data():
         spcacore.stability(X, 1, np.array([0] * 38 + [1] * 2), model="sparse_lda", cardinality=2)
     with pytest.raises(ValueError, match="one label for each"):
         spcacore.stability(X, 1, np.zeros(39), model="sparse_lda", cardinality=2)
-    with pytest.raises(TypeError, match="in blocks of rows"):
-        spcacore.stability(spcacore.row_blocks(X), 1, X, model="sparse_cca", l1_bound=2)
     boot = spcacore.stability(X, 1, cardinality=3, resampling="bootstrap", n_resamples=3)
     assert boot.expected_false is None
     assert boot.threshold.tolist() == [0.75]

@@ -194,6 +194,109 @@ def test_models_of_repeated_rows(layout):
             np.testing.assert_allclose(np.repeat(one.scores, w, axis=0), all_.scores, atol=1e-5)
 
 
+def close(one, all_, but=(), **tolerance):
+    """Every number of two results."""
+    for name, value in vars(all_).items():
+        if name not in but and np.asarray(value).dtype.kind == "f":
+            np.testing.assert_allclose(getattr(one, name), value, **tolerance, err_msg=name)
+
+
+@pytest.mark.parametrize("layout", ["C", "F", "csr", "csc", "blocks", "dask"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"l1_bound": (1.5, 1.3)},
+        {"l1_bound": (1.5, 1.3), "scale": False},
+        {"method": "generalized", "cardinality": (3, 2), "ridge": 0.1},
+        {"method": "generalized", "cardinality": (3, 2), "scale": False, "certify": True},
+    ],
+    ids=str,
+)
+def test_pairs_of_repeated_rows(options, layout):
+    X, w = data(12), counts()
+    X[:, 9:] = 2.0 + X[:, 9:] + X[:, :3]
+    X[:, 4] += 9.0  # a column that a sparse matrix stores in full
+    two = [np.repeat(Z, w, axis=0) for Z in (X[:, :7], X[:, 7:])]
+    all_ = spcacore.sparse_cca(*two, 2, **options)
+    sides = stored(X[:, :7], layout), stored(X[:, 7:], layout)
+    one = spcacore.sparse_cca(*sides, 2, sample_weight=w, **options)
+    close(one, all_, ("scores_x", "scores_y"), rtol=1e-7, atol=1e-9)
+    for own, other, V, Z in (
+        (one.scores_x, all_.scores_x, one.loadings_x, X[:, :7]),
+        (one.scores_y, all_.scores_y, one.loadings_y, X[:, 7:]),
+    ):
+        assert own.shape == (N, 2)
+        assert V.shape[0] == Z.shape[1]
+        np.testing.assert_allclose(np.repeat(np.asarray(own), w, axis=0), other, atol=1e-8)
+
+
+@pytest.mark.parametrize("layout", ["C", "F", "csr", "csc", "blocks", "dask"])
+@pytest.mark.parametrize(
+    "options",
+    [{"shrinkage": "auto"}, {"shrinkage": 0.2, "priors": [0.2, 0.3, 0.5]}, {"deflation": "hotelling"}],
+    ids=str,
+)
+def test_discriminants_of_repeated_rows(options, layout):
+    X, w, y = data(13), counts(), np.arange(N) % 3
+    X[:, 1] += 2 * y
+    X[:, 7] -= 3 * (y == 2)
+    X[:, 4] += 9.0
+    all_ = spcacore.sparse_lda(np.repeat(X, w, axis=0), np.repeat(y, w), cardinality=3, **options)
+    one = spcacore.sparse_lda(stored(X, layout), y, cardinality=3, sample_weight=w, **options)
+    close(one, all_, rtol=1e-8, atol=1e-10)
+    np.testing.assert_array_equal(one.predict(X), all_.predict(X))
+
+
+@pytest.mark.parametrize("layout", ["C", "csr"])
+def test_wide_pairs_and_discriminants_of_repeated_rows(layout):
+    """Covariances of more than 1024 variables are not formed."""
+    rng = np.random.default_rng(14)
+    X, w, y = rng.standard_normal((N, 1100)), counts(), np.arange(N) % 2
+    X[rng.random(X.shape) < 0.5] = 0
+    X[:, :3] += 2 * y[:, None] + 1
+    rows, Z = (stored(A, layout) for A in (np.repeat(X, w, axis=0), X))
+    options = {"cardinality": 3, "shrinkage": "auto"}
+    one, all_ = (
+        spcacore.sparse_lda(A, b, **options, **more)
+        for A, b, more in ((Z, y, {"sample_weight": w}), (rows, np.repeat(y, w), {}))
+    )
+    close(one, all_, rtol=1e-8, atol=1e-10)
+    options = {"method": "generalized", "cardinality": (3, 2), "ridge": 0.5}
+    one, all_ = (
+        spcacore.sparse_cca(A, b, **options, **more)
+        for A, b, more in ((Z, X[:, :3], {"sample_weight": w}), (rows, np.repeat(X[:, :3], w, axis=0), {}))
+    )
+    close(one, all_, ("scores_x", "scores_y"), rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize("layout", ["C", "csr", "blocks"])
+def test_classes_and_columns_without_weight(layout):
+    X, y = data(15), np.arange(N) % 3
+    w = np.where(y == 1, 0.0, 1.5)
+    X[:, 2] = np.where(w > 0, 0.1, np.arange(N))  # constant in the rows that count
+    kept = w > 0
+    options = {"cardinality": 3, "shrinkage": 0.1}
+    one = spcacore.sparse_lda(stored(X, layout), y, sample_weight=w, **options)
+    close(one, spcacore.sparse_lda(X[kept], y[kept], **options), rtol=1e-8, atol=1e-10)
+    assert one.classes.tolist() == [0, 2]
+    assert (one.means[:, 2] == 0.1).all()
+    pair = spcacore.sparse_cca(stored(X[:, :7], layout), X[:, 7:], l1_bound=1.4, sample_weight=w)
+    assert pair.loadings_x[2] == 0
+    with pytest.raises(ValueError, match="one class only among the rows of positive sample_weight, 2"):
+        spcacore.sparse_lda(stored(X, layout), y, sample_weight=np.where(y == 2, 1, 0), **options)
+
+
+def test_weights_of_two_sides_are_checked():
+    X = data()
+    with pytest.raises(ValueError, match="same number of rows, not 40 and 39"):
+        spcacore.sparse_cca(X, X[1:], l1_bound=1.2, sample_weight=W)
+    for weight, words in ((W[1:], "39 entries for 40"), (-W, "must not be negative"), (0 * W, "but zeros")):
+        with pytest.raises(ValueError, match=words):
+            spcacore.sparse_cca(X, X, l1_bound=1.2, sample_weight=weight)
+        with pytest.raises(ValueError, match=words):
+            spcacore.sparse_lda(X, np.arange(N) % 2, cardinality=2, sample_weight=weight)
+
+
 def test_wide_data_of_few_rows():
     X, w = data(7)[:8], np.array([1, 2, 0, 3, 1, 1, 2, 1])
     rows = np.repeat(X, w, axis=0)

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._docstrings import NO_PANDAS, filled
 from .._limits import CCA_ROUNDS, CCA_TOL
 from .._messages import counted, warn
-from .._types import Groups, MatrixLike, Switch, Variables
+from .._types import Groups, MatrixLike, Switch, Variables, Weights
 from .._validation import (
     LARGEST,
     Hook,
@@ -191,6 +191,7 @@ def sparse_cca(
     x_groups: Groups = None, x_nonnegative: Switch = False,
     y_include: Variables = None, y_exclude: Variables = None,
     y_groups: Groups = None, y_nonnegative: Switch = False,
+    sample_weight: Weights = None,
     callback: Callback | None = None,
 ) -> SparseCCAResult:  # fmt: skip
     """Sparse canonical correlation analysis.
@@ -247,6 +248,9 @@ def sparse_cca(
         the sums of their norms.
     x_nonnegative, y_nonnegative : bool or array-like of signs, default False
         True allows no negative weights; an array gives the sign of each weight: 1, -1, or 0 for any.
+    sample_weight : array-like of shape (n,), optional
+        How many samples each row stands for, at least 0: the pairs are those of data in which each row is
+        repeated that often. The sum must be above 1. `scores_x` and `scores_y` are of the rows themselves.
     callback : callable, optional
         Called with a `Progress` after each iteration, and with the correlation once a pair is found.
         Raising StopIteration ends the search early, see `Progress`.
@@ -294,7 +298,7 @@ def sparse_cca(
         knowledge(x_include, x_exclude, x_groups, x_nonnegative),
         knowledge(y_include, y_exclude, y_groups, y_nonnegative),
     )
-    sides = both_sides(X, Y, scale, known)
+    sides = both_sides(X, Y, scale, known, sample_weight)
     x, y = sides
     if check_bool(certify, "certify"):
         if method == "pmd":

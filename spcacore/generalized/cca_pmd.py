@@ -110,7 +110,8 @@ def pmd_starts(cross: CrossCovariance) -> list[Array]:
     if float(cross.x.n) * cross.x.p * cross.y.p > PAIR_WORK:
         return [v]
     largest = max_abs_per_column(cross, np.ones(cross.x.p), np.ones(cross.y.p))
-    return [v, np.eye(1, cross.y.p, int(np.argmax(largest)))[0]]
+    first = int(np.argmax(largest >= largest.max() * (1 - TIE.of(common_dtype(cross.x, cross.y)))))
+    return [v, np.eye(1, cross.y.p, first)[0]]
 
 
 def _l1_bounded(a: Array, bound: float, choice: Choice | None) -> Array:

@@ -19,10 +19,11 @@ from numpy.typing import ArrayLike, NDArray
 from .._docstrings import filled
 from .._limits import PRIOR_SUM, SPAN
 from .._messages import counted
-from .._types import MatrixLike, RandomSource
+from .._types import MatrixLike, RandomSource, Weights
 from .._validation import (
     aligned,
     check_callback,
+    check_sample_weight,
     column_names,
     framed,
     integer,
@@ -38,7 +39,7 @@ from .eigen import directions
 from .form import Form
 from .options import check_options
 from .pencil import Pencil, Unbounded
-from .scatter import BlockScatter, DataScatter, ledoit_wolf_shrinkage
+from .scatter import BlockScatter, DataScatter, class_sizes, ledoit_wolf_shrinkage
 
 __all__ = ["SparseLDAResult", "sparse_lda"]
 __dir__ = __all__.copy
@@ -206,6 +207,7 @@ def sparse_lda(
     swaps: bool = True,
     deflation: str = "projection", certify: bool = False,
     max_iter: int = 1000, tol: float = 1e-8,
+    sample_weight: Weights = None,
     rng: RandomSource = None, callback: Callback | None = None,
 ) -> SparseLDAResult:  # fmt: skip
     """Sparse linear discriminant analysis.
@@ -235,6 +237,9 @@ def sparse_lda(
         is needed where n - classes + 1 variables or more may enter.
     method, strategy, swaps, deflation, certify, max_iter, tol, rng, callback
         As in `sparse_eigen`.
+    sample_weight : array-like of shape (n,), optional
+        How many samples each row stands for, at least 0: the result is that of data in which each row is
+        repeated that often. The sum must be above 1. Classes without weight are left out.
 
     Returns
     -------
@@ -274,14 +279,16 @@ def sparse_lda(
     """
     data: DataScatter | BlockScatter = BlockScatter(X) if is_row_blocks(X) else DataScatter(X)
     names = column_names(X) if isinstance(data, DataScatter) else data.blocks.names
-    labels, classes = _labels(y, data.n)
+    weight = check_sample_weight(sample_weight, data.n)
+    labels, classes = _labels(y, data.n, weight)
+    sizes = class_sizes(labels, weight, len(classes))
     c = len(classes)
     if n_components is not None:
         n_components = integer(n_components, "n_components", 1)
         if n_components > c - 1:
             raise ValueError(f"n_components must be at most classes - 1 = {c - 1}, not {n_components}")
     r = min(c - 1, data.p) if n_components is None else n_components
-    proportions = _priors(priors, labels, c)
+    proportions = _priors(priors, sizes, c)
     options = check_options(
         data.p, cardinality, r, method, strategy, swaps, deflation, max_iter, tol, rng, data.dtype, certify
     )
@@ -292,11 +299,12 @@ def sparse_lda(
         shrinkage = number(shrinkage, "shrinkage", 0, 1)
     hook = check_callback(callback)
 
-    means = data.means(labels, c)
+    means = data.means(labels, c, weight)
     mean = proportions @ means
-    weight = np.sqrt(proportions / np.bincount(labels))[labels]
-    within = data.within(labels, means, weight)
-    coefficient = ledoit_wolf_shrinkage(within, data.n) if shrinkage == "auto" else float(shrinkage or 0.0)
+    within = data.within(labels, means, np.sqrt(proportions / sizes), weight)
+    coefficient = (
+        ledoit_wolf_shrinkage(within, float(sizes.sum())) if shrinkage == "auto" else float(shrinkage or 0.0)
+    )
     B = within.form(coefficient)
     if not B.diagonal().any():
         raise ValueError("the rows of each class are all the same: there is no scatter within classes")
@@ -325,8 +333,8 @@ def sparse_lda(
         )  # fmt: skip
 
 
-def _labels(y: Any, n: int) -> tuple[NDArray[np.intp], NDArray[Any]]:
-    """Class numbers of the rows, and the labels of the classes."""
+def _labels(y: Any, n: int, weight: NDArray[np.float64] | None) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    """Class numbers of the rows, -1 of those without weight, and the labels of the classes."""
     labels = np.asarray(y)
     if labels.ndim != 1:
         raise ValueError(f"y must have 1 dimension, not shape {labels.shape}")
@@ -343,11 +351,17 @@ def _labels(y: Any, n: int) -> tuple[NDArray[np.intp], NDArray[Any]]:
     if labels.dtype == object and any(map(_missing, labels)):
         raise ValueError("y has labels that are missing")
     try:
-        classes, numbers = np.unique(labels, return_inverse=True)
+        every, numbers = np.unique(labels, return_inverse=True)
     except TypeError:
         raise TypeError("y has labels of several types that cannot be sorted") from None
+    some = np.bincount(numbers, weight) > 0
+    place = np.where(some, np.cumsum(some) - 1, -1)
+    numbers, classes = place[numbers], every[some]
     if len(classes) < 2:
-        raise ValueError(f"y has one class only, {classes[0]}; at least two are needed")
+        of = "" if weight is None else " among the rows of positive sample_weight"
+        raise ValueError(f"y has one class only{of}, {classes[0]}; at least two are needed")
+    if weight is not None:
+        numbers[weight == 0] = -1
     return numbers.astype(np.intp), classes
 
 
@@ -358,9 +372,9 @@ def _missing(label: Any) -> bool:
         return True
 
 
-def _priors(priors: Any, labels: NDArray[np.intp], c: int) -> NDArray[np.float64]:
+def _priors(priors: Any, sizes: NDArray[np.float64], c: int) -> NDArray[np.float64]:
     if priors is None:
-        return np.bincount(labels) / len(labels)
+        return sizes / sizes.sum()
     given = real_array(priors, "priors", ndim=1).astype(np.float64)
     if len(given) != c:
         raise ValueError(f"priors has {counted(len(given), 'entry')} for {counted(c, 'class')}")

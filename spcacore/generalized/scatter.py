@@ -4,6 +4,9 @@ The shrinkage a of Ledoit and Wolf (2004), for rows z_i of mean zero, S = Z'Z/n 
 
     a = min(1, sum_i ||z_i z_i' - S||^2 / (n^2 ||S - m I||^2)),
         sum_i ||z_i z_i' - S||^2 = sum_i ||z_i||^4 - n ||S||^2.
+
+With weights w_i, how many samples a row stands for, sums over the rows are weighted, and n is their sum. Rows
+without weight have the label -1.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from numpy.typing import NDArray
 
 from .._limits import BLOCKS_SUBMATRIX_ORDER, NULL_DIRECTION, SUBMATRIX_ORDER
 from .._records import record
+from .._types import Array, Index
 from .._validation import float_type, is_sparse, raise_not_finite, real_array
 from ..linalg.scaling import even_exponent, largest_magnitude
 from ..operators.blocks import as_kernel_input, dense_rows, finite, naming_not_finite, sum_parts
@@ -24,9 +28,23 @@ from ..operators.sparse_format import compressed
 from .form import Form
 
 __all__ = [
-    "BlockScatter", "ClassOffset", "DataScatter", "WithinMatrix", "WithinRows", "ledoit_wolf_shrinkage",
+    "BlockScatter", "ClassOffset", "DataScatter", "WithinMatrix", "WithinRows", "class_sizes",
+    "ledoit_wolf_shrinkage",
 ]  # fmt: skip
 __dir__ = __all__.copy
+
+
+def class_sizes(labels: Index, weight: Array | None, c: int) -> Array:
+    """How many samples each class has."""
+    own = labels >= 0
+    return np.bincount(labels[own], None if weight is None else weight[own], c).astype(np.float64)
+
+
+def _average(rows: NDArray[Any], weight: Array | None) -> Array:
+    """Of rows near zero."""
+    if weight is None:
+        return np.asarray(rows.mean(axis=0, dtype=np.float64))
+    return np.asarray(weight / weight.sum() @ rows)
 
 
 class DataScatter:
@@ -46,49 +64,52 @@ class DataScatter:
         self.exponent = even_exponent(largest_magnitude(entries), self.dtype)
         self.unit = math.ldexp(1.0, -self.exponent)
 
-    def means(self, labels: NDArray[np.intp], c: int) -> NDArray[np.float64]:
+    def means(self, labels: Index, c: int, weight: Array | None) -> Array:
         """Of the classes, in these units."""
         out = np.empty((c, self.p))
         for j in range(c):
-            rows = self.X[labels == j]
+            own = labels == j
+            rows, w = self.X[own], None if weight is None else weight[own]
             if is_sparse(rows):
                 rows = rows.tocsc().astype(np.float64) * self.unit
-                out[j] = np.asarray(rows.mean(axis=0)).ravel()
+                out[j] = np.ravel(rows.mean(axis=0) if w is None else w / w.sum() @ rows)
                 full = np.flatnonzero(np.diff(rows.indptr) == rows.shape[0])
-                entries = rows[:, full].data.reshape(len(full), rows.shape[0])
-                first = entries[:, :1]
-                out[j, full] = first[:, 0] + (entries - first).mean(axis=1)
+                entries = rows[:, full].data.reshape(len(full), rows.shape[0]).T
+                out[j, full] = entries[0] + _average(entries - entries[0], w)
             else:
                 first = rows[0].astype(np.float64) * self.unit
-                out[j] = first + (rows * self.X.dtype.type(self.unit) - first).mean(axis=0, dtype=np.float64)
+                out[j] = first + _average(rows * self.X.dtype.type(self.unit) - first, w)
         return out
 
-    def within(
-        self, labels: NDArray[np.intp], means: NDArray[np.float64], weight: NDArray[np.float64]
-    ) -> WithinRows:
-        """Rows less their class means, times their weights.
+    def within(self, labels: Index, means: Array, factor: Array, weight: Array | None) -> WithinRows:
+        """Rows with weight less their class means, times the factors of their classes and roots of weights.
 
         Where a sparse matrix stores all entries of a column in a class, the mean is subtracted from them, so
         that one that is large beside the deviations costs no digits.
         """
-        weight = weight.astype(self.dtype)
-        if not is_sparse(self.X):
-            rows = self.X * self.dtype.type(self.unit)
+        X = self.X
+        if weight is not None:
+            kept = np.flatnonzero(labels >= 0)
+            X, labels, weight = X[kept], labels[kept], weight[kept]
+        multiple = factor[labels] if weight is None else factor[labels] * np.sqrt(weight)
+        multiple = multiple.astype(self.dtype)
+        if not is_sparse(X):
+            rows = np.multiply(X, self.dtype.type(self.unit), out=None if weight is None else X)
             for j, mean in enumerate(means):
                 rows[labels == j] -= mean.astype(self.dtype)
-            rows *= weight[:, None]
-            return WithinRows(rows, None)
+            rows *= multiple[:, None]
+            return WithinRows(rows, None, weight)
         from scipy.sparse import csr_array
 
-        X, (c, p) = self.X, means.shape
+        c, p = means.shape
         of_class = np.repeat(labels, np.diff(X.indptr))
         place = of_class * p + X.indices[: len(of_class)]
         full = np.bincount(place, minlength=c * p) == np.repeat(np.bincount(labels), p)
         entries = X.data[: len(of_class)] * self.unit - np.where(full, means.ravel(), 0)[place]
-        entries *= np.repeat(weight, np.diff(X.indptr))
+        entries *= np.repeat(multiple, np.diff(X.indptr))
         rows = csr_array((entries.astype(self.dtype), X.indices[: len(of_class)], X.indptr), shape=X.shape)
         rest = np.where(full.reshape(c, p), 0, means)
-        return WithinRows(rows, ClassOffset(labels, rest, weight.astype(np.float64)))
+        return WithinRows(rows, ClassOffset(labels, rest, multiple.astype(np.float64)), weight)
 
 
 @record
@@ -110,10 +131,11 @@ class ClassOffset:
 
 @record
 class WithinRows:
-    """S_w = Z'Z with Z = rows - offset, rows sparse where there is an offset."""
+    """S_w = Z'Z with Z = rows - offset, rows sparse where there is an offset; the weights of the rows."""
 
     rows: Any
     offset: ClassOffset | None
+    sample_weight: Array | None
 
     @property
     def p(self) -> int:
@@ -175,19 +197,20 @@ class BlockScatter:
         self.exponent = even_exponent(largest, self.dtype)
         self.unit = math.ldexp(1.0, -self.exponent)
 
-    def means(self, labels: NDArray[np.intp], c: int) -> NDArray[np.float64]:
+    def means(self, labels: Index, c: int, weight: Array | None) -> Array:
         """Of the classes, in these units."""
-        each = self.blocks.split(labels)
+        each = self._each(labels, weight)
         _, means = self.blocks.reduced(_merged_means, _class_means, c, self.unit, each=each)
         return means
 
-    def within(
-        self, labels: NDArray[np.intp], means: NDArray[np.float64], weight: NDArray[np.float64]
-    ) -> WithinMatrix:
-        weight = weight.astype(self.dtype).astype(np.float64)
-        each = list(zip(self.blocks.split(labels), self.blocks.split(weight), strict=True))
-        scatter, norms = self.blocks.reduced(sum_parts, _scatter, means, self.unit, each=each)
+    def within(self, labels: Index, means: Array, factor: Array, weight: Array | None) -> WithinMatrix:
+        factor = factor.astype(self.dtype).astype(np.float64)
+        each = self._each(labels, weight)
+        scatter, norms = self.blocks.reduced(sum_parts, _scatter, means, factor, self.unit, each=each)
         return WithinMatrix(scatter, norms)
+
+    def _each(self, labels: Index, weight: Array | None) -> list[_Own]:
+        return list(zip(self.blocks.split(labels), self.blocks.split_or_none(weight), strict=True))
 
 
 def _largest(block: Any) -> float:
@@ -195,44 +218,50 @@ def _largest(block: Any) -> float:
     return largest_magnitude(X.data if is_sparse(X) else X)
 
 
-_Means = tuple[NDArray[np.intp], NDArray[np.float64]]
+_Own = tuple[Index, Array | None]
+_Means = tuple[Array, Array]
 
 
-def _class_means(block: Any, labels: NDArray[np.intp], c: int, unit: float) -> _Means:
-    """The numbers of rows of the classes, and their means; exact where a column is constant in a class."""
+def _class_means(block: Any, labels_and_weight: _Own, c: int, unit: float) -> _Means:
+    """The sizes of the classes, and their means; exact where a column is constant in a class."""
     parts = []
+    labels, weight = labels_and_weight
     for part, rows in dense_rows(as_kernel_input(block)):
         own, out = labels[part], np.zeros((c, rows.shape[1]))
-        for j in np.unique(own):
+        w = None if weight is None else weight[part]
+        for j in np.unique(own[own >= 0]):
             members = rows[own == j] * unit
             first = members[0].astype(np.float64)
-            out[j] = first + (members - first).mean(axis=0, dtype=np.float64)
-        parts.append((np.bincount(own, minlength=c), out))
-    return _merged_means(parts or [(np.zeros(c, np.intp), np.zeros((c, block.shape[1])))])
+            out[j] = first + _average(members - first, None if w is None else w[own == j])
+        parts.append((class_sizes(own, w, c), out))
+    return _merged_means(parts or [(np.zeros(c), np.zeros((c, block.shape[1])))])
 
 
 def _merged_means(parts: list[_Means]) -> _Means:
     count, mean = parts[0]
     for more, other in parts[1:]:
-        share = more / np.maximum(count + more, 1)
+        both = count + more
+        share = more / np.where(both > 0, both, 1)
         mean = np.where(count[:, None] > 0, mean + (other - mean) * share[:, None], other)
-        count = count + more
+        count = both
     return count, mean
 
 
-def _scatter(
-    block: Any, own: tuple[NDArray[np.intp], NDArray[np.float64]], means: NDArray[np.float64], unit: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Z'Z of weighted deviations from class means; the sums of their squares, and of the squares of those."""
+def _scatter(block: Any, own: _Own, means: Array, factor: Array, unit: float) -> tuple[Array, Array]:
+    """Z'Z of deviations from class means; the sums of their squares, and of the squares of those."""
     p = means.shape[1]
     labels, weight = own
     out, norms = np.zeros((p, p)), np.zeros(2)
     for part, rows in dense_rows(as_kernel_input(block)):
         Z = rows * unit - means[labels[part]]
-        Z *= weight[part, None]
-        out += Z.T @ Z
+        Z *= factor[labels[part], None]
         square = np.einsum("ij,ij->i", Z, Z)
-        norms += square.sum(), square @ square
+        if weight is None:
+            out += Z.T @ Z
+            norms += square.sum(), square @ square
+        else:
+            out += (Z.T * weight[part]) @ Z
+            norms += weight[part] @ square, weight[part] @ square**2
     return out, norms
 
 
@@ -252,14 +281,15 @@ class WithinMatrix:
         return _shrunk(self.scatter, amount, amount * float(self.norms[0]) / self.p)
 
 
-def ledoit_wolf_shrinkage(within: WithinRows | WithinMatrix, n: int) -> float:
-    """The shrinkage a."""
+def ledoit_wolf_shrinkage(within: WithinRows | WithinMatrix, n: float) -> float:
+    """The shrinkage a, of n samples."""
     p = within.p
     if isinstance(within, WithinMatrix):
         G, (trace, fourth) = within.scatter, within.norms.tolist()
     else:
         norms = within.squares()  # of z_i z_i'/n, were it squared; rows are over sqrt(n)
-        G, trace, fourth = within.gram(p <= n), float(norms.sum()), float((norms**2).sum())
+        once = norms if within.sample_weight is None else norms / within.sample_weight
+        G, trace, fourth = within.gram(p <= len(norms)), float(norms.sum()), float(norms @ once)
     square = float((G * G).sum())
     apart = square - trace**2 / p
     if not apart > NULL_DIRECTION * square:

@@ -88,25 +88,34 @@ def names_of(X: Any) -> tuple[str, ...] | None:
     return row_blocks(X).names
 
 
-def both_sides(X: Any, Y: Any, scale: bool, choices: tuple[Known, Known] = (None, None)) -> tuple[Side, Side]:
+def both_sides(
+    X: Any, Y: Any, scale: bool, choices: tuple[Known, Known] = (None, None), sample_weight: Any = None
+) -> tuple[Side, Side]:
     """The sides; what is known of their variables are arguments of `Choice.checked`, or none."""
     of = BlockSide.of if is_row_blocks(X) or is_row_blocks(Y) else Side.of
-    x = _naming("x", lambda: of(X, scale, "X", choices[0]))
-    y = _naming("y", lambda: speaking_of_y(lambda: of(Y, scale, "Y", choices[1])))
-    if x.n != y.n:
-        raise ValueError(f"X and Y must have the same number of rows, not {x.n} and {y.n}")
+    x = _naming("x", lambda: of(X, scale, "X", choices[0], sample_weight))
+    if sample_weight is not None:
+        _refuse_uneven(len(sample_weight), next(iter(getattr(Y, "shape", ())), len(sample_weight)))
+    y = _naming("y", lambda: speaking_of_y(lambda: of(Y, scale, "Y", choices[1], sample_weight)))
+    _refuse_uneven(x.n, y.n)
     if x.n < 2:
         raise ValueError("at least two rows are needed")
     return x, y
 
 
+def _refuse_uneven(n: int, m: int) -> None:
+    if n != m:
+        raise ValueError(f"X and Y must have the same number of rows, not {n} and {m}")
+
+
 def _column_weights(problem: Problem) -> Array:
     """What the centered columns are multiplied by."""
     assert problem.diagonal is not None
+    assert problem.total_weight is not None
     unit = problem.range * problem.range
     weight = np.full(problem.p, unit) if problem.scale is None else unit / problem.scale.astype(float)
     weight[problem.diagonal == 0] = 0
-    return weight / math.sqrt(max((problem.n_samples or 1) - 1, 1))
+    return weight / math.sqrt(problem.total_weight - 1 or 1)
 
 
 def common_dtype(x: Side, y: Side) -> np.dtype[Any]:
@@ -118,6 +127,9 @@ def common_dtype(x: Side, y: Side) -> np.dtype[Any]:
 class Side:
     """Z - 1 offset', the centered and scaled columns over sqrt(n - 1), Z sparse where there is an offset.
 
+    Of weighted rows, Z - root offset' has those of positive weight, times their `root`, that of the weight,
+    over sqrt(sum of the weights - 1).
+
     Columns of a sparse matrix that store every entry are centered in place: with an offset, means that are
     large beside the deviations would cost their digits.  Others deviate by at least mean/sqrt(n).
 
@@ -126,6 +138,7 @@ class Side:
 
     Z: Any
     offset: Array | None
+    root: Array | None
     order: NDArray[np.intp] | None
     mean: NDArray[Any] | None
     scale: NDArray[Any] | None
@@ -134,27 +147,38 @@ class Side:
     choice: Choice | None
 
     @classmethod
-    def of(cls, X: Any, scale: bool, name: str, choice: Known) -> Side:
+    def of(cls, X: Any, scale: bool, name: str, choice: Known, sample_weight: Any) -> Side:
         if has_only_products(X):
             raise TypeError("X must have entries; an operator offers only products")
-        problem = as_problem(X, scale=scale, choice=choice)
+        problem = as_problem(X, scale=scale, choice=choice, sample_weight=sample_weight)
         assert problem.mean is not None
         dtype, weight = problem.operator.dtype, _column_weights(problem)
+        root, kept = _roots(sample_weight), None
+        if root is not None:
+            kept = np.flatnonzero(root)
+            root = root[kept]
         if is_sparse(X):
-            Z = compressed(X).tocsr().astype(dtype)
+            Z = compressed(X).tocsr()
+            Z = (Z if kept is None else Z[kept]).astype(dtype)
             full = np.bincount(Z.indices, minlength=problem.p) == Z.shape[0]
             if full.any():
                 Z.data -= np.where(full, problem.mean, 0)[Z.indices]
             Z = Z.multiply(weight).tocsr().astype(dtype)
+            if root is not None:
+                Z.data *= np.repeat(root, np.diff(Z.indptr)).astype(dtype)
             offset = np.where(full, 0, problem.mean) * weight
         else:
-            Z = np.array(real_array(X, "X", ndim=2), order="C")
+            rows = real_array(X, "X", ndim=2)
+            Z = np.array(rows, order="C") if kept is None else np.take(rows, kept, axis=0)
             with np.errstate(under="ignore"):
                 Z -= problem.mean
                 Z *= weight.astype(dtype)
+                if root is not None:
+                    Z *= root[:, None].astype(dtype)
             offset = None
         return cls(
-            Z, offset, None, problem.mean, problem.scale, problem.exponent // 2, name, problem.choice
+            Z, offset, root, None, problem.mean, problem.scale, problem.exponent // 2, name,
+            problem.choice,
         )  # fmt: skip
 
     @property
@@ -176,7 +200,8 @@ class Side:
         """Z v, of one vector or several."""
         f = np.asarray(self.Z @ v.astype(self.Z.dtype), np.float64)
         if self.offset is not None:
-            f = f - self.offset @ v
+            shift = self.offset @ v
+            f = f - (shift if self.root is None else _outer(self.root, shift))
         return f if self.order is None else f[self.order]
 
     def transpose_matvec(self, f: Array) -> Array:
@@ -187,14 +212,15 @@ class Side:
             f = g
         v = np.asarray(self.Z.T @ f.astype(self.Z.dtype), np.float64)
         if self.offset is not None:
-            v = v - (self.offset * f.sum() if f.ndim == 1 else np.outer(self.offset, f.sum(axis=0)))
+            v = v - _outer(self.offset, f.sum(axis=0) if self.root is None else self.root @ f)
         return v
 
     def metric(self, ridge: float) -> Form:
         """The covariance, and a ridge."""
         form = Form.of(factor=self.Z)
         if self.offset is not None:
-            form = form.with_term(self.offset[:, None], np.array([[-float(self.n)]]))
+            total = float(self.n) if self.root is None else float(self.root @ self.root)
+            form = form.with_term(self.offset[:, None], np.array([[-total]]))
         level = self._levels(ridge, form.diagonal())
         if self.p > SUBMATRIX_ORDER:
             return replace(form, ridge=level if level.any() else None)
@@ -228,15 +254,15 @@ class BlockSide(Side):
     weight: Array
 
     @classmethod
-    def of(cls, X: Any, scale: bool, name: str, choice: Known) -> Side:
+    def of(cls, X: Any, scale: bool, name: str, choice: Known, sample_weight: Any) -> Side:
         if not (is_row_blocks(X) or is_sparse(X)):
             X = real_array(X, "X", ndim=2)
         blocks = row_blocks(X).held()
-        problem = as_problem(blocks, scale=scale, choice=choice)
+        problem = as_problem(blocks, scale=scale, choice=choice, sample_weight=sample_weight)
         assert problem.mean is not None
         return cls(
-            None, None, None, problem.mean, problem.scale, problem.exponent // 2, name, problem.choice,
-            problem, blocks, _column_weights(problem),
+            None, None, _roots(sample_weight), None, problem.mean, problem.scale, problem.exponent // 2, name,
+            problem.choice, problem, blocks, _column_weights(problem),
         )  # fmt: skip
 
     @property
@@ -270,20 +296,27 @@ class BlockSide(Side):
         if hasattr(other.blocks, "array") and not hasattr(self.blocks, "array"):  # a dask array goes first
             return other.cross(self).T
         units = [(side.mean, side.weight.astype(side.dtype)) for side in (self, other)]
-        return self.blocks.reduced(sum_parts, _products, units, each=self.blocks.beside(other.blocks))[0]
+        each = self.blocks.beside(other.blocks, None if self.root is None else self.root**2)
+        return self.blocks.reduced(sum_parts, _products, units, each=each)[0]
 
 
-def _products(block: Any, other: Any, units: Any) -> tuple[Array]:
+def _roots(sample_weight: Any) -> Array | None:
+    return None if sample_weight is None else np.sqrt(np.asarray(sample_weight, np.float64))
+
+
+def _products(block: Any, own: tuple[Any, Array | None], units: Any) -> tuple[Array]:
     """Of the rows of two blocks, centered and scaled."""
+    other, weight = own
     left, right = as_kernel_input(block), as_kernel_input(other)
     out = np.zeros((left.shape[1], right.shape[1]))
     entries = max(1, CHUNK // max(left.shape[1], right.shape[1]))
-    for (_, a), (_, b) in zip(
+    for (part, a), (_, b) in zip(
         dense_rows(left, entries * left.shape[1]), dense_rows(right, entries * right.shape[1]), strict=True
     ):
         (u, v), (w, z) = units
         with np.errstate(under="ignore"):
-            out += ((a - u) * v).T @ ((b - w) * z)
+            A = (a - u) * v
+            out += (A if weight is None else A * weight[part, None]).T @ ((b - w) * z)
     return (out,)
 
 

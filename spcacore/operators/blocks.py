@@ -136,8 +136,8 @@ class RowBlocks:
         """The same, of None a None for each block."""
         return [None] * self.n_blocks if a is None else self.split(a)
 
-    def beside(self, other: RowBlocks) -> Any:
-        """The same rows of other data, block by block, to go as `each`."""
+    def beside(self, other: RowBlocks, a: Any) -> Any:
+        """The same rows of other data, and of `a` or None, block by block, to go as `each`."""
         raise NotImplementedError
 
     def rows(self, index: Index) -> NDArray[Any]:
@@ -214,18 +214,18 @@ class SlicedRows(RowBlocks):
     def _slice(self, b: int, i: int) -> Any:
         return self.source[self.starts[b] + i : self.starts[b] + i + 1]
 
-    def beside(self, other: RowBlocks) -> Any:
-        return _Slices(other, [*self.starts, self.shape[0]])
+    def beside(self, other: RowBlocks, a: Any) -> Any:
+        return _Slices(other, [*self.starts, self.shape[0]], self.split_or_none(a))
 
 
 class _Slices:
     """Rows of a source, read where they are asked for."""
 
-    def __init__(self, blocks: Any, bounds: list[int]) -> None:
-        self.blocks, self.bounds = blocks, bounds
+    def __init__(self, blocks: Any, bounds: list[int], parts: list[Any]) -> None:
+        self.blocks, self.bounds, self.parts = blocks, bounds, parts
 
     def __getitem__(self, b: int) -> Any:
-        return self.blocks.source[self.bounds[b] : self.bounds[b + 1]]
+        return self.blocks.source[self.bounds[b] : self.bounds[b + 1]], self.parts[b]
 
 
 class TakenRows(RowBlocks):

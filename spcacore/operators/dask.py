@@ -154,13 +154,13 @@ class DaskBlocks(RowBlocks):
     def _slice(self, b: int, i: int) -> Any:
         return dask.compute(dask.delayed(_one_row)(self.blocks[b], i))[0]
 
-    def beside(self, other: RowBlocks) -> Any:
+    def beside(self, other: RowBlocks, a: Any) -> Any:
         chunks, rows = (self.array.chunks[0], other.shape[1]), cast(Any, other)
         if isinstance(other, DaskBlocks):
             array = other.array.rechunk(chunks)
         else:
             array = da.from_array(rows.source, chunks, asarray=False)
-        return list(array.to_delayed().ravel())
+        return list(zip(array.to_delayed().ravel(), self.split_or_none(a), strict=True))
 
 
 def _run(

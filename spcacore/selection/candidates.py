@@ -9,11 +9,13 @@ blocked pass for a batch of resamples, and so do the products that tell whether 
 enter: with y = P_1 ... P_(t-1) x_t, P_s the projections away from the earlier loadings, the entries of the
 deflated `A_t x_t` outside of the candidates are those of `A_w y`, which is F'u with `u = w (F y - m'y)`.
 Where one exceeds the smallest on the support in magnitude, it becomes a candidate, and the resample is
-searched again.
+searched again. None of a variable does whose bound `|(A_w y)_j|^2 <= (A_w)_jj y'A_w y` does not: these are
+not multiplied.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -122,7 +124,7 @@ class CandidateRefits:
         """One pass over the columns of F."""
         operator, m = self.problem.operator, len(weights)
         mean, square = np.empty((m, operator.p)), np.empty((m, operator.p))
-        for index in self._chunks():
+        for index in self._chunks(operator.p):
             F = operator.columns(index).astype(np.float64, copy=False)
             mean[:, index] = weights @ F.T
             square[:, index] = weights @ (F * F).T
@@ -157,21 +159,20 @@ class CandidateRefits:
         out[new] = self.problem.operator.columns(candidates[new])
         return out
 
-    def _products(self, U: NDArray[Any]) -> NDArray[Any]:
+    def _products(self, U: NDArray[Any], variables: Index) -> NDArray[Any]:
         """A's `F'u` of each row of U, of many by matrix products: those pay for copies of the columns."""
         operator = self.problem.operator
-        if len(U) < RESAMPLE_PRODUCTS:
-            return operator.backward_block(np.asfortranarray(U.T)).T
-        out = np.empty((len(U), operator.p), operator.dtype)
-        for index in self._chunks():
-            out[:, index] = U @ operator.columns(index).T
+        if len(U) < RESAMPLE_PRODUCTS and 2 * len(variables) > operator.p:
+            return operator.backward_block(np.asfortranarray(U.T)).T[:, variables]
+        out = np.empty((len(U), len(variables)), operator.dtype)
+        for part in self._chunks(len(variables)):
+            out[:, part] = U @ operator.columns(variables[part]).T
         out *= operator.factor
         return out
 
-    def _chunks(self) -> list[Index]:
-        operator = self.problem.operator
-        step = max(1, RESAMPLE_CHUNK // operator.n)
-        return [np.arange(i, min(i + step, operator.p)) for i in range(0, operator.p, step)]
+    def _chunks(self, count: int) -> list[Index]:
+        step = max(1, RESAMPLE_CHUNK // self.problem.operator.n)
+        return [np.arange(i, min(i + step, count)) for i in range(0, count, step)]
 
     def _search(self, resample: Resample, i: int, moments: Moments) -> bool:
         """The components among the candidates; False where there are fewer than of all the data."""
@@ -180,17 +181,16 @@ class CandidateRefits:
         rows, columns = np.flatnonzero(w), self._columns(index)
         resample.columns = columns
         part = columns[:, rows].astype(np.float64, copy=False)
-        A = (part * w[rows]) @ part.T
         if self.recenter:
-            mean = moments.mean[i, index]
-            A -= np.outer(total * mean, mean)
-        A *= self._factor(total)
+            part -= moments.mean[i, index, None]
+        part *= np.sqrt(w[rows] * self._factor(total))
+        A = part @ part.T
         if self.rescale:
             A /= np.outer(scale, scale)
         diagonal = moments.variance[i, index]
         A[diagonal == 0] = A[:, diagonal == 0] = 0
         np.fill_diagonal(A, diagonal)
-        A = A.astype(problem.operator.dtype)
+        A = A.astype(problem.operator.dtype, copy=False)
         inside = replace(
             problem, operator=_core.dense(A, True, None, None, 1.0, 1.0), n_samples=None, diagonal=diagonal,
             moment=diagonal, mean=None, scale=None, names=None, cost=A.size, weight=None, row_weight=None,
@@ -233,7 +233,8 @@ class CandidateRefits:
             found.append(new)
             if t >= resample.kept:
                 levels.append(solver.level(inside, state, new, k))
-            state = state.deflate(new.index, new.entries, inside.noise)
+            if t + 1 < len(near):
+                state = state.deflate(new.index, new.entries, inside.noise)
         resample.found, resample.levels = found, levels
         return True
 
@@ -242,14 +243,7 @@ class CandidateRefits:
         if not searched:
             return []
         operator = self.problem.operator
-        U: list[Array] = []
-        for i in searched:
-            resample, w = resamples[i], moments.weights[i]
-            scores = np.array(resample.vectors[resample.kept :]) @ resample.columns
-            if self.recenter:
-                scores -= (scores @ w / moments.total[i])[:, None]
-            U += list(scores * w)
-        products = self._products(np.array(U, operator.dtype))
+        variables, products = self._outside([(i, resamples[i]) for i in searched], moments)
         slack = 1 + 64 * float(np.finfo(operator.dtype).eps)
         pending, row = [], 0
         for i in searched:
@@ -257,23 +251,43 @@ class CandidateRefits:
             unit = (operator.n - 1) / (moments.total[i] - 1)
             entrants: list[Index] = []
             for t, x in enumerate(resample.found[first:], first):
-                value = np.abs(products[row])
+                value = products[row]
                 if self.rescale:
-                    value /= moments.scale[i]
-                value[resample.candidates] = 0
+                    value = value / moments.scale[i, variables]
                 row += 1
                 above = np.flatnonzero(value > slack * resample.levels[t] / unit)
+                above = above[~np.isin(variables[above], resample.candidates, assume_unique=True)]
                 if len(above) and not entrants:
                     resample.kept = t
                 most = WORKING_SET_ENTRANTS * len(x.index)
                 if len(above):
-                    entrants.append(above[np.argsort(-value[above], kind="stable")[:most]])
+                    entrants.append(variables[above[np.argsort(-value[above], kind="stable")[:most]]])
             if entrants:
                 resample.candidates = np.union1d(resample.candidates, np.concatenate(entrants))
                 place = resample.candidates
                 resample.found = [replace(x, index=np.searchsorted(place, x.index)) for x in resample.found]
                 pending.append(i)
         return pending
+
+    def _outside(self, searched: list[tuple[int, Resample]], moments: Moments) -> tuple[Index, NDArray[Any]]:
+        """The variables that might enter a resample, and the magnitudes of their products, a row for each
+        component that may change."""
+        operator, tiny = self.problem.operator, float(np.finfo(float).tiny)
+        few = 1 + math.sqrt(np.finfo(operator.dtype).eps)
+        U: list[Array] = []
+        reach = np.zeros(operator.p, bool)
+        for i, resample in searched:
+            w, total = moments.weights[i], moments.total[i]
+            scores = np.array(resample.vectors[resample.kept :]) @ resample.columns
+            if self.recenter:
+                scores -= (scores @ w / total)[:, None]
+            spread = self._factor(total) * (scores**2 @ w)  # y'A_w y
+            least = np.array(resample.levels[resample.kept :]) ** 2 / np.maximum(spread, tiny)
+            reach |= moments.variance[i] * few > least.min()
+            U += list(scores * w)
+        variables = np.flatnonzero(reach)
+        products = self._products(np.array(U, operator.dtype), variables)
+        return variables, np.abs(products, out=products)
 
 
 def _through(V: Array, x: Array) -> Array:

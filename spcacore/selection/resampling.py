@@ -1,7 +1,7 @@
 """Samples drawn again from the rows, and the sparse components of each.
 
-A resample is a vector of weights, how often each row was drawn, so that the data are never copied where the
-model takes `sample_weight`. Each has a seed of its own: which thread works on it does not matter.
+A resample is a vector of weights, how often each row was drawn, so that no rows are copied. Each has a
+seed of its own: which thread works on it does not matter.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .._limits import RESAMPLE_BATCH, RESAMPLE_ENTRIES
 from .._records import record
-from .._validation import check_callback, is_sparse
+from .._validation import check_callback
 from ..linalg.threads import Report
 from ..models.alternation import prepare, problem_of, refine_all, search
 from ..models.components import components_result
@@ -27,8 +27,8 @@ from ..solvers.table import SOLVERS
 from .candidates import CandidateRefits
 
 __all__ = [
-    "RESAMPLINGS", "ClassRefits", "ComponentRefits", "PairRefits", "Refit", "Refits", "RowRefits", "Sparse",
-    "WeightedRefits", "columns_of", "drawn_weights", "taken",
+    "RESAMPLINGS", "ComponentRefits", "PairRefits", "Refit", "Refits", "Sparse", "WeightedRefits",
+    "columns_of", "drawn_weights",
 ]  # fmt: skip
 __dir__ = __all__.copy
 
@@ -152,42 +152,24 @@ class ComponentRefits(Refits):
 
 
 class WeightedRefits(Refits):
-    """Of a function that takes `sample_weight` and `start`, loadings to begin with."""
+    """Of a function that takes `sample_weight`; where warm, also `start`, loadings to begin with."""
 
-    def __init__(
-        self, function: Callable[..., Any], X: Any, n_components: Any, options: dict[str, Any], warm: bool
-    ):
-        self.function, self.X, self.r, self.options = function, X, n_components, options
-        self.result = function(X, n_components, **options)
-        V = np.asarray(self.result.loadings, np.float64)
-        self.start = {"start": V} if warm and V.any(axis=0).all() else {}
+    def __init__(self, function: Callable[..., Any], data: tuple[Any, ...], n_components: Any, options: Any):
+        self.function, self.arguments, self.options = function, (*data, n_components), options
+        self.result = function(*self.arguments, **options)
 
-    def of(self, weights: NDArray[np.float64], report: Report) -> list[Refit]:
-        out = []
-        for w in weights:
-            options = self.options | self.start | {"sample_weight": w}
-            result = self.function(self.X, self.r, callback=lambda progress: report(), **options)
-            out.append(Refit(columns_of(result.loadings), _floats(result.explained_variance_ratio)))
-        return out
-
-
-class RowRefits(Refits):
-    """Of a function that takes rows alone; those of one resample at a time are copied."""
-
-    def __init__(self, function: Callable[..., Any], X: Any, n_components: Any, options: dict[str, Any]):
-        self.function, self.X, self.r, self.options = function, X, n_components, options
-        self.result = function(X, *self.others(None), n_components, **options)
-
-    @abstractmethod
-    def others(self, rows: NDArray[np.intp] | None) -> tuple[Any, ...]:
-        """What stands beside X, of these rows."""
+    def from_there(self) -> WeightedRefits:
+        """Resamples begin with the loadings of all the data."""
+        V = self.reference()
+        if V.any(axis=0).all():
+            self.options = self.options | {"start": V}
+        return self
 
     def of(self, weights: NDArray[np.float64], report: Report) -> list[Refit]:
         out = []
         for w in weights:
-            rows = np.repeat(np.arange(len(w)), w.astype(np.intp))
-            arguments = (taken(self.X, rows), *self.others(rows), self.r)
-            result = self.function(*arguments, callback=lambda progress: report(), **self.options)
+            options = self.options | {"sample_weight": w, "callback": lambda progress: report()}
+            result = self.function(*self.arguments, **options)
             shares = getattr(result, "explained_variance_ratio", None)
             out.append(Refit(columns_of(self.loadings(result)), _floats(shares)))
         return out
@@ -195,33 +177,15 @@ class RowRefits(Refits):
     def loadings(self, result: Any) -> NDArray[Any]:
         return np.asarray(result.loadings)
 
-
-class ClassRefits(RowRefits):
-    """Of `sparse_lda`."""
-
-    def __init__(self, function: Any, X: Any, y: Any, n_components: Any, options: dict[str, Any]):
-        self.y = y
-        super().__init__(function, X, n_components, options)
-
-    def others(self, rows: NDArray[np.intp] | None) -> tuple[Any, ...]:
-        return (self.y if rows is None else self.y[rows],)
+    def reference(self) -> NDArray[np.float64]:
+        return np.asarray(self.loadings(self.result), np.float64)
 
 
-class PairRefits(RowRefits):
+class PairRefits(WeightedRefits):
     """Of `sparse_cca`: the variables of X, and then those of Y."""
-
-    def __init__(self, function: Any, X: Any, Y: Any, n_components: Any, options: dict[str, Any]):
-        self.Y = Y
-        super().__init__(function, X, n_components, options)
-
-    def others(self, rows: NDArray[np.intp] | None) -> tuple[Any, ...]:
-        return (self.Y if rows is None else taken(self.Y, rows),)
 
     def loadings(self, result: Any) -> NDArray[Any]:
         return np.concatenate([result.loadings_x, result.loadings_y])
-
-    def reference(self) -> NDArray[np.float64]:
-        return np.asarray(self.loadings(self.result), np.float64)
 
     def names(self) -> tuple[str, ...] | None:
         names: list[str] = []
@@ -231,11 +195,6 @@ class PairRefits(RowRefits):
         for letter, given, loadings in sides:
             names += [f"{letter}{j + 1}" for j in range(len(loadings))] if given is None else given
         return tuple(names)
-
-
-def taken(X: Any, rows: NDArray[np.intp]) -> Any:
-    """Rows of an array, dataframe columns kept, or of a sparse matrix."""
-    return X[rows] if is_sparse(X) else X.taken(rows)
 
 
 def columns_of(loadings: NDArray[Any]) -> list[Sparse]:

@@ -38,7 +38,6 @@ from ..operators.sparse_format import canonical_arrays
 from ..progress import SelectionProgress
 from .resampling import (
     RESAMPLINGS,
-    ClassRefits,
     ComponentRefits,
     PairRefits,
     Refit,
@@ -49,11 +48,13 @@ from .resampling import (
 from .stability_result import Stability, assembled
 from .tuning import NamedArray
 
-__all__ = ["ALIGNMENTS", "ASSUMPTIONS", "MODELS", "WARM", "WEIGHTED", "Callback", "stability"]
+__all__ = ["ALIGNMENTS", "ASSUMPTIONS", "FUNCTIONS", "WARM", "Callback", "stability"]
 __dir__ = __all__.copy
 
-MODELS = ("sparse_pca", "spca", "sca", "soppca", "sparse_cca", "sparse_lda")
-WEIGHTED: dict[str, Callable[..., Any]] = {"spca": spca, "sca": sca, "soppca": soppca}
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "sparse_pca": sparse_pca, "spca": spca, "sca": sca, "soppca": soppca, "sparse_cca": sparse_cca,
+    "sparse_lda": sparse_lda,
+}  # fmt: skip
 WARM = ("sparse_pca", "spca", "sca")
 ASSUMPTIONS = ("none", "unimodal", "r-concave")
 ALIGNMENTS = ("assignment", "procrustes")
@@ -83,15 +84,13 @@ def stability(
     ----------
     X : array-like of shape (n, p), sparse matrix, RowBlocks or dask array
         Data, one row per sample, as the model takes them, without NaN. Samples are assumed to be independent.
-        Blocks of rows cannot be used with "sparse_cca" and "sparse_lda".
     n_components : int
         r.
     Y : array-like, optional
         For "sparse_cca" the other side, (n, q); for "sparse_lda" the labels, (n,), and rows are then drawn
         within each class.
     model : {"sparse_pca", "spca", "sca", "soppca", "sparse_cca", "sparse_lda"}, default "sparse_pca"
-        The function of that name. The first four weight the rows of X, which is not copied; for the others,
-        each thread copies the rows of one resample.
+        The function of that name, to which resamples are weights of the rows: no rows are copied.
     resampling : {"complementary", "half", "bootstrap"}, default "complementary"
         "half": floor(n/2) rows without replacement. "complementary": the same in pairs without a common row.
         Both bound the expected number of false variables. "bootstrap": n rows with replacement, whose
@@ -167,7 +166,7 @@ def stability(
     >>> found.stable.sum(axis=0).tolist(), (planted != 0)[found.stable].all().item()
     ([10, 10], True)
     """
-    check_choice(model, "model", MODELS)
+    check_choice(model, "model", FUNCTIONS)
     check_choice(resampling, "resampling", RESAMPLINGS)
     check_choice(alignment, "alignment", ALIGNMENTS)
     if assumption is None:
@@ -189,7 +188,7 @@ def stability(
         raise TypeError(f"n_components must be an integer, not {n_components!r}")
     threads, hook = check_jobs(n_jobs), check_callback(callback)
     _refuse(model, Y, options)
-    rows = _rows(X, "X", model)
+    rows = _rows(X, "X")
     n = rows.shape[0]
     labels = _labels(Y, n, resampling) if model == "sparse_lda" else None
     least = n if resampling == "bootstrap" else n // 2
@@ -250,13 +249,11 @@ def _refuse(model: str, Y: Any, options: dict[str, Any]) -> None:
         raise TypeError(f"Y is for 'sparse_cca' and 'sparse_lda', not for {model!r}")
 
 
-def _rows(X: Any, name: str, model: str) -> Any:
+def _rows(X: Any, name: str) -> Any:
     """X as an array with names, CSR matrix or row blocks, whose rows can be weighed or taken."""
     if has_only_products(X):
         raise TypeError(f"{name} must have rows to draw from; an operator offers only products")
     if is_row_blocks(X):
-        if model not in ("sparse_pca", *WEIGHTED):
-            raise TypeError(f"model={model!r} takes rows in memory, and {name} is in blocks of rows")
         rows: Any = row_blocks(X)
     elif is_sparse(X):
         rows = canonical_arrays(X)[0].tocsr()
@@ -291,9 +288,10 @@ def _refits(
         return ComponentRefits(
             X, n_components, options | {"method": method, "deflation": deflation}, warm, seed
         )
-    if model in WEIGHTED:
-        seeded = {"rng": seed} | options if model == "soppca" else options
-        return WeightedRefits(WEIGHTED[model], X, n_components, seeded, warm and model in WARM)
     if model == "sparse_cca":
-        return PairRefits(sparse_cca, X, _rows(Y, "Y", model), n_components, options)
-    return ClassRefits(sparse_lda, X, np.asarray(Y), n_components, {"rng": seed} | options)
+        return PairRefits(sparse_cca, (X, _rows(Y, "Y")), n_components, options)
+    if model in ("soppca", "sparse_lda"):
+        options = {"rng": seed} | options
+    data = (X, np.asarray(Y)) if model == "sparse_lda" else (X,)
+    refits = WeightedRefits(FUNCTIONS[model], data, n_components, options)
+    return refits.from_there() if warm and model in WARM else refits

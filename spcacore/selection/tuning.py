@@ -167,7 +167,7 @@ class SparsityPath(ByValue):
 
 
 class NamedArray:
-    """An array with the names of its columns, whose rows can be taken."""
+    """An array with the names of its columns."""
 
     def __init__(self, array: NDArray[Any], columns: tuple[str, ...] | None):
         self.array, self.columns = array, columns
@@ -175,10 +175,6 @@ class NamedArray:
     @property
     def shape(self) -> tuple[int, ...]:
         return self.array.shape
-
-    def taken(self, rows: NDArray[np.intp]) -> NamedArray:
-        """A copy of some rows."""
-        return NamedArray(self.array[rows], self.columns)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
         return self.array

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -46,7 +48,7 @@ def search_starts(
     """
     op, diagonal = state.operator, variance_alone(state)
     p, dtype = op.p, op.dtype
-    rng = np.random.default_rng(seed)
+    rng = cache(lambda: np.random.default_rng(seed))
     if isinstance(start, Solution):
         yield start.index, start.entries, (k,)
         start = None
@@ -58,11 +60,11 @@ def search_starts(
             raise ValueError("start='diagonal' needs the entries of X; an operator offers only products")
         yield np.array([np.argmax(diagonal)]), np.ones(1, dtype), (k,)
     elif start == "eigenvector":
-        vector, _ = leading_vector(op, np.arange(p), power_start(op, rng))
+        vector, _ = leading_vector(op, np.arange(p), power_start(op, rng()))
         yield np.arange(p), vector, tuple(min(c * k, p) for c in (8, 4, 2, 1))
     else:
         if _variances_tie(op, diagonal, min(4 * k, p)):  # then dense vectors say what is promising
-            dense = power_start(op, rng)
+            dense = power_start(op, rng())
             yield _leading_start(op, dense, k)
             directions = _leading_directions(op, dense, 8 if problem.cost <= KRYLOV_WORK else 1)
             del dense
@@ -94,7 +96,7 @@ def search_starts(
             else:
                 yield from race(order)
         for _ in range(n_starts - 1 - singles):
-            yield np.arange(p), rng.standard_normal(p).astype(dtype), (k,)
+            yield np.arange(p), rng().standard_normal(p).astype(dtype), (k,)
 
 
 def finishers(
@@ -173,7 +175,7 @@ def _leading_start(op: _core.Operator, promise: NDArray[Any] | None, k: int) -> 
     vector = G[:, np.argmax(G.diagonal())]
     with np.errstate(under="ignore"):
         for _ in range(20):  # a start needs no more; a whole decomposition would cost several products
-            vector = G @ (vector / (np.linalg.norm(vector) or 1))
+            vector = G @ (vector / (math.sqrt(vector @ vector) or 1))
     if not vector.any():
         vector = np.ones(width, op.dtype)
     return index, np.ascontiguousarray(vector), (k,)
