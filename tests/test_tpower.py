@@ -8,6 +8,7 @@ import scipy.sparse
 from extras import optional
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose
 from oracles import (
     UCI_OPTIMA,
     WINE_COVARIANCE_OPTIMA,
@@ -19,12 +20,10 @@ from oracles import (
 )
 
 import spcacore
-from spcacore import tpower
+from spcacore import _core, tpower
 from spcacore.operators.deflation import DeflatedOperator as Deflated
 from spcacore.operators.inputs import as_problem
-from spcacore.solvers.bordered_pencil import Pencil
 from spcacore.solvers.starts import search_starts
-from spcacore.solvers.swaps import may_exceed
 
 load_wine = optional("sklearn.datasets", "load_wine")
 PITPROPS = spcacore.datasets.load_pitprops()
@@ -130,40 +129,62 @@ def exchanges(A, S, others):
     return np.array([[np.linalg.eigvalsh(A[np.ix_([*R, j], [*R, j])])[-1] for j in others] for R in rest])
 
 
-@pytest.mark.parametrize("excess", [-1e-10, 0, 1e-10, 0.1])
-@pytest.mark.parametrize("k", [2, 5])
-def test_which_exchanges_exceed_a_level(k, excess):
-    """By enumeration: none is missed, and next to the eigenvalue of the support no other is named."""
-    exceeding = 0
+def exchange(A, k, leaving, candidate, level, slack=1e-9):
+    """What the kernel says of the first k variables of A."""
+    values, U = np.linalg.eigh(A[:k, :k])
+    C = np.ascontiguousarray(A[:k])
+    basis = values[::-1].copy(), np.asfortranarray(U[:, ::-1])
+    diagonal = np.ascontiguousarray(np.diag(A))
+    return _core.exchange(C, leaving, candidate, diagonal, *basis, level, slack, 1e-8, 1e-12)
+
+
+@pytest.mark.parametrize("excess", [1e-10, 0.1, 0.3])
+@pytest.mark.parametrize(("k", "p"), [(2, 12), (5, 12), (6, 150)])
+def test_the_first_exchange_that_exceeds_a_level(k, p, excess):
+    """By enumeration: the place, the variable and the eigenvalue; with more variables than one tile too."""
+    found = 0
     for seed in range(20):
-        A = covariance(np.random.default_rng([k, seed]).standard_normal((12, 12)))
-        S, others = np.arange(k), np.arange(k, 12)
-        basis = Pencil(None, 0.0, 0.0).basis(A[:k, :k], S)
-        level = basis.eigenvalues[0] * (1 + excess)
-        values = exchanges(A, S, others)
+        rng = np.random.default_rng([k, seed])
+        A = covariance(rng.standard_normal((12, p)) * 2 ** rng.uniform(-1, 1, p))
+        leaving = rng.permutation(k)[: k - seed % 2]
+        candidate = np.sort(rng.permutation(np.arange(k, p))[: p - k - seed % 3])
+        level = np.linalg.eigvalsh(A[:k, :k])[-1] * (1 + excess)
+        values = exchanges(A, np.arange(k), candidate)[leaving]
         assert (np.abs(values / level - 1) > 1e-8).all()
-        above = may_exceed(basis, A[:k, k:], np.diag(A)[k:], level, 1e-9)
-        assert above[values > level].all()
-        assert excess > 1e-10 or not above[values < level].any()
-        exceeding += above.sum()
-    assert 0 < exceeding < 20 * k * (12 - k)
+        exceeding = np.flatnonzero((values > level).any(axis=1))
+        got = exchange(A, k, leaving, candidate, level)
+        if len(exceeding) == 0:
+            assert got is None
+            continue
+        best = np.argmax(values[exceeding[0]])
+        assert got[:2] == (exceeding[0], candidate[best])
+        assert_allclose(got[2], values[exceeding[0], best], rtol=1e-12)
+        found += 1
+    assert found > 2
 
 
-@pytest.mark.parametrize("kind", ["ties", "unused variable", "level below"])
-def test_exchanges_of_which_nothing_is_known_may_exceed_a_level(kind):
+def test_exchanges_for_a_variable_without_weight_in_the_leading_eigenvector():
+    """Bounds would divide by its weight; others gain nothing in its place, or something."""
     A = covariance(np.random.default_rng(0).standard_normal((9, 6)))
-    A[3, :3] = A[:3, 3] = 0  # a variable that would not
-    A[3, 3] = 1e-3
-    if kind == "ties":  # the two largest eigenvalues of the support
-        A[:3, :3] = np.diag([2.0, 2.0, 1.0])
-    if kind == "unused variable":  # which has no weight in the leading eigenvector
-        A[0, 1:3] = A[1:3, 0] = 0
-        A[0, 0] = 0.5 * np.linalg.eigvalsh(A[1:3, 1:3])[-1]
-    basis = Pencil(None, 0.0, 0.0).basis(A[:3, :3], np.arange(3))
-    level = basis.eigenvalues[0] * (1 - 1e-6 if kind == "level below" else 1 + 1e-10)
-    above = may_exceed(basis, A[:3, 3:], np.diag(A)[3:], level, 1e-9)
-    assert above[0].all() if kind == "unused variable" else above.all()
-    assert above[(exchanges(A, np.arange(3), np.arange(3, 6)) > level)].all()
+    A[0, 1:3] = A[1:3, 0] = 0
+    A[0, 0] = 0.5 * np.linalg.eigvalsh(A[1:3, 1:3])[-1]
+    level = np.linalg.eigvalsh(A[:3, :3])[-1] * (1 + 1e-10)
+    value, best = max((np.linalg.eigvalsh(A[np.ix_([1, 2, j], [1, 2, j])])[-1], j) for j in range(3, 6))
+    place, entering, got = exchange(A, 3, np.array([0]), np.arange(3, 6), level)
+    assert (place, entering) == (0, best)
+    assert_allclose(got, value, rtol=1e-12)
+    assert exchange(A, 3, np.array([0]), np.arange(3, 6), value * (1 + 1e-9)) is None
+
+
+def test_equal_exchanges_take_the_first_variable():
+    A = np.eye(8)
+    A[:2, :2] = [[1, 0.2], [0.2, 1]]
+    A[0, 2:] = A[2:, 0] = [0.1, 0.5, 0.3, 0.5, 0.5, 0.4]
+    level = 1.2 * (1 + 1e-10)
+    assert exchange(A, 2, np.array([0, 1]), np.arange(2, 8), level)[:2] == (1, 3)
+    assert exchange(A, 2, np.array([1]), np.array([2, 4, 5, 6]), level)[:2] == (0, 5)
+    assert exchange(A, 2, np.array([0]), np.arange(2, 8), level) is None
+    assert exchange(A, 2, np.array([], np.intp), np.arange(2, 8), level) is None
 
 
 def test_exchanges_under_generalized_deflation_and_constraints():
