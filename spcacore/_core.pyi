@@ -167,7 +167,6 @@ def exchange(
     U: _Double,
     level: float,
     slack: float,
-    least: float,
     tie: float,
 ) -> tuple[int, int, float] | None: ...
 def deleted_eigenvalues(eigenvalues: _Double, W: _Double) -> _Double: ...

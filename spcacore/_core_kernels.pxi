@@ -133,7 +133,7 @@ def bordered_eigenvalues(const floating[:, ::1] C, Py_ssize_t[::1] candidate, co
 
 def exchange(const floating[:, ::1] C, const Py_ssize_t[::1] leaving, const Py_ssize_t[::1] candidate,
              const double[::1] diagonal, const double[::1] eigenvalues, const double[::1, :] U, double level,
-             double slack, double least, double tie):
+             double slack, double tie):
     """(place, variable, eigenvalue) of the first exchange that raises an eigenvalue above the level, or None (spca_proto.h)."""
     cdef Call call = Call()
     cdef spca_status status
@@ -146,7 +146,7 @@ def exchange(const floating[:, ::1] C, const Py_ssize_t[::1] leaving, const Py_s
         return None
     with nogil:
         status = kernel_exchange(p, k, n_leaving, &leaving[0], count, &candidate[0], &C[0, 0], &diagonal[0],
-                                 &eigenvalues[0], &U[0, 0], level, slack, least, tie, on_stop, &call.c, &work[0],
+                                 &eigenvalues[0], &U[0, 0], level, slack, tie, on_stop, &call.c, &work[0],
                                  &iwork[0], &first, &entering, &value)
     call.check(status)
     return (first, entering, value) if first < n_leaving else None

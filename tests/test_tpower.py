@@ -135,7 +135,7 @@ def exchange(A, k, leaving, candidate, level, slack=1e-9):
     C = np.ascontiguousarray(A[:k])
     basis = values[::-1].copy(), np.asfortranarray(U[:, ::-1])
     diagonal = np.ascontiguousarray(np.diag(A))
-    return _core.exchange(C, leaving, candidate, diagonal, *basis, level, slack, 1e-8, 1e-12)
+    return _core.exchange(C, leaving, candidate, diagonal, *basis, level, slack, 1e-12)
 
 
 @pytest.mark.parametrize("excess", [1e-10, 0.1, 0.3])

@@ -99,7 +99,7 @@ def _bounded(
 
     C has the rows of A at the support.
     """
-    limits = level, SWAP_SLACK.of(C.dtype), SWAP_GAP, TIE.double
+    limits = level, SWAP_SLACK.of(C.dtype), TIE.double
     while (
         found := _core.exchange(C, leaving, candidate, diagonal, basis.eigenvalues, basis.W, *limits)
     ) is not None:

@@ -55,7 +55,7 @@ typedef struct {
     const spca_int *leaving;
     const real *C;
     const double *diagonal, *eigenvalues, *U, *N, *width;
-    double level, slack, least;
+    double level, slack;
     spca_int place[COLUMNS], first;
     double lead[COLUMNS]; /* s of the columns held */
     spca_int *entering;
@@ -66,8 +66,7 @@ static int may_enter(const search_t *x, spca_int a, spca_int b, const double *t,
 {
     spca_int i = x->leaving[b];
     double s = x->lead[a], own = x->N[i * x->k + i] * s * s * (1 + 2 * x->slack);
-    return x->width[b] < x->least ||
-           x->width[b] * excess + own - 2 * x->U[i] * s * t[i * COLUMNS + a] > 0;
+    return x->width[b] * excess + own - 2 * x->U[i] * s * t[i * COLUMNS + a] > 0;
 }
 
 /* Enters the columns held that may come for the first so far, or for an earlier one. */
@@ -142,7 +141,7 @@ static spca_status look(search_t *x, double steep, spca_int count, const spca_in
             double reach = sqrt(fmax(rest, 0) / gap) + (lead != 0 ? fabs(lead) * steep : 0);
             double left = x->level - x->diagonal[j];
             double room = x->slack * (fabs(left) + fabs(x->level));
-            if (steep < HUGE_VAL && (1 + 2 * x->slack) * reach * reach + room < left) continue;
+            if ((1 + 2 * x->slack) * reach * reach + room < left) continue;
             for (spca_int i = 0; i < x->k; i++)
                 c[i * COLUMNS + x->held] = (double)x->C[i * x->p + j];
             x->lead[x->held] = lead;
@@ -157,9 +156,9 @@ static spca_status look(search_t *x, double steep, spca_int count, const spca_in
 spca_status SPCA(exchange)(spca_int p, spca_int k, spca_int n_leaving, const spca_int *leaving,
                            spca_int count, const spca_int *candidate, const real *C,
                            const double *diagonal, const double *eigenvalues, const double *U,
-                           double level, double slack, double least, double tie, spca_stop stop,
-                           void *ctx, double *work, spca_int *iwork, spca_int *first,
-                           spca_int *entering, double *value)
+                           double level, double slack, double tie, spca_stop stop, void *ctx,
+                           double *work, spca_int *iwork, spca_int *first, spca_int *entering,
+                           double *value)
 {
     double *N = work, *width = N + k * k, *c = width + k, steep = 0;
     double e = fmax(level - eigenvalues[0], 0);
@@ -175,7 +174,6 @@ spca_status SPCA(exchange)(spca_int p, spca_int k, spca_int n_leaving, const spc
                   .width = width,
                   .level = level,
                   .slack = slack,
-                  .least = least,
                   .entering = iwork};
     for (spca_int a = 0; a < k * k; a++) N[a] = 0;
     for (spca_int m = 1; m < k; m++)
@@ -184,7 +182,7 @@ spca_status SPCA(exchange)(spca_int p, spca_int k, spca_int n_leaving, const spc
     for (spca_int b = 0; b < n_leaving; b++) {
         spca_int i = leaving[b];
         width[b] = e * N[i * k + i] + U[i] * U[i];
-        steep = fmax(steep, width[b] < least ? HUGE_VAL : sqrt(N[i * k + i] / width[b]));
+        steep = fmax(steep, sqrt(N[i * k + i] / width[b]));
     }
     *value = level;
     for (*first = 0; *first < n_leaving; ++*first) {

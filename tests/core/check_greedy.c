@@ -46,7 +46,7 @@ static void exchanging(trial_t *t, spca_int p, const double *A, const double *B,
     if (level - eigenvalues[1] <= 1e-8 * fabs(level)) return;
     for (spca_int i = 0; i < k; i++) leaving[i] = k - 1 - i;
     CHECK(t, SPCA(exchange)(p, k, k, leaving, count, candidate, C, diagonal, eigenvalues, U, level,
-                            SINGLE ? 1e-4 : 1e-9, 1e-8, 1e-12, NULL, NULL,
+                            SINGLE ? 1e-4 : 1e-9, 1e-12, NULL, NULL,
                             SCRATCH(t, k * (k + 1) + 64 * (2 * k + 3), double),
                             SCRATCH(t, count, spca_int), &first, &entering, &value) == SPCA_OK);
     CHECK(t, first >= 0 && first <= k);
