@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import GREEDY_PENALTIES, SWAP_GAP, SWAP_SLACK, TIE
+from .._limits import GREEDY_PENALTIES, SWAP_GAP, SWAP_ROWS, SWAP_SLACK, TIE
 from .._types import Array, Index
 from ..linalg.pencil import PencilBasis, ties
 from ..operators.deflation import DeflatedOperator
@@ -21,48 +21,57 @@ from .bordered_pencil import Pencil
 from .choosing import swap_units
 from .refitting import refit
 
-__all__ = ["best_swap", "rows_of", "swap_search"]
+__all__ = ["Rows", "best_swap", "rows_of", "swap_search"]
 __dir__ = __all__.copy
 
 
 def swap_search(
-    problem: Problem, state: DeflatedOperator, x: Solution, budget: float, hook: Report | None
-) -> Solution:
+    problem: Problem, state: DeflatedOperator, x: Solution, budget: float, hook: Report | None,
+    rows: Rows | None = None,
+) -> Solution:  # fmt: skip
     """Variables swapped, one for one, for as long as that raises the objective; then values re-fitted.
 
     No support that differs in one variable is better than the one returned, unless to see that would take
-    more multiplications than `budget`.
+    more multiplications than `budget`. Searches of the same state may share `rows`.
     """
     k, p = len(x.index), problem.p
     if budget <= 0 or state.diagonal is None or k == p or k < 2 or x.objective == -np.inf or ended(hook):
         return x
     if state.choice is not None and not state.choice.plain:
         return swap_units(state, x, budget, hook)
+    if 20.0 * k**4 > budget or k > largest_submatrix(state.operator):
+        return x
     strength = -1.0 if state.quotient else GREEDY_PENALTIES[-1] if state.constrained else 0.0
-    pencil, rows, clock = Pencil.of(state, strength), _Rows(state.operator), ProgressClock(hook)
-    while (new := best_swap(problem, state, pencil, rows, x, budget)) is not None:
-        x = new
+    pencil, clock = Pencil.of(state, strength), ProgressClock(hook)
+    rows = Rows(state.operator) if rows is None else rows
+    basis, begin = _basis(state, pencil, x.index) if pencil.Q is None else None, x
+    while (better := best_swap(problem, state, pencil, rows, x, basis, budget)) is not None:
+        x, basis = better
         if clock(x.n_iter):
             break
-    return x
+    return x if basis is None or x is begin else refit(state, x)
+
+
+def _basis(state: DeflatedOperator, pencil: Pencil, index: Index) -> PencilBasis:
+    """The eigenpairs of A on a support."""
+    return pencil.basis(state.operator.submatrix(index).astype(np.float64), index)
 
 
 def best_swap(
-    problem: Problem, state: DeflatedOperator, pencil: Pencil, rows: _Rows, x: Solution, budget: float
-) -> Solution | None:
-    """x with one variable swapped for a better one, the smallest entry first; None if there is none."""
+    problem: Problem, state: DeflatedOperator, pencil: Pencil, rows: Rows, x: Solution,
+    whole: PencilBasis | None, budget: float,
+) -> tuple[Solution, PencilBasis | None] | None:  # fmt: skip
+    """x with one variable swapped for a better one, the smallest entry first; None if there is none.
+
+    The same with the eigenpairs of A on its support, of which x is the first, where these are all.
+    """
     op, S, k = state.operator, x.index, len(x.index)
     diagonal = np.ascontiguousarray(state.diagonal, np.float64)
     enough = x.objective + 1e-10 * abs(x.objective)
     outside = np.ones(op.p, bool)
     outside[S] = False
-    if 20.0 * k**4 > budget or k > largest_submatrix(op):
-        return None
-    whole = None
-    if pencil.Q is None:
-        whole = pencil.basis(op.submatrix(S).astype(np.float64), S)
-        if state.deflation.semidefinite:  # A is semidefinite: j adds at most a_jj
-            outside &= diagonal + whole.without_each().max() > enough
+    if whole is not None and state.deflation.semidefinite:  # A is semidefinite: j adds at most a_jj
+        outside &= diagonal + whole.without_each().max() > enough
     candidate = np.flatnonzero(outside)
     if len(candidate) == 0:
         return None
@@ -85,10 +94,15 @@ def best_swap(
     if whole is not None and enough - whole.eigenvalues[1] > SWAP_GAP * abs(enough):
         exchanges = _bounded(whole, C, leaving, candidate, diagonal, enough)
     for i, j in exchanges:
-        index = np.sort(np.append(np.delete(S, i), used[j]))
-        new = refit(state, replace(x, index=index, entries=np.ones(k, op.dtype)))
+        index, basis = np.sort(np.append(np.delete(S, i), used[j])), None
+        if whole is None:
+            new = refit(state, replace(x, index=index, entries=np.ones(k, op.dtype)))
+        else:
+            basis = _basis(state, pencil, index)
+            objective, entries = float(basis.eigenvalues[0]), basis.W[:, 0].astype(op.dtype)
+            new = replace(x, index=index, entries=entries, objective=objective)
         if new.objective > enough:
-            return new
+            return new, basis
     return None
 
 
@@ -121,18 +135,20 @@ def _in_turn(
             yield i, int(candidate[ties(value)[0]])
 
 
-class _Rows:
+class Rows:
     """Rows of A, kept from one support to the next."""
 
     def __init__(self, op: _core.Operator):
-        self.op, self.rows = op, dict[int, NDArray[Any]]()
+        self.op, self.kept = op, dict[int, NDArray[Any]]()
 
     def of(self, S: NDArray[np.intp]) -> NDArray[Any]:
         """A[S, :]."""
-        new = np.array([j for j in S.tolist() if j not in self.rows], np.intp)
-        known = self.rows | dict(zip(new.tolist(), rows_of(self.op, new), strict=True))
-        self.rows = {j: known[j] for j in S.tolist()}
-        return np.stack([*self.rows.values()])
+        new = np.array([j for j in S.tolist() if j not in self.kept], np.intp)
+        rows = rows_of(self.op, new)
+        if (len(self.kept) + len(new)) * self.op.p > SWAP_ROWS:
+            self.kept = {j: self.kept[j] for j in S.tolist() if j in self.kept}
+        self.kept |= zip(new.tolist(), rows, strict=True)
+        return np.stack([self.kept[j] for j in S.tolist()])
 
 
 def rows_of(op: _core.Operator, S: NDArray[np.intp]) -> NDArray[Any]:
