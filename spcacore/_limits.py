@@ -226,7 +226,6 @@ CCA_CHOICE_TURNS = 1000  # of values with signs of both sides, on given supports
 SIGNED_RATIOS = 100  # steps to the best ratio of given signs, which mostly takes some three
 SIGNED_ORDER = 12  # variables up to which values with given signs are the best ones: up to 2^12 eigenvectors
 SWAP_WORK = 1e8  # of one round of swaps
-SWAP_ROWS = 1 << 21  # entries of rows of A, 16 MB, that searches for swaps keep beside those of one support
 SWAP_GAP = 1e-8  # of the two largest eigenvalues on a support, that bounds of swaps divide by
 SWAP_SLACK = Precision(1e-9, 1e-4)  # of such a bound: the share that rounding may hide
 SWAP_WORK_OUTSIDE = 1e7  # the same after a search in a working set, which has swapped its own variables

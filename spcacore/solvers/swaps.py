@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import GREEDY_PENALTIES, SWAP_GAP, SWAP_ROWS, SWAP_SLACK, TIE
+from .._limits import GREEDY_PENALTIES, SWAP_GAP, SWAP_SLACK, TIE
 from .._types import Array, Index
 from ..linalg.pencil import PencilBasis, ties
 from ..operators.deflation import DeflatedOperator
@@ -21,18 +21,17 @@ from .bordered_pencil import Pencil
 from .choosing import swap_units
 from .refitting import refit
 
-__all__ = ["Rows", "best_swap", "rows_of", "swap_search"]
+__all__ = ["best_swap", "rows_of", "swap_search"]
 __dir__ = __all__.copy
 
 
 def swap_search(
-    problem: Problem, state: DeflatedOperator, x: Solution, budget: float, hook: Report | None,
-    rows: Rows | None = None,
-) -> Solution:  # fmt: skip
+    problem: Problem, state: DeflatedOperator, x: Solution, budget: float, hook: Report | None
+) -> Solution:
     """Variables swapped, one for one, for as long as that raises the objective; then values re-fitted.
 
     No support that differs in one variable is better than the one returned, unless to see that would take
-    more multiplications than `budget`. Searches of the same state may share `rows`.
+    more multiplications than `budget`.
     """
     k, p = len(x.index), problem.p
     if budget <= 0 or state.diagonal is None or k == p or k < 2 or x.objective == -np.inf or ended(hook):
@@ -42,8 +41,7 @@ def swap_search(
     if 20.0 * k**4 > budget or k > largest_submatrix(state.operator):
         return x
     strength = -1.0 if state.quotient else GREEDY_PENALTIES[-1] if state.constrained else 0.0
-    pencil, clock = Pencil.of(state, strength), ProgressClock(hook)
-    rows = Rows(state.operator) if rows is None else rows
+    pencil, rows, clock = Pencil.of(state, strength), _Rows(state.operator), ProgressClock(hook)
     basis, begin = _basis(state, pencil, x.index) if pencil.Q is None else None, x
     while (better := best_swap(problem, state, pencil, rows, x, basis, budget)) is not None:
         x, basis = better
@@ -58,7 +56,7 @@ def _basis(state: DeflatedOperator, pencil: Pencil, index: Index) -> PencilBasis
 
 
 def best_swap(
-    problem: Problem, state: DeflatedOperator, pencil: Pencil, rows: Rows, x: Solution,
+    problem: Problem, state: DeflatedOperator, pencil: Pencil, rows: _Rows, x: Solution,
     whole: PencilBasis | None, budget: float,
 ) -> tuple[Solution, PencilBasis | None] | None:  # fmt: skip
     """x with one variable swapped for a better one, the smallest entry first; None if there is none.
@@ -135,20 +133,18 @@ def _in_turn(
             yield i, int(candidate[ties(value)[0]])
 
 
-class Rows:
+class _Rows:
     """Rows of A, kept from one support to the next."""
 
     def __init__(self, op: _core.Operator):
-        self.op, self.kept = op, dict[int, NDArray[Any]]()
+        self.op, self.rows = op, dict[int, NDArray[Any]]()
 
     def of(self, S: NDArray[np.intp]) -> NDArray[Any]:
         """A[S, :]."""
-        new = np.array([j for j in S.tolist() if j not in self.kept], np.intp)
-        rows = rows_of(self.op, new)
-        if (len(self.kept) + len(new)) * self.op.p > SWAP_ROWS:
-            self.kept = {j: self.kept[j] for j in S.tolist() if j in self.kept}
-        self.kept |= zip(new.tolist(), rows, strict=True)
-        return np.stack([self.kept[j] for j in S.tolist()])
+        new = np.array([j for j in S.tolist() if j not in self.rows], np.intp)
+        known = self.rows | dict(zip(new.tolist(), rows_of(self.op, new), strict=True))
+        self.rows = {j: known[j] for j in S.tolist()}
+        return np.stack([*self.rows.values()])
 
 
 def rows_of(op: _core.Operator, S: NDArray[np.intp]) -> NDArray[Any]:

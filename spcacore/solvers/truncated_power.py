@@ -44,7 +44,7 @@ from .choosing import ascend, truncation
 from .parameters import shared_parameters
 from .refitting import best_run, is_better, penalty_continuation, refit
 from .starts import Raced, finishers, promising_variables, search_starts
-from .swaps import Rows, swap_search
+from .swaps import swap_search
 from .thresholded_start import rises_above_noise, thresholded_starts
 
 __all__ = ["TruncatedPower", "tpower"]
@@ -132,12 +132,11 @@ class TruncatedPower(IterativeSolver):
         best = super().find(problem, state, sparsity, seed, hook)
         if not self._may_be_weak(state, best, sparsity) or ended(hook):
             return best
-        n_iter, rows = 0 if best is None else best.n_iter, Rows(state.operator)
+        n_iter = 0 if best is None else best.n_iter
         for index, vector in thresholded_starts(problem, state, seed):
             largest = _core.select_largest(vector, sparsity)
             x = Solution(index[largest], vector[largest], 0.0, 0, True)
-            new = self._from_one(state, x, sparsity, hook)
-            new = None if new is None else self._improved(problem, state, new, sparsity, hook, rows)
+            new = self.resume(problem, state, x, sparsity, hook)
             if new is None or ended(hook):
                 break
             n_iter += new.n_iter
@@ -166,9 +165,8 @@ class TruncatedPower(IterativeSolver):
         return None if best is None else self._improved(problem, state, best, cardinality, hook)
 
     def _improved(
-        self, problem: Problem, state: DeflatedOperator, best: Solution, cardinality: int,
-        hook: Report | None, rows: Rows | None = None,
-    ) -> Solution | None:  # fmt: skip
+        self, problem: Problem, state: DeflatedOperator, best: Solution, cardinality: int, hook: Report | None
+    ) -> Solution | None:
         """With values re-fitted, for the quotient too, and variables swapped."""
         positive = self.nonnegative
         if self.renormalize:
@@ -183,7 +181,7 @@ class TruncatedPower(IterativeSolver):
             if not again.objective > best.objective:
                 break
             best = again
-        return drop_zeros(swap_search(problem, state, best, self.swaps, hook, rows))
+        return drop_zeros(swap_search(problem, state, best, self.swaps, hook))
 
     def candidates(
         self, problem: Problem, state: DeflatedOperator, cardinality: int, seed: list[int]
