@@ -23,7 +23,11 @@ import spcacore
 from spcacore import _core, tpower
 from spcacore.operators.deflation import DeflatedOperator as Deflated
 from spcacore.operators.inputs import as_problem
+from spcacore.solvers import swaps
+from spcacore.solvers.bordered_pencil import Pencil
 from spcacore.solvers.starts import search_starts
+from spcacore.solvers.swaps import rows_of as rows
+from spcacore.solvers.swaps import within_reach
 
 load_wine = optional("sklearn.datasets", "load_wine")
 PITPROPS = spcacore.datasets.load_pitprops()
@@ -185,6 +189,41 @@ def test_equal_exchanges_take_the_first_variable():
     assert exchange(A, 2, np.array([1]), np.array([2, 4, 5, 6]), level)[:2] == (0, 5)
     assert exchange(A, 2, np.array([0]), np.arange(2, 8), level) is None
     assert exchange(A, 2, np.array([], np.intp), np.arange(2, 8), level) is None
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("excess", [1e-10, 0.1])
+def test_variables_out_of_reach_come_in_no_exchange(dtype, excess):
+    """By enumeration, of data from which a component was removed too."""
+    out = named = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X = (rng.standard_normal((30, 40)) * 2.0 ** rng.integers(-2, 1, 40)).astype(dtype)
+        X[:, :8] += 2 * rng.standard_normal((30, 1)).astype(dtype)
+        state = Deflated.from_problem(as_problem(X))
+        if seed % 2:
+            state = state.deflate(np.arange(3), np.full(3, 3**-0.5, dtype), lambda index: 0.0)
+        A, diagonal = state.operator.submatrix(np.arange(40)).astype(float), np.asarray(state.diagonal, float)
+        S = np.sort(rng.permutation(40)[:4]) if seed % 3 else np.arange(4, 8)
+        basis = Pencil(None, 0.0, 0.0).basis(A[np.ix_(S, S)], S)
+        level = basis.eigenvalues[0] * (1 + excess)
+        others = np.setdiff1d(np.arange(40), S)
+        within = within_reach(state, basis, S, diagonal, level)[others]
+        above = (exchanges(A, S.tolist(), others) > level * (1 + 1e-6)).any(axis=0)
+        assert within[above].all()
+        out, named = out + (~within).sum(), named + above.sum()
+    assert out > 100
+    assert named > 20
+
+
+def test_data_with_a_clear_component_need_no_rows_for_their_swaps(monkeypatch):
+    """One product shows that no exchange helps."""
+    asked = []
+    monkeypatch.setattr(swaps, "rows_of", lambda op, S: asked.append(S) or rows(op, S))
+    X = spcacore.datasets.make_spiked(100, 1500, cardinality=10, variances=(9,), rng=0)[0]
+    x = tpower(X, 10, screening="none")
+    assert not asked
+    assert x.value == tpower(X, 10, swaps=True, screening="none").value
 
 
 def test_exchanges_under_generalized_deflation_and_constraints():

@@ -21,7 +21,7 @@ from .bordered_pencil import Pencil
 from .choosing import swap_units
 from .refitting import refit
 
-__all__ = ["best_swap", "rows_of", "swap_search"]
+__all__ = ["best_swap", "rows_of", "swap_search", "within_reach"]
 __dir__ = __all__.copy
 
 
@@ -70,21 +70,23 @@ def best_swap(
     outside[S] = False
     if whole is not None and state.deflation.semidefinite:  # A is semidefinite: j adds at most a_jj
         outside &= diagonal + whole.without_each().max() > enough
+    affordable = float(k) * problem.cost + float(k) ** 2 * op.p <= budget
+    if whole is not None and state.deflation.semidefinite and affordable and rows.would_read(S):
+        outside &= within_reach(state, whole, S, diagonal, enough)
     candidate = np.flatnonzero(outside)
     if len(candidate) == 0:
         return None
     used, place = np.sort(np.append(S, candidate)), S
-    if not op.symmetric_form and len(used) <= largest_submatrix(op) and len(used) ** 2 < k * op.p:
-        if float(op.m) * len(used) ** 2 > budget:
-            return None
+    few = not op.symmetric_form and len(used) <= largest_submatrix(op) and len(used) ** 2 < k * op.p
+    if few and float(op.m) * len(used) ** 2 <= budget:
         place = np.searchsorted(used, S)
         C, candidate, diagonal = op.submatrix(used)[place], np.searchsorted(used, candidate), diagonal[used]
         if pencil.Q is not None:
             pencil = replace(pencil, Q=np.ascontiguousarray(pencil.Q[:, used]))
-    else:
-        if float(k) * problem.cost + float(k) ** 2 * op.p > budget:
-            return None
+    elif affordable:
         used, C = np.arange(op.p), rows.of(S)
+    else:
+        return None
     leaving = np.argsort(np.abs(x.entries), kind="stable")
     if state.choice is not None:
         leaving = leaving[~state.choice.included[S[leaving]]]
@@ -102,6 +104,29 @@ def best_swap(
         if new.objective > enough:
             return new, basis
     return None
+
+
+def within_reach(
+    state: DeflatedOperator, basis: PencilBasis, S: Index, diagonal: Array, level: float
+) -> NDArray[np.bool_]:
+    """Which variables may raise the largest eigenvalue of a support above the level, from one product with A.
+
+    As in exchange.c, but with another bound on c't, c = A_Sj. A = F'F is semidefinite, so that the squares of
+    the coefficients b_m of c along the eigenvectors have sum_m b_m^2 / lambda_m <= a_jj, and
+    c't = sum_(m > 1) b_m^2 / (level - lambda_m) <= lambda_2 / (level - lambda_2) (a_jj - s^2 / lambda_1).
+    """
+    slack, lam, U = SWAP_SLACK.of(state.operator.dtype), basis.eigenvalues, basis.W
+    gap = level - lam[1]
+    if not gap > SWAP_GAP * abs(level):
+        return np.ones(len(diagonal), bool)
+    inverse = (U[:, 1:] ** 2 / (level - lam[1:])).sum(axis=1)
+    width = max(level - lam[0], 0.0) * inverse + U[:, 0] ** 2
+    if not width.min() > 0:
+        return np.ones(len(diagonal), bool)
+    s = np.abs(state.operator.apply(S, np.ascontiguousarray(U[:, 0], state.operator.dtype)), dtype=np.float64)
+    form = max(lam[1], 0.0) / gap * np.maximum(diagonal - s**2 / lam[0], 0) + slack * np.abs(diagonal)
+    reach = np.sqrt(form) + s * np.sqrt(inverse / width).max()
+    return np.asarray((1 + 2 * slack) * reach**2 + slack * abs(level) >= level - diagonal)
 
 
 def _bounded(
@@ -138,6 +163,10 @@ class _Rows:
 
     def __init__(self, op: _core.Operator):
         self.op, self.rows = op, dict[int, NDArray[Any]]()
+
+    def would_read(self, S: NDArray[np.intp]) -> bool:
+        """Whether more of them would be computed from data than one product costs."""
+        return not self.op.symmetric_form and len(self.rows.keys() & S.tolist()) < len(S) - 4
 
     def of(self, S: NDArray[np.intp]) -> NDArray[Any]:
         """A[S, :]."""
