@@ -216,6 +216,23 @@ def test_variables_out_of_reach_come_in_no_exchange(dtype, excess):
     assert named > 20
 
 
+def test_a_variable_along_the_second_eigenvector_is_within_reach():
+    """In place of the first variable it makes the eigenvalue 1.9 of 1.8, though its product with x is 0."""
+    X = np.zeros((8, 5))
+    X[:2, 0] = X[:2, 1] = 0.45**0.5, -(0.45**0.5)
+    X[2:4, 2] = 0.5**0.5, -(0.5**0.5)
+    X[2:4, 3] = 0.45**0.5, -(0.45**0.5)
+    X[4:6, 4] = 0.4, -0.4
+    state = Deflated.from_problem(as_problem(X * 7**0.5))
+    A = covariance(X * 7**0.5)
+    basis = Pencil(None, 0.0, 0.0).basis(A[:3, :3], np.arange(3))
+    assert_allclose(basis.eigenvalues, [1.8, 1, 0], atol=1e-12)
+    assert np.linalg.eigvalsh(A[1:4, 1:4])[-1] > 1.89
+    within = within_reach(state, basis, np.arange(3), np.diag(A), 1.8 * (1 + 1e-10))
+    assert within[3]
+    assert not within[4]
+
+
 def test_data_with_a_clear_component_need_no_rows_for_their_swaps(monkeypatch):
     """One product shows that no exchange helps."""
     asked = []
