@@ -67,9 +67,9 @@ class Methods:
 
 
 class Swaps:
-    """Pure noise, where most of the time goes into exchanges of variables; and planted components, where none helps."""
+    """Pure noise, where most of the time goes into exchanges of variables, and data where none helps."""
 
-    params = ["noise", "noise covariance", "planted"]
+    params = ("noise", "noise covariance", "planted")
     param_names = ("data",)
 
     def setup(self, data):
