@@ -162,19 +162,10 @@ spca_status SPCA(exchange)(spca_int p, spca_int k, spca_int n_leaving, const spc
 {
     double *N = work, *width = N + k * k, *c = width + k, steep = 0;
     double e = fmax(level - eigenvalues[0], 0);
-    search_t x = {.k = k,
-                  .p = p,
-                  .n_leaving = n_leaving,
-                  .leaving = leaving,
-                  .C = C,
-                  .diagonal = diagonal,
-                  .eigenvalues = eigenvalues,
-                  .U = U,
-                  .N = N,
-                  .width = width,
-                  .level = level,
-                  .slack = slack,
-                  .entering = iwork};
+    search_t x = {.p = p, .k = k, .C = C, .N = N, .U = U, .width = width, .entering = iwork};
+    x.leaving = leaving, x.n_leaving = n_leaving;
+    x.diagonal = diagonal, x.eigenvalues = eigenvalues;
+    x.level = level, x.slack = slack;
     for (spca_int a = 0; a < k * k; a++) N[a] = 0;
     for (spca_int m = 1; m < k; m++)
         for (spca_int a = 0; a < k * k; a++)
