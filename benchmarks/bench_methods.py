@@ -64,3 +64,24 @@ class Methods:
 
     def time_three_components(self, options, kind, method):
         spcacore.sparse_pca(self.M, R, **options[kind, method])
+
+
+class Swaps:
+    """Pure noise, where most of the time goes into exchanges of variables, and data where none helps."""
+
+    params = ("noise", "noise covariance", "planted")
+    param_names = ("data",)
+
+    def setup(self, data):
+        rng = np.random.default_rng(0)
+        if data == "noise":
+            self.M = rng.standard_normal((200, 5000))
+        elif data == "noise covariance":
+            self.M = np.cov(rng.standard_normal((1000, 500)).T)
+        else:
+            variances = (8, 7.5, 7, 6.5, 6)
+            self.M = spcacore.datasets.make_spiked(200, 5000, cardinality=K, variances=variances, rng=0)[0]
+
+    def time_five_components(self, data):
+        kind = "covariance" if "covariance" in data else "data"
+        spcacore.sparse_pca(self.M, 5, cardinality=K, kind=kind)

@@ -158,6 +158,17 @@ def bordered_eigenvalues(
     strength: float = 0,
     least: float = 0,
 ) -> _Double: ...
+def exchange(
+    C: _Real,
+    leaving: _Index,
+    candidate: _Index,
+    diagonal: _Double,
+    eigenvalues: _Double,
+    U: _Double,
+    level: float,
+    slack: float,
+    tie: float,
+) -> tuple[int, int, float] | None: ...
 def deleted_eigenvalues(eigenvalues: _Double, W: _Double) -> _Double: ...
 def dspca(
     A: _Double, constrained: bool, limit: float, tol: float, max_iter: int, progress: _Hook = None

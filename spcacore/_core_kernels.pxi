@@ -131,6 +131,27 @@ def bordered_eigenvalues(const floating[:, ::1] C, Py_ssize_t[::1] candidate, co
     return np.asarray(value)
 
 
+def exchange(const floating[:, ::1] C, const Py_ssize_t[::1] leaving, const Py_ssize_t[::1] candidate,
+             const double[::1] diagonal, const double[::1] eigenvalues, const double[::1, :] U, double level,
+             double slack, double tie):
+    """(place, variable, eigenvalue) of the first exchange that raises an eigenvalue above the level, or None (spca_proto.h)."""
+    cdef Call call = Call()
+    cdef spca_status status
+    cdef Py_ssize_t k = C.shape[0], p = C.shape[1], n_leaving = leaving.shape[0], count = candidate.shape[0]
+    cdef Py_ssize_t first = 0, entering = 0
+    cdef Py_ssize_t[::1] iwork = np.empty(count, np.intp)
+    cdef double[::1] work = np.empty(k * (k + 1) + 64 * (2 * k + 3))
+    cdef double value = 0
+    if n_leaving == 0 or count == 0:
+        return None
+    with nogil:
+        status = kernel_exchange(p, k, n_leaving, &leaving[0], count, &candidate[0], &C[0, 0], &diagonal[0],
+                                 &eigenvalues[0], &U[0, 0], level, slack, tie, on_stop, &call.c, &work[0],
+                                 &iwork[0], &first, &entering, &value)
+    call.check(status)
+    return (first, entering, value) if first < n_leaving else None
+
+
 def deleted_eigenvalues(const double[::1] eigenvalues, const double[::1, :] W):
     """The same without each variable of the support."""
     cdef Call call = Call()

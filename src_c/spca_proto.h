@@ -350,6 +350,21 @@ spca_status SPCA(bordered_eigenvalues)(spca_int p, spca_int k, spca_int w, spca_
                                        spca_stop stop, void *ctx, double *work,
                                        double *value /* count */);
 
+/* The first of n_leaving places of a support of k > 1, in the order given, that one of the
+ * candidates (ascending) may take so that the largest eigenvalue of A on the support rises above
+ * level; and the candidate, the first of the best to rounding, with that eigenvalue.  *first >=
+ * n_leaving: none.  C (k x p by rows): A at the support; diagonal (p): of A; eigenvalues (k,
+ * descending, the first no more than the level, but for rounding, and the second less) and U (k x k
+ * by columns): of A on the support.  slack: the share of each term of a bound that rounding may
+ * hide; tie: the share by which values differ.  work (k (k + 1) + 64 (2k + 3)), iwork (count)
+ * (exchange.c). */
+spca_status SPCA(exchange)(spca_int p, spca_int k, spca_int n_leaving, const spca_int *leaving,
+                           spca_int count, const spca_int *candidate, const REAL *C,
+                           const double *diagonal, const double *eigenvalues, const double *U,
+                           double level, double slack, double tie, spca_stop stop, void *ctx,
+                           double *work, spca_int *iwork, spca_int *first, spca_int *entering,
+                           double *value);
+
 /* ---- rotations ------------------------------------------------------------------------------ */
 
 /* Orthogonal R (r x r by columns, always double) maximizing

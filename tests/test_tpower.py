@@ -8,6 +8,7 @@ import scipy.sparse
 from extras import optional
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose
 from oracles import (
     UCI_OPTIMA,
     WINE_COVARIANCE_OPTIMA,
@@ -19,12 +20,14 @@ from oracles import (
 )
 
 import spcacore
-from spcacore import tpower
+from spcacore import _core, tpower
 from spcacore.operators.deflation import DeflatedOperator as Deflated
 from spcacore.operators.inputs import as_problem
+from spcacore.solvers import swaps
 from spcacore.solvers.bordered_pencil import Pencil
 from spcacore.solvers.starts import search_starts
-from spcacore.solvers.swaps import may_exceed
+from spcacore.solvers.swaps import rows_of as rows
+from spcacore.solvers.swaps import within_reach
 
 load_wine = optional("sklearn.datasets", "load_wine")
 PITPROPS = spcacore.datasets.load_pitprops()
@@ -130,40 +133,114 @@ def exchanges(A, S, others):
     return np.array([[np.linalg.eigvalsh(A[np.ix_([*R, j], [*R, j])])[-1] for j in others] for R in rest])
 
 
-@pytest.mark.parametrize("excess", [-1e-10, 0, 1e-10, 0.1])
-@pytest.mark.parametrize("k", [2, 5])
-def test_which_exchanges_exceed_a_level(k, excess):
-    """By enumeration: none is missed, and next to the eigenvalue of the support no other is named."""
-    exceeding = 0
+def exchange(A, k, leaving, candidate, level, slack=1e-9):
+    """What the kernel says of the first k variables of A."""
+    values, U = np.linalg.eigh(A[:k, :k])
+    C = np.ascontiguousarray(A[:k])
+    basis = values[::-1].copy(), np.asfortranarray(U[:, ::-1])
+    diagonal = np.ascontiguousarray(np.diag(A))
+    return _core.exchange(C, leaving, candidate, diagonal, *basis, level, slack, 1e-12)
+
+
+@pytest.mark.parametrize("excess", [1e-10, 0.1, 0.3])
+@pytest.mark.parametrize(("k", "p"), [(2, 12), (5, 12), (6, 150)])
+def test_the_first_exchange_that_exceeds_a_level(k, p, excess):
+    """By enumeration: the place, the variable and the eigenvalue; with more variables than one tile too."""
+    found = 0
     for seed in range(20):
-        A = covariance(np.random.default_rng([k, seed]).standard_normal((12, 12)))
-        S, others = np.arange(k), np.arange(k, 12)
-        basis = Pencil(None, 0.0, 0.0).basis(A[:k, :k], S)
-        level = basis.eigenvalues[0] * (1 + excess)
-        values = exchanges(A, S, others)
+        rng = np.random.default_rng([k, seed])
+        A = covariance(rng.standard_normal((12, p)) * 2 ** rng.uniform(-1, 1, p))
+        leaving = rng.permutation(k)[: k - seed % 2]
+        candidate = np.sort(rng.permutation(np.arange(k, p))[: p - k - seed % 3])
+        level = np.linalg.eigvalsh(A[:k, :k])[-1] * (1 + excess)
+        values = exchanges(A, np.arange(k), candidate)[leaving]
         assert (np.abs(values / level - 1) > 1e-8).all()
-        above = may_exceed(basis, A[:k, k:], np.diag(A)[k:], level, 1e-9)
-        assert above[values > level].all()
-        assert excess > 1e-10 or not above[values < level].any()
-        exceeding += above.sum()
-    assert 0 < exceeding < 20 * k * (12 - k)
+        exceeding = np.flatnonzero((values > level).any(axis=1))
+        got = exchange(A, k, leaving, candidate, level)
+        if len(exceeding) == 0:
+            assert got is None
+            continue
+        best = np.argmax(values[exceeding[0]])
+        assert got[:2] == (exceeding[0], candidate[best])
+        assert_allclose(got[2], values[exceeding[0], best], rtol=1e-12)
+        found += 1
+    assert found > 2
 
 
-@pytest.mark.parametrize("kind", ["ties", "unused variable", "level below"])
-def test_exchanges_of_which_nothing_is_known_may_exceed_a_level(kind):
+def test_exchanges_for_a_variable_without_weight_in_the_leading_eigenvector():
+    """Bounds would divide by its weight; others gain nothing in its place, or something."""
     A = covariance(np.random.default_rng(0).standard_normal((9, 6)))
-    A[3, :3] = A[:3, 3] = 0  # a variable that would not
-    A[3, 3] = 1e-3
-    if kind == "ties":  # the two largest eigenvalues of the support
-        A[:3, :3] = np.diag([2.0, 2.0, 1.0])
-    if kind == "unused variable":  # which has no weight in the leading eigenvector
-        A[0, 1:3] = A[1:3, 0] = 0
-        A[0, 0] = 0.5 * np.linalg.eigvalsh(A[1:3, 1:3])[-1]
+    A[0, 1:3] = A[1:3, 0] = 0
+    A[0, 0] = 0.5 * np.linalg.eigvalsh(A[1:3, 1:3])[-1]
+    level = np.linalg.eigvalsh(A[:3, :3])[-1] * (1 + 1e-10)
+    value, best = max((np.linalg.eigvalsh(A[np.ix_([1, 2, j], [1, 2, j])])[-1], j) for j in range(3, 6))
+    place, entering, got = exchange(A, 3, np.array([0]), np.arange(3, 6), level)
+    assert (place, entering) == (0, best)
+    assert_allclose(got, value, rtol=1e-12)
+    assert exchange(A, 3, np.array([0]), np.arange(3, 6), value * (1 + 1e-9)) is None
+
+
+def test_equal_exchanges_take_the_first_variable():
+    A = np.eye(8)
+    A[:2, :2] = [[1, 0.2], [0.2, 1]]
+    A[0, 2:] = A[2:, 0] = [0.1, 0.5, 0.3, 0.5, 0.5, 0.4]
+    level = 1.2 * (1 + 1e-10)
+    assert exchange(A, 2, np.array([0, 1]), np.arange(2, 8), level)[:2] == (1, 3)
+    assert exchange(A, 2, np.array([1]), np.array([2, 4, 5, 6]), level)[:2] == (0, 5)
+    assert exchange(A, 2, np.array([0]), np.arange(2, 8), level) is None
+    assert exchange(A, 2, np.array([], np.intp), np.arange(2, 8), level) is None
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("excess", [1e-10, 0.1])
+def test_variables_out_of_reach_come_in_no_exchange(dtype, excess):
+    """By enumeration, of data from which a component was removed too."""
+    out = named = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X = (rng.standard_normal((30, 40)) * 2.0 ** rng.integers(-2, 1, 40)).astype(dtype)
+        X[:, :8] += 2 * rng.standard_normal((30, 1)).astype(dtype)
+        state = Deflated.from_problem(as_problem(X))
+        if seed % 2:
+            state = state.deflate(np.arange(3), np.full(3, 3**-0.5, dtype), lambda index: 0.0)
+        A, diagonal = state.operator.submatrix(np.arange(40)).astype(float), np.asarray(state.diagonal, float)
+        S = np.sort(rng.permutation(40)[:4]) if seed % 3 else np.arange(4, 8)
+        basis = Pencil(None, 0.0, 0.0).basis(A[np.ix_(S, S)], S)
+        level = basis.eigenvalues[0] * (1 + excess)
+        others = np.setdiff1d(np.arange(40), S)
+        within = within_reach(state, basis, S, diagonal, level)[others]
+        above = (exchanges(A, S.tolist(), others) > level * (1 + 1e-6)).any(axis=0)
+        assert within[above].all()
+        out, named = out + (~within).sum(), named + above.sum()
+    assert out > 100
+    assert named > 20
+
+
+def test_a_variable_along_the_second_eigenvector_is_within_reach():
+    """In place of the first variable it makes the eigenvalue 1.9 of 1.8, though its product with x is 0."""
+    X = np.zeros((8, 5))
+    X[:2, 0] = X[:2, 1] = 0.45**0.5, -(0.45**0.5)
+    X[2:4, 2] = 0.5**0.5, -(0.5**0.5)
+    X[2:4, 3] = 0.45**0.5, -(0.45**0.5)
+    X[4:6, 4] = 0.4, -0.4
+    state = Deflated.from_problem(as_problem(X * 7**0.5))
+    A = covariance(X * 7**0.5)
     basis = Pencil(None, 0.0, 0.0).basis(A[:3, :3], np.arange(3))
-    level = basis.eigenvalues[0] * (1 - 1e-6 if kind == "level below" else 1 + 1e-10)
-    above = may_exceed(basis, A[:3, 3:], np.diag(A)[3:], level, 1e-9)
-    assert above[0].all() if kind == "unused variable" else above.all()
-    assert above[(exchanges(A, np.arange(3), np.arange(3, 6)) > level)].all()
+    assert_allclose(basis.eigenvalues, [1.8, 1, 0], atol=1e-12)
+    assert np.linalg.eigvalsh(A[1:4, 1:4])[-1] > 1.89
+    within = within_reach(state, basis, np.arange(3), np.diag(A), 1.8 * (1 + 1e-10))
+    assert within[3]
+    assert not within[4]
+
+
+def test_data_with_a_clear_component_need_no_rows_for_their_swaps(monkeypatch):
+    """One product shows that no exchange helps."""
+    asked = []
+    monkeypatch.setattr(swaps, "rows_of", lambda op, S: asked.append(S) or rows(op, S))
+    X = spcacore.datasets.make_spiked(100, 1500, cardinality=10, variances=(9,), rng=0)[0]
+    x = tpower(X, 10, screening="none")
+    assert not asked
+    assert x.value == tpower(X, 10, swaps=True, screening="none").value
 
 
 def test_exchanges_under_generalized_deflation_and_constraints():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import GREEDY_PENALTIES, SWAP_GAP, SWAP_SLACK
+from .._limits import GREEDY_PENALTIES, SWAP_GAP, SWAP_SLACK, TIE
+from .._types import Array, Index
 from ..linalg.pencil import PencilBasis, ties
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
@@ -19,7 +21,7 @@ from .bordered_pencil import Pencil
 from .choosing import swap_units
 from .refitting import refit
 
-__all__ = ["best_swap", "may_exceed", "rows_of", "swap_search"]
+__all__ = ["best_swap", "rows_of", "swap_search", "within_reach"]
 __dir__ = __all__.copy
 
 
@@ -36,88 +38,124 @@ def swap_search(
         return x
     if state.choice is not None and not state.choice.plain:
         return swap_units(state, x, budget, hook)
+    if 20.0 * k**4 > budget or k > largest_submatrix(state.operator):
+        return x
     strength = -1.0 if state.quotient else GREEDY_PENALTIES[-1] if state.constrained else 0.0
     pencil, rows, clock = Pencil.of(state, strength), _Rows(state.operator), ProgressClock(hook)
-    while (new := best_swap(problem, state, pencil, rows, x, budget)) is not None:
-        x = new
+    basis, begin = _basis(state, pencil, x.index) if pencil.Q is None else None, x
+    while (better := best_swap(problem, state, pencil, rows, x, basis, budget)) is not None:
+        x, basis = better
         if clock(x.n_iter):
             break
-    return x
+    return x if basis is None or x is begin else refit(state, x)
+
+
+def _basis(state: DeflatedOperator, pencil: Pencil, index: Index) -> PencilBasis:
+    """The eigenpairs of A on a support."""
+    return pencil.basis(state.operator.submatrix(index).astype(np.float64), index)
 
 
 def best_swap(
-    problem: Problem, state: DeflatedOperator, pencil: Pencil, rows: _Rows, x: Solution, budget: float
-) -> Solution | None:
-    """x with one variable swapped for a better one, the smallest entry first; None if there is none."""
+    problem: Problem, state: DeflatedOperator, pencil: Pencil, rows: _Rows, x: Solution,
+    whole: PencilBasis | None, budget: float,
+) -> tuple[Solution, PencilBasis | None] | None:  # fmt: skip
+    """x with one variable swapped for a better one, the smallest entry first; None if there is none.
+
+    The same with the eigenpairs of A on its support, of which x is the first, where these are all.
+    """
     op, S, k = state.operator, x.index, len(x.index)
     diagonal = np.ascontiguousarray(state.diagonal, np.float64)
     enough = x.objective + 1e-10 * abs(x.objective)
-    plain = pencil.Q is None
     outside = np.ones(op.p, bool)
     outside[S] = False
-    if 20.0 * k**4 > budget or k > largest_submatrix(op):
-        return None
-    if plain:
-        whole = pencil.basis(op.submatrix(S).astype(np.float64), S)
-        if state.deflation.semidefinite:  # A is semidefinite: j adds at most a_jj
-            outside &= diagonal + whole.without_each().max() > enough
+    if whole is not None and state.deflation.semidefinite:  # A is semidefinite: j adds at most a_jj
+        outside &= diagonal + whole.without_each().max() > enough
+    affordable = float(k) * problem.cost + float(k) ** 2 * op.p <= budget
+    if whole is not None and state.deflation.semidefinite and affordable and rows.would_read(S):
+        outside &= within_reach(state, whole, S, diagonal, enough)
     candidate = np.flatnonzero(outside)
     if len(candidate) == 0:
         return None
-    used = np.sort(np.append(S, candidate))
-    if not op.symmetric_form and len(used) <= largest_submatrix(op) and len(used) ** 2 < k * op.p:
-        if float(op.m) * len(used) ** 2 > budget:
-            return None
-        C = op.submatrix(used)[np.searchsorted(used, S)]
+    used, place = np.sort(np.append(S, candidate)), S
+    few = not op.symmetric_form and len(used) <= largest_submatrix(op) and len(used) ** 2 < k * op.p
+    if few and float(op.m) * len(used) ** 2 <= budget:
+        place = np.searchsorted(used, S)
+        C, candidate, diagonal = op.submatrix(used)[place], np.searchsorted(used, candidate), diagonal[used]
+        if pencil.Q is not None:
+            pencil = replace(pencil, Q=np.ascontiguousarray(pencil.Q[:, used]))
+    elif affordable:
+        used, C = np.arange(op.p), rows.of(S)
     else:
-        if float(k) * problem.cost + float(k) ** 2 * op.p > budget:
-            return None
-        C = rows.of(S)[:, used]
-    place, others, variance = np.searchsorted(used, S), np.searchsorted(used, candidate), diagonal[used]
-    local = pencil if pencil.Q is None else replace(pencil, Q=np.ascontiguousarray(pencil.Q[:, used]))
-    near = np.ones((k, len(others)), bool)
-    if plain:
-        near = may_exceed(whole, C[:, others], variance[others], enough, SWAP_SLACK.of(op.dtype))
-    for i in np.argsort(np.abs(x.entries), kind="stable"):
-        if (state.choice is not None and state.choice.included[S[i]]) or not near[i].any():
-            continue
-        rest = np.delete(np.arange(k), i)
-        part = np.ascontiguousarray(C[rest])
-        basis = local.basis(part[:, place[rest]].astype(np.float64), place[rest])
-        value = local.bordered_eigenvalues(part, place[rest], others[near[i]], variance, basis)
-        if value.max() > enough:
-            index = np.sort(np.append(S[rest], candidate[near[i]][ties(value)[0]]))
+        return None
+    leaving = np.argsort(np.abs(x.entries), kind="stable")
+    if state.choice is not None:
+        leaving = leaving[~state.choice.included[S[leaving]]]
+    exchanges = _in_turn(pencil, C, place, leaving, candidate, diagonal, enough)
+    if whole is not None and enough - whole.eigenvalues[1] > SWAP_GAP * abs(enough):
+        exchanges = _bounded(whole, C, leaving, candidate, diagonal, enough)
+    for i, j in exchanges:
+        index, basis = np.sort(np.append(np.delete(S, i), used[j])), None
+        if whole is None:
             new = refit(state, replace(x, index=index, entries=np.ones(k, op.dtype)))
-            if new.objective > enough:
-                return new
+        else:
+            basis = _basis(state, pencil, index)
+            objective, entries = float(basis.eigenvalues[0]), basis.W[:, 0].astype(op.dtype)
+            new = replace(x, index=index, entries=entries, objective=objective)
+        if new.objective > enough:
+            return new, basis
     return None
 
 
-def may_exceed(
-    basis: PencilBasis, C: NDArray[Any], variance: NDArray[np.float64], level: float, slack: float
+def within_reach(
+    state: DeflatedOperator, basis: PencilBasis, S: Index, diagonal: Array, level: float
 ) -> NDArray[np.bool_]:
-    """Whether variable j, of A[S, j] = C[:, j] and a_jj, in the place of i may exceed an eigenvalue.
+    """Which variables may raise the largest eigenvalue of a support above the level, from one product with A.
 
-    With M = level I - A[S, S], not below 0, it does where c'(M without i)^-1 c > level - a_jj, c without c_i
-    (the Schur complement). Let u be the leading eigenvector, e = level - lambda_1, R the inverse of M on
-    the other eigenvectors, s = u'c, t = R c. Then that quadratic form is
-    c't + (R_ii s^2 - e t_i^2 - 2 u_i s t_i)/(e R_ii + u_i^2); without e t_i^2, which is small, it is above.
+    As in exchange.c, but with another bound on c't, c = A_Sj. A = F'F is semidefinite, so that the squares of
+    the coefficients b_m of c along the eigenvectors have sum_m b_m^2 / lambda_m <= a_jj, and
+    c't = sum_(m > 1) b_m^2 / (level - lambda_m) <= lambda_2 / (level - lambda_2) (a_jj - s^2 / lambda_1).
     """
-    lam, U = basis.eigenvalues, basis.W
-    first, gap = level - lam[0], level - lam[1:]
-    if not (first >= -slack * abs(level) and gap.min() > SWAP_GAP * abs(level)):
-        return np.ones(C.shape, bool)
-    first = max(first, 0.0)  # which rounding may have left below
-    E = U.T @ C.astype(np.float64, copy=False)
-    scaled, u, square = E[1:] / gap[:, None], U[:, :1], E[0] ** 2
-    inverse = U[:, 1:] ** 2 @ (1 / gap)[:, None]
-    width = first * inverse + u**2
-    form = np.einsum("ij,ij->j", E[1:], scaled)
-    excess = form + variance - level
-    excess += slack * (np.abs(excess) + abs(level) + form)  # 2 |u_i s t_i| <= R_ii s^2 + u_i^2 c't
-    left = np.hstack((width, inverse, -2 * u * U[:, 1:]))
-    exceeds = left @ np.vstack((excess, (1 + 2 * slack) * square, scaled * E[0])) > 0
-    return np.asarray(exceeds | (width < SWAP_GAP))
+    slack, lam, U = SWAP_SLACK.of(state.operator.dtype), basis.eigenvalues, basis.W
+    gap = level - lam[1]
+    if not gap > SWAP_GAP * abs(level):
+        return np.ones(len(diagonal), bool)
+    inverse = (U[:, 1:] ** 2 / (level - lam[1:])).sum(axis=1)
+    width = max(level - lam[0], 0.0) * inverse + U[:, 0] ** 2
+    if not width.min() > 0:
+        return np.ones(len(diagonal), bool)
+    s = np.abs(state.operator.apply(S, np.ascontiguousarray(U[:, 0], state.operator.dtype)), dtype=np.float64)
+    form = max(lam[1], 0.0) / gap * np.maximum(diagonal - s**2 / lam[0], 0) + slack * np.abs(diagonal)
+    reach = np.sqrt(form) + s * np.sqrt(inverse / width).max()
+    return np.asarray((1 + 2 * slack) * reach**2 + slack * abs(level) >= level - diagonal)
+
+
+def _bounded(
+    basis: PencilBasis, C: NDArray[Any], leaving: Index, candidate: Index, diagonal: Array, level: float
+) -> Iterator[tuple[int, int]]:
+    """Exchanges that raise the largest eigenvalue of a support above the level, by the bounds of a kernel.
+
+    C has the rows of A at the support.
+    """
+    limits = level, SWAP_SLACK.of(C.dtype), TIE.double
+    while (
+        found := _core.exchange(C, leaving, candidate, diagonal, basis.eigenvalues, basis.W, *limits)
+    ) is not None:
+        yield int(leaving[found[0]]), found[1]
+        leaving = leaving[found[0] + 1 :]
+
+
+def _in_turn(
+    pencil: Pencil, C: NDArray[Any], place: Index, leaving: Index, candidate: Index, diagonal: Array,
+    level: float,
+) -> Iterator[tuple[int, int]]:  # fmt: skip
+    """The same of a pencil, where all candidates are tried in each place."""
+    for i in leaving.tolist():
+        rest = np.delete(np.arange(len(C)), i)
+        part = np.ascontiguousarray(C[rest])
+        basis = pencil.basis(part[:, place[rest]].astype(np.float64), place[rest])
+        value = pencil.bordered_eigenvalues(part, place[rest], candidate, diagonal, basis)
+        if value.max() > level:
+            yield i, int(candidate[ties(value)[0]])
 
 
 class _Rows:
@@ -125,6 +163,10 @@ class _Rows:
 
     def __init__(self, op: _core.Operator):
         self.op, self.rows = op, dict[int, NDArray[Any]]()
+
+    def would_read(self, S: NDArray[np.intp]) -> bool:
+        """Whether more of them would be computed from data than one product costs."""
+        return not self.op.symmetric_form and len(self.rows.keys() & S.tolist()) < len(S) - 4
 
     def of(self, S: NDArray[np.intp]) -> NDArray[Any]:
         """A[S, :]."""

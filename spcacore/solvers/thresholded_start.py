@@ -36,10 +36,10 @@ def thresholded_starts(
     """Variables and the leading eigenvector of their covariance, soft-thresholded at several levels.
 
     |a_ij| is lowered by tau s (a_ii a_jj)^(1/2), s the standard deviation of correlations that are noise,
-    by the median of all (Deshpande and Montanari 2016, section 2, where s = n^(-1/2)). Of more variables
-    than a submatrix may have, the most promising.
+    by the median of all (Deshpande and Montanari 2016, section 2, where s = n^(-1/2)): correlations by
+    tau s. Of more variables than a submatrix may have, the most promising.
     """
-    from scipy.sparse.linalg import ArpackError
+    from scipy.sparse.linalg import ArpackError, LinearOperator
 
     op = state.operator
     count = min(op.p, largest_submatrix(op))
@@ -51,18 +51,24 @@ def thresholded_starts(
     G = op.submatrix(index)
     root = np.sqrt(np.maximum(G.diagonal(), 0))
     noise = _noise(G, root, np.arange(0, len(index), -(-len(index) // THRESHOLD_ROWS)))
-    unit = float(root.max()) or 1.0  # a start needs no more than single precision, near 1
-    G = (G / unit**2).astype(np.float32)
-    size, largest = np.abs(G), (root / unit).astype(np.float32)
-    step, B = (noise * largest).astype(np.float32), np.empty_like(G)
+    # A start needs no more than single precision
+    scale, inverse = (root / (root.max() or 1)).astype(np.float32), _inverse(root).astype(np.float32)
+    correlation = G.astype(np.float32)
+    correlation *= inverse[:, None]
+    correlation *= inverse
+    B, own = np.empty_like(correlation), correlation.diagonal()
+
+    def product(v: NDArray[Any]) -> NDArray[Any]:
+        return scale * (B @ (scale * v.ravel()))
+
+    thresholded = LinearOperator(B.shape, dtype=B.dtype, matvec=product)
     for tau in THRESHOLDS:
-        np.multiply((tau * step)[:, None], largest, out=B)
-        np.subtract(size, B, out=B)
-        np.maximum(B, 0, out=B)
-        np.copysign(B, G, out=B)
-        np.fill_diagonal(B, G.diagonal())
+        level = np.float32(tau * noise)
+        np.clip(correlation, -level, level, out=B)
+        np.subtract(correlation, B, out=B)
+        np.fill_diagonal(B, own)
         try:
-            vectors = largest_eigenpairs(B, 1, v0=largest, tol=1e-2)[1]
+            vectors = largest_eigenpairs(thresholded, 1, v0=scale, tol=1e-2)[1]
         except ArpackError:  # not converged, or zero
             continue
         yield index, np.ascontiguousarray(vectors[:, 0], op.dtype)
@@ -95,10 +101,15 @@ def rises_above_noise(state: DeflatedOperator, x: Solution) -> bool:
     return bool(correlation > explained)
 
 
+def _inverse(root: NDArray[Any]) -> NDArray[Any]:
+    """1 / root, and 0 where that is 0."""
+    with np.errstate(divide="ignore", under="ignore"):
+        return np.where(root > 0, 1 / root, 0).astype(root.dtype)
+
+
 def _noise(G: NDArray[Any], root: NDArray[Any], some: NDArray[np.intp]) -> float:
     """The standard deviation of correlations that are noise, by the median of some rows of A."""
-    with np.errstate(divide="ignore", under="ignore"):
-        inverse = np.where(root > 0, 1 / root, 0).astype(G.dtype)
+    inverse = _inverse(root)
     size = np.abs(G[some] * inverse) * inverse[some, None]
     size[np.arange(len(some)), some] = 0
     return float(np.median(size)) / NORMAL_MEDIAN

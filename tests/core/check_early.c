@@ -164,6 +164,18 @@ static void run_bordered(trial_t *t, early_t *e)
         stop_at, &e->stop, SCRATCH(t, p + 64 * 3 * k + 3 * k, double), SCRATCH(t, p, double));
 }
 
+static void run_exchange(trial_t *t, early_t *e)
+{
+    spca_int p = e->p, k = 2, leaving[2] = {1, 0}, first, entering;
+    spca_int *candidate = SCRATCH(t, p, spca_int);
+    double value;
+    for (spca_int j = 0; j < p; j++) candidate[j] = j;
+    e->status = SPCA(exchange)(p, k, k, leaving, p, candidate, e->X, e->w + 6, e->w, e->w + 2,
+                               2.5 + (double)e->kind, 1e-9, 1e-12, stop_at, &e->stop,
+                               SCRATCH(t, k * (k + 1) + 64 * (2 * k + 3), double),
+                               SCRATCH(t, p, spca_int), &first, &entering, &value);
+}
+
 static void run_distances(trial_t *t, early_t *e)
 {
     spca_int n = e->p, b = e->r;
@@ -181,8 +193,8 @@ static void run_symmetry(trial_t *t, early_t *e)
     e->status = SPCA(symmetry)(e->p, e->X, e->p, stop_at, &e->stop, &largest, &asymmetry, &excess);
 }
 
-static run_t *const OTHERS[] = {run_direct,   run_orthomax,  run_l1_sweeps,
-                                run_bordered, run_distances, run_symmetry};
+static run_t *const OTHERS[] = {run_direct,   run_orthomax,  run_l1_sweeps, run_bordered,
+                                run_exchange, run_distances, run_symmetry};
 
 void SPCA(check_early)(trial_t *t)
 {

@@ -1,5 +1,5 @@
-/* check_greedy.c - eigenvalues when one variable joins or leaves a support, against those of each
- * submatrix. */
+/* check_greedy.c - eigenvalues when a variable joins or leaves a support, or comes in the place of
+ * another, against those of each submatrix. */
 #include "core.h"
 
 /* W and eigenvalues (descending) of the pencil (A, B) on a support: W'BW = I, W'AW =
@@ -30,6 +30,40 @@ static void pencil(trial_t *t, spca_int p, const double *A, const double *B, spc
             for (spca_int m = 0; m < k; m++)
                 W[i + l * k] += root[i + m * k] * V[m + (k - 1 - l) * k];
         }
+    }
+}
+
+/* The first place of a support that a candidate may take to raise the eigenvalue above a level. */
+static void exchanging(trial_t *t, spca_int p, const double *A, const double *B, double size,
+                       spca_int k, const spca_int *support, spca_int count,
+                       const spca_int *candidate, const real *C, const double *diagonal,
+                       const double *eigenvalues, const double *U)
+{
+    spca_int first = -1, entering = -1, *leaving = SCRATCH(t, k, spca_int),
+             *other = SCRATCH(t, k, spca_int);
+    double near = (SINGLE ? 1e-4 : 1e-8) * size * (double)k, value = 0;
+    double level = eigenvalues[0] + size * (double)below(t, 30) / 100 + 1e-10 * size;
+    if (level - eigenvalues[1] <= 1e-8 * fabs(level)) return;
+    for (spca_int i = 0; i < k; i++) leaving[i] = k - 1 - i;
+    CHECK(t, SPCA(exchange)(p, k, k, leaving, count, candidate, C, diagonal, eigenvalues, U, level,
+                            SINGLE ? 1e-4 : 1e-9, 1e-12, NULL, NULL,
+                            SCRATCH(t, k * (k + 1) + 64 * (2 * k + 3), double),
+                            SCRATCH(t, count, spca_int), &first, &entering, &value) == SPCA_OK);
+    CHECK(t, first >= 0 && first <= k);
+    for (spca_int b = 0; b <= first && b < k; b++) {
+        double best = -HUGE_VAL, got = -HUGE_VAL;
+        for (spca_int a = 0; a < count; a++) {
+            memcpy(other, support, (size_t)k * sizeof *other);
+            other[leaving[b]] = candidate[a];
+            double want = largest_eigenvalue(t, p, A, B, k, other);
+            best = fmax(best, want);
+            if (candidate[a] == entering) got = want;
+        }
+        if (b < first) {
+            CHECK(t, best <= level + near);
+            continue;
+        }
+        CHECK(t, got >= best - near && value > level && fabs(value - got) <= near);
     }
 }
 
@@ -99,6 +133,8 @@ void SPCA(check_greedy)(trial_t *t)
                 CHECK(t, fabs(value[a] - want) <=
                              (SINGLE ? 1e-4 : 1e-8) * size * (double)(k + 1) * (1 + strength));
         }
+    if (directions == 0 && k > 1 && count > 0)
+        exchanging(t, p, A, B, size, k, support, count, candidate, C, diagonal, eigenvalues, W);
     CHECK(t, spca_deleted_eigenvalues(k, w, eigenvalues, W, NULL, NULL, SCRATCH(t, 2 * w, double),
                                       deleted) == SPCA_OK);
     digest(t, deleted, (size_t)k * sizeof *deleted);

@@ -1,0 +1,195 @@
+/* exchange.c - a variable in the place of another of a support, to raise its largest eigenvalue.
+ *
+ * Let A_SS = U diag(lambda) U', lambda_1 >= lambda_2 >= .., and M = level I - A_SS, not below 0.
+ * With j in the place of i the eigenvalue exceeds the level where, by the Schur complement,
+ * c'(M without i)^-1 c > level - a_jj, c = A_Sj without c_i.  Let u be the first eigenvector,
+ * e = level - lambda_1, N the inverse of M on the others, s = u'c and t = N c.  Then that is
+ *
+ *     w (c't + a_jj - level) + N_ii s^2 - e t_i^2 - 2 u_i s t_i > 0,    w = e N_ii + u_i^2,
+ *
+ * where c_i is of no matter.  e t_i^2, which is small, is left out, and what rounding may hide is
+ * added.
+ *
+ * Most j need k products: by Cauchy-Schwarz |t_i| <= (N_ii c't)^(1/2), and with
+ * c't <= F = (||c||^2 - s^2)/(level - lambda_2) it can hold for some i only if
+ *
+ *     F^(1/2) + |s| max_i (N_ii/w)^(1/2) > (level - a_jj)^(1/2). */
+#include "real.h"
+
+enum { COLUMNS = 64, STEPS = 100 };
+
+/* s_j = sum_i u_i c_ij and square_j = sum_i c_ij^2 of the columns start .. end - 1. */
+VECTORIZED static void along(spca_int k, spca_int p, const real *C, const double *u, spca_int start,
+                             spca_int end, double *s, double *square)
+{
+    for (spca_int j = 0; j < end - start; j++) s[j] = square[j] = 0;
+    for (spca_int i = 0; i < k; i++) {
+        const real *c = C + i * p + start;
+        for (spca_int j = 0; j < end - start; j++) {
+            double x = (double)c[j];
+            s[j] += u[i] * x;
+            square[j] += x * x;
+        }
+    }
+}
+
+/* t = N c, and its last row c't, of COLUMNS columns. */
+VECTORIZED static void solve(spca_int k, const double *N, const double *c, double *t)
+{
+    double *form = t + k * COLUMNS;
+    for (int a = 0; a < COLUMNS; a++) form[a] = 0;
+    for (spca_int i = 0; i < k; i++) {
+        double *y = t + i * COLUMNS;
+        for (int a = 0; a < COLUMNS; a++) y[a] = 0;
+        for (spca_int l = 0; l < k; l++) {
+            const double *x = c + l * COLUMNS;
+            double m = N[i * k + l];
+            for (int a = 0; a < COLUMNS; a++) y[a] += m * x[a];
+        }
+        for (int a = 0; a < COLUMNS; a++) form[a] += y[a] * c[i * COLUMNS + a];
+    }
+}
+
+typedef struct {
+    spca_int k, p, n_leaving, count, held; /* count: variables in entering */
+    const spca_int *leaving;
+    const real *C;
+    const double *diagonal, *eigenvalues, *U, *N, *width;
+    double level, slack;
+    spca_int place[COLUMNS], first;
+    double lead[COLUMNS]; /* s of the columns held */
+    spca_int *entering;
+} search_t;
+
+/* Whether column a may enter for the b-th that may leave. */
+static int may_enter(const search_t *x, spca_int a, spca_int b, const double *t, double excess)
+{
+    spca_int i = x->leaving[b];
+    double s = x->lead[a], own = x->N[i * x->k + i] * s * s * (1 + 2 * x->slack);
+    return x->width[b] * excess + own - 2 * x->U[i] * s * t[i * COLUMNS + a] > 0;
+}
+
+/* Enters the columns held that may come for the first so far, or for an earlier one. */
+static void enter(search_t *x, const double *c, double *t)
+{
+    solve(x->k, x->N, c, t);
+    for (spca_int a = 0; a < x->held; a++) {
+        double form = t[x->k * COLUMNS + a], excess = form + x->diagonal[x->place[a]] - x->level;
+        spca_int b = 0, end = min_int(x->first + 1, x->n_leaving);
+        excess += x->slack * (fabs(excess) + fabs(x->level) + form);
+        while (b < end && !may_enter(x, a, b, t, excess)) b++;
+        if (b == end) continue;
+        if (b < x->first) x->count = 0;
+        x->first = b;
+        x->entering[x->count++] = x->place[a];
+    }
+    x->held = 0;
+}
+
+/* The largest eigenvalue with j in the place of i, if above the level, else that: the root of
+ * value - a_jj = q(value), q what the inequality bounds, which descends and is convex; Newton's
+ * method from the left ascends to it.  b (k): U'c. */
+static double exchanged(const search_t *x, spca_int i, spca_int j, double *b)
+{
+    spca_int k = x->k;
+    const double *lam = x->eigenvalues, *U = x->U;
+    double value = x->level;
+    for (spca_int m = 0; m < k; m++) {
+        b[m] = 0;
+        for (spca_int l = 0; l < k; l++) b[m] += U[l + m * k] * (double)x->C[l * x->p + j];
+    }
+    for (int step = 0; step < STEPS; step++) {
+        double e = fmax(value - lam[0], 0), s = b[0], u = U[i], form = 0, own = 0, t = 0;
+        double form_slope = 0, own_slope = 0, t_slope = 0;
+        for (spca_int m = 1; m < k; m++) {
+            double inverse = 1 / (value - lam[m]), v = U[i + m * k];
+            form += b[m] * b[m] * inverse;
+            own += v * v * inverse;
+            t += v * b[m] * inverse;
+            form_slope -= b[m] * b[m] * inverse * inverse;
+            own_slope -= v * v * inverse * inverse;
+            t_slope -= v * b[m] * inverse * inverse;
+        }
+        double width = e * own + u * u, above = own * s * s - e * t * t - 2 * u * s * t;
+        double width_slope = own + e * own_slope;
+        double above_slope = own_slope * s * s - t * t - 2 * e * t * t_slope - 2 * u * s * t_slope;
+        double q = form + above / width;
+        double slope = form_slope + (above_slope - above / width * width_slope) / width;
+        double rise = (q + x->diagonal[j] - value) / (1 - slope);
+        if (!(rise > DBL_EPSILON * fabs(value))) break;
+        value += rise;
+    }
+    return value;
+}
+
+/* The first of the places in turn that some column may come to, and these. */
+static spca_status look(search_t *x, double steep, spca_int count, const spca_int *candidate,
+                        spca_stop stop, void *ctx, double *c)
+{
+    double *t = c + x->k * COLUMNS, *s = t + (x->k + 1) * COLUMNS, *square = s + COLUMNS;
+    double gap = x->level - x->eigenvalues[1];
+    x->first = x->n_leaving;
+    x->count = 0;
+    for (spca_int start = 0, next = 0; next < count; start += COLUMNS) {
+        spca_int end = min_int(x->p, start + COLUMNS);
+        if (candidate[next] >= end) continue;
+        if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
+        along(x->k, x->p, x->C, x->U, start, end, s, square);
+        for (; next < count && candidate[next] < end; next++) {
+            spca_int j = candidate[next];
+            double lead = s[j - start], rest = square[j - start] * (1 + 1e-12) - lead * lead;
+            double reach = sqrt(fmax(rest, 0) / gap) + (lead != 0 ? fabs(lead) * steep : 0);
+            double left = x->level - x->diagonal[j];
+            double room = x->slack * (fabs(left) + fabs(x->level));
+            if ((1 + 2 * x->slack) * reach * reach + room < left) continue;
+            for (spca_int i = 0; i < x->k; i++)
+                c[i * COLUMNS + x->held] = (double)x->C[i * x->p + j];
+            x->lead[x->held] = lead;
+            x->place[x->held++] = j;
+            if (x->held == COLUMNS) enter(x, c, t);
+        }
+    }
+    enter(x, c, t);
+    return SPCA_OK;
+}
+
+spca_status SPCA(exchange)(spca_int p, spca_int k, spca_int n_leaving, const spca_int *leaving,
+                           spca_int count, const spca_int *candidate, const real *C,
+                           const double *diagonal, const double *eigenvalues, const double *U,
+                           double level, double slack, double tie, spca_stop stop, void *ctx,
+                           double *work, spca_int *iwork, spca_int *first, spca_int *entering,
+                           double *value)
+{
+    double *N = work, *width = N + k * k, *c = width + k, steep = 0;
+    double e = fmax(level - eigenvalues[0], 0);
+    search_t x = {.p = p, .k = k, .C = C, .N = N, .U = U, .width = width, .entering = iwork};
+    x.leaving = leaving, x.n_leaving = n_leaving;
+    x.diagonal = diagonal, x.eigenvalues = eigenvalues;
+    x.level = level, x.slack = slack;
+    for (spca_int a = 0; a < k * k; a++) N[a] = 0;
+    for (spca_int m = 1; m < k; m++)
+        for (spca_int a = 0; a < k * k; a++)
+            N[a] += U[a / k + m * k] * U[a % k + m * k] / (level - eigenvalues[m]);
+    for (spca_int b = 0; b < n_leaving; b++) {
+        spca_int i = leaving[b];
+        width[b] = e * N[i * k + i] + U[i] * U[i];
+        steep = fmax(steep, sqrt(N[i * k + i] / width[b]));
+    }
+    *value = level;
+    for (*first = 0; *first < n_leaving; ++*first) {
+        spca_status status = look(&x, steep, count, candidate, stop, ctx, c);
+        if (status < 0) return status;
+        *first += x.first;
+        for (spca_int a = 0; a < x.count; a++) {
+            double new = exchanged(&x, x.leaving[x.first], x.entering[a], c);
+            if (!(new > *value + (*value > level ? tie * fabs(*value) : 0))) continue;
+            *value = new;
+            *entering = x.entering[a];
+        }
+        if (*value > level || x.first == x.n_leaving) break;
+        x.leaving += x.first + 1;
+        x.width += x.first + 1;
+        x.n_leaving -= x.first + 1;
+    }
+    return SPCA_OK;
+}
