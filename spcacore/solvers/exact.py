@@ -181,7 +181,8 @@ def branch_and_bound(
     B. Moghaddam, Y. Weiss and S. Avidan (2006). Spectral bounds for sparse PCA: exact and greedy
     algorithms. Advances in Neural Information Processing Systems 18, section 3. L. Berk and D. Bertsimas
     (2019). Certifiably optimal sparse principal component analysis. Mathematical Programming Computation
-    11, 381-420, algorithm 1. A. Del Pia, D. Zhou and Y. Zhu (2025), on thresholds and blocks.
+    11, 381-420, algorithm 1. A. Del Pia, D. Zhou and Y. Zhu (2025). Efficient sparse PCA via
+    block-diagonalization. International Conference on Learning Representations.
 
     {pitprops}
     >>> x = spcacore.branch_and_bound(pitprops.correlation, 6, kind="covariance")
