@@ -7,9 +7,10 @@ from oracles import covariance, optimum
 from test_certificates import matrices
 
 from spcacore import branch_and_bound, optimality_bound, tpower
+from spcacore.operators.deflation import DeflatedOperator
 from spcacore.operators.inputs import as_problem
 from spcacore.operators.submatrix import columns_of
-from spcacore.solvers import certificates, covariance_blocks, covariance_threshold, exact
+from spcacore.solvers import certificates, covariance_blocks, covariance_threshold, exact, semidefinite
 from spcacore.solvers.covariance_blocks import BlockSearch, block_bound
 from spcacore.solvers.covariance_threshold import large_entries
 
@@ -137,3 +138,23 @@ def test_columns(form, dtype):
     np.testing.assert_allclose(
         problem.in_units(1.0) * columns_of(problem.operator, index), whole[:, index], atol=1e-5
     )
+
+
+def test_looking_for_variables_to_leave_out_ends_where_it_is_told_to(monkeypatch):
+    """Of noise the relaxation leaves none out, and each level of covariances takes more columns of A."""
+    X = np.random.default_rng(0).standard_normal((20, 300)) * np.linspace(1, 3, 300)
+    problem = as_problem(X, kind="data", center=True, scale=False)
+    state = DeflatedOperator.from_problem(problem)
+    formed, keep = [], semidefinite.columns_of
+    monkeypatch.setattr(semidefinite, "columns_of", lambda op, i: formed.append(len(i)) or keep(op, i))
+    monkeypatch.setattr(semidefinite, "largest_submatrix", lambda op: 0)
+    monkeypatch.setattr(semidefinite, "RELAXATION_ORDER", 50)
+    counts = []
+    for limits in ({}, {"work": 1e9, "column": 1e9 / 40}, {"hook": lambda n: True}):
+        formed.clear()
+        with pytest.raises(ValueError, match="of which dspca solves for at most 50"):
+            semidefinite.dual_bound(state, 5, **limits)
+        counts.append(sum(formed))
+    assert counts[0] > 200
+    assert 0 < counts[1] <= 40
+    assert counts[2] <= 40  # of the few variables of the first level
