@@ -24,7 +24,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from .. import _core
-from .._limits import BLOCK_NODES, BLOCK_ORDER, BLOCK_SPLITS, BLOCK_TREES, BLOCK_WORK
+from .._limits import BLOCK_NODES, BLOCK_ORDER, BLOCK_SPLITS, BLOCK_WORK
 from .base import Report, Solution
 from .covariance_threshold import LargeEntries
 from .exact_tree import Search
@@ -69,9 +69,9 @@ class BlockSearch:
     def run(self, tol: float, nodes: int, hook: Report | None) -> bool:
         """Whether all is proved to be within `tol` of the value, by trees of at most so many nodes each.
 
-        It ends where the hook is true, or after as many nodes as `BLOCK_TREES` of them have.
+        It ends where the hook is true, or after `BLOCK_WORK`.
         """
-        left = BLOCK_TREES * nodes
+        left = BLOCK_WORK
         while -self.heap[0][0] > self._enough(tol):
             if hook is not None and hook(0):
                 return False
@@ -82,7 +82,8 @@ class BlockSearch:
                 j = int(np.argmax(self._reach(b)))
                 if self.known[b][j] or left <= 0:
                     return False
-                left -= self._search(b, j, tol, nodes, hook)
+                node = float(len(self.blocks[b]) * (j + 1)) ** 2
+                left -= node * self._search(b, j, tol, min(nodes, 1 + int(left / node)), hook)
             heapq.heapreplace(self.heap, (-float(self._reach(b).max()), b))
         return True
 
@@ -118,7 +119,7 @@ class BlockSearch:
         start = Solution(index, vector[index], 0.0, 0, True)
         tree = Search(None, A, np.arange(len(block)), size, start, tol)
         tree.require(self.value - self.level * (self.k - size))
-        nodes = left = min(nodes, 1 + int(BLOCK_WORK / (len(block) * size) ** 2))
+        left = nodes
         while left > 0 and tree.open() and not (hook is not None and hook(0)):
             left -= tree.step(min(16, left), lambda _: None)
         if tree.value > self.value:
