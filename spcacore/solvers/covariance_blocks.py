@@ -66,12 +66,12 @@ class BlockSearch:
         """No component exceeds it."""
         return max(self.value, -self.heap[0][0])
 
-    def run(self, tol: float, nodes: int, hook: Report | None) -> bool:
+    def run(self, tol: float, nodes: int, hook: Report | None, work: float = BLOCK_WORK) -> bool:
         """Whether all is proved to be within `tol` of the value, by trees of at most so many nodes each.
 
-        It ends where the hook is true, or after `BLOCK_WORK`.
+        It ends where the hook is true, or after that work: nodes times (p k)^2 of their block.
         """
-        left = BLOCK_WORK
+        left = work
         while -self.heap[0][0] > self._enough(tol):
             if hook is not None and hook(0):
                 return False

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from .. import _core
 from .._limits import (
     BATCH_SECONDS,
+    BLOCK_PROOF_WORK,
     BOUND_SHARE,
     BOUND_SPEED,
     CALLBACK_SECONDS,
@@ -326,7 +327,8 @@ def solve_to_optimality(
             return Proof(best, upper, True)  # what rounding left after the earlier components
         if _may_split(problem, state, k, limits.end - time.monotonic()):
             blocks = _blocks(problem, state, k, best)
-            proved = blocks.run(solver.tol, min(IN_TURN_NODES, limits.most), limits.out_of_time)
+            nodes = min(IN_TURN_NODES, limits.most)
+            proved = blocks.run(solver.tol, nodes, limits.out_of_time, BLOCK_PROOF_WORK)
             found, others = best_on_support(state, blocks.support), blocks.upper()
             best = best if found is None else found
             if proved:
