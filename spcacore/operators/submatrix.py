@@ -1,11 +1,17 @@
-"""How large a submatrix may be formed."""
+"""Columns of A, and how large a submatrix may be formed."""
 
 from __future__ import annotations
 
-from .. import _core
-from .._limits import SUBMATRIX_ENTRIES, SUBMATRIX_ORDER, SUBMATRIX_WORK
+from typing import Any
 
-__all__ = ["largest_submatrix"]
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _core
+from .._limits import COLUMN_PASSES, SUBMATRIX_ENTRIES, SUBMATRIX_ORDER, SUBMATRIX_WORK
+from .problem import Problem
+
+__all__ = ["columns_cost", "columns_of", "largest_submatrix"]
 __dir__ = __all__.copy
 
 
@@ -14,3 +20,21 @@ def largest_submatrix(op: _core.Operator) -> int:
     if op.symmetric_form:
         return SUBMATRIX_ORDER
     return min(SUBMATRIX_ORDER, SUBMATRIX_ENTRIES // op.m, int((SUBMATRIX_WORK / op.m) ** 0.5))
+
+
+def columns_of(op: _core.Operator, index: NDArray[np.intp]) -> NDArray[Any]:
+    """A[:, index]; of a stored matrix each column by itself, since products would read all of it."""
+    if op.symmetric_form:
+        W, one = np.empty((op.p, len(index)), op.dtype, order="F"), np.ones(1, op.dtype)
+        for i in range(len(index)):
+            W[:, i] = op.apply(index[i : i + 1], one)
+        return W
+    V = np.zeros((op.p, len(index)), op.dtype, order="F")
+    V[index, np.arange(len(index))] = 1
+    return op.apply_block(V)
+
+
+def columns_cost(problem: Problem) -> float:
+    """Of all columns of A, in multiplications."""
+    p = float(problem.p)
+    return COLUMN_PASSES * p * p if problem.operator.symmetric_form else 2.0 * p * problem.cost

@@ -29,6 +29,7 @@ from .._limits import (
     BOUND_ENTRIES,
     BOUND_ORDER,
     BOUND_ROWS,
+    BOUND_SHARE,
     BOUND_SPEED,
     BOUND_VECTORS,
     EXACT_ORDER,
@@ -50,8 +51,10 @@ from ..operators.deflation import DeflatedOperator
 from ..operators.dense import refuse_indefinite
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
+from ..operators.submatrix import columns_cost
 from .base import Report, Solver
-from .covariance_threshold import threshold_bound
+from .covariance_blocks import block_bound
+from .covariance_threshold import large_entries, threshold_bound
 from .joint_bound import most_together, relaxed_bound
 from .parameters import shared_parameters
 from .semidefinite import dual_bound
@@ -114,6 +117,8 @@ def optimality_bound(
       eigenvalue, or Lanczos vectors, their residuals and a bound on the rest;
     - "threshold", beyond 2000 variables, where the whole of A takes at most 1e10 multiplications: the largest
       eigenvalue of A with its entries off the diagonal moved towards 0 by a level, and k - 1 times the level;
+    - "blocks", where "threshold" is: the largest sum of what j variables of one block reach and k - j times a
+      level, which no covariance of two blocks exceeds; by short trees in the blocks;
     - "relaxation", if requested: the dual of the semidefinite relaxation, see `dspca`, usually the tightest.
 
     With `n_components` r > 1, the bound is on what any r loadings explain together: the variance of the
@@ -261,16 +266,18 @@ def bounds_without_search(
     work = p**3 / 6 if few else 8 * BOUND_VECTORS * problem.cost
     if state.diagonal is None or not work <= seconds * BOUND_SPEED:
         return
-    thresholds = work + 2.0 * p * problem.cost <= seconds * BOUND_SPEED
+    thresholds = work + columns_cost(problem) <= seconds * BOUND_SPEED
     definite = not op.symmetric_form or p > EXACT_ORDER or _is_semidefinite(op)
     if definite or p <= BOUND_ORDER:
-        yield min(upper_bounds(problem, state, k, thresholds).values())
+        yield min(upper_bounds(problem, state, k, thresholds, hook).values())
     if REDUCED_ORDER < p <= BOUND_ORDER and state.operator.t == 0:
-        yield threshold_bound(op, state.diagonal, k) + _rounding(problem, True, "threshold", k)
+        large = large_entries(op)
+        yield threshold_bound(state.diagonal, k, large) + _rounding(problem, True, "threshold", k)
     if definite:
-        work = RELAXATION_WORK if seconds == np.inf else seconds * RELAXATION_SPEED
+        share = 1 if p <= EXACT_ORDER else BOUND_SHARE  # of many variables, most must be left out by then
+        work = RELAXATION_WORK if seconds == np.inf else seconds * RELAXATION_SPEED * share
         with suppress(ValueError):  # where too many variables remain
-            yield dual_bound(state, k, hook, work)
+            yield dual_bound(state, k, hook, work, columns_cost(problem) / p)
 
 
 def _is_semidefinite(op: Any) -> bool:
@@ -285,7 +292,7 @@ def _is_semidefinite(op: Any) -> bool:
 
 
 def upper_bounds(
-    problem: Problem, state: DeflatedOperator, k: int, thresholds: bool = True
+    problem: Problem, state: DeflatedOperator, k: int, thresholds: bool = True, hook: Report | None = None
 ) -> dict[str, float]:
     """Bounds on the objective of the next component, in the operator's units, by name.
 
@@ -298,7 +305,11 @@ def upper_bounds(
     if not whole:
         if not state.deflation.semidefinite:  # it only lowers A, but may leave it indefinite
             state = DeflatedOperator.from_problem(problem)
-        bounds = _from_few_vectors(problem, state, k, thresholds=thresholds)
+        bounds = _from_few_vectors(problem, state, k)
+        op = state.operator
+        if thresholds and op.t == 0 and columns_cost(problem) <= THRESHOLD_WORK:
+            assert state.diagonal is not None
+            bounds |= _by_large_entries(op, np.maximum(state.diagonal, 0), k, hook)
     else:
         A = op.submatrix(np.arange(p)).astype(np.float64)
         bounds = _from_all_entries(A, k)
@@ -339,16 +350,18 @@ def _rounding(problem: Problem, whole: bool, name: str, k: int) -> float:
     double; a covariance that was rounded is semidefinite but for a rounding of the trace.
     """
     op, eps = problem.operator, float(np.finfo(np.float64).eps)
-    exact = op.t == 0 and (op.symmetric_form if whole else name == "diagonal" and not op.symmetric_form)
+    entries = whole or name == "blocks"  # which allow for the decompositions of blocks themselves
+    exact = op.t == 0 and (op.symmetric_form if entries else name == "diagonal" and not op.symmetric_form)
     sums = op.m + 64 + k + problem.p // 64  # FF' is summed 64 columns at a time
     products = 0.0 if exact else sums * float(np.finfo(op.dtype).eps)
     decomposition = 8 * (problem.p if whole else max(BOUND_VECTORS, min(op.m, LEADING_ORDER))) * eps
     assert problem.moment is not None
     moment = np.abs(problem.moment)
     size = float(moment.sum())
-    if name in ("row sums", "threshold"):
+    if name in ("row sums", "threshold", "blocks"):
         root = np.sqrt(moment)
-        return products * float(root.max() * _largest_sum(root, k)) + decomposition * size
+        rows = products * float(root.max() * _largest_sum(root, k))
+        return rows if name == "blocks" else rows + decomposition * size
     return (products + decomposition) * size
 
 
@@ -391,9 +404,17 @@ def _from_all_entries(A: NDArray[np.float64], k: int, r: int = 1) -> dict[str, f
     return bounds
 
 
-def _from_few_vectors(
-    problem: Problem, state: DeflatedOperator, k: int, r: int = 1, thresholds: bool = True
+def _by_large_entries(
+    op: Any, diagonal: NDArray[np.float64], k: int, hook: Report | None
 ) -> dict[str, float]:
+    large = large_entries(op)
+    return {
+        "threshold": threshold_bound(diagonal, k, large),
+        "blocks": block_bound(op, diagonal, k, large, hook),
+    }
+
+
+def _from_few_vectors(problem: Problem, state: DeflatedOperator, k: int, r: int = 1) -> dict[str, float]:
     """From Lanczos vectors and the diagonal of a semidefinite operator; r loadings with k nonzeros in all."""
     assert state.diagonal is not None
     op, diagonal = state.operator, np.maximum(state.diagonal, 0)
@@ -425,8 +446,6 @@ def _from_few_vectors(
     }
     if r > 1:
         return bounds
-    if thresholds and op.t == 0 and 2.0 * problem.p * problem.cost <= THRESHOLD_WORK:
-        bounds["threshold"] = threshold_bound(op, diagonal, k)
     return {"row sums": _row_sums(op, diagonal, k)} | bounds
 
 

@@ -11,22 +11,30 @@ The same matrix, split into blocks, serves Del Pia, Zhou and Zhu (2025).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._limits import THRESHOLD_COLUMNS, THRESHOLD_ENTRIES, THRESHOLD_LEVELS, THRESHOLD_STEPS
+from ..operators.submatrix import columns_of
 
-__all__ = ["Entries", "threshold_bound"]
+__all__ = ["LargeEntries", "large_entries", "threshold_bound"]
 __dir__ = __all__.copy
 
-Entries = tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]
+
+class LargeEntries(NamedTuple):
+    """Magnitudes off the diagonal that exceed a level, with rows and columns, and that level."""
+
+    rows: NDArray[np.intp]
+    columns: NDArray[np.intp]
+    sizes: NDArray[np.float64]
+    level: float
 
 
-def threshold_bound(op: Any, diagonal: NDArray[np.float64], k: int) -> float:
-    """The least bound over levels at which few entries are kept; A is formed some columns at a time."""
-    rows, columns, sizes, level = _large_entries(op)
+def threshold_bound(diagonal: NDArray[np.float64], k: int, large: LargeEntries) -> float:
+    """The least bound over levels at which few entries are kept."""
+    rows, columns, sizes, level = large
     best, levels = np.inf, np.linspace(level, max(float(sizes.max(initial=0.0)), level), THRESHOLD_LEVELS)
     while True:
         values = [_bound(rows, columns, sizes, diagonal, k, float(rho)) for rho in levels]
@@ -62,15 +70,13 @@ def _bound(
     return max(alone, most if len(used) else 0.0) + rho * (k - 1)
 
 
-def _large_entries(op: Any) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64], float]:
-    """Magnitudes off the diagonal that exceed a level, with rows and columns, and that level."""
+def large_entries(op: Any) -> LargeEntries:
+    """As many as memory allows; A is formed some columns at a time."""
     p, level, count = op.p, 0.0, 0
-    parts: list[Entries] = []
+    parts: list[tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]] = []
     for start in range(0, p, THRESHOLD_COLUMNS):
         block = np.arange(start, min(p, start + THRESHOLD_COLUMNS))
-        V = np.zeros((p, len(block)), op.dtype, order="F")
-        V[block, np.arange(len(block))] = 1
-        W = np.abs(op.apply_block(V).astype(np.float64))
+        W = np.abs(columns_of(op, block).astype(np.float64))
         W[block, np.arange(len(block))] = 0
         i, j = np.nonzero(level < W)
         parts.append((i, block[j], W[i, j]))
@@ -80,4 +86,4 @@ def _large_entries(op: Any) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray
             parts = [(i[size > level], j[size > level], size[size > level]) for i, j, size in parts]
             count = sum(len(size) for *_, size in parts)
     i, j, size = (np.concatenate(x) for x in zip(*parts, strict=True))
-    return i, j, size, level
+    return LargeEntries(i, j, size, level)

@@ -14,7 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from .. import _core
 from .._limits import (
     BATCH_SECONDS,
+    BLOCK_PROOF_WORK,
     BOUND_SHARE,
+    BOUND_SPEED,
     CALLBACK_SECONDS,
     CENTERING_LOSS,
     EXACT_ORDER,
@@ -32,7 +34,7 @@ from ..operators.choice import Choice
 from ..operators.deflation import DeflatedOperator
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
-from ..operators.submatrix import largest_submatrix
+from ..operators.submatrix import columns_cost, columns_of, largest_submatrix
 from ..progress import Callback
 from ..results import ExactComponent
 from .base import (
@@ -47,6 +49,8 @@ from .base import (
     progress_hook,
 )
 from .certificates import bounds_without_search
+from .covariance_blocks import BlockSearch
+from .covariance_threshold import large_entries
 from .exact_tree import Search, best_on_support
 from .parameters import shared_parameters
 from .truncated_power import TruncatedPower
@@ -122,6 +126,9 @@ def branch_and_bound(
     first are computed after a fifth of the time. A relaxation that is ended by the time limit (or, with
     `node_limit`, after a few seconds) is a bound as well.
 
+    Beyond 3000 variables, a covariance matrix whose variables fall into groups of up to 300, with small
+    covariances between them, is searched group by group.
+
     The time depends on the matrix as much as on its size: a few strong variables, or a group of
     correlated ones, are proved quickly; cardinalities in the tens among many equal variables are not.
 
@@ -175,7 +182,8 @@ def branch_and_bound(
     B. Moghaddam, Y. Weiss and S. Avidan (2006). Spectral bounds for sparse PCA: exact and greedy
     algorithms. Advances in Neural Information Processing Systems 18, section 3. L. Berk and D. Bertsimas
     (2019). Certifiably optimal sparse principal component analysis. Mathematical Programming Computation
-    11, 381-420, algorithm 1.
+    11, 381-420, algorithm 1. A. Del Pia, D. Zhou and Y. Zhu (2025). Efficient sparse PCA via
+    block-diagonalization. International Conference on Learning Representations.
 
     {pitprops}
     >>> x = spcacore.branch_and_bound(pitprops.correlation, 6, kind="covariance")
@@ -317,6 +325,15 @@ def solve_to_optimality(
             best.index, state.deflation.first_order
         ):
             return Proof(best, upper, True)  # what rounding left after the earlier components
+        if _may_split(problem, state, k, limits.end - time.monotonic()):
+            blocks = _blocks(problem, state, k, best)
+            nodes = min(IN_TURN_NODES, limits.most)
+            proved = blocks.run(solver.tol, nodes, limits.out_of_time, BLOCK_PROOF_WORK)
+            found, others = best_on_support(state, blocks.support), blocks.upper()
+            best = best if found is None else found
+            if proved:
+                return Proof(best, max(others, best.objective), True)
+            limits.check()
         bound_without_search(BOUND_SHARE if problem.p <= EXACT_ORDER else 0)
         kept, best = surviving_variables(problem, state, k, best, solver.tol, limits.check, limits.most)
         A = _matrix(state, kept, limits.check)
@@ -337,7 +354,7 @@ def solve_to_optimality(
     except _OutOfTime:
         pass
     except _TooManyVariables:
-        if others == math.inf:
+        if others == math.inf or not limits.given:
             raise
     if search is not None:
         best, upper = search.best(), search.upper()
@@ -389,6 +406,20 @@ def _trace_bound(problem: Problem, state: DeflatedOperator, k: int) -> float:
     return float(np.sort(state.diagonal)[-k:].sum()) * (1 + 1e-5)
 
 
+def _may_split(problem: Problem, state: DeflatedOperator, k: int, seconds: float) -> bool:
+    """Whether to look for blocks of a large matrix, of which all entries are read."""
+    op, most = problem.operator, min(THRESHOLD_WORK, seconds * BOUND_SPEED)
+    plain = op.symmetric_form and state.operator.t == 0 and state.choice is None
+    return plain and k > 1 and problem.p > EXACT_ORDER and columns_cost(problem) <= most
+
+
+def _blocks(problem: Problem, state: DeflatedOperator, k: int, best: Solution) -> BlockSearch:
+    op, diagonal = state.operator, state.diagonal
+    assert diagonal is not None  # refuse_large
+    slack = EXACT_SLACK.of(op.dtype) * float(np.abs(diagonal).max())
+    return BlockSearch(op, diagonal.astype(np.float64), k, large_entries(op), best.objective, slack)
+
+
 def surviving_variables(
     problem: Problem, state: DeflatedOperator, k: int, best: Solution, tol: float,
     check_limits: Callable[[int], object], node_limit: int,
@@ -437,7 +468,7 @@ def surviving_variables(
         left = len(strong) + len(weak)
         if left <= EXACT_ORDER:
             return np.union1d(strong, weak), best
-    if k > 1 and op.t == 0 and 2.0 * p * problem.cost <= THRESHOLD_WORK:
+    if k > 1 and op.t == 0 and columns_cost(problem) <= THRESHOLD_WORK:
         kept = _survivors_in_turn(problem, state, k, best, tol, check_limits, node_limit)
         left = len(kept)
         if left <= EXACT_ORDER:
@@ -468,9 +499,7 @@ def _survivors_in_turn(
     for s in range(0, p, THRESHOLD_COLUMNS):
         check_limits(0)
         block = np.arange(s, min(p, s + THRESHOLD_COLUMNS))
-        V = np.zeros((p, len(block)), op.dtype, order="F")
-        V[block, np.arange(len(block))] = 1
-        W = np.abs(op.apply_block(V).astype(np.float64))
+        W = np.abs(columns_of(op, block).astype(np.float64))
         W += root[:, None] * np.sqrt(d[block]) + lost[:, None] * lost[block]
         W[block, np.arange(len(block))] = 0
         coupling[:, block] = np.sort(np.partition(W, p - k + 1, axis=0)[p - k + 1 :], axis=0)[::-1] ** 2

@@ -65,6 +65,12 @@ class Search:
     def best(self) -> Solution:
         return Solution(self.index, self.vector.astype(self.state.operator.dtype), self.value, 0, True)
 
+    def require(self, value: float) -> None:
+        """Leave out all that does not exceed a value, too."""
+        if value > self.value:
+            self.value = value
+            self._set_level()
+
     def open(self) -> bool:
         """Whether a node is left that may hold something better."""
         return bool(self.stack) or bool(self.heap and -self.heap[0][0] > self.pruning_level)

@@ -29,7 +29,7 @@ from .._validation import LARGEST, check_bool, integer, number
 from ..operators.deflation import DeflatedOperator
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
-from ..operators.submatrix import largest_submatrix
+from ..operators.submatrix import columns_of, largest_submatrix
 from ..progress import Callback
 from ..results import DSPCAComponent
 from .base import Report, Run, Solution, Solver, choice_options, drop_zeros, ended, progress_hook
@@ -59,7 +59,8 @@ class SemidefiniteRelaxation(Solver):
     max_iter: int
     tol: float
     renormalize: bool
-    work: float = math.inf  # iterations of one relaxation, times the cube of its order
+    work: float = math.inf  # iterations of one relaxation, times the cube of its order,
+    column: float = 0.0  # and what columns of A take, each
     name = "dspca"
     whole_products = True
     maximizes_quotient = True
@@ -213,14 +214,15 @@ def dspca(
 
 
 def dual_bound(
-    state: DeflatedOperator, cardinality: int, hook: Report | None = None, work: float = math.inf
-) -> float:
+    state: DeflatedOperator, cardinality: int, hook: Report | None = None, work: float = math.inf,
+    column: float = 0.0,
+) -> float:  # fmt: skip
     """In the operator's units, an upper bound of x'Ax, or x'Ax/x'Bx, over vectors of the cardinality.
 
     A ValueError where a relaxation takes more than that work before it tells anything.
     """
     cardinality = state.reach(cardinality)
-    relaxed = _constrained(state, cardinality, SemidefiniteRelaxation(1000, 1e-3, False, work), hook)
+    relaxed = _constrained(state, cardinality, SemidefiniteRelaxation(1000, 1e-3, False, work, column), hook)
     return 0.0 if relaxed is None else relaxed.dual
 
 
@@ -331,6 +333,8 @@ def _by_penalties(
     rho = float(state.diagonal.max())
     while rho > 0:
         rho *= PENALTY_DESCENT
+        if solver.column * np.count_nonzero(state.diagonal > rho) > solver.work:
+            break
         survivors = _survivors(state, rho, hook)
         if len(survivors) > most or RELAXATION_LEAST * len(survivors) ** 3 > solver.work:
             break
@@ -419,7 +423,8 @@ def _survivors(state: DeflatedOperator, rho: float, hook: Report | None = None) 
 
     With Y_ij = A_ij in the rows of all others, these rows of A - Y are zero but for A_ii, which is
     at most the largest variance, hence at most the optimum over the survivors: their dual bound holds
-    for all. As |A_ij|^2 <= A_ii A_jj, one of the two has to have a variance above rho.
+    for all. As |A_ij|^2 <= A_ii A_jj, one of the two has to have a variance above rho. Where the hook is
+    true, all that this leaves.
     """
     op, diagonal = state.operator, state.diagonal
     if diagonal is None:
@@ -437,10 +442,10 @@ def _survivors(state: DeflatedOperator, rho: float, hook: Report | None = None) 
         return np.flatnonzero(kept)
     large = index[diagonal[index] > level]
     for start in range(0, len(large), COLUMNS_AT_A_TIME):
-        if hook is not None:
-            hook(0)
+        if hook is not None and hook(0) and not ended(hook):  # but a callback has no bound without it
+            return index
         block = large[start : start + COLUMNS_AT_A_TIME]
-        W = np.abs(_columns(op, block))
+        W = np.abs(columns_of(op, block))
         W[block, np.arange(len(block))] = 0
         above = (level < W) & possible[:, None]
         kept |= above.any(axis=1)
@@ -456,16 +461,9 @@ def _rounding(op: _core.Operator) -> float:
     return 4 * float(np.finfo(op.dtype).eps) * (4 + math.sqrt(op.m))
 
 
-def _columns(op: _core.Operator, index: NDArray[np.intp]) -> NDArray[Any]:
-    """A[:, index]."""
-    V = np.zeros((op.p, len(index)), op.dtype, order="F")
-    V[index, np.arange(len(index))] = 1
-    return op.apply_block(V)
-
-
 def _submatrix(op: _core.Operator, index: NDArray[np.intp]) -> NDArray[Any]:
     """A[index, index], without a copy of many columns of data."""
     if op.symmetric_form or len(index) <= largest_submatrix(op):
         return op.submatrix(index)
     starts = range(0, len(index), COLUMNS_AT_A_TIME)
-    return np.concatenate([_columns(op, index[s : s + COLUMNS_AT_A_TIME])[index] for s in starts], axis=1)
+    return np.concatenate([columns_of(op, index[s : s + COLUMNS_AT_A_TIME])[index] for s in starts], axis=1)

@@ -1,0 +1,181 @@
+"""A bound on x'Ax, and a search, by blocks of variables between which all covariances are small.
+
+Let the variables fall into blocks C, and no covariance of two blocks exceed rho in magnitude. A unit vector
+with k_C nonzeros in each, k in all, and parts of the norms t_C has
+
+    x'Ax <= sum_C f_C(k_C) t_C^2 + rho sum_(C != D) (k_C k_D)^(1/2) t_C t_D
+          = t'diag(f_C(k_C) - rho k_C)t + rho (sum_C k_C^(1/2) t_C)^2
+         <= max_C (f_C(k_C) - rho k_C) + rho k,
+
+f_C(j) the optimum for j nonzeros in C alone. So no component exceeds the largest f_C(j) + rho (k - j), j from
+1 to k, and where that has j = k, it is the optimum itself. (Del Pia, Zhou and Zhu 2025 have the optimum of
+the thresholded matrix, f_C(k), and rho (k - 1) more.) Blocks are the connected components of the graph of
+the covariances above rho.
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from .. import _core
+from .._limits import BLOCK_NODES, BLOCK_ORDER, BLOCK_SPLITS, BLOCK_WORK
+from .base import Report, Solution
+from .covariance_threshold import LargeEntries
+from .exact_tree import Search
+
+__all__ = ["BlockSearch", "block_bound"]
+__dir__ = __all__.copy
+
+
+_EPS = float(np.finfo(np.float64).eps)
+
+
+class BlockSearch:
+    """Blocks wait in a heap, that of the largest bound first; a tree searches a block for one number j.
+
+    `value` is what is to be exceeded, and rises with what is found; `support` is what was found. Of the
+    rounding of covariances between blocks no more than `slack` is hidden.
+    """
+
+    def __init__(
+        self, op: Any, diagonal: NDArray[np.float64], k: int, large: LargeEntries,
+        value: float = -np.inf, slack: float = 0.0,
+    ):  # fmt: skip
+        self.op, self.k, self.value, self.margin = op, k, value, 0.0
+        self.support: NDArray[np.intp] | None = None
+        rho, labels = _split(op.p, large)
+        slack = max(slack, 4 * k * _EPS * float(np.abs(diagonal).max()))
+        self.level = rho + slack
+        order = np.argsort(labels, kind="stable")
+        self.blocks = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
+        rows = _row_bounds(diagonal, k, large, rho, slack)
+        self.caps: dict[int, NDArray[np.float64]] = {}  # bounds of f_C(j) for j = 1, 2, ..
+        self.known: dict[int, NDArray[np.bool_]] = {}  # whether a tree has lowered them
+        self.matrices: dict[int, tuple[NDArray[np.float64], NDArray[np.float64]]] = {}
+        most = np.maximum.reduceat(rows[order], np.cumsum([0, *map(len, self.blocks[:-1])]))
+        self.heap = [(-float(bound), b) for b, bound in enumerate(most)]
+        heapq.heapify(self.heap)
+
+    def upper(self) -> float:
+        """No component exceeds it."""
+        return max(self.value, -self.heap[0][0])
+
+    def run(self, tol: float, nodes: int, hook: Report | None, work: float = BLOCK_WORK) -> bool:
+        """Whether all is proved to be within `tol` of the value, by trees of at most so many nodes each.
+
+        It ends where the hook is true, or after that work: nodes times (p k)^2 of their block.
+        """
+        left = work
+        while -self.heap[0][0] > self._enough(tol):
+            if hook is not None and hook(0):
+                return False
+            b = self.heap[0][1]
+            if b not in self.caps:
+                self._bound_by_itself(b)
+            else:
+                j = int(np.argmax(self._reach(b)))
+                if self.known[b][j] or left <= 0:
+                    return False
+                node = float(len(self.blocks[b]) * (j + 1)) ** 2
+                left -= node * self._search(b, j, tol, min(nodes, 1 + int(left / node)), hook)
+            heapq.heapreplace(self.heap, (-float(self._reach(b).max()), b))
+        return True
+
+    def _enough(self, tol: float) -> float:
+        return self.value + (tol * abs(self.value) if np.isfinite(self.value) else 0.0) + self.margin
+
+    def _reach(self, b: int) -> NDArray[np.float64]:
+        """f_C(j) + rho (k - j), j = 1, 2, .."""
+        caps = self.caps[b]
+        return caps + self.level * (self.k - 1 - np.arange(len(caps)))
+
+    def _bound_by_itself(self, b: int) -> None:
+        """The largest sum of j magnitudes in a row of the block, and its largest eigenvalue."""
+        block = self.blocks[b]
+        A = self.op.submatrix(block).astype(np.float64)
+        A = (A + A.T) / 2
+        size = np.abs(A)
+        np.fill_diagonal(size, 0)
+        most = min(self.k, len(block))
+        sums = np.cumsum(np.sort(size, axis=1)[:, ::-1], axis=1)[:, : most - 1]
+        caps = (A.diagonal()[:, None] + np.pad(sums, ((0, 0), (1, 0)))).max(axis=0)
+        values, vectors = np.linalg.eigh(A)
+        rounding = 8 * len(block) * _EPS * float(np.abs(values).max())
+        self.matrices[b] = A, vectors[:, -1].copy()
+        self.caps[b] = np.minimum(caps, values[-1]) + rounding
+        self.known[b] = np.zeros(most, bool)
+
+    def _search(self, b: int, j: int, tol: float, nodes: int, hook: Report | None) -> int:
+        """By a tree for j + 1 nonzeros, of which only what may exceed the value counts; its nodes."""
+        block, size = self.blocks[b], j + 1
+        A, vector = self.matrices[b]
+        index = _core.select_largest(vector, size)
+        start = Solution(index, vector[index], 0.0, 0, True)
+        tree = Search(None, A, np.arange(len(block)), size, start, tol)
+        tree.require(self.value - self.level * (self.k - size))
+        left = nodes
+        while left > 0 and tree.open() and not (hook is not None and hook(0)):
+            left -= tree.step(min(16, left), lambda _: None)
+        if tree.value > self.value:
+            self.value, self.support = tree.value, block[tree.index]
+        if not tree.open():
+            self.margin = max(self.margin, tree.pruning_level - tree.value - tol * abs(tree.value))
+        self.caps[b][: j + 1] = np.minimum(self.caps[b][: j + 1], tree.upper())
+        self.known[b][j] = True
+        return nodes - left
+
+
+def _split(p: int, large: LargeEntries) -> tuple[float, NDArray[np.intp]]:
+    """The block of each variable, of at most `BLOCK_ORDER`, by the least rho that does; and rho itself."""
+    rows, columns, sizes, level = large
+
+    def blocks(rho: float) -> NDArray[np.intp]:
+        kept = sizes > rho
+        graph = coo_array((np.ones(np.count_nonzero(kept)), (rows[kept], columns[kept])), (p, p))
+        return connected_components(graph, directed=False)[1].astype(np.intp)
+
+    def fit(labels: NDArray[np.intp]) -> bool:
+        return int(np.bincount(labels).max()) <= BLOCK_ORDER
+
+    labels, low, high = blocks(level), level, float(sizes.max(initial=level))
+    if not fit(labels):
+        labels = blocks(high)
+        for _ in range(BLOCK_SPLITS):
+            middle = (low + high) / 2
+            fewer = blocks(middle)
+            if fit(fewer):
+                high, labels = middle, fewer
+            else:
+                low = middle
+    between = labels[rows] != labels[columns]
+    return float(sizes[between].max(initial=level)), labels
+
+
+def _row_bounds(
+    diagonal: NDArray[np.float64], k: int, large: LargeEntries, rho: float, slack: float
+) -> NDArray[np.float64]:
+    """The sum of k magnitudes in each row, of which those up to rho count as rho."""
+    kept = large.sizes > rho
+    rows, sizes = large.rows[kept], large.sizes[kept]
+    order = np.lexsort((-sizes, rows))
+    rows, sizes = rows[order], sizes[order]
+    rank = np.arange(len(rows)) - np.searchsorted(rows, rows)
+    few = rank < k - 1
+    sums = np.bincount(rows[few], sizes[few], len(diagonal))
+    counts = np.bincount(rows[few], minlength=len(diagonal))
+    return diagonal + sums + rho * (k - 1 - counts) + slack * (k - 1)
+
+
+def block_bound(
+    op: Any, diagonal: NDArray[np.float64], k: int, large: LargeEntries, hook: Report | None
+) -> float:
+    """The bound by itself, with short trees."""
+    search = BlockSearch(op, diagonal, k, large)
+    search.run(0.0, BLOCK_NODES, hook)
+    return search.upper()
