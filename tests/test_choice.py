@@ -766,7 +766,10 @@ def test_a_matrix_without_variance():
         ({"include": ["a"]}, "have no names"),
         ({"include": [9]}, r"indices are in \[0, 8\]"),
         ({"nonnegative": MIXED, "constraint": "orthogonal"}, "constraint cannot be met"),
-        ({"nonnegative": True, "refine": True, "method": "dspca"}, "nonnegative cannot be combined with dspca"),
+        (
+            {"nonnegative": True, "refine": True, "method": "dspca"},
+            "nonnegative cannot be combined with dspca",
+        ),
         ({"include": [0], "refine": True, "constraint": "orthogonal"}, "cannot be combined with include"),
         ({"include": [0], "method": "dspca"}, "include cannot be combined with dspca.*'tpower'.*'greedy'"),
         ({"groups": LABELS, "method": "dspca"}, "groups cannot be combined with dspca"),

@@ -291,8 +291,8 @@ def test_bounds_count_what_groups_may_have():
             {"l1_bound": 1.5},
             "count='variables' says what a cardinality counts; method 'pmd' takes l1_bound",
         ),
-        ("dspca", {"cardinality": 4}, "groups does not go with dspca"),
-        ("least_squares", {"cardinality": 4}, "groups does not go with least_squares"),
+        ("dspca", {"cardinality": 4}, "groups cannot be combined with dspca"),
+        ("least_squares", {"cardinality": 4}, "groups cannot be combined with least_squares"),
         ("tpower", {"cardinality": 4, "support": "common"}, "leave groups out"),
     ],
 )

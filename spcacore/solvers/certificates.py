@@ -99,10 +99,10 @@ class OptimalityBound:
 def optimality_bound(
     X: MatrixLike, cardinality: int | ArrayLike, *,
     n_components: int = 1, constraint: Literal["orthogonal"] | None = None,
-    kind: Kind = "data", center: Switch = True, scale: Switch = False,
-    relaxation: bool = False,
     include: Variables = None, exclude: Variables = None, groups: Groups = None, nonnegative: Switch = False,
     count: Counted = "groups",
+    kind: Kind = "data", center: Switch = True, scale: Switch = False,
+    relaxation: bool = False,
 ) -> OptimalityBound:  # fmt: skip
     """An upper bound on `x'Ax` over unit vectors with at most k nonzeros.
 
@@ -141,13 +141,14 @@ def optimality_bound(
     constraint : {None, "orthogonal"}, default None
         For several loadings: bound what orthogonal loadings explain, `Tr(V'AV)` with `V'V = I`. This bound is
         lower.
+    include, exclude, groups, nonnegative, count : optional
+        As in `sparse_pca`; the bound is on loadings that respect them. Excluded variables and groups lower
+        every bound: groups by the number of variables that they can have together. Included variables and
+        signs lower the bound of one component with up to 2000 variables.
     {standardization}
     relaxation : bool, default False
         Solve the semidefinite relaxation too; at most 2000 variables may remain in it, or 1000 in all for
         several loadings.
-    include, exclude, groups, nonnegative, count : optional
-        As in `sparse_pca`: bound loadings that respect this. Groups do so by the number of variables that as
-        many can have. Of one component, up to 2000 variables, what is included and signs lower the bound.
 
     Returns
     -------
