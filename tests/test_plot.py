@@ -451,7 +451,7 @@ BAD = [
     (lambda: plot.comparison(V2), TypeError, "results must be a Comparison from spcacore.compare"),
     (lambda: plot.comparison(spcacore.compare([V2], X), definition="all"), ValueError, "definition must be"),
     (lambda: plot.path(stand_in(), chosen=3), ValueError, "chosen must be one of the values 1, 2, 4"),
-    (lambda: plot.path(stand_in(), component=0), ValueError, "component goes with a selection whose grids"),
+    (lambda: plot.path(stand_in(), component=0), ValueError, "component requires a selection whose grids"),
     (lambda: plot.path(BY_COMPONENT, component=2), ValueError, r"component must be in \[0, 1\], not 2"),
     (lambda: plot.path(BY_COMPONENT, chosen=4), ValueError, "chosen needs component"),
     (lambda: plot.path(V2), TypeError, "SparsityPath or a SparsitySelection"),

@@ -276,7 +276,7 @@ def _add_method(group: Any, numbers: Callable[[str], Any], which: str, methods: 
     )  # fmt: skip
     group.add_argument(
         "--method", choices=methods, metavar="NAME",
-        help=f"{', '.join(methods)} (default: tpower, or what goes with --objective)",
+        help=f"{', '.join(methods)} (default: tpower, or the one for --objective)",
     )  # fmt: skip
     group.add_argument(
         "--l1-bound", metavar="C", type=numbers, help=f"instead of -k for {takers['l1_bound']}: {which}"

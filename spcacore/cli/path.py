@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> None:
 def _check_grids(args: argparse.Namespace, flag: str, count: int) -> None:
     """As many components as there are grids, one of which is to be chosen for each."""
     if args.select is None:
-        raise UserError(f"argument {flag}: values of each component go with --select")
+        raise UserError(f"argument {flag}: values for each component require --select")
     if args.components not in (None, count):
         raise UserError(
             f"argument {flag}: values of {counted(count, 'component')}, and -n/--components {args.components}"

@@ -82,7 +82,7 @@ class Task:
             options["groups"] = read_lines(args.groups, self.p, "groups")
         if args.count is not None:
             if args.groups is None:
-                raise UserError("argument --count: goes with --groups")
+                raise UserError("argument --count: requires --groups")
             options["count"] = args.count
         return options
 

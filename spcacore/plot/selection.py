@@ -100,7 +100,7 @@ def path(
     steps = [*(getattr(source, "earlier", ()) if is_selection else ()), source]
     if component is not None:
         if len(steps) == 1:
-            raise ValueError("component goes with a selection whose grids differ by component")
+            raise ValueError("component requires a selection whose grids differ by component")
         source = steps[integer(component, "component", 0, len(steps) - 1)]
     elif len(steps) > 1:
         if chosen is not None:

@@ -309,7 +309,7 @@ def test_knowledge_of_all_components_together(output, tmp_path, file, X, method)
         (["--include", "x1", "--exclude", "x2,x1"], "argument --exclude: 'x1' is in --include too"),
         (["--include", "x1", "--method", "sca"], "argument --include: not for method sca"),
         (["--nonnegative", "--method", "soppca", "-k3"], "argument --nonnegative: not for method soppca"),
-        (["--count", "variables"], "argument --count: goes with --groups"),
+        (["--count", "variables"], "argument --count: requires --groups"),
         (["--count", "variables", "--method", "spca", "-k3"], "argument --count: not for method spca"),
         (["--include", "zz", "--method", "spca", "-k3"], "argument --include: there is no variable 'zz'"),
     ],

@@ -54,7 +54,7 @@ def test_grids_hold_the_decimals_that_they_name(first, count, step, unit):
         (["-k", "1:1e9"], "more than 10000 values"),
         (["-k", "1:1e200:1e-200"], "more than 10000 values"),
         (["-k", "1:3,3"], "has a value twice"),
-        (["-k", "1:4/2:5"], "-k/--cardinality: values of each component go with --select"),
+        (["-k", "1:4/2:5"], "-k/--cardinality: values for each component require --select"),
         (["-k", "1,2/3", "-n3", "--select", "cv"], "values of 2 components, and -n/--components 3"),
         (["-k", "1,2/3,12", "--select", "cv"], "-k/--cardinality: 12 is too many, at most 9"),
         (["-k", "1,2/", "--select", "cv"], "'' is neither a number"),
