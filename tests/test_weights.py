@@ -290,7 +290,7 @@ def test_weights_of_two_sides_are_checked():
     X = data()
     with pytest.raises(ValueError, match="same number of rows, not 40 and 39"):
         spcacore.sparse_cca(X, X[1:], l1_bound=1.2, sample_weight=W)
-    for weight, words in ((W[1:], "39 entries for 40"), (-W, "must not be negative"), (0 * W, "but zeros")):
+    for weight, words in ((W[1:], "39 entries for 40"), (-W, "must not be negative"), (0 * W, "only zeros")):
         with pytest.raises(ValueError, match=words):
             spcacore.sparse_cca(X, X, l1_bound=1.2, sample_weight=weight)
         with pytest.raises(ValueError, match=words):

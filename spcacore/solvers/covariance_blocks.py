@@ -20,8 +20,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from .. import _core
 from .._limits import BLOCK_NODES, BLOCK_ORDER, BLOCK_SPLITS, BLOCK_WORK
@@ -133,6 +131,9 @@ class BlockSearch:
 
 def _split(p: int, large: LargeEntries) -> tuple[float, NDArray[np.intp]]:
     """The block of each variable, of at most `BLOCK_ORDER`, by the least rho that does; and rho itself."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
     rows, columns, sizes, level = large
 
     def blocks(rho: float) -> NDArray[np.intp]:
