@@ -4,7 +4,6 @@ import itertools
 
 import numpy as np
 import pytest
-from extras import optional
 from test_choice import signed_optimum
 
 import spcacore
@@ -238,9 +237,9 @@ def test_paths_choices_and_resamples():
 
 
 def test_the_estimator():
-    estimators = optional("spcacore.sklearn")
+    pytest.importorskip("sklearn")
     X = np.random.default_rng(1).standard_normal((30, P))
-    model = estimators.SparsePCA(2, cardinality=5, groups=GROUPS, count="variables").fit(X)
+    model = spcacore.sklearn.SparsePCA(2, cardinality=5, groups=GROUPS, count="variables").fit(X)
     np.testing.assert_array_equal(
         model.components_, spcacore.sparse_pca(X, 2, cardinality=5, **COUNTED).loadings.T
     )
