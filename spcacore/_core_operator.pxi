@@ -305,8 +305,8 @@ cdef class Operator:
         call.check(status)
         return C
 
-    def gram(self, Py_ssize_t[::1] index=None, progress=None):
-        """A[index, index], all of A without an index, in double precision; of data that are not deflated.
+    def gram(self, Py_ssize_t[::1] index=None, progress=None, rows=None):
+        """A[index[:rows], index], all of A without an index, in double precision; of data that are not deflated.
 
         None where the progress hook ends the pass.
         """
@@ -315,17 +315,18 @@ cdef class Operator:
         cdef Call call = Call(progress)
         cdef spca_status status
         cdef Py_ssize_t k = self.p if index is None else index.shape[0]
-        G = np.empty((k, k))
+        cdef Py_ssize_t m = k if rows is None else rows
+        G = np.empty((m, k))
         cdef double[:, ::1] out = G
         cdef double[::1] work
         if self.single:
             work = np.empty(self.s.gram_work(&self.s, k) // 8 + 1)
             with nogil:
-                status = self.s.gram(&self.s, k, positions_of(index), on_stop, &call.c, &work[0], &out[0, 0])
+                status = self.s.gram(&self.s, m, k, positions_of(index), on_stop, &call.c, &work[0], &out[0, 0])
         else:
             work = np.empty(self.d.gram_work(&self.d, k) // 8 + 1)
             with nogil:
-                status = self.d.gram(&self.d, k, positions_of(index), on_stop, &call.c, &work[0], &out[0, 0])
+                status = self.d.gram(&self.d, m, k, positions_of(index), on_stop, &call.c, &work[0], &out[0, 0])
         if call.again(status):
             return None
         call.check(status)

@@ -164,9 +164,11 @@ SCREENING_FREE_BYTES = 1 << 26  # bytes of X up to which that does not matter
 
 # Working sets
 WORKING_SET_BYTES = 1 << 28  # of the columns and their Gram matrix
+WORKING_SET_PAIRS = 0.2  # of the entries of the first columns: where fewer are stored, those alone are read
 WORKING_SET_FACTOR = 8  # variables to begin with, over the cardinality
 WORKING_SET_START = 256  # at least, where the cardinality is not given
 WORKING_SET_DENSE = 0.25  # of all columns that exceed a level that is fixed: the component is not sparse
+WORKING_SET_ALL = 8  # multiplications for each entry of A[W, W], to search all of W from one start more
 WORKING_SET_PROBES = 8  # single variables, of which those that go with them are there too, if that is cheap
 WORKING_SET_GREEDY = 24  # variables over the cardinality among which a greedy search still pays
 OUTSIDE_REFERENCES = 8  # products that bound those of the next steps

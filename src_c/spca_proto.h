@@ -59,8 +59,8 @@ struct SPCA(operator) {
     spca_int (*block_work)(const SPCA(operator) * A, spca_block what, spca_int b);
     /* What SPCA(dense_gram) says, of data; NULL: nothing but products is known.  The bytes of its
      * work. */
-    spca_status (*gram)(const SPCA(operator) * A, spca_int k, const spca_int *index, spca_stop stop,
-                        void *ctx, void *work, double *G);
+    spca_status (*gram)(const SPCA(operator) * A, spca_int m, spca_int k, const spca_int *index,
+                        spca_stop stop, void *ctx, void *work, double *G);
     spca_int (*gram_work)(const SPCA(operator) * A, spca_int k);
 
     spca_int n, p, m;
@@ -104,14 +104,17 @@ spca_status SPCA(dense_block)(const SPCA(operator) * A, spca_block what, spca_in
                               spca_stop stop, void *ctx, REAL *work, REAL *out);
 spca_int SPCA(dense_block_work)(const SPCA(operator) * A, spca_block what, spca_int b);
 
-/* G (k x k) = A[index, index] of data without deflation, in one pass: index ascending, k <= 65536,
- * or NULL for all, k = p.  Entries of F are rounded to REAL; blocks of their products are added in
- * double precision (gram.c).  work (A->gram_work bytes, aligned for double). */
-spca_status SPCA(dense_gram)(const SPCA(operator) * A, spca_int k, const spca_int *index,
-                             spca_stop stop, void *ctx, void *work, double *G);
+/* G (m x k) = A[index[:m], index] of data without deflation, in one pass: k <= 65536 different
+ * variables, or NULL for all, m = k = p.  Entries of F are rounded to REAL; blocks of their
+ * products are added in double precision (gram.c).  work (A->gram_work bytes, aligned for double).
+ */
+spca_status SPCA(dense_gram)(const SPCA(operator) * A, spca_int m, spca_int k,
+                             const spca_int *index, spca_stop stop, void *ctx, void *work,
+                             double *G);
 spca_int SPCA(dense_gram_work)(const SPCA(operator) * A, spca_int k);
-spca_status SPCA(compressed_gram)(const SPCA(operator) * A, spca_int k, const spca_int *index,
-                                  spca_stop stop, void *ctx, void *work, double *G);
+spca_status SPCA(compressed_gram)(const SPCA(operator) * A, spca_int m, spca_int k,
+                                  const spca_int *index, spca_stop stop, void *ctx, void *work,
+                                  double *G);
 spca_int SPCA(compressed_gram_work)(const SPCA(operator) * A, spca_int k);
 
 /* columns by k products with unit vectors, for operators known by their products alone. */

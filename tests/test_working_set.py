@@ -11,6 +11,7 @@ from scipy.linalg import eigh
 import spcacore
 from spcacore.operators import inputs, working_set
 from spcacore.operators.deflation import DEFLATIONS
+from spcacore.operators.inputs import as_problem
 from spcacore.solvers import truncated_power
 
 
@@ -162,6 +163,45 @@ def test_a_set_that_does_not_fit_leaves_the_search_to_all_columns(monkeypatch):
     result = spcacore.sparse_pca(X, 3, cardinality=5)
     assert result.screening.working_set == 0
     np.testing.assert_array_equal(result.loadings, plain.loadings)
+
+
+@pytest.mark.parametrize("storage", ["csr", "csc"])
+@pytest.mark.parametrize("kind", ["sparse", "ties", "planted"])
+def test_the_columns_of_sparse_data_need_no_room(storage, kind, monkeypatch):
+    """Their products come from the entries alone: few columns or none fit, but their Gram matrix does."""
+    X = draw(np.random.default_rng(1), 60, 120, kind)
+    X[::3] = 0
+    A = covariance(X)
+    plain = spcacore.sparse_pca(STORAGES[storage](X), 3, cardinality=5)
+    for room in (16 * 120**2, 8 * 12 * (2 * 12 + 60)):  # of all variables; of twelve with their columns
+        monkeypatch.setattr(working_set, "WORKING_SET_BYTES", room)
+        result = spcacore.sparse_pca(STORAGES[storage](X), 3, cardinality=5)
+        assert result.screening.working_set > 12
+        check_fixed_points(A, result.loadings, 5)
+        np.testing.assert_array_equal(result.loadings != 0, plain.loadings != 0)
+
+
+def test_columns_go_where_they_leave_no_room(monkeypatch):
+    X = sp.csc_array(np.random.default_rng(0).standard_normal((60, 120)))
+    monkeypatch.setattr(working_set, "WORKING_SET_BYTES", 8 * 12 * (2 * 12 + 60))  # twelve with columns
+    some = as_problem(X, screening="working_set", restrictable=True).working_set
+    for most, columns in ((12, 12), (22, 0)):
+        assert some.admit(np.arange(most))
+        assert len(some._columns) * some._columns.shape[1] == columns * 60
+        inside = np.ix_(some.index, some.index)
+        np.testing.assert_allclose(some._gram[:most, :most], covariance(X.toarray())[inside], atol=1e-12)
+    assert not some.admit(np.arange(40))
+
+
+def test_sparse_columns_far_from_zero_keep_their_digits():
+    """The products of pairs of entries near 1e7 have none of a variance of 1: the columns themselves do."""
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((200, 90)) < 0.05, rng.standard_normal((200, 90)), 0)
+    X[:, 0] = 1e7 + rng.standard_normal(200)
+    problem = as_problem(sp.csc_array(X), screening="working_set", restrictable=True)
+    assert problem.working_set.admit(np.arange(40))
+    gram = problem.working_set._gram[:40, :40] * 2.0**problem.exponent
+    np.testing.assert_allclose(gram, np.cov(X[:, :40].T), atol=1e-6)
 
 
 def test_no_set_where_none_is_asked_for_or_the_rank_is_used_up():

@@ -113,7 +113,7 @@ def _searched_by_columns(storage: Storage, treatment: Standardization, wanted: b
         return problem
     if not wanted and (screened or problem.cost < WORKING_SET_COST):
         return problem
-    working_set = kind(problem.operator.unscreened())
+    working_set = kind(problem)
     working_set.bounds = storage.bounds(problem)
     return replace(problem, working_set=working_set, screening=partial(working_set.report, problem.screening))
 

@@ -23,7 +23,7 @@ from .screening import available_memory
 from .sparse_format import canonical_arrays, kernel_arrays
 from .standardization import Standardization
 from .statistics import Index, Statistics, compressed_statistics
-from .working_set import WorkingSet
+from .working_set import CompressedWorkingSet
 
 __all__ = ["CompressedCovariance", "CompressedData"]
 __dir__ = __all__.copy
@@ -33,7 +33,7 @@ class CompressedData(DataStorage):
     """A matrix in CSR or CSC, of which nothing is copied; others become CSR."""
 
     has_gram = True
-    working_set = WorkingSet
+    working_set = CompressedWorkingSet
 
     def __init__(self, X: Any) -> None:
         self.matrix, self.arrays = canonical_arrays(X, turn=True)

@@ -12,15 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import WORKING_SET_BYTES
+from .._limits import WORKING_SET_BYTES, WORKING_SET_PAIRS
 from .._types import Index
+from .gram import keeps_digits
+from .problem import Problem, Screening
 
 if TYPE_CHECKING:
     from .column_bounds import ColumnBounds
     from .deflation import DeflatedOperator
-    from .problem import Problem, Screening
 
-__all__ = ["BlocksWorkingSet", "WorkingSet"]
+__all__ = ["BlocksWorkingSet", "CompressedWorkingSet", "WorkingSet"]
 __dir__ = __all__.copy
 
 
@@ -87,7 +88,8 @@ class WorkingSet:
     keeps_columns = True
     bounds: ColumnBounds | None = None
 
-    def __init__(self, operator: _core.Operator):
+    def __init__(self, problem: Problem):
+        operator = problem.operator.unscreened()
         n, dtype = operator.n if self.keeps_columns else 0, operator.dtype
         self.operator, self.checks = operator, 0
         self.index: Index = np.empty(0, np.intp)
@@ -98,8 +100,10 @@ class WorkingSet:
     @property
     def most(self) -> int:
         """How many variables w memory allows: w (2w + n) numbers."""
-        n, itemsize = self._columns.shape[1], self.operator.dtype.itemsize
-        return int((math.sqrt(n * n + 8 * WORKING_SET_BYTES / itemsize) - n) / 4)
+        return self._most_with(self._columns.shape[1])
+
+    def _most_with(self, n: int) -> int:
+        return int((math.sqrt(n * n + 8 * WORKING_SET_BYTES / self.operator.dtype.itemsize) - n) / 4)
 
     def grown(self, active: Index, used: Index, entrants: Index) -> Index | None:
         """The active variables with the entrants, which come by decreasing weight; all of them in W.
@@ -157,7 +161,7 @@ class WorkingSet:
         """Make room for so many variables."""
         if total > len(self._gram):
             n, dtype, w = self._columns.shape[1], self.operator.dtype, len(self.index)
-            room = min(2 * total, self.most)
+            room = min(2 * total, self._most_with(n))
             columns, gram = np.empty((room, n), dtype), np.empty((room, room), dtype)
             columns[:w], gram[:w, :w] = self._columns[:w], self._gram[:w, :w]
             self._columns, self._gram = columns, gram
@@ -188,6 +192,14 @@ class WorkingSet:
             restricted = restricted.deflate(np.searchsorted(active, index), entries, noise)
         return inside, restricted
 
+    def submatrix(self, problem: Problem, state: DeflatedOperator, index: Index) -> NDArray[Any] | None:
+        """A[index, index] after deflation, of variables that ascend; None if there is no room for them."""
+        active = np.unique(np.concatenate([index, *(removed for removed, _ in state.loadings)]))
+        if len(self.index) + len(active) > self.most or not self.admit(active):
+            return None
+        _, restricted = self.restricted(problem, state, active)
+        return restricted.operator.submatrix(np.searchsorted(active, index))
+
     def entrants(
         self, state: DeflatedOperator, active: Index, index: Index, entries: NDArray[Any], level: float,
         positive: bool,
@@ -209,6 +221,41 @@ class WorkingSet:
 
 def _noise(problem: Problem, first_order: bool, active: Index, positions: Index) -> float:
     return problem.noise(active[positions], first_order)
+
+
+class CompressedWorkingSet(WorkingSet):
+    """The same of compressed data: without columns, from pairs of entries, where few entries of the first
+    columns are stored, or memory has no room for columns. Not where that would cost digits."""
+
+    def __init__(self, problem: Problem):
+        super().__init__(problem)
+        self._matrix, self._digits = problem.compressed, keeps_digits(problem, False, "auto")
+
+    @property
+    def most(self) -> int:
+        return self._most_with(0) if self._digits else super().most
+
+    def _add(self, new: Index) -> None:
+        n, total = self._columns.shape[1], len(self.index) + len(new)
+        if self._digits and n > 0 and (total > self._most_with(n) or self._is_sparse(new)):
+            self._columns = np.empty((len(self._columns), 0), self.operator.dtype)
+        super()._add(new)
+
+    def _is_sparse(self, first: Index) -> bool:
+        """Whether the first columns have few entries; by rows that is not known, since columns do not fit."""
+        if len(self.index) > 0:
+            return False
+        if self._matrix.format == "csr":
+            return True
+        stored = np.diff(self._matrix.indptr)[first].sum(dtype=np.float64)
+        return bool(stored < WORKING_SET_PAIRS * self.operator.n * len(first))
+
+    def _products(self, w: int, new: Index, out: NDArray[Any]) -> None:
+        if self._columns.shape[1] > 0:
+            return super()._products(w, new, out)
+        gram = self.operator.gram(np.concatenate((new, self.index[:w])), None, len(new))
+        assert gram is not None  # no callback can have ended it
+        out[:, :w], out[:, w:] = gram[:, len(new) :], gram[:, : len(new)]
 
 
 class BlocksWorkingSet(WorkingSet):

@@ -17,6 +17,7 @@ from .. import _core
 from .._limits import (
     CALLBACK_SECONDS,
     SOLVER_TOL,
+    WORKING_SET_ALL,
     WORKING_SET_CHECKS,
     WORKING_SET_DENSE,
     WORKING_SET_ENTRANTS,
@@ -46,8 +47,8 @@ from ..progress import Callback, Progress
 from ..results import SparseComponent
 
 __all__ = [
-    "Ended", "IterativeSolver", "ProgressClock", "ProgressHook", "Report", "Run", "Solution", "Solver",
-    "check_choice_of", "check_count", "check_start", "choice_options", "drop_zeros", "ended",
+    "Begin", "Ended", "IterativeSolver", "ProgressClock", "ProgressHook", "Report", "Run", "Solution",
+    "Solver", "check_choice_of", "check_count", "check_start", "choice_options", "drop_zeros", "ended",
     "hook_of_component", "progress_hook", "run_one",
 ]  # fmt: skip
 __dir__ = __all__.copy
@@ -108,6 +109,15 @@ class Solution:
     converged: bool
     upper_bound: float | None = None
     agreement: float = 1.0  # share of the starts that ended at its support
+
+
+@record
+class Begin:
+    """A start of a search: of the likely variables first, and with a known component that it may end at."""
+
+    x: Solution
+    likely: Index
+    known: Solution | None
 
 
 @record
@@ -214,6 +224,15 @@ class Solver(ABC):
         x = self.solve(problem, state, sparsity, seed, hook) if x is None else x
         return x if problem.choice is None else _chosen(problem.choice, x)
 
+    def find_from(
+        self, problem: Problem, state: DeflatedOperator, begin: Begin, sparsity: Any, hook: Report | None
+    ) -> Solution | None:
+        """As `find`, from one start alone."""
+        found = None
+        if problem.working_set is not None and self.restrictable(state):
+            found = _find_in_working_set(problem.working_set, self, problem, state, sparsity, [], hook, begin)
+        return self.resume(problem, state, begin.x, sparsity, hook) if found is None else found
+
     # What a working set asks of a solver for which searching some variables will do
 
     def restrictable(self, state: DeflatedOperator) -> bool:
@@ -279,19 +298,30 @@ class Solver(ABC):
 def _find_in_working_set(
     working_set: WorkingSet, solver: Solver, problem: Problem, state: DeflatedOperator, sparsity: Any,
     seed: list[int], hook: Report | None,
+    begin: Begin | None = None,
 ) -> Solution | None:  # fmt: skip
-    """The best found in the working set, once no variable outside would enter; None if it cannot tell."""
-    given, removed = solver.nearby(), [index for index, _ in state.loadings]
+    """The best found in the working set, once no variable outside would enter; None if it cannot tell.
+
+    From all starts of the solver, or from one alone.
+    """
+    given = solver.nearby() if begin is None else begin.x
+    removed = [index for index, _ in state.loadings]
     if sum(map(len, removed)) > WORKING_SET_DENSE * problem.p:  # each of which must be in the set
         return None
     needed = removed if given is None else [*removed, given.index]
-    active = np.unique(np.concatenate([solver.candidates(problem, state, sparsity, seed), *needed]))
+    likely = working_set.index
+    if begin is None:
+        likely = solver.candidates(problem, state, sparsity, seed)
+    elif WORKING_SET_ALL * len(likely) ** 2 > problem.cost:
+        likely = begin.likely
+    active = np.unique(np.concatenate([likely, *needed]))
     if not working_set.admit(active):
         return None
     positive = bool(getattr(solver, "nonnegative", False))
     inner, sparsity = solver.among_some(problem, state, sparsity)
     x: Solution | None = None
-    everywhere, searched = True, active[:0]  # whether to search from all starts; and where that was done
+    everywhere = begin is None  # whether to search from all starts
+    searched = active[:0]  # where that was done
     for _ in range(WORKING_SET_CHECKS):
         inside, restricted = working_set.restricted(problem, state, active)
         last = given if x is None else x
@@ -314,7 +344,7 @@ def _find_in_working_set(
         if fixed and len(entrants) > WORKING_SET_DENSE * problem.p:  # as many will stay
             return None
         everywhere = len(entrants) == 0
-        if everywhere and np.array_equal(searched, active):
+        if everywhere and (begin is not None or np.array_equal(searched, active)):
             break
         if not everywhere:
             used = np.unique(np.concatenate([x.index, *removed]))
@@ -325,6 +355,8 @@ def _find_in_working_set(
             active = grown
     else:
         return None
+    if begin is not None and begin.known is not None and np.array_equal(x.index, begin.known.index):
+        return replace(begin.known, n_iter=x.n_iter)
     return solver.finish(problem, state, x, hook)
 
 

@@ -48,7 +48,9 @@ def thresholded_starts(
         index = np.sort(promising_variables(problem, state, count, seed))[:count]
     if len(index) < 3:
         return
-    G = op.submatrix(index)
+    working_set = problem.working_set
+    G = None if working_set is None else working_set.submatrix(problem, state, index)
+    G = state.operator.submatrix(index) if G is None else G
     root = np.sqrt(np.maximum(G.diagonal(), 0))
     noise = _noise(G, root, np.arange(0, len(index), -(-len(index) // THRESHOLD_ROWS)))
     # A start needs no more than single precision

@@ -39,7 +39,7 @@ from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..progress import Callback
 from ..results import SparseComponent
-from .base import IterativeSolver, Report, Solution, choice_options, drop_zeros, ended, run_one
+from .base import Begin, IterativeSolver, Report, Solution, choice_options, drop_zeros, ended, run_one
 from .brief_tree import brief_search
 from .choosing import ascend, truncation
 from .parameters import shared_parameters
@@ -131,17 +131,21 @@ class TruncatedPower(IterativeSolver):
         self, problem: Problem, state: DeflatedOperator, sparsity: Any, seed: list[int], hook: Report | None
     ) -> Solution | None:
         best = super().find(problem, state, sparsity, seed, hook)
+        if not self.restrictable(state):
+            problem = replace(problem, working_set=None)
         if not self._may_be_weak(state, best, sparsity) or ended(hook):
             return best
         n_iter = 0 if best is None else best.n_iter
         for index, vector in thresholded_starts(problem, state, seed):
             largest = _core.select_largest(vector, sparsity)
             x = Solution(index[largest], vector[largest], 0.0, 0, True)
-            new = self.resume(problem, state, x, sparsity, hook)
+            most = min(WORKING_SET_FACTOR * sparsity, len(index))
+            likely = index[_core.select_largest(vector, most)]
+            new = self.find_from(problem, state, Begin(x, likely, best), sparsity, hook)
             if new is None or ended(hook):
                 break
             n_iter += new.n_iter
-            if best is None or is_better(state, new, best, self.tolerance(state.operator)):
+            if best is None or is_better(state, new, best, 0):
                 best = new
         return None if best is None else replace(best, n_iter=n_iter)
 

@@ -1,4 +1,4 @@
-/* gram.c - all of A = F'F factor, or A[index, index], in one pass over data without deflation.
+/* gram.c - all of A = F'F factor, or A[index[:m], index], in one pass over data without deflation.
  *
  * Dense data: F itself, some rows at a time that stay in cache, centered before they are
  * multiplied, so that no digit is lost to a large mean; then their products, tile by tile, the sums
@@ -10,8 +10,8 @@
  * which loses the digits that a second moment has above the variance: the caller judges those.  The
  * products of pairs are scattered from the entries of a row.  A block of rows is copied first, with
  * the places of each column's entries in it: then row a of the sums stays in the first cache while
- * all rows of the block with an entry a are added to it.  Where a quarter of the entries are
- * stored, the rows are made dense instead. */
+ * all rows of the block with an entry a are added to it.  Where a quarter of the entries of these
+ * columns are stored, the rows are made dense instead. */
 #include "centring.h"
 #include "products.h"
 #include <string.h>
@@ -24,13 +24,14 @@ enum {
     PLACES = 4096,          /* compressed rows at a time, and */
     ENTRIES = 1 << 18,      /* their entries */
     PARTS = 64,             /* of the variables of a block, */
-    PAIR = 8, /* and bytes of loops that do_parts knows which take as long as a pair */
-    SHARE = 4 /* of the entries that are stored: then dense rows are faster */
+    PAIR = 8,        /* and bytes of loops that do_parts knows which take as long as a pair */
+    SHARE = 4,       /* of the entries that are stored: then dense rows are faster, */
+    SAMPLE = 1 << 18 /* as so many entries of CSR show */
 };
 
 typedef struct {
     const operator_t *A;
-    spca_int k; /* variables */
+    spca_int m, k; /* rows and columns of G */
     const spca_int *index;
     double *G;
     real *mean, *weight; /* (k): range mean, range weight */
@@ -51,16 +52,16 @@ static spca_int products_work(const operator_t *A, spca_int k)
     return k * (2 + rows_of(A, k, 1));
 }
 
-static products_t products_of(const operator_t *A, spca_int k, const spca_int *index, real *work,
-                              double *G)
+static products_t products_of(const operator_t *A, spca_int m, spca_int k, const spca_int *index,
+                              real *work, double *G)
 {
-    products_t g = {A, k, index, G, work, work + k, work + 2 * k, 0, 0};
+    products_t g = {A, m, k, index, G, work, work + k, work + 2 * k, 0, 0};
     for (spca_int a = 0; a < k; a++) {
         spca_int j = index ? index[a] : a;
         g.mean[a] = A->mean ? A->mean[j] * A->range : 0;
         g.weight[a] = column_weight(A, j);
     }
-    memset(G, 0, (size_t)(k * k) * sizeof(*G));
+    memset(G, 0, (size_t)(m * k) * sizeof(*G));
     return g;
 }
 
@@ -69,7 +70,7 @@ static void tile_part(void *context, spca_int part)
 {
     const products_t *g = context;
     spca_int k = g->k, a0 = part / tiles_of(k) * TILE, b0 = part % tiles_of(k) * TILE;
-    spca_int m = min_int(TILE, k - a0), n = min_int(TILE, k - b0);
+    spca_int m = min_int(TILE, g->m - a0), n = min_int(TILE, k - b0);
     double *G = g->G + a0 * k + b0;
     real sums[TILE * TILE];
     if (b0 < a0) return;
@@ -83,22 +84,23 @@ static void tile_part(void *context, spca_int part)
 
 static spca_status add_products(products_t *g, spca_stop stop, void *ctx)
 {
-    double products = (double)g->k * (double)g->k / 2 * (double)g->rows;
-    return do_parts(g->A->run, as_bytes(products), tile_part, g, tiles_of(g->k) * tiles_of(g->k),
+    double products = (double)g->m * ((double)g->k - (double)g->m / 2) * (double)g->rows;
+    return do_parts(g->A->run, as_bytes(products), tile_part, g, tiles_of(g->m) * tiles_of(g->k),
                     stop, ctx);
 }
 
-/* Times factor, and both triangles. */
+/* Times factor, and both triangles of the first columns. */
 static spca_status finish_products(const products_t *g)
 {
     spca_int k = g->k;
     double factor = (double)g->A->factor;
     int bad = 0;
-    for (spca_int a = 0; a < k; a++)
+    for (spca_int a = 0; a < g->m; a++)
         for (spca_int b = a; b < k; b++) {
             double x = g->G[a * k + b] * factor;
             bad |= !(fabs(x) <= (double)REAL_MAX);
-            g->G[a * k + b] = g->G[b * k + a] = x;
+            g->G[a * k + b] = x;
+            if (b < g->m) g->G[b * k + a] = x;
         }
     return bad ? SPCA_NONFINITE : SPCA_OK;
 }
@@ -153,10 +155,10 @@ static void centered_part(void *context, spca_int part)
     }
 }
 
-spca_status SPCA(dense_gram)(const operator_t *A, spca_int k, const spca_int *index, spca_stop stop,
-                             void *ctx, void *work, double *G)
+spca_status SPCA(dense_gram)(const operator_t *A, spca_int m, spca_int k, const spca_int *index,
+                             spca_stop stop, void *ctx, void *work, double *G)
 {
-    products_t g = products_of(A, k, index, work, G);
+    products_t g = products_of(A, m, k, index, work, G);
     spca_int rows = rows_of(A, k, threads_of(A->run) > 1);
     for (; g.i0 < A->n; g.i0 += g.rows) {
         spca_status status;
@@ -187,9 +189,9 @@ typedef struct {
     int32_t *first;    /* (PLACES + 1): of a row */
     int32_t *where;    /* (capacity): the entries variable by variable, */
     int32_t *last;     /* and the end of the row of each */
-    int32_t *start;    /* (k + 1): of a variable */
+    int32_t *start;    /* (m + 1): of a variable */
     int32_t *position; /* (p): of a variable in the list, or -1 */
-    int32_t *length;   /* (n), of CSC: entries of a row */
+    int32_t *length;   /* (n), of CSC: entries of a row; 0 if none is of the first m variables */
     real *work;        /* of products_of */
 } scatter_t;
 
@@ -198,9 +200,20 @@ static spca_int entries_of(const operator_t *A)
     return at(A->indptr, A->wide, A->row_major ? A->n : A->p);
 }
 
-static int is_full(const operator_t *A)
+/* Whether so many of the entries of these columns are stored; position (p) says which they are. */
+static int is_full(const operator_t *A, spca_int k, const spca_int *index, const int32_t *position)
 {
-    return entries_of(A) >= A->n / SHARE * A->p;
+    spca_int entries = 0, rows = 0, last;
+    if (!index) return entries_of(A) >= A->n / SHARE * A->p;
+    if (!A->row_major) {
+        for (spca_int a = 0; a < k; a++)
+            entries += at(A->indptr, A->wide, index[a] + 1) - at(A->indptr, A->wide, index[a]);
+        return entries >= A->n / SHARE * k;
+    }
+    while (rows < A->n && at(A->indptr, A->wide, rows) < SAMPLE) rows++;
+    last = at(A->indptr, A->wide, rows);
+    for (spca_int q = 0; q < last; q++) entries += position[at(A->indices, A->wide, q)] >= 0;
+    return SHARE * entries >= rows * k;
 }
 
 /* Cuts the work into its arrays; returns their bytes. */
@@ -244,26 +257,36 @@ static spca_int rows_from(const operator_t *A, const scatter_t *s, spca_int most
     return i - i0;
 }
 
-/* Entry q of X, in row i and of variable a, becomes entry e of the block. */
+/* u_i x_ia of entry q of X, in row i and of variable a. */
+static inline real scaled(const products_t *g, spca_int q, spca_int i, spca_int a)
+{
+    return g->A->data[q] * g->A->range * row_weight(g->A, i) * g->weight[a];
+}
+
+/* That becomes entry e of the block. */
 static inline void copy_entry(const products_t *g, const scatter_t *s, spca_int q, spca_int i,
                               spca_int a, spca_int e)
 {
-    const operator_t *A = g->A;
-    s->value[e] = A->data[q] * A->range * row_weight(A, i) * g->weight[a];
+    s->value[e] = scaled(g, q, i, a);
     s->place[e] = (uint16_t)a;
-    s->total[a] += (double)s->value[e] * (double)row_center(A, i);
+    s->total[a] += (double)s->value[e] * (double)row_center(g->A, i);
 }
 
+/* Of each row, the entries of the first m variables are first. */
 static void copy_rows(const products_t *g, const scatter_t *s, spca_int i0, spca_int rows)
 {
     const operator_t *A = g->A;
     int32_t e = 0;
     for (spca_int i = i0; i < i0 + rows; i++) {
-        spca_int last = at(A->indptr, A->wide, i + 1);
+        spca_int start = at(A->indptr, A->wide, i), last = at(A->indptr, A->wide, i + 1);
         s->first[i - i0] = e;
-        for (spca_int q = at(A->indptr, A->wide, i); q < last; q++) {
+        for (spca_int q = start; q < last; q++) {
             spca_int a = s->position[at(A->indices, A->wide, q)];
-            if (a >= 0) copy_entry(g, s, q, i, a, e++);
+            if (a >= 0 && a < g->m) copy_entry(g, s, q, i, a, e++);
+        }
+        for (spca_int q = start; g->m < g->k && q < last; q++) {
+            spca_int a = s->position[at(A->indices, A->wide, q)];
+            if (a >= g->m) copy_entry(g, s, q, i, a, e++);
         }
     }
     s->first[rows] = e;
@@ -283,24 +306,33 @@ static void copy_columns(const products_t *g, const scatter_t *s, spca_int i0, s
         for (; s->next[a] < last; s->next[a]++) {
             spca_int i = at(A->indices, A->wide, s->next[a]);
             if (i >= i0 + rows) break;
-            copy_entry(g, s, s->next[a], i, a, end[i - i0]++);
+            if (s->length[i])
+                copy_entry(g, s, s->next[a], i, a, end[i - i0]++);
+            else
+                s->total[a] += (double)scaled(g, s->next[a], i, a) * (double)row_center(A, i);
         }
     }
 }
 
-/* The entries of the block, variable by variable. */
-static void order_entries(const products_t *g, const scatter_t *s, spca_int rows)
+/* The entries of the first m variables in the block, variable by variable; how many pairs. */
+static double order_entries(const products_t *g, const scatter_t *s, spca_int rows)
 {
     int32_t *start = s->start, entries = s->first[rows];
-    memset(start, 0, (size_t)(g->k + 1) * sizeof(*start));
-    for (int32_t e = 0; e < entries; e++) start[s->place[e] + 1]++;
-    for (spca_int a = 0; a < g->k; a++) start[a + 1] += start[a];
-    for (spca_int i = 0; i < rows; i++)
-        for (int32_t e = s->first[i]; e < s->first[i + 1]; e++) {
+    double pairs = 0;
+    memset(start, 0, (size_t)(g->m + 1) * sizeof(*start));
+    for (int32_t e = 0; e < entries; e++)
+        if (s->place[e] < g->m) start[s->place[e] + 1]++;
+    for (spca_int a = 0; a < g->m; a++) start[a + 1] += start[a];
+    for (spca_int i = 0; i < rows; i++) {
+        int32_t last = s->first[i + 1];
+        for (int32_t e = s->first[i]; e < last && s->place[e] < g->m; e++) {
             int32_t t = start[s->place[e]]++;
             s->where[t] = e;
-            s->last[t] = s->first[i + 1];
+            s->last[t] = last;
+            pairs += last - e;
         }
+    }
+    return pairs;
 }
 
 typedef struct {
@@ -309,13 +341,13 @@ typedef struct {
     spca_int step; /* variables of a part */
 } pairs_t;
 
-/* G_ab += x_ia x_ib of some a, for b >= a */
+/* G_ab += x_ia x_ib of some a, for the entries b from that of a in a row */
 static void pairs_part(void *context, spca_int part)
 {
     const pairs_t *q = context;
     const products_t *g = q->g;
     const scatter_t *s = q->s;
-    for (spca_int a = part * q->step; a < min_int(g->k, (part + 1) * q->step); a++) {
+    for (spca_int a = part * q->step; a < min_int(g->m, (part + 1) * q->step); a++) {
         double *row = g->G + a * g->k;
         for (int32_t t = a ? s->start[a - 1] : 0; t < s->start[a]; t++) {
             const real *value = s->value;
@@ -340,14 +372,9 @@ static void pairs_part(void *context, spca_int part)
 static spca_status scatter_pairs(const products_t *g, const scatter_t *s, spca_int rows,
                                  spca_stop stop, void *ctx)
 {
-    pairs_t q = {g, s, g->k / PARTS + 1};
-    double pairs = 0;
-    order_entries(g, s, rows);
-    for (spca_int i = 0; i < rows; i++) {
-        double entries = (double)(s->first[i + 1] - s->first[i]);
-        pairs += entries * entries / 2;
-    }
-    return do_parts(g->A->run, pairs * PAIR, pairs_part, &q, (g->k + q.step - 1) / q.step, stop,
+    pairs_t q = {g, s, g->m / PARTS + 1};
+    double pairs = order_entries(g, s, rows);
+    return do_parts(g->A->run, pairs * PAIR, pairs_part, &q, (g->m + q.step - 1) / q.step, stop,
                     ctx);
 }
 
@@ -364,14 +391,17 @@ static spca_status add_dense_rows(products_t *g, const scatter_t *s, spca_int i0
     return add_products(g, stop, ctx);
 }
 
+/* And the triangles become one: the entries of a row are in order of column, not of a list. */
 static void remove_means(const products_t *g, const scatter_t *s)
 {
     double count = 0;
+    for (spca_int a = 0; g->index && g->A->row_major && a < g->m; a++)
+        for (spca_int b = a + 1; b < g->m; b++) g->G[a * g->k + b] += g->G[b * g->k + a];
     for (spca_int i = 0; i < g->A->n; i++) {
         double center = (double)row_center(g->A, i);
         count += center * center;
     }
-    for (spca_int a = 0; g->A->mean && a < g->k; a++) {
+    for (spca_int a = 0; g->A->mean && a < g->m; a++) {
         double m = (double)g->mean[a] * (double)g->weight[a], rest = count * m - s->total[a];
         for (spca_int b = a; b < g->k; b++)
             g->G[a * g->k + b] +=
@@ -379,23 +409,28 @@ static void remove_means(const products_t *g, const scatter_t *s)
     }
 }
 
-spca_status SPCA(compressed_gram)(const operator_t *A, spca_int k, const spca_int *index,
-                                  spca_stop stop, void *ctx, void *work, double *G)
+spca_status SPCA(compressed_gram)(const operator_t *A, spca_int m, spca_int k,
+                                  const spca_int *index, spca_stop stop, void *ctx, void *work,
+                                  double *G)
 {
     scatter_t s;
     products_t g;
-    int full = is_full(A);
+    int full;
     cut(A, k, work, &s);
-    g = products_of(A, k, index, s.work, G);
+    g = products_of(A, m, k, index, s.work, G);
     memset(s.total, 0, (size_t)k * sizeof(*s.total));
     for (spca_int j = 0; j < A->p; j++) s.position[j] = index ? -1 : (int32_t)j;
     for (spca_int a = 0; index && a < k; a++) s.position[index[a]] = (int32_t)a;
+    full = is_full(A, k, index, s.position);
     if (!A->row_major) {
         memset(s.length, 0, (size_t)A->n * sizeof(*s.length));
         for (spca_int a = 0; a < k; a++) {
             spca_int j = index ? index[a] : a, last = at(A->indptr, A->wide, j + 1);
             s.next[a] = at(A->indptr, A->wide, j);
-            for (spca_int q = s.next[a]; q < last; q++) s.length[at(A->indices, A->wide, q)]++;
+            for (spca_int q = s.next[a]; q < last; q++) {
+                int32_t *length = s.length + at(A->indices, A->wide, q);
+                *length += full || a < m || *length;
+            }
         }
     }
     for (spca_int i0 = 0, rows; i0 < A->n; i0 += rows) {

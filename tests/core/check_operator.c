@@ -240,26 +240,32 @@ static void check_submatrix(trial_t *t, problem_t *q)
     }
 }
 
-/* All of A, or A[list, list], from one pass. */
+/* All of A, or A[list[:m], list], from one pass. */
 static void check_gram(trial_t *t, problem_t *q)
 {
     const operator_t *A = &q->A;
     if (A->symmetric_form || A->t || !A->gram || !q->exact) return;
     spca_int p = A->p, k = chance(t, 50) ? p : between(t, 1, p), bytes = A->gram_work(A, k);
+    spca_int m = chance(t, 50) ? k : between(t, 1, k);
     spca_int *list = SCRATCH(t, p, spca_int);
     double *G = SCRATCH(t, k * k, double);
     for (spca_int a = 0; a < k; a++) list[a] = a + p - k;
-    spca_status status = A->gram(A, k, k == p && chance(t, 50) ? NULL : list, NULL, NULL,
+    for (spca_int a = 0; m < k && a < k; a++) {
+        spca_int b = between(t, 0, a), at = list[a];
+        list[a] = list[b];
+        list[b] = at;
+    }
+    spca_status status = A->gram(A, m, k, m == p && chance(t, 50) ? NULL : list, NULL, NULL,
                                  SCRATCH(t, bytes / 8 + 1, double), G);
     CHECK(t, status == SPCA_OK);
     for (int by = 0; by < 2; by++) {
         operator_t B = *A;
         double *H = SCRATCH(t, k * k, double);
         B.run = by ? spca_pool_run : backwards;
-        status = B.gram(&B, k, list, NULL, NULL, SCRATCH(t, bytes / 8 + 1, double), H);
-        CHECK(t, status == SPCA_OK && memcmp(G, H, (size_t)(k * k) * sizeof *G) == 0);
+        status = B.gram(&B, m, k, list, NULL, NULL, SCRATCH(t, bytes / 8 + 1, double), H);
+        CHECK(t, status == SPCA_OK && memcmp(G, H, (size_t)(m * k) * sizeof *G) == 0);
     }
-    for (spca_int a = 0; a < k * k; a++) {
+    for (spca_int a = 0; a < m * k; a++) {
         const double *x = q->F + list[a / k] * A->n, *y = q->F + list[a % k] * A->n;
         double sum = 0;
         for (spca_int i = 0; i < A->n; i++) sum += x[i] * y[i];
