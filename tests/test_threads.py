@@ -5,6 +5,8 @@ import os
 import subprocess
 import sys
 import textwrap
+import threading
+import time
 import types
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -487,6 +489,27 @@ def test_tasks_in_threads_have_the_floating_point_modes_of_the_caller():
     modes = {"divide": "raise", "over": "ignore", "under": "raise", "invalid": "print"}
     with np.errstate(**modes):
         assert threads.in_threads(lambda item, report: np.geterr(), [0, 1, 2], 2) == [modes] * 3
+
+
+def test_tasks_before_the_one_that_ends_a_call_are_completed():
+    ended = threading.Event()
+
+    def task(item, report):
+        if item == 1:
+            report("end")
+            while True:
+                report()
+        assert ended.wait(10)
+        time.sleep(0.1)
+        report("late")
+        return item
+
+    def hears(message):
+        assert message == "end"
+        ended.set()
+        return True
+
+    assert threads.in_threads(task, [0, 1, 2], 2, hears) == [0]
 
 
 def test_info_of_threadpoolctl():

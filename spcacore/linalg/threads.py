@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
+from functools import partial
 from itertools import takewhile
 from queue import SimpleQueue
 from typing import Any, TypeVar
@@ -60,7 +61,8 @@ def in_threads(
 
     Loops inside of a task have no threads of their own: that would be more than there are cores. What the
     caller has set for itself, as by `np.errstate` of NumPy 2, holds in each.
-    Where `on_message` returns True, those that are not done by then are left out, and all after them.
+    Where `on_message` returns True, the tasks before the one that it heard are completed; of that one and all
+    after it, those that are not done by then are left out.
     """
     threads = min(threads, len(items))
     if threads <= 1:
@@ -73,26 +75,39 @@ def in_threads(
             if report.stop.is_set():
                 break
         return results
-    messages: SimpleQueue[Any] = SimpleQueue()
-    report = Report(messages.put)
+    messages: SimpleQueue[tuple[int, Any]] = SimpleQueue()
+    puts = [None if on_message is None else partial(_put, messages, place) for place in range(len(items))]
+    reports = [Report(put) for put in puts]
     with ThreadPoolExecutor(threads, initializer=_core.limit_own, initargs=(1,)) as pool:
         try:
-            futures = [pool.submit(copy_context().run, task, item, report) for item in items]
+            both = zip(items, reports, strict=True)
+            futures = [pool.submit(copy_context().run, task, item, report) for item, report in both]
             waiting = set(futures)
             while waiting:
                 done, waiting = wait(waiting, 0.05, FIRST_COMPLETED)
                 while on_message is not None and not messages.empty():
-                    if on_message(messages.get()) is True:
-                        report.stop.set()
-                        waiting = {future for future in waiting if not future.cancel()}
+                    place, message = messages.get()
+                    if on_message(message) is True:
+                        on_message = None
+                        _end(reports[place:])
+                        waiting -= {future for future in futures[place:] if future.cancel()}
                 for future in done:
-                    if not (report.stop.is_set() and _left_out(future)):
+                    if on_message is not None or not _left_out(future):
                         future.result()
         except BaseException:
-            report.stop.set()
+            _end(reports)
             pool.shutdown(cancel_futures=True)
             raise
     return [future.result() for future in takewhile(lambda future: not _left_out(future), futures)]
+
+
+def _put(messages: SimpleQueue[tuple[int, Any]], place: int, message: Any) -> None:
+    messages.put((place, message))
+
+
+def _end(reports: list[Report]) -> None:
+    for report in reports:
+        report.stop.set()
 
 
 def _left_out(future: Future[Any]) -> bool:
