@@ -20,6 +20,17 @@ settings.register_profile(
 settings.load_profile("repeatable")
 
 
+@pytest.fixture(scope="module")
+def few_starts():
+    """Refinement of several loadings from fewer random starts, where a test is about something else."""
+    from spcacore.models import many_starts
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(many_starts, "MANY_STARTS", 8)
+        patch.setattr(many_starts, "GENERATIONS", 3)
+        yield
+
+
 @pytest.fixture
 def interruptible():
     """Ctrl-C interrupts, here and in new processes, also where a shell in the background ignores it."""

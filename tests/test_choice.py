@@ -27,6 +27,8 @@ from spcacore.solvers.certificates import upper_bounds
 from spcacore.solvers.choosing import bounding
 from spcacore.solvers.refitting import refit
 
+pytestmark = pytest.mark.usefixtures("few_starts")
+
 pandas = optional("pandas")
 P = 9
 LABELS = np.array([0, 0, 1, 1, 1, 2, 3, 3, 4])

@@ -10,6 +10,8 @@ import spcacore
 from spcacore.operators.choice import Choice, knowledge
 from spcacore.solvers.unit_tree import UnitTree
 
+pytestmark = pytest.mark.usefixtures("few_starts")
+
 GROUPS = np.array([0, 0, 0, 1, 1, 2, 2, 3, 4, 4])
 P = len(GROUPS)
 SIGNS = np.array([1, 1, -1, 0, 1, -1, 0, 1, 1, 1])

@@ -33,6 +33,8 @@ from spcacore import (
 )
 from spcacore.models.priors import _square
 
+pytestmark = pytest.mark.usefixtures("few_starts")
+
 DTYPES = [np.float64, np.float32]
 ids = {"ids": lambda v: getattr(v, "__name__", None) or repr(v)}
 TOLERANCE = {np.float64: 1e-12, np.float32: 1e-4}

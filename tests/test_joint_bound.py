@@ -11,6 +11,8 @@ import spcacore
 from spcacore import explained_variance, optimality_bound, sparse_pca
 from spcacore.solvers import certificates
 
+pytestmark = pytest.mark.usefixtures("few_starts")
+
 PITPROPS = spcacore.datasets.load_pitprops().correlation
 
 
@@ -226,6 +228,13 @@ def test_sparse_pca_is_certified_jointly():
     plain = sparse_pca(X, 2, cardinality=3, certify=True)
     assert plain.joint_bound is None
     assert plain.joint_gap is None
+    A = np.eye(4)  # of which one group has more variables than the one that is found
+    A[1:, 1:] = 0.9
+    A[range(4), range(4)] = [2, 1, 1, 1]
+    options = {"groups": [0, 1, 1, 1], "start": "diagonal", "swaps": False, "certify": "jointly"}
+    result = sparse_pca(A, 1, cardinality=1, kind="covariance", **options)
+    assert result.explained_variance.sum() == pytest.approx(2)
+    assert result.joint_bound == pytest.approx(2.8)  # 1 + 2 (0.9)
     for wrong in ("together", 1, None):
         with pytest.raises((ValueError, TypeError), match="certify"):
             sparse_pca(X, 2, cardinality=3, certify=wrong)

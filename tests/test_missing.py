@@ -5,6 +5,8 @@ import pytest
 
 import spcacore
 
+pytestmark = pytest.mark.usefixtures("few_starts")
+
 FITS = {
     "tpower": lambda X, **o: spcacore.sparse_pca(X, 2, cardinality=4, **o),
     "one": lambda X, **o: spcacore.tpower(X, 4, **o),

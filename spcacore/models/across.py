@@ -302,6 +302,8 @@ def bounds_together(problem: Problem, found: list[Solution], settings: dict[str,
         sizes = (min(total - len(found) + 1, problem.p),) * len(found)
     elif support == "disjoint":
         sizes = settings["cardinality"][: len(found)]
+    elif problem.choice is not None and problem.choice.grouped:
+        sizes = tuple(problem.choice.most_variables(problem.choice.cardinality_of(x.index)) for x in found)
     orthogonal = support != "free" or settings["constraint"] == "orthogonal"
     out = joint_bounds(problem, sizes, orthogonal, relaxed, rows)
     op = problem.operator
