@@ -69,6 +69,22 @@ def noise(kind, rng):
     return np.triu(X) + np.triu(X, 1).T if kind == "graph" else X
 
 
+@pytest.mark.parametrize("exponent", [1000, -1000, 600, -600])
+def test_the_unit_of_normal_data_does_not_matter(exponent):
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((30, 1)) * 3 @ rng.standard_normal((1, 12)) + rng.standard_normal((30, 12))
+    for options in ({}, {"noise": 1.0}):
+        ref = cve(X, 3, kind="normal", **options)
+        if options:
+            options = {"noise": 2.0**exponent}
+        with np.errstate(all="raise"):
+            found = cve(np.ldexp(X, exponent), 3, kind="normal", **options)
+        assert found.chosen == ref.chosen == 1
+        np.testing.assert_allclose(found.statistic, ref.statistic, rtol=1e-12)
+        np.testing.assert_allclose(found.values, np.ldexp(ref.values, exponent), rtol=1e-12)
+        assert found.noise == pytest.approx(math.ldexp(ref.noise, exponent))
+
+
 @pytest.mark.parametrize("kind", ["counts", "graph", "normal", "few"])
 def test_statistics_of_noise_are_standard_normal(kind):
     """But for the first of counts, their mean: each split tests independent data."""

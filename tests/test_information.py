@@ -82,6 +82,23 @@ def test_stability_as_a_criterion_is_that_of_each_value():
     assert drawn_weights(30, "complementary", seed, None)(0).sum() == 15
 
 
+def test_a_penalty_that_leaves_no_component_has_the_agreement_of_a_blind_choice():
+    X = data(30, 20)
+    options = {"method": "gpower", "relative": False, "rng": 4}
+    with pytest.warns(RuntimeWarning, match="fewer than 1 component"):
+        found = spcacore.select_sparsity(
+            X, penalty=[1e6, 0.5], criterion="stability", n_resamples=6, **options
+        )
+    assert found.values.tolist() == [1e6, 0.5]  # the sparsest first
+    assert found.score[0] == 0
+    assert found.score[1] > 0
+    assert found.chosen == 0.5
+    with pytest.warns(RuntimeWarning), pytest.raises(ValueError, match="no component under these options"):
+        spcacore.stability(X, 1, penalty=1e6, n_resamples=6, **options)
+    with pytest.warns(RuntimeWarning), pytest.raises(ValueError, match="no component"):
+        spcacore.stability(np.ones((6, 3)), 1, cardinality=2, n_resamples=6)
+
+
 def test_progress_and_an_early_end():
     X, told = data(30, 20), []
     spcacore.select_sparsity(

@@ -288,6 +288,13 @@ def test_bad_input(X, y, options, error, message):
         np.testing.assert_array_equal(X, before)
 
 
+@pytest.mark.parametrize(("dtype", "size"), [(np.float64, 1e-310), (np.float32, 1e-40)])
+def test_scalings_beyond_the_number_range_are_refused(dtype, size):
+    X = (size * np.random.default_rng(1).normal(size=(12, 5))).astype(dtype)
+    with pytest.raises(ValueError, match=f"number range of {np.dtype(dtype)}; rescale X"):
+        sparse_lda(X, np.arange(12) % 2, cardinality=2)
+
+
 def test_bad_rows_for_prediction():
     result = sparse_lda(X0, Y0, cardinality=2)
     with pytest.raises(ValueError, match="X has shape"):

@@ -174,6 +174,17 @@ def test_extreme_loadings_and_starts():
                 np.testing.assert_allclose(D, deflate(A, np.sign(V0[:, 0]), method), atol=1e-11)
 
 
+@pytest.mark.parametrize(("size", "given"), [(1e300, np.inf), (1e-300, 0.0)])
+def test_strengths_of_pairs_beyond_the_number_range(size, given):
+    options = {"l1_bound": 1.5, "scale": False}
+    ref = spcacore.sparse_cca(X0, X0[:, ::-1] + X0[:, :1], 1, **options)
+    with pytest.warns(RuntimeWarning, match="strengths are beyond the number range"):
+        out = spcacore.sparse_cca(size * X0, size * (X0[:, ::-1] + X0[:, :1]), 1, **options)
+    assert out.strengths.tolist() == [given]
+    np.testing.assert_allclose(out.loadings_x, ref.loadings_x, atol=1e-9)
+    np.testing.assert_allclose(out.correlations, ref.correlations, atol=1e-12)
+
+
 @pytest.mark.parametrize(
     "call",
     [
@@ -182,6 +193,9 @@ def test_extreme_loadings_and_starts():
         lambda X: spcacore.pmd(X, 1.5),
         lambda X: spcacore.spca(X, 1, cardinality=K),
         lambda X: spcacore.ppca(X, 1),
+        lambda X: spcacore.sca(X, 1),
+        lambda X: spcacore.sma(X, 1),
+        lambda X: spcacore.sca_path(X, 1, [1.5]),
         lambda X: spcacore.oppca(X, 1),
         lambda X: spcacore.kernel_pca(X, 1, kernel="linear"),
         lambda X: spcacore.explained_variance(X, np.eye(P, 1)),

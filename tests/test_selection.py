@@ -254,6 +254,22 @@ def test_permutation_keeps_the_entries_of_each_column(sparse):
     assert abs(np.corrcoef(out.T)[np.triu_indices(20, 1)]).mean() < 0.3
 
 
+def test_permutations_do_not_depend_on_which_zeros_a_sparse_matrix_stores():
+    rng = np.random.default_rng(5)
+    X = scipy.sparse.random_array((20, 8), density=0.3, format="csr", rng=rng) * 9
+    stored = scipy.sparse.bsr_array(X, blocksize=(2, 4))
+    count = stored.nnz
+    for call in (
+        lambda X: (
+            spcacore.select_sparsity(X, cardinality=[2, 4], criterion="permutation", n_permutations=3).scores
+        ),
+        lambda X: spcacore.sparse_kmeans_gap(X, 2, [1.5, 2], n_permutations=2, n_init=2).permuted,
+        lambda X: spcacore.sparse_dissimilarity_gap(X, [1.5, 2], n_permutations=2).permuted,
+    ):
+        np.testing.assert_allclose(call(stored), call(X), rtol=1e-9)
+    assert stored.nnz == count > X.nnz
+
+
 def test_a_report_without_a_message_is_not_told():
     told = []
     report = Report(told.append)

@@ -109,6 +109,18 @@ def test_batches_of_every_estimator_that_depends_on_the_covariance_alone(X, mode
     assert model.n_samples_seen_ == n
 
 
+@pytest.mark.parametrize(("n", "weight"), [(10, None), (9, [1, 2] * 4 + [1]), (13, [1, 0] * 6 + [1])])
+def test_the_default_ridge_in_batches(X, n, weight):
+    """By samples and by variables that are not excluded; eight of twelve."""
+    Y, w = X[:n], None if weight is None else np.array(weight)
+    model = SPCA(2, cardinality=3, exclude=[0, 1, 2, 11])
+    for rows in (slice(0, 7), slice(7, n)):
+        model.partial_fit(Y[rows], sample_weight=None if w is None else w[rows])
+    whole = SPCA(2, cardinality=3, exclude=[0, 1, 2, 11]).fit(Y if w is None else np.repeat(Y, w, axis=0))
+    assert model.result_.ridge == pytest.approx(whole.result_.ridge)
+    np.testing.assert_allclose(model.components_, whole.components_, atol=1e-7)
+
+
 @pytest.mark.parametrize("model", [m for m in IN_BATCHES if not isinstance(m, StructuredPCA)], ids=repr)
 def test_weights_of_batches_are_repeated_rows(X, model):
     weight = np.random.default_rng(1).integers(0, 4, len(X))

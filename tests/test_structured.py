@@ -470,11 +470,13 @@ def test_callback_and_iterations():
     oppca(X0, 2, callback=seen.append)
     assert [s.component for s in seen if s.value is not None] == [0, 1]
 
-    def enough(progress):
-        if progress.component == 1:
+    def enough(progress, component=1):
+        if progress.component == component:
             raise StopIteration
 
     assert oppca(X0, 3, callback=enough).n_components == 1
+    none = oppca(X0, 3, callback=lambda progress: enough(progress, 0))
+    assert (none.n_components, none.noise_variance) == (0, pytest.approx(X0.var(axis=0).mean()))
     with pytest.warns(RuntimeWarning, match="component 0, 1 not|components 0, 1 not"):
         assert not oppca(X0, 2, max_iter=1, tol=0).converged.any()
     with warnings.catch_warnings():

@@ -1,5 +1,6 @@
 """Weights of samples, and given vectors for center and scale, against repeated rows and NumPy."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -158,6 +159,19 @@ def test_components_of_repeated_rows_under_every_deflation(layout, deflation):
     np.testing.assert_allclose(first.extend(stored(X, layout), 1).loadings, all_.loadings, atol=1e-8)
     rows = some.transform(X)  # of the rows themselves
     np.testing.assert_allclose(rows, (X - np.average(X, axis=0, weights=w)) @ all_.loadings, atol=1e-8)
+
+
+@pytest.mark.parametrize("w", [[1, 2, 3, 1, 2], [1, 1, 0, 1, 0]])
+def test_the_default_ridge_counts_weights(w):
+    """Five rows stand for nine samples of seven columns, or for three of four."""
+    X = np.random.default_rng(1).normal(size=(5, 7 if sum(w) > 5 else 4))
+    one, all_ = (
+        spcacore.spca(X, 2, cardinality=3, sample_weight=w),
+        spcacore.spca(np.repeat(X, w, 0), 2, cardinality=3),
+    )
+    assert math.isinf(one.ridge) == (sum(w) < X.shape[1])
+    assert one.ridge == pytest.approx(all_.ridge)
+    np.testing.assert_allclose(one.explained_variance, all_.explained_variance, rtol=1e-6)
 
 
 @pytest.mark.parametrize("layout", ["C", "F", "csr", "csc", "blocks"])

@@ -6,7 +6,6 @@ One pair after another, by penalized matrix decomposition (cca_pmd.py) or as a g
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -347,11 +346,16 @@ def sparse_cca(
         for side, s in (([f.u for f in found], x), ([f.v for f in found], y))
     ]
     own = [scores(M, V, s.mean, s.scale) for M, V, s in zip((X, Y), loadings, sides, strict=True)]
-    unit = math.ldexp(1.0, x.exponent + y.exponent) if method == "pmd" else 1.0
+    strengths = np.array([f.strength for f in found])
+    if method == "pmd":
+        with np.errstate(over="ignore", under="ignore"):
+            inside, strengths = strengths, np.ldexp(strengths, x.exponent + y.exponent)
+        if not np.isfinite(strengths).all() or ((strengths == 0) & (inside > 0)).any():
+            warn("strengths are beyond the number range, and given as inf or 0: rescale X or Y")
     return SparseCCAResult(
         loadings_x=loadings[0], loadings_y=loadings[1], scores_x=own[0], scores_y=own[1],
         correlations=np.array(correlations),
-        strengths=np.array([f.strength for f in found]) * unit,
+        strengths=strengths,
         cardinality_x=np.count_nonzero(loadings[0], axis=0),
         cardinality_y=np.count_nonzero(loadings[1], axis=0),
         mean_x=x.mean, mean_y=y.mean, scale_x=x.scale, scale_y=y.scale,

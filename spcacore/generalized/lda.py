@@ -323,8 +323,13 @@ def sparse_lda(
     centroids = apart @ scalings
     with np.errstate(over="ignore", under="ignore"):
         back = np.ldexp(1.0, data.exponent)
+        given = (scalings / back).astype(data.dtype)
+        if not np.isfinite(given).all():
+            raise ValueError(
+                f"X varies so little that scalings exceed the number range of {data.dtype}; rescale X"
+            )
         return SparseLDAResult(
-            loadings=found.loadings, scalings=(scalings / back).astype(data.dtype), values=found.values,
+            loadings=found.loadings, scalings=given, values=found.values,
             upper_bound=found.upper_bound, cardinality=found.cardinality, classes=classes,
             priors=proportions, means=(means * back).astype(data.dtype),
             mean=(mean * back).astype(data.dtype), centroids=centroids, metric=metric, shrinkage=coefficient,

@@ -141,10 +141,11 @@ def spca(
     penalty : float or sequence of r floats
         Instead of `cardinality`: the penalty on the l1 norms, at least 0, in the units of X'X.
     ridge : float, optional
-        At least 0, in the units of X'X. Default: ``numpy.inf`` for data with fewer rows than columns, else
-        1e-6 of the mean of the diagonal of X'X. With an infinite ridge the elastic nets are soft thresholds
-        of `X'X v_j`, and `-2 Tr(V'X'XB) + sum_j ||b_j||^2 + sum_j penalty_j ||b_j||_1` is minimized. The
-        authors advise this for p >> n, where a small ridge fits the few rows instead of the directions.
+        At least 0, in the units of X'X. Default: ``numpy.inf`` for data of fewer samples than columns, where
+        weights count samples, else 1e-6 of the mean of the diagonal of X'X. With an infinite ridge the
+        elastic nets are soft thresholds of `X'X v_j`, and
+        `-2 Tr(V'X'XB) + sum_j ||b_j||^2 + sum_j penalty_j ||b_j||_1` is minimized. The authors advise this
+        for p >> n, where a small ridge fits the few rows instead of the directions.
     start : array-like of shape (p, r), optional
         Where V starts, instead of the leading principal components.
     max_iter : int, default 1000
@@ -496,7 +497,7 @@ def _ridge(problem: Problem, ridge: Any) -> float:
         ridge = number(ridge, "ridge", 0)
         return ridge if ridge == math.inf else min(_to_operator_units(problem, ridge), LARGEST_RIDGE)
     p = problem.n_variables
-    if problem.n_samples is not None and problem.n_samples < p:
+    if problem.n_samples is not None and problem.degrees + 1 < p:
         return math.inf
     if problem.diagonal is None:
         raise ValueError("ridge must be given: an operator does not provide the mean of the diagonal of X'X")

@@ -26,7 +26,7 @@ from ..linalg.orthogonal import inverse_root, orthonormal, polar_factor
 from ..operators.degrees import degree_problem, row_shift
 from ..operators.inputs import as_problem
 from ..operators.leading import cheap_dense_shares, leading_vectors, negligible
-from ..operators.problem import Problem
+from ..operators.problem import Problem, warn_out_of_range
 from ..operators.transform import fitted_scores
 from ..progress import Callback, Progress
 from ..solvers.parameters import shared_parameters
@@ -420,9 +420,12 @@ def _problem(
     if has_only_products(X):
         raise TypeError("X must be an array or a sparse matrix; the total variance of an operator is unknown")
     if not isinstance(scale, str):
-        return as_problem(
+        problem = as_problem(
             X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, missing=missing
         )
+        assert problem.diagonal is not None
+        warn_out_of_range(problem.diagonal.sum(), problem.total_variance)
+        return problem
     check_choice(kind, "kind", ("data", "covariance"))
     if scale != "degree":
         raise ValueError(f"scale must be True, False or 'degree', not {scale!r}")

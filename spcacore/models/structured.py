@@ -85,7 +85,7 @@ class StructuredPCAResult(LoadingsResult):
     scores : ndarray of shape (n, r) or None
         The scores x of the samples; None for a covariance.
     noise_variance, noise_variances : float and ndarray of shape (r,)
-        s2 after the last and after each component, in the units of the covariance.
+        s2 after the last (without any, of all the data) and after each component, in units of the covariance.
     explained_variance : ndarray of shape (r,)
         Additional variance of each loading given the earlier ones (`explained_variance`, "cumulative").
     explained_variance_ratio : ndarray of shape (r,)
@@ -532,7 +532,7 @@ def _result(
         loadings[:, t] = (c.m / np.linalg.norm(c.m)).astype(op.dtype)
     variances = operator_variances(problem, loadings.astype(np.float64), "cumulative")
     assert problem.diagonal is not None
-    explained = np.asarray(problem.in_units(variances))
+    explained, total = np.asarray(problem.in_units(variances)), float(problem.total_variance or 0.0)
     warn_out_of_range(variances, explained)
     noises = np.array([float(problem.in_units(c.noise)) for c in components])
     result = StructuredPCAResult(
@@ -541,11 +541,11 @@ def _result(
         posterior_precision=np.array([c.a for c in components]),
         posterior_trace=np.array([c.trace for c in components]),
         scores=None,
-        noise_variance=float(noises[-1]) if r else math.nan,
+        noise_variance=float(noises[-1] if r else total * (n - 1) / (n * problem.n_variables)),
         noise_variances=noises,
         explained_variance=explained,
         explained_variance_ratio=variances / float(problem.diagonal.sum()),
-        total_variance=float(problem.total_variance or 0.0),
+        total_variance=total,
         free_energy=tuple(c.free_energy for c in components),
         gain=np.array([c.gain for c in components]),
         cardinality=np.array([np.count_nonzero(v) for v in loadings.T], np.intp),

@@ -13,12 +13,15 @@ __dir__ = __all__.copy
 
 
 def permuted_columns(X: Any, generator: np.random.Generator) -> Any:
-    """The entries of each column in a random order."""
+    """The entries of each column in a random order, the same for each format of a sparse matrix."""
     if not is_sparse(X):
         return generator.permuted(X, axis=0)
     from scipy.sparse import csc_array
 
     X = X.tocsc()
+    if not X.data.all():  # which zeros are stored must not decide
+        X = X.copy()
+        X.eliminate_zeros()
     indices, n = np.empty_like(X.indices), X.shape[0]
     for start, end in zip(X.indptr[:-1], X.indptr[1:], strict=True):
         indices[start:end] = generator.choice(n, end - start, replace=False)

@@ -368,7 +368,7 @@ def _chosen_value(
         problem = plan.problem.unscreened()
         score = np.array([schwarz_criterion(problem, unit_columns(result.loadings)) for result in path])
     elif criterion == "stability":
-        score = _agreements(plan, n_resamples, n_jobs, progress)
+        score = _agreements(plan, path, n_resamples, n_jobs, progress)
     elif criterion == "cv":
         scores = _folds(plan, n_folds, n_repeats, threads, progress)
         score, error = scores.mean(axis=0), _error_of_folds(scores, n_folds)
@@ -513,9 +513,7 @@ def _permutations(plan: Plan, count: int, threads: int, progress: ProgressCounte
     """Shares of X as it is and after all permutations, or those done where the callback ends it."""
     done = np.empty(0) if progress.ended else plan.permuted(count, threads, progress)
     if len(done) < 3:
-        raise RuntimeError(
-            "the callback ended the selection before two permutations were done: nothing is chosen"
-        )
+        raise RuntimeError("the callback ended the selection before two permutations: nothing is chosen")
     return done
 
 
@@ -527,19 +525,20 @@ def _refuse_likelihood(plan: Plan) -> None:
         raise TypeError("X must have entries for criterion='bic'; an operator offers only products")
 
 
-def _agreements(plan: Plan, n_resamples: int, n_jobs: int, progress: ProgressCounter) -> Array:
-    """Of half-samples with each other, averaged over components, of each value."""
-    scores = []
-    for i, value in enumerate(plan.values.tolist()):
+def _agreements(plan: Plan, path: SparsityPath, count: int, n_jobs: int, progress: ProgressCounter) -> Array:
+    """Of half-samples with each other, averaged over components, of each value; 0 where there are none."""
+    score = np.zeros(len(plan.values))
+    for i, (value, result) in enumerate(zip(plan.values.tolist(), path.results, strict=False)):
         if progress.ended:
             break
-        options: dict[str, Any] = {plan.parameter: plan.given(i)} | plan.options
-        found = stability(plan.X, plan.r, n_resamples=n_resamples, n_jobs=n_jobs, rng=plan.seed, **options)
-        scores.append(float(found.agreement.mean()))
+        if result.loadings.any():
+            options: dict[str, Any] = {plan.parameter: plan.given(i)} | plan.options
+            found = stability(plan.X, plan.r, n_resamples=count, n_jobs=n_jobs, rng=plan.seed, **options)
+            score[i] = found.agreement.mean()
         progress(value)
-    if len(scores) < len(plan.values):
-        raise RuntimeError("the callback ended the selection before all values were tried: nothing is chosen")
-    return np.array(scores)
+    else:
+        return score
+    raise RuntimeError("the callback ended the selection before all values were tried: nothing is chosen")
 
 
 def _error_of_folds(scores: Array, n_folds: int) -> Array:

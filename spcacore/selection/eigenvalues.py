@@ -36,6 +36,7 @@ from .._validation import (
     number,
     real_array,
 )
+from ..linalg.scaling import exponent_above, largest_magnitude
 from ..operators.sparse_format import canonical_arrays
 from ..progress import SelectionProgress
 from ..results import frame
@@ -212,16 +213,23 @@ def cross_validated_eigenvalues(
     n_splits, hook = integer(n_splits, "n_splits", 1), check_callback(callback)
     rows = _checked(X, kind)
     r = integer(n_components, "n_components", 1, min(rows.shape) - 1)
+    unit = 0
+    inside = noise
     if kind == "normal":
-        rows = rows - rows.mean(axis=0)
-        noise = _noise_of(rows) if noise is None else noise
-        if noise == 0:
+        unit = exponent_above(
+            max(largest_magnitude(rows), noise or 0.0)
+        )  # no product leaves the number range
+        rows = np.ldexp(rows, -unit)
+        rows -= rows.mean(axis=0)
+        inside = _noise_of(rows) if noise is None else math.ldexp(noise, -unit)
+        if inside == 0:
             raise ValueError("X has no noise: half of its singular values are 0; give noise")
+        noise = math.ldexp(inside, unit) if noise is None else noise
     seed = as_seed(rng)
     values, scores = [], []
     for i in range(n_splits):
-        one = _split_scores(rows, kind, r, share, noise, scale, np.random.default_rng([seed, 3, i]))
-        values.append(one[0])
+        one = _split_scores(rows, kind, r, share, inside, scale, np.random.default_rng([seed, 3, i]))
+        values.append(np.ldexp(one[0], unit))
         scores.append(one[1])
         if hook is not None and hook(SelectionProgress(i + 1, n_splits, i + 1)):
             break

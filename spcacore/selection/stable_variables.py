@@ -195,6 +195,8 @@ def stability(
     integer(n_components, "n_components", 1, least, f": that many rows has a resample of {n}")
     seed = as_seed(rng)
     refits = _refits(model, rows, n_components, Y, options, warm, seed)
+    if not refits.reference().any():
+        raise ValueError("X has no component under these options: no variable is chosen")
     weights = drawn_weights(n, resampling, seed, labels)
     batches = [range(i, min(i + refits.batch, n_resamples)) for i in range(0, n_resamples, refits.batch)]
     done = 0

@@ -324,7 +324,8 @@ class SPCA(Components):
         """Penalties are in the units of X'X, and A is that over the degrees of freedom."""
         n, degrees = running.n_rows, running.weight - 1
         own = {"penalty": _divided(self.penalty, degrees), "ridge": _divided(self.ridge, degrees)}
-        if self.ridge is None and n < len(A):
+        excluded = self._by_place(len(A), exclude=self.exclude)["exclude"]
+        if self.ridge is None and running.weight < len(A) - np.size(() if excluded is None else excluded):
             own["ridge"] = math.inf
         found = self._components(A, r, None, None, kind="covariance", center=True, **own)
         return replace(
