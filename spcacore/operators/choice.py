@@ -158,6 +158,10 @@ class Choice:
         """Of a support."""
         return self.cardinality(self.units(index))
 
+    def cardinality_with(self, index: Index) -> int:
+        """Of a support and what is included."""
+        return self.cardinality(np.union1d(self.units(index), np.flatnonzero(self.included)))
+
     def units(self, index: Index) -> Index:
         """The units that have some of these variables."""
         return np.unique(self.unit[index])
