@@ -575,6 +575,18 @@ def test_certificates_of_mixtures_hold(seed):
         assert best <= problem.in_units(bound) * (1 + 1e-12)
 
 
+def test_a_bound_counts_what_is_included_though_it_is_zero():
+    """Thresholding is rarely the best, so that the bound is not just what was found."""
+    for seed in range(60):
+        A, j = np.cov(np.random.default_rng(seed).standard_normal((6, 12))), seed % 6
+        A[j] = A[:, j] = 0
+        A[j, j] = 0.1
+        for k, groups in ((2, None), (3, None), (2, np.array([0, 0, 1, 2, 3, 3]))):
+            known = {"include": [j], "groups": groups}
+            result = components(A, "thresholding", cardinality=k, certify=True, **known)
+            assert optimum(A, k, **known) <= result.upper_bound[0] * (1 + 1e-9)
+
+
 def test_certificates_know_of_signs_and_of_what_is_included():
     A = np.full((6, 6), -0.15) + np.diag([1.15, 1.15, 1.15, 1.15, 1.15, 4])
     options = {"cardinality": 3, "kind": "covariance", "certify": True, "exclude": [5]}

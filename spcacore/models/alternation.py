@@ -415,7 +415,7 @@ def refine_all(
     if hook is not None and hook.ended:
         return [replace(x, converged=False) for x in found]
     choice = problem.choice
-    sizes = tuple(len(x.index) if choice is None else choice.cardinality_of(x.index) for x in found)
+    sizes = tuple(len(x.index) if choice is None else choice.cardinality_with(x.index) for x in found)
     if not any(isinstance(one, Share) for one in settings.get("cardinality", ())):
         sizes = settings.get("cardinality", sizes)[: len(found)]
     start = [(x.index, x.entries) for x in found]
@@ -448,8 +448,8 @@ def _certified(
     """With the objective of the deflated matrix, and an upper bound on it."""
     objective = state.objective(x.index, x.entries)
     size = len(x.index)
-    if problem.choice is not None and problem.choice.grouped:
-        size = problem.choice.most_variables(problem.choice.cardinality_of(x.index))
+    if problem.choice is not None and problem.choice.shapes:  # what is included counts though it is zero
+        size = problem.choice.most_variables(problem.choice.cardinality_with(x.index))
         if problem.choice.counts_variables and isinstance(asked, int):  # groups that fit may leave room
             size = asked
     bound = min(bound, *upper_bounds(problem, state, size).values())
