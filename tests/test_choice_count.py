@@ -1,12 +1,15 @@
 """Groups as a whole, where the cardinality counts their variables, against enumeration."""
 
 import itertools
+import math
 
 import numpy as np
 import pytest
 from test_choice import signed_optimum
 
 import spcacore
+from spcacore.models.prior_choice import chosen_support, log_supports
+from spcacore.models.priors import Isotropic, Spectral
 from spcacore.operators.choice import Choice, knowledge
 from spcacore.solvers.unit_tree import UnitTree
 
@@ -303,3 +306,86 @@ def test_methods_without_such_a_cardinality_refuse(method, sparsity, message, re
         spcacore.sparse_pca(
             covariance(0), 2, method=method, refine=refine, kind="covariance", **sparsity, **COUNTED
         )
+
+
+# ---- components with a prior
+
+
+def free_energy(K, r, S):
+    """The part of it that a support S decides."""
+    B = K[np.ix_(S, S)]
+    return r[S] @ np.linalg.solve(B, r[S]) - np.linalg.slogdet(B)[1]
+
+
+def full_sets(k, include=(), exclude=()):
+    """Sets of whole groups of at most k variables, to which no group can be added."""
+    allowed, size = set(GROUPS) - set(GROUPS[list(exclude)]), np.bincount(GROUPS)
+    for n in range(1, len(allowed) + 1):
+        for chosen in itertools.combinations(sorted(allowed), n):
+            room, others = k - size[list(chosen)].sum(), allowed - set(chosen)
+            feasible = room >= 0 and set(GROUPS[list(include)]) <= set(chosen)
+            if feasible and all(size[g] > room for g in others):
+                yield np.flatnonzero(np.isin(GROUPS, chosen))
+
+
+@pytest.mark.parametrize("mixture", MIXTURES)
+@pytest.mark.parametrize("kind", ["isotropic", "dense"])
+def test_supports_under_a_prior_have_room(mixture, kind):
+    rng, ratios, searched = np.random.default_rng(0), [], 0
+    for _ in range(60):
+        Z, r, a = rng.standard_normal((P, P)), 3 * rng.standard_normal(P), float(np.exp(rng.uniform(-2, 2)))
+        L = np.eye(P) if kind == "isotropic" else Z @ Z.T / P + 0.1 * np.eye(P)
+        prior = Isotropic(P) if kind == "isotropic" else Spectral.of(L)
+        choice = Choice.checked(
+            P, None, mixture.get("include"), mixture.get("exclude"), GROUPS, False, "variables"
+        )
+        k = int(rng.integers(4, 8))
+        values = {tuple(S): free_energy(a * np.eye(P) + L, r, S) for S in full_sets(k, **mixture)}
+        found = values[tuple(chosen_support(prior, choice, r, a, k))]
+        best, worst = max(values.values()), min(values.values())
+        ratios.append((found - worst) / (best - worst) if best > worst else 1)
+        searched += len(values) > 1
+    assert searched > 40
+    assert np.mean(np.array(ratios) > 1 - 1e-9) >= 0.75
+    assert np.mean(ratios) >= 0.95
+
+
+def test_supports_of_equal_size():
+    rng = np.random.default_rng(1)
+    choice = Choice.checked(P, None, [3], None, GROUPS, False, "variables")
+    S = np.flatnonzero(np.isin(GROUPS, [1, 3, 2]))
+    sizes = [3, 2, 1, 2]  # of the groups that are not included
+    ways = sum(sum(way) == 3 for n in range(5) for way in itertools.combinations(sizes, n))
+    assert log_supports(choice, S, 5) == pytest.approx(np.log(ways))
+    unit = rng.permutation(np.repeat(np.arange(300), 3))
+    choice = Choice.checked(900, None, None, None, unit, False, "variables")
+    groups = Choice.checked(900, None, None, None, unit, False)
+    S = np.flatnonzero(unit < 50)
+    assert log_supports(choice, S, 150) == pytest.approx(log_supports(groups, S, 50))
+    assert log_supports(groups, S, 50) == pytest.approx(np.log(float(math.comb(300, 50))))
+
+
+@pytest.mark.parametrize("mixture", MIXTURES)
+def test_components_under_a_prior(mixture):
+    X = np.random.default_rng(2).standard_normal((40, P)) @ np.diag(np.arange(3.0, 3 + P))
+    A = np.cov(X, rowvar=False)
+    result = spcacore.soppca(X, 2, [6, 4], **COUNTED, **mixture)
+    for v, k in zip(result.loadings.T, (6, 4), strict=True):
+        assert_feasible(v, k, **mixture)
+    assert result.explained_variance[0] <= optimum(A, 6, **mixture) * (1 + 1e-9)
+    assert result.explained_variance[0] >= 0.9 * optimum(A, 6, **mixture)
+    more = spcacore.soppca(X, 1, 6, **COUNTED, **mixture).extend(X, 1, cardinality=4)
+    np.testing.assert_array_equal(more.loadings, result.loadings)
+    same = spcacore.soppca(X, 1, 4, groups=np.arange(P) // 2, count="variables")
+    pairs = spcacore.soppca(X, 1, 2, groups=np.arange(P) // 2)
+    np.testing.assert_allclose(same.loadings, pairs.loadings)
+    np.testing.assert_allclose(same.gain, pairs.gain)
+
+
+def test_the_estimator_with_a_prior():
+    pytest.importorskip("sklearn")
+    X = np.random.default_rng(1).standard_normal((30, P))
+    model = spcacore.sklearn.StructuredPCA(2, cardinality=5, **COUNTED).fit(X)
+    np.testing.assert_array_equal(model.components_, spcacore.soppca(X, 2, 5, **COUNTED).loadings.T)
+    with pytest.raises(ValueError, match="count needs a cardinality, without which loadings are dense"):
+        spcacore.sklearn.StructuredPCA(2, count="variables").fit(X)

@@ -44,7 +44,7 @@ MODELS = {
     "oppca": Model("structured", options=("max_iter", "tol", "seed")),
     "soppca": Model(
         "structured", ("cardinality",), "cardinality", ("max_iter", "tol", "seed"),
-        choice=("include", "exclude", "groups"),
+        choice=("include", "exclude", "groups", "count"),
     ),
 }  # fmt: skip
 _FLAGS = {"cardinality": "-k/--cardinality"}
