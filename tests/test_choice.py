@@ -926,8 +926,8 @@ def _calls():
     X, Y = data(30), data(31)[:, :6]
     A = covariance(32)
 
-    def one(name, *arguments):
-        return lambda **known: getattr(spcacore, name)(X, *arguments, **known)
+    def one(name, *arguments, **options):
+        return lambda **known: getattr(spcacore, name)(X, *arguments, **options, **known)
 
     def method(name, **sparsity):
         return lambda **known: sparse_pca(X, 1, method=name, **sparsity, **known)
@@ -947,7 +947,7 @@ def _calls():
         "least_squares_component": method("least_squares", cardinality=3),
         "optimality_bound": one("optimality_bound", 3),
         "refine": lambda **known: spcacore.refine(A, begun, kind="covariance", max_iter=1, **known),
-        "spca": lambda **known: spcacore.spca(X, 1, penalty=1.0, **known), "soppca": one("soppca", 1, 3),
+        "spca": one("spca", 1, cardinality=3), "soppca": one("soppca", 1, 3),
         'sparse_cca, "pmd"': pairs(l1_bound=1.5),
         'sparse_cca, "generalized"': pairs(method="generalized", cardinality=2),
     }  # fmt: skip
