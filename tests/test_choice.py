@@ -36,7 +36,7 @@ METHODS = {
     "gpower": 1.5, "pmd": 1.7, "scotlass": 1.7,
 }  # fmt: skip
 SPARSITY = {"gpower": "penalty", "pmd": "l1_bound", "scotlass": "l1_bound"}
-CHOOSING = ["tpower", "greedy", "branch_and_bound", "thresholding", "gpower", "pmd"]
+CHOOSING = ["tpower", "greedy", "branch_and_bound", "thresholding", "dspca", "gpower", "pmd"]
 
 
 def data(seed, n=30, p=P):
@@ -779,12 +779,15 @@ def test_a_matrix_without_variance():
         ({"include": [9]}, r"indices are in \[0, 8\]"),
         ({"nonnegative": MIXED, "constraint": "orthogonal"}, "constraint cannot be met"),
         (
-            {"nonnegative": True, "refine": True, "method": "dspca"},
-            "nonnegative cannot be combined with dspca",
+            {"nonnegative": True, "refine": True, "method": "least_squares"},
+            "nonnegative cannot be combined with least_squares",
         ),
         ({"include": [0], "refine": True, "constraint": "orthogonal"}, "cannot be combined with include"),
-        ({"include": [0], "method": "dspca"}, "include cannot be combined with dspca.*'tpower'.*'greedy'"),
-        ({"groups": LABELS, "method": "dspca"}, "groups cannot be combined with dspca"),
+        (
+            {"include": [0], "method": "least_squares"},
+            "include cannot be combined with least_squares.*'tpower'.*'greedy'",
+        ),
+        ({"groups": LABELS, "method": "least_squares"}, "groups cannot be combined with least_squares"),
         (
             {"include": [0], "method": "greedy", "strategy": "backward"},
             "include requires strategy='forward'",
@@ -793,7 +796,10 @@ def test_a_matrix_without_variance():
             {"groups": LABELS, "method": "greedy", "strategy": "gradient"},
             "groups requires strategy='forward'",
         ),
-        ({"nonnegative": True, "method": "dspca"}, "nonnegative cannot be combined with dspca"),
+        (
+            {"nonnegative": True, "method": "least_squares"},
+            "nonnegative cannot be combined with least_squares",
+        ),
         ({"nonnegative": MIXED, "method": "branch_and_bound", "deflation": "generalized"}, "generalized"),
     ],
 )

@@ -162,7 +162,7 @@ def test_a_room_that_is_filled_in_part_is_no_less_than_any_groups():
 COUNTED = {"groups": GROUPS, "count": "variables"}
 
 
-@pytest.mark.parametrize("method", ["tpower", "greedy", "thresholding", "branch_and_bound"])
+@pytest.mark.parametrize("method", ["tpower", "greedy", "thresholding", "dspca", "branch_and_bound"])
 @pytest.mark.parametrize("mixture", MIXTURES)
 def test_components_have_room_and_bounds(method, mixture):
     for k in (4, 6):
@@ -295,7 +295,6 @@ def test_bounds_count_what_groups_may_have():
             {"l1_bound": 1.5},
             "count='variables' says what a cardinality counts; method 'pmd' takes l1_bound",
         ),
-        ("dspca", {"cardinality": 4}, "groups cannot be combined with dspca"),
         ("least_squares", {"cardinality": 4}, "groups cannot be combined with least_squares"),
         ("tpower", {"cardinality": 4, "support": "common"}, "leave groups out"),
     ],

@@ -311,9 +311,9 @@ def sparse_cca(
         named("x", lambda: knowledge(x_include, x_exclude, x_groups, x_nonnegative, x_count)),
         named("y", lambda: knowledge(y_include, y_exclude, y_groups, y_nonnegative, y_count)),
     )
-    for side, count in (("x", x_count), ("y", y_count)):
+    for name, count in (("x", x_count), ("y", y_count)):
         if method == "pmd" and count != "groups":
-            raise ValueError(f"{side}_count={count!r} says what a cardinality counts; 'pmd' takes l1_bound")
+            raise ValueError(f"{name}_count={count!r} says what a cardinality counts; 'pmd' takes l1_bound")
     sides = both_sides(X, Y, scale, known, sample_weight)
     x, y = sides
     if check_bool(certify, "certify"):

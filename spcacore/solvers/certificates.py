@@ -57,7 +57,7 @@ from .covariance_blocks import block_bound
 from .covariance_threshold import large_entries, threshold_bound
 from .joint_bound import most_together, relaxed_bound
 from .parameters import shared_parameters
-from .semidefinite import dual_bound
+from .semidefinite import dual_bound, shaped_bound
 
 __all__ = ["OptimalityBound", "bounds_without_search", "joint_bounds", "optimality_bound", "upper_bounds"]
 __dir__ = __all__.copy
@@ -204,6 +204,7 @@ def optimality_bound(
     sizes = per_component(
         cardinality, "cardinality", r, lambda value, name: Solver.check_sparsity(value, name, problem)
     )
+    asked = sizes[0]
     if problem.choice is not None:
         sizes = tuple(problem.choice.most_variables(k) for k in sizes)
     if constraint is not None:
@@ -216,7 +217,8 @@ def optimality_bound(
     else:
         bounds = upper_bounds(problem, DeflatedOperator.from_problem(problem), sizes[0])
         if relaxed:
-            bounds["relaxation"] = dual_bound(DeflatedOperator.from_problem(problem), sizes[0])
+            state = DeflatedOperator.from_problem(problem)
+            bounds["relaxation"] = min(dual_bound(state, sizes[0]), shaped_bound(state, asked))
     bounds = {name: float(problem.in_units(value)) for name, value in bounds.items()}
     which = min(bounds, key=lambda name: bounds[name])
     return OptimalityBound(bounds[which], which, bounds)
