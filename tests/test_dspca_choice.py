@@ -75,6 +75,10 @@ def test_the_relaxation_is_solved(known, k):
     assert x.value <= best * (1 + 1e-9)
     assert best <= x.upper_bound * (1 + 1e-9)
     assert x.value >= 0.95 * best
+    respected = {name: known[name] for name in known if name != "count"}
+    assert_feasible(x.loading, None if "count" in known else k, **respected)
+    bounds = spcacore.optimality_bound(A, k, kind="covariance", relaxation=True, **known).bounds
+    assert best * (1 - 1e-9) <= bounds["relaxation"] <= x.dual * 1.002  # solved to 0.001
     M = np.zeros((P, P))
     M[np.ix_(x.kept, x.kept)] = x.matrix
     assert np.linalg.eigvalsh(M)[0] >= -1e-9
@@ -184,6 +188,12 @@ def test_included_variables_alone():
     S = np.ix_([3, 5], [3, 5])
     np.testing.assert_allclose([x.value, x.dual], np.linalg.eigvalsh(A[S])[-1], rtol=1e-6)
     assert np.flatnonzero(x.loading).tolist() == [3, 5]
+
+
+def test_negative_loadings():
+    x, y = (dspca(covariance(7), 3, nonnegative=sign * np.ones(P), kind="covariance") for sign in (1, -1))
+    np.testing.assert_array_equal(y.loading, -x.loading)
+    assert y.loading.min() < 0
 
 
 def test_signs_that_no_other_entry_has():
