@@ -49,7 +49,7 @@ def relaxed(A, k=None, penalty=None, include=(), exclude=(), groups=None, nonneg
     members = {u: np.flatnonzero(groups == u) for u in np.unique(groups)}
     M, free = cp.Variable(A.shape, symmetric=True), [u for u in members if u not in inside]
     l1 = sum(
-        np.sqrt(size[u] * size[v]) * cp.norm(M[np.ix_(members[u], members[v])], "fro")
+        np.sqrt(size[u] * size[v]) * cp.norm2(cp.vec(M[np.ix_(members[u], members[v])], order="F"))
         for u, v in itertools.product(free, free)
         if u != v
     )

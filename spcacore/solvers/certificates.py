@@ -144,7 +144,8 @@ def optimality_bound(
     include, exclude, groups, nonnegative, count : optional
         As in `sparse_pca`; the bound is on loadings that respect them. Excluded variables and groups lower
         every bound: groups by the number of variables that they can have together. Included variables and
-        signs lower the bound of one component with up to 2000 variables.
+        signs lower the bound of one component with up to 2000 variables; "relaxation" is that of `dspca`
+        under what is known, with up to 500 variables that are not excluded.
     {standardization}
     relaxation : bool, default False
         Solve the semidefinite relaxation too; at most 2000 variables may remain in it, or 1000 in all for
