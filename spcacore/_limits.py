@@ -230,6 +230,7 @@ CHOICE_NODES, CHOICE_ORDER = 100, 40  # nodes of the tree that ends it, and vari
 KNAPSACK_CELLS = (
     2**18
 )  # groups times cardinality up to which the groups kept of a vector are the best that fit
+SHAPED_ORDER, SHAPED_CHECKS = 500, 10  # variables of a relaxation under groups or signs; steps between bounds
 SHAPED_NET_ROUNDS, SHAPED_NET_TOL = 1000, 1e-9  # sweeps of an elastic net by units, and where they end
 CCA_CHOICE_TURNS = 1000  # of values with signs of both sides, on given supports
 SIGNED_RATIOS = 100  # steps to the best ratio of given signs, which mostly takes some three

@@ -28,6 +28,14 @@ KNOWN = [
     {"x_nonnegative": SIGNS_X, "y_include": [1]},
     {"x_nonnegative": SIGNS_X, "y_nonnegative": SIGNS_Y, "x_groups": GROUPS_X},
 ]
+SETS_X, SETS_Y = np.array([0, 0, 0, 1, 1, 2, 3]), np.array([0, 1, 1, 2, 2, 2])
+COUNTED = [
+    {"x_groups": SETS_X, "x_count": "variables"},
+    {"x_groups": SETS_X, "x_count": "variables", "y_groups": SETS_Y, "y_count": "variables"},
+    {"x_groups": SETS_X, "x_count": "variables", "x_include": [5], "y_groups": SETS_Y, "y_count": "variables",
+     "y_exclude": [1, 2]},
+    {"x_groups": SETS_X, "x_count": "variables", "x_nonnegative": SIGNS_X, "y_nonnegative": True},
+]  # fmt: skip
 
 
 def both(seed, n=40):
@@ -51,9 +59,12 @@ def of(side, known):
 def supports(side, known, k):
     include, exclude, groups, _ = of(side, known)
     units = [u for u in np.unique(groups) if not np.isin(np.flatnonzero(groups == u), exclude).any()]
-    for some in combinations(units, k):
-        if set(groups[include]) <= set(some):
-            yield np.flatnonzero(np.isin(groups, some))
+    counted = f"{'xy'[side]}_count" in known
+    for n in range(1, len(units) + 1) if counted else [k]:
+        for some in combinations(units, n):
+            S = np.flatnonzero(np.isin(groups, some))
+            if set(groups[include]) <= set(some) and (not counted or len(S) <= k):
+                yield S
 
 
 def signed_optimum(C, Bx, By, sx, sy):
@@ -94,7 +105,9 @@ def assert_feasible(result, known, k=None):
             assert not v[exclude].any()
             assert (v * signs >= 0).all()
             assert not np.signbit(v[v == 0]).any()
-            assert k is None or len(set(groups[v != 0]) | set(groups[include])) <= k[side]
+            used = set(groups[v != 0]) | set(groups[include])
+            counted = f"{'xy'[side]}_count" in known
+            assert k is None or (np.isin(groups, [*used]).sum() if counted else len(used)) <= k[side]
             assert v[include].all() or signs.any()
 
 
@@ -118,6 +131,54 @@ def test_generalized_finds_nearly_the_optimum(known):
     assert max(ratios) <= 1 + 1e-8
     assert min(ratios) > 0.98
     assert max(ratios) > 1 - 1e-6
+
+
+@pytest.mark.parametrize("known", COUNTED)
+def test_variables_of_whole_groups_are_counted(known):
+    """Against all sets of groups that have room."""
+    ratios = []
+    for seed in range(2 if "x_nonnegative" in known else 8):
+        X, Y = both(40 + seed)
+        k = 3 + seed % 3, 2 + seed // 3
+        options = {"method": "generalized", "cardinality": k, "certify": True}
+        found = sparse_cca(X, Y, 1 if "y_exclude" in known else 2, **options, **known)
+        assert_feasible(found, known, k)
+        best = optimum(*matrices(X, Y), known, k)
+        assert best <= found.upper_bound[0] * (1 + 1e-9)
+        ratios.append(found.strengths[0] / best)
+    assert max(ratios) <= 1 + 1e-8
+    assert min(ratios) > 0.98
+    assert np.mean(np.array(ratios) > 1 - 1e-6) > 0.6
+
+
+@pytest.mark.parametrize(("swaps", "least"), [(False, 250), (True, 284)])
+def test_a_search_fills_the_room(swaps, least):
+    """Of one side, given the other: against all sets of groups that have room."""
+    unit = np.array([0, 0, 0, 1, 1, 2, 2, 3, 4, 5])
+    choice = Choice.checked(10, None, None, None, unit, False, "variables")
+    best = 0
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        F, g, k = rng.standard_normal((12, 10)), rng.standard_normal(10), 3 + seed % 4
+        pencil = Pencil(Form.of(np.outer(g, g)), Form.of(F.T @ F / 12), dtype=np.dtype(float))
+        B, g = pencil.B.block(np.arange(10)), g * pencil.unit
+        found = Chosen(pencil, choice, k).search(g, None, swaps)
+        assert len(found.index) <= k
+        sets = (np.flatnonzero(np.isin(unit, U)) for n in range(1, 7) for U in combinations(range(6), n))
+        values = [np.sqrt(g[S] @ np.linalg.solve(B[np.ix_(S, S)], g[S])) for S in sets if len(S) <= k]
+        assert found.objective <= max(values) * (1 + 1e-9)
+        best += found.objective >= max(values) * (1 - 1e-9)
+    assert best >= least
+
+
+def test_groups_of_one_size_are_counted_either_way():
+    X, Y = both(50)
+    groups = [0, 0, 1, 1, 2, 2]
+    options = {"method": "generalized", "x_groups": groups}
+    two = sparse_cca(X[:, :6], Y, cardinality=(2, 2), **options)
+    four = sparse_cca(X[:, :6], Y, cardinality=(4, 2), x_count="variables", **options)
+    np.testing.assert_array_equal(two.loadings_x, four.loadings_x)
+    np.testing.assert_array_equal(two.loadings_y, four.loadings_y)
 
 
 @pytest.mark.parametrize("known", KNOWN)
@@ -178,6 +239,11 @@ def test_signed_values_are_those_of_nonnegative_least_squares():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        (
+            {"method": "pmd", "x_count": "variables"},
+            "x_count='variables' says what a cardinality counts; 'pmd' takes l1_bound",
+        ),
+        ({"y_count": "units"}, "y_count must be one of 'groups', 'variables', not 'units'"),
         ({"x_include": [1], "x_exclude": [1]}, "variable 1 is in x_include and in x_exclude"),
         ({"y_include": [Q]}, "y_include has the index 6"),
         ({"y_nonnegative": [1, 1]}, "y_nonnegative has 2 signs for 6 variables"),

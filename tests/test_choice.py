@@ -38,7 +38,7 @@ METHODS = {
     "gpower": 1.5, "pmd": 1.7, "scotlass": 1.7,
 }  # fmt: skip
 SPARSITY = {"gpower": "penalty", "pmd": "l1_bound", "scotlass": "l1_bound"}
-CHOOSING = ["tpower", "greedy", "branch_and_bound", "thresholding", "gpower", "pmd"]
+CHOOSING = ["tpower", "greedy", "branch_and_bound", "thresholding", "dspca", "gpower", "pmd"]
 
 
 def data(seed, n=30, p=P):
@@ -577,6 +577,18 @@ def test_certificates_of_mixtures_hold(seed):
         assert best <= problem.in_units(bound) * (1 + 1e-12)
 
 
+def test_a_bound_counts_what_is_included_though_it_is_zero():
+    """Thresholding is rarely the best, so that the bound is not just what was found."""
+    for seed in range(60):
+        A, j = np.cov(np.random.default_rng(seed).standard_normal((6, 12))), seed % 6
+        A[j] = A[:, j] = 0
+        A[j, j] = 0.1
+        for k, groups in ((2, None), (3, None), (2, np.array([0, 0, 1, 2, 3, 3]))):
+            known = {"include": [j], "groups": groups}
+            result = components(A, "thresholding", cardinality=k, certify=True, **known)
+            assert optimum(A, k, **known) <= result.upper_bound[0] * (1 + 1e-9)
+
+
 def test_certificates_know_of_signs_and_of_what_is_included():
     A = np.full((6, 6), -0.15) + np.diag([1.15, 1.15, 1.15, 1.15, 1.15, 4])
     options = {"cardinality": 3, "kind": "covariance", "certify": True, "exclude": [5]}
@@ -769,12 +781,15 @@ def test_a_matrix_without_variance():
         ({"include": [9]}, r"indices are in \[0, 8\]"),
         ({"nonnegative": MIXED, "constraint": "orthogonal"}, "constraint cannot be met"),
         (
-            {"nonnegative": True, "refine": True, "method": "dspca"},
-            "nonnegative cannot be combined with dspca",
+            {"nonnegative": True, "refine": True, "method": "least_squares"},
+            "nonnegative cannot be combined with least_squares",
         ),
         ({"include": [0], "refine": True, "constraint": "orthogonal"}, "cannot be combined with include"),
-        ({"include": [0], "method": "dspca"}, "include cannot be combined with dspca.*'tpower'.*'greedy'"),
-        ({"groups": LABELS, "method": "dspca"}, "groups cannot be combined with dspca"),
+        (
+            {"include": [0], "method": "least_squares"},
+            "include cannot be combined with least_squares.*'tpower'.*'greedy'",
+        ),
+        ({"groups": LABELS, "method": "least_squares"}, "groups cannot be combined with least_squares"),
         (
             {"include": [0], "method": "greedy", "strategy": "backward"},
             "include requires strategy='forward'",
@@ -783,7 +798,10 @@ def test_a_matrix_without_variance():
             {"groups": LABELS, "method": "greedy", "strategy": "gradient"},
             "groups requires strategy='forward'",
         ),
-        ({"nonnegative": True, "method": "dspca"}, "nonnegative cannot be combined with dspca"),
+        (
+            {"nonnegative": True, "method": "least_squares"},
+            "nonnegative cannot be combined with least_squares",
+        ),
         ({"nonnegative": MIXED, "method": "branch_and_bound", "deflation": "generalized"}, "generalized"),
     ],
 )
@@ -916,8 +934,8 @@ def _calls():
     X, Y = data(30), data(31)[:, :6]
     A = covariance(32)
 
-    def one(name, *arguments):
-        return lambda **known: getattr(spcacore, name)(X, *arguments, **known)
+    def one(name, *arguments, **options):
+        return lambda **known: getattr(spcacore, name)(X, *arguments, **options, **known)
 
     def method(name, **sparsity):
         return lambda **known: sparse_pca(X, 1, method=name, **sparsity, **known)
@@ -937,7 +955,7 @@ def _calls():
         "least_squares_component": method("least_squares", cardinality=3),
         "optimality_bound": one("optimality_bound", 3),
         "refine": lambda **known: spcacore.refine(A, begun, kind="covariance", max_iter=1, **known),
-        "spca": lambda **known: spcacore.spca(X, 1, penalty=1.0, **known), "soppca": one("soppca", 1, 3),
+        "spca": one("spca", 1, cardinality=3), "soppca": one("soppca", 1, 3),
         'sparse_cca, "pmd"': pairs(l1_bound=1.5),
         'sparse_cca, "generalized"': pairs(method="generalized", cardinality=2),
     }  # fmt: skip

@@ -1,12 +1,17 @@
 """Groups as a whole, where the cardinality counts their variables, against enumeration."""
 
 import itertools
+import math
+import warnings
 
 import numpy as np
 import pytest
 from test_choice import signed_optimum
 
 import spcacore
+from spcacore.models.prior_choice import chosen_support, log_supports
+from spcacore.models.priors import Isotropic, Spectral
+from spcacore.models.shaped_net import ShapedNet
 from spcacore.operators.choice import Choice, knowledge
 from spcacore.solvers.unit_tree import UnitTree
 
@@ -159,7 +164,7 @@ def test_a_room_that_is_filled_in_part_is_no_less_than_any_groups():
 COUNTED = {"groups": GROUPS, "count": "variables"}
 
 
-@pytest.mark.parametrize("method", ["tpower", "greedy", "thresholding", "branch_and_bound"])
+@pytest.mark.parametrize("method", ["tpower", "greedy", "thresholding", "dspca", "branch_and_bound"])
 @pytest.mark.parametrize("mixture", MIXTURES)
 def test_components_have_room_and_bounds(method, mixture):
     for k in (4, 6):
@@ -292,7 +297,6 @@ def test_bounds_count_what_groups_may_have():
             {"l1_bound": 1.5},
             "count='variables' says what a cardinality counts; method 'pmd' takes l1_bound",
         ),
-        ("dspca", {"cardinality": 4}, "groups cannot be combined with dspca"),
         ("least_squares", {"cardinality": 4}, "groups cannot be combined with least_squares"),
         ("tpower", {"cardinality": 4, "support": "common"}, "leave groups out"),
     ],
@@ -305,3 +309,190 @@ def test_methods_without_such_a_cardinality_refuse(method, sparsity, message, re
         spcacore.sparse_pca(
             covariance(0), 2, method=method, refine=refine, kind="covariance", **sparsity, **COUNTED
         )
+
+
+# ---- components with a prior
+
+
+def free_energy(K, r, S):
+    """The part of it that a support S decides."""
+    B = K[np.ix_(S, S)]
+    return r[S] @ np.linalg.solve(B, r[S]) - np.linalg.slogdet(B)[1]
+
+
+def full_sets(k, include=(), exclude=()):
+    """Sets of whole groups of at most k variables, to which no group can be added."""
+    allowed, size = set(GROUPS) - set(GROUPS[list(exclude)]), np.bincount(GROUPS)
+    for n in range(1, len(allowed) + 1):
+        for chosen in itertools.combinations(sorted(allowed), n):
+            room, others = k - size[list(chosen)].sum(), allowed - set(chosen)
+            feasible = room >= 0 and set(GROUPS[list(include)]) <= set(chosen)
+            if feasible and all(size[g] > room for g in others):
+                yield np.flatnonzero(np.isin(GROUPS, chosen))
+
+
+@pytest.mark.parametrize("mixture", MIXTURES)
+@pytest.mark.parametrize("kind", ["isotropic", "dense"])
+def test_supports_under_a_prior_have_room(mixture, kind):
+    rng, ratios, searched = np.random.default_rng(0), [], 0
+    for _ in range(60):
+        Z, r, a = rng.standard_normal((P, P)), 3 * rng.standard_normal(P), float(np.exp(rng.uniform(-2, 2)))
+        L = np.eye(P) if kind == "isotropic" else Z @ Z.T / P + 0.1 * np.eye(P)
+        prior = Isotropic(P) if kind == "isotropic" else Spectral.of(L)
+        choice = Choice.checked(
+            P, None, mixture.get("include"), mixture.get("exclude"), GROUPS, False, "variables"
+        )
+        k = int(rng.integers(4, 8))
+        values = {tuple(S): free_energy(a * np.eye(P) + L, r, S) for S in full_sets(k, **mixture)}
+        found = values[tuple(chosen_support(prior, choice, r, a, k))]
+        best, worst = max(values.values()), min(values.values())
+        ratios.append((found - worst) / (best - worst) if best > worst else 1)
+        searched += len(values) > 1
+    assert searched > 40  # where there is a choice
+    assert np.mean(np.array(ratios) > 1 - 1e-9) >= (0.97 if kind == "isotropic" else 0.9)
+    assert np.mean(ratios) >= 0.95
+
+
+def test_supports_of_equal_size():
+    rng = np.random.default_rng(1)
+    choice = Choice.checked(P, None, [3], None, GROUPS, False, "variables")
+    S = np.flatnonzero(np.isin(GROUPS, [1, 3, 2, 0]))
+    sizes = [3, 2, 1, 2]  # of the groups that are not included
+    ways = sum(sum(way) == 6 for n in range(5) for way in itertools.combinations(sizes, n))
+    assert ways == 2
+    assert log_supports(choice, S, 8) == pytest.approx(np.log(ways))
+    unit = rng.permutation(np.repeat(np.arange(300), 3))
+    choice = Choice.checked(900, None, None, None, unit, False, "variables")
+    groups = Choice.checked(900, None, None, None, unit, False)
+    S = np.flatnonzero(unit < 50)
+    assert log_supports(choice, S, 150) == pytest.approx(log_supports(groups, S, 50))
+    assert log_supports(groups, S, 50) == pytest.approx(np.log(float(math.comb(300, 50))))
+
+
+@pytest.mark.parametrize("mixture", MIXTURES)
+def test_components_under_a_prior(mixture):
+    X = np.random.default_rng(2).standard_normal((40, P)) @ np.diag(np.arange(3.0, 3 + P))
+    A = np.cov(X, rowvar=False)
+    result = spcacore.soppca(X, 2, [6, 4], **COUNTED, **mixture)
+    for v, k in zip(result.loadings.T, (6, 4), strict=True):
+        assert_feasible(v, k, **mixture)
+    assert result.explained_variance[0] <= optimum(A, 6, **mixture) * (1 + 1e-9)
+    assert result.explained_variance[0] >= 0.9 * optimum(A, 6, **mixture)
+    more = spcacore.soppca(X, 1, 6, **COUNTED, **mixture).extend(X, 1, cardinality=4)
+    np.testing.assert_array_equal(more.loadings, result.loadings)
+    same = spcacore.soppca(X, 1, 4, groups=np.arange(P) // 2, count="variables")
+    pairs = spcacore.soppca(X, 1, 2, groups=np.arange(P) // 2)
+    np.testing.assert_allclose(same.loadings, pairs.loadings)
+    np.testing.assert_allclose(same.gain, pairs.gain)
+
+
+def test_the_estimator_with_a_prior():
+    pytest.importorskip("sklearn")
+    X = np.random.default_rng(1).standard_normal((30, P))
+    model = spcacore.sklearn.StructuredPCA(2, cardinality=5, **COUNTED).fit(X)
+    np.testing.assert_array_equal(model.components_, spcacore.soppca(X, 2, 5, **COUNTED).loadings.T)
+    with pytest.raises(ValueError, match="count needs a cardinality, without which loadings are dense"):
+        spcacore.sklearn.StructuredPCA(2, count="variables").fit(X)
+
+
+# ---- elastic nets
+
+
+@pytest.mark.parametrize("mixture", [*MIXTURES, {"nonnegative": SIGNS}])
+def test_thresholds_keep_what_is_largest_and_has_room(mixture):
+    """With an infinite ridge b is the best of its cardinality, given the direction that it gives."""
+    signs, known = mixture.get("nonnegative"), {k: v for k, v in mixture.items() if k != "nonnegative"}
+    for seed in range(6):
+        A, out = covariance(70 + seed), mixture.get("exclude", [])
+        A[out] = A[:, out] = 0
+        k = 4 + seed % 3
+        result = spcacore.spca(
+            A, 1, cardinality=k, ridge=np.inf, kind="covariance", tol=1e-12, **COUNTED, **mixture
+        )
+        x = result.loadings[:, 0]
+        assert_feasible(x, k, **known)
+        v = A @ x / np.linalg.norm(A @ x)
+        c = A @ v if signs is None else np.where(A @ v * signs < 0, 0, A @ v)
+        best = max(np.linalg.norm(c[S]) for S in full_sets(k, **known))
+        kept = np.where(x != 0, c, 0)
+        np.testing.assert_allclose(np.linalg.norm(kept), best, rtol=1e-9)
+        np.testing.assert_allclose(x, kept / np.linalg.norm(kept), atol=1e-7)
+        if signs is None:  # what is maximized is x'AAx
+            values = [np.linalg.eigvalsh((A @ A)[np.ix_(S, S)])[-1] for S in full_sets(k, **known)]
+            assert 0.9 * max(values) <= x @ A @ A @ x <= max(values) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("mixture", [*MIXTURES, {"nonnegative": SIGNS}])
+def test_an_elastic_net_has_room_and_is_solved(mixture):
+    """Of those groups that are in; and no other one has room, unless nothing is left to explain."""
+    signs, known = mixture.get("nonnegative"), {k: v for k, v in mixture.items() if k != "nonnegative"}
+    included = np.isin(GROUPS, GROUPS[list(mixture.get("include", ()))])
+    size, full = np.bincount(GROUPS), 0
+    for seed in range(12):
+        rng, A, k = np.random.default_rng(seed), covariance(80 + seed), 4 + seed % 4
+        choice = Choice.checked(
+            P, None, mixture.get("include"), mixture.get("exclude"), GROUPS,
+            False if signs is None else signs, "variables",
+        )  # fmt: skip
+        kept = choice.available
+        K, c = A[np.ix_(kept, kept)] + 1e-3 * np.eye(len(kept)), rng.standard_normal(len(kept))
+        b = np.zeros(P)
+        b[kept], level = ShapedNet(K, choice, kept).sparse(c, k, np.zeros(len(kept)), 0.0)
+        assert_feasible(b, k, **known)
+        assert signs is None or (b * signs >= 0).all()
+        used = np.unique(GROUPS[(b != 0) | included])
+        r = np.zeros(P)
+        r[kept] = c - K @ b[kept]
+        for g in used:
+            own = np.flatnonzero(g == GROUPS)
+            norm = np.linalg.norm(b[own])
+            slope = r[own] - (0 if included[own[0]] or norm == 0 else level * b[own] / norm)
+            if signs is not None:  # at zero the sign may not change
+                slope = np.where((b[own] == 0) & (slope * signs[own] < 0), 0, slope)
+            np.testing.assert_allclose(slope, 0, atol=1e-6)
+        room = k - size[used].sum()
+        others = [g for g in np.unique(GROUPS[kept]) if g not in used and size[g] <= room]
+        full += not others
+        if level == 0:
+            assert not others or signs is not None
+    assert full >= 9
+
+
+@pytest.mark.parametrize("mixture", [*MIXTURES, {"nonnegative": SIGNS}])
+@pytest.mark.parametrize("ridge", [None, np.inf])
+def test_elastic_nets_keep_to_the_room(mixture, ridge):
+    X = np.random.default_rng(3).standard_normal((40, P)) @ np.diag(np.arange(3.0, 3 + P))
+    X[:, :3] += 9 * X[:, [9]]
+    known = {k: v for k, v in mixture.items() if k != "nonnegative"}
+    options, pairs = {"ridge": ridge, "max_iter": 8}, np.arange(P) // 2
+    with warnings.catch_warnings(action="ignore"):
+        result = spcacore.spca(X, 2, cardinality=[4, 5], **options, **COUNTED, **mixture)
+        same = spcacore.spca(X, 2, cardinality=4, groups=pairs, count="variables", **options)
+        expected = spcacore.spca(X, 2, cardinality=2, groups=pairs, **options)
+    for v, k in zip(result.loadings.T, (4, 5), strict=True):
+        assert_feasible(v, k, **known)
+        assert v.any()
+    np.testing.assert_allclose(same.loadings, expected.loadings, atol=1e-6)
+
+
+def test_a_group_without_room_is_passed_over():
+    """The first group has the largest product, and four variables."""
+    A = np.diag([9.0, 9, 9, 9, 4, 4, 1])
+    A[:4, :4] += 5
+    groups = [0, 0, 0, 0, 1, 1, 2]
+    for ridge in (0.1, np.inf):
+        options = {"ridge": ridge, "kind": "covariance", "groups": groups, "count": "variables"}
+        with pytest.warns(RuntimeWarning, match="not converged in 1 iteration"):
+            result = spcacore.spca(A, 1, cardinality=3, start=np.ones((7, 1)), max_iter=1, **options)
+        x = result.loadings[:, 0]
+        assert np.flatnonzero(x).tolist() == [4, 5, 6]
+    with pytest.raises(ValueError, match="says what a cardinality counts; leave it out with a penalty"):
+        spcacore.spca(A, 1, penalty=1.0, **options)
+
+
+def test_estimators_of_elastic_nets_count():
+    pytest.importorskip("sklearn")
+    X = np.random.default_rng(1).standard_normal((30, P))
+    model = spcacore.sklearn.SPCA(1, cardinality=5, ridge=np.inf, **COUNTED).fit(X)
+    expected = spcacore.spca(X, 1, cardinality=5, ridge=np.inf, **COUNTED)
+    np.testing.assert_array_equal(model.components_, expected.loadings.T)

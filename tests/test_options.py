@@ -113,6 +113,8 @@ BAD = {
     ),
     **named([3, "abc", [1, 2], np.ones((3, 4)), object(), {"x1": 1}], "groups x_groups y_groups"),
     "count": WORD,
+    "x_count": WORD,
+    "y_count": WORD,
     "mask": [np.ones(2, bool), "mask", np.ones((3, 3)), 5],
     "shape": [(), (0,), (2, -1), (2.5,), "34", None, (True,), 1.5],
 }

@@ -207,6 +207,7 @@ def _add_certify(commands: Any) -> None:
         "--seed", metavar="N", type=_at_least(0), help="seed of random choices (default: fixed)"
     )
     _add_matrix(what)
+    _add_choice(certify.add_argument_group("what is known of the variables"), "no negative loadings")
     _add_reading(certify)
     _add_writing(certify, None)
 
@@ -320,25 +321,10 @@ def _add_search(group: Any) -> None:
     group.add_argument(
         "--seed", metavar="N", type=_at_least(0), help="seed of random choices (default: fixed)"
     )
-    group.add_argument(
-        "--include", metavar="NAMES", type=_names, help="variables that every component has: --include a,b"
+    _add_choice(
+        group,
+        "no negative loadings: " + ", ".join([*(name for name in SOLVERS if SOLVERS[name].chooses), "spca"]),
     )
-    group.add_argument("--exclude", metavar="NAMES", type=_names, help="variables that no component has")
-    group.add_argument(
-        "--groups", metavar="FILE",
-        help="the group of each variable, one per line: a group is in or out as a whole, and -k counts "
-        "groups",
-    )  # fmt: skip
-    group.add_argument(
-        "--count", choices=COUNTS,
-        help="what -k counts where there are groups (default: groups); variables: whole groups, of at most "
-        "so many variables together",
-    )  # fmt: skip
-    group.add_argument(
-        "--nonnegative", action="store_true",
-        help="no negative loadings: "
-        + ", ".join([*(name for name in SOLVERS if SOLVERS[name].chooses), "spca"]),
-    )  # fmt: skip
     group.add_argument(
         "--strategy", choices=("forward", "gradient", "backward", "bidirectional", "projection", "exact"),
         help="greedy, least_squares: how variables are added or removed (default: forward for greedy, "
@@ -353,6 +339,24 @@ def _add_search(group: Any) -> None:
         type=_tolerance,
         help="branch_and_bound, and exact least_squares: seconds for each component",
     )
+
+
+def _add_choice(group: Any, nonnegative: str) -> None:
+    group.add_argument(
+        "--include", metavar="NAMES", type=_names, help="variables that every component has: --include a,b"
+    )
+    group.add_argument("--exclude", metavar="NAMES", type=_names, help="variables that no component has")
+    group.add_argument(
+        "--groups", metavar="FILE",
+        help="the group of each variable, one per line: a group is in or out as a whole, and -k counts "
+        "groups",
+    )  # fmt: skip
+    group.add_argument(
+        "--count", choices=COUNTS,
+        help="what -k counts where there are groups (default: groups); variables: whole groups, of at most "
+        "so many variables together",
+    )  # fmt: skip
+    group.add_argument("--nonnegative", action="store_true", help=nonnegative)
 
 
 def _names(text: str) -> list[str]:

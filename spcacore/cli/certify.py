@@ -14,6 +14,7 @@ from .._rendering import gap, percent, significant
 from .._types import Definition
 from .._validation import as_seed
 from ..models.variance import explained_variance
+from ..operators.choice import Choice, knowledge
 from ..operators.deflation import DEFLATIONS, DeflatedOperator, Deflation
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
@@ -43,15 +44,16 @@ def run(args: argparse.Namespace) -> None:
     if args.relaxation is not None and (args.exact or args.loadings is not None):
         raise UserError("argument --relaxation: requires -k/--cardinality and not --exact")
     task = Task(args)
+    choice = task.choice() | ({"nonnegative": True} if args.nonnegative else {})
     if args.loadings is None:
-        _certify_cardinalities(task)
+        _certify_cardinalities(task, choice)
     else:
-        _certify_loadings(task)
+        _certify_loadings(task, choice)
 
 
-def _certify_cardinalities(task: Task) -> None:
+def _certify_cardinalities(task: Task, choice: dict[str, Any]) -> None:
     """How much variance a component of each cardinality can have, and how much the best one found has."""
-    args, found = task.args, []
+    args, found, treatment = task.args, [], task.treatment | choice
     cardinalities = task.sparsity("cardinality", args.cardinality)
     relaxation = task.p <= COMMAND_RELAXATION_ORDER if args.relaxation is None else args.relaxation
     with task.work() as progress:
@@ -61,17 +63,14 @@ def _certify_cardinalities(task: Task) -> None:
             if args.exact:
                 x: Any = branch_and_bound(
                     task.matrix, k, time_limit=args.time_limit, rng=args.seed,
-                    callback=lambda told: progress(f"{told.n_iter} nodes"), **task.treatment,
+                    callback=lambda told: progress(f"{told.n_iter} nodes"), **treatment,
                 )  # fmt: skip
                 bounds = {"branch and bound": x.upper_bound}
             else:
-                best = optimality_bound(task.matrix, k, relaxation=relaxation, **task.treatment)
+                best = optimality_bound(task.matrix, k, relaxation=relaxation, **treatment)
                 bounds = best.bounds
                 x = tpower(
-                    task.matrix,
-                    k,
-                    callback=lambda state: progress(f"iteration {state.n_iter}"),
-                    **task.treatment,
+                    task.matrix, k, callback=lambda state: progress(f"iteration {state.n_iter}"), **treatment
                 )
                 x = replace(x, upper_bound=max(best.upper_bound, x.value))
             found.append((k, bounds, x))
@@ -107,7 +106,7 @@ def _certify_cardinalities(task: Task) -> None:
     task.last_line("certified")
 
 
-def _certify_loadings(task: Task) -> None:
+def _certify_loadings(task: Task, choice: dict[str, Any]) -> None:
     """What given loadings explain, and how far each may be from the best of its cardinality in its turn."""
     args = task.args
     V = read_loadings(args.loadings, task.names, args.source)
@@ -115,7 +114,12 @@ def _certify_loadings(task: Task) -> None:
     deflation = args.deflation or "projection"
     with task.work() as progress:
         variances = {name: explained_variance(task.matrix, V, name, **task.treatment) for name in DEFINITIONS}
-        problem = as_problem(task.matrix, **task.treatment)
+        known = knowledge(
+            choice.get("include"), choice.get("exclude"), choice.get("groups"),
+            choice.get("nonnegative", False), choice.get("count", "groups"),
+        )  # fmt: skip
+        problem = as_problem(task.matrix, choice=known, **task.treatment)
+        _check_loadings(V, problem.choice, task)
         values, bounds = _bounds_in_turn(problem, V, DEFLATIONS[deflation], args, progress)
     total = problem.total_variance
     gaps = [max(0.0, 1 - v / b) if b > 0 else 0.0 for v, b in zip(values, bounds, strict=True)]
@@ -153,6 +157,20 @@ def _certify_loadings(task: Task) -> None:
     task.last_line("certified")
 
 
+def _check_loadings(V: NDArray[Any], choice: Choice | None, task: Task) -> None:
+    """Refuse loadings that a bound on others does not bound."""
+    for t, v in enumerate(V.T if choice is not None else ()):
+        assert choice is not None
+        wrong = np.flatnonzero(choice.excluded & (v != 0))
+        if len(wrong):
+            raise UserError(f"argument --exclude: component {t + 1} of {task.args.loadings} has "
+                            f"{task.names[wrong[0]]!r}")  # fmt: skip
+        if choice.signs is not None and (v > 0).any() and (v < 0).any():
+            raise UserError(
+                f"argument --nonnegative: component {t + 1} of {task.args.loadings} has both signs"
+            )
+
+
 def _bounds_in_turn(
     problem: Problem, V: NDArray[Any], deflation: Deflation, args: argparse.Namespace, progress: ProgressLine
 ) -> tuple[list[float], list[float]]:
@@ -168,18 +186,20 @@ def _bounds_in_turn(
         index = np.flatnonzero(v)
         value = np.ascontiguousarray(v[index] / np.linalg.norm(v[index]), problem.operator.dtype)
         variance = state.objective(index, value)
+        k = len(index) if problem.choice is None else problem.choice.cardinality_with(index)
         if args.exact:
             solver = BranchAndBound.from_options(problem, time_limit=args.time_limit)
             hook = lambda n: progress(f"{n} nodes")  # noqa: E731
             seed = [as_seed(args.seed), t]
-            proof = solve_to_optimality(problem, state, len(index), solver, seed, hook)
+            proof = solve_to_optimality(problem, state, k, solver, seed, hook)
             bound = variance if proof is None else proof.upper
             if proof is not None and proof.complete:
                 level = proof.found.objective
                 rounding = 64 * float(np.finfo(problem.operator.dtype).eps)
                 bound = variance if variance >= level * (1 - rounding) else level
         else:
-            bound = min(upper_bounds(problem, state, len(index)).values())
+            most = k if problem.choice is None else problem.choice.most_variables(k)
+            bound = min(upper_bounds(problem, state, most).values())
         values.append(float(problem.in_units(variance)))
         bounds.append(float(problem.in_units(max(bound, variance))))
         state = state.deflate(index, value, lambda index: problem.noise(index, deflation.first_order))

@@ -73,13 +73,15 @@ examples:
 CERTIFY_DESCRIPTION = """\
 Compute an upper bound on the variance that any component of K variables can explain, whatever the method,
 and compare it with the best component found. With --loadings, print what given loadings explain, and how far
-each may be from the best one of as many variables, once the earlier loadings are removed.
+each may be from the best one of as many variables, once the earlier loadings are removed. What you know of
+the variables restricts the components that are compared.
 """
 CERTIFY_EXAMPLES = """\
 examples:
   spcacore certify data.csv -k 10
   spcacore certify data.csv -k 5:9 --exact --time-limit 60    search all supports, for at most a minute each
   spcacore certify data.csv --loadings loadings.csv           loadings that `spcacore fit data.csv -o` wrote
+  spcacore certify data.csv -k 10 --exclude a,b --nonnegative         components without a, b and minus signs
 """
 TRANSFORM_DESCRIPTION = """\
 Multiply the samples in FILE by loadings that `spcacore fit -o` has saved, and print the scores as CSV.

@@ -36,7 +36,7 @@ class Model:
 MODELS = {
     "spca": Model(
         "elastic_net", ("cardinality", "penalty"), "cardinality", ("ridge", "max_iter", "tol", "nonnegative"),
-        choice=("include", "exclude", "groups"),
+        choice=("include", "exclude", "groups", "count"),
     ),
     "sca": Model("rotated", ("l1_bound",)),
     "sma": Model("rotated", ("l1_bound", "sample_l1_bound"), covariance=False),
@@ -44,7 +44,7 @@ MODELS = {
     "oppca": Model("structured", options=("max_iter", "tol", "seed")),
     "soppca": Model(
         "structured", ("cardinality",), "cardinality", ("max_iter", "tol", "seed"),
-        choice=("include", "exclude", "groups"),
+        choice=("include", "exclude", "groups", "count"),
     ),
 }  # fmt: skip
 _FLAGS = {"cardinality": "-k/--cardinality"}

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._docstrings import NO_PANDAS, filled
 from .._limits import CCA_ROUNDS, CCA_TOL
 from .._messages import counted, warn
-from .._types import Groups, MatrixLike, Switch, Variables, Weights
+from .._types import Counted, Groups, MatrixLike, Switch, Variables, Weights
 from .._validation import (
     LARGEST,
     Hook,
@@ -36,7 +36,17 @@ from .cca_alternation import Alternation
 from .cca_pmd import PenalizedDecomposition, check_l1_bound
 from .options import DEFLATIONS
 from .ratio_bounds import refuse_many
-from .sides import Pair, both_sides, common_dtype, correlation, names_of, one_of_each, paired, speaking_of_y
+from .sides import (
+    Pair,
+    both_sides,
+    common_dtype,
+    correlation,
+    named,
+    names_of,
+    one_of_each,
+    paired,
+    speaking_of_y,
+)
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -187,9 +197,9 @@ def sparse_cca(
     max_iter: int = 1000, tol: float | None = None,
     scale: bool = True,
     x_include: Variables = None, x_exclude: Variables = None,
-    x_groups: Groups = None, x_nonnegative: Switch = False,
+    x_groups: Groups = None, x_nonnegative: Switch = False, x_count: Counted = "groups",
     y_include: Variables = None, y_exclude: Variables = None,
-    y_groups: Groups = None, y_nonnegative: Switch = False,
+    y_groups: Groups = None, y_nonnegative: Switch = False, y_count: Counted = "groups",
     sample_weight: Weights = None,
     callback: Callback | None = None,
 ) -> SparseCCAResult:  # fmt: skip
@@ -247,6 +257,9 @@ def sparse_cca(
         the sums of their norms.
     x_nonnegative, y_nonnegative : bool or array-like of signs, default False
         True allows no negative weights; an array gives the sign of each weight: 1, -1, or 0 for any.
+    x_count, y_count : {"groups", "variables"}, default "groups"
+        For "generalized": what the cardinality of a side counts. With "variables", a pair has whole groups,
+        of at most so many variables together.
     sample_weight : array-like of shape (n,), optional
         How many samples each row stands for, at least 0: the pairs are those of data in which each row is
         repeated that often. The sum must be above 1. `scores_x` and `scores_y` are of the rows themselves.
@@ -294,9 +307,12 @@ def sparse_cca(
     check_choice(method, "method", ("pmd", "generalized"))
     check_bool(scale, "scale")
     known = (
-        knowledge(x_include, x_exclude, x_groups, x_nonnegative),
-        knowledge(y_include, y_exclude, y_groups, y_nonnegative),
+        named("x", lambda: knowledge(x_include, x_exclude, x_groups, x_nonnegative, x_count)),
+        named("y", lambda: knowledge(y_include, y_exclude, y_groups, y_nonnegative, y_count)),
     )
+    for name, count in (("x", x_count), ("y", y_count)):
+        if method == "pmd" and count != "groups":
+            raise ValueError(f"{name}_count={count!r} says what a cardinality counts; 'pmd' takes l1_bound")
     sides = both_sides(X, Y, scale, known, sample_weight)
     x, y = sides
     if check_bool(certify, "certify"):

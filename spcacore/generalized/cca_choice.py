@@ -55,46 +55,52 @@ class Chosen:
 
     def search(self, g: Array, earlier: Index | None, swaps: bool) -> Solution:
         """Of up to so many units the best that are found, with g in the units of the pencil."""
-        found = [self._grown(g)]
+        units = np.flatnonzero(self.choice.included)
+        x = self.solution(units, g)
+        found = [self._grown(g, units, x)]
+        if self.choice.counts_variables:
+            found.append(self._grown(g, units, x, True))
         if earlier is not None:
             found.append(self.solution(self.choice.units(earlier), g))
         if swaps:
             found = [self._swapped(x, g) for x in found]
         return max(found, key=lambda x: x.objective)
 
-    def _candidates(self, x: Solution, units: Index, g: Array) -> Index:
-        """Other units, those whose products with what is not explained are largest first."""
+    def _candidates(self, x: Solution, units: Index, g: Array, kept: Index | None = None) -> Index:
+        """Other units that have room, beside those kept, by their products with what is not explained."""
         r = g.copy()
         if len(x.index):
             r -= x.objective * (x.value @ self.pencil.B.rows(x.index))
         spread = np.sqrt(np.where(self.pencil.Bd > 0, self.pencil.Bd, 1))
+        inside = np.isin(np.arange(len(self.choice.allowed)), units if kept is None else kept)
         norms = self.choice.norms(self.choice.projected(r / spread))
+        norms[~self.choice.fitting(inside, self.count)] = -1
         norms[units] = -1
         order = np.argsort(-norms, kind="stable")[:CHOICE_SWAPS]
         return order[norms[order] > 0]
 
-    def _grown(self, g: Array) -> Solution:
-        units = np.flatnonzero(self.choice.included)
-        x = self.solution(units, g)
-        while len(units) < self.count:
-            ways = [np.append(units, u) for u in self._candidates(x, units, g)]
-            if not ways:
-                break
-            found = [self.solution(way, g) for way in ways]
-            best = int(np.argmax([y.objective for y in found]))
-            units, x = ways[best], found[best]
+    def _grown(self, g: Array, units: Index, x: Solution, relative: bool = False) -> Solution:
+        """x with one unit more as long as one has room, that of the largest value, or gain over size."""
+        while len(others := self._candidates(x, units, g)):
+            found = [self.solution(np.append(units, u), g) for u in others]
+            gains = np.array([y.objective - x.objective for y in found])
+            best = int(np.argmax(gains / self.choice.size[others] if relative else gains))
+            units, x = np.append(units, others[best]), found[best]
         return x
 
     def _swapped(self, x: Solution, g: Array) -> Solution:
-        """With one unit in the place of another, as long as that helps."""
+        """With one unit in the place of another, and more where they have room, as long as that helps."""
         for _ in range(CHOICE_SWAPS):
             units = np.union1d(self.choice.units(x.index), np.flatnonzero(self.choice.included))
             ways = []
             for unit in units[~self.choice.included[units]]:
                 rest = units[units != unit]
                 y = self.solution(rest, g)
-                ways += [self.solution(np.append(rest, u), g) for u in self._candidates(y, units, g)]
-            best = max(ways, key=lambda y: y.objective, default=x)
+                others = self._candidates(y, units, g, rest)
+                ways += [(np.append(rest, u), self.solution(np.append(rest, u), g)) for u in others]
+            if self.choice.counts_variables:
+                ways = [(way, self._grown(g, way, y)) for way, y in ways]
+            best = max((y for _, y in ways), key=lambda y: y.objective, default=x)
             if not best.objective > x.objective * (1 + RISE):
                 break
             x = best

@@ -27,7 +27,8 @@ from .form import Array, Form
 
 __all__ = [
     "BlockSide", "CrossCovariance", "Known", "Pair", "Side", "both_sides", "common_dtype", "correlation",
-    "leading_singular_vector", "max_abs_per_column", "names_of", "one_of_each", "paired", "speaking_of_y",
+    "leading_singular_vector", "max_abs_per_column", "named", "names_of", "one_of_each", "paired",
+    "speaking_of_y",
 ]  # fmt: skip
 __dir__ = __all__.copy
 
@@ -73,12 +74,12 @@ def speaking_of_y(call: Callable[[], Any]) -> Any:
         raise type(error)(re.sub(r"(?<!\.)\bX\b", "Y", str(error))) from None
 
 
-def _naming(side: str, call: Callable[[], Any]) -> Any:
+def named(side: str, call: Callable[[], Any]) -> Any:
     """What is said of options of the variables is meant of those of a side."""
     try:
         return call()
     except (TypeError, ValueError) as error:
-        words = re.sub(r"\b(include|exclude|groups|nonnegative)\b", rf"{side}_\1", str(error))
+        words = re.sub(r"(?<!')\b(include|exclude|groups|nonnegative|count)\b", rf"{side}_\1", str(error))
         raise type(error)(words) from None
 
 
@@ -93,10 +94,10 @@ def both_sides(
 ) -> tuple[Side, Side]:
     """The sides; what is known of their variables are arguments of `Choice.checked`, or none."""
     of = BlockSide.of if is_row_blocks(X) or is_row_blocks(Y) else Side.of
-    x = _naming("x", lambda: of(X, scale, "X", choices[0], sample_weight))
+    x = named("x", lambda: of(X, scale, "X", choices[0], sample_weight))
     if sample_weight is not None:
         _refuse_uneven(len(sample_weight), next(iter(getattr(Y, "shape", ())), len(sample_weight)))
-    y = _naming("y", lambda: speaking_of_y(lambda: of(Y, scale, "Y", choices[1], sample_weight)))
+    y = named("y", lambda: speaking_of_y(lambda: of(Y, scale, "Y", choices[1], sample_weight)))
     _refuse_uneven(x.n, y.n)
     if x.n < 2:
         raise ValueError("at least two rows are needed")

@@ -14,7 +14,7 @@ import numpy as np
 from .._limits import REFINEMENT_ROUNDS
 from .._messages import counted, instead_of, listed, warn
 from .._validation import Hook, as_seed, check_bool, check_choice, integer, per_component
-from ..operators.choice import knowledge
+from ..operators.choice import Choice, knowledge
 from ..operators.deflation import DEFLATIONS, PROJECTION, DeflatedOperator, Deflation
 from ..operators.gram import is_rounding
 from ..operators.inputs import as_problem
@@ -368,8 +368,11 @@ def _in_turn(
                 return f"{what} is left after {counted(t, 'component')}: {total}"
             return f"{what} is left after {t} of the {counted(r, 'component')} requested"
         if settings["certify"] is True:
-            own = solver.bound(state, len(new.index), hook_of_component(hook, t, r, whole=True))
-            new = _certified(problem, state, new, settings[solver.sparsity][t], own)
+            asked = settings[solver.sparsity][t]
+            own = solver.bound(
+                state, _cardinality(state.choice, new, asked), hook_of_component(hook, t, r, whole=True)
+            )
+            new = _certified(problem, state, new, asked, own)
         found.append(new)
         if total is not None and total.reached_with(new):
             if hook is not None and t >= len(known):
@@ -415,7 +418,7 @@ def refine_all(
     if hook is not None and hook.ended:
         return [replace(x, converged=False) for x in found]
     choice = problem.choice
-    sizes = tuple(len(x.index) if choice is None else choice.cardinality_of(x.index) for x in found)
+    sizes = tuple(len(x.index) if choice is None else choice.cardinality_with(x.index) for x in found)
     if not any(isinstance(one, Share) for one in settings.get("cardinality", ())):
         sizes = settings.get("cardinality", sizes)[: len(found)]
     start = [(x.index, x.entries) for x in found]
@@ -442,15 +445,22 @@ def explained_together(problem: Problem, found: Sequence[Solution]) -> float:
     return joint_variance(problem, [(x.index, x.entries) for x in found])
 
 
+def _cardinality(choice: Choice | None, x: Solution, asked: Any) -> int:
+    """As it is counted: what is included counts though it is zero, and groups that fit may leave room."""
+    if choice is None:
+        return len(x.index)
+    if choice.counts_variables and isinstance(asked, int):
+        return asked
+    return choice.cardinality_with(x.index)
+
+
 def _certified(
     problem: Problem, state: DeflatedOperator, x: Solution, asked: Any, bound: float = math.inf
 ) -> Solution:
     """With the objective of the deflated matrix, and an upper bound on it."""
     objective = state.objective(x.index, x.entries)
-    size = len(x.index)
-    if problem.choice is not None and problem.choice.grouped:
-        size = problem.choice.most_variables(problem.choice.cardinality_of(x.index))
-        if problem.choice.counts_variables and isinstance(asked, int):  # groups that fit may leave room
-            size = asked
+    size = _cardinality(state.choice, x, asked)
+    if state.choice is not None:
+        size = state.choice.most_variables(size)
     bound = min(bound, *upper_bounds(problem, state, size).values())
     return replace(x, objective=objective, upper_bound=max(bound, objective))

@@ -328,12 +328,12 @@ def sparse_pca(
     include, exclude : sequence of names or indices, optional
         Variables that every component must have, and variables that none may have. The result is as if the
         excluded columns were not in X. Included variables are free of any penalty or l1 bound; their entries
-        may be zero where no other value is better. Every method can exclude variables; "dspca", "scotlass"
-        and "least_squares" cannot include any. See the guide on choice.
+        may be zero where no other value is better. Every method can exclude variables; "scotlass" and
+        "least_squares" cannot include any. See the guide on choice.
     groups : sequence of p labels, or mapping of names to labels, optional
         Variables with the same label enter or leave a component together, and a penalty or bound applies to
-        the norms of groups. For "tpower", "gpower", "pmd", "thresholding", "branch_and_bound" and forward
-        "greedy".
+        the norms of groups. For "tpower", "gpower", "pmd", "thresholding", "dspca", "branch_and_bound" and
+        forward "greedy".
     nonnegative : bool or array-like of shape (p,), default False
         True allows no negative loadings. An array gives the sign of each variable: 1, -1, or 0 for either.
         For the same methods as `groups`.

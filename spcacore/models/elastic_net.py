@@ -16,7 +16,7 @@ from .. import _core
 from .._limits import JOINING_VARIABLES, LARGEST_RIDGE, SAMPLE_ORDER, WORKING_SET_VARIABLES
 from .._messages import counted, warn
 from .._records import record
-from .._types import Groups, Kind, OperatorLike, Switch, Variables, Weights
+from .._types import Counted, Groups, Kind, OperatorLike, Switch, Variables, Weights
 from .._validation import LARGEST, check_callback, integer, number, per_component, real_array
 from ..linalg.orthogonal import fix_sign, procrustes, unit_columns
 from ..operators.choice import Choice, knowledge
@@ -113,8 +113,8 @@ def spca(
     ridge: float | None = None,
     start: str | ArrayLike | None = None, max_iter: int = 1000, tol: float | None = None,
     include: Variables = None, exclude: Variables = None, groups: Groups = None, nonnegative: Switch = False,
-    kind: Kind = "data", center: Switch = True, scale: Switch = False, sample_weight: Weights = None,
-    callback: Callback | None = None,
+    count: Counted = "groups", kind: Kind = "data", center: Switch = True, scale: Switch = False,
+    sample_weight: Weights = None, callback: Callback | None = None,
 ) -> SPCAResult:  # fmt: skip
     """Sparse principal components by elastic nets, all at once.
 
@@ -152,9 +152,9 @@ def spca(
     tol : float, optional
         Stop when no entry of a unit loading changes by more than this. Default: 1e-5; for float32, and for
         `cardinality` with a finite ridge, 1e-3, as in the authors' program.
-    include, exclude, groups, nonnegative : optional
+    include, exclude, groups, nonnegative, count : optional
         As in `sparse_pca`. The penalty then applies to the norms of groups, but not to included variables,
-        and `cardinality` counts groups.
+        and `cardinality` counts groups, or variables. A group for which there is no room is passed over.
     {matrix}
     {each_iteration}
 
@@ -199,7 +199,9 @@ def spca(
     >>> result.cardinality.tolist(), (100 * result.adjusted_variance / 13).round(1).tolist()
     ([7, 4, 4, 1, 1, 1], [28.0, 14.0, 13.3, 7.4, 6.8, 6.2])
     """
-    choice = knowledge(include, exclude, groups, nonnegative)
+    choice = knowledge(include, exclude, groups, nonnegative, count)
+    if count != "groups" and penalty is not None:
+        raise ValueError(f"count={count!r} says what a cardinality counts; leave it out with a penalty")
     problem = as_problem(
         X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, missing=True, choice=choice
     )

@@ -30,7 +30,8 @@ class ShapedNet:
     def __init__(self, K: Array, choice: Choice, variables: Index):
         self.K = K
         names, self.unit = np.unique(choice.unit[variables], return_inverse=True)
-        self.included = choice.included[names]
+        self.included, self.size = choice.included[names], choice.size[names]
+        self.barred = np.zeros(len(names), bool)
         self.signs = np.zeros(len(K)) if choice.signs is None else choice.signs[variables].astype(float)
         self.members = [np.flatnonzero(self.unit == u) for u in range(len(names))]
         self.step = np.array([float(np.linalg.eigvalsh(K[np.ix_(u, u)])[-1]) for u in self.members])
@@ -40,8 +41,8 @@ class ShapedNet:
         return np.sqrt(np.bincount(self.unit, b * b, minlength=len(self.members)))
 
     def projected(self, b: Array) -> Array:
-        """b with zeros in the place of wrong signs."""
-        return np.where(b * self.signs < 0, 0.0, b)
+        """b with zeros in the place of wrong signs, and of units that are barred."""
+        return np.where((b * self.signs < 0) | self.barred[self.unit], 0.0, b)
 
     def objective(self, b: Array, c: Array, level: float) -> float:
         """What is minimized."""
@@ -62,7 +63,8 @@ class ShapedNet:
     def _sweep(self, b: Array, c: Array, level: float) -> float:
         """A proximal step of each unit, in place; the largest of their changes, as a product."""
         r, most = c - self.K @ b, 0.0
-        for u, step, inside in zip(self.members, self.step, self.included, strict=True):
+        steps = np.where(self.barred, 0, self.step)
+        for u, step, inside in zip(self.members, steps, self.included, strict=True):
             if not step > 0:
                 continue
             new = b[u] + r[u] / step
@@ -111,10 +113,28 @@ class ShapedNet:
         return b
 
     def sparse(self, c: Array, limit: int, b: Array, guess: float) -> tuple[Array, float]:
-        """The minimizer of the lowest level that leaves at most so many units, included ones among them,
-        and that level."""
-        low, high = 0.0, guess
-        best = self.solve(c, guess, b)
+        """The minimizer of the lowest level that leaves at most so many units, or variables of whole units,
+        included ones among them, and that level.
+
+        A unit that has no room is barred, and the level falls further as long as another one has.
+        """
+        self.barred = ~self.included & (self.size > limit - int(self.size[self.included].sum()))
+        best, level, more = self._lowest(c, limit, b, guess)
+        while self.size.max(initial=1) > 1 and len(more):
+            inside = (self.norms(best) > 0) | self.included
+            without_room = ~inside & (self.size > limit - int(self.size[inside].sum()))
+            without_room[more[-1]] |= not (without_room & ~self.barred).any()  # each has, but not together
+            self.barred |= without_room
+            if not (~inside & ~self.barred).any():
+                break
+            best, level, more = self._lowest(c, limit, best, level)
+        self.barred = np.zeros_like(self.included)
+        return best, level
+
+    def _lowest(self, c: Array, limit: int, b: Array, guess: float) -> tuple[Array, float, Index]:
+        """The same for the units that are not barred, and those that would enter beyond."""
+        low, high, best = 0.0, guess, self.solve(c, guess, b)
+        beyond = best
         if guess == 0 or self._count(best) > limit:
             low, high = guess, self._top(c)
             best = self.solve(c, high, np.zeros_like(b))
@@ -123,20 +143,20 @@ class ShapedNet:
             if entry <= SHAPED_NET_TOL * high:
                 new = self.solve(c, 0.0, best)
                 if self._count(new) <= limit:
-                    return new, 0.0
+                    return new, 0.0, np.zeros(0, np.intp)
             near = entry * (1 + SHAPED_NET_TOL / 4), entry * (1 - SHAPED_NET_TOL / 4)
             for level in (*near, (low + high) / 2):
                 if not low < level < high:
                     continue
                 new = self.solve(c, level, best)
                 if self._count(new) > limit:
-                    low = level
+                    low, beyond = level, new
                 else:
                     best, high = new, level
-        return best, high
+        return best, high, np.flatnonzero((self.norms(beyond) > 0) & (self.norms(best) == 0) & ~self.included)
 
     def _count(self, b: Array) -> int:
-        return int(np.count_nonzero((self.norms(b) > 0) | self.included))
+        return int(self.size[(self.norms(b) > 0) | self.included].sum())
 
     def _top(self, c: Array) -> float:
         """The level beyond which nothing enters beside what is included."""

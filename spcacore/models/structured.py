@@ -30,7 +30,7 @@ from scipy import linalg
 
 from .._limits import PRIOR_UNIT, STRUCTURED_TOL
 from .._messages import counted, warn
-from .._types import Groups, Kind, MatrixLike, RandomSource, Variables, Weights
+from .._types import Counted, Groups, Kind, MatrixLike, RandomSource, Variables, Weights
 from .._validation import (
     Hook,
     aligned,
@@ -336,8 +336,9 @@ def soppca(
     prior_covariance: MatrixLike | None = None, prior_precision: MatrixLike | None = None,
     deflation: Literal["orthogonal", "naive", "constrained"] = "orthogonal", max_iter: int = 500,
     tol: float | None = None, include: Variables = None, exclude: Variables = None, groups: Groups = None,
-    kind: Kind = "data", center: bool = True, scale: bool = False, sample_weight: Weights = None,
-    n_samples: int | None = None, rng: RandomSource = None, callback: Callback | None = None,
+    count: Counted = "groups", kind: Kind = "data", center: bool = True, scale: bool = False,
+    sample_weight: Weights = None, n_samples: int | None = None, rng: RandomSource = None,
+    callback: Callback | None = None,
 ) -> StructuredPCAResult:  # fmt: skip
     """Sparse probabilistic components with a prior, one at a time.
 
@@ -350,7 +351,7 @@ def soppca(
     X, n_components
         As in `oppca`.
     cardinality : int or sequence of r ints
-        k, the number of nonzeros of each loading.
+        k, the number of nonzeros of each loading, or of groups.
     prior_covariance, prior_precision : optional
         As in `oppca`. On a support S the precision is `(C^-1)_SS`: all other loadings are zero.
     deflation : {"orthogonal", "naive", "constrained"}, default "orthogonal"
@@ -358,8 +359,8 @@ def soppca(
         overlap with them. "constrained" makes the means orthogonal, too. "naive" subtracts `x m'`.
     max_iter, tol, kind, center, scale, sample_weight, n_samples, rng, callback
         As in `oppca`. `max_iter` limits the iterations on one support, and the changes of support.
-    include, exclude, groups : optional
-        As in `sparse_pca`; the cardinality counts groups. The loading of an excluded variable is zero.
+    include, exclude, groups, count : optional
+        As in `sparse_pca`. The loading of an excluded variable is zero.
 
     Returns
     -------
@@ -389,7 +390,7 @@ def soppca(
     options |= {"tol": tol, "center": center, "scale": scale, "n_samples": n_samples, "seed": as_seed(rng)}
     options["sample_weight"] = sample_weight
     check_choice(deflation, "deflation", _DEFLATIONS)
-    known = {"choice": knowledge(include, exclude, groups, False)}
+    known = {"choice": knowledge(include, exclude, groups, False, count)}
     return _fit(X, n_components, cardinality, "soppca", deflation, kind, options | known, [], callback)
 
 
@@ -447,17 +448,10 @@ def _fit(
 
 
 def _fit_components(
-    problem: Problem,
-    n: float,
-    r: int,
-    stop: bool,
-    sizes: tuple[int, ...] | None,
-    deflation: str,
-    unit: float,
-    start_search: Callable[[Residual, int, Callable[[], None]], Search],
-    known: list[Component],
+    problem: Problem, n: float, r: int, stop: bool, sizes: tuple[int, ...] | None, deflation: str,
+    unit: float, start_search: Callable[[Residual, int, Callable[[], None]], Search], known: list[Component],
     hook: Hook | None,
-) -> list[Component]:
+) -> list[Component]:  # fmt: skip
     """Up to r components, each in the scale of the caller's prior, whose precision is `unit` times L.
 
     With `stop`, no more than raise the free energy, but one at least.
@@ -490,7 +484,7 @@ def _fit_components(
             new = replace(
                 new, m=fix_sign(new.m) / root, a=new.a * unit, trace=new.trace / unit,
                 free_energy=new.free_energy - n * problem.n_variables * problem.exponent * math.log(2) / 2,
-                gain=search.gain(float(new.free_energy[-1]), problem.p if sizes is None else sizes[t]),
+                gain=search.gain(new, problem.p if sizes is None else sizes[t]),
             )  # fmt: skip
         if stop and components and not new.gain > 0:
             break

@@ -20,7 +20,7 @@ from ..linalg.orthogonal import append_orthonormal, column_span, project_out
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..solvers.truncated_power import TruncatedPower
-from .prior_choice import chosen_support
+from .prior_choice import chosen_support, log_binomial, log_supports
 from .priors import Banded, Diagonal, Isotropic, Prior, Sparse, Spectral
 
 __all__ = [
@@ -388,19 +388,18 @@ class Search:
         best, constant = max(found, key=lambda run: run[0].free_energy[-1])
         return replace(best, free_energy=best.free_energy + constant)
 
-    def gain(self, free_energy: float, k: int) -> float:
+    def gain(self, new: Component, k: int) -> float:
         """Over noise alone, less log(p)/2 for each weight of a sample, as the weights are maximized.
 
         Of k variables or groups alone, these are one of so many choices.
         """
         p, choice = self.problem.n_variables, self.problem.choice
-        if choice is not None:
-            least, p = int(choice.included.sum()), int(choice.allowed.sum())
-            k, p = k - least, p - least
-        choices = math.lgamma(p + 1) - math.lgamma(k + 1) - math.lgamma(p - k + 1)
+        choices = log_binomial(p, k) if choice is None else log_supports(choice, np.flatnonzero(new.m), k)
         noise = self.residual.square / self.entries
         alone = -0.5 * self.entries * (_LOG_2PI + math.log(noise) + 1)
-        return free_energy - alone - 0.5 * self.n * math.log(self.problem.n_variables) - choices
+        return (
+            float(new.free_energy[-1]) - alone - 0.5 * self.n * math.log(self.problem.n_variables) - choices
+        )
 
     def _em_on_support(
         self, S: NDArray[np.intp], k: int, constrained: bool

@@ -158,6 +158,14 @@ class Choice:
         """Of a support."""
         return self.cardinality(self.units(index))
 
+    def cardinality_with(self, index: Index) -> int:
+        """Of a support and what is included."""
+        return self.cardinality(np.union1d(self.units(index), np.flatnonzero(self.included)))
+
+    def fitting(self, units: NDArray[np.bool_], count: int) -> NDArray[np.bool_]:
+        """The other units that have room beside these."""
+        return self.allowed & ~units & (self.size <= count - int(self.size[units].sum()))
+
     def units(self, index: Index) -> Index:
         """The units that have some of these variables."""
         return np.unique(self.unit[index])

@@ -269,7 +269,7 @@ class SPCA(Components):
         Instead of `cardinality`: the penalty on the l1 norms.
     ridge, start, max_iter, tol
         As in `spca`.
-    include, exclude, groups, nonnegative
+    include, exclude, groups, nonnegative, count
         As in `spca`.
     {center_scale}
 
@@ -317,6 +317,7 @@ class SPCA(Components):
     exclude: ArrayLike | None = None
     groups: Groups = None
     nonnegative: bool | ArrayLike = False
+    count: Counted = "groups"
     center: bool = True
     scale: bool = False
 
@@ -341,7 +342,7 @@ class SPCA(Components):
         return spca(
             X, r, cardinality=cardinality, start=self.start, max_iter=self.max_iter, tol=self.tol,
             scale=self.scale, sample_weight=sample_weight, callback=callback,
-            nonnegative=self.nonnegative, **choice,
+            nonnegative=self.nonnegative, count=self.count, **choice,
             **{"penalty": self.penalty, "ridge": self.ridge, "center": self.center, **of},
         )  # fmt: skip
 

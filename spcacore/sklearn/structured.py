@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from .._docstrings import filled
-from .._types import Groups, MatrixLike
-from .._validation import column_names
+from .._types import Counted, Groups, MatrixLike
+from .._validation import check_choice, column_names
 from ..models.structured import StructuredPCAResult, oppca, soppca
+from ..operators.choice import COUNTS
 from .base import PARAGRAPHS, Invertible, as_rng
 from .callbacks import CallbackSupportMixin, fit_tasks, with_callbacks
 from .running import Batches, RunningScatter
@@ -38,7 +39,7 @@ class StructuredPCA(CallbackSupportMixin, Batches, Invertible):
         Nonzeros of each loading. Default: loadings are dense.
     prior_covariance, prior_precision, deflation, max_iter, tol
         As in `soppca`. The default prior is the identity.
-    include, exclude, groups
+    include, exclude, groups, count
         As in `soppca`; they need a cardinality.
     center : bool, default True
         Subtract the means of the variables.
@@ -88,6 +89,7 @@ class StructuredPCA(CallbackSupportMixin, Batches, Invertible):
     include: ArrayLike | None = None
     exclude: ArrayLike | None = None
     groups: Groups = None
+    count: Counted = "groups"
     center: bool = True
     scale: bool = False
     random_state: int | np.random.Generator | np.random.RandomState | None = None
@@ -143,12 +145,13 @@ class StructuredPCA(CallbackSupportMixin, Batches, Invertible):
         }  # fmt: skip
         known = {"include": self.include, "exclude": self.exclude, "groups": self.groups}
         if self.cardinality is None:
-            for name, given in known.items():
+            counted = check_choice(self.count, "count", COUNTS) != "groups"
+            for name, given in {**known, "count": counted or None}.items():
                 if given is not None:
                     raise ValueError(f"{name} needs a cardinality, without which loadings are dense")
             return oppca(X, self.n_components, **options)
         choice = self._by_place(X.shape[1], **known)
-        return soppca(X, self.n_components, self.cardinality, **choice, **options)
+        return soppca(X, self.n_components, self.cardinality, count=self.count, **choice, **options)
 
     def _found(self, result: StructuredPCAResult) -> None:
         """The attributes of this result."""

@@ -13,7 +13,7 @@ from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
 
 from .._docstrings import filled
-from .._types import Groups, MatrixLike
+from .._types import Counted, Groups, MatrixLike
 from .._validation import column_names
 from ..generalized.cca import sparse_cca
 from ..generalized.lda import sparse_lda
@@ -221,8 +221,8 @@ class SparseCCA(Invertible):
         As in `sparse_cca`.
     scale : bool, default True
         Divide each variable by its standard deviation.
-    x_include, x_exclude, x_groups, x_nonnegative : optional
-    y_include, y_exclude, y_groups, y_nonnegative : optional
+    x_include, x_exclude, x_groups, x_nonnegative, x_count : optional
+    y_include, y_exclude, y_groups, y_nonnegative, y_count : optional
         What is known about the variables of each side, as in `sparse_cca`.
 
     Attributes
@@ -289,10 +289,12 @@ class SparseCCA(Invertible):
     x_exclude: ArrayLike | None = None
     x_groups: Groups = None
     x_nonnegative: bool | ArrayLike = False
+    x_count: Counted = "groups"
     y_include: ArrayLike | None = None
     y_exclude: ArrayLike | None = None
     y_groups: Groups = None
     y_nonnegative: bool | ArrayLike = False
+    y_count: Counted = "groups"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -328,7 +330,8 @@ class SparseCCA(Invertible):
         result = sparse_cca(
             rows, other, self.n_components, method=self.method, l1_bound=l1_bound, cardinality=cardinality,
             ridge=self.ridge, deflation=self.deflation, scale=self.scale, max_iter=self.max_iter,
-            tol=self.tol, x_nonnegative=self.x_nonnegative, y_nonnegative=self.y_nonnegative, **choice,
+            tol=self.tol, x_nonnegative=self.x_nonnegative, y_nonnegative=self.y_nonnegative,
+            x_count=self.x_count, y_count=self.y_count, **choice,
         )  # fmt: skip
         self.result_ = replace(result, names_x=names_x, names_y=names_y)
         self.components_, self.y_components_ = result.loadings_x.T, result.loadings_y.T

@@ -23,7 +23,7 @@ def brief_search(state: DeflatedOperator, x: Solution, k: int, hook: Report | No
     op = state.operator
     p = op.p
     left = min(BRIEF_NODES, int(BRIEF_WORK / (p * k) ** 2))
-    few = len(x.index) if state.choice is None else state.choice.cardinality_of(x.index)
+    few = len(x.index) if state.choice is None else state.choice.cardinality_with(x.index)
     if left == 0 or p > min(BRIEF_ORDER, largest_submatrix(op)) or k == p or few < k:
         return x
     if (

@@ -57,7 +57,7 @@ from .covariance_blocks import block_bound
 from .covariance_threshold import large_entries, threshold_bound
 from .joint_bound import most_together, relaxed_bound
 from .parameters import shared_parameters
-from .semidefinite import dual_bound
+from .semidefinite import dual_bound, shaped_bound
 
 __all__ = ["OptimalityBound", "bounds_without_search", "joint_bounds", "optimality_bound", "upper_bounds"]
 __dir__ = __all__.copy
@@ -144,7 +144,8 @@ def optimality_bound(
     include, exclude, groups, nonnegative, count : optional
         As in `sparse_pca`; the bound is on loadings that respect them. Excluded variables and groups lower
         every bound: groups by the number of variables that they can have together. Included variables and
-        signs lower the bound of one component with up to 2000 variables.
+        signs lower the bound of one component with up to 2000 variables; "relaxation" is that of `dspca`
+        under what is known, with up to 500 variables that are not excluded.
     {standardization}
     relaxation : bool, default False
         Solve the semidefinite relaxation too; at most 2000 variables may remain in it, or 1000 in all for
@@ -204,6 +205,7 @@ def optimality_bound(
     sizes = per_component(
         cardinality, "cardinality", r, lambda value, name: Solver.check_sparsity(value, name, problem)
     )
+    asked = sizes[0]
     if problem.choice is not None:
         sizes = tuple(problem.choice.most_variables(k) for k in sizes)
     if constraint is not None:
@@ -216,7 +218,8 @@ def optimality_bound(
     else:
         bounds = upper_bounds(problem, DeflatedOperator.from_problem(problem), sizes[0])
         if relaxed:
-            bounds["relaxation"] = dual_bound(DeflatedOperator.from_problem(problem), sizes[0])
+            state = DeflatedOperator.from_problem(problem)
+            bounds["relaxation"] = min(dual_bound(state, sizes[0]), shaped_bound(state, asked))
     bounds = {name: float(problem.in_units(value)) for name, value in bounds.items()}
     which = min(bounds, key=lambda name: bounds[name])
     return OptimalityBound(bounds[which], which, bounds)

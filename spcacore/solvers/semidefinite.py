@@ -21,11 +21,13 @@ from .._limits import (
     RELAXATION_ORDER,
     ROUGH_ITERATIONS,
     ROUGH_TOLERANCE,
+    SHAPED_ORDER,
 )
 from .._messages import counted
 from .._records import record
-from .._types import Kind, OperatorLike, Switch, Variables, Weights
+from .._types import Counted, Groups, Kind, OperatorLike, Switch, Variables, Weights
 from .._validation import LARGEST, check_bool, integer, number
+from ..operators.choice import Choice
 from ..operators.deflation import DeflatedOperator
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
@@ -35,8 +37,9 @@ from ..results import DSPCAComponent
 from .base import Report, Run, Solution, Solver, choice_options, drop_zeros, ended, progress_hook
 from .parameters import shared_parameters
 from .refitting import refit
+from .shaped_relaxation import refuse_many, solve_shaped
 
-__all__ = ["SemidefiniteRelaxation", "dspca", "dual_bound"]
+__all__ = ["SemidefiniteRelaxation", "dspca", "dual_bound", "shaped_bound"]
 __dir__ = __all__.copy
 
 
@@ -64,6 +67,7 @@ class SemidefiniteRelaxation(Solver):
     name = "dspca"
     whole_products = True
     maximizes_quotient = True
+    chooses = True
 
     @classmethod
     def from_options(
@@ -91,6 +95,8 @@ class SemidefiniteRelaxation(Solver):
         return best
 
     def bound(self, state: DeflatedOperator, cardinality: int, hook: Report | None) -> float:
+        if state.choice is not None:
+            return shaped_bound(state, cardinality, hook)
         with suppress(ValueError):  # more variables remain than it solves for
             return dual_bound(state, cardinality, hook)
         return math.inf
@@ -105,7 +111,8 @@ def dspca(
     penalty: float | None = None,
     max_iter: int = 1000, tol: float = 1e-3,
     renormalize: bool = True,
-    exclude: Variables = None,
+    include: Variables = None, exclude: Variables = None, groups: Groups = None, nonnegative: Switch = False,
+    count: Counted = "groups",
     kind: Kind = "data", center: Switch = True, scale: Switch = False, sample_weight: Weights = None,
     n_features: int | None = None, callback: Callback | None = None,
 ) -> DSPCAComponent:  # fmt: skip
@@ -141,7 +148,8 @@ def dspca(
         without what the diagonal of M is charged, `penalty * Tr M = penalty`.
     renormalize : bool, default True
         Replace the values on the support by the leading eigenvector of A there.
-    {exclude}
+    include, exclude, groups, nonnegative, count : optional
+        As in `sparse_pca`, for at most 500 variables that are not excluded; see the notes.
     {matrix}
     {n_features}
     {callback}
@@ -165,6 +173,15 @@ def dspca(
         For input that is not real numbers, an option of the wrong type, or not just one of cardinality
         and penalty.
 
+    Notes
+    -----
+    With groups, M also meets what `M = xx'` does for whole groups u, v of m_u variables as the cardinality
+    counts them, k being what it leaves beside those that are included, which have no part in the sums:
+    `sum_(u!=v) sqrt(m_u m_v) ||M_uv||_F <= sum_u (k - m_u) Tr M_uu`; and with signs s, `s_i s_j M_ij >= 0`.
+    Each bound is that of a dual matrix (alternating directions, Boyd et al. 2011), and `matrix` meets the
+    constraints to `tol`. The loading has the groups in which the eigenvector is largest. A penalty is on
+    the sum of the norms of groups that are not included.
+
     References
     ----------
     A. d'Aspremont, L. El Ghaoui, M. I. Jordan and G. R. G. Lanckriet (2007). A direct formulation for
@@ -183,9 +200,11 @@ def dspca(
     """
     if (cardinality is None) == (penalty is None):
         raise TypeError("dspca takes either cardinality or penalty")
+    if count != "groups" and penalty is not None:
+        raise ValueError(f"count={count!r} says what a cardinality counts; leave it out with a penalty")
     problem = as_problem(
         X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, n_features=n_features,
-        choice=choice_options(SemidefiniteRelaxation, {}, None, exclude, None, False),
+        choice=choice_options(SemidefiniteRelaxation, {}, include, exclude, groups, nonnegative, count),
     )  # fmt: skip
     solver = SemidefiniteRelaxation.from_options(problem, max_iter=max_iter, tol=tol, renormalize=renormalize)
     hook = progress_hook(callback)
@@ -198,19 +217,39 @@ def dspca(
         charge = number(penalty, "penalty", 0, float(np.finfo(np.float64).max))
         with np.errstate(over="ignore", under="ignore"):
             relaxed = _penalized(state, float(np.ldexp(charge, -problem.exponent)), solver, hook)
-    found = None if relaxed is None else _loading(state, relaxed, k, solver)
+    whole = None if cardinality is None and state.choice is not None else k
+    found = None if relaxed is None else _loading(state, relaxed, whole, solver)
     component = Run(problem, state, solver, [], hook, found).component()
     if relaxed is None or found is None:
         relaxed = _Relaxed(np.zeros(1, np.intp), np.ones((1, 1)), 0.0, 0.0, 0, True)
     dual = float(problem.in_units(relaxed.dual))
     shared = {f.name: getattr(component, f.name) for f in fields(component)}
     return DSPCAComponent(
-        **shared | {"upper_bound": dual + charge * (component.cardinality - 1)},
+        **shared | {"upper_bound": dual + charge * (_counted(state, component.loading) - 1)},
         relaxation=float(problem.in_units(relaxed.primal)) - charge,
         dual=dual - charge,
         kept=relaxed.kept,
         matrix=relaxed.matrix,
     )
+
+
+def _counted(state: DeflatedOperator, loading: NDArray[Any]) -> int:
+    """What a penalty counts: nonzeros, or units that are not included."""
+    index = np.flatnonzero(loading)
+    if state.choice is None:
+        return len(index)
+    return int(np.count_nonzero(~state.choice.included[state.choice.units(index)]))
+
+
+def shaped_bound(state: DeflatedOperator, cardinality: int, hook: Report | None = None) -> float:
+    """As `dual_bound`, of the cardinality as it is counted, under what is known of the variables.
+
+    Infinite where these are too many, or the metric changes.
+    """
+    if state.choice is None or state.quotient or len(_candidates(state, cardinality)) > SHAPED_ORDER:
+        return math.inf
+    relaxed = _shaped(state, cardinality, 0.0, SemidefiniteRelaxation(1000, 1e-3, False), hook)
+    return 0.0 if relaxed is None else relaxed.dual
 
 
 def dual_bound(
@@ -221,13 +260,13 @@ def dual_bound(
 
     A ValueError where a relaxation takes more than that work before it tells anything.
     """
-    cardinality = state.reach(cardinality)
+    cardinality, state = state.reach(cardinality), replace(state, choice=None)
     relaxed = _constrained(state, cardinality, SemidefiniteRelaxation(1000, 1e-3, False, work, column), hook)
     return 0.0 if relaxed is None else relaxed.dual
 
 
 def _loading(
-    state: DeflatedOperator, relaxed: _Relaxed, k: int, solver: SemidefiniteRelaxation,
+    state: DeflatedOperator, relaxed: _Relaxed, k: int | None, solver: SemidefiniteRelaxation,
     direction: NDArray[np.float64] | None = None,
 ) -> Solution | None:  # fmt: skip
     """The leading eigenvector of M, or another direction in its range, cut to k entries."""
@@ -235,7 +274,9 @@ def _loading(
     if direction is None:
         direction = _core.leading_eigenvector(relaxed.matrix.copy())[1]
     vector[relaxed.kept] = direction
-    index = _core.select_largest(vector, min(k, len(relaxed.kept)))
+    if state.choice is not None:
+        return _chosen_loading(state, state.choice, relaxed, k, solver, vector)
+    index = _core.select_largest(vector, min(k or len(vector), len(relaxed.kept)))
     size = np.abs(vector[index])
     if not size.max() > 0:
         return None
@@ -246,6 +287,27 @@ def _loading(
     if solver.renormalize:
         return drop_zeros(refit(state, x))
     return drop_zeros(replace(x, objective=state.objective(index, value)))
+
+
+def _chosen_loading(
+    state: DeflatedOperator, choice: Choice, relaxed: _Relaxed, k: int | None,
+    solver: SemidefiniteRelaxation, vector: NDArray[np.float64],
+) -> Solution | None:  # fmt: skip
+    """The same for whole units and given signs; all units that M has where k is None."""
+    vector = choice.oriented(vector)
+    norms = choice.norms(vector)
+    used = choice.allowed & ((norms > NEGLIGIBLE_ENTRY * norms.max()) | choice.included)
+    units = np.flatnonzero(used) if k is None else choice.largest(norms, k)
+    index = choice.variables(units)
+    entries = vector[index]
+    if not entries.any():  # in units without room
+        entries = np.ones(len(index)) if choice.signs is None else choice.signs[index].astype(float)
+        entries[entries == 0] = 1
+    entries = (entries / np.linalg.norm(entries)).astype(state.operator.dtype)
+    x = Solution(index, entries, 0.0, relaxed.n_iter, relaxed.converged)
+    x = refit(state, x) if solver.renormalize else replace(x, objective=state.objective(index, entries))
+    found = drop_zeros(x)
+    return None if found is None else replace(found, entries=choice.sign(found.index, found.entries))
 
 
 class _Level:
@@ -296,6 +358,8 @@ def _above_quotient(
 def _constrained(
     state: DeflatedOperator, k: int, solver: SemidefiniteRelaxation, hook: Report | None
 ) -> _Relaxed | None:
+    if state.choice is not None:
+        return _shaped(state, k, 0.0, solver, hook)
     kept, limit = _with_variance(state), float(k - 1)
     if len(kept) > REDUCED_ORDER and state.diagonal is not None and _definite(state):
         reduced = _by_penalties(state, len(kept), limit, solver, hook)
@@ -379,6 +443,8 @@ def _off_diagonal(relaxed: _Relaxed) -> float:
 def _penalized(
     state: DeflatedOperator, rho: float, solver: SemidefiniteRelaxation, hook: Report | None
 ) -> _Relaxed | None:
+    if state.choice is not None:
+        return _shaped(state, None, rho, solver, hook)
     kept = _survivors(state, rho)
     _check_order(len(kept), "at this penalty", "raise it")
     return _relax(state, kept, False, rho, solver, hook)
@@ -404,6 +470,36 @@ def _relax(
     status, M, primal, dual, n_iter = _core.dspca(A, constrained, limit, solver.tol, most, hook)
     dual += _rounding(op) * A.diagonal().sum() * (not op.symmetric_form)
     return _Relaxed(kept, M, primal, dual, n_iter, status == 0)
+
+
+def _candidates(state: DeflatedOperator, k: int | None) -> NDArray[np.intp]:
+    """The variables of units that have room."""
+    choice = state.choice
+    assert choice is not None
+    fits = choice.allowed if k is None else choice.included | choice.fitting(choice.included, k)
+    return choice.variables(np.flatnonzero(fits))
+
+
+def _shaped(
+    state: DeflatedOperator, k: int | None, penalty: float, solver: SemidefiniteRelaxation,
+    hook: Report | None,
+) -> _Relaxed | None:  # fmt: skip
+    """The relaxation under what is known of the variables, of a cardinality or a penalty."""
+    choice, op = state.choice, state.operator
+    assert choice is not None
+    if state.quotient:
+        raise ValueError("dspca takes include, groups and nonnegative without deflation='generalized'")
+    kept = _candidates(state, k)
+    refuse_many(len(kept), choice)
+    A = _submatrix(op, kept).astype(np.float64)
+    A = (A + A.T) / 2
+    if not A.diagonal().max() > 0:
+        return None
+    converged, M, primal, dual, n_iter = solve_shaped(
+        A, choice, kept, k, penalty, solver.max_iter, solver.tol, hook
+    )
+    dual += _rounding(op) * A.diagonal().sum() * (not op.symmetric_form)
+    return _Relaxed(kept, M, primal + penalty, dual + penalty, n_iter, converged)
 
 
 def _definite(state: DeflatedOperator) -> bool:

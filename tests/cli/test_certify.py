@@ -1,12 +1,14 @@
 """`spcacore certify`: bounds, searches, given loadings."""
 
 import csv
+import itertools
 import re
 
 import numpy as np
 import oracles
 import pytest
 from cli_tools import loadings_of, one_error_line
+from test_choice import optimum
 
 import spcacore
 from spcacore import cli
@@ -55,6 +57,87 @@ def test_certify_by_search_finds_the_optimum(as_json, output, file, X):
     assert [line.split() for line in text.split("proved\n")[1].splitlines()[:3]] == [
         [f"{x[j]:.3f}", f"x{j + 1}"] for j in order
     ]
+
+
+SETS = np.array([0, 0, 1, 1, 1, 2, 3, 3, 4])
+KNOWN = [
+    (["--exclude", "x1,x5"], {"exclude": [0, 4]}, 3),
+    (["--include", "x7"], {"include": [6]}, 3),
+    (["--nonnegative"], {"nonnegative": np.ones(9)}, 3),
+    (["--groups", "sets.txt"], {"groups": SETS}, 2),
+    (["--groups", "sets.txt", "--include", "x6", "--nonnegative"],
+     {"groups": SETS, "include": [5], "nonnegative": np.ones(9)}, 2),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("argv", "known", "k"), KNOWN)
+def test_what_is_known_of_the_variables(as_json, file, X, tmp_path, monkeypatch, argv, known, k):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sets.txt").write_text("\n".join(map(str, SETS)))
+    A = oracles.covariance(X)
+    best = optimum(A, k, **known)
+    (row,) = as_json("certify", file, "-k", k, *argv)["components"]
+    assert row["value"] <= best * (1 + 1e-9)
+    assert best <= row["upper_bound"] * (1 + 1e-9)
+    (free,) = as_json("certify", file, "-k", 5 if "groups" in known else k)["components"]
+    assert row["upper_bound"] <= free["upper_bound"] * (1 + 1e-9)
+    (row,) = as_json("certify", file, "-k", k, "--exact", *argv)["components"]
+    assert row["optimal"] is True
+    assert row["value"] == pytest.approx(best, rel=1e-9)
+    fit = as_json("fit", file, "-n2", "-k", k, "-o", "l.csv", "--certify", *argv)["result"]["components"]
+    given = as_json("certify", file, "--loadings", "l.csv", *argv)["components"]
+    proved = as_json("certify", file, "--loadings", "l.csv", "--exact", *argv)["components"]
+    assert given[0]["upper_bound"] >= best * (1 - 1e-9)
+    assert proved[0]["upper_bound"] == pytest.approx(best, rel=1e-9)
+    for one, other, exact in zip(fit, given, proved, strict=True):
+        assert other["upper_bound"] <= one["upper_bound"] * (1 + 1e-9)
+        assert exact["value"] == other["value"] <= exact["upper_bound"] <= other["upper_bound"] * (1 + 1e-9)
+
+
+def test_variables_of_whole_groups(as_json, file, X, tmp_path):
+    (tmp_path / "sets.txt").write_text("\n".join(map(str, SETS)))
+    argv = ["--groups", tmp_path / "sets.txt", "--count", "variables"]
+    (row,) = as_json("certify", file, "-k4", "--exact", *argv)["components"]
+    A, S = oracles.covariance(X), [[0, 1], [2, 3, 4], [5], [6, 7], [8]]
+    ways = (list(itertools.chain(*way)) for n in range(1, 5) for way in itertools.combinations(S, n))
+    best = max(np.linalg.eigvalsh(A[np.ix_(w, w)])[-1] for w in ways if len(w) <= 4)
+    assert row["optimal"] is True
+    assert [row["value"], row["upper_bound"]] == pytest.approx([best, best], rel=1e-9)
+    (row,) = as_json("certify", file, "-k4", *argv)["components"]
+    assert row["upper_bound"] >= best * (1 - 1e-9)
+    as_json("fit", file, "-n1", "-k4", "-o", tmp_path / "l.csv", *argv)
+    (row,) = as_json("certify", file, "--loadings", tmp_path / "l.csv", "--exact", *argv)["components"]
+    assert row["gap"] == 0
+
+
+def test_an_included_variable_counts_though_its_loading_is_zero(as_json, tmp_path):
+    """x1 and x2 of 0.3 in place of x3: of two variables, none of which is x3, the bound would be less."""
+    A = np.diag([1.0, 1, 0.3])
+    A[0, 1] = A[1, 0] = 0.9
+    np.save(tmp_path / "A.npy", A)
+    (tmp_path / "l.csv").write_text("variable,component_1\nx1,1\nx2,0\nx3,0")
+    argv = ["certify", tmp_path / "A.npy", "--covariance", "--loadings", tmp_path / "l.csv"]
+    for exact in ([], ["--exact"]):
+        (row,) = as_json(*argv, "--include", "x3", *exact)["components"]
+        assert row["upper_bound"] >= 1
+        (row,) = as_json(*argv, "--include", "x2", *exact)["components"]
+        assert row["upper_bound"] >= 1.9
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["--exclude", "x2"], "argument --exclude: component 1 of l.csv has 'x2'"),
+        (["--nonnegative"], "argument --nonnegative: component 2 of l.csv has both signs"),
+        (["--exclude", "x10"], "argument --exclude: there is no variable 'x10'"),
+        (["--count", "variables"], "argument --count: requires --groups"),
+    ],
+)
+def test_given_loadings_that_do_not_respect_it(run, file, tmp_path, monkeypatch, argv, words):
+    monkeypatch.chdir(tmp_path)
+    rows = [f"x{j},{-1 if j < 3 else 0},{(-1) ** j}" for j in range(1, 10)]
+    (tmp_path / "l.csv").write_text("\n".join(["variable,component_1,component_2", *rows]))
+    assert words in one_error_line(run("certify", file, "--loadings", "l.csv", *argv))
 
 
 def test_relaxation_can_be_asked_for_and_declined(as_json, pitprops):

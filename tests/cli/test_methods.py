@@ -195,8 +195,8 @@ def test_pmd_leaves_missing_entries_out(run, as_json, tmp_path, X):
         ),
         (["--method", "gpower", "--penalty", "2", "--relative"], "penalty must be in [0, 1], not 2.0"),
         (
-            ["--method", "dspca", "--nonnegative"],
-            "--nonnegative: not for method dspca, but tpower, gpower, ",
+            ["--method", "least_squares", "--nonnegative"],
+            "--nonnegative: not for method least_squares, but tpower, gpower, ",
         ),
         (["--strategy", "forward"], "--strategy: not for method tpower, but greedy"),
         (["--relative"], "--relative: not for method tpower, but gpower"),
@@ -300,6 +300,10 @@ def test_knowledge_of_all_components_together(output, tmp_path, file, X, method)
     output("fit", file, "--method", method, *argv, "-o", tmp_path / "r.npz")
     expected = getattr(spcacore, method)(X, 2, cardinality=2, **known)
     np.testing.assert_array_equal(results(tmp_path / "r.npz")["loadings"], expected.loadings)
+    argv[0] = "-k5"
+    output("fit", file, *argv, "--count", "variables", "--method", method, "-o", tmp_path / "v.npz")
+    expected = getattr(spcacore, method)(X, 2, cardinality=5, count="variables", **known)
+    np.testing.assert_array_equal(results(tmp_path / "v.npz")["loadings"], expected.loadings)
 
 
 @pytest.mark.parametrize(
@@ -310,7 +314,7 @@ def test_knowledge_of_all_components_together(output, tmp_path, file, X, method)
         (["--include", "x1", "--method", "sca"], "argument --include: not for method sca"),
         (["--nonnegative", "--method", "soppca", "-k3"], "argument --nonnegative: not for method soppca"),
         (["--count", "variables"], "argument --count: requires --groups"),
-        (["--count", "variables", "--method", "spca", "-k3"], "argument --count: not for method spca"),
+        (["--count", "variables", "--method", "sca"], "argument --count: not for method sca"),
         (["--include", "zz", "--method", "spca", "-k3"], "argument --include: there is no variable 'zz'"),
     ],
 )

@@ -1,0 +1,236 @@
+"""The semidefinite relaxation under what is known of the variables: a convex solver, and enumeration."""
+
+import itertools
+import warnings
+
+import numpy as np
+import pytest
+from test_choice import CASES, LABELS, MIXED, P, assert_feasible, covariance, signed_optimum
+from test_choice import optimum as optimum_by_units
+
+import spcacore
+from spcacore import dspca, sparse_pca
+
+FINE = {"kind": "covariance", "tol": 1e-6, "max_iter": 20000}
+SIZES = {"groups": LABELS, "count": "variables"}
+COUNTED = [
+    (SIZES, 4),
+    (SIZES | {"include": [8]}, 4),
+    (SIZES | {"exclude": [0, 1]}, 5),
+    (SIZES | {"nonnegative": MIXED}, 4),
+    (SIZES | {"nonnegative": MIXED, "include": [5], "exclude": [8]}, 4),
+]
+
+
+def optimum(A, k, include=(), exclude=(), groups=None, nonnegative=None, count="groups"):
+    if count == "groups":
+        return optimum_by_units(A, k, include, exclude, groups, nonnegative)
+    most, allowed = -np.inf, set(groups) - set(groups[list(exclude)])
+    for n in range(1, len(allowed) + 1):
+        for chosen in itertools.combinations(sorted(allowed), n):
+            S = np.flatnonzero(np.isin(groups, chosen))
+            if len(S) <= k and set(groups[list(include)]) <= set(chosen):
+                B = A[np.ix_(S, S)]
+                signed = nonnegative is not None
+                most = max(most, signed_optimum(B, nonnegative[S]) if signed else np.linalg.eigvalsh(B)[-1])
+    return most
+
+
+def relaxed(A, k=None, penalty=None, include=(), exclude=(), groups=None, nonnegative=None, count="groups"):
+    """The optimum by a convex solver."""
+    cp = pytest.importorskip("cvxpy")
+    groups = np.arange(P) if groups is None else np.asarray(groups)
+    size = {u: (groups == u).sum() if count == "variables" else 1 for u in np.unique(groups)}
+    inside = set(groups[list(include)])
+    room = 0 if k is None else k - sum(size[u] for u in inside)
+    fits = {u for u in size if u in inside or k is None or size[u] <= room}
+    kept = np.array([j for j in range(P) if j not in exclude and groups[j] in fits])
+    A, groups = A[np.ix_(kept, kept)], groups[kept]
+    members = {u: np.flatnonzero(groups == u) for u in np.unique(groups)}
+    M, free = cp.Variable(A.shape, symmetric=True), [u for u in members if u not in inside]
+    l1 = sum(
+        np.sqrt(size[u] * size[v]) * cp.norm2(cp.vec(M[np.ix_(members[u], members[v])], order="F"))
+        for u, v in itertools.product(free, free)
+        if u != v
+    )
+    l1 = l1 + sum((size[u] - room) * cp.trace(M[np.ix_(members[u], members[u])]) for u in free)
+    constraints = [M >> 0, cp.trace(M) == 1]
+    if nonnegative is not None:
+        s = np.asarray(nonnegative, float)[kept]
+        constraints.append(cp.multiply(np.outer(s, s), M) >= 0)
+    cost = 0 if penalty is None else penalty * l1
+    if penalty is None and free:
+        constraints.append(l1 <= 0)
+    return cp.Problem(cp.Maximize(cp.trace(A @ M) - cost), constraints).solve(solver="CLARABEL")
+
+
+@pytest.mark.parametrize(("known", "k"), [*CASES, *COUNTED])
+def test_the_relaxation_is_solved(known, k):
+    A = covariance(3)
+    x = dspca(A, k, **FINE, **known)
+    if not set(known) - {"exclude"}:
+        return
+    np.testing.assert_allclose([x.relaxation, x.dual], relaxed(A, k, **known), rtol=1e-5)
+    best = optimum(A, k, **known)
+    assert x.value <= best * (1 + 1e-9)
+    assert best <= x.upper_bound * (1 + 1e-9)
+    assert x.value >= 0.95 * best
+    respected = {name: known[name] for name in known if name != "count"}
+    assert_feasible(x.loading, None if "count" in known else k, **respected)
+    bounds = spcacore.optimality_bound(A, k, kind="covariance", relaxation=True, **known).bounds
+    assert best * (1 - 1e-9) <= bounds["relaxation"] <= x.dual * 1.002  # solved to 0.001
+    M = np.zeros((P, P))
+    M[np.ix_(x.kept, x.kept)] = x.matrix
+    assert np.linalg.eigvalsh(M)[0] >= -1e-9
+    np.testing.assert_allclose([np.trace(M), np.sum(A * M)], [1, x.relaxation], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        {"include": [1]},
+        {"groups": LABELS},
+        {"nonnegative": MIXED},
+        {"groups": LABELS, "include": [8], "exclude": [0, 1], "nonnegative": MIXED},
+    ],
+)
+def test_a_penalty(known):
+    """It bounds each component by the number of its groups that are not included."""
+    A = covariance(4)
+    x = dspca(A, penalty=1.5, **FINE, **known)
+    np.testing.assert_allclose([x.relaxation, x.dual], relaxed(A, penalty=1.5, **known), rtol=1e-5)
+    assert_feasible(x.loading, None, **known)
+    groups = known.get("groups", np.arange(P))
+    used = set(groups[x.loading != 0]) - set(groups[known.get("include", [])])
+    np.testing.assert_allclose(x.upper_bound, x.dual + 1.5 * len(used), rtol=1e-9)
+    k = len(used) + len(known.get("include", []))
+    assert optimum(A, k, **known) <= x.upper_bound * (1 + 1e-9)
+
+
+def random_mixture(rng, p):
+    """What may be known of p variables, and a cardinality that it allows."""
+    groups = rng.integers(0, 5, p)
+    known = {}
+    if rng.random() < 0.6:
+        known["groups"] = groups
+        if rng.random() < 0.5:
+            known["count"] = "variables"
+    units = known.get("groups", np.arange(p))
+    first, *others = rng.permutation(np.unique(units)).tolist()
+    if rng.random() < 0.5:
+        known["include"] = np.flatnonzero(units == first)[:1].tolist()
+    if rng.random() < 0.4 and len(others) > 2:
+        known["exclude"] = np.flatnonzero(units == others[0]).tolist()
+    if rng.random() < 0.5:
+        known["nonnegative"] = rng.integers(-1, 2, p) if rng.random() < 0.5 else np.ones(p, int)
+    size = np.bincount(units) if "count" in known else np.ones(units.max() + 1, int)
+    allowed = [u for u in np.unique(units) if "exclude" not in known or u != others[0]]
+    least = size[first] if "include" in known else min(size[allowed])
+    return known, int(rng.integers(least, min(size[allowed].sum(), least + 3) + 1))
+
+
+@pytest.mark.filterwarnings("ignore:.*not converged")
+@pytest.mark.parametrize("part", [0, 1, pytest.param(2, marks=pytest.mark.slow)])
+def test_no_answer_is_above_its_bound(part):
+    """Of random mixtures, by enumeration: every method with a certificate, and the bounds alone."""
+    met = dict.fromkeys(("groups", "count", "include", "exclude", "nonnegative"), 0)
+    for seed in (range(50), range(50, 100), range(100, 600))[part]:
+        rng = np.random.default_rng(seed)
+        p = int(rng.integers(5, 9))
+        A = np.cov(rng.standard_normal((int(rng.integers(4, 20)), p)), rowvar=False)
+        known, k = random_mixture(rng, p)
+        for name in known:
+            met[name] += 1
+        best = optimum(A, k, **known)
+        x = dspca(A, k, kind="covariance", **known)
+        bounds = spcacore.optimality_bound(A, k, kind="covariance", relaxation=True, **known).bounds
+        assert min(x.upper_bound, *bounds.values()) >= best * (1 - 1e-9) - 1e-12, (seed, known, k)
+        assert x.value <= best * (1 + 1e-9) + 1e-12
+        for method in ("tpower", "thresholding", "dspca", "greedy"):
+            with warnings.catch_warnings(action="ignore"):
+                result = sparse_pca(
+                    A, 2, cardinality=k, method=method, kind="covariance", certify=True, **known
+                )
+            if result.n_components:
+                found, bound = result.explained_variance[0], result.upper_bound[0]
+                assert found <= best * (1 + 1e-9) + 1e-12
+                v = result.loadings[:, 0]
+                units = known.get("groups", np.arange(p))
+                used = set(units[v != 0]) | set(units[known.get("include", [])])
+                size = np.isin(units, [*used]).sum() if "count" in known else len(used)
+                whole = size == k or "count" in known
+                assert bound >= (best if whole else found) * (1 - 1e-9) - 1e-12, (seed, method, known, k)
+    assert min(met.values()) > 9
+
+
+def test_several_components():
+    A = covariance(5)
+    known = {"groups": LABELS, "nonnegative": MIXED}
+    result = sparse_pca(A, 2, cardinality=2, method="dspca", kind="covariance", certify=True, **known)
+    for v in result.loadings.T:
+        assert_feasible(v, 2, **known)
+    B = np.eye(P) - np.outer(result.loadings[:, 0], result.loadings[:, 0])
+    assert result.upper_bound[1] >= optimum(B @ A @ B, 2, **known) * (1 - 1e-9)
+    plain = sparse_pca(A, 2, cardinality=2, method="tpower", kind="covariance", certify=True, **known)
+    assert result.upper_bound[0] < plain.upper_bound[0]
+    X = np.random.default_rng(0).standard_normal((30, P))
+    of_data = sparse_pca(X, 1, cardinality=2, method="dspca", certify=True, **known)
+    of_matrix = sparse_pca(
+        np.cov(X, rowvar=False), 1, cardinality=2, method="dspca", kind="covariance", certify=True, **known
+    )
+    np.testing.assert_allclose(of_data.loadings, of_matrix.loadings, atol=1e-9)
+    np.testing.assert_allclose(of_data.upper_bound, of_matrix.upper_bound, rtol=1e-3)
+
+
+def test_included_variables_alone():
+    A = covariance(6)
+    x = dspca(A, 2, include=[3, 5], kind="covariance")
+    S = np.ix_([3, 5], [3, 5])
+    np.testing.assert_allclose([x.value, x.dual], np.linalg.eigvalsh(A[S])[-1], rtol=1e-6)
+    assert np.flatnonzero(x.loading).tolist() == [3, 5]
+
+
+def test_negative_loadings():
+    x, y = (dspca(covariance(7), 3, nonnegative=sign * np.ones(P), kind="covariance") for sign in (1, -1))
+    np.testing.assert_array_equal(y.loading, -x.loading)
+    assert y.loading.min() < 0
+
+
+def test_signs_that_no_other_entry_has():
+    """All covariances are negative, so that one variable is the best of nonnegative loadings."""
+    A = 2 * np.eye(4) - 0.5
+    x = dspca(A, 3, nonnegative=True, **FINE)
+    np.testing.assert_allclose([x.value, x.dual], 1.5, rtol=1e-5)
+    assert (x.loading >= 0).all()
+
+
+@pytest.mark.parametrize(
+    ("known", "message"),
+    [
+        ({"groups": LABELS, "count": "variables", "penalty": 1.0}, "leave it out with a penalty"),
+        ({"include": [1], "exclude": [1], "cardinality": 2}, "the variable 1 is in include and in exclude"),
+        (
+            {"include": [1, 2], "cardinality": 1},
+            r"cardinality must be in \[2, 9\], not 1: 2 variables included",
+        ),
+    ],
+)
+def test_what_cannot_be_met_is_refused(known, message):
+    with pytest.raises(ValueError, match=message):
+        dspca(covariance(0), kind="covariance", **known)
+
+
+def test_too_many_variables_and_a_changing_metric_are_refused(monkeypatch):
+    for module in ("shaped_relaxation", "semidefinite"):
+        monkeypatch.setattr(f"spcacore.solvers.{module}.SHAPED_ORDER", 9)
+    X = np.random.default_rng(0).standard_normal((20, 10))
+    with pytest.raises(
+        ValueError, match="include requires at most 9 variables in dspca, not 10: exclude some"
+    ):
+        dspca(X, 3, include=[0])
+    assert dspca(X, 3, include=[0], exclude=[1]).loading[0] != 0
+    options = {"cardinality": 2, "method": "dspca", "deflation": "generalized", "kind": "covariance"}
+    with pytest.raises(ValueError, match="without deflation='generalized'"):
+        sparse_pca(covariance(0), 2, include=[0], **options)
+    bounds = spcacore.optimality_bound(X, 3, include=[0], relaxation=True).bounds
+    assert np.isfinite(bounds["relaxation"])
