@@ -344,6 +344,9 @@ DENSE_JACOBIAN = 1 << 20  # derivatives of V'V that are held as a dense matrix
 
 # Branch and bound
 STRONG_VARIABLES = (128, 512)  # whose columns of A are computed to rule others out
+STRONG_CHUNK = 4096  # of the other variables, whose largest covariances with strong ones are sorted,
+STRONG_NODES = 2000  # of a tree among strong variables for a bound,
+STRONG_STEPS = 20  # of truncated power, for the value that the bound need not go below
 IN_TURN_NODES = 5000  # of a search for fewer nonzeros, whose bound then leaves out variables
 NODE_CHILDREN = 8  # of a node; the last stands for all that remain
 FRONTIER_BYTES = 1 << 28  # of nodes beyond which the newest go first

@@ -55,6 +55,7 @@ from ..operators.submatrix import columns_cost
 from .base import Report, Solver
 from .covariance_blocks import block_bound
 from .covariance_threshold import large_entries, threshold_bound
+from .elimination import knapsack, strong_variables_bound
 from .joint_bound import most_together, relaxed_bound
 from .parameters import shared_parameters
 from .semidefinite import dual_bound, shaped_bound
@@ -119,6 +120,9 @@ def optimality_bound(
       eigenvalue of A with its entries off the diagonal moved towards 0 by a level, and k - 1 times the level;
     - "blocks", where "threshold" is: the largest sum of what j variables of one block reach and k - j times a
       level, which no covariance of two blocks exceeds; by short trees in the blocks;
+    - "strong variables", beyond 2000 variables, where some have more variance than others: what j of the 128
+      of largest variance, or of a component found, reach, with k - j of the others, of which the variances
+      and the covariances with the strong ones are known;
     - "relaxation", if requested: the dual of the semidefinite relaxation, see `dspca`, usually the tightest.
 
     With `n_components` r > 1, the bound is on what any r loadings explain together: the variance of the
@@ -314,6 +318,7 @@ def upper_bounds(
         if thresholds and op.t == 0 and columns_cost(problem) <= THRESHOLD_WORK:
             assert state.diagonal is not None
             bounds |= _by_large_entries(op, np.maximum(state.diagonal, 0), k, hook)
+        bounds |= _by_strong_variables(problem, state, k, bounds, hook)
     else:
         A = op.submatrix(np.arange(p)).astype(np.float64)
         bounds = _from_all_entries(A, k)
@@ -356,17 +361,24 @@ def _rounding(problem: Problem, whole: bool, name: str, k: int) -> float:
     op, eps = problem.operator, float(np.finfo(np.float64).eps)
     entries = whole or name == "blocks"  # which allow for the decompositions of blocks themselves
     exact = op.t == 0 and (op.symmetric_form if entries else name == "diagonal" and not op.symmetric_form)
-    sums = op.m + 64 + k + problem.p // 64  # FF' is summed 64 columns at a time
-    products = 0.0 if exact else sums * float(np.finfo(op.dtype).eps)
+    products = 0.0 if exact else _product_error(problem, k)
     decomposition = 8 * (problem.p if whole else max(BOUND_VECTORS, min(op.m, LEADING_ORDER))) * eps
     assert problem.moment is not None
     moment = np.abs(problem.moment)
     size = float(moment.sum())
+    if name == "strong variables":  # which allows for products itself
+        return decomposition * size
     if name in ("row sums", "threshold", "blocks"):
         root = np.sqrt(moment)
         rows = products * float(root.max() * _largest_sum(root, k))
         return rows if name == "blocks" else rows + decomposition * size
     return (products + decomposition) * size
+
+
+def _product_error(problem: Problem, k: int) -> float:
+    """gamma; FF' is summed 64 columns at a time."""
+    op = problem.operator
+    return (op.m + 64 + k + problem.p // 64) * float(np.finfo(op.dtype).eps)
 
 
 def _largest_sum(a: NDArray[Any], k: int, axis: int = 0) -> NDArray[Any]:
@@ -376,18 +388,6 @@ def _largest_sum(a: NDArray[Any], k: int, axis: int = 0) -> NDArray[Any]:
         return a.sum(axis=axis)
     part = np.partition(a, n - k, axis=axis)
     return np.take(part, range(n - k, n), axis=axis).sum(axis=axis)
-
-
-def _knapsack(values: NDArray[Any], caps: NDArray[Any], tail: float, r: int = 1) -> float:
-    """max sum_l values_l t_l + tail (r - sum_l t_l), 0 <= t_l <= caps_l, sum_l t_l <= r, tail >= 0."""
-    room, total = float(r), 0.0
-    for l in np.argsort(-values):
-        if values[l] <= tail or room <= 0:
-            break
-        t = min(room, float(caps[l]))
-        total += t * float(values[l])
-        room -= t
-    return total + max(room, 0.0) * tail
 
 
 def _from_all_entries(A: NDArray[np.float64], k: int, r: int = 1) -> dict[str, float]:
@@ -401,7 +401,7 @@ def _from_all_entries(A: NDArray[np.float64], k: int, r: int = 1) -> dict[str, f
     bounds = {
         "spectral": float(values[-r:].sum()),
         "row sums": r * float(rows.max()),
-        "knapsack": _knapsack(values, caps, 0.0, r),
+        "knapsack": knapsack(values, caps, 0.0, r),
     }
     lowest = min(0.0, float(values[0]))  # A - lowest I is semidefinite
     bounds["diagonal"] = float(_largest_sum(diagonal - lowest, k)) + lowest
@@ -416,6 +416,18 @@ def _by_large_entries(
         "threshold": threshold_bound(diagonal, k, large),
         "blocks": block_bound(op, diagonal, k, large, hook),
     }
+
+
+def _by_strong_variables(
+    problem: Problem, state: DeflatedOperator, k: int, bounds: dict[str, float], hook: Report | None
+) -> dict[str, float]:
+    """None where the variances alone show that it is not below the others, or where the hook is true."""
+    assert state.diagonal is not None
+    assert problem.moment is not None
+    diagonal, root = np.maximum(state.diagonal, 0).astype(np.float64), np.sqrt(np.abs(problem.moment))
+    rounding = (1 + state.operator.t) * _product_error(problem, k)
+    bound = strong_variables_bound(state.operator, diagonal, root, k, rounding, min(bounds.values()), hook)
+    return {"strong variables": bound} if bound < np.inf else {}
 
 
 def _from_few_vectors(problem: Problem, state: DeflatedOperator, k: int, r: int = 1) -> dict[str, float]:
@@ -446,7 +458,7 @@ def _from_few_vectors(problem: Problem, state: DeflatedOperator, k: int, r: int 
     bounds = {
         "spectral": largest,
         "diagonal": float(_largest_sum(diagonal, k)),
-        "knapsack": min(_knapsack(theta, caps, 0.0, r) + kept, _knapsack(theta, caps, tail, r)) + cross,
+        "knapsack": min(knapsack(theta, caps, 0.0, r) + kept, knapsack(theta, caps, tail, r)) + cross,
     }
     if r > 1:
         return bounds

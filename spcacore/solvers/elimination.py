@@ -1,0 +1,182 @@
+"""A bound on x'Ax for wide data, of whose variables a few are strong and the others weak.
+
+A unit vector x with t weak variables and k - t strong ones, whose parts have the norms u and v,
+u^2 + v^2 = 1, has
+
+    x'Ax <= f(k - t) v^2 + 2 c(t) u v + e(t) u^2 <= lambda_1 [f(k - t), c(t); c(t), e(t)] = h(t),
+
+f(j) a bound for j strong variables alone, e(t) the sum of the t largest variances of weak ones, and c(t)^2
+the sum of the t largest s_w(k - t), where s_w(j) is the sum of the j largest a_iw^2 over strong i. The
+largest h(t) is a bound. Let a level be given. Where h(t) exceeds it, a weak w may belong to such a support
+only if
+
+    s_w(k - t) + a_ww e(t - 1) > (level - a_ww) (level - h'(t - 1)),
+
+h' being h for the k - 1 other variables (bordered, as in branch_and_bound.c, step 4, and
+a_wl^2 <= a_ww a_ll of two weak variables). What belongs to none is left out, and the h(t) are computed
+again, until nothing changes. No component exceeds the larger of the level and of these.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _core
+from .._limits import BOUND_ENTRIES, STRONG_CHUNK, STRONG_NODES, STRONG_STEPS, STRONG_VARIABLES
+from ..operators.submatrix import columns_of
+from .base import Report, Solution
+from .exact_tree import Search
+
+__all__ = ["knapsack", "strong_variables_bound"]
+__dir__ = __all__.copy
+
+_EPS = float(np.finfo(np.float64).eps)
+
+
+def strong_variables_bound(
+    op: Any,
+    diagonal: NDArray[np.float64],
+    root: NDArray[np.float64],
+    k: int,
+    rounding: float,
+    below: float,
+    hook: Report | None,
+) -> float:
+    """The bound, or infinity where it cannot be below another one.
+
+    An entry a_ij is off by at most rounding root_i root_j; A is semidefinite but for that.
+    """
+    p = len(diagonal)
+    d = diagonal + rounding * root**2
+    count = min(STRONG_VARIABLES[0], p)
+    if k < 2 or (count + k) * p > BOUND_ENTRIES:
+        return np.inf
+    strong = _core.select_largest(d, count)
+    if np.sort(np.delete(d, strong))[-k:].sum() >= below:
+        return np.inf
+    value, found = _climb(op, _core.select_largest(d, k))
+    strong = np.union1d(strong, found)
+    A = op.submatrix(strong).astype(np.float64)
+    f, level = _by_strong_variables((A + A.T) / 2, np.searchsorted(strong, found), k, hook)
+    slack = rounding * float(root.max()) * np.cumsum(np.sort(root)[::-1][:k])
+    f += np.append(0.0, slack)
+    level = max(level, value)
+    weak = np.setdiff1d(np.arange(p), strong)
+    sums, d = _coupling(op, strong, weak, root, rounding, k, hook), d[weak]
+    if sums is None:
+        return np.inf
+    while True:
+        h = _reach(f, d, sums, k)
+        if h[1:].max() <= level or not len(d):
+            break
+        kept = _survivors(f, d, sums, k, h, level)
+        if kept.all():
+            break
+        d, sums = d[kept], sums[kept]
+    return max(level, float(h.max())) * (1 + (64 + 8 * k) * _EPS)
+
+
+def knapsack(values: NDArray[Any], caps: NDArray[Any], tail: float, r: int = 1) -> float:
+    """max sum_l values_l t_l + tail (r - sum_l t_l), 0 <= t_l <= caps_l, sum_l t_l <= r, tail >= 0."""
+    room, total = float(r), 0.0
+    for l in np.argsort(-values):
+        if values[l] <= tail or room <= 0:
+            break
+        t = min(room, float(caps[l]))
+        total += t * float(values[l])
+        room -= t
+    return total + max(room, 0.0) * tail
+
+
+def _climb(op: Any, index: NDArray[np.intp]) -> tuple[float, NDArray[np.intp]]:
+    """The value and support that truncated power reaches, with the best values on each support."""
+    value, found = -np.inf, index
+    for _ in range(STRONG_STEPS):
+        values, vectors = np.linalg.eigh(op.submatrix(index).astype(np.float64))
+        if not values[-1] > value:
+            break
+        value, found = float(values[-1]), index
+        product = op.apply(index, np.ascontiguousarray(vectors[:, -1], op.dtype))
+        index = np.sort(_core.select_largest(product, len(index)))
+    return value, found
+
+
+def _by_strong_variables(
+    A: NDArray[np.float64], start: NDArray[np.intp], k: int, hook: Report | None
+) -> tuple[NDArray[np.float64], float]:
+    """f(0), f(1), .., f(k): by sums of rows, by eigenvectors and, for k, by a tree; and the value found."""
+    q = len(A)
+    size = np.abs(A)
+    np.fill_diagonal(size, 0)
+    rows = np.cumsum(np.sort(size, axis=1)[:, ::-1], axis=1)
+    rows = (A.diagonal()[:, None] + np.pad(rows, ((0, 0), (1, 0)))[:, :q]).max(axis=0)
+    values, vectors = np.linalg.eigh(A)
+    caps = np.minimum(np.cumsum(np.sort(vectors**2, axis=0)[::-1], axis=0), 1)
+    sharp = np.array([knapsack(values, caps[j], 0.0) for j in range(min(k, q))])
+    margin = 8 * q * _EPS * float(np.abs(values).max())
+    f = np.pad(np.minimum(rows[: len(sharp)], sharp) + margin, (1, k - len(sharp)), "edge")
+    f[0] = 0.0
+    best = Solution(start, np.zeros(len(start)), 0.0, 0, True)
+    tree, left = Search(None, A, np.arange(q), k, best, 0.0), STRONG_NODES
+    while left > 0 and tree.open() and not (hook is not None and hook(0)):
+        left -= tree.step(min(16, left), lambda _: None)
+    f[k] = min(f[k], tree.upper())
+    return f, float(tree.value)
+
+
+def _coupling(
+    op: Any, strong: NDArray[np.intp], weak: NDArray[np.intp], root: NDArray[np.float64], rounding: float,
+    k: int, hook: Report | None,
+) -> NDArray[np.float64] | None:  # fmt: skip
+    """s_w(j), a row for each weak w, j = 0 .. k - 1; None where the hook is true."""
+    columns = np.empty((len(weak), len(strong)), op.dtype)
+    for s in range(0, len(strong), 32):
+        if hook is not None and hook(0):
+            return None
+        columns[:, s : s + 32] = columns_of(op, strong[s : s + 32])[weak]
+    most = min(k - 1, len(strong))
+    sums = np.zeros((len(weak), k))
+    for s in range(0, len(weak), STRONG_CHUNK):
+        part = np.abs(columns[s : s + STRONG_CHUNK].astype(np.float64))
+        part += rounding * root[weak[s : s + STRONG_CHUNK], None] * root[strong]
+        part = np.sort(np.partition(part, -most, axis=1)[:, -most:], axis=1)[:, ::-1]
+        sums[s : s + STRONG_CHUNK, 1 : most + 1] = np.cumsum(part**2, axis=1)
+    sums[:, most + 1 :] = sums[:, most : most + 1]
+    return sums
+
+
+def _reach(
+    f: NDArray[np.float64], d: NDArray[np.float64], sums: NDArray[np.float64], k: int
+) -> NDArray[np.float64]:
+    """h(t) for t = 0 .. k, k variables in all; what there are too few weak variables for is not above."""
+    h = np.full(k + 1, -np.inf)
+    h[0] = f[k]
+    most = min(k, len(d))
+    e = np.cumsum(np.sort(d)[::-1][:most])
+    for t in range(1, most + 1):
+        c2 = float(np.partition(sums[:, k - t], len(d) - t)[len(d) - t :].sum())
+        a, b = float(f[k - t]), float(e[t - 1])
+        h[t] = b if t == k else (a + b) / 2 + np.sqrt(((a - b) / 2) ** 2 + c2)
+    return h
+
+
+def _survivors(
+    f: NDArray[np.float64],
+    d: NDArray[np.float64],
+    sums: NDArray[np.float64],
+    k: int,
+    h: NDArray[np.float64],
+    level: float,
+) -> NDArray[np.bool_]:
+    """Which weak variables may belong to a support of t weak ones, where h(t) exceeds the level."""
+    fewer = _reach(f, d, sums, k - 1) if k > 1 else np.zeros(1)
+    e = np.append(0.0, np.cumsum(np.sort(d)[::-1][:k]))
+    kept = d >= level
+    for t in range(1, k + 1):
+        if h[t] > level:
+            room = level - float(fewer[t - 1])
+            kept |= sums[:, k - t] + d * e[t - 1] > (level - d) * max(room, 0.0)
+    return kept
