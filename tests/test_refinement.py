@@ -109,19 +109,20 @@ def test_restarts_of_sparse_pca():
         sparse_pca(PITPROPS, 3, n_restarts=-1, **options)
 
 
-@given(seed=st.integers(0, 2**32), k=st.integers(1, 5))
+@given(
+    seed=st.integers(0, 2**32), k=st.integers(1, 5), deflation=st.sampled_from(["projection", "hotelling"])
+)
 @settings(max_examples=8, deadline=None, derandomize=True)
-def test_never_lowers_and_keeps_its_promises(seed, k):
+def test_never_lowers_and_keeps_its_promises(seed, k, deflation):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((15, 8)) @ rng.standard_normal((8, 8))
     A = covariance(X)
-    for deflation in ("projection", "hotelling"):
-        V = sparse_pca(X, 3, cardinality=k, deflation=deflation).loadings
-        W = refine(X, V)
-        assert spanned_variance(A, W) >= spanned_variance(A, V) * (1 - 1e-10)
-        assert spanned_variance(A, W) <= np.linalg.eigvalsh(A)[-3:].sum() * (1 + 1e-10)
-        assert (np.count_nonzero(W, axis=0) <= k).all()
-        np.testing.assert_allclose(np.linalg.norm(W, axis=0), 1, atol=1e-12)
+    V = sparse_pca(X, 3, cardinality=k, deflation=deflation).loadings
+    W = refine(X, V)
+    assert spanned_variance(A, W) >= spanned_variance(A, V) * (1 - 1e-10)
+    assert spanned_variance(A, W) <= np.linalg.eigvalsh(A)[-3:].sum() * (1 + 1e-10)
+    assert (np.count_nonzero(W, axis=0) <= k).all()
+    np.testing.assert_allclose(np.linalg.norm(W, axis=0), 1, atol=1e-12)
 
 
 def test_no_better_values_on_the_supports_it_returns():
@@ -336,24 +337,29 @@ def test_no_round_lowers_the_variance(seed, p, k, constraint):
     assert all(later >= earlier * least for earlier, later in zip([given, *seen], seen, strict=False))
 
 
+def best_orthogonal_pair(A, first, second):
+    """The largest Tr V'AV of two orthogonal loadings on two variables each: a shared one only one can use."""
+    top = [np.linalg.eigvalsh(A[np.ix_(support, support)])[-1] for support in (first, second)]
+    shared = set(first) & set(second)
+    if len(shared) == 2:
+        return A[first, first].sum()
+    if not shared:
+        return sum(top)
+    (i,), (j,) = set(first) - shared, set(second) - shared
+    return max(top[0] + A[j, j], A[i, i] + top[1])
+
+
 def test_two_orthogonal_loadings_against_all_pairs_of_supports():
-    """For every pair the best values, from many starts of a general optimizer."""
     short = []
     for seed in range(6):
         rng = np.random.default_rng(seed)
         A = covariance(rng.standard_normal((9, 5)) * 2.0 ** rng.integers(-1, 2, 5))
-        best = 0.0
-        for first, second in combinations_with_replacement(combinations(range(5), 2), 2):
-            used = np.zeros((5, 2), bool)
-            used[list(first), 0] = used[list(second), 1] = True
-            for start in range(2):
-                V = orthogonal_with_high_variance(A, used, np.random.default_rng(start))
-                if V is not None:
-                    best = max(best, np.trace(V.T @ A @ V))
+        supports = [list(support) for support in combinations(range(5), 2)]
+        best = max(best_orthogonal_pair(A, *pair) for pair in combinations_with_replacement(supports, 2))
         W = sparse_pca(A, 2, cardinality=2, kind="covariance", constraint="orthogonal", refine=True).loadings
         np.testing.assert_allclose(W.T @ W, np.eye(2), atol=1e-10)
         reached = np.trace(W.T @ A @ W)
-        assert reached <= best * (1 + 1e-6)
+        assert reached <= best * (1 + 1e-9)
         short.append(1 - reached / best)
     assert max(short) < 0.02
     assert np.median(short) < 1e-6
@@ -422,9 +428,9 @@ def test_callback_ends_it():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         sparse_pca(
-            PITPROPS, 6, cardinality=4, kind="covariance", refine=True, callback=lambda p: seen.append(p)
+            PITPROPS, 3, cardinality=4, kind="covariance", refine=True, callback=lambda p: seen.append(p)
         )
-    assert len([p for p in seen if p.value is not None]) > 6  # the rounds besides the components
+    assert len([p for p in seen if p.value is not None]) > 3  # the rounds besides the components
 
 
 @pytest.mark.parametrize("n_restarts", [0, 1, 4])
