@@ -62,14 +62,12 @@ def quotient(A, Q, x):
 
 def best_quotient(A, Q, k):
     """The largest x'Ax/x'Bx, B = I - QQ', over supports of size k, by the pencil on the range of B_S."""
-    p, best = len(A), 0.0
-    B = np.eye(p) - Q @ Q.T
-    for S in combinations(range(p), k):
-        at = np.ix_(S, S)
-        h, E = np.linalg.eigh(B[at])
-        W = E[:, h > 1e-8] / np.sqrt(h[h > 1e-8])
-        best = max(best, np.linalg.eigvalsh(W.T @ (B @ A @ B)[at] @ W)[-1] if W.shape[1] else 0)
-    return best
+    B = np.eye(len(A)) - Q @ Q.T
+    supports = np.array(list(combinations(range(len(A)), k)))
+    at = supports[:, :, None], supports[:, None, :]
+    h, E = np.linalg.eigh(B[at])
+    W = E * np.where(h > 1e-8, 1 / np.sqrt(np.maximum(h, 1e-8)), 0)[:, None, :]
+    return max(0.0, np.linalg.eigvalsh(W.transpose(0, 2, 1) @ (B @ A @ B)[at] @ W)[:, -1].max())
 
 
 def power_iteration(A, x, k, n_iter):

@@ -182,7 +182,7 @@ LONG = [
      "long(X)", 1.5),
     ("float32, F order", "X = np.random.default_rng(0).standard_normal((8000, 2000), np.float32).T",
      "long(X)", 0.7),
-    ("csr", "X = sp.random(5000, 10000, density=0.01, random_state=0, format='csr')", "long(X)", 0.7),
+    ("csr", "X = sp.random(5000, 10000, 0.01, 'csr', random_state=np.random.default_rng(0))", "long(X)", 0.7),
     ("covariance", "Z = np.random.default_rng(0).standard_normal((3000, 3000)); X = Z @ Z.T",
      "long(X, kind='covariance')", 0.7),
     ("statistics, C order", "X = np.zeros((20000, 20000), np.float32)",
