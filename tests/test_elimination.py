@@ -123,3 +123,12 @@ def test_it_ends_where_the_hook_says_so():
     d = A.diagonal().copy()
     assert strong_variables_bound(Matrix(A), d, np.sqrt(d), 3, 0.0, np.inf, lambda n: True) == np.inf
     assert strong_variables_bound(Matrix(A), d, np.sqrt(d), 3, 0.0, np.inf, None) == pytest.approx(1)
+
+
+def test_it_ends_branch_and_bound(monkeypatch):
+    """Whose own elimination, which takes more columns, is then left out."""
+    monkeypatch.setattr(exact, "STRONG_VARIABLES", None)
+    X, V = datasets.make_spiked(200, 4000, cardinality=20, variances=(100.0,), rng=0)
+    found = branch_and_bound(X, 20)
+    assert found.optimal
+    np.testing.assert_array_equal(found.loading != 0, V[:, 0] != 0)

@@ -416,6 +416,7 @@ def test_bound_for_fewer_nonzeros_where_some_are_weak():
 def test_too_many_that_may_belong_to_the_optimum(monkeypatch):
     monkeypatch.setattr(exact, "EXACT_ORDER", 30)
     monkeypatch.setattr(exact, "THRESHOLD_WORK", 0)
+    monkeypatch.setattr(exact, "by_strong_variables", lambda *_: np.inf)
     X = np.random.default_rng(0).standard_normal((40, 40))
     with pytest.raises(ValueError, match="40 of 40 variables may belong to the optimum"):
         branch_and_bound(X, 3)
@@ -506,6 +507,7 @@ def test_limits_for_each_component():
 
 def test_too_many_variables_are_bounded_where_a_limit_is_given(monkeypatch):
     """Of standardized noise none is left out: that is refused, but with a limit all trees are small."""
+    monkeypatch.setattr(exact, "by_strong_variables", lambda *_: np.inf)
     monkeypatch.setattr(exact, "EXACT_ORDER", 20)
     monkeypatch.setattr(exact, "STRONG_VARIABLES", ())
     step, nodes = exact_tree.Search.step, []

@@ -38,6 +38,7 @@ from .._limits import (
     REDUCED_ORDER,
     RELAXATION_SPEED,
     RELAXATION_WORK,
+    STRONG_NODES,
     SYMMETRY,
     THRESHOLD_WORK,
     WIDE_SAMPLES,
@@ -60,7 +61,10 @@ from .joint_bound import most_together, relaxed_bound
 from .parameters import shared_parameters
 from .semidefinite import dual_bound, shaped_bound
 
-__all__ = ["OptimalityBound", "bounds_without_search", "joint_bounds", "optimality_bound", "upper_bounds"]
+__all__ = [
+    "OptimalityBound", "bounds_without_search", "by_strong_variables", "joint_bounds", "optimality_bound",
+    "upper_bounds",
+]  # fmt: skip
 __dir__ = __all__.copy
 
 
@@ -308,7 +312,7 @@ def upper_bounds(
     """
     if state.diagonal is None:
         return {}
-    p, op, k = problem.p, state.operator, state.reach(k)
+    p, op, k, strong = problem.p, state.operator, state.reach(k), np.inf
     whole = p <= BOUND_ORDER and (op.symmetric_form or op.m * p <= BOUND_ENTRIES)
     if not whole:
         if not state.deflation.semidefinite:  # it only lowers A, but may leave it indefinite
@@ -318,13 +322,14 @@ def upper_bounds(
         if thresholds and op.t == 0 and columns_cost(problem) <= THRESHOLD_WORK:
             assert state.diagonal is not None
             bounds |= _by_large_entries(op, np.maximum(state.diagonal, 0), k, hook)
-        bounds |= _by_strong_variables(problem, state, k, bounds, hook)
+        strong = by_strong_variables(problem, state, k, min(bounds.values()), hook)
     else:
         A = op.submatrix(np.arange(p)).astype(np.float64)
         bounds = _from_all_entries(A, k)
         if state.choice is not None and not state.quotient:
             bounds = _with_choice(state.choice, A, k, bounds, _rounding(problem, whole, "included", k))
-    return {name: bound + _rounding(problem, whole, name, k) for name, bound in bounds.items()}
+    bounds = {name: bound + _rounding(problem, whole, name, k) for name, bound in bounds.items()}
+    return bounds | ({"strong variables": strong} if strong < np.inf else {})
 
 
 def _with_choice(
@@ -366,8 +371,8 @@ def _rounding(problem: Problem, whole: bool, name: str, k: int) -> float:
     assert problem.moment is not None
     moment = np.abs(problem.moment)
     size = float(moment.sum())
-    if name == "strong variables":  # which allows for products itself
-        return decomposition * size
+    if name == "strong variables":  # which allows for the rest itself; data are semidefinite
+        return decomposition * size if op.symmetric_form else 0.0
     if name in ("row sums", "threshold", "blocks"):
         root = np.sqrt(moment)
         rows = products * float(root.max() * _largest_sum(root, k))
@@ -418,16 +423,17 @@ def _by_large_entries(
     }
 
 
-def _by_strong_variables(
-    problem: Problem, state: DeflatedOperator, k: int, bounds: dict[str, float], hook: Report | None
-) -> dict[str, float]:
-    """None where the variances alone show that it is not below the others, or where the hook is true."""
+def by_strong_variables(
+    problem: Problem, state: DeflatedOperator, k: int, below: float, hook: Report | None,
+    nodes: int = STRONG_NODES,
+) -> float:  # fmt: skip
+    """Infinity where the variances alone show that it is not below that, or where the hook is true."""
     assert state.diagonal is not None
     assert problem.moment is not None
     diagonal, root = np.maximum(state.diagonal, 0).astype(np.float64), np.sqrt(np.abs(problem.moment))
-    rounding = (1 + state.operator.t) * _product_error(problem, k)
-    bound = strong_variables_bound(state.operator, diagonal, root, k, rounding, min(bounds.values()), hook)
-    return {"strong variables": bound} if bound < np.inf else {}
+    error = (1 + state.operator.t) * _product_error(problem, k)
+    bound = strong_variables_bound(state.operator, diagonal, root, k, error, below, hook, nodes)
+    return bound + _rounding(problem, False, "strong variables", k)
 
 
 def _from_few_vectors(problem: Problem, state: DeflatedOperator, k: int, r: int = 1) -> dict[str, float]:

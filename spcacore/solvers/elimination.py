@@ -44,6 +44,7 @@ def strong_variables_bound(
     rounding: float,
     below: float,
     hook: Report | None,
+    nodes: int = STRONG_NODES,
 ) -> float:
     """The bound, or infinity where it cannot be below another one.
 
@@ -60,7 +61,7 @@ def strong_variables_bound(
     value, found = _climb(op, _core.select_largest(d, k))
     strong = np.union1d(strong, found)
     A = op.submatrix(strong).astype(np.float64)
-    f, level = _by_strong_variables((A + A.T) / 2, np.searchsorted(strong, found), k, hook)
+    f, level = _by_strong_variables((A + A.T) / 2, np.searchsorted(strong, found), k, nodes, hook)
     slack = rounding * float(root.max()) * np.cumsum(np.sort(root)[::-1][:k])
     f += np.append(0.0, slack)
     level = max(level, value)
@@ -105,7 +106,7 @@ def _climb(op: Any, index: NDArray[np.intp]) -> tuple[float, NDArray[np.intp]]:
 
 
 def _by_strong_variables(
-    A: NDArray[np.float64], start: NDArray[np.intp], k: int, hook: Report | None
+    A: NDArray[np.float64], start: NDArray[np.intp], k: int, nodes: int, hook: Report | None
 ) -> tuple[NDArray[np.float64], float]:
     """f(0), f(1), .., f(k): by sums of rows, by eigenvectors and, for k, by a tree; and the value found."""
     q = len(A)
@@ -120,7 +121,7 @@ def _by_strong_variables(
     f = np.pad(np.minimum(rows[: len(sharp)], sharp) + margin, (1, k - len(sharp)), "edge")
     f[0] = 0.0
     best = Solution(start, np.zeros(len(start)), 0.0, 0, True)
-    tree, left = Search(None, A, np.arange(q), k, best, 0.0), STRONG_NODES
+    tree, left = Search(None, A, np.arange(q), k, best, 0.0), min(nodes, STRONG_NODES)
     while left > 0 and tree.open() and not (hook is not None and hook(0)):
         left -= tree.step(min(16, left), lambda _: None)
     f[k] = min(f[k], tree.upper())

@@ -48,7 +48,7 @@ from .base import (
     ended,
     progress_hook,
 )
-from .certificates import bounds_without_search
+from .certificates import bounds_without_search, by_strong_variables
 from .covariance_blocks import BlockSearch
 from .covariance_threshold import large_entries
 from .exact_tree import Search, best_on_support
@@ -335,7 +335,9 @@ def solve_to_optimality(
                 return Proof(best, max(others, best.objective), True)
             limits.check()
         bound_without_search(BOUND_SHARE if problem.p <= EXACT_ORDER else 0)
-        kept, best = surviving_variables(problem, state, k, best, solver.tol, limits.check, limits.most)
+        kept, best = surviving_variables(
+            problem, state, k, best, solver.tol, limits.check, limits.most, others
+        )
         A = _matrix(state, kept, limits.check)
         if choice is None or choice.plain:
             search = Search(state, A, kept, k, best, solver.tol, check_limits=limits.check)
@@ -422,13 +424,14 @@ def _blocks(problem: Problem, state: DeflatedOperator, k: int, best: Solution) -
 
 def surviving_variables(
     problem: Problem, state: DeflatedOperator, k: int, best: Solution, tol: float,
-    check_limits: Callable[[int], object], node_limit: int,
+    check_limits: Callable[[int], object], node_limit: int, others: float = math.inf,
 ) -> tuple[NDArray[np.intp], Solution]:  # fmt: skip
     """The variables that may belong to a better support, all where there are few; and a better `best`.
 
     Let U bound x'Ax for k - 1 nonzeros. No support with j beats the level if the k - 1 largest a_jl^2 sum
     to at most (level - a_jj) (level - U) (bordered, as in branch_and_bound.c, step 4).
     Only the columns of A of some strong variables are computed; of two weak ones, a_jl^2 <= a_jj a_ll.
+    Where another bound proves `best`, only its own variables are left.
     """
     p, op = problem.p, state.operator
     if p <= EXACT_ORDER:
@@ -446,6 +449,12 @@ def surviving_variables(
     left = len(kept) if k == 1 else p
     if left <= EXACT_ORDER:
         return kept, best
+    enough = best.objective * (1 + max(tol, 64 * (k + 4) ** 2 * float(np.finfo(np.float64).eps)))
+    if others > enough and k > 1:
+        others = by_strong_variables(problem, state, k, enough, None, node_limit)
+        check_limits(0)
+    if others <= enough:
+        return np.sort(best.index), best
     for count in STRONG_VARIABLES if k > 1 else ():
         strong = np.union1d(_core.select_largest(d, min(count, p)), best.index)
         weak = np.setdiff1d(np.arange(p), strong)
