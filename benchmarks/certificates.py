@@ -148,8 +148,8 @@ def spiked():
         )
     return (
         "\n## A signal of few variables among 100,000\n\n"
-        "500 samples of 100,000 variables of unit variance; 50 of them share a signal of the variance given.\n"
-        'The last bound is "strong variables" where it helps.\n\n'
+        "500 samples of 100,000 variables of unit variance; 50 of them share a signal of the variance\n"
+        'given. The last bound is "strong variables" where it helps.\n\n'
         + pages.table(["signal", "found", "other bounds above", "bound above", "s"], rows)
         + "\n"
     )
