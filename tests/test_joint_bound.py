@@ -242,6 +242,52 @@ def test_sparse_pca_is_certified_jointly():
         sparse_pca(X, 2, cardinality=3, objective="least_squares", certify="jointly")
 
 
+@pytest.mark.parametrize("seeds", [range(8), pytest.param(range(8, 120), marks=pytest.mark.slow)], ids=str)
+def test_no_other_groups_exceed_the_joint_bound(seeds):
+    """The bound is for all groups that are allowed, however small those found are."""
+    for seed in seeds:
+        rng = np.random.default_rng([seed, 5])
+        p, k = int(rng.integers(5, 8)), int(rng.integers(1, 3))
+        groups = np.array([0, 1, 1, 2, 2, 2, 0])[:p]
+        A = np.cov(rng.standard_normal((p + 2, p)) * np.where(groups == 0, 2, 1), rowvar=False)
+        known = {"kind": "covariance", "groups": groups}
+        supports = [np.flatnonzero(np.isin(groups, few)) for few in combinations(range(3), k)]
+        best = max(best_on(A, chosen, rng) for chosen in combinations_with_replacement(supports, 2))
+        for size, count in ((k, "groups"), (4, "variables")):
+            result = sparse_pca(A, 2, cardinality=size, count=count, certify="jointly", **known)
+            whole = optimality_bound(A, size, n_components=2, relaxation=True, count=count, **known)
+            assert result.joint_bound == pytest.approx(whole.bound, rel=1e-9), seed
+            if count == "groups":
+                assert result.joint_bound >= best * (1 - 1e-13), seed
+                assert result.joint_gap >= 1 - result.explained_variance.sum() / best - 1e-12, seed
+
+
+@pytest.mark.parametrize(
+    ("seed", "k", "options"),
+    [
+        (13, 2, {"deflation": "schur"}),
+        (27, 2, {"constraint": "orthogonal"}),
+        (208, 1, {"deflation": "schur"}),
+    ],
+)
+def test_searches_that_end_in_small_groups(seed, k, options):
+    """Two eigenvectors of the variables of one choice of groups, or one each of two, explain no more."""
+    rng = np.random.default_rng(seed)
+    groups = np.repeat(np.arange(4), [1, 1, 3, 4])
+    factors = rng.standard_normal((4, 9))
+    A = factors.T @ factors + np.diag(rng.random(9) * rng.choice([0.1, 1, 3]))
+    size = np.where(groups < 2, rng.uniform(1, 2.5), 1)
+    A *= np.outer(size, size)
+    supports = [np.flatnonzero(np.isin(groups, few)) for few in combinations(range(4), k)]
+    values = [np.linalg.eigvalsh(A[np.ix_(S, S)])[::-1] for S in supports]
+    best = max(v[:2].sum() for v in values)
+    for (S, v), (T, w) in combinations(zip(supports, values, strict=True), 2):
+        if not set(S) & set(T):
+            best = max(best, v[0] + w[0])
+    result = sparse_pca(A, 2, cardinality=k, groups=groups, kind="covariance", certify="jointly", **options)
+    assert result.joint_bound >= best * (1 - 1e-13)
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

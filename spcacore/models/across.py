@@ -31,11 +31,13 @@ from .._messages import counted, listed
 from .._validation import Hook, check_choice, integer
 from ..linalg.eigen import leading_eigenvectors
 from ..linalg.orthogonal import fix_sign
+from ..operators.choice import Choice
 from ..operators.deflation import PROJECTION, Deflation
 from ..operators.problem import Problem
 from ..progress import Progress
 from ..solvers.base import Solution, Solver, hook_of_component
 from ..solvers.certificates import joint_bounds
+from ..solvers.share import Share
 from .bordered_sums import Array, Index, Steps, leading_sum
 from .budget import best_budget, even_split
 from .common_support import best_common, bound_of, prove
@@ -290,10 +292,19 @@ def _restricted(problem: Problem, A: Array) -> Problem:
     )  # fmt: skip
 
 
+def _most_variables(problem: Problem, found: list[Solution], settings: dict[str, Any]) -> tuple[int, ...]:
+    """Variables that each component may have: other groups than those found may be larger."""
+    choice = Choice.unknown(problem.p) if problem.choice is None else problem.choice
+    counts = [choice.cardinality_of(x.index) for x in found]
+    for t, k in enumerate((settings.get("cardinality") or ())[: len(found)]):
+        counts[t] = max(counts[t], 0 if isinstance(k, Share) else k)
+    return tuple(choice.most_variables(k) for k in counts)
+
+
 def bounds_together(problem: Problem, found: list[Solution], settings: dict[str, Any]) -> dict[str, float]:
     """Bounds on what all explain together, in the operator's units: of any supports that are allowed."""
     support, total = settings.get("support", "free"), settings.get("total_cardinality")
-    sizes, rows, relaxed = tuple(len(x.index) for x in found), None, problem.p <= JOINT_ORDER
+    sizes, rows, relaxed = _most_variables(problem, found, settings), None, problem.p <= JOINT_ORDER
     if support == "common":
         rows = settings["cardinality"][0]
         sizes = (rows,) * len(found)
@@ -302,8 +313,6 @@ def bounds_together(problem: Problem, found: list[Solution], settings: dict[str,
         sizes = (min(total - len(found) + 1, problem.p),) * len(found)
     elif support == "disjoint":
         sizes = settings["cardinality"][: len(found)]
-    elif problem.choice is not None and problem.choice.grouped:
-        sizes = tuple(problem.choice.most_variables(problem.choice.cardinality_of(x.index)) for x in found)
     orthogonal = support != "free" or settings["constraint"] == "orthogonal"
     out = joint_bounds(problem, sizes, orthogonal, relaxed, rows)
     op = problem.operator

@@ -285,7 +285,7 @@ def sparse_pca(
     certify : bool or "jointly", default False
         Compute an upper bound for each component, and how far the component may be below it. True: the bound
         of `optimality_bound` for the deflated matrix; for "dspca", that of the relaxation. "jointly": one
-        bound instead, on the variance that any r loadings with the same numbers of nonzeros explain together
+        bound instead, on the variance that any r loadings of these cardinalities explain together
         (with ``constraint="orthogonal"``, any orthogonal ones). Up to 1000 variables it uses the semidefinite
         relaxation, which takes seconds for 100 variables. Options `support` and `total_cardinality` accept
         only "jointly". For support "common" it bounds all sets of as many variables. For "disjoint" it is
