@@ -326,7 +326,7 @@ def sparse_lda(
         given = (scalings / back).astype(data.dtype)
         if not np.isfinite(given).all():
             raise ValueError(
-                f"X varies so little that scalings exceed the number range of {data.dtype}; rescale X"
+                f"X varies too little: its scalings exceed the number range of {data.dtype}; rescale X"
             )
         return SparseLDAResult(
             loadings=found.loadings, scalings=given, values=found.values,
