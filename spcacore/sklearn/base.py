@@ -65,6 +65,10 @@ PARAGRAPHS = {
     "Returns\n-------\nself",
     "two_sides": "Parameters\n----------\nX : array-like or sparse matrix of shape (n, p)\n"
     "y : array-like or sparse matrix of shape (n, q) or (n,)\n\nReturns\n-------",
+    "weighted_sides": "Parameters\n----------\nX : array-like or sparse matrix of shape (n, p)\n"
+    "y : array-like or sparse matrix of shape (n, q) or (n,)\n"
+    "sample_weight : array-like of shape (n,), optional\n"
+    "    How many samples each row stands for, as in the function.\n\nReturns\n-------",
     "rows_to": f"{_ROWS}\nReturns\n-------",
     "missing_to": f"{_ROWS}    NaN entries are missing.\n\nReturns\n-------",
     "scores_to_rows": "Parameters\n----------\nX : array-like of shape (m, r)\n\n"

@@ -95,7 +95,7 @@ class SparseLDA(ClassifierMixin, Transformer):
     tol: float = 1e-8
     random_state: int | np.random.Generator | np.random.RandomState | None = None
 
-    def fit(self, X: MatrixLike, y: ArrayLike) -> Self:
+    def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Find the directions.
 
         Parameters
@@ -103,6 +103,8 @@ class SparseLDA(ClassifierMixin, Transformer):
         X : array-like or sparse matrix of shape (n, p)
         y : array-like of shape (n,)
             Class labels.
+        sample_weight : array-like of shape (n,), optional
+            How many samples each row stands for, as in the function.
 
         Returns
         -------
@@ -114,12 +116,14 @@ class SparseLDA(ClassifierMixin, Transformer):
         """
         names = column_names(X)
         rows, labels = self._training(X, y)
+        weight = None if sample_weight is None else np.asarray(sample_weight)
         check_classification_targets(labels)
         cardinality = default_cardinality(rows.shape[1]) if self.cardinality is None else self.cardinality
         result = sparse_lda(
             rows, labels, self.n_components, cardinality=cardinality, priors=self.priors,
             shrinkage=self.shrinkage, method=self.method, strategy=self.strategy, swaps=self.swaps,
-            deflation=self.deflation, max_iter=self.max_iter, tol=self.tol, rng=as_rng(self.random_state),
+            deflation=self.deflation, max_iter=self.max_iter, tol=self.tol, sample_weight=weight,
+            rng=as_rng(self.random_state),
         )  # fmt: skip
         self._set(replace(result, names=names))
         self.classes_, self.priors_, self.means_ = result.classes, result.priors, result.means
@@ -302,10 +306,10 @@ class SparseCCA(Invertible):
         tags.target_tags.multi_output = True
         return tags
 
-    def fit(self, X: MatrixLike, y: MatrixLike) -> Self:
+    def fit(self, X: MatrixLike, y: MatrixLike, sample_weight: ArrayLike | None = None) -> Self:
         """Find the pairs.
 
-        {two_sides}
+        {weighted_sides}
         self
 
         {halves_example}
@@ -313,6 +317,7 @@ class SparseCCA(Invertible):
         ((1, 32), (1, 32))
         """
         names_x, names_y = column_names(X), column_names(y)
+        weight = None if sample_weight is None else np.asarray(sample_weight)
         rows, other = self._training(X, y, multi_output=True, y_numeric=True)
         self._flat = other.ndim == 1
         other = self._second(other, rows.dtype)
@@ -331,7 +336,7 @@ class SparseCCA(Invertible):
             rows, other, self.n_components, method=self.method, l1_bound=l1_bound, cardinality=cardinality,
             ridge=self.ridge, deflation=self.deflation, scale=self.scale, max_iter=self.max_iter,
             tol=self.tol, x_nonnegative=self.x_nonnegative, y_nonnegative=self.y_nonnegative,
-            x_count=self.x_count, y_count=self.y_count, **choice,
+            x_count=self.x_count, y_count=self.y_count, sample_weight=weight, **choice,
         )  # fmt: skip
         self.result_ = replace(result, names_x=names_x, names_y=names_y)
         self.components_, self.y_components_ = result.loadings_x.T, result.loadings_y.T
@@ -340,8 +345,9 @@ class SparseCCA(Invertible):
         self.correlations_, self.n_components_ = result.correlations, result.n_components
         self._set_iterations(result)
         T, mean = result.scores_x.astype(np.float64), np.asarray(result.mean_y)
-        together = np.asarray(other.T @ T).T - np.outer(T.sum(axis=0), mean)
-        self._regression = np.linalg.pinv(T.T @ T) @ together
+        W = T if weight is None else T * weight[:, None]
+        together = np.asarray(other.T @ W).T - np.outer(W.sum(axis=0), mean)
+        self._regression = np.linalg.pinv(T.T @ W) @ together
         return self
 
     @staticmethod
@@ -378,17 +384,19 @@ class SparseCCA(Invertible):
             raise ValueError(f"y has shape {y.shape} where {needed} is needed")
         return own, scores(y, self.y_components_.T, self.y_mean_, self.y_scale_)
 
-    def fit_transform(self, X: MatrixLike, y: MatrixLike) -> NDArray[Any]:
+    def fit_transform(
+        self, X: MatrixLike, y: MatrixLike, sample_weight: ArrayLike | None = None
+    ) -> NDArray[Any]:
         """Fit the model and return the scores of the rows of X.
 
-        {two_sides}
+        {weighted_sides}
         ndarray of shape (n, r)
 
         {halves_example}
         >>> model.fit_transform(X, y).shape
         (1797, 1)
         """
-        return self.fit(X, y).transform(X)
+        return self.fit(X, y, sample_weight).transform(X)
 
     def predict(self, X: MatrixLike) -> NDArray[np.float64]:
         """Predict y from the scores of X, by least squares.
