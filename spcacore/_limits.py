@@ -304,6 +304,7 @@ GENERATION_SWEEPS = 8  # over the loadings
 GENERATION_RISE = 1e-6  # of the variance, below which a start ends
 GENERATION_TIES = 1e-9  # by which the first of equal products is larger
 GENERATION_SPAN = 1e-6  # of a squared norm outside of the span of others, below which nothing is
+CANDIDATE_TIES = 1e-9  # share by which one value must exceed another, not to tie
 COMBINATION_STARTS = 6  # best candidates that a greedy choice begins with
 COMBINATION_EXCHANGES = 50  # of one or two candidates of a combination
 PAIRED_CANDIDATES = 12  # for one of two places, each of which is tried with all others in the second

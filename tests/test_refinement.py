@@ -446,6 +446,7 @@ def test_attempts(n_restarts, monkeypatch):
 
     monkeypatch.setattr(refinement, "_again", note)
     monkeypatch.setattr(refinement, "SMALL_ORDER", 0)  # no random loadings, whose rounds are not told
+    monkeypatch.setattr(refinement, "TRANSFERS", 0)  # which are no rounds
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         refine(PITPROPS, V, kind="covariance", n_restarts=n_restarts, max_iter=3, callback=seen.append)

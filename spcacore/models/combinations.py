@@ -17,6 +17,7 @@ from .. import _core
 from .._limits import (
     CANDIDATE_ITERATIONS,
     CANDIDATE_SPAN,
+    CANDIDATE_TIES,
     CANDIDATE_TOL,
     CANDIDATE_WORK,
     CANDIDATES,
@@ -60,7 +61,7 @@ class Candidates:
         index, value, objective, _ = self._running(state).truncated_power_each(
             first, np.ones(first.shape, op.dtype), size, CANDIDATE_ITERATIONS, CANDIDATE_TOL, None, False
         )
-        order = np.argsort(-objective, kind="stable")
+        order = _descending(objective)
         order = order[objective[order] > problem.noise(first[:1, 0])]
         self.add([(index[s], value[s]) for s in order])
 
@@ -100,12 +101,13 @@ class Candidates:
         """The best combinations that exchanges lead to, from the loadings of now and from greedy choices."""
         loadings, places = list(self.found.values()), {key: j for j, key in enumerate(self.found)}
         products = _Products.of(self.problem, loadings, self.sizes)
-        firsts = np.argsort(-np.diagonal(products.H), kind="stable")[:COMBINATION_STARTS]
+        firsts = _descending(np.diagonal(products.H))[:COMBINATION_STARTS]
         begin = [products.greedy(int(j)) for j in firsts]
         given = [places[index.tobytes()] for index, _ in now if index.tobytes() in places]
         if given and len(given) == len(now) and products.independent(given):
             begin.append(given)
-        ends = {tuple(T): value for start in begin if start for T, value in [products.climb(start)]}
+        climbed = [products.climb(start) for start in begin if start]
+        ends = {products.in_order(T): value for T, value in climbed}
         known = {frozenset(given)}
         best: list[tuple[int, ...]] = []
         most = max(ends.values(), default=0.0) or 1.0
@@ -143,6 +145,14 @@ class _Products:
         fits = np.diff(ends) <= np.array(sizes)[:, None]
         return cls((V.T @ V).toarray(), (H + H.T) / 2, fits)
 
+    def in_order(self, T: list[int]) -> tuple[int, ...]:
+        """The same, those in places of equal cardinality in their order: rounds go from place to place."""
+        out = np.array(T)
+        for same in np.unique(self.fits, axis=0):
+            places = (self.fits == same).all(axis=1)
+            out[places] = np.sort(out[places])
+        return tuple(out.tolist())
+
     def independent(self, T: list[int]) -> bool:
         """Whether no loading is nearly in the span of the others."""
         return bool(np.linalg.eigvalsh(self.G[np.ix_(T, T)])[0] > CANDIDATE_SPAN)
@@ -164,7 +174,7 @@ class _Products:
             open_places = np.array([j < 0 for j in T])
             gain = self.given([j for j in T if j >= 0]).gain()
             gain[~self.fits[open_places].any(axis=0)] = 0
-            j = int(np.argmax(gain))
+            j = _largest(gain)
             if not gain[j] > 0:
                 return None
             T[int(np.argmax(self.fits[:, j] & open_places))] = j
@@ -174,10 +184,10 @@ class _Products:
         """The combination where no exchange of one candidate or, as tried, of two explains more; and that."""
         value = float(np.trace(self.given(T).M))
         for _ in range(COMBINATION_EXCHANGES):
-            new, more = max((self._one(T, t) for t in range(len(T))), key=lambda x: x[1])
+            new, more = _best([self._one(T, t) for t in range(len(T))])
             if not more > value * (1 + CANDIDATE_TOL):
                 pairs = [self._two(T, s, t) for t in range(len(T)) for s in range(t)]
-                new, more = max(pairs, key=lambda x: x[1], default=(T, value))
+                new, more = _best([*pairs, (T, value)])
             if not more > value * (1 + CANDIDATE_TOL):
                 break
             T, value = new, more
@@ -187,10 +197,10 @@ class _Products:
         """The best candidate in place t."""
         if len(T) == 1:
             variance = np.where(self.fits[0], np.diagonal(self.H), -np.inf)
-            return [int(np.argmax(variance))], float(variance.max())
+            return [_largest(variance)], float(variance.max())
         rest = self.given(T[:t] + T[t + 1 :])
         gain = np.where(self.fits[t], rest.gain(), -np.inf)
-        j = int(np.argmax(gain))
+        j = _largest(gain)
         return [*T[:t], j, *T[t + 1 :]], float(np.trace(rest.M) + gain[j])
 
     def _two(self, T: list[int], s: int, t: int) -> tuple[list[int], float]:
@@ -200,17 +210,20 @@ class _Products:
             return T, -np.inf
         rest = self.given(others)
         alone = rest.gain()
-        best, pair = -np.inf, (T[s], T[t])
+        best = bar = -np.inf
+        pair = T[s], T[t]
         for place, partner in ((s, t), (t, s)):
             if place == t and np.array_equal(self.fits[s], self.fits[t]):
                 break
             gain = np.where(self.fits[place], alone, -np.inf)
-            few = np.argsort(-gain, kind="stable")[:PAIRED_CANDIDATES]
+            few = _descending(gain)[:PAIRED_CANDIDATES]
             few = few[gain[few] > 0]
             both = gain[few, None] + np.where(self.fits[partner], rest.after(self, few), -np.inf)
-            if both.size and both.max() > best:
-                i, j = divmod(int(np.argmax(both)), both.shape[1])
-                best, pair = float(both[i, j]), (int(few[i]), j) if place == s else (j, int(few[i]))
+            if both.size and both.max() > bar:
+                i, j = divmod(_largest(both.ravel()), both.shape[1])
+                best = float(both[i, j])
+                bar = best * (1 + CANDIDATE_TIES)
+                pair = (int(few[i]), j) if place == s else (j, int(few[i]))
         new = [pair[0] if q == s else pair[1] if q == t else j for q, j in enumerate(T)]
         return new, float(np.trace(rest.M)) + best
 
@@ -241,6 +254,22 @@ class _Given:
         part = G / self.left[few, None]
         left = self.left - G * part
         return _ratio(self.variance - 2 * H * part + self.variance[few, None] * part**2, left)
+
+
+def _largest(values: Array) -> int:
+    """The first of those that are largest, but for rounding."""
+    most = float(values.max())
+    return int(np.argmax(values >= most - CANDIDATE_TIES * abs(most))) if np.isfinite(most) else 0
+
+
+def _descending(values: Array) -> NDArray[np.intp]:
+    """Places by decreasing value; ties, but for rounding, in their order."""
+    size = float(np.abs(values[np.isfinite(values)]).max(initial=0)) or 1.0
+    return np.argsort(-np.round(values / (CANDIDATE_TIES * size)), kind="stable")
+
+
+def _best(ends: list[tuple[list[int], float]]) -> tuple[list[int], float]:
+    return ends[_largest(np.array([value for _, value in ends]))]
 
 
 def _ratio(variance: Array, left: Array) -> Array:

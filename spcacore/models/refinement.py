@@ -237,7 +237,7 @@ def refined(
     if constraint is not None:
         start = _orthogonal_start(problem, start, sizes, max_iter, tol, seed)
     rounds = _Rounds(
-        problem, sizes, constraint, max_iter, max(tol, _rounding(problem)), 1 + n_restarts, hook, rng
+        problem, sizes, constraint, max_iter, max(tol, _rounding(problem)), 1 + n_restarts, hook, rng, seed
     )
     best, most, converged = rounds.ascend([*start], joint_variance(problem, start), 0)
     shaped = problem.choice is not None and problem.choice.shapes
@@ -257,7 +257,7 @@ def quickly_refined(
 ) -> tuple[list[Loading], float]:
     """The loadings to which rounds from these lead, and what they explain."""
     rng, rise = np.random.default_rng(seed), _rounding(problem)
-    rounds = _Rounds(problem, sizes, None, REFINEMENT_ROUNDS, rise, 1, None, rng)
+    rounds = _Rounds(problem, sizes, None, REFINEMENT_ROUNDS, rise, 1, None, rng, seed)
     value = joint_variance(problem, start)
     return rounds.ascend([*start], value, 0, beyond=value)[:2] if value > 0 else (start, value)
 
@@ -287,6 +287,7 @@ class _Rounds:
     attempts: int
     hook: Hook | None
     rng: np.random.Generator
+    seed: int
 
     @property
     def ended(self) -> bool:
@@ -368,19 +369,20 @@ def _combined(rounds: _Rounds, best: list[Loading], most: float) -> tuple[list[L
         before = most
         best, most = _perturbed(rounds, candidates, best, most)
         best, most = _transferred(rounds, candidates, best, most)
-    for _ in range(GENERATION_ROUNDS if rounds.problem.p <= SMALL_ORDER else 0):
+    for repeat in range(GENERATION_ROUNDS if rounds.problem.p <= SMALL_ORDER else 0):
         before = most
-        best, most = _from_many(rounds, candidates, best, most)
+        best, most = _from_many(rounds, candidates, best, most, repeat)
         if rounds.ended or not most > before * (1 + rounds.tol):
             break
     return best, most
 
 
 def _from_many(
-    rounds: _Rounds, candidates: Candidates, best: list[Loading], most: float
+    rounds: _Rounds, candidates: Candidates, best: list[Loading], most: float, repeat: int
 ) -> tuple[list[Loading], float]:
     """Better ones from many random starts, and among combinations of where these end."""
-    ends = many_ends(rounds.problem, rounds.sizes, best, rounds.rng)
+    rng = np.random.default_rng([rounds.seed, repeat])  # whatever has been drawn before
+    ends = many_ends(rounds.problem, rounds.sizes, best, rng)
     for loadings in ends:
         candidates.add(loadings)
     for loadings in (*ends[:GENERATION_REFINED], *candidates.combinations(best)):
@@ -459,7 +461,7 @@ def _orthogonal_start(
 ) -> list[Loading]:
     """The best orthogonal loadings on the supports given, on those refined freely, or on others nearby."""
     rng = np.random.default_rng(seed)
-    rounds = _Rounds(problem, sizes, None, max_iter, max(tol, _rounding(problem)), 1, None, rng)
+    rounds = _Rounds(problem, sizes, None, max_iter, max(tol, _rounding(problem)), 1, None, rng, seed)
     free = rounds.ascend([*start], joint_variance(problem, start), 0)[0]
     turn = in_turn(problem, sizes, seed)
     begin = list({supports_of(x): x for x in (turn, free, start) if len(x) == len(start)}.values())
