@@ -19,7 +19,7 @@ from ..solvers.table import SOLVERS
 from . import help
 from .completion import SHELLS
 from .imputing import HOW
-from .models import MODELS
+from .models import MODELS, RESAMPLED
 from .reading import FORMATS
 from .table import UserError
 
@@ -92,7 +92,7 @@ def _add_fit(commands: Any) -> None:
     what.add_argument(
         "--sample-l1-bound", metavar="C", type=_numbers, help="sma: bounds the scores (default: sqrt(n r))"
     )
-    what.add_argument("--ridge", metavar="R", type=_numbers, help="spca: the weight of squared loadings")
+    _add_ridge(what, "")
     what.add_argument("--certify", action="store_true", help="bound what any other components can explain")
     _add_matrix(what)
     _add_search(fit.add_argument_group("search"))
@@ -147,11 +147,25 @@ def _add_stability(commands: Any) -> None:
     what.add_argument("-n", "--components", metavar="N", type=_at_least(1), help="how many (default: 2)")
     what.add_argument(
         "-k", "--cardinality", metavar="K", type=_cardinality,
-        help="variables in each component, one number or several: -k 10, -k 7,4 (default: 10)",
+        help="variables in each component, one number or several: -k 10, -k 7,4 (default: 10); "
+        "sparse_cca: in each side of a pair",
     )  # fmt: skip
     _add_explained(what)
-    what.set_defaults(explained_of=None)
-    _add_method(what, _numbers, "one number for all components, or one for each", tuple(SOLVERS))
+    what.set_defaults(explained_of=None, support=None, total_cardinality=None, scores=None)
+    _add_method(
+        what, _numbers, "one number for all components, or one for each", (*SOLVERS, *RESAMPLED)
+    )  # fmt: skip
+    _add_ridge(
+        what, "; sparse_cca: this share of the mean variance is added to all, one for both sides or two"
+    )
+    what.add_argument(
+        "--shrinkage", metavar="A", type=_shrinkage,
+        help="sparse_lda: from 0 to 1, towards equal variances within classes, or auto (default: 0)",
+    )  # fmt: skip
+    what.add_argument(
+        "--other", metavar="FILE", help="sparse_cca: the other side, of the same samples, read as FILE is"
+    )  # fmt: skip
+    what.add_argument("--labels", metavar="FILE", help="sparse_lda: the class of each sample, one per line")
     _add_matrix(what, covariance=False)
     again = stability.add_argument_group("resamples")
     again.add_argument(
@@ -184,6 +198,12 @@ def _add_stability(commands: Any) -> None:
         "what was found for each variable (.csv), or everything (.npz)",
         "draw the frequencies (.png, .pdf or .svg)",
     )
+
+
+def _add_ridge(group: Any, more: str) -> None:
+    group.add_argument(
+        "--ridge", metavar="R", type=_numbers, help=f"spca: the weight of squared loadings{more}"
+    )  # fmt: skip
 
 
 def _add_certify(commands: Any) -> None:
@@ -263,10 +283,11 @@ def _add_explained(group: Any) -> None:
 
 
 def _add_method(group: Any, numbers: Callable[[str], Any], which: str, methods: tuple[str, ...]) -> None:
+    models = MODELS | RESAMPLED
     takers = {
         name: ", ".join(
             method for method in methods
-            if (name in MODELS[method].sparsity if method in MODELS else SOLVERS[method].sparsity == name)
+            if (name in models[method].sparsity if method in models else SOLVERS[method].sparsity == name)
         )
         for name in ("l1_bound", "penalty")
     }  # fmt: skip
@@ -462,6 +483,13 @@ def _cardinality(text: str) -> int | list[int]:
 def _numbers(text: str) -> float | list[float]:
     numbers = [_tolerance(part.strip()) for part in text.split(",")]
     return numbers[0] if len(numbers) == 1 else numbers
+
+
+def _shrinkage(text: str) -> float | str:
+    value = -1.0 if text == "auto" else _tolerance(text)
+    if value > 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a number from 0 to 1 nor auto")
+    return "auto" if text == "auto" else value
 
 
 def _tolerance(text: str) -> float:

@@ -6,7 +6,6 @@ import argparse
 from typing import Any
 
 from .. import datasets
-from .._messages import counted
 from ..models.components import sparse_pca
 from .console import Work
 from .models import MODELS, check_model, fit, flag_of, given
@@ -21,7 +20,7 @@ from .report import (
     write_scores,
 )
 from .table import UserError
-from .task import PICTURES, SPARSITY, TABLES, Task, check_matplotlib, checked_options, draw_figure
+from .task import PICTURES, SPARSITY, TABLES, Task, as_many, check_matplotlib, checked_options, draw_figure
 
 __all__ = ["run", "show_pitprops"]
 __dir__ = __all__.copy
@@ -57,7 +56,7 @@ def run(args: argparse.Namespace) -> None:
     if isinstance(value, list):
         if isinstance(r, float):
             raise UserError(f"argument {SPARSITY[parameter]}: one number where -n is a share")
-        r = _as_many(args, parameter, value)
+        r = as_many(args, parameter, value)
     r = task.components(r, 5)
     options |= task.choice()
     if args.total_cardinality is not None:
@@ -86,7 +85,7 @@ def _run_model(args: argparse.Namespace) -> None:
     for name in ("cardinality", "penalty"):
         value = getattr(args, name)
         if isinstance(value, list):
-            args.components = r = _as_many(args, name, value)
+            args.components = r = as_many(args, name, value)
     task = _task(args)
     sparsity = given(args, task.p)
     if "cardinality" in sparsity:
@@ -110,16 +109,6 @@ def _task(args: argparse.Namespace) -> Task:
     if where is not None:
         raise UserError(f"argument --scores: {args.source}: {where}")
     return task
-
-
-def _as_many(args: argparse.Namespace, parameter: str, value: list[Any]) -> int:
-    """The number of components, which is that of the values."""
-    if args.components is not None and args.components != len(value):
-        raise UserError(
-            f"argument {SPARSITY[parameter]}: {counted(len(value), 'number')} for "
-            f"{counted(args.components, 'component')}"
-        )
-    return len(value)
 
 
 def _report(task: Task, result: Any, sparsity: dict[str, Any]) -> None:

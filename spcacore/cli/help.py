@@ -62,13 +62,18 @@ With --select a stroke divides the values of one component from those of the nex
 STABILITY_DESCRIPTION = """\
 Would other samples choose the same variables? Find sparse principal components of many random subsets of the
 samples. Print how often each variable is chosen, with quantiles of its loading, and star the stable ones.
-With halves of the samples, there is a bound on how many stable variables are false.
+With halves of the samples, there is a bound on how many stable variables are false. Methods sparse_cca and
+sparse_lda do the same for canonical pairs of FILE and --other, by --l1-bound or -k, and for directions that
+separate the classes of --labels. One number of sparse_cca is for both sides, and two are for one each. A
+variable of --other has "(other)" after its name where FILE has that name too.
 """
 STABILITY_EXAMPLES = """\
 examples:
   spcacore stability data.csv                         2 components of 10 variables, 50 pairs of halves
   spcacore stability data.csv -n 1 -k 20 --max-false 0.1 --plot stable.png
   spcacore stability data.csv -k 7,4 --resampling bootstrap --resamples 200 --jobs 4 -o frequencies.csv
+  spcacore stability genes.csv --method sparse_cca --other proteins.csv --scale --l1-bound 4,2
+  spcacore stability genes.csv --method sparse_lda --labels classes.txt -k 20 --shrinkage auto
 """
 CERTIFY_DESCRIPTION = """\
 Compute an upper bound on the variance that any component of K variables can explain, whatever the method,
@@ -151,12 +156,14 @@ or with --select
 """
 JSON_STABILITY = """\
   cardinality, explained, l1_bound or penalty        as it was given
+  model                                              the function of the package that was used
+  other, other_variables, other_names                with --other: that file, and what it has
   resampling, resamples, level, max_false            how often, and what was asked for
   assumption                                         what the bounds assume of false variables
   average_any, any_threshold                         for variables in at least one component
   components   for each: index, threshold, expected_false, average_selected, explained_interval (two shares),
                cosine (the mean with that of all the samples), and variables: index, variable, frequency,
-               loading, interval and stable of each that is ever chosen
+               loading, interval and stable of each that is ever chosen; those of FILE before those of --other
 """
 JSON_CERTIFY = """\
   components   for each cardinality: cardinality, bounds by name, upper_bound, value, gap, optimal and nodes

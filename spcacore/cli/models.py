@@ -1,11 +1,11 @@
-"""Methods of `spcacore fit` that fit all components together: each a function of the package."""
+"""Methods of the command besides those of `sparse_pca`: each a function of the package."""
 
 from __future__ import annotations
 
 import argparse
 from dataclasses import replace
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import scipy.sparse
@@ -15,14 +15,17 @@ from .._messages import listed
 from .._records import record
 from .table import UserError
 
-__all__ = ["MODELS", "Model", "check_model", "fit", "flag_of", "given", "weights_of"]
+__all__ = [
+    "MODELS", "RESAMPLED", "Model", "check_model", "fit", "flag_of", "given", "options_of", "refuse",
+    "weights_of",
+]  # fmt: skip
 __dir__ = __all__.copy
 
 
 @record
 class Model:
     """Where the function is, what says how sparse its loadings are, its further options, and what it may be
-    told of the variables."""
+    told of the variables and of the data."""
 
     module: str
     sparsity: tuple[str, ...] = ()
@@ -31,6 +34,7 @@ class Model:
     covariance: bool = True
     missing: bool = False
     choice: tuple[str, ...] = ()
+    data: tuple[str, ...] = ("center", "scale")
 
 
 MODELS = {
@@ -47,6 +51,16 @@ MODELS = {
         choice=("include", "exclude", "groups", "count"),
     ),
 }  # fmt: skip
+RESAMPLED = {name: MODELS[name] for name in ("spca", "sca", "soppca")} | {
+    "sparse_cca": Model(
+        "cca", ("cardinality", "l1_bound"), options=("ridge", "max_iter", "tol"), covariance=False,
+        data=("other", "scale"),
+    ),
+    "sparse_lda": Model(
+        "lda", ("cardinality",), "cardinality", ("shrinkage", "max_iter", "tol"), covariance=False,
+        data=("labels",),
+    ),
+}  # fmt: skip
 _FLAGS = {"cardinality": "-k/--cardinality"}
 
 
@@ -54,25 +68,23 @@ def flag_of(name: str) -> str:
     return _FLAGS.get(name, f"--{name.replace('_', '-')}")
 
 
-def check_model(args: argparse.Namespace) -> None:
-    """Refuse what the method does not take."""
-    model = MODELS[args.method]
-    takes = {*model.sparsity, *model.options, *model.choice}
+def check_model(args: argparse.Namespace, models: dict[str, Model] = MODELS, also: str = "") -> None:
+    """Refuse what the method does not take, nor the command `also`."""
+    model = models[args.method]
+    takes = {*model.sparsity, *model.options, *model.choice, *model.data, also}
     for name in (
         "cardinality", "explained", "explained_of", "l1_bound", "sample_l1_bound", "penalty", "ridge",
         "objective", "deflation", "constraint", "refine", "certify", "support", "total_cardinality",
         "include", "exclude", "groups", "count", "nonnegative", "strategy", "norm",
-        "relative", "block", "time_limit", "max_iter", "tol", "seed",
+        "relative", "block", "time_limit", "max_iter", "tol", "seed", "shrinkage", "other", "labels", "scale",
     ):  # fmt: skip
-        value = getattr(args, name)
+        value = getattr(args, name, None)
         if name not in takes and value is not None and value is not False:
-            others = [
-                method for method in MODELS if name in (*MODELS[method].sparsity, *MODELS[method].options)
-            ]
-            instead = f", but {listed(others)}" if others and name in ("sample_l1_bound", "ridge") else ""
-            raise UserError(f"argument {flag_of(name)}: not for method {args.method}{instead}")
+            refuse(args, name, models)
+    if not args.center and "center" not in takes:
+        raise UserError(f"argument --no-center: not for method {args.method}, which centers in any case")
     for name in ("l1_bound", "sample_l1_bound"):
-        if isinstance(getattr(args, name), list):
+        if isinstance(getattr(args, name, None), list) and "other" not in takes:
             raise UserError(f"argument {flag_of(name)}: method {args.method} takes one number")
     if args.cardinality is not None and args.penalty is not None:
         raise UserError(f"argument --penalty: method {args.method} takes it or -k, not both")
@@ -82,9 +94,19 @@ def check_model(args: argparse.Namespace) -> None:
         raise UserError("argument --scores: a covariance has no samples to score")
 
 
+def refuse(args: argparse.Namespace, name: str, models: dict[str, Model]) -> NoReturn:
+    """An option that the method does not take."""
+    others = [
+        method for method, one in models.items() if name in (*one.sparsity, *one.options, *one.data)
+    ]  # fmt: skip
+    told = ("sample_l1_bound", "ridge", "shrinkage", "other", "labels")
+    instead = f", but {listed(others)}" if others and name in told else ""
+    raise UserError(f"argument {flag_of(name)}: not for method {args.method or 'tpower'}{instead}")
+
+
 def given(args: argparse.Namespace, p: int) -> dict[str, Any]:
     """What says how sparse the loadings are."""
-    model = MODELS[args.method]
+    model = (MODELS | RESAMPLED)[args.method]
     values = {name: getattr(args, name) for name in model.sparsity if getattr(args, name) is not None}
     if model.needs is not None and not values:
         values[model.needs] = min(10, p)
@@ -95,13 +117,18 @@ def fit(args: argparse.Namespace, X: Any, r: int, progress: Any, **treatment: An
     """The result of the method, by the function of its name."""
     model = MODELS[args.method]
     function = getattr(import_module(f"..models.{model.module}", __package__), args.method)
-    options = {
-        {"seed": "rng"}.get(name, name): getattr(args, name)
-        for name in model.options if getattr(args, name) is not None
-    }  # fmt: skip
+    options = options_of(args, model)
     if not model.covariance:
         del treatment["kind"]
     return function(X, r, callback=progress, **given(args, X.shape[1]), **options, **treatment)
+
+
+def options_of(args: argparse.Namespace, model: Model) -> dict[str, Any]:
+    """Those options of the function that were given."""
+    return {
+        {"seed": "rng"}.get(name, name): getattr(args, name)
+        for name in model.options if getattr(args, name) is not None
+    }  # fmt: skip
 
 
 def weights_of(result: Any) -> NDArray[Any]:

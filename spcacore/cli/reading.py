@@ -141,15 +141,15 @@ def symmetric(matrix: Any) -> bool:
         return all(np.allclose(m, m.T, rtol=1e-5, atol=0) for m in (matrix[:9, :9], matrix))
 
 
-def read_lines(path: str, count: int, flag: str) -> tuple[str, ...]:
-    """A name, or a group, for each variable."""
+def read_lines(path: str, count: int, flag: str, of: str = "variable") -> tuple[str, ...]:
+    """A name, or a group, for each variable; or a label for each sample."""
     source = Source(path, path, kind_of(path))
     with _reading(source), source.open_text() as file:
         names = tuple(line.strip() for line in file)
     while names and not names[-1]:
         names = names[:-1]
     if len(names) != count:
-        raise UserError(f"argument --{flag}: {path} has {len(names)} {flag} for {counted(count, 'variable')}")
+        raise UserError(f"argument --{flag}: {path} has {len(names)} {flag} for {counted(count, of)}")
     return names
 
 

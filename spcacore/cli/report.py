@@ -163,6 +163,7 @@ def check_outputs(
             raise UserError(f"cannot write {path}: permission denied")
         loadings = getattr(args, "loadings", None) or ()
         sources = [(args.file, "to analyze"), (args.names, "of the names")]
+        sources += [(getattr(args, name, None), f"of --{name}") for name in ("groups", "other", "labels")]
         for one in (loadings,) if isinstance(loadings, str) else loadings:
             sources.append((one, "of the loadings"))
         for source, role in sources:

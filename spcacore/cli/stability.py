@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,22 +14,87 @@ from .._messages import counted
 from .._rendering import percent, printable
 from ..selection.stability_result import Stability
 from ..selection.stable_variables import stability
+from .models import RESAMPLED, check_model, given, options_of, refuse
 from .reading import quoted
-from .report import json_result, print_aligned, print_json, write, write_csv, write_npz
+from .report import check_outputs, json_result, print_aligned, print_json, write, write_csv, write_npz
+from .sides import Side, check_sides, read_sides
 from .table import UserError
-from .task import PICTURES, TABLES, Task, checked_options, draw_figure
+from .task import PICTURES, TABLES, Task, as_many, check_matplotlib, checked_options, draw_figure
 
 __all__ = ["run"]
 __dir__ = __all__.copy
 
 
 def run(args: argparse.Namespace) -> None:
-    parameter, value, options = checked_options(
-        args, (args.output, "the frequencies", TABLES), (args.plot, "the picture", PICTURES)
-    )
+    sparsity, options = _asked(args)
     args.nan = False
     resampling: Any = args.resampling or "complementary"
-    count = args.resamples or 100
+    count = _check_resampling(args, resampling)
+    task = Task(args)
+    if task.n < 4:
+        raise UserError(f"at least 4 samples are needed: {task.size}")
+    side = read_sides(task)
+    r = task.components(args.components, min(2, task.n // 2, side.most))
+    least = task.n if resampling == "bootstrap" else task.n // 2
+    for most, of_what in ((side.most, f": {side.why}"), (least, f" of a resample: {task.size}")):
+        if r > most:
+            raise UserError(f"argument -n/--components: {r} is too many, at most {most}{of_what}")
+    if args.method in RESAMPLED:
+        sparsity = given(args, task.p)
+    if args.method != "sparse_cca":  # which has two sizes
+        sparsity = {
+            name: task.sparsity(name, min(10, task.p) if value is None else value)
+            for name, value in sparsity.items()
+        }
+    numbers = {
+        "threshold": args.threshold,
+        "assumption": args.assumption,
+        "max_false": args.max_false,
+        "level": args.level,
+        "n_jobs": args.jobs,
+    }
+    options |= task.choice() | {name: one for name, one in numbers.items() if one is not None}
+    with task.work() as progress:
+        found = stability(
+            task.matrix, r, side.Y, resampling=resampling, n_resamples=count, rng=args.seed,
+            callback=progress, **sparsity, **options,
+        )  # fmt: skip
+    _report(task, found, side, sparsity)
+
+
+def _asked(args: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]]:
+    """How sparse, and the options of the model, where nothing is wrong with the arguments."""
+    outputs = (args.output, "the frequencies", TABLES), (args.plot, "the picture", PICTURES)
+    if args.method not in RESAMPLED:
+        for name in ("ridge", "shrinkage", "other", "labels"):
+            if getattr(args, name) is not None:
+                refuse(args, name, RESAMPLED)
+        parameter, value, options = checked_options(args, *outputs)
+        if isinstance(value, list):
+            args.components = as_many(args, parameter, value)
+        for name in ("method", "deflation", "constraint", "refine", "center", "scale"):
+            options[name] = getattr(args, name)
+        return {parameter: value}, options
+    check_model(args, RESAMPLED, "seed")
+    check_outputs(args, outputs)
+    check_matplotlib(args)
+    check_sides(args)
+    model = RESAMPLED[args.method]
+    options = {"model": args.method} | options_of(args, model)
+    options |= {name: getattr(args, name) for name in ("center", "scale") if name in model.data}
+    options.pop("rng", None)  # the seed is that of resamples too
+    if args.method == "sparse_cca":
+        options["method"] = "pmd" if args.cardinality is None else "generalized"
+        return {}, options
+    for name in ("cardinality", "penalty"):
+        if isinstance(getattr(args, name), list):
+            args.components = as_many(args, name, getattr(args, name))
+    return {}, options
+
+
+def _check_resampling(args: argparse.Namespace, resampling: str) -> int:
+    """The number of resamples."""
+    count: int = args.resamples or 100
     if resampling == "complementary" and count % 2:
         raise UserError(f"argument --resamples: {count} is odd, and complementary pairs have two each")
     if resampling != "complementary" and args.assumption not in (None, "none"):
@@ -41,45 +107,27 @@ def run(args: argparse.Namespace) -> None:
             )
     if args.level == 1:
         raise UserError("argument --level: less than 1")
-    task = Task(args)
-    if task.n < 4:
-        raise UserError(f"at least 4 samples are needed: {task.size}")
-    r = task.components(len(value) if isinstance(value, list) else args.components, min(2, task.n // 2))
-    least = task.n if resampling == "bootstrap" else task.n // 2
-    if r > least:
-        raise UserError(
-            f"argument -n/--components: {r} is too many, at most {least} of a resample: {task.size}"
-        )
-    value = task.sparsity(parameter, min(10, task.p) if value is None else value)
-    given = {
-        "threshold": args.threshold,
-        "assumption": args.assumption,
-        "max_false": args.max_false,
-        "level": args.level,
-        "n_jobs": args.jobs,
-    }
-    options |= task.choice() | {name: one for name, one in given.items() if one is not None}
-    with task.work() as progress:
-        found = stability(
-            task.matrix, r, resampling=resampling, n_resamples=count, method=args.method,
-            deflation=args.deflation, constraint=args.constraint, refine=args.refine, rng=args.seed,
-            callback=progress, **{parameter: value}, center=args.center, scale=args.scale, **options,
-        )  # fmt: skip
+    return count
+
+
+def _report(task: Task, found: Stability, side: Side, sparsity: dict[str, Any]) -> None:
+    """Write the files asked for, and print what was found."""
+    args, names = task.args, side.names
     if args.output:
-        write(args.output, lambda path: _write(path, found, task.names))
+        write(args.output, lambda path: _write(path, found, names))
     if args.plot:
         from .. import plot
 
         def draw(figure: Any) -> None:
-            for t, ax in enumerate(np.atleast_1d(figure.subplots(1, r))):
-                plot.stability(found, t, names=task.names, ax=ax)
+            for t, ax in enumerate(np.atleast_1d(figure.subplots(1, found.n_components))):
+                plot.stability(found, t, names=names, ax=ax)
 
-        draw_figure(args.plot, 5.5 * r, draw)
+        draw_figure(args.plot, 5.5 * found.n_components, draw)
     if args.json:
-        print_json(task.document({parameter: value, **_json(found, task.names)}))
+        print_json(task.document({**sparsity, **side.fields, **_json(found, names)}))
     elif not args.quiet:
         print(task.title("Stability"), end="\n\n")
-        _print(found, task.names)
+        _print(found, names)
         task.last_line("computed", args.output, args.plot)
 
 
@@ -164,8 +212,16 @@ def _json(found: Stability, names: list[str]) -> dict[str, Any]:
             }
         )
     return {
-        "resampling": found.resampling, "resamples": found.n_resamples, "level": found.level,
-        "max_false": found.max_false, "assumption": found.assumption,
+        "model": found.model, "resampling": found.resampling, "resamples": found.n_resamples,
+        "level": found.level, "max_false": found.max_false, "assumption": found.assumption,
         "average_any": found.average_any, "any_threshold": found.any_threshold,
-        "components": components, "result": json_result(found.result, names),
+        "components": components, "result": json_result(_loadings_of(found), names),
     }  # fmt: skip
+
+
+def _loadings_of(found: Stability) -> Any:
+    """The result for all the data; of two sides, with the loadings of both as they are in `found`."""
+    if found.model != "sparse_cca":
+        return found.result
+    own = {name: getattr(found.result, name) for name in ("method", "deflation", "n_iter", "converged")}
+    return SimpleNamespace(loadings=found.loadings, **own)

@@ -40,9 +40,9 @@ class Table:
         name = f" ({self.names[j]!r})" if self.names and self.names[j].strip() else ""
         return f"{what} {line}, column {j + self.first_column}{name}"
 
-    def variables(self) -> list[str]:
+    def variables(self, letter: str = "x") -> list[str]:
         """A name for each column."""
-        return _labels(self.names, self.matrix.shape[1], "x")
+        return _labels(self.names, self.matrix.shape[1], letter)
 
     def samples(self) -> list[str]:
         """A name for each row."""

@@ -22,8 +22,8 @@ from .report import check_outputs, write
 from .table import Table, UserError
 
 __all__ = [
-    "ACROSS", "OPTIONS", "PICTURES", "SPARSITY", "TABLES", "Task", "check_matplotlib", "check_together",
-    "checked_options", "draw_figure", "given_sparsity", "method_options",
+    "ACROSS", "OPTIONS", "PICTURES", "SPARSITY", "TABLES", "Task", "as_many", "check_matplotlib",
+    "check_together", "checked_options", "draw_figure", "given_sparsity", "method_options",
 ]  # fmt: skip
 __dir__ = __all__.copy
 
@@ -176,6 +176,16 @@ class Task:
         print(f"\nread in {self.reading:.2f} s, {verb} in {self.computing:.2f} s")
         for path in filter(None, written):
             print(f"wrote {path}")
+
+
+def as_many(args: argparse.Namespace, parameter: str, value: list[Any]) -> int:
+    """The number of components, which is that of the values."""
+    if args.components is not None and args.components != len(value):
+        raise UserError(
+            f"argument {SPARSITY[parameter]}: {counted(len(value), 'number')} for "
+            f"{counted(args.components, 'component')}"
+        )
+    return len(value)
 
 
 def given_sparsity(args: argparse.Namespace) -> tuple[str, Any]:

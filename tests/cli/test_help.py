@@ -68,7 +68,14 @@ def test_help_names_every_field_of_the_json(capsys, as_json, file, tmp_path):
             help.JSON_PATH + help.JSON_RESULT,
             [("-k1:3",), ("-k1:3", "--select", "cv"), ("-k2/3", "--select", "cv")],
         ),
-        ("stability", help.JSON_STABILITY + help.JSON_RESULT, [("-k3", "-n1", "--resamples", "4")]),
+        (
+            "stability",
+            help.JSON_STABILITY + help.JSON_RESULT,
+            [
+                ("-k3", "-n1", "--resamples", "4"),
+                ("--method", "sparse_cca", "--other", file, "--l1-bound", "1.5", "--resamples", "4"),
+            ],
+        ),
         ("certify", help.JSON_CERTIFY, [("-k3", "--exact"), ("--loadings", tmp_path / "l.csv")]),
         ("transform", help.JSON_TRANSFORM, [("--loadings", tmp_path / "l.csv")]),
         ("compare", help.JSON_COMPARE, [("--loadings", tmp_path / "l.csv")]),

@@ -6,6 +6,8 @@ from cli_tools import one_error_line, rows_of, saved
 from extras import optional
 
 import spcacore
+from spcacore.cli.models import RESAMPLED
+from spcacore.selection.stable_variables import FUNCTIONS
 
 optional_figure = optional("matplotlib.figure")
 
@@ -80,3 +82,195 @@ def test_picture(planted, output, tmp_path):
 )
 def test_wrong_arguments(planted, run, argv, words):
     assert words in one_error_line(run("stability", planted[0], *argv))
+
+
+# ---- other models -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def sides(tmp_path):
+    """A file, another of the same samples, and their classes."""
+    X, _ = spcacore.datasets.make_spiked(40, 30, cardinality=4, rng=0)
+    rng = np.random.default_rng(1)
+    Y = np.round(X[:, :2] @ rng.standard_normal((2, 6)) + rng.standard_normal((40, 6)), 3)
+    labels = np.where(X[:, 0] > 0, "up", "down")
+    header = ",".join(f"b{j}" for j in range(6))
+    np.savetxt(tmp_path / "Y.csv", Y, delimiter=",", header=header, comments="", fmt="%.3f")
+    (tmp_path / "labels.txt").write_text("\n".join(labels) + "\n", encoding="utf-8")
+    return saved(tmp_path / "X.npy", X), X, Y, labels, tmp_path
+
+
+@pytest.mark.parametrize(
+    ("argv", "options"),
+    [
+        (["--method", "spca", "-k", "4,3", "--ridge", "0.5"], {"cardinality": [4, 3], "ridge": 0.5}),
+        (["--method", "spca", "-k4", "--include", "x9"], {"cardinality": 4, "include": [8]}),
+        (
+            ["--method", "spca", "--penalty", "0.1", "--tol", "0.001", "--no-center"],
+            {"penalty": 0.1, "tol": 0.001, "center": False},
+        ),
+        (["--method", "sca", "--scale"], {"scale": True}),
+        (["--method", "sca", "--l1-bound", "3"], {"l1_bound": 3.0}),
+        (["--method", "soppca", "--max-iter", "50"], {"cardinality": 10, "max_iter": 50}),
+        (["--method", "sparse_cca", "--l1-bound", "2,1.5"], {"l1_bound": [2, 1.5], "scale": False}),
+        (
+            ["--method", "sparse_cca", "-k", "4,2", "--scale", "--ridge", "0.1"],
+            {"cardinality": [4, 2], "method": "generalized", "ridge": 0.1},
+        ),
+        (["--method", "sparse_lda", "-k3"], {"cardinality": 3}),
+        (["--method", "sparse_lda", "--shrinkage", "auto"], {"cardinality": 10, "shrinkage": "auto"}),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:component")
+def test_every_model_as_the_function_finds_it(sides, as_json, output, argv, options):
+    path, X, Y, labels, folder = sides
+    model, r, other = argv[1], 2, None
+    names = [f"x{j + 1}" for j in range(30)]
+    if model == "sparse_cca":
+        argv, other = [*argv, "--other", folder / "Y.csv"], Y
+        names += [f"b{j}" for j in range(6)]
+    elif model == "sparse_lda":
+        argv, other, r = [*argv, "--labels", folder / "labels.txt"], labels, 1
+    found = spcacore.stability(X, r, other, model=model, n_resamples=6, rng=3, **options)
+    argv = [path, *argv, "--resamples", "6", "--seed", "3"]
+    told = as_json("stability", *argv, "-o", folder / "f.npz")
+    assert told["model"] == model
+    assert len(told["components"]) == len(told["result"]["components"]) == r
+    frequency, stable = np.zeros((2, len(names), r))
+    for t, component in enumerate(told["components"]):
+        for one in component["variables"]:
+            frequency[one["index"], t] = one["frequency"]
+            stable[one["index"], t] = one["stable"]
+            assert one["variable"] == names[one["index"]]
+    np.testing.assert_array_equal(frequency, found.selection_frequency)
+    np.testing.assert_array_equal(stable, found.stable)
+    assert {one["variable"] for c in told["result"]["components"] for one in c["loadings"]} == {
+        names[j] for j in np.flatnonzero(found.loadings.any(axis=1))
+    }
+    with np.load(folder / "f.npz") as arrays:
+        np.testing.assert_array_equal(arrays["loading_interval"], found.loading_interval)
+        assert arrays["names"].tolist() == names
+    text = output("stability", *argv)
+    assert text.count(" *") == found.stable.sum()
+    assert f"component {r}: " in text
+
+
+def test_the_command_knows_every_model_of_the_function():
+    assert {"sparse_pca", *RESAMPLED} == set(FUNCTIONS)
+
+
+def test_variables_of_both_sides_have_names_of_their_own(sides, as_json, output):
+    path, _, Y, _, folder = sides
+    named = folder / "named.csv"
+    np.savetxt(named, Y, delimiter=",", header="x1,x2,c,d,e,f", comments="")
+    argv = [
+        path,
+        "--method",
+        "sparse_cca",
+        "-n1",
+        "--l1-bound",
+        "2,2.4",
+        "--resamples",
+        "4",
+        "--other",
+        named,
+    ]
+    told = as_json("stability", *argv)
+    assert (told["other"], told["other_variables"]) == (str(named), 6)
+    assert told["other_names"] == ["x1", "x2", "c", "d", "e", "f"]
+    known = {one["index"]: one["variable"] for one in told["components"][0]["variables"]}
+    for j, name in ((0, "x1"), (30, "x1 (other)"), (31, "x2 (other)"), (32, "c")):
+        assert known.get(j, name) == name
+    assert "x1 (other)" in output("stability", *argv)
+    told = as_json("stability", *argv[:-1], saved(folder / "Y.npy", Y))
+    assert told["other_names"] is None
+    assert {one["variable"] for one in told["components"][0]["variables"] if one["index"] >= 30} <= {
+        f"y{j + 1}" for j in range(6)
+    }
+
+
+def test_picture_of_both_sides(sides, output):
+    assert optional_figure.Figure
+    path, *_, folder = sides
+    argv = ["--method", "sparse_cca", "--l1-bound", "2", "--resamples", "4", "--other", folder / "Y.csv"]
+    output("stability", path, *argv, "--plot", folder / "p.svg")
+    assert (folder / "p.svg").stat().st_size > 1000
+
+
+CCA, LDA = ("--method", "sparse_cca"), ("--method", "sparse_lda")
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["--ridge", "1"], "--ridge: not for method tpower, but spca or sparse_cca"),
+        (["--method", "gpower", "--shrinkage", "auto"], "--shrinkage: not for method gpower, but sparse_lda"),
+        (["--other", "Y.csv"], "--other: not for method tpower, but sparse_cca"),
+        (["--method", "sca", "--labels", "labels.txt"], "--labels: not for method sca, but sparse_lda"),
+        (["--method", "sca", "-k3"], "-k/--cardinality: not for method sca"),
+        (["--method", "sca", "--l1-bound", "3,4"], "--l1-bound: method sca takes one number"),
+        (["--method", "spca", "-k3", "--penalty", "1"], "--penalty: method spca takes it or -k, not both"),
+        (["--method", "spca", "-k3", "--refine"], "--refine: not for method spca"),
+        (["--method", "spca", "-k3", "--deflation", "schur"], "--deflation: not for method spca"),
+        (["--method", "spca", "-k3,4", "-n3"], "-k/--cardinality: 2 numbers for 3 components"),
+        (["-k3,4", "-n3"], "-k/--cardinality: 2 numbers for 3 components"),
+        (["--method", "soppca", "-k31"], "-k/--cardinality: 31 is too many, at most 30"),
+        (["--method", "soppca", "--nonnegative"], "--nonnegative: not for method soppca"),
+        (["--method", "ppca"], "invalid choice: 'ppca'"),
+        ([*CCA, "-k3"], "method sparse_cca needs --other FILE"),
+        ([*CCA, "-k3", "--other", "-"], "--other: a file is needed, not the standard input"),
+        ([*CCA, "--other", "Y.csv"], "method sparse_cca needs either -k or --l1-bound"),
+        ([*CCA, "-k3", "--l1-bound", "2", "--other", "Y.csv"], "needs either -k or --l1-bound"),
+        ([*CCA, "-k3,2,1", "--other", "Y.csv"], "-k/--cardinality: 3 numbers; one is for both sides"),
+        ([*CCA, "-k3,7", "--other", "Y.csv"], "-k/--cardinality: 7 is too many, at most 6: Y.csv has 40"),
+        ([*CCA, "-k31,2", "--other", "Y.csv"], "-k/--cardinality: 31 is too many, at most 30: X.npy"),
+        ([*CCA, "--l1-bound", "2,3", "--other", "Y.csv"], "--l1-bound: 3 is not between 1 and 2.449"),
+        ([*CCA, "--l1-bound", "2", "--ridge", "1", "--other", "Y.csv"], "--ridge: of sparse_cca it requires"),
+        ([*CCA, "-k2", "-n7", "--other", "Y.csv"], "-n/--components: 7 is too many, at most 6: X.npy has"),
+        ([*CCA, "-k2", "--no-center", "--other", "Y.csv"], "--no-center: not for method sparse_cca, which"),
+        ([*CCA, "-k2", "--include", "x1", "--other", "Y.csv"], "--include: not for method sparse_cca"),
+        (
+            [*CCA, "-k2", "--impute", "drop-rows", "--other", "Y.csv"],
+            "--impute: drop-rows would leave no row",
+        ),
+        ([*CCA, "-k2", "--other", "short.npy"], "--other: short.npy has 39 samples, X.npy has 40"),
+        ([*CCA, "-k2", "--other", "gap.csv"], "gap.csv: line 3, column 1 ('b1') is missing"),
+        ([*CCA, "-k2", "--other", "inf.npy"], "--other: inf.npy: row 3, column 2 is inf"),
+        ([*CCA, "-k2", "--other", "none.csv"], "cannot read none.csv"),
+        ([*CCA, "-k2", "--other", "Y.csv", "-o", "Y.csv"], "cannot write Y.csv: it is the file of --other"),
+        ([*LDA, "-k3"], "method sparse_lda needs --labels FILE"),
+        ([*LDA, "-k3", "--labels", "Y.csv"], "--labels: Y.csv has 41 labels for 40 samples"),
+        ([*LDA, "-k3", "--labels", "one.txt"], "--labels: one.txt has a single class"),
+        ([*LDA, "-k3", "--labels", "few.txt"], "--labels: 'b' has 3 samples, and half of them need 4"),
+        (
+            [*LDA, "-k3", "-n2", "--labels", "labels.txt"],
+            "2 is too many, at most 1: labels.txt has 2 classes",
+        ),
+        ([*LDA, "-k3", "--scale", "--labels", "labels.txt"], "--scale: not for method sparse_lda"),
+        ([*LDA, "-k3", "--shrinkage", "2", "--labels", "labels.txt"], "--shrinkage: '2' is neither a number"),
+        ([*LDA, "-k25", "--labels", "labels.txt"], "X.npy: B is the scatter within classes, and"),
+    ],
+)
+def test_what_a_model_does_not_take(sides, run, monkeypatch, argv, words):
+    *_, Y, _, folder = sides
+    monkeypatch.chdir(folder)
+    saved(folder / "short.npy", Y[1:])
+    saved(folder / "inf.npy", np.where(np.arange(240).reshape(40, 6) == 13, np.inf, Y))
+    (folder / "gap.csv").write_text("b1,b2\n" + "1,2\n,2\n" + "3,1\n" * 38, encoding="utf-8")
+    (folder / "one.txt").write_text("a\n" * 40, encoding="utf-8")
+    (folder / "few.txt").write_text("a\n" * 37 + "b\n" * 3, encoding="utf-8")
+    assert words in one_error_line(run("stability", "X.npy", *argv))
+
+
+def test_samples_of_both_sides_are_the_same(sides, run):
+    path, X, Y, _, folder = sides
+    for name, data, first in (("left.csv", X, "s1"), ("right.csv", Y, "s0")):
+        samples = [first, *(f"s{i + 1}" for i in range(1, 40))]
+        lines = [",".join([sample, *map(str, row)]) for sample, row in zip(samples, data, strict=True)]
+        head = ",".join(["", *(f"{name[0]}{j}" for j in range(data.shape[1]))])
+        (folder / name).write_text("\n".join([head, *lines]), encoding="utf-8")
+    argv = [*CCA, "--l1-bound", "2", "--resamples", "4", "--other", folder / "right.csv"]
+    error = one_error_line(run("stability", folder / "left.csv", *argv))
+    assert "sample 1 of" in error
+    assert "is 's0', that of" in error
+    assert run("stability", path, *argv)[0] == 0  # whose samples have no names
