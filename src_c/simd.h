@@ -12,11 +12,13 @@
 
 #ifdef __GNUC__ /* else the same code, a number at a time */
 typedef real lanes_t __attribute__((vector_size(32), aligned(sizeof(real)), may_alias));
+typedef double doubles_t __attribute__((vector_size(32), aligned(sizeof(double)), may_alias));
 #define FETCH(address) __builtin_prefetch((const void *)(address), 0, 2)
 #define FETCH_CLOSE(address) __builtin_prefetch((const void *)(address), 0, 3)
 #define FETCH_TO_WRITE(address) __builtin_prefetch((const void *)(address), 1, 3)
 #else
 typedef real lanes_t;
+typedef double doubles_t;
 #define FETCH(address) ((void)(address))
 #define FETCH_CLOSE(address) ((void)(address))
 #define FETCH_TO_WRITE(address) ((void)(address))

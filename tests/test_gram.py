@@ -69,6 +69,25 @@ def test_matrix_is_that_of_numpy(kind, density, dtype, n):
         assert (G[:, : len(G)] == G[:, : len(G)].T).all()
 
 
+@pytest.mark.parametrize("kind", ["csr", "csc", "csc64"])
+@pytest.mark.parametrize("rows", [1, 3, 4, 15, 16, 40])  # one short vector, a long one, several passes
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_few_rows_of_the_matrix(kind, rows, dtype):
+    """Of data in CSC these are made dense, in blocks of 4096 observations."""
+    rng = np.random.default_rng(rows)
+    n, p, k = 5000, 200, 165
+    X, w, scale = counts(n, p, 0.03), rng.random(n) + 0.5, rng.random(p) + 0.5
+    index = rng.permutation(p)[:k]
+    for center in (True, False):
+        problem = as_problem(stored(X.astype(dtype), kind), center=center, scale=scale, sample_weight=w)
+        G = problem.operator.gram(index, None, rows) * 2.0**problem.exponent
+        F = (X - (np.average(X, axis=0, weights=w) if center else 0)) / scale
+        expected = ((F * w[:, None]).T @ F / problem.degrees)[np.ix_(index[:rows], index)]
+        np.testing.assert_allclose(
+            G, expected, rtol=0, atol=(1e-13 if dtype == np.float64 else 2e-6) * expected.max()
+        )
+
+
 def test_single_precision_adds_up_in_double():
     """The same row 300,000 times: sums in single precision would lose two digits more."""
     X = np.ones((300_000, 3), np.float32) * np.float32([0.1, 0.2, 0.3])

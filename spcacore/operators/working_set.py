@@ -177,9 +177,9 @@ class WorkingSet:
         gram = diagonal = self._gram[:known, :known]
         if state.by_loadings:
             gram = self._projected.of(self._gram, self.index, self.position, state.loadings)
-        gram, diagonal = gram[at].take(at, axis=1), diagonal.diagonal()[at]
+        gram, diagonal = _symmetric(gram).submatrix(at), diagonal.diagonal()[at]
         inside = replace(
-            problem, operator=_core.dense(gram, True, None, None, 1.0, 1.0), diagonal=diagonal,
+            problem, operator=_symmetric(gram), diagonal=diagonal,
             moment=diagonal, mean=None, scale=None, names=None, weight=None, degree_weight=None,
             cost=min(gram.size, problem.cost), working_set=None,
         )  # fmt: skip
@@ -217,6 +217,10 @@ class WorkingSet:
             outside &= value > 0
         found, value = found[outside], value[outside]
         return found[np.argsort(-np.abs(value), kind="stable")]
+
+
+def _symmetric(matrix: NDArray[Any]) -> _core.Operator:
+    return _core.dense(matrix, True, None, None, 1.0, 1.0)
 
 
 def _noise(problem: Problem, first_order: bool, active: Index, positions: Index) -> float:

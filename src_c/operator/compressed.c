@@ -81,32 +81,46 @@ static inline spca_int line_at(const lines_t *s, spca_int l)
     return s->list ? s->list[l] : l;
 }
 
-/* y[l] = line_l . x, of several lines side by side: no sum waits for another. */
+/* y[l] = line_l . x, of several lines side by side: no sum waits for another.  Where one of them
+ * ends the next one takes its place. */
 INLINE void along_lines(const lines_t *s, const int wide, const int far, spca_int l, spca_int l1)
 {
     const operator_t *A = s->A;
     const real *x = s->x;
     spca_int end = at(A->indptr, wide, A->row_major ? A->m : A->p);
-    for (; l + SIDE <= l1; l += SIDE) {
-        spca_int first[SIDE], last[SIDE], common = end;
-        real sum[SIDE] = {0};
-        for (int b = 0; b < SIDE; b++) {
-            first[b] = at(A->indptr, wide, line_at(s, l + b));
-            last[b] = at(A->indptr, wide, line_at(s, l + b) + 1);
-            common = min_int(common, last[b] - first[b]);
-        }
-        for (spca_int q = 0; q < common; q++)
+    spca_int q[SIDE], last[SIDE], place[SIDE];
+    real sum[SIDE];
+    int side = 0;
+    for (; l < l1; l++) {
+        spca_int common = end;
+        q[side] = at(A->indptr, wide, line_at(s, l));
+        last[side] = at(A->indptr, wide, line_at(s, l) + 1);
+        place[side] = l;
+        sum[side] = 0;
+        if (q[side] == last[side])
+            s->y[l] = 0;
+        else
+            side++;
+        if (side < SIDE) continue;
+        for (int b = 0; b < SIDE; b++) common = min_int(common, last[b] - q[b]);
+        for (spca_int i = 0; i < common; i++)
             for (int b = 0; b < SIDE; b++) {
-                if (far && first[b] + q + NEXT < end)
-                    FETCH(x + at(A->indices, wide, first[b] + q + NEXT));
-                sum[b] += A->data[first[b] + q] * x[at(A->indices, wide, first[b] + q)];
+                if (far && q[b] + i + NEXT < end) FETCH(x + at(A->indices, wide, q[b] + i + NEXT));
+                sum[b] += A->data[q[b] + i] * x[at(A->indices, wide, q[b] + i)];
             }
-        for (int b = 0; b < SIDE; b++)
-            s->y[l + b] = along_line(A, x, wide, far, first[b] + common, last[b], end, sum[b]);
+        side = 0;
+        for (int b = 0; b < SIDE; b++) {
+            q[b] += common;
+            if (q[b] == last[b]) {
+                s->y[place[b]] = sum[b];
+                continue;
+            }
+            q[side] = q[b], last[side] = last[b], place[side] = place[b], sum[side] = sum[b];
+            side++;
+        }
     }
-    for (; l < l1; l++)
-        s->y[l] = along_line(A, x, wide, far, at(A->indptr, wide, line_at(s, l)),
-                             at(A->indptr, wide, line_at(s, l) + 1), end, 0);
+    for (int b = 0; b < side; b++)
+        s->y[place[b]] = along_line(A, x, wide, far, q[b], last[b], end, sum[b]);
 }
 
 static void along_part(void *context, spca_int part)

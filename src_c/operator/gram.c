@@ -11,7 +11,8 @@
  * products of pairs are scattered from the entries of a row.  A block of rows is copied first, with
  * the places of each column's entries in it: then row a of the sums stays in the first cache while
  * all rows of the block with an entry a are added to it.  Where a quarter of the entries of these
- * columns are stored, the rows are made dense instead. */
+ * columns are stored, the rows are made dense instead.  Where few variables are asked for of data
+ * stored by columns, they are made dense, and every column is multiplied with them. */
 #include "centring.h"
 #include "products.h"
 #include <string.h>
@@ -24,9 +25,12 @@ enum {
     PLACES = 4096,          /* compressed rows at a time, and */
     ENTRIES = 1 << 18,      /* their entries */
     PARTS = 64,             /* of the variables of a block, */
-    PAIR = 8,        /* and bytes of loops that do_parts knows which take as long as a pair */
-    SHARE = 4,       /* of the entries that are stored: then dense rows are faster, */
-    SAMPLE = 1 << 18 /* as so many entries of CSR show */
+    PAIR = 8,         /* and bytes of loops that do_parts knows which take as long as a pair */
+    SHARE = 4,        /* of the entries that are stored: then dense rows are faster, */
+    SAMPLE = 1 << 18, /* as so many entries of CSR show */
+    WIDE = 16,        /* variables made dense at a time, and the centers of rows, */
+    FEW = 3,          /* times at most, */
+    GROUPED = WIDE * sizeof(double) / sizeof(doubles_t) /* as so many vectors */
 };
 
 typedef struct {
@@ -192,6 +196,7 @@ typedef struct {
     int32_t *start;    /* (m + 1): of a variable */
     int32_t *position; /* (p): of a variable in the list, or -1 */
     int32_t *length;   /* (n), of CSC: entries of a row; 0 if none is of the first m variables */
+    double *few;       /* (PLACES x WIDE), of CSC: a block of rows of few variables */
     real *work;        /* of products_of */
 } scatter_t;
 
@@ -227,6 +232,7 @@ static spca_int cut(const operator_t *A, spca_int k, char *work, scatter_t *s)
     CUT(total, k);
     CUT(next, across ? k : 0);
     CUT(work, products_work(A, k));
+    CUT(few, across ? min_int(PLACES, A->n) * WIDE : 0);
     CUT(value, s->capacity);
     CUT(where, s->capacity);
     CUT(last, s->capacity);
@@ -391,6 +397,102 @@ static spca_status add_dense_rows(products_t *g, const scatter_t *s, spca_int i0
     return add_products(g, stop, ctx);
 }
 
+/* ---- few variables, of CSC: d_ia = u_i x_ia of a block of rows, and u_i s_i in the last place */
+
+typedef struct {
+    const products_t *g;
+    const scatter_t *s;
+    spca_int a0, count, lanes; /* of d: variables from a0, and numbers of a row */
+    spca_int i0, rows, step;   /* of the block; variables of a part */
+} few_t;
+
+static void fill_few(const few_t *f)
+{
+    const products_t *g = f->g;
+    const operator_t *A = g->A;
+    double *d = f->s->few;
+    memset(d, 0, (size_t)(f->rows * f->lanes) * sizeof(*d));
+    for (spca_int i = 0; i < f->rows; i++)
+        d[i * f->lanes + f->count] =
+            (double)row_weight(A, f->i0 + i) * (double)row_center(A, f->i0 + i);
+    for (spca_int c = 0; c < f->count; c++) {
+        spca_int a = f->a0 + c, j = g->index ? g->index[a] : a;
+        for (spca_int q = f->s->next[a], last = at(A->indptr, A->wide, j + 1); q < last; q++) {
+            spca_int i = at(A->indices, A->wide, q) - f->i0;
+            if (i >= f->rows) break;
+            d[i * f->lanes + c] =
+                (double)scaled(g, q, f->i0 + i, a) * (double)row_weight(A, f->i0 + i);
+        }
+    }
+}
+
+/* sum_c += weight x_i d_ic over the entries of a column in the block; returns where they end. */
+INLINE spca_int add_few(const few_t *f, const int wide, const int groups, spca_int q, spca_int last,
+                        real weight, double *result)
+{
+    const operator_t *A = f->g->A;
+    const doubles_t *d = (const doubles_t *)f->s->few;
+    doubles_t sum[GROUPED] = {0};
+    for (; q < last; q++) {
+        spca_int i = at(A->indices, wide, q) - f->i0;
+        double x = (double)(A->data[q] * A->range * weight);
+        if (i >= f->rows) break;
+        for (int c = 0; c < groups; c++) sum[c] += x * d[i * groups + c];
+    }
+    for (int c = 0; c < groups; c++) ((doubles_t *)result)[c] = sum[c];
+    return q;
+}
+
+/* G_ab += sum of x_ia x_ib over the block, of all few a and some b. */
+VECTORIZED static void few_part(void *context, spca_int part)
+{
+    const few_t *f = context;
+    const products_t *g = f->g;
+    const operator_t *A = g->A;
+    for (spca_int b = part * f->step; b < min_int(g->k, (part + 1) * f->step); b++) {
+        spca_int j = g->index ? g->index[b] : b, q = f->s->next[b];
+        spca_int last = at(A->indptr, A->wide, j + 1);
+        double sum[WIDE];
+        real weight = g->weight[b];
+        if (A->wide)
+            q = f->lanes == WIDE ? add_few(f, 1, GROUPED, q, last, weight, sum)
+                                 : add_few(f, 1, GROUPED / 4, q, last, weight, sum);
+        else
+            q = f->lanes == WIDE ? add_few(f, 0, GROUPED, q, last, weight, sum)
+                                 : add_few(f, 0, GROUPED / 4, q, last, weight, sum);
+        f->s->next[b] = q;
+        for (spca_int c = 0; c < f->count; c++) g->G[(f->a0 + c) * g->k + b] += sum[c];
+        if (f->a0 == 0) f->s->total[b] += sum[f->count];
+    }
+}
+
+static void first_entries(const products_t *g, const scatter_t *s)
+{
+    for (spca_int a = 0; a < g->k; a++)
+        s->next[a] = at(g->A->indptr, g->A->wide, g->index ? g->index[a] : a);
+}
+
+static spca_status multiply_few(const products_t *g, const scatter_t *s, spca_stop stop, void *ctx)
+{
+    const operator_t *A = g->A;
+    few_t f = {.g = g, .s = s, .step = g->k / PARTS + 1};
+    double entries = (double)entries_of(A) / (double)A->p * (double)g->k / (double)A->n;
+    for (; f.a0 < g->m; f.a0 += f.count) {
+        f.count = min_int(WIDE - 1, g->m - f.a0);
+        f.lanes = f.count < WIDE / 4 ? WIDE / 4 : WIDE;
+        first_entries(g, s);
+        for (f.i0 = 0; f.i0 < A->n; f.i0 += f.rows) {
+            spca_status status;
+            f.rows = min_int(PLACES, A->n - f.i0);
+            fill_few(&f);
+            status = do_parts(A->run, entries * (double)(f.rows * f.lanes) * PAIR, few_part, &f,
+                              (g->k + f.step - 1) / f.step, stop, ctx);
+            if (status < 0) return status;
+        }
+    }
+    return SPCA_OK;
+}
+
 /* And the triangles become one: the entries of a row are in order of column, not of a list. */
 static void remove_means(const products_t *g, const scatter_t *s)
 {
@@ -422,11 +524,17 @@ spca_status SPCA(compressed_gram)(const operator_t *A, spca_int m, spca_int k,
     for (spca_int j = 0; j < A->p; j++) s.position[j] = index ? -1 : (int32_t)j;
     for (spca_int a = 0; index && a < k; a++) s.position[index[a]] = (int32_t)a;
     full = is_full(A, k, index, s.position);
+    if (!A->row_major && !full && m < FEW * WIDE && 4 * m <= k) {
+        spca_status status = multiply_few(&g, &s, stop, ctx);
+        if (status < 0) return status;
+        remove_means(&g, &s);
+        return finish_products(&g);
+    }
     if (!A->row_major) {
         memset(s.length, 0, (size_t)A->n * sizeof(*s.length));
+        first_entries(&g, &s);
         for (spca_int a = 0; a < k; a++) {
             spca_int j = index ? index[a] : a, last = at(A->indptr, A->wide, j + 1);
-            s.next[a] = at(A->indptr, A->wide, j);
             for (spca_int q = s.next[a]; q < last; q++) {
                 int32_t *length = s.length + at(A->indices, A->wide, q);
                 *length += full || a < m || *length;
