@@ -22,14 +22,10 @@ settings.load_profile("repeatable")
 
 @pytest.fixture(scope="module")
 def few_starts():
-    """Refinement of several loadings from fewer random starts, where a test is about something else."""
-    from spcacore.models import many_starts, refinement
+    """Of joint refinement, where a test is about something else."""
+    from starts import few
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(many_starts, "MANY_STARTS", 8)
-        patch.setattr(many_starts, "GENERATIONS", 3)
-        patch.setattr(refinement, "PERTURBATIONS", 3)
-        patch.setattr(refinement, "TRANSFERS", 10)
+    with few():
         yield
 
 
