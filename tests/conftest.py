@@ -22,12 +22,10 @@ settings.load_profile("repeatable")
 
 @pytest.fixture(scope="module")
 def few_starts():
-    """Refinement of several loadings from fewer random starts, where a test is about something else."""
-    from spcacore.models import many_starts
+    """Of joint refinement, where a test is about something else."""
+    from starts import few
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(many_starts, "MANY_STARTS", 8)
-        patch.setattr(many_starts, "GENERATIONS", 3)
+    with few():
         yield
 
 

@@ -35,6 +35,8 @@ import spcacore
 from spcacore import deflate, sparse_pca, tpower
 from spcacore._validation import refuse_not_finite
 
+pytestmark = pytest.mark.usefixtures("few_starts")
+
 pd = optional("pandas")
 ONE_OR_SEVERAL = [f"{f}, loadings" for f in ("renormalize", "refine", "from_loadings")] + ["compare, results"]
 USED = {

@@ -18,6 +18,8 @@ import spcacore
 from spcacore import _validation
 from spcacore._validation import Hook
 
+pytestmark = pytest.mark.usefixtures("few_starts")
+
 
 def test_every_public_function_is_there():
     assert calls.without_a_call() == set()

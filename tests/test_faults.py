@@ -27,6 +27,8 @@ from spcacore.linalg.lapack import interruptible
 from spcacore.linalg.threads import Stopped, in_threads
 from spcacore.solvers import exact
 
+pytestmark = pytest.mark.usefixtures("few_starts")
+
 FEW = ["f64", "csr f32"]  # forms that share the least code
 
 
@@ -169,7 +171,7 @@ def test_import_keeps_the_floating_point_modes(tmp_path):
 # ---- limits of time -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("p", [300, pytest.param(3000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("p", [200, pytest.param(3000, marks=pytest.mark.slow)])
 def test_time_limit(p, monkeypatch):
     """Kept at the start of the search and in the tree: what comes after it is short beside the first node."""
     monkeypatch.setattr(exact, "time", types.SimpleNamespace(monotonic=time.process_time))
@@ -319,23 +321,21 @@ if __name__ == "__main__":
         A @ A, np.linalg.svd(A[:300, :300])  # the threads of BLAS are there
         here = [answer(i) for i in CHOSEN]
         {pool}
-        assert there == here
         assert [answer(i) for i in CHOSEN] == here
     print("same")
 """
 POOLS = {
     "fork": """
         with multiprocessing.get_context("fork").Pool(4) as pool:
-            there = pool.map_async(answer, CHOSEN).get(60)""",
+            assert pool.map_async(answer, CHOSEN).get(60) == here
+        with ProcessPoolExecutor(2) as pool:
+            assert list(pool.map(answer, CHOSEN, timeout=60)) == here""",
     "spawn": """
         with multiprocessing.get_context("spawn").Pool(2) as pool:
-            there = pool.map_async(answer, CHOSEN).get(120)""",
-    "executor": """
-        with ProcessPoolExecutor(2) as pool:
-            there = list(pool.map(answer, CHOSEN, timeout=60))""",
+            assert pool.map_async(answer, CHOSEN).get(120) == here""",
     "loky": """
         from joblib import Parallel, delayed
-        there = Parallel(2, backend="loky", timeout=120)(delayed(answer)(i) for i in CHOSEN)""",
+        assert Parallel(2, backend="loky", timeout=120)(delayed(answer)(i) for i in CHOSEN) == here""",
 }
 
 

@@ -24,6 +24,8 @@ from kinds import (
     untouched,
 )
 
+pytestmark = pytest.mark.usefixtures("few_starts")
+
 TAKES = [c for c in (*CALLS, *ARGUMENTS) if not c.name.startswith("sparse_cca") or c in ARGUMENTS]
 SLICED = {
     "row_blocks"

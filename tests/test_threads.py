@@ -22,6 +22,8 @@ from spcacore import _core, get_num_threads, limit_threads, set_num_threads
 from spcacore.linalg import cores, threads
 from spcacore.operators.inputs import as_problem
 
+pytestmark = pytest.mark.usefixtures("few_starts")
+
 
 @pytest.fixture(autouse=True)
 def as_before():
