@@ -105,7 +105,6 @@ cdef extern from "Python.h":
 
 
 # A cimported function already is a pointer in C: no '&'.
-spca_sblas.gemm, spca_dblas.gemm = blas.sgemm, blas.dgemm
 spca_sblas.axpy, spca_dblas.axpy = blas.saxpy, blas.daxpy
 spca_sblas.scal, spca_dblas.scal = blas.sscal, blas.dscal
 spca_sblas.nrm2, spca_dblas.nrm2 = blas.snrm2, blas.dnrm2

@@ -154,16 +154,21 @@ static void watch_forks_once(void)
     pthread_once(&once, watch_forks);
 }
 
-/* Signals are for the threads of the program. */
+/* Signals are for the threads of the program.  A tile of a product takes 100 KB of the stack, of
+ * which musl gives 128. */
 static void make_threads(int wanted)
 {
     sigset_t all, old;
+    pthread_attr_t attributes;
+    if (pthread_attr_init(&attributes)) return;
+    pthread_attr_setstacksize(&attributes, (size_t)1 << 20);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     while (pool.threads < wanted &&
-           pthread_create(pool.thread + pool.threads, NULL, begin, NULL) == 0)
+           pthread_create(pool.thread + pool.threads, &attributes, begin, NULL) == 0)
         pool.threads++;
     pthread_sigmask(SIG_SETMASK, &old, NULL);
+    pthread_attr_destroy(&attributes);
 }
 #endif
 

@@ -1,6 +1,6 @@
 /* products.c - matrix products by tiles, each by one thread, whose shape depends on theirs alone.
  *
- * BLAS is fastest where the sums go across the rows in memory.  Where they go along them, some of
+ * A tile is fastest where its sums go across the rows in memory.  Where they go along them, some of
  * the depth is turned first, unless so few are multiplied that this takes longer. */
 #include "products.h"
 
@@ -11,7 +11,8 @@ typedef struct {
     int across;
     spca_int m, n, depth, lda, ldb, ldc;
     const real *a, *b; /* b == a: C is symmetric */
-    real factor, keep;
+    int keep;
+    real factor;
     real *C, *turned; /* depth x TILE for each tile of rows of A, and then of B; or NULL */
 } products_t;
 
@@ -22,16 +23,20 @@ static void tile_part(void *context, spca_int part)
     spca_int m = min_int(TILE, s->m - i), n = min_int(TILE, s->n - j);
     real *C = s->C + i * s->ldc + j, *mirror = s->C + j * s->ldc + i;
     const real *turned_b = s->a == s->b ? s->turned : s->turned + s->m * s->depth;
+    int half = s->a == s->b && i == j;
     if (s->a == s->b && j < i) return;
     if (s->turned)
-        add_tile(1, m, n, s->depth, s->factor, s->turned + i * s->depth, m, turned_b + j * s->depth,
-                 n, s->keep, C, s->ldc);
+        SPCA(add_tile)(1, half, m, n, s->depth, s->turned + i * s->depth, m,
+                       turned_b + j * s->depth, n, s->keep, C, s->ldc);
     else
-        add_tile(s->across, m, n, s->depth, s->factor, s->a + i * (s->across ? 1 : s->lda), s->lda,
-                 s->b + j * (s->across ? 1 : s->ldb), s->ldb, s->keep, C, s->ldc);
-    for (spca_int r = 0; s->a == s->b && r < m; r++)
-        for (spca_int c = i == j ? r + 1 : 0; c < n; c++)
-            mirror[c * s->ldc + r] = C[r * s->ldc + c];
+        SPCA(add_tile)(s->across, half, m, n, s->depth, s->a + i * (s->across ? 1 : s->lda), s->lda,
+                       s->b + j * (s->across ? 1 : s->ldb), s->ldb, s->keep, C, s->ldc);
+    for (spca_int r = 0; r < m; r++)
+        for (spca_int c = half ? r : 0; c < n; c++) {
+            real *x = C + r * s->ldc + c;
+            *x *= s->factor;
+            if (s->a == s->b) mirror[c * s->ldc + r] = *x;
+        }
 }
 
 /* y_lc = x_cl of TOGETHER rows. */
@@ -71,7 +76,7 @@ spca_status SPCA(matrix_product)(int across, spca_int m, spca_int n, spca_int de
         s.depth = min_int(slab, depth - l);
         s.a = A + l * (across ? lda : 1);
         s.b = B + l * (across ? ldb : 1);
-        s.factor = factor;
+        s.factor = l + slab < depth ? 1 : factor;
         s.keep = add || l > 0;
         s.C = C;
         s.turned = turning ? work : NULL;

@@ -4,8 +4,6 @@
 /* ---- BLAS and LAPACK: SciPy's, filled once by _core.pyx ------------------------------------- */
 
 typedef struct {
-    void (*gemm)(char *, char *, blas_int *, blas_int *, blas_int *, REAL *, REAL *, blas_int *,
-                 REAL *, blas_int *, REAL *, REAL *, blas_int *);
     void (*axpy)(blas_int *, REAL *, REAL *, blas_int *, REAL *, blas_int *);
     void (*scal)(blas_int *, REAL *, REAL *, blas_int *);
     REAL (*nrm2)(blas_int *, REAL *, blas_int *);
@@ -193,10 +191,10 @@ spca_status SPCA(screened)(const SPCA(operator) * A, SPCA(vector) v, const REAL 
 spca_status SPCA(keep_columns)(const SPCA(operator) * A, spca_int count, const spca_int *list,
                                spca_stop stop, void *ctx);
 
-/* C_ij = factor sum_l a_il b_jl, added to C or not (m x n, at C[i ldc + j]), where a_il is
- * A[i lda + l] or, across, A[i + l lda], and likewise b.  B == A: symmetric, to the bit.  The same
- * bits for any number of threads, those of BLAS included (products.c).  work (room): faster where
- * room is SPCA_TURNED (m + n), or m if B == A; across: none. */
+/* C_ij = factor sum_l a_il b_jl, or factor (C_ij + sum_l ...) to add (m x n, at C[i ldc + j]),
+ * where a_il is A[i lda + l] or, across, A[i + l lda], and likewise b.  B == A: symmetric, to the
+ * bit.  The same bits for any number of threads (products.c).  work (room): faster where room is
+ * SPCA_TURNED (m + n), or m if B == A; across: none. */
 spca_status SPCA(matrix_product)(int across, spca_int m, spca_int n, spca_int depth, const REAL *A,
                                  spca_int lda, const REAL *B, spca_int ldb, REAL factor, int add,
                                  spca_run run, spca_stop stop, void *ctx, spca_int room, REAL *work,

@@ -70,6 +70,7 @@ CHECKS = {
     "planar.h": "rotation rest few_reads ascent rows",
     "dense.c": "operator screen stops screened lengths",
     "prior_support.c": "prior_support",
+    "products.c": "matrix_product",
     "real.h": "operator select refit elastic_net dspca rotation",
     "rotate.c": "rotation rest stopped_rotation corners",
     "scotlass.c": "orthogonal_threshold only_direction " + SEARCHES,
@@ -79,6 +80,8 @@ CHECKS = {
     "quantize.c": "screen statistics",
     "statistics.c": "statistics compressed_statistics symmetry lengths",
     "threshold.c": "l1_threshold lone_entries levels",
+    "tile.c": "matrix_product operator",
+    "tile_loops.h": "matrix_product operator",
 }
 TRIALS = {"early": 30, "rows": 30, "ascent": 600, "few_reads": 300}  # the others 100
 
@@ -107,6 +110,7 @@ PYTHON = {
     "truncated_power.c": [("tpower", "")],
     "planar.h": [("rotation", "")],
     "dense.c": [("operator", ""), ("block", "")],
+    "products.c": [("kernel", ""), ("clustering", "")],
     "real.h": [("kernels", ""), ("operator", "")],
     "rotate.c": [("rotation", "")],
     "scotlass.c": [("scotlass", "")],
@@ -119,6 +123,8 @@ PYTHON = {
     "select.c": [("kernels", "selection")],
     "quantize.c": [("kernels", "shadow")],
     "statistics.c": [("kernels", "statistics")],
+    "tile.c": [("gram", "")],
+    "tile_loops.h": [("gram", "")],
     "threshold.c": [
         ("kernels", "threshold"),
         (

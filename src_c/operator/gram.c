@@ -80,9 +80,10 @@ static void tile_part(void *context, spca_int part)
     if (b0 < a0) return;
     for (spca_int r = 0; r < g->rows; r += ROWS) {
         const real *W = g->W + r * k;
-        add_tile(1, m, n, min_int(ROWS, g->rows - r), 1, W + a0, k, W + b0, k, 0, sums, n);
+        SPCA(add_tile)(1, a0 == b0, m, n, min_int(ROWS, g->rows - r), W + a0, k, W + b0, k, 0, sums,
+                       n);
         for (spca_int a = 0; a < m; a++)
-            for (spca_int b = 0; b < n; b++) G[a * k + b] += (double)sums[a * n + b];
+            for (spca_int b = a0 == b0 ? a : 0; b < n; b++) G[a * k + b] += (double)sums[a * n + b];
     }
 }
 

@@ -495,13 +495,14 @@ spca_status SPCA(outer)(const operator_t *A, spca_stop stop, void *ctx, real *wo
     real *W = work;
     for (spca_int first = 0; first < A->p; first += SPCA_OUTER_BLOCK) {
         spca_int k = min_int(SPCA_OUTER_BLOCK, A->p - first);
+        real factor = first + k < A->p ? 1 : A->factor;
         spca_status status;
         if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
         for (spca_int a = 0; a < k; a++) iwork[a] = first + a;
         status = A->columns(A, k, iwork, stop, ctx, work + A->m * SPCA_OUTER_BLOCK, W);
         if (status < 0) return status;
-        status = SPCA(matrix_product)(1, A->m, A->m, k, W, A->m, W, A->m, A->factor, first > 0,
-                                      A->run, stop, ctx, 0, NULL, K, A->m);
+        status = SPCA(matrix_product)(1, A->m, A->m, k, W, A->m, W, A->m, factor, first > 0, A->run,
+                                      stop, ctx, 0, NULL, K, A->m);
         if (status < 0) return status;
     }
     return check_finite(A->m * A->m, K);

@@ -328,7 +328,7 @@ void SPCA(check_matrix_product)(trial_t *t)
         for (spca_int i = 0; i < m; i++)
             for (spca_int j = 0; j < n; j++) {
                 spca_int c = symmetric && j < i ? j * ldc + i : i * ldc + j;
-                double sum = add ? (double)of_C[c] : 0;
+                double sum = add ? 2 * (double)of_C[c] : 0;
                 for (spca_int l = 0; l < depth; l++)
                     sum += 2 * (double)A[across ? l * lda + i : i * lda + l] *
                            (double)B[across ? l * ldb + j : j * ldb + l];

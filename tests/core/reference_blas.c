@@ -3,23 +3,6 @@
 #include "core.h"
 #include <assert.h>
 
-static void reference_gemm(char *transa, char *transb, blas_int *m, blas_int *n, blas_int *k,
-                           real *alpha, real *A, blas_int *lda, real *B, blas_int *ldb, real *beta,
-                           real *C, blas_int *ldc)
-{
-    int turned = *transa == 'T', flat = *transb == 'T';
-    assert((turned || *transa == 'N') && (flat || *transb == 'N') && *ldc >= *m);
-    assert(*lda >= (turned ? *k : *m) && *ldb >= (flat ? *n : *k));
-    for (spca_int j = 0; j < *n; j++)
-        for (spca_int i = 0; i < *m; i++) {
-            real sum = 0, *c = C + i + j * *ldc;
-            for (spca_int l = 0; l < *k; l++)
-                sum +=
-                    A[turned ? l + i * *lda : i + l * *lda] * B[flat ? j + l * *ldb : l + j * *ldb];
-            *c = *alpha * sum + (*beta == 0 ? 0 : *beta * *c); /* C may hold anything */
-        }
-}
-
 static void reference_axpy(blas_int *n, real *a, real *x, blas_int *incx, real *y, blas_int *incy)
 {
     assert(*incx == 1 && *incy == 1);
@@ -83,7 +66,6 @@ static void reference_syevr(char *jobz, char *range, char *uplo, blas_int *n, re
 
 void SPCA(reference_blas)(void)
 {
-    SPCA(blas).gemm = reference_gemm;
     SPCA(blas).axpy = reference_axpy;
     SPCA(blas).scal = reference_scal;
     SPCA(blas).nrm2 = reference_nrm2;
