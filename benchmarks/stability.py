@@ -87,10 +87,16 @@ def time_rows(repeats=3):
         ]
 
 
-def block_model(n, blocks, degree, rng):
-    """A graph of blocks drawn at random, three times as dense inside as between."""
+def block_model(n, blocks, ratio, degree, rng, power_law=False):
+    """A graph of blocks drawn at random, so many times as dense inside as between.
+
+    With `power_law`, node i has edges in proportion to t_i >= 1, of density `4 t^-5`.
+    """
     block = rng.integers(blocks, size=n)
-    probability = np.where(block[:, None] == block, 0.3, 0.1)
+    probability = np.where(block[:, None] == block, ratio, 1.0)
+    if power_law:
+        share = (1 - rng.random(n)) ** -0.25
+        probability *= share[:, None] * share
     probability *= degree / probability.sum(axis=1).mean()
     A = np.triu(rng.random((n, n)) < probability, 1).astype(float)
     return scipy.sparse.csr_array(A + A.T)
@@ -101,12 +107,31 @@ def rank_rows(repeats=10, n=1000, blocks=5):
     for degree in (10, 20, 30, 40, 60):
         chosen = [
             spcacore.cross_validated_eigenvalues(
-                block_model(n, blocks, degree, np.random.default_rng(seed)), 10, kind="graph", rng=seed
+                block_model(n, blocks, 3, degree, np.random.default_rng(seed)), 10, kind="graph", rng=seed
             ).chosen
             for seed in range(repeats)
         ]
         counts = np.bincount(chosen, minlength=blocks + 2)
         yield [degree, *(counts[: blocks + 1]), counts[blocks + 1 :].sum()]
+
+
+def degree_rows(repeats=20, n=2000, blocks=10):
+    """Ranks found with equal and unequal degrees."""
+    for degree in (10, 20, 30, 40, 60):
+        for power_law, scale in ((False, False), (True, False), (True, "degree")):
+            chosen = [
+                spcacore.cross_validated_eigenvalues(
+                    block_model(n, blocks, 5, degree, np.random.default_rng(seed), power_law),
+                    15,
+                    kind="graph",
+                    scale=scale,
+                    rng=seed,
+                ).chosen
+                for seed in range(repeats)
+            ]
+            counts = np.bincount(np.sign(np.array(chosen) - blocks) + 1, minlength=3)
+            kind = "power law" if power_law else "equal"
+            yield [degree, kind, f'`"{scale}"`' if scale else "", f"{np.mean(chosen):.1f}", *counts]
 
 
 def page():
@@ -162,6 +187,18 @@ def page():
         "are too small, no method can detect a block, and it is right not to count it.",
         "",
         pages.table(["expected degree", "0", "1", "2", "3", "4", "5", "more"], rank_rows()),
+        "",
+        "In most graphs a few nodes have many more neighbors than others. The degree-corrected block model",
+        "multiplies the probability of an edge by a number of either node. In these graphs of 2000 nodes in",
+        "10 blocks, five times as dense inside a block as between two, the numbers are equal, or their",
+        "density falls as the fifth power. With unequal degrees, the leading directions of the counts",
+        "are those of single nodes of high degree, and the search ends before it has found all blocks.",
+        '`scale="degree"` divides by the roots of the degrees, and finds the rank no later than with equal',
+        "degrees. The last columns say how many of 20 graphs got a rank below 10, of 10, and above 10.",
+        "",
+        pages.table(
+            ["expected degree", "degrees", "`scale`", "mean rank", "below", "10", "above"], degree_rows()
+        ),
         "",
         pages.origin("stability", "stability"),
         "",

@@ -39,6 +39,31 @@ def test_the_rank_of_the_authors_block_model():
     np.testing.assert_allclose(np.mean(found, axis=0)[1:].mean(), np.mean(printed[1:]), rtol=0.25)
 
 
+def unequal_degrees(n, blocks, ratio, degree, exponent, rng):
+    """A degree-corrected block model: node i has edges in proportion to t_i, of density t^-exponent."""
+    block, t = rng.integers(blocks, size=n), (1 - rng.random(n)) ** (-1 / (exponent - 1))
+    P = np.where(block[:, None] == block, ratio, 1.0) * t[:, None] * t
+    P *= degree / P.sum(axis=1).mean()
+    A = np.triu(rng.random((n, n)) < P, 1).astype(float)
+    return scipy.sparse.csr_array(A + A.T)
+
+
+@pytest.mark.parametrize(
+    ("degree", "exponent", "scale", "all_found"),
+    [
+        (60, 5, "degree", True),
+        (60, 3, "degree", True),  # degrees without a variance
+        (60, 3, False, False),  # nodes of high degree come before the blocks
+        (8, 5, "degree", False),  # below what any method detects
+    ],
+)
+def test_the_rank_of_block_models_with_unequal_degrees(degree, exponent, scale, all_found):
+    for seed in range(2):
+        A = unequal_degrees(1000, 5, 3.0, degree, exponent, np.random.default_rng(seed))
+        chosen = cve(A, 8, kind="graph", scale=scale, level=1e-3, n_splits=4, rng=seed).chosen
+        assert chosen == 5 if all_found else chosen < 5
+
+
 @pytest.mark.parametrize("scale", [False, "degree"])
 @pytest.mark.parametrize("storage", [np.asarray, scipy.sparse.csr_array, scipy.sparse.csc_array])
 def test_the_rank_of_counts(storage, scale):

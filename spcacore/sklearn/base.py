@@ -28,6 +28,11 @@ Examples
 >>> from spcacore.sklearn import {0}
 >>> X, planted = make_spiked(100, 30, cardinality=5, rng=0)
 >>> model = {0}(2).fit(X)"""
+_NO_MATRIX = """\
+Raises
+------
+ValueError
+    If there are too many variables for a p x p matrix (use `fit`), or if X has NaN."""
 PARAGRAPHS = {
     "count": "n_components : int or None, default 2\n    In [1, min(n, p)]. None: the largest possible "
     "number, `min(n - 1, p)` (without centering, `min(n, p)`).",
@@ -75,8 +80,9 @@ PARAGRAPHS = {
     "Returns\n-------\nndarray of shape (m, p)",
     "batches": "Only the mean and the covariance of the rows are kept, p x p numbers. Batches of any size,\n"
     "in any order, give the result of `fit` for all rows, up to rounding. `fit` forgets earlier batches.",
-    "no_matrix": "Raises\n------\nValueError\n"
-    "    If there are too many variables for a p x p matrix (use `fit`), or if X has NaN.",
+    "no_matrix": _NO_MATRIX,
+    "no_matrix_of_part": f"{_NO_MATRIX} Also if the weights of\n"
+    "    all rows so far do not sum to a whole number of samples; `fit` takes any weights.",
     "covariance": "Returns\n-------\nndarray of shape (p, p)",
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal, Self
 
@@ -10,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from .._docstrings import filled
-from .._types import Counted, Groups, MatrixLike
+from .._types import Counted, Groups, MatrixLike, Weights
 from .._validation import check_choice, column_names
 from ..models.structured import StructuredPCAResult, oppca, soppca
 from ..operators.choice import COUNTS
@@ -95,10 +96,10 @@ class StructuredPCA(CallbackSupportMixin, Batches, Invertible):
     random_state: int | np.random.Generator | np.random.RandomState | None = None
 
     @with_callbacks
-    def fit(self, X: MatrixLike, y: object = None) -> Self:
+    def fit(self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Find the components of X.
 
-        {fit_rows}
+        {fit}
 
         {structured_example}
         >>> model.components_.shape
@@ -108,33 +109,39 @@ class StructuredPCA(CallbackSupportMixin, Batches, Invertible):
         names = column_names(X)
         X = self._training(X)
         tasks = fit_tasks(self, X, self.n_components)
-        result = self._model(X, center=self.center, callback=tasks)
+        result = self._model(X, center=self.center, sample_weight=sample_weight, callback=tasks)
         if tasks is not None:
             tasks.close()
         self._found(replace(result, names=names))
         return self
 
-    def partial_fit(self, X: MatrixLike, y: object = None) -> Self:
+    def partial_fit(self, X: MatrixLike, y: object = None, sample_weight: Weights = None) -> Self:
         """Fit to these rows together with those of earlier calls.
 
         {batches}
 
-        {fit_rows}
+        {fit}
 
-        {no_matrix}
+        {no_matrix_of_part}
 
         {structured_example}
         >>> parts = StructuredPCA(2).partial_fit(X[:60]).partial_fit(X[60:])
         >>> bool(abs(parts.components_ - model.components_).max() < 1e-3)
         True
         """
-        return self._take(X, None)
+        return self._take(X, sample_weight)
 
     def _least_rows(self, p: int) -> int:
         return self._rows_of_rank(p, self.n_components)
 
     def _fit_moments(self, A: Any, mean: Any, running: RunningScatter, names: Any) -> None:
-        result = self._model(A, kind="covariance", n_samples=running.n_rows)
+        n = round(running.weight)
+        if not math.isclose(n, running.weight):
+            raise ValueError(
+                f"sample_weight sums to {running.weight:g} over all batches: partial_fit needs a whole "
+                "number of samples, to weigh their covariance against the prior; fit takes any weights"
+            )
+        result = self._model(A, kind="covariance", n_samples=n)
         self._found(replace(result, mean=mean, kind="data", names=names))
 
     def _model(self, X: Any, **of: Any) -> StructuredPCAResult:
