@@ -297,7 +297,7 @@ def test_more_directions_than_the_rank_of_A(deflation, method):
 def test_directions_of_deficient_pencils(singular, deflation, method):
     """Until nothing is left, each has the quotients of the caller's and of the deflated, whitened pencil."""
     for rank in range(1, 6):
-        for k in (2, 3, 5):
+        for k in (2, 5):
             rng = np.random.default_rng([rank, k])
             H = rng.standard_normal((3 if singular else 8, 5))
             F = rng.standard_normal((rank, 3)) @ H if singular else rng.standard_normal((rank, 5))
