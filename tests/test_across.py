@@ -51,7 +51,7 @@ def best_total(A, total):
     rng, p = np.random.default_rng(0), len(A)
     supports = [S for k in range(1, p + 1) for S in combinations(range(p), k)]
     pairs = combinations_with_replacement(supports, 2)
-    return max(best_on(A, pair, rng) for pair in pairs if len(pair[0]) + len(pair[1]) == total)
+    return best_on(A, [pair for pair in pairs if len(pair[0]) + len(pair[1]) == total], rng)
 
 
 def supports(result):

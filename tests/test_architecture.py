@@ -1,6 +1,7 @@
 """The layout that CONTRIBUTING.md draws: imports go down only, in no circle, and at the top of a module."""
 
 import ast
+import functools
 import re
 from pathlib import Path
 
@@ -38,6 +39,7 @@ def name_of(path):
 FILES = {name_of(path): path for path in sorted(ROOT.rglob("*.py"))}
 
 
+@functools.cache
 def imports(name):
     """(module imported, whether at the top) for each import of the package's own modules."""
     package = FILES[name].parent.relative_to(ROOT).parts
@@ -48,6 +50,7 @@ def imports(name):
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
         for inner in ast.walk(node)
     }
+    found = set()
     for node in ast.walk(tree):
         if not isinstance(node, ast.ImportFrom) or not node.level or id(node) in typing:
             continue
@@ -58,31 +61,32 @@ def imports(name):
                 parts = parts[:-1]
             target = ".".join(parts) or "__init__"
             if target != name:
-                yield target, node.col_offset == 0
+                found.add((target, node.col_offset == 0))
+    return found
 
 
-GRAPH = {name: set(imports(name)) for name in FILES if name != "__init__"}
+MODULES = sorted(name for name in FILES if name != "__init__")
 
 
 def floor(name):
     return FLOORS.index(name.split(".")[0])
 
 
-@pytest.mark.parametrize("name", sorted(GRAPH))
+@pytest.mark.parametrize("name", MODULES)
 def test_imports_go_down_and_stand_at_the_top(name):
-    assert not {target for target, _ in GRAPH[name] if floor(target) > floor(name)}
-    assert not {target for target, top in GRAPH[name] if not top and (name, target) not in LATE}
+    assert not {target for target, _ in imports(name) if floor(target) > floor(name)}
+    assert not {target for target, top in imports(name) if not top and (name, target) not in LATE}
 
 
 def test_no_circle():
-    below = {name: {target for target, _ in found if target in GRAPH} for name, found in GRAPH.items()}
+    below = {name: {target for target, _ in imports(name) if target in MODULES} for name in MODULES}
     while leaves := {name for name, targets in below.items() if not targets}:
         below = {name: targets - leaves for name, targets in below.items() if name not in leaves}
     assert not below
 
 
 def test_late_imports_exist():
-    assert {(name, target) for name in GRAPH for target, top in GRAPH[name] if not top} == LATE
+    assert {(name, target) for name in MODULES for target, top in imports(name) if not top} == LATE
 
 
 @pytest.mark.parametrize("name", sorted(FILES))

@@ -151,13 +151,13 @@ def test_variables_of_whole_groups_are_counted(known):
     assert np.mean(np.array(ratios) > 1 - 1e-6) > 0.6
 
 
-@pytest.mark.parametrize(("swaps", "least"), [(False, 250), (True, 284)])
+@pytest.mark.parametrize(("swaps", "least"), [(False, 100), (True, 114)])
 def test_a_search_fills_the_room(swaps, least):
     """Of one side, given the other: against all sets of groups that have room."""
     unit = np.array([0, 0, 0, 1, 1, 2, 2, 3, 4, 5])
     choice = Choice.checked(10, None, None, None, unit, False, "variables")
     best = 0
-    for seed in range(300):
+    for seed in range(120):
         rng = np.random.default_rng(seed)
         F, g, k = rng.standard_normal((12, 10)), rng.standard_normal(10), 3 + seed % 4
         pencil = Pencil(Form.of(np.outer(g, g)), Form.of(F.T @ F / 12), dtype=np.dtype(float))

@@ -157,7 +157,7 @@ def test_vectors_need_not_be_eigenvectors(monkeypatch):
     """Any orthonormal vectors give valid bounds: near ones, rotated ones, random ones."""
     bounds_by("lanczos", monkeypatch)
     rng = np.random.default_rng(5)
-    for trial in range(100):
+    for trial in range(40):
         X, A, V = data_and_eigenvectors(rng)
         V = V + 10.0 ** rng.uniform(-3, 1) * rng.standard_normal(V.shape)
         monkeypatch.setattr(certificates, "_lanczos", lambda op, m, V=V: np.asfortranarray(V))
@@ -171,7 +171,7 @@ def test_bounds_of_any_vectors_are_those_of_the_formula(monkeypatch):
     """On explicit matrices, with the knapsack by linear programming; its parts bound what they stand for."""
     bounds_by("lanczos", monkeypatch)
     rng = np.random.default_rng(7)
-    for _ in range(40):
+    for _ in range(20):
         X, A, V = data_and_eigenvectors(rng)
         p, m = V.shape
         V = np.linalg.qr(V + 0.3 * rng.standard_normal((p, m)))[0]

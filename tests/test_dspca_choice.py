@@ -134,7 +134,7 @@ def random_mixture(rng, p):
 def test_no_answer_is_above_its_bound(part):
     """Of random mixtures, by enumeration: every method with a certificate, and the bounds alone."""
     met = dict.fromkeys(("groups", "count", "include", "exclude", "nonnegative"), 0)
-    for seed in (range(50), range(50, 100), range(100, 600))[part]:
+    for seed in (range(30), range(30, 60), range(60, 600))[part]:
         rng = np.random.default_rng(seed)
         p = int(rng.integers(5, 9))
         A = np.cov(rng.standard_normal((int(rng.integers(4, 20)), p)), rowvar=False)

@@ -26,7 +26,18 @@ def value_on(A, B, S):
 
 
 def optimum(A, B, k):
-    return max(value_on(A, B, S) for S in combinations(range(len(A)), k))
+    """As the largest `value_on` of all supports."""
+    supports = np.array(list(combinations(range(len(A)), k)))
+    at = supports[:, :, None], supports[:, None, :]
+    unit = np.sqrt(np.diag(B))[supports]
+    a, b = (M[at] / (unit[:, :, None] * unit[:, None, :]) for M in (A, B))
+    mu, U = np.linalg.eigh(b)
+    kept = mu > 1e-11 * mu[:, -1:]
+    T = U * np.where(kept, 1 / np.sqrt(np.where(kept, mu, 1)), 0)[:, None, :]
+    inside = T.swapaxes(1, 2) @ a @ T
+    below = -1 - np.abs(inside).sum(axis=(1, 2))  # where b is singular
+    inside += np.where(kept, 0, below[:, None])[:, :, None] * np.eye(k)
+    return np.linalg.eigvalsh(inside)[:, -1].max()
 
 
 def pencil(kind, rng):
@@ -286,7 +297,7 @@ def test_more_directions_than_the_rank_of_A(deflation, method):
 def test_directions_of_deficient_pencils(singular, deflation, method):
     """Until nothing is left, each has the quotients of the caller's and of the deflated, whitened pencil."""
     for rank in range(1, 6):
-        for k in (2, 3, 5):
+        for k in (2, 5):
             rng = np.random.default_rng([rank, k])
             H = rng.standard_normal((3 if singular else 8, 5))
             F = rng.standard_normal((rank, 3)) @ H if singular else rng.standard_normal((rank, 5))

@@ -15,6 +15,8 @@ from scipy.sparse.linalg import aslinearoperator
 
 import spcacore
 
+pytestmark = pytest.mark.usefixtures("few_starts")
+
 PAGE = Path(__file__).parents[1] / "docs" / "guide" / "inputs.md"
 from_array = optional("dask.array", "from_array")
 

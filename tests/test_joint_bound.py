@@ -23,31 +23,45 @@ def span_variance(A, V):
     return float(np.einsum("ij,ij", Q, A @ Q))
 
 
-def best_on(A, supports, rng):
-    """What loadings on given supports explain together: each in turn by its generalized eigenproblem."""
-    p, best = len(A), 0.0
+def roots(B):
+    """W with W'BW = I on what each of the B (n, k, k) spans, and 0 beyond."""
+    values, E = np.linalg.eigh(B)
+    kept = values > 1e-6
+    return E * np.where(kept, 1 / np.sqrt(np.where(kept, values, 1)), 0)[:, None, :]
+
+
+def best_on(A, families, rng):
+    """The most that loadings on supports explain together, over all families of supports.
+
+    Each in turn by its generalized eigenproblem, of all families at once.
+    """
+    n, r, p = len(families), len(families[0]), len(A)
+    used = np.zeros((n, p, r), bool)
+    for family, mask in zip(families, used, strict=True):
+        for t, support in enumerate(family):
+            mask[list(support), t] = True
+    best = 0.0
     for _ in range(3):
-        V = np.zeros((p, len(supports)))
-        for t, support in enumerate(supports):
-            V[list(support), t] = rng.standard_normal(len(support))
+        V = np.where(used, rng.standard_normal((n, p, r)), 0)
         for _ in range(6):
-            for t, support in enumerate(map(list, supports)):
-                Q = np.linalg.svd(np.delete(V, t, axis=1), full_matrices=False)[0]
-                P = np.eye(p) - Q @ Q.T
-                M, B = (P @ A @ P)[np.ix_(support, support)], P[np.ix_(support, support)]
-                values, E = np.linalg.eigh(B)
-                W = E[:, values > 1e-6] / np.sqrt(values[values > 1e-6])
-                if W.shape[1]:
-                    V[:, t] = 0
-                    V[support, t] = W @ np.linalg.eigh(W.T @ M @ W)[1][:, -1]
-        best = max(best, span_variance(A, V))
+            for t in range(r):
+                others = np.delete(V, t, axis=2)
+                Q = np.linalg.svd(others, full_matrices=False)[0]
+                P = (np.eye(p) - Q @ Q.swapaxes(1, 2)) * used[:, :, t, None]
+                W = roots(P @ P.swapaxes(1, 2))
+                M = W.swapaxes(1, 2) @ P @ A @ P.swapaxes(1, 2) @ W
+                E = np.linalg.eigh(M)[1]
+                V[:, :, t] = (W @ E[:, :, -1:])[:, :, 0]
+        Q, sizes, _ = np.linalg.svd(V, full_matrices=False)
+        Q = Q * (sizes > 1e-9 * sizes[:, :1])[:, None, :]
+        best = max(best, (Q * (A @ Q)).sum(axis=(1, 2)).max())
     return best
 
 
 def enumerated(A, k, r, rng):
     """The most that r loadings of k variables reach in a search on all their supports."""
     supports = list(combinations(range(len(A)), k))
-    return max(best_on(A, chosen, rng) for chosen in combinations_with_replacement(supports, r))
+    return best_on(A, list(combinations_with_replacement(supports, r)), rng)
 
 
 def dense_on_few(A, k, r):
@@ -242,7 +256,7 @@ def test_sparse_pca_is_certified_jointly():
         sparse_pca(X, 2, cardinality=3, objective="least_squares", certify="jointly")
 
 
-@pytest.mark.parametrize("seeds", [range(8), pytest.param(range(8, 120), marks=pytest.mark.slow)], ids=str)
+@pytest.mark.parametrize("seeds", [range(5), pytest.param(range(5, 120), marks=pytest.mark.slow)], ids=str)
 def test_no_other_groups_exceed_the_joint_bound(seeds):
     """The bound is for all groups that are allowed, however small those found are."""
     for seed in seeds:
@@ -252,7 +266,7 @@ def test_no_other_groups_exceed_the_joint_bound(seeds):
         A = np.cov(rng.standard_normal((p + 2, p)) * np.where(groups == 0, 2, 1), rowvar=False)
         known = {"kind": "covariance", "groups": groups}
         supports = [np.flatnonzero(np.isin(groups, few)) for few in combinations(range(3), k)]
-        best = max(best_on(A, chosen, rng) for chosen in combinations_with_replacement(supports, 2))
+        best = best_on(A, list(combinations_with_replacement(supports, 2)), rng)
         for size, count in ((k, "groups"), (4, "variables")):
             result = sparse_pca(A, 2, cardinality=size, count=count, certify="jointly", **known)
             whole = optimality_bound(A, size, n_components=2, relaxation=True, count=count, **known)

@@ -162,8 +162,11 @@ def zeros(shape, order, dtype=np.float32):
 
 
 @linux
-@pytest.mark.parametrize("order", [pytest.param("C", marks=pytest.mark.slow), "F"])
-def test_more_entries_than_32_bits_count(order):
+@pytest.mark.parametrize(
+    ("order", "screening"),
+    [("F", "references"), *[pytest.param(order, None, marks=pytest.mark.slow) for order in "CF"]],
+)
+def test_more_entries_than_32_bits_count(order, screening):
     """Two columns and rows at the far end; offsets of their entries are negative as 32-bit numbers."""
     n, p = 46400, 46500
     assert n * p > 2**31
@@ -172,7 +175,7 @@ def test_more_entries_than_32_bits_count(order):
     X[-2, -1] = X[-2, -2] = -3
     X[0, 0] = 1
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    x = tpower(X, 2, n_starts=1)
+    x = tpower(X, 2, n_starts=1, **({} if screening is None else {"screening": screening}))
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
     assert np.flatnonzero(x.loading).tolist() == [p - 2, p - 1]
     assert x.value == pytest.approx(36 / (n - 1), rel=1e-5)

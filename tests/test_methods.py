@@ -152,7 +152,7 @@ def test_extending_is_the_same_as_asking_at_once(method, deflation):
 
 @pytest.mark.parametrize("constraint", ["orthogonal", "uncorrelated"])
 @pytest.mark.parametrize("method", SOLVERS)
-@seeds(10)
+@seeds(5)
 def test_constraints_hold(method, constraint, seed):
     X = samples(seed)
     A = covariance(X)

@@ -20,6 +20,8 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator
 import spcacore
 from spcacore import datasets
 
+pytestmark = pytest.mark.usefixtures("few_starts")
+
 STRANGE = [object(), 1j, [[1.0]], {"a": 1}, "three", b"3"]
 FLAG = [1, 0, 1.0, "yes", None, np.nan, [True]]
 WORD = ["nothing", "", 1, 1.5, True, None, b"l1", ["tpower"], np.nan]

@@ -6,6 +6,7 @@
 import warnings
 
 import numpy as np
+import pytest
 import scipy.sparse as sp
 import scipy.stats
 from extras import optional
@@ -15,6 +16,8 @@ from oracles import covariance, optimum, spanned_variance
 from scipy.spatial.distance import pdist
 
 import spcacore
+
+pytestmark = pytest.mark.usefixtures("few_starts")
 
 pd = optional("pandas")
 seeds = st.integers(0, 2**32)

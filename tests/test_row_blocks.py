@@ -260,7 +260,7 @@ def _column_sums(block, weight):
 
 @pytest.mark.parametrize("make", [sp.csr_array, sp.csc_matrix, sp.coo_array])
 def test_clustering_of_sparse_matrices(make):
-    X = data(90, 150)  # more variables than samples
+    X = data(45, 70)  # more variables than samples
     for call, names in (
         (lambda M: spcacore.sparse_kmeans(M, 3, 3.0, n_init=4), FIELDS["sparse_kmeans"]),
         (lambda M: spcacore.sparse_dissimilarity(M, 3.0), ("weights", "dissimilarity", "objective")),

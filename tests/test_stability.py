@@ -18,6 +18,8 @@ from spcacore.selection.resampling import Refit, columns_of, drawn_weights
 from spcacore.selection.stability_result import false_selections, least_threshold, matched, quantiles, rotated
 from spcacore.selection.stable_variables import ASSUMPTIONS
 
+pytestmark = pytest.mark.usefixtures("few_starts")
+
 pandas = optional("pandas")
 
 

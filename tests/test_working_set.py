@@ -93,7 +93,7 @@ def test_every_deflation_of_a_semidefinite_matrix(deflation, seed, storage):
 
 
 @given(st.integers(0, 10**6), st.sampled_from(["planted", "dominant", "sparse"]))
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_storages_and_precisions_agree(seed, kind):
     X = draw(np.random.default_rng(seed), 50, 80, kind)
     results = [spcacore.sparse_pca(make(X), 2, cardinality=4) for make in STORAGES.values()]
