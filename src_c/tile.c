@@ -54,11 +54,16 @@ __attribute__((target("avx512f"))) static void add_long(int across, const tile_t
 }
 #endif
 
-/* Of x86 this is for eight registers or sixteen of half the length, of others for thirty-two. */
+#if defined(__x86_64__) || defined(__i386__) /* registers of half the length, and few */
+enum { AT_ONCE = 1 };
+#else
+enum { AT_ONCE = 2 };
+#endif
+
 static void add_plain(int across, const tile_t *t, const real *a, const real *b)
 {
     if (across)
-        add_across_short(4, 1, t, a, b);
+        add_across_short(4, AT_ONCE, t, a, b);
     else
         add_along_short(2, t, a, b);
 }
