@@ -188,7 +188,9 @@ class CandidateRefits:
         if self.rescale:
             A /= np.outer(scale, scale)
         diagonal = moments.variance[i, index]
-        A[diagonal == 0] = A[:, diagonal == 0] = 0
+        constant = diagonal == 0
+        if constant.any():
+            A[constant] = A[:, constant] = 0
         np.fill_diagonal(A, diagonal)
         A = A.astype(problem.operator.dtype, copy=False)
         inside = replace(
@@ -246,17 +248,22 @@ class CandidateRefits:
         variables, products = self._outside([(i, resamples[i]) for i in searched], moments)
         slack = 1 + 64 * float(np.finfo(operator.dtype).eps)
         pending, row = [], 0
+        place = np.full(operator.p, -1, np.intp)
+        place[variables] = np.arange(len(variables))
         for i in searched:
             resample, first = resamples[i], resamples[i].kept
             unit = (operator.n - 1) / (moments.total[i] - 1)
             entrants: list[Index] = []
+            known = place[resample.candidates]
+            known = known[known >= 0]
             for t, x in enumerate(resample.found[first:], first):
                 value = products[row]
                 if self.rescale:
                     value = value / moments.scale[i, variables]
                 row += 1
-                above = np.flatnonzero(value > slack * resample.levels[t] / unit)
-                above = above[~np.isin(variables[above], resample.candidates, assume_unique=True)]
+                enters = value > slack * resample.levels[t] / unit
+                enters[known] = False
+                above = enters.nonzero()[0]
                 if len(above) and not entrants:
                     resample.kept = t
                 most = WORKING_SET_ENTRANTS * len(x.index)
@@ -264,8 +271,8 @@ class CandidateRefits:
                     entrants.append(variables[above[np.argsort(-value[above], kind="stable")[:most]]])
             if entrants:
                 resample.candidates = np.union1d(resample.candidates, np.concatenate(entrants))
-                place = resample.candidates
-                resample.found = [replace(x, index=np.searchsorted(place, x.index)) for x in resample.found]
+                index = resample.candidates
+                resample.found = [replace(x, index=np.searchsorted(index, x.index)) for x in resample.found]
                 pending.append(i)
         return pending
 

@@ -86,7 +86,7 @@ def search_starts(
             )
             n_starts = 1 + min(p if state.choice is None else CHOICE_STARTS, int(runs))
         singles = 0
-        if diagonal is not None:
+        if diagonal is not None and n_starts > 1:
             singles = min(n_starts - 1, p)
             chosen = _core.select_largest(diagonal, singles)
             order = chosen[np.argsort(-diagonal[chosen], kind="stable")]
@@ -172,10 +172,11 @@ def _leading_start(op: _core.Operator, promise: NDArray[Any] | None, k: int) -> 
         return np.arange(op.p), np.ones(op.p, op.dtype), (k,)
     index = _core.select_largest(promise, width)
     G = op.submatrix(index)
-    vector = G[:, np.argmax(G.diagonal())]
+    vector = G[:, G.diagonal().argmax()].copy()
     with np.errstate(under="ignore"):
         for _ in range(20):  # a start needs no more; a whole decomposition would cost several products
-            vector = G @ (vector / (math.sqrt(vector @ vector) or 1))
+            vector /= math.sqrt(vector.dot(vector)) or 1
+            vector = G.dot(vector)
     if not vector.any():
         vector = np.ones(width, op.dtype)
     return index, np.ascontiguousarray(vector), (k,)
